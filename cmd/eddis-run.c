@@ -12,11 +12,13 @@
 #include "cmd/run_job.h"
 #include "cmd/run_prune.h"
 #include "cmd/run_resume.h"
+#include "cmd/run_slurm.h"
 #include "cmd/run_stop.h"
 #include "cmd/run_view.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
+#include "lib/base/program.h"
 #include "lib/base/strbuf.h"
 
 #include <errno.h>
@@ -536,6 +538,21 @@ static int train(struct run *r)
     return code;
 }
 
+static int submit(struct run *r)
+{
+    char program[PATH_MAX];
+    const struct sbatch_ask a = { .job = r->q.job, .program = program, .args = r->q.args.item };
+    struct eddis_error err = { 0 };
+    int code;
+
+    if (sbatch_script_check(&a, &err) < 0)
+        return fail(&err, EXIT_USAGE);
+    if (program_path("eddis-run", program, sizeof program, &err) < 0)
+        return fail(&err, EXIT_START);
+    code = run_slurm(&a, r->q.quiet, &err);
+    return code < 0 ? fail(&err, EXIT_START) : code;
+}
+
 int main(int argc, char **argv)
 {
     struct run r = { .up = -1 };
@@ -557,6 +574,8 @@ int main(int argc, char **argv)
         code = tell_over(&r);
     else if (r.q.prune)
         code = prune_jobs(&r);
+    else if (r.q.submit)
+        code = submit(&r);
     else
         code = train(&r);
     if (r.stuck)

@@ -38,6 +38,7 @@ static const struct option_row rows[] = {
     { "ranks", 0, "LIST", "show the output of these workers only, 0,5-7" },
     { "job-dir", 0, "FOLDER", "keep the job's files here; it must be missing or empty" },
     { "log-dir", 0, "FOLDER", "keep the output of the workers here, on their nodes" },
+    { "slurm", 0, NULL, "have Slurm run the job (slurm: in the file), and follow it to its end" },
     { "detach", 0, NULL, "go on in the background once the workers are up; prints the job's id" },
     { "check", 0, NULL, "try everything that a start needs on all machines, and train nothing" },
     { "stop", 0, "JOB", "end a job that runs, in good order, and wait for its end" },
@@ -203,6 +204,7 @@ static bool take_switch(struct run_request *r, const struct options_item *i)
         { "dry-run", &r->dry_run }, { "profile", &r->profile }, { "json", &r->json },
         { "quiet", &r->quiet },     { "help", &r->help },       { "version", &r->version },
         { "detach", &r->detach },   { "check", &r->check },     { "failed", &r->failed },
+        { "slurm", &r->submit },
     };
 
     for (size_t k = 0; k < sizeof row / sizeof *row; k++)
@@ -431,12 +433,75 @@ static int check_together(const struct run_request *r, struct eddis_error *err)
                           r->dry_run   ? "--dry-run"
                           : r->profile ? "--profile"
                                        : "--check");
+    if (r->submit && (r->detach || r->dry_run || r->profile || r->check))
+        return eddis_fail(err, -EINVAL, "--slurm waits for the job and trains; %s",
+                          r->detach ? "to submit it only: eddis-sbatch train.yaml"
+                                    : "in a job of Slurm, --dry-run, --profile and --check work "
+                                      "without it");
+    if (r->submit && getenv("SLURM_JOB_ID"))
+        return eddis_fail(err, -EINVAL,
+                          "--slurm: this is inside of Slurm's job %.20s, which eddis-run uses "
+                          "without it",
+                          getenv("SLURM_JOB_ID"));
     if (r->failed)
         return eddis_fail(err, -EINVAL, "--failed belongs to --prune: --prune 7d --failed");
     if (r->check && (r->dry_run || r->profile))
         return eddis_fail(err, -EINVAL, "--check and %s: one of them at a time",
                           r->dry_run ? "--dry-run" : "--profile");
     return 0;
+}
+
+/* The words for the eddis-run that Slurm starts in this folder: the same, but for --slurm. */
+static int keep_words(int argc, char **argv, const struct words *w, struct run_request *r,
+                      struct eddis_error *err)
+{
+    bool behind = false;
+    char folder[PATH_MAX];
+
+    if (!getcwd(folder, sizeof folder))
+        return eddis_fail_errno(err, -errno, "cannot tell the current folder");
+    for (int i = 1; i < argc; i++) {
+        behind = behind || strcmp(argv[i], "--") == 0;
+        if (!behind && strcmp(argv[i], "--slurm") == 0)
+            continue;
+        if (argv[i] == w->file && argv[i][0] != '/')
+            strlist_addf(&r->args, "%s/%s", folder, argv[i]);
+        else
+            strlist_addf(&r->args, "%s", argv[i]);
+    }
+    return r->args.failed ? eddis_fail(err, -ENOMEM, "no memory for the command line") : 0;
+}
+
+/* The nodes of an earlier allocation are somebody else's now: as many as it had. */
+static int forget_nodes(struct job *job, struct eddis_error *err)
+{
+    char n[24];
+    int rc = 0;
+
+    (void)snprintf(n, sizeof n, "%zu", job->n_hosts);
+    if (job->n_hosts && !job->slurm.nodes && !job->slurm.n_components)
+        rc = job_set(job, "slurm.nodes", n, "--resume", err);
+    return rc == 0 ? job_set(job, "nodes", "[]", "--resume", err) : rc;
+}
+
+static int prepare_submit(int argc, char **argv, const struct words *w, struct run_request *r,
+                          struct eddis_error *err)
+{
+    int rc = w->file || w->command ? 0 : forget_nodes(r->job, err);
+
+    return rc == 0 ? keep_words(argc, argv, w, r, err) : rc;
+}
+
+/* What follows is seen where the job will run: its nodes, variables and folders. */
+static int look_around(const struct words *w, struct run_request *r, struct eddis_error *err)
+{
+    int rc = run_allocation(r->job, !w->file && !w->command, &r->slurm, err);
+
+    if (rc == 0 && r->slurm)
+        rc = job_check(r->job, err);
+    if (rc == 0)
+        rc = run_env_pass(&r->env, r->job, environ, err);
+    return rc == 0 ? preflight_check(r->job, err) : rc;
 }
 
 int run_request_read(int argc, char **argv, struct run_request *ret, struct eddis_error *err)
@@ -453,20 +518,14 @@ int run_request_read(int argc, char **argv, struct run_request *ret, struct eddi
             r.over = w.resume;
         } else {
             rc = check_together(&r, err);
-            if (rc == 0 && w.resume && !r.dry_run && !r.profile && !r.check)
+            if (rc == 0 && w.resume && !r.dry_run && !r.profile && !r.check && !r.submit)
                 rc = run_resume_alone(w.resume, w.file || w.command, err);
             if (rc == 0)
                 rc = open_job(&w, &r, err);
             if (rc == 0)
                 rc = set_keys(&w, &r, err);
             if (rc == 0)
-                rc = run_allocation(r.job, !w.file && !w.command, &r.slurm, err);
-            if (rc == 0 && r.slurm)
-                rc = job_check(r.job, err);
-            if (rc == 0)
-                rc = run_env_pass(&r.env, r.job, environ, err);
-            if (rc == 0)
-                rc = preflight_check(r.job, err);
+                rc = r.submit ? prepare_submit(argc, argv, &w, &r, err) : look_around(&w, &r, err);
         }
     }
     if (rc < 0)
@@ -482,5 +541,6 @@ void run_request_fini(struct run_request *r)
     slurm_allocation_free(r->slurm);
     run_env_fini(&r->env);
     free(r->plan_path);
+    strlist_fini(&r->args);
     *r = (struct run_request){ 0 };
 }

@@ -7,6 +7,7 @@
 #include "cmd/rank_list.h"
 #include "cmd/run_env.h"
 #include "lib/base/error.h"
+#include "lib/base/strlist.h"
 #include "lib/model/job.h"
 #include "lib/model/slurm.h"
 
@@ -32,7 +33,9 @@ struct run_request {
     struct rank_list ranks; /* whose output is shown */
     int verbose;
     bool dry_run, profile, json, quiet, detach, check;
-    bool help, version; /* nothing else was read */
+    bool submit;         /* Slurm is to run the job ... */
+    struct strlist args; /* ... by an eddis-run of these words, owned */
+    bool help, version;  /* nothing else was read */
 };
 
 /* Read the command line and the job it names.  -EINVAL, -ENOENT, ...: one sentence for people; of

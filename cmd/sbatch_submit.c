@@ -2,11 +2,9 @@
 /* sbatch_submit.c - runs sbatch, and says for Slurm what it leaves unsaid */
 #include "sbatch_submit.h"
 
-#include "cmd/sbatch_words.h"
+#include "cmd/slurm_program.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
-#include "lib/base/file.h"
-#include "lib/base/spawn.h"
 #include "lib/base/strbuf.h"
 #include "lib/base/text.h"
 
@@ -16,72 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-enum { SAID_MAX = 1 << 20, FACTS = 160 };
-
-/* ---- programs of Slurm ---- */
-
-/* Returns a file without a name that holds the text, to be read from its start. */
-static int text_fd(const char *text, struct eddis_error *err)
-{
-    cleanup_fd int fd = memfd_create("eddis-sbatch", MFD_CLOEXEC);
-    int rc;
-
-    if (fd < 0)
-        return eddis_fail_errno(err, -errno, "cannot hold a text for sbatch");
-    rc = file_write_all(fd, text, strlen(text), err);
-    if (rc < 0)
-        return rc;
-    return lseek(fd, 0, SEEK_SET) < 0 ? eddis_fail_errno(err, -errno, "cannot hold a text")
-                                      : cleanup_keep_fd(fd);
-}
-
-static int start(const char *const *argv, int in, int out, int errors, pid_t *ret,
-                 struct eddis_error *err)
-{
-    const struct spawn s = { .argv = argv, .in = in, .out = out, .err = errors };
-    int rc = spawn_start(&s, ret, err);
-
-    return rc == -ENOENT ? eddis_fail(err, rc,
-                                      "there is no '%s' in PATH, so this is no machine to submit "
-                                      "from; without Slurm: eddis-run train.yaml",
-                                      argv[0])
-                         : rc;
-}
-
-static int wait_code(pid_t pid)
-{
-    int status = 0;
-
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    return spawn_exit_code(status);
-}
-
-/* Run it to its end.  Returns its exit code, and all that it has printed. */
-static int run(const char *const *argv, const char *input, char **ret, struct eddis_error *err)
-{
-    cleanup_fd int in = text_fd(input, err), out = -1;
-    pid_t pid;
-    int code, rc;
-
-    if (in < 0)
-        return in;
-    out = text_fd("", err);
-    if (out < 0)
-        return out;
-    rc = start(argv, in, out, out, &pid, err);
-    if (rc < 0)
-        return rc;
-    code = wait_code(pid);
-    if (lseek(out, 0, SEEK_SET) < 0)
-        return eddis_fail_errno(err, -errno, "cannot read what %s said", argv[0]);
-    rc = file_read_fd(out, argv[0], SAID_MAX, ret, NULL, err);
-    return rc < 0 ? rc : code;
-}
+enum { FACTS = 160 };
 
 /* Returns the different lines that sinfo prints with this format, ", " between them; "": none. */
 static char *facts(const char *format)
@@ -91,7 +26,7 @@ static char *facts(const char *format)
     struct strbuf b = { 0 };
     char *state = NULL;
 
-    if (run(argv, "", &said, NULL) != 0)
+    if (slurm_program_run(argv, "", &said, NULL) != 0)
         return strdup("");
     for (char *line = strtok_r(said, "\n", &state); line; line = strtok_r(NULL, "\n", &state)) {
         line[strcspn(line, " ")] = '\0';
@@ -221,7 +156,7 @@ static int check_limits(const struct sbatch_ask *a, struct eddis_error *err)
     char where[240];
     int64_t asked_ns = sbatch_script_time_ns(a, where, sizeof where);
 
-    if (asked_ns == CLOCK_NEVER || run(argv, "", &table, NULL) != 0)
+    if (asked_ns == CLOCK_NEVER || slurm_program_run(argv, "", &table, NULL) != 0)
         return 0;
     for (size_t i = 0; i < n; i++) {
         const char *partition = sbatch_script_partition(a, i);
@@ -244,7 +179,7 @@ int sbatch_submit_test(const struct sbatch_ask *a, const char *script, char **re
 {
     const char *const argv[] = { "sbatch", "--test-only", NULL };
     cleanup_free char *said = NULL;
-    int rc = run(argv, script, &said, err);
+    int rc = slurm_program_run(argv, script, &said, err);
 
     if (rc < 0)
         return rc;
@@ -261,7 +196,7 @@ int sbatch_submit(const char *script, void (*got)(void *ctx, const char *id, con
                   void *ctx, struct eddis_error *err)
 {
     const char *const argv[] = { "sbatch", "--parsable", NULL };
-    cleanup_fd int in = text_fd(script, err), write_end = -1;
+    cleanup_fd int in = slurm_program_text(script, err), write_end = -1;
     cleanup_file FILE *out = NULL;
     int ends[2], rc;
     char line[256] = "";
@@ -277,7 +212,7 @@ int sbatch_submit(const char *script, void (*got)(void *ctx, const char *id, con
         (void)close(ends[0]);
         return eddis_fail(err, -ENOMEM, "no memory for what sbatch says");
     }
-    rc = start(argv, in, write_end, STDERR_FILENO, &pid, err);
+    rc = slurm_program_start(argv, in, write_end, STDERR_FILENO, &pid, err);
     if (rc < 0)
         return rc;
     (void)close(write_end);
@@ -290,6 +225,6 @@ int sbatch_submit(const char *script, void (*got)(void *ctx, const char *id, con
             *cluster++ = '\0';
         got(ctx, line, cluster);
     }
-    rc = wait_code(pid);
+    rc = slurm_program_wait(pid);
     return *line ? rc : eddis_fail(err, -EINVAL, "Slurm did not take the job, see above");
 }

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* slurm_program.h - Slurm's own programs, which speak for it whatever its version
+ *
+ * Each is the leader of a process group, so that a Ctrl-C for the caller does not end it.
+ */
+#ifndef EDDIS_CMD_SLURM_PROGRAM_H
+#define EDDIS_CMD_SLURM_PROGRAM_H
+
+#include "lib/base/error.h"
+
+#include <sys/types.h>
+
+/* Returns the descriptor of a file without a name that holds the text, to be read from its start.
+ */
+int slurm_program_text(const char *text, struct eddis_error *err);
+
+/* Start one with these descriptors.  -ENOENT: it is not in PATH. */
+int slurm_program_start(const char *const *argv, int in, int out, int errors, pid_t *ret,
+                        struct eddis_error *err);
+
+/* Wait for its end.  Blocks.  Returns its exit code. */
+int slurm_program_wait(pid_t pid);
+
+/* Run one to its end with this input.  Blocks.  Returns its exit code, and all that it has printed.
+ */
+int slurm_program_run(const char *const *argv, const char *input, char **ret,
+                      struct eddis_error *err);
+
+#endif

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_run_slurm.py - eddis-run --slurm: a job of a real Slurm, as if it ran here.
+
+Usage: test_run_slurm.py BUILD [CASE...]
+"""
+
+import os
+import signal
+import subprocess
+import sys
+
+import cases
+from lab import LOGIN
+from node import PATIENCE, wait_for
+from slurm_cluster import SlurmCluster, skip_without_slurm
+
+BUILD = os.path.realpath(sys.argv[1])
+
+
+class Following:
+    """A running eddis-run --slurm on the login host; what it has said so far is in two files."""
+
+    def __init__(self, c, args):
+        self.c = c
+        self.files = [open(f"{c.lab.folder}/{name}", "w+") for name in ("out", "err")]
+        env = {"PATH": BUILD + "/cmd:" + os.environ["PATH"]}
+        self.process = c.lab.popen(LOGIN, ["/bin/sh", "-c", f"cd ~/shared && exec eddis-run --slurm {args}"], env=env,
+                                   stdin=subprocess.DEVNULL, stdout=self.files[0], stderr=self.files[1])
+
+    def said(self, which):
+        self.files[which].seek(0)
+        return self.files[which].read()
+
+    def wait_said(self, text, which=1):
+        wait_for(f"'{text}'", lambda: text in self.said(which) or self.process.poll() is not None)
+        assert text in self.said(which), (self.said(0), self.said(1))
+
+    def signal(self, number=signal.SIGINT):
+        self.process.send_signal(number)
+
+    def end(self, code):
+        assert self.process.wait(PATIENCE) == code, (self.process.returncode, self.said(0), self.said(1))
+        self.c.await_empty()
+
+
+def follows(c):
+    """The output and the exit code are the job's; the state is told beside it."""
+    c.write("train.yaml", "name: short\ncommand: [sh, -c, 'echo here on $(hostname)']\nslurm: {nodes: 2}\n")
+    f = Following(c, "--set checkpoint.dir=$PWD/checkpoints train.yaml")
+    f.end(0)
+    assert "here on node1" in f.said(0) and "here on node2" in f.said(0) and "done in" in f.said(0), f.said(0)
+    assert "is in Slurm's queue" in f.said(1), f.said(1)
+    f = Following(c, "-q -- sh -c 'echo a \"b  c\"; exit 7'")
+    f.end(7)
+    assert f.said(1) == "", f.said(1)
+
+
+def waits(c):
+    """Why it does not start yet; Ctrl-C takes it out of the queue."""
+    other = c.sh("sbatch --parsable -N2 --exclusive --wrap 'exec sleep 1000'").stdout.strip()
+    c.await_state(other, "RUNNING")
+    c.write("train.yaml", "command: [\"true\"]\n")
+    f = Following(c, "train.yaml")
+    f.wait_said("(Resources)")
+    c.sh(f"scancel {other}")
+    f.wait_said("runs on node1")
+    f.end(0)
+    f = Following(c, "train.yaml --set slurm.extra=[--hold]")
+    f.wait_said("scontrol release")
+    f.signal()
+    f.end(130)
+    f = Following(c, "train.yaml --set slurm.extra=[--hold]")
+    f.wait_said("waits")
+    f.signal(signal.SIGTERM)
+    f.end(143)
+
+
+def up(c, f):
+    wait_for("the job to be up", lambda: os.path.exists(c.shared + "/up") or f.process.poll() is not None)
+    os.unlink(c.shared + "/up")
+    f.wait_said("runs on")
+
+
+def interrupted(c):
+    """The first Ctrl-C is the driver's, the second Slurm's."""
+    c.write("train.yaml", "command: [sh, -c, 'touch up; exec sleep 1000']\n")
+    f = Following(c, "train.yaml")
+    up(c, f)
+    f.signal()
+    f.end(130)
+    assert "is told to save and end" in f.said(1) and "interrupted" in f.said(0), (f.said(0), f.said(1))
+    c.write("train.yaml", "command: [sh, -c, 'trap \"\" INT TERM; touch up; while :; do sleep 1; done']\n"
+                          "timeouts: {grace: 30m}\n")
+    f = Following(c, "train.yaml")
+    up(c, f)
+    f.signal()
+    f.wait_said("another Ctrl-C")
+    f.signal()
+    f.end(130)
+
+
+def cancelled(c):
+    """By somebody else, while it waits and while it runs."""
+    c.write("train.yaml", "command: [sh, -c, 'touch up; exec sleep 1000']\n")
+    f = Following(c, "train.yaml --set slurm.extra=[--hold]")
+    f.wait_said("waits")
+    c.sh("scancel -u root")
+    f.end(143)
+    assert "CANCELLED" in f.said(1), f.said(1)
+    f = Following(c, "train.yaml")
+    up(c, f)
+    c.sh("scancel -u root")
+    f.end(143)
+
+
+def unseen(c):
+    """Output that this machine does not see is told of; what is no job is refused at once."""
+    c.write("train.yaml", "command: [\"true\"]\n")
+    f = Following(c, "train.yaml --set 'slurm.extra=[-o, /tmp/out-%j]'")
+    f.end(0)
+    assert "which this machine does not see" in f.said(1) and not f.said(0), (f.said(0), f.said(1))
+    for args, code, words in (("train.yaml --set slurm.partition=nope", 3, "Invalid partition"),
+                              ("train.yaml --detach", 2, "eddis-sbatch train.yaml"),
+                              ("train.yaml --dry-run", 2, "--dry-run"),
+                              ("train.yaml --set slurm.time=1m", 2, "timeouts.checkpoint")):
+        f = Following(c, args)
+        f.end(code)
+        assert words in f.said(1) and f.said(1).count("\n") == 1, f.said(1)
+    p = c.sh("SLURM_JOB_ID=7 eddis-run --slurm train.yaml")
+    assert p.returncode == 2 and "Slurm's job 7" in p.stderr, p
+
+
+CASES = [follows, waits, interrupted, cancelled, unseen]
+
+
+def main():
+    skip_without_slurm()
+    with SlurmCluster(2, build=BUILD) as c:
+        cases.run(CASES, sys.argv[2:], c)
+
+
+main()
