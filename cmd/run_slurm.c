@@ -86,6 +86,8 @@ static void tell_change(const struct follow *f, const struct slurm_job *now)
     bool other = strcmp(f->job.state, now->state) != 0;
     char why[400];
 
+    if (slurm_job_waits(now) && strcmp(now->reason, "None") == 0)
+        return; /* nobody has looked at it yet */
     if (slurm_job_waits(now) && (other || strcmp(f->job.reason, now->reason) != 0))
         say(f, "waits: %s", slurm_job_why(now, why, sizeof why));
     else if (other && strcmp(now->state, "RUNNING") == 0)

@@ -99,7 +99,6 @@ const char *slurm_job_why(const struct slurm_job *j, char *ret, size_t size)
                                 "starts" },
         { "PartitionDown", "its partition is down" },
         { "PartitionInactive", "its partition starts no jobs" },
-        { "None", "Slurm has not looked at it yet" },
     };
     const char *words = NULL;
     bool known = strncmp(j->start, "20", 2) == 0;

@@ -79,6 +79,9 @@ def by_hand(c):
     c.write("job.sh", script(c, "command: [sh, -c, 'echo here >here']\n"))
     p = c.sh("cd / && sh ~/shared/job.sh")
     assert p.returncode == 0 and c.read("here") == "here\n", p
+    c.write("job.sh", script(c, "command: [sh, -c, 'echo on $(hostname)']\ncheckpoint: {dir: checkpoints}\n"))
+    p = c.sh("salloc -N2 sh job.sh")
+    assert p.returncode == 0 and "on node1" in p.stdout and "on node2" in p.stdout, p
 
 
 def named_nodes(c):
@@ -180,6 +183,17 @@ def unlike(c):
     assert all(f" {node} " in c.read(f"slurm-{job}.out") for node in ("node2", "node3", "node4"))
 
 
+def array(c):
+    """Four jobs of one script, at once and each for itself."""
+    c.write("train.yaml", DIGITS)
+    p = c.sh("eddis-sbatch train.yaml --parsable --array=1-4 -o array-%a.out")
+    assert p.returncode == 0, p
+    c.await_empty()
+    outs = [c.read(f"array-{i}.out") for i in range(1, 5)]
+    assert all("done in" in out for out in outs), outs
+    assert len({out.split()[3] for out in outs}) == 4, outs  # the jobs' ids
+
+
 def code(c):
     """With --wait the exit code is the job's."""
     c.write("train.yaml", "command: [sh, -c, exit 7]\n")
@@ -214,7 +228,7 @@ def components(c):
     refused(c, "train.yaml --set 'slurm.components=[{nodes: 1}, {constraint: x}]'", 3, "feature", "slurm.components")
 
 
-CASES = [scripts, by_hand, named_nodes, refusals, usage, answers, ends, unlike, code, saves, components]
+CASES = [scripts, by_hand, named_nodes, refusals, usage, answers, ends, unlike, array, code, saves, components]
 
 
 def main():
