@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_run_slurm.py - eddis-run --slurm: a job of a real Slurm, as if it ran here.
 
-Usage: test_run_slurm.py BUILD [CASE...]
+Usage: test_run_slurm.py BUILD SOURCE [CASE...]
 """
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from lab import LOGIN
 from node import PATIENCE, wait_for
 from slurm_cluster import SlurmCluster, skip_without_slurm
 
-BUILD = os.path.realpath(sys.argv[1])
+BUILD, SOURCE = os.path.realpath(sys.argv[1]), os.path.realpath(sys.argv[2])
 
 
 class Following:
@@ -113,6 +114,31 @@ def cancelled(c):
     f.end(143)
 
 
+def requeued(c):
+    """A job that is put back waits and runs again, and its output is followed anew."""
+    c.write("train.yaml", "command: [sh, -c, 'echo turn; test -e once && exit 0; touch once up; exec sleep 1000']\n")
+    f = Following(c, "train.yaml")
+    up(c, f)
+    f.wait_said("turn", 0)
+    c.sh(f"scontrol requeue {c.queue()[0]}")
+    f.wait_said("(BeginTime)")
+    f.end(0)
+    assert f.said(1).count("runs on node1") == 2 and "done in" in f.said(0), (f.said(0), f.said(1))
+
+
+def out_of_time(c):
+    """Before the time limit the job is told, saves and ends with 75."""
+    c.write("train.yaml", f"command: [eddis-train, --data, {SOURCE}/examples/digits/digits.csv, --epochs, \"1000000\"]\n"
+                          "checkpoint: {dir: checkpoints, every: 0}\ntimeouts: {checkpoint: 20s, grace: 10s}\n"
+                          "profile: {emulate: [{rate: 1, a_ms: 20, c_ms: 0.5}]}\nslurm: {nodes: 2, time: 1m}\n")
+    f = Following(c, "train.yaml")
+    f.end(75)
+    told = re.search(r"stopped by SIGUSR1 at step (\d+); newest checkpoint: step (\d+)", f.said(0))
+    assert told and told[1] == told[2], f.said(0)[-2000:]
+    found = [name for _, folders, _ in os.walk(c.shared + "/checkpoints") for name in folders]
+    assert f"step-{int(told[1]):08}" in found, (told[0], found)
+
+
 def unseen(c):
     """Output that this machine does not see is told of; what is no job is refused at once."""
     c.write("train.yaml", "command: [\"true\"]\n")
@@ -130,13 +156,13 @@ def unseen(c):
     assert p.returncode == 2 and "Slurm's job 7" in p.stderr, p
 
 
-CASES = [follows, waits, interrupted, cancelled, unseen]
+CASES = [follows, waits, interrupted, cancelled, requeued, out_of_time, unseen]
 
 
 def main():
     skip_without_slurm()
     with SlurmCluster(2, build=BUILD) as c:
-        cases.run(CASES, sys.argv[2:], c)
+        cases.run(CASES, sys.argv[3:], c)
 
 
 main()
