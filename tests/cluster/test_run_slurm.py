@@ -60,11 +60,12 @@ def waits(c):
     """Why it does not start yet; Ctrl-C takes it out of the queue."""
     other = c.sh("sbatch --parsable -N2 --exclusive --wrap 'exec sleep 1000'").stdout.strip()
     c.await_state(other, "RUNNING")
-    c.write("train.yaml", "command: [\"true\"]\n")
+    c.write("train.yaml", "command: [sh, -c, 'until test -e go; do sleep 0.1; done']\n")
     f = Following(c, "train.yaml")
     f.wait_said("(Resources)")
     c.sh(f"scancel {other}")
     f.wait_said("runs on node1")
+    c.write("go", "")
     f.end(0)
     f = Following(c, "train.yaml --set slurm.extra=[--hold]")
     f.wait_said("scontrol release")
@@ -123,7 +124,7 @@ def requeued(c):
     c.sh(f"scontrol requeue {c.queue()[0]}")
     f.wait_said("(BeginTime)")
     f.end(0)
-    assert f.said(1).count("runs on node1") == 2 and "done in" in f.said(0), (f.said(0), f.said(1))
+    assert f.said(0).count("turn\n") == 2 and "done in" in f.said(0), (f.said(0), f.said(1))
 
 
 def out_of_time(c):
