@@ -7,6 +7,7 @@
 #include "lib/base/spawn.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -31,7 +32,12 @@ int slurm_program_text(const char *text, struct eddis_error *err)
 int slurm_program_start(const char *const *argv, int in, int out, int errors, pid_t *ret,
                         struct eddis_error *err)
 {
-    const struct spawn s = { .argv = argv, .in = in, .out = out, .err = errors, .own_group = true };
+    const struct spawn s = { .argv = argv,
+                             .in = in,
+                             .out = out,
+                             .err = errors,
+                             .own_group = true,
+                             .parent_death_signal = SIGTERM };
     int rc = spawn_start(&s, ret, err);
 
     return rc == -ENOENT ? eddis_fail(err, rc,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* slurm_program.h - Slurm's own programs, which speak for it whatever its version
  *
- * Each is the leader of a process group, so that a Ctrl-C for the caller does not end it.
+ * Each is the leader of a process group, so that a Ctrl-C for the caller does not end it, and ends
+ * when the thread that has started it does.
  */
 #ifndef EDDIS_CMD_SLURM_PROGRAM_H
 #define EDDIS_CMD_SLURM_PROGRAM_H

@@ -7,6 +7,7 @@ Usage: test_sbatch.py BUILD SOURCE [CASE...]
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -196,9 +197,17 @@ def array(c):
 
 def code(c):
     """With --wait the exit code is the job's."""
-    c.write("train.yaml", "command: [sh, -c, exit 7]\n")
-    p = c.sh("eddis-sbatch train.yaml --wait")
+    c.write("seven.yaml", "command: [sh, -c, exit 7]\n")
+    p = c.sh("eddis-sbatch seven.yaml --wait")
     assert p.returncode == 7, p
+    with c.lab.popen(LOGIN, ["/bin/sh", "-c", "cd ~/shared && exec " + BUILD + "/cmd/eddis-sbatch seven.yaml --wait --hold"],
+                     stdout=subprocess.PIPE, text=True) as p:
+        assert "queue" in p.stdout.readline()
+        p.send_signal(signal.SIGINT)
+    assert p.returncode == -signal.SIGINT, p
+    wait_for("sbatch to go", lambda: not c.pids(LOGIN, "sbatch"))
+    c.sh("scancel -u root")
+    c.await_empty()
 
 
 def saves(c):
