@@ -170,7 +170,7 @@ static void add_text(const char *option, const char *value, struct strbuf *b)
 
 static void add_time(int64_t ns, struct strbuf *b)
 {
-    int64_t s = (ns + CLOCK_S - 1) / CLOCK_S, days = s / 86400;
+    int64_t s = ns / CLOCK_S + (ns % CLOCK_S > 0), days = s / 86400;
 
     if (ns == CLOCK_NEVER)
         return;

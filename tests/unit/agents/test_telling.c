@@ -137,6 +137,7 @@ START_TEST(equal_batches)
     for (int i = 30; i < 40; i++)
         telling_ops.tick(&f.t, now_ns + i * CLOCK_S);
     ck_assert_int_eq(f.said, _i < 2);
+    journal_fini(&f.run.journal);
     job_status_fini(&f.run.status);
     plan_free(plans.plan);
 }
