@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """exports.py LIBRARY - the symbols that libeddis exports are exactly those of exports.txt, every
-one of them is declared in an installed header, with the prototype that a manual page has in its SYNOPSIS, and
-the library needs nothing but MPI and the C library."""
+one of them is declared in an installed header, with the prototype that a manual page has in its SYNOPSIS, the
+structs of these headers have the members that a page lists, and the library needs nothing but MPI and the C library."""
 
 import re
 import shlex
@@ -62,6 +62,30 @@ def manual_faults(code):
             yield f"{name} is {header.get(name)} in the headers and {manual.get(name)} in the manual"
 
 
+def members(code):
+    """{struct: names of its members} of headers without comments."""
+    found = {}
+    for struct, body in re.findall(r"^struct (eddis_\w+) \{(.*?)^\};", code, flags=re.M | re.S):
+        found[struct] = {name for line in body.split(";") for name in re.findall(r"(\w+)(?:\[\w+\])?\s*(?:,|$)", line.strip())}
+    return found
+
+
+def listed(page):
+    """The same of a manual page's subsections ".Ss struct NAME", which list members by .It Va."""
+    return {struct: {name for line in re.findall(r"^\.It Va (.*?)(?: Pq .*)?$", text, flags=re.M) for name in line.split(" , ")}
+            for struct, text in re.findall(r"^\.Ss struct (eddis_\w+)\n(.*?)(?=^\.S[hs] )", page, flags=re.M | re.S)}
+
+
+def member_faults(code):
+    header, manual = members(code), {}
+    for page in PAGES:
+        manual.update(listed((ROOT / "man" / page).read_text()))
+    for struct in sorted(header.keys() | manual.keys()):
+        have, want = manual.get(struct, set()), header.get(struct, set())
+        yield from (f"{struct}.{name} is in no list of the manual" for name in sorted(want - have))
+        yield from (f"{struct}.{name} is in the manual and in no header" for name in sorted(have - want))
+
+
 def main():
     out = subprocess.run(["nm", "-D", "--defined-only", sys.argv[1]], check=True,
                          capture_output=True, text=True).stdout
@@ -76,6 +100,7 @@ def main():
     faults += [f"{s} is declared and not exported" for s in sorted(declared - have)]
     faults += [f"{s} is declared in a way that this test does not read" for s in sorted(declared - prototypes(code).keys())]
     faults += manual_faults(code)
+    faults += member_faults(code)
     faults += [f"{lib} is needed by the library" for lib in needed(sys.argv[1])
                if not MAY_NEED.match(lib)]
     finish(faults, f"{len(have)} symbols")
