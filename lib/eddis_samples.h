@@ -51,7 +51,7 @@ int eddis_counts(struct eddis *e, int64_t step, int64_t *ret, struct eddis_error
  * and before the step's first announcement, in place of eddis_set_weight.  What eddis_step says
  * goes by the plan all the same, batch, epochs and the number of steps too: that every sample comes
  * once an epoch is the program's to see to.  -EINVAL: at another time, or of a program that has
- * called eddis_sample_indices, which is -EINVAL from then on.
+ * called eddis_sample_indices, which is -EINVAL itself once this call has succeeded.
  */
 int eddis_set_count(struct eddis *e, int64_t count, struct eddis_error *err);
 

@@ -81,22 +81,29 @@ static void count_locked(struct eddis *e, int64_t count)
     emulate_begin(&e->emulation, e->step.current.step, count, e->step.begun_ns);
 }
 
+/* With announce_lock held. */
+static int count_check_locked(const struct step *s, struct eddis_error *err)
+{
+    if (s->begun && !s->finished && !s->weight_fixed)
+        return 0;
+    return eddis_fail(err, -EINVAL,
+                      "samples are counted between eddis_step_begin and the first announcement, "
+                      "once, and weigh by their number");
+}
+
 int eddis_set_count(struct eddis *e, int64_t count, struct eddis_error *err)
 {
     int rc = worker_check(e, err);
 
     if (rc == 0 && (count < 0 || count > SAMPLES_MOST))
         rc = eddis_fail(err, -EINVAL, "a step of %lld samples is not possible", (long long)count);
-    if (rc == 0)
-        rc = samples_use(&e->samples, SAMPLES_BY_COUNT, err);
     if (rc < 0)
         return rc;
     pthread_mutex_lock(&e->step.announce_lock);
-    if (!e->step.begun || e->step.finished || e->step.weight_fixed)
-        rc = eddis_fail(err, -EINVAL,
-                        "samples are counted between eddis_step_begin and the first announcement, "
-                        "once, and weigh by their number");
-    else
+    rc = count_check_locked(&e->step, err);
+    if (rc == 0) /* a call that is refused does not say how this program counts */
+        rc = samples_use(&e->samples, SAMPLES_BY_COUNT, err);
+    if (rc == 0)
         count_locked(e, count);
     pthread_mutex_unlock(&e->step.announce_lock);
     if (rc == 0)

@@ -161,6 +161,8 @@ static void mixed_body(struct eddis *e, int rank, struct loop_job *j)
     int rc;
 
     begin(&w, e, rank, j);
+    CHECK(eddis_set_count(e, 1, &err) == -EINVAL); /* in no step, which says nothing yet */
+    CHECK(strstr(err.text, "between eddis_step_begin"));
     while ((rc = eddis_step_begin(e, &s, &err)) == 1) {
         CHECK(eddis_sample_indices(e, &s, index, &err) == 0);
         CHECK(eddis_set_count(e, 1, &err) == -EINVAL);
