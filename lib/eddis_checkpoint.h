@@ -19,8 +19,9 @@
 
 /* Begin one for the state after the steps ended so far.  Collective.  folder: where checkpoints
  * are kept, for this job alone; NULL: the job's.  -ENOENT: the job has none and none was given;
- * -ESTALE: a later generation, or another job, writes there now.  After any failure training may go
- * on: nothing has changed.
+ * -ESTALE: a later generation, or another job, writes there now.  -EINVAL: inside of a step; or an
+ * eddis_finish, or an eddis_step_begin at the start or the end of all steps, has timed out and is
+ * to be called again before.  After any failure training may go on: nothing has changed.
  */
 int eddis_checkpoint_begin(struct eddis *e, const char *folder, struct eddis_checkpoint **ret,
                            struct eddis_error *err);

@@ -340,6 +340,14 @@ int centre_finish(struct centre *m, int64_t deadline_ns, struct eddis_error *err
     return rc;
 }
 
+bool centre_is_amidst(const struct centre *m)
+{
+    bool starting = m->exchanging && !m->started;
+    bool ending = m->end != END_NOT && !m->finished;
+
+    return m->met || m->say || starting || ending;
+}
+
 /* ---- going back ---- */
 
 int centre_rest(struct centre *m, struct eddis_error *err)

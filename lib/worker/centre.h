@@ -95,6 +95,9 @@ int centre_start(struct centre *m, int64_t deadline_ns, struct eddis_error *err)
  */
 int centre_finish(struct centre *m, int64_t deadline_ns, struct eddis_error *err);
 
+/* Whether the start or the end has timed out, and has to be gone on with before all else. */
+bool centre_is_amidst(const struct centre *m);
+
 /* Wait until all workers are at a checkpoint, none at the end. */
 int centre_meet(struct centre *m, struct eddis_error *err);
 

@@ -50,8 +50,9 @@ static int save_check(const struct eddis *e, struct eddis_checkpoint **ret, stru
     if (rc == 0 && e->step.begun)
         rc = eddis_fail(err, -EINVAL,
                         "a checkpoint is of the state between steps: call eddis_step_end before");
-    if (rc == 0 && (e->step.met || e->centre.say))
-        rc = eddis_fail(err, -EINVAL, "eddis_finish has timed out: call it again before");
+    if (rc == 0 && (e->step.met || centre_is_amidst(&e->centre)))
+        rc = eddis_fail(err, -EINVAL,
+                        "eddis_finish or eddis_step_begin has timed out: call it again before");
     return rc;
 }
 

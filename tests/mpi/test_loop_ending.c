@@ -404,6 +404,45 @@ static void late_body(struct eddis *e, int rank, struct loop_job *j)
     ended(&w);
 }
 
+/* As the end begins on a worker that comes no further: it says that it is there. */
+static void say_end(struct eddis *e)
+{
+    struct eddis_error err = { 0 };
+    int64_t where[2] = { 1, -1 };
+
+    CHECK(eddis_allreduce(e, where, 2, EDDIS_INT64, EDDIS_MIN, TIMEOUT_NS, &err) == 0);
+    CHECK(where[0] == 1 && where[1] == -1);
+    e->centre.end = END_LAST;
+}
+
+/* Of several models: all have come, but one does not make the last exchange, for which the others
+ * wait.  No checkpoint comes between.
+ */
+static void late_exchange_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    struct worker w = { .e = e, .j = j, .s = j->arg, .rank = rank };
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_checkpoint *c = NULL;
+    struct eddis_error err = { 0 };
+
+    set_up(&w, 0);
+    CHECK(eddis_step_begin(e, &s, &err) == 1);
+    empty_step(&w);
+    if (rank == 1)
+        say_end(e);
+    while (rank == 0 && !e->centre.met) {
+        CHECK(eddis_finish(e, CLOCK_S / 20, &err) == -ETIMEDOUT);
+        CHECK(eddis_checkpoint_begin(e, w.s->folder, &c, &err) == -EINVAL &&
+              strstr(err.text, "has timed out: call it again"));
+        CHECK(eddis_restore_begin(e, w.s->folder, &c, &err) == -EINVAL);
+    }
+    if (rank == 0)
+        atomic_store(&j->opened, 1);
+    while (!atomic_load(&j->opened))
+        usleep(1000);
+    ended(&w);
+}
+
 /* A step_begin goes on with what timed out. */
 static void late_begin_body(struct eddis *e, int rank, struct loop_job *j)
 {
@@ -425,6 +464,7 @@ static void late_begin_body(struct eddis *e, int rank, struct loop_job *j)
 static void none_body(struct eddis *e, int rank, struct loop_job *j)
 {
     struct worker w = { .e = e, .j = j, .s = j->arg, .rank = rank };
+    struct eddis_checkpoint *c = NULL;
     struct eddis_error err = { 0 };
 
     set_up(&w, 0);
@@ -433,6 +473,7 @@ static void none_body(struct eddis *e, int rank, struct loop_job *j)
     CHECK(eddis_stop(e) == 0 && eddis_stop(e) == 0);
     if (rank == 0 && j->n > 1) {
         CHECK(eddis_finish(e, CLOCK_S / 20, &err) == -ETIMEDOUT);
+        CHECK(eddis_checkpoint_begin(e, w.s->folder, &c, &err) == -EINVAL);
         atomic_store(&j->opened, 1);
     }
     while (j->n > 1 && !atomic_load(&j->opened))
@@ -683,6 +724,8 @@ static void test_late(const struct mode *m)
         run(m, late_body, s);
         run(m, late_begin_body, s);
     }
+    if (m->n == 2 && m->per_group == 1)
+        run(m, late_exchange_body, s);
     run(m, none_body, s);
     run(m, known_body, s);
     run(m, last_body, s);
