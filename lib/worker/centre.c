@@ -308,6 +308,13 @@ static int centre_end(struct centre *m, int64_t deadline_ns, struct eddis_error 
     };
     const struct sync_turn turn = { .what = what[m->end], .step = m->samples->step };
 
+    /* A checkpoint of the end has them; a call that timed out has asked for them already. */
+    if (m->end == END_ADOPT && m->all->place.rank == 0 && !m->halves.centre) {
+        int rc = centre_halves_want(m, err);
+
+        if (rc < 0)
+            return rc;
+    }
     if (m->end != END_MET)
         return exchange(m, &turn, deadline_ns, err);
     /* all increments are in the centre */

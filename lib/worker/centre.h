@@ -54,7 +54,7 @@ int centre_commit(struct centre *m, struct eddis_error *err);
 /* Say what engine_new wants to know; what is returned borrows the centre's values. */
 struct sync_models centre_setup(struct centre *m);
 
-/* Have the next SYNC_ADOPT fill in halves.centre, for a checkpoint. */
+/* Have the next SYNC_ADOPT fill in halves.centre, for a checkpoint; the end does so itself. */
 int centre_halves_want(struct centre *m, struct eddis_error *err);
 
 /* Have the centre begin with these float32 numbers [halves.n], as far as the parameters are still

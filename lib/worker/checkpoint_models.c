@@ -163,9 +163,17 @@ static int put_models(const struct centre *m, const struct checkpoint_models *k,
         rc = checkpoint_put(files, rank, KEPT_LOCAL, k->local, k->local_bytes, err);
     if (rc == 0 && h->n)
         rc = checkpoint_put(files, rank, KEPT_FLOAT32, h->kept, h->n * sizeof *h->kept, err);
-    if (rc == 0 && h->n && rank == 0)
-        rc = checkpoint_put(files, rank, KEPT_CENTRE, h->centre, h->n * sizeof *h->centre, err);
     return rc;
+}
+
+/* What the parameters are rounded from, by rank 0, also at the end, when no group has its own. */
+static int put_centre(const struct centre *m, struct checkpoint *files, struct eddis_error *err)
+{
+    const struct sync_halves *h = &m->halves;
+
+    if (!h->n || !h->centre || m->all->place.rank != 0)
+        return 0;
+    return checkpoint_put(files, 0, KEPT_CENTRE, h->centre, h->n * sizeof *h->centre, err);
 }
 
 int checkpoint_models_put(const struct centre *m, const struct checkpoint_models *k,
@@ -175,9 +183,11 @@ int checkpoint_models_put(const struct centre *m, const struct checkpoint_models
 
     if (rc == 0 && k->listed && m->all->place.rank == 0)
         rc = put_samples(m, k, files, err);
-    if (rc < 0 || !k->listed || !k->local || !group_is_root(m->group))
+    if (rc < 0 || !k->listed || !group_is_root(m->group))
         return rc;
-    return put_models(m, k, files, err);
+    if (k->local)
+        rc = put_models(m, k, files, err);
+    return rc < 0 ? rc : put_centre(m, files, err);
 }
 
 void checkpoint_models_release(struct centre *m, struct checkpoint_models *k)
