@@ -315,9 +315,10 @@ int eddis_stop(struct eddis *e);
  * for a stop.  Returns 0, or in async and hybrid mode 1: another worker writes a checkpoint; write
  * it with that one, eddis_checkpoint_begin to eddis_checkpoint_commit, and call this again.
  * -ETIMEDOUT: err names a worker that has not come, or what is not known yet; call it again before
- * anything else but eddis_step_begin.  -EINVAL: inside of a step; before eddis_commit; epochs are
- * known, there are steps to do, and nobody has asked to stop; or a checkpoint, as above, was not
- * written.
+ * anything else but eddis_step_begin.  In async and hybrid mode it comes with EDDIS_FOREVER, too,
+ * where the exchange with the centre at the start or the end waits for longer than 600 s.
+ * -EINVAL: inside of a step; before eddis_commit; epochs are known, there are steps to do, and
+ * nobody has asked to stop; or a checkpoint, as above, was not written.
  */
 int eddis_finish(struct eddis *e, int64_t timeout_ns, struct eddis_error *err);
 
