@@ -7,6 +7,7 @@
 #include "run_slurm.h"
 
 #include "cmd/sbatch_submit.h"
+#include "cmd/sbatch_words.h"
 #include "cmd/slurm_job.h"
 #include "cmd/slurm_program.h"
 #include "lib/base/cleanup.h"
@@ -20,6 +21,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -199,6 +201,10 @@ int run_slurm(const struct sbatch_ask *a, bool quiet, struct eddis_error *err)
 
     if (!script)
         return eddis_fail(err, -ENOMEM, "no memory for the script");
+    if (sbatch_words_have(a->job->slurm.extra, "wait", 'W'))
+        return eddis_fail(err, -EINVAL,
+                          "--slurm waits for the job by itself; leave --wait out of slurm.extra");
+    (void)unsetenv("SBATCH_WAIT"); /* sbatch would stay, deaf to Ctrl-C, until the job's end */
     rc = sbatch_submit_test(a, script, &start, err);
     if (rc < 0)
         return rc;

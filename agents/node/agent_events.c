@@ -194,7 +194,9 @@ static void look_for_quiet(struct agent *a, int64_t now_ns)
         stack_look_hurry(&w->stack, now_ns);
         if (tells_steps(w) || w->ended || w->pid <= 0)
             continue;
-        if (!w->seen && proctree_maps(w->pid, "/libeddis.so"))
+        /* Looked up as late as can be: it reads the whole map of the process. */
+        if (!w->seen && !w->quiet.told && w->quiet.looked_ns &&
+            now_ns - w->quiet.since_ns >= quiet_ns && proctree_maps(w->pid, "/libeddis.so"))
             limit_ns = a->brief->quiet_start_ns;
         news = quiet_watch_look(&w->quiet, w->wrapper, limit_ns, now_ns);
         if (news > 0)
