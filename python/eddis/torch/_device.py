@@ -17,6 +17,7 @@ With EDDIS_TORCH_STAGING=some only those of two dimensions or more do.
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import mmap
 import os
@@ -36,6 +37,7 @@ DEVICES = ("cpu", "cuda")
 ALIGNMENT = 64  # bytes
 _PORTABLE = 1  # cudaHostRegisterPortable: of all devices
 _WAIT_S = L.SLICE_NS / 1e9
+_EXIT_S = 5  # for a copy under way when the script ends
 
 
 class Copied(Protocol):
@@ -68,6 +70,24 @@ class Device(Protocol):
 
     def elapsed_ns(self, first: Any, last: Any) -> int | None:
         """Between two marks; None: the last one has not passed."""
+
+
+def _served(name: str) -> queue.SimpleQueue[Callable[[], object] | None]:
+    """A queue of what a thread of its own calls in order.  It ends before the interpreter does: a thread that comes
+    back from PyTorch behind that takes the process down with it."""
+    calls: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
+
+    def serve() -> None:
+        while call := calls.get():
+            call()
+    thread = threading.Thread(target=serve, name=name, daemon=True)
+    thread.start()
+
+    def end() -> None:
+        calls.put(None)
+        thread.join(_EXIT_S)
+    atexit.register(end)
+    return calls
 
 
 class _Cuda:
@@ -126,14 +146,7 @@ class _Thread:
     """The CPU as a device: copies are made later, in order, by a thread."""
 
     def __init__(self) -> None:
-        self._begun: queue.SimpleQueue[tuple[Callable[[], object], threading.Event]] = queue.SimpleQueue()
-        threading.Thread(target=self._run, name="eddis stream", daemon=True).start()
-
-    def _run(self) -> None:
-        while True:
-            copy, copied = self._begun.get()
-            copy()
-            copied.set()
+        self._begun: queue.SimpleQueue[Callable[[], object] | None] = _served("eddis stream")
 
     def host_like(self, tensor: torch.Tensor) -> torch.Tensor:
         return torch.empty_like(tensor, requires_grad=False)
@@ -149,7 +162,11 @@ class _Thread:
 
     def _begin(self, copy: Callable[[], object]) -> threading.Event:
         copied = threading.Event()
-        self._begun.put((copy, copied))
+
+        def run() -> None:
+            copy()
+            copied.set()
+        self._begun.put(run)
         return copied
 
     def join(self) -> Copied:
@@ -243,16 +260,15 @@ class Announcer:
 
     def __init__(self, announce: Callable[[int, int, int], None]) -> None:
         self._announce = announce
-        self._told: queue.SimpleQueue[tuple[Copied | None, int, int, int]] = queue.SimpleQueue()
+        self._told: queue.SimpleQueue[Callable[[], object] | None] = _served("eddis announcer")
         self._changed = threading.Condition()
         self._left = 0
         self._error: BaseException | None = None
-        threading.Thread(target=self._run, name="eddis announcer", daemon=True).start()
 
     def put(self, copied: Copied | None, number: int, source: int, result: int) -> None:
         with self._changed:
             self._left += 1
-        self._told.put((copied, number, source, result))
+        self._told.put(lambda: self._run(copied, number, source, result))
 
     def drain(self) -> None:
         """Wait until all are announced.  Raises what one of them has failed with."""
@@ -262,19 +278,17 @@ class Announcer:
             if self._error:
                 raise self._error
 
-    def _run(self) -> None:
-        while True:
-            copied, number, source, result = self._told.get()
-            try:
-                if copied:
-                    copied.synchronize()
-                self._announce(number, source, result)
-            except BaseException as error:
-                self._error = self._error or error
-            with self._changed:
-                self._left -= 1
-                if not self._left:
-                    self._changed.notify_all()
+    def _run(self, copied: Copied | None, number: int, source: int, result: int) -> None:
+        try:
+            if copied:
+                copied.synchronize()
+            self._announce(number, source, result)
+        except BaseException as error:
+            self._error = self._error or error
+        with self._changed:
+            self._left -= 1
+            if not self._left:
+                self._changed.notify_all()
 
 
 class Clock:

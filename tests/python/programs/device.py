@@ -116,8 +116,17 @@ def losses():
     assert _device.late_loss(torch.tensor(2.5)) == 1.5
     os.environ["EDDIS_TORCH_STAGING"] = ""
     assert _device.late_loss(torch.tensor(3.5)) == 3.5
+    os.environ["EDDIS_TORCH_STAGING"] = "cpu"
+
+
+def left():
+    """The script ends amidst copies, and well."""
+    device = _device.device_of(torch.zeros(1))
+    source = torch.zeros(1 << 20)
+    for _ in range(100):
+        device.to_host(torch.empty(1 << 20), source)
 
 
 os.environ["EDDIS_TORCH_STAGING"] = "cpu"
-for look in (places, announcements, times, random_numbers, losses):
+for look in (places, announcements, times, random_numbers, losses, left):
     look()
