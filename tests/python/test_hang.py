@@ -85,7 +85,7 @@ def test_collective(tmp_path):
         pytest.skip("there is no py-spy beside this Python: python3 -m pip install py-spy")
     said, summary = job(tmp_path, 2, HANG_S, python, PROGRAM, tmp_path, 2 * HANG_S)
     log = (tmp_path / "job/logs/rank-0000.log").read_text()
-    assert log.count("computed") == 2 and log.count("together") == 1, log
+    assert log.count("computed") == 2 and log.count("together") == 1, said + log
     assert summary["first_failure"]["rank"] == 1 and summary["restarts"] == 1, said
     assert "it is in load (stuck.py:25); rank 0 waits in all_reduce (torch/distributed/" in said, said
     assert ", called in main (stuck.py:37)" in said, said
