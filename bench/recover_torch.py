@@ -44,6 +44,7 @@ def main():
         optimizer.step()
         if done == 0 and rank == 0:
             tell(f"first.{GENERATION}", f"{begun} {time.monotonic_ns()} {step}")
+            print("trains", flush=True)  # eddis-run starts no script again that has not said a word
         step += 1
         done += 1
         if step % EVERY == 0 and rank == 0:
