@@ -117,7 +117,7 @@ static int ask(struct follow *f, struct eddis_error *err)
     if (said && strstr(said, "Invalid job id"))
         return eddis_fail(err, -ENOENT, "Slurm has forgotten job %s, so nobody knows how it ended",
                           f->id);
-    if (!f->silent)
+    if (!f->silent && rc != -EINTR)
         say(f, "is followed further; but Slurm does not answer now");
     f->silent = true;
     return 0;
@@ -128,9 +128,11 @@ static void cancel(const struct follow *f, const char *option, const char *signa
     const char *const all[] = { "scancel", f->id, NULL };
     const char *const one[] = { "scancel", option, signal, f->id, NULL };
     cleanup_free char *said = NULL;
+    struct eddis_error err = { 0 };
+    int rc = slurm_program_run(option ? one : all, "", &said, &err);
 
-    if (slurm_program_run(option ? one : all, "", &said, NULL) != 0 && said)
-        say(f, "cannot be cancelled: %.300s", said);
+    if (rc != 0 && rc != -EINTR)
+        say(f, "cannot be cancelled: %.300s", rc < 0 ? err.text : said);
 }
 
 /* A signal for us is one for the job. */
@@ -166,6 +168,15 @@ static void on_got(void *ctx, const char *id, const char *cluster)
         say(f, "is in Slurm's queue");
 }
 
+/* Who has asked three times does not wait for a Slurm that is silent. */
+static bool is_left(const struct follow *f)
+{
+    if (f->asked < 3 || !f->silent)
+        return false;
+    say(f, "is left to Slurm, which does not answer; squeue tells whether it has ended");
+    return true;
+}
+
 static int follow(struct follow *f, struct eddis_error *err)
 {
     struct pollfd p = { .fd = f->signals, .events = POLLIN };
@@ -182,6 +193,8 @@ static int follow(struct follow *f, struct eddis_error *err)
         copy_output(f);
         if (rc == 0 && poll(&p, 1, (int)(LOOK_NS / CLOCK_MS)) > 0)
             take_signal(f);
+        if (is_left(f))
+            return 128 + f->number;
     }
     if (rc < 0)
         return rc;

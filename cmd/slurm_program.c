@@ -3,6 +3,7 @@
 #include "slurm_program.h"
 
 #include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "lib/base/spawn.h"
 
@@ -13,7 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SAID_MAX = 1 << 20 };
+enum { SAID_MAX = 1 << 20, PATIENCE_S = 60 }; /* a controller that does not answer takes 10 s */
+
+static const int64_t look_ns = 10 * CLOCK_MS; /* between two looks whether one has ended */
 
 int slurm_program_text(const char *text, struct eddis_error *err)
 {
@@ -56,6 +59,44 @@ int slurm_program_wait(pid_t pid)
     return spawn_exit_code(status);
 }
 
+/* Whether the caller is to end, and holds that back. */
+static bool is_interrupted(void)
+{
+    sigset_t held;
+
+    return sigpending(&held) == 0 &&
+           (sigismember(&held, SIGINT) == 1 || sigismember(&held, SIGTERM) == 1 ||
+            sigismember(&held, SIGHUP) == 1);
+}
+
+static void kill_now(pid_t pid)
+{
+    (void)kill(-pid, SIGKILL);
+    (void)slurm_program_wait(pid);
+}
+
+static int wait_a_while(pid_t pid, const char *name, struct eddis_error *err)
+{
+    int64_t deadline_ns = clock_now_ns() + PATIENCE_S * CLOCK_S;
+    int status;
+
+    while (waitpid(pid, &status, WNOHANG) == 0) {
+        if (is_interrupted()) {
+            kill_now(pid);
+            return eddis_fail(err, -EINTR, "interrupted while %s ran", name);
+        }
+        if (clock_now_ns() >= deadline_ns) {
+            kill_now(pid);
+            return eddis_fail(err, -ETIMEDOUT,
+                              "%s has not ended within %d s, so Slurm's controller does not "
+                              "answer: look with scontrol ping",
+                              name, PATIENCE_S);
+        }
+        clock_sleep_until_ns(clock_now_ns() + look_ns);
+    }
+    return spawn_exit_code(status);
+}
+
 int slurm_program_run(const char *const *argv, const char *input, char **ret,
                       struct eddis_error *err)
 {
@@ -71,7 +112,9 @@ int slurm_program_run(const char *const *argv, const char *input, char **ret,
     rc = slurm_program_start(argv, in, out, out, &pid, err);
     if (rc < 0)
         return rc;
-    code = slurm_program_wait(pid);
+    code = wait_a_while(pid, argv[0], err);
+    if (code < 0)
+        return code;
     if (lseek(out, 0, SEEK_SET) < 0)
         return eddis_fail_errno(err, -errno, "cannot read what %s said", argv[0]);
     rc = file_read_fd(out, argv[0], SAID_MAX, ret, NULL, err);

@@ -22,7 +22,9 @@ int slurm_program_start(const char *const *argv, int in, int out, int errors, pi
 /* Wait for its end.  Blocks.  Returns its exit code. */
 int slurm_program_wait(pid_t pid);
 
-/* Run one to its end with this input.  Blocks.  Returns its exit code, and all that it has printed.
+/* Run one to its end with this input.  Blocks, for a minute at most.  Returns its exit code, and
+ * all that it has printed.  -ETIMEDOUT: it was killed then; -EINTR: it was, since the caller has
+ * blocked SIGINT, SIGTERM or SIGHUP and one is pending.
  */
 int slurm_program_run(const char *const *argv, const char *input, char **ret,
                       struct eddis_error *err);

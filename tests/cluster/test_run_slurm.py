@@ -21,10 +21,10 @@ BUILD, SOURCE = os.path.realpath(sys.argv[1]), os.path.realpath(sys.argv[2])
 class Following:
     """A running eddis-run --slurm on the login host; what it has said so far is in two files."""
 
-    def __init__(self, c, args):
+    def __init__(self, c, args, path=""):
         self.c = c
         self.files = [open(f"{c.lab.folder}/{name}", "w+") for name in ("out", "err")]
-        env = {"PATH": BUILD + "/cmd:" + os.environ["PATH"]}
+        env = {"PATH": path + BUILD + "/cmd:" + os.environ["PATH"]}
         self.process = c.lab.popen(LOGIN, ["/bin/sh", "-c", f"cd ~/shared && exec eddis-run --slurm {args}"], env=env,
                                    stdin=subprocess.DEVNULL, stdout=self.files[0], stderr=self.files[1])
 
@@ -75,6 +75,21 @@ def waits(c):
     f.wait_said("waits")
     f.signal(signal.SIGTERM)
     f.end(143)
+
+
+def silent(c):
+    """Ctrl-C while a program of Slurm's does not end: the job is cancelled, and the third one waits for nothing."""
+    c.write("train.yaml", "command: [sleep, \"1000\"]\n")
+    os.mkdir(c.shared + "/bin")
+    c.write("bin/scontrol", f"#!/bin/sh\necho asked >>{c.shared}/asked\nexec sleep 1000\n")
+    os.chmod(c.shared + "/bin/scontrol", 0o755)
+    f = Following(c, "train.yaml --set slurm.extra=[--hold]", c.shared + "/bin:")
+    for turn in range(1, 4):
+        wait_for("scontrol to be asked", lambda: os.path.exists(c.shared + "/asked") and
+                 c.read("asked").count("asked") == turn)
+        f.signal()
+    f.end(130)
+    assert "is left to Slurm" in f.said(1), f.said(1)
 
 
 def up(c, f):
@@ -157,7 +172,7 @@ def unseen(c):
     assert p.returncode == 2 and "Slurm's job 7" in p.stderr, p
 
 
-CASES = [follows, waits, interrupted, cancelled, requeued, out_of_time, unseen]
+CASES = [follows, waits, silent, interrupted, cancelled, requeued, out_of_time, unseen]
 
 
 def main():

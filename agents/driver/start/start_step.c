@@ -33,6 +33,7 @@ struct start_step {
     bool over;  /* the process has ended ... */
     bool cut;   /* ... and was killed: nodes may live on */
     int64_t end_ns;
+    pid_t canceller; /* what Slurm was last told to end it by; 0: none */
 };
 
 /* ---- beginning ---- */
@@ -58,10 +59,21 @@ static bool belongs(const struct start_node *first, const struct start_node *p)
            same_words(&p->args, &first->args) && same_text(p->session.input, first->session.input);
 }
 
+/* Slurm's program may be one that does not end, either. */
+static void end_canceller(struct start_step *t)
+{
+    if (t->canceller > 0 && waitpid(t->canceller, NULL, WNOHANG) == 0) {
+        (void)kill(t->canceller, SIGKILL);
+        (void)waitpid(t->canceller, NULL, 0);
+    }
+    t->canceller = 0;
+}
+
 static void step_free(struct start_step *t)
 {
     if (!t)
         return;
+    end_canceller(t);
     session_fini(&t->session);
     free(t->member);
     free(t->of_task);
@@ -296,6 +308,12 @@ static pid_t cancel(const struct start_step *t)
     return pid;
 }
 
+static void cancel_again(struct start_step *t)
+{
+    end_canceller(t);
+    t->canceller = cancel(t);
+}
+
 static bool is_needed(const struct start_step *t)
 {
     for (int i = 0; i < t->n; i++) {
@@ -319,7 +337,7 @@ int64_t steps_look(struct starter *s, int64_t now_ns)
         if (t->end_ns == CLOCK_NEVER)
             t->end_ns = now_ns + idle_ns;
         if (now_ns >= t->end_ns) {
-            (void)cancel(t); /* who reaps the driver's orphans reaps it, too */
+            cancel_again(t);
             t->end_ns = now_ns + idle_ns;
         }
         if (t->end_ns < next_ns)
@@ -346,11 +364,14 @@ static int64_t earlier(int64_t a, int64_t b)
 
 static void end_step(struct start_step *t, int64_t deadline_ns)
 {
-    static const struct spawn_rung rungs[] = { { 0, 5 * CLOCK_S }, { SIGKILL, CLOCK_S } };
-    pid_t pid = cancel(t);
+    int64_t left_ns = deadline_ns - clock_now_ns();
+    const struct spawn_rung rungs[] = { { 0, left_ns < 0 ? 0 : earlier(left_ns, cancel_ns) },
+                                        { SIGKILL, CLOCK_S } };
 
-    if (pid > 0)
-        (void)spawn_stop(pid, rungs, sizeof rungs / sizeof *rungs, NULL, NULL);
+    cancel_again(t);
+    if (t->canceller > 0)
+        (void)spawn_stop(t->canceller, rungs, sizeof rungs / sizeof *rungs, NULL, NULL);
+    t->canceller = 0;
     await(t, earlier(deadline_ns, clock_now_ns() + cancel_ns));
     session_kill_alone(&t->session);
     await(t, clock_now_ns() + CLOCK_S);
