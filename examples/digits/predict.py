@@ -7,6 +7,8 @@ import sys
 
 import numpy as np
 
+if len(sys.argv) != 3:
+    sys.exit(f"usage: {__doc__}")
 raw = open(sys.argv[1], "rb").read()
 start = 8 + int.from_bytes(raw[:8], "little")
 header = json.loads(raw[8:start])
