@@ -289,6 +289,7 @@ static void fill(struct progress *p, const struct board_page *page, const struct
         .at_once = page->at_once,
         .takes_pieces = page->takes_pieces != 0,
         .stops = page->stops != 0,
+        .trained = page->trained != 0,
         .told = page->told != 0,
     };
     memcpy(p->metric, page->metric, sizeof p->metric);

@@ -189,6 +189,7 @@ struct progress {
     int64_t at_once;            /* samples that it holds at most in the present step; 0: none yet */
     bool takes_pieces;          /* the program promises to keep to a plan's piece */
     bool stops;                 /* its program has called eddis_stop */
+    bool trained;               /* it found none of the job's steps left */
     bool told;                  /* it tells the numbers of its steps, or prints them, no more */
     struct board_metric metric[BOARD_METRICS];
 };

@@ -152,6 +152,7 @@ static const struct field progress_fields[] = {
     FIELD(struct progress, at_once, INT64, 0, INT64_MAX),
     FIELD(struct progress, takes_pieces, BOOL, 0, 0),
     FIELD(struct progress, stops, BOOL, 0, 0),
+    FIELD(struct progress, trained, BOOL, 0, 0),
     FIELD(struct progress, told, BOOL, 0, 0),
 };
 

@@ -60,8 +60,8 @@ enum {
     BOARD_METRIC_NAME = 24,
     BOARD_COMPUTING = 2, /* EDDIS_PHASE_COMPUTE of lib/eddis.h */
     BOARD_JOB = 128,     /* of a job's id with its 0 */
-    /* Layout 20; an option more of an algorithm is another one. */
-    BOARD_VERSION = 20 << 16 | (int)sizeof(struct sync_options),
+    /* Layout 21; an option more of an algorithm is another one. */
+    BOARD_VERSION = 21 << 16 | (int)sizeof(struct sync_options),
 };
 
 enum {
@@ -132,6 +132,7 @@ struct board_page {
     int64_t at_once;        /* samples that it holds at most in the present step; 0: none yet */
     int64_t takes_pieces;   /* 1: the program promises to keep to a plan's piece */
     int64_t stops;          /* 1: this worker's program has called eddis_stop */
+    int64_t trained;        /* 1: eddis_step_begin found none of the job's steps left */
     int64_t told;           /* BOARD_TOLD_...: of its steps only the numbers are known, by that */
     int64_t thread;         /* number (gettid) of the one that begins the steps; 0: none yet */
     int64_t step_plan;      /* version that the last finished step was done under; 0: none yet */

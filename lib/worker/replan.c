@@ -187,15 +187,21 @@ void replan_agree(struct replan *r, const struct sync_tail *tail)
 
 /* ---- what this worker wants ---- */
 
-static void replan_show_stop(struct replan *r)
+/* Set one of the page's words from 0 to 1. */
+static void replan_mark(struct replan *r, size_t offset)
 {
     struct board *b = phase_lock_board(r->phase);
 
     if (!b)
         return;
-    board_begin(b)->stops = 1;
+    *(int64_t *)((char *)board_begin(b) + offset) = 1;
     board_end(b);
     phase_unlock_board(r->phase);
+}
+
+void replan_show_trained(struct replan *r)
+{
+    replan_mark(r, offsetof(struct board_page, trained));
 }
 
 void replan_stop(struct replan *r)
@@ -203,7 +209,7 @@ void replan_stop(struct replan *r)
     pthread_mutex_lock(&r->lock);
     r->stop = true;
     pthread_mutex_unlock(&r->lock);
-    replan_show_stop(r);
+    replan_mark(r, offsetof(struct board_page, stops));
 }
 
 bool replan_wants_stop(struct replan *r)

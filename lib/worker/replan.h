@@ -69,6 +69,9 @@ void replan_stop(struct replan *r);
 bool replan_wants_stop(struct replan *r);
 bool replan_stops(struct replan *r);
 
+/* Show that this worker has found no step of the job left. */
+void replan_show_trained(struct replan *r);
+
 /* Return the failure to take a plan, or 0. */
 int replan_failure(struct replan *r, struct eddis_error *err);
 

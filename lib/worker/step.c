@@ -245,6 +245,8 @@ int eddis_step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error
                           e->engine ? "the step before has not been ended by eddis_step_end"
                                     : "call eddis_commit before the first step");
     rc = step_begin(e, &s, err);
+    if (rc == 0 && !e->step.stop && !e->step.enough)
+        replan_show_trained(&e->replan);
     if (rc == 0)
         step_over(e);
     if (rc <= 0)

@@ -6,12 +6,14 @@
  *
  * Rank LATE (-1: none) commits when there is a file "go" in FOLDER.  With 0 PARAMETERS there is
  * nothing to synchronise, with -1 nobody commits at all.  Says in which mode the job is.
- * In step STOP rank 1 calls eddis_stop.
+ * In step STOP rank 1 calls eddis_stop.  With a file "stay" in FOLDER the ranks wait for "go"
+ * behind their last step.
  */
 #include "lib/base/clock.h"
 #include "lib/eddis.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,12 +38,17 @@ static void say_mode(const struct eddis *e)
     (void)fflush(stdout);
 }
 
-static void wait_for_file(const char *folder)
+static bool exists(const char *folder, const char *name)
 {
     char path[512];
 
-    (void)snprintf(path, sizeof path, "%s/go", folder);
-    while (access(path, F_OK) < 0)
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    return access(path, F_OK) == 0;
+}
+
+static void wait_for_go(const char *folder)
+{
+    while (!exists(folder, "go"))
         clock_sleep_until_ns(clock_now_ns() + 10 * CLOCK_MS);
 }
 
@@ -101,11 +108,15 @@ int main(int argc, char **argv)
     if (parameters >= 0) {
         register_parameters(e, value, parameters);
         if (w.rank == late)
-            wait_for_file(argv[1]);
+            wait_for_go(argv[1]);
         must(eddis_set_data(e, (int64_t)64 * STEPS, 1, &err), "data", &err);
         must(eddis_commit(e, &err), "commit", &err);
         say_mode(e);
         train(e, parameters, argc == 5 && w.rank == 1 ? atoi(argv[4]) : -1);
+        (void)printf("no step is left\n");
+        (void)fflush(stdout);
+        if (exists(argv[1], "stay"))
+            wait_for_go(argv[1]);
     }
     must(eddis_close(e, &err), "close", &err);
     return 0;

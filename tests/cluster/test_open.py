@@ -205,6 +205,22 @@ def preempted_before():
         j.check(143, "preempted")
 
 
+def finished():
+    """Told to stop when all is trained, and while the ranks finish: a job that has ended well, which nobody has to run
+    again.  One that stopped by itself has not."""
+    for mode in "sync", "async", "hybrid":
+        for stop in [], ["3"]:
+            with fresh() as folders:
+                open(folders.path("work", "stay"), "w").close()
+                with job(folders, "--set", f"sync.mode={mode}", command=[*opener(folders), *stop]) as j:
+                    for rank in range(4):
+                        j.wait_log(rank, "no step is left")
+                    j.signal(signal.SIGTERM)
+                    assert any("asking for a checkpoint" in line for line in j.process.stderr)
+                    open(folders.path("work", "go"), "w").close()
+                    j.check(*(143, "preempted") if stop else (0, "ok"))
+
+
 def restarted():
     """The next generation keeps the mode that was chosen."""
     with fresh() as folders, job(folders, command=[*TRAIN[:-2], "200", "--quiet"], every=20) as j:
@@ -233,7 +249,7 @@ def unopened():
                     "the others are in eddis_open without it", "no worker had finished a step", failed_rank=1)
 
 
-CASES = [chosen, stopped, exact, equal_first, not_open, no_library, never, nothing_to_learn, late, killed_before, preempted_before,
+CASES = [chosen, stopped, exact, equal_first, not_open, no_library, never, nothing_to_learn, late, killed_before, preempted_before, finished,
          restarted, unopened]
 # The address sanitizer must be loaded before the library that is preloaded there.
 if os.path.exists(os.path.join(BUILD, "tests/cluster/no-memory.so")):

@@ -79,6 +79,7 @@ void state_hang_progress(struct state *s, const struct state_input *in)
     r->phase = p->phase;
     r->opens = p->phase == STATE_RANK_START && p->phase_age_ns < 0;
     r->told = p->told;
+    r->trained = p->trained;
     r->will_step = p->told || p->steps_total > 0 || p->model_bytes > 0;
     r->at_once = p->at_once;
     r->waits_for = p->waits_for < s->n_ranks && p->waits_for != p->rank ? p->waits_for : -1;

@@ -16,14 +16,28 @@ static void probe_ended(struct state *s, int64_t now_ns)
         state_probe_failed(s, "it ended without a result", now_ns);
 }
 
+/* Nothing was left to save for. */
+static bool all_trained(const struct state *s)
+{
+    for (int r = 0; r < s->n_ranks; r++)
+        if (!s->rank[r].trained)
+            return false;
+    return state_all_zero(s);
+}
+
 static void ended_well(struct state *s, int64_t now_ns)
 {
-    if (state_is_probe(s))
+    if (state_is_probe(s)) {
         probe_ended(s, now_ns);
-    else if (s->outcome == STATE_OUTCOME_SAVING)
+        return;
+    }
+    if (s->outcome == STATE_OUTCOME_SAVING && !all_trained(s)) {
         state_end_saving(s, STOP_FAILURE, now_ns);
-    else
-        state_end(s, STATE_OUTCOME_OK, STOP_FAILURE, now_ns);
+        return;
+    }
+    if (s->outcome == STATE_OUTCOME_SAVING)
+        s->message[0] = '\0'; /* who wanted it to stop came too late for that */
+    state_end(s, STATE_OUTCOME_OK, STOP_FAILURE, now_ns);
 }
 
 /* "; stopping 3 ranks", or "" where that is not worth a word. */

@@ -281,6 +281,7 @@ static char *sample_report(void)
           .at_once = 47,
           .takes_pieces = true,
           .stops = true,
+          .trained = true,
           .figures = { .plan = 2,
                        .since = 5,
                        .steps = 6,
