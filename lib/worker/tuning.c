@@ -116,8 +116,8 @@ static int tuning_run(const struct measurement *m, struct tuner *t, struct tuner
 }
 
 /* Which kinds are best among the first ranks of so many nodes at most. */
-static int tuning_between(const struct measurement *group, int n_nodes, struct tuner_result *ret,
-                          struct eddis_error *err)
+static int tuning_between(const struct measurement *group, int n_nodes, bool hosts,
+                          struct tuner_result *ret, struct eddis_error *err)
 {
     const struct node_groups *nodes = group->place.nodes;
     struct measurement m = { .all = group->all, .level = REQUEST_FIRST };
@@ -126,7 +126,7 @@ static int tuning_between(const struct measurement *group, int n_nodes, struct t
     m.apart = !nodes || nodes->here > 0;
     if (!m.apart)
         m.place = node_groups_firsts(nodes, group->place.channel);
-    tuner_init(&t, &(struct comm_place){ .n_ranks = n_nodes, .hosts = group->place.hosts }, 0,
+    tuner_init(&t, &(struct comm_place){ .n_ranks = n_nodes, .hosts = hosts }, 0,
                TUNER_BUDGET_S / 2);
     t.few = true;
     return tuning_run(&m, &t, ret, err);
@@ -137,7 +137,11 @@ int tuning_measure(struct collectives *all, const struct comm_place *group, size
 {
     const struct node_groups *nodes = group->nodes;
     struct measurement m = { .all = all, .place = *group, .level = REQUEST_GROUP };
-    int64_t most[3] = { m.place.n_ranks, nodes ? (int64_t)arena_bytes : 0, nodes ? nodes->n : 1 };
+    /* Of what one group has and another lacks nothing may be chosen by: where collectives of all
+     * ranks go by other kinds on some, they wait for each other for ever.
+     */
+    int64_t most[] = { m.place.n_ranks, nodes ? (int64_t)arena_bytes : 0, nodes ? nodes->n : 1,
+                       m.place.hosts };
     struct tuner_result between;
     struct tuner t;
     int rc;
@@ -146,12 +150,12 @@ int tuning_measure(struct collectives *all, const struct comm_place *group, size
         m.arena = comm_shm_arena(nodes->shm);
         m.arena_bytes = arena_bytes;
     }
-    rc = tuning_most(all, most, 3, COMM_INT64, err);
+    rc = tuning_most(all, most, sizeof most / sizeof *most, COMM_INT64, err);
     if (rc == 0 && most[2] > 1)
-        rc = tuning_between(&m, (int)most[2], &between, err);
+        rc = tuning_between(&m, (int)most[2], most[3] != 0, &between, err);
     if (rc < 0)
         return rc;
-    tuner_init(&t, &(struct comm_place){ .n_ranks = (int)most[0], .hosts = m.place.hosts },
+    tuner_init(&t, &(struct comm_place){ .n_ranks = (int)most[0], .hosts = most[3] != 0 },
                (size_t)most[1], most[2] > 1 ? TUNER_BUDGET_S / 2 : TUNER_BUDGET_S);
     if (most[2] > 1) {
         t.between = &between;

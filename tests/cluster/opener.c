@@ -6,6 +6,8 @@
  *
  * Rank LATE (-1: none) commits when there is a file "go" in FOLDER.  With 0 PARAMETERS there is
  * nothing to synchronise, with -1 nobody commits at all.  Says in which mode the job is.
+ * Behind eddis_commit all add up numbers, more than a message between hosts usually holds.
+ *
  * In step STOP rank 1 calls eddis_stop.  With a file "stay" in FOLDER the ranks wait for "go"
  * behind their last step.
  */
@@ -19,7 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { N = 16, STEPS = 20 };
+enum { N = 16, STEPS = 20, MANY = 8192 };
 
 static void must(int rc, const char *what, const struct eddis_error *err)
 {
@@ -69,6 +71,20 @@ static void register_parameters(struct eddis *e, float *value, int n)
         must(eddis_add_parameter(e, layer, &p, &err), "parameter", &err);
 }
 
+static void add_up(struct eddis *e, int n_ranks)
+{
+    static float x[MANY];
+    struct eddis_error err = { 0 };
+
+    for (int i = 0; i < MANY; i++)
+        x[i] = 1;
+    must(eddis_allreduce(e, x, MANY, EDDIS_FLOAT32, EDDIS_SUM, 30 * CLOCK_S, &err), "all-reduce",
+         &err);
+    for (int i = 0; i < MANY; i++)
+        if (x[i] != (float)n_ranks)
+            exit(5);
+}
+
 static void train(struct eddis *e, int parameters, int stop)
 {
     struct eddis_step s = { .size = sizeof s };
@@ -112,6 +128,7 @@ int main(int argc, char **argv)
         must(eddis_set_data(e, (int64_t)64 * STEPS, 1, &err), "data", &err);
         must(eddis_commit(e, &err), "commit", &err);
         say_mode(e);
+        add_up(e, w.n_ranks);
         train(e, parameters, argc == 5 && w.rank == 1 ? atoi(argv[4]) : -1);
         (void)printf("no step is left\n");
         (void)fflush(stdout);

@@ -86,6 +86,18 @@ def groups_over_nodes(c):
         check(j)
 
 
+def groups_unlike(c):
+    """One group over two hosts, another on one: they measure the network together, and all take the same of it."""
+    path = os.path.join(c.shared, "unlike.yaml")
+    with open(path, "w") as f:
+        f.write(f"name: unlike\ncommand: [{BUILD}/tests/cluster/opener, {c.shared}, \"-1\", \"1\"]\nbatch: {{global: 48}}\n"
+                "sync: {mode: hybrid, groups: [[0, 1], [2]], period: 4}\nnodes: [node1, node2, node3]\n"
+                "profile: {emulate: [{rate: 1.0, a_ms: 4, c_ms: 0.2}]}\n")
+    with c.job([path]) as j:
+        assert j.end() == 0, (j.code, j.err, j.out)
+        j.check_nothing_left()
+
+
 def wait_checkpoint(j):
     folder = os.path.join(j.dir, "checkpoints")
     wait_for("a checkpoint", lambda: os.path.isdir(folder) and
@@ -203,9 +215,9 @@ def killed_in_hybrid(c):
     killed_sharing(c, "{mode: hybrid, period: 4}")
 
 
-CASES = [asynchronous, mode_open, remembers, groups_are_nodes, groups_over_nodes, host_lost, given_groups_lost,
+CASES = [asynchronous, mode_open, remembers, groups_are_nodes, groups_over_nodes, groups_unlike, host_lost, given_groups_lost,
          killed_in_sync, killed_in_hybrid]
 
 
-with Cluster(2, build=BUILD) as c:
+with Cluster(3, build=BUILD) as c:
     run(CASES, sys.argv[3:], c)
