@@ -268,9 +268,14 @@ void publishing_refine(struct publishing *s, struct plan *p)
 
 void publishing_predict(struct publishing *s, double samples_per_s)
 {
-    s->plans.plan->predicted_samples_per_s = samples_per_s;
-    journal_plan(&s->run->journal, s->plans.plan);
-    figures_refine(&s->run->figures, s->plans.plan);
+    struct plan *p = s->plans.plan;
+
+    /* An equal split was predicted by the same model, and is as wrong. */
+    if (p->predicted_samples_per_s > 0)
+        p->equal_samples_per_s *= samples_per_s / p->predicted_samples_per_s;
+    p->predicted_samples_per_s = samples_per_s;
+    journal_plan(&s->run->journal, p);
+    figures_refine(&s->run->figures, p);
 }
 
 void publishing_checkpoint(struct publishing *s)
