@@ -68,7 +68,8 @@ static void copy_output(struct follow *f)
     struct stat st;
     ssize_t n;
 
-    if (f->out < 0 && f->job.out[0])
+    /* A pipe's data are another's, and who waits for its reader is none of ours. */
+    if (f->out < 0 && f->job.out[0] && stat(f->job.out, &st) == 0 && S_ISREG(st.st_mode))
         f->out = open(f->job.out, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (f->out < 0)
         return;

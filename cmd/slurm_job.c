@@ -2,26 +2,35 @@
 /* slurm_job.c - reads what scontrol prints of a job */
 #include "slurm_job.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Copy the value of " Name=" up to `end`, which in a path may not be the next blank. */
-static bool take(const char *line, size_t n, const char *name, const char *end, char *ret,
-                 size_t size)
+/* Whether a field begins here: "Power=". */
+static bool is_field(const char *at, const char *end)
 {
-    const char *at = memmem(line, n, name, strlen(name)), *stop;
-    size_t left;
+    const char *s = at;
+
+    while (s < end && (isalpha((unsigned char)*s) || *s == ':' || *s == '/'))
+        s++;
+    return s > at && s < end && *s == '=';
+}
+
+/* Copy the value of " Name=", which ends before the next field and may have blanks: a path does. */
+static bool take(const char *line, size_t n, const char *name, char *ret, size_t size)
+{
+    const char *at = memmem(line, n, name, strlen(name)), *end = line + n, *stop;
 
     *ret = '\0';
     if (!at)
         return false;
     at += strlen(name);
-    left = n - (size_t)(at - line);
-    stop = memmem(at, left, end, strlen(end));
-    if (!stop)
-        stop = memchr(at, ' ', left);
-    (void)snprintf(ret, size, "%.*s", (int)(stop ? (size_t)(stop - at) : left), at);
+    for (stop = at; stop < end && !(*stop == ' ' && is_field(stop + 1, end)); stop++)
+        ;
+    while (stop > at && stop[-1] == ' ')
+        stop--;
+    (void)snprintf(ret, size, "%.*s", (int)(stop - at), at);
     return true;
 }
 
@@ -31,13 +40,13 @@ bool slurm_job_parse(const char *text, struct slurm_job *ret)
     struct slurm_job j = { .state = "" };
     char code[32], *colon;
 
-    if (!take(text, n, " JobState=", " ", j.state, sizeof j.state))
+    if (!take(text, n, " JobState=", j.state, sizeof j.state))
         return false;
-    (void)take(text, n, " Reason=", " ", j.reason, sizeof j.reason);
-    (void)take(text, n, " StartTime=", " ", j.start, sizeof j.start);
-    (void)take(text, n, " NodeList=", " ", j.nodes, sizeof j.nodes);
-    (void)take(text, n, " StdOut=", " Power=", j.out, sizeof j.out);
-    if (take(text, n, " ExitCode=", " ", code, sizeof code)) {
+    (void)take(text, n, " Reason=", j.reason, sizeof j.reason);
+    (void)take(text, n, " StartTime=", j.start, sizeof j.start);
+    (void)take(text, n, " NodeList=", j.nodes, sizeof j.nodes);
+    (void)take(text, n, " StdOut=", j.out, sizeof j.out);
+    if (take(text, n, " ExitCode=", code, sizeof code)) {
         colon = strchr(code, ':');
         j.code = atoi(code);
         j.signal = colon ? atoi(colon + 1) : 0;

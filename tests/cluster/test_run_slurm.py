@@ -155,6 +155,16 @@ def out_of_time(c):
     assert f"step-{int(told[1]):08}" in found, (told[0], found)
 
 
+def piped(c):
+    """What goes to a named pipe is its reader's."""
+    c.write("train.yaml", "command: [echo, here]\n")
+    os.mkfifo(c.shared + "/pipe")
+    reader = c.lab.popen(LOGIN, ["/bin/sh", "-c", "cd ~/shared && exec cat pipe"], stdout=subprocess.PIPE, text=True)
+    f = Following(c, "train.yaml --set 'slurm.extra=[-o, pipe]'")
+    f.end(0)
+    assert "here" in reader.communicate(timeout=PATIENCE)[0] and not f.said(0), f.said(0)
+
+
 def unseen(c):
     """Output that this machine does not see is told of; what is no job is refused at once."""
     c.write("train.yaml", "command: [\"true\"]\n")
@@ -172,7 +182,7 @@ def unseen(c):
     assert p.returncode == 2 and "Slurm's job 7" in p.stderr, p
 
 
-CASES = [follows, waits, silent, interrupted, cancelled, requeued, out_of_time, unseen]
+CASES = [follows, waits, silent, interrupted, cancelled, requeued, out_of_time, piped, unseen]
 
 
 def main():

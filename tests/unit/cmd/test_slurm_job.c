@@ -25,6 +25,10 @@ START_TEST(parse)
     ck_assert_str_eq(j.nodes, "node[1-4]"); /* not those it asks for */
     ck_assert_str_eq(j.out, "/home/a b/o-17");
     ck_assert_str_eq(j.start, "2026-11-24T13:52:52");
+    ck_assert(slurm_job_parse(" JobState=RUNNING StdOut=/a b/o TresPerTask=cpu=1", &j));
+    ck_assert_str_eq(j.out, "/a b/o"); /* newer ones end otherwise */
+    ck_assert(slurm_job_parse(" JobState=RUNNING StdOut=/a b/o \n", &j));
+    ck_assert_str_eq(j.out, "/a b/o");
     ck_assert(slurm_job_parse(" JobState=PENDING", &j));
     ck_assert_str_eq(j.out, "");
     ck_assert_int_eq(j.code, 0);
