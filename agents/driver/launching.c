@@ -332,6 +332,8 @@ static bool on_action(void *self, const struct action *a)
         start_mpirun(l);
     else if (a->type == ACTION_SIGNAL)
         order_generation(l, ORDER_SIGNAL);
+    else if (a->type == ACTION_LOOK)
+        order_generation(l, ORDER_LOOK);
     else if (a->type == ACTION_STOP)
         stop_ranks(l, a->ladder);
     return false;

@@ -116,6 +116,7 @@ static enum job_event word_of(enum event_type type)
         [EVENT_UNSETTLED] = JOB_EVENT_FAILED,
         [EVENT_NOTE] = JOB_EVENT_NOTE,
         [EVENT_QUIET] = JOB_EVENT_NOTE,
+        [EVENT_PLACE] = JOB_EVENT_NOTE,
         [EVENT_LEFT] = JOB_EVENT_LEFT,
     };
 
@@ -139,6 +140,10 @@ static void note_event(struct job_run *r, int agent, const struct event *e)
         (void)snprintf(text, sizeof text, "a model of %lld bytes", (long long)e->step);
     } else if (e->type == EVENT_QUIET) {
         (void)snprintf(text, sizeof text, e->step ? "does nothing" : "does something again");
+    } else if (e->type == EVENT_PLACE) {
+        (void)snprintf(text, sizeof text, "%s",
+                       e->text && *e->text ? e->text : "nobody can tell where it stands");
+        text_strip_control(text);
     } else if (e->type == EVENT_RANK_STARTED) {
         (void)snprintf(text, sizeof text, "pid %d", e->pid);
     } else if (e->type == EVENT_FAILED || e->type == EVENT_UNSETTLED || e->type == EVENT_NOTE ||

@@ -122,44 +122,56 @@ static bool tells_steps(const struct worker *w)
     return w->seen && (!w->before.told || w->before.steps_done > 0);
 }
 
-/* It does nothing, or something again; where: what is known of it. */
-static void tell_quiet(struct agent *a, const struct worker *w, bool quiet, int code, char *where,
-                       int64_t now_ns)
+/* It does nothing, or something again. */
+static void tell_quiet(struct agent *a, const struct worker *w, bool quiet, int64_t now_ns)
 {
     const struct event e = { .type = EVENT_QUIET,
                              .generation = a->generation->number,
                              .rank = w->rank,
-                             .code = code,
-                             .step = quiet ? now_ns - w->quiet.since_ns : 0,
-                             .text = where };
+                             .step = quiet ? now_ns - w->quiet.since_ns : 0 };
 
     voice_tell(&a->voice, &e, now_ns);
 }
 
 /* What py-spy does not know the kernel may. */
-static void tell_where(struct agent *a, const struct worker *w, int code, char *where, size_t size,
-                       int64_t now_ns)
+static void tell_place(struct agent *a, const struct worker *w, int code, const char *where)
 {
-    char wait[48];
+    char wait[48], text[STACK_PLACE];
+    const struct event e = { .type = EVENT_PLACE,
+                             .generation = a->generation->number,
+                             .rank = w->rank,
+                             .code = code,
+                             .text = text };
 
-    if (!where[0]) {
+    (void)snprintf(text, sizeof text, "%s", where);
+    if (!text[0]) {
         quiet_watch_where(w->pid, wait, sizeof wait);
         if (wait[0])
-            (void)snprintf(where, size, "it waits in the kernel's %s", wait);
+            (void)snprintf(text, sizeof text, "it waits in the kernel's %s", wait);
     }
-    tell_quiet(a, w, true, code, where, now_ns);
+    voice_tell(&a->voice, &e, clock_now_ns());
 }
 
-/* Once it is known where, which takes py-spy a moment. */
-static void found_quiet(struct agent *a, struct worker *w, int64_t now_ns)
+/* py-spy takes a moment; one that has been asked already will answer. */
+void agent_look_at_stacks(struct agent *a, int64_t now_ns)
 {
-    char where[STACK_PLACE] = "";
+    struct generation *g = a->generation;
 
-    if (w->stack.pid <= 0 && stack_look_start(&w->stack, w->pid, now_ns, NULL) < 0)
-        tell_where(a, w, 0, where, sizeof where, now_ns);
+    for (int i = 0; i < g->n; i++) {
+        struct worker *w = &g->worker[i];
+
+        if (!w->ended && w->pid > 0 && w->stack.pid <= 0 &&
+            stack_look_start(&w->stack, w->pid, now_ns, NULL) < 0)
+            tell_place(a, w, 0, "");
+    }
 }
 
-/* One that has gone on meanwhile was told of already. */
+static void hurry_stacks(struct generation *g, int64_t now_ns)
+{
+    for (int i = 0; i < g->n; i++)
+        stack_look_hurry(&g->worker[i].stack, now_ns);
+}
+
 static bool stack_seen(struct agent *a, pid_t pid, int status)
 {
     struct generation *g = a->generation;
@@ -172,8 +184,8 @@ static bool stack_seen(struct agent *a, pid_t pid, int status)
         if (w->stack.pid != pid)
             continue;
         code = stack_look_finish(&w->stack, status, where, sizeof where);
-        if (w->quiet.told && !w->ended)
-            tell_where(a, w, code, where, sizeof where, clock_now_ns());
+        if (!w->ended)
+            tell_place(a, w, code, where);
         return true;
     }
     return false;
@@ -187,11 +199,9 @@ static void look_for_quiet(struct agent *a, int64_t now_ns)
 
     for (int i = 0; quiet_ns > 0 && !g->probe && i < g->n; i++) {
         struct worker *w = &g->worker[i];
-        char nowhere[] = "";
         int64_t limit_ns = quiet_ns;
         int news;
 
-        stack_look_hurry(&w->stack, now_ns);
         if (tells_steps(w) || w->ended || w->pid <= 0)
             continue;
         /* Looked up as late as can be: it reads the whole map of the process. */
@@ -199,10 +209,8 @@ static void look_for_quiet(struct agent *a, int64_t now_ns)
             now_ns - w->quiet.since_ns >= quiet_ns && proctree_maps(w->pid, "/libeddis.so"))
             limit_ns = a->brief->quiet_start_ns;
         news = quiet_watch_look(&w->quiet, w->wrapper, limit_ns, now_ns);
-        if (news > 0)
-            found_quiet(a, w, now_ns);
-        else if (news < 0)
-            tell_quiet(a, w, false, 0, nowhere, now_ns);
+        if (news)
+            tell_quiet(a, w, news > 0, now_ns);
     }
 }
 
@@ -469,6 +477,7 @@ void agent_report(struct agent *a, int64_t now_ns)
             tell_model(a, now_ns); /* behind what it is weighed with */
             look_for_frozen(a, now_ns);
             look_for_quiet(a, now_ns);
+            hurry_stacks(g, now_ns);
         }
     }
     reporter_take_output(a->voice.reporter, a->outputs, a->stop.active || a->bye);

@@ -102,6 +102,7 @@ void agent_step_check(struct agent *a, int64_t now_ns);
 void agent_read_messages(struct agent *a);
 void agent_read_relays(struct agent *a);
 void agent_reap(struct agent *a);
+void agent_look_at_stacks(struct agent *a, int64_t now_ns); /* a generation's, and tell */
 void agent_look_at_wrappers(struct agent *a);
 void agent_report(struct agent *a, int64_t now_ns);
 void agent_leave(struct agent *a); /* tell that nothing is left */

@@ -19,8 +19,9 @@
 
 #define CHECK_NS (5 * CLOCK_S)
 
-static const char *const names[] = { "none",   "profile",   "prepare", "check", "start", "relay",
-                                     "settle", "rebalance", "signal",  "stop",  "logs",  "bye" };
+static const char *const names[] = { "none",  "profile", "prepare",   "check",  "start",
+                                     "relay", "settle",  "rebalance", "signal", "look",
+                                     "stop",  "logs",    "bye" };
 
 /* ---- carrying them out ---- */
 
@@ -111,6 +112,14 @@ static int pass_signal(struct agent *a, const struct order *o, struct eddis_erro
     return 0;
 }
 
+static int look(struct agent *a, const struct order *o, struct eddis_error *err)
+{
+    if (!meant(a, o, err))
+        return -ENOENT;
+    agent_look_at_stacks(a, clock_now_ns());
+    return 0;
+}
+
 static int send_log(struct agent *a, const struct order *o, struct eddis_error *err)
 {
     return agent_logs_send(&a->logs, o, err);
@@ -137,17 +146,10 @@ static int bye(struct agent *a, const struct order *o, struct eddis_error *err)
 }
 
 static int (*const carry_out[])(struct agent *a, const struct order *o, struct eddis_error *err) = {
-    [ORDER_PROFILE] = profile,
-    [ORDER_PREPARE] = prepare,
-    [ORDER_CHECK] = check,
-    [ORDER_START] = start,
-    [ORDER_RELAY] = relay,
-    [ORDER_SETTLE] = settle,
-    [ORDER_REBALANCE] = rebalance,
-    [ORDER_SIGNAL] = pass_signal,
-    [ORDER_STOP] = stop,
-    [ORDER_LOGS] = send_log,
-    [ORDER_BYE] = bye,
+    [ORDER_PROFILE] = profile,     [ORDER_PREPARE] = prepare,    [ORDER_CHECK] = check,
+    [ORDER_START] = start,         [ORDER_RELAY] = relay,        [ORDER_SETTLE] = settle,
+    [ORDER_REBALANCE] = rebalance, [ORDER_SIGNAL] = pass_signal, [ORDER_LOOK] = look,
+    [ORDER_STOP] = stop,           [ORDER_LOGS] = send_log,      [ORDER_BYE] = bye,
 };
 
 static void take_order(struct agent *a, const struct order *o)

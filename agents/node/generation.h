@@ -42,7 +42,7 @@ struct worker {
     struct board_page before; /* as last reported */
     struct step_watch steps;
     struct quiet_watch quiet; /* while it has no page */
-    struct stack_look stack;  /* of it, once it is quiet */
+    struct stack_look stack;  /* of it, when the driver has asked */
     struct frozen wrapper_frozen, program_frozen;
 };
 

@@ -17,7 +17,7 @@
 
 enum { STACK_PLACE = 256 };
 
-/* Codes of EVENT_QUIET; 0: unknown. */
+/* Codes of EVENT_PLACE; 0: unknown. */
 enum { STACK_COLLECTIVE = 1, STACK_ELSEWHERE };
 
 struct stack_look {

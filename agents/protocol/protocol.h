@@ -126,8 +126,10 @@ enum event_type {
     EVENT_FAILED,    /* an order could not be carried out; text says why */
     EVENT_UNSETTLED, /* likewise, when its ranks wait for it: the one that settles the mode */
     EVENT_NOTE,      /* something people should read once */
-    EVENT_QUIET,     /* a rank of which no step is known neither prints nor computes; text: where it
-                      * waits, step: for how long, in ns; 0: it does again */
+    EVENT_QUIET,     /* a rank of which no step is known neither prints nor computes; step: for how
+                      * long, in ns; 0: it does again */
+    EVENT_PLACE,     /* where a rank stands, as was asked; text: "it waits in ...", "": unknown,
+                      * code: of agents/node/stack_look.h */
     EVENT_LEFT,      /* nothing of the job is left on the node, nor is the agent in a moment */
 };
 

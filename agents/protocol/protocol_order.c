@@ -20,9 +20,9 @@
 
 enum { MAX_SECONDS = 1000000 };
 
-static const char *const type_names[] = { "none",   "profile", "prepare", "check",
-                                          "start",  "relay",   "settle",  "rebalance",
-                                          "signal", "stop",    "logs",    "bye" };
+static const char *const type_names[] = { "none",  "profile", "prepare",   "check",  "start",
+                                          "relay", "settle",  "rebalance", "signal", "look",
+                                          "stop",  "logs",    "bye" };
 static const char *const ladder_names[] = { "orderly", "failure", "kill" };
 
 static const struct field every_fields[] = {

@@ -36,6 +36,7 @@ enum order_type {
     ORDER_SETTLE, /* the first plan of a generation that was prepared with plan 0 */
     ORDER_REBALANCE,
     ORDER_SIGNAL,
+    ORDER_LOOK, /* tell where the ranks stand */
     ORDER_STOP,
     ORDER_LOGS,
     ORDER_BYE,

@@ -38,9 +38,27 @@ if not os.path.exists(mark):
 """
 
 
-def job(tmp_path: pathlib.Path, ranks: int, seconds: int, *command: object, path: str = "") -> tuple[str, dict]:
+# The same once it has printed steps: the first rank's alone, as most scripts do, or those of all.
+PRINTS = """
+import os, sys, time
+if os.environ["RANK"] == "0" or sys.argv[2] == "all":
+    for step in range(1, 12):
+        print("step", step, flush=True)
+        time.sleep(0.1)
+""" + SLEEPS.lstrip()
+# The same by calls.
+TELLS = """
+import eddis, sys, time
+for step in range(12):
+    eddis.progress(samples=1)
+    time.sleep(0.1)
+""" + SLEEPS.lstrip()
+
+
+def job(tmp_path: pathlib.Path, ranks: int, seconds: int, *command: object, path: str = "",
+        more: tuple[str, ...] = ()) -> tuple[str, dict]:
     """What eddis-run said, and its summary."""
-    settings = ["--set", f"timeouts.hang={seconds}s", "--set", "timeouts.launch=300s", "--restarts", "2"]
+    settings = ["--set", f"timeouts.hang={seconds}s", "--set", "timeouts.launch=300s", "--restarts", "2", *more]
     if path:
         settings += ["--env", "PATH=" + path]
     code, said = ended(tmp_path, "eddis-run", "-n", str(ranks), "--job-dir", tmp_path / "job", *settings, "--",
@@ -66,6 +84,21 @@ def test_named(tmp_path, ranks):
     assert summary["first_failure"]["rank"] == 1 and summary["restarts"] == 1, said
     assert re.search(r"it is in load \(train.py:34\); rank [02] waits in all_reduce \(c10d.py:41\), "
                      r"called in load \(train.py:33\)", said), said
+
+
+@pytest.mark.parametrize("text, who, words", [(PRINTS, "one", "keeps others from theirs"),
+                                              (PRINTS, "all", "has made no step"),
+                                              (TELLS, "all", "has made no step")], ids=["printed", "all", "told"])
+def test_steps(tmp_path, text, who, words):
+    """Of a hang that is seen by steps, too, with the same words, whoever it is that tells of them."""
+    (tmp_path / "steps.py").write_text(text)
+    path = stub(tmp_path / "bin", STUB.format(python=sys.executable))
+    more = () if text is TELLS else ("--set", "progress.pattern=step ([0-9]+)")
+    said, summary = job(tmp_path, 2, 3, sys.executable, tmp_path / "steps.py", tmp_path / "mark", who, path=path,
+                        more=more)
+    assert summary["first_failure"]["rank"] == 1 and summary["restarts"] == 1, said
+    assert re.search(words + r" for \S+, timeouts.hang is 0:03: last step 1[01]: it is in load \(train.py:34\); rank 0 "
+                     r"waits in all_reduce \(c10d.py:41\), called in load \(train.py:33\)", said), said
 
 
 @pytest.mark.parametrize("text", ["#!/bin/sh\necho Permission denied >&2\nexit 1\n", "#!/bin/sh\nexec sleep 3600\n"])

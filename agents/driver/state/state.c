@@ -115,6 +115,7 @@ static enum input_type input_of(const struct state *s, int agent, const struct e
     case EVENT_LOGS:
     case EVENT_UNSETTLED:
     case EVENT_QUIET:
+    case EVENT_PLACE:
     case EVENT_LEFT:
         break;
     }
@@ -131,8 +132,21 @@ static void note_quiet(struct state *s, int agent, const struct event *e, int64_
     r = &s->rank[e->rank];
     r->quiet = e->step > 0;
     r->quiet_ns = now_ns - e->age_ns - e->step;
+}
+
+/* The last answer that a hang waits for has it judged. */
+static void note_place(struct state *s, int agent, const struct event *e, int64_t now_ns)
+{
+    struct state_rank *r;
+
+    if (!state_has_rank(s, agent, e->rank))
+        return;
+    r = &s->rank[e->rank];
+    r->looked = true;
     (void)snprintf(r->where, sizeof r->where, "%s", e->text ? e->text : "");
     r->place = e->code;
+    if (s->look_ns)
+        state_take(s, &(struct state_input){ .type = INPUT_LOOK_FOR_HANG, .now_ns = now_ns });
 }
 
 void state_event(struct state *s, int agent, const struct event *e, int64_t now_ns)
@@ -143,6 +157,8 @@ void state_event(struct state *s, int agent, const struct event *e, int64_t now_
 
     if (e->type == EVENT_QUIET && e->generation == s->generation)
         note_quiet(s, agent, e, now_ns);
+    if (e->type == EVENT_PLACE && e->generation == s->generation)
+        note_place(s, agent, e, now_ns);
     if (in.type != INPUTS && is_current(s, in.type, e))
         state_take(s, &in);
 }

@@ -79,6 +79,7 @@ struct state {
     struct state_agent *agent;
     struct state_rank *rank; /* [n_ranks] once there is a plan */
     int n_ranks, first;      /* first: the part that runs mpirun */
+    int64_t look_ns; /* agents were asked where their ranks stand, for a hang; 0: they were not */
     bool mpirun_over;
     int mpirun_code, mpirun_signal;
     char mpirun_text[160];         /* what it says of itself, in one sentence; "" nothing */

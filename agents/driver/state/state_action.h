@@ -19,6 +19,7 @@ enum action_type {
     ACTION_START,      /* order the first part to start mpirun */
     ACTION_CHECKPOINT, /* publish a plan that says: write a checkpoint and stop */
     ACTION_SIGNAL,     /* hand SIGUSR2 on to the ranks */
+    ACTION_LOOK,       /* ask the parts where their ranks stand: a hang was found */
     ACTION_STOP,       /* order the parts to stop by .ladder */
     ACTION_REVIVE,     /* start .agent again, shutting out what there may be of it */
     ACTION_RECOVERED,  /* the generation has done its first step: .text */

@@ -14,6 +14,9 @@
  * job hangs when all that are left neither print nor use processor time.  Those that tell numbers
  * of steps alone are among them before the first number above 0.
  *
+ * A hang that was found is judged once the agents have answered where their ranks stand, or are
+ * late: who is elsewhere while others wait in a collective operation keeps them from going on.
+ *
  * Before a generation's first step another limit holds, for programs load their data there.  It
  * counts only where steps are to come: a program without libeddis is never known to begin any, and
  * one that only shares buffers makes none.
@@ -25,6 +28,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+/* For agents to tell where their ranks stand: longer than stack_look.c lets py-spy look. */
+static const int64_t patience_ns = 8 * CLOCK_S;
 
 /* ---- progress ---- */
 
@@ -265,6 +271,37 @@ static const char *doing(int phase)
     return phase >= 0 && phase < (int)(sizeof words / sizeof *words) ? words[phase] : "at work";
 }
 
+/* The one of the ranks in such a place that has been quiet for longest; -1: none is there. */
+static int longest_in(const struct state *s, enum state_place place)
+{
+    int longest = -1;
+
+    for (int i = 0; i < s->n_ranks; i++)
+        if (!s->rank[i].exited && s->rank[i].place == (int)place &&
+            (longest < 0 || s->rank[i].quiet_ns < s->rank[longest].quiet_ns))
+            longest = i;
+    return longest;
+}
+
+/* The one that keeps others in a collective operation, for it is elsewhere; -1: none is known. */
+static int elsewhere(const struct state *s)
+{
+    return longest_in(s, STATE_PLACE_COLLECTIVE) >= 0 ? longest_in(s, STATE_PLACE_ELSEWHERE) : -1;
+}
+
+/* ": it is in load (train.py:33); rank 0 waits in all_reduce (...)" */
+static void place_text(const struct state *s, int rank, char *ret, size_t size)
+{
+    const struct state_rank *r = &s->rank[rank];
+    int other = longest_in(s, STATE_PLACE_COLLECTIVE);
+    bool differs = r->place == STATE_PLACE_ELSEWHERE && other >= 0;
+    int n = snprintf(ret, size, "%s%s", r->where[0] ? ": " : "", r->where);
+
+    if (differs && n >= 0 && (size_t)n < size)
+        (void)snprintf(ret + n, size - (size_t)n, "; rank %d%s", other,
+                       strchrnul(s->rank[other].where, ' '));
+}
+
 /* "; ranks 1-3 wait for it" */
 static void wait_text(const struct state *s, int rank, bool all_wait, char *ret, size_t size)
 {
@@ -279,34 +316,57 @@ static void wait_text(const struct state *s, int rank, bool all_wait, char *ret,
                        n == 1 ? "s" : "");
 }
 
-static void hang_text(const struct state *s, int rank, bool all_wait, char *ret, size_t size)
+/* ", computing; ranks 1-3 wait for it", and where it stands.  Of one that tells its steps alone
+ * nothing else is known; of one that says what it does the kernel's word is no news.
+ */
+static void state_text(const struct state *s, int rank, bool all_wait, char *ret, size_t size)
 {
     const struct state_rank *r = &s->rank[rank];
-    char still[32], limit[32], wait[200];
+    bool says = r->phase >= 0 && !(r->told && r->where[0]);
+    char wait[200], place[400] = "";
 
-    job_status_duration((double)r->still_ns / CLOCK_S, still, sizeof still);
-    job_status_duration((double)s->o.hang_ns / CLOCK_S, limit, sizeof limit);
     wait_text(s, rank, all_wait, wait, sizeof wait);
-    (void)snprintf(ret, size,
-                   "rank %d (node %.120s, pid %d) has made no step for %s, timeouts.hang is %s: "
-                   "last step %" PRId64 ", %s%s",
-                   rank, state_host(s, r->agent), r->pid, still, limit, r->steps - 1,
-                   doing(r->phase), wait);
+    if (r->told || r->phase < 0 || r->place != STATE_PLACE_UNKNOWN)
+        place_text(s, rank, place, sizeof place);
+    (void)snprintf(ret, size, "%s%s%s%s", says ? ", " : "", says ? doing(r->phase) : "", wait,
+                   place);
+}
+
+/* rank: to blame, which may be another than the one that was found. */
+static void hang_text(const struct state *s, int rank, int found, bool all_wait, char *ret,
+                      size_t size)
+{
+    const struct state_rank *r = &s->rank[rank];
+    bool own = r->phase >= 0;
+    char still[32], limit[32];
+    int n;
+
+    job_status_duration((double)s->rank[found].still_ns / CLOCK_S, still, sizeof still);
+    job_status_duration((double)s->o.hang_ns / CLOCK_S, limit, sizeof limit);
+    n = snprintf(ret, size,
+                 "rank %d (node %.120s, pid %d) %s for %s, timeouts.hang is %s: last step %" PRId64,
+                 rank, state_host(s, r->agent), r->pid,
+                 own ? "has made no step" : "keeps others from theirs", still, limit,
+                 s->rank[own ? rank : found].steps - 1);
+    if (n >= 0 && (size_t)n < size)
+        state_text(s, rank, all_wait, ret + n, size - (size_t)n);
 }
 
 static void first_text(const struct state *s, int rank, bool all_wait, char *ret, size_t size)
 {
     const struct state_rank *r = &s->rank[rank];
-    char limit[32], wait[200];
+    char limit[32], wait[200], place[400] = "";
 
     job_status_duration((double)s->o.first_step_ns / CLOCK_S, limit, sizeof limit);
     wait_text(s, rank, all_wait, wait, sizeof wait);
+    if (r->place != STATE_PLACE_UNKNOWN)
+        place_text(s, rank, place, sizeof place);
     (void)snprintf(ret, size,
                    "rank %d (node %.120s, pid %d) has not come to its first step within %s "
-                   "(timeouts.first_step): %s%s",
+                   "(timeouts.first_step): %s%s%s",
                    rank, state_host(s, r->agent), r->pid, limit,
-                   r->phase < 0 ? "the others are in eddis_open without it" : doing(r->phase),
-                   wait);
+                   r->phase < 0 ? "the others are in eddis_open without it" : doing(r->phase), wait,
+                   place);
 }
 
 /* ---- without known steps ---- */
@@ -321,18 +381,6 @@ static int beside(const struct state *s, int rank)
     return n;
 }
 
-/* The one of them that has been quiet for longest; -1: none is there. */
-static int longest_in(const struct state *s, enum state_place place)
-{
-    int longest = -1;
-
-    for (int i = 0; i < s->n_ranks; i++)
-        if (!s->rank[i].exited && s->rank[i].place == (int)place &&
-            (longest < 0 || s->rank[i].quiet_ns < s->rank[longest].quiet_ns))
-            longest = i;
-    return longest;
-}
-
 /* Who is to be named: one that is elsewhere while others wait in a collective operation, or else
  * the only one that does not wait where all others do, for it is in another call than they are, or
  * else the one that has been quiet for longest.
@@ -340,10 +388,9 @@ static int longest_in(const struct state *s, enum state_place place)
 static int blamed(const struct state *s, int longest)
 {
     int alone = -1, n_alone = 0, left = state_ranks_left(s);
-    int elsewhere = longest_in(s, STATE_PLACE_ELSEWHERE);
 
-    if (elsewhere >= 0 && longest_in(s, STATE_PLACE_COLLECTIVE) >= 0)
-        return elsewhere;
+    if (elsewhere(s) >= 0)
+        return elsewhere(s);
     for (int i = 0; i < s->n_ranks; i++)
         if (!s->rank[i].exited && beside(s, i) == 0) {
             alone = i;
@@ -375,19 +422,6 @@ static int find_quiet(const struct state *s)
     return longest < 0 ? -1 : blamed(s, longest);
 }
 
-/* ": it is in load (train.py:33); rank 0 waits in all_reduce (...)" */
-static void place_text(const struct state *s, int rank, char *ret, size_t size)
-{
-    const struct state_rank *r = &s->rank[rank];
-    int other = longest_in(s, STATE_PLACE_COLLECTIVE);
-    bool differs = r->place == STATE_PLACE_ELSEWHERE && other >= 0;
-    int n = snprintf(ret, size, "%s%s", r->where[0] ? ": " : "", r->where);
-
-    if (differs && n >= 0 && (size_t)n < size)
-        (void)snprintf(ret + n, size - (size_t)n, "; rank %d%s", other,
-                       strchrnul(s->rank[other].where, ' '));
-}
-
 static void quiet_text(const struct state *s, int rank, int64_t now_ns, char *ret, size_t size)
 {
     const struct state_rank *r = &s->rank[rank];
@@ -404,6 +438,33 @@ static void quiet_text(const struct state *s, int rank, int64_t now_ns, char *re
         place_text(s, rank, ret + n, size - (size_t)n);
 }
 
+/* ---- all ---- */
+
+/* Whether nobody has to be waited for who could tell where a rank stands. */
+static bool all_looked(const struct state *s, int64_t now_ns)
+{
+    for (int r = 0; r < s->n_ranks; r++)
+        if (!s->rank[r].exited && !s->rank[r].looked && !s->agent[s->rank[r].agent].lost)
+            return now_ns - s->look_ns >= patience_ns;
+    return true;
+}
+
+/* A hang was found: have agents look where their ranks stand.  Whether they have. */
+static bool looked(struct state *s, int64_t now_ns)
+{
+    if (!s->look_ns) {
+        s->look_ns = now_ns;
+        for (int r = 0; r < s->n_ranks; r++) {
+            s->rank[r].looked = false;
+            s->rank[r].place = STATE_PLACE_UNKNOWN;
+            s->rank[r].where[0] = '\0';
+        }
+        state_push(s, ACTION_LOOK);
+        return false;
+    }
+    return all_looked(s, now_ns);
+}
+
 void state_hang_look(struct state *s, const struct state_input *in)
 {
     struct state_failure f = { .set = true,
@@ -414,24 +475,29 @@ void state_hang_look(struct state *s, const struct state_input *in)
                                .stepped = true };
     bool first = is_first(s), all_wait = false,
          limited = limit_ns(s) > 0 && limit_ns(s) != CLOCK_NEVER;
-    int r, quiet;
+    int r, found, quiet;
 
     if (s->outcome == STATE_OUTCOME_SAVING)
         return;
-    r = quiet = find_quiet(s);
+    found = quiet = find_quiet(s);
     if (quiet < 0 && limited)
-        r = first ? find_first(s, &all_wait, in->now_ns) : find(s, &all_wait);
-    if (r < 0)
+        found = first ? find_first(s, &all_wait, in->now_ns) : find(s, &all_wait);
+    if (found < 0)
+        s->look_ns = 0; /* it goes on */
+    if (found < 0 || !looked(s, in->now_ns))
         return;
+    r = quiet < 0 && s->rank[found].told && elsewhere(s) >= 0 ? elsewhere(s) : found;
     f.at_ns = in->now_ns;
-    f.since_ns = quiet >= 0 ? s->rank[r].quiet_ns : in->now_ns - s->rank[r].still_ns;
+    f.since_ns = quiet >= 0 ? s->rank[r].quiet_ns : in->now_ns - s->rank[found].still_ns;
     f.rank = r;
     f.pid = s->rank[r].pid;
-    f.step = s->rank[r].steps;
+    f.step = s->rank[s->rank[r].phase < 0 ? found : r].steps;
     (void)snprintf(f.node, sizeof f.node, "%s", state_host(s, s->rank[r].agent));
     if (quiet >= 0)
         quiet_text(s, r, in->now_ns, f.what, sizeof f.what);
+    else if (first)
+        first_text(s, r, all_wait, f.what, sizeof f.what);
     else
-        (first ? first_text : hang_text)(s, r, all_wait, f.what, sizeof f.what);
+        hang_text(s, r, found, all_wait, f.what, sizeof f.what);
     state_failed(s, &f, in->now_ns);
 }

@@ -24,7 +24,7 @@ void state_place(struct state *s, const struct state_input *in, enum state_phase
     }
     s->mpirun_over = false;
     s->mpirun_code = s->mpirun_signal = 0;
-    s->settle_ns = s->started_ns = s->alive_ns = 0;
+    s->settle_ns = s->started_ns = s->alive_ns = s->look_ns = 0;
     s->failure = (struct state_failure){ .rank = -1 };
     state_go(s, next, in->now_ns);
 }

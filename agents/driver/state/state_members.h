@@ -44,7 +44,7 @@ enum state_rank_phase {
     STATE_RANK_DONE,
 };
 
-/* Of a rank that does nothing, as codes of EVENT_QUIET. */
+/* Where a rank stands, as codes of EVENT_PLACE. */
 enum state_place { STATE_PLACE_UNKNOWN, STATE_PLACE_COLLECTIVE, STATE_PLACE_ELSEWHERE };
 
 struct state_rank {
@@ -63,8 +63,9 @@ struct state_rank {
     int64_t still_ns;   /* without a step or another phase, when it was last reported */
     bool quiet;         /* without a page: it neither prints nor computes ... */
     int64_t quiet_ns;   /* ... since then */
-    char where[256];    /* ... and "it waits in ...", as its agent knows; "": unknown */
-    int place;          /* whether it does so in a collective operation; see enum state_place */
+    bool looked;        /* its agent was asked where it stands, and has answered ... */
+    char where[256];    /* ... "it waits in ..."; "": unknown */
+    int place;          /* ... and whether in a collective operation; see enum state_place */
     int64_t moved_ns;   /* when its steps or phase last changed, as seen from here */
 };
 

@@ -24,6 +24,8 @@ struct fixture {
     int ordered[32], revive[NODES]; /* how often each action was, and that of each node */
     char did[2048];                 /* actions since did() looked last, "profile;plan;" */
     char said[8192];                /* a sentence a line */
+    int place[RANKS];         /* what agents answer of ranks when asked where they stand ... */
+    const char *where[RANKS]; /* ... NULL: nothing */
 };
 
 static inline const char *action_word(const struct action *a)
@@ -36,11 +38,39 @@ static inline const char *action_word(const struct action *a)
         [ACTION_LAST_LINES] = "lines", [ACTION_NETWORK] = "network",
         [ACTION_FORGET] = "forget",    [ACTION_CHECK] = "check",
         [ACTION_REVIVE] = "revive",    [ACTION_RECOVERED] = "recovered",
-        [ACTION_MEASURE] = "measure",
+        [ACTION_MEASURE] = "measure",  [ACTION_LOOK] = "look",
     };
     static const char *const ladder[] = { "stop orderly", "stop failure", "stop kill" };
 
     return a->type == ACTION_STOP ? ladder[a->ladder] : words[a->type];
+}
+
+static inline struct event event(struct fixture *f, enum event_type type)
+{
+    static char none[] = "";
+
+    return (struct event){ .type = type,
+                           .generation = f->s.generation,
+                           .rank = -1,
+                           .code = 0,
+                           .step = -1,
+                           .text = none,
+                           .last_lines = none };
+}
+
+/* Agents that are there tell where their ranks stand. */
+static inline void answer_look(struct fixture *f)
+{
+    for (int r = 0; r < f->s.n_ranks; r++) {
+        struct event e = event(f, EVENT_PLACE);
+
+        e.rank = r;
+        e.code = f->place[r];
+        if (f->where[r])
+            e.text = (char *)(uintptr_t)f->where[r];
+        if (!f->silent[f->s.rank[r].agent] && !f->s.rank[r].exited)
+            state_event(&f->s, f->s.rank[r].agent, &e, f->now_ns);
+    }
 }
 
 static inline void drain(struct fixture *f)
@@ -58,6 +88,8 @@ static inline void drain(struct fixture *f)
             (void)snprintf(to + n, size - n, "%s;", action_word(&a));
         if (a.type == ACTION_REVIVE)
             f->revive[a.agent]++;
+        if (a.type == ACTION_LOOK)
+            answer_look(f);
     }
 }
 
@@ -81,19 +113,6 @@ static inline void begin_with(struct fixture *f, const struct state_options *o)
     memset(f, 0, sizeof *f);
     f->now_ns = 1000 * second;
     ck_assert_int_eq(state_init(&f->s, o, f->now_ns, NULL), 0);
-}
-
-static inline struct event event(struct fixture *f, enum event_type type)
-{
-    static char none[] = "";
-
-    return (struct event){ .type = type,
-                           .generation = f->s.generation,
-                           .rank = -1,
-                           .code = 0,
-                           .step = -1,
-                           .text = none,
-                           .last_lines = none };
 }
 
 static inline void started(struct fixture *f, int rank)

@@ -160,7 +160,7 @@ static void quiet(struct fixture *f, int rank, int64_t for_ns, char *where)
 
     e.rank = rank;
     e.step = for_ns;
-    e.text = where;
+    f->where[rank] = where;
     state_event(&f->s, f->s.rank[rank].agent, &e, f->now_ns);
 }
 

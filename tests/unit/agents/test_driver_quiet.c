@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_driver_quiet.c - the driver's state machine: which of ranks that do nothing is to blame */
+/* test_driver_quiet.c - the driver's state machine: which rank is to blame for a hang, by where
+ * they stand */
 #include "driver_run.h"
 
 static void quiet_at(struct fixture *f, int rank, int64_t for_ns, int code, const char *where)
@@ -8,8 +9,8 @@ static void quiet_at(struct fixture *f, int rank, int64_t for_ns, int code, cons
 
     e.rank = rank;
     e.step = for_ns;
-    e.code = code;
-    e.text = (char *)(uintptr_t)where;
+    f->place[rank] = code;
+    f->where[rank] = where;
     state_event(&f->s, f->s.rank[rank].agent, &e, f->now_ns);
 }
 
@@ -67,9 +68,94 @@ START_TEST(elsewhere)
 }
 END_TEST
 
+/* Of a hang that steps tell of their places are asked, too: rank 1 alone prints, and waits for rank
+ * 3, of which nothing is known but that.  Without answers, which are not waited for without end,
+ * and where an agent is lost meanwhile, it is the one that stands.
+ */
+START_TEST(hang_elsewhere)
+{
+    static const char all[] = "it waits in all_reduce (d.py:41), called in main (train.py:40)",
+                      load[] = "it is in load (train.py:33)";
+    static const struct {
+        int place[RANKS], rank;
+        const char *text;
+    } row[] = {
+        { { 1, 1, 1, 2, 1 },
+          3,
+          "rank 3 (node c, pid 103) keeps others from theirs for 0:30, timeouts.hang is 0:30: last "
+          "step 19: it is in load (train.py:33); rank 0 waits in all_reduce (d.py:41), called in "
+          "main (train.py:40); stopping" },
+        { { 1, 2, 1, 1, 1 },
+          1,
+          "rank 1 (node a, pid 101) has made no step for 0:30, timeouts.hang is 0:30: last step "
+          "19: it is in load (train.py:33); rank 0 waits in all_reduce (d.py:41)" },
+        { { 1, 1, 1, 1, 1 }, 1, "last step 19: it waits in all_reduce (d.py:41), called in main" },
+        { { 0, 0, 0, 0, 0 }, 1, "last step 19, computing; stopping" },
+    };
+    struct fixture f;
+
+    begin(&f, 0);
+    f.s.o.furthest = true;
+    arrive(&f);
+    launch(&f, STATE_PHASE_RUN);
+    told(&f, 1, 20);
+    for (int r = 0; r < RANKS; r++) {
+        f.place[r] = row[_i].place[r];
+        f.where[r] = f.place[r] == 2 ? load : f.place[r] ? all : NULL;
+    }
+    f.s.rank[1].still_ns = 30 * second;
+    pass(&f, second);
+    ck_assert_int_eq(f.ordered[ACTION_LOOK], 1);
+    ck_assert_str_eq(f.s.reason, "hang");
+    ck_assert_int_eq(f.s.failure.rank, row[_i].rank);
+    ck_assert_int_eq(f.s.failure.step, 20);
+    said(&f, row[_i].text);
+    state_fini(&f.s);
+}
+END_TEST
+
+/* Agents that do not answer are not waited for without end, one that is lost not at all; and what
+ * goes on meanwhile does not hang.
+ */
+START_TEST(hang_unanswered)
+{
+    struct fixture f;
+
+    begin(&f, 0);
+    arrive(&f);
+    launch(&f, STATE_PHASE_RUN);
+    for (int r = 0; r < RANKS; r++)
+        told(&f, r, 20);
+    f.s.rank[1].still_ns = 30 * second;
+    f.silent[2] = true;
+    pass(&f, 7 * second);
+    ck_assert_ptr_null(f.s.reason);
+    if (_i == 0) {
+        told(&f, 1, 21);
+        pass(&f, 6 * second);
+        ck_assert_ptr_null(f.s.reason);
+        state_fini(&f.s);
+        return;
+    }
+    if (_i == 1)
+        pass(&f, 2 * second);
+    if (_i == 2) {
+        exited(&f, 3, 0, 0, false);
+        exited(&f, 4, 0, 0, false);
+        pass(&f, second / 2);
+    }
+    ck_assert_int_eq(f.ordered[ACTION_LOOK], 1);
+    ck_assert_str_eq(f.s.reason, "hang");
+    ck_assert_int_eq(f.s.failure.rank, 1);
+    state_fini(&f.s);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, elsewhere, 0, 7);
+    tcase_add_loop_test(tc, hang_elsewhere, 0, 4);
+    tcase_add_loop_test(tc, hang_unanswered, 0, 3);
 }
 
 SUITE_MAIN("driver_quiet", add_tests)

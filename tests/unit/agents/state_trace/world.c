@@ -268,11 +268,25 @@ static void feel_state(struct world *w, struct world_felt *f)
     }
 }
 
+/* Agents that are there answer at once that nothing is known. */
+static void answer_look(struct world *w)
+{
+    for (int r = 0; r < w->s.n_ranks; r++) {
+        const struct event e = { .type = EVENT_PLACE, .generation = w->s.generation, .rank = r };
+
+        if (!w->s.rank[r].exited)
+            state_event(&w->s, w->s.rank[r].agent, &e, w->now_ns);
+    }
+}
+
 void world_feel(struct world *w, struct world_felt *f)
 {
     struct action a;
 
     while (state_action(&w->s, &a))
-        feel_action(w, &a, f);
+        if (a.type == ACTION_LOOK)
+            answer_look(w);
+        else
+            feel_action(w, &a, f);
     feel_state(w, f);
 }
