@@ -185,6 +185,7 @@ static int open_state(struct driver *d, struct eddis_error *err)
     int rc;
 
     d->run.figures.printed = job->progress.pattern != NULL;
+    d->run.figures.all_steps = job->progress.steps;
     d->run.agent = calloc((size_t)d->run.n_agents, sizeof *d->run.agent);
     if (!d->run.agent)
         return eddis_fail(err, -ENOMEM, "no memory for %d agents", d->run.n_agents);

@@ -517,13 +517,24 @@ static double metric(const struct figures *f, const char *name)
     return NAN;
 }
 
+/* Where a program divides its samples itself the job's word comes first: what is printed beside a
+ * step may be the steps of an epoch, as is seen in the next one.  0: unknown.
+ */
+static int64_t all_steps(const struct figures *f, const struct progress *p, int64_t done)
+{
+    bool told = figures_spans_told(f);
+    int64_t n = f->all_steps > 0 && (told || p->steps_total <= 0) ? f->all_steps : p->steps_total;
+
+    return told && done > n ? 0 : n;
+}
+
 static void fill_steps(const struct figures *f, struct job_status *s)
 {
     const struct figures_worker *first = figures_spans_told(f) ? furthest(f) : NULL;
     const struct progress *p = first ? &first->last : &f->worker[0].last;
 
     s->steps_done = figures_steps(f);
-    s->steps_total = p->steps_total;
+    s->steps_total = all_steps(f, p, s->steps_done);
     s->epochs = p->epochs;
     s->epoch = 0;
     if (p->steps_in_epoch > 0)

@@ -105,6 +105,7 @@ struct figures_plans {
 
 struct figures {
     bool printed;            /* workers print their steps, not all of them as many, or any */
+    int64_t all_steps;       /* of the program, as the job says; 0: it does not */
     const struct plan *plan; /* the real one, borrowed; NULL before and between generations */
     int64_t real_version;    /* from which plan version on it is in force: 1, or 2 */
     struct figures_worker *worker;

@@ -101,8 +101,8 @@ struct job {
         int64_t warmup_steps; /* learning_rate.warmup */
     } learning_rate;
     struct {
-        char *pattern;   /* finds the number of a step in the output; NULL: none */
-        int64_t samples; /* of a step that a worker prints; 0: unknown */
+        char *pattern;          /* finds the number of a step in the output; NULL: none */
+        int64_t samples, steps; /* of a step that a worker prints; of all epochs; 0: unknown */
     } progress;
     struct {
         double bucket_mb;       /* 0: auto */

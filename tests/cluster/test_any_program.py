@@ -113,6 +113,25 @@ if os.environ["RANK"] == "0":
     assert any(eta and eta > 0 for eta in etas), etas
 
 
+def printed_epochs():
+    """What stands beside the steps of an epoch is not the number of all; that is the job's to say."""
+    text = """
+import time
+for epoch in range(2):
+    for step in range(0, 16, 5):
+        print(f"Train Epoch: {epoch} [{step}/16]", flush=True)
+        time.sleep(1.2)
+"""
+    for steps in (0, 30):
+        told = ["--set", f"progress.steps={steps}"] if steps else []
+        with script("epochs", text, "--set", r"progress.pattern=\[([0-9]+)/([0-9]+)", *told) as j:
+            j.check(0, "ok")
+        rows = [json.loads(line) for line in j.file("metrics.jsonl").splitlines()]
+        assert j.summary()["steps_done"] == 30 and j.summary()["steps_total"] == steps, j.summary()
+        assert not any(r["eta_s"] is not None and r["eta_s"] < 0 for r in rows), rows
+        assert any(r["eta_s"] is not None and r["eta_s"] > 0 for r in rows), rows
+
+
 def printed_hang():
     """One that prints no more steps hangs, is named and started again."""
     text = """
@@ -396,8 +415,8 @@ def unbuffered():
         assert j.log(0) == repr(value) + "\n", j.log(0)
 
 
-CASES = [asked, not_asked, none_wanted, typo, late_exit, same_age, printed, printed_hang, first_number, printed_then_told, straggler,
-         quiet, idle_before_libeddis, again, traceback, echo, setups, slow_imports, unbuffered, bad_pattern]
+CASES = [asked, not_asked, none_wanted, typo, late_exit, same_age, printed, printed_epochs, printed_hang, first_number, printed_then_told,
+         straggler, quiet, idle_before_libeddis, again, traceback, echo, setups, slow_imports, unbuffered, bad_pattern]
 
 
 run(CASES, sys.argv[2:])

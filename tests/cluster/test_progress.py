@@ -32,11 +32,15 @@ def workers(j):
 
 def shown():
     """Steps, samples and their times in status and metrics; nothing is learnt of devices by them."""
-    with job("shown", "alive") as j:
+    with job("shown", "alive", "--set", f"progress.steps={2 * STEPS}") as j:
         wait_for("all steps of both", lambda: [w.get("steps_done") for w in workers(j)] == [STEPS, STEPS])
         url, token = j.driver()
         status = json.loads(request(url + "/v1/job", token)[1])
         assert status["steps_done"] == STEPS and status["samples"] == 30 * STEPS, status
+        assert status["steps_total"] == 2 * STEPS and status["eta_s"] > 0, status
+        page = subprocess.run([os.path.join(BUILD, "cmd/eddis-status"), j.dir], capture_output=True, text=True,
+                              timeout=300).stdout
+        assert f"step {STEPS}/{2 * STEPS}" in page and ", ETA " in page, page
         for w in workers(j):
             assert w["step_ms"] >= 2 and w["state"] == "compute" and "figures" not in w, w
         go("shown")

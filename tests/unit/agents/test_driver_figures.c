@@ -745,35 +745,8 @@ START_TEST(back_at_own_paces)
 }
 END_TEST
 
-/* One that goes on by itself: what it does again is taken off when it tells from where. */
-START_TEST(told_run)
-{
-    static const int64_t from[] = { 100, 40, 0 };
-    struct fixture x;
-    struct progress p = progress(0, 100, 100, 64, 50);
-
-    begin(&x, false, true, 1);
-    p.told = true;
-    hear(&x, p); /* the other one says nothing */
-    ck_assert_int_eq(x.s.steps_done, 100);
-    near(x.s.samples_per_s, 64 / 50e-3);
-    figures_end_generation(&x.f, -1);
-    ck_assert_int_eq(figures_next(&x.f, x.plan, 1, NULL), 0);
-    figures_fill(&x.f, 0, &x.s);
-    ck_assert_int_eq(x.s.samples, 6400);
-    p = progress(0, 10, 10, 64, 50);
-    p.steps_done += from[_i];
-    p.told = true;
-    hear(&x, p);
-    ck_assert_int_eq(x.s.samples, (from[_i] + 10) * 64);
-    ck_assert_int_eq(x.s.steps_done, from[_i] + 10);
-    finish(&x);
-}
-END_TEST
-
 static void add_tests(TCase *tc)
 {
-    tcase_add_loop_test(tc, told_run, 0, 3);
     tcase_add_test(tc, own_paces);
     tcase_add_loop_test(tc, restored_at_own_paces, 0, 2);
     tcase_add_test(tc, back_at_own_paces);

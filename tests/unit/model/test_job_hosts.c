@@ -567,6 +567,8 @@ static const struct {
       "one, as in \"step[ =]+([0-9]+)\"" },
     { "progress: {samples: 0}",
       "3:21: \"progress.samples\" is \"0\"; write a whole number from 1 to 1000000000 or none" },
+    { "progress: {steps: -1}",
+      "3:19: \"progress.steps\" is \"-1\"; write a whole number from 1 to 1000000000 or none" },
     { "logs: {prefix: \"{host}\"}", "3:16: \"logs.prefix\": \"{host}\" stands for nothing; known "
                                     "are {node} and {rank}" },
     { "logs: {prefix: \"\\e[1m\"}",
