@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 /* ---- ranks ---- */
 
@@ -172,6 +173,20 @@ static void hurry_stacks(struct generation *g, int64_t now_ns)
         stack_look_hurry(&g->worker[i].stack, now_ns);
 }
 
+/* Who has installed py-spy should know why it is of no use. */
+static void tell_unseen(struct agent *a, const struct worker *w, int status)
+{
+    const char *why = stack_look_forbidden(stack_look_scope(), geteuid() == 0);
+
+    node_log_say(a->voice.log, "py-spy could not tell where rank %d stands: code %d%s%s", w->rank,
+                 WEXITSTATUS(status), why ? ", " : "", why ? why : "");
+    if (!why || a->generation->forbidden_told)
+        return;
+    a->generation->forbidden_told = true;
+    voice_note(&a->voice, a->generation->number, "py-spy could not look where rank %d stands: %s",
+               w->rank, why);
+}
+
 static bool stack_seen(struct agent *a, pid_t pid, int status)
 {
     struct generation *g = a->generation;
@@ -184,6 +199,8 @@ static bool stack_seen(struct agent *a, pid_t pid, int status)
         if (w->stack.pid != pid)
             continue;
         code = stack_look_finish(&w->stack, status, where, sizeof where);
+        if (!code && !w->ended && WIFEXITED(status) && WEXITSTATUS(status))
+            tell_unseen(a, w, status);
         if (!w->ended)
             tell_place(a, w, code, where);
         return true;

@@ -87,6 +87,7 @@ struct generation {
     bool open;                   /* rank 0 is here, and its eddis_commit will ask for the mode */
     struct poll_backoff asked;   /* for that */
     int32_t choice_version;      /* of rank 0's choice, as reported */
+    bool forbidden_told;         /* that py-spy may not look was said */
     bool network_told;           /* what rank 0 found the network to be was reported */
     int64_t log_offset;          /* where this generation's words in mpirun.log begin */
     struct frozen mpirun_frozen;

@@ -254,6 +254,28 @@ int stack_look_finish(struct stack_look *l, int status, char *ret, size_t size)
     return code;
 }
 
+const char *stack_look_forbidden(int scope, bool root)
+{
+    if (scope >= 3)
+        return "kernel.yama.ptrace_scope is 3, by which nobody may; it cannot be changed while the "
+               "machine is up";
+    if (scope == 2 && !root)
+        return "kernel.yama.ptrace_scope is 2, by which only root may; 1 would do";
+    if (scope == 1 && !root)
+        return "kernel.yama.ptrace_scope is 1, by which only the job's command itself can be "
+               "looked "
+               "at; have a script before it end in exec";
+    return NULL;
+}
+
+int stack_look_scope(void)
+{
+    static const char path[] = "/proc/sys/kernel/yama/ptrace_scope";
+    cleanup_free char *text = NULL;
+
+    return file_read(path, 16, &text, NULL, NULL) == 0 ? atoi(text) : 0;
+}
+
 void stack_look_drop(struct stack_look *l)
 {
     if (l->pid <= 0)

@@ -3,8 +3,10 @@
  *
  * It is looked for in the program's own PATH, then beside the program's interpreter, as virtual
  * environments have it.  It runs beside the agent, which waits for nothing: start, then finish when
- * the child has ended, which a deadline sees to.  The kernel may forbid one program to look into
- * another that it has not started (kernel.yama.ptrace_scope); then nothing is known.
+ * the child has ended, which a deadline sees to.  Where the kernel lets a program look into those
+ * alone that it has started (kernel.yama.ptrace_scope 1), ranks' programs allow it to what the
+ * agent starts, see wrapper.c; programs that those start do not, and with higher values only root
+ * may look.  Then nothing is known.
  */
 #ifndef EDDIS_AGENTS_NODE_STACK_LOOK_H
 #define EDDIS_AGENTS_NODE_STACK_LOOK_H
@@ -40,7 +42,14 @@ void stack_look_hurry(const struct stack_look *l, int64_t now_ns);
  */
 int stack_look_finish(struct stack_look *l, int status, char *ret, size_t size);
 
-/* The same of py-spy's words, for tests. */
+/* Why the kernel may have forbidden it to this user, with this value of kernel.yama.ptrace_scope,
+ * and what to do; NULL: it has not.
+ */
+const char *stack_look_forbidden(int scope, bool root);
+
+int stack_look_scope(void); /* 0: there is no such value, or nothing is forbidden */
+
+/* The same as stack_look_finish of py-spy's words, for tests. */
 int stack_look_words(const char *text, size_t n, char *ret, size_t size);
 
 /* Kill it; somebody else reaps.  Nothing is done where none runs. */

@@ -248,7 +248,10 @@ static int open_signals(struct eddis_error *err)
 static int start(struct wrapper *w, struct eddis_error *err)
 {
     char *const *setup = w->file->setup;
-    struct spawn s = { .in = -1, .own_session = true, .parent_death_signal = SIGKILL };
+    struct spawn s = { .in = -1,
+                       .own_session = true,
+                       .parent_death_signal = SIGKILL,
+                       .ptracer = (pid_t)w->file->agent_pid }; /* which starts py-spy */
     struct strlist argv = { 0 };
     int ends[2], rc;
 

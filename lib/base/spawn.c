@@ -88,6 +88,8 @@ static int child_exec(const struct spawn *s, const char *program, pid_t parent)
         if (getppid() != parent)
             return ESRCH;
     }
+    if (s->ptracer > 0) /* kept over exec, not over fork; an error where there is no Yama */
+        (void)prctl(PR_SET_PTRACER, (unsigned long)s->ptracer, 0, 0, 0);
     if (s->own_session ? setsid() < 0 : (s->own_group && setpgid(0, 0) < 0))
         return errno;
     rc = place_stdio(s);

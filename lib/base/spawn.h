@@ -23,6 +23,8 @@ struct spawn {
     bool own_group;          /* leader of a new process group */
     bool own_session;        /* leader of a new session, hence of a group */
     int parent_death_signal; /* sent when the starting thread dies; 0: none */
+    pid_t ptracer;           /* it and what it starts may look into the program, as debuggers do,
+                              * also where Yama has a say (ptrace_scope 1); 0: as usual */
 };
 
 /* Start it.  Returns the pid.  A program that cannot be executed is reported here (-ENOENT,

@@ -154,8 +154,29 @@ START_TEST(asked)
 }
 END_TEST
 
+/* What each value of ptrace_scope keeps an ordinary user, or root, from. */
+START_TEST(forbidden)
+{
+    static const struct {
+        int scope;
+        bool root;
+        const char *part; /* NULL: nothing is forbidden */
+    } may[] = {
+        { 0, false, NULL },     { 1, false, "end in exec" }, { 2, false, "1 would do" },
+        { 3, false, "nobody" }, { 0, true, NULL },           { 1, true, NULL },
+        { 2, true, NULL },      { 3, true, "nobody may" },
+    };
+    const char *why = stack_look_forbidden(may[_i].scope, may[_i].root);
+
+    ck_assert_int_eq(why != NULL, may[_i].part != NULL);
+    ck_assert(!why || strstr(why, may[_i].part));
+    ck_assert_int_ge(stack_look_scope(), 0);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_loop_test(tc, forbidden, 0, 8);
     tcase_add_loop_test(tc, words, 0, sizeof rows / sizeof *rows);
     tcase_add_loop_test(tc, asked, 0, sizeof stubs / sizeof *stubs);
 }

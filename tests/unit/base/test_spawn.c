@@ -9,11 +9,31 @@
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* What children ask for in between: the last pid of PR_SET_PTRACER, in memory that is shared. */
+static long *ptracer;
+
+int prctl(int option, ...)
+{
+    unsigned long arg[4];
+    va_list rest;
+
+    va_start(rest, option);
+    for (size_t i = 0; i < sizeof arg / sizeof *arg; i++)
+        arg[i] = va_arg(rest, unsigned long);
+    va_end(rest);
+    if (ptracer && option == PR_SET_PTRACER)
+        *ptracer = (long)arg[0];
+    return (int)syscall(SYS_prctl, option, arg[0], arg[1], arg[2], arg[3]);
+}
 
 static pid_t start(const char *script)
 {
@@ -211,6 +231,26 @@ START_TEST(signal_except)
 }
 END_TEST
 
+/* A child names who may look into it, itself and before the program: the kernel keeps that over
+ * exec and not over fork.  That is nothing to fail for where there is no Yama.
+ */
+START_TEST(may_be_looked_at)
+{
+    const char *argv[] = { "true", NULL };
+    struct spawn s = { .argv = argv, .in = -1, .out = -1, .err = 2, .ptracer = _i ? getpid() : 0 };
+    pid_t pid = -1;
+
+    ptracer =
+        mmap(NULL, sizeof *ptracer, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne(ptracer, MAP_FAILED);
+    ck_assert_int_eq(spawn_start(&s, &pid, NULL), 0);
+    ck_assert_int_eq(finish(pid), 0);
+    ck_assert_int_eq(*ptracer, s.ptracer);
+    (void)munmap(ptracer, sizeof *ptracer);
+    ptracer = NULL;
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, exit_codes);
@@ -221,6 +261,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, whole_tree);
     tcase_add_test(tc, strange_names);
     tcase_add_test(tc, signal_except);
+    tcase_add_loop_test(tc, may_be_looked_at, 0, 2);
 }
 
 SUITE_MAIN("spawn", add_tests)
