@@ -178,6 +178,20 @@ def several_models():
                 assert j.summary()["generation"] == 1
 
 
+def told():
+    """What workers are told of their samples, with a split that is not equal, and of new plans, in every mode."""
+    program = os.path.join(BUILD, "tests/mpi/test_mpi_told")
+    unlike = "profile.emulate=[{rate: 1, a_ms: 0.1, c_ms: 0.01}, {rate: 0.6}, {rate: 0.3}, {rate: 0.1}]"
+    for mode in "sync", "async", "hybrid":
+        options = ["--set", f"sync.mode={mode}", "--set", "batch.global=40", "--set", "restarts=0"]
+        options += ["--set", "sync.period=2"] if mode != "sync" else []
+        options += ["--set", "sync.groups=2"] if mode == "hybrid" else []
+        for extra, what in (["--set", unlike], []), (["--set", "checkpoint.every=1s"], ["plan"]):
+            with job(*options, *extra, "--", program, *what, ranks=4) as j:
+                j.check(0, "ok")
+                assert f"{mode}: all is told as it should be" in j.log(0), j.log(0)
+
+
 def gone():
     """A second worker of one page is refused; who has closed its last one and left by _exit has ended
     well, and mpirun ends nobody for it."""
@@ -780,7 +794,7 @@ def secrets(j, *tokens):
 
 
 CASES = [true, false, exit_7, segv, left_first, missing_program, last_words, example, opened_again, scopes, left, scripts, threads,
-         several_models, gone, preflight, grandchildren, stubborn, timeout, interrupt, interrupt_twice, interrupt_early, quit_at_once, terminate, user_2, ignored,
+         several_models, told, gone, preflight, grandchildren, stubborn, timeout, interrupt, interrupt_twice, interrupt_early, quit_at_once, terminate, user_2, ignored,
          rank_killed, out_of_memory, agent_killed, keeper_killed, keeper_and_agent_killed, agent_stopped, mpirun_killed,
          driver_killed, driver_stopped, full_disk, few_files, usage, impossible, dry_run, unknown_hosts, output, replay,
          replay_is_bitwise, modes,

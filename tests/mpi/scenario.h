@@ -25,10 +25,11 @@ struct scenario {
     int64_t min_count;
     int measured; /* buckets as measured, instead of small ones */
     int plans;    /* the split changes in between: weights are compared with 1e-6 anyway */
-    /* Called by rank 0 after each step, may be NULL. */
+    /* Called by rank 0 after each step, or before the first with -1; may be NULL. */
     void (*after_step)(void *arg, int64_t step);
     void *arg;
     int64_t steps;      /* done, at the end */
+    int64_t done;       /* samples that this worker has counted itself */
     int64_t splits;     /* times the own count changed between whole steps */
     unsigned all_flags; /* of all steps */
 };
