@@ -155,10 +155,11 @@ def scripts():
 
 
 def threads():
-    """What any thread may call, by several of each worker beside its steps, in sync and hybrid mode."""
+    """What any thread may call, by several of each worker beside its steps, in every mode."""
     program = os.path.join(BUILD, "tests/mpi/test_mpi_threads")
-    for mode in "sync", "hybrid":
-        groups = ["--set", "sync.groups=2", "--set", "sync.period=2"] if mode == "hybrid" else []
+    for mode in "sync", "async", "hybrid":
+        groups = ["--set", "sync.groups=2"] if mode == "hybrid" else []
+        groups += ["--set", "sync.period=2"] if mode != "sync" else []
         with job("--set", f"sync.mode={mode}", "--set", "batch.global=24", "--set", "restarts=0", *groups, "--", program,
                  ranks=3) as j:
             j.check(0, "ok")
