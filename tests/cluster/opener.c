@@ -130,10 +130,11 @@ int main(int argc, char **argv)
         say_mode(e);
         add_up(e, w.n_ranks);
         train(e, parameters, argc == 5 && w.rank == 1 ? atoi(argv[4]) : -1);
-        (void)printf("no step is left\n");
-        (void)fflush(stdout);
-        if (exists(argv[1], "stay"))
+        if (exists(argv[1], "stay")) {
+            (void)printf("no step is left\n");
+            (void)fflush(stdout);
             wait_for_go(argv[1]);
+        }
     }
     must(eddis_close(e, &err), "close", &err);
     return 0;
