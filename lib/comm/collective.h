@@ -62,8 +62,9 @@ struct allreduce {
     size_t tail_bytes;
     void (*tail_rule)(void *acc, const void *in);
     /* COMM_FLOAT16 or COMM_BFLOAT16: sums of float32 travel as these between the nodes, or between
-     * all ranks where messages go among all, but for the tail.  What a rank sends is rounded, and
-     * so is the result; sums are made in float32.  0: they travel as they are.
+     * all ranks where messages go among all, but for the tail.  What a rank sends is rounded; sums
+     * are made in float32, and the total is rounded by who tells it to the others.  "direct", where
+     * each rank adds up what all have sent, leaves its total as it is.  0: they travel as they are.
      */
     enum comm_type wire;
 };
