@@ -93,6 +93,7 @@ int loop_job_open(void *arg, struct transport **ret, struct eddis_error *err)
     }
     c->base = *c->loop;
     c->base.ops = &counting_ops;
+    c->base.hosts = r->j->hosts;
     c->sent = r->j->sent[r->rank];
     *ret = &c->base;
     return 0;
@@ -161,6 +162,7 @@ static void fill_mode(const struct loop_job *j, struct board_area *a, int32_t *g
     strcpy(a->mode, j->mode ? j->mode : "sync");
     strcpy(a->algorithm, j->algorithm ? j->algorithm : "allreduce");
     a->options.period = j->period;
+    a->options.wire = j->wire;
     for (int i = 0; i < j->n && j->per_group; i++) {
         group[i] = i / j->per_group;
         a->options.moving_rate = 0.9 / (group[i] + 1);
@@ -228,6 +230,16 @@ void loop_job_board_remove(struct loop_job *j)
     board_close(j->board);
     unlink(j->path);
     rmdir(j->dir);
+}
+
+void loop_job_turn(void *arg, int rank, int64_t step)
+{
+    struct loop_job *j = arg;
+
+    atomic_store(&j->turn[rank], step);
+    for (int i = 0; i < j->n && step != INT64_MAX; i++)
+        while (atomic_load(&j->turn[i]) < step - 2)
+            sched_yield();
 }
 
 void loop_job_page(const struct loop_job *j, int rank, struct board_page *ret)

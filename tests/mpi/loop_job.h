@@ -6,6 +6,7 @@
 #include "lib/board/board.h"
 #include "lib/comm/loop.h"
 #include "lib/eddis.h"
+#include "lib/model/algorithm.h"
 #include "scenario.h"
 
 #include <pthread.h>
@@ -39,13 +40,16 @@ struct loop_job {
     const char *mode, *algorithm; /* NULL: sync, allreduce */
     int per_group;                /* ranks of a group, each a node; 0: one group, one node */
     const int *node_of;           /* [n] nodes that are not the groups; NULL: they are */
-    int64_t period;               /* of models; later plans have others, see loop_job_period */
-    int64_t open_ns;              /* the mode is open, until loop_job_settle; 0: it is not */
-    int generation;               /* 0: 1 */
+    bool hosts;                   /* nodes are hosts, between which gradients travel as wire says */
+    enum sync_wire wire;
+    int64_t period;  /* of models; later plans have others, see loop_job_period */
+    int64_t open_ns; /* the mode is open, until loop_job_settle; 0: it is not */
+    int generation;  /* 0: 1 */
     const char *checkpoint_dir;
     void *arg; /* the test's own */
     atomic_int opened;
     atomic_int sent[MAX_RANKS][COMM_CHANNELS]; /* messages */
+    atomic_llong turn[MAX_RANKS];              /* see loop_job_turn */
     int broken; /* what the communication fails with, and so eddis_close; 0: it does not */
     float *buffer[MAX_RANKS];
 };
@@ -77,6 +81,11 @@ void loop_job_publish(struct loop_job *j, const int64_t *batch, int64_t flags);
 
 /* The first plan and the mode of a board where that was open. */
 void loop_job_settle(struct loop_job *j, const int64_t *batch, int64_t flags);
+
+/* A values_pace's; arg is the job.  Who is far ahead takes most of the samples, and the others come
+ * to the end too soon.
+ */
+void loop_job_turn(void *arg, int rank, int64_t step);
 
 /* The progress page of a rank as it is: one that is being written just now is read again. */
 void loop_job_page(const struct loop_job *j, int rank, struct board_page *ret);

@@ -91,35 +91,12 @@ static void weighed_body(struct eddis *e, int rank, struct loop_job *j)
     __atomic_add_fetch(&loop_job_failures, values_weighed(e), __ATOMIC_RELAXED);
 }
 
-struct pace {
-    int n;
-    atomic_llong step[MAX_RANKS];
-};
-
-/* Who is far ahead takes most of the samples, and the others come to the end too soon. */
-static void pace_turn(void *arg, int rank, int64_t step)
-{
-    struct pace *p = arg;
-
-    atomic_store(&p->step[rank], step);
-    for (int i = 0; i < p->n && step != INT64_MAX; i++)
-        while (atomic_load(&p->step[i]) < step - 2)
-            sched_yield();
-}
-
 static void drift_body(struct eddis *e, int rank, struct loop_job *j)
 {
-    const struct values_pace pace = { pace_turn, j->arg };
+    const struct values_pace pace = { loop_job_turn, j };
 
     (void)rank;
     __atomic_add_fetch(&loop_job_failures, values_drift(e, &pace), __ATOMIC_RELAXED);
-}
-
-static void run_drift(const struct mode *m)
-{
-    struct pace pace = { .n = m->n };
-
-    run(m, drift_body, &pace);
 }
 
 /* ---- alone ---- */
@@ -188,7 +165,7 @@ int main(void)
         run(&modes[i], half_body, NULL);
         run(&modes[i], weighed_body, NULL);
         if (modes[i].per_group)
-            run_drift(&modes[i]);
+            run(&modes[i], drift_body, NULL);
         if (modes[i].n == 1 || modes[i].per_group == 1)
             run(&modes[i], alone_body, NULL);
     }
