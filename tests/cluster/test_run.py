@@ -193,6 +193,16 @@ def told():
                 assert f"{mode}: all is told as it should be" in j.log(0), j.log(0)
 
 
+def drift():
+    """Models of 16 bits that no gradient moves come to their mean: the centre and the library's copies are float32."""
+    values = os.path.join(BUILD, "tests/mpi/test_mpi_values")
+    for mode in "async", "hybrid":
+        groups = ["--set", "sync.groups=2"] if mode == "hybrid" else []
+        with job("--set", f"sync.mode={mode}", "--set", "sync.period=2", "--set", "batch.global=32", "--set", "restarts=0",
+                 *groups, "--", values, "drift", FOLDERS.path("work", f"pace-{mode}"), ranks=4) as j:
+            j.check(0, "ok")
+
+
 def gone():
     """A second worker of one page is refused; who has closed its last one and left by _exit has ended
     well, and mpirun ends nobody for it."""
@@ -795,7 +805,7 @@ def secrets(j, *tokens):
 
 
 CASES = [true, false, exit_7, segv, left_first, missing_program, last_words, example, opened_again, scopes, left, scripts, threads,
-         several_models, told, gone, preflight, grandchildren, stubborn, timeout, interrupt, interrupt_twice, interrupt_early, quit_at_once, terminate, user_2, ignored,
+         several_models, told, drift, gone, preflight, grandchildren, stubborn, timeout, interrupt, interrupt_twice, interrupt_early, quit_at_once, terminate, user_2, ignored,
          rank_killed, out_of_memory, agent_killed, keeper_killed, keeper_and_agent_killed, agent_stopped, mpirun_killed,
          driver_killed, driver_stopped, full_disk, few_files, usage, impossible, dry_run, unknown_hosts, output, replay,
          replay_is_bitwise, modes,
