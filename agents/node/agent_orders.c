@@ -112,11 +112,12 @@ static int pass_signal(struct agent *a, const struct order *o, struct eddis_erro
     return 0;
 }
 
+/* Nobody fails for want of an answer. */
 static int look(struct agent *a, const struct order *o, struct eddis_error *err)
 {
-    if (!meant(a, o, err))
-        return -ENOENT;
-    agent_look_at_stacks(a, clock_now_ns());
+    (void)err;
+    if (a->generation && a->generation->number == o->generation)
+        agent_look_at_stacks(a, clock_now_ns());
     return 0;
 }
 

@@ -114,6 +114,45 @@ START_TEST(hang_elsewhere)
 }
 END_TEST
 
+/* Of ranks that say what they do, and for whom they wait, the source's line is told, and who is
+ * named stays; what the kernel calls it is no news.
+ */
+START_TEST(hang_of_a_page)
+{
+    static const char load[] = "it is in load (train.py:33)",
+                      all[] = "it waits in all_reduce (d.py:41)",
+                      nap[] = "it waits in the kernel's nanosleep";
+    static const struct {
+        int place[RANKS];
+        const char *where;
+        const char *text;
+    } row[] = {
+        { { 0, 0, 2, 0, 0 },
+          load,
+          "last step 9, computing; ranks 0, 1, 3, 4 wait for it: it is in load (train.py:33); "
+          "stop" },
+        { { 0, 2, 1, 0, 0 }, all, "wait for it: it waits in all_reduce (d.py:41); stopping" },
+        { { 0, 0, 0, 0, 0 },
+          nap,
+          "last step 9, computing; ranks 0, 1, 3, 4 wait for it; stopping" },
+    };
+    struct fixture f;
+
+    run(&f, 0);
+    for (int r = 0; r < RANKS; r++) {
+        progress(&f, r, r == 2 ? 2 : 3, 10, 30 * second);
+        f.place[r] = row[_i].place[r];
+    }
+    f.where[2] = row[_i].where;
+    f.where[1] = load;
+    pass(&f, second / 2);
+    ck_assert_str_eq(f.s.reason, "hang");
+    ck_assert_int_eq(f.s.failure.rank, 2);
+    said(&f, row[_i].text);
+    state_fini(&f.s);
+}
+END_TEST
+
 /* Agents that do not answer are not waited for without end, one that is lost not at all; and what
  * goes on meanwhile does not hang.
  */
@@ -155,6 +194,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, elsewhere, 0, 7);
     tcase_add_loop_test(tc, hang_elsewhere, 0, 4);
+    tcase_add_loop_test(tc, hang_of_a_page, 0, 3);
     tcase_add_loop_test(tc, hang_unanswered, 0, 3);
 }
 
