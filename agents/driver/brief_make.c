@@ -119,6 +119,10 @@ int brief_make(const struct job_run *r, int agent, const struct listeners *l,
         (void)snprintf(b.host, sizeof b.host, "%s", job->host[agent].host);
     fill_emulate(job, agent, &b);
     (void)snprintf(b.job_id, sizeof b.job_id, "%s", folder ? folder->id : job->name);
+    if (r->o->batch) {
+        (void)snprintf(b.fence_job, sizeof b.fence_job, "%s", r->o->batch->name);
+        b.fence_before = r->o->batch->restarts * SLURM_GENERATIONS;
+    }
     for (int i = 0; i < l->n_agent_listeners; i++)
         url[i] = (char *)(uintptr_t)l->url[i];
     (void)snprintf(b.pin, sizeof b.pin, "%s", l->pin);

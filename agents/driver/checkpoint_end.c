@@ -13,6 +13,7 @@ struct drop {
     struct job_run *job; /* as over, not for the thread */
     bool *over;
     char *dir;
+    int64_t last; /* generation that may be the job's own */
     struct eddis_error err;
 };
 
@@ -20,7 +21,7 @@ static void run(struct file_task *t)
 {
     struct drop *k = (struct drop *)t;
 
-    (void)checkpoints_drop_parts(k->dir, &k->err);
+    (void)checkpoints_drop_parts(k->dir, k->last, &k->err);
 }
 
 static void say_stays(struct job_run *job, struct eddis_error *why)
@@ -68,6 +69,7 @@ void checkpoint_end(struct job_run *job, bool *ret_over)
         return;
     k->job = job;
     k->over = ret_over;
+    k->last = job->o->batch ? (job->o->batch->restarts + 1) * SLURM_GENERATIONS - 1 : INT64_MAX;
     file_thread_add(job->looks, &k->task);
 }
 

@@ -138,6 +138,12 @@ static int open_log_dir(struct driver *d, struct eddis_error *err)
     return d->run.o->folder ? file_mkdirs(d->run.log_dir, 0700, err) : 0;
 }
 
+/* A batch job is known by Slurm's name for it, for each of its starts is a job of ours. */
+static const char *own_name(const struct driver *d)
+{
+    return d->run.o->batch ? d->run.o->batch->name : d->run.o->folder->id;
+}
+
 /* A folder of this job's own inside the one that the user names, so that jobs which share that
  * never take, replace or prune each other's checkpoints; the job's folder then has a link to it.
  */
@@ -150,7 +156,7 @@ static int open_checkpoint_dir(struct driver *d, struct eddis_error *err)
     if (!dir && (!folder || d->run.n_agents > 1))
         return 0; /* this machine's folder is no place for several nodes' checkpoints */
     if (dir)
-        d->run.checkpoint_dir = folder ? file_join(dir, "%s", folder->id) : strdup(dir);
+        d->run.checkpoint_dir = folder ? file_join(dir, "%s", own_name(d)) : strdup(dir);
     else
         d->run.checkpoint_dir = own ? strdup(own) : NULL;
     if (!d->run.checkpoint_dir || (folder && !own))

@@ -15,6 +15,7 @@
 #include "lib/model/plan.h"
 #include "lib/model/profile.h"
 #include "lib/model/slurm.h"
+#include "lib/model/slurm_batch.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -52,6 +53,7 @@ struct driver_options {
     const char *runtime_dir;         /* $XDG_RUNTIME_DIR; NULL: none */
     const char *const *env;          /* NULL-ended "NAME=VALUE" over the job's own; NULL: none */
     const struct slurm_allocation *slurm; /* that the job's hosts are of; NULL: of none */
+    const struct slurm_batch *batch;      /* that goes on when Slurm starts it again; NULL: none */
     const char *plan_path;                /* replay this plan; NULL: make one */
     int64_t measure_equal;                /* steps under an equal split first; 0: none */
     bool plan_only;                       /* end behind the plan */

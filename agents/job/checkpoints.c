@@ -63,13 +63,16 @@ int64_t checkpoints_resumed(const char *path, char *ret, size_t size)
 }
 
 /* A part, or one that was being taken away: .dead-part-<owner>-<n>. */
-static bool is_part(const char *name)
+static bool is_part(const char *name, int64_t last)
 {
     static const char dead[] = ".dead-part-", part[] = ".part";
     size_t n = strlen(name);
+    const char *generation = strstr(name, ".g");
 
     if (strncmp(name, dead, sizeof dead - 1) == 0)
         return true;
+    if (generation && strtoll(generation + 2, NULL, 10) > last)
+        return false;
     return strncmp(name, "step-", 5) == 0 && n > sizeof part - 1 &&
            strcmp(name + n - (sizeof part - 1), part) == 0;
 }
@@ -90,7 +93,7 @@ static int drop(const char *dir, const char *name, struct eddis_error *err)
     return file_remove_tree(dead, err);
 }
 
-int checkpoints_drop_parts(const char *dir, struct eddis_error *err)
+int checkpoints_drop_parts(const char *dir, int64_t last, struct eddis_error *err)
 {
     DIR *d = opendir(dir);
     struct dirent *e;
@@ -99,7 +102,7 @@ int checkpoints_drop_parts(const char *dir, struct eddis_error *err)
     if (!d)
         return errno == ENOENT ? 0 : eddis_fail_errno(err, -errno, "cannot read folder '%s'", dir);
     while ((e = readdir(d)))
-        if (is_part(e->d_name) && drop(dir, e->d_name, err) < 0)
+        if (is_part(e->d_name, last) && drop(dir, e->d_name, err) < 0)
             rc = -EIO;
     (void)closedir(d);
     return rc;

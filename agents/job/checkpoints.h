@@ -24,8 +24,9 @@ int64_t checkpoints_newest_below(const char *dir, int64_t below, char *ret, size
 int64_t checkpoints_resumed(const char *path, char *ret, size_t size);
 
 /* Remove from a job's own folder what is no whole checkpoint and will be none, for the job is over.
- * Whoever was frozen while he wrote one finds it gone.  Returns 0 also when dir is not there.
+ * Whoever was frozen while he wrote one finds it gone.  last: what later generations write stays, a
+ * newer start of the job has the folder then.  Returns 0 also when dir is not there.
  */
-int checkpoints_drop_parts(const char *dir, struct eddis_error *err);
+int checkpoints_drop_parts(const char *dir, int64_t last, struct eddis_error *err);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "lib/base/cleanup.h"
 #include "lib/base/program.h"
+#include "lib/model/slurm_batch.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -52,6 +53,18 @@ static double jitter_of(const struct brief *b, const struct order_rank *r)
     return b->emulate[row].jitter;
 }
 
+/* A start that has more generations than its share counts the last of them twice, rather than any
+ * of the next start's.
+ */
+static int64_t fence_generation(const struct brief *b, const struct order *o)
+{
+    int64_t most = SLURM_GENERATIONS - 1;
+
+    if (!b->fence_job[0])
+        return o->generation;
+    return b->fence_before + (o->generation < most ? o->generation : most);
+}
+
 static int make_board(struct generation *g, const struct brief *b, const struct order *o,
                       struct eddis_error *err)
 {
@@ -85,7 +98,8 @@ static int make_board(struct generation *g, const struct brief *b, const struct 
         area->sample_s[i] = o->rank[i].sample_s;
         area->jitter[i] = jitter_of(b, &o->rank[i]);
     }
-    snprintf(area->job, sizeof area->job, "%s", b->job_id);
+    snprintf(area->job, sizeof area->job, "%s", b->fence_job[0] ? b->fence_job : b->job_id);
+    area->fence_generation = fence_generation(b, o);
     if ((rc = copy_path(b->checkpoint_dir, area->checkpoint_dir, sizeof area->checkpoint_dir,
                         err)) < 0 ||
         (rc = copy_path(o->resume || o->generation > 1 ? b->resume_from : NULL, area->resume_from,

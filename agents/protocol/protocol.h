@@ -79,10 +79,12 @@ struct brief {
     char *log_dir;                        /* where rank-0003.log goes; "": nothing is to stay */
     char log_marker[PROTOCOL_MARKER + 1]; /* the driver's log_dir holds a file ".<digits>" */
     char *checkpoint_dir;                 /* NULL: none */
-    char *resume_from;                    /* a checkpoint's folder, NULL: none */
-    char *data_path;                      /* read by the storage probe, NULL: none */
-    char *step_pattern;                   /* finds steps in a rank's output, NULL: none */
-    int64_t step_samples;                 /* of one of them; 0: unknown */
+    char fence_job[128];                  /* whose those are; "": job_id's */
+    int64_t fence_before;   /* generations of that name in earlier jobs, counted generously */
+    char *resume_from;      /* a checkpoint's folder, NULL: none */
+    char *data_path;        /* read by the storage probe, NULL: none */
+    char *step_pattern;     /* finds steps in a rank's output, NULL: none */
+    int64_t step_samples;   /* of one of them; 0: unknown */
     int64_t quiet_ns;       /* ranks that do nothing for so long are told of; 0: nobody asks */
     int64_t quiet_start_ns; /* the same of programs that use libeddis, before they have begun to */
     char **mpi_args;        /* NULL-ended */

@@ -9,6 +9,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/text.h"
+#include "lib/model/slurm_batch.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -31,6 +32,8 @@ static const struct field brief_fields[] = {
     FIELD(struct brief, log_dir, BYTES, 0, 0),
     FIELD(struct brief, log_marker, NAME, 0, 0),
     FIELD(struct brief, checkpoint_dir, OPTIONAL, 0, 0),
+    FIELD(struct brief, fence_job, NAME, 0, 0),
+    FIELD(struct brief, fence_before, INT64, 0, SLURM_MOST_STARTS *(int64_t)SLURM_GENERATIONS),
     FIELD(struct brief, resume_from, OPTIONAL, 0, 0),
     FIELD(struct brief, data_path, OPTIONAL, 0, 0),
     FIELD(struct brief, step_pattern, OPTIONAL, 0, 0),

@@ -39,7 +39,8 @@
  *     when it has none  folder of checkpoints; it must be there, unless it is checkpoint_dir itself
  *     "" there          a fresh start
  *
- * So the agent writes the same two paths in every generation.
+ * So the agent writes the same two paths in every generation.  The generation is that of the fence:
+ * of a job that Slurm starts again not even the first of a later start is 1.
  */
 #ifndef EDDIS_BOARD_LAYOUT_H
 #define EDDIS_BOARD_LAYOUT_H
@@ -186,7 +187,8 @@ struct board_area {
     struct sync_options options;      /* of the algorithm; its period is the plans' */
     struct comm_choice choice;        /* of a plan that is replayed; version 0: to be measured */
     struct network_checks checks;     /* of the network, from this node */
-    char job[BOARD_JOB];              /* the job's id; "": it has none */
+    int64_t fence_generation;         /* by which checkpoints know it; 0: generation */
+    char job[BOARD_JOB];              /* whose checkpoints they are, a job's id; "": nobody's */
     char checkpoint_dir[1024];        /* of this job alone; "": none */
     char resume_from[1024];           /* see above; "": a fresh start */
     double fixed_s[BOARD_MAX_LOCAL];  /* emulated devices: a of a + c b, by local rank */

@@ -88,7 +88,11 @@ int checkpoint_save_check(const struct eddis_checkpoint *c, bool whole, struct e
 
 static int generation_of(const struct checkpoint_save *s)
 {
-    return s->area ? s->area->generation : 1;
+    const struct board_area *a = s->area;
+
+    if (!a)
+        return 1;
+    return a->fence_generation ? (int)a->fence_generation : a->generation;
 }
 
 /* Become the writer of this folder. */
@@ -113,7 +117,7 @@ int checkpoint_save_open(struct checkpoint_save *s, struct eddis_error *err)
     const struct board_area *a = s->area;
     int rc;
 
-    if (!a || a->generation < 2 || !a->checkpoint_dir[0] || s->all->place.rank != 0)
+    if (!a || generation_of(s) < 2 || !a->checkpoint_dir[0] || s->all->place.rank != 0)
         return 0;
     rc = save_take_folder(s, a->checkpoint_dir, err);
     /* A disk that is full or not there now may be so no longer when a checkpoint is written. */
@@ -421,7 +425,7 @@ static int restore_choose(const struct eddis *e, const char *path, struct checkp
                           struct eddis_error *passed, struct eddis_error *err)
 {
     const struct board_area *a = e->area;
-    bool own = restore_is_back(e) ? !path : a && a->generation > 1;
+    bool own = restore_is_back(e) ? !path : a && generation_of(&e->save) > 1;
 
     if (own && a && a->checkpoint_dir[0]) {
         int rc = checkpoint_open_newest(a->checkpoint_dir, ret, passed, err);

@@ -276,7 +276,7 @@ class Node:
         self.brief = {"agent": 0, "job_id": "test-1", "mark": next_mark(after), "url": [self.driver.url], "pin": self.driver.pin, "token": TOKEN,
                       "host": "here", "setup": [], "log_marker": "", "restarts": 0,
                       "command": command, "workdir": self.dir, "env": [], "log_dir": self.dir,
-                      "checkpoint_dir": None, "resume_from": None, "data_path": None,
+                      "checkpoint_dir": None, "fence_job": "", "fence_before": 0, "resume_from": None, "data_path": None,
                       "step_pattern": None, "step_samples": 0, "quiet_ns": 0, "quiet_start_ns": 0,
                       "mpi_args": [], "mpi_mca": [], "bind": True, "log_max_bytes": 1 << 30,
                       "cache_ns": 0, "emulate": [], "lease_ns": int(LEASE * SECOND),

@@ -56,6 +56,7 @@ struct rank;
 struct world {
     char dir[64], checkpoints[96], board[96];
     int generation, n;
+    int64_t fence; /* of this start of a batch job; 0: the generation itself */
     int64_t batch[MAX_RANKS];
     int64_t every;
     enum death death;
@@ -234,6 +235,7 @@ static void make_board(struct world *w)
 
     a->n_ranks = a->n_local = w->n;
     a->generation = w->generation;
+    a->fence_generation = w->fence;
     a->seed = 5;
     a->checkpoint_every = w->every;
     a->checkpoint_keep = 3;
@@ -551,12 +553,15 @@ static void *open_stale(void *arg)
                                   .n_local = r->world->n };
 
     CHECK(worker_open(&setup, &o, &r->e, &err) == -ESTALE);
-    CHECK(strstr(err.text, "generation 5 of the job has taken over"));
+    CHECK(strstr(err.text, r->world->fence ? "generation 1001 of the job has taken over"
+                                           : "generation 5 of the job has taken over"));
     return NULL;
 }
 
-/* A generation that was frozen before it opened finds that the next one has: no rank begins. */
-static void test_stale(void)
+/* A generation that was frozen before it opened finds that the next one has: no rank begins. fence:
+ * so does one of the start of a batch job before the one that now runs, which counts from 1 again.
+ */
+static void test_stale(int64_t fence)
 {
     struct world *w = malloc(sizeof *w);
     struct rank rank[3] = { 0 };
@@ -565,9 +570,10 @@ static void test_stale(void)
 
     open_world(w);
     w->generation = 4;
+    w->fence = fence;
     w->n = 3;
     w->batch[0] = BATCH;
-    CHECK(fence_open(w->checkpoints, "restarted", 5, &next, &err) == 0);
+    CHECK(fence_open(w->checkpoints, "restarted", fence ? 1001 : 5, &next, &err) == 0);
     make_board(w);
     CHECK(loop_new(w->n, 0, &w->loop, &err) == 0);
     for (int i = 0; i < w->n; i++) {
@@ -579,6 +585,42 @@ static void test_stale(void)
         pthread_join(rank[i].thread, NULL);
     loop_free(w->loop);
     board_close(w->agent);
+    CHECK(file_remove_tree(w->dir, NULL) == 0);
+    free(w);
+}
+
+/* The first generation of a later start goes on from what an earlier one has written, whatever the
+ * program itself would begin with.
+ */
+static void again_body(struct rank *r)
+{
+    struct world *w = r->world;
+    struct eddis_checkpoint *c = NULL;
+    struct eddis_error err = { 0 };
+    bool again = w->fence > 1000;
+
+    CHECK(eddis_restore_begin(r->e, NULL, &c, &err) == again && !err.text[0]);
+    CHECK(!again || eddis_restore_end(c, &err) == 0);
+    if (again) {
+        CHECK(eddis_restore_begin(r->e, "/nonexistent", &c, &err) == 1);
+        CHECK(strstr(eddis_checkpoint_folder(c), "/step-00000000"));
+        CHECK(eddis_restore_end(c, &err) == 0);
+    }
+    CHECK(eddis_checkpoint_begin(r->e, NULL, &c, &err) == 0);
+    CHECK(put_and_commit(r, c, "a", &err) == 0 && is_there(w, "step-00000000"));
+}
+
+static void test_started_again(void)
+{
+    struct world *w = malloc(sizeof *w);
+
+    open_world(w);
+    w->body = again_body;
+    w->n = 2;
+    w->batch[0] = BATCH;
+    w->generation = 1;
+    for (w->fence = 1; w->fence < 3000; w->fence += 1000)
+        run_generation(w);
     CHECK(file_remove_tree(w->dir, NULL) == 0);
     free(w);
 }
@@ -596,7 +638,9 @@ int main(void)
     run_body(kind_body, 2);
     run_body(slow_body, 2);
     run_body(back_body, 2);
-    test_stale();
+    test_stale(0);
+    test_stale(4);
+    test_started_again();
     if (failures)
         fprintf(stderr, "%d failures\n", failures);
     return failures != 0;

@@ -20,6 +20,8 @@ static const struct {
     { "step-00000020", true },
     { "step-00000030.g1.part", false },
     { "step-00000040.g12.part", false },
+    { "step-00000040.g20.part", false },
+    { "step-00000050.g21.part", true }, /* of a newer start */
     { ".dead-part-0123456789abcdef-0", false },
     { ".dead-part-step-00000030.g1.part", false }, /* of a removal that was held up */
     { "mine.part", true },
@@ -45,7 +47,7 @@ START_TEST(parts_are_dropped)
         ck_assert_int_eq(file_write_atomic(inside, "x", 1, 0600, NULL), 0);
     }
     for (int round = 0; round < 2; round++) {
-        ck_assert_int_eq(checkpoints_drop_parts(dir, NULL), 0);
+        ck_assert_int_eq(checkpoints_drop_parts(dir, 20, NULL), 0);
         for (int i = 0; i < n; i++) {
             cleanup_free char *folder = folder_of(i);
 
@@ -54,7 +56,7 @@ START_TEST(parts_are_dropped)
     }
     ck_assert_int_eq(checkpoints_newest(dir, newest, sizeof newest), 20);
     ck_assert_int_eq(file_remove_tree(dir, NULL), 0);
-    ck_assert_int_eq(checkpoints_drop_parts(dir, NULL), 0);
+    ck_assert_int_eq(checkpoints_drop_parts(dir, 20, NULL), 0);
 }
 END_TEST
 

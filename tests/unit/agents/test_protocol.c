@@ -109,6 +109,8 @@ static char *sample_brief(void)
         .workdir = S("/tmp/w\xc3\xa9"),
         .env = env,
         .log_dir = S("/l\xe9og"),
+        .fence_job = "slurm-c-12",
+        .fence_before = 1000,
         .mpi_args = none,
         .mpi_mca = mca,
         .bind = true,
