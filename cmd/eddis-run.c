@@ -6,11 +6,13 @@
 #include "cmd/output_view.h"
 #include "cmd/plan_print.h"
 #include "cmd/preflight.h"
+#include "cmd/run_batch.h"
 #include "cmd/run_check.h"
 #include "cmd/run_cleanup.h"
 #include "cmd/run_detach.h"
 #include "cmd/run_job.h"
 #include "cmd/run_prune.h"
+#include "cmd/run_requeue.h"
 #include "cmd/run_resume.h"
 #include "cmd/run_slurm.h"
 #include "cmd/run_stop.h"
@@ -28,6 +30,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 enum { EXIT_FAULT = 1, EXIT_USAGE = 2, EXIT_START = 3 };
@@ -43,6 +46,7 @@ struct run {
     bool headed;        /* the job, its nodes and their profile were printed */
     int up;             /* whom to tell that the workers are up; -1: nobody */
     int up_log;         /* and where the output goes from then on */
+    bool put_back;      /* the job has saved, and Slurm is to start it again */
     bool stuck;         /* that file does not answer: nothing more can be said */
     struct strbuf said; /* so that the summary does not say it again */
 };
@@ -287,9 +291,11 @@ static void on_settled(void *ctx, const struct plan *p)
 
 static int make_folder(struct run *r, struct eddis_error *err)
 {
-    cleanup_free char *path = NULL, *text = NULL;
-    int rc = job_folder_make(r->q.job->name, r->q.job_dir, &r->folder, err);
+    cleanup_free char *path = NULL, *text = NULL, *dir = NULL;
+    int rc = run_batch_folder(&r->q.batch, r->q.job_dir, &dir, err);
 
+    if (rc == 0)
+        rc = job_folder_make(r->q.job->name, dir, &r->folder, err);
     if (rc < 0)
         return rc;
     r->launches = true;
@@ -363,6 +369,7 @@ static int run_job(struct run *r)
         .runtime_dir = getenv("XDG_RUNTIME_DIR"),
         .env = (const char *const *)r->q.env.at,
         .slurm = r->q.slurm,
+        .batch = r->q.batch.job[0] ? &r->q.batch : NULL,
         .plan_path = r->q.plan_path,
         .measure_equal = r->q.measure_equal,
         .plan_only = r->q.dry_run,
@@ -394,6 +401,7 @@ static int run_job(struct run *r)
         drop_folder(r);
     if (code < 0)
         return fail(&err, EXIT_START);
+    r->put_back = o.batch && code == EX_TEMPFAIL && strcmp(status.reason, "preempted") == 0;
     if (has_job)
         print_summary(r, &status);
     job_status_fini(&status);
@@ -581,6 +589,8 @@ int main(int argc, char **argv)
     if (r.stuck)
         _exit(code);
     code = close_output(&r, code);
+    if (r.put_back)
+        run_requeue(&r.q.batch, r.q.quiet);
     output_view_free(r.output);
     run_view_close(&r.view);
     run_request_fini(&r.q);

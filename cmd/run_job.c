@@ -5,6 +5,7 @@
 #include "cmd/job_file.h"
 #include "cmd/preflight.h"
 #include "cmd/run_allocation.h"
+#include "cmd/run_batch.h"
 #include "cmd/run_find.h"
 #include "cmd/run_resume.h"
 #include "lib/base/cleanup.h"
@@ -499,7 +500,9 @@ static int look_around(const struct words *w, struct run_request *r, struct eddi
 
     if (rc == 0 && r->slurm)
         rc = job_check(r->job, err);
-    if (rc == 0)
+    if (rc == 0 && r->slurm && !r->dry_run && !r->profile && !r->check)
+        rc = run_batch(r->job, &r->batch, err);
+    if (rc >= 0)
         rc = run_env_pass(&r->env, r->job, environ, err);
     return rc == 0 ? preflight_check(r->job, err) : rc;
 }

@@ -10,6 +10,7 @@
 #include "lib/base/strlist.h"
 #include "lib/model/job.h"
 #include "lib/model/slurm.h"
+#include "lib/model/slurm_batch.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,6 +20,7 @@ extern const struct option_table run_options;
 struct run_request {
     struct job *job;
     struct slurm_allocation *slurm; /* that the job's nodes are of; NULL: of none */
+    struct slurm_batch batch;       /* that this is a start of; job "": of none, or it ends here */
     struct run_env env;
     char *plan_path;     /* owned; NULL: make one */
     const char *job_dir; /* borrowed from argv */

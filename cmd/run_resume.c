@@ -304,6 +304,19 @@ int run_resume_check(const struct job *job, const char *checkpoint, bool sums,
     return rc;
 }
 
+bool run_resume_any(const char *dir, struct eddis_error *passed)
+{
+    struct checkpoint *c = NULL;
+    bool any;
+
+    *passed = (struct eddis_error){ 0 };
+    if (checkpoints_newest(dir, NULL, 0) < 0)
+        return false;
+    any = open_checkpoint(dir, false, &c, passed) == 1;
+    checkpoint_close(c);
+    return any;
+}
+
 bool run_resume_text(const struct job *job, char *ret, size_t size)
 {
     const char *from = job->checkpoint.resume;

@@ -28,6 +28,11 @@ int run_resume_alone(const char *word, bool other, struct eddis_error *err);
 int run_resume_check(const struct job *job, const char *checkpoint, bool sums,
                      struct eddis_error *err);
 
+/* Whether a folder of checkpoints has one whose files have their sizes.  passed: the first newer
+ * one that is damaged, or code 0.
+ */
+bool run_resume_any(const char *dir, struct eddis_error *passed);
+
 /* Write for people where the job goes on from, "step 279 (/path/step-00000279)", and which newer
  * one is damaged; false: it begins anew.
  */

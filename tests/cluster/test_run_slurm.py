@@ -143,16 +143,21 @@ def requeued(c):
 
 
 def out_of_time(c):
-    """Before the time limit the job is told, saves and ends with 75."""
-    c.write("train.yaml", f"command: [eddis-train, --data, {SOURCE}/examples/digits/digits.csv, --epochs, \"1000000\"]\n"
+    """Before the time limit the job is told, saves and is put back, and is followed until it has gone on to its end."""
+    c.write("train.yaml", f"command: [sh, -c, 'exec eddis-train --data {SOURCE}/examples/digits/digits.csv --epochs $(cat epochs)']\n"
                           "checkpoint: {dir: checkpoints, every: 0}\ntimeouts: {checkpoint: 20s, grace: 10s}\n"
-                          "profile: {emulate: [{rate: 1, a_ms: 20, c_ms: 0.5}]}\nslurm: {nodes: 2, time: 1m}\n")
+                          "profile: {emulate: [{rate: 1, a_ms: 20, c_ms: 0.5}]}\n"
+                          "slurm: {nodes: 2, time: 1m, requeue: on}\n")
+    c.write("epochs", "1000000")
     f = Following(c, "train.yaml")
-    f.end(75)
+    f.wait_said("is back in Slurm's queue", 0)
     told = re.search(r"stopped by SIGUSR1 at step (\d+); newest checkpoint: step (\d+)", f.said(0))
     assert told and told[1] == told[2], f.said(0)[-2000:]
-    found = [name for _, folders, _ in os.walk(c.shared + "/checkpoints") for name in folders]
-    assert f"step-{int(told[1]):08}" in found, (told[0], found)
+    name = f"slurm-{c.lab.name}-{c.queue()[0]}"
+    assert sorted(os.listdir(f"{c.shared}/checkpoints/{name}")) == [".generation", f"step-{int(told[1]):08}"], told[0]
+    c.write("epochs", str(int(told[1]) // 7 + 2))  # 1797 samples are 7 steps of 256
+    f.end(0)
+    assert f"goes on from step {told[1]} " in f.said(0) and "done in" in f.said(0), f.said(0)[-2000:]
 
 
 def piped(c):

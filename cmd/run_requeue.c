@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_requeue.c - asks scontrol how the job stands, and to put it back */
+#include "run_requeue.h"
+
+#include "cmd/slurm_job.h"
+#include "cmd/slurm_program.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/text.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Whether the job runs on, as after --signal, or its time is over.  One that was cancelled is to be
+ * gone, and one that somebody else puts back is put back.
+ */
+static bool is_to_go_on(const struct slurm_job *j)
+{
+    return strcmp(j->state, "RUNNING") == 0 || strcmp(j->state, "TIMEOUT") == 0 ||
+           strcmp(j->reason, "TimeLimit") == 0;
+}
+
+static void say_stays(const struct slurm_batch *b, char *why)
+{
+    text_make_plain(why);
+    fprintf(stderr,
+            "eddis-run: Slurm does not put job %s back: %.*s; it goes on from its checkpoint by "
+            "--resume in another job\n",
+            b->job, (int)strcspn(why, "\n"), why);
+}
+
+/* Returns whether the job is to be put back. */
+static bool look(const struct slurm_batch *b, bool quiet)
+{
+    const char *const show[] = { "scontrol", "-o", "show", "job", b->job, NULL };
+    struct eddis_error err = { 0 };
+    cleanup_free char *said = NULL;
+    struct slurm_job j;
+    int code = slurm_program_run(show, "", &said, &err);
+
+    if (code < 0)
+        say_stays(b, err.text);
+    else if (code > 0 || !slurm_job_parse(said, &j))
+        say_stays(b, said);
+    else if (is_to_go_on(&j))
+        return true;
+    else if (!quiet)
+        fprintf(stderr, "eddis-run: Slurm ends job %s itself, so it is not put back from here\n",
+                b->job);
+    return false;
+}
+
+void run_requeue(const struct slurm_batch *b, bool quiet)
+{
+    const char *const requeue[] = { "scontrol", "requeue", b->job, NULL };
+    struct eddis_error err = { 0 };
+    cleanup_free char *said = NULL;
+    int code;
+
+    /* That which comes with the time limit, or by what is asked for here, must not end it. */
+    (void)signal(SIGTERM, SIG_IGN);
+    (void)signal(SIGINT, SIG_IGN);
+    (void)signal(SIGHUP, SIG_IGN);
+    if (!look(b, quiet))
+        return;
+    code = slurm_program_run(requeue, "", &said, &err);
+    if (code != 0)
+        say_stays(b, code < 0 ? err.text : said);
+    else if (!quiet)
+        fprintf(stderr,
+                "eddis-run: job %s is back in Slurm's queue, and goes on from its checkpoint\n",
+                b->job);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_requeue.h - puts a batch job that was stopped, and has saved, back into Slurm's queue */
+#ifndef EDDIS_CMD_RUN_REQUEUE_H
+#define EDDIS_CMD_RUN_REQUEUE_H
+
+#include "lib/model/slurm_batch.h"
+
+#include <stdbool.h>
+
+/* Have Slurm start the job's script again, unless Slurm has ended the job itself; what came of it
+ * is said on standard error.  Slurm ends this process meanwhile: nothing is left to do behind it.
+ * Ignores SIGINT, SIGTERM and SIGHUP from then on.
+ */
+void run_requeue(const struct slurm_batch *b, bool quiet);
+
+#endif

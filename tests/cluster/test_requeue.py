@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_requeue.py - jobs that a real Slurm puts back into its queue go on where they were.
+
+Usage: test_requeue.py BUILD SOURCE [CASE...]
+"""
+
+import os
+import re
+import sys
+
+import cases
+from lab import HOME
+from node import wait_for
+from slurm_cluster import SlurmCluster, skip_without_slurm
+
+BUILD, SOURCE = os.path.realpath(sys.argv[1]), os.path.realpath(sys.argv[2])
+
+# Two workers, whose sums are the same to the last bit in whatever order they are taken.
+TRAIN = f"""\
+name: digits
+command: [sh, -c, "exec eddis-train --data {SOURCE}/examples/digits/digits.csv --epochs 5 --quiet --save final-$SLURM_ARRAY_TASK_ID"]
+batch: {{global: 96, rebalance: off}}
+sync: {{mode: sync}}
+profile: {{emulate: [{{rate: 1, a_ms: 20, c_ms: 0.5}}]}}
+checkpoint: {{dir: checkpoints, every: 5}}
+timeouts: {{checkpoint: 20s}}
+"""
+WAITS = "command: [sh, -c, 'touch up; test -e once && exit 0; touch once; exec sleep 1000']\n" \
+        "checkpoint: {dir: checkpoints}\nslurm: {requeue: on}\n"
+
+
+def steps(c, name):
+    """Of the whole checkpoints of a job that Slurm may put back."""
+    try:
+        found = os.listdir(f"{c.shared}/checkpoints/{name}")
+    except FileNotFoundError:
+        return []
+    return sorted(int(one[5:]) for one in found if re.fullmatch(r"step-\d+", one))
+
+
+def await_step(c, name, above):
+    wait_for(f"a checkpoint above step {above}", lambda: any(s > above for s in steps(c, name)))
+
+
+def await_restart(c, job, number):
+    wait_for(f"restart {number} of job {job}", lambda: c.job_field(job, "Restarts") == str(number) and
+             c.job_field(job, "JobState") in ("RUNNING", "COMPLETED"))
+
+
+def submit(c, text, options="", name="train.yaml"):
+    c.write(name, text)
+    p = c.sh(f"eddis-sbatch --parsable {name} {options}")
+    assert p.returncode == 0, p
+    return p.stdout.strip()
+
+
+def folders(c, job):
+    """Of the jobs of eddis that were starts of a job of Slurm's, on whichever node."""
+    found = set()
+    for host in c.hosts:
+        jobs = c.path(host, "~/.local/state/eddis/jobs")
+        for name in os.listdir(jobs) if os.path.isdir(jobs) else []:
+            link = f"{jobs}/{name}/checkpoints"
+            if os.path.islink(link) and os.readlink(link).endswith(f"-{job}"):
+                found.add(name)
+    return found
+
+
+def goes_on(c):
+    """Of an array one task is warned of its end, saves and puts itself back, and is put back from outside then: it trains
+    every sample once, for its parameters are those of the task beside it."""
+    array = submit(c, TRAIN, "-N2 --array=1-2 -o array-%a.out --set slurm.requeue=on")
+    one, other = f"{array}_1", f"{array}_2"
+    name = f"slurm-{c.lab.name}-{one}"
+    await_step(c, name, 0)
+    c.sh(f"scancel --batch --signal=USR1 {one}")
+    await_restart(c, one, 1)
+    out = c.read("array-1.out")
+    told = re.search(r"stopped by SIGUSR1 at step (\d+); newest checkpoint: step (\d+)", out)
+    assert told and told[1] == told[2], out
+    assert f"job {one} is back in Slurm's queue" in out, out
+    await_step(c, name, int(told[1]))
+    assert f"goes on from step {told[1]} ({HOME}/shared/checkpoints/{name}/step-{int(told[1]):08})" in c.read("array-1.out")
+    saved = steps(c, name)[-1]
+    c.sh(f"scontrol requeue {one}")
+    await_restart(c, one, 2)
+    c.await_state(one, "COMPLETED", "FAILED")
+    c.await_state(other, "COMPLETED", "FAILED")
+    out = c.read("array-1.out")
+    starts = [int(step) for step in re.findall(r"goes on from step (\d+) ", out)]
+    assert starts[0] == int(told[1]) and starts[1] >= saved and "done in" in out, out
+    assert c.job_field(other, "Restarts") == "0" and "goes on" not in c.read("array-2.out")
+    with open(c.shared + "/final-1", "rb") as f, open(c.shared + "/final-2", "rb") as g:
+        assert f.read() == g.read(), "not what one start has trained"
+    fence = c.read(f"checkpoints/{name}/.generation").splitlines()
+    assert fence[1:3] == [f"job {name}", "generation 2001"], fence
+    assert len(folders(c, one)) == 3 and len(folders(c, other)) == 1, folders(c, one)
+
+
+def begins_anew(c):
+    """A restart that finds nothing says so; each start has the folder of its own that was asked for."""
+    c.write("train.yaml", WAITS)
+    c.write("job.sh", f"#!/bin/sh\nexec eddis-run --job-dir {HOME}/shared/job train.yaml\n")
+    job = c.sh("sbatch --parsable --requeue --open-mode=append job.sh").stdout.strip()
+    wait_for("the job to be up", lambda: os.path.exists(c.shared + "/up"))
+    c.sh(f"scontrol requeue {job}")
+    await_restart(c, job, 1)
+    c.await_state(job, "COMPLETED", "FAILED")
+    out = c.read(f"slurm-{job}.out")
+    assert f"restart 1 of Slurm's job {job}" in out and "training begins anew" in out and "done in" in out, out
+    for folder in ("job", "job.1"):
+        assert os.path.exists(f"{c.shared}/{folder}/summary.json"), folder
+
+
+def forbidden(c):
+    """What may not be put back, or was cancelled, stays saved."""
+    job = submit(c, TRAIN, "--no-requeue --set slurm.requeue=on")
+    await_step(c, f"slurm-{c.lab.name}-{job}", 0)
+    c.sh(f"scancel --batch --signal=USR1 {job}")
+    c.await_state(job, "FAILED")
+    assert c.job_field(job, "ExitCode") == "75:0", c.job_field(job, "ExitCode")
+    out = c.read(f"slurm-{job}.out")
+    line, = [line for line in out.splitlines() if line.startswith("eddis-run: ")][-1:]
+    assert f"Slurm does not put job {job} back: " in line and "--resume" in line, out
+    job = submit(c, TRAIN, "--set slurm.requeue=on")
+    await_step(c, f"slurm-{c.lab.name}-{job}", 0)
+    c.sh(f"scancel {job}")
+    c.await_state(job, "CANCELLED")
+    assert "is back in" not in c.read(f"slurm-{job}.out")
+    assert c.job_field(job, "Restarts") == "0"
+
+
+def refused(c):
+    """Without a folder that is named, or with one that another run has written to: one sentence."""
+    def ends(script, *words):
+        c.write("job.sh", "#!/bin/sh\n" + script)
+        p = c.sh("sbatch --wait -o refused.out job.sh")
+        line, = [line for line in c.read("refused.out").splitlines() if line.startswith("eddis-run: ")]
+        assert p.returncode == 2 and all(word in line for word in words), (p, line)
+
+    c.write("train.yaml", "command: hostname\nslurm:\n  requeue: on\n")
+    ends("exec eddis-run train.yaml\n", "train.yaml:3", "slurm.requeue", "checkpoint.dir")
+    quick = "-q --set profile.emulate=[] --set slurm.requeue=on train.yaml"
+    c.write("train.yaml", TRAIN)
+    ends(f"eddis-run {quick} || exit 7\nexec eddis-run {quick}\n", "first start", "checkpoint.dir", "--resume")
+    c.write("train.yaml", "command: hostname\nslurm: {requeue: on}\n")
+    p = c.sh("salloc eddis-run train.yaml")  # which nobody starts again
+    assert p.returncode == 0, p
+
+
+CASES = [goes_on, begins_anew, forbidden, refused]
+
+
+def main():
+    skip_without_slurm()
+    with SlurmCluster(4, build=BUILD) as c:
+        cases.run(CASES, sys.argv[3:], c)
+
+
+main()
