@@ -39,7 +39,7 @@ def steps(c, name):
 
 
 def await_step(c, name, above):
-    wait_for(f"a checkpoint above step {above}", lambda: any(s > above for s in steps(c, name)))
+    wait_for(f"a checkpoint above step {above} of {name}", lambda: any(s > above for s in steps(c, name)))
 
 
 def await_restart(c, job, number):
@@ -148,13 +148,41 @@ def refused(c):
     assert p.returncode == 0, p
 
 
-CASES = [goes_on, begins_anew, forbidden, refused]
+def cut_off(c):
+    """Put a job on a node and cut that off, which Slurm finds after half a minute."""
+    job = submit(c, TRAIN.replace("--epochs 5", "--epochs 1000000"), "-N1 --set slurm.requeue=on",
+                 "cut.yaml")  # read again by every start
+    await_step(c, f"slurm-{c.lab.name}-{job}", 0)
+    assert c.job_field(job, "BatchHost") == "node1"
+    c.lab.cut("node1")
+    return job
+
+
+def outlived(c):
+    """On a node that was cut off, but sees the folder, training goes on; from the job's next start on it writes nothing there."""
+    job = c.cut_off
+    place = f"{c.shared}/checkpoints/slurm-{c.lab.name}-{job}"
+    await_restart(c, job, 1)
+    assert c.job_field(job, "BatchHost") != "node1"
+    wait_for("the next start to have the folder", lambda: "\ngeneration 1001\n" in c.read(place + "/.generation"))
+    wait_for("the first start to end", lambda: not c.pids("node1", "eddis-run"))
+    assert "generation 1001 of the job has taken over checkpoint folder" in c.read(f"slurm-{job}.out")
+    await_step(c, os.path.basename(place), steps(c, os.path.basename(place))[-1])
+    assert not [name for name in os.listdir(place) if re.search(r"\.g[1-9]\.", name)], os.listdir(place)
+    c.sh(f"scancel {job}")
+    c.await_state(job, "CANCELLED")
+    c.lab.join("node1")
+
+
+CASES = [goes_on, begins_anew, forbidden, refused, outlived]
 
 
 def main():
     skip_without_slurm()
-    with SlurmCluster(4, build=BUILD) as c:
-        cases.run(CASES, sys.argv[3:], c)
+    wanted = sys.argv[3:]
+    with SlurmCluster(5, build=BUILD) as c:
+        c.cut_off = cut_off(c) if not wanted or "outlived" in wanted else None  # beside the other cases
+        cases.run(CASES, wanted, c)
 
 
 main()
