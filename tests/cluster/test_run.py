@@ -127,10 +127,11 @@ def scopes():
 
 
 def left():
-    """A training that is left in the middle, by all at once or by one for all, in every mode; its processes
-    exit without eddis_close."""
+    """A training that is left in the middle, by all at once or by one for all, or before its first step, in every mode;
+    its processes exit without eddis_close."""
     endings = os.path.join(BUILD, "tests/mpi/test_mpi_endings")
-    for mode, what in (("sync", "alone"), ("async", "break"), ("async", "alone"), ("hybrid", "break"), ("hybrid", "alone")):
+    for mode, what in [("sync", "alone"), ("sync", "unbegun")] + [
+            (mode, what) for mode in ("async", "hybrid") for what in ("break", "alone", "first", "unbegun", "group")]:
         groups = ["--set", "sync.groups=2"] if mode == "hybrid" else []
         with job("--set", f"sync.mode={mode}", "--set", "batch.global=12", *groups, "--", endings, what,
                  FOLDERS.path("work", f"left-{mode}-{what}"), ranks=4) as j:

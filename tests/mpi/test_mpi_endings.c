@@ -19,6 +19,10 @@
  * them test_mpi_endings wish          the same, and all have asked for a stop before
  *     test_mpi_endings break DIR     all leave their loop in the middle of the third epoch
  *     test_mpi_endings alone DIR     a thread of the last rank has all stop there
+ *     test_mpi_endings first DIR     a thread of the last rank has all stop before its first step
+ *     test_mpi_endings unbegun DIR   the same, and all leave before their first step
+ *     test_mpi_endings group DIR     the last rank's group stops all and leaves before its first
+ * step
  *
  * All but the ranks that are named wait for these, or exit with 0.
  */
@@ -121,10 +125,15 @@ static int sum_up(struct eddis *e)
 
 /* ---- a training that is left in the middle, and the one that goes on with it ---- */
 
+/* Of the first of the two trainings, as the head of this file says. */
+enum way { BREAK, ALONE, FIRST, UNBEGUN, GROUP, WAYS };
+
+static const char *const ways[WAYS] = { "break", "alone", "first", "unbegun", "group" };
+
 struct training {
     struct eddis *e;
     struct eddis_world w;
-    int all;      /* leave the loop at the same step */
+    enum way way;
     int64_t left; /* epochs to do; 0: until a stop */
     float value[4];
     int32_t taken[MOST_EPOCHS][SAMPLES];
@@ -186,18 +195,44 @@ static int one_step(struct training *t, const struct eddis_step *s)
     return 0;
 }
 
+/* Samples are taken for these steps, which are not done. */
+static int ask_ahead(struct training *t)
+{
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_error err = { 0 };
+
+    for (int64_t step = 0; step <= 2; step++)
+        if (eddis_plan_step(t->e, step, WAIT_NS, &s, &err) < 0)
+            return fail("eddis_plan_step", &err);
+    return 0;
+}
+
+/* What is asked for before the first step.  Returns 1 where that is not to be made, 0, or 99. */
+static int stop_first(struct training *t)
+{
+    bool last = t->w.rank == t->w.n_ranks - 1, group = t->w.group == t->w.n_groups - 1;
+
+    if (t->left || t->way < FIRST)
+        return 0;
+    if (ask_ahead(t) || ((t->way == GROUP ? group : last) && stop_by_thread(t->e)))
+        return 99;
+    return t->way == UNBEGUN || (t->way == GROUP && group);
+}
+
 /* Until all have stopped, or to the end.  Returns 0 when it was as it should be. */
 static int steps(struct training *t)
 {
     struct eddis_step s = { .size = sizeof s };
     struct eddis_error err = { 0 };
-    int failed = 0, rc;
+    int failed = 0, rc = stop_first(t);
 
+    if (rc)
+        return rc == 1 ? 0 : rc;
     while (!failed && (rc = eddis_step_begin(t->e, &s, &err)) == 1) {
-        if (!t->left && !t->all && s.step == LAST && t->w.rank == t->w.n_ranks - 1)
+        if (!t->left && t->way == ALONE && s.step == LAST && t->w.rank == t->w.n_ranks - 1)
             failed = stop_by_thread(t->e);
         failed |= one_step(t, &s);
-        if (!t->left && t->all && s.step == LAST)
+        if (!t->left && t->way == BREAK && s.step == LAST)
             return failed || eddis_stop(t->e) < 0;
         if (s.flags & EDDIS_STEP_STOP)
             return failed || t->left;
@@ -276,7 +311,7 @@ static int part(struct training *t, const char *folder)
     return 0;
 }
 
-/* Every sample of the epochs that were begun was done once, by whomever. */
+/* Every sample of the epochs that were begun, of two at least, was done once, by whomever. */
 static int check_taken(struct training *t)
 {
     struct eddis_error err = { 0 };
@@ -290,18 +325,18 @@ static int check_taken(struct training *t)
     return 0;
 }
 
-static int run_left(const char *folder, int all)
+static int run_left(const char *folder, enum way way)
 {
     static struct training t;
     struct eddis_error err = { 0 };
     struct eddis *between = NULL;
 
-    t.all = all;
+    t.way = way;
     if (part(&t, folder) || begin(&between, 1) < 0 ||
         eddis_allreduce(between, &t.last_epoch, 1, EDDIS_INT64, EDDIS_MAX, WAIT_NS, &err) < 0 ||
         eddis_close(between, &err) < 0)
         return fail("the first part", &err);
-    t.left = t.last_epoch + 1;
+    t.left = t.last_epoch > 0 ? t.last_epoch + 1 : 2;
     if (part(&t, folder) || check_taken(&t))
         return 99;
     if (t.w.rank == 0)
@@ -462,8 +497,9 @@ static int run(const char *what)
 
 int main(int argc, char **argv)
 {
-    if (argc == 3 && (strcmp(argv[1], "break") == 0 || strcmp(argv[1], "alone") == 0))
-        return run_left(argv[2], *argv[1] == 'b');
+    for (int way = 0; argc == 3 && way < WAYS; way++)
+        if (strcmp(argv[1], ways[way]) == 0)
+            return run_left(argv[2], (enum way)way);
     if (argc == 2 && (strcmp(argv[1], "between") == 0 || strcmp(argv[1], "in-step") == 0 ||
                       strcmp(argv[1], "told") == 0 || strcmp(argv[1], "wish") == 0))
         return script(argv[1]);
