@@ -244,13 +244,13 @@ class Worker:
         L.wait("wait_set", self.handle, number)
         self.rounds += 1
 
-    def end(self) -> None:
-        """End the step, and write the checkpoint that was asked for."""
+    def end(self, is_left: bool = False) -> None:
+        """End the step, and write the checkpoint that was asked for.  is_left: the loop has gone before backward()."""
         if not self.in_step:
             return
         for check in self.before_end:
             check()
-        if not self.rounds and self.world.n_group_ranks > 1 and self.step.batch:
+        if not is_left and not self.rounds and self.world.n_group_ranks > 1 and self.step.batch:
             raise RuntimeError(
                 f"step {self.step.step} ends without a backward pass, so this worker's model would no longer be that "
                 "of the others: take every batch through backward(), with a loss times 0 where it is to count nothing")

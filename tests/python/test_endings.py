@@ -9,15 +9,18 @@ import signal
 import pytest
 
 import kept
-from started import said
+from started import ended, said
 
 REFUSED = (
+    "ValueError: the sampler RandomSampler would", "ValueError: the sampler RandomSampler would",
+    "ValueError: the sampler Own would",
     "TypeError: State's ends is of type builtin_function_or_method, which eddis.torch.State cannot keep",
     "TypeError: State's best is of type numpy.ndarray, which", "TypeError: scheduler is of type int, which",
     "ValueError: 'resumed' is a name of State's own", "RuntimeError: there is an eddis.torch.State already",
     "RuntimeError: an optimizer (SGD) is not in eddis.torch.State",
     "RuntimeError: parameter 'group0.2' is in no model of eddis.torch.State",
-    "Error: eddis cannot be used in a child made by fork", "RuntimeError: the first step has begun", "done")
+    "Error: eddis cannot be used in a child made by fork", "ValueError: the weights of all workers are 0",
+    "RuntimeError: epoch 0 went by without a loop", "RuntimeError: the first step has begun", "done")
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 
 
@@ -80,6 +83,15 @@ def test_left(tmp_path):
     """The same of workers with one model, in a step."""
     code, output = kept.run(tmp_path / "out", "told=0", "leave=9", workers=2, restarts=0)
     assert code == 0 and "rank 0: resumed False, steps 9" in output, output
+
+
+def test_left_before(tmp_path):
+    """Each epoch is left before a backward pass, and the next one goes on; behind the last one the job is done."""
+    code, output = ended(tmp_path, "eddis-run", "-n", "2", "--set", "restarts=0", "--set", "batch.global=8", "--set",
+                         "profile.emulate=[{rate: 1, a_ms: 1, c_ms: 0.1}, {rate: 1}]", "--", "python3",
+                         PROGRAMS / "left.py")
+    assert code == 0 and "stopped by the program after step 10 of 20" in output, output
+    assert "0,1 (2 ranks): epoch 3 has been" in output and "0,1 (2 ranks): model" in output, output
 
 
 def test_refused(tmp_path):

@@ -103,14 +103,14 @@ def _group_statistics(input: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, 
     """Mean and variance of each channel over the group's values, float64 on the CPU, and how many each has: 0 where no
     worker's count, as of micro-batches that only workers without samples have."""
     channels = input.size(1)
-    own = torch.zeros(2 * channels + 1, dtype=torch.float64)
+    own = torch.zeros(2 * channels + 1, dtype=torch.float64, device="cpu")
     if worker.weight and input.numel():
         seen = input.float() if input.dtype in (torch.float16, torch.bfloat16) else input
         mean, var = torch.batch_norm_update_stats(seen, None, None, 0.0)
         own[:-1] = torch.cat([mean, var])
         own[-1] = input.numel() // channels
     n_ranks = worker.world.n_group_ranks
-    rows = torch.empty(n_ranks, own.numel(), dtype=torch.float64)
+    rows = torch.empty(n_ranks, own.numel(), dtype=torch.float64, device="cpu")
     worker.collective(L.ALLGATHER, rows.data_ptr(), own.numel() * own.element_size(), scope=L.GROUP,
                       input=own.data_ptr())
     counts = rows[:, -1:]
@@ -144,7 +144,7 @@ class _Normalise(torch.autograd.Function):
             gradient, input, weight, mean, var, None, None, False, ctx.eps, [needs_input, True, True])
         if needs_input:
             share = worker.weight
-            sums = torch.zeros(2, mean.numel(), dtype=torch.float64)
+            sums = torch.zeros(2, mean.numel(), dtype=torch.float64, device="cpu")
             if share:  # what a worker without samples has here may be no number
                 sums.copy_(torch.stack([of_weight, of_bias])).mul_(share)
             worker.collective(L.ALLREDUCE, sums.data_ptr(), sums.numel(), scope=L.GROUP, dtype=L.FLOAT64, op=L.SUM)

@@ -52,11 +52,13 @@ def allreduce(tensor: torch.Tensor, op: Op = Op.AVERAGE, weight: float | None = 
 def _weighted_mean(tensor: torch.Tensor, weight: float) -> torch.Tensor:
     if weight < 0:
         raise ValueError(f"a weight of {weight} is not possible")
-    total = torch.zeros(tensor.numel() + 1, dtype=torch.float64)
+    total = torch.zeros(tensor.numel() + 1, dtype=torch.float64, device="cpu")
     if weight:
         total[:-1] = tensor.detach().reshape(-1) * weight
         total[-1] = weight
     total = allreduce(total, Op.SUM)
+    if not total[-1]:
+        raise ValueError("the weights of all workers are 0, so there is no mean")
     return (total[:-1] / total[-1]).reshape(tensor.shape).to(tensor.dtype).to(tensor.device)
 
 

@@ -99,7 +99,7 @@ class _Cuda:
 
     def host_like(self, tensor: torch.Tensor) -> torch.Tensor:
         with torch.cuda.device(self._device):  # else the first one gets a context
-            flat = torch.empty(tensor.numel(), dtype=tensor.dtype, pin_memory=True)
+            flat = torch.empty(tensor.numel(), dtype=tensor.dtype, device="cpu", pin_memory=True)
         return flat.as_strided(tensor.size(), tensor.stride())
 
     def places_for(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:

@@ -111,8 +111,8 @@ class ParameterSet:
         for device, members in self._by_device().items():
             values.update(zip(members, self.places.add(device, [functools.partial(getattr, m, "parameter")
                                                                 for m in members])))
-        self.used = torch.ones(n)
-        self.used_by_any = torch.ones(n)
+        self.used = torch.ones(n, dtype=torch.float32, device="cpu")
+        self.used_by_any = torch.ones(n, dtype=torch.float32, device="cpu")
         self.used_id = self._add("eddis.used", f"eddis.used{self.number}", self.used, layers)
         for member in self.members:
             layer = member.name.rpartition(".")[0] or member.name

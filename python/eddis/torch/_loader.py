@@ -62,10 +62,19 @@ class Loader:
         """The epochs that are left of n, for `for epoch in loader.epochs(n)`: all, or after a restart those that the
         checkpoint has not."""
         if not worker.committed:
+            self._epochs = n
             worker.set_data(len(self.dataset), n)
         start()
         while self.iterations < n and not worker.over:
-            yield self.iterations
+            before = self.iterations
+            yield before
+            if self.iterations == before:
+                raise RuntimeError(f"epoch {before} went by without a loop over eddis.torch.loader, whose steps the "
+                                   "other workers wait for: leave out `continue` before it")
+        if not worker.is_several and n >= self._epochs > 0 and not worker.over:
+            worker.end(is_left=True)  # loops were left by break, so there are steps that nobody wants any more
+            worker.stop()
+            worker.finish()
 
     def __len__(self) -> int:
         """Steps of an epoch; in async and hybrid mode about so many."""
@@ -74,7 +83,7 @@ class Loader:
 
     def __iter__(self) -> Iterator[Any]:
         start()
-        worker.end()  # where the loop was left by break
+        worker.end(is_left=True)  # by break, which all workers do at the same batch
         worker.set_phase(L.PHASE_INPUT)
         # A worker may have no step of an epoch in async and hybrid mode: it comes to the same number of epochs.
         self._sampler.epoch = self.iterations
@@ -153,7 +162,8 @@ def loader(made_from: data.DataLoader, epochs: int = 0) -> Loader:
         raise ValueError(f"a batch sampler of its own ({type(made_from.batch_sampler).__name__}) decides what "
                          "eddis.torch.loader has to: leave it out")
     sampler = made_from.batch_sampler.sampler
-    if not isinstance(sampler, _REPLACED):
+    chooses = isinstance(sampler, data.RandomSampler) and (sampler.replacement or sampler.num_samples != len(dataset))
+    if type(sampler) not in _REPLACED or chooses:
         raise ValueError(f"the sampler {type(sampler).__name__} would be replaced by the plan's: leave it "
                          "out, or choose the samples by torch.utils.data.Subset")
     if _loader is not None:

@@ -97,7 +97,7 @@ def _with_mean_loss(closure: Callable[[], Any]) -> Callable[[], torch.Tensor]:
     def run() -> torch.Tensor:
         loss = closure()
         total = torch.tensor([float(loss) * worker.weight if worker.weight else 0.0, worker.weight],
-                             dtype=torch.float64)
+                             dtype=torch.float64, device="cpu")
         worker.collective(L.ALLREDUCE, total.data_ptr(), 2, scope=L.GROUP, dtype=L.FLOAT64, op=L.SUM)
         return (total[0] / total[1]).to(loss.dtype if torch.is_tensor(loss) else torch.float64)
 

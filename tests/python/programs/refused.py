@@ -5,7 +5,7 @@ import os
 
 import numpy
 import torch
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader, RandomSampler, SequentialSampler, TensorDataset
 
 import eddis.torch as eddis
 
@@ -25,7 +25,11 @@ def train():
             optimizer.step()
 
 
-loader = eddis.loader(DataLoader(TensorDataset(torch.zeros(4, 2)), batch_size=4))
+dataset = TensorDataset(torch.zeros(4, 2))
+for sampler in (RandomSampler(dataset, replacement=True), RandomSampler(dataset, num_samples=2),
+                type("Own", (SequentialSampler,), {})(dataset)):
+    refused(eddis.loader, DataLoader(dataset, batch_size=4, sampler=sampler))
+loader = eddis.loader(DataLoader(dataset, batch_size=4))
 model, alone = torch.nn.Linear(2, 1), torch.nn.Parameter(torch.zeros(1))
 optimizer = eddis.DistributedOptimizer(torch.optim.SGD([*model.parameters(), alone], lr=1.0))
 refused(eddis.State, model=model, optimizer=optimizer, ends=len)
@@ -43,6 +47,8 @@ if not child:
     refused(eddis.set_metric, "test_loss", 1.0)
     os._exit(0)
 os.waitpid(child, 0)
+refused(eddis.allreduce, torch.ones(2), weight=0)
+refused(list, loader.epochs(1))
 train()
 refused(eddis.State, model=model)
 print("done")
