@@ -72,9 +72,9 @@ class Device(Protocol):
         """Between two marks; None: the last one has not passed."""
 
 
-def _served(name: str) -> queue.SimpleQueue[Callable[[], object] | None]:
-    """A queue of what a thread of its own calls in order.  It ends before the interpreter does: a thread that comes
-    back from PyTorch behind that takes the process down with it."""
+def _served(name: str) -> Callable[[Callable[[], object]], object]:
+    """Who has a thread of its own make calls in order.  The thread ends before the interpreter does, for one that comes
+    back from PyTorch behind that takes the process down with it; from then on calls are made at once."""
     calls: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
 
     def serve() -> None:
@@ -87,7 +87,7 @@ def _served(name: str) -> queue.SimpleQueue[Callable[[], object] | None]:
         calls.put(None)
         thread.join(_EXIT_S)
     atexit.register(end)
-    return calls
+    return lambda call: calls.put(call) if thread.is_alive() else call()
 
 
 class _Cuda:
@@ -146,7 +146,7 @@ class _Thread:
     """The CPU as a device: copies are made later, in order, by a thread."""
 
     def __init__(self) -> None:
-        self._begun: queue.SimpleQueue[Callable[[], object] | None] = _served("eddis stream")
+        self._call = _served("eddis stream")
 
     def host_like(self, tensor: torch.Tensor) -> torch.Tensor:
         return torch.empty_like(tensor, requires_grad=False)
@@ -166,7 +166,7 @@ class _Thread:
         def run() -> None:
             copy()
             copied.set()
-        self._begun.put(run)
+        self._call(run)
         return copied
 
     def join(self) -> Copied:
@@ -260,7 +260,7 @@ class Announcer:
 
     def __init__(self, announce: Callable[[int, int, int], None]) -> None:
         self._announce = announce
-        self._told: queue.SimpleQueue[Callable[[], object] | None] = _served("eddis announcer")
+        self._call = _served("eddis announcer")
         self._changed = threading.Condition()
         self._left = 0
         self._error: BaseException | None = None
@@ -268,7 +268,7 @@ class Announcer:
     def put(self, copied: Copied | None, number: int, source: int, result: int) -> None:
         with self._changed:
             self._left += 1
-        self._told.put(lambda: self._run(copied, number, source, result))
+        self._call(lambda: self._run(copied, number, source, result))
 
     def drain(self) -> None:
         """Wait until all are announced.  Raises what one of them has failed with."""
