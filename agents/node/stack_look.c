@@ -263,8 +263,7 @@ const char *stack_look_forbidden(int scope, bool root)
         return "kernel.yama.ptrace_scope is 2, by which only root may; 1 would do";
     if (scope == 1 && !root)
         return "kernel.yama.ptrace_scope is 1, by which only the job's command itself can be "
-               "looked "
-               "at; have a script before it end in exec";
+               "looked at; have a script before it end in exec";
     return NULL;
 }
 
