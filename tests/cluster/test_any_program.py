@@ -7,12 +7,14 @@ Two ranks of plain Python on one host; each case is a way to fail, and what come
 import json
 import os
 import re
+import signal
 import sys
 import sysconfig
 import venv
 
 from cases import run
 from job import Folders, Job
+from node import wait_for
 
 BUILD = sys.argv[1]
 FOLDERS = Folders()
@@ -111,6 +113,24 @@ if os.environ["RANK"] == "0":
     assert "unbuffered 1\n" in j.log(1), j.log(1)
     etas = [json.loads(line)["eta_s"] for line in j.file("metrics.jsonl").splitlines()]
     assert any(eta and eta > 0 for eta in etas), etas
+
+
+def printed_stopped():
+    """Nobody would write the checkpoint of a program that prints its steps: Ctrl-C does not wait for one."""
+    text = """
+import time
+for step in range(1, 1000):
+    print("step", step, flush=True)
+    time.sleep(0.1)
+"""
+    for number, code, reason in (signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "preempted"):
+        with script("stopped", text, "--set", "progress.pattern=step ([0-9]+)", "--set", "timeouts.checkpoint=1h") as j:
+            wait_for("steps that are known", lambda: os.path.exists(j.dir + "/metrics.jsonl") and
+                     '"steps_done":' in j.file("metrics.jsonl") and
+                     json.loads(j.file("metrics.jsonl").split("\n")[-2])["steps_done"] > 0)
+            j.signal(number)
+            j.check(code, reason)
+            assert "checkpoint" not in j.err, j.err
 
 
 def printed_epochs():
@@ -415,7 +435,7 @@ def unbuffered():
         assert j.log(0) == repr(value) + "\n", j.log(0)
 
 
-CASES = [asked, not_asked, none_wanted, typo, late_exit, same_age, printed, printed_epochs, printed_hang, first_number, printed_then_told,
+CASES = [asked, not_asked, none_wanted, typo, late_exit, same_age, printed, printed_epochs, printed_stopped, printed_hang, first_number, printed_then_told,
          straggler, quiet, idle_before_libeddis, again, traceback, echo, setups, slow_imports, unbuffered, bad_pattern]
 
 

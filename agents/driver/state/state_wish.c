@@ -82,10 +82,19 @@ static bool any_left(const struct state *s)
     return false;
 }
 
+/* Who tells numbers of steps alone, or prints them, has no libeddis that would be asked. */
+static bool any_told(const struct state *s)
+{
+    for (int r = 0; r < s->n_ranks; r++)
+        if (s->rank[r].told)
+            return true;
+    return false;
+}
+
 /* Whether the program has done steps that its newest checkpoint may lack, and can write another. */
 static bool has_to_save(const struct state *s)
 {
-    return steps(s) > 0 && !any_left(s) && !is_recovering(s);
+    return steps(s) > 0 && !any_told(s) && !any_left(s) && !is_recovering(s);
 }
 
 /* Ask the program for a checkpoint, behind which the job ends so. */
