@@ -26,7 +26,7 @@
         SRunner *runner;                                                                           \
         int failed;                                                                                \
                                                                                                    \
-        tcase_set_timeout(tc, 300);                                                                \
+        tcase_set_timeout(tc, 60);                                                                 \
         add_tests(tc);                                                                             \
         suite_add_tcase(suite, tc);                                                                \
         runner = srunner_create(suite);                                                            \

@@ -326,6 +326,7 @@ static struct {
     pthread_t opener;
     _Atomic int64_t since_ns; /* when the other first asked */
     atomic_int asked;         /* times, by the opener */
+    atomic_bool ready;        /* the other was told so */
 } late;
 
 static int late_ready(struct transport *t, struct eddis_error *err)
@@ -337,7 +338,9 @@ static int late_ready(struct transport *t, struct eddis_error *err)
     }
     if (!late.since_ns)
         late.since_ns = clock_now_ns();
-    return clock_now_ns() - late.since_ns > REST_NS;
+    if (clock_now_ns() - late.since_ns > REST_NS)
+        late.ready = true;
+    return late.ready;
 }
 
 static int late_derive(struct transport *t, struct transport **ret, struct eddis_error *err)
@@ -359,7 +362,7 @@ static void *join_main(void *arg)
     return NULL;
 }
 
-/* The opener has the token as long as nobody halts it. */
+/* The opener has the token as long as nobody halts it, and may have it again after the other. */
 START_TEST(opens_while_another_waits)
 {
     struct transport_ops ops = root_ops;
@@ -370,11 +373,11 @@ START_TEST(opens_while_another_waits)
     ops.derive = late_derive;
     p.root.base.ops = &ops;
     ck_assert_int_eq(pthread_create(&opener, NULL, join_main, &p), 0);
-    while (!late.since_ns) {
+    while (!late.ready) {
         int asked = atomic_load(&late.asked);
 
         comm_thread_drop_engine(p.waits.thread);
-        while (asked == atomic_load(&late.asked) && !late.since_ns)
+        while (asked == atomic_load(&late.asked) && !late.ready)
             sched_yield();
     }
     pthread_join(opener, NULL);
