@@ -12,6 +12,7 @@ same data and optimizer, and trains some steps while the others rest.  The reque
               {name: [a step of rank 0, of each round]}}
 """
 
+import gc
 import json
 import os
 import sys
@@ -204,6 +205,7 @@ class Ranks:
     def leave(self):
         self.meet()
         if distributed.is_initialized():  # its threads must not outlive the interpreter
+            gc.collect()  # modules of DDP, which hold the group
             distributed.destroy_process_group()
 
     def check_alike(self, name, parameter):
@@ -212,10 +214,8 @@ class Ranks:
             sys.exit(f"{name}: the ranks' models are not alike")
 
 
-def main():
-    request = json.loads(sys.argv[1])
+def measure(request, ranks):
     names = list(request["systems"])
-    ranks = Ranks(names)
     systems = {name: SYSTEMS[name.split()[0]](name, request, ranks.rank, ranks.size) for name in names}
     rates, processor = {name: [] for name in names}, {name: [] for name in names}
     for r in range(request["rounds"] + 1):
@@ -232,6 +232,12 @@ def main():
     if ranks.rank == 0:
         with open(request["out"], "w") as f:
             json.dump({"torch": torch.__version__, "samples_per_s": rates, "processor_s": processor}, f)
+
+
+def main():
+    request = json.loads(sys.argv[1])
+    ranks = Ranks(list(request["systems"]))
+    measure(request, ranks)
     ranks.leave()
 
 
