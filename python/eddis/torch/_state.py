@@ -54,8 +54,8 @@ class State:
 
     model, optimizer, scheduler, scaler: objects with state_dict() and load_state_dict(), or lists of them; others by
     any name.  What else is named becomes an attribute: numbers, texts, tensors, and lists and dicts of these.  They are
-    kept as they are then; the checkpoint's are there from the first step on.  loader: that of eddis.loader, which is
-    kept anyway.
+    kept as they are then; the checkpoint's are there from the first step on, tensors on the device of the tensor that
+    was in their place before it, else on the CPU.  loader: that of eddis.loader, which is kept anyway.
 
     Every model and every optimizer of DistributedOptimizer must be in it.  One in a process, made before the first
     step.  Raises RuntimeError where that is not so and TypeError for what cannot be kept; a checkpoint of another
@@ -189,7 +189,7 @@ class State:
         for optimizer in self._of(torch.optim.Optimizer).values():
             optimizer._opt_called = True  # schedulers warn where this process has not stepped it before them
         for name, value in mine["values"].items():
-            setattr(self, name, value)
+            setattr(self, name, placed(value, getattr(self, name)))
         self._place(mine, own)
 
     def _load_models(self, parameters: dict[str, Any], buffers: dict[str, Any], where: str) -> None:
@@ -264,6 +264,18 @@ def plain(name: str, value: Any) -> Any:
         return plain(name, value.item())
     raise TypeError(f"{name} is of type {_name_of(kind)}, which eddis.torch.State cannot keep: numbers, texts, "
                     "tensors, and lists and dicts of these it can")
+
+
+def placed(value: Any, like: Any) -> Any:
+    """The value, its tensors on the devices of those that are in their place in `like`."""
+    if isinstance(value, torch.Tensor):
+        return value.to(like.device) if isinstance(like, torch.Tensor) else value
+    kind = type(value)
+    if kind in _MAPPINGS and isinstance(like, dict):
+        return kind({key: placed(it, like.get(key)) for key, it in value.items()})
+    if kind in (list, tuple) and isinstance(like, (list, tuple)):
+        return kind(placed(it, like[i] if i < len(like) else None) for i, it in enumerate(value))
+    return value
 
 
 def _name_of(kind: type) -> str:

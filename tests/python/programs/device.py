@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""device.py - what serves parameters of devices, by itself: places, announcements, times, random numbers and late
+"""device.py - what serves devices, by itself: kept values, places, announcements, times, random numbers and late
 losses"""
 
 import atexit
@@ -42,6 +42,15 @@ class Broken:
 
     def synchronize(self):
         raise ValueError("the device is gone")
+
+
+def values():
+    """A state's values are read to the CPU and go where the script had them: 'meta' is a device that needs no GPU."""
+    ours = {"a": torch.zeros(2, device="meta"), "b": [torch.zeros(1), torch.zeros(1, device="meta")]}
+    put = _state.placed({"a": torch.ones(2), "b": [torch.ones(1)] * 3, "c": torch.ones(1)}, ours)
+    found = [put["a"].device.type, *(tensor.device.type for tensor in put["b"]), put["c"].device.type]
+    assert found == ["meta", "cpu", "meta", "cpu", "cpu"] and put["b"][0] == 1, found
+    assert _state.placed((1, {"d": "e"}, None), (ours, 2)) == (1, {"d": "e"}, None)
 
 
 def places():
@@ -138,5 +147,5 @@ def left():
 
 
 os.environ["EDDIS_TORCH_STAGING"] = "cpu"
-for look in (places, announcements, times, random_numbers, losses, left):
+for look in (values, places, announcements, times, random_numbers, losses, left):
     look()
