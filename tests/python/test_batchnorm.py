@@ -62,16 +62,16 @@ def of_one_process(name, group, started=None):
     return model.state_dict()
 
 
-def check_equal(workers, few=False):
+def check_equal(workers, exact=EXACT, single=SINGLE, few=False):
     from norms import MODELS
     for group in groups_of(workers):
         for name in MODELS:
             expected = of_one_process(name, group)
-            single = name.endswith("_32")
-            allowed = SINGLE if single else EXACT
-            if single and few:
-                exact = of_one_process(name.removesuffix("_32"), group, started=name)
-                allowed = max(allowed, FEW * far(expected, exact))
+            is_single = name.endswith("_32")
+            allowed = single if is_single else exact
+            if is_single and few:
+                double = of_one_process(name.removesuffix("_32"), group, started=name)
+                allowed = max(allowed, FEW * far(expected, double))
             for worker in group:
                 assert far(worker["last"][name], expected) <= allowed, name
                 for key, value in worker["last"][name].items():

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from started import said
-from test_batchnorm import PROGRAMS, SINGLE_OF_FEW, check_common, check_equal, trained
+from test_batchnorm import PROGRAMS, check_common, check_equal, trained
 
 DEVICES = "[{rate: 1, a_ms: 1, c_ms: 0.5}, {rate: 2}, {rate: 5}]"
 
@@ -34,7 +34,7 @@ def test_groups(tmp_path, monkeypatch):
     workers = trained(tmp_path, "hybrid", "[{rate: 1, a_ms: 1, c_ms: 0.5}, {rate: 3}, {rate: 2}, {rate: 2}]", 96, 1,
                       "--set", "sync.groups=[[0, 1], [2, 3]]", "--set", "sync.period=1000")
     assert all(worker["staged"] for worker in workers)
-    check_equal(workers, single=SINGLE_OF_FEW)
+    check_equal(workers, few=True)
     check_common(workers)
 
 
@@ -70,5 +70,5 @@ def test_gpu(tmp_path, mode):
     """On a real one, which all workers share: other sums round otherwise."""
     groups = ["--set", "sync.groups=[[0, 1], [2]]", "--set", "sync.period=1000"] if mode == "hybrid" else []
     workers = trained(tmp_path, mode, DEVICES, 98, 1, *groups, device="cuda")
-    check_equal(workers, exact=1e-8, single=SINGLE_OF_FEW)
+    check_equal(workers, exact=1e-8, single=1e-3)
     check_common(workers, own=["plain"] if mode == "sync" else [])
