@@ -115,10 +115,11 @@ def keeper_killed():
 
 
 def exit_1():
-    """A failure after steps: exit 1 at once when a mark appears, once only."""
+    """A failure after steps: exit at once when a mark appears, once only.  The worker stands still and is left behind:
+    if it were killed, another rank that it leaves might end before the shell does."""
     mark = FOLDERS.path("work", "fail-once")
     before = (f"if [ $RANK = 2 ] && [ ! -e {mark} ]; then \"$@\" & pid=$!; "
-              f"while [ ! -e {mark} ]; do sleep 0.05; done; kill -9 $pid; wait $pid; exit 9; fi")
+              f"while [ ! -e {mark} ]; do sleep 0.05; done; kill -STOP $pid; exit 9; fi")
     with training(before=before) as j:
         wait_checkpoint(j)
         with open(mark, "w"):
