@@ -6,9 +6,9 @@
  */
 #include "cmd/job_file.h"
 #include "cmd/options.h"
-#include "cmd/sbatch_script.h"
-#include "cmd/sbatch_submit.h"
-#include "cmd/sbatch_words.h"
+#include "cmd/slurm/sbatch_script.h"
+#include "cmd/slurm/sbatch_submit.h"
+#include "cmd/slurm/sbatch_words.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/program.h"
 #include "lib/base/strlist.h"

@@ -2,8 +2,8 @@
 /* run_requeue.c - asks scontrol how the job stands, and to put it back */
 #include "run_requeue.h"
 
-#include "cmd/slurm_job.h"
-#include "cmd/slurm_program.h"
+#include "cmd/slurm/slurm_job.h"
+#include "cmd/slurm/slurm_program.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/text.h"
 

@@ -6,10 +6,10 @@
  */
 #include "run_slurm.h"
 
-#include "cmd/sbatch_submit.h"
-#include "cmd/sbatch_words.h"
-#include "cmd/slurm_job.h"
-#include "cmd/slurm_program.h"
+#include "cmd/slurm/sbatch_submit.h"
+#include "cmd/slurm/sbatch_words.h"
+#include "cmd/slurm/slurm_job.h"
+#include "cmd/slurm/slurm_program.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"

@@ -3,7 +3,7 @@
 #ifndef EDDIS_CMD_RUN_SLURM_H
 #define EDDIS_CMD_RUN_SLURM_H
 
-#include "cmd/sbatch_script.h"
+#include "cmd/slurm/sbatch_script.h"
 #include "lib/base/error.h"
 
 #include <stdbool.h>

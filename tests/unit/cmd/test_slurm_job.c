@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_slurm_job.c - tests of cmd/slurm_job.h */
-#include "cmd/slurm_job.h"
+/* test_slurm_job.c - tests of cmd/slurm/slurm_job.h */
+#include "cmd/slurm/slurm_job.h"
 
 #include "suite.h"
 

@@ -2,7 +2,7 @@
 /* sbatch_submit.c - runs sbatch, and says for Slurm what it leaves unsaid */
 #include "sbatch_submit.h"
 
-#include "cmd/slurm_program.h"
+#include "cmd/slurm/slurm_program.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/strbuf.h"

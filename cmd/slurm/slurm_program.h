@@ -4,8 +4,8 @@
  * Each is the leader of a process group, so that a Ctrl-C for the caller does not end it, and ends
  * when the thread that has started it does.
  */
-#ifndef EDDIS_CMD_SLURM_PROGRAM_H
-#define EDDIS_CMD_SLURM_PROGRAM_H
+#ifndef EDDIS_CMD_SLURM_SLURM_PROGRAM_H
+#define EDDIS_CMD_SLURM_SLURM_PROGRAM_H
 
 #include "lib/base/error.h"
 

@@ -2,7 +2,7 @@
 /* sbatch_script.c - writes the script of a job for Slurm */
 #include "sbatch_script.h"
 
-#include "cmd/sbatch_words.h"
+#include "cmd/slurm/sbatch_words.h"
 #include "lib/base/clock.h"
 #include "lib/base/strbuf.h"
 #include "lib/base/text.h"

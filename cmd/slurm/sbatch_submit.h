@@ -4,10 +4,10 @@
  * sbatch reads the script from its standard input: there is no file that could be left.  All of
  * this blocks, for as long as Slurm's controller takes to answer.
  */
-#ifndef EDDIS_CMD_SBATCH_SUBMIT_H
-#define EDDIS_CMD_SBATCH_SUBMIT_H
+#ifndef EDDIS_CMD_SLURM_SBATCH_SUBMIT_H
+#define EDDIS_CMD_SLURM_SBATCH_SUBMIT_H
 
-#include "cmd/sbatch_script.h"
+#include "cmd/slurm/sbatch_script.h"
 #include "lib/base/error.h"
 
 #include <stddef.h>

@@ -6,8 +6,8 @@
  * on to the next component of a heterogeneous job, as on sbatch's own command line.  Lists of words
  * are NULL-ended and may be NULL.
  */
-#ifndef EDDIS_CMD_SBATCH_WORDS_H
-#define EDDIS_CMD_SBATCH_WORDS_H
+#ifndef EDDIS_CMD_SLURM_SBATCH_WORDS_H
+#define EDDIS_CMD_SLURM_SBATCH_WORDS_H
 
 #include "lib/base/error.h"
 #include "lib/base/strbuf.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* slurm_job.h - a job as `scontrol -o show job` tells of it */
-#ifndef EDDIS_CMD_SLURM_JOB_H
-#define EDDIS_CMD_SLURM_JOB_H
+#ifndef EDDIS_CMD_SLURM_SLURM_JOB_H
+#define EDDIS_CMD_SLURM_SLURM_JOB_H
 
 #include <limits.h>
 #include <stdbool.h>

@@ -4,8 +4,8 @@
  * A few lines "#SBATCH ..." and one that becomes eddis-run.  Slurm runs a copy of it, so that its
  * paths are absolute; by hand, or inside of salloc, it runs as it is.
  */
-#ifndef EDDIS_CMD_SBATCH_SCRIPT_H
-#define EDDIS_CMD_SBATCH_SCRIPT_H
+#ifndef EDDIS_CMD_SLURM_SBATCH_SCRIPT_H
+#define EDDIS_CMD_SLURM_SBATCH_SCRIPT_H
 
 #include "lib/base/error.h"
 #include "lib/model/job.h"
