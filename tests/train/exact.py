@@ -14,6 +14,9 @@ from trainjob import check, digits, distance, parameters, run
 
 TRAIN_JOB, EDDIS_TRAIN, KIND = sys.argv[1:]
 LIMIT = 1e-12 if KIND == "double" else 1e-5
+# With this seed no input of a ReLU is near its kink, which rounding, each processor's own, would put on
+# the other side: 4e-5 in float, once.
+SEED = 6
 # 1437 rows in batches of 144: ten steps an epoch, the last one short.
 OPTIONS = digits("--model", "mlp", "--widths", "48,24", "--epochs", 5, "--lr", 0.05, "--quiet")
 
@@ -25,8 +28,8 @@ def main():
             out, _ = run([*words, EDDIS_TRAIN, *OPTIONS, *more, "--save", path])
             return parameters(path, KIND == "double"), out
 
-        split = [TRAIN_JOB, "-s", 3, "18,36,90"]
-        alone, _ = train("alone", [], "--batch", 144, "--seed", 3)
+        split = [TRAIN_JOB, "-s", SEED, "18,36,90"]
+        alone, _ = train("alone", [], "--batch", 144, "--seed", SEED)
         chosen = ["-p", pathlib.Path(folder) / "choice"]
         three, out = train("three", [*split[:-1], *chosen, split[-1]])
         again, _ = train("again", [*split[:-1], *chosen, split[-1]])
@@ -36,7 +39,7 @@ def main():
 
         def part(generation, split, *options, code=0):
             """A generation of a job that is killed and goes on."""
-            words = [TRAIN_JOB, "-s", 3, "-g", generation, "-c", f"7:{kept}", *options, split, EDDIS_TRAIN]
+            words = [TRAIN_JOB, "-s", SEED, "-g", generation, "-c", f"7:{kept}", *options, split, EDDIS_TRAIN]
             return run([*words, *OPTIONS, "--save", pathlib.Path(folder) / "restarted"], code)
 
         part(1, "18,36,90", "-e", "0.02:0", "-k", "1:10", code=137)
@@ -52,8 +55,7 @@ def main():
     check(far <= LIMIT, f"split 1:2:5 against one process: {far:.2e}, at most {LIMIT:.0e}")
     check(three.tobytes() == again.tobytes(), "two runs of one plan are bitwise equal")
     far = distance(alone, pieces)
-    # Rounding may put a neuron on the other side of its kink, as another split does: 4e-5 in float.
-    check(far <= 10 * LIMIT, f"the same in pieces of 18, 7 and 11: {far:.2e}, at most {10 * LIMIT:.0e}")
+    check(far <= LIMIT, f"the same in pieces of 18, 7 and 11: {far:.2e}, at most {LIMIT:.0e}")
     once = [line.split()[7] for line in told.splitlines() if line.startswith("rank")]
     check(once == ["18", "7", "11"], f"samples that the three workers held at once: {once}")
     far = distance(alone, restarted)
