@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""second_try.py - run-tests tries what failed once more, alone, and says so, over a small project of meson.
+
+tests/python/test_second_try.py does the same for pytest.
+"""
+
+import contextlib
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from source import ROOT
+
+sys.path.insert(0, str(ROOT / "tests/cluster"))
+from cases import run  # noqa: E402
+
+# What a test does at its first try, and at the next ones.
+SCRIPT = """#!/bin/sh
+echo "start $1" >>order
+tries=$(grep -c "^start $1\\$" order)
+do=$2
+[ "$tries" -eq 1 ] || do=$3
+echo "words of try $tries"
+sleep 0.2
+case $do in
+hang) exec sleep 1000 ;;
+part) echo "SKIP some: why not"; do=0 ;;
+esac
+echo "end $1" >>order
+exit "$do"
+"""
+
+
+@contextlib.contextmanager
+def project(**tests):
+    """A folder with such tests, {name: (first, next)}, built in its folder build."""
+    with tempfile.TemporaryDirectory(prefix="second-try-") as name:
+        folder = pathlib.Path(name)
+        (folder / "tests").symlink_to(ROOT / "tests")
+        (folder / "do").write_text(SCRIPT)
+        (folder / "do").chmod(0o755)
+        rows = [f"test('area/{test}', find_program('do'), suite: 'x', timeout: {5 if 'hang' in does else 120}, "
+                f"workdir: meson.project_source_root(), args: ['{test}', '{does[0]}', '{does[1]}'])\n" for test, does in tests.items()]
+        (folder / "meson.build").write_text("project('made')\n" + "".join(rows))
+        subprocess.run(["meson", "setup", "build"], cwd=folder, check=True, capture_output=True)
+        yield folder
+
+
+def suite(folder, *options, **environ):
+    """(exit code, lines) of run-tests' functions over this folder."""
+    script = 'set -uo pipefail; . tests/suites.sh; suite "made up" build "$@"; the_end'
+    env = {k: v for k, v in os.environ.items() if k != "CI" and not k.startswith("MESON")}
+    done = subprocess.run(["bash", "-c", script, "bash", *options], cwd=folder, env={**env, **environ}, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True)
+    return done.returncode, done.stdout.splitlines()
+
+
+def check_end(lines, *end):
+    """After the empty line: these, how long it took, and the counts."""
+    last = lines[len(lines) - 1 - lines[::-1].index(""):]
+    assert last[-2].startswith("took ") and [*last[1:-2], last[-1]] == [*end], lines
+
+
+def lucky():
+    """Passes at the second try: it has passed, is named twice, and its first output is shown and kept."""
+    with project(good=(0, 1), lucky=(1, 0), late=("hang", "part")) as folder:
+        code, lines = suite(folder, "--num-processes", "3")
+        assert code == 0, lines
+        check_end(lines, "passed at the second try: area/late (made up)", "passed at the second try: area/lucky (made up)",
+                  "3 passed, 0 failed, 1 skipped")
+        for name, why in ("late", "TIMEOUT"), ("lucky", "FAIL"):
+            at = lines.index(f"  passed at the second try: area/{name}")
+            assert why in lines[at + 1] and f"build/failed/build-area-{name}.txt" in lines[at + 1], lines
+            assert lines[at + 2] == "    | words of try 1", lines
+            text = (folder / f"build/failed/build-area-{name}.txt").read_text()
+            assert text.index("words of try 1") < text.index("words of try 2"), text
+        assert "  skipped: area/late some: why not" in lines, lines
+
+
+def alone():
+    """The second tries come one after the other, with the same options of meson."""
+    with project(a=(1, 0), b=(1, 0), c=(1, 0)) as folder:
+        assert suite(folder, "--num-processes", "3", "--suite", "x")[0] == 0
+        order = (folder / "order").read_text().split("\n")
+        seconds = [line for i, line in enumerate(order) if line.startswith("start") and line in order[:i]]
+        assert len(seconds) == 3 and all(order[order.index(s, order.index(s) + 1) + 1] == s.replace("start", "end")
+                                         for s in seconds), order
+
+
+def twice():
+    """Fails twice: it has failed, and what it said last is shown.  Who is skipped then has not passed, either."""
+    with project(good=(0, 0), bad=(1, 3), gone=(1, 77)) as folder:
+        code, lines = suite(folder)
+        assert code == 1, lines
+        check_end(lines, "failed: area/bad (made up)", "failed: area/gone (made up)", "1 passed, 2 failed, 0 skipped")
+        at = lines.index("  FAILED: area/bad, twice")
+        assert "status 3" in lines[at + 1] and lines[at + 2] == "    | words of try 2", lines
+
+
+def many():
+    """More than five are no luck: none of them is tried again."""
+    with project(**{f"n{i}": (1, 0) for i in range(6)}) as folder:
+        code, lines = suite(folder)
+        assert code == 1 and lines[-1] == "0 passed, 6 failed, 0 skipped", lines
+        assert (folder / "order").read_text().count("start") == 6
+    with project(**{f"n{i}": (1, 0) for i in range(5)}) as folder:
+        assert suite(folder)[1][-1] == "5 passed, 0 failed, 0 skipped"
+
+
+def refused_skip():
+    """In CI as root, what is skipped at the second try is looked up in tests/may-skip as well."""
+    if os.getuid() != 0:
+        return
+    with project(late=(1, "part"), silent=(77, 77)) as folder:
+        code, lines = suite(folder, CI="true")
+        assert code == 1 and lines[-1] == "1 passed, 2 failed, 2 skipped", lines
+        assert any("'area/late some' is skipped" in line for line in lines), lines
+        assert "  skipped: area/silent all: it does not say why" in lines, lines
+
+
+def no_result():
+    """Where meson itself fails, that is one failure."""
+    with project(good=(0, 0)) as folder:
+        code, lines = suite(folder, "--no-such-option")
+        assert code == 1, lines
+        check_end(lines, "failed: no result from the tests of build (made up)", "0 passed, 1 failed, 0 skipped")
+
+
+run([lucky, alone, twice, many, refused_skip, no_result], sys.argv[1:])

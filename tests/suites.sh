@@ -1,0 +1,156 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+# suites.sh - what run-tests runs tests by, and adds up.  Sourced in the folder of the source.
+#
+# A test that fails is run once more, alone, when its suite is over.  One that passes then has passed, so
+# that a whole run is not lost to luck, and is named, since it is a bug to be mended.
+
+passed=0 failed=0 skipped=0
+building='' # the process that builds what is tested later
+logs=$(mktemp -d)
+kept=build/failed # outputs of what failed, at the first try too
+trap 'kill $(jobs -p) 2>/dev/null; wait; rm -rf "$logs"' EXIT
+rm -rf "$kept"
+
+# fails TITLE WHAT: count it, and name it in the end
+fails() {
+    echo "  FAILED: $2"
+    echo "failed: $2 ($1)" >>"$logs/end"
+    failed=$((failed + 1))
+}
+
+# skips TITLE FILE: count its lines, "test case: why".  As root in CI everything can be tried but what
+# tests/may-skip lists: another skip is a failure.
+skips() {
+    local name
+    while IFS=: read -r name _; do
+        skipped=$((skipped + 1))
+        if [ -n "${CI:-}" ] && [ "$(id -u)" -eq 0 ] && ! grep -qxF "$name" tests/may-skip; then
+            fails "$1" "'$name' is skipped, and tests/may-skip does not list it"
+        fi
+    done <"$2"
+    sed 's/^/  skipped: /' "$2"
+}
+
+# by_meson FOLDER [meson test options]: run tests into $log and $result; those of $again alone
+by_meson() {
+    local folder=$1
+    shift
+    result+=.json
+    rm -f "$folder"/meson-logs/testlog*
+    [ "${#again[@]}" -eq 0 ] || set -- "$@" --num-processes 1 "${again[@]}"
+    meson test -C "$folder" --no-rebuild "$@" >"$log" 2>&1
+    grep -q '^Ok:' "$log" && cat "$folder"/meson-logs/testlog*.json >"$result"
+}
+
+# by_pytest FOLDER [pytest options]: as by_meson
+by_pytest() {
+    local folder=$1 tests
+    shift
+    result+=.xml
+    tests=("$folder")
+    [ "${#again[@]}" -eq 0 ] || tests=("${again[@]}")
+    # Without what Python has compiled, each import of PyTorch takes twice the time.
+    env -u PYTHONDONTWRITEBYTECODE "$python" -m pytest -q -p no:cacheprovider --rootdir . --junitxml "$result" \
+        -o junit_family=xunit1 -o junit_logging=all -o junit_log_passing_tests=false "$@" "${tests[@]}" >"$log" 2>&1
+    [ -s "$result" ]
+}
+
+# tries TITLE RUNNER FOLDER [options]: run a folder's tests, those that fail a second time, and add them up
+tries() {
+    local title=$1 runner=$2 folder=$3 again=() log=$logs/first result=$logs/first results=() more n
+    shift 2
+    echo "== $title"
+    rm -f "$logs"/first* "$logs"/second*
+    if ! "$runner" "$@" || ! tests/results.py again "$result" >"$logs/again" 2>>"$log"; then
+        tail -n 80 "$log"
+        fails "$title" "no result from the tests of $folder"
+        return
+    fi
+    results=("$result")
+    mapfile -t again <"$logs/again"
+    if [ "${#again[@]}" -gt 0 ]; then
+        [ -z "$building" ] || wait "$building"
+        log=$logs/second result=$logs/second
+        if "$runner" "$@" && [ -s "$result" ]; then
+            results+=("$result")
+        else
+            tail -n 80 "$log"
+            echo "  no result from the second try of the tests of $folder"
+        fi
+    fi
+    tests/results.py sum "$title" "$logs" "$kept/$(basename "$folder")" "${results[@]}"
+    read -r more n <"$logs/counts"
+    passed=$((passed + more)) failed=$((failed + n))
+    skips "$title" "$logs/skips"
+    sed "s|\$| ($title)|; s|^|failed: |" "$logs/failed" >>"$logs/end"
+    sed "s|\$| ($title)|; s|^|passed at the second try: |" "$logs/second" >>"$logs/end"
+}
+
+# suite TITLE FOLDER [meson test options]: one build's tests
+suite() {
+    local title=$1
+    shift
+    tries "$title" by_meson "$@"
+}
+
+# step TITLE COMMAND...: something that passes or fails as a whole; 77 is a skip
+step() {
+    local title=$1 log=$logs/step
+    shift
+    echo "== $title"
+    "$@" >"$log" 2>&1
+    case $? in
+    0) passed=$((passed + 1)) ;;
+    77) echo "${title// /-} all: $(tail -n 1 "$log")" >"$logs/skips"; skips "$title" "$logs/skips" ;;
+    *) tail -n 80 "$log"; fails step "$title" ;;
+    esac
+}
+
+# build_for_later NAME COMMAND...: what built NAME tells afterwards
+build_for_later() {
+    local name=$1
+    shift
+    nice -n 19 "$@" >"$logs/$name" 2>&1
+    echo $? >"$logs/$name.code"
+}
+
+built() {
+    cat "$logs/$1"
+    return "$(cat "$logs/$1.code")"
+}
+
+# torch_python: the Python that has what tests/python needs: this one, or .venv-torch's
+torch_python() {
+    local python
+    for python in python3 .venv-torch/bin/python; do
+        if "$python" -c 'import importlib.util as u, sys
+sys.exit(not all(map(u.find_spec, ("numpy", "pytest", "torch"))))' 2>/dev/null; then
+            command -v "$python"
+            return
+        fi
+    done
+    return 1
+}
+
+# python_suite TITLE [pytest options]: tests/python, where PyTorch is
+python_suite() {
+    local title=$1 python
+    shift
+    if ! python=$(torch_python); then
+        echo "== $title"
+        echo "python all: no PyTorch for python3, with numpy and pytest; ./run-tests python installs it" >"$logs/skips"
+        skips "$title" "$logs/skips"
+        return
+    fi
+    tries "$title" by_pytest tests/python "$@"
+}
+
+# the_end: what everybody is to read, and the counts
+the_end() {
+    echo
+    [ ! -f "$logs/end" ] || tail -n 40 "$logs/end"
+    echo "took $((SECONDS / 60)) min $((SECONDS % 60)) s"
+    echo "$passed passed, $failed failed, $skipped skipped"
+    [ "$failed" -eq 0 ]
+}
