@@ -43,13 +43,18 @@ by_meson() {
     grep -q '^Ok:' "$log" && cat "$folder"/meson-logs/testlog*.json >"$result"
 }
 
-# by_pytest FOLDER [pytest options]: as by_meson
+# by_pytest FOLDER [pytest options]: as by_meson.  Jobs of tests wait more than they compute: one more of
+# them than there are cores at a time, where pytest has xdist.
 by_pytest() {
     local folder=$1 tests
     shift
     result+=.xml
     tests=("$folder")
-    [ "${#again[@]}" -eq 0 ] || tests=("${again[@]}")
+    if [ "${#again[@]}" -gt 0 ]; then
+        tests=("${again[@]}")
+    elif "$python" -c 'import xdist' 2>/dev/null; then
+        set -- "$@" -n "$(($(nproc) + 1))" --dist worksteal
+    fi
     # Without what Python has compiled, each import of PyTorch takes twice the time.
     env -u PYTHONDONTWRITEBYTECODE "$python" -m pytest -q -p no:cacheprovider --rootdir . --junitxml "$result" \
         -o junit_family=xunit1 -o junit_logging=all -o junit_log_passing_tests=false "$@" "${tests[@]}" >"$log" 2>&1
