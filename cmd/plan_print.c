@@ -194,17 +194,25 @@ static void add_count(struct strbuf *b, const struct node_profile *nodes, int n,
         strbuf_addf(b, "%s%s", b->len ? ", " : "", number_of(count, thing, number));
 }
 
+/* Returns what there was to say when so many of n nodes were measured. */
+static const char *caveat(int count, int n, const char *one, const char *some, const char *all)
+{
+    return count == 0 ? "" : n == 1 ? one : count < n ? some : all;
+}
+
 void plan_print_profiles(const struct plan_print *o, const struct node_profile *nodes, int n)
 {
     struct strbuf b = { 0 };
     char age[NUMBER_SIZE];
     int64_t oldest_s = INT64_MAX;
-    int cached = 0, busy = 0;
+    int cached = 0, busy = 0, disturbed = 0;
+    const char *beside;
 
     add_count(&b, nodes, n, DEVICE_EMULATED, "emulated device");
     add_count(&b, nodes, n, DEVICE_CUDA, "GPU");
     add_count(&b, nodes, n, DEVICE_CPU, "CPU device"); /* "CPU" alone would be a core to many */
     for (int i = 0; i < n; i++) {
+        disturbed += nodes[i].beside[0] != '\0';
         if (!nodes[i].cached)
             continue;
         cached++;
@@ -212,21 +220,22 @@ void plan_print_profiles(const struct plan_print *o, const struct node_profile *
         if (nodes[i].measured_s < oldest_s)
             oldest_s = nodes[i].measured_s;
     }
+    beside = caveat(disturbed, n, ", beside another job", ", some beside other jobs",
+                    ", beside other jobs");
     print_label(o, "profile");
     fprintf(o->out, "%s, ", strbuf_text(&b));
     strbuf_fini(&b);
     if (cached == 0) {
-        fputs("measured now\n", o->out);
+        fprintf(o->out, "measured now%s\n", beside);
         return;
     }
     if (cached < n)
         fprintf(o->out, "%d of %d nodes ", cached, n);
     number_age(o->now_s - oldest_s, age);
-    fprintf(o->out, "cached %s%s%s\n", age, strcmp(age, "now") == 0 ? "" : " ago",
-            busy == 0       ? ""
-            : cached == 1   ? ", of a busy machine"
-            : busy < cached ? ", some of busy machines"
-                            : ", of busy machines");
+    fprintf(o->out, "cached %s%s%s%s\n", age, strcmp(age, "now") == 0 ? "" : " ago",
+            caveat(busy, cached, ", of a busy machine", ", some of busy machines",
+                   ", of busy machines"),
+            disturbed ? ", others beside other jobs" : "");
 }
 
 static const struct table_column device_columns[] = {

@@ -8,6 +8,7 @@
 #include "emulated.h"
 #include "isolate.h"
 #include "machine.h"
+#include "neighbours.h"
 #include "note.h"
 #include "probe_memory.h"
 #include "quota.h"
@@ -39,6 +40,13 @@ static int64_t within(const struct probe *b, int64_t ns)
     int64_t own = clock_now_ns() + ns;
 
     return own < b->deadline_ns ? own : b->deadline_ns;
+}
+
+/* To be called before, between and behind what is measured: jobs come and go. */
+static void look_around(struct probe *b)
+{
+    if (b->options->job_id && !b->p->beside[0])
+        (void)neighbours_find(b->options->job_id, b->p->beside, sizeof b->p->beside);
 }
 
 /* ---- cores and memory ---- */
@@ -175,12 +183,14 @@ static void measure(struct probe *b)
     struct cuda_run *gpus;
     struct eddis_error err = { 0 };
 
+    look_around(b);
     /* Starting the driver takes seconds on a machine with many GPUs. */
     cuda_find(within(b, 8 * CLOCK_S), &b->gpus, b->p);
     if (topo_open(b->gpus.n > 0, &b->topo, &err) == 0) {
         topo_describe(b->topo, b->p);
         correct_memory(b->p);
         on_cores(b, "matrix product", cpu_matrix, offsetof(struct device, fp32_flops));
+        look_around(b);
         share_out_quota(b);
         on_cores(b, "memory sweep", probe_memory_sweep,
                  offsetof(struct device, memory_bytes_per_s));
@@ -195,6 +205,7 @@ static void measure(struct probe *b)
     if (b->options->read_path)
         storage_finish(b, &read);
     cuda_finish(gpus, b->deadline_ns, b->p);
+    look_around(b);
     topo_close(b->topo);
 }
 
@@ -262,8 +273,10 @@ static bool read_again(struct probe *b)
     note_remove(b->p, from_memory);
     if (!path)
         return false;
+    look_around(b);
     storage_start(b, &child);
     storage_finish(b, &child);
+    look_around(b);
     return !isnan(b->p->read_bytes_per_s);
 }
 
@@ -300,12 +313,14 @@ static const struct device *unrated(const struct node_profile *p)
     return NULL;
 }
 
-/* What has no speed would be no plan's base: the next job measures again. */
+/* What has no speed would be no plan's base, and what others have slowed no device's speed: the
+ * next job measures again.
+ */
 static void store(struct probe *b)
 {
     struct eddis_error err = { 0 };
 
-    if (!b->options->cache_dir)
+    if (!b->options->cache_dir || b->p->beside[0])
         return;
     if (unrated(b->p))
         note_add(b->p, "the profile is not kept, for the speed of %s is unknown",
@@ -326,6 +341,20 @@ void profiler_note_busy(struct node_profile *p)
                  p->load, p->threads);
 }
 
+/* Emulated devices take no part of what was measured. */
+static void note_beside(struct probe *b, bool read_only)
+{
+    struct node_profile *p = b->p;
+
+    if (b->options->n_emulate)
+        p->beside[0] = '\0';
+    else if (p->beside[0])
+        note_add(p, "%s beside %.80s, so perhaps too low; not kept",
+                 read_only ? "the data path was read" : "measured", p->beside);
+    if (read_only)
+        p->beside[0] = '\0'; /* its devices were not */
+}
+
 static int load_or_measure(struct probe *b, struct eddis_error *ret_err)
 {
     struct eddis_error err = { 0 };
@@ -336,12 +365,14 @@ static int load_or_measure(struct probe *b, struct eddis_error *ret_err)
     if (rc == 0) {
         if (read_again(b))
             store(b);
+        note_beside(b, true);
         return 0;
     }
     start_profile(&b->machine, b->p);
     measure(b);
     store(b);
-    if (!unrated(b->p)) /* else there is nothing that could be too low */
+    note_beside(b, false);
+    if (!unrated(b->p) && !b->p->beside[0]) /* else there is nothing that could be too low */
         profiler_note_busy(b->p);
     if (rc != -ENOENT) /* that there is none is no news */
         note_add(b->p, "%s: measured anew", err.text);

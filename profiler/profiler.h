@@ -25,6 +25,8 @@ struct profiler_options {
     const char *visible;                /* CUDA_VISIBLE_DEVICES; NULL: unset */
     const struct job_emulated *emulate; /* [n_emulate], in the place of the devices */
     int n_emulate;
+    const char
+        *job_id;    /* for which it is: others' beside it are noted; NULL: nobody is looked for */
     bool kept_only; /* measure nothing: -ENODATA where that would be needed */
 };
 

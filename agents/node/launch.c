@@ -356,7 +356,8 @@ int launch_clean_environment(const struct brief *b, struct eddis_error *err)
     for (size_t i = 0; i < names.n; i++)
         (void)unsetenv(names.item[i]);
     strlist_fini(&names);
-    if (setenv(NODE_IDENTITY_VARIABLE, b->mark, 1) < 0)
+    /* Whose job it is other jobs on the node shall see, and who cleans up after this one. */
+    if (setenv(NODE_IDENTITY_VARIABLE, b->mark, 1) < 0 || setenv("EDDIS_JOB_ID", b->job_id, 1) < 0)
         return eddis_fail_errno(err, -errno, "cannot set a variable");
     for (size_t i = 0; geteuid() == 0 && i < sizeof root / sizeof *root; i++)
         if (setenv(root[i], "1", 1) < 0)

@@ -133,6 +133,7 @@ int main(int argc, char **argv)
         .cache_ns = INT64_C(7) * 86400 * CLOCK_S,
         .visible = getenv("CUDA_VISIBLE_DEVICES"),
         .emulate = o.emulate,
+        .job_id = getenv("EDDIS_JOB_ID"),
     };
     rc = parse(argc, argv, &o, &err);
     if (rc == 1)

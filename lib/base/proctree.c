@@ -4,6 +4,7 @@
 
 #include "cleanup.h"
 #include "clock.h"
+#include "file.h"
 #include "text.h"
 
 #include <ctype.h>
@@ -15,6 +16,8 @@
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/wait.h>
+
+enum { MAX_TEXT = 4 << 20 };
 
 #define EXITING 0x4 /* the kernel's PF_EXITING, in the flags of /proc/PID/stat */
 
@@ -140,6 +143,39 @@ int64_t proctree_start(pid_t pid)
 
     snprintf(name, sizeof name, "%d", (int)pid);
     return pid > 0 && read_stat(name, &p) == 0 ? p.start : -1;
+}
+
+uid_t proctree_user(pid_t pid)
+{
+    cleanup_free char *text = proctree_read(pid, "status", NULL);
+    const char *line = text ? strstr(text, "\nUid:") : NULL;
+
+    return line ? (uid_t)strtoul(line + 5, NULL, 10) : (uid_t)-1;
+}
+
+pid_t proctree_above(const char *command)
+{
+    struct proctree_process p;
+    char name[16];
+
+    for (pid_t at = getppid(); at > 0; at = p.parent) {
+        snprintf(name, sizeof name, "%d", (int)at);
+        if (read_stat(name, &p) < 0)
+            return 0;
+        if (strcmp(p.command, command) == 0)
+            return at;
+    }
+    return 0;
+}
+
+char *proctree_read(pid_t pid, const char *name, size_t *ret_n)
+{
+    char path[64], *text = NULL;
+    cleanup_fd int fd = -1;
+
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    return fd >= 0 && file_read_fd(fd, path, MAX_TEXT, &text, ret_n, NULL) == 0 ? text : NULL;
 }
 
 bool proctree_ending(pid_t pid)

@@ -42,6 +42,20 @@ char proctree_state(pid_t pid);
 /* Its start as in struct proctree_process; -1 when it is not there. */
 int64_t proctree_start(pid_t pid);
 
+/* The user whose process it is, even where the process hides its files in /proc, or runs a program
+ * that gives it another one's rights; (uid_t)-1 when it is not there.
+ */
+uid_t proctree_user(pid_t pid);
+
+/* The nearest process above this one whose command is `command`; 0: there is none. */
+pid_t proctree_above(const char *command);
+
+/* Returns the bytes of a file of its folder in /proc, "cmdline" or "environ", with a 0 behind them,
+ * for the caller to free; NULL when it is not there, or not for this user to read.  ret_n may be
+ * NULL.
+ */
+char *proctree_read(pid_t pid, const char *name, size_t *ret_n);
+
 /* Whether it has begun to end, or is not there.  From then on others may see it leave: its memory
  * goes first, then its files and locks, and only then can it be reaped.
  */

@@ -59,7 +59,8 @@ struct node_profile {
      * samples of a step one may get; 0: auto, and as the job says of all.
      */
     int64_t workers, max_batch;
-    char note[256]; /* one sentence when something could not be measured; "" otherwise */
+    char beside[192]; /* another job that ran here meanwhile, "job 12 of Slurm"; "": none */
+    char note[256];   /* one sentence when something could not be measured; "" otherwise */
 };
 
 /* Returns JSON text, indented; NULL without memory. */

@@ -20,7 +20,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-enum { MAX_TEXT = 4 << 20, MAX_GROUPS = 8 };
+enum { MAX_GROUPS = 8 };
 
 struct job_marks {
     char id[160];                      /* "EDDIS_JOB_ID=..." */
@@ -29,26 +29,6 @@ struct job_marks {
     char (*folder)[FOLDERS_PATH]; /* [n_folders] that bear their marks */
     int n_folders;
 };
-
-/* Returns the file's bytes with a 0 behind them, or NULL. */
-static char *read_proc(pid_t pid, const char *name, size_t *ret_n)
-{
-    char path[64], *text = NULL;
-    cleanup_fd int fd = -1;
-
-    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    return fd >= 0 && file_read_fd(fd, path, MAX_TEXT, &text, ret_n, NULL) == 0 ? text : NULL;
-}
-
-/* Of a process that holds secrets the files in /proc belong to root, but this line tells. */
-static bool is_ours(pid_t pid)
-{
-    cleanup_free char *text = read_proc(pid, "status", NULL);
-    const char *line = text ? strstr(text, "\nUid:") : NULL;
-
-    return line && strtoul(line + 5, NULL, 10) == getuid();
-}
 
 static bool is_covered(const struct job_marks *m, const char *mark)
 {
@@ -90,11 +70,11 @@ static bool carries_mark(const char *text, size_t n, const struct job_marks *m)
 static bool is_marked(const struct job_marks *m, pid_t pid)
 {
     size_t n = 0;
-    cleanup_free char *line = read_proc(pid, "cmdline", &n), *environment = NULL;
+    cleanup_free char *line = proctree_read(pid, "cmdline", &n), *environment = NULL;
 
     if (line && names_start(line, n, m))
         return true;
-    environment = read_proc(pid, "environ", &n);
+    environment = proctree_read(pid, "environ", &n);
     return environment && carries_mark(environment, n, m);
 }
 
@@ -131,7 +111,7 @@ static int sift(const struct job_marks *m, struct proctree_process *all, int n)
                 below = one.parent == all[j].pid;
             if (one.state == 'Z' || one.state == 'X' || (!below && round > 0))
                 continue;
-            if (!is_ours(one.pid) || (!below && !is_marked(m, one.pid)) ||
+            if (proctree_user(one.pid) != getuid() || (!below && !is_marked(m, one.pid)) ||
                 is_above_us(all, n, one.pid))
                 continue;
             all[i] = all[found];

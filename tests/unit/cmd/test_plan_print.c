@@ -306,6 +306,37 @@ START_TEST(relative)
 }
 END_TEST
 
+/* How many of two nodes are from the cache and were measured beside another job. */
+static const struct {
+    int n, cached, beside;
+    const char *line;
+} beside_rows[] = {
+    { 1, 0, 1, "profile   1 GPU, measured now, beside another job\n" },
+    { 2, 0, 1, "profile   2 GPUs, measured now, some beside other jobs\n" },
+    { 2, 0, 2, "profile   2 GPUs, measured now, beside other jobs\n" },
+    { 2, 1, 1, "profile   2 GPUs, 1 of 2 nodes cached 2 h ago, others beside other jobs\n" },
+};
+
+START_TEST(beside)
+{
+    int n = beside_rows[_i].n;
+    cleanup_free struct node_profile *node = new_nodes(n);
+    struct output out;
+
+    for (int i = 0; i < n; i++)
+        add_device(&node[i], DEVICE_CUDA, 1);
+    open_output(&out);
+    for (int i = 0; i < n; i++) {
+        node[i].cached = i < beside_rows[_i].cached;
+        node[i].measured_s = out.o.now_s - 7200;
+        if (i >= n - beside_rows[_i].beside)
+            strcpy(node[i].beside, "job 12 of Slurm");
+    }
+    plan_print_profiles(&out.o, node, n);
+    check_output(&out, beside_rows[_i].line);
+}
+END_TEST
+
 START_TEST(alike)
 {
     cleanup_free struct node_profile *node = new_nodes(1);
@@ -516,6 +547,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, hybrid);
     tcase_add_test(tc, settled);
     tcase_add_test(tc, relative);
+    tcase_add_loop_test(tc, beside, 0, sizeof beside_rows / sizeof *beside_rows);
     tcase_add_test(tc, alike);
     tcase_add_test(tc, cached_busy);
     tcase_add_test(tc, folded);
