@@ -209,7 +209,7 @@ static int submit(const struct request *q, const struct sbatch_ask *ask, const c
         puts(start);
         return 0;
     }
-    rc = sbatch_submit(script, on_got, &answer, err);
+    rc = sbatch_submit(ask, script, on_got, &answer, err);
     return rc < 0 ? fail(err, EXIT_START) : rc;
 }
 

@@ -229,8 +229,8 @@ int run_slurm(const struct sbatch_ask *a, bool quiet, struct eddis_error *err)
     if (sigprocmask(SIG_BLOCK, &set, NULL) < 0 ||
         (f.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)) < 0)
         return eddis_fail_errno(err, -errno, "cannot wait for signals");
-    rc = sbatch_submit(script, on_got, &f, err);
-    if (rc == 0) {
+    rc = sbatch_submit(a, script, on_got, &f, err);
+    if (rc >= 0) {
         struct eddis_error why = { 0 };
 
         rc = follow(&f, &why);
@@ -238,8 +238,6 @@ int run_slurm(const struct sbatch_ask *a, bool quiet, struct eddis_error *err)
             say(&f, "is lost: %s", why.text);
             rc = 1;
         }
-    } else if (rc > 0) {
-        rc = eddis_fail(err, -EINVAL, "Slurm did not take the job, see above");
     }
     if (f.out >= 0)
         (void)close(f.out);

@@ -2,9 +2,12 @@
 /* sbatch_script.c - writes the script of a job for Slurm */
 #include "sbatch_script.h"
 
+#include "cmd/slurm/sbatch_variables.h"
 #include "cmd/slurm/sbatch_words.h"
+#include "cmd/slurm/slurm_time.h"
 #include "lib/base/clock.h"
 #include "lib/base/strbuf.h"
+#include "lib/base/strlist.h"
 #include "lib/base/text.h"
 
 #include <ctype.h>
@@ -28,6 +31,11 @@ int64_t sbatch_script_nodes(const struct job *job)
     if (n || job->slurm.nodes)
         return n ? n : job->slurm.nodes;
     return job->n_hosts ? (int64_t)job->n_hosts : 1;
+}
+
+size_t sbatch_script_components(const struct job *job)
+{
+    return job->slurm.n_components ? job->slurm.n_components : 1;
 }
 
 /* ---- what does not go together ---- */
@@ -57,61 +65,53 @@ static int check_nodes(const struct job *job, struct eddis_error *err)
     return 0;
 }
 
-/* What sbatch takes: minutes, or what eddis reads, too; "4-2", "4-2:30" are left to it. */
-static int64_t time_ns(const char *text)
+/* The words' last one, else that of slurm.extra. */
+static const char *said(const struct sbatch_ask *a, size_t i, const char *name, char letter,
+                        const char **ret_where)
 {
-    int64_t ns = CLOCK_NEVER;
+    const char *text = sbatch_words_value(a->words, i, name, letter);
 
-    if (*text && !text[strspn(text, "0123456789")])
-        return strlen(text) < 8 ? atoi(text) * 60 * CLOCK_S : CLOCK_NEVER;
-    if (text[strspn(text, "0123456789:")] || text_duration_ns(text, &ns, NULL) < 0)
-        return CLOCK_NEVER;
-    return ns;
+    *ret_where = text ? "command line" : "slurm.extra";
+    return text ? text : sbatch_words_value(a->job->slurm.extra, i, name, letter);
 }
 
-int64_t sbatch_script_time_ns(const struct sbatch_ask *a, char *ret_where, size_t size)
+int64_t sbatch_script_time_ns(const struct sbatch_ask *a, size_t i, char *ret_where, size_t size)
 {
-    const char *text = sbatch_words_value(a->words, "time", 't'), *from = "command line";
     char origin[160], value[40];
+    const char *where, *text = said(a, i, "time", 't', &where);
 
+    if (!text && a->job->slurm.time_ns != CLOCK_NEVER) {
+        job_origin_text(a->job, "slurm.time", origin, sizeof origin);
+        job_value_text(a->job, "slurm.time", value, sizeof value);
+        (void)snprintf(ret_where, size, "slurm.time is %s (%s)", value, origin);
+        return a->job->slurm.time_ns;
+    }
     if (!text) {
         text = getenv("SBATCH_TIMELIMIT");
-        from = "SBATCH_TIMELIMIT";
+        where = "SBATCH_TIMELIMIT";
     }
-    if (!text) {
-        text = sbatch_words_value(a->job->slurm.extra, "time", 't');
-        from = "slurm.extra";
-    }
-    if (text) {
-        (void)snprintf(ret_where, size, "the time limit is \"%.60s\" (%s)", text, from);
-        return time_ns(text);
-    }
-    job_origin_text(a->job, "slurm.time", origin, sizeof origin);
-    job_value_text(a->job, "slurm.time", value, sizeof value);
-    (void)snprintf(ret_where, size, "slurm.time is %s (%s)", value, origin);
-    return a->job->slurm.time_ns;
+    (void)snprintf(ret_where, size, "the time limit is \"%.60s\" (%s)", text ? text : "", where);
+    return text ? slurm_time_limit_ns(text) : -1;
 }
 
 const char *sbatch_script_partition(const struct sbatch_ask *a, size_t i)
 {
     const struct job *job = a->job;
-    const char *text = i ? NULL : sbatch_words_value(a->words, "partition", 'p');
+    const char *where, *text = said(a, i, "partition", 'p', &where);
 
-    if (!text && !i)
-        text = getenv("SBATCH_PARTITION");
-    if (!text && !i)
-        text = sbatch_words_value(job->slurm.extra, "partition", 'p');
     if (!text && i < job->slurm.n_components)
         text = job->slurm.component[i].partition;
-    return text ? text : job->slurm.partition;
+    text = text ? text : job->slurm.partition;
+    return text ? text : getenv("SBATCH_PARTITION");
 }
 
-static int check_time(const struct sbatch_ask *a, struct eddis_error *err)
+static int check_time(const struct sbatch_ask *a, size_t i, struct eddis_error *err)
 {
-    int64_t warning_s = sbatch_script_warning_s(a->job);
+    int64_t warning_s = sbatch_script_warning_s(a->job), ns;
     char where[240];
 
-    if (sbatch_script_time_ns(a, where, sizeof where) > warning_s * CLOCK_S)
+    ns = sbatch_script_time_ns(a, i, where, sizeof where);
+    if (ns < 0 || ns > warning_s * CLOCK_S)
         return 0;
     return eddis_fail(err, -EINVAL,
                       "%s, of which the last %" PRId64 " s are for saving (timeouts.checkpoint and "
@@ -122,7 +122,7 @@ static int check_time(const struct sbatch_ask *a, struct eddis_error *err)
 int sbatch_script_check(const struct sbatch_ask *a, struct eddis_error *err)
 {
     const struct job *job = a->job;
-    size_t parts = job->slurm.n_components ? job->slurm.n_components : 1;
+    size_t parts = sbatch_script_components(job);
     int rc = sbatch_words_check(job->slurm.extra, parts, err);
 
     if (rc < 0) {
@@ -136,8 +136,8 @@ int sbatch_script_check(const struct sbatch_ask *a, struct eddis_error *err)
         rc = sbatch_words_no_gpus_per_task("the variable SBATCH_GPUS_PER_TASK", err);
     if (rc == 0)
         rc = check_nodes(job, err);
-    if (rc == 0)
-        rc = check_time(a, err);
+    for (size_t i = 0; i < parts && rc == 0; i++)
+        rc = check_time(a, i, err);
     if (rc == 0 && strcmp(job->slurm.requeue, "on") == 0 && !job->checkpoint.dir)
         rc = wrong(job, "slurm.requeue", err,
                    "a job that is put back begins anew without its checkpoints; name a folder "
@@ -162,41 +162,48 @@ static void add_quoted(const char *word, struct strbuf *b)
     strbuf_add(b, "'");
 }
 
-static void add_text(const char *option, const char *value, struct strbuf *b)
+static void add_text(const char *option, const char *value, struct strlist *l)
 {
     if (value && strcmp(value, "none") != 0)
-        strbuf_addf(b, "#SBATCH --%s=%s\n", option, value);
+        strlist_addf(l, "--%s=%s", option, value);
 }
 
-static void add_time(int64_t ns, struct strbuf *b)
+static void add_time(int64_t ns, struct strlist *l)
 {
     int64_t s = ns / CLOCK_S + (ns % CLOCK_S > 0), days = s / 86400;
+    char before[24] = "";
 
     if (ns == CLOCK_NEVER)
         return;
-    strbuf_add(b, "#SBATCH --time=");
     if (days)
-        strbuf_addf(b, "%" PRId64 "-", days);
-    strbuf_addf(b, "%02d:%02d:%02d\n", (int)(s / 3600 % 24), (int)(s / 60 % 60), (int)(s % 60));
+        (void)snprintf(before, sizeof before, "%" PRId64 "-", days);
+    strlist_addf(l, "--time=%s%02d:%02d:%02d", before, (int)(s / 3600 % 24), (int)(s / 60 % 60),
+                 (int)(s % 60));
 }
 
-static void add_hosts(const struct job *job, struct strbuf *b)
+static void add_hosts(const struct job *job, struct strlist *l)
 {
+    struct strbuf b = { 0 };
+
     for (size_t i = 0; i < job->n_hosts; i++)
-        strbuf_addf(b, "%s%s", i ? "," : "#SBATCH --nodelist=", job->host[i].host);
-    strbuf_add(b, job->n_hosts ? "\n" : "");
+        strbuf_addf(&b, "%s%s", i ? "," : "", job->host[i].host);
+    if (job->n_hosts)
+        strlist_addf(l, "--nodelist=%s", strbuf_text(&b));
+    l->failed = l->failed || b.failed;
+    strbuf_fini(&b);
 }
 
 /* Slurm's own default is one processor, which nobody wants of a node that trains. */
-static void add_cpus(const struct sbatch_ask *a, const struct job_component *c, struct strbuf *b)
+static void add_cpus(const struct sbatch_ask *a, size_t i, const struct job_component *c,
+                     struct strlist *l)
 {
     bool gres = c->gres && strcmp(c->gres, "none") != 0;
 
     if (c->cpus > 0)
-        strbuf_addf(b, "#SBATCH --cpus-per-task=%" PRId64 "\n", c->cpus);
-    else if (c->cpus < 0 || (!gres && !sbatch_words_have_share(a->words) &&
-                             !sbatch_words_have_share(a->job->slurm.extra)))
-        strbuf_add(b, "#SBATCH --exclusive\n");
+        strlist_addf(l, "--cpus-per-task=%" PRId64, c->cpus);
+    else if (c->cpus < 0 || (!gres && !sbatch_words_have_share(a->words, i) &&
+                             !sbatch_words_have_share(a->job->slurm.extra, i)))
+        strlist_addf(l, "--exclusive");
 }
 
 /* What the job says, where a component says nothing. */
@@ -214,49 +221,57 @@ static struct job_component component(const struct job *job, size_t i)
     return c;
 }
 
-static void add_component(const struct sbatch_ask *a, size_t i, struct strbuf *b)
+/* What eddis asks for by itself and by the job's keys. */
+static void add_own(const struct sbatch_ask *a, size_t i, struct strlist *l)
 {
     const struct job *job = a->job;
     struct job_component c = component(job, i);
 
-    add_text("partition", c.partition, b);
-    strbuf_addf(b, "#SBATCH --nodes=%" PRId64 "\n", c.nodes);
-    strbuf_add(b, "#SBATCH --ntasks-per-node=1\n");
-    add_text("gres", c.gres, b);
-    add_text("constraint", c.constraint, b);
-    add_cpus(a, &c, b);
-    add_text("mem", c.memory, b);
-    add_text("account", job->slurm.account, b);
-    add_text("qos", job->slurm.qos, b);
-    add_time(job->slurm.time_ns, b);
-    if (strcmp(job->slurm.requeue, "on") == 0)
-        strbuf_add(b, "#SBATCH --requeue\n#SBATCH --open-mode=append\n");
-    else if (strcmp(job->slurm.requeue, "off") == 0)
-        strbuf_add(b, "#SBATCH --no-requeue\n");
-    strbuf_add(b, "#SBATCH --no-kill\n");
+    if (i == 0) {
+        strlist_addf(l, "--job-name=%s", job->name);
+        strlist_addf(l, "--signal=B:USR1@%" PRId64, sbatch_script_warning_s(job));
+    }
+    add_text("partition", c.partition, l);
+    strlist_addf(l, "--nodes=%" PRId64, c.nodes);
+    strlist_addf(l, "--ntasks-per-node=1");
+    add_text("gres", c.gres, l);
+    add_text("constraint", c.constraint, l);
+    add_cpus(a, i, &c, l);
+    add_text("mem", c.memory, l);
+    add_text("account", job->slurm.account, l);
+    add_text("qos", job->slurm.qos, l);
+    add_time(job->slurm.time_ns, l);
+    if (strcmp(job->slurm.requeue, "on") == 0) {
+        strlist_addf(l, "--requeue");
+        strlist_addf(l, "--open-mode=append");
+    } else if (strcmp(job->slurm.requeue, "off") == 0) {
+        strlist_addf(l, "--no-requeue");
+    }
+    strlist_addf(l, "--no-kill");
+    add_hosts(job, l); /* which have one component */
 }
 
-static void add_head(const struct job *job, struct strbuf *b)
+static void add_lines(const struct sbatch_ask *a, size_t i, struct strbuf *b)
 {
-    strbuf_addf(b, "#SBATCH --job-name=%s\n", job->name);
-    strbuf_addf(b, "#SBATCH --signal=B:USR1@%" PRId64 "\n", sbatch_script_warning_s(job));
+    struct strlist own = { 0 };
+
+    add_own(a, i, &own);
+    sbatch_words_add(own.item, 0, b);
+    b->failed = b->failed || own.failed;
+    strlist_fini(&own);
+    sbatch_words_add(a->job->slurm.extra, i, b);
+    sbatch_words_add(a->words, i, b);
 }
 
 char *sbatch_script_text(const struct sbatch_ask *a)
 {
-    const struct job *job = a->job;
-    size_t n = job->slurm.n_components ? job->slurm.n_components : 1;
     struct strbuf b = { 0 };
 
     strbuf_add(&b, "#!/bin/sh\n# Made by eddis-sbatch " EDDIS_VERSION
                    "; the job's file is read when the job starts.\n");
-    add_head(job, &b);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < sbatch_script_components(a->job); i++) {
         strbuf_add(&b, i ? "#SBATCH hetjob\n" : "");
-        add_component(a, i, &b);
-        add_hosts(job, &b); /* which have one component */
-        sbatch_words_add(job->slurm.extra, i, &b);
-        sbatch_words_add(a->words, i, &b);
+        add_lines(a, i, &b);
     }
     strbuf_add(&b, "# Slurm tells this shell alone when time is nearly over: eddis-run takes its "
                    "place, and saves.\nexec ");
@@ -267,4 +282,16 @@ char *sbatch_script_text(const struct sbatch_ask *a)
     }
     strbuf_add(&b, "\n");
     return strbuf_steal(&b);
+}
+
+void sbatch_script_drop_variables(const struct sbatch_ask *a)
+{
+    struct strlist own = { 0 };
+
+    for (size_t i = 0; i < sbatch_script_components(a->job); i++)
+        add_own(a, i, &own);
+    sbatch_variables_drop(own.item);
+    sbatch_variables_drop(a->job->slurm.extra);
+    sbatch_variables_drop(a->words);
+    strlist_fini(&own);
 }

@@ -25,11 +25,19 @@ int sbatch_script_check(const struct sbatch_ask *a, struct eddis_error *err);
 /* Returns the script's text, or NULL without memory. */
 char *sbatch_script_text(const struct sbatch_ask *a);
 
-/* The time that is asked for by whoever has the last word, and where: CLOCK_NEVER, nobody asks, or
- * it is written in a way that only Slurm reads.  ret_where [size] is "slurm.time is 1h
- * (train.yaml:3)".
+/* Take variables like SBATCH_PARTITION, which hold over a script's lines, out of the environment
+ * where the script asks for that itself.
  */
-int64_t sbatch_script_time_ns(const struct sbatch_ask *a, char *ret_where, size_t size);
+void sbatch_script_drop_variables(const struct sbatch_ask *a);
+
+/* How many components the job has as one of Slurm's; 1: it is not heterogeneous. */
+size_t sbatch_script_components(const struct job *job);
+
+/* The time that is asked for component i, from 0, by whoever has the last word, and where;
+ * CLOCK_NEVER: no limit; -1: nobody asks, or it is written in a way that only Slurm reads.
+ * ret_where [size] is "slurm.time is 1h (train.yaml:3)".
+ */
+int64_t sbatch_script_time_ns(const struct sbatch_ask *a, size_t i, char *ret_where, size_t size);
 
 /* The partition of component i in the same way; NULL: Slurm chooses. */
 const char *sbatch_script_partition(const struct sbatch_ask *a, size_t i);

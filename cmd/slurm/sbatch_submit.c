@@ -3,20 +3,30 @@
 #include "sbatch_submit.h"
 
 #include "cmd/slurm/slurm_program.h"
+#include "cmd/slurm/slurm_time.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
+#include "lib/base/spawn.h"
 #include "lib/base/strbuf.h"
 #include "lib/base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-enum { FACTS = 160 };
+enum {
+    FACTS = 160,
+    SUBMIT_S = 600, /* sbatch tries for two minutes where a controller is busy */
+    HURRY_S = 10,   /* the same, for a caller that is to end */
+    LOOK_MS = 100,  /* between two looks whether that is so */
+};
 
 /* Returns the different lines that sinfo prints with this format, ", " between them; "": none. */
 static char *facts(const char *format)
@@ -132,44 +142,52 @@ static int refused(const struct sbatch_ask *a, char *said, struct eddis_error *e
 static int64_t limit_of(char *table, const char *partition)
 {
     char *state = NULL;
-    int64_t ns;
 
     for (char *line = strtok_r(table, "\n", &state); line; line = strtok_r(NULL, "\n", &state)) {
         char *bar = strchr(line, '|');
         bool usual = bar && bar > line && bar[-1] == '*';
+        int64_t ns;
 
         if (!bar)
             continue;
         bar[usual ? -1 : 0] = '\0';
-        if (partition ? strcmp(line, partition) == 0 : usual)
-            return text_duration_ns(bar + 1, &ns, NULL) < 0 ? CLOCK_NEVER : ns;
+        if (partition ? strcmp(line, partition) != 0 : !usual)
+            continue;
+        ns = slurm_time_limit_ns(bar + 1);
+        return ns < 0 ? CLOCK_NEVER : ns;
     }
     return CLOCK_NEVER;
+}
+
+static int check_limit(const struct sbatch_ask *a, size_t i, const char *table,
+                       struct eddis_error *err)
+{
+    const char *partition = sbatch_script_partition(a, i);
+    cleanup_free char *copy = strdup(table);
+    char where[240];
+    int64_t asked_ns = sbatch_script_time_ns(a, i, where, sizeof where), ns;
+
+    ns = copy ? limit_of(copy, partition) : CLOCK_NEVER;
+    if (asked_ns <= ns)
+        return 0;
+    return eddis_fail(err, -EINVAL,
+                      "%s, but partition %s allows %" PRId64 " minutes: Slurm would take the job "
+                      "and never start it",
+                      where, partition ? partition : "by default", ns / (60 * CLOCK_S));
 }
 
 /* Unless a site enforces limits, a job that asks for more time waits for ever. */
 static int check_limits(const struct sbatch_ask *a, struct eddis_error *err)
 {
     const char *const argv[] = { "sinfo", "-h", "-o", "%P|%l", NULL };
-    size_t n = a->job->slurm.n_components ? a->job->slurm.n_components : 1;
     cleanup_free char *table = NULL;
-    char where[240];
-    int64_t asked_ns = sbatch_script_time_ns(a, where, sizeof where);
+    int rc = 0;
 
-    if (asked_ns == CLOCK_NEVER || slurm_program_run(argv, "", &table, NULL) != 0)
+    if (slurm_program_run(argv, "", &table, NULL) != 0)
         return 0;
-    for (size_t i = 0; i < n; i++) {
-        const char *partition = sbatch_script_partition(a, i);
-        cleanup_free char *copy = strdup(table);
-        int64_t ns = copy ? limit_of(copy, partition) : CLOCK_NEVER;
-
-        if (asked_ns > ns)
-            return eddis_fail(err, -EINVAL,
-                              "%s, but partition %s allows %" PRId64 " minutes: Slurm would take "
-                              "the job and never start it",
-                              where, partition ? partition : "by default", ns / (60 * CLOCK_S));
-    }
-    return 0;
+    for (size_t i = 0; i < sbatch_script_components(a->job) && rc == 0; i++)
+        rc = check_limit(a, i, table, err);
+    return rc;
 }
 
 /* ---- what callers want ---- */
@@ -179,8 +197,10 @@ int sbatch_submit_test(const struct sbatch_ask *a, const char *script, char **re
 {
     const char *const argv[] = { "sbatch", "--test-only", NULL };
     cleanup_free char *said = NULL;
-    int rc = slurm_program_run(argv, script, &said, err);
+    int rc;
 
+    sbatch_script_drop_variables(a);
+    rc = slurm_program_run(argv, script, &said, err);
     if (rc < 0)
         return rc;
     if (rc > 0)
@@ -192,39 +212,113 @@ int sbatch_submit_test(const struct sbatch_ask *a, const char *script, char **re
     return *ret ? 0 : eddis_fail(err, -ENOMEM, "no memory for what sbatch said");
 }
 
-int sbatch_submit(const char *script, void (*got)(void *ctx, const char *id, const char *cluster),
-                  void *ctx, struct eddis_error *err)
+/* Whether the caller holds back a signal that is to end it. */
+static bool is_hurried(void)
+{
+    sigset_t held;
+
+    return sigpending(&held) == 0 &&
+           (sigismember(&held, SIGINT) == 1 || sigismember(&held, SIGTERM) == 1 ||
+            sigismember(&held, SIGHUP) == 1);
+}
+
+/* The time until which sbatch may take, which a caller that is to end makes shorter. */
+static int64_t until(int64_t deadline_ns)
+{
+    int64_t soon_ns = clock_now_ns() + HURRY_S * CLOCK_S;
+
+    return is_hurried() && soon_ns < deadline_ns ? soon_ns : deadline_ns;
+}
+
+/* Read a line; false: there was none until sbatch closed the pipe, or was too late. */
+static bool read_line(int fd, int64_t deadline_ns, char *ret, size_t size)
+{
+    struct pollfd p = { .fd = fd, .events = POLLIN };
+    size_t n = 0;
+
+    while (clock_now_ns() < (deadline_ns = until(deadline_ns)) && n + 1 < size) {
+        ssize_t got = poll(&p, 1, LOOK_MS) > 0 ? read(fd, ret + n, 1) : -1;
+
+        if (got == 0)
+            break;
+        if (got < 0)
+            continue;
+        if (ret[n] == '\n') {
+            ret[n] = '\0';
+            return n > 0;
+        }
+        n++;
+    }
+    *ret = '\0';
+    return false;
+}
+
+/* Wait for sbatch's end, which with --wait is the job's.  Returns its exit code; one that must be
+ * killed has told its number.
+ */
+static int await(pid_t pid)
+{
+    static const struct spawn_rung now[] = { { SIGKILL, CLOCK_S } };
+    int64_t deadline_ns = CLOCK_NEVER;
+    int status;
+
+    while (clock_now_ns() < (deadline_ns = until(deadline_ns))) {
+        pid_t got = waitpid(pid, &status, WNOHANG);
+
+        if (got == pid)
+            return spawn_exit_code(status);
+        if (got < 0 && errno != EINTR)
+            return 0;
+        clock_sleep_until_ns(clock_now_ns() + LOOK_MS * CLOCK_MS / 10);
+    }
+    (void)spawn_stop(-pid, now, 1, NULL, NULL);
+    return 0;
+}
+
+/* Of a controller that answers late nobody can tell whether it has taken the job. */
+static int no_number(const struct sbatch_ask *a, pid_t pid, struct eddis_error *err)
+{
+    static const struct spawn_rung soon[] = { { 0, CLOCK_S }, { SIGKILL, CLOCK_S } };
+    int status = 0, code;
+
+    (void)spawn_stop(-pid, soon, 2, &status, NULL);
+    code = spawn_exit_code(status);
+    if (code != 128 + SIGKILL)
+        return eddis_fail(err, -EINVAL, "Slurm did not take the job, see above");
+    return eddis_fail(
+        err, -ETIMEDOUT,
+        "sbatch was ended, for Slurm's controller did not answer; whether it has taken "
+        "the job tells squeue --me --name=%s",
+        a->job->name);
+}
+
+int sbatch_submit(const struct sbatch_ask *a, const char *script,
+                  void (*got)(void *ctx, const char *id, const char *cluster), void *ctx,
+                  struct eddis_error *err)
 {
     const char *const argv[] = { "sbatch", "--parsable", NULL };
-    cleanup_fd int in = slurm_program_text(script, err), write_end = -1;
-    cleanup_file FILE *out = NULL;
+    cleanup_fd int in = slurm_program_text(script, err), write_end = -1, out = -1;
+    char line[256], *cluster;
     int ends[2], rc;
-    char line[256] = "";
     pid_t pid;
 
     if (in < 0)
         return in;
     if (pipe2(ends, O_CLOEXEC) < 0)
         return eddis_fail_errno(err, -errno, "cannot make a pipe for sbatch");
+    out = ends[0];
     write_end = ends[1];
-    out = fdopen(ends[0], "r");
-    if (!out) {
-        (void)close(ends[0]);
-        return eddis_fail(err, -ENOMEM, "no memory for what sbatch says");
-    }
+    sbatch_script_drop_variables(a);
     rc = slurm_program_start(argv, in, write_end, STDERR_FILENO, &pid, err);
     if (rc < 0)
         return rc;
     (void)close(write_end);
     write_end = -1;
-    if (fgets(line, sizeof line, out)) {
-        char *cluster = line + strcspn(line, ";\n");
-
-        line[strcspn(line, "\n")] = '\0';
-        if (*cluster == ';')
-            *cluster++ = '\0';
-        got(ctx, line, cluster);
-    }
-    rc = slurm_program_wait(pid);
-    return *line ? rc : eddis_fail(err, -EINVAL, "Slurm did not take the job, see above");
+    if (!read_line(out, clock_now_ns() + SUBMIT_S * CLOCK_S, line, sizeof line))
+        return no_number(a, pid, err);
+    cluster = line + strcspn(line, ";");
+    if (*cluster == ';')
+        *cluster++ = '\0';
+    got(ctx, line, cluster);
+    return await(pid);
 }

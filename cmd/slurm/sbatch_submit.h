@@ -20,9 +20,13 @@ int sbatch_submit_test(const struct sbatch_ask *a, const char *script, char **re
                        struct eddis_error *err);
 
 /* Put it into the queue and call got(ctx, id, cluster) when Slurm has taken it, with its number as
- * text, and a cluster or "".  Returns sbatch's exit code, which with --wait is the job's, then.
+ * text, and a cluster or "".  Returns sbatch's exit code, which with --wait is the job's, then; the
+ * job is in the queue whatever the code.  Blocks, for ten minutes at most until there is a number;
+ * a caller that has blocked SIGINT, SIGTERM or SIGHUP, one of which is pending, waits for ten
+ * seconds more, and then sbatch is killed.  -ETIMEDOUT: it was, before it told a number.
  */
-int sbatch_submit(const char *script, void (*got)(void *ctx, const char *id, const char *cluster),
-                  void *ctx, struct eddis_error *err);
+int sbatch_submit(const struct sbatch_ask *a, const char *script,
+                  void (*got)(void *ctx, const char *id, const char *cluster), void *ctx,
+                  struct eddis_error *err);
 
 #endif

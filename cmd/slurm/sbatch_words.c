@@ -82,11 +82,24 @@ bool sbatch_words_have(char *const *words, const char *name, char letter)
     return false;
 }
 
-const char *sbatch_words_value(char *const *words, const char *name, char letter)
+/* Returns the first word of a component, which end at ":" and at the list's end. */
+static char *const *begin(char *const *words, size_t component)
+{
+    for (; words && *words && component > 0; words++)
+        component -= is_next(*words);
+    return words;
+}
+
+static bool goes_on(char *const *words)
+{
+    return words && *words && !is_next(*words);
+}
+
+const char *sbatch_words_value(char *const *words, size_t component, const char *name, char letter)
 {
     const char *found = NULL;
 
-    for (; words && *words; words++) {
+    for (words = begin(words, component); goes_on(words); words++) {
         const char *equals = strchr(*words, '=');
 
         if (!is_named(*words, name, letter))
@@ -96,12 +109,12 @@ const char *sbatch_words_value(char *const *words, const char *name, char letter
         else if ((*words)[1] == '-' && equals)
             found = equals + 1;
         else
-            found = words[1] ? words[1] : found;
+            found = goes_on(words + 1) ? words[1] : found;
     }
     return found;
 }
 
-bool sbatch_words_have_share(char *const *words)
+bool sbatch_words_have_share(char *const *words, size_t component)
 {
     static const struct {
         const char *name;
@@ -121,9 +134,10 @@ bool sbatch_words_have_share(char *const *words)
         { "ntasks-per-socket", 0 },
     };
 
-    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
-        if (sbatch_words_have(words, row[i].name, row[i].letter))
-            return true;
+    for (words = begin(words, component); goes_on(words); words++)
+        for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+            if (is_named(*words, row[i].name, row[i].letter))
+                return true;
     return false;
 }
 
@@ -141,15 +155,8 @@ static void add_word(const char *word, struct strbuf *b)
 void sbatch_words_add(char *const *words, size_t component, struct strbuf *b)
 {
     bool open = false; /* a line */
-    size_t at = 0;
 
-    for (; words && *words; words++) {
-        if (is_next(*words)) {
-            at++;
-            continue;
-        }
-        if (at != component)
-            continue;
+    for (words = begin(words, component); goes_on(words); words++) {
         if (is_option(*words) || !open)
             strbuf_add(b, open ? "\n#SBATCH" : "#SBATCH");
         add_word(*words, b);

@@ -26,13 +26,13 @@ int sbatch_words_no_gpus_per_task(const char *word, struct eddis_error *err);
 /* Whether an option stands there, by its long name or its letter (0: it has none). */
 bool sbatch_words_have(char *const *words, const char *name, char letter);
 
-/* Borrows the value of the last such option, or NULL. */
-const char *sbatch_words_value(char *const *words, const char *name, char letter);
+/* Borrows the value of the last such option of a component, from 0, or NULL. */
+const char *sbatch_words_value(char *const *words, size_t component, const char *name, char letter);
 
-/* Whether what stands there says how much of a node is asked for. */
-bool sbatch_words_have_share(char *const *words);
+/* Whether what stands there says how much of a component's nodes is asked for. */
+bool sbatch_words_have_share(char *const *words, size_t component);
 
-/* Append a line "#SBATCH ..." for each option of a component, from 0. */
+/* Append a line "#SBATCH ..." for each option of a component. */
 void sbatch_words_add(char *const *words, size_t component, struct strbuf *b);
 
 #endif

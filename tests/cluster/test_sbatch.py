@@ -12,8 +12,8 @@ import subprocess
 import sys
 
 import cases
-from lab import LOGIN
-from node import wait_for
+from lab import HOME, LOGIN
+from node import PATIENCE, wait_for
 from slurm_cluster import SlurmCluster, skip_without_slurm
 
 BUILD, SOURCE = os.path.realpath(sys.argv[1]), os.path.realpath(sys.argv[2])
@@ -39,9 +39,9 @@ def lines_of(text):
     return [line[len("#SBATCH "):] for line in text.splitlines() if line.startswith("#SBATCH ")]
 
 
-def refused(c, args, code, *words):
+def refused(c, args, code, *words, env=None):
     """One sentence, and nothing in the queue."""
-    p = c.sh("eddis-sbatch " + args)
+    p = c.sh("eddis-sbatch " + args, env=env)
     assert p.returncode == code and not p.stdout, (args, p)
     assert p.stderr.startswith("eddis-sbatch: ") and p.stderr.count("\n") == 1, (args, p.stderr)
     for word in words:
@@ -105,6 +105,8 @@ def refusals(c):
             ("--set slurm.nodes=9", ["not available", "slurm.nodes is 9"]),
             ("--set slurm.partition=short --set slurm.time=10m", ["slurm.time is 10m", "short", "5 minutes"]),
             ("-p short -t 10", ["the time limit is \"10\" (command line)", "short", "5 minutes"]),
+            ("-p short -t 0", ["the time limit is \"0\" (command line)", "short", "5 minutes"]),
+            ("--set slurm.nodes=auto --set slurm.components=[{},{partition:\\ short}] -t 9 : -t 10", ["\"10\"", "short", "5 minutes"]),
             ("-- -p nope", ["Invalid partition", "main, short"]),
             ("-t never", ["--time"]),
             ("--frobnicate", ["frobnicate", "sbatch --help"]),
@@ -123,6 +125,7 @@ def usage(c):
             ("train.yaml --set 'slurm.extra=[--gpus-per-task, \"1\"]'", ["--set", "slurm.gres"]),
             ("train.yaml --wrap=true", ["--wrap"]), ("train.yaml --set x", ["KEY=VALUE"]),
             ("train.yaml -N1 : -N1", ["slurm.components"]),
+            ("train.yaml --set slurm.components=[{},{}] : -t2", ["timeouts.checkpoint", "command line"]),
             ("train.yaml --set slurm.time=2m", ["timeouts.checkpoint", "slurm.time is 2m (--set)"]),
             ("train.yaml -t2", ["timeouts.checkpoint", "command line"]),
             ("train.yaml --set slurm.requeue=on", ["checkpoint.dir"])):
@@ -152,6 +155,38 @@ def answers(c):
     c.sh("scancel -u root")
     p = c.sh("eddis-sbatch train.yaml --test-only")
     assert p.returncode == 0 and "to start at" in p.stdout, p
+    c.await_empty()
+
+
+def variables(c):
+    """What the file or the command line asks for holds over variables of sbatch, and those where neither says anything."""
+    env = {"SBATCH_PARTITION": "short", "SBATCH_TIMELIMIT": "1", "SBATCH_JOB_NAME": "other", "SBATCH_NO_REQUEUE": "1",
+           "SBATCH_SIGNAL": "INT@1", "SBATCH_OUTPUT": "theirs"}
+    c.write("train.yaml", "name: ours\ncommand: 'true'\ncheckpoint: {dir: checkpoints}\n"
+                          "slurm: {partition: main, time: 9m, requeue: on, nodes: 2, extra: [-o, mine]}\n")
+
+    def shown(args, *more):
+        p = c.sh(f"eddis-sbatch train.yaml --parsable -H {args}", env={**env, **dict(more)})
+        assert p.returncode == 0, p
+        found = c.slurm.ask("scontrol", "-o", "show", "job", p.stdout.strip()).splitlines()
+        c.sh("scancel -u root")
+        return found
+
+    job, = shown("")
+    for field in ("JobName=ours", "Partition=main", "TimeLimit=00:09:00", "Requeue=1", f"StdOut={HOME}/shared/mine", "NumNodes=2-2"):
+        assert f" {field} " in job + " ", (field, job)
+    job, = shown("-p short -t 4 --no-requeue -o yours --job-name 'of mine'")
+    for field in ("JobName=of mine", "Partition=short", "TimeLimit=00:04:00", "Requeue=0", f"StdOut={HOME}/shared/yours"):
+        assert f" {field} " in job + " ", (field, job)
+    job, = shown("-t 0")
+    assert " TimeLimit=UNLIMITED " in job, job
+    first, second = shown("--set slurm.nodes=auto --set 'slurm.components=[{},{nodes: 2, partition: short}]' -t 7 : -t 5")
+    assert " Partition=main " in first and " TimeLimit=00:07:00 " in first, first
+    assert " Partition=short " in second and " TimeLimit=00:05:00 " in second and " NumNodes=2-2 " in second, second
+    c.write("train.yaml", "command: 'true'\n")
+    job, = shown("", ("SBATCH_TIMELIMIT", "4"))
+    assert " Partition=short " in job and " TimeLimit=00:04:00 " in job and f" StdOut={HOME}/shared/theirs " in job, job
+    refused(c, "train.yaml", 2, "the time limit is \"1\" (SBATCH_TIMELIMIT)", env=env)
     c.await_empty()
 
 
@@ -212,6 +247,36 @@ def code(c):
     c.await_empty()
 
 
+def late(c):
+    """An sbatch that does not end: whoever follows may leave at any time; a number that was told is used, and what may be in
+    the queue without one is said."""
+    c.write("train.yaml", "name: slow\ncommand: [sleep, \"1000\"]\nslurm: {extra: [--hold]}\n")
+    real = shutil.which("sbatch")
+    for name, out in (("told", ""), ("untold", " >>numbers")):
+        os.mkdir(f"{c.shared}/{name}")
+        c.write(name + "/sbatch", f"#!/bin/sh\ncase $1 in --parsable) ;; *) exec {real} \"$@\";; esac\n"
+                                  f"{real} \"$@\"{out}; touch {name}/up; exec sleep 1000\n")
+        os.chmod(f"{c.shared}/{name}/sbatch", 0o755)
+
+    def begin(name):
+        env = {"PATH": f"{HOME}/shared/{name}:{BUILD}/cmd:" + os.environ["PATH"]}
+        return c.lab.popen(LOGIN, ["/bin/sh", "-c", "cd ~/shared && exec eddis-run --slurm train.yaml"], env=env,
+                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    told, untold = (begin(name) for name in ("told", "untold"))
+    for name in ("told", "untold"):
+        wait_for(f"sbatch of {name}", lambda: os.path.exists(f"{c.shared}/{name}/up"))
+    for p in (told, untold):
+        p.send_signal(signal.SIGINT)
+    out, err = told.communicate(timeout=PATIENCE)
+    assert told.returncode == 130 and "is cancelled" in err, (told.returncode, out, err)
+    out, err = untold.communicate(timeout=PATIENCE)
+    assert untold.returncode == 3 and "squeue --me --name=slow" in err, (untold.returncode, out, err)
+    assert c.queue() == [c.read("numbers").strip()], (c.queue(), c.read("numbers"))
+    c.sh("scancel -u root")
+    c.await_empty()
+
+
 def saves(c):
     """What --signal=B:USR1 sends reaches eddis-run, which ends in good order."""
     c.write("train.yaml", "command: [sh, -c, 'touch up; exec sleep 1000']\n")
@@ -239,7 +304,7 @@ def components(c):
     refused(c, "train.yaml --set 'slurm.components=[{nodes: 1}, {constraint: x}]'", 3, "feature", "slurm.components")
 
 
-CASES = [scripts, by_hand, named_nodes, refusals, usage, answers, ends, unlike, array, code, saves, components]
+CASES = [scripts, by_hand, named_nodes, refusals, usage, answers, variables, ends, unlike, array, code, late, saves, components]
 
 
 def main():

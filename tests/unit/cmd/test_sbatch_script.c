@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MOST = 12 };
@@ -154,8 +155,9 @@ static const struct {
 } times[] = {
     { "-t5", NULL, 300 * CLOCK_S },           { "-t", "90", 5400 * CLOCK_S },
     { "--time=10:30", NULL, 630 * CLOCK_S },  { "--time", "01:00:00", 3600 * CLOCK_S },
-    { "--time=2-3", NULL, CLOCK_NEVER },      { "--time=INFINITE", NULL, CLOCK_NEVER },
-    { "--time-min=5", NULL, 7200 * CLOCK_S },
+    { "--time=2-3", NULL, 183600 * CLOCK_S }, { "--time=INFINITE", NULL, CLOCK_NEVER },
+    { "--time-min=5", NULL, 7200 * CLOCK_S }, { "-t0", NULL, CLOCK_NEVER },
+    { "--time=tomorrow", NULL, -1 },
 };
 
 /* Who has the last word about the time; what eddis cannot read, Slurm may. */
@@ -165,11 +167,57 @@ START_TEST(limits)
     const struct sbatch_ask a = { .job = job, .words = WORDS(times[_i].word, times[_i].value) };
     char where[200];
 
-    ck_assert_int_eq(sbatch_script_time_ns(&a, where, sizeof where), times[_i].ns);
+    ck_assert_int_eq(setenv("SBATCH_TIMELIMIT", "1", 1), 0);
+    ck_assert_int_eq(setenv("SBATCH_PARTITION", "q", 1), 0);
+    ck_assert_int_eq(sbatch_script_check(&a, NULL), 0);
+    ck_assert_int_eq(sbatch_script_time_ns(&a, 0, where, sizeof where), times[_i].ns);
     ck_assert_ptr_nonnull(strstr(where, times[_i].ns == 7200 * CLOCK_S
                                             ? "slurm.time is 2h (train.yaml:2)"
                                             : "(command line)"));
     ck_assert_str_eq(sbatch_script_partition(&a, 0), "p");
+    job_free(job);
+}
+END_TEST
+
+/* Each component has a time and a partition; variables hold where nobody asks. */
+START_TEST(of_components)
+{
+    struct job *job = job_of("command: a\nslurm: {components: [{}, {partition: p}, {}], "
+                             "extra: [-t3-0, \":\", -t, 1-0]}\n");
+    const struct sbatch_ask a = { .job = job, .words = WORDS("-pa", ":", "-t9", ":", "-p", "c") };
+    char where[200];
+
+    ck_assert_int_eq(setenv("SBATCH_PARTITION", "q", 1), 0);
+    ck_assert_int_eq(sbatch_script_time_ns(&a, 0, where, sizeof where), 259200 * CLOCK_S);
+    ck_assert_int_eq(sbatch_script_time_ns(&a, 1, where, sizeof where), 540 * CLOCK_S);
+    ck_assert_int_eq(sbatch_script_time_ns(&a, 2, where, sizeof where), -1);
+    ck_assert_int_eq(setenv("SBATCH_TIMELIMIT", "1", 1), 0);
+    ck_assert_int_eq(sbatch_script_time_ns(&a, 2, where, sizeof where), 60 * CLOCK_S);
+    ck_assert_str_eq(where, "the time limit is \"1\" (SBATCH_TIMELIMIT)");
+    ck_assert_int_eq(sbatch_script_check(&a, NULL), -EINVAL);
+    ck_assert_str_eq(sbatch_script_partition(&a, 0), "a");
+    ck_assert_str_eq(sbatch_script_partition(&a, 1), "p");
+    ck_assert_str_eq(sbatch_script_partition(&a, 2), "c");
+    job_free(job);
+}
+END_TEST
+
+/* What the script asks for itself, variables of sbatch do not. */
+START_TEST(variables)
+{
+    struct job *job =
+        job_of("command: a\nslurm: {components: [{}, {partition: p}], extra: [-Jy]}\n");
+    const struct sbatch_ask a = { .job = job, .words = WORDS("-A", "me", ":", "--qos=q") };
+    static const char *const gone[] = { "SBATCH_PARTITION", "SBATCH_SIGNAL", "SBATCH_JOB_NAME",
+                                        "SBATCH_ACCOUNT", "SBATCH_QOS" };
+
+    for (size_t i = 0; i < sizeof gone / sizeof *gone; i++)
+        ck_assert_int_eq(setenv(gone[i], "x", 1), 0);
+    ck_assert_int_eq(setenv("SBATCH_TIMELIMIT", "5", 1), 0);
+    sbatch_script_drop_variables(&a);
+    for (size_t i = 0; i < sizeof gone / sizeof *gone; i++)
+        ck_assert_ptr_null(getenv(gone[i]));
+    ck_assert_ptr_nonnull(getenv("SBATCH_TIMELIMIT"));
     job_free(job);
 }
 END_TEST
@@ -181,6 +229,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, components);
     tcase_add_test(tc, hosts);
     tcase_add_loop_test(tc, limits, 0, sizeof times / sizeof *times);
+    tcase_add_test(tc, of_components);
+    tcase_add_test(tc, variables);
     tcase_add_loop_test(tc, refused, 0, sizeof wrong / sizeof *wrong);
 }
 

@@ -50,14 +50,27 @@ START_TEST(have)
     ck_assert(!sbatch_words_have(words, "tim", 0));
     ck_assert(!sbatch_words_have(words, "gres", 0));
     ck_assert(!sbatch_words_have(NULL, "gres", 0));
-    ck_assert_str_eq(sbatch_words_value(words, "nodes", 'N'), "4");
-    ck_assert_str_eq(sbatch_words_value(words, "time", 't'), "5");
-    ck_assert_str_eq(sbatch_words_value(words, "mem", 0), "4G");
-    ck_assert_ptr_null(sbatch_words_value(words, "partition", 'p'));
-    ck_assert(!sbatch_words_have_share(words));
-    ck_assert(sbatch_words_have_share(WORDS("-c", "3")));
-    ck_assert(sbatch_words_have_share(WORDS("--exclusive=user")));
-    ck_assert(sbatch_words_have_share(WORDS("--gres=gpu:1")));
+    ck_assert_str_eq(sbatch_words_value(words, 0, "nodes", 'N'), "4");
+    ck_assert_str_eq(sbatch_words_value(words, 0, "time", 't'), "5");
+    ck_assert_str_eq(sbatch_words_value(words, 0, "mem", 0), "4G");
+    ck_assert_ptr_null(sbatch_words_value(words, 0, "partition", 'p'));
+    ck_assert(!sbatch_words_have_share(words, 0));
+    ck_assert(sbatch_words_have_share(WORDS("-c", "3"), 0));
+    ck_assert(sbatch_words_have_share(WORDS("--exclusive=user"), 0));
+    ck_assert(sbatch_words_have_share(WORDS("--gres=gpu:1"), 0));
+}
+END_TEST
+
+START_TEST(of_components)
+{
+    char *const *words = WORDS("-t5", ":", "-N", "2", "-t", ":", "-c3", "-t", "7");
+
+    ck_assert_str_eq(sbatch_words_value(words, 0, "time", 't'), "5");
+    ck_assert_ptr_null(sbatch_words_value(words, 1, "time", 't'));
+    ck_assert_str_eq(sbatch_words_value(words, 2, "time", 't'), "7");
+    ck_assert_ptr_null(sbatch_words_value(words, 3, "time", 't'));
+    ck_assert(!sbatch_words_have_share(words, 0) && !sbatch_words_have_share(words, 1));
+    ck_assert(sbatch_words_have_share(words, 2) && !sbatch_words_have_share(words, 3));
 }
 END_TEST
 
@@ -86,6 +99,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, check);
     tcase_add_test(tc, have);
+    tcase_add_test(tc, of_components);
     tcase_add_test(tc, lines);
 }
 
