@@ -46,7 +46,8 @@ struct run {
     bool headed;        /* the job, its nodes and their profile were printed */
     int up;             /* whom to tell that the workers are up; -1: nobody */
     int up_log;         /* and where the output goes from then on */
-    bool put_back;      /* the job has saved, and Slurm is to start it again */
+    bool put_back;      /* the job has saved, and Slurm is to start it again ... */
+    bool by_term;       /* ... which SIGTERM has stopped */
     bool stuck;         /* that file does not answer: nothing more can be said */
     struct strbuf said; /* so that the summary does not say it again */
 };
@@ -402,6 +403,7 @@ static int run_job(struct run *r)
     if (code < 0)
         return fail(&err, EXIT_START);
     r->put_back = o.batch && code == EX_TEMPFAIL && strcmp(status.reason, "preempted") == 0;
+    r->by_term = strncmp(status.message, "stopped by SIGTERM", 18) == 0;
     if (has_job)
         print_summary(r, &status);
     job_status_fini(&status);
@@ -590,7 +592,7 @@ int main(int argc, char **argv)
         _exit(code);
     code = close_output(&r, code);
     if (r.put_back)
-        run_requeue(&r.q.batch, r.q.quiet);
+        run_requeue(&r.q.batch, r.by_term, r.q.quiet);
     output_view_free(r.output);
     run_view_close(&r.view);
     run_request_fini(&r.q);

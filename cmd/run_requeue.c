@@ -11,13 +11,35 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Whether the job runs on, as after --signal, or its time is over.  One that was cancelled is to be
- * gone, and one that somebody else puts back is put back.
- */
-static bool is_to_go_on(const struct slurm_job *j)
+/* Whether Slurm ends it for a job that is more urgent, and has told it to save before. */
+static bool is_preempted(const char *said)
 {
-    return strcmp(j->state, "RUNNING") == 0 || strcmp(j->state, "TIMEOUT") == 0 ||
-           strcmp(j->reason, "TimeLimit") == 0;
+    const char *at = strstr(said, " PreemptTime=");
+
+    return at && strncmp(strchr(at, '=') + 1, "None", 4) != 0;
+}
+
+/* Whether the job's time is over, or it runs on and was warned of its end, as by --signal.  One
+ * that was cancelled is to be gone, and so is one that was told to end while Slurm lets it run;
+ * one that somebody else puts back is put back.
+ */
+static bool is_to_go_on(const struct slurm_job *j, const char *said, bool by_term)
+{
+    if (strcmp(j->state, "RUNNING") == 0)
+        return !by_term || is_preempted(said);
+    return strcmp(j->state, "TIMEOUT") == 0 || strcmp(j->reason, "TimeLimit") == 0;
+}
+
+static void say_left(const struct slurm_batch *b, const struct slurm_job *j)
+{
+    if (strcmp(j->state, "RUNNING") == 0)
+        fprintf(stderr,
+                "eddis-run: job %s was told to end by SIGTERM and Slurm lets it run, so it is not "
+                "put back; it goes on from its checkpoint by --resume in another job\n",
+                b->job);
+    else
+        fprintf(stderr, "eddis-run: Slurm ends job %s itself, so it is not put back from here\n",
+                b->job);
 }
 
 static void say_stays(const struct slurm_batch *b, char *why)
@@ -30,7 +52,7 @@ static void say_stays(const struct slurm_batch *b, char *why)
 }
 
 /* Returns whether the job is to be put back. */
-static bool look(const struct slurm_batch *b, bool quiet)
+static bool look(const struct slurm_batch *b, bool by_term, bool quiet)
 {
     const char *const show[] = { "scontrol", "-o", "show", "job", b->job, NULL };
     struct eddis_error err = { 0 };
@@ -42,15 +64,14 @@ static bool look(const struct slurm_batch *b, bool quiet)
         say_stays(b, err.text);
     else if (code > 0 || !slurm_job_parse(said, &j))
         say_stays(b, said);
-    else if (is_to_go_on(&j))
+    else if (is_to_go_on(&j, said, by_term))
         return true;
     else if (!quiet)
-        fprintf(stderr, "eddis-run: Slurm ends job %s itself, so it is not put back from here\n",
-                b->job);
+        say_left(b, &j);
     return false;
 }
 
-void run_requeue(const struct slurm_batch *b, bool quiet)
+void run_requeue(const struct slurm_batch *b, bool by_term, bool quiet)
 {
     const char *const requeue[] = { "scontrol", "requeue", b->job, NULL };
     struct eddis_error err = { 0 };
@@ -61,7 +82,7 @@ void run_requeue(const struct slurm_batch *b, bool quiet)
     (void)signal(SIGTERM, SIG_IGN);
     (void)signal(SIGINT, SIG_IGN);
     (void)signal(SIGHUP, SIG_IGN);
-    if (!look(b, quiet))
+    if (!look(b, by_term, quiet))
         return;
     code = slurm_program_run(requeue, "", &said, &err);
     if (code != 0)

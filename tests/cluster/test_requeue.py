@@ -6,11 +6,13 @@ Usage: test_requeue.py BUILD SOURCE [CASE...]
 
 import os
 import re
+import signal
+import subprocess
 import sys
 
 import cases
-from lab import HOME
-from node import wait_for
+from lab import HOME, LOGIN
+from node import PATIENCE, wait_for
 from slurm_cluster import SlurmCluster, skip_without_slurm
 
 BUILD, SOURCE = os.path.realpath(sys.argv[1]), os.path.realpath(sys.argv[2])
@@ -130,6 +132,22 @@ def forbidden(c):
     assert c.job_field(job, "Restarts") == "0"
 
 
+def followed(c):
+    """Who follows a job and is ended by SIGTERM asks for the job's end: it saves, and is not put back."""
+    c.write("train.yaml", TRAIN + "slurm: {requeue: on}\n")
+    before = set(c.queue())
+    with c.lab.popen(LOGIN, ["/bin/sh", "-c", f"cd ~/shared && exec {BUILD}/cmd/eddis-run --slurm train.yaml"],
+                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as p:
+        wait_for("a job", lambda: set(c.queue()) - before or p.poll() is not None)
+        job, = set(c.queue()) - before
+        await_step(c, f"slurm-{c.lab.name}-{job}", 0)
+        p.send_signal(signal.SIGTERM)
+        said = p.communicate(timeout=PATIENCE)[0]
+    assert p.returncode == 75 and "stopped by SIGTERM at step" in said, (p.returncode, said)
+    assert "is not put back" in said and "is back in" not in said, said
+    assert c.job_field(job, "JobState") == "FAILED" and c.job_field(job, "Restarts") == "0"
+
+
 def refused(c):
     """Without a folder that is named, or with one that another run has written to: one sentence."""
     def ends(script, *words):
@@ -174,7 +192,7 @@ def outlived(c):
     c.lab.join("node1")
 
 
-CASES = [goes_on, begins_anew, forbidden, refused, outlived]
+CASES = [goes_on, begins_anew, forbidden, followed, refused, outlived]
 
 
 def main():
