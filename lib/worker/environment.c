@@ -33,6 +33,7 @@ int environment_read(struct environment *ret, struct eddis_error *err)
     static const char *const local_rank[] = { "EDDIS_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK",
                                               "SLURM_LOCALID", NULL };
     static const char *const n_local[] = { "OMPI_COMM_WORLD_LOCAL_SIZE", NULL };
+    static const char *const slurm[] = { "EDDIS_SLURM_PID", NULL };
     static const char *const size[] = { "OMPI_COMM_WORLD_SIZE", NULL };
     struct environment e = { .board_path = getenv("EDDIS_BOARD"),
                              .watched = getenv("EDDIS_NODE_MARK") != NULL };
@@ -45,6 +46,8 @@ int environment_read(struct environment *ret, struct eddis_error *err)
         rc = environment_number(local_rank, 0, &e.local_rank, err);
     if (rc == 0)
         rc = environment_number(n_local, 1, &e.n_local, err);
+    if (rc == 0)
+        rc = environment_number(slurm, -1, &e.slurm, err);
     if (rc < 0)
         return rc;
     /* srun --mpi=pmix sets no variable of Open MPI's. */

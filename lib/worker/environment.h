@@ -13,6 +13,7 @@ struct environment {
     bool mpi;                /* started by mpirun or srun --mpi */
     int n_ranks;             /* 0: only MPI knows */
     int local_rank, n_local; /* on this node */
+    int slurm;               /* EDDIS_SLURM_PID: who sends Slurm's signals; -1: nobody does */
 };
 
 /* Read the environment; the strings are borrowed.  -EINVAL: a variable is no number. */

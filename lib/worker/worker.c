@@ -5,6 +5,7 @@
 #include "lib/eddis.h"
 #include "open_options.h"
 #include "process.h"
+#include "slurm_signals.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
@@ -382,12 +383,17 @@ int eddis_open(const struct eddis_options *options, struct eddis **ret, struct e
         return rc;
     if (!ret)
         return eddis_fail(err, -EINVAL, "ret is NULL");
-    return worker_open(&(struct worker_setup){ .mpi = env.mpi && env.n_ranks != 1,
-                                               .of_process = true,
-                                               .board_path = env.board_path,
-                                               .local_rank = env.local_rank,
-                                               .n_local = env.n_local },
-                       &checked, ret, err);
+    rc = worker_open(&(struct worker_setup){ .mpi = env.mpi && env.n_ranks != 1,
+                                             .of_process = true,
+                                             .board_path = env.board_path,
+                                             .local_rank = env.local_rank,
+                                             .n_local = env.n_local },
+                     &checked, ret, err);
+    if (rc == 0 && env.slurm >= 0) {
+        slurm_signals_start(env.slurm);
+        (*ret)->passes = true;
+    }
+    return rc;
 }
 
 int eddis_close(struct eddis *e, struct eddis_error *err)
@@ -401,6 +407,8 @@ int eddis_close(struct eddis *e, struct eddis_error *err)
         return rc;
     process_may_leave(&e->process, LEAVE_NOT); /* another thread's exit would do it once more */
     rc = worker_leave(e, false, err);
+    if (e->passes)
+        slurm_signals_stop();
     worker_free(e);
     return rc;
 }

@@ -41,6 +41,7 @@ struct eddis {
     int local_rank, n_local;
     struct comm_hub *hub;          /* a share in the process's; NULL: the thread has its own */
     bool of_process;               /* the board is the process's */
+    bool passes;                   /* signals of Slurm's, see slurm_signals.h */
     struct board *board;           /* NULL without eddis-run */
     const struct board_area *area; /* its set-up; NULL without eddis-run */
     char mode[16], algorithm[16];

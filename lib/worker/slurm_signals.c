@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* slurm_signals.c - a handler of signals that looks who has sent one */
+#include "slurm_signals.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+
+static const int passing[] = { SIGTERM, SIGUSR1 };
+
+enum { PASSING = sizeof passing / sizeof *passing };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards users */
+static int users;
+static volatile sig_atomic_t slurm; /* its pid; written while no handler is set */
+
+/* With async-signal-safe calls alone, and in children made by fork as well. */
+static void on_signal(int sig, siginfo_t *info, void *context)
+{
+    const struct sigaction by_default = { .sa_handler = SIG_DFL };
+    int before = errno;
+    sigset_t this;
+
+    (void)context;
+    if (info->si_code == SI_USER && info->si_pid == (pid_t)slurm)
+        return;
+    (void)sigaction(sig, &by_default, NULL);
+    (void)raise(sig);
+    sigemptyset(&this);
+    sigaddset(&this, sig);
+    (void)pthread_sigmask(SIG_UNBLOCK, &this, NULL); /* where this ends */
+    errno = before;
+}
+
+/* Put `to` in the place of a handler that is still `from`. */
+static void replace(int sig, void (*from)(int, siginfo_t *, void *), const struct sigaction *to)
+{
+    struct sigaction now;
+
+    if (sigaction(sig, NULL, &now) < 0)
+        return;
+    if (from ? (now.sa_flags & SA_SIGINFO) && now.sa_sigaction == from
+             : !(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_DFL)
+        (void)sigaction(sig, to, NULL);
+}
+
+void slurm_signals_start(pid_t sender)
+{
+    struct sigaction pass = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART };
+
+    pthread_mutex_lock(&lock);
+    if (users++ == 0) {
+        slurm = sender;
+        sigemptyset(&pass.sa_mask);
+        for (int i = 0; i < PASSING; i++)
+            replace(passing[i], NULL, &pass);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void slurm_signals_stop(void)
+{
+    const struct sigaction by_default = { .sa_handler = SIG_DFL };
+
+    pthread_mutex_lock(&lock);
+    if (--users == 0)
+        for (int i = 0; i < PASSING; i++)
+            replace(passing[i], on_signal, &by_default);
+    pthread_mutex_unlock(&lock);
+}
