@@ -78,11 +78,22 @@ static enum heard tell_subjects(struct driver *d, int agent, struct event *e, in
     return h;
 }
 
+/* Who wants the end now, or is about to make one, does not wait for logs. */
+static void hurry_end(struct driver *d, int sig)
+{
+    if (sig != SIGINT && sig != SIGTERM && sig != SIGQUIT && sig != 0)
+        return;
+    logs_stop(&d->logs);
+    let_agents_leave(d);
+}
+
 static void hear_event(struct driver *d, int agent, const struct event *event, int64_t now_ns)
 {
     struct event e = *event;
     enum heard h;
 
+    if (e.type == EVENT_SIGNAL)
+        hurry_end(d, e.signal);
     do
         h = tell_subjects(d, agent, &e, now_ns);
     while (h == HEARD_FAILED);
@@ -238,10 +249,7 @@ void dispatch_files(struct driver *d)
 
 void dispatch_stop(struct driver *d, int sig, int64_t now_ns)
 {
-    if (sig == SIGINT || sig == SIGTERM || sig == SIGQUIT || sig == 0) {
-        logs_stop(&d->logs);
-        let_agents_leave(d);
-    }
+    hurry_end(d, sig);
     state_signal(&d->run.state, sig, now_ns);
 }
 

@@ -23,6 +23,7 @@ static const struct route events[] = {
     [EVENT_NOTE] = { { SUBJECT_TELLING } },
     [EVENT_QUIET] = { { SUBJECT_TELLING } },
     [EVENT_PLACE] = { { SUBJECT_TELLING } },
+    [EVENT_SIGNAL] = { { SUBJECT_TELLING } },
     [EVENT_LEFT] = { { SUBJECT_TELLING, SUBJECT_REGISTRATION } },
 };
 

@@ -117,6 +117,7 @@ static enum job_event word_of(enum event_type type)
         [EVENT_NOTE] = JOB_EVENT_NOTE,
         [EVENT_QUIET] = JOB_EVENT_NOTE,
         [EVENT_PLACE] = JOB_EVENT_NOTE,
+        [EVENT_SIGNAL] = JOB_EVENT_SIGNAL,
         [EVENT_LEFT] = JOB_EVENT_LEFT,
     };
 
@@ -146,6 +147,8 @@ static void note_event(struct job_run *r, int agent, const struct event *e)
         text_strip_control(text);
     } else if (e->type == EVENT_RANK_STARTED) {
         (void)snprintf(text, sizeof text, "pid %d", e->pid);
+    } else if (e->type == EVENT_SIGNAL) {
+        (void)snprintf(text, sizeof text, "%s", strsignal(e->signal));
     } else if (e->type == EVENT_FAILED || e->type == EVENT_UNSETTLED || e->type == EVENT_NOTE ||
                e->type == EVENT_LEFT) {
         (void)snprintf(text, sizeof text, "%s", e->text);

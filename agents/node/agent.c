@@ -6,6 +6,7 @@
 #include "joining.h"
 #include "launch.h"
 
+#include "agents/node/keep/keeper.h"
 #include "agents/protocol/timing.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
@@ -59,7 +60,7 @@ static int read_brief(struct agent *a, struct eddis_error *err)
 
 static int open_events(struct agent *a, struct eddis_error *err)
 {
-    static const int wanted[] = { SIGCHLD, SIGTERM, SIGINT, SIGQUIT, SIGHUP };
+    static const int wanted[] = { SIGCHLD, SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2 };
     sigset_t set;
 
     sigemptyset(&set);
@@ -96,6 +97,14 @@ static int count_cores(void)
         n = CPU_COUNT_S(size, set);
     CPU_FREE(set);
     return n;
+}
+
+/* As the keeper names it. */
+static int find_sender(const struct agent *a)
+{
+    const char *pid = a->options.node ? getenv(KEEPER_SENDER) : NULL;
+
+    return pid ? atoi(pid) : -1;
 }
 
 /* Without Open MPI the driver is told so when this agent registers. */
@@ -193,14 +202,33 @@ static int begin(struct agent *a, struct eddis_error *err)
 
 /* ---- the loop ---- */
 
+/* What was trained is to be saved first, and what follows is the driver's to say.  Both Slurm and
+ * the keeper may have sent it, hence once.
+ */
+static void tell_signal(struct agent *a, int sig)
+{
+    struct event e = { .type = EVENT_SIGNAL, .rank = -1, .step = -1, .signal = sig };
+    bool *told = sig == SIGTERM ? &a->told_term : &a->told_usr1;
+
+    if (!*told)
+        voice_tell(&a->voice, &e, clock_now_ns());
+    *told = true;
+}
+
 static void read_signals(struct agent *a)
 {
     struct signalfd_siginfo info;
 
     while (read(a->signals, &info, sizeof info) == sizeof info) {
-        if (info.ssi_signo != SIGTERM)
+        int sig = (int)info.ssi_signo;
+
+        if (sig != SIGTERM && (sig != SIGUSR1 || a->sender < 0))
             continue;
-        node_log_say(a->voice.log, "SIGTERM");
+        node_log_say(a->voice.log, "SIG%s from %d", sigabbrev_np(sig), (int)info.ssi_pid);
+        if (a->sender >= 0) {
+            tell_signal(a, sig);
+            continue;
+        }
         a->bye = true;
         a->exit_code = 128 + SIGTERM;
         stop_begin(&a->stop, STOP_FAILURE, 0, clock_now_ns());
@@ -332,6 +360,7 @@ int agent_run(const struct agent_options *o, struct eddis_error *err)
     a->check_order = -1;
     a->chance = random_mix((uint64_t)clock_now_ns(), (uint64_t)getpid());
     a->events = a->signals = a->life.keeper_fd = -1;
+    a->sender = find_sender(a);
     rc = begin(a, err);
     while (rc >= 0 && !a->over)
         rc = turn(a, err);

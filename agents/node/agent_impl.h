@@ -52,6 +52,8 @@ struct agent {
 
     int events;  /* epoll: all descriptors below, and the wrappers' pidfds */
     int signals; /* signalfd */
+    int sender;  /* pid of who sends Slurm's signals to this step; -1: this is none of Slurm's */
+    bool told_term, told_usr1; /* in a step: the driver was, of that signal */
 
     struct http_client *http;
     struct outputs *outputs; /* what ranks have printed, for the next report */

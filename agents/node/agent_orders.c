@@ -33,7 +33,8 @@ static int profile(struct agent *a, const struct order *o, struct eddis_error *e
 
 static int prepare(struct agent *a, const struct order *o, struct eddis_error *err)
 {
-    struct generation_place where = { a->brief, &a->folders, a->mpi, a->options.bin, a->cores };
+    struct generation_place where = { a->brief,       &a->folders, a->mpi,
+                                      a->options.bin, a->cores,    a->sender };
     struct event e = { .type = EVENT_PREPARED, .generation = o->generation, .rank = -1 };
     int rc;
 

@@ -38,9 +38,12 @@ enum { LOOK_PART = 200 };
 
 /* ---- starting it ---- */
 
-/* Start argv, which is mpirun or a daemon of its, to be watched by its pid. */
+/* Start argv, which is mpirun or a daemon of its, to be watched by its pid.  At a signal of Slurm's
+ * it would end the ranks, or hand it on, before they have saved; in what it starts none is blocked.
+ */
 static int start(struct generation *g, const struct brief *b, struct eddis_error *err)
 {
+    static const int of_step[] = { SIGTERM, SIGUSR1, SIGUSR2, 0 };
     cleanup_fd int log =
         open(g->log_path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
     struct spawn s = { .argv = (const char *const *)g->argv->item,
@@ -50,6 +53,7 @@ static int start(struct generation *g, const struct brief *b, struct eddis_error
                        .out = log,
                        .err = log,
                        .own_group = true,
+                       .blocked = g->in_step ? of_step : NULL,
                        .parent_death_signal = SIGKILL };
     struct stat st;
     int rc;

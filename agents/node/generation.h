@@ -78,6 +78,7 @@ struct generation {
     struct board *board;
     bool board_linked;          /* the file is still there */
     struct strlist *argv, *env; /* env->item NULL: this process's own */
+    bool in_step;               /* of Slurm's, which may signal every process here */
     pid_t mpirun; /* or its daemon, on other nodes; 0 before the start and after the end */
     bool started, mpirun_ended;
     int64_t report_at_step;      /* of the order to prepare; 0: none, or all have done it */
@@ -100,6 +101,7 @@ struct generation_place {
     const struct openmpi *mpi;
     const char *bin; /* folder of the programs that users start */
     int cores;
+    int sender; /* as struct launch */
 };
 
 /* Make everything that a start of this order needs. */

@@ -253,7 +253,8 @@ static int make_launch(struct generation *g, const struct generation_place *wher
                         .board = g->board_path,
                         .bin = where->bin,
                         .cores = where->cores,
-                        .agent_pid = (int)getpid() };
+                        .agent_pid = (int)getpid(),
+                        .sender = where->sender };
     int rc;
 
     if ((rc = launch_check(&l, err)) < 0 ||
@@ -302,6 +303,7 @@ static struct generation *allocate(const struct generation_place *where, const s
     g->open = o->plan->version == 0 && o->rank[0].rank == 0;
     g->socket = g->relay = g->port_fd = -1;
     g->folders = *where->folders;
+    g->in_step = where->sender >= 0;
     if (g->worker && g->node && g->argv && g->env &&
         core_watch_open("", g->n, &g->cores, NULL) >= 0 &&
         link_watch_open(g->n, &g->links, NULL) >= 0)

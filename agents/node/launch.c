@@ -2,6 +2,7 @@
 /* launch.c - writes the arguments of mpirun and of its daemons from fixed templates */
 #include "launch.h"
 
+#include "agents/node/keep/keeper.h"
 #include "agents/protocol/timing.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"
@@ -318,6 +319,7 @@ int launch_clean_environment(const struct brief *b, struct eddis_error *err)
         "EDDIS_RESUME_FROM",
         "EDDIS_BOARD",
         "EDDIS_RANK_FILE",
+        KEEPER_SENDER,
         /* Of a step of Slurm's, which is the agents'; the job's own are the ranks', too. */
         "SLURM_STEP",
         "SLURM_PROCID",

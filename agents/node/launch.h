@@ -45,6 +45,7 @@ struct launch {
     int master_port;             /* of the first node; 0 on the others */
     int cores;                   /* that this node's ranks may use together */
     int agent_pid;
+    int sender; /* of signals of Slurm's to this step, see keep/keeper.h; -1: there is no step */
 };
 
 /* Write what mpirun calls a node by to ret [LAUNCH_NAME]; its place from that name, or -1. */

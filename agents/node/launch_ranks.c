@@ -2,6 +2,7 @@
 /* launch_ranks.c - writes the rank file: what each rank of this node is told, see rank_file.h */
 #include "launch.h"
 
+#include "agents/node/keep/keeper.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"
 #include "lib/base/strbuf.h"
@@ -164,6 +165,10 @@ static void add_common(struct strlist *e, const struct launch *l)
     strlist_addf(e, "EDDIS_SYNC_MODE=%s", o->mode);
     strlist_addf(e, "EDDIS_STALENESS=0"); /* of the modes that can be run today */
     strlist_addf(e, "EDDIS_BOARD=%s", l->board);
+    if (l->sender >= 0)
+        strlist_addf(e, KEEPER_SENDER "=%d", l->sender);
+    else
+        strlist_addf(e, KEEPER_SENDER);
     if (resume_from)
         strlist_addf(e, "EDDIS_RESUME_FROM=%s", resume_from);
     else
@@ -303,6 +308,7 @@ int launch_write_rank_file(const struct launch *l, struct eddis_error *err)
     cleanup_free char *log_dir = log_dir_of(l);
     struct rank_file f = { .generation = l->order->generation,
                            .agent_pid = l->agent_pid,
+                           .sender = l->sender,
                            .setup = l->brief->setup,
                            .command = l->brief->command,
                            .workdir = l->brief->workdir,

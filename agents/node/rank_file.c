@@ -17,6 +17,7 @@
 static const struct field file_fields[] = {
     FIELD(struct rank_file, generation, INT64, 0, INT32_MAX),
     FIELD(struct rank_file, agent_pid, INT, 1, INT32_MAX),
+    FIELD(struct rank_file, sender, INT, -1, INT32_MAX),
     FIELD(struct rank_file, setup, LIST, 0, 0),
     FIELD(struct rank_file, command, LIST, 0, 0),
     FIELD(struct rank_file, workdir, BYTES, 0, 0),

@@ -22,6 +22,7 @@ struct rank_spec {
 struct rank_file {
     int64_t generation;
     int agent_pid;
+    int sender;     /* as struct launch */
     char **setup;   /* NULL-ended lines of shell before it */
     char **command; /* NULL-ended */
     char *workdir, *log_dir;

@@ -311,6 +311,13 @@ static void pass_on(struct wrapper *w, int sig)
         (void)proctree_signal(getpid(), sig, 0, NULL);
 }
 
+/* Slurm sends such a signal to the program as well, and the agent tells the driver of it. */
+static bool is_of_slurm(const struct wrapper *w, const struct signalfd_siginfo *info)
+{
+    return w->file->sender >= 0 && info->ssi_code == SI_USER &&
+           (int)info->ssi_pid == w->file->sender;
+}
+
 /* Returns how often we were asked to end. */
 static int read_signals(struct wrapper *w)
 {
@@ -318,7 +325,7 @@ static int read_signals(struct wrapper *w)
     int asked = 0;
 
     while (read(w->signals, &info, sizeof info) == sizeof info) {
-        if (info.ssi_signo == SIGCHLD)
+        if (info.ssi_signo == SIGCHLD || is_of_slurm(w, &info))
             continue;
         if (info.ssi_signo == SIGTERM) {
             asked++;

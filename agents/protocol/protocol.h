@@ -132,6 +132,7 @@ enum event_type {
                       * long, in ns; 0: it does again */
     EVENT_PLACE,     /* where a rank stands, as was asked; text: "it waits in ...", "": unknown,
                       * code: of agents/node/stack_look.h */
+    EVENT_SIGNAL,    /* Slurm has sent this one to the agents' step: SIGTERM or SIGUSR1 */
     EVENT_LEFT,      /* nothing of the job is left on the node, nor is the agent in a moment */
 };
 

@@ -42,7 +42,7 @@ static const char *const event_names[] = { "profile",      "unmeasured", "prepar
                                            "rank_started", "rank_exit",  "mpirun_exit", "relay",
                                            "network",      "choice",     "committed",   "stopped",
                                            "logs",         "failed",     "unsettled",   "note",
-                                           "quiet",        "place",      "left" };
+                                           "quiet",        "place",      "signal",      "left" };
 
 static const struct field event_fields[] = {
     FIELD_WORD(struct event, type, event_names),

@@ -65,15 +65,17 @@ static int place_stdio(const struct spawn *s)
     return 0;
 }
 
-static void default_signals(void)
+static void default_signals(const int *blocked)
 {
-    sigset_t none;
+    sigset_t set;
 
     for (int sig = 1; sig < NSIG; sig++)
         if (sig != SIGKILL && sig != SIGSTOP && sig != SIGHUP)
             (void)signal(sig, SIG_DFL);
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
+    sigemptyset(&set);
+    for (; blocked && *blocked; blocked++)
+        sigaddset(&set, *blocked);
+    sigprocmask(SIG_SETMASK, &set, NULL);
 }
 
 /* In the child; returns the errno value that the parent is to hear. */
@@ -81,7 +83,7 @@ static int child_exec(const struct spawn *s, const char *program, pid_t parent)
 {
     int rc;
 
-    default_signals();
+    default_signals(s->blocked);
     if (s->parent_death_signal) {
         if (prctl(PR_SET_PDEATHSIG, s->parent_death_signal) < 0)
             return errno;

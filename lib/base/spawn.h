@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* spawn.h - start a program and stop it
  *
- * A child gets exactly the descriptors it is given, default signal handling, and a process group
+ * A child gets exactly the descriptors it is given, default signal handling, no signal blocked but
+ * those that are asked for, and a process group
  * of its own when asked.  Stopping is a ladder written as data: a signal, then how long to wait
  * before the next.
  */
@@ -22,6 +23,7 @@ struct spawn {
     int in, out, err;        /* become 0, 1, 2; -1: /dev/null */
     bool own_group;          /* leader of a new process group */
     bool own_session;        /* leader of a new session, hence of a group */
+    const int *blocked;      /* signals that it begins with blocked, ended by 0; NULL: none */
     int parent_death_signal; /* sent when the starting thread dies; 0: none */
     pid_t ptracer;           /* it and what it starts may look into the program, as debuggers do,
                               * also where Yama has a say (ptrace_scope 1); 0: as usual */

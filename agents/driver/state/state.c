@@ -116,6 +116,7 @@ static enum input_type input_of(const struct state *s, int agent, const struct e
     case EVENT_UNSETTLED:
     case EVENT_QUIET:
     case EVENT_PLACE:
+    case EVENT_SIGNAL:
     case EVENT_LEFT:
         break;
     }
@@ -149,6 +150,15 @@ static void note_place(struct state *s, int agent, const struct event *e, int64_
         state_take(s, &(struct state_input){ .type = INPUT_LOOK_FOR_HANG, .now_ns = now_ns });
 }
 
+/* Of a step of Slurm's: as if the driver had got it. */
+static void note_signal(struct state *s, int agent, const struct event *e, int64_t now_ns)
+{
+    if (e->signal == SIGTERM || e->signal == SIGUSR1)
+        state_take(
+            s, &(struct state_input){
+                   .type = INPUT_PREEMPT, .agent = agent, .signal = e->signal, .now_ns = now_ns });
+}
+
 void state_event(struct state *s, int agent, const struct event *e, int64_t now_ns)
 {
     struct state_input in = {
@@ -159,6 +169,8 @@ void state_event(struct state *s, int agent, const struct event *e, int64_t now_
         note_quiet(s, agent, e, now_ns);
     if (e->type == EVENT_PLACE && e->generation == s->generation)
         note_place(s, agent, e, now_ns);
+    if (e->type == EVENT_SIGNAL)
+        note_signal(s, agent, e, now_ns);
     if (in.type != INPUTS && is_current(s, in.type, e))
         state_take(s, &in);
 }
@@ -269,7 +281,7 @@ void state_left_behind(struct state *s, const char *sentence)
 
 void state_signal(struct state *s, int sig, int64_t now_ns)
 {
-    struct state_input in = { .type = INPUT_PREEMPT, .signal = sig, .now_ns = now_ns };
+    struct state_input in = { .type = INPUT_PREEMPT, .agent = -1, .signal = sig, .now_ns = now_ns };
 
     switch (sig) {
     case 0:

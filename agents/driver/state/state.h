@@ -86,6 +86,7 @@ struct state {
     int64_t mpirun_ns, settle_ns;  /* when it ended; its ranks may be told of until then, 0: not */
     int64_t preempt_ns;            /* a checkpoint was asked for; until then it may take; 0: not */
     int64_t asked_ns;              /* when it was asked for */
+    int asked_by;                  /* an agent that has got the signal; -1: the driver has */
     enum state_outcome saving_for; /* what the job ends as behind it */
     int64_t asked_step;            /* a checkpoint of this step or a later one will do */
     enum state_checkpoint checkpoint;
@@ -193,7 +194,8 @@ void state_fail(struct state *s, const char *reason, int exit_code, const char *
 /* The job is over, and something of it is left here: it has not ended well then. */
 void state_left_behind(struct state *s, const char *sentence);
 
-/* SIGINT, SIGTERM, SIGUSR1, SIGUSR2 or SIGHUP came, or --stop, which is 0 and ends as SIGINT. */
+/* SIGINT, SIGTERM, SIGUSR1, SIGUSR2 or SIGHUP came here, or --stop, which is 0 and ends as SIGINT.
+ */
 void state_signal(struct state *s, int sig, int64_t now_ns);
 
 /* This is the newest complete checkpoint that the caller sees itself. */

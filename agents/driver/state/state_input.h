@@ -54,7 +54,7 @@ enum input_type {
 
 struct state_input {
     enum input_type type;
-    int agent;
+    int agent; /* INPUT_PREEMPT: that has got the signal; -1: the driver itself */
     int64_t now_ns;
     const struct event *event;       /* of an agent */
     const struct progress *progress; /* INPUT_PROGRESS */

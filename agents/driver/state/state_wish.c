@@ -98,11 +98,12 @@ static bool has_to_save(const struct state *s)
 }
 
 /* Ask the program for a checkpoint, behind which the job ends so. */
-static void save(struct state *s, enum state_outcome o, int64_t now_ns)
+static void save(struct state *s, enum state_outcome o, int by, int64_t now_ns)
 {
     s->outcome = STATE_OUTCOME_SAVING;
     s->saving_for = o;
     s->asked_ns = now_ns;
+    s->asked_by = by;
     want_checkpoint(s, steps(s));
     s->preempt_ns = clock_after_ns(now_ns, s->o.checkpoint_ns);
     state_push(s, ACTION_CHECKPOINT);
@@ -154,14 +155,20 @@ void state_wish_interrupt_running(struct state *s, const struct state_input *in)
         return;
     }
     say_interrupted(s, in, "asking for a checkpoint, then ");
-    save(s, STATE_OUTCOME_INTERRUPTED, in->now_ns);
+    save(s, STATE_OUTCOME_INTERRUPTED, -1, in->now_ns);
 }
 
 /* ---- preempted ---- */
 
-static void say_stopped(struct state *s, int sig)
+static void say_stopped(struct state *s, const struct state_input *in, const char *what)
 {
-    (void)snprintf(s->message, sizeof s->message, "stopped by SIG%s", sigabbrev_np(sig));
+    const char *on = in->agent < 0 ? "" : " on ";
+    const char *host = in->agent < 0 ? "" : state_host(s, in->agent);
+
+    (void)snprintf(s->message, sizeof s->message, "stopped by SIG%s%s%s", sigabbrev_np(in->signal),
+                   on, host);
+    if (what)
+        state_say(s, "%s%s%s: %s", strsignal(in->signal), on, host, what);
 }
 
 /* While the job recovers from a failure its newest checkpoint is all there is, so that will do; so
@@ -182,10 +189,22 @@ void state_wish_preempt(struct state *s, const struct state_input *in)
     unwant(s);
     if (state_is_ending(s))
         return;
-    say_stopped(s, in->signal);
     take_newest(s);
-    state_say(s, "%s: stopping", strsignal(in->signal));
+    say_stopped(s, in, "stopping");
     state_end(s, STATE_OUTCOME_PREEMPTED, STOP_ORDERLY, in->now_ns);
+}
+
+/* Whether a signal that comes while the job saves is the one that it saves for, by another way.
+ * What Slurm sends to a job reaches its nodes one after the other, in a large one seconds apart: so
+ * an agent never asks twice, nor does the driver that hears of it from an agent first.
+ */
+static bool is_the_same(struct state *s, const struct state_input *in)
+{
+    if (in->agent < 0 && s->asked_by >= 0) {
+        s->asked_by = -1;
+        s->asked_ns = in->now_ns;
+    }
+    return in->agent >= 0 || in->now_ns < s->asked_ns + REPEAT_S * CLOCK_S;
 }
 
 /* Ask the program for a checkpoint once; a second time, or when it has taken no step: just stop.
@@ -193,21 +212,23 @@ void state_wish_preempt(struct state *s, const struct state_input *in)
  */
 void state_wish_preempt_running(struct state *s, const struct state_input *in)
 {
-    if (s->outcome == STATE_OUTCOME_SAVING && s->saving_for == STATE_OUTCOME_TIMEOUT) {
-        say_stopped(s, in->signal);
+    bool saving = s->outcome == STATE_OUTCOME_SAVING;
+
+    if (saving && s->saving_for == STATE_OUTCOME_TIMEOUT) {
+        say_stopped(s, in, NULL);
         s->saving_for = STATE_OUTCOME_PREEMPTED;
         s->asked_ns = in->now_ns;
+        s->asked_by = in->agent;
         return;
     }
-    if (s->outcome == STATE_OUTCOME_SAVING && in->now_ns < s->asked_ns + REPEAT_S * CLOCK_S)
+    if (saving && is_the_same(s, in))
         return;
-    if (s->outcome == STATE_OUTCOME_SAVING || !has_to_save(s)) {
+    if (saving || !has_to_save(s)) {
         state_wish_preempt(s, in);
         return;
     }
-    say_stopped(s, in->signal);
-    state_say(s, "%s: asking for a checkpoint, then stopping", strsignal(in->signal));
-    save(s, STATE_OUTCOME_PREEMPTED, in->now_ns);
+    say_stopped(s, in, "asking for a checkpoint, then stopping");
+    save(s, STATE_OUTCOME_PREEMPTED, in->agent, in->now_ns);
 }
 
 /* ---- limits of time ---- */
@@ -233,7 +254,7 @@ void state_wish_job_late_running(struct state *s, const struct state_input *in)
         return;
     }
     say_over(s, "; asking for a checkpoint, then stopping");
-    save(s, STATE_OUTCOME_TIMEOUT, in->now_ns);
+    save(s, STATE_OUTCOME_TIMEOUT, -1, in->now_ns);
 }
 
 /* ---- the caller's ---- */

@@ -16,10 +16,13 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 struct keeper {
     struct tick_page *page;
@@ -43,9 +46,22 @@ static int open_signals(struct eddis_error *err)
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGQUIT);
     sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGUSR1);
+    sigaddset(&set, SIGUSR2);
     (void)sigprocmask(SIG_BLOCK, &set, NULL);
     fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     return fd < 0 ? eddis_fail_errno(err, -errno, "cannot make a signal descriptor") : fd;
+}
+
+/* Who sends signals to a step of Slurm's is the parent of its first process. */
+static int name_sender(const struct keeper_options *o, struct eddis_error *err)
+{
+    char pid[16];
+
+    (void)snprintf(pid, sizeof pid, "%d", (int)getppid());
+    if ((o->node ? setenv(KEEPER_SENDER, pid, 1) : unsetenv(KEEPER_SENDER)) < 0)
+        return eddis_fail_errno(err, -errno, "cannot set a variable");
+    return 0;
 }
 
 static int start_agent(struct keeper *k, const struct keeper_options *o, struct eddis_error *err)
@@ -69,14 +85,16 @@ static int start_agent(struct keeper *k, const struct keeper_options *o, struct 
     return rc;
 }
 
-/* Only SIGTERM means something here, and it is the agent that ends things in good order. */
+/* It is the agent that ends things in good order, and in a step of Slurm's this process alone may
+ * have been told.
+ */
 static void read_signals(const struct keeper *k)
 {
     struct signalfd_siginfo info;
 
     while (read(k->signals, &info, sizeof info) == sizeof info)
-        if (info.ssi_signo == SIGTERM)
-            (void)kill(k->agent, SIGTERM);
+        if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGUSR1)
+            (void)kill(k->agent, (int)info.ssi_signo);
 }
 
 /* Reap orphans; whether the agent itself has ended. */
@@ -135,8 +153,10 @@ static int end_all(struct keeper *k, int64_t deadline_ns, struct eddis_error *er
 /* Make what the agent needs, and start it. */
 static int begin(struct keeper *k, const struct keeper_options *o, struct eddis_error *err)
 {
-    int rc = tick_create(&k->page, &k->page_fd, err);
+    int rc = name_sender(o, err);
 
+    if (rc == 0)
+        rc = tick_create(&k->page, &k->page_fd, err);
     if (rc < 0)
         return rc;
     rc = folders_make(k->page, o->id, o->runtime_dir, &k->folders, err);

@@ -15,6 +15,11 @@
 
 enum { KEEPER_EXIT_LOST = 3 };
 
+/* In a step of Slurm's: the process that sends Slurm's signals to those of the step.  The agent,
+ * the wrappers and lib/worker know by it that a signal is not from eddis or from a user.
+ */
+#define KEEPER_SENDER "EDDIS_SLURM_PID"
+
 struct keeper_options {
     const char *agent_path;
     int64_t lease_ns;

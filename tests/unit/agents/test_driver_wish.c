@@ -329,6 +329,102 @@ START_TEST(time_is_over_and_asked)
 }
 END_TEST
 
+static void agent_got(struct fixture *f, int agent, int sig)
+{
+    struct event e = event_why(f, EVENT_SIGNAL);
+
+    e.signal = sig;
+    state_event(&f->s, agent, &e, f->now_ns);
+}
+
+/* What Slurm sends to the agents' step is as what it sends here. */
+START_TEST(preempted_by_an_agent)
+{
+    static const int signals[] = { SIGTERM, SIGUSR1 };
+    struct fixture f;
+
+    run_four(&f);
+    all_steps(&f, 10);
+    agent_got(&f, 1, SIGUSR2); /* which says nothing */
+    did(&f, "");
+    agent_got(&f, 1, signals[_i]);
+    said(&f, _i ? "User defined signal 1 on b: asking for a checkpoint"
+                : "Terminated on b: asking for a checkpoint");
+    did(&f, "checkpoint;");
+    state_checkpoint_seen(&f.s, 10);
+    for (int r = 0; r < 4; r++)
+        exited_before(&f, r, 0, 0, 0, false);
+    mpirun(&f, 0, 0);
+    did(&f, "stop failure;");
+    end_two(&f);
+    ended(&f, "preempted", 75);
+    ck_assert_str_eq(f.s.message, _i ? "stopped by SIGUSR1 on b" : "stopped by SIGTERM on b");
+    state_fini(&f.s);
+
+    run_four(&f); /* before the first step */
+    agent_got(&f, 0, signals[_i]);
+    did(&f, "stop orderly;");
+    ended(&f, "preempted", 143);
+    state_fini(&f.s);
+}
+END_TEST
+
+/* One signal, and no second one: the nodes of a large job hear of it seconds apart. */
+START_TEST(preempted_on_all_nodes)
+{
+    struct fixture f;
+
+    run_four(&f);
+    all_steps(&f, 10);
+    agent_got(&f, 0, SIGTERM);
+    did(&f, "checkpoint;");
+    f.now_ns += 5 * second;
+    agent_got(&f, 1, SIGTERM);
+    agent_got(&f, 1, SIGUSR1);
+    did(&f, "");
+    state_signal(&f.s, SIGTERM, f.now_ns + 3 * second); /* here, too, at last */
+    state_signal(&f.s, SIGTERM, f.now_ns + 4 * second);
+    did(&f, "");
+    state_signal(&f.s, SIGTERM, f.now_ns + 6 * second); /* that is another one */
+    did(&f, "stop orderly;");
+    state_fini(&f.s);
+
+    run_four(&f); /* the driver first */
+    all_steps(&f, 10);
+    state_signal(&f.s, SIGTERM, f.now_ns);
+    did(&f, "checkpoint;");
+    f.now_ns += 5 * second;
+    agent_got(&f, 0, SIGTERM);
+    agent_got(&f, 1, SIGTERM);
+    did(&f, "");
+    ck_assert_str_eq(f.s.message, "stopped by SIGTERM");
+    state_fini(&f.s);
+
+    run_four(&f); /* nor is it one behind Ctrl-C */
+    all_steps(&f, 10);
+    state_signal(&f.s, SIGINT, f.now_ns);
+    did(&f, "checkpoint;");
+    f.now_ns += 5 * second;
+    agent_got(&f, 0, SIGTERM);
+    did(&f, "");
+    ck_assert_str_eq(f.s.message, "stopped by Ctrl-C");
+    state_fini(&f.s);
+
+    run_four(&f); /* nobody has asked for what the job's time has asked for */
+    all_steps(&f, 10);
+    let_pass(&f, 3600);
+    did(&f, "checkpoint;");
+    agent_got(&f, 1, SIGTERM);
+    did(&f, "");
+    state_checkpoint_seen(&f.s, 10);
+    for (int r = 0; r < 4; r++)
+        exited_before(&f, r, 0, 0, 0, false);
+    mpirun(&f, 0, 0);
+    ended(&f, "preempted", 75);
+    state_fini(&f.s);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, ctrl_c);
@@ -342,6 +438,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, time_is_over);
     tcase_add_test(tc, time_is_over_with_checkpoint);
     tcase_add_test(tc, time_is_over_and_asked);
+    tcase_add_loop_test(tc, preempted_by_an_agent, 0, 2);
+    tcase_add_test(tc, preempted_on_all_nodes);
 }
 
 SUITE_MAIN("driver_wish", add_tests)

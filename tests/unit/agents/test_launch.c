@@ -75,7 +75,8 @@ static struct case_ *make(void)
                                  .bin = "/opt/eddis/bin",
                                  .master_port = 4242,
                                  .cores = 8,
-                                 .agent_pid = 99 };
+                                 .agent_pid = 99,
+                                 .sender = -1 };
     c->launch.folders = &c->folders;
     return c;
 }
@@ -151,6 +152,7 @@ START_TEST(variables)
     ck_assert_int_eq(rank_file_read(c->file, 1, &f, NULL), 0);
     ck_assert_int_eq(f->generation, 3);
     ck_assert_int_eq(f->agent_pid, 99);
+    ck_assert_int_eq(f->sender, -1);
     ck_assert_str_eq(f->rank->cpus, "");
     ck_assert_str_eq(strlist_value(f->rank->env, "RANK"), "1");
     ck_assert_str_eq(strlist_value(f->rank->env, "EDDIS_BATCH_SIZE"), "2");
