@@ -63,7 +63,8 @@ static int clean_up(const char *job, const struct node_identity *start, int n)
     if (orphans_end(job, start, n, clock_now_ns() + most_ns, &l, &err) < 0)
         return fail(&err);
     if (l.processes + l.folders == 0) {
-        fputs("eddis-keeper: nothing was left\n", stderr);
+        fprintf(stderr, "eddis-keeper: %s\n",
+                l.groups ? "removed the control groups that were left" : "nothing was left");
         return 0;
     }
     fprintf(stderr, "eddis-keeper: killed %d process%s%s%s%s, removed %d folder%s\n", l.processes,

@@ -269,9 +269,6 @@ def driver_killed(c):
             os.kill(t.pids("eddis-run")[0], signal.SIGKILL)
             t.process.communicate(timeout=PATIENCE)
         wait_for("all processes to end", lambda: not c.ours() and not c.steps())
-    # A start leaves alone what is younger than a minute: somebody may be about to lock it.
-    made = [os.stat(c.path(*place.split(": "))).st_ctime for place in c.left()]
-    time.sleep(max(0, max(made, default=0) + 62 - time.time()))
     words, _ = c.eddis("--", "true")
     p = c.salloc(["-N4"], words)
     assert p.returncode == 0, p

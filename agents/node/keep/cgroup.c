@@ -119,23 +119,6 @@ static bool own_group(bool v2, struct cgroup *ret)
 
 /* ---- making and removing ---- */
 
-/* A group with anything in it stays, for the kernel refuses; a young one may be about to get its
- * agent.
- */
-static void sweep(const struct cgroup *parent)
-{
-    DIR *dir = opendir(parent->path);
-    struct dirent *e;
-    struct stat st;
-
-    while (dir && (e = readdir(dir)))
-        if (node_identity_is_cgroup(e->d_name) && fstatat(dirfd(dir), e->d_name, &st, 0) == 0 &&
-            time(NULL) - st.st_ctime > SWEEP_AGE_S)
-            (void)unlinkat(dirfd(dir), e->d_name, AT_REMOVEDIR);
-    if (dir)
-        (void)closedir(dir);
-}
-
 int cgroup_make(const char *name, struct cgroup *ret, struct eddis_error *err)
 {
     int rc = -ENOENT;
@@ -145,7 +128,6 @@ int cgroup_make(const char *name, struct cgroup *ret, struct eddis_error *err)
 
         if (!own_group(v2, &parent))
             continue;
-        sweep(&parent);
         snprintf(c.path, sizeof c.path, "%.448s/%.38s", parent.path, name);
         if (mkdir(c.path, 0755) < 0) {
             rc = -errno;
@@ -285,6 +267,48 @@ int cgroup_find(const struct node_identity *id, struct cgroup *ret, int max)
         if (find_mount(v2, root, point, sizeof root))
             n += search(point, id, DEPTH, ret + n, max - n);
     return n;
+}
+
+/* ---- what dead keepers have left ---- */
+
+/* A group with anything in it stays, for the kernel refuses; a young one may be about to get its
+ * agent, which can do without.
+ */
+static void remove_empty(int dir, const char *name)
+{
+    struct stat st;
+
+    if (is_ours(dir, name) && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+        time(NULL) - st.st_ctime > SWEEP_AGE_S)
+        (void)unlinkat(dir, name, AT_REMOVEDIR);
+}
+
+static void sweep(const char *base, int depth, int64_t deadline_ns)
+{
+    DIR *dir = opendir(base);
+    struct dirent *e;
+
+    while (dir && (e = readdir(dir)) && clock_now_ns() < deadline_ns) {
+        cleanup_free char *path = NULL;
+
+        if (e->d_type != DT_DIR || e->d_name[0] == '.')
+            continue;
+        if (depth > 0 && (path = file_join(base, "%s", e->d_name)))
+            sweep(path, depth - 1, deadline_ns);
+        if (node_identity_is_cgroup(e->d_name))
+            remove_empty(dirfd(dir), e->d_name);
+    }
+    if (dir)
+        (void)closedir(dir);
+}
+
+void cgroup_sweep(int64_t deadline_ns)
+{
+    char root[CGROUP_PATH], point[CGROUP_PATH];
+
+    for (int v2 = 1; v2 >= 0; v2--)
+        if (find_mount(v2, root, point, sizeof root))
+            sweep(point, DEPTH, deadline_ns);
 }
 
 void cgroup_leave(int64_t deadline_ns)

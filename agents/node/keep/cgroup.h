@@ -22,9 +22,7 @@ struct cgroup {
     char path[CGROUP_PATH]; /* "": none */
 };
 
-/* Make a group of this name below this process's own, after removing empty ones that dead keepers
- * have left there.  Negative: none may be made here.
- */
+/* Make a group of this name below this process's own.  Negative: none may be made here. */
 int cgroup_make(const char *name, struct cgroup *ret, struct eddis_error *err);
 
 /* Move a process into the group. */
@@ -43,6 +41,12 @@ void cgroup_remove(struct cgroup *c);
  * most max.  Returns their number.
  */
 int cgroup_find(const struct node_identity *id, struct cgroup *ret, int max);
+
+/* Remove this user's groups, wherever they are, in which nothing is any more: those of dead
+ * keepers, also of jobs that a scheduler had put into a group of their own.  There may be groups
+ * without number: until the deadline.
+ */
+void cgroup_sweep(int64_t deadline_ns);
 
 /* Move this process, an agent whose keeper is dead, out of its group, kill what is left in that and
  * remove it.  Nothing happens in a group of another name.

@@ -5,6 +5,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
+#include "lib/base/proctree.h"
 #include "lib/base/random.h"
 #include "lib/base/text.h"
 
@@ -19,15 +20,13 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Between making a folder and locking it there is a moment. */
+/* For how long one without a mark may be about to be locked and marked. */
 enum { SWEEP_AGE_S = 60 };
 
 #define SWEEP_NS (CLOCK_S / 2)
 
 /* A name is one of 2^64: who takes so many before us does not guess. */
 enum { NAME_DIGITS = 16, DRAWS = 32 };
-
-enum { BASES = 4 };
 
 static const char prefix[] = "eddis-", mark_file[] = "mark";
 
@@ -48,6 +47,32 @@ static const char *usable(const char *dir)
 static const char *shm_base(void)
 {
     return access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : "/tmp";
+}
+
+/* Where folders of this user's may be. */
+struct bases {
+    const char *dir[4]; /* [n] no two alike */
+    int n;
+    char user[FOLDERS_BASE];
+};
+
+static void add_base(struct bases *b, const char *dir)
+{
+    for (int i = 0; i < b->n; i++)
+        if (strcmp(b->dir[i], dir) == 0)
+            return;
+    b->dir[b->n++] = dir;
+}
+
+/* Whoever looks may have another runtime_dir, borrowed, than the keeper had, or none. */
+static void list_bases(const char *runtime_dir, struct bases *ret)
+{
+    ret->n = 0;
+    snprintf(ret->user, sizeof ret->user, "/run/user/%u", (unsigned)geteuid());
+    add_base(ret, usable(runtime_dir));
+    add_base(ret, shm_base());
+    add_base(ret, usable(ret->user));
+    add_base(ret, "/tmp");
 }
 
 /* Open a folder of this name if it can be one of ours: nobody else's, and no link to one. */
@@ -85,24 +110,79 @@ const char *folders_unsafe(const struct folders *f, int *ret_n)
 
 /* ---- what dead agents have left ---- */
 
-/* For a moment only: another user may have made folders without number that are called alike. */
-static void sweep(const char *base)
+static bool read_mark(int folder, char ret[NODE_IDENTITY_DIGITS + 1])
 {
-    int64_t end_ns = clock_after_ns(clock_now_ns(), SWEEP_NS);
+    const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+    cleanup_fd int fd = openat(folder, mark_file, flags);
+
+    ret[NODE_IDENTITY_DIGITS] = '\0';
+    return fd >= 0 && read(fd, ret, NODE_IDENTITY_DIGITS) == NODE_IDENTITY_DIGITS;
+}
+
+static bool carries(pid_t pid, const char *mark)
+{
+    static const char prefix_of[] = NODE_IDENTITY_VARIABLE "=";
+    size_t n = 0;
+    cleanup_free char *text = proctree_read(pid, "environ", &n);
+
+    for (const char *at = text; at && at < text + n; at += strlen(at) + 1)
+        if (strncmp(at, prefix_of, sizeof prefix_of - 1) == 0 &&
+            strcmp(at + sizeof prefix_of - 1, mark) == 0)
+            return true;
+    return false;
+}
+
+/* Whether anything that this start has begun is still there, to make use of its folders. */
+static bool is_used(const char *mark)
+{
+    cleanup_free struct proctree_process *all = NULL;
+    int n = proctree_all(&all, NULL);
+    bool used = n < 0;
+
+    for (int i = 0; i < n && !used; i++)
+        used = !all[i].ending && proctree_user(all[i].pid) == getuid() && carries(all[i].pid, mark);
+    return used;
+}
+
+/* A folder is locked before it is marked: where no lock is on a marked one, keeper and agent are
+ * dead.
+ */
+static bool is_left(int folder)
+{
+    char mark[NODE_IDENTITY_DIGITS + 1];
+    bool marked = read_mark(folder, mark);
+    struct stat st;
+
+    if (!marked && (fstat(folder, &st) < 0 || time(NULL) - st.st_ctime <= SWEEP_AGE_S))
+        return false;
+    return flock(folder, LOCK_EX | LOCK_NB) == 0 && !(marked && is_used(mark));
+}
+
+static void sweep(const char *base, int64_t end_ns)
+{
     DIR *dir = opendir(base);
     struct dirent *e;
 
     while (dir && (e = readdir(dir)) && clock_now_ns() < end_ns) {
         char path[FOLDERS_PATH];
         cleanup_fd int fd = open_ours(base, e->d_name, path);
-        struct stat st;
 
-        if (fd >= 0 && fstat(fd, &st) == 0 && time(NULL) - st.st_ctime > SWEEP_AGE_S &&
-            flock(fd, LOCK_EX | LOCK_NB) == 0)
+        if (fd >= 0 && is_left(fd))
             (void)file_remove_tree(path, NULL);
     }
     if (dir)
         (void)closedir(dir);
+}
+
+/* For a moment only: another user may have made folders without number that are called alike. */
+static void sweep_all(const char *runtime_dir)
+{
+    int64_t end_ns = clock_after_ns(clock_now_ns(), SWEEP_NS);
+    struct bases b;
+
+    list_bases(runtime_dir, &b);
+    for (int i = 0; i < b.n; i++)
+        sweep(b.dir[i], end_ns);
 }
 
 /* ---- making ---- */
@@ -161,8 +241,7 @@ int folders_make(struct tick_page *page, const struct node_identity *id, const c
     const char *run = usable(runtime_dir), *shm = shm_base();
     int rc;
 
-    sweep(run);
-    sweep(shm);
+    sweep_all(runtime_dir);
     rc = make_one(page, id, run, ret->run, &ret->lock[0], err);
     return rc < 0 ? rc : make_one(page, id, shm, ret->shm, &ret->lock[1], err);
 }
@@ -187,11 +266,9 @@ int folders_take(const struct tick_page *page, struct folders *ret, struct eddis
 
 static bool bears_mark(int folder, const struct node_identity *start, int n)
 {
-    const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-    cleanup_fd int fd = openat(folder, mark_file, flags);
-    char mark[NODE_IDENTITY_DIGITS + 1] = "";
+    char mark[NODE_IDENTITY_DIGITS + 1];
 
-    if (fd < 0 || read(fd, mark, NODE_IDENTITY_DIGITS) != NODE_IDENTITY_DIGITS)
+    if (!read_mark(folder, mark))
         return false;
     for (int i = 0; i < n; i++)
         if (node_identity_covers(&start[i], mark))
@@ -238,25 +315,16 @@ static int search(const char *base, struct found *f, struct eddis_error *err)
     return rc;
 }
 
-/* Whoever looks may have another XDG_RUNTIME_DIR than the keeper had, or none. */
 int folders_find(const struct node_identity *start, int n, int64_t deadline_ns,
                  char (**ret)[FOLDERS_PATH], bool *ret_late, struct eddis_error *err)
 {
-    char user[FOLDERS_BASE];
-    const char *base[BASES] = { usable(getenv("XDG_RUNTIME_DIR")), NULL, "/tmp", shm_base() };
+    struct bases b;
     struct found f = { .start = start, .n_starts = n, .deadline_ns = deadline_ns };
     int rc = 0;
 
-    snprintf(user, sizeof user, "/run/user/%u", (unsigned)geteuid());
-    base[1] = usable(user);
-    for (int i = 0; rc == 0 && i < BASES; i++) {
-        bool again = false;
-
-        for (int j = 0; j < i && !again; j++)
-            again = strcmp(base[i], base[j]) == 0;
-        if (!again)
-            rc = search(base[i], &f, err);
-    }
+    list_bases(getenv("XDG_RUNTIME_DIR"), &b);
+    for (int i = 0; rc == 0 && i < b.n; i++)
+        rc = search(b.dir[i], &f, err);
     if (rc < 0) {
         free(f.path);
         return rc;

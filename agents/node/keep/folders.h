@@ -37,9 +37,9 @@ struct folders {
 };
 
 /* Make both, mark them and enter them in the page, after removing what dead agents of this user
- * left in the same places.  runtime_dir: where the run folder goes if it is this user's alone and
- * short; else, and when NULL, it goes to /tmp.  A failed call may leave folders, which are in the
- * page.
+ * have left, wherever that is.  runtime_dir: where the run folder goes if it is this user's alone
+ * and short; else, and when NULL, it goes to /tmp.  A failed call may leave folders, which are in
+ * the page.
  */
 int folders_make(struct tick_page *page, const struct node_identity *id, const char *runtime_dir,
                  struct folders *ret, struct eddis_error *err);

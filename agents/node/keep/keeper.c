@@ -64,6 +64,12 @@ static int name_sender(const struct keeper_options *o, struct eddis_error *err)
     return 0;
 }
 
+/* For what dead keepers have left: the agent runs meanwhile, and is not to think us dead. */
+static int64_t sweep_ns(int64_t lease_ns)
+{
+    return timing_least_ns(CLOCK_S / 2, lease_ns / 4);
+}
+
 static int start_agent(struct keeper *k, const struct keeper_options *o, struct eddis_error *err)
 {
     const struct node_identity *id = o->id;
@@ -77,9 +83,11 @@ static int start_agent(struct keeper *k, const struct keeper_options *o, struct 
     snprintf(fd, sizeof fd, "%d", k->page_fd);
     rc = spawn_start(&s, &k->agent, err);
     /* Not required: what is below the agent is found without it. */
-    if (rc == 0 && cgroup_make(id->cgroup, &k->group, NULL) == 0 &&
-        cgroup_add(&k->group, k->agent, NULL) < 0)
-        cgroup_remove(&k->group);
+    if (rc == 0 && cgroup_make(id->cgroup, &k->group, NULL) == 0) {
+        if (cgroup_add(&k->group, k->agent, NULL) < 0)
+            cgroup_remove(&k->group);
+        cgroup_sweep(clock_after_ns(clock_now_ns(), sweep_ns(o->lease_ns)));
+    }
     (void)close(k->page_fd);
     k->page_fd = -1;
     return rc;

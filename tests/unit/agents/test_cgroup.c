@@ -121,25 +121,68 @@ START_TEST(leaves)
 }
 END_TEST
 
-/* An empty one whose keeper is dead goes some time later, when the next one is made; this process
- * is left alone. */
+/* In a child that is in a group of a scheduler's, make one of ours; returns the scheduler's. */
+static struct cgroup nest(struct cgroup *ret)
+{
+    struct cgroup outer;
+    int status;
+    pid_t pid;
+
+    ck_assert(make(ret, "nest"));
+    outer = *ret;
+    (void)snprintf(strrchr(outer.path, '/'), 32, "/scheduler-%d", (int)getpid());
+    ck_assert_int_eq(mkdir(outer.path, 0755), 0);
+    cgroup_remove(ret);
+    pid = fork();
+    if (pid == 0) {
+        struct cgroup inner;
+
+        _exit(cgroup_add(&outer, getpid(), NULL) < 0 || cgroup_make(id.cgroup, &inner, NULL) < 0);
+    }
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(status, 0);
+    (void)snprintf(ret->path, sizeof ret->path, "%.400s/%.39s", outer.path, id.cgroup);
+    return outer;
+}
+
+/* Empty ones whose keepers are dead go, also below another's group, once they may not be about to
+ * get their agents; what lives in one, and this process, is left alone.
+ */
 START_TEST(sweeps)
 {
-    struct cgroup old, c, found[4];
-    struct node_identity before;
+    struct cgroup old, foreign, used, outer, inner, young, found[4];
+    struct node_identity before, other;
+    pid_t pid;
 
     if (!make(&old, "sweeps"))
         return;
     before = id;
-    ck_assert(make(&c, "sweeps"));
-    ck_assert_int_eq(cgroup_find(&before, found, 4), 1);
-    cgroup_remove(&c);
+    outer = nest(&inner);
+    ck_assert_int_eq(node_identity_make(&id, NULL), 0);
+    (void)snprintf(foreign.path, sizeof foreign.path, "%.400s/%.39s", outer.path, id.cgroup);
+    ck_assert_int_eq(mkdir(foreign.path, 0755), 0);
+    if (geteuid() == 0) /* another user's is none of ours */
+        ck_assert_int_eq(chown(foreign.path, 65534, 65534), 0);
+    ck_assert(make(&used, "sweeps"));
+    other = id;
+    pid = spawn_script("sleep 1000");
+    ck_assert_int_eq(cgroup_add(&used, pid, NULL), 0);
     clock_sleep_until_ns(clock_now_ns() + 4 * CLOCK_S);
-    ck_assert(make(&c, "sweeps"));
+    ck_assert(make(&young, "sweeps"));
+    cgroup_sweep(CLOCK_NEVER);
     ck_assert_int_eq(cgroup_find(&before, found, 4), 0);
+    ck_assert_int_eq(access(inner.path, F_OK), -1);
+    ck_assert_int_eq(access(outer.path, F_OK), 0);
+    ck_assert_int_eq(access(foreign.path, F_OK), geteuid() == 0 ? 0 : -1);
+    ck_assert_int_eq(cgroup_find(&other, found, 4), 1);
     ck_assert_int_eq(cgroup_find(&id, found, 4), 1);
-    cgroup_remove(&c);
-    cgroup_remove(&c);
+    ck_assert_int_ge(cgroup_kill(&used, clock_now_ns() + 60 * CLOCK_S, NULL), 1);
+    reap_all();
+    cgroup_remove(&foreign);
+    cgroup_remove(&used);
+    cgroup_remove(&outer);
+    cgroup_remove(&young);
+    cgroup_remove(&young);
     cgroup_leave(clock_now_ns() + CLOCK_S); /* is in none of ours */
 }
 END_TEST

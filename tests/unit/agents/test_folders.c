@@ -5,10 +5,13 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
+#include "lib/base/spawn.h"
+#include "own_tmp.h"
 #include "suite.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +38,7 @@ int mkdir(const char *path, mode_t mode)
 
 static void make_dir(void)
 {
+    (void)own_tmp();
     strcpy(dir, "/tmp/eddis-test-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(dir));
     ck_assert_int_eq(node_identity_make(&id, NULL), 0);
@@ -292,6 +296,100 @@ START_TEST(young_and_foreign_stay)
 }
 END_TEST
 
+/* Whether both of a start's folders are there; one alone fails. */
+static bool there(const struct folders *f)
+{
+    bool run = access(f->run, F_OK) == 0;
+
+    ck_assert_int_eq(access(f->shm, F_OK) == 0, run);
+    return run;
+}
+
+static void let_go(struct folders *f)
+{
+    for (int i = 0; i < 2; i++) {
+        (void)close(f->lock[i]);
+        f->lock[i] = -1;
+    }
+}
+
+/* Where no keeper and no agent lives any more, the next start removes the folders at once, wherever
+ * they are: those of the living stay, and those that an agent alone holds.
+ */
+START_TEST(left_behind)
+{
+    struct tick_page *p[4] = { page(), page(), page(), page() };
+    struct folders f[4], agents;
+
+    make(p[0], NULL, &f[0]);
+    make(p[1], dir, &f[1]);
+    make(p[2], dir, &f[2]);
+    ck_assert(there(&f[0]) && there(&f[1]) && there(&f[2]));
+    ck_assert_int_eq(folders_begin(&f[0], 1, NULL), 0);
+    ck_assert_int_eq(folders_take(p[2], &agents, NULL), 0);
+    for (int i = 0; i < 3; i += 2)
+        let_go(&f[i]);
+    make(p[3], dir, &f[3]);
+    ck_assert(!there(&f[0]) && there(&f[1]) && there(&f[2]) && there(&f[3]));
+    let_go(&agents);
+    leave(p[3], &f[3]);
+    make(p[3] = page(), dir, &f[3]);
+    ck_assert(there(&f[1]) && !there(&f[2]));
+    leave(p[1], &f[1]);
+    leave(p[3], &f[3]);
+}
+END_TEST
+
+/* What a rank makes use of still, whose keeper and agent are dead, goes after it. */
+START_TEST(used_by_a_rank)
+{
+    static const struct spawn_rung kill_it[] = { { SIGKILL, 60 * CLOCK_S } };
+    const char *const argv[] = { "sleep", "1000", NULL };
+    struct tick_page *p[2] = { page(), page() };
+    struct folders f[2];
+    pid_t rank;
+
+    make(p[0], dir, &f[0]);
+    ck_assert_int_eq(setenv(NODE_IDENTITY_VARIABLE, id.mark, 1), 0);
+    ck_assert_int_eq(
+        spawn_start(&(struct spawn){ .argv = argv, .in = -1, .out = -1, .err = -1 }, &rank, NULL),
+        0);
+    ck_assert_int_eq(unsetenv(NODE_IDENTITY_VARIABLE), 0);
+    ck_assert_int_eq(node_identity_make(&id, NULL), 0); /* of another job */
+    let_go(&f[0]);
+    make(p[1], dir, &f[1]);
+    ck_assert(there(&f[0]));
+    leave(p[1], &f[1]);
+    ck_assert_int_eq(spawn_stop(rank, kill_it, 1, NULL, NULL), 0);
+    make(p[1] = page(), dir, &f[1]);
+    ck_assert(!there(&f[0]));
+    leave(p[1], &f[1]);
+}
+END_TEST
+
+/* A marked folder of another user's stays, and one whose keeper may be about to mark it. */
+START_TEST(left_by_others)
+{
+    struct tick_page *p = page();
+    char foreign[FOLDERS_PATH], unmarked[FOLDERS_PATH], path[FOLDERS_PATH + 8];
+    struct folders f;
+
+    if (geteuid() != 0) {
+        printf("SKIP left_by_others: only root can make another user's folder\n");
+        return;
+    }
+    plant("eddis-0123456789abcdef", id.mark, foreign);
+    ck_assert_int_eq(chown(foreign, 65534, 65534), 0);
+    plant("eddis-0123456789abcde0", id.mark, unmarked);
+    snprintf(path, sizeof path, "%s/mark", unmarked);
+    ck_assert_int_eq(unlink(path), 0);
+    make(p, dir, &f);
+    ck_assert_int_eq(access(foreign, F_OK), 0);
+    ck_assert_int_eq(access(unmarked, F_OK), 0);
+    leave(p, &f);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_checked_fixture(tc, make_dir, remove_dir);
@@ -304,6 +402,9 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, unusable_runtime_dir, 0, sizeof unusable_rows / sizeof *unusable_rows);
     tcase_add_loop_test(tc, unsafe, 0, sizeof base_rows / sizeof *base_rows);
     tcase_add_test(tc, young_and_foreign_stay);
+    tcase_add_test(tc, left_behind);
+    tcase_add_test(tc, used_by_a_rank);
+    tcase_add_test(tc, left_by_others);
 }
 
 SUITE_MAIN("folders", add_tests)

@@ -8,6 +8,7 @@
 #include "lib/base/file.h"
 #include "lib/base/proctree.h"
 #include "lib/base/spawn.h"
+#include "own_tmp.h"
 #include "tests/unit/suite.h"
 
 #include <errno.h>
@@ -29,6 +30,7 @@ static void setup(void)
     ck_assert_int_eq(node_identity_make(&id, NULL), 0);
     snprintf(job, sizeof job, "test-%s", id.mark);
     ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+    (void)own_tmp();
 }
 
 /* A shell with this script, this word in its arguments and this variable. */
@@ -65,7 +67,7 @@ static void await_programs(const char *name, char state, int wanted)
 }
 
 /* The folders of a start that has died, made where this runtime folder sends them. */
-static struct folders dead_folders(const char *runtime_dir)
+static struct folders folders_of(const char *runtime_dir)
 {
     struct tick_page *page;
     struct folders f;
@@ -73,8 +75,21 @@ static struct folders dead_folders(const char *runtime_dir)
 
     ck_assert_int_eq(tick_create(&page, &fd, NULL), 0);
     ck_assert_int_eq(folders_make(page, &id, runtime_dir, &f, NULL), 0);
-    for (int *l = (int[]){ fd, f.lock[0], f.lock[1], -1 }; *l >= 0; l++)
-        (void)close(*l);
+    (void)close(fd);
+    return f;
+}
+
+static void let_go(const struct folders *f)
+{
+    (void)close(f->lock[0]);
+    (void)close(f->lock[1]);
+}
+
+static struct folders dead_folders(const char *runtime_dir)
+{
+    struct folders f = folders_of(runtime_dir);
+
+    let_go(&f);
     return f;
 }
 
@@ -192,8 +207,9 @@ START_TEST(removes_folders)
 
     ck_assert_ptr_nonnull(mkdtemp(runtime));
     setenv("XDG_RUNTIME_DIR", runtime, 1);
-    in_runtime = dead_folders(runtime);
+    in_runtime = folders_of(runtime); /* held, or the next start would remove them */
     in_tmp = dead_folders(NULL);
+    let_go(&in_runtime);
     deep = file_join(in_tmp.run, "g1/a/b");
     ck_assert_int_eq(file_mkdirs(deep, 0700, NULL), 0);
     l = end_it();
