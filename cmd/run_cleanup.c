@@ -30,8 +30,11 @@ static void remove_own(const struct job_folder *f)
 {
     static const char *const names[] = { JOB_DRIVER_FILE, JOB_RESERVE_FILE };
     struct job_driver d;
+    int rc = job_driver_read(f, &d, NULL);
 
-    if (job_driver_read(f, &d, NULL) != 0)
+    explicit_bzero(d.token, sizeof d.token);
+    explicit_bzero(d.owner, sizeof d.owner);
+    if (rc != 0)
         return;
     if (*d.socket == '/')
         (void)unlink(d.socket);

@@ -64,6 +64,7 @@ static const char *why_not_over(const struct job_folder *f, int64_t age_ns)
     struct job_driver d;
     int rc = job_driver_read(f, &d, NULL);
 
+    explicit_bzero(&d, sizeof d);
     if (rc == 1)
         return "";
     if (has_summary(f))

@@ -195,6 +195,7 @@ int run_resume_alone(const char *word, bool other, struct eddis_error *err)
     if (!find_same(word, other, &f))
         return 0;
     rc = job_driver_read(&f, &d, err);
+    explicit_bzero(d.token, sizeof d.token);
     explicit_bzero(d.owner, sizeof d.owner);
     if (rc == -EREMOTE)
         return eddis_fail(err, rc,

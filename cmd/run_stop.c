@@ -55,6 +55,8 @@ static int wait_for_end(const struct job_folder *f, struct eddis_error *err)
     struct job_driver d;
 
     while (job_driver_read(f, &d, NULL) == 1) {
+        explicit_bzero(d.token, sizeof d.token);
+        explicit_bzero(d.owner, sizeof d.owner);
         if (clock_now_ns() >= deadline_ns)
             return eddis_fail(err, -ETIMEDOUT,
                               "job %s was asked to stop and still runs (pid %d); kill it, and what "

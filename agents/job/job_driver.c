@@ -91,6 +91,7 @@ static int parse(const char *text, size_t n, const char *path, struct job_driver
         return eddis_fail_prefix(err, rc, "%s", path);
     d.pid = (pid_t)pid;
     *ret = d;
+    explicit_bzero(&d, sizeof d);
     return 0;
 }
 
@@ -116,6 +117,8 @@ int job_driver_read(const struct job_folder *f, struct job_driver *ret, struct e
     rc = file_read_fd(fd, path, MAX_BYTES, &text, &n, err);
     if (rc == 0)
         rc = parse(text, n, path, ret, err);
+    if (text)
+        explicit_bzero(text, strlen(text)); /* which are tokens */
     if (rc < 0)
         return rc;
     this_host(host, sizeof host);

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const int64_t node_ns = 60 * CLOCK_S;
 
@@ -18,6 +19,8 @@ static int check_over(const struct job_folder *f, struct eddis_error *err)
     struct job_driver d;
     int rc = job_driver_read(f, &d, err);
 
+    explicit_bzero(d.token, sizeof d.token);
+    explicit_bzero(d.owner, sizeof d.owner);
     if (rc == -EREMOTE)
         return rc;
     if (rc == 1)
