@@ -132,6 +132,8 @@ static void hear_output(struct driver *d, int agent, const struct output *o, int
 static void hear_trouble(struct driver *d, const struct registration_start *s, int64_t now_ns)
 {
     check_trouble(&d->run, s->agent, s->trouble);
+    if (s->gone)
+        state_no_more_starts(&d->run.state, s->trouble);
     if (!s->late && check_waits(&d->run))
         return;
     check_heard(&d->run, now_ns);

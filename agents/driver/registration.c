@@ -224,6 +224,7 @@ static void fill_failure(struct registration *r, const struct start_event *e,
 {
     ret->agent = e->host;
     ret->late = e->type == START_LATE;
+    ret->gone = e->gone;
     (void)snprintf(ret->trouble, sizeof ret->trouble, "%s", e->text);
     if (!ret->late || starter_waiting(r->starter, ret->sentence, sizeof ret->sentence) < 2)
         (void)snprintf(ret->sentence, sizeof ret->sentence, "%s", e->text);

@@ -27,6 +27,7 @@ struct registration {
 struct registration_start {
     int agent;          /* could not be started; -1: nothing is to be done */
     bool late;          /* its deadline has passed */
+    bool gone;          /* and no other start will do: the allocation is over */
     char trouble[512];  /* of this node */
     char sentence[512]; /* for people: of all that are late */
 };

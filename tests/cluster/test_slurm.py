@@ -318,8 +318,20 @@ def stranger(c):
     c.check_nothing_left()
 
 
+def revoked(c):
+    """An allocation that somebody has cancelled is gone with its nodes: none is started again, and a sentence says so."""
+    with Training(c, ["-N2"]) as t:
+        job = c.slurm.ask("squeue", "-h", "-o", "%A").strip()
+        c.slurm.ask("scancel", job)
+        said = "".join(t.process.communicate(timeout=PATIENCE))
+        assert said.count(f"Slurm's job {job} is over") == 1, said
+        again = [e for e in t.events() if e["type"] == "start_failed"]
+        assert len(again) <= 2, again
+    c.check_nothing_left()
+
+
 CASES = [interactive, batch, groups, step, outside, no_eddis, srun_killed, group_killed, driver_killed, node_again, resumed,
-         stranger]
+         stranger, revoked]
 
 try:
     check_programs()

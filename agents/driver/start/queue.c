@@ -216,15 +216,26 @@ static void try_again(struct starter *s, struct start_node *p, int64_t now_ns)
     set_stage(s, p, START_QUEUED);
 }
 
-static void ended_early(struct starter *s, int host, int code, int64_t now_ns)
+/* Returns whether it is to be tried again; else why not is told. */
+static bool judge(struct starter *s, int host, int code, const struct session *of)
 {
     struct start_node *p = &s->node[host];
     char text[512];
+    enum start_verdict verdict = p->ops->judge(&p->at, of, code, text, sizeof text);
 
-    if (p->ops->judge(&p->at, &p->session, code, text, sizeof text) == START_AGAIN)
+    if (verdict == START_AGAIN)
+        return true;
+    tell(s, host, START_FAILED, code, "%s", text);
+    p->event.gone = verdict == START_GONE;
+    return false;
+}
+
+static void ended_early(struct starter *s, int host, int code, int64_t now_ns)
+{
+    struct start_node *p = &s->node[host];
+
+    if (judge(s, host, code, &p->session))
         try_again(s, p, now_ns); /* until timeouts.launch: a server's queue is as long as it is */
-    else
-        tell(s, host, START_FAILED, code, "%s", text);
 }
 
 /* A keeper whose agent was killed says so as a shell would: by its own exit code. */
@@ -306,15 +317,13 @@ void queue_ended(struct starter *s, int host, int code)
 void queue_lost(struct starter *s, int host, int code, bool cut, const struct session *of)
 {
     struct start_node *p = &s->node[host];
-    char text[512];
     int n;
     const char *last = session_last_line(of, &n);
 
     if (p->stage == START_OVER || p->stage == START_QUEUED || p->stage == START_IDLE)
         return;
     if (p->stage == START_LOGIN) {
-        (void)p->ops->judge(&p->at, of, code, text, sizeof text);
-        tell(s, host, START_FAILED, code, "%s", text);
+        (void)judge(s, host, code, of); /* which never says that of a step */
     } else if (p->stage == START_LEAVING) {
         say_left(s, host, code);
     } else if (cut) {

@@ -41,6 +41,7 @@ struct start_event {
     enum start_event_type type;
     int host;
     int code;
+    bool gone;  /* START_FAILED: what it was to be started in is over, for good */
     bool swept; /* its keeper has ended by itself, and leaves nothing of what it started */
     char text[512];
 };

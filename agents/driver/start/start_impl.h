@@ -37,7 +37,7 @@ struct start_place {
     int64_t launch_ns;
 };
 
-enum start_verdict { START_GIVE_UP, START_AGAIN };
+enum start_verdict { START_GIVE_UP, START_AGAIN, START_GONE };
 
 /* A way onto a node. */
 struct start_ops {
@@ -60,7 +60,7 @@ struct start_ops {
     void (*cancel)(const struct start_place *at, int step, struct strlist *ret);
 
     /* Say why it ended, with this exit code, before eddis was heard: a sentence that names the host
-     * and what to do.
+     * and what to do.  START_GONE: the sentence is about all hosts of the way, and names none.
      */
     enum start_verdict (*judge)(const struct start_place *at, const struct session *p, int code,
                                 char *ret, size_t size);

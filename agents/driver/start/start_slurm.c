@@ -122,7 +122,8 @@ static bool steers(const char *variable)
         "SLURM_SIGNAL=*",
         "SLURM_SPREAD_JOB=*",
         "SLURM_STD*MODE=*",
-        "SLURM_STEP*",
+        "SLURM_STEPID=*", /* but SLURM_STEPMGR, of Slurm 24.05 on, is where srun asks */
+        "SLURM_STEP_*",
         "SLURM_TASK_EPILOG=*",
         "SLURM_TASK_PROLOG=*",
         "SLURM_TEST_EXEC=*",
@@ -159,6 +160,18 @@ static void slurm_cancel(const struct start_place *at, int step, struct strlist 
     strlist_addf(ret, "%s.%d", slurm_allocation_job(at->slurm, at->group), step);
 }
 
+/* Returns what Slurm says of a job or an allocation that is over; NULL: it says nothing of that. */
+static const char *is_over(const char *said)
+{
+    static const char *const words[] = { "Invalid job id", "has expired",
+                                         "already completing or completed" };
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strstr(said, words[i]))
+            return words[i];
+    return NULL;
+}
+
 static enum start_verdict slurm_judge(const struct start_place *at, const struct session *p,
                                       int code, char *ret, size_t size)
 {
@@ -172,12 +185,16 @@ static enum start_verdict slurm_judge(const struct start_place *at, const struct
         words += sizeof prefix - 1;
     if (code == EXIT_NOT_FOUND || code == EXIT_NOT_EXECUTABLE || strstr(p->said, "execve()"))
         start_say_missing(at, ret, size);
+    else if (is_over(p->said))
+        (void)snprintf(ret, size,
+                       "Slurm's job %s is over (%s); start it, or go on by --resume, in another",
+                       at->slurm->job, is_over(p->said));
     else if (code > 128 && !*words)
         (void)snprintf(ret, size, "%.100s: srun was killed by signal %d", at->name, code - 128);
     else
         (void)snprintf(ret, size, "%.100s: srun: %.300s", at->name,
                        *words ? words : "it ended before eddis was up, without a word");
-    return START_GIVE_UP;
+    return is_over(p->said) ? START_GONE : START_GIVE_UP;
 }
 
 const struct start_ops start_slurm = {

@@ -62,6 +62,12 @@ void state_not_started(struct state *s, int agent, const char *sentence, int64_t
                    .type = INPUT_NOT_STARTED, .agent = agent, .text = sentence, .now_ns = now_ns });
 }
 
+void state_no_more_starts(struct state *s, const char *sentence)
+{
+    if (!s->gone[0])
+        (void)snprintf(s->gone, sizeof s->gone, "%s", sentence);
+}
+
 /* Whether an event is of no generation, or of the present one. */
 static bool is_current(const struct state *s, enum input_type type, const struct event *e)
 {

@@ -107,6 +107,7 @@ struct state {
     int64_t begun_step;          /* of the checkpoint that the job itself went on from, when it has
                                   * none of its own; -1: not looked for, or without a number */
     int64_t regroup_ns;          /* regrouping: who can come back at once has until then */
+    char gone[320];              /* why nothing can be started again; "": it can */
     struct state_failure before; /* that ended the generation before */
     int64_t recovery_ns;         /* from the last failure to the next step; -1: none yet */
     /* the end */
@@ -148,6 +149,9 @@ void state_ended(struct state *s, int agent, const char *how, int64_t now_ns);
 
 /* It could not be started; the sentence names the host. */
 void state_not_started(struct state *s, int agent, const char *sentence, int64_t now_ns);
+
+/* What nodes are started in has gone: none is from here on, and the job ends with its last one. */
+void state_no_more_starts(struct state *s, const char *sentence);
 
 /* The driver itself was stopped for so long: no node was silent meanwhile, and the ends of agents
  * soon after are put down to it.

@@ -170,8 +170,8 @@ static bool is_coming(const struct state_agent *a)
 
 void state_give_up(struct state *s, const char *why, int64_t now_ns)
 {
-    state_say(s, "the job cannot go on: %s", why);
-    (void)snprintf(s->message, sizeof s->message, "%s", s->before.what);
+    state_say(s, "the job cannot go on: %s", s->gone[0] ? s->gone : why);
+    (void)snprintf(s->message, sizeof s->message, "%s", s->gone[0] ? s->gone : s->before.what);
     state_end_by(s, STATE_OUTCOME_FAILED, s->before.reason, s->before.exit_code, now_ns);
 }
 
@@ -179,9 +179,9 @@ void state_regroup(struct state *s, int64_t now_ns)
 {
     struct recovery_nodes n = { .usable = state_count_usable(s),
                                 .soon = now_ns < s->regroup_ns,
-                                .in_time = now_ns < s->deadline_ns };
+                                .in_time = now_ns < s->deadline_ns && !s->gone[0] };
 
-    for (int i = 0; i < s->o.n_agents; i++)
+    for (int i = 0; i < s->o.n_agents && !s->gone[0]; i++)
         n.coming = n.coming || is_coming(&s->agent[i]);
     switch (recovery_gather(&n)) {
     case RECOVERY_WAIT:

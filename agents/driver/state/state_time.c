@@ -27,7 +27,7 @@ static int64_t revive_ns(const struct state *s, int agent)
     const struct state_agent *a = &s->agent[agent];
     bool gone = a->ended || (a->lost && a->remote);
 
-    if (!takes(s, INPUT_REVIVE) || state_is_ending(s) || a->starting || !gone)
+    if (!takes(s, INPUT_REVIVE) || state_is_ending(s) || s->gone[0] || a->starting || !gone)
         return CLOCK_NEVER;
     return a->revive_ns;
 }

@@ -324,6 +324,30 @@ START_TEST(nobody_is_left)
 }
 END_TEST
 
+/* Where nothing can be started again nobody is waited for. */
+START_TEST(all_is_gone)
+{
+    struct fixture f;
+
+    run(&f, 3);
+    state_ended(&f.s, 0, "agent has left", f.now_ns);
+    pass(&f, 2 * second);
+    ck_assert(f.s.agent[0].starting);
+    state_no_more_starts(&f.s, "Slurm's job 1 is over");
+    state_not_started(&f.s, 0, "Slurm's job 1 is over", f.now_ns);
+    for (int i = 1; i < NODES; i++)
+        state_ended(&f.s, i, "agent has left", f.now_ns);
+    pass(&f, 2 * second);
+    said(&f, "the job cannot go on: Slurm's job 1 is over");
+    ck_assert_str_eq(f.s.message, "Slurm's job 1 is over");
+    ck_assert_str_eq(f.s.reason, "node_lost");
+    for (int i = 0; i < NODES; i++)
+        ck_assert(!f.s.agent[i].starting);
+    wind_up(&f);
+    state_fini(&f.s);
+}
+END_TEST
+
 START_TEST(nodes_left_are_too_few)
 {
     struct fixture f;
@@ -697,6 +721,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, a_lost_node_is_to_blame);
     tcase_add_test(tc, used_up);
     tcase_add_test(tc, nobody_is_left);
+    tcase_add_test(tc, all_is_gone);
     tcase_add_test(tc, nodes_left_are_too_few);
     tcase_add_loop_test(tc, any_order, 0, 400);
 }

@@ -230,6 +230,34 @@ START_TEST(cannot_begin)
         ck_assert_int_eq(event[i].type, START_FAILED);
         snprintf(text, sizeof text, "n%d: srun: Unable to create step for job 7: No", i);
         ck_assert_str_eq(event[i].text, text);
+        ck_assert(!event[i].gone);
+    }
+}
+END_TEST
+
+/* What Slurm says of an allocation that is over: no other start will do. */
+START_TEST(over)
+{
+    static const char *const said[] = {
+        "srun: error: Slurm job 7 has expired",
+        "srun: error: Unable to confirm allocation for job 7: Invalid job id specified",
+        "srun: error: Unable to create step for job 7: Job/step already completing or completed",
+    };
+    static const char text[] = "Slurm's job 7 is over (";
+    cleanup_free char *script = NULL;
+
+    ck_assert_int_gt(asprintf(&script,
+                              "echo '%s' >&2\n"
+                              "echo 'srun: Check SLURM_JOB_ID environment variable.' >&2; exit 1\n",
+                              said[_i]),
+                     0);
+    write_script("srun", script);
+    add_all();
+    for (int i = 0; i < NODES; i++) {
+        wait_event(i, 1);
+        ck_assert_int_eq(event[i].type, START_FAILED);
+        ck_assert(event[i].gone);
+        ck_assert_msg(strncmp(event[i].text, text, sizeof text - 1) == 0, "%s", event[i].text);
     }
 }
 END_TEST
@@ -291,6 +319,9 @@ START_TEST(variables)
     ck_assert_int_eq(setenv("SLURM_EXACT", "1", 1), 0);
     ck_assert_int_eq(setenv("CUDA_VISIBLE_DEVICES", "3", 1), 0);
     ck_assert_int_eq(setenv("SLURM_CONF", "/c", 1), 0);
+    ck_assert_int_eq(setenv("SLURM_STEPID", "1", 1), 0);
+    ck_assert_int_eq(setenv("SLURM_STEP_ID", "1", 1), 0);
+    ck_assert_int_eq(setenv("SLURM_STEPMGR", "n0", 1), 0);
     ck_assert_int_eq(setenv("SLURM_ARRAY_TASK_ID", "5", 1), 0);
     write_script("srun", UP "sleep 60\n");
     add_all();
@@ -300,6 +331,9 @@ START_TEST(variables)
     ck_assert_ptr_null(strstr(env, "SLURM_CPUS_PER_TASK="));
     ck_assert_ptr_null(strstr(env, "SLURM_EXACT="));
     ck_assert_ptr_null(strstr(env, "CUDA_VISIBLE_DEVICES="));
+    ck_assert_ptr_null(strstr(env, "SLURM_STEPID="));
+    ck_assert_ptr_null(strstr(env, "SLURM_STEP_ID="));
+    ck_assert_ptr_nonnull(strstr(env, "SLURM_STEPMGR=n0\n"));
     ck_assert_ptr_nonnull(strstr(env, "SLURM_CONF=/c\n"));
     ck_assert_ptr_nonnull(strstr(env, "SLURM_ARRAY_TASK_ID=5\n"));
 }
@@ -312,6 +346,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, together);
     tcase_add_test(tc, apart);
     tcase_add_test(tc, cannot_begin);
+    tcase_add_loop_test(tc, over, 0, 3);
     tcase_add_test(tc, another_version);
     tcase_add_test(tc, srun_killed);
     tcase_add_test(tc, ended_by_number);
