@@ -10,7 +10,7 @@ import signal
 import sys
 
 from cases import run
-from job import Folders, Job
+from job import Folders, Job, request
 from node import wait_for
 
 BUILD, SOURCE = sys.argv[1:3]
@@ -205,6 +205,13 @@ def preempted_before():
         j.check(143, "preempted")
 
 
+def heard_of(j):
+    """Whether the driver knows of a step; until then there is nothing that a stop would save."""
+    url, token = j.driver()
+    status, text = request(url + "/v1/workers", token)
+    return status == 200 and any(w["steps_done"] > 0 for w in json.loads(text)["workers"])
+
+
 def finished():
     """Told to stop when all is trained, and while the ranks finish: a job that has ended well, which nobody has to run
     again.  One that stopped by itself has not."""
@@ -215,10 +222,29 @@ def finished():
                 with job(folders, "--set", f"sync.mode={mode}", command=[*opener(folders), *stop]) as j:
                     for rank in range(4):
                         j.wait_log(rank, "no step is left")
+                    wait_for("the driver to hear of a step", lambda: heard_of(j))
                     j.signal(signal.SIGTERM)
                     assert any("asking for a checkpoint" in line for line in j.process.stderr)
                     open(folders.path("work", "go"), "w").close()
                     j.check(*(143, "preempted") if stop else (0, "ok"))
+
+
+def finishing():
+    """Told to stop when all is trained and one rank has something to do yet, as to save its model for good: it is waited
+    for, but not by who asks twice."""
+    script = '"$@" && { [ $RANK != 0 ] || { echo saves; until [ -e go ]; do sleep 0.05; done; }; }'
+    for mode in "sync", "async":
+        for twice in False, True:
+            with fresh() as folders:
+                with job(folders, "--set", f"sync.mode={mode}", command=["sh", "-c", script, "sh", *opener(folders)]) as j:
+                    j.wait_log(0, "saves")
+                    j.wait_event("rank_exit", 3)
+                    for again in [False, True][:1 + twice]:
+                        j.signal(signal.SIGINT if twice else signal.SIGTERM)
+                        what = "killing what is left" if again else "all is trained: waiting for the workers to finish"
+                        assert any(what in line for line in j.process.stderr), what
+                    open(folders.path("work", "go"), "w").close()
+                    j.check(*(130, "interrupted") if twice else (0, "ok"))
 
 
 def restarted():
@@ -250,7 +276,7 @@ def unopened():
 
 
 CASES = [chosen, stopped, exact, equal_first, not_open, no_library, never, nothing_to_learn, late, killed_before, preempted_before, finished,
-         restarted, unopened]
+         finishing, restarted, unopened]
 # The address sanitizer must be loaded before the library that is preloaded there.
 if os.path.exists(os.path.join(BUILD, "tests/cluster/no-memory.so")):
     CASES.append(unsettled)

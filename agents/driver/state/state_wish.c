@@ -56,7 +56,7 @@ static void want_checkpoint(struct state *s, int64_t step)
         s->checkpoint = STATE_CHECKPOINT_ASKED;
 }
 
-/* Steps that all ranks have done. */
+/* Steps that all ranks have done, as far as is known. */
 static int64_t steps(const struct state *s)
 {
     int64_t n = s->n_ranks ? INT64_MAX : 0;
@@ -64,7 +64,16 @@ static int64_t steps(const struct state *s)
     for (int r = 0; r < s->n_ranks; r++)
         if (s->rank[r].steps < n)
             n = s->rank[r].steps;
-    return n;
+    return n > 0 ? n : 0;
+}
+
+/* One that has done some is enough: others are heard of later, or found no sample left for one. */
+static bool any_steps(const struct state *s)
+{
+    for (int r = 0; r < s->n_ranks; r++)
+        if (s->rank[r].steps > 0)
+            return true;
+    return false;
 }
 
 static bool is_recovering(const struct state *s)
@@ -94,27 +103,57 @@ static bool any_told(const struct state *s)
 /* Whether the program has done steps that its newest checkpoint may lack, and can write another. */
 static bool has_to_save(const struct state *s)
 {
-    return steps(s) > 0 && !any_told(s) && !any_left(s) && !is_recovering(s);
+    return any_steps(s) && !any_told(s) && !any_left(s) && !is_recovering(s);
 }
 
-/* Ask the program for a checkpoint, behind which the job ends so. */
+/* Whether no step is left, and some have yet to end, as one that saves its model for good: what
+ * they do is all that is missing, and nobody can write a checkpoint any more.
+ */
+static bool is_finishing(const struct state *s)
+{
+    for (int r = 0; r < s->n_ranks; r++)
+        if (s->rank[r].trained)
+            return any_left(s) && !is_recovering(s);
+    return false;
+}
+
+/* Whether something is to be waited for before the job ends; of an interrupt that is no checkpoint
+ * where none can be written.
+ */
+static bool is_worth_waiting(const struct state *s, bool unsaved)
+{
+    return is_finishing(s) || (!unsaved && has_to_save(s));
+}
+
+static const char *waits_text(const struct state *s)
+{
+    return is_finishing(s) ? "all is trained: waiting for the workers to finish"
+                           : "asking for a checkpoint, then stopping";
+}
+
+/* Ask the program for a checkpoint, or let it finish, behind which the job ends so. */
 static void save(struct state *s, enum state_outcome o, int by, int64_t now_ns)
 {
     s->outcome = STATE_OUTCOME_SAVING;
     s->saving_for = o;
     s->asked_ns = now_ns;
     s->asked_by = by;
-    want_checkpoint(s, steps(s));
     s->preempt_ns = clock_after_ns(now_ns, s->o.checkpoint_ns);
+    if (is_finishing(s))
+        return;
+    want_checkpoint(s, steps(s));
     state_push(s, ACTION_CHECKPOINT);
 }
 
 void state_wish_checkpoint_late(struct state *s, const struct state_input *in)
 {
-    state_say(s, "%s within %g s (timeouts.checkpoint); stopping",
-              s->checkpoint == STATE_CHECKPOINT_SEEN
-                  ? "the checkpoint is there, but the workers have not ended"
-                  : "no checkpoint",
+    static const char *const what[] = {
+        [STATE_CHECKPOINT_UNASKED] = "all is trained, but the workers have not ended",
+        [STATE_CHECKPOINT_ASKED] = "no checkpoint",
+        [STATE_CHECKPOINT_SEEN] = "the checkpoint is there, but the workers have not ended",
+    };
+
+    state_say(s, "%s within %g s (timeouts.checkpoint); stopping", what[s->checkpoint],
               (double)s->o.checkpoint_ns / CLOCK_S);
     state_end_saving(s, STOP_ORDERLY, in->now_ns);
 }
@@ -127,7 +166,7 @@ static void say_interrupted(struct state *s, const struct state_input *in, const
 
     (void)snprintf(s->message, sizeof s->message, "stopped by %s", in->text);
     if (n)
-        state_say(s, "interrupted: %sstopping %d rank%s; %s again to kill at once", first, n,
+        state_say(s, "interrupted: %s %d rank%s; %s again to kill at once", first, n,
                   n == 1 ? "" : "s", in->again);
 }
 
@@ -138,7 +177,7 @@ void state_wish_interrupt(struct state *s, const struct state_input *in)
         kill_at_once(s, in->now_ns);
         return;
     }
-    say_interrupted(s, in, "");
+    say_interrupted(s, in, "stopping");
     state_end(s, STATE_OUTCOME_INTERRUPTED, STOP_ORDERLY, in->now_ns);
 }
 
@@ -150,11 +189,11 @@ void state_wish_interrupt_running(struct state *s, const struct state_input *in)
         state_end(s, STATE_OUTCOME_INTERRUPTED, STOP_KILL, in->now_ns);
         return;
     }
-    if (s->outcome != STATE_OUTCOME_OPEN || s->o.unsaved || !has_to_save(s)) {
+    if (s->outcome != STATE_OUTCOME_OPEN || !is_worth_waiting(s, s->o.unsaved)) {
         state_wish_interrupt(s, in);
         return;
     }
-    say_interrupted(s, in, "asking for a checkpoint, then ");
+    say_interrupted(s, in, waits_text(s));
     save(s, STATE_OUTCOME_INTERRUPTED, -1, in->now_ns);
 }
 
@@ -223,11 +262,11 @@ void state_wish_preempt_running(struct state *s, const struct state_input *in)
     }
     if (saving && is_the_same(s, in))
         return;
-    if (saving || !has_to_save(s)) {
+    if (saving || !is_worth_waiting(s, false)) {
         state_wish_preempt(s, in);
         return;
     }
-    say_stopped(s, in, "asking for a checkpoint, then stopping");
+    say_stopped(s, in, waits_text(s));
     save(s, STATE_OUTCOME_PREEMPTED, in->agent, in->now_ns);
 }
 
@@ -237,7 +276,7 @@ static void say_over(struct state *s, const char *next)
 {
     (void)snprintf(s->message, sizeof s->message, "the job's time of %g s is over (timeouts.job)",
                    (double)s->o.job_ns / CLOCK_S);
-    state_say(s, "%s%s", s->message, next);
+    state_say(s, "%s%s%s", s->message, next[0] ? "; " : "", next);
 }
 
 void state_wish_job_late(struct state *s, const struct state_input *in)
@@ -249,11 +288,11 @@ void state_wish_job_late(struct state *s, const struct state_input *in)
 /* What was trained is saved first, as for an interrupt. */
 void state_wish_job_late_running(struct state *s, const struct state_input *in)
 {
-    if (s->o.unsaved || !has_to_save(s)) {
+    if (!is_worth_waiting(s, s->o.unsaved)) {
         state_wish_job_late(s, in);
         return;
     }
-    say_over(s, "; asking for a checkpoint, then stopping");
+    say_over(s, waits_text(s));
     save(s, STATE_OUTCOME_TIMEOUT, -1, in->now_ns);
 }
 

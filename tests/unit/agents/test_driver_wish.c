@@ -212,6 +212,112 @@ START_TEST(interrupted_without_checkpoint)
 }
 END_TEST
 
+/* A rank on its last way: it found no step left. */
+static void trained(struct fixture *f, int rank, int phase)
+{
+    send_progress(f, &(struct progress){ .rank = rank,
+                                         .pid = 100 + rank,
+                                         .phase = phase,
+                                         .waits_for = -1,
+                                         .steps_done = 10,
+                                         .steps_here = 10,
+                                         .trained = true });
+}
+
+static void all_trained_one_left(struct fixture *f)
+{
+    run_four(f);
+    for (int r = 0; r < 4; r++)
+        trained(f, r, r == 3 ? DONE : 2);
+}
+
+static void exit_well(struct fixture *f)
+{
+    for (int r = 0; r < 4; r++)
+        exited_before(f, r, 0, 0, 0, false);
+    mpirun(f, 0, 0);
+}
+
+/* All is trained, and some have left: the others, one of which saves the model, may finish. */
+START_TEST(told_while_it_finishes)
+{
+    static const int signals[] = { SIGTERM, SIGINT, 0 };
+    struct fixture f;
+
+    all_trained_one_left(&f);
+    state_signal(&f.s, signals[_i], f.now_ns);
+    said(&f, "all is trained: waiting for the workers to finish");
+    did(&f, "");
+    exit_well(&f);
+    did(&f, "stop failure;");
+    end_two(&f);
+    ended(&f, "ok", 0);
+    ck_assert_str_eq(f.s.message, "");
+    state_fini(&f.s);
+
+    all_trained_one_left(&f); /* they take too long */
+    state_signal(&f.s, signals[_i], f.now_ns);
+    f.now_ns += 120 * second;
+    state_heard(&f.s, 0, f.now_ns);
+    state_heard(&f.s, 1, f.now_ns);
+    state_tick(&f.s, f.now_ns);
+    said(&f, "all is trained, but the workers have not ended within 120 s (timeouts.checkpoint)");
+    did(&f, "stop orderly;");
+    ended(&f, signals[_i] == SIGTERM ? "preempted" : "interrupted",
+          128 + (signals[_i] == SIGTERM ? SIGTERM : SIGINT));
+    state_fini(&f.s);
+
+    run_four(&f); /* in its last step a rank fails after all */
+    all_steps(&f, 10);
+    trained(&f, 3, DONE);
+    state_signal(&f.s, signals[_i], f.now_ns);
+    did(&f, "");
+    for (int r = 0; r < 4; r++)
+        exited_before(&f, r, r == 0 ? 3 : 0, 0, 0, false);
+    mpirun(&f, 3, 0);
+    did(&f, "stop failure;");
+    ended(&f, signals[_i] == SIGTERM ? "preempted" : "interrupted",
+          128 + (signals[_i] == SIGTERM ? SIGTERM : SIGINT));
+    state_fini(&f.s);
+}
+END_TEST
+
+START_TEST(told_twice_while_it_finishes)
+{
+    struct fixture f;
+
+    all_trained_one_left(&f);
+    state_signal(&f.s, SIGINT, f.now_ns);
+    state_signal(&f.s, SIGINT, f.now_ns);
+    did(&f, "stop kill;");
+    ended(&f, "interrupted", 130);
+    state_fini(&f.s);
+
+    all_trained_one_left(&f);
+    state_signal(&f.s, SIGTERM, f.now_ns);
+    state_signal(&f.s, SIGTERM, f.now_ns + 3 * second);
+    did(&f, "stop orderly;");
+    ended(&f, "preempted", 143);
+    state_fini(&f.s);
+}
+END_TEST
+
+/* With several models one may have found no sample for a step yet, or be heard of later. */
+START_TEST(told_before_the_first_step_of_some)
+{
+    struct fixture f;
+
+    run_four(&f);
+    progress(&f, 1, 2, 4, 0);
+    state_signal(&f.s, SIGTERM, f.now_ns);
+    did(&f, "checkpoint;");
+    state_checkpoint_seen(&f.s, 4);
+    exit_well(&f);
+    ended(&f, "preempted", 75);
+    state_fini(&f.s);
+}
+END_TEST
+
 START_TEST(user_2)
 {
     struct fixture f;
@@ -434,6 +540,9 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, interrupted_with_checkpoint, 0, 2);
     tcase_add_loop_test(tc, interrupted_twice, 0, 2);
     tcase_add_test(tc, interrupted_without_checkpoint);
+    tcase_add_loop_test(tc, told_while_it_finishes, 0, 3);
+    tcase_add_test(tc, told_twice_while_it_finishes);
+    tcase_add_test(tc, told_before_the_first_step_of_some);
     tcase_add_test(tc, user_2);
     tcase_add_test(tc, time_is_over);
     tcase_add_test(tc, time_is_over_with_checkpoint);
