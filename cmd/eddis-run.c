@@ -555,7 +555,7 @@ static int submit(struct run *r)
     struct eddis_error err = { 0 };
     int code;
 
-    if (sbatch_script_check(&a, &err) < 0)
+    if (sbatch_script_check(&a, &err) < 0 || run_slurm_check(&a, &err) < 0)
         return fail(&err, EXIT_USAGE);
     if (program_path("eddis-run", program, sizeof program, &err) < 0)
         return fail(&err, EXIT_START);

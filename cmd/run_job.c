@@ -452,7 +452,34 @@ static int check_together(const struct run_request *r, struct eddis_error *err)
     return 0;
 }
 
-/* The words for the eddis-run that Slurm starts in this folder: the same, but for --slurm. */
+static bool stands(const char *value, const char *word)
+{
+    return value && value >= word && value <= word + strlen(word);
+}
+
+/* Where in this word of the command line a path begins that is relative to this folder; NULL: it
+ * has none.  A job may be named by its id, too.
+ */
+static const char *path_in(const char *word, const struct words *w, const struct run_request *r)
+{
+    const char *may[] = { w->resume, w->plan }, *value = NULL;
+
+    for (size_t i = 0; i < sizeof may / sizeof *may; i++)
+        if (stands(may[i], word) && (strchr(may[i], '/') || access(may[i], F_OK) == 0))
+            value = may[i];
+    if (stands(r->job_dir, word))
+        value = r->job_dir;
+    for (int i = 0; i < w->n_set; i++)
+        if (w->set[i].kind == AS_PATH && stands(w->set[i].value, word))
+            value = w->set[i].value;
+    if (stands(w->file, word))
+        value = w->file;
+    return value && *value && *value != '/' ? value : NULL;
+}
+
+/* The words for the eddis-run that Slurm starts, maybe in another folder (sbatch's --chdir): the
+ * same, but for --slurm.
+ */
 static int keep_words(int argc, char **argv, const struct words *w, struct run_request *r,
                       struct eddis_error *err)
 {
@@ -462,11 +489,14 @@ static int keep_words(int argc, char **argv, const struct words *w, struct run_r
     if (!getcwd(folder, sizeof folder))
         return eddis_fail_errno(err, -errno, "cannot tell the current folder");
     for (int i = 1; i < argc; i++) {
+        const char *path;
+
         behind = behind || strcmp(argv[i], "--") == 0;
         if (!behind && strcmp(argv[i], "--slurm") == 0)
             continue;
-        if (argv[i] == w->file && argv[i][0] != '/')
-            strlist_addf(&r->args, "%s/%s", folder, argv[i]);
+        path = behind ? NULL : path_in(argv[i], w, r);
+        if (path)
+            strlist_addf(&r->args, "%.*s%s/%s", (int)(path - argv[i]), argv[i], folder, path);
         else
             strlist_addf(&r->args, "%s", argv[i]);
     }

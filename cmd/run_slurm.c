@@ -2,13 +2,15 @@
 /* run_slurm.c - submits a job and follows it
  *
  * Slurm is asked rarely, for its controller serves everybody: soon after the start and then less
- * and less often.  The job's output is read from its file as it grows.
+ * and less often.  The job's output is read from its file as it grows.  Nothing here waits for a
+ * reader of ours, or for a program of Slurm's, so long that Ctrl-C would not be heard.
  */
 #include "run_slurm.h"
 
 #include "cmd/slurm/sbatch_submit.h"
 #include "cmd/slurm/sbatch_words.h"
 #include "cmd/slurm/slurm_job.h"
+#include "cmd/slurm/slurm_output.h"
 #include "cmd/slurm/slurm_program.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
@@ -16,7 +18,6 @@
 #include "lib/base/text.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -24,12 +25,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define LOOK_NS  (CLOCK_S / 4) /* between two looks at the output */
 #define FIRST_NS (CLOCK_S / 4) /* between two questions to Slurm, at first ... */
 #define LAST_NS  (5 * CLOCK_S) /* ... and in the end */
+#define HURRY_NS (5 * CLOCK_S) /* for an answer, to somebody who has asked twice to be gone */
 
 struct follow {
     char id[64];
@@ -38,48 +39,27 @@ struct follow {
     int asked;            /* how many there were */
     int number;           /* the first one */
     struct slurm_job job; /* as Slurm told last; its state is "" before */
-    int out;              /* its output's file, -1: not seen yet */
-    off_t at;             /* bytes of it that were copied */
+    struct slurm_output out;
     int64_t pause_ns, next_ns;
     bool silent; /* Slurm does not answer, which was said */
 };
 
 static void say(const struct follow *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* To a reader that stands still it is not said at all: its pipe is full of what was. */
 static void say(const struct follow *f, const char *fmt, ...)
 {
+    struct pollfd ready = { .fd = STDERR_FILENO, .events = POLLOUT };
     char text[600];
     va_list ap;
 
-    if (f->quiet)
+    if (f->quiet || poll(&ready, 1, 1000) == 0)
         return;
     va_start(ap, fmt);
     (void)vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     text_strip_control(text);
     fprintf(stderr, "eddis-run: job %s %s\n", f->id, text);
-}
-
-/* ---- the job's output ---- */
-
-static void copy_output(struct follow *f)
-{
-    char bytes[65536];
-    struct stat st;
-    ssize_t n;
-
-    /* A pipe's data are another's, and who waits for its reader is none of ours. */
-    if (f->out < 0 && f->job.out[0] && stat(f->job.out, &st) == 0 && S_ISREG(st.st_mode))
-        f->out = open(f->job.out, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    if (f->out < 0)
-        return;
-    if (fstat(f->out, &st) == 0 && st.st_size < f->at)
-        f->at = 0; /* a job that was put back writes it anew */
-    while ((n = pread(f->out, bytes, sizeof bytes, f->at)) > 0) {
-        if (file_write_all(STDOUT_FILENO, bytes, (size_t)n, NULL) < 0)
-            return; /* its reader has gone; the job goes on */
-        f->at += n;
-    }
 }
 
 /* ---- Slurm ---- */
@@ -94,18 +74,22 @@ static void tell_change(const struct follow *f, const struct slurm_job *now)
     if (slurm_job_waits(now) && (other || strcmp(f->job.reason, now->reason) != 0))
         say(f, "waits: %s", slurm_job_why(now, why, sizeof why));
     else if (other && strcmp(now->state, "RUNNING") == 0)
-        say(f, "runs on %s", now->nodes);
+        say(f, "runs on %.300s", now->nodes);
     else if (other && slurm_job_is_over(now) && strcmp(now->state, "COMPLETED") != 0)
         say(f, "has ended: %s", now->state);
 }
 
-/* Returns 1 when the job is over, 0 when it is not or nobody knows. */
+/* Returns 1 when the job is over, 0 when it is not or nobody knows.  A signal of which something
+ * new is to follow is not kept waiting; whoever holds Ctrl-C down is to hear of the end, too.
+ */
 static int ask(struct follow *f, struct eddis_error *err)
 {
-    const char *const argv[] = { "scontrol", "-o", "show", "job", f->id, NULL };
+    const char *const argv[] = { "scontrol", "show", "job", f->id, NULL };
     cleanup_free char *said = NULL;
     struct slurm_job now;
-    int rc = slurm_program_run(argv, "", &said, err);
+    bool hurry = f->asked >= 2;
+    int rc =
+        slurm_program_run_for(argv, "", hurry ? HURRY_NS : SLURM_PROGRAM_NS, !hurry, &said, err);
 
     if (rc == 0 && slurm_job_parse(said, &now)) {
         tell_change(f, &now);
@@ -115,24 +99,28 @@ static int ask(struct follow *f, struct eddis_error *err)
         f->silent = false;
         return slurm_job_is_over(&now);
     }
-    if (said && strstr(said, "Invalid job id"))
+    if (rc == -EINTR)
+        return 0;
+    if (said && slurm_job_is_unknown(said))
         return eddis_fail(err, -ENOENT, "Slurm has forgotten job %s, so nobody knows how it ended",
                           f->id);
-    if (!f->silent && rc != -EINTR)
+    if (!f->silent)
         say(f, "is followed further; but Slurm does not answer now");
     f->silent = true;
     return 0;
 }
 
+/* It obeys a signal, and so no other one ends it. */
 static void cancel(const struct follow *f, const char *option, const char *signal)
 {
     const char *const all[] = { "scancel", f->id, NULL };
     const char *const one[] = { "scancel", option, signal, f->id, NULL };
     cleanup_free char *said = NULL;
     struct eddis_error err = { 0 };
-    int rc = slurm_program_run(option ? one : all, "", &said, &err);
+    int rc = slurm_program_run_for(option ? one : all, "",
+                                   f->asked > 1 ? HURRY_NS : SLURM_PROGRAM_NS, false, &said, &err);
 
-    if (rc != 0 && rc != -EINTR)
+    if (rc != 0)
         say(f, "cannot be cancelled: %.300s", rc < 0 ? err.text : said);
 }
 
@@ -149,7 +137,8 @@ static void take_signal(struct follow *f)
         say(f, "is told to save and end; another Ctrl-C has Slurm end it");
         cancel(f, "--batch", f->number == SIGINT ? "--signal=INT" : "--signal=TERM");
     } else {
-        say(f, "is cancelled");
+        if (f->asked <= 2)
+            say(f, "is cancelled");
         cancel(f, NULL, NULL);
     }
     f->pause_ns = FIRST_NS;
@@ -178,69 +167,153 @@ static bool is_left(const struct follow *f)
     return true;
 }
 
+/* Wait until there is something to do: a signal, or room for more output. */
+static void rest(struct follow *f, bool more, int64_t until_ns)
+{
+    struct pollfd p[] = { { .fd = f->signals, .events = POLLIN },
+                          { .fd = more ? STDOUT_FILENO : -1, .events = POLLOUT } };
+
+    if (poll(p, 2, clock_poll_ms(until_ns)) > 0 && p[0].revents)
+        take_signal(f);
+}
+
+/* All that the job has written: the file was closed by its writer, and is opened anew to see it.
+ * False: somebody who has asked to be gone is not to wait for the reader of it.
+ */
+static bool copy_rest(struct follow *f)
+{
+    struct pollfd p[] = { { .fd = f->signals, .events = POLLIN },
+                          { .fd = STDOUT_FILENO, .events = POLLOUT } };
+
+    while (slurm_output_copy(&f->out, f->job.out, STDOUT_FILENO)) {
+        struct signalfd_siginfo info;
+        int rc = poll(p, 2, f->asked ? (int)(HURRY_NS / CLOCK_MS) : -1);
+
+        if (rc == 0)
+            return false;
+        if (rc < 0 || !p[0].revents || read(f->signals, &info, sizeof info) != sizeof info)
+            continue;
+        if (f->asked++ == 0)
+            f->number = (int)info.ssi_signo;
+        return false;
+    }
+    return true;
+}
+
 static int follow(struct follow *f, struct eddis_error *err)
 {
-    struct pollfd p = { .fd = f->signals, .events = POLLIN };
+    bool read_to_end;
     int rc = 0;
 
     while (rc == 0) {
         int64_t now_ns = clock_now_ns();
+        bool more;
 
         if (now_ns >= f->next_ns) {
             rc = ask(f, err);
             f->next_ns = now_ns + f->pause_ns;
             f->pause_ns = f->pause_ns * 5 / 4 < LAST_NS ? f->pause_ns * 5 / 4 : LAST_NS;
         }
-        copy_output(f);
-        if (rc == 0 && poll(&p, 1, (int)(LOOK_NS / CLOCK_MS)) > 0)
-            take_signal(f);
+        more = slurm_output_copy(&f->out, f->job.out, STDOUT_FILENO);
+        if (rc == 0)
+            rest(f, more, now_ns + LOOK_NS);
         if (is_left(f))
             return 128 + f->number;
     }
     if (rc < 0)
         return rc;
-    if (f->out < 0)
+    read_to_end = copy_rest(f);
+    if (!f->out.seen && !f->out.is_others)
         say(f, "has its output in %s, which this machine does not see", f->job.out);
-    if (f->asked && strcmp(f->job.state, "CANCELLED") == 0)
+    if (!read_to_end || (f->asked && strcmp(f->job.state, "CANCELLED") == 0))
         return 128 + f->number;
     return slurm_job_code(&f->job);
 }
 
-int run_slurm(const struct sbatch_ask *a, bool quiet, struct eddis_error *err)
-{
-    struct follow f = { .quiet = quiet, .out = -1, .pause_ns = FIRST_NS };
-    cleanup_free char *script = sbatch_script_text(a), *start = NULL;
-    sigset_t set;
-    int rc;
+/* ---- what cannot be followed ---- */
 
-    if (!script)
-        return eddis_fail(err, -ENOMEM, "no memory for the script");
-    if (sbatch_words_have(a->job->slurm.extra, "wait", 'W'))
+static bool is_array(const char *word)
+{
+    return strncmp(word, "--ar", 4) == 0 || strncmp(word, "-a", 2) == 0;
+}
+
+int run_slurm_check(const struct sbatch_ask *a, struct eddis_error *err)
+{
+    static const char *const clusters[] = { "SBATCH_CLUSTERS", "SLURM_CLUSTERS" };
+    char *const *extra = a->job->slurm.extra;
+
+    if (sbatch_words_have(extra, "wait", 'W'))
         return eddis_fail(err, -EINVAL,
                           "--slurm waits for the job by itself; leave --wait out of slurm.extra");
-    (void)unsetenv("SBATCH_WAIT"); /* sbatch would stay, deaf to Ctrl-C, until the job's end */
-    rc = sbatch_submit_test(a, script, &start, err);
-    if (rc < 0)
-        return rc;
-    /* From here on: a signal that came just before the number would leave a job behind. */
+    for (char *const *word = extra; word && *word; word++)
+        if (is_array(*word))
+            return eddis_fail(err, -EINVAL,
+                              "--slurm follows one job, and \"%.100s\" in slurm.extra makes many; "
+                              "to submit them all: eddis-sbatch train.yaml",
+                              *word);
+    if (getenv("SBATCH_ARRAY_INX"))
+        return eddis_fail(err, -EINVAL,
+                          "--slurm follows one job, and the variable SBATCH_ARRAY_INX makes many; "
+                          "unset it, or submit them by eddis-sbatch train.yaml");
+    if (sbatch_words_have(extra, "clusters", 'M'))
+        return eddis_fail(err, -EINVAL,
+                          "--slurm follows jobs of this cluster only; leave --clusters out of "
+                          "slurm.extra, or submit the job by eddis-sbatch train.yaml");
+    for (size_t i = 0; i < sizeof clusters / sizeof *clusters; i++)
+        if (getenv(clusters[i]))
+            return eddis_fail(
+                err, -EINVAL,
+                "--slurm follows jobs of this cluster only, and the variable %s names "
+                "others; unset it, or submit the job by eddis-sbatch train.yaml",
+                clusters[i]);
+    return 0;
+}
+
+/* ---- */
+
+/* From here on signals are ours: one that came just before the number would leave a job behind. */
+static int hold_signals(struct follow *f, struct eddis_error *err)
+{
+    sigset_t set;
+
     sigemptyset(&set);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGTERM);
     if (sigprocmask(SIG_BLOCK, &set, NULL) < 0 ||
-        (f.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)) < 0)
+        (f->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)) < 0)
         return eddis_fail_errno(err, -errno, "cannot wait for signals");
-    rc = sbatch_submit(a, script, on_got, &f, err);
-    if (rc >= 0) {
-        struct eddis_error why = { 0 };
+    return 0;
+}
 
-        rc = follow(&f, &why);
-        if (rc < 0) {
-            say(&f, "is lost: %s", why.text);
-            rc = 1;
-        }
-    }
-    if (f.out >= 0)
-        (void)close(f.out);
+/* The job that was taken. */
+static int follow_it(struct follow *f)
+{
+    struct eddis_error why = { 0 };
+    int rc = follow(f, &why);
+
+    if (rc >= 0)
+        return rc;
+    say(f, "is lost: %s", why.text);
+    return 1;
+}
+
+int run_slurm(const struct sbatch_ask *a, bool quiet, struct eddis_error *err)
+{
+    struct follow f = { .quiet = quiet, .pause_ns = FIRST_NS };
+    cleanup_free char *script = sbatch_script_text(a), *start = NULL;
+    int rc;
+
+    if (!script)
+        return eddis_fail(err, -ENOMEM, "no memory for the script");
+    (void)unsetenv("SBATCH_WAIT"); /* sbatch would stay, deaf to Ctrl-C, until the job's end */
+    rc = sbatch_submit_test(a, script, &start, err);
+    if (rc == 0)
+        rc = hold_signals(&f, err);
+    if (rc < 0)
+        return rc;
+    rc = sbatch_submit(a, script, on_got, &f, err);
+    if (rc >= 0)
+        rc = follow_it(&f);
     (void)close(f.signals);
     return rc;
 }

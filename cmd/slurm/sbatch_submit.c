@@ -26,6 +26,7 @@ enum {
     SUBMIT_S = 600, /* sbatch tries for two minutes where a controller is busy */
     HURRY_S = 10,   /* the same, for a caller that is to end */
     LOOK_MS = 100,  /* between two looks whether that is so */
+    MORE_MS = 500,  /* for more lines, behind what may be the number */
 };
 
 /* Returns the different lines that sinfo prints with this format, ", " between them; "": none. */
@@ -230,27 +231,70 @@ static int64_t until(int64_t deadline_ns)
     return is_hurried() && soon_ns < deadline_ns ? soon_ns : deadline_ns;
 }
 
-/* Read a line; false: there was none until sbatch closed the pipe, or was too late. */
-static bool read_line(int fd, int64_t deadline_ns, char *ret, size_t size)
+/* What sbatch has said on its standard output. */
+struct answer {
+    int fd;
+    char said[4096];
+    size_t n;
+    bool over;        /* there is no more */
+    char number[256]; /* the last line of its form; "": there was none yet */
+};
+
+/* "12" or "12;cluster": where the last line begins that has this form, NULL: none has.  Sites have
+ * banners before it, and behind it.
+ */
+static const char *number_in(const char *said)
 {
-    struct pollfd p = { .fd = fd, .events = POLLIN };
-    size_t n = 0;
+    const char *found = NULL;
 
-    while (clock_now_ns() < (deadline_ns = until(deadline_ns)) && n + 1 < size) {
-        ssize_t got = poll(&p, 1, LOOK_MS) > 0 ? read(fd, ret + n, 1) : -1;
+    for (const char *line = said; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        size_t n = strcspn(line, "\n"), digits = strspn(line, "0123456789");
 
-        if (got == 0)
-            break;
-        if (got < 0)
-            continue;
-        if (ret[n] == '\n') {
-            ret[n] = '\0';
-            return n > 0;
-        }
-        n++;
+        if (line[n] && digits && (digits == n || line[digits] == ';') &&
+            digits + strcspn(line + digits, " \t\n") == n)
+            found = line;
     }
-    *ret = '\0';
-    return false;
+    return found;
+}
+
+/* Take in what there is.  Of a long banner the end is kept. */
+static void read_more(struct answer *a)
+{
+    const size_t kept = sizeof a->said / 4;
+    const char *line;
+    ssize_t n;
+
+    if (a->n > sizeof a->said / 2) {
+        memmove(a->said, a->said + a->n - kept, kept);
+        a->n = kept;
+    }
+    n = read(a->fd, a->said + a->n, sizeof a->said - 1 - a->n);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    a->over = n <= 0;
+    a->n += n > 0 ? (size_t)n : 0;
+    a->said[a->n] = '\0';
+    line = number_in(a->said);
+    if (line)
+        (void)snprintf(a->number, sizeof a->number, "%.*s", (int)strcspn(line, "\n"), line);
+}
+
+/* False: there was no number until sbatch closed the pipe, or was too late.  With --wait it does
+ * not close it for long, so that silence behind a number is enough.
+ */
+static bool await_number(struct answer *a, int64_t deadline_ns)
+{
+    struct pollfd p = { .fd = a->fd, .events = POLLIN };
+    int64_t silent_ns = CLOCK_NEVER;
+
+    while (!a->over &&
+           clock_now_ns() < (*a->number ? silent_ns : (deadline_ns = until(deadline_ns)))) {
+        if (poll(&p, 1, LOOK_MS) <= 0)
+            continue;
+        read_more(a);
+        silent_ns = clock_now_ns() + MORE_MS * CLOCK_MS;
+    }
+    return *a->number;
 }
 
 /* Wait for sbatch's end, which with --wait is the job's.  Returns its exit code; one that must be
@@ -298,7 +342,8 @@ int sbatch_submit(const struct sbatch_ask *a, const char *script,
 {
     const char *const argv[] = { "sbatch", "--parsable", NULL };
     cleanup_fd int in = slurm_program_text(script, err), write_end = -1, out = -1;
-    char line[256], *cluster;
+    struct answer answer = { .n = 0 };
+    char *cluster;
     int ends[2], rc;
     pid_t pid;
 
@@ -306,7 +351,7 @@ int sbatch_submit(const struct sbatch_ask *a, const char *script,
         return in;
     if (pipe2(ends, O_CLOEXEC) < 0)
         return eddis_fail_errno(err, -errno, "cannot make a pipe for sbatch");
-    out = ends[0];
+    answer.fd = out = ends[0];
     write_end = ends[1];
     sbatch_script_drop_variables(a);
     rc = slurm_program_start(argv, in, write_end, STDERR_FILENO, &pid, err);
@@ -314,11 +359,11 @@ int sbatch_submit(const struct sbatch_ask *a, const char *script,
         return rc;
     (void)close(write_end);
     write_end = -1;
-    if (!read_line(out, clock_now_ns() + SUBMIT_S * CLOCK_S, line, sizeof line))
+    if (!await_number(&answer, clock_now_ns() + SUBMIT_S * CLOCK_S))
         return no_number(a, pid, err);
-    cluster = line + strcspn(line, ";");
+    cluster = answer.number + strcspn(answer.number, ";");
     if (*cluster == ';')
         *cluster++ = '\0';
-    got(ctx, line, cluster);
+    got(ctx, answer.number, cluster);
     return await(pid);
 }

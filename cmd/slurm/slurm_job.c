@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- one field ---- */
+
 /* Whether a field begins here: "Power=". */
 static bool is_field(const char *at, const char *end)
 {
@@ -34,25 +36,153 @@ static bool take(const char *line, size_t n, const char *name, char *ret, size_t
     return true;
 }
 
-bool slurm_job_parse(const char *text, struct slurm_job *ret)
+/* ---- records of several lines ---- */
+
+static const char indent[] = "\n   "; /* before all lines but a record's first */
+
+/* Returns the line of a record that begins with this field, with a blank before it, and its length;
+ * NULL: it has none.
+ */
+static const char *line_of(const char *record, size_t n, const char *name, size_t *ret_n)
 {
+    const char *end = record + n;
+
+    for (const char *at = record; (at = memmem(at, (size_t)(end - at), indent, 4)); at++) {
+        const char *stop = memchr(at + 1, '\n', (size_t)(end - at - 1));
+
+        if ((size_t)(end - at) < 4 + strlen(name) || strncmp(at + 4, name, strlen(name)) != 0)
+            continue;
+        *ret_n = (size_t)((stop ? stop : end) - (at + 3));
+        return at + 3;
+    }
+    return NULL;
+}
+
+/* A field of the line that begins with `first`. */
+static void field(const char *record, size_t n, const char *first, const char *name, char *ret,
+                  size_t size)
+{
+    size_t line_n = 0;
+    const char *line = line_of(record, n, first, &line_n);
+
+    *ret = '\0';
+    if (line)
+        (void)take(line, line_n, name, ret, size);
+}
+
+/* The rest of the line is the value, whatever it holds. */
+static void whole(const char *record, size_t n, const char *name, char *ret, size_t size)
+{
+    size_t line_n = 0;
+    const char *line = line_of(record, n, name, &line_n);
+
+    *ret = '\0';
+    if (line)
+        (void)snprintf(ret, size, "%.*s", (int)(line_n - 1 - strlen(name)),
+                       line + 1 + strlen(name));
+}
+
+static void set_code(struct slurm_job *j, const char *code)
+{
+    const char *colon = strchr(code, ':');
+
+    j->code = atoi(code);
+    j->signal = colon ? atoi(colon + 1) : 0;
+}
+
+/* "JobId=15 ArrayJobId=12 ArrayTaskId=3 JobName=...", of which the name ends all that counts. */
+static void take_numbers(const char *line, size_t n, struct slurm_job *j)
+{
+    const char *name = memmem(line, n, " JobName=", 9);
+    char number[16];
+
+    if (name)
+        n = (size_t)(name - line);
+    (void)snprintf(j->id, sizeof j->id, "%.*s", (int)strspn(line + 6, "0123456789"), line + 6);
+    (void)take(line, n, " ArrayJobId=", j->array, sizeof j->array);
+    (void)take(line, n, " ArrayTaskId=", j->task, sizeof j->task);
+    (void)take(line, n, " HetJobId=", j->het, sizeof j->het);
+    (void)take(line, n, " HetJobOffset=", number, sizeof number);
+    j->component = atoi(number);
+}
+
+/* Its first line is without what stands before the others. */
+static bool parse_record(const char *record, size_t n, struct slurm_job *ret)
+{
+    struct slurm_job j = { .state = "" };
+    char code[32], batch[16];
+
+    take_numbers(record, strcspn(record, "\n"), &j);
+    field(record, n, "JobState=", " JobState=", j.state, sizeof j.state);
+    if (!*j.state)
+        return false;
+    field(record, n, "JobState=", " Reason=", j.reason, sizeof j.reason);
+    field(record, n, "StartTime=", " StartTime=", j.start, sizeof j.start);
+    whole(record, n, "NodeList=", j.nodes, sizeof j.nodes);
+    field(record, n, "Requeue=", " BatchFlag=", batch, sizeof batch);
+    if (atoi(batch))
+        whole(record, n, "BatchHost=", j.first, sizeof j.first);
+    whole(record, n, "StdOut=", j.out, sizeof j.out);
+    field(record, n, "Requeue=", " ExitCode=", code, sizeof code);
+    set_code(&j, code);
+    *ret = j;
+    return true;
+}
+
+/* With -o.  The name stands before " UserId=", and so may whatever it holds. */
+static bool parse_line(const char *text, struct slurm_job *ret)
+{
+    const char *user = strstr(text, " UserId=");
     size_t n = strcspn(text, "\n");
     struct slurm_job j = { .state = "" };
-    char code[32], *colon;
+    char code[32];
 
+    if (strncmp(text, "JobId=", 6) == 0)
+        take_numbers(text, n, &j);
+    if (user && user < text + n) {
+        n -= (size_t)(user - text);
+        text = user;
+    }
     if (!take(text, n, " JobState=", j.state, sizeof j.state))
         return false;
     (void)take(text, n, " Reason=", j.reason, sizeof j.reason);
     (void)take(text, n, " StartTime=", j.start, sizeof j.start);
     (void)take(text, n, " NodeList=", j.nodes, sizeof j.nodes);
     (void)take(text, n, " StdOut=", j.out, sizeof j.out);
-    if (take(text, n, " ExitCode=", code, sizeof code)) {
-        colon = strchr(code, ':');
-        j.code = atoi(code);
-        j.signal = colon ? atoi(colon + 1) : 0;
-    }
+    (void)take(text, n, " ExitCode=", code, sizeof code);
+    set_code(&j, code);
     *ret = j;
     return true;
+}
+
+/* ---- what callers want ---- */
+
+bool slurm_job_next(const char **text, struct slurm_job *ret)
+{
+    static const char head[] = "JobId=";
+    const char *at = *text, *end;
+
+    while (strncmp(at, head, sizeof head - 1) != 0) {
+        at = strstr(at, "\nJobId=");
+        if (!at)
+            return false;
+        at++;
+    }
+    end = strstr(at, "\nJobId=");
+    *text = end ? end + 1 : at + strlen(at);
+    return parse_record(at, (size_t)(*text - at), ret);
+}
+
+bool slurm_job_parse(const char *text, struct slurm_job *ret)
+{
+    const char *at = text;
+
+    return slurm_job_next(&at, ret) || parse_line(text, ret);
+}
+
+bool slurm_job_is_unknown(const char *said)
+{
+    return strstr(said, "Invalid job id") || strstr(said, " not found");
 }
 
 bool slurm_job_waits(const struct slurm_job *j)

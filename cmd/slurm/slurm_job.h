@@ -1,23 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* slurm_job.h - a job as `scontrol -o show job` tells of it */
+/* slurm_job.h - a job as `scontrol show job` tells of it
+ *
+ * A record has a line for each of its fields that a user may fill with whatever he likes, a name or
+ * a path, and the others stand in lines whose first field is known: so no name is taken for a
+ * state.  With -o all stands in one line, where that cannot be told; it is read as well as it can
+ * be.
+ */
 #ifndef EDDIS_CMD_SLURM_SLURM_JOB_H
 #define EDDIS_CMD_SLURM_SLURM_JOB_H
+
+#include "lib/base/error.h"
 
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
+enum { SLURM_JOB_NUMBER = 24, SLURM_JOB_NODES = 4096 };
+
 struct slurm_job {
-    char state[32];  /* "PENDING", "RUNNING", "COMPLETED", ... */
-    char reason[80]; /* why it waits: "Resources"; "None" */
-    char start[32];  /* "2026-11-24T14:02:00", or "Unknown" */
-    char nodes[256]; /* "node[1-4]"; "" or "(null)": none yet */
+    char id[SLURM_JOB_NUMBER];    /* "15", by which its steps go */
+    char array[SLURM_JOB_NUMBER]; /* of a task of an array: "12"; "": it is none ... */
+    char task[64];                /* ... and "3", or "1-3" of those that wait */
+    char het[SLURM_JOB_NUMBER];   /* of a component: the number of the first one; "": it is none */
+    int component;                /* from 0 */
+    char state[32];               /* "PENDING", "RUNNING", "COMPLETED", ... */
+    char reason[80];              /* why it waits: "Resources"; "None" */
+    char start[32];               /* "2026-11-24T14:02:00", or "Unknown" */
+    char nodes[SLURM_JOB_NODES];  /* "node[1-4]"; "" or "(null)": none yet */
+    char first[256]; /* the node of a batch script; "": none yet, or it has no script */
     char out[PATH_MAX];
     int code, signal; /* of the script, when it has ended */
 };
 
-/* Read the first line; of a heterogeneous job it is the first component's.  False: it is none. */
+/* Read the first record; of a heterogeneous job it is the first component's.  False: it is none. */
 bool slurm_job_parse(const char *text, struct slurm_job *ret);
+
+/* Read the next of several records and go behind it. */
+bool slurm_job_next(const char **text, struct slurm_job *ret);
+
+/* Whether scontrol says that there is no such job, or no more. */
+bool slurm_job_is_unknown(const char *said);
 
 /* Whether it has ended for good, and waits to be started. */
 bool slurm_job_is_over(const struct slurm_job *j);

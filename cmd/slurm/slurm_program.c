@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SAID_MAX = 1 << 20, PATIENCE_S = 60 }; /* a controller that does not answer takes 10 s */
+enum { SAID_MAX = 1 << 20 };
 
 static const int64_t look_ns = 10 * CLOCK_MS; /* between two looks whether one has ended */
 
@@ -32,6 +32,17 @@ int slurm_program_text(const char *text, struct eddis_error *err)
                                       : cleanup_keep_fd(fd);
 }
 
+/* Whoever ignores it has its children reaped by the kernel, and their exit codes with them: nohup's
+ * relatives start programs so.
+ */
+static void keep_children(void)
+{
+    struct sigaction a;
+
+    if (sigaction(SIGCHLD, NULL, &a) == 0 && !(a.sa_flags & SA_SIGINFO) && a.sa_handler == SIG_IGN)
+        (void)signal(SIGCHLD, SIG_DFL);
+}
+
 int slurm_program_start(const char *const *argv, int in, int out, int errors, pid_t *ret,
                         struct eddis_error *err)
 {
@@ -41,7 +52,10 @@ int slurm_program_start(const char *const *argv, int in, int out, int errors, pi
                              .err = errors,
                              .own_group = true,
                              .parent_death_signal = SIGTERM };
-    int rc = spawn_start(&s, ret, err);
+    int rc;
+
+    keep_children();
+    rc = spawn_start(&s, ret, err);
 
     return rc == -ENOENT ? eddis_fail(err, rc,
                                       "there is no '%s' in PATH, so this is no machine to submit "
@@ -50,13 +64,19 @@ int slurm_program_start(const char *const *argv, int in, int out, int errors, pi
                          : rc;
 }
 
+static int no_child(const char *name, struct eddis_error *err)
+{
+    return eddis_fail_errno(err, -errno, "nobody knows how %s has ended", name);
+}
+
 int slurm_program_wait(pid_t pid)
 {
-    int status = 0;
+    int status, rc;
 
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    return spawn_exit_code(status);
+    do
+        rc = waitpid(pid, &status, 0);
+    while (rc < 0 && errno == EINTR);
+    return rc < 0 ? -errno : spawn_exit_code(status);
 }
 
 /* Whether the caller is to end, and holds that back. */
@@ -69,36 +89,43 @@ static bool is_interrupted(void)
             sigismember(&held, SIGHUP) == 1);
 }
 
-static void kill_now(pid_t pid)
+void slurm_program_kill(pid_t pid)
 {
     (void)kill(-pid, SIGKILL);
     (void)slurm_program_wait(pid);
 }
 
-static int wait_a_while(pid_t pid, const char *name, struct eddis_error *err)
+static int wait_a_while(pid_t pid, const char *name, int64_t patience_ns, bool heed,
+                        struct eddis_error *err)
 {
-    int64_t deadline_ns = clock_now_ns() + PATIENCE_S * CLOCK_S;
-    int status;
+    int64_t deadline_ns = clock_now_ns() + patience_ns;
+    int status, rc;
 
-    while (waitpid(pid, &status, WNOHANG) == 0) {
-        if (is_interrupted()) {
-            kill_now(pid);
+    while ((rc = waitpid(pid, &status, WNOHANG)) == 0) {
+        if (heed && is_interrupted()) {
+            slurm_program_kill(pid);
             return eddis_fail(err, -EINTR, "interrupted while %s ran", name);
         }
         if (clock_now_ns() >= deadline_ns) {
-            kill_now(pid);
+            slurm_program_kill(pid);
             return eddis_fail(err, -ETIMEDOUT,
                               "%s has not ended within %d s, so Slurm's controller does not "
                               "answer: look with scontrol ping",
-                              name, PATIENCE_S);
+                              name, (int)(patience_ns / CLOCK_S));
         }
         clock_sleep_until_ns(clock_now_ns() + look_ns);
     }
-    return spawn_exit_code(status);
+    return rc < 0 ? no_child(name, err) : spawn_exit_code(status);
 }
 
 int slurm_program_run(const char *const *argv, const char *input, char **ret,
                       struct eddis_error *err)
+{
+    return slurm_program_run_for(argv, input, SLURM_PROGRAM_NS, true, ret, err);
+}
+
+int slurm_program_run_for(const char *const *argv, const char *input, int64_t patience_ns,
+                          bool heed, char **ret, struct eddis_error *err)
 {
     cleanup_fd int in = slurm_program_text(input, err), out = -1;
     pid_t pid;
@@ -112,7 +139,7 @@ int slurm_program_run(const char *const *argv, const char *input, char **ret,
     rc = slurm_program_start(argv, in, out, out, &pid, err);
     if (rc < 0)
         return rc;
-    code = wait_a_while(pid, argv[0], err);
+    code = wait_a_while(pid, argv[0], patience_ns, heed, err);
     if (code < 0)
         return code;
     if (lseek(out, 0, SEEK_SET) < 0)

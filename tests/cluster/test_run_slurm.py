@@ -4,11 +4,15 @@
 Usage: test_run_slurm.py BUILD SOURCE [CASE...]
 """
 
+import fcntl
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import termios
+import time
 
 import cases
 from lab import LOGIN
@@ -19,14 +23,15 @@ BUILD, SOURCE = os.path.realpath(sys.argv[1]), os.path.realpath(sys.argv[2])
 
 
 class Following:
-    """A running eddis-run --slurm on the login host; what it has said so far is in two files."""
+    """A running eddis-run --slurm on the login host; what it has said so far is in two files, or, with a
+    descriptor `out`, in one."""
 
-    def __init__(self, c, args, path=""):
+    def __init__(self, c, args, path="", out=None):
         self.c = c
         self.files = [open(f"{c.lab.folder}/{name}", "w+") for name in ("out", "err")]
         env = {"PATH": path + BUILD + "/cmd:" + os.environ["PATH"]}
         self.process = c.lab.popen(LOGIN, ["/bin/sh", "-c", f"cd ~/shared && exec eddis-run --slurm {args}"], env=env,
-                                   stdin=subprocess.DEVNULL, stdout=self.files[0], stderr=self.files[1])
+                                   stdin=subprocess.DEVNULL, stdout=out or self.files[0], stderr=self.files[1])
 
     def said(self, which):
         self.files[which].seek(0)
@@ -77,19 +82,124 @@ def waits(c):
     f.end(143)
 
 
+def program(c, name, script):
+    """One that stands before Slurm's own of this name; returns what to put before PATH."""
+    os.makedirs(c.shared + "/bin", exist_ok=True)
+    c.write("bin/" + name, "#!/bin/sh\n" + script)
+    os.chmod(c.shared + "/bin/" + name, 0o755)
+    return c.shared + "/bin:"
+
+
 def silent(c):
     """Ctrl-C while a program of Slurm's does not end: the job is cancelled, and the third one waits for nothing."""
     c.write("train.yaml", "command: [sleep, \"1000\"]\n")
-    os.mkdir(c.shared + "/bin")
-    c.write("bin/scontrol", f"#!/bin/sh\necho asked >>{c.shared}/asked\nexec sleep 1000\n")
-    os.chmod(c.shared + "/bin/scontrol", 0o755)
-    f = Following(c, "train.yaml --set slurm.extra=[--hold]", c.shared + "/bin:")
+    path = program(c, "scontrol", f"echo asked >>{c.shared}/asked\nexec sleep 1000\n")
+    f = Following(c, "train.yaml --set slurm.extra=[--hold]", path)
     for turn in range(1, 4):
         wait_for("scontrol to be asked", lambda: os.path.exists(c.shared + "/asked") and
                  c.read("asked").count("asked") == turn)
         f.signal()
     f.end(130)
     assert "is left to Slurm" in f.said(1), f.said(1)
+    shutil.rmtree(c.shared + "/bin")
+    os.unlink(c.shared + "/asked")
+
+
+def unsubmitted(c):
+    """Ctrl-C while sbatch does not answer; a banner of a site's around the number."""
+    c.write("train.yaml", "command: [\"true\"]\n")
+    path = program(c, "sbatch", f"case $* in *--test-only*) exec /usr/bin/sbatch \"$@\";; esac\n"
+                                f"touch {c.shared}/asked\nexec sleep 1000\n")
+    f = Following(c, "train.yaml", path)
+    wait_for("sbatch to be asked", lambda: os.path.exists(c.shared + "/asked"))
+    f.signal(signal.SIGTERM)
+    f.end(3)
+    assert "sbatch was ended" in f.said(1) and f.said(1).count("\n") == 1, f.said(1)
+    path = program(c, "sbatch", "echo Welcome to the cluster\n/usr/bin/sbatch \"$@\" || exit\necho since 2009\n")
+    f = Following(c, "train.yaml", path)
+    f.end(0)
+    assert re.search(r"^eddis-run: job \d+ is in Slurm's queue$", f.said(1), re.M), f.said(1)
+    shutil.rmtree(c.shared + "/bin")
+
+
+def held_down(c):
+    """Ctrl-C, held down: a second one does not end the scancel that obeys the first."""
+    c.write("train.yaml", "command: [sleep, \"1000\"]\n")
+    path = program(c, "scancel", f"echo begun >>{c.shared}/cancels\nsleep 1\n/usr/bin/scancel \"$@\"\n")
+    f = Following(c, "train.yaml --set slurm.extra=[--hold]", path)
+    f.wait_said("waits")
+    while f.process.poll() is None:
+        f.signal()
+        time.sleep(0.03)
+    f.end(130)
+    assert "does not answer" not in f.said(1) and "cannot be" not in f.said(1), f.said(1)
+    shutil.rmtree(c.shared + "/bin")
+
+
+def unread(c):
+    """Ctrl-C while nobody reads the output, of which there is more than a pipe holds."""
+    c.write("train.yaml", "command: [sh, -c, 'yes this is a line | head -c 1000000; touch up; exec sleep 1000']\n")
+    ends = os.pipe()
+    f = Following(c, "train.yaml", out=ends[1])
+    os.close(ends[1])
+    wait_for("the job to be up", lambda: os.path.exists(c.shared + "/up"))
+    wait_for("the pipe to be full", lambda: waiting(ends[0]) > 60000)
+    f.signal()
+    f.wait_said("is told to save and end")
+    c.await_empty()
+    f.signal()
+    f.end(130)
+    os.close(ends[0])
+    os.unlink(c.shared + "/up")
+
+
+def waiting(fd):
+    """Bytes in a pipe."""
+    return int.from_bytes(fcntl.ioctl(fd, termios.FIONREAD, b"    "), sys.byteorder)
+
+
+def names(c):
+    """What looks like a field of scontrol's is none; and relative paths are of the folder where they were written."""
+    c.write("train.yaml", "command: [echo, here]\n")
+    os.makedirs(c.shared + "/elsewhere/a JobState=FAILED b=c")
+    f = Following(c, "train.yaml --job-dir the-job --log-dir=the-logs --set "
+                     "'slurm.extra=[-J, x JobState=FAILED y, -o, a JobState=FAILED b=c/out, -D, elsewhere]'")
+    f.end(0)
+    assert os.path.exists(c.shared + "/the-job/summary.json") and os.listdir(c.shared + "/the-logs"), os.listdir(c.shared)
+    assert "here" in f.said(0) and not os.path.exists(c.shared + "/elsewhere/the-job"), (f.said(0), f.said(1))
+    c.write("hosts", "node2\n")
+    f = Following(c, "train.yaml --hostfile hosts --set 'slurm.extra=[-D, elsewhere]'")
+    f.end(0)
+    assert "runs on node2" in f.said(1), f.said(1)
+
+
+def rewritten(c):
+    """The output of a job that was put back goes into the same file, and is longer at once."""
+    c.write("train.yaml", "command: [sh, -c, 'test -e once && { echo second turn; exec sleep 1; }; touch once up; exec sleep 1000']\n")
+    f = Following(c, "train.yaml --set 'slurm.extra=[-o, out]'")
+    up(c, f)
+    os.kill(f.process.pid, signal.SIGSTOP)  # it sees nothing of what is between
+    c.sh(f"scontrol requeue {c.queue()[0]}")
+    wait_for("the second turn", lambda: "second turn" in c.read("out"))
+    os.kill(f.process.pid, signal.SIGCONT)
+    f.end(0)
+    assert f.said(0).endswith(c.read("out")) and "second turn" in f.said(0), (f.said(0), f.said(1))
+    os.unlink(c.shared + "/once")
+
+
+def unfollowed(c):
+    """Many jobs, and those of another cluster, are not one job that can be followed."""
+    c.write("train.yaml", "command: [\"true\"]\n")
+    for args, words in (("--set slurm.extra=[--array=1-3]", "--array=1-3"), ("--set 'slurm.extra=[-a, 1-3]'", "-a"),
+                        ("--set 'slurm.extra=[--arr, 1-3]'", "--arr"), ("--set slurm.extra=[-Meast]", "--clusters"),
+                        ("--set slurm.extra=[--clusters=east]", "--clusters"), ("--set slurm.extra=[--wait]", "--wait")):
+        f = Following(c, "train.yaml " + args)
+        f.end(2)
+        assert words in f.said(1) and f.said(1).count("\n") == 1, f.said(1)
+    for name in ("SBATCH_CLUSTERS", "SLURM_CLUSTERS", "SBATCH_ARRAY_INX"):
+        p = c.sh(f"{name}=1 eddis-run --slurm train.yaml")
+        assert p.returncode == 2 and name in p.stderr and p.stderr.count("\n") == 1, p
+        assert not c.queue()
 
 
 def up(c, f):
@@ -187,7 +297,7 @@ def unseen(c):
     assert p.returncode == 2 and "Slurm's job 7" in p.stderr, p
 
 
-CASES = [follows, waits, silent, interrupted, cancelled, requeued, out_of_time, piped, unseen]
+CASES = [follows, waits, silent, unsubmitted, held_down, unread, names, rewritten, unfollowed, interrupted, cancelled, requeued, out_of_time, piped, unseen]
 
 
 def main():

@@ -12,6 +12,70 @@
     "ReqNodeList=(null) NodeList=node[1-4] BatchHost=node1 StdErr=/e StdOut=/home/a b/o-17 Power=" \
     "\nJobId=18 JobState=OTHER ExitCode=9:9\n"
 
+/* As scontrol prints it without -o. */
+#define RECORD(head, state, reason, code)                                                          \
+    head                                                                                           \
+        "\n   UserId=ada(1000) GroupId=ada(1000) MCS_label=N/A\n   Priority=1 Nice=0 QOS=(null)\n" \
+        "   JobState=" state " Reason=" reason " Dependency=(null)\n"                              \
+        "   Requeue=1 Restarts=0 BatchFlag=1 Reboot=0 ExitCode=" code "\n"                         \
+        "   StartTime=2026-11-24T13:52:52 EndTime=Unknown Deadline=N/A\n"                          \
+        "   Partition=main AllocNode:Sid=login:13024\n   ReqNodeList=n9 ExcNodeList=(null)\n"      \
+        "   NodeList=node[1-4]\n   BatchHost=node1\n   WorkDir=/w JobState=BAD StdOut=/no\n"       \
+        "   Comment= JobState=WORSE\n   StdErr=/e\n   StdOut=/a b=c JobState=x/o-17\n   Power=\n " \
+        "  \n\n"
+
+START_TEST(records)
+{
+    const char *text =
+        RECORD("JobId=17 JobName=x JobState=FAILED Reason=y ExitCode=9:9", "RUNNING", "None", "0:0")
+            RECORD("JobId=18 ArrayJobId=12 ArrayTaskId=3 JobName=a HetJobId=8", "PENDING",
+                   "Resources", "0:0")
+                RECORD("JobId=20 HetJobId=19 HetJobOffset=1 JobName=b\n   HetJobIdSet=19-20",
+                       "FAILED", "NonZeroExitCode", "7:0");
+    struct slurm_job j;
+
+    ck_assert(slurm_job_parse(text, &j));
+    ck_assert_str_eq(j.id, "17");
+    ck_assert_str_eq(j.array, "");
+    ck_assert_str_eq(j.het, "");
+    ck_assert_str_eq(j.state, "RUNNING");
+    ck_assert_str_eq(j.reason, "None");
+    ck_assert_str_eq(j.nodes, "node[1-4]");
+    ck_assert_str_eq(j.first, "node1");
+    ck_assert_str_eq(j.out, "/a b=c JobState=x/o-17");
+    ck_assert_int_eq(j.code, 0);
+    ck_assert(slurm_job_next(&text, &j));
+    ck_assert(slurm_job_next(&text, &j));
+    ck_assert_str_eq(j.id, "18");
+    ck_assert_str_eq(j.array, "12");
+    ck_assert_str_eq(j.task, "3");
+    ck_assert_str_eq(j.het, "");
+    ck_assert_str_eq(j.state, "PENDING");
+    ck_assert(slurm_job_next(&text, &j));
+    ck_assert_str_eq(j.id, "20");
+    ck_assert_str_eq(j.het, "19");
+    ck_assert_int_eq(j.component, 1);
+    ck_assert_int_eq(j.code, 7);
+    ck_assert(!slurm_job_next(&text, &j));
+    ck_assert(slurm_job_is_unknown("slurm_load_jobs error: Invalid job id specified\n"));
+    ck_assert(slurm_job_is_unknown("Job 12_9 not found\n"));
+    ck_assert(!slurm_job_is_unknown("slurm_load_jobs error: Unable to contact slurm controller\n"));
+}
+END_TEST
+
+/* With -o a name may hold anything as well, but it stands in front. */
+START_TEST(one_line)
+{
+    struct slurm_job j;
+
+    ck_assert(slurm_job_parse("JobId=17 JobName=x JobState=FAILED y UserId=ada(1000) "
+                              "JobState=RUNNING Reason=None ExitCode=0:0",
+                              &j));
+    ck_assert_str_eq(j.id, "17");
+    ck_assert_str_eq(j.state, "RUNNING");
+}
+END_TEST
+
 START_TEST(parse)
 {
     struct slurm_job j = { .code = 5 };
@@ -86,6 +150,8 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
+    tcase_add_test(tc, records);
+    tcase_add_test(tc, one_line);
     tcase_add_test(tc, parse);
     tcase_add_loop_test(tc, ends, 0, sizeof rows / sizeof *rows);
     tcase_add_test(tc, why);

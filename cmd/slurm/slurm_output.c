@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* slurm_output.c - copies the output of a job from its file as it grows */
+#include "slurm_output.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/file.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A pipe that is ready takes so much at once, whoever else writes to it. */
+enum { PIECE = 4096, PIECES = 16 };
+
+/* Returns a descriptor, or -1: there is no such file yet, or it is none. */
+static int open_output(struct slurm_output *o, const char *path, struct stat *ret)
+{
+    cleanup_fd int fd = -1;
+
+    /* To open a pipe would be to take part in it. */
+    if (!*path || stat(path, ret) < 0)
+        return -1;
+    o->is_others = !S_ISREG(ret->st_mode);
+    if (o->is_others)
+        return -1;
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, ret) < 0 || !S_ISREG(ret->st_mode))
+        return -1;
+    return cleanup_keep_fd(fd);
+}
+
+/* Whether what was copied is no longer how the file begins. */
+static bool is_anew(const struct slurm_output *o, int fd, const struct stat *st)
+{
+    char head[SLURM_OUTPUT_HEAD], tail[SLURM_OUTPUT_TAIL];
+
+    if (!o->seen || st->st_dev != o->dev || st->st_ino != o->ino || st->st_size < o->at)
+        return true;
+    return pread(fd, head, o->head_n, 0) != (ssize_t)o->head_n ||
+           memcmp(head, o->head, o->head_n) != 0 ||
+           pread(fd, tail, o->tail_n, o->at - (off_t)o->tail_n) != (ssize_t)o->tail_n ||
+           memcmp(tail, o->tail, o->tail_n) != 0;
+}
+
+static void begin(struct slurm_output *o, const struct stat *st)
+{
+    o->seen = true;
+    o->dev = st->st_dev;
+    o->ino = st->st_ino;
+    o->at = 0;
+    o->head_n = o->tail_n = 0;
+}
+
+static void keep_head(struct slurm_output *o, const char *bytes, size_t n)
+{
+    n = n < sizeof o->head - o->head_n ? n : sizeof o->head - o->head_n;
+    memcpy(o->head + o->head_n, bytes, n);
+    o->head_n += n;
+}
+
+static void keep_tail(struct slurm_output *o, const char *bytes, size_t n)
+{
+    size_t kept = n < sizeof o->tail ? sizeof o->tail - n : 0;
+
+    kept = kept < o->tail_n ? kept : o->tail_n;
+    memmove(o->tail, o->tail + o->tail_n - kept, kept);
+    n = n < sizeof o->tail ? n : sizeof o->tail;
+    memcpy(o->tail + kept, bytes, n);
+    o->tail_n = kept + n;
+}
+
+bool slurm_output_copy(struct slurm_output *o, const char *path, int to)
+{
+    struct pollfd ready = { .fd = to, .events = POLLOUT };
+    char bytes[PIECE];
+    struct stat st;
+    cleanup_fd int fd = open_output(o, path, &st);
+    ssize_t n = 0;
+
+    if (fd < 0)
+        return false;
+    if (is_anew(o, fd, &st))
+        begin(o, &st);
+    for (int i = 0; i < PIECES && !o->gone; i++) {
+        n = pread(fd, bytes, sizeof bytes, o->at);
+        if (n <= 0)
+            return false;
+        if (poll(&ready, 1, 0) == 0)
+            return true;
+        if (file_write_all(to, bytes, (size_t)n, NULL) < 0) {
+            o->gone = true; /* the job goes on */
+            return false;
+        }
+        o->at += n;
+        keep_head(o, bytes, (size_t)n);
+        keep_tail(o, bytes + (n > (ssize_t)sizeof o->tail ? n - (ssize_t)sizeof o->tail : 0),
+                  n > (ssize_t)sizeof o->tail ? sizeof o->tail : (size_t)n);
+    }
+    return !o->gone;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_sbatch_submit.c - tests of cmd/slurm/sbatch_submit.h and slurm_program.h: programs that say
+ * more than they should, or nothing
+ */
+#include "cmd/slurm/sbatch_submit.h"
+
+#include "cmd/slurm/slurm_program.h"
+#include "lib/base/clock.h"
+#include "scratch.h"
+#include "suite.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char taken[128];
+static int times;
+
+static void on_got(void *ctx, const char *id, const char *cluster)
+{
+    (void)ctx;
+    times++;
+    (void)snprintf(taken, sizeof taken, "%s %s", id, cluster);
+}
+
+static int submit(struct eddis_error *err)
+{
+    static const char yaml[] = "command: 'true'\n";
+    struct sbatch_ask a = { .job = NULL };
+    struct job *job = NULL;
+    int rc;
+
+    ck_assert_int_eq(job_parse(yaml, sizeof yaml - 1, "train.yaml", "/", &job, err), 0);
+    a.job = job;
+    rc = sbatch_submit(&a, "#!/bin/sh\n", on_got, NULL, err);
+    job_free(job);
+    return rc;
+}
+
+/* A site's own sbatch, and whatever else is called so, stands before Slurm's in PATH. */
+static void make_program(const char *name, const char *script)
+{
+    cleanup_free char *path = file_join(scratch, "%s", name), *text = NULL;
+    cleanup_free char *search = NULL;
+
+    ck_assert_int_ge(asprintf(&text, "#!/bin/sh\n%s\n", script), 0);
+    ck_assert_int_ge(asprintf(&search, "%s:/usr/bin:/bin", scratch), 0);
+    ck_assert_int_eq(file_write_atomic(path, text, strlen(text), 0700, NULL), 0);
+    ck_assert_int_eq(setenv("PATH", search, 1), 0);
+}
+
+static const struct {
+    const char *says, *taken;
+} rows[] = {
+    { "echo 12", "12 " },
+    { "echo '12;east'", "12 east" },
+    { "echo 'Welcome to the cluster, since 2009'; echo; echo '12;east'", "12 east" },
+    { "echo 'Welcome'; echo 2009; echo 12", "12 " },
+    { "echo '12;east'; echo '  thank you  '", "12 east" },
+    { "echo 12; sleep 0.1; echo 'see https://support'; exit 3", "12 " },
+    { "i=0; while test $i -lt 300; do echo 'a long banner, line after line'; i=$((i + 1)); done; "
+      "echo 12",
+      "12 " },
+    { "echo 'Welcome 12'", "" },
+    { "printf 12", "" }, /* who is cut off has not told it */
+    { "exit 1", "" },
+};
+
+START_TEST(banner)
+{
+    struct eddis_error err = { 0 };
+    int rc;
+
+    make_program("sbatch", rows[_i].says);
+    times = 0;
+    *taken = '\0';
+    rc = submit(&err);
+    ck_assert_str_eq(taken, rows[_i].taken);
+    ck_assert_int_eq(times, *taken != '\0');
+    ck_assert_int_eq(rc, !*taken ? -EINVAL : strstr(rows[_i].says, "exit 3") ? 3 : 0);
+}
+END_TEST
+
+/* The number is told at once, though sbatch stays until the job's end. */
+START_TEST(waits)
+{
+    make_program("sbatch", "echo 12; sleep 3; exit 5");
+    ck_assert_int_eq(submit(NULL), 5);
+    ck_assert_str_eq(taken, "12 ");
+}
+END_TEST
+
+/* As some programs leave SIGCHLD to those that they start. */
+START_TEST(ignored)
+{
+    const char *const argv[] = { "scontrol", NULL };
+    cleanup_free char *said = NULL;
+
+    make_program("scontrol", "echo told; exit 7");
+    make_program("sbatch", "echo 12; exit 5");
+    (void)signal(SIGCHLD, SIG_IGN);
+    ck_assert_int_eq(slurm_program_run(argv, "", &said, NULL), 7);
+    ck_assert_str_eq(said, "told\n");
+    (void)signal(SIGCHLD, SIG_IGN);
+    ck_assert_int_eq(submit(NULL), 5);
+    ck_assert_str_eq(taken, "12 ");
+}
+END_TEST
+
+/* What obeys a signal is not ended by the next one. */
+START_TEST(held)
+{
+    const char *const argv[] = { "scancel", NULL };
+    cleanup_free char *said = NULL;
+    sigset_t set;
+
+    make_program("scancel", "sleep 0.2; echo done");
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    ck_assert_int_eq(sigprocmask(SIG_BLOCK, &set, NULL), 0);
+    (void)raise(SIGINT);
+    ck_assert_int_eq(slurm_program_run(argv, "", &said, NULL), -EINTR);
+    ck_assert_ptr_null(said);
+    ck_assert_int_eq(slurm_program_run_for(argv, "", 60 * CLOCK_S, false, &said, NULL), 0);
+    ck_assert_str_eq(said, "done\n");
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    scratch_add(tc);
+    tcase_add_loop_test(tc, banner, 0, sizeof rows / sizeof *rows);
+    tcase_add_test(tc, waits);
+    tcase_add_test(tc, ignored);
+    tcase_add_test(tc, held);
+}
+
+SUITE_MAIN("sbatch_submit", add_tests)
