@@ -86,7 +86,7 @@ struct state {
     int64_t mpirun_ns, settle_ns;  /* when it ended; its ranks may be told of until then, 0: not */
     int64_t preempt_ns;            /* a checkpoint was asked for; until then it may take; 0: not */
     int64_t asked_ns;              /* when it was asked for */
-    int asked_by;                  /* an agent that has got the signal; -1: the driver has */
+    int asked_by;                  /* an agent that has got the signal; < 0: see state_wish.c */
     enum state_outcome saving_for; /* what the job ends as behind it */
     int64_t asked_step;            /* a checkpoint of this step or a later one will do */
     enum state_checkpoint checkpoint;

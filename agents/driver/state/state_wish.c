@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { BY_DRIVER = -1, BY_NOBODY = -2 }; /* who has got a signal of preemption, but for an agent */
+
 /* Somebody asks for the job's end: no failure leads to a restart any more. */
 static void unwant(struct state *s)
 {
@@ -194,7 +196,7 @@ void state_wish_interrupt_running(struct state *s, const struct state_input *in)
         return;
     }
     say_interrupted(s, in, waits_text(s));
-    save(s, STATE_OUTCOME_INTERRUPTED, -1, in->now_ns);
+    save(s, STATE_OUTCOME_INTERRUPTED, BY_NOBODY, in->now_ns);
 }
 
 /* ---- preempted ---- */
@@ -233,14 +235,15 @@ void state_wish_preempt(struct state *s, const struct state_input *in)
     state_end(s, STATE_OUTCOME_PREEMPTED, STOP_ORDERLY, in->now_ns);
 }
 
-/* Whether a signal that comes while the job saves is the one that it saves for, by another way.
- * What Slurm sends to a job reaches its nodes one after the other, in a large one seconds apart: so
- * an agent never asks twice, nor does the driver that hears of it from an agent first.
+/* Whether a signal that comes while the job saves is the one that it saves for, by another way, or
+ * the first one beside the Ctrl-C that it saves for.  What Slurm sends to a job
+ * reaches its nodes one after the other, in a large one seconds apart: so an agent never asks
+ * twice, nor does the driver that hears of it from an agent first.
  */
 static bool is_the_same(struct state *s, const struct state_input *in)
 {
-    if (in->agent < 0 && s->asked_by >= 0) {
-        s->asked_by = -1;
+    if (in->agent < 0 && s->asked_by != BY_DRIVER) {
+        s->asked_by = BY_DRIVER;
         s->asked_ns = in->now_ns;
     }
     return in->agent >= 0 || in->now_ns < s->asked_ns + REPEAT_S * CLOCK_S;
@@ -293,7 +296,7 @@ void state_wish_job_late_running(struct state *s, const struct state_input *in)
         return;
     }
     say_over(s, waits_text(s));
-    save(s, STATE_OUTCOME_TIMEOUT, -1, in->now_ns);
+    save(s, STATE_OUTCOME_TIMEOUT, BY_NOBODY, in->now_ns);
 }
 
 /* ---- the caller's ---- */

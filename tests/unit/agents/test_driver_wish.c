@@ -318,6 +318,34 @@ START_TEST(told_before_the_first_step_of_some)
 }
 END_TEST
 
+/* Slurm's SIGTERM is another wish than the Ctrl-C that the job saves for: it cuts nothing short. */
+START_TEST(preempted_while_interrupted)
+{
+    struct fixture f;
+
+    run_four(&f);
+    all_steps(&f, 10);
+    state_signal(&f.s, SIGINT, f.now_ns);
+    did(&f, "checkpoint;");
+    state_signal(&f.s, SIGTERM, f.now_ns + 3 * second);
+    did(&f, "");
+    state_checkpoint_seen(&f.s, 10);
+    exit_well(&f);
+    ended(&f, "interrupted", 130);
+    state_fini(&f.s);
+
+    run_four(&f); /* who repeats it does not wait */
+    all_steps(&f, 10);
+    state_signal(&f.s, SIGINT, f.now_ns);
+    did(&f, "checkpoint;");
+    state_signal(&f.s, SIGTERM, f.now_ns + 3 * second);
+    did(&f, "");
+    state_signal(&f.s, SIGTERM, f.now_ns + 6 * second);
+    did(&f, "stop orderly;");
+    state_fini(&f.s);
+}
+END_TEST
+
 START_TEST(user_2)
 {
     struct fixture f;
@@ -543,6 +571,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, told_while_it_finishes, 0, 3);
     tcase_add_test(tc, told_twice_while_it_finishes);
     tcase_add_test(tc, told_before_the_first_step_of_some);
+    tcase_add_test(tc, preempted_while_interrupted);
     tcase_add_test(tc, user_2);
     tcase_add_test(tc, time_is_over);
     tcase_add_test(tc, time_is_over_with_checkpoint);
