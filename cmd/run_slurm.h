@@ -14,8 +14,8 @@ int run_slurm_check(const struct sbatch_ask *a, struct eddis_error *err);
 /* Submit the job and follow it to its end: why it waits on standard error unless quiet, its output
  * on standard output, where its file is seen from this machine.  The first SIGINT or SIGTERM takes
  * it out of the queue or is handed to its driver, which ends it in good order; the second has Slurm
- * end it; one that comes while sbatch does not answer ends the wait for it soon.  Blocks.  Returns the
- * job's exit code; on failure it was not submitted, or, with -ETIMEDOUT, nobody knows.  Before,
+ * end it; one that comes while sbatch does not answer ends the wait for it soon.  Blocks.  Returns
+ * the job's exit code; on failure it was not submitted, or, with -ETIMEDOUT, nobody knows.  Before,
  * there must be no thread.
  */
 int run_slurm(const struct sbatch_ask *a, bool quiet, struct eddis_error *err);
