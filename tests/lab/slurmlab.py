@@ -47,7 +47,7 @@ SchedulerParameters=sched_interval=1,batch_sched_delay=0,bf_interval=1
 MpiDefault=pmix
 ReturnToService=2
 SlurmdParameters=config_overrides
-KillWait=2
+KillWait={kill_wait}
 MinJobAge=300
 SlurmctldTimeout=30
 SlurmdTimeout={timeout}
@@ -57,12 +57,14 @@ GresTypes=gpu
 
 class Slurm:
     """gres, features: {node: text} as slurm.conf writes them, "gpu:2" and "a100,fast"; the devices of a
-    gres are null devices.  conf: more lines.  slurmd_timeout: seconds until a silent node is DOWN.
+    gres are null devices.  conf: more lines.  slurmd_timeout: seconds until a silent node is DOWN;
+    kill_wait: between SIGTERM and SIGKILL.
 
     Partitions: main, with all nodes, and short, the same of at most five minutes a job."""
 
-    def __init__(self, lab, proctrack=None, cpus=4, gres=None, features=None, conf=(), slurmd_timeout=10):
-        self.lab, self.cpus, self.conf, self.timeout = lab, cpus, list(conf), slurmd_timeout
+    def __init__(self, lab, proctrack=None, cpus=4, gres=None, features=None, conf=(), slurmd_timeout=10,
+                 kill_wait=2):
+        self.lab, self.cpus, self.conf, self.timeout, self.kill_wait = lab, cpus, list(conf), slurmd_timeout, kill_wait
         self.gres, self.features = gres or {}, features or {}
         self.folder = lab.folder + "/slurm"
         self.proctrack = proctrack or ("cgroup" if can_cgroup(lab) else "linuxproc")
@@ -95,7 +97,7 @@ class Slurm:
         etc, nodes = self.folder + "/etc", self.lab.nodes()
         os.mkdir(etc)
         lines = CONF.format(name=self.lab.name, address=network.address(0), folder=self.folder, timeout=self.timeout,
-                            proctrack=self.proctrack).splitlines()
+                            proctrack=self.proctrack, kill_wait=self.kill_wait).splitlines()
         for number, node in enumerate(nodes, 1):
             more = f" Gres={self.gres[node]}" if node in self.gres else ""
             more += f" Feature={self.features[node]}" if node in self.features else ""

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_slurm_signals.py BUILD [CASE ...] - how jobs under a real Slurm end by its signals: saved, and with nothing left.
+
+Slurm knows a job's processes by control groups, and then signals the first process of each step alone, or by who is
+whose child, and then signals all: a cluster of each kind has the same jobs.
+"""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import sys
+
+import cases
+from lab import HOME, comm, hosts
+from node import PATIENCE, wait_for
+from slurm_cluster import SlurmCluster, skip_without_slurm
+from slurmlab import PROCTRACKS
+
+BUILD = os.path.realpath(sys.argv[1])
+OURS = ("eddis-run", "eddis-keeper", "eddis-agent", "eddis-rank", "eddis-train", "srun", "mpirun", "orted")
+KILL_WAIT = 2 * PATIENCE  # who is to be gone before is gone by itself
+LEASE = 10
+DATA = "0,1,2\n1,2,1\n" * 200
+
+RUN = f"""\
+eddis-run --job-dir {HOME}/shared/%s -n1 --restarts 0 --set timeouts.lease={LEASE}s --set checkpoint.dir={HOME}/shared/%s.saved \\
+    --set checkpoint.every=5 --set 'profile.emulate=[{{rate: 1, a_ms: 20, c_ms: 1}}]' --set batch.global=80 \\
+    -- eddis-train --data data.csv --test 10 --epochs 1000000 --quiet"""
+
+EXEC = "#!/bin/sh\nexec %s\n"
+# As eddis-run(1) has it.
+IGNORES = "#!/bin/sh\ntrap '' TERM USR1\n%s\necho $? >after-%s\n"
+FORWARDS = "#!/bin/sh\ntrap 'kill -TERM $!' TERM USR1\n%s &\nwait $! || wait $!\n"
+PLAIN = "#!/bin/sh\n%s\necho after\n"
+
+# Script and options of sbatch.
+JOBS = {
+    "cancelled": (EXEC, ""),
+    "cancelled_script": (IGNORES, ""),
+    "forwarded": (FORWARDS, ""),
+    "warned": (EXEC, ""),
+    "all_warned": (IGNORES, ""),
+    "time_limit": (EXEC, "--time=60"),
+    "time_limit_warned": (EXEC, "--time=60 --signal=B:USR1@30"),
+    "script_killed": (PLAIN, ""),
+    "rank_killed": (EXEC, ""),
+    "preempted": (EXEC, "--exclusive"),
+}
+
+# Slurm looks at the limits twice a minute: it is told of these before all else, and what it has done is seen last.
+ENDS = {"time_limit": "now+1seconds", "time_limit_warned": "now+60seconds"}
+
+
+class Site(SlurmCluster):
+    def __init__(self, proctrack):
+        super().__init__(2, build=BUILD, slurm={
+            "proctrack": proctrack, "cpus": 16, "kill_wait": int(KILL_WAIT),
+            "conf": ["PreemptType=preempt/partition_prio", "PreemptMode=CANCEL",
+                     "PartitionName=urgent Nodes=node1,node2 PriorityTier=9"]})
+        self.job = {}
+
+    def submit(self, name):
+        script, options = JOBS[name]
+        words = RUN % (name, name)
+        self.write(name + ".sh", script % ((words, name) if script.count("%s") == 2 else words))
+        p = self.sh(f"sbatch --parsable -N2 -o {name}.out {options} {name}.sh")
+        assert p.returncode == 0, p
+        self.job[name] = p.stdout.strip()
+
+    def steps(self, name):
+        """Of the whole checkpoints."""
+        found = []
+        for _, folders, _ in os.walk(f"{self.shared}/{name}.saved"):
+            found += [int(one[5:]) for one in folders if re.fullmatch(r"step-\d+", one)]
+        return sorted(found)
+
+    def await_training(self, name):
+        wait_for(f"a checkpoint of {name}", lambda: self.steps(name))
+
+    def await_gone(self, name):
+        wait_for(f"the end of {name}", lambda: self.job[name] not in self.queue())
+
+    def summary(self, name):
+        return json.loads(self.read(name + "/summary.json"))
+
+    def pids_of(self, name, program):
+        """On all nodes, of processes of the job that have this name."""
+        def is_of(pid):
+            try:
+                with open(f"/proc/{pid}/environ", "rb") as f:
+                    return f"SLURM_JOB_ID={self.job[name]}".encode() in f.read().split(b"\0")
+            except OSError:
+                return False
+        return [p for h in self.nodes for p in self.pids(h, program) if is_of(p)]
+
+    def left(self, only=None):
+        """Processes and folders of jobs; Slurm's own daemons stay."""
+        found = [f"{h}: {comm(p)}" for h in self.hosts for p in self.lab.processes(h)
+                 if comm(p) in [name[:15] for name in OURS]]
+        for h in self.hosts:
+            for top in ("/tmp", "/dev/shm"):
+                found += [f"{h}: {top}/{name}" for name in os.listdir(self.path(h, top)) if name.startswith("eddis-")]
+        return found
+
+
+def check_saved(c, name, signals="SIGTERM", where="( on node[12])?", code=75):
+    """The newest checkpoint is of the step at which the job was stopped, and the summary says by what."""
+    c.await_gone(name)
+    s = c.summary(name)
+    told = re.fullmatch(rf"stopped by ({signals}){where} at step (\d+); newest checkpoint: step (\d+); go on with .*",
+                        s["message"])
+    assert told and told.groups()[-2] == told.groups()[-1], (name, s["message"], c.read(name + ".out"))
+    assert c.steps(name)[-1] == int(told.groups()[-1]), (name, c.steps(name), s["message"])
+    assert (s["reason"], s["exit_code"]) == ("preempted", code), (name, s)
+
+
+def cancelled(c):
+    c.sh(f"scancel {c.job['cancelled']}")
+    check_saved(c, "cancelled")
+
+
+def cancelled_script(c):
+    """eddis-run is a child of the script, which lives on to see it end."""
+    c.sh(f"scancel {c.job['cancelled_script']}")
+    check_saved(c, "cancelled_script")
+    assert c.read("after-cancelled_script") == "75\n"
+
+
+def forwarded(c):
+    """The script hands on what it alone has got."""
+    c.sh(f"scancel --batch --signal=USR1 {c.job['forwarded']}")
+    check_saved(c, "forwarded", where="")
+    assert c.job_field(c.job["forwarded"], "ExitCode") == "75:0"
+
+
+def warned(c):
+    c.sh(f"scancel --batch --signal=USR1 {c.job['warned']}")
+    check_saved(c, "warned", "SIGUSR1", where="")
+    assert c.job_field(c.job["warned"], "ExitCode") == "75:0"
+
+
+def all_warned(c):
+    """To every process of the steps, as --signal=USR1@N has it; not to the script."""
+    c.sh(f"scancel --signal=USR1 {c.job['all_warned']}")
+    check_saved(c, "all_warned", "SIGUSR1", where=" on node[12]")
+    assert c.read("after-all_warned") == "75\n"
+
+
+def rank_killed(c):
+    """From anybody else the same signal ends a worker at once."""
+    rank = c.pids_of("rank_killed", "eddis-train")[0]
+    os.kill(rank, signal.SIGTERM)
+    c.await_gone("rank_killed")
+    s = c.summary("rank_killed")
+    assert (s["reason"], s["exit_code"]) == ("rank_signal", 143), s
+
+
+def script_killed(c):
+    """Without trap and exec the script dies, and with control groups eddis-run is killed with it: agents that have had
+    SIGTERM stay for a lease, and no longer."""
+    c.sh(f"scancel {c.job['script_killed']}")
+    if c.slurm.proctrack == "linuxproc":  # it is nobody's child then
+        wait_for("the summary", lambda: os.path.exists(c.shared + "/script_killed/summary.json"))
+        check_saved(c, "script_killed")
+        return
+    c.await_gone("script_killed")
+    assert not os.path.exists(c.shared + "/script_killed/summary.json")
+    told = c.read("script_killed/logs/agent.log")
+    assert "SIGTERM from" in told and "the driver is lost" in told, told
+
+
+def time_limit(c):
+    check_saved(c, "time_limit")
+    assert c.job_field(c.job["time_limit"], "JobState") == "TIMEOUT"
+
+
+def time_limit_warned(c):
+    check_saved(c, "time_limit_warned", "SIGUSR1", where="")
+    assert c.job_field(c.job["time_limit_warned"], "ExitCode") == "75:0"
+
+
+def preempted(c):
+    c.write("urgent.sh", "#!/bin/sh\n")
+    p = c.sh("sbatch --wait -N1 -p urgent --exclusive urgent.sh")
+    assert p.returncode == 0, p
+    check_saved(c, "preempted")
+
+
+def unblocked(c):
+    """What eddis blocks in a step is not blocked, nor ignored, in what it starts."""
+    p = c.sh(f"salloc --quiet -N2 eddis-run --job-dir {HOME}/shared/unblocked -n1 -- grep -E '^Sig(Blk|Ign):' /proc/self/status")
+    assert p.returncode == 0, p
+    for rank in (0, 1):
+        masks = c.read(f"unblocked/logs/rank-{rank:04}.log").split()
+        assert [masks[i] for i in (0, 2)] == ["SigBlk:", "SigIgn:"] and not int(masks[1], 16) + int(masks[3], 16), masks
+
+
+def nothing_left(c):
+    wait_for("the queue to be empty", lambda: not c.queue())
+    wait_for("nothing to be left", lambda: not c.left())
+    assert not c.slurm.ask("squeue", "-s", "-h", "-o", "%i").split()
+
+
+CASES = [unblocked, cancelled, cancelled_script, forwarded, warned, all_warned, rank_killed, script_killed, time_limit,
+         time_limit_warned, preempted, nothing_left]
+
+
+def train(sites, *names):
+    """Have jobs of both clusters train, side by side."""
+    for c in sites:
+        for name in names:
+            c.submit(name)
+    for c in sites:
+        for name in names:
+            c.await_training(name)
+
+
+def of_both(case):
+    """The case in each cluster, by turns."""
+    def both(sites):
+        if case.__name__ in JOBS and case.__name__ not in ENDS:
+            train(sites, case.__name__)
+        for c in sites:
+            print(f"{case.__name__} with proctrack/{c.slurm.proctrack}", flush=True)
+            case(c)
+    return both
+
+
+def end_soon(sites, names):
+    train(sites, *names)
+    for c in sites:
+        for name in names:
+            p = c.sh(f"scontrol update JobId={c.job[name]} EndTime={ENDS[name]}")
+            assert p.returncode == 0, p
+
+
+def open_sites(stack):
+    sites = []
+    for proctrack in PROCTRACKS:
+        try:
+            sites.append(stack.enter_context(Site(proctrack)))
+        except hosts.LabError as e:
+            cases.skip_part(proctrack, e)
+    return sites
+
+
+def main():
+    skip_without_slurm()
+    wanted = sys.argv[2:] or [case.__name__ for case in CASES]
+    with contextlib.ExitStack() as stack:
+        sites = open_sites(stack)
+        for c in sites:
+            c.write("data.csv", DATA)
+        end_soon(sites, [name for name in ENDS if name in wanted])
+        cases.run({case.__name__: of_both(case) for case in CASES}, wanted, sites)
+
+
+main()
