@@ -123,13 +123,15 @@ char *starter_record(const struct starter *s, int host, const char *job_id,
 int starter_clean(struct starter *s, int64_t patience_ns, int64_t deadline_ns,
                   struct eddis_error *err)
 {
-    steps_clean(s, patience_ns, deadline_ns);
+    int rc = steps_clean(s, patience_ns, deadline_ns, err), local;
+
     if (!s->clean)
-        return 0;
+        return rc;
     for (int i = 0; i < s->n; i++)
         if (s->node[i].ops->logs_in)
             session_kill(&s->node[i].session);
-    return start_local_clean(patience_ns, deadline_ns, err);
+    local = start_local_clean(patience_ns, deadline_ns, rc < 0 ? NULL : err);
+    return rc < 0 ? rc : local;
 }
 
 void starter_close(struct starter *s)

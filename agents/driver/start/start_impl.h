@@ -59,6 +59,9 @@ struct start_ops {
     /* Append the words that end the step of this number; NULL: it has none. */
     void (*cancel)(const struct start_place *at, int step, struct strlist *ret);
 
+    /* Whether what those say means that there was nothing to end; NULL: never. */
+    bool (*is_over)(const char *said);
+
     /* Say why it ended, with this exit code, before eddis was heard: a sentence that names the host
      * and what to do.  START_GONE: the sentence is about all hosts of the way, and names none.
      */

@@ -156,12 +156,11 @@ static void slurm_environment(struct strlist *ret)
 static void slurm_cancel(const struct start_place *at, int step, struct strlist *ret)
 {
     strlist_addf(ret, "scancel");
-    strlist_addf(ret, "--quiet");
     strlist_addf(ret, "%s.%d", slurm_allocation_job(at->slurm, at->group), step);
 }
 
-/* Returns what Slurm says of a job or an allocation that is over; NULL: it says nothing of that. */
-static const char *is_over(const char *said)
+/* Returns what Slurm says of a job or a step that is over; NULL: it says nothing of that. */
+static const char *end_of(const char *said)
 {
     static const char *const words[] = { "Invalid job id", "has expired",
                                          "already completing or completed" };
@@ -170,6 +169,11 @@ static const char *is_over(const char *said)
         if (strstr(said, words[i]))
             return words[i];
     return NULL;
+}
+
+static bool slurm_is_over(const char *said)
+{
+    return end_of(said) != NULL;
 }
 
 static enum start_verdict slurm_judge(const struct start_place *at, const struct session *p,
@@ -185,16 +189,16 @@ static enum start_verdict slurm_judge(const struct start_place *at, const struct
         words += sizeof prefix - 1;
     if (code == EXIT_NOT_FOUND || code == EXIT_NOT_EXECUTABLE || strstr(p->said, "execve()"))
         start_say_missing(at, ret, size);
-    else if (is_over(p->said))
+    else if (end_of(p->said))
         (void)snprintf(ret, size,
                        "Slurm's job %s is over (%s); start it, or go on by --resume, in another",
-                       at->slurm->job, is_over(p->said));
+                       at->slurm->job, end_of(p->said));
     else if (code > 128 && !*words)
         (void)snprintf(ret, size, "%.100s: srun was killed by signal %d", at->name, code - 128);
     else
         (void)snprintf(ret, size, "%.100s: srun: %.300s", at->name,
                        *words ? words : "it ended before eddis was up, without a word");
-    return is_over(p->said) ? START_GONE : START_GIVE_UP;
+    return end_of(p->said) ? START_GONE : START_GIVE_UP;
 }
 
 const struct start_ops start_slurm = {
@@ -207,5 +211,6 @@ const struct start_ops start_slurm = {
     .argv = slurm_argv,
     .environment = slurm_environment,
     .cancel = slurm_cancel,
+    .is_over = slurm_is_over,
     .judge = slurm_judge,
 };

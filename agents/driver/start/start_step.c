@@ -2,8 +2,11 @@
 /* start_step.c - begins steps, divides what they say among their nodes, and ends them */
 #include "start_step.h"
 
+#include "step_cancel.h"
+
 #include "lib/base/clock.h"
 #include "lib/base/spawn.h"
+#include "lib/base/strbuf.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -16,9 +19,12 @@
 #include <sys/wait.h>
 
 static const int64_t idle_ns = 5 * CLOCK_S;   /* from the end of its last node to its own */
+static const int64_t most_ns = 60 * CLOCK_S;  /* between two times that Slurm is told to end one */
 static const int64_t silent_ns = CLOCK_S;     /* for one of which some node has never answered */
-static const int64_t cancel_ns = 5 * CLOCK_S; /* for Slurm to end one */
+static const int64_t reap_ns = CLOCK_S;       /* for what is killed to be gone */
 static const int64_t again_ns = 5 * CLOCK_MS; /* between two looks of a wait */
+
+enum { NAMED = 8 }; /* nodes that a sentence names */
 
 struct start_step {
     struct starter *s;
@@ -32,8 +38,9 @@ struct start_step {
     bool asked; /* for its input */
     bool over;  /* the process has ended ... */
     bool cut;   /* ... and was killed: nodes may live on */
-    int64_t end_ns;
-    pid_t canceller; /* what Slurm was last told to end it by; 0: none */
+    int64_t end_ns,
+        pause_ns; /* when Slurm is to be told to end it, and how long before it is again */
+    struct step_cancel cancel;
 };
 
 /* ---- beginning ---- */
@@ -59,21 +66,11 @@ static bool belongs(const struct start_node *first, const struct start_node *p)
            same_words(&p->args, &first->args) && same_text(p->session.input, first->session.input);
 }
 
-/* Slurm's program may be one that does not end, either. */
-static void end_canceller(struct start_step *t)
-{
-    if (t->canceller > 0 && waitpid(t->canceller, NULL, WNOHANG) == 0) {
-        (void)kill(t->canceller, SIGKILL);
-        (void)waitpid(t->canceller, NULL, 0);
-    }
-    t->canceller = 0;
-}
-
 static void step_free(struct start_step *t)
 {
     if (!t)
         return;
-    end_canceller(t);
+    step_cancel_fini(&t->cancel);
     session_fini(&t->session);
     free(t->member);
     free(t->of_task);
@@ -87,7 +84,10 @@ static struct start_step *step_new(struct starter *s, int host)
     if (!t)
         return NULL;
     session_init(&t->session);
-    *t = (struct start_step){ .s = s, .session = t->session, .id = -1, .end_ns = CLOCK_NEVER };
+    *t = (struct start_step){
+        .s = s, .session = t->session, .id = -1, .end_ns = CLOCK_NEVER, .pause_ns = idle_ns
+    };
+    step_cancel_init(&t->cancel);
     t->member = calloc((size_t)s->n, sizeof *t->member);
     t->of_task = calloc((size_t)s->n, sizeof *t->of_task);
     more = realloc(s->step, (size_t)(s->n_steps + 1) * sizeof *more);
@@ -283,35 +283,30 @@ void steps_take(struct starter *s, int step, enum start_watch kind, int64_t now_
         (void)reap(t);
 }
 
-/* Returns the pid of what ends it, 0: there is none. */
-static pid_t cancel(const struct start_step *t)
+static bool cancel_is_over(struct start_step *t)
+{
+    return step_cancel_is_over(&t->cancel, t->s->node[t->member[0]].ops->is_over);
+}
+
+/* Begin what ends it. */
+static void cancel(struct start_step *t)
 {
     const struct start_node *first = &t->s->node[t->member[0]];
     struct strlist argv = { 0 }, envp = { 0 };
-    struct spawn w = { .in = -1, .out = -1, .err = -1 };
-    pid_t pid = 0;
 
+    step_cancel_fini(&t->cancel); /* one that was begun before may not have ended */
     if (t->id < 0 || !first->ops->cancel) {
         session_kill_alone(&t->session); /* it is not known by what it goes */
-        return 0;
+        return;
     }
     first->ops->cancel(&first->at, t->id, &argv);
     first->ops->environment(&envp);
-    w.argv = (const char *const *)argv.item;
-    w.envp = (const char *const *)envp.item;
-    if (argv.failed || envp.failed || spawn_start(&w, &pid, NULL) < 0) {
+    if (argv.failed || envp.failed || step_cancel_begin(&t->cancel, argv.item, envp.item) < 0) {
         session_kill_alone(&t->session);
-        pid = 0;
+        t->cancel.refused = true;
     }
     strlist_fini(&argv);
     strlist_fini(&envp);
-    return pid;
-}
-
-static void cancel_again(struct start_step *t)
-{
-    end_canceller(t);
-    t->canceller = cancel(t);
 }
 
 static bool is_needed(const struct start_step *t)
@@ -337,8 +332,9 @@ int64_t steps_look(struct starter *s, int64_t now_ns)
         if (t->end_ns == CLOCK_NEVER)
             t->end_ns = now_ns + idle_ns;
         if (now_ns >= t->end_ns) {
-            cancel_again(t);
-            t->end_ns = now_ns + idle_ns;
+            cancel(t);
+            t->end_ns = now_ns + t->pause_ns;
+            t->pause_ns = 2 * t->pause_ns < most_ns ? 2 * t->pause_ns : most_ns;
         }
         if (t->end_ns < next_ns)
             next_ns = t->end_ns;
@@ -346,53 +342,115 @@ int64_t steps_look(struct starter *s, int64_t now_ns)
     return next_ns;
 }
 
-/* Read and reap until that time, or until it is over. */
-static void await(struct start_step *t, int64_t until_ns)
+/* Read, and reap; whether all are over, and what was to end them. */
+static bool settle(struct starter *s)
 {
-    while (!t->over) {
-        session_read(&t->session);
-        if (reap(t) || clock_now_ns() >= until_ns)
-            return;
-        clock_sleep_until_ns(clock_now_ns() + again_ns);
-    }
-}
-
-static int64_t earlier(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static void end_step(struct start_step *t, int64_t deadline_ns)
-{
-    int64_t left_ns = deadline_ns - clock_now_ns();
-    const struct spawn_rung rungs[] = { { 0, left_ns < 0 ? 0 : earlier(left_ns, cancel_ns) },
-                                        { SIGKILL, CLOCK_S } };
-
-    cancel_again(t);
-    if (t->canceller > 0)
-        (void)spawn_stop(t->canceller, rungs, sizeof rungs / sizeof *rungs, NULL, NULL);
-    t->canceller = 0;
-    await(t, earlier(deadline_ns, clock_now_ns() + cancel_ns));
-    session_kill_alone(&t->session);
-    await(t, clock_now_ns() + CLOCK_S);
-}
-
-void steps_clean(struct starter *s, int64_t patience_ns, int64_t deadline_ns)
-{
-    int64_t now_ns = clock_now_ns();
+    bool all = true;
 
     for (int i = 0; i < s->n_steps; i++) {
         struct start_step *t = s->step[i];
-        bool silent = t->n_answered < t->n || t->cut;
-        int64_t wait_ns = silent && silent_ns < patience_ns ? silent_ns : patience_ns;
 
-        await(t, clock_after_ns(now_ns, wait_ns));
-        if (t->cut && wait_ns > 0)
-            clock_sleep_until_ns(clock_after_ns(now_ns, wait_ns));
-        if (!t->over || t->cut)
-            end_step(t, deadline_ns);
-        t->cut = false;
+        if (!t->over)
+            session_read(&t->session);
+        (void)reap(t);
+        all = cancel_is_over(t) && t->over && all;
     }
+    return all;
+}
+
+static void await_all(struct starter *s, int64_t until_ns)
+{
+    while (!settle(s) && clock_now_ns() < until_ns)
+        clock_sleep_until_ns(clock_now_ns() + again_ns);
+}
+
+/* Whether Slurm is to end it: after a cut nobody here sees whether that has happened. */
+static bool may_be_there(const struct start_step *t)
+{
+    return !t->over || t->cut;
+}
+
+/* Whether it may yet end by itself. */
+static bool may_end(const struct start_step *t, int64_t since_ns, int64_t patience_ns)
+{
+    bool silent = t->n_answered < t->n || t->cut;
+    int64_t wait_ns = silent && silent_ns < patience_ns ? silent_ns : patience_ns;
+
+    return may_be_there(t) && clock_now_ns() < clock_after_ns(since_ns, wait_ns);
+}
+
+static void await_patiently(struct starter *s, int64_t patience_ns)
+{
+    int64_t since_ns = clock_now_ns();
+    bool any = true;
+
+    while (any) {
+        (void)settle(s);
+        any = false;
+        for (int i = 0; i < s->n_steps; i++)
+            any = any || may_end(s->step[i], since_ns, patience_ns);
+        if (any)
+            clock_sleep_until_ns(clock_now_ns() + again_ns);
+    }
+}
+
+/* "step 7.4 on n0, n1", as Slurm knows it. */
+static void describe(const struct start_step *t, struct strbuf *b)
+{
+    const struct start_node *first = &t->s->node[t->member[0]];
+    struct strlist argv = { 0 };
+
+    if (t->id >= 0 && first->ops->cancel)
+        first->ops->cancel(&first->at, t->id, &argv);
+    strbuf_addf(b, "%s%s%s", b->len ? "; " : "", argv.n ? "step " : "a step",
+                argv.n ? argv.item[argv.n - 1] : "");
+    for (int i = 0; i < t->n && i < NAMED; i++)
+        strbuf_addf(b, "%s%s", i ? ", " : " on ", t->s->node[t->member[i]].at.name);
+    if (t->n > NAMED)
+        strbuf_addf(b, " and %d more", t->n - NAMED);
+    strlist_fini(&argv);
+}
+
+/* Kill what still stands for steps here, and tell which Slurm has not ended. */
+static int give_up(struct starter *s, struct eddis_error *err)
+{
+    struct strbuf left = { 0 };
+    int rc = 0;
+
+    for (int i = 0; i < s->n_steps; i++) {
+        struct start_step *t = s->step[i];
+        bool there = may_be_there(t), answered = cancel_is_over(t);
+
+        if (there && (!t->over || !answered || t->cancel.refused))
+            describe(t, &left);
+        step_cancel_fini(&t->cancel);
+        session_kill_alone(&t->session);
+    }
+    await_all(s, clock_now_ns() + reap_ns);
+    for (int i = 0; i < s->n_steps; i++)
+        s->step[i]->cut = false;
+    if (left.len)
+        rc = eddis_fail(err, -ETIMEDOUT,
+                        "Slurm has not ended %.200s; see squeue -s, and end it by scancel",
+                        strbuf_text(&left));
+    strbuf_fini(&left);
+    return rc;
+}
+
+int steps_clean(struct starter *s, int64_t patience_ns, int64_t deadline_ns,
+                struct eddis_error *err)
+{
+    bool any = false;
+
+    await_patiently(s, patience_ns);
+    for (int i = 0; i < s->n_steps; i++)
+        if (may_be_there(s->step[i])) {
+            cancel(s->step[i]);
+            any = true;
+        }
+    if (any)
+        await_all(s, deadline_ns - reap_ns);
+    return any ? give_up(s, err) : 0;
 }
 
 void steps_free(struct starter *s)

@@ -37,9 +37,12 @@ void steps_take(struct starter *s, int step, enum start_watch kind, int64_t now_
 int64_t steps_look(struct starter *s, int64_t now_ns);
 
 /* Wait until all steps are over, for patience_ns and not for those that have never answered, and
- * end what is left of them.  Blocks until the deadline at most.
+ * have Slurm end what is left of them, all at once.  Blocks until the deadline at most.
+ * -ETIMEDOUT: the sentence names steps that have not ended, with their nodes; nothing stands for
+ * them here any more.
  */
-void steps_clean(struct starter *s, int64_t patience_ns, int64_t deadline_ns);
+int steps_clean(struct starter *s, int64_t patience_ns, int64_t deadline_ns,
+                struct eddis_error *err);
 
 void steps_free(struct starter *s);
 

@@ -9,6 +9,7 @@
 #include "lib/base/strlist.h"
 #include "tests/unit/suite.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -25,7 +26,7 @@ enum { NODES = 3 };
  */
 #define HEAD                                                                                       \
     "#!/bin/sh\n"                                                                                  \
-    "dir=${0%/*}; echo \"$$\" >>$dir/pids; echo \"$@\" >>$dir/words; env >>$dir/env\n"
+    "dir=${0%/*}; echo \"$$\" >>$dir/${0##*/}.pids; echo \"$@\" >>$dir/words; env >>$dir/env\n"
 
 /* Three tasks that come in another order than their nodes. */
 #define UP                                                                                         \
@@ -77,7 +78,8 @@ static void setup(void)
         host[i] = (struct job_host){ .host = slurm->node[i].name, .eddis = prefix };
         n_events[i] = 0;
     }
-    write_script("scancel", "while read pid; do test $pid = $$ || kill $pid; done <$dir/pids\n");
+    write_script("scancel",
+                 "while read pid; do test $pid = $$ || kill $pid; done <$dir/srun.pids; exit 0\n");
     with.slurm = slurm;
     ck_assert_int_eq(starter_open(&with, &s, NULL), 0);
 }
@@ -162,7 +164,7 @@ static void wait_text(const char *name, const char *part)
 
 static pid_t pid_of_srun(void)
 {
-    cleanup_free char *text = text_of("pids");
+    cleanup_free char *text = text_of("srun.pids");
 
     ck_assert_int_gt(atoi(text), 1);
     return atoi(text);
@@ -292,7 +294,7 @@ START_TEST(srun_killed)
     ck_assert_str_eq(starter_words(s, 1), "started, but its srun session has ended");
     ck_assert_int_eq(starter_clean(s, 0, clock_now_ns() + 20 * CLOCK_S, NULL), 0);
     words = text_of("words");
-    ck_assert_ptr_nonnull(strstr(words, "--quiet 7.4\n"));
+    ck_assert_ptr_nonnull(strstr(words, "\n7.4\n"));
 }
 END_TEST
 
@@ -305,8 +307,69 @@ START_TEST(ended_by_number)
         wait_words(i, "started");
     wait_text("input", "secret");
     ck_assert_int_eq(starter_clean(s, 0, clock_now_ns() + 20 * CLOCK_S, NULL), 0);
-    wait_text("words", "--quiet 7.4\n");
+    wait_text("words", "\n7.4\n");
     ck_assert_int_eq(kill(pid_of_srun(), 0), -1);
+}
+END_TEST
+
+/* A controller that is silent: all are told at once, and which have not ended is said. */
+START_TEST(never_ended)
+{
+    struct eddis_error err;
+    int64_t begun_ns;
+
+    write_script("srun", "n=; for w; do case $w in --nodelist=*) n=${w#*=};; esac; done\n"
+                         "echo \"0: eddis-keeper " EDDIS_VERSION " $n ${n#n}\" >&2\n"
+                         "cat >$dir/input.$n; trap '' TERM; while :; do sleep 1; done\n");
+    write_script("scancel", "exec sleep 1000\n");
+    add(0, MARK, "one");
+    add(1, MARK, "two");
+    add(2, "0123456789abcdef0000000000000002", "two");
+    for (int i = 0; i < NODES; i++)
+        wait_words(i, "started");
+    begun_ns = clock_now_ns();
+    ck_assert_int_eq(starter_clean(s, 0, clock_now_ns() + 4 * CLOCK_S, &err), -ETIMEDOUT);
+    ck_assert_str_eq(err.text,
+                     "Slurm has not ended step 7.0 on n0; step 7.1 on n1; step 7.2 on n2; "
+                     "see squeue -s, and end it by scancel");
+    ck_assert_int_lt(clock_now_ns() - begun_ns, 60 * CLOCK_S);
+    for (int i = 0; i < 3; i++) {
+        char name[8];
+
+        snprintf(name, sizeof name, "\n7.%d\n", i);
+        wait_text("words", name);
+    }
+}
+END_TEST
+
+/* What Slurm refuses is said, but not where there is no such step any more. */
+START_TEST(refused)
+{
+    static const struct {
+        const char *scancel;
+        int rc;
+    } row[] = {
+        { "echo 'scancel: error: Kill job error on job step id 7.4: Invalid job id specified' >&2; "
+          "exit 225\n",
+          0 },
+        { "exit 0\n", 0 },
+        { "echo 'scancel: error: Unable to contact slurm controller' >&2; exit 1\n", -ETIMEDOUT },
+    };
+    struct eddis_error err = { 0 };
+
+    write_script("srun", UP "exec sleep 60\n");
+    write_script("scancel", row[_i].scancel);
+    add_all();
+    for (int i = 0; i < NODES; i++)
+        wait_words(i, "started");
+    wait_text("input", "secret");
+    starter_registered(s, 0);
+    ck_assert_int_eq(kill(-pid_of_srun(), SIGKILL), 0);
+    wait_event(0, 1);
+    ck_assert_int_eq(starter_clean(s, 0, clock_now_ns() + 60 * CLOCK_S, &err), row[_i].rc);
+    if (row[_i].rc)
+        ck_assert_str_eq(err.text, "Slurm has not ended step 7.4 on n0, n1, n2; see squeue -s, and "
+                                   "end it by scancel");
 }
 END_TEST
 
@@ -350,6 +413,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, another_version);
     tcase_add_test(tc, srun_killed);
     tcase_add_test(tc, ended_by_number);
+    tcase_add_test(tc, never_ended);
+    tcase_add_loop_test(tc, refused, 0, 3);
     tcase_add_test(tc, variables);
 }
 
