@@ -6,6 +6,7 @@ end was left behind.  Folders of one test lie in one temporary folder, which mus
 runtime files in the end.
 """
 
+import contextlib
 import glob
 import json
 import os
@@ -73,7 +74,8 @@ class Job:
         self.process.kill()
         self.process.wait()
         for pid in marked(self.mark):
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self.process.stdout.close()
         self.process.stderr.close()
 
