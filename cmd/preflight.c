@@ -2,6 +2,7 @@
 /* preflight.c - looks for the program and the folders that a job names on this machine */
 #include "preflight.h"
 
+#include "agents/driver/start/start.h"
 #include "lib/base/file.h"
 #include "lib/base/program.h"
 #include "lib/base/strlist.h"
@@ -121,17 +122,41 @@ int preflight_check(const struct job *job, struct eddis_error *err)
     return rc;
 }
 
-int preflight_program(const struct job *job, const struct run_env *more, struct eddis_error *err)
+/* Whether ranks will run here, with the eddis that we are of. */
+static bool runs_here(const struct job *job)
+{
+    for (size_t i = 0; i < job->n_hosts; i++)
+        if (start_is_here(&job->host[i]) && !job->host[i].eddis)
+            return true;
+    return !job->n_hosts;
+}
+
+/* As a node does, which looks for itself. */
+static const char *search_path(const struct job *job, const struct run_env *more)
 {
     const char *path = more->at ? strlist_value(more->at, "PATH") : NULL;
-    char beside[PATH_MAX] = "";
 
-    if (job->n_hosts || (job->setup && job->setup[0] && !strchr(job->command[0], '/')))
-        return 0;
     if (!path && job->env)
         path = strlist_value(job->env, "PATH");
     if (!path)
         path = getenv("PATH");
+    return path && *path ? path : "/usr/local/bin:/usr/bin:/bin";
+}
+
+int preflight_program(const struct job *job, const struct run_env *more, struct eddis_error *err)
+{
+    const char *path = search_path(job, more);
+    char beside[PATH_MAX] = "";
+    struct eddis_error why = { 0 };
+    bool setup = job->setup && job->setup[0]; /* its lines may change PATH and the folder */
+    int rc = 0;
+
+    if (!runs_here(job))
+        return 0;
     (void)program_folder(beside, sizeof beside, NULL);
-    return program_check(job->command[0], job->workdir, path ? path : "", beside, err);
+    if (!setup || strchr(job->command[0], '/'))
+        rc = program_check(job->command[0], job->workdir, path, beside, &why);
+    if (rc == 0 && !setup)
+        rc = program_check_script(job->command, job->workdir, path, &why);
+    return rc < 0 ? wrong(job, "command", err, why.text) : 0;
 }

@@ -12,8 +12,9 @@
  */
 int preflight_check(const struct job *job, struct eddis_error *err);
 
-/* Look for the job's program, of which a plan says nothing; more: variables that are given beside
- * the job's.  On other machines, or behind the job's own lines of setup, the nodes look alone.
+/* Look for the job's program and its script where ranks run on this machine, of which a plan says
+ * nothing; more: variables that are given beside the job's.  On other machines, and behind the
+ * job's own lines of setup, the nodes look alone.  -EINVAL as above.
  */
 int preflight_program(const struct job *job, const struct run_env *more, struct eddis_error *err);
 

@@ -534,7 +534,11 @@ static int look_around(const struct words *w, struct run_request *r, struct eddi
         rc = run_batch(r->job, &r->batch, err);
     if (rc >= 0)
         rc = run_env_pass(&r->env, r->job, environ, err);
-    return rc == 0 ? preflight_check(r->job, err) : rc;
+    if (rc == 0)
+        rc = preflight_check(r->job, err);
+    /* A plan and a check have something to tell before. */
+    return rc < 0 || r->dry_run || r->profile || r->check ? rc
+                                                          : preflight_program(r->job, &r->env, err);
 }
 
 int run_request_read(int argc, char **argv, struct run_request *ret, struct eddis_error *err)

@@ -3,11 +3,15 @@
 #include "program.h"
 
 #include "cleanup.h"
+#include "strlist.h"
+#include "text.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -46,8 +50,6 @@ int program_path(const char *name, char *ret, size_t size, struct eddis_error *e
                       name, folder);
 }
 
-/* ---- a user's ---- */
-
 static bool is_program(const char *path)
 {
     struct stat st;
@@ -55,41 +57,202 @@ static bool is_program(const char *path)
     return access(path, X_OK) == 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-static int check_with_slash(const char *dir, const char *name, struct eddis_error *err)
+/* ---- what was meant ---- */
+
+/* Add the names of a folder's files; of programs alone. */
+static void add_names(struct strlist *names, const char *folder, bool programs)
 {
-    cleanup_free char *path = NULL;
+    DIR *d = opendir(folder);
+    const struct dirent *e;
+
+    while (d && (e = readdir(d))) {
+        struct stat st;
+
+        if (e->d_name[0] == '.' || fstatat(dirfd(d), e->d_name, &st, 0) < 0 ||
+            !S_ISREG(st.st_mode) || (programs && faccessat(dirfd(d), e->d_name, X_OK, 0) < 0))
+            continue;
+        strlist_addf(names, "%s", e->d_name);
+    }
+    if (d)
+        (void)closedir(d);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Write "did you mean ...?" to ret, in the words `before` and the nearest name; where there is
+ * none, the advice.
+ */
+static void ask(struct strlist *names, const char *before, size_t before_n, const char *word,
+                const char *advice, char *ret, size_t size)
+{
+    const char *near = NULL;
+
+    if (names->n) { /* folders tell in no order */
+        qsort(names->item, names->n, sizeof *names->item, compare_names);
+        near = text_nearest(word, (const char *const *)names->item, names->n);
+    }
+    if (near)
+        (void)snprintf(ret, size, "did you mean \"%.*s%s\"?", (int)before_n, before, near);
+    else
+        (void)snprintf(ret, size, "%s", advice);
+    strlist_fini(names);
+}
+
+/* The same of the files in the folder of a path; written: as the user wrote it. */
+static void ask_beside(const char *path, const char *written, const char *advice, char *ret,
+                       size_t size)
+{
+    struct strlist names = { 0 };
+    const char *word = strrchr(written, '/'), *end = strrchr(path, '/');
+    cleanup_free char *folder = strndup(path, (size_t)(end - path) + 1);
+
+    word = word ? word + 1 : written;
+    if (folder)
+        add_names(&names, folder, false);
+    ask(&names, written, (size_t)(word - written), word, advice, ret, size);
+}
+
+/* The same of the programs in PATH, and beside. */
+static void ask_path(const char *name, const char *path, const char *beside, char *ret, size_t size)
+{
+    struct strlist names = { 0 };
+    char advice[NAME_MAX + 64], at[PATH_MAX];
+
+    for (const char *p = path; *p;) {
+        size_t n = strcspn(p, ":");
+
+        if (n && snprintf(at, sizeof at, "%.*s", (int)n, p) < (int)sizeof at)
+            add_names(&names, at, true);
+        p += n + (p[n] == ':');
+    }
+    if (*beside)
+        add_names(&names, beside, true);
+    (void)snprintf(advice, sizeof advice, "install it, or write its path as in ./%s", name);
+    ask(&names, "", 0, name, advice, ret, size);
+}
+
+/* ---- a user's ---- */
+
+enum { ASKED = NAME_MAX + 128 };
+
+/* NULL without memory. */
+static char *path_of(const char *name, const char *folder)
+{
+    char *path = NULL;
 
     while (name[0] == '.' && name[1] == '/' && name[2]) /* for the sentence */
         name += 2;
-    if (asprintf(&path, "%s%s%s", name[0] == '/' ? "" : dir, name[0] == '/' ? "" : "/", name) < 0)
+    return asprintf(&path, "%s%s%s", name[0] == '/' ? "" : folder, name[0] == '/' ? "" : "/",
+                    name) < 0
+               ? NULL
+               : path;
+}
+
+static int check_with_slash(const char *folder, const char *name, struct eddis_error *err)
+{
+    cleanup_free char *path = path_of(name, folder);
+    char asked[ASKED];
+
+    if (!path)
         return eddis_fail(err, -ENOMEM, "no memory for a path");
-    if (access(path, F_OK) < 0)
-        return eddis_fail(err, -errno, "no program '%s'; build it first, or correct the command",
-                          path);
+    if (access(path, F_OK) < 0) {
+        int rc = -errno;
+
+        ask_beside(path, name, "build it first, or correct the command", asked, sizeof asked);
+        return eddis_fail(err, rc, "no program '%s'; %s", path, asked);
+    }
     if (!is_program(path))
         return eddis_fail(err, -EACCES, "'%s' is no program that may be executed", path);
     return 0;
 }
 
-int program_check(const char *name, const char *folder, const char *path, const char *beside,
-                  struct eddis_error *err)
+/* Whether a folder of PATH has such a file, a program if it must be one. */
+static bool in_path(const char *name, const char *path, bool program)
 {
     char at[PATH_MAX];
 
-    if (strchr(name, '/'))
-        return check_with_slash(folder, name, err);
     while (*path) {
         size_t n = strcspn(path, ":");
 
         if (n && snprintf(at, sizeof at, "%.*s/%s", (int)n, path, name) < (int)sizeof at &&
-            is_program(at))
-            return 0;
+            (program ? is_program(at) : access(at, F_OK) == 0))
+            return true;
         path += n + (path[n] == ':');
     }
-    if (*beside && snprintf(at, sizeof at, "%s/%s", beside, name) < (int)sizeof at &&
-        is_program(at))
+    return false;
+}
+
+int program_check(const char *name, const char *folder, const char *path, const char *beside,
+                  struct eddis_error *err)
+{
+    char asked[ASKED];
+
+    if (strchr(name, '/'))
+        return check_with_slash(folder, name, err);
+    if (in_path(name, path, true) || (*beside && in_path(name, beside, true)))
         return 0;
-    return eddis_fail(err, -ENOENT,
-                      "no program '%s' in PATH; install it, or write its path as in ./%s", name,
-                      name);
+    ask_path(name, path, beside, asked, sizeof asked);
+    return eddis_fail(err, -ENOENT, "no program '%s' in PATH; %s", name, asked);
+}
+
+/* ---- a script's ---- */
+
+/* Interpreters, and their options of one letter that take no word and leave the script the first.
+ */
+static const struct interpreter {
+    const char *name, *flags;
+    bool searches; /* looks for a script in PATH, too */
+} interpreters[] = {
+    { "python", "bBdEiIOPqsSuvx", false },
+    { "sh", "eux", true },
+    { "bash", "eux", true },
+    { "dash", "eux", true },
+    { "perl", "tTwW", false },
+    { "ruby", "w", false },
+    { "Rscript", "", false },
+    { "julia", "", false },
+};
+
+/* "/opt/bin/python3.11" is python. */
+static const struct interpreter *interpreter_of(const char *program)
+{
+    const char *slash = strrchr(program, '/'), *name = slash ? slash + 1 : program;
+
+    for (size_t i = 0; i < sizeof interpreters / sizeof *interpreters; i++) {
+        size_t n = strlen(interpreters[i].name);
+
+        if (strncmp(name, interpreters[i].name, n) == 0 &&
+            !name[n + strspn(name + n, "0123456789.")])
+            return &interpreters[i];
+    }
+    return NULL;
+}
+
+/* Borrows the word that is the script; NULL: none, or there are options that this cannot read. */
+static const char *script_of(char *const *word, const struct interpreter *i)
+{
+    for (word++; *word && **word == '-'; word++)
+        if (!(*word)[1] || (*word)[1 + strspn(*word + 1, i->flags)])
+            return NULL;
+    return *word;
+}
+
+int program_check_script(char *const *command, const char *folder, const char *path,
+                         struct eddis_error *err)
+{
+    const struct interpreter *i = interpreter_of(command[0]);
+    const char *name = i ? script_of(command, i) : NULL, *slash = strrchr(command[0], '/');
+    cleanup_free char *full = name && *name ? path_of(name, folder) : NULL;
+    char asked[ASKED];
+
+    if (!full || access(full, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR) ||
+        (i->searches && !strchr(name, '/') && in_path(name, path, false)))
+        return 0;
+    ask_beside(full, name, "correct the command", asked, sizeof asked);
+    return eddis_fail(err, -ENOENT, "no script '%s' for %s%s%s; %s", name,
+                      slash ? slash + 1 : command[0], name[0] == '/' ? "" : " in ",
+                      name[0] == '/' ? "" : folder, asked);
 }

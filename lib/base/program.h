@@ -20,9 +20,16 @@ int program_path(const char *name, char *ret, size_t size, struct eddis_error *e
 int program_folder(char *ret, size_t size, struct eddis_error *err);
 
 /* Look for the program of a command as one that works in `folder` finds it, by this PATH; one of
- * the folder `beside` is found last, "" none.  -ENOENT or -EACCES with what to do about it.
+ * the folder `beside` is found last, "" none.  -ENOENT or -EACCES with what to do about it: where a
+ * name is near that is there, that one is asked for.
  */
 int program_check(const char *name, const char *folder, const char *path, const char *beside,
                   struct eddis_error *err);
+
+/* Where the NULL-ended command is an interpreter with a script, as "python3 -u train.py", look for
+ * the script likewise.  0 also where that cannot be told from the words.  -ENOENT as above.
+ */
+int program_check_script(char *const *command, const char *folder, const char *path,
+                         struct eddis_error *err);
 
 #endif

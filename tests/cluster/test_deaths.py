@@ -125,12 +125,9 @@ os.kill(os.getpid(), signal.SIGKILL)
 ]
 
 STARTS = [
-    # seen before anything starts: the job could not
-    Death("not found", "", 3, "start", "no program 'no_such_program' in PATH", command=lambda f: ["no_such_program"], ranks=None),
-    Death("not executable", "", 3, "start", "t.sh' is no program that may be executed", command=file_of("t.sh", 0o644), ranks=None),
     Death("no interpreter", "", 127, "rank_exit", command=file_of("t.sh", 0o755, "#!/no/such/sh\n"), ranks=BOTH),
     Death("no script", "", 2, "rank_exit", "can't open file '/no/such/train.py'",
-          command=lambda f: [sys.executable, "/no/such/train.py"], ranks=BOTH),
+          command=lambda f: [sys.executable, "-X", "utf8", "/no/such/train.py"], ranks=BOTH),  # else found before the start
     Death("setup", "", 9, "rank_exit", "eddis: setup failed with code 9: exit 9", args=["--set", "setup=[exit 9]"], ranks=BOTH),
     Death("gone after setup", "", 127, "rank_exit", "eddis: no program 'no_such_program' in PATH after setup",
           args=["--set", "setup=[true]"], command=lambda f: ["no_such_program"], ranks=BOTH),

@@ -20,12 +20,16 @@
 
 /* ---- opening ---- */
 
+bool start_is_here(const struct job_host *host)
+{
+    return !host || (!start_ssh_needed(host) && localhost_is(host->host));
+}
+
 static const struct start_ops *way_to(const struct job_host *host, const struct start_options *o)
 {
     if (host && o->slurm)
         return &start_slurm;
-    return !host || (!start_ssh_needed(host) && localhost_is(host->host)) ? &start_local
-                                                                          : &start_ssh;
+    return start_is_here(host) ? &start_local : &start_ssh;
 }
 
 static void init_node(struct start_node *p, const struct start_options *o, int host)

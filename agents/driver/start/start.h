@@ -118,6 +118,9 @@ const char *starter_host(const struct starter *s, int host);
 char *starter_record(const struct starter *s, int host, const char *job_id,
                      const struct node_identity *id);
 
+/* Whether this host of a job is the machine we are on, started without a login; NULL is it, too. */
+bool start_is_here(const struct job_host *host);
+
 /* End the ssh clients, the steps and what the local agents have left behind; for when all are
  * thought to be gone, and when they did not go by themselves.  Whatever is still here may take
  * patience_ns to clean up after itself (an agent whose keeper was killed does).  Does nothing to
