@@ -47,6 +47,12 @@ static pid_t begin(const char *script, const char *word, const char *variable)
     return pid;
 }
 
+/* One that waits, in vain. */
+static pid_t begin_sleep(const char *word, const char *variable)
+{
+    return begin("sleep 1000; :", word, variable);
+}
+
 /* Until so many programs of this name, of all that were begun, are in this state; 0: in any. */
 static void await_programs(const char *name, char state, int wanted)
 {
@@ -117,6 +123,14 @@ static void end_child(pid_t pid)
     (void)waitpid(pid, NULL, 0);
 }
 
+/* The bystanders, all of which have to live yet, and what they have begun. */
+static void end_rest(const pid_t *bystander, int n)
+{
+    for (int i = 0; i < n; i++)
+        end_child(bystander[i]);
+    ck_assert_int_eq(proctree_kill_all(clock_now_ns() + 60 * CLOCK_S, NULL), 0);
+}
+
 START_TEST(finds_what_is_the_jobs)
 {
     char variable[128], folder[FOLDERS_PATH + 8], other[128], near[33];
@@ -129,16 +143,16 @@ START_TEST(finds_what_is_the_jobs)
     snprintf(folder, sizeof folder, "%s/g1", f.shm);
     strcpy(near, id.mark);
     near[0] = near[0] == '0' ? '1' : '0';
-    mine[0] = begin("sleep 1000; :", id.mark, "A=1");
-    mine[1] = begin("sleep 1000; :", "x", variable);
-    mine[2] = begin("sleep 1000; :", folder, "A=1");
+    mine[0] = begin_sleep(id.mark, "A=1");
+    mine[1] = begin_sleep("x", variable);
+    mine[2] = begin_sleep(folder, "A=1");
     /* its child hides: a session of its own, no environment, stopped */
     mine[3] =
         begin("env -i setsid sh -c 'kill -STOP $$; sleep 1000; :' & sleep 1000; :", id.mark, "A=1");
-    bystander[0] = begin("sleep 1000; :", near, "A=1");
-    bystander[1] = begin("sleep 1000; :", "x", other);
-    bystander[2] = begin("sleep 1000; :", "x", "XEDDIS_JOB_ID=1");
-    bystander[3] = begin("sleep 1000; :", "eddis-keeper", "A=1");
+    bystander[0] = begin_sleep(near, "A=1");
+    bystander[1] = begin_sleep("x", other);
+    bystander[2] = begin_sleep("x", "XEDDIS_JOB_ID=1");
+    bystander[3] = begin_sleep("eddis-keeper", "A=1");
     await_programs("sleep", 0, 8);
     await_programs("sh", 'T', 1);
     l = end_it();
@@ -151,21 +165,20 @@ START_TEST(finds_what_is_the_jobs)
         end_child(bystander[i]);
     l = end_it();
     ck_assert_int_eq(l.processes + l.folders + l.groups, 0);
-    ck_assert_int_eq(proctree_kill_all(clock_now_ns() + 60 * CLOCK_S, NULL), 0);
+    end_rest(NULL, 0);
 }
 END_TEST
 
 /* A job without a name is no mark: a variable may well be empty. */
 START_TEST(no_job)
 {
-    pid_t bystander = begin("sleep 1000; :", "x", "EDDIS_JOB_ID=");
+    pid_t bystander = begin_sleep("x", "EDDIS_JOB_ID=");
     struct orphans l = { 0 };
 
     await_programs("sleep", 0, 1);
     ck_assert_int_eq(orphans_end("", &id, 1, clock_now_ns() + 60 * CLOCK_S, &l, NULL), 0);
     ck_assert_int_eq(l.processes, 0);
-    end_child(bystander);
-    ck_assert_int_eq(proctree_kill_all(clock_now_ns() + 60 * CLOCK_S, NULL), 0);
+    end_rest(&bystander, 1);
 }
 END_TEST
 
@@ -194,7 +207,7 @@ START_TEST(spares_itself)
 
         (void)unlink(path);
     }
-    ck_assert_int_eq(proctree_kill_all(clock_now_ns() + 60 * CLOCK_S, NULL), 0);
+    end_rest(NULL, 0);
 }
 END_TEST
 
@@ -258,20 +271,18 @@ START_TEST(marks_alone)
     for (int i = 0; i < 5; i++)
         snprintf(variable[i], sizeof variable[i], "%s" NODE_IDENTITY_VARIABLE "=%s",
                  i == 4 ? "X" : "", of[i]->mark);
-    mine[0] = begin("sleep 1000; :", id.mark, jobs);
-    mine[1] = begin("sleep 1000; :", "x", variable[0]);
-    mine[2] = begin("sleep 1000; :", "x", variable[1]);
-    bystander[0] = begin("sleep 1000; :", "x", jobs);
-    bystander[1] = begin("sleep 1000; :", "x", variable[2]);
-    bystander[2] = begin("sleep 1000; :", "x", variable[3]);
-    bystander[3] = begin("sleep 1000; :", "x", variable[4]);
+    mine[0] = begin_sleep(id.mark, jobs);
+    mine[1] = begin_sleep("x", variable[0]);
+    mine[2] = begin_sleep("x", variable[1]);
+    bystander[0] = begin_sleep("x", jobs);
+    bystander[1] = begin_sleep("x", variable[2]);
+    bystander[2] = begin_sleep("x", variable[3]);
+    bystander[3] = begin_sleep("x", variable[4]);
     await_programs("sleep", 0, 7);
     ck_assert_int_eq(orphans_end(NULL, &next, 1, clock_now_ns() + 60 * CLOCK_S, &l, NULL), 0);
     for (int i = 0; i < 3; i++)
         ck_assert(!lives(mine[i]));
-    for (int i = 0; i < 4; i++)
-        end_child(bystander[i]);
-    ck_assert_int_eq(proctree_kill_all(clock_now_ns() + 60 * CLOCK_S, NULL), 0);
+    end_rest(bystander, 4);
 }
 END_TEST
 
