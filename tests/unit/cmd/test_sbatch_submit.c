@@ -6,8 +6,8 @@
 
 #include "cmd/slurm/slurm_program.h"
 #include "lib/base/clock.h"
-#include "scratch.h"
 #include "suite.h"
+#include "tests/unit/scratch.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -3,8 +3,8 @@
 #include "cmd/slurm/slurm_output.h"
 
 #include "lib/base/file.h"
-#include "scratch.h"
 #include "suite.h"
+#include "tests/unit/scratch.h"
 
 #include <fcntl.h>
 #include <stdio.h>
