@@ -7,12 +7,19 @@
 #include "lib/model/job.h"
 #include "lib/model/slurm_batch.h"
 
+#include <stdbool.h>
+
 /* Where slurm.requeue is on and this is a batch script: find out which start of which job it is,
  * and set checkpoint.resume to what it goes on from; a start that should, and cannot, says so on
  * standard error.  Returns 1, or 0: there is nothing to go on with.
  * -EINVAL: checkpoint.dir is not named, or a first start finds checkpoints of somebody else.
  */
 int run_batch(struct job *job, struct slurm_batch *ret, struct eddis_error *err);
+
+/* Whether this start has saved something newer than what it found.  One that has not would come
+ * back for ever, if it were put back: then a sentence on standard error says so.
+ */
+bool run_batch_advanced(const struct job *job, const struct slurm_batch *b);
 
 /* Each start has a job folder of its own: write which, where --job-dir asks for this one; NULL: for
  * none.  The caller frees *ret.

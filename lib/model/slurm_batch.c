@@ -30,7 +30,7 @@ int slurm_batch_read(slurm_variable_fn *variable, void *ctx, struct slurm_batch 
     const char *task = variable(ctx, "SLURM_ARRAY_TASK_ID");
     const char *cluster = variable(ctx, "SLURM_CLUSTER_NAME");
     const char *restarts = variable(ctx, "SLURM_RESTART_COUNT"); /* not set at first */
-    struct slurm_batch b = { .restarts = 0 };
+    struct slurm_batch b = { .newest = -1 };
     int64_t id = 0, index = 0;
     bool of_array = array && *array && task && *task;
     int rc;

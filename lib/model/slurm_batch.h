@@ -22,6 +22,8 @@ struct slurm_batch {
     char job[2 * SLURM_ID]; /* as scontrol takes it: "12", of an array "12_3" */
     char name[SLURM_NAME];  /* "slurm-<cluster>-<job>" */
     int64_t restarts;       /* starts before this one */
+    int64_t newest;         /* step of the newest checkpoint as this one begins; -1: there is none,
+                             * or nobody has looked */
 };
 
 /* Returns 1, or 0: these variables are of no batch script, which alone is started again.

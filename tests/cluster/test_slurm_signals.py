@@ -24,28 +24,33 @@ KILL_WAIT = 2 * PATIENCE  # who is to be gone before is gone by itself
 LEASE = 10
 DATA = "0,1,2\n1,2,1\n" * 200
 
+# When Slurm starts the job again it comes to no step.
+TRAIN = """\
+#!/bin/sh
+[ -z "$SLURM_RESTART_COUNT" ] || { touch late; exec sleep 1000; }
+exec eddis-train --data data.csv --test 10 --epochs 1000000 --quiet
+"""
 RUN = f"""\
 eddis-run --job-dir {HOME}/shared/%s -n1 --restarts 0 --set timeouts.lease={LEASE}s --set checkpoint.dir={HOME}/shared/%s.saved \\
     --set checkpoint.every=5 --set 'profile.emulate=[{{rate: 1, a_ms: 20, c_ms: 1}}]' --set batch.global=80 \\
-    -- eddis-train --data data.csv --test 10 --epochs 1000000 --quiet"""
+    --set slurm.requeue=${{REQUEUE:-auto}} -- sh train"""
 
 EXEC = "#!/bin/sh\nexec %s\n"
 # As eddis-run(1) has it.
 IGNORES = "#!/bin/sh\ntrap '' TERM USR1\n%s\necho $? >after-%s\n"
-FORWARDS = "#!/bin/sh\ntrap 'kill -TERM $!' TERM USR1\n%s &\nwait $! || wait $!\n"
 PLAIN = "#!/bin/sh\n%s\necho after\n"
 
 # Script and options of sbatch.
 JOBS = {
     "cancelled": (EXEC, ""),
     "cancelled_script": (IGNORES, ""),
-    "forwarded": (FORWARDS, ""),
     "warned": (EXEC, ""),
     "all_warned": (IGNORES, ""),
     "time_limit": (EXEC, "--time=60"),
     "time_limit_warned": (EXEC, "--time=60 --signal=B:USR1@30"),
     "script_killed": (PLAIN, ""),
     "rank_killed": (EXEC, ""),
+    "put_back": ("#!/bin/sh\nREQUEUE=on\nexec %s\n", "--requeue --open-mode=append"),
     "preempted": (EXEC, "--exclusive"),
 }
 
@@ -128,13 +133,6 @@ def cancelled_script(c):
     assert c.read("after-cancelled_script") == "75\n"
 
 
-def forwarded(c):
-    """The script hands on what it alone has got."""
-    c.sh(f"scancel --batch --signal=USR1 {c.job['forwarded']}")
-    check_saved(c, "forwarded", where="")
-    assert c.job_field(c.job["forwarded"], "ExitCode") == "75:0"
-
-
 def warned(c):
     c.sh(f"scancel --batch --signal=USR1 {c.job['warned']}")
     check_saved(c, "warned", "SIGUSR1", where="")
@@ -188,6 +186,20 @@ def preempted(c):
     check_saved(c, "preempted")
 
 
+def put_back(c):
+    """A start that is told to end before its first step has saved nothing: put back, it would come back for ever."""
+    job = c.job["put_back"]
+    c.sh(f"scancel --batch --signal=USR1 {job}")
+    wait_for("the next start", lambda: os.path.exists(c.shared + "/late"))
+    assert f"job {job} is back in Slurm's queue" in c.read("put_back.out"), c.read("put_back.out")
+    c.sh(f"scancel --batch --signal=USR1 {job}")
+    c.await_gone("put_back")
+    newest = c.steps("put_back")[-1]
+    out = c.read("put_back.out")
+    assert f"has saved nothing newer than step {newest}, so it is not put back" in out, out
+    assert (c.job_field(job, "Restarts"), c.job_field(job, "ExitCode")) == ("1", "75:0")
+
+
 def unblocked(c):
     """What eddis blocks in a step is not blocked, nor ignored, in what it starts."""
     p = c.sh(f"salloc --quiet -N2 eddis-run --job-dir {HOME}/shared/unblocked -n1 -- grep -E '^Sig(Blk|Ign):' /proc/self/status")
@@ -203,8 +215,8 @@ def nothing_left(c):
     assert not c.slurm.ask("squeue", "-s", "-h", "-o", "%i").split()
 
 
-CASES = [unblocked, cancelled, cancelled_script, forwarded, warned, all_warned, rank_killed, script_killed, time_limit,
-         time_limit_warned, preempted, nothing_left]
+CASES = [unblocked, cancelled, cancelled_script, warned, all_warned, rank_killed, script_killed, time_limit,
+         time_limit_warned, put_back, preempted, nothing_left]
 
 
 def train(sites, *names):
@@ -217,9 +229,14 @@ def train(sites, *names):
             c.await_training(name)
 
 
+# In one cluster alone.
+ONCE = ("put_back",)
+
+
 def of_both(case):
     """The case in each cluster, by turns."""
     def both(sites):
+        sites = sites[:1] if case.__name__ in ONCE else sites
         if case.__name__ in JOBS and case.__name__ not in ENDS:
             train(sites, case.__name__)
         for c in sites:
@@ -253,6 +270,7 @@ def main():
         sites = open_sites(stack)
         for c in sites:
             c.write("data.csv", DATA)
+            c.write("train", TRAIN)
         end_soon(sites, [name for name in ENDS if name in wanted])
         cases.run({case.__name__: of_both(case) for case in CASES}, wanted, sites)
 
