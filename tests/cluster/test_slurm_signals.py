@@ -37,7 +37,7 @@ eddis-run --job-dir {HOME}/shared/%s -n1 --restarts 0 --set timeouts.lease={LEAS
 
 EXEC = "#!/bin/sh\nexec %s\n"
 # As eddis-run(1) has it.
-IGNORES = "#!/bin/sh\ntrap '' TERM USR1\n%s\necho $? >after-%s\n"
+IGNORES = "#!/bin/sh\ntrap '' TERM USR1\n%s\necho \"ended with $?\"\n"
 PLAIN = "#!/bin/sh\n%s\necho after\n"
 
 # Script and options of sbatch.
@@ -49,13 +49,15 @@ JOBS = {
     "time_limit": (EXEC, "--time=60"),
     "time_limit_warned": (EXEC, "--time=60 --signal=B:USR1@30"),
     "script_killed": (PLAIN, ""),
+    "time_limit_script": (IGNORES, "--time=60 --signal=USR1@30"),
     "rank_killed": (EXEC, ""),
     "put_back": ("#!/bin/sh\nREQUEUE=on\nexec %s\n", "--requeue --open-mode=append"),
     "preempted": (EXEC, "--exclusive"),
 }
 
 # Slurm looks at the limits twice a minute: it is told of these before all else, and what it has done is seen last.
-ENDS = {"time_limit": "now+1seconds", "time_limit_warned": "now+60seconds"}
+ENDS = {"time_limit": "now+1seconds", "time_limit_warned": "now+60seconds",
+        "time_limit_script": "now+60seconds"}
 
 
 class Site(SlurmCluster):
@@ -69,7 +71,7 @@ class Site(SlurmCluster):
     def submit(self, name):
         script, options = JOBS[name]
         words = RUN % (name, name)
-        self.write(name + ".sh", script % ((words, name) if script.count("%s") == 2 else words))
+        self.write(name + ".sh", script % words)
         p = self.sh(f"sbatch --parsable -N2 -o {name}.out {options} {name}.sh")
         assert p.returncode == 0, p
         self.job[name] = p.stdout.strip()
@@ -130,7 +132,7 @@ def cancelled_script(c):
     """eddis-run is a child of the script, which lives on to see it end."""
     c.sh(f"scancel {c.job['cancelled_script']}")
     check_saved(c, "cancelled_script")
-    assert c.read("after-cancelled_script") == "75\n"
+    assert c.read("cancelled_script.out").endswith("ended with 75\n")
 
 
 def warned(c):
@@ -143,7 +145,7 @@ def all_warned(c):
     """To every process of the steps, as --signal=USR1@N has it; not to the script."""
     c.sh(f"scancel --signal=USR1 {c.job['all_warned']}")
     check_saved(c, "all_warned", "SIGUSR1", where=" on node[12]")
-    assert c.read("after-all_warned") == "75\n"
+    assert c.read("all_warned.out").endswith("ended with 75\n")
 
 
 def rank_killed(c):
@@ -177,6 +179,11 @@ def time_limit(c):
 def time_limit_warned(c):
     check_saved(c, "time_limit_warned", "SIGUSR1", where="")
     assert c.job_field(c.job["time_limit_warned"], "ExitCode") == "75:0"
+
+
+def time_limit_script(c):
+    check_saved(c, "time_limit_script", "SIGUSR1", where=" on node[12]")
+    assert c.read("time_limit_script.out").endswith("ended with 75\n")
 
 
 def preempted(c):
@@ -216,7 +223,7 @@ def nothing_left(c):
 
 
 CASES = [unblocked, cancelled, cancelled_script, warned, all_warned, rank_killed, script_killed, time_limit,
-         time_limit_warned, put_back, preempted, nothing_left]
+         time_limit_warned, time_limit_script, put_back, preempted, nothing_left]
 
 
 def train(sites, *names):
