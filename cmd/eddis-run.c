@@ -30,7 +30,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sysexits.h>
 #include <unistd.h>
 
 enum { EXIT_FAULT = 1, EXIT_USAGE = 2, EXIT_START = 3 };
@@ -42,13 +41,12 @@ struct run {
     bool showed;                /* something of it */
     char *log_dir;
     struct job_folder folder;
-    bool launches;      /* there is a folder */
-    bool headed;        /* the job, its nodes and their profile were printed */
-    int up;             /* whom to tell that the workers are up; -1: nobody */
-    int up_log;         /* and where the output goes from then on */
-    bool put_back;      /* the job has saved, and Slurm is to start it again ... */
-    bool by_term;       /* ... which SIGTERM has stopped */
-    bool stuck;         /* that file does not answer: nothing more can be said */
+    bool launches; /* there is a folder */
+    bool headed;   /* the job, its nodes and their profile were printed */
+    int up;        /* whom to tell that the workers are up; -1: nobody */
+    int up_log;    /* and where the output goes from then on */
+    bool stuck;    /* that file does not answer: nothing more can be said */
+    enum run_requeue put_back;
     struct strbuf said; /* so that the summary does not say it again */
 };
 
@@ -402,8 +400,7 @@ static int run_job(struct run *r)
         drop_folder(r);
     if (code < 0)
         return fail(&err, EXIT_START);
-    r->put_back = o.batch && code == EX_TEMPFAIL && strcmp(status.reason, "preempted") == 0;
-    r->by_term = strncmp(status.message, "stopped by SIGTERM", 18) == 0;
+    r->put_back = o.batch ? run_requeue_due(&status, code) : RUN_REQUEUE_NOT;
     if (has_job)
         print_summary(r, &status);
     job_status_fini(&status);
@@ -592,7 +589,7 @@ int main(int argc, char **argv)
         _exit(code);
     code = close_output(&r, code);
     if (r.put_back && run_batch_advanced(r.q.job, &r.q.batch))
-        run_requeue(&r.q.batch, r.by_term, r.q.quiet);
+        run_requeue(&r.q.batch, r.put_back, r.q.quiet);
     output_view_free(r.output);
     run_view_close(&r.view);
     run_request_fini(&r.q);

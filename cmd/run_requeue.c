@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sysexits.h>
 
 /* Whether Slurm ends it for a job that is more urgent, and has told it to save before. */
 static bool is_preempted(const char *said)
@@ -71,7 +72,16 @@ static bool look(const struct slurm_batch *b, bool by_term, bool quiet)
     return false;
 }
 
-void run_requeue(const struct slurm_batch *b, bool by_term, bool quiet)
+enum run_requeue run_requeue_due(const struct job_status *s, int code)
+{
+    static const char term[] = "stopped by SIGTERM";
+
+    if (code != EX_TEMPFAIL || strcmp(s->reason, "preempted") != 0)
+        return RUN_REQUEUE_NOT;
+    return strncmp(s->message, term, sizeof term - 1) == 0 ? RUN_REQUEUE_BY_TERM : RUN_REQUEUE_DUE;
+}
+
+void run_requeue(const struct slurm_batch *b, enum run_requeue due, bool quiet)
 {
     const char *const requeue[] = { "scontrol", "requeue", b->job, NULL };
     struct eddis_error err = { 0 };
@@ -82,7 +92,7 @@ void run_requeue(const struct slurm_batch *b, bool by_term, bool quiet)
     (void)signal(SIGTERM, SIG_IGN);
     (void)signal(SIGINT, SIG_IGN);
     (void)signal(SIGHUP, SIG_IGN);
-    if (!look(b, by_term, quiet))
+    if (!look(b, due == RUN_REQUEUE_BY_TERM, quiet))
         return;
     code = slurm_program_run(requeue, "", &said, &err);
     if (code != 0)

@@ -3,16 +3,22 @@
 #ifndef EDDIS_CMD_RUN_REQUEUE_H
 #define EDDIS_CMD_RUN_REQUEUE_H
 
+#include "agents/job/status_json.h"
 #include "lib/model/slurm_batch.h"
 
 #include <stdbool.h>
 
-/* Have Slurm start the job's script again, unless Slurm has ended the job itself; what came of it
- * is said on standard error.  by_term: what it was stopped by is SIGTERM, by which a time limit and
- * a preemption end a job, and whoever follows it or tells its script to end: for them it is not put
- * back.  Slurm ends this process meanwhile: nothing is left to do behind it.  Ignores SIGINT,
- * SIGTERM and SIGHUP from then on.
+/* Whether a job was stopped and has saved, so that it can go on when Slurm starts it again; by what
+ * counts: SIGTERM comes with a time limit and a preemption, and from whoever wants the job's end.
  */
-void run_requeue(const struct slurm_batch *b, bool by_term, bool quiet);
+enum run_requeue { RUN_REQUEUE_NOT, RUN_REQUEUE_DUE, RUN_REQUEUE_BY_TERM };
+
+enum run_requeue run_requeue_due(const struct job_status *s, int code);
+
+/* Have Slurm start the job's script again, unless Slurm has ended the job itself, or lets it run
+ * and SIGTERM has stopped it; what came of it is said on standard error.  Slurm ends this process
+ * meanwhile: nothing is left to do behind it.  Ignores SIGINT, SIGTERM and SIGHUP from then on.
+ */
+void run_requeue(const struct slurm_batch *b, enum run_requeue due, bool quiet);
 
 #endif
