@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections import Counter
 
 import cases
 from lab import HOME, LOGIN
@@ -192,14 +193,71 @@ def outlived(c):
     c.lab.join("node1")
 
 
-CASES = [goes_on, begins_anew, forbidden, followed, refused, outlived]
+def limited(c):
+    """Put a job that writes down its samples into the queue, whose time is over after a minute."""
+    c.write("limited.sh", f"""\
+epochs=1000000  # the second start trains two more whole ones
+test -z "$SLURM_RESTART_COUNT" || epochs=$(($(tail -n 1 samples-0-0 | cut -d ' ' -f 2) + 3))
+exec {BUILD}/tests/cluster/index-worker "$PWD" $epochs
+""")
+    c.write("limited.yaml", """\
+name: limited
+command: [sh, limited.sh]
+batch: {global: 64, rebalance: off}
+sync: {mode: sync}
+profile: {emulate: [{rate: 1, a_ms: 20, c_ms: 0.5}, {rate: 0.5}]}
+checkpoint: {dir: checkpoints, every: 0}
+timeouts: {checkpoint: 20s, grace: 10s}
+slurm: {time: 1m, requeue: on}
+""")
+    p = c.sh("eddis-sbatch --parsable limited.yaml -N1")
+    assert p.returncode == 0, p
+    return p.stdout.strip()
+
+
+def samples(c, start):
+    """Of a start of the job: {step: (epoch, [index])}, of all ranks together."""
+    found = {}
+    for rank in range(2):
+        for line in c.read(f"samples-{start}-{rank}").splitlines():
+            step, epoch, *indices = map(int, line.split())
+            found.setdefault(step, (epoch, []))[1].extend(indices)
+            assert found[step][0] == epoch
+    return found
+
+
+def out_of_time(c):
+    """Before the time limit it saves and puts itself back; over both starts each epoch has every sample once."""
+    job = c.limited
+    await_restart(c, job, 1)
+    out = c.read(f"slurm-{job}.out")
+    told = re.search(r"stopped by SIGUSR1 at step (\d+); newest checkpoint: step (\d+)", out)
+    assert told and told[1] == told[2], out
+    c.await_state(job, "COMPLETED", "FAILED")
+    out = c.read(f"slurm-{job}.out")
+    assert f"goes on from step {told[1]} " in out and "done in" in out, out
+    first, second = samples(c, 0), samples(c, 1)
+    steps = sorted(first)[:int(told[1])]
+    assert len(second) >= 30 and sorted(second)[0] == steps[-1] + 1, (told[1], steps[-1], sorted(second)[:2])
+    counted = {}
+    for start, numbers in ((first, steps), (second, second)):
+        for number in numbers:
+            counted.setdefault(start[number][0], Counter()).update(start[number][1])
+    assert sorted(counted) == list(range(first[max(first)][0] + 3)), sorted(counted)
+    once = Counter(range(960))
+    assert all(taken == once for taken in counted.values()), \
+        {epoch: (once - taken, taken - once) for epoch, taken in counted.items() if taken != once}
+
+
+CASES = [goes_on, begins_anew, forbidden, followed, refused, outlived, out_of_time]
 
 
 def main():
     skip_without_slurm()
     wanted = sys.argv[3:]
-    with SlurmCluster(5, build=BUILD) as c:
+    with SlurmCluster(6, build=BUILD) as c:
         c.cut_off = cut_off(c) if not wanted or "outlived" in wanted else None  # beside the other cases
+        c.limited = limited(c) if not wanted or "out_of_time" in wanted else None
         cases.run(CASES, wanted, c)
 
 
