@@ -212,6 +212,20 @@ def ends(c):
     assert "node4" in c.read(f"slurm-{job}.out")
 
 
+def own_script(c):
+    """A user's own script that calls eddis-run as one of its commands, without the environment of whoever submits it."""
+    c.write("train.yaml", DIGITS)
+    c.write("own.sh", f"#!/bin/bash\n#SBATCH -N4 --exclusive --export=NONE\n"
+                      f"export PATH={BUILD}/cmd:$PATH ASAN_OPTIONS='{os.environ.get('ASAN_OPTIONS', '')}' "
+                      f"LSAN_OPTIONS='{os.environ.get('LSAN_OPTIONS', '')}'\n"
+                      "test -z \"$MINE\" || exit 9\neddis-run train.yaml\ncode=$?\necho behind it\nexit $code\n")
+    job = c.sh("sbatch --parsable own.sh", env={"MINE": "1"}).stdout.strip()
+    summary = summary_of(c, job)
+    assert summary["reason"] == "ok" and summary["accuracy"] > 0.8, summary
+    out = c.read(f"slurm-{job}.out")
+    assert all(f" node{i} " in out for i in range(1, 5)) and out.endswith("behind it\n"), out
+
+
 def unlike(c):
     """A heterogeneous job trains on all of its nodes."""
     c.write("train.yaml", DIGITS + "slurm: {components: [{nodes: 1, constraint: a100}, {nodes: 2, constraint: v100}]}\n")
@@ -304,7 +318,7 @@ def components(c):
     refused(c, "train.yaml --set 'slurm.components=[{nodes: 1}, {constraint: x}]'", 3, "feature", "slurm.components")
 
 
-CASES = [scripts, by_hand, named_nodes, refusals, usage, answers, variables, ends, unlike, array, code, late, saves, components]
+CASES = [scripts, by_hand, named_nodes, refusals, usage, answers, variables, ends, own_script, unlike, array, code, late, saves, components]
 
 
 def main():
