@@ -10,7 +10,9 @@
 #include "cmd/run_check.h"
 #include "cmd/run_cleanup.h"
 #include "cmd/run_detach.h"
+#include "cmd/run_far.h"
 #include "cmd/run_job.h"
+#include "cmd/run_link.h"
 #include "cmd/run_prune.h"
 #include "cmd/run_requeue.h"
 #include "cmd/run_resume.h"
@@ -304,7 +306,8 @@ static int make_folder(struct run *r, struct eddis_error *err)
     text = job_text(r->q.job);
     if (!r->log_dir || !path || !text)
         return eddis_fail(err, -ENOMEM, "no memory for the job's folder");
-    return file_write_atomic(path, text, strlen(text), 0600, err);
+    rc = file_write_atomic(path, text, strlen(text), 0600, err);
+    return rc == 0 && r->q.slurm ? run_link(&r->folder, r->q.slurm, err) : rc;
 }
 
 /* Of a job that was refused before a worker was started nobody needs a folder. */
@@ -424,12 +427,13 @@ static int close_output(struct run *r, int code)
 
 /* ---- what runs no job ---- */
 
-static int stop_job(const struct run *r)
+/* stopped: by a run of this option on its driver's node. */
+static int end_job(const struct run *r, const struct job_place *p, bool stopped)
 {
     struct job_status status;
     struct eddis_error err = { 0 };
     struct strbuf b = { 0 };
-    int rc = run_stop(r->q.stop, &status, &err);
+    int rc = run_stop(&p->folder, p->where == JOB_DEAD || stopped, &status, &err);
 
     if (rc < 0)
         return fail(&err, rc == -ETIMEDOUT ? EXIT_FAULT : EXIT_USAGE);
@@ -438,7 +442,8 @@ static int stop_job(const struct run *r)
 
         puts(text ? text : "null");
     } else if (!r->q.quiet) {
-        printf("job %s %s\n", status.job, run_stop_words(rc, &status));
+        printf("job %s %s\n", status.job,
+               run_stop_words(stopped && status.state == JOB_ENDED ? 1 : rc, &status));
         job_status_print(&status, strchr(r->q.stop, '/') ? r->q.stop : NULL, &b);
         fputs(strbuf_text(&b), stdout);
         strbuf_fini(&b);
@@ -446,6 +451,39 @@ static int stop_job(const struct run *r)
     rc = rc != 1 && status.state == JOB_LOST ? EXIT_FAULT : 0; /* nothing was stopped then */
     job_status_fini(&status);
     return rc;
+}
+
+static int far_job(const struct run *r, const struct job_place *p, const char *option)
+{
+    struct eddis_error err = { 0 };
+    int code = run_far(p, option, r->q.json, r->q.quiet, &err);
+
+    if (code == -ECONNRESET && r->q.stop) {
+        code = run_far_stopped(p, r->q.json, r->q.quiet, &err);
+        if (code >= 0)
+            return code ? EXIT_SUCCESS : end_job(r, p, true);
+    }
+    return code < 0 ? fail(&err, EXIT_FAULT) : code;
+}
+
+static int stop_job(const struct run *r)
+{
+    struct eddis_error err = { 0 };
+    struct job_place p;
+    int rc = run_far_find("--stop", r->q.stop, &p, &err);
+
+    if (rc == 0 && p.where == JOB_WAITS) {
+        rc = run_far_withdraw(&p, r->q.json, r->q.quiet, &err);
+        if (rc == 1)
+            return EXIT_SUCCESS;
+        if (rc == 0) /* Slurm has started it this moment */
+            rc = run_far_find("--stop", r->q.stop, &p, &err);
+    }
+    if (rc < 0)
+        return fail(&err, rc == -EIO || rc == -ETIMEDOUT ? EXIT_FAULT : EXIT_USAGE);
+    if (p.where == JOB_WAITS)
+        return eddis_fail(&err, -EAGAIN, "%s", p.text), fail(&err, EXIT_FAULT);
+    return p.where == JOB_FAR ? far_job(r, &p, "--stop") : end_job(r, &p, false);
 }
 
 static int prune_jobs(struct run *r)
@@ -489,8 +527,17 @@ static int tell_over(const struct run *r)
 static int clean_up(const struct run *r)
 {
     struct eddis_error err = { 0 };
-    int left = run_cleanup(r->q.cleanup, r->q.quiet, &err);
+    struct job_place p;
+    int left = run_far_find("--cleanup", r->q.cleanup, &p, &err);
 
+    if (left < 0)
+        return fail(&err, left == -EIO || left == -ETIMEDOUT ? EXIT_FAULT : EXIT_USAGE);
+    if (p.where == JOB_FAR)
+        return far_job(r, &p, "--cleanup");
+    if (p.where == JOB_WAITS && !p.has_folder)
+        return eddis_fail(&err, -ENOENT, "%s, so that nothing of it is left anywhere", p.text),
+               fail(&err, EXIT_USAGE);
+    left = run_cleanup(&p.folder, p.where != JOB_HERE, r->q.quiet, &err);
     return left < 0 ? fail(&err, EXIT_USAGE) : left ? EXIT_FAULT : EXIT_SUCCESS;
 }
 

@@ -3,6 +3,8 @@
 #include "agents/job/job_folder.h"
 #include "agents/job/status_json.h"
 #include "cmd/options.h"
+#include "cmd/slurm/job_place.h"
+#include "cmd/status_far.h"
 #include "cmd/status_fetch.h"
 #include "cmd/status_list.h"
 #include "cmd/status_live.h"
@@ -46,8 +48,8 @@ static const char *const uses[] = { "[OPTION]... [JOB]", NULL };
 
 static const struct option_table table = {
     .program = "eddis-status",
-    .summary = "show a running or ended job: the newest, or JOB by the beginning of its id or by "
-               "its folder",
+    .summary = "show a running or ended job: the newest, or JOB by the beginning of its id, by its "
+               "folder or by Slurm's number",
     .use = uses,
     .row = rows,
     .n = sizeof rows / sizeof *rows,
@@ -56,6 +58,7 @@ static const struct option_table table = {
 struct request {
     const char *job; /* NULL: status_newest */
     bool once, watch, json, list, report, ascii, version, help;
+    bool dead;            /* whatever its files say, the driver is gone */
     bool color, terminal; /* of standard output */
     int64_t interval_ns;
     int64_t log_rank, log_lines; /* rank -1: no log */
@@ -266,7 +269,7 @@ static int watch_plainly(const struct request *q, const struct job_folder *f,
 static int look_once(const struct request *q, const struct job_folder *f, struct eddis_error *err)
 {
     struct job_status s;
-    int rc = status_fetch(f, &s, err);
+    int rc = q->dead ? status_from_files(f, &s, err) : status_fetch(f, &s, err);
 
     if (rc < 0)
         return rc;
@@ -292,9 +295,9 @@ static int show(const struct request *q, const struct job_folder *f, struct eddi
     const struct status_live live = { q->interval_ns, q->color, q->ascii };
     int rc;
 
-    if (q->watch && (!q->terminal || q->json))
+    if (q->watch && (!q->terminal || q->json) && !q->dead)
         return watch_plainly(q, f, err);
-    if (q->terminal && !q->once && !q->json && !q->report) {
+    if (q->terminal && !q->once && !q->json && !q->report && !q->dead) {
         rc = status_live_run(f, &live, err);
         if (rc != 0)
             return rc == 1 ? 0 : rc;
@@ -302,11 +305,113 @@ static int show(const struct request *q, const struct job_folder *f, struct eddi
     return look_once(q, f, err);
 }
 
+/* ---- on another node ---- */
+
+/* The words of this program there: the same, but for the job's. */
+static void far_words(const struct request *q, const struct job_place *p, int argc, char **argv,
+                      struct strlist *ret)
+{
+    bool named = false;
+
+    strlist_addf(ret, "eddis-status");
+    for (int i = 1; i < argc; i++) {
+        bool job = argv[i] == q->job;
+
+        named = named || job;
+        strlist_addf(ret, "%s", job ? p->far : argv[i]);
+    }
+    if (!named)
+        strlist_addf(ret, "%s", p->far);
+}
+
+/* On a terminal the page is made here, where its width and colours are known. */
+static int show_far_page(const struct request *q, const struct job_place *p,
+                         struct eddis_error *err)
+{
+    const struct status_live live = { q->interval_ns, q->color, q->ascii };
+    struct job_folder f = p->folder;
+    struct job_status s;
+    int rc = q->once ? status_far_fetch(&p->door, p->far, &s, err)
+                     : status_live_far(&p->door, p->far, &live, &s, err);
+
+    if (rc != 0)
+        return rc == 1 && !q->once ? 0 : rc; /* by 'q' */
+    (void)snprintf(f.id, sizeof f.id, "%s", s.job);
+    rc = print_once(q, &f, &s, err);
+    job_status_fini(&s);
+    return rc;
+}
+
+/* The end of Slurm's job has ended the look at it: what is left to be told is in its folder. */
+static int show_end(const struct request *q, const struct job_place *p, struct eddis_error *err)
+{
+    char how[64];
+
+    if (!status_far_ended(&p->door, how, sizeof how))
+        return err->code;
+    if (p->has_folder)
+        return q->log_rank >= 0 ? 0 : look_once(q, &p->folder, err);
+    fprintf(stderr, "eddis-status: Slurm's job %s has ended: %s; its folder is on %s\n",
+            p->door.name, how, p->door.node);
+    return 0;
+}
+
+static int show_far(const struct request *q, const struct job_place *p, int argc, char **argv,
+                    struct eddis_error *err)
+{
+    const int64_t most_ns = q->watch || q->follow ? CLOCK_NEVER : 120 * CLOCK_S;
+    struct strlist words = { 0 };
+    int rc;
+
+    if (q->terminal && !q->json && !q->report && q->log_rank < 0) {
+        rc = show_far_page(q, p, err);
+    } else {
+        far_words(q, p, argc, argv, &words);
+        rc = words.failed ? eddis_fail(err, -ENOMEM, "no memory for a command line")
+                          : status_far_print(&p->door, &words, isatty(STDOUT_FILENO), most_ns, err);
+        strlist_fini(&words);
+    }
+    return rc == -ECONNRESET ? show_end(q, p, err) : rc;
+}
+
+/* ---- */
+
+static int find(const struct request *q, struct job_place *ret, struct eddis_error *err)
+{
+    struct job_folder f;
+    int rc;
+
+    if (q->job)
+        return job_place_find(q->job, job_folder_find, ret, err);
+    rc = status_newest(&f, err);
+    if (rc == 0)
+        job_place_of(&f, ret);
+    return rc;
+}
+
+static int show_job(struct request *q, int argc, char **argv, struct eddis_error *err)
+{
+    struct job_place p;
+    int rc = find(q, &p, err);
+
+    if (rc < 0)
+        return fail(err, rc == -EIO || rc == -ETIMEDOUT ? EXIT_FAULT : EXIT_USAGE);
+    if (p.where == JOB_FAR)
+        rc = show_far(q, &p, argc, argv, err);
+    if (p.where == JOB_WAITS)
+        fprintf(stderr, "eddis-status: %s\n", p.text);
+    if (p.where == JOB_WAITS && !p.has_folder)
+        return EXIT_FAULT;
+    q->dead = p.where == JOB_DEAD;
+    if (p.where != JOB_FAR)
+        rc = q->log_rank >= 0 ? show_log(q, &p.folder, err) : show(q, &p.folder, err);
+    return rc < 0 ? fail(err, EXIT_FAULT) : rc;
+}
+
 int main(int argc, char **argv)
 {
     struct request q = { .interval_ns = CLOCK_S, .log_rank = -1 };
     struct eddis_error err = { 0 };
-    struct job_folder f;
     int rc;
 
     if (parse(argc, argv, &q, &err) < 0)
@@ -319,16 +424,12 @@ int main(int argc, char **argv)
         return options_flush(&err) < 0 ? fail(&err, EXIT_FAULT) : 0;
     }
     look_around(&q);
-    if (q.list)
-        rc = status_list(q.json, &err);
-    else if ((q.job ? job_folder_find(q.job, &f, &err) : status_newest(&f, &err)) < 0)
-        return fail(&err, EXIT_USAGE);
-    else if (q.log_rank >= 0)
-        rc = show_log(&q, &f, &err);
-    else
-        rc = show(&q, &f, &err);
-    if (rc < 0)
+    if (!q.list)
+        rc = show_job(&q, argc, argv, &err);
+    else if (status_list(q.json, &err) < 0)
         return fail(&err, EXIT_FAULT);
+    else
+        rc = 0;
     if (fflush(stdout) != 0) {
         eddis_fail_errno(&err, -errno, "cannot write");
         return fail(&err, EXIT_FAULT);

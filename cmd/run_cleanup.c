@@ -3,11 +3,13 @@
 #include "run_cleanup.h"
 
 #include "agents/driver/start/job_cleanup.h"
-#include "cmd/run_find.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"
+#include "lib/model/slurm.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -26,7 +28,7 @@ static void on_host(void *ctx, int i, const char *host, enum host_cleanup_result
 }
 
 /* What a driver that was killed has left of its own: its socket may not be in its folder. */
-static void remove_own(const struct job_folder *f)
+static void remove_own(const struct job_folder *f, bool dead)
 {
     static const char *const names[] = { JOB_DRIVER_FILE, JOB_RESERVE_FILE };
     struct job_driver d;
@@ -34,7 +36,7 @@ static void remove_own(const struct job_folder *f)
 
     explicit_bzero(d.token, sizeof d.token);
     explicit_bzero(d.owner, sizeof d.owner);
-    if (rc != 0)
+    if (rc != 0 && !(dead && rc == -EREMOTE))
         return;
     if (*d.socket == '/')
         (void)unlink(d.socket);
@@ -46,15 +48,34 @@ static void remove_own(const struct job_folder *f)
     }
 }
 
-int run_cleanup(const char *job, bool quiet, struct eddis_error *err)
+/* As the driver saw them: a step that is about its job only is no allocation. */
+static const char *variable(void *ctx, const char *name)
 {
-    struct job_folder folder;
-    int rc = run_find_job("--cleanup", job, &folder, err);
+    (void)ctx;
+    return strcmp(name, "SLURM_STEP_ID") == 0 ? NULL : getenv(name);
+}
 
-    if (rc < 0)
-        return rc;
-    rc = job_cleanup(&folder, on_host, &quiet, err);
+/* What dies with a job of Slurm's, and what does not. */
+static void say_over(int left, const struct job_folder *f)
+{
+    fprintf(
+        stderr,
+        "eddis-run: Slurm has ended the processes of job %s on %s with its own job; folders that "
+        "are left go with the next job of eddis there, or by --cleanup inside of an allocation\n",
+        f->id, left == 1 ? "that node" : "those nodes");
+}
+
+int run_cleanup(const struct job_folder *f, bool dead, bool quiet, struct eddis_error *err)
+{
+    struct slurm_allocation *slurm = NULL;
+    int rc;
+
+    (void)slurm_allocation_read(variable, NULL, &slurm, NULL);
+    rc = job_cleanup(f, dead, slurm, on_host, &quiet, err);
+    slurm_allocation_free(slurm);
     if (rc == 0)
-        remove_own(&folder);
+        remove_own(f, dead);
+    if (rc > 0 && dead)
+        say_over(rc, f);
     return rc;
 }

@@ -2,6 +2,7 @@
 /* run_prune.c - removes the folders of jobs that ended long ago */
 #include "run_prune.h"
 
+#include "agents/job/slurm_link.h"
 #include "cmd/number.h"
 #include "cmd/status_fetch.h"
 #include "lib/base/cleanup.h"
@@ -142,6 +143,8 @@ int run_prune(const struct run_prune *p, FILE *out, struct eddis_error *err)
                 *err = why;
         }
     }
+    if (removed)
+        slurm_link_prune();
     rc = n < 0 ? n : rc < 0 ? rc : removed;
     if (rc >= 0 && !p->quiet && !p->json)
         fprintf(out, "%d job%s %s\n", rc, rc == 1 ? "" : "s", p->only_tell ? "found" : "removed");

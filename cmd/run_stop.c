@@ -4,7 +4,6 @@
 
 #include "agents/job/job_door.h"
 #include "agents/protocol/timing.h"
-#include "cmd/run_find.h"
 #include "cmd/status_fetch.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
@@ -67,26 +66,22 @@ static int wait_for_end(const struct job_folder *f, struct eddis_error *err)
     return 0;
 }
 
-int run_stop(const char *word, struct job_status *ret, struct eddis_error *err)
+int run_stop(const struct job_folder *f, bool dead, struct job_status *ret, struct eddis_error *err)
 {
-    struct job_folder f;
     struct job_driver d;
-    int rc = run_find_job("--stop", word, &f, err), was;
+    int rc = 0, was = dead ? 0 : job_driver_read(f, &d, err);
 
-    if (rc < 0)
-        return rc;
-    was = job_driver_read(&f, &d, err);
     if (was < 0 && was != -ENOENT)
         return was;
     if (was == 1) {
         rc = post(&d, err);
-        if (rc < 0 && job_driver_read(&f, &d, NULL) == 1)
-            return eddis_fail_prefix(err, rc, "cannot stop job %s", f.id);
-        rc = wait_for_end(&f, err);
+        if (rc < 0 && job_driver_read(f, &d, NULL) == 1)
+            return eddis_fail_prefix(err, rc, "cannot stop job %s", f->id);
+        rc = wait_for_end(f, err);
     }
     explicit_bzero(&d, sizeof d);
     if (rc == 0)
-        rc = status_fetch(&f, ret, err);
+        rc = dead ? status_from_files(f, ret, err) : status_fetch(f, ret, err);
     return rc < 0 ? rc : was == 1;
 }
 

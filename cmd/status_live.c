@@ -10,11 +10,15 @@
 #include "agents/job/status_json.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
+#include "lib/base/strbuf.h"
 #include "lib/http/client.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -136,13 +140,165 @@ static int watch(struct live *v, struct eddis_error *err)
     return v->end;
 }
 
+/* ---- on another node ---- */
+
+static const int64_t silent_ns = 15 * CLOCK_S;
+
+/* A look of the program there. */
+static void on_line(struct live *v, const char *line, size_t n)
+{
+    struct job_status s;
+
+    if (job_status_parse(line, n, "answer of eddis-status", &s, &v->trouble) < 0) {
+        v->fresh = true;
+        return;
+    }
+    job_status_fini(&v->status);
+    v->status = s;
+    v->trouble.code = 0;
+    v->fresh = true;
+}
+
+/* Take whole lines out of what has come so far. */
+static void take_lines(struct live *v, struct strbuf *b)
+{
+    const char *text = strbuf_text(b), *at = text, *end;
+    struct strbuf rest = { 0 };
+
+    while ((end = strchr(at, '\n'))) {
+        on_line(v, at, (size_t)(end - at));
+        at = end + 1;
+    }
+    if (at == text)
+        return;
+    strbuf_add(&rest, at);
+    strbuf_fini(b);
+    *b = rest;
+}
+
+static void say_silent(struct live *v, const struct slurm_door_call *c)
+{
+    eddis_fail(&v->trouble, -ETIMEDOUT, "node %s of Slurm's job %s does not answer now",
+               c->at->node, c->at->name);
+    v->fresh = true;
+}
+
+/* Nothing is drawn before the first look: until then what goes wrong is one sentence. */
+static int watch_far(struct live *v, struct slurm_door_call *c, struct eddis_error *err)
+{
+    struct strbuf b = { 0 };
+    bool shown = false;
+    int64_t heard_ns = clock_now_ns();
+    int rc = 0;
+
+    while (!v->end && rc >= 0 && !slurm_door_is_over(c)) {
+        struct pollfd fds[] = { { .fd = v->signals, .events = POLLIN },
+                                { .fd = shown && isatty(STDIN_FILENO) ? STDIN_FILENO : -1,
+                                  .events = POLLIN },
+                                { .fd = c->out, .events = POLLIN },
+                                { .fd = c->errors, .events = POLLIN } };
+        char bytes[16384];
+
+        (void)poll(fds, 4,
+                   clock_poll_ms(c->here ? heard_ns + v->o->interval_ns + silent_ns : c->end_ns));
+        if (fds[0].revents)
+            on_signal(v);
+        if (fds[1].revents)
+            on_keys(v);
+        rc = slurm_door_read(c, bytes, sizeof bytes, err);
+        if (rc > 0) {
+            heard_ns = clock_now_ns();
+            strbuf_add_bytes(&b, bytes, (size_t)rc);
+            take_lines(v, &b);
+        } else if (c->here && clock_now_ns() >= heard_ns + v->o->interval_ns + silent_ns) {
+            heard_ns = clock_now_ns();
+            say_silent(v, c);
+        }
+        if (v->fresh && !v->end && rc >= 0) {
+            if (!shown && v->status.job[0])
+                screen_enter();
+            shown = shown || v->status.job[0];
+            if (shown)
+                paint(v);
+        }
+    }
+    strbuf_fini(&b);
+    if (shown)
+        screen_leave();
+    return rc < 0 ? rc : v->end;
+}
+
+static int look_far(struct live *v, const struct slurm_door *door, const char *word,
+                    struct eddis_error *err)
+{
+    cleanup_free char *interval = NULL;
+    struct slurm_door_call c;
+    int rc, code;
+
+    if (asprintf(&interval, "%" PRId64 "ms", v->o->interval_ns / CLOCK_MS) < 0) {
+        interval = NULL;
+        return eddis_fail(err, -ENOMEM, "no memory for the view");
+    }
+    rc = slurm_door_begin(door,
+                          (const char *const[]){ "eddis-status", word, "--watch", "--json",
+                                                 "--interval", interval, NULL },
+                          true, &c, err);
+    if (rc < 0)
+        return rc;
+    rc = watch_far(v, &c, err);
+    code = slurm_door_end(&c, rc == 0 ? err : NULL);
+    if (rc == 0 && code > 0 && *c.last)
+        fprintf(stderr, "%s\n", c.last);
+    return rc ? rc : code;
+}
+
+/* ---- what callers want ---- */
+
+/* The signals become a descriptor, v->signals. */
+static void hold_signals(struct live *v, sigset_t *ret_before)
+{
+    static const int caught[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH };
+    sigset_t set;
+
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof caught / sizeof *caught; i++)
+        sigaddset(&set, caught[i]);
+    (void)sigprocmask(SIG_BLOCK, &set, ret_before);
+    v->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static void let_signals(struct live *v, const sigset_t *before)
+{
+    if (v->signals >= 0)
+        (void)close(v->signals);
+    (void)sigprocmask(SIG_SETMASK, before, NULL);
+}
+
+int status_live_far(const struct slurm_door *door, const char *word, const struct status_live *o,
+                    struct job_status *ret, struct eddis_error *err)
+{
+    struct live v = { .o = o, .signals = -1 };
+    sigset_t before;
+    int rc;
+
+    job_status_init(&v.status);
+    hold_signals(&v, &before);
+    rc = v.signals < 0 ? eddis_fail_errno(err, -errno, "cannot wait for signals")
+                       : look_far(&v, door, word, err);
+    let_signals(&v, &before);
+    if (rc == 0)
+        *ret = v.status;
+    else
+        job_status_fini(&v.status);
+    return rc;
+}
+
 int status_live_run(const struct job_folder *f, const struct status_live *o,
                     struct eddis_error *err)
 {
-    static const int caught[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH };
     struct live v = { .o = o, .folder = f, .signals = -1 };
     struct job_driver d;
-    sigset_t set, before;
+    sigset_t before;
     int rc = job_driver_read(f, &d, err);
 
     if (rc != 1)
@@ -151,20 +307,15 @@ int status_live_run(const struct job_folder *f, const struct status_live *o,
     if (rc < 0)
         return rc;
     job_status_init(&v.status);
-    sigemptyset(&set);
-    for (size_t i = 0; i < sizeof caught / sizeof *caught; i++)
-        sigaddset(&set, caught[i]);
-    (void)sigprocmask(SIG_BLOCK, &set, &before);
-    v.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    hold_signals(&v, &before);
     if (v.signals < 0) {
         rc = eddis_fail_errno(err, -errno, "cannot wait for signals");
     } else {
         screen_enter();
         rc = watch(&v, err);
         screen_leave();
-        (void)close(v.signals);
     }
-    (void)sigprocmask(SIG_SETMASK, &before, NULL);
+    let_signals(&v, &before);
     http_client_close(v.client);
     job_status_fini(&v.status);
     return rc;

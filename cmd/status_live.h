@@ -6,6 +6,8 @@
 #include "lib/base/error.h"
 
 #include "agents/job/job_folder.h"
+#include "agents/job/status_json.h"
+#include "cmd/slurm/slurm_door.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,5 +22,12 @@ struct status_live {
  */
 int status_live_run(const struct job_folder *f, const struct status_live *o,
                     struct eddis_error *err);
+
+/* The same of a job whose driver is on another node, where word names it: its looks come over
+ * there.  When the job has ended, *ret is its last status; other codes are those of the program
+ * there, and standard error has been told why.
+ */
+int status_live_far(const struct slurm_door *door, const char *word, const struct status_live *o,
+                    struct job_status *ret, struct eddis_error *err);
 
 #endif

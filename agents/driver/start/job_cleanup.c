@@ -29,12 +29,23 @@ static int check_over(const struct job_folder *f, struct eddis_error *err)
     return 0;
 }
 
-static int clean_list(const struct node_list *j, host_cleanup_say_fn say, void *ctx,
-                      struct eddis_error *err)
+static bool are_of(const struct node_list *j, const struct slurm_allocation *slurm)
+{
+    for (size_t i = 0; i < j->n; i++)
+        if (!slurm_allocation_find(slurm, j->node[i].host.host))
+            return false;
+    return true;
+}
+
+static int clean_list(const struct node_list *j, const struct slurm_allocation *slurm,
+                      host_cleanup_say_fn say, void *ctx, struct eddis_error *err)
 {
     cleanup_free struct job_host *host = calloc(j->n, sizeof *host);
     cleanup_free char *const **mark = calloc(j->n, sizeof *mark);
-    const struct host_cleanup c = { .start = { .host = host, .n = (int)j->n, .launch_ns = node_ns },
+    const struct host_cleanup c = { .start = { .host = host,
+                                               .n = (int)j->n,
+                                               .slurm = slurm && are_of(j, slurm) ? slurm : NULL,
+                                               .launch_ns = node_ns },
                                     .job_id = j->job_id,
                                     .mark = mark,
                                     .node_ns = node_ns,
@@ -52,16 +63,16 @@ static int clean_list(const struct node_list *j, host_cleanup_say_fn say, void *
     return host_cleanup(&c, err);
 }
 
-int job_cleanup(const struct job_folder *f, host_cleanup_say_fn say, void *ctx,
-                struct eddis_error *err)
+int job_cleanup(const struct job_folder *f, bool dead, const struct slurm_allocation *slurm,
+                host_cleanup_say_fn say, void *ctx, struct eddis_error *err)
 {
     struct node_list *j = NULL;
-    int rc = check_over(f, err);
+    int rc = dead ? 0 : check_over(f, err);
 
     if (rc == 0)
         rc = node_list_read(f, &j, err);
     if (rc == 0)
-        rc = clean_list(j, say, ctx, err);
+        rc = clean_list(j, slurm, say, ctx, err);
     node_list_free(j);
     return rc;
 }

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* slurm_link.c - writes, follows and removes links from Slurm's numbers to jobs' folders */
+#include "slurm_link.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/file.h"
+#include "lib/base/json.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Returns the folder of the links, beside that of the jobs; NULL: there is none. */
+static char *place(struct eddis_error *err)
+{
+    char root[JOB_FOLDER_MAX_PATH];
+    char *slash;
+
+    if (job_folder_root(root, sizeof root, err) < 0)
+        return NULL;
+    slash = strrchr(root, '/'); /* ".../eddis/jobs" */
+    *slash = '\0';
+    return file_join(root, "slurm");
+}
+
+/* Another of the same number, an earlier start of the job, gives way in one step. */
+static void point(const char *dir, const char *number, const char *to)
+{
+    cleanup_free char *path = file_join(dir, "%s", number);
+    cleanup_free char *fresh = file_join(dir, ".%s.%d", number, (int)getpid());
+
+    if (path && fresh && symlink(to, fresh) == 0 && rename(fresh, path) < 0)
+        (void)unlink(fresh);
+}
+
+int slurm_link_write(const struct job_folder *f, const struct slurm_link *l,
+                     struct eddis_error *err)
+{
+    cleanup_free char *path = file_join(f->path, SLURM_LINK_FILE), *dir = place(NULL);
+    cleanup_json json_t *o = json_pack("{s:i, s:s, s:s, s:s}", "schema_version", 1, "job", l->job,
+                                       "name", l->name, "node", l->node);
+    int rc = path && o ? json_write_file(path, o, err)
+                       : eddis_fail(err, -ENOMEM, "no memory for slurm.json");
+
+    if (rc < 0 || !dir || file_mkdirs(dir, 0700, NULL) < 0)
+        return rc;
+    point(dir, l->job, f->path);
+    if (*l->name)
+        point(dir, l->name, f->path);
+    return 0;
+}
+
+int slurm_link_read(const struct job_folder *f, struct slurm_link *ret, struct eddis_error *err)
+{
+    cleanup_free char *path = file_join(f->path, SLURM_LINK_FILE);
+    cleanup_json json_t *o = NULL;
+    struct slurm_link l;
+    int rc;
+
+    if (!path)
+        return eddis_fail(err, -ENOMEM, "no memory for slurm.json");
+    if (access(path, F_OK) < 0)
+        return eddis_fail_errno(err, -errno, "no '%s'", path);
+    rc = json_read_file(path, &o, err);
+    if (rc == 0)
+        rc = json_copy_string(o, "job", l.job, sizeof l.job, err);
+    if (rc == 0)
+        rc = json_copy_string(o, "name", l.name, sizeof l.name, err);
+    if (rc == 0)
+        rc = json_copy_string(o, "node", l.node, sizeof l.node, err);
+    if (rc < 0)
+        return eddis_fail_prefix(err, rc, "%s", path);
+    *ret = l;
+    return 0;
+}
+
+int slurm_link_find(const char *number, struct job_folder *ret, struct eddis_error *err)
+{
+    cleanup_free char *dir = place(err), *path = dir ? file_join(dir, "%s", number) : NULL;
+    char to[JOB_FOLDER_MAX_PATH];
+    struct slurm_link l;
+    struct job_folder f;
+    ssize_t n;
+
+    if (!dir)
+        return err ? err->code : -ENOENT;
+    n = path && !strchr(number, '/') ? readlink(path, to, sizeof to - 2) : -1;
+    if (n <= 0)
+        return eddis_fail(err, -ENOENT, "no job of eddis is known by Slurm's number %s", number);
+    to[n] = '/';
+    to[n + 1] = '\0';
+    if (job_folder_find(to, &f, NULL) < 0 || slurm_link_read(&f, &l, NULL) < 0 ||
+        (strcmp(l.job, number) != 0 && strcmp(l.name, number) != 0))
+        return eddis_fail(err, -ENOENT, "the folder of Slurm's job %s is gone", number);
+    *ret = f;
+    return 0;
+}
+
+void slurm_link_prune(void)
+{
+    cleanup_free char *dir = place(NULL);
+    DIR *all = dir ? opendir(dir) : NULL;
+    struct dirent *e;
+
+    while (all && (e = readdir(all)))
+        if (faccessat(dirfd(all), e->d_name, F_OK, 0) < 0 && errno == ENOENT)
+            (void)unlinkat(dirfd(all), e->d_name, 0);
+    if (all)
+        (void)closedir(all);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_place.c - asks the job's files and Slurm where a job is */
+#include "job_place.h"
+
+#include "agents/job/slurm_link.h"
+#include "cmd/slurm/slurm_task.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_own(const char *variable, const char *value)
+{
+    const char *own = getenv(variable);
+
+    return own && *value && strcmp(own, value) == 0;
+}
+
+/* ---- the way there ---- */
+
+static void set_door(struct job_place *p, const struct slurm_job *j, const char *node)
+{
+    p->where = JOB_FAR;
+    p->door.group = *j->het ? j->component : -1;
+    (void)snprintf(p->door.job, sizeof p->door.job, "%s", j->id);
+    (void)snprintf(p->door.name, sizeof p->door.name, "%s%s%.20s", *j->array ? j->array : j->id,
+                   *j->array ? "_" : "", *j->array ? j->task : "");
+    if (*node)
+        (void)snprintf(p->door.node, sizeof p->door.node, "%s", node);
+    else
+        slurm_task_first_node(j, p->door.node, sizeof p->door.node);
+}
+
+/* The id for a folder that is where jobs are, else its path. */
+static void set_word(struct job_place *p)
+{
+    char root[JOB_FOLDER_MAX_PATH] = "";
+    size_t n;
+
+    (void)job_folder_root(root, sizeof root, NULL);
+    n = strlen(root);
+    if (n && strncmp(p->folder.path, root, n) == 0 && p->folder.path[n] == '/')
+        (void)snprintf(p->far, sizeof p->far, "%s", p->folder.id);
+    else
+        (void)snprintf(p->far, sizeof p->far, "%s/", p->folder.path);
+}
+
+/* ---- a job whose folder is here ---- */
+
+void job_place_of(const struct job_folder *f, struct job_place *ret)
+{
+    struct job_place p = { .where = JOB_HERE, .has_folder = true, .folder = *f };
+    struct slurm_link l;
+    struct job_driver d;
+    struct slurm_job j;
+    int rc = job_driver_read(f, &d, NULL);
+
+    explicit_bzero(&d, sizeof d);
+    *ret = p;
+    if (rc != -EREMOTE || slurm_link_read(f, &l, NULL) < 0)
+        return;
+    /* We are there, whatever this machine calls itself. */
+    if (is_own("SLURM_JOB_ID", l.job) && is_own("SLURMD_NODENAME", l.node))
+        return;
+    rc = slurm_task_ask(*l.name ? l.name : l.job, &j, NULL);
+    if (rc == -ENOENT || (rc == 0 && (slurm_job_is_over(&j) || slurm_job_waits(&j)))) {
+        ret->where = JOB_DEAD;
+    } else if (rc == 0 && *l.node) {
+        set_door(ret, &j, l.node);
+        set_word(ret);
+    }
+}
+
+/* ---- a job by its number ---- */
+
+static bool by_link(const struct slurm_job *j, const char *word, struct job_folder *ret)
+{
+    char task[128];
+
+    (void)snprintf(task, sizeof task, "%s_%s", j->array, j->task);
+    if (j->array[0] && slurm_link_find(task, ret, NULL) == 0)
+        return true;
+    return slurm_link_find(j->array[0] ? j->id : *j->het ? j->het : word, ret, NULL) == 0;
+}
+
+static int not_here(const struct slurm_job *j, const char *word, struct eddis_error *err)
+{
+    char node[256];
+
+    slurm_task_first_node(j, node, sizeof node);
+    return eddis_fail(err, -ENOENT,
+                      "Slurm's job %s is over (%s), and no job of eddis is known here by this "
+                      "number%s%s",
+                      word, j->state, *node ? "; its folder may be on " : "", node);
+}
+
+static void set_waits(struct job_place *p, const struct slurm_job *j, const char *word)
+{
+    char why[400];
+
+    p->where = JOB_WAITS;
+    (void)snprintf(p->number, sizeof p->number, "%.60s", word);
+    (void)snprintf(p->text, sizeof p->text, "Slurm's job %.60s waits: %s", word,
+                   strcmp(j->reason, "None") == 0 ? "Slurm has not looked at it yet"
+                                                  : slurm_job_why(j, why, sizeof why));
+}
+
+static int by_number(const char *word, struct job_place *ret, struct eddis_error *err)
+{
+    struct job_place p = { .where = JOB_HERE };
+    struct slurm_job j;
+    int rc = slurm_task_ask(word, &j, err);
+
+    if (rc == -ENOENT || rc == -ENOTSUP) {
+        if (slurm_link_find(word, &p.folder, NULL) < 0)
+            return eddis_fail_prefix(err, -ENOENT, "no job of eddis begins with '%s'", word);
+        job_place_of(&p.folder, ret);
+        return 0;
+    }
+    if (rc < 0)
+        return rc;
+    p.has_folder = by_link(&j, word, &p.folder);
+    if (slurm_job_waits(&j)) {
+        set_waits(&p, &j, word);
+    } else if (p.has_folder) {
+        job_place_of(&p.folder, &p);
+    } else if (slurm_job_is_over(&j)) {
+        return not_here(&j, word, err);
+    } else {
+        set_door(&p, &j, "");
+        (void)snprintf(p.far, sizeof p.far, "%s", j.id);
+    }
+    *ret = p;
+    return 0;
+}
+
+/* At the other end of the door, or in the job's own script. */
+static int from_inside(const char *word, struct job_place *ret, struct eddis_error *err)
+{
+    const char *node = getenv("SLURMD_NODENAME");
+    struct job_folder f;
+
+    if (slurm_link_find(word, &f, NULL) < 0)
+        return eddis_fail(err, -ENOENT,
+                          "Slurm's job %s runs, but no eddis-run has begun a job in it on %s", word,
+                          node ? node : "this machine");
+    job_place_of(&f, ret);
+    return 0;
+}
+
+int job_place_find(const char *word, job_place_find_fn *find, struct job_place *ret,
+                   struct eddis_error *err)
+{
+    struct job_folder f;
+    bool number = slurm_task_is_number(word);
+    int rc;
+
+    if (number && is_own("SLURM_JOB_ID", word))
+        return from_inside(word, ret, err);
+    rc = find(word, &f, err);
+    if (rc == -ENOENT && number)
+        return by_number(word, ret, err);
+    if (rc == 0)
+        job_place_of(&f, ret);
+    return rc;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_place.h - where the job is that a user names: here, on a node of Slurm's, or in its queue
+ *
+ * A number is one of Slurm's unless an id or a folder of ours begins so; inside of that very job it
+ * is Slurm's in any case.
+ */
+#ifndef EDDIS_CMD_SLURM_JOB_PLACE_H
+#define EDDIS_CMD_SLURM_JOB_PLACE_H
+
+#include "agents/job/job_folder.h"
+#include "cmd/slurm/slurm_door.h"
+#include "lib/base/error.h"
+
+#include <stdbool.h>
+
+enum job_where {
+    JOB_HERE,  /* what there is to be known of it is in its folder, or its driver is here */
+    JOB_FAR,   /* its driver is to be asked on another node, by the word `far` */
+    JOB_DEAD,  /* its driver was on another machine, and Slurm's job is over: it is gone */
+    JOB_WAITS, /* Slurm has not started it, or is to start it again; `text` says why */
+};
+
+struct job_place {
+    enum job_where where;
+    bool has_folder;          /* always, but for JOB_FAR and JOB_WAITS */
+    struct job_folder folder; /* of JOB_WAITS: that of an earlier start */
+    struct slurm_door door;
+    char far[JOB_FOLDER_MAX_PATH + 2];
+    char number[64]; /* of JOB_WAITS, as scancel takes it */
+    char text[512];
+};
+
+/* How a caller finds a job by id or folder: -ENOENT when there is none. */
+typedef int job_place_find_fn(const char *word, struct job_folder *ret, struct eddis_error *err);
+
+/* Blocks for as long as Slurm takes to answer, but only where it must be asked.  -ENOENT: there is
+ * no such job; others of slurm_task_ask.
+ */
+int job_place_find(const char *word, job_place_find_fn *find, struct job_place *ret,
+                   struct eddis_error *err);
+
+/* The place of a job whose folder is known. */
+void job_place_of(const struct job_folder *f, struct job_place *ret);
+
+#endif

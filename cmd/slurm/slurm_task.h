@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* slurm_task.h - the job of Slurm's that a user names by its number: "12", "12_3", "12+1" */
+#ifndef EDDIS_CMD_SLURM_SLURM_TASK_H
+#define EDDIS_CMD_SLURM_SLURM_TASK_H
+
+#include "cmd/slurm/slurm_job.h"
+#include "lib/base/error.h"
+
+#include <stdbool.h>
+
+/* Whether a word has the form of such a number. */
+bool slurm_task_is_number(const char *word);
+
+/* Choose among the records that scontrol has printed: of an array the one task that runs, or that
+ * is left, and of a heterogeneous job its first component.  -EINVAL: there are several, which the
+ * sentence names; -ENOENT: there is none.
+ */
+int slurm_task_choose(const char *word, const char *said, struct slurm_job *ret,
+                      struct eddis_error *err);
+
+/* Ask Slurm for it.  Blocks, for a minute at most.  -ENOENT: Slurm knows no such job, or no more;
+ * -ENOTSUP: there is no Slurm on this machine; -EINVAL as above; -EIO, -ETIMEDOUT: it does not
+ * answer.
+ */
+int slurm_task_ask(const char *word, struct slurm_job *ret, struct eddis_error *err);
+
+/* Write the name of a node of the job where its script runs, or its first one, to ret [size]. */
+void slurm_task_first_node(const struct slurm_job *j, char *ret, size_t size);
+
+/* Take the job out of the queue if it still waits there.  Blocks. */
+int slurm_task_withdraw(const char *word, struct eddis_error *err);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* status_far.c - runs eddis-status where the job's driver is */
+#include "status_far.h"
+
+#include "cmd/slurm/slurm_task.h"
+#include "lib/base/clock.h"
+#include "lib/base/strbuf.h"
+#include "lib/base/text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const int64_t most_ns = 60 * CLOCK_S; /* for one answer, of a driver that may be busy */
+
+struct text {
+    bool plain;
+    char line[4096]; /* n bytes of one that has not ended */
+    size_t n;
+};
+
+static void end_line(struct text *t, const char *end)
+{
+    t->line[t->n] = '\0';
+    t->n = 0;
+    text_make_plain(t->line);
+    fputs(t->line, stdout);
+    fputs(end, stdout);
+}
+
+static void pass(void *ctx, const char *bytes, size_t n)
+{
+    struct text *t = ctx;
+
+    if (!t->plain)
+        (void)fwrite(bytes, 1, n, stdout);
+    for (size_t i = 0; t->plain && i < n; i++) {
+        if (bytes[i] == '\n')
+            end_line(t, "\n");
+        else
+            t->line[t->n++] = bytes[i];
+        if (t->n == sizeof t->line - 1)
+            end_line(t, "");
+    }
+    (void)fflush(stdout);
+}
+
+static void keep(void *ctx, const char *bytes, size_t n)
+{
+    strbuf_add_bytes(ctx, bytes, n);
+}
+
+int status_far_print(const struct slurm_door *door, const struct strlist *words, bool plain,
+                     int64_t longest_ns, struct eddis_error *err)
+{
+    struct text t = { .plain = plain };
+    int rc = slurm_door_run(door, (const char *const *)words->item, longest_ns, pass, &t, err);
+
+    if (t.n)
+        end_line(&t, "");
+    return rc;
+}
+
+int status_far_fetch(const struct slurm_door *door, const char *word, struct job_status *ret,
+                     struct eddis_error *err)
+{
+    const char *const words[] = { "eddis-status", word, "--once", "--json", NULL };
+    struct strbuf b = { 0 };
+    int rc = slurm_door_run(door, words, most_ns, keep, &b, err);
+
+    if (rc == 0)
+        rc = b.failed
+                 ? eddis_fail(err, -ENOMEM, "no memory for the status")
+                 : job_status_parse(strbuf_text(&b), b.len, "answer of eddis-status", ret, err);
+    strbuf_fini(&b);
+    return rc;
+}
+
+bool status_far_ended(const struct slurm_door *door, char *ret, size_t size)
+{
+    int64_t end_ns = clock_now_ns() + 20 * CLOCK_S;
+    struct slurm_job j;
+    int rc;
+
+    while ((rc = slurm_task_ask(door->name, &j, NULL)) == 0 && !slurm_job_is_over(&j)) {
+        if (clock_now_ns() >= end_ns)
+            return false;
+        clock_sleep_until_ns(clock_now_ns() + CLOCK_S / 4);
+    }
+    if (rc == 0)
+        (void)snprintf(ret, size, "%s, exit code %d", j.state, slurm_job_code(&j));
+    else
+        (void)snprintf(ret, size, "Slurm has forgotten how");
+    return rc == 0 || rc == -ENOENT;
+}
