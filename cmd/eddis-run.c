@@ -8,16 +8,14 @@
 #include "cmd/preflight.h"
 #include "cmd/run_batch.h"
 #include "cmd/run_check.h"
-#include "cmd/run_cleanup.h"
 #include "cmd/run_detach.h"
-#include "cmd/run_far.h"
+#include "cmd/run_end.h"
 #include "cmd/run_job.h"
 #include "cmd/run_link.h"
 #include "cmd/run_prune.h"
 #include "cmd/run_requeue.h"
 #include "cmd/run_resume.h"
 #include "cmd/run_slurm.h"
-#include "cmd/run_stop.h"
 #include "cmd/run_view.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
@@ -427,65 +425,6 @@ static int close_output(struct run *r, int code)
 
 /* ---- what runs no job ---- */
 
-/* stopped: by a run of this option on its driver's node. */
-static int end_job(const struct run *r, const struct job_place *p, bool stopped)
-{
-    struct job_status status;
-    struct eddis_error err = { 0 };
-    struct strbuf b = { 0 };
-    int rc = run_stop(&p->folder, p->where == JOB_DEAD || stopped, &status, &err);
-
-    if (rc < 0)
-        return fail(&err, rc == -ETIMEDOUT ? EXIT_FAULT : EXIT_USAGE);
-    if (r->q.json) {
-        cleanup_free char *text = job_status_text(&status);
-
-        puts(text ? text : "null");
-    } else if (!r->q.quiet) {
-        printf("job %s %s\n", status.job,
-               run_stop_words(stopped && status.state == JOB_ENDED ? 1 : rc, &status));
-        job_status_print(&status, strchr(r->q.stop, '/') ? r->q.stop : NULL, &b);
-        fputs(strbuf_text(&b), stdout);
-        strbuf_fini(&b);
-    }
-    rc = rc != 1 && status.state == JOB_LOST ? EXIT_FAULT : 0; /* nothing was stopped then */
-    job_status_fini(&status);
-    return rc;
-}
-
-static int far_job(const struct run *r, const struct job_place *p, const char *option)
-{
-    struct eddis_error err = { 0 };
-    int code = run_far(p, option, r->q.json, r->q.quiet, &err);
-
-    if (code == -ECONNRESET && r->q.stop) {
-        code = run_far_stopped(p, r->q.json, r->q.quiet, &err);
-        if (code >= 0)
-            return code ? EXIT_SUCCESS : end_job(r, p, true);
-    }
-    return code < 0 ? fail(&err, EXIT_FAULT) : code;
-}
-
-static int stop_job(const struct run *r)
-{
-    struct eddis_error err = { 0 };
-    struct job_place p;
-    int rc = run_far_find("--stop", r->q.stop, &p, &err);
-
-    if (rc == 0 && p.where == JOB_WAITS) {
-        rc = run_far_withdraw(&p, r->q.json, r->q.quiet, &err);
-        if (rc == 1)
-            return EXIT_SUCCESS;
-        if (rc == 0) /* Slurm has started it this moment */
-            rc = run_far_find("--stop", r->q.stop, &p, &err);
-    }
-    if (rc < 0)
-        return fail(&err, rc == -EIO || rc == -ETIMEDOUT ? EXIT_FAULT : EXIT_USAGE);
-    if (p.where == JOB_WAITS)
-        return eddis_fail(&err, -EAGAIN, "%s", p.text), fail(&err, EXIT_FAULT);
-    return p.where == JOB_FAR ? far_job(r, &p, "--stop") : end_job(r, &p, false);
-}
-
 static int prune_jobs(struct run *r)
 {
     const struct run_prune p = { .older_ns = r->q.prune_ns,
@@ -521,24 +460,6 @@ static int tell_over(const struct run *r)
     }
     job_status_fini(&status);
     return 0;
-}
-
-/* 2 when it could not begin, 1 when a host may have something left. */
-static int clean_up(const struct run *r)
-{
-    struct eddis_error err = { 0 };
-    struct job_place p;
-    int left = run_far_find("--cleanup", r->q.cleanup, &p, &err);
-
-    if (left < 0)
-        return fail(&err, left == -EIO || left == -ETIMEDOUT ? EXIT_FAULT : EXIT_USAGE);
-    if (p.where == JOB_FAR)
-        return far_job(r, &p, "--cleanup");
-    if (p.where == JOB_WAITS && !p.has_folder)
-        return eddis_fail(&err, -ENOENT, "%s, so that nothing of it is left anywhere", p.text),
-               fail(&err, EXIT_USAGE);
-    left = run_cleanup(&p.folder, p.where != JOB_HERE, r->q.quiet, &err);
-    return left < 0 ? fail(&err, EXIT_USAGE) : left ? EXIT_FAULT : EXIT_SUCCESS;
 }
 
 /* ---- jobs ---- */
@@ -621,9 +542,9 @@ int main(int argc, char **argv)
     else if (r.q.version)
         puts("eddis-run " EDDIS_VERSION);
     else if (r.q.stop)
-        code = stop_job(&r);
+        code = run_end_stop(r.q.stop, r.q.json, r.q.quiet);
     else if (r.q.cleanup)
-        code = clean_up(&r);
+        code = run_end_cleanup(r.q.cleanup, r.q.quiet);
     else if (r.q.over)
         code = tell_over(&r);
     else if (r.q.prune)

@@ -2,7 +2,7 @@
 /* test_slurm_link.c - tests of agents/job/slurm_link.h */
 #include "agents/job/slurm_link.h"
 
-#include "scratch.h"
+#include "tests/unit/scratch.h"
 #include "suite.h"
 
 #include <errno.h>
