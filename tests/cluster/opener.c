@@ -78,7 +78,7 @@ static void add_up(struct eddis *e, int n_ranks)
 
     for (int i = 0; i < MANY; i++)
         x[i] = 1;
-    must(eddis_allreduce(e, x, MANY, EDDIS_FLOAT32, EDDIS_SUM, 30 * CLOCK_S, &err), "all-reduce",
+    must(eddis_allreduce(e, x, MANY, EDDIS_FLOAT32, EDDIS_SUM, 600 * CLOCK_S, &err), "all-reduce",
          &err);
     for (int i = 0; i < MANY; i++)
         if (x[i] != (float)n_ranks)
@@ -96,7 +96,7 @@ static void train(struct eddis *e, int parameters, int stop)
             must(eddis_stop(e), "stop", NULL);
         for (int i = 0; i < parameters; i++)
             must(eddis_announce(e, i, EDDIS_ZERO, NULL, &err), "announce", &err);
-        must(eddis_wait(e, 60 * CLOCK_S, &err), "wait", &err);
+        must(eddis_wait(e, 600 * CLOCK_S, &err), "wait", &err);
         must(eddis_step_end(e, NULL, &err), "end", &err);
     }
     must(rc, "step", &err);

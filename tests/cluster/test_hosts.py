@@ -12,12 +12,12 @@ import threading
 
 from cases import run
 from lab import HOME, LOGIN, Cluster, network
-from node import wait_for
+from node import LEASE, wait_for
 
 BUILD = os.path.realpath(sys.argv[1])
 RUN = os.path.join(BUILD, "cmd/eddis-run")
 STATUS = os.path.join(BUILD, "cmd/eddis-status")
-FAST = ["--set", "timeouts.lease=3s"]
+FAST = ["--set", f"timeouts.lease={LEASE}s"]
 
 
 def unequal(c):

@@ -15,7 +15,7 @@ import yaml
 
 import cases
 from job import Folders, Job
-from node import PATIENCE, marked, wait_for
+from node import LEASE, PATIENCE, marked, wait_for
 
 BUILD = sys.argv[1]
 FOLDERS = Folders()
@@ -272,7 +272,7 @@ def prune_failed():
 
 def prune_running():
     """A job that runs, or whose driver is on another machine, stays, however old."""
-    p = subprocess.Popen([os.path.join(BUILD, "cmd/eddis-run"), "-n", "1", "--set", "timeouts.lease=2s",
+    p = subprocess.Popen([os.path.join(BUILD, "cmd/eddis-run"), "-n", "1", "--set", f"timeouts.lease={LEASE}s",
                           *FOREVER], env=environ(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                          cwd=FOLDERS.path("work"), text=True)
     try:

@@ -270,8 +270,8 @@ def unopened():
     with fresh() as folders:
         script = '[ "$RANK" = 1 ] && exec sleep 3600; exec "$0" "$@"'
         command = ["sh", "-c", script, *opener(folders)]
-        with job(folders, "--set", "timeouts.first_step=5s", command=command) as j:
-            j.check(124, "hang", "rank 1 (node", "has not come to its first step within 0:05 (timeouts.first_step)",
+        with job(folders, "--set", "timeouts.first_step=15s", command=command) as j:
+            j.check(124, "hang", "rank 1 (node", "has not come to its first step within 0:15 (timeouts.first_step)",
                     "the others are in eddis_open without it", "no worker had finished a step", failed_rank=1)
 
 

@@ -173,7 +173,7 @@ def flood():
     """A rank that prints as fast as it can, for longer than the lease: nothing notices."""
     text = ("[ $RANK = 1 ] || exec sleep 5; "
             "timeout 5 sh -c 'yes \"$(printf %0100d 7)\"'; echo last words")
-    with script(text, "--set", "logs.max_mb=4", "--set", "timeouts.job=60s") as j:
+    with script(text, "--set", "logs.max_mb=4", "--set", "timeouts.job=10m") as j:
         with Held(j) as held:
             j.check(0, "ok")
     assert "last words" in j.out, j.out[-2000:]

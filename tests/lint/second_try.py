@@ -7,6 +7,7 @@ tests/python/test_second_try.py does the same for pytest.
 import contextlib
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,7 +15,7 @@ import tempfile
 from source import ROOT
 
 sys.path.insert(0, str(ROOT / "tests/cluster"))
-from cases import run  # noqa: E402
+from cases import Skip, run  # noqa: E402
 
 # What a test does at its first try, and at the next ones.
 SCRIPT = """#!/bin/sh
@@ -120,6 +121,14 @@ def refused_skip():
         assert "  skipped: area/silent all: it does not say why" in lines, lines
 
 
+def checked():
+    """shellcheck has nothing to say about run-tests and its functions."""
+    if not shutil.which("shellcheck"):
+        raise Skip("shellcheck is not installed")
+    done = subprocess.run(["shellcheck", "-x", "run-tests", "tests/suites.sh"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
 def no_result():
     """Where meson itself fails, that is one failure."""
     with project(good=(0, 0)) as folder:
@@ -128,4 +137,4 @@ def no_result():
         check_end(lines, "failed: no result from the tests of build (made up)", "0 passed, 1 failed, 0 skipped")
 
 
-run([lucky, alone, twice, many, refused_skip, no_result], sys.argv[1:])
+run([lucky, alone, twice, many, refused_skip, checked, no_result], sys.argv[1:])
