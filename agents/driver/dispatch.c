@@ -92,7 +92,7 @@ static void hear_event(struct driver *d, int agent, const struct event *event, i
     struct event e = *event;
     enum heard h;
 
-    if (e.type == EVENT_SIGNAL)
+    if (e.type == EVENT_SIGNAL && e.signal == SIGTERM) /* as the state takes it */
         hurry_end(d, e.signal);
     do
         h = tell_subjects(d, agent, &e, now_ns);

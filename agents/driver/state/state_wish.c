@@ -58,7 +58,9 @@ static void want_checkpoint(struct state *s, int64_t step)
         s->checkpoint = STATE_CHECKPOINT_ASKED;
 }
 
-/* Steps that all ranks have done, as far as is known. */
+/* Steps that all ranks have done, as far as is known: of one that was not heard of yet, more than
+ * what the generation went on from, so that its checkpoint is none.
+ */
 static int64_t steps(const struct state *s)
 {
     int64_t n = s->n_ranks ? INT64_MAX : 0;
@@ -66,7 +68,7 @@ static int64_t steps(const struct state *s)
     for (int r = 0; r < s->n_ranks; r++)
         if (s->rank[r].steps < n)
             n = s->rank[r].steps;
-    return n > 0 ? n : 0;
+    return n > 0 ? n : state_resume_step(s) + 1;
 }
 
 /* One that has done some is enough: others are heard of later, or found no sample left for one. */
@@ -183,12 +185,22 @@ void state_wish_interrupt(struct state *s, const struct state_input *in)
     state_end(s, STATE_OUTCOME_INTERRUPTED, STOP_ORDERLY, in->now_ns);
 }
 
-/* What was trained is saved first; who asks again does not wait for that, nor for anything else. */
+/* What was trained is saved first, also where somebody else has asked for that a moment ago; who asks
+ * again does not wait, for that nor for anything else.
+ */
 void state_wish_interrupt_running(struct state *s, const struct state_input *in)
 {
-    if (s->outcome == STATE_OUTCOME_SAVING && s->saving_for == STATE_OUTCOME_INTERRUPTED) {
+    bool saving = s->outcome == STATE_OUTCOME_SAVING;
+
+    if (saving && s->saving_for == STATE_OUTCOME_INTERRUPTED) {
         state_say(s, "killing what is left, without the checkpoint");
         state_end(s, STATE_OUTCOME_INTERRUPTED, STOP_KILL, in->now_ns);
+        return;
+    }
+    if (saving && !s->o.unsaved) {
+        say_interrupted(s, in, "it saves already, then stopping");
+        s->saving_for = STATE_OUTCOME_INTERRUPTED;
+        s->asked_by = BY_NOBODY;
         return;
     }
     if (s->outcome != STATE_OUTCOME_OPEN || !is_worth_waiting(s, s->o.unsaved)) {

@@ -46,6 +46,13 @@ static void all_steps(struct fixture *f, int64_t steps)
         progress(f, r, 2, steps, 0);
 }
 
+static void exit_well(struct fixture *f)
+{
+    for (int r = 0; r < 4; r++)
+        exited_before(f, r, 0, 0, 0, false);
+    mpirun(f, 0, 0);
+}
+
 START_TEST(preempted_with_checkpoint)
 {
     static const int signals[] = { SIGTERM, SIGUSR1, SIGHUP };
@@ -174,12 +181,26 @@ START_TEST(interrupted_twice)
     ended(&f, "interrupted", 130);
     state_fini(&f.s);
 
-    run_four(&f); /* nor does one behind SIGTERM */
+    run_four(&f); /* behind SIGTERM it is the first one, and the checkpoint is under way */
+    all_steps(&f, 10);
+    state_signal(&f.s, SIGTERM, f.now_ns);
+    did(&f, "checkpoint;");
+    state_signal(&f.s, signals[_i], f.now_ns + 20 * second);
+    did(&f, "");
+    said(&f, "it saves already, then stopping 4 ranks");
+    state_checkpoint_seen(&f.s, 10);
+    exit_well(&f);
+    ended(&f, "interrupted", 130);
+    state_fini(&f.s);
+
+    run_four(&f);
     all_steps(&f, 10);
     state_signal(&f.s, SIGTERM, f.now_ns);
     did(&f, "checkpoint;");
     state_signal(&f.s, signals[_i], f.now_ns);
-    did(&f, "stop orderly;");
+    state_signal(&f.s, signals[_i], f.now_ns);
+    said(&f, "without the checkpoint");
+    did(&f, "stop kill;");
     ended(&f, "interrupted", 130);
     state_fini(&f.s);
 }
@@ -229,13 +250,6 @@ static void all_trained_one_left(struct fixture *f)
     run_four(f);
     for (int r = 0; r < 4; r++)
         trained(f, r, r == 3 ? DONE : 2);
-}
-
-static void exit_well(struct fixture *f)
-{
-    for (int r = 0; r < 4; r++)
-        exited_before(f, r, 0, 0, 0, false);
-    mpirun(f, 0, 0);
 }
 
 /* All is trained, and some have left: the others, one of which saves the model, may finish. */
@@ -342,6 +356,26 @@ START_TEST(preempted_while_interrupted)
     did(&f, "");
     state_signal(&f.s, SIGTERM, f.now_ns + 6 * second);
     did(&f, "stop orderly;");
+    state_fini(&f.s);
+}
+END_TEST
+
+/* What the generation went on from is no checkpoint of it, although a rank was not heard of yet. */
+START_TEST(told_early_with_an_older_checkpoint)
+{
+    struct fixture f;
+
+    run_four(&f);
+    f.s.resume_step = 5;
+    progress(&f, 1, 2, 8, 0);
+    state_signal(&f.s, SIGTERM, f.now_ns);
+    did(&f, "checkpoint;");
+    state_checkpoint_seen(&f.s, 5);
+    f.now_ns += 120 * second;
+    state_heard(&f.s, 0, f.now_ns);
+    state_heard(&f.s, 1, f.now_ns);
+    state_tick(&f.s, f.now_ns);
+    ended(&f, "preempted", 143);
     state_fini(&f.s);
 }
 END_TEST
@@ -457,7 +491,9 @@ START_TEST(time_is_over_and_asked)
     let_pass(&f, 3600);
     did(&f, "checkpoint;");
     state_signal(&f.s, SIGINT, f.now_ns);
-    did(&f, "stop orderly;");
+    did(&f, "");
+    state_checkpoint_seen(&f.s, 10);
+    exit_well(&f);
     ended(&f, "interrupted", 130);
     state_fini(&f.s);
 }
@@ -572,6 +608,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, told_twice_while_it_finishes);
     tcase_add_test(tc, told_before_the_first_step_of_some);
     tcase_add_test(tc, preempted_while_interrupted);
+    tcase_add_test(tc, told_early_with_an_older_checkpoint);
     tcase_add_test(tc, user_2);
     tcase_add_test(tc, time_is_over);
     tcase_add_test(tc, time_is_over_with_checkpoint);
