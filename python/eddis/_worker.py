@@ -63,7 +63,7 @@ class Worker:
         self.after_commit: list[Callable[[], None]] = []  # the group is known now
         self.before_values: list[Callable[[], None]] = []  # a call may read values: have them where it reads
         self.after_values: list[Callable[[], None]] = []  # a call has written them
-        self.before_end: list[Callable[[], None]] = []  # whether a step can end
+        self.before_end: list[Callable[[], None]] = []  # whether a step can end, of each optimizer
         self.at_start: list[Callable[[], None]] = []  # shares what else models hold
         self.marks: list[Callable[[Mark], None]] = []  # told of each
         self.restore: Callable[[], bool] | None = None  # go on from a checkpoint; False: there is none
@@ -251,9 +251,7 @@ class Worker:
         for check in self.before_end:
             check()
         if not is_left and not self.rounds and self.world.n_group_ranks > 1 and self.step.batch:
-            raise RuntimeError(
-                f"step {self.step.step} ends without a backward pass, so this worker's model would no longer be that "
-                "of the others: take every batch through backward(), with a loss times 0 where it is to count nothing")
+            self._refuse_no_round()
         self.mark(Mark.ENDS)
         L.wait("wait", self.handle)
         L.call("step_end", self.handle, self.report)
@@ -261,6 +259,14 @@ class Worker:
         self.next_step = self.step.step + 1
         if self.step.flags & L.STEP_CHECKPOINT:
             self._checkpoint()
+
+    def _refuse_no_round(self) -> None:
+        if not self.before_end:
+            raise RuntimeError("nothing combines the gradients of this script, so each worker would train a model of "
+                               "its own: give its optimizer to eddis.torch.DistributedOptimizer before the loop")
+        raise RuntimeError(
+            f"step {self.step.step} ends without a backward pass, so this worker's model would no longer be that "
+            "of the others: take every batch through backward(), with a loss times 0 where it is to count nothing")
 
     def _checkpoint(self) -> None:
         if self.save:

@@ -23,6 +23,7 @@ TOLD = {
     "passes": "ValueError: backward_passes_per_step is 0",
     "taken": "ValueError: parameter 'group0.0' is another optimizer's already",
     "weight outside": "RuntimeError: a weight is set inside of the loop",
+    "before the loop": "RuntimeError: the optimizer steps before a loop over eddis.torch.loader",
     "unlike": "ValueError: a batch is cut along the first dimension of its tensors",
     "late": "RuntimeError: the first step has begun",
     "added": "RuntimeError: parameters were added to the optimizer",
@@ -36,3 +37,22 @@ def test_refused(tmp_path):
     assert not missing, output
     # `continue` before backward(): the job ends with the script's own exception
     assert code == 1 and "RuntimeError: step 1 ends without a backward pass" in output, output
+
+
+def test_forgotten(tmp_path):
+    """A loop over eddis.torch.loader whose optimizer is none of eddis', each worker's alone."""
+    script = tmp_path / "forgotten.py"
+    script.write_text("""import torch
+from torch.utils import data
+
+import eddis.torch as eddis
+
+p = torch.nn.Parameter(torch.zeros(1))
+optimizer = torch.optim.SGD([p], lr=1.0)
+for batch, in eddis.loader(data.DataLoader(data.TensorDataset(torch.ones(8, 1)), batch_size=4)):
+    (p * batch).sum().backward()
+    optimizer.step()
+""")
+    code, output = ended(tmp_path, "eddis-run", "--set", "batch.global=4", "--set", "restarts=0", "--set",
+                         "profile.emulate=[{rate: 1, a_ms: 1, c_ms: 1}, {rate: 1}]", "--", "python3", script)
+    assert code == 1 and "RuntimeError: nothing combines the gradients of this script" in output, output

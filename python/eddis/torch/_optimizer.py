@@ -51,6 +51,7 @@ class _Distributed:
                      keywords: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
         self._restore_rates()
         if not worker.in_step:
+            _check_begun()
             return None
         self.set.check_passed()
         self.set.synchronize()
@@ -80,6 +81,12 @@ class _Distributed:
         if len(_parameters_of(self.optimizer)) != self.n_parameters:
             raise RuntimeError("parameters were added to the optimizer after eddis.torch.DistributedOptimizer: add "
                                "them before")
+
+
+def _check_begun() -> None:
+    if worker.size > 1 and not worker.committed:
+        raise RuntimeError("the optimizer steps before a loop over eddis.torch.loader, so each worker would train a "
+                           "model of its own: take the batches from eddis.torch.loader(DataLoader(...))")
 
 
 def distributed_optimizers() -> list[tuple[torch.optim.Optimizer, list[tuple[str, torch.nn.Parameter]]]]:

@@ -46,6 +46,7 @@ refused("passes", lambda: eddis.DistributedOptimizer(torch.optim.SGD([p], lr=1.0
 optimizer = eddis.DistributedOptimizer(torch.optim.SGD([p], lr=1.0))
 refused("taken", lambda: eddis.DistributedOptimizer(torch.optim.SGD([p, q], lr=1.0)))
 refused("weight outside", lambda: eddis.set_weight(1))
+refused("before the loop", optimizer.step)
 refused("unlike", lambda: list(eddis.pieces((torch.zeros(2), torch.zeros(3)))))
 for epoch in loader.epochs(1):
     for number, (batch,) in enumerate(loader):
