@@ -19,6 +19,9 @@ static void take_checkpoint(void *ctx, const struct checkpoint_found *f)
     if (f->step > w->run->state.resume_step)
         w->run->state.resume_step = f->step;
     w->run->state.begun_step = f->begun_step;
+    /* In the job's own folder none is overlooked; one that nodes share may be out of our reach. */
+    if (!w->run->o->job->checkpoint.dir)
+        w->run->state.resume_known = true;
     state_plan_again(&w->run->state);
 }
 

@@ -86,10 +86,36 @@ START_TEST(late_answer)
 }
 END_TEST
 
+/* No node has told of a checkpoint, for its agent was killed: the look in the job's folder knows.
+ */
+START_TEST(none_to_go_on_from)
+{
+    char resume[] = "auto", text[200];
+    struct job job = { .checkpoint = { .resume = resume, .dir = _i ? scratch : NULL } };
+    struct driver_options o = { .job = &job };
+    struct job_run run = { .o = &o, .checkpoint_dir = scratch };
+    struct checkpoint_wait w = { .run = &run };
+
+    ck_assert_int_eq(file_thread_start(&run.looks, NULL), 0);
+    run.state.generation = 2;
+    run.state.phase = STATE_PHASE_PLAN;
+    run.state.resume_step = run.state.begun_step = -1;
+    ck_assert(!checkpoint_wait_ready(&w));
+    ck_assert(file_thread_settle(run.looks, clock_after_ns(clock_now_ns(), 60 * CLOCK_S)));
+    file_thread_turn(run.looks);
+    state_restart_text(&run.state, 1, text, sizeof text);
+    ck_assert_ptr_nonnull(
+        strstr(text, _i ? "from the newest checkpoint on" : "from the beginning"));
+    file_thread_stop(run.looks);
+    state_fini(&run.state);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     scratch_add(tc);
     tcase_add_test(tc, late_answer);
+    tcase_add_loop_test(tc, none_to_go_on_from, 0, 2);
 }
 
 SUITE_MAIN("checkpoint-wait", add_tests)
