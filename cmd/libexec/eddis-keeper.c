@@ -21,6 +21,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,6 +116,19 @@ static int await_input(int64_t wait_ns, struct eddis_error *err)
                               (double)wait_ns / CLOCK_S);
 }
 
+/* Slurm may warn of the end of a job's time as soon as it has begun: what comes before the agent is
+ * there waits for it.
+ */
+static void hold_signals(void)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    sigaddset(&set, SIGUSR2);
+    (void)sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
 /* The words behind the mode, if any. */
 struct request {
     bool cleanup, join;
@@ -150,6 +164,7 @@ static int keep(const struct request *r, struct node_identity *id)
     if (r->join && !r->node)
         code = eddis_fail(&err, -EINVAL, "SLURMD_NODENAME is not set; srun starts this program");
     if (code == 0 && r->join) {
+        hold_signals();
         node_identity_name(id, r->node);
         code = await_input(r->wait_ns, &err);
     }

@@ -10,10 +10,11 @@ import json
 import os
 import re
 import signal
+import subprocess
 import sys
 
 import cases
-from lab import HOME, comm, hosts
+from lab import HOME, LOGIN, comm, hosts
 from node import PATIENCE, wait_for
 from slurm_cluster import SlurmCluster, skip_without_slurm
 from slurmlab import PROCTRACKS
@@ -207,6 +208,19 @@ def put_back(c):
     assert (c.job_field(job, "Restarts"), c.job_field(job, "ExitCode")) == ("1", "75:0")
 
 
+def interactive(c):
+    """eddis-run is in no step at all: its agents tell it."""
+    words = (RUN % ("interactive", "interactive")).replace("\\\n", "")
+    p = c.lab.popen(LOGIN, ["/bin/sh", "-c", f"cd ~/shared && exec salloc -N2 {words} >interactive.out 2>&1"], cwd="/",
+                    env={"PATH": os.path.join(BUILD, "cmd") + ":" + os.environ["PATH"]}, stdin=subprocess.DEVNULL,
+                    start_new_session=True)
+    c.await_training("interactive")
+    c.job["interactive"] = re.search(r"Granted job allocation (\d+)", c.read("interactive.out"))[1]
+    c.sh(f"scancel {c.job['interactive']}")
+    wait_for("the end of salloc", lambda: p.poll() is not None)
+    check_saved(c, "interactive", "SIGTERM|SIGHUP")
+
+
 def unblocked(c):
     """What eddis blocks in a step is not blocked, nor ignored, in what it starts."""
     p = c.sh(f"salloc --quiet -N2 eddis-run --job-dir {HOME}/shared/unblocked -n1 -- grep -E '^Sig(Blk|Ign):' /proc/self/status")
@@ -222,7 +236,7 @@ def nothing_left(c):
     assert not c.slurm.ask("squeue", "-s", "-h", "-o", "%i").split()
 
 
-CASES = [unblocked, cancelled, cancelled_script, warned, all_warned, rank_killed, script_killed, time_limit,
+CASES = [unblocked, interactive, cancelled, cancelled_script, warned, all_warned, rank_killed, script_killed, time_limit,
          time_limit_warned, time_limit_script, put_back, preempted, nothing_left]
 
 

@@ -73,12 +73,16 @@ static int64_t sweep_ns(int64_t lease_ns)
 static int start_agent(struct keeper *k, const struct keeper_options *o, struct eddis_error *err)
 {
     const struct node_identity *id = o->id;
+    static const int of_step[] = { SIGTERM, SIGUSR1, SIGUSR2, 0 };
     char fd[16];
     const char *argv[] = { o->agent_path, "--tick-fd", fd,
                            "--mark",      id->mark,    o->node ? "--node" : NULL,
                            o->node,       NULL };
     struct spawn s = { .argv = argv, .in = 0, .out = 1, .err = 2 };
     int rc;
+
+    if (o->node) /* until it reads them itself */
+        s.blocked = of_step;
 
     snprintf(fd, sizeof fd, "%d", k->page_fd);
     rc = spawn_start(&s, &k->agent, err);

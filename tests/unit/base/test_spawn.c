@@ -60,6 +60,30 @@ START_TEST(exit_codes)
 }
 END_TEST
 
+/* What this process blocks is not blocked in the program, unless it was asked for. */
+START_TEST(blocked)
+{
+    static const int both[] = { SIGTERM, SIGUSR1, 0 };
+    static const char *const want[] = { "SigBlk:.0000000000000000", "SigBlk:.0000000000004200" };
+    sigset_t set, before;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigprocmask(SIG_BLOCK, &set, &before);
+    for (int i = 0; i < 2; i++) {
+        const char *argv[] = { "grep", "-q", want[i], "/proc/self/status", NULL };
+        struct spawn s = {
+            .argv = argv, .in = -1, .out = -1, .err = 2, .blocked = i ? both : NULL
+        };
+        pid_t pid = -1;
+
+        ck_assert_int_eq(spawn_start(&s, &pid, NULL), 0);
+        ck_assert_int_eq(finish(pid), 0);
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+}
+END_TEST
+
 START_TEST(cannot_start)
 {
     const char *missing[] = { "no-such-program-at-all", NULL };
@@ -254,6 +278,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, exit_codes);
+    tcase_add_test(tc, blocked);
     tcase_add_test(tc, cannot_start);
     tcase_add_test(tc, descriptors);
     tcase_add_test(tc, few_descriptors);

@@ -2,9 +2,11 @@
 /* test_slurm_signals.c - tests of lib/worker/slurm_signals.h */
 #include "lib/worker/slurm_signals.h"
 
+#include "lib/eddis.h"
 #include "suite.h"
 
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -147,6 +149,30 @@ START_TEST(counted)
 }
 END_TEST
 
+/* As eddis_open reads it from what the agent has set. */
+START_TEST(of_a_worker)
+{
+    const struct eddis_options o = { .size = sizeof o };
+    struct sigaction now;
+    struct eddis *e;
+
+    ck_assert_int_eq(setenv("EDDIS_SLURM_PID", "1", 1), 0);
+    ck_assert_int_eq(eddis_open(&o, &e, NULL), 0);
+    for (int i = 0; i < PASSING; i++) {
+        ck_assert_int_eq(sigaction(passing[i], NULL, &now), 0);
+        ck_assert(now.sa_flags & SA_SIGINFO);
+    }
+    ck_assert_int_eq(eddis_close(e, NULL), 0);
+    check(SIGTERM, SIG_DFL);
+    check(SIGUSR1, SIG_DFL);
+    ck_assert_int_eq(unsetenv("EDDIS_SLURM_PID"), 0); /* not under Slurm */
+    ck_assert_int_eq(eddis_open(&o, &e, NULL), 0);
+    check(SIGTERM, SIG_DFL);
+    check(SIGUSR1, SIG_DFL);
+    ck_assert_int_eq(eddis_close(e, NULL), 0);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_checked_fixture(tc, set_up, NULL);
@@ -155,6 +181,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, of_itself);
     tcase_add_test(tc, of_the_program);
     tcase_add_test(tc, counted);
+    tcase_add_test(tc, of_a_worker);
 }
 
 SUITE_MAIN("slurm_signals", add_tests)
