@@ -6,6 +6,7 @@
 #include "cmd/output_view.h"
 #include "cmd/plan_print.h"
 #include "cmd/preflight.h"
+#include "cmd/run_allocation.h"
 #include "cmd/run_batch.h"
 #include "cmd/run_check.h"
 #include "cmd/run_detach.h"
@@ -368,7 +369,7 @@ static int run_job(struct run *r)
         .folder = r->launches ? &r->folder : NULL,
         .runtime_dir = getenv("XDG_RUNTIME_DIR"),
         .env = (const char *const *)r->q.env.at,
-        .slurm = r->q.slurm,
+        .slurm = run_allocation_of_starts(r->q.job, r->q.slurm),
         .batch = r->q.batch.job[0] ? &r->q.batch : NULL,
         .plan_path = r->q.plan_path,
         .measure_equal = r->q.measure_equal,

@@ -2,9 +2,11 @@
 /* run_allocation.c - reads Slurm's variables, and holds the job's nodes against them */
 #include "run_allocation.h"
 
+#include "lib/base/spawn.h"
 #include "lib/base/strbuf.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,4 +79,16 @@ int run_allocation(struct job *job, bool resumed, struct slurm_allocation **ret,
     }
     *ret = a;
     return 0;
+}
+
+const struct slurm_allocation *run_allocation_of_starts(const struct job *job,
+                                                        const struct slurm_allocation *a)
+{
+    char path[PATH_MAX];
+
+    if (!a || strcmp(job->slurm.launch, "srun") == 0)
+        return a;
+    if (strcmp(job->slurm.launch, "ssh") == 0)
+        return NULL;
+    return spawn_find("srun", path, sizeof path, NULL) == 0 ? a : NULL;
 }

@@ -16,4 +16,10 @@
 int run_allocation(struct job *job, bool resumed, struct slurm_allocation **ret,
                    struct eddis_error *err);
 
+/* Borrow the allocation if agents are to be started by steps of it, by slurm.launch; NULL: by ssh,
+ * as on any other nodes.
+ */
+const struct slurm_allocation *run_allocation_of_starts(const struct job *job,
+                                                        const struct slurm_allocation *a);
+
 #endif

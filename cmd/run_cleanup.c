@@ -3,8 +3,10 @@
 #include "run_cleanup.h"
 
 #include "agents/driver/start/job_cleanup.h"
+#include "cmd/run_allocation.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"
+#include "lib/model/job.h"
 #include "lib/model/slurm.h"
 
 #include <errno.h>
@@ -65,13 +67,27 @@ static void say_over(int left, const struct job_folder *f)
         f->id, left == 1 ? "that node" : "those nodes");
 }
 
+/* Returns the allocation that we are in, if the job would start its agents by steps of it. */
+static struct slurm_allocation *allocation(const struct job_folder *f)
+{
+    cleanup_free char *path = file_join(f->path, "job.yaml");
+    struct slurm_allocation *a = NULL;
+    struct job *job = NULL;
+
+    if (path && job_read(path, &job, NULL) == 0 &&
+        slurm_allocation_read(variable, NULL, &a, NULL) == 1 && !run_allocation_of_starts(job, a)) {
+        slurm_allocation_free(a);
+        a = NULL;
+    }
+    job_free(job);
+    return a;
+}
+
 int run_cleanup(const struct job_folder *f, bool dead, bool quiet, struct eddis_error *err)
 {
-    struct slurm_allocation *slurm = NULL;
-    int rc;
+    struct slurm_allocation *slurm = allocation(f);
+    int rc = job_cleanup(f, dead, slurm, on_host, &quiet, err);
 
-    (void)slurm_allocation_read(variable, NULL, &slurm, NULL);
-    rc = job_cleanup(f, dead, slurm, on_host, &quiet, err);
     slurm_allocation_free(slurm);
     if (rc == 0)
         remove_own(f, dead);

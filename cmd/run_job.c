@@ -43,7 +43,7 @@ static const struct option_row rows[] = {
     { "detach", 0, NULL, "go on in the background once the workers are up; prints the job's id" },
     { "check", 0, NULL, "try everything that a start needs on all machines, and train nothing" },
     { "stop", 0, "JOB",
-      "end a job that runs, or Slurm's of this number, in good order, and wait for it" },
+      "end a job that runs, also by Slurm's number, in good order, and wait for its end" },
     { "cleanup", 0, "JOB", "end what a dead job may have left on its machines, and stop" },
     { "prune", 0, "TIME", "remove folders of jobs that ended so long ago, 30d" },
     { "failed", 0, NULL, "with --prune: only of jobs that failed, or whose driver is gone" },

@@ -71,7 +71,6 @@ enum { BILLION = 1000000000 };
 
 #define REPLAN      "learning rates that follow the batch"
 #define COMPRESSION "gradient compression"
-#define SLURM       "running under Slurm"
 
 /* The options of an algorithm. */
 #define WHOLE_OPTION(member, low, high, trait, help, otherwise)                                    \
@@ -276,7 +275,10 @@ static const struct job_key table[] = {
     { "slurm.components", "list of maps", "[]",
       "kinds of unlike nodes, in the place of slurm.nodes", NULL,
       OTHER(components, slurm.component, "[]") },
-    { "slurm.launch", "word", "auto", "how agents start inside an allocation", SLURM, NULL },
+    { "slurm.launch", "word", "auto",
+      "how agents start inside an allocation; auto: srun, or ssh where there is no srun", NULL,
+      &(const struct job_field){ FIELD(word, slurm.launch), .value = "auto",
+                                 .words = { "auto", "srun", "ssh" } } },
     { "slurm.extra", "list of words", "[]", "more options of sbatch", NULL,
       &(const struct job_field){ FIELD(list, slurm.extra), .value = "[]",
                                  .check = job_check_slurm_word } },

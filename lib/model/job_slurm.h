@@ -19,6 +19,7 @@ struct job_slurm {
     int64_t nodes;                   /* 0: as many as the job names, or one */
     int64_t cpus;                    /* of each node; 0: auto, -1: all */
     char *requeue;                   /* "auto", "on", "off" */
+    char *launch;                    /* "auto", "srun", "ssh" */
     struct job_component *component; /* [n_components] in the place of nodes; NULL: none */
     size_t n_components;
     char **extra; /* NULL-ended: more options */

@@ -307,6 +307,24 @@ def elsewhere(c):
     end_all(c)
 
 
+def launches(c):
+    """By ssh inside of an allocation, because the file says so or there is no srun: no step is made."""
+    srun = "".join(f"test -e {c.shared}/few/{p} || ln -s $(command -v {p}) {c.shared}/few/{p}; " for p in
+                   ("sh", "sleep", "touch", "ssh", "mpirun", "orted", "hostname", "eddis-run"))
+    for asked, more in (("--set slurm.launch=ssh", ""), ("", f"mkdir -p few; {srun} export PATH={c.shared}/few; ")):
+        anew(c)
+        c.write("train.yaml", LONG)
+        c.write("script", f"#!/bin/sh\n{more}exec eddis-run {asked} train.yaml\n")
+        job = c.sh("sbatch --parsable -N2 --exclusive script").stdout.strip()
+        up(c)
+        assert not steps(c), steps(c)
+        s = json.loads(c.sh(f"eddis-status --json {job}").stdout)
+        assert [w["node"] for w in s["workers"]] == ["node1", "node2"], s["workers"]
+        p = c.sh(f"eddis-run --stop {job}")
+        assert p.returncode == 0, p
+        c.await_empty()
+
+
 def words(c):
     """What is a number of Slurm's, and what to say where there is none."""
     for word in ("999", "999_1", "999+1"):
@@ -362,7 +380,7 @@ def hangs(c, hanging):
         assert word in err, (word, err)
 
 
-CASES = [status, watch, live, stop, cleanup, killed, arrays, groups, elsewhere, words]
+CASES = [status, watch, live, stop, cleanup, killed, arrays, groups, elsewhere, launches, words]
 
 
 def main():

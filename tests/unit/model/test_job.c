@@ -228,8 +228,6 @@ static const struct {
     { C "batch: {rebalance: -1}", NULL },
     { C "batch: {rebalance: of}", "2:20: \"batch.rebalance\" is \"of\"; did you mean \"off\"?" },
     { C "batch: {max: atuo}", "2:14: \"batch.max\" is \"atuo\"; did you mean \"auto\"?" },
-    { C "slurm: {launch: }", "2:9: the key \"slurm.launch\" is not in this version yet, it waits "
-                             "for running under Slurm; remove it" },
     { C "communication: {compression: {method: none}}",
       "2:31: the key \"communication.compression.method\" is not in this version yet, it waits for "
       "gradient compression; remove it" },
@@ -655,7 +653,7 @@ START_TEST(flags)
     ck_assert(strncmp(err.text, "--mpi-args: not YAML", 20) == 0);
     ck_assert_int_eq(job_set(job, "mpi.args", "[a, b]", "--mpi-args", &err), 0);
     ck_assert_str_eq(job->mpi.args[1], "b");
-    ck_assert_int_eq(job_set(job, "slurm.launch", "1", "--set", &err), -EINVAL);
+    ck_assert_int_eq(job_set(job, "sync.staleness", "1", "--set", &err), -EINVAL);
     ck_assert_int_eq(job_set(job, "nonsense", "1", "--nonsense", &err), -EINVAL);
     ck_assert_int_eq(job_set(job, "batch.min", "500", "--batch-min", &err), 0);
     ck_assert_int_eq(job_check(job, &err), -EINVAL);

@@ -18,7 +18,7 @@ static int parse(const char *text, struct job **ret, struct eddis_error *err)
 static const char everything[] =
     C "slurm:\n"
       "  {partition: gpu, time: 12:00:00, gres: \"gpu:a100:4(S:0-1)\", constraint: \"[a|b]\",\n"
-      "   cpus: all, account: none, requeue: on,\n"
+      "   cpus: all, account: none, requeue: on, launch: ssh,\n"
       "   extra: [--exclusive, \"--comment=a b\", auto],\n"
       "   components: [{nodes: 2, gres: none, cpus: 3}, {}, {memory: 4G, partition: p}]}\n";
 
@@ -37,6 +37,7 @@ START_TEST(full)
         ck_assert_str_eq(job->slurm.account, "none");
         ck_assert_ptr_null(job->slurm.qos);
         ck_assert_str_eq(job->slurm.requeue, "on");
+        ck_assert_str_eq(job->slurm.launch, "ssh");
         ck_assert_str_eq(job->slurm.extra[1], "--comment=a b");
         ck_assert_uint_eq(job->slurm.n_components, 3);
         ck_assert_str_eq(job->slurm.component[0].gres, "none");
@@ -74,6 +75,7 @@ static const struct {
     { C "slurm: {time: 5s}", NULL },
     { C "slurm: {nodes: 0}",
       "t:2:16: \"slurm.nodes\" is \"0\"; write a whole number from 1 to 16384 or auto" },
+    { C "slurm: {launch: mpi}", "t:2:17: \"slurm.launch\" is \"mpi\"; write auto, srun or ssh" },
     { C "slurm: {requeue: yes}", "t:2:18: \"slurm.requeue\" is \"yes\"; write auto, on or off" },
     { C "slurm: {extra: [\"a\\nb\"]}",
       "t:2:17: \"slurm.extra\": a control character; write plain text" },
@@ -108,6 +110,7 @@ START_TEST(set)
 
     ck_assert_int_eq(parse(C, &job, &err), 0);
     ck_assert_int_eq(job->slurm.time_ns, CLOCK_NEVER);
+    ck_assert_str_eq(job->slurm.launch, "auto");
     ck_assert_int_eq(job_set(job, "slurm.components", "[{nodes: 2}]", "--set", &err), 0);
     ck_assert_int_eq(job_set(job, "slurm.components", "[]", "--set", &err), 0);
     ck_assert_uint_eq(job->slurm.n_components, 0);
