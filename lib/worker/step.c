@@ -223,6 +223,18 @@ static int step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_erro
     return 1;
 }
 
+/* Whether the steps ended because there is none left, and not because somebody wanted them to.  What
+ * a stop has left to other groups nobody knows here.
+ */
+static bool step_none_left(const struct eddis *e)
+{
+    int64_t n = sampler_steps(e->samples.sampler);
+
+    if (e->step.enough)
+        return false;
+    return !e->step.stop || (!e->samples.ranges && n > 0 && e->samples.step >= n);
+}
+
 void step_over(struct eddis *e)
 {
     samples_end(&e->samples);
@@ -245,7 +257,7 @@ int eddis_step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error
                           e->engine ? "the step before has not been ended by eddis_step_end"
                                     : "call eddis_commit before the first step");
     rc = step_begin(e, &s, err);
-    if (rc == 0 && !e->step.stop && !e->step.enough)
+    if (rc == 0 && step_none_left(e))
         replan_show_trained(&e->replan);
     if (rc == 0)
         step_over(e);
