@@ -14,7 +14,7 @@ import zlib
 
 from cases import Skip, run
 from job import Folders, Job
-from node import PATIENCE, marked, wait_for
+from node import LEASE, PATIENCE, marked, wait_for
 
 BUILD, SOURCE = sys.argv[1:3]
 FOLDERS = Folders()
@@ -293,7 +293,7 @@ def resumed_running():
         j.process.wait()
         p = subprocess.run([os.path.join(BUILD, "cmd/eddis-status"), j.dir + "/"], text=True, capture_output=True, timeout=PATIENCE)
         assert p.returncode == 0 and f"  eddis-run --cleanup {j.dir}/ ends what may be left of it, --resume goes on" in p.stdout, p
-        assert "workers run on for the rest of its lease at most (timeouts.lease, 5 s)" in p.stdout, p
+        assert f"workers run on for the rest of its lease at most (timeouts.lease, {LEASE:g} s)" in p.stdout, p
         with training(1, "--resume", j.dir + "/") as k:
             k.end()  # all was trained before
             assert f"is gone (pid {j.process.pid}); waiting " in k.err, k.err
