@@ -77,7 +77,7 @@
  * any time announce, ask for samples (eddis_plan_step, eddis_counts, eddis_sample_indices), ask for
  * a stop (eddis_stop), and make collectives (eddis_collective.h) and requests to the Soft Memory
  * Box.  No announcement, collective or request may be made beside eddis_commit, and nothing beside
- * eddis_close.  In a child made by fork every call fails with -EPERM.
+ * eddis_close.  In a child made by fork every call but eddis_pass_slurm_signals fails with -EPERM.
  *
  * Exit: a process that exits without eddis_close ends the job, with its status or 1: the others
  * would wait for it for ever.  What it has written with stdio is kept; exit handlers from before
@@ -454,6 +454,14 @@ int eddis_set_metric(struct eddis *e, const char *name, double value, struct edd
  * not there any more.
  */
 int eddis_progress(int64_t step, int64_t samples, struct eddis_error *err);
+
+/* For a process that a worker has made, as one that reads samples, and whose runtime takes SIGTERM
+ * itself: let the signals pass by which Slurm ends a job, as eddis_open does for the worker's own.
+ * From Slurm SIGTERM and, where it was at its default, SIGUSR1 do nothing here from now on; from
+ * anybody else they end this process, as by default.  Does nothing where the job does not run in a
+ * step of Slurm's.  Needs no handle, and may be called in a child made by fork.
+ */
+void eddis_pass_slurm_signals(void);
 
 #include "eddis_samples.h"
 

@@ -45,18 +45,34 @@ static void replace(int sig, void (*from)(int, siginfo_t *, void *), const struc
         (void)sigaction(sig, to, NULL);
 }
 
-void slurm_signals_start(pid_t sender)
+static struct sigaction pass_action(void)
 {
     struct sigaction pass = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART };
+
+    sigemptyset(&pass.sa_mask);
+    return pass;
+}
+
+void slurm_signals_start(pid_t sender)
+{
+    const struct sigaction pass = pass_action();
 
     pthread_mutex_lock(&lock);
     if (users++ == 0) {
         slurm = sender;
-        sigemptyset(&pass.sa_mask);
         for (int i = 0; i < PASSING; i++)
             replace(passing[i], NULL, &pass);
     }
     pthread_mutex_unlock(&lock);
+}
+
+void slurm_signals_take(pid_t sender)
+{
+    const struct sigaction pass = pass_action();
+
+    slurm = sender;
+    replace(SIGUSR1, NULL, &pass);
+    (void)sigaction(SIGTERM, &pass, NULL);
 }
 
 void slurm_signals_stop(void)

@@ -16,6 +16,11 @@
  */
 void slurm_signals_start(pid_t sender);
 
+/* The same in a process that a worker has made, where SIGTERM may be somebody else's by now; for
+ * the rest of that process' life.
+ */
+void slurm_signals_take(pid_t sender);
+
 /* The last one gives the default back, unless the program has set something else meanwhile. */
 void slurm_signals_stop(void);
 

@@ -223,7 +223,7 @@ static int step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_erro
     return 1;
 }
 
-/* Whether the steps ended because there is none left, and not because somebody wanted them to.  What
+/* Whether the steps ended because there is none left, and not because somebody wanted them to. What
  * a stop has left to other groups nobody knows here.
  */
 static bool step_none_left(const struct eddis *e)

@@ -396,6 +396,14 @@ int eddis_open(const struct eddis_options *options, struct eddis **ret, struct e
     return rc;
 }
 
+void eddis_pass_slurm_signals(void)
+{
+    struct environment env;
+
+    if (environment_read(&env, NULL) == 0 && env.slurm >= 0)
+        slurm_signals_take(env.slurm);
+}
+
 int eddis_close(struct eddis *e, struct eddis_error *err)
 {
     int rc;

@@ -138,6 +138,7 @@ _OTHERS = {
     "stop": ([c_void_p], c_int),
     "set_phase": ([c_void_p, c_int], None),
     "abort": ([c_void_p, c_int], None),
+    "pass_slurm_signals": ([], None),
     "version": ([], c_char_p),
 }
 

@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import re
+import signal
+import subprocess
+import sys
 
 import pytest
 
-from started import ended, said
+from started import MINUTES, ended, environment, said
 
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 BATCHES = PROGRAMS / "batches.py"
@@ -42,3 +46,43 @@ def test_unlike_loaders(tmp_path):
     code, output = ended(tmp_path, "mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", "python3", BATCHES,
                          "samples=60", "batch=8", "loaders=0,2")
     assert code == 1 and "say the most of all workers by eddis.torch.init(read_ahead=)" in output, output
+
+
+def test_slurm_signals_its_readers(tmp_path):
+    """So that the job saves Slurm may signal all processes: those that read samples live on; others end them."""
+    script = tmp_path / "read.py"
+    script.write_text("""import multiprocessing, sys, torch
+from torch.utils import data
+
+import eddis.torch as eddis
+
+seen = []
+p = torch.nn.Parameter(torch.zeros(1))
+optimizer = eddis.DistributedOptimizer(torch.optim.SGD([p], lr=1.0))
+loader = eddis.loader(data.DataLoader(data.TensorDataset(torch.arange(64.0)), batch_size=2, num_workers=2,
+                                      worker_init_fn=lambda number: None))
+for batch, in loader:
+    if not seen:
+        print(*(child.pid for child in multiprocessing.active_children()), flush=True)
+        sys.stdin.readline()
+    seen += batch.tolist()
+    optimizer.zero_grad()
+    (p * batch).sum().backward()
+    optimizer.step()
+print(sorted(seen) == list(range(64)), flush=True)
+""")
+    env = dict(environment(tmp_path), EDDIS_SLURM_PID=str(os.getpid()))
+    for is_slurm in True, False:
+        with subprocess.Popen([sys.executable, script], env=env, cwd=tmp_path, text=True, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as run:
+            readers = [int(pid) for pid in run.stdout.readline().split()]
+            assert len(readers) == 2
+            for pid in readers:
+                if is_slurm:
+                    os.kill(pid, signal.SIGTERM)
+                    os.kill(pid, signal.SIGUSR1)
+                else:
+                    subprocess.run(["kill", "-TERM", str(pid)], check=True)
+            output = run.communicate("\n", timeout=MINUTES)[0]
+        assert (run.returncode == 0) == is_slurm, output
+        assert ("True" if is_slurm else "killed by signal: Terminated") in output, output

@@ -38,6 +38,19 @@ class _Sampler(data.Sampler):
             number += 1
 
 
+class _Initialise:
+    """What a process that reads samples begins with.  PyTorch has it take SIGTERM by then, by which it would end, and
+    the script with it, where Slurm signals all processes so that the job saves."""
+
+    def __init__(self, function: Callable[[int], None] | None) -> None:
+        self.function = function
+
+    def __call__(self, number: int) -> None:
+        L.lib.eddis_pass_slurm_signals()
+        if self.function:
+            self.function(number)
+
+
 class Loader:
     """What `loader` makes: iterated over once an epoch, it yields this worker's batch of each step."""
 
@@ -49,8 +62,10 @@ class Loader:
         self.on_entry: list[Callable[[], None]] = []  # once, when the next one begins
         self._epochs = epochs
         self._sampler = _Sampler(len(made_from.dataset))
-        self._inner = data.DataLoader(self.dataset, batch_sampler=self._sampler,
-                                      **{name: getattr(made_from, name) for name in _KEPT})
+        kept = {name: getattr(made_from, name) for name in _KEPT}
+        if made_from.num_workers:
+            kept["worker_init_fn"] = _Initialise(made_from.worker_init_fn)
+        self._inner = data.DataLoader(self.dataset, batch_sampler=self._sampler, **kept)
         worker.open()
         batch = made_from.batch_sampler.batch_size
         if not worker.has_plan and worker.world.batch != batch * worker.size:
