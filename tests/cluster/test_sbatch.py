@@ -24,6 +24,7 @@ NODES = {"gres": {"node1": "gpu:2", "node2": "gpu:2"},
 DIGITS = f"""\
 command: [eddis-train, --data, {SOURCE}/examples/digits/digits.csv, --test, "360", --epochs, "3"]
 batch: {{global: 96}}
+sync: {{mode: sync}}
 checkpoint: {{dir: checkpoints}}
 """
 
