@@ -98,7 +98,10 @@ static bool is_others(pid_t pid, const char *job_id, char *ret, size_t size)
 
     if (text && (!other || strcmp(other, job_id) == 0))
         return false; /* no job's: started by hand */
-    (void)snprintf(ret, size, "job %.150s", other ? other : "of another user");
+    if (other)
+        (void)snprintf(ret, size, "job %.150s", other);
+    else
+        (void)snprintf(ret, size, "a job of another user's");
     text_strip_control(ret);
     return true;
 }
@@ -132,22 +135,31 @@ static bool is_here(pid_t pid)
            (its.st_dev == own.st_dev && its.st_ino == own.st_ino);
 }
 
+/* The first of these processes that is another job's. */
+static bool find(const struct proctree_process *all, int n, bool steps, const char *job_id,
+                 char *ret, size_t size)
+{
+    for (int i = 0; i < n; i++) {
+        const char *command = all[i].command;
+        pid_t pid = all[i].pid;
+        bool probe = strcmp(command, "eddis-probe") == 0;
+
+        if (steps ? strcmp(command, "slurmstepd") != 0
+                  : !probe && strcmp(command, "eddis-rank") != 0)
+            continue;
+        if (all[i].ending || !is_believed(pid) || !is_here(pid) || (probe && !is_measuring(pid)))
+            continue;
+        if (steps ? is_step(pid, ret, size) : is_others(pid, job_id, ret, size))
+            return true;
+    }
+    return false;
+}
+
+/* Slurm's number is what people can ask for. */
 bool neighbours_find(const char *job_id, char *ret, size_t size)
 {
     cleanup_free struct proctree_process *all = NULL;
     int n = proctree_all(&all, NULL);
 
-    for (int i = 0; i < n; i++) {
-        const char *command = all[i].command;
-        pid_t pid = all[i].pid;
-        bool step = strcmp(command, "slurmstepd") == 0;
-        bool ours = strcmp(command, "eddis-rank") == 0 ||
-                    (strcmp(command, "eddis-probe") == 0 && is_measuring(pid));
-
-        if ((!step && !ours) || all[i].ending || !is_believed(pid) || !is_here(pid))
-            continue;
-        if (step ? is_step(pid, ret, size) : is_others(pid, job_id, ret, size))
-            return true;
-    }
-    return false;
+    return find(all, n, true, job_id, ret, size) || find(all, n, false, job_id, ret, size);
 }
