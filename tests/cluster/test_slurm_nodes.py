@@ -327,10 +327,12 @@ def stranger(c):
 
 # ---- lost nodes ----
 
-def workers_of(c, name, generation):
-    newest = sorted(glob.glob(f"{c.places(name)[0]}/plan-{generation}-*.json"))[-1]
-    with open(newest) as f:
-        return json.load(f)["workers"]
+def ranks_since_restart(c, name):
+    """The nodes of the ranks of the generations behind the first."""
+    with open(c.places(name)[-1] + "/events.jsonl") as f:
+        events = [json.loads(line) for line in f if line.endswith("\n")]
+    restarted = next(i for i, e in enumerate(events) if e.get("text", "").startswith("restarting from"))
+    return [e["node"] for e in events[restarted:] if e["type"] == "rank_started"]
 
 
 def lost(c):
@@ -351,7 +353,7 @@ def lost(c):
     wait_for("Slurm to start the other job again", lambda: c.job_field(fails, "Restarts") == "1")
     c.await_saved("keeps", c.saved("keeps")[-1])
     assert c.job_field(keeps, "JobState") == "RUNNING" and c.job_field(keeps, "Restarts") == "0"
-    assert sorted(worker["node"] for worker in workers_of(c, "keeps", 2)) == ["node1", "node2"]
+    assert sorted(ranks_since_restart(c, "keeps")) == ["node1", "node2"]
     c.await_state(fails, "RUNNING")
     wait_for("it to go on", lambda: "goes on from step" in c.read(f"slurm-{fails}.out"))
     c.await_saved("fails", c.saved("fails")[-1])
