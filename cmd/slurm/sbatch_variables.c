@@ -11,20 +11,26 @@ enum { LONGEST = 64, OPTIONS = 3 };
 
 static const char prefix[] = "SBATCH_";
 
+/* Of other names, and with the same meaning. */
+static const char other_prefix[] = "SLURM_";
+static const char *const others[] = { "SLURM_CLUSTERS", "SLURM_HINT" };
+
 /* Those whose options have letters or other names, or that end each other; of all others the
  * option's name is the variable's.  Source: sbatch(1) of Slurm 22.05 and later.
  */
 static const struct row {
-    const char *variable; /* behind SBATCH_ */
+    const char *variable; /* behind its prefix */
     char letter;          /* 0: none */
     const char *option[OPTIONS];
 } rows[] = {
     { "ACCOUNT", 'A', { "account" } },
     { "ARRAY_INX", 'a', { "array" } },
+    { "BURST_BUFFER", 0, { "bb", "bbf" } },
     { "CLUSTERS", 'M', { "clusters", "cluster" } },
     { "CONSTRAINT", 'C', { "constraint" } },
     { "CONTAINER", 0, { "container" } },
     { "CORE_SPEC", 'S', { "core-spec", "thread-spec" } },
+    { "CPU_FREQ_REQ", 0, { "cpu-freq" } },
     { "CPUS_PER_TASK", 'c', { "cpus-per-task" } },
     { "DISTRIBUTION", 'm', { "distribution" } },
     { "ERROR", 'e', { "error" } },
@@ -94,16 +100,29 @@ static bool is_of(const char *word, const struct row *r)
     return false;
 }
 
+/* Returns what stands behind the prefix of a variable whose name has n bytes; NULL: sbatch does not
+ * read it.
+ */
+static const char *rest_of(const char *variable, size_t n)
+{
+    if (strncmp(variable, prefix, sizeof prefix - 1) == 0)
+        return variable + sizeof prefix - 1;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strlen(others[i]) == n && strncmp(others[i], variable, n) == 0)
+            return variable + sizeof other_prefix - 1;
+    return NULL;
+}
+
 bool sbatch_variables_named(char *const *words, const char *variable)
 {
-    const char *rest = variable + sizeof prefix - 1;
     size_t n = strcspn(variable, "=");
+    const char *rest = rest_of(variable, n);
     char option[LONGEST] = "", *to = option;
     struct row r = { .option = { option } };
 
-    if (strncmp(variable, prefix, sizeof prefix - 1) != 0 || n >= sizeof option)
+    if (!rest || n >= sizeof option)
         return false;
-    n -= sizeof prefix - 1;
+    n -= (size_t)(rest - variable);
     for (size_t i = 0; i < n; i++)
         *to++ = rest[i] == '_' ? '-' : (char)tolower((unsigned char)rest[i]);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 /* Whether options of sbatch (NULL-ended; NULL: none) have a say in what this variable is about:
- * "SBATCH_TIMELIMIT", alone or with its value.
+ * "SBATCH_TIMELIMIT", or "SLURM_CLUSTERS", alone or with its value.
  */
 bool sbatch_variables_named(char *const *words, const char *variable);
 

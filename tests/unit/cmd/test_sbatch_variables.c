@@ -35,6 +35,15 @@ static const struct {
     { "--no-requeue", "SBATCH_REQUEUE", true },
     { "--requeue", "SBATCH_NO_REQUEUE", true },
     { "--wait", "SBATCH_WAIT_ALL_NODES", false },
+    { "-Meast", "SBATCH_CLUSTERS", true },
+    { "-Meast", "SLURM_CLUSTERS=west", true },
+    { "--cluster=east", "SLURM_CLUSTERS=west", true },
+    { "-Meast", "SLURM_CLUSTERS_OF=west", false },
+    { "--hint=nomultithread", "SLURM_HINT", true },
+    { "--hint=nomultithread", "SBATCH_HINT", true },
+    { "--cpu-freq=low", "SBATCH_CPU_FREQ_REQ", true },
+    { "--bb=x", "SBATCH_BURST_BUFFER", true },
+    { "--bbf=x", "SBATCH_BURST_BUFFER", true },
     { "--", "SBATCH_PARTITION", false },
     { "-", "SBATCH_PARTITION", false },
     { "partition", "SBATCH_PARTITION", false },
@@ -62,6 +71,11 @@ START_TEST(dropped)
     ck_assert_ptr_null(getenv("SBATCH_PARTITION"));
     ck_assert_ptr_null(getenv("SBATCH_TIMELIMIT"));
     ck_assert_str_eq(getenv("SBATCH_QOS"), "q");
+    ck_assert_int_eq(setenv("SLURM_CLUSTERS", "west", 1), 0);
+    ck_assert_int_eq(setenv("SLURM_CONF", "/c", 1), 0);
+    sbatch_variables_drop(WORDS("-M", "east", "--conf=x"));
+    ck_assert_ptr_null(getenv("SLURM_CLUSTERS"));
+    ck_assert_str_eq(getenv("SLURM_CONF"), "/c");
 }
 END_TEST
 
