@@ -162,13 +162,34 @@ static void slurm_cancel(const struct start_place *at, int step, struct strlist 
 /* Returns what Slurm says of a job or a step that is over; NULL: it says nothing of that. */
 static const char *end_of(const char *said)
 {
-    static const char *const words[] = { "Invalid job id", "has expired",
-                                         "already completing or completed" };
+    static const struct {
+        const char *pattern, *words;
+    } row[] = {
+        { "*Invalid job id*", "Invalid job id" },
+        { "*job [0-9]* has expired*", "has expired" }, /* tickets do that, too */
+        { "*already completing or completed*", "already completing or completed" },
+    };
 
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strstr(said, words[i]))
-            return words[i];
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        if (fnmatch(row[i].pattern, said, 0) == 0)
+            return row[i].words;
     return NULL;
+}
+
+/* The same of srun's own lines, among which are those of prologs and of whatever a site adds. */
+static const char *end_of_job(const char *said)
+{
+    static const char own[] = "srun: ";
+    const char *found = NULL;
+
+    for (; *said && !found; said += strcspn(said, "\n"), said += *said == '\n') {
+        char line[SESSION_LINE];
+
+        (void)snprintf(line, sizeof line, "%.*s", (int)strcspn(said, "\n"), said);
+        if (strncmp(line, own, sizeof own - 1) == 0)
+            found = end_of(line);
+    }
+    return found;
 }
 
 static bool slurm_is_over(const char *said)
@@ -182,23 +203,23 @@ static enum start_verdict slurm_judge(const struct start_place *at, const struct
     static const char prefix[] = "srun: error: ";
     char last[SESSION_LINE];
     int n;
-    const char *line = session_last_line(p, &n), *words = last;
+    const char *line = session_last_line(p, &n), *words = last, *end = end_of_job(p->said);
 
     (void)snprintf(last, sizeof last, "%.*s", n, line);
     if (strncmp(last, prefix, sizeof prefix - 1) == 0)
         words += sizeof prefix - 1;
     if (code == EXIT_NOT_FOUND || code == EXIT_NOT_EXECUTABLE || strstr(p->said, "execve()"))
         start_say_missing(at, ret, size);
-    else if (end_of(p->said))
+    else if (end)
         (void)snprintf(ret, size,
                        "Slurm's job %s is over (%s); start it, or go on by --resume, in another",
-                       at->slurm->job, end_of(p->said));
+                       at->slurm->job, end);
     else if (code > 128 && !*words)
         (void)snprintf(ret, size, "%.100s: srun was killed by signal %d", at->name, code - 128);
     else
         (void)snprintf(ret, size, "%.100s: srun: %.300s", at->name,
                        *words ? words : "it ended before eddis was up, without a word");
-    return end_of(p->said) ? START_GONE : START_GIVE_UP;
+    return end ? START_GONE : START_GIVE_UP;
 }
 
 const struct start_ops start_slurm = {

@@ -264,6 +264,32 @@ START_TEST(over)
 }
 END_TEST
 
+/* Others speak of what has expired, too, where srun fails for a reason of its own. */
+START_TEST(not_over)
+{
+    static const char *const said[] = {
+        "slurmstepd: error: prolog: the ticket has expired",
+        "0: site: Invalid job id of the licence server",
+        "srun: error: krb5: the ticket has expired",
+    };
+    cleanup_free char *script = NULL;
+
+    ck_assert_int_gt(
+        asprintf(&script,
+                 "echo '%s' >&2; echo 'srun: error: Unable to create step: No' >&2; exit 1\n",
+                 said[_i]),
+        0);
+    write_script("srun", script);
+    add_all();
+    for (int i = 0; i < NODES; i++) {
+        wait_event(i, 1);
+        ck_assert_int_eq(event[i].type, START_FAILED);
+        ck_assert(!event[i].gone);
+        ck_assert_ptr_nonnull(strstr(event[i].text, ": srun: Unable to create step: No"));
+    }
+}
+END_TEST
+
 START_TEST(another_version)
 {
     write_script("srun", "echo '0: eddis-keeper 0.0.1 n1 4' >&2; sleep 60\n");
@@ -410,6 +436,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, apart);
     tcase_add_test(tc, cannot_begin);
     tcase_add_loop_test(tc, over, 0, 3);
+    tcase_add_loop_test(tc, not_over, 0, 3);
     tcase_add_test(tc, another_version);
     tcase_add_test(tc, srun_killed);
     tcase_add_test(tc, ended_by_number);
