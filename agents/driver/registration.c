@@ -303,24 +303,36 @@ void registration_bye(struct registration *r)
         starter_abandon(r->starter);
 }
 
+/* Returns whether nothing of the job is left that starts have begun; err says what is, and that was
+ * told.
+ */
+static bool clean(struct registration *r, int64_t patience_ns, int64_t wait_ns,
+                  struct eddis_error *err)
+{
+    int rc = starter_clean(r->starter, patience_ns, clock_now_ns() + wait_ns, err);
+    bool gone = rc >= 0 || rc == -EINPROGRESS;
+
+    if (rc < 0)
+        job_run_say(r->run, gone ? JOB_EVENT_NOTE : JOB_EVENT_SAY, -1, -1, err->text);
+    return gone;
+}
+
 static void kill_left_over(struct registration *r)
 {
     struct eddis_error err = { 0 };
 
-    if (starter_clean(r->starter, 0, clock_now_ns() + kill_ns, &err) < 0)
-        job_run_say(r->run, JOB_EVENT_SAY, -1, -1, err.text);
+    (void)clean(r, 0, kill_ns, &err);
 }
 
 void registration_clean(struct registration *r, int stop)
 {
     int64_t lease_ns = r->run->o->job->timeouts.lease_ns;
     struct eddis_error err = { 0 };
-    int rc = starter_clean(r->starter, timing_all_over_ns(lease_ns, clean_ns / 2),
-                           clock_now_ns() + timing_all_over_ns(lease_ns, clean_ns), &err);
 
-    if (rc >= 0)
-        rc = left_over_end(r->run, stop, &err);
-    if (rc >= 0)
+    if (!clean(r, timing_all_over_ns(lease_ns, clean_ns / 2),
+               timing_all_over_ns(lease_ns, clean_ns), &err))
+        state_left_behind(&r->run->state, err.text);
+    if (left_over_end(r->run, stop, &err) >= 0)
         return;
     job_run_say(r->run, JOB_EVENT_SAY, -1, -1, err.text);
     state_left_behind(&r->run->state, err.text);

@@ -302,10 +302,21 @@ void queue_failed(struct starter *s, int host, int code, const char *text)
     tell(s, host, START_FAILED, code, "%.200s: %.300s", s->node[host].at.name, text);
 }
 
+/* Nothing is left on this node of a step. */
+static void note_emptied(struct starter *s, struct start_node *p)
+{
+    if (p->step < 0 || p->emptied)
+        return;
+    p->emptied = true;
+    steps_emptied(s, p->step);
+}
+
 void queue_ended(struct starter *s, int host, int code)
 {
     struct start_node *p = &s->node[host];
 
+    if (code != START_KEEPER_FAILED)
+        note_emptied(s, p);
     if (p->stage == START_OVER || p->stage == START_QUEUED)
         return;
     if (p->stage == START_LEAVING && *p->session.words)
@@ -381,6 +392,7 @@ void starter_left(struct starter *s, int host, const char *why, int64_t now_ns)
     if (!p->ops->logs_in)
         return;
     (void)snprintf(p->session.words, sizeof p->session.words, "%s", why);
+    note_emptied(s, p);
     if (!has_process(s, p)) {
         say_left(s, host, 0);
         return;

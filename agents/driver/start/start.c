@@ -128,14 +128,17 @@ int starter_clean(struct starter *s, int64_t patience_ns, int64_t deadline_ns,
                   struct eddis_error *err)
 {
     int rc = steps_clean(s, patience_ns, deadline_ns, err), local;
+    struct eddis_error of_local = { 0 };
 
     if (!s->clean)
         return rc;
     for (int i = 0; i < s->n; i++)
         if (s->node[i].ops->logs_in)
             session_kill(&s->node[i].session);
-    local = start_local_clean(patience_ns, deadline_ns, rc < 0 ? NULL : err);
-    return rc < 0 ? rc : local;
+    local = start_local_clean(patience_ns, deadline_ns, &of_local);
+    if (local < 0 && (rc == 0 || rc == -EINPROGRESS))
+        return eddis_fail(err, local, "%s", of_local.text);
+    return rc;
 }
 
 void starter_close(struct starter *s)

@@ -125,7 +125,8 @@ bool start_is_here(const struct job_host *host);
  * thought to be gone, and when they did not go by themselves.  Whatever is still here may take
  * patience_ns to clean up after itself (an agent whose keeper was killed does).  Does nothing to
  * processes when some were here before us, for not all would be ours.  Blocks until the deadline at
- * most.
+ * most.  -EINPROGRESS: nothing is left, but Slurm has not ended all steps: the sentence is for who
+ * wonders why.
  */
 int starter_clean(struct starter *s, int64_t patience_ns, int64_t deadline_ns,
                   struct eddis_error *err);

@@ -79,6 +79,7 @@ struct start_node {
     struct strlist args;    /* of eddis-keeper */
     struct session session; /* with a step: what was heard of this node, without a process */
     int step;               /* that stands for it; -1: none */
+    bool emptied;           /* its step: nothing is there any more, as keeper or agent has said */
     int tries;              /* that met a limit of connections */
     int64_t at_ns;          /* queued: not before */
     int64_t deadline_ns;    /* for registering, or for the session's end */

@@ -34,7 +34,7 @@ struct start_step {
     int n;
     int *member;  /* [n] hosts */
     int *of_task; /* [n] the host of a task; -1: not known */
-    int n_answered;
+    int n_answered, n_emptied;
     bool asked; /* for its input */
     bool over;  /* the process has ended ... */
     bool cut;   /* ... and was killed: nodes may live on */
@@ -169,6 +169,7 @@ void steps_begin(struct starter *s, int host)
 
         session_wipe_input(&p->session);
         p->step = t->number;
+        p->emptied = false;
         if (rc == 0)
             queue_login(s, t->member[i]);
         else
@@ -191,6 +192,11 @@ void steps_answered(struct starter *s, int step)
     t->asked = true;
     if (!p->input || queue_watch(s, s->n + step, START_WATCH_TO, p->to, EPOLLOUT) < 0)
         session_wipe_input(p);
+}
+
+void steps_emptied(struct starter *s, int step)
+{
+    s->step[step]->n_emptied++;
 }
 
 /* " 2: words" -> 2 and the words; -1: srun's own. */
@@ -411,29 +417,42 @@ static void describe(const struct start_step *t, struct strbuf *b)
     strlist_fini(&argv);
 }
 
+/* Tell which steps Slurm has not ended: those with something `left`, or those that are `empty`. */
+static int say_not_ended(const struct strbuf *left, const struct strbuf *empty,
+                         struct eddis_error *err)
+{
+    if (left->len)
+        return eddis_fail(err, -ETIMEDOUT,
+                          "Slurm has not ended %.200s; see squeue -s, and end it by scancel",
+                          strbuf_text(left));
+    if (empty->len)
+        return eddis_fail(err, -EINPROGRESS,
+                          "Slurm has not ended %.200s, where nothing is left; see squeue -s",
+                          strbuf_text(empty));
+    return 0;
+}
+
 /* Kill what still stands for steps here, and tell which Slurm has not ended. */
 static int give_up(struct starter *s, struct eddis_error *err)
 {
-    struct strbuf left = { 0 };
-    int rc = 0;
+    struct strbuf left = { 0 }, empty = { 0 };
+    int rc;
 
     for (int i = 0; i < s->n_steps; i++) {
         struct start_step *t = s->step[i];
         bool there = may_be_there(t), answered = cancel_is_over(t);
 
         if (there && (!t->over || !answered || t->cancel.refused))
-            describe(t, &left);
+            describe(t, t->n_emptied == t->n ? &empty : &left);
         step_cancel_fini(&t->cancel);
         session_kill_alone(&t->session);
     }
     await_all(s, clock_now_ns() + reap_ns);
     for (int i = 0; i < s->n_steps; i++)
         s->step[i]->cut = false;
-    if (left.len)
-        rc = eddis_fail(err, -ETIMEDOUT,
-                        "Slurm has not ended %.200s; see squeue -s, and end it by scancel",
-                        strbuf_text(&left));
+    rc = say_not_ended(&left, &empty, err);
     strbuf_fini(&left);
+    strbuf_fini(&empty);
     return rc;
 }
 

@@ -27,6 +27,9 @@ void steps_begin(struct starter *s, int host);
 /* Note that the keeper of one of its nodes has answered. */
 void steps_answered(struct starter *s, int step);
 
+/* Note that one of its nodes has said that nothing is left there. */
+void steps_emptied(struct starter *s, int step);
+
 /* Whether its process runs. */
 bool steps_run(const struct starter *s, int step);
 
@@ -39,7 +42,8 @@ int64_t steps_look(struct starter *s, int64_t now_ns);
 /* Wait until all steps are over, for patience_ns and not for those that have never answered, and
  * have Slurm end what is left of them, all at once.  Blocks until the deadline at most.
  * -ETIMEDOUT: the sentence names steps that have not ended, with their nodes; nothing stands for
- * them here any more.
+ * them here any more.  -EINPROGRESS: the same of steps all of whose nodes have said that nothing is
+ * left there: Slurm is still busy with them, as with an epilog.
  */
 int steps_clean(struct starter *s, int64_t patience_ns, int64_t deadline_ns,
                 struct eddis_error *err);

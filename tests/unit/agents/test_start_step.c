@@ -399,6 +399,60 @@ START_TEST(refused)
 }
 END_TEST
 
+/* Slurm may be busy with a step, as with an epilog, when all is gone that was begun in it. */
+START_TEST(lingers)
+{
+    static const struct {
+        const char *told;
+        int rc;
+    } row[] = { { "0 1 2", -EINPROGRESS }, { "0 2", -ETIMEDOUT } };
+    struct eddis_error err = { 0 };
+    cleanup_free char *script = NULL;
+
+    ck_assert_int_gt(asprintf(&script,
+                              UP "for i in %s; do echo \"$i: eddis-keeper exit 0\" >&2; done\n"
+                                 "trap '' TERM; while :; do sleep 1; done\n",
+                              row[_i].told),
+                     0);
+    write_script("srun", script);
+    add_all();
+    for (int i = 0; i < NODES; i++)
+        wait_words(i, "started");
+    wait_event(0, 1);
+    wait_event(1, 1);
+    ck_assert_int_eq(starter_clean(s, 0, clock_now_ns() + 3 * CLOCK_S, &err), row[_i].rc);
+    ck_assert_str_eq(err.text,
+                     row[_i].rc == -ETIMEDOUT
+                         ? "Slurm has not ended step 7.4 on n0, n1, n2; see squeue -s, and end it "
+                           "by scancel"
+                         : "Slurm has not ended step 7.4 on n0, n1, n2, where nothing is left; see "
+                           "squeue -s");
+}
+END_TEST
+
+/* The same of agents that have said farewell, when srun and its helper were killed. */
+START_TEST(cut_behind_farewells)
+{
+    struct eddis_error err = { 0 };
+
+    write_script("srun", UP "exec sleep 60\n");
+    write_script("scancel",
+                 "echo 'scancel: error: Unable to contact slurm controller' >&2; exit 1\n");
+    add_all();
+    for (int i = 0; i < NODES; i++)
+        wait_words(i, "started");
+    wait_text("input", "secret");
+    for (int i = 0; i < NODES; i++) {
+        starter_registered(s, i);
+        starter_left(s, i, "", clock_now_ns());
+    }
+    ck_assert_int_eq(kill(-pid_of_srun(), SIGKILL), 0);
+    for (int i = 0; i < NODES; i++)
+        wait_event(i, 1);
+    ck_assert_int_eq(starter_clean(s, 0, clock_now_ns() + 60 * CLOCK_S, &err), -EINPROGRESS);
+}
+END_TEST
+
 START_TEST(variables)
 {
     cleanup_free char *env = NULL;
@@ -442,6 +496,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, ended_by_number);
     tcase_add_test(tc, never_ended);
     tcase_add_loop_test(tc, refused, 0, 3);
+    tcase_add_loop_test(tc, lingers, 0, 2);
+    tcase_add_test(tc, cut_behind_farewells);
     tcase_add_test(tc, variables);
 }
 
