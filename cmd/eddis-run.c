@@ -557,8 +557,8 @@ int main(int argc, char **argv)
     if (r.stuck)
         _exit(code);
     code = close_output(&r, code);
-    if (r.put_back && run_batch_advanced(r.q.job, &r.q.batch))
-        run_requeue(&r.q.batch, r.put_back, r.q.quiet);
+    if (r.put_back)
+        run_requeue(&r.q.batch, r.put_back, run_batch_advanced(r.q.job, &r.q.batch), r.q.quiet);
     output_view_free(r.output);
     run_view_close(&r.view);
     run_request_fini(&r.q);

@@ -88,18 +88,8 @@ int run_batch(struct job *job, struct slurm_batch *ret, struct eddis_error *err)
 bool run_batch_advanced(const struct job *job, const struct slurm_batch *b)
 {
     cleanup_free char *dir = file_join(job->checkpoint.dir, "%s", b->name);
-    char than[48] = "";
 
-    if (dir && checkpoints_newest(dir, NULL, 0) > b->newest)
-        return true;
-    if (b->newest >= 0)
-        (void)snprintf(than, sizeof than, " newer than step %" PRId64, b->newest);
-    fprintf(stderr,
-            "eddis-run: this start of Slurm's job %s has saved nothing%s, so it is not put back, "
-            "or it would come back for ever; give it more time (slurm.time), or put it back by "
-            "scontrol requeue %s\n",
-            b->job, than, b->job);
-    return false;
+    return dir && checkpoints_newest(dir, NULL, 0) > b->newest;
 }
 
 int run_batch_folder(const struct slurm_batch *b, const char *job_dir, char **ret,

@@ -16,9 +16,7 @@
  */
 int run_batch(struct job *job, struct slurm_batch *ret, struct eddis_error *err);
 
-/* Whether this start has saved something newer than what it found.  One that has not would come
- * back for ever, if it were put back: then a sentence on standard error says so.
- */
+/* Whether this start has saved something newer than what it found. */
 bool run_batch_advanced(const struct job *job, const struct slurm_batch *b);
 
 /* Each start has a job folder of its own: write which, where --job-dir asks for this one; NULL: for

@@ -7,6 +7,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/text.h"
 
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -52,8 +53,21 @@ static void say_stays(const struct slurm_batch *b, char *why)
             b->job, (int)strcspn(why, "\n"), why);
 }
 
+static void say_no_progress(const struct slurm_batch *b)
+{
+    char than[48] = "";
+
+    if (b->newest >= 0)
+        (void)snprintf(than, sizeof than, " newer than step %" PRId64, b->newest);
+    fprintf(stderr,
+            "eddis-run: this start of Slurm's job %s has saved nothing%s, so it is not put back, "
+            "or it would come back for ever; give it more time (slurm.time), or put it back by "
+            "scontrol requeue %s\n",
+            b->job, than, b->job);
+}
+
 /* Returns whether the job is to be put back. */
-static bool look(const struct slurm_batch *b, bool by_term, bool quiet)
+static bool look(const struct slurm_batch *b, bool by_term, bool advanced, bool quiet)
 {
     const char *const show[] = { "scontrol", "-o", "show", "job", b->job, NULL };
     struct eddis_error err = { 0 };
@@ -61,14 +75,18 @@ static bool look(const struct slurm_batch *b, bool by_term, bool quiet)
     struct slurm_job j;
     int code = slurm_program_run(show, "", &said, &err);
 
-    if (code < 0)
+    if (code < 0) {
         say_stays(b, err.text);
-    else if (code > 0 || !slurm_job_parse(said, &j))
+    } else if (code > 0 || !slurm_job_parse(said, &j)) {
         say_stays(b, said);
-    else if (is_to_go_on(&j, said, by_term))
+    } else if (!is_to_go_on(&j, said, by_term)) {
+        if (!quiet)
+            say_left(b, &j);
+    } else if (!advanced && !is_preempted(said)) {
+        say_no_progress(b);
+    } else {
         return true;
-    else if (!quiet)
-        say_left(b, &j);
+    }
     return false;
 }
 
@@ -81,7 +99,7 @@ enum run_requeue run_requeue_due(const struct job_status *s, int code)
     return strncmp(s->message, term, sizeof term - 1) == 0 ? RUN_REQUEUE_BY_TERM : RUN_REQUEUE_DUE;
 }
 
-void run_requeue(const struct slurm_batch *b, enum run_requeue due, bool quiet)
+void run_requeue(const struct slurm_batch *b, enum run_requeue due, bool advanced, bool quiet)
 {
     const char *const requeue[] = { "scontrol", "requeue", b->job, NULL };
     struct eddis_error err = { 0 };
@@ -92,7 +110,7 @@ void run_requeue(const struct slurm_batch *b, enum run_requeue due, bool quiet)
     (void)signal(SIGTERM, SIG_IGN);
     (void)signal(SIGINT, SIG_IGN);
     (void)signal(SIGHUP, SIG_IGN);
-    if (!look(b, due == RUN_REQUEUE_BY_TERM, quiet))
+    if (!look(b, due == RUN_REQUEUE_BY_TERM, advanced, quiet))
         return;
     code = slurm_program_run(requeue, "", &said, &err);
     if (code != 0)

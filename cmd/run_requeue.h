@@ -16,9 +16,11 @@ enum run_requeue { RUN_REQUEUE_NOT, RUN_REQUEUE_DUE, RUN_REQUEUE_BY_TERM };
 enum run_requeue run_requeue_due(const struct job_status *s, int code);
 
 /* Have Slurm start the job's script again, unless Slurm has ended the job itself, or lets it run
- * and SIGTERM has stopped it; what came of it is said on standard error.  Slurm ends this process
+ * and SIGTERM has stopped it; nor where this start has not advanced beyond what it went on from,
+ * for its time is too short and it would come back for ever, unless Slurm has preempted it, which
+ * says nothing about its time.  What came of it is said on standard error.  Slurm ends this process
  * meanwhile: nothing is left to do behind it.  Ignores SIGINT, SIGTERM and SIGHUP from then on.
  */
-void run_requeue(const struct slurm_batch *b, enum run_requeue due, bool quiet);
+void run_requeue(const struct slurm_batch *b, enum run_requeue due, bool advanced, bool quiet);
 
 #endif
