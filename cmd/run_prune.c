@@ -134,8 +134,10 @@ int run_prune(const struct run_prune *p, FILE *out, struct eddis_error *err)
         if (p->only_failed && !has_failed(&list[i]))
             continue;
         tell(p, &list[i], age_ns, use.bytes, out);
-        if (!p->only_tell)
+        if (!p->only_tell) {
+            slurm_link_remove(&list[i]);
             one = file_remove_tree(list[i].path, &why);
+        }
         removed += one == 0;
         if (one < 0 && rc == 0) {
             rc = one;
@@ -143,8 +145,6 @@ int run_prune(const struct run_prune *p, FILE *out, struct eddis_error *err)
                 *err = why;
         }
     }
-    if (removed)
-        slurm_link_prune();
     rc = n < 0 ? n : rc < 0 ? rc : removed;
     if (rc >= 0 && !p->quiet && !p->json)
         fprintf(out, "%d job%s %s\n", rc, rc == 1 ? "" : "s", p->only_tell ? "found" : "removed");

@@ -6,9 +6,7 @@
 #include "lib/base/file.h"
 #include "lib/base/json.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,15 +99,24 @@ int slurm_link_find(const char *number, struct job_folder *ret, struct eddis_err
     return 0;
 }
 
-void slurm_link_prune(void)
+static void remove_one(const char *dir, const char *number, const struct job_folder *f)
+{
+    cleanup_free char *path = file_join(dir, "%s", number);
+    char to[JOB_FOLDER_MAX_PATH];
+    ssize_t n = path ? readlink(path, to, sizeof to) : -1;
+
+    if (n > 0 && (size_t)n == strlen(f->path) && memcmp(to, f->path, (size_t)n) == 0)
+        (void)unlink(path);
+}
+
+void slurm_link_remove(const struct job_folder *f)
 {
     cleanup_free char *dir = place(NULL);
-    DIR *all = dir ? opendir(dir) : NULL;
-    struct dirent *e;
+    struct slurm_link l;
 
-    while (all && (e = readdir(all)))
-        if (faccessat(dirfd(all), e->d_name, F_OK, 0) < 0 && errno == ENOENT)
-            (void)unlinkat(dirfd(all), e->d_name, 0);
-    if (all)
-        (void)closedir(all);
+    if (!dir || slurm_link_read(f, &l, NULL) < 0)
+        return;
+    remove_one(dir, l.job, f);
+    if (*l.name)
+        remove_one(dir, l.name, f);
 }

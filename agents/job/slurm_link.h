@@ -34,7 +34,9 @@ int slurm_link_read(const struct job_folder *f, struct slurm_link *ret, struct e
 /* Find the folder by "15" or "12_3".  -ENOENT: there is none on this machine. */
 int slurm_link_find(const char *number, struct job_folder *ret, struct eddis_error *err);
 
-/* Remove links that lead nowhere any more. */
-void slurm_link_prune(void);
+/* Remove the links to a folder that is to be removed.  Others stay, also those to folders that are
+ * not here: they may be on the node where their job runs.
+ */
+void slurm_link_remove(const struct job_folder *f);
 
 #endif

@@ -68,24 +68,34 @@ START_TEST(links)
 }
 END_TEST
 
-START_TEST(prune)
+static bool has(const char *name)
 {
-    cleanup_free char *link = file_join(scratch, "eddis/slurm/15"), *other = NULL;
-    struct job_folder a, b;
+    cleanup_free char *link = file_join(scratch, "eddis/slurm/%s", name);
+
+    return faccessat(AT_FDCWD, link, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+START_TEST(removed)
+{
+    cleanup_free char *node_local = file_join(scratch, "my-job");
+    struct job_folder a, b, c;
 
     ck_assert_int_eq(setenv("XDG_STATE_HOME", scratch, 1), 0);
-    slurm_link_prune();
     a = make(NULL);
     b = make(NULL);
-    put(&a, "15", "", "");
+    c = make(node_local);
+    put(&a, "15", "12_3", "");
     put(&b, "16", "", "");
-    ck_assert_int_eq(file_remove_tree(a.path, NULL), 0);
-    expect("15", NULL);
-    other = file_join(scratch, "eddis/slurm/16");
-    slurm_link_prune();
-    ck_assert_int_ne(faccessat(AT_FDCWD, link, F_OK, AT_SYMLINK_NOFOLLOW), 0);
-    ck_assert_int_eq(faccessat(AT_FDCWD, other, F_OK, AT_SYMLINK_NOFOLLOW), 0);
-    expect("16", &b);
+    put(&c, "17", "", "");
+    ck_assert_int_eq(file_remove_tree(c.path, NULL), 0); /* as on a machine that does not see it */
+    slurm_link_remove(&a);
+    ck_assert(!has("15") && !has("12_3"));
+    ck_assert(has("16") && has("17"));
+    put(&a, "16", "", ""); /* a later start of the same */
+    slurm_link_remove(&b);
+    ck_assert(has("16"));
+    slurm_link_remove(&c);
+    expect("16", &a);
 }
 END_TEST
 
@@ -93,7 +103,7 @@ static void add_tests(TCase *tc)
 {
     scratch_add(tc);
     tcase_add_test(tc, links);
-    tcase_add_test(tc, prune);
+    tcase_add_test(tc, removed);
 }
 
 SUITE_MAIN("slurm_link", add_tests)
