@@ -11,9 +11,11 @@ int run_link(const struct job_folder *f, const struct slurm_allocation *a, struc
 {
     const char *array = getenv("SLURM_ARRAY_JOB_ID"), *task = getenv("SLURM_ARRAY_TASK_ID");
     const char *node = getenv("SLURMD_NODENAME"); /* the shell of salloc is on none */
+    const char *cluster = getenv("SLURM_CLUSTER_NAME");
     struct slurm_link l = { .name = "" };
 
     (void)snprintf(l.job, sizeof l.job, "%s", a->job);
+    (void)snprintf(l.cluster, sizeof l.cluster, "%s", cluster ? cluster : "");
     (void)snprintf(l.node, sizeof l.node, "%s", node ? node : "");
     if (array && task)
         (void)snprintf(l.name, sizeof l.name, "%.20s_%.20s", array, task);

@@ -3,14 +3,18 @@
 #include "slurm_link.h"
 
 #include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "lib/base/json.h"
+#include "lib/base/text.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Returns the folder of the links, beside that of the jobs; NULL: there is none. */
@@ -26,6 +30,15 @@ static char *place(struct eddis_error *err)
     return file_join(root, "slurm");
 }
 
+/* Returns that of a cluster. */
+static char *place_of(const char *cluster)
+{
+    cleanup_free char *dir = place(NULL);
+
+    return dir && text_is_name(cluster, SLURM_LINK_CLUSTER - 1) ? file_join(dir, "%s", cluster)
+                                                                : NULL;
+}
+
 /* Another of the same number, an earlier start of the job, gives way in one step. */
 static void point(const char *dir, const char *number, const char *to)
 {
@@ -39,9 +52,9 @@ static void point(const char *dir, const char *number, const char *to)
 int slurm_link_write(const struct job_folder *f, const struct slurm_link *l,
                      struct eddis_error *err)
 {
-    cleanup_free char *path = file_join(f->path, SLURM_LINK_FILE), *dir = place(NULL);
-    cleanup_json json_t *o = json_pack("{s:i, s:s, s:s, s:s}", "schema_version", 1, "job", l->job,
-                                       "name", l->name, "node", l->node);
+    cleanup_free char *path = file_join(f->path, SLURM_LINK_FILE), *dir = place_of(l->cluster);
+    cleanup_json json_t *o = json_pack("{s:i, s:s, s:s, s:s, s:s}", "schema_version", 1, "cluster",
+                                       l->cluster, "job", l->job, "name", l->name, "node", l->node);
     int rc = path && o ? json_write_file(path, o, err)
                        : eddis_fail(err, -ENOMEM, "no memory for slurm.json");
 
@@ -57,7 +70,7 @@ int slurm_link_read(const struct job_folder *f, struct slurm_link *ret, struct e
 {
     cleanup_free char *path = file_join(f->path, SLURM_LINK_FILE);
     cleanup_json json_t *o = NULL;
-    struct slurm_link l;
+    struct slurm_link l = { .cluster = "" };
     int rc;
 
     if (!path)
@@ -65,6 +78,8 @@ int slurm_link_read(const struct job_folder *f, struct slurm_link *ret, struct e
     if (access(path, F_OK) < 0)
         return eddis_fail_errno(err, -errno, "no '%s'", path);
     rc = json_read_file(path, &o, err);
+    if (rc == 0 && json_has(o, "cluster"))
+        rc = json_copy_string(o, "cluster", l.cluster, sizeof l.cluster, err);
     if (rc == 0)
         rc = json_copy_string(o, "job", l.job, sizeof l.job, err);
     if (rc == 0)
@@ -77,25 +92,55 @@ int slurm_link_read(const struct job_folder *f, struct slurm_link *ret, struct e
     return 0;
 }
 
-int slurm_link_find(const char *number, struct job_folder *ret, struct eddis_error *err)
+struct found {
+    struct job_folder folder;
+    int64_t made_ns; /* -1: there is none */
+};
+
+/* Follow the link of a cluster, if there is one that is newer. */
+static void follow(const char *cluster, const char *number, struct found *found)
 {
-    cleanup_free char *dir = place(err), *path = dir ? file_join(dir, "%s", number) : NULL;
+    cleanup_free char *dir = place_of(cluster), *path = dir ? file_join(dir, "%s", number) : NULL;
     char to[JOB_FOLDER_MAX_PATH];
     struct slurm_link l;
     struct job_folder f;
-    ssize_t n;
+    struct stat st;
+    ssize_t n = path && !strchr(number, '/') ? readlink(path, to, sizeof to - 2) : -1;
+    int64_t ns;
 
-    if (!dir)
-        return err ? err->code : -ENOENT;
-    n = path && !strchr(number, '/') ? readlink(path, to, sizeof to - 2) : -1;
-    if (n <= 0)
-        return eddis_fail(err, -ENOENT, "no job of eddis is known by Slurm's number %s", number);
+    if (n <= 0 || lstat(path, &st) < 0)
+        return;
     to[n] = '/';
     to[n + 1] = '\0';
-    if (job_folder_find(to, &f, NULL) < 0 || slurm_link_read(&f, &l, NULL) < 0 ||
+    ns = (int64_t)st.st_mtim.tv_sec * CLOCK_S + st.st_mtim.tv_nsec;
+    if (ns <= found->made_ns || job_folder_find(to, &f, NULL) < 0 ||
+        slurm_link_read(&f, &l, NULL) < 0 || strcmp(l.cluster, cluster) != 0 ||
         (strcmp(l.job, number) != 0 && strcmp(l.name, number) != 0))
-        return eddis_fail(err, -ENOENT, "the folder of Slurm's job %s is gone", number);
-    *ret = f;
+        return;
+    found->folder = f;
+    found->made_ns = ns;
+}
+
+int slurm_link_find(const char *cluster, const char *number, struct job_folder *ret,
+                    struct eddis_error *err)
+{
+    cleanup_free char *root = place(err);
+    struct found found = { .made_ns = -1 };
+    struct dirent *e;
+    DIR *all;
+
+    if (!root)
+        return err ? err->code : -ENOENT;
+    if (cluster)
+        follow(cluster, number, &found);
+    all = cluster ? NULL : opendir(root);
+    while (all && (e = readdir(all)))
+        follow(e->d_name, number, &found);
+    if (all)
+        (void)closedir(all);
+    if (found.made_ns < 0)
+        return eddis_fail(err, -ENOENT, "no job of eddis is known by Slurm's number %s", number);
+    *ret = found.folder;
     return 0;
 }
 
@@ -111,10 +156,13 @@ static void remove_one(const char *dir, const char *number, const struct job_fol
 
 void slurm_link_remove(const struct job_folder *f)
 {
-    cleanup_free char *dir = place(NULL);
+    cleanup_free char *dir = NULL;
     struct slurm_link l;
 
-    if (!dir || slurm_link_read(f, &l, NULL) < 0)
+    if (slurm_link_read(f, &l, NULL) < 0)
+        return;
+    dir = place_of(l.cluster);
+    if (!dir)
         return;
     remove_one(dir, l.job, f);
     if (*l.name)

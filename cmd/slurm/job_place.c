@@ -48,9 +48,11 @@ static void set_word(struct job_place *p)
 
 /* ---- a job whose folder is here ---- */
 
-void job_place_of(const struct job_folder *f, struct job_place *ret)
+/* cluster: of this machine; NULL: nobody has asked yet. */
+static void place_of(const struct job_folder *f, const char *cluster, struct job_place *ret)
 {
     struct job_place p = { .where = JOB_HERE, .has_folder = true, .folder = *f };
+    char own[SLURM_LINK_CLUSTER];
     struct slurm_link l;
     struct job_driver d;
     struct slurm_job j;
@@ -63,6 +65,12 @@ void job_place_of(const struct job_folder *f, struct job_place *ret)
     /* We are there, whatever this machine calls itself. */
     if (is_own("SLURM_JOB_ID", l.job) && is_own("SLURMD_NODENAME", l.node))
         return;
+    if (!cluster && slurm_task_cluster(own, sizeof own, NULL) < 0)
+        return;
+    /* A cluster that shares our home has a job of this number, too, and says nothing of this one.
+     */
+    if (strcmp(cluster ? cluster : own, l.cluster) != 0)
+        return;
     rc = slurm_task_ask(*l.name ? l.name : l.job, &j, NULL);
     if (rc == -ENOENT || (rc == 0 && (slurm_job_is_over(&j) || slurm_job_waits(&j)))) {
         ret->where = JOB_DEAD;
@@ -72,16 +80,22 @@ void job_place_of(const struct job_folder *f, struct job_place *ret)
     }
 }
 
+void job_place_of(const struct job_folder *f, struct job_place *ret)
+{
+    place_of(f, NULL, ret);
+}
+
 /* ---- a job by its number ---- */
 
-static bool by_link(const struct slurm_job *j, const char *word, struct job_folder *ret)
+static bool by_link(const char *cluster, const struct slurm_job *j, const char *word,
+                    struct job_folder *ret)
 {
     char task[128];
 
     (void)snprintf(task, sizeof task, "%s_%s", j->array, j->task);
-    if (j->array[0] && slurm_link_find(task, ret, NULL) == 0)
+    if (j->array[0] && slurm_link_find(cluster, task, ret, NULL) == 0)
         return true;
-    return slurm_link_find(j->array[0] ? j->id : *j->het ? j->het : word, ret, NULL) == 0;
+    return slurm_link_find(cluster, j->array[0] ? j->id : *j->het ? j->het : word, ret, NULL) == 0;
 }
 
 static int not_here(const struct slurm_job *j, const char *word, struct eddis_error *err)
@@ -109,22 +123,25 @@ static void set_waits(struct job_place *p, const struct slurm_job *j, const char
 static int by_number(const char *word, struct job_place *ret, struct eddis_error *err)
 {
     struct job_place p = { .where = JOB_HERE };
+    char cluster[SLURM_LINK_CLUSTER];
     struct slurm_job j;
-    int rc = slurm_task_ask(word, &j, err);
+    int rc = slurm_task_ask(word, &j, err), known = rc;
 
-    if (rc == -ENOENT || rc == -ENOTSUP) {
-        if (slurm_link_find(word, &p.folder, NULL) < 0)
+    if (rc == 0 || rc == -ENOENT)
+        known = slurm_task_cluster(cluster, sizeof cluster, err);
+    if (known < 0 && known != -ENOTSUP)
+        return known;
+    if (rc < 0) {
+        if (slurm_link_find(known < 0 ? NULL : cluster, word, &p.folder, NULL) < 0)
             return eddis_fail_prefix(err, -ENOENT, "no job of eddis begins with '%s'", word);
-        job_place_of(&p.folder, ret);
+        place_of(&p.folder, known < 0 ? NULL : cluster, ret);
         return 0;
     }
-    if (rc < 0)
-        return rc;
-    p.has_folder = by_link(&j, word, &p.folder);
+    p.has_folder = by_link(cluster, &j, word, &p.folder);
     if (slurm_job_waits(&j)) {
         set_waits(&p, &j, word);
     } else if (p.has_folder) {
-        job_place_of(&p.folder, &p);
+        place_of(&p.folder, cluster, &p);
     } else if (slurm_job_is_over(&j)) {
         return not_here(&j, word, err);
     } else {
@@ -141,7 +158,7 @@ static int from_inside(const char *word, struct job_place *ret, struct eddis_err
     const char *node = getenv("SLURMD_NODENAME");
     struct job_folder f;
 
-    if (slurm_link_find(word, &f, NULL) < 0)
+    if (slurm_link_find(getenv("SLURM_CLUSTER_NAME"), word, &f, NULL) < 0)
         return eddis_fail(err, -ENOENT,
                           "Slurm's job %s runs, but no eddis-run has begun a job in it on %s", word,
                           node ? node : "this machine");

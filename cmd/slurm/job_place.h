@@ -2,7 +2,8 @@
 /* job_place.h - where the job is that a user names: here, on a node of Slurm's, or in its queue
  *
  * A number is one of Slurm's unless an id or a folder of ours begins so; inside of that very job it
- * is Slurm's in any case.
+ * is Slurm's in any case.  It is a number of this machine's cluster.  A job of another cluster, or
+ * of one that nobody knows, is JOB_HERE like any whose driver is on another machine.
  */
 #ifndef EDDIS_CMD_SLURM_JOB_PLACE_H
 #define EDDIS_CMD_SLURM_JOB_PLACE_H
@@ -16,7 +17,7 @@
 enum job_where {
     JOB_HERE,  /* what there is to be known of it is in its folder, or its driver is here */
     JOB_FAR,   /* its driver is to be asked on another node, by the word `far` */
-    JOB_DEAD,  /* its driver was on another machine, and Slurm's job is over: it is gone */
+    JOB_DEAD,  /* its driver was on another machine, and the job of this cluster's is over */
     JOB_WAITS, /* Slurm has not started it, or is to start it again; `text` says why */
 };
 

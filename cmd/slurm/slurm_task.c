@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { NAMED = 8, LONGEST = 20 };
@@ -85,6 +86,13 @@ int slurm_task_choose(const char *word, const char *said, struct slurm_job *ret,
 
 /* ---- asking ---- */
 
+/* The cluster is this machine's: a number of another one is another job. */
+static int run(const char *const *argv, char **ret, struct eddis_error *err)
+{
+    (void)unsetenv("SLURM_CLUSTERS");
+    return slurm_program_run(argv, "", ret, err);
+}
+
 static int show(const char *number, char **ret, struct eddis_error *err)
 {
     const char *const argv[] = { "scontrol", "show", "job", number, NULL };
@@ -94,7 +102,7 @@ static int show(const char *number, char **ret, struct eddis_error *err)
     if (spawn_find("scontrol", path, sizeof path, NULL) < 0)
         return eddis_fail(err, -ENOTSUP,
                           "there is no Slurm on this machine that would know of a job %s", number);
-    rc = slurm_program_run(argv, "", ret, err);
+    rc = run(argv, ret, err);
     if (rc > 0 && slurm_job_is_unknown(*ret))
         return eddis_fail(err, -ENOENT, "Slurm knows no job %s, or no more", number);
     if (rc <= 0)
@@ -126,6 +134,25 @@ int slurm_task_ask(const char *word, struct slurm_job *ret, struct eddis_error *
     return slurm_task_choose(word, first ? first : said, ret, err);
 }
 
+int slurm_task_cluster(char *ret, size_t size, struct eddis_error *err)
+{
+    static const char *const argv[] = { "scontrol", "show", "config", NULL };
+    static const char key[] = "\nClusterName ";
+    cleanup_free char *said = NULL;
+    const char *at;
+    int rc = run(argv, &said, err);
+
+    if (rc < 0)
+        return rc;
+    at = strstr(said, key);
+    if (rc > 0 || !at)
+        return eddis_fail(err, -EIO, "Slurm does not tell the name of its cluster");
+    at += sizeof key - 1;
+    at += strspn(at, " =");
+    (void)snprintf(ret, size, "%.*s", (int)strcspn(at, " \n"), at);
+    return 0;
+}
+
 static const char *variable(void *ctx, const char *name)
 {
     const struct slurm_job *j = ctx;
@@ -149,7 +176,7 @@ int slurm_task_withdraw(const char *word, struct eddis_error *err)
 {
     const char *const argv[] = { "scancel", "--state=PENDING", word, NULL };
     cleanup_free char *said = NULL;
-    int rc = slurm_program_run(argv, "", &said, err);
+    int rc = run(argv, &said, err);
 
     if (rc <= 0)
         return rc;

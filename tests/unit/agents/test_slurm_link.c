@@ -2,8 +2,8 @@
 /* test_slurm_link.c - tests of agents/job/slurm_link.h */
 #include "agents/job/slurm_link.h"
 
-#include "tests/unit/scratch.h"
 #include "suite.h"
+#include "tests/unit/scratch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,23 +18,36 @@ static struct job_folder make(const char *dir)
     return f;
 }
 
-static void put(const struct job_folder *f, const char *job, const char *name, const char *node)
+static void put_of(const char *cluster, const struct job_folder *f, const char *job,
+                   const char *name, const char *node)
 {
-    struct slurm_link l = { "", "", "" };
+    struct slurm_link l = { .cluster = "" };
 
+    strcpy(l.cluster, cluster);
     strcpy(l.job, job);
     strcpy(l.name, name);
     strcpy(l.node, node);
     ck_assert_int_eq(slurm_link_write(f, &l, NULL), 0);
 }
 
-static void expect(const char *number, const struct job_folder *f)
+static void put(const struct job_folder *f, const char *job, const char *name, const char *node)
+{
+    put_of("east", f, job, name, node);
+}
+
+static void expect_of(const char *cluster, const char *number, const struct job_folder *f)
 {
     struct job_folder found;
 
-    ck_assert_int_eq(slurm_link_find(number, &found, NULL), f ? 0 : -ENOENT);
+    ck_assert_int_eq(slurm_link_find(cluster, number, &found, NULL), f ? 0 : -ENOENT);
     if (f)
         ck_assert_str_eq(found.path, f->path);
+}
+
+static void expect(const char *number, const struct job_folder *f)
+{
+    expect_of("east", number, f);
+    expect_of(NULL, number, f);
 }
 
 START_TEST(links)
@@ -52,6 +65,7 @@ START_TEST(links)
     ck_assert_str_eq(l.job, "15");
     ck_assert_str_eq(l.name, "12_3");
     ck_assert_str_eq(l.node, "node1");
+    ck_assert_str_eq(l.cluster, "east");
     expect("15", &a);
     expect("12_3", &a);
     expect("12", NULL);
@@ -70,10 +84,33 @@ END_TEST
 
 static bool has(const char *name)
 {
-    cleanup_free char *link = file_join(scratch, "eddis/slurm/%s", name);
+    cleanup_free char *link = file_join(scratch, "eddis/slurm/east/%s", name);
 
     return faccessat(AT_FDCWD, link, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
+
+/* Clusters that share a home. */
+START_TEST(clusters)
+{
+    struct job_folder a, b;
+    struct slurm_link l;
+
+    ck_assert_int_eq(setenv("XDG_STATE_HOME", scratch, 1), 0);
+    a = make(NULL);
+    b = make(NULL);
+    put_of("east", &a, "12", "", "");
+    put_of("west", &b, "12", "", "");
+    expect_of("east", "12", &a);
+    expect_of("west", "12", &b);
+    expect_of("north", "12", NULL);
+    expect_of("../slurm/east", "12", NULL);
+    expect_of(NULL, "12", &b);
+    put_of("", &a, "13", "", ""); /* nobody knows where */
+    expect("13", NULL);
+    ck_assert_int_eq(slurm_link_read(&a, &l, NULL), 0);
+    ck_assert_str_eq(l.cluster, "");
+}
+END_TEST
 
 START_TEST(removed)
 {
@@ -103,6 +140,7 @@ static void add_tests(TCase *tc)
 {
     scratch_add(tc);
     tcase_add_test(tc, links);
+    tcase_add_test(tc, clusters);
     tcase_add_test(tc, removed);
 }
 

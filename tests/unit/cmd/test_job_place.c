@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_job_place.c - tests of cmd/slurm/job_place.h and slurm_task.h: what is not known is not dead
+ */
+#include "cmd/slurm/job_place.h"
+
+#include "agents/job/slurm_link.h"
+#include "suite.h"
+#include "tests/unit/scratch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What scontrol says, of its cluster and of whatever job it is asked for. */
+static void make_scontrol(const char *cluster, const char *job)
+{
+    static const char form[] =
+        "#!/bin/sh\necho \"$@\" >>%s/asked\ntest -z \"$SLURM_CLUSTERS\" || exit 9\n"
+        "case $2 in config) echo; echo 'ClusterName             = %s';; *) %s;; esac\n";
+    cleanup_free char *path = file_join(scratch, "scontrol"), *text = NULL, *search = NULL;
+
+    ck_assert_int_ge(asprintf(&text, form, scratch, cluster, job), 0);
+    ck_assert_int_ge(asprintf(&search, "%s:/usr/bin:/bin", scratch), 0);
+    ck_assert_int_eq(file_write_atomic(path, text, strlen(text), 0700, NULL), 0);
+    ck_assert_int_eq(setenv("PATH", search, 1), 0);
+}
+
+/* A job whose driver is on another machine, by the number 12 of a cluster. */
+static struct job_folder make_job(const char *cluster)
+{
+    static const char driver[] = "{\"url\": \"u\", \"token\": \"t\", \"owner\": \"o\", \"host\": "
+                                 "\"an other\", \"pid\": 1, \"pid_start\": 1}";
+    struct slurm_link l = { .job = "12", .node = "node1" };
+    cleanup_free char *path = NULL;
+    struct job_folder f;
+
+    ck_assert_int_eq(setenv("XDG_STATE_HOME", scratch, 1), 0);
+    ck_assert_int_eq(job_folder_make("x", NULL, &f, NULL), 0);
+    path = file_join(f.path, JOB_DRIVER_FILE);
+    ck_assert_int_eq(file_write_atomic(path, driver, sizeof driver - 1, 0600, NULL), 0);
+    (void)snprintf(l.cluster, sizeof l.cluster, "%s", cluster);
+    ck_assert_int_eq(slurm_link_write(&f, &l, NULL), 0);
+    return f;
+}
+
+static int find_none(const char *word, struct job_folder *ret, struct eddis_error *err)
+{
+    (void)ret;
+    return eddis_fail(err, -ENOENT, "no job '%s'", word);
+}
+
+#define UNKNOWN "echo slurm_load_jobs error: Invalid job id specified >&2; exit 1"
+#define RECORD(state)                                                                              \
+    "echo 'JobId=12 JobName=x'; echo '   JobState=" state "'; echo '   NodeList=node1'; "          \
+    "echo '   BatchHost=node1'"
+
+static const struct {
+    const char *job_cluster, *cluster, *job;
+    enum job_where where, by_number;
+} rows[] = {
+    { "east", "east", UNKNOWN, JOB_DEAD, JOB_DEAD },
+    { "east", "east", RECORD("COMPLETED"), JOB_DEAD, JOB_DEAD },
+    { "east", "east", RECORD("PENDING"), JOB_DEAD, JOB_WAITS },
+    { "east", "east", RECORD("RUNNING"), JOB_FAR, JOB_FAR },
+    { "east", "east", "exit 1", JOB_HERE, -EIO },
+    { "east", "west", UNKNOWN, JOB_HERE, -ENOENT },
+    { "east", "west", RECORD("COMPLETED"), JOB_HERE, -ENOENT },
+    { "east", "west", RECORD("RUNNING"), JOB_HERE, JOB_FAR }, /* the other job of this number */
+    { "", "east", UNKNOWN, JOB_HERE, -ENOENT },
+    { "", "east", RECORD("COMPLETED"), JOB_HERE, -ENOENT },
+};
+
+/* Whatever SLURM_CLUSTERS says, for it is about where jobs go to. */
+START_TEST(clusters)
+{
+    struct job_folder f = make_job(rows[_i].job_cluster);
+    struct job_place p = { .where = JOB_HERE };
+    int rc;
+
+    make_scontrol(rows[_i].cluster, rows[_i].job);
+    ck_assert_int_eq(setenv("SLURM_CLUSTERS", "west", 1), 0);
+    job_place_of(&f, &p);
+    ck_assert_int_eq(p.where, rows[_i].where);
+    ck_assert_int_eq(setenv("SLURM_CLUSTERS", "west", 1), 0);
+    rc = job_place_find("12", find_none, &p, NULL);
+    ck_assert_int_eq(rc < 0 ? rc : (int)p.where, (int)rows[_i].by_number);
+}
+END_TEST
+
+/* No question is asked of a job that is here. */
+START_TEST(here)
+{
+    struct job_folder f;
+    struct job_place p;
+
+    ck_assert_int_eq(setenv("XDG_STATE_HOME", scratch, 1), 0);
+    ck_assert_int_eq(job_folder_make("x", NULL, &f, NULL), 0);
+    make_scontrol("east", UNKNOWN);
+    job_place_of(&f, &p);
+    ck_assert_int_eq(p.where, JOB_HERE);
+    ck_assert_ptr_null(scratch_content("asked"));
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    scratch_add(tc);
+    tcase_add_loop_test(tc, clusters, 0, sizeof rows / sizeof *rows);
+    tcase_add_test(tc, here);
+}
+
+SUITE_MAIN("job_place", add_tests)
