@@ -114,7 +114,8 @@ static void set_waits(struct job_place *p, const struct slurm_job *j, const char
     char why[400];
 
     p->where = JOB_WAITS;
-    (void)snprintf(p->number, sizeof p->number, "%.60s", word);
+    /* Slurm cancels no component by its own number. */
+    (void)snprintf(p->number, sizeof p->number, "%.60s", *j->het ? j->het : word);
     (void)snprintf(p->text, sizeof p->text, "Slurm's job %.60s waits: %s", word,
                    strcmp(j->reason, "None") == 0 ? "Slurm has not looked at it yet"
                                                   : slurm_job_why(j, why, sizeof why));

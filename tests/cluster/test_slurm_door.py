@@ -276,6 +276,11 @@ def groups(c):
             assert p.returncode == 0 and len(json.loads(p.stdout)["workers"]) == 2, (word, p)
         p = c.sh(f"eddis-run --stop {other}")
         assert p.returncode == 0 and "was stopped" in p.stdout, p
+    for plus in ("{}+1", "{}", None):
+        job = c.sh("eddis-sbatch --parsable train.yaml --hold").stdout.strip()
+        p = c.sh(f"eddis-run --stop {plus.format(job) if plus else int(job) + 1}")
+        assert p.returncode == 0 and f"job {job} was waiting" in p.stdout, p
+        c.await_empty()
 
 
 def elsewhere(c):

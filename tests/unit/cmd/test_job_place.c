@@ -89,6 +89,24 @@ START_TEST(clusters)
 }
 END_TEST
 
+/* A component waits with the whole job, which alone can be cancelled. */
+START_TEST(component)
+{
+    static const char *const words[] = { "12", "13", "12+1" };
+    struct job_place p;
+
+    ck_assert_int_eq(setenv("XDG_STATE_HOME", scratch, 1), 0);
+    make_scontrol("east",
+                  "case $3 in 13) echo 'JobId=13 HetJobId=12 HetJobOffset=1';; *) echo 'JobId=12 "
+                  "HetJobId=12 HetJobOffset=0';; esac; echo '   JobState=PENDING Reason=x'");
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        ck_assert_int_eq(job_place_find(words[i], find_none, &p, NULL), 0);
+        ck_assert_int_eq(p.where, JOB_WAITS);
+        ck_assert_str_eq(p.number, "12");
+    }
+}
+END_TEST
+
 /* No question is asked of a job that is here. */
 START_TEST(here)
 {
@@ -108,6 +126,7 @@ static void add_tests(TCase *tc)
 {
     scratch_add(tc);
     tcase_add_loop_test(tc, clusters, 0, sizeof rows / sizeof *rows);
+    tcase_add_test(tc, component);
     tcase_add_test(tc, here);
 }
 
