@@ -350,6 +350,8 @@ static void print_summary(struct run *r, struct job_status *s)
             run_view_add_output(r->log_dir, rank, s->n_workers, &b);
         printf("%s%s", r->showed ? "\n" : "", strbuf_text(&b));
         strbuf_fini(&b);
+    } else if (s->exit_code && s->message[0] && !strstr(strbuf_text(&r->said), s->message)) {
+        fprintf(stderr, "eddis-run: %s\n", s->message); /* how to go on, above all */
     }
 }
 

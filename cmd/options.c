@@ -60,11 +60,11 @@ static int unknown(const struct option_table *t, const char *name, size_t n,
 }
 
 /* The argument of a row that wants one is the next word. */
-static int take_argument(struct options *o, const struct option_row *row, struct options_item *ret,
-                         struct eddis_error *err)
+static int take_argument(struct options *o, const struct option_row *row, const char *written,
+                         struct options_item *ret, struct eddis_error *err)
 {
     if (o->at + 1 >= o->argc)
-        return eddis_fail(err, -EINVAL, "option \"--%s\" needs %s", row->name, row->argument);
+        return eddis_fail(err, -EINVAL, "option \"%s\" needs %s", written, row->argument);
     *ret = (struct options_item){ row, o->argv[++o->at] };
     return 1;
 }
@@ -81,7 +81,7 @@ static int long_option(struct options *o, const char *word, struct options_item 
     if (word[n] == '=' && !row->argument)
         return eddis_fail(err, -EINVAL, "option \"--%s\" takes no value", row->name);
     if (row->argument && word[n] != '=')
-        return take_argument(o, row, ret, err);
+        return take_argument(o, row, o->argv[o->at], ret, err);
     *ret = (struct options_item){ row, row->argument ? word + n + 1 : NULL };
     return 1;
 }
@@ -102,10 +102,12 @@ static int short_option(struct options *o, const char *letters, struct options_i
                           o->table->program);
     }
     if (row->argument) {
+        const char written[] = { '-', *at, '\0' };
+
         o->cluster = 0;
         o->at++;
         if (last)
-            return take_argument(o, row, ret, err);
+            return take_argument(o, row, written, ret, err);
         *ret = (struct options_item){ row, at + 1 };
         return 1;
     }

@@ -95,6 +95,9 @@ static void say_how_to_go_on(struct telling *t, const struct checkpoint_found *n
                        "; no checkpoint but the one it began with, of step %" PRId64
                        "; go on from it with --resume %s",
                        newest->begun_step, newest->resume);
+    else if (s->steps_done > 0)
+        (void)snprintf(s->message + n, sizeof s->message - n,
+                       "; no checkpoint was written, so that none of it can be gone on from");
 }
 
 /* It has ended well, and before all its steps were made. */

@@ -190,6 +190,8 @@ static int unknown_key(const struct job_reader *r, const struct job_table *t, co
     nearest = text_nearest(n->key, names, count);
     if (!r->flag && strchr(n->key, '.'))
         dotted = nearest_dotted(t, group, n->key);
+    if (!nearest && r->flag && strchr(n->key, '.')) /* its group may be what is misspelt */
+        nearest = nearest_dotted(t, "", n->key);
     if (!nearest)
         nearest = nearest_elsewhere(t, n->key);
     snprintf(where, sizeof where, *group ? "\"%s\"" : "%s", *group ? group : "the job");

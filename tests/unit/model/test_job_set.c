@@ -7,6 +7,20 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Also where it is the group that is misspelt. */
+START_TEST(misspelt)
+{
+    struct eddis_error err;
+    struct job *job;
+
+    ck_assert_int_eq(job_parse("command: a\n", 11, "t", "/w", &job, NULL), 0);
+    ck_assert_int_eq(job_set(job, "bacth.global", "3", "--set", &err), -EINVAL);
+    ck_assert_str_eq(err.text, "--set: unknown key \"bacth.global\" in the job; did you mean "
+                               "\"batch.global\"?");
+    job_free(job);
+}
+END_TEST
+
 /* A job that is resumed in another mode: its file has keys of the one before, and stays as it is.
  */
 START_TEST(overruled)
@@ -116,6 +130,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, inside);
     tcase_add_test(tc, defaults_again);
+    tcase_add_test(tc, misspelt);
     tcase_add_test(tc, overruled);
     tcase_add_test(tc, from_command);
 }
