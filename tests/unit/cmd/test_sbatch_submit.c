@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,6 +131,56 @@ START_TEST(held)
 }
 END_TEST
 
+/* Slurm starts a job that asks for more time than its partition allows where it may have less, and
+ * where its QOS has a limit of its own; and sinfo tells of this cluster's partitions.
+ */
+static const struct {
+    const char *yaml, *word, *variable;
+    bool refused;
+} limits[] = {
+    { "", NULL, NULL, true },
+    { "", "--time=5", NULL, false },
+    { "", "--time-min=5", NULL, false },
+    { "", "--time-mi=5", NULL, false },
+    { "  extra: [--time-min, '5']\n", NULL, NULL, false },
+    { "", "-Meast", NULL, false },
+    { "", "--clusters=east", NULL, false },
+    { "", NULL, "SBATCH_CLUSTERS", false },
+    { "", NULL, "SLURM_CLUSTERS", false },
+    { "", "-qlong", NULL, false },
+    { "  qos: long\n", NULL, NULL, false },
+    { "  qos: none\n", NULL, NULL, true },
+    { "", NULL, "SBATCH_QOS", false },
+    { "", NULL, "SBATCH_ACCOUNT", true },
+};
+
+START_TEST(over_limit)
+{
+    char *const words[] = { (char *)(uintptr_t)limits[_i].word, NULL };
+    struct sbatch_ask a = { .words = words };
+    cleanup_free char *yaml = NULL, *said = NULL;
+    struct eddis_error err = { 0 };
+    struct job *job = NULL;
+    int rc;
+
+    ck_assert_int_ge(asprintf(&yaml, "command: 'true'\nslurm:\n  time: 10m\n  partition: short\n%s",
+                              limits[_i].yaml),
+                     0);
+    ck_assert_msg(job_parse(yaml, strlen(yaml), "train.yaml", "/", &job, &err) == 0, "%s",
+                  err.text);
+    a.job = job;
+    if (limits[_i].variable)
+        ck_assert_int_eq(setenv(limits[_i].variable, "east", 1), 0);
+    make_program("sbatch", "echo 'sbatch: Job 1 to start at ...'");
+    make_program("sinfo", "echo 'main*|infinite'; echo 'short|5:00'");
+    rc = sbatch_submit_test(&a, "#!/bin/sh\n", &said, &err);
+    ck_assert_int_eq(rc, limits[_i].refused ? -EINVAL : 0);
+    if (limits[_i].refused)
+        ck_assert_ptr_nonnull(strstr(err.text, "partition short allows 5 minutes"));
+    job_free(job);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     scratch_add(tc);
@@ -137,6 +188,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, waits);
     tcase_add_test(tc, ignored);
     tcase_add_test(tc, held);
+    tcase_add_loop_test(tc, over_limit, 0, sizeof limits / sizeof *limits);
 }
 
 SUITE_MAIN("sbatch_submit", add_tests)
