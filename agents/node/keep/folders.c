@@ -2,6 +2,7 @@
 /* folders.c - makes a start's folders on a node, finds them by its mark, and removes old ones */
 #include "folders.h"
 
+#include "lib/base/boot_id.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
@@ -110,13 +111,35 @@ const char *folders_unsafe(const struct folders *f, int *ret_n)
 
 /* ---- what dead agents have left ---- */
 
-static bool read_mark(int folder, char ret[NODE_IDENTITY_DIGITS + 1])
+/* The mark, and in a second line the machine's boot id; "": an earlier version has made it. */
+struct mark {
+    char digits[NODE_IDENTITY_DIGITS + 1], machine[BOOT_ID_CHARS];
+};
+
+enum { MARK_TEXT = sizeof(struct mark) + 2 };
+
+static bool read_mark(int folder, struct mark *ret)
 {
     const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
     cleanup_fd int fd = openat(folder, mark_file, flags);
+    char text[MARK_TEXT] = "";
+    const char *machine = text + NODE_IDENTITY_DIGITS;
 
-    ret[NODE_IDENTITY_DIGITS] = '\0';
-    return fd >= 0 && read(fd, ret, NODE_IDENTITY_DIGITS) == NODE_IDENTITY_DIGITS;
+    if (fd < 0 || read(fd, text, sizeof text - 1) < NODE_IDENTITY_DIGITS)
+        return false;
+    machine += *machine == '\n';
+    (void)snprintf(ret->digits, sizeof ret->digits, "%.*s", NODE_IDENTITY_DIGITS, text);
+    (void)snprintf(ret->machine, sizeof ret->machine, "%.*s", (int)strcspn(machine, "\n"), machine);
+    return true;
+}
+
+/* On a file system that several machines share, where locks may hold on one of them alone. */
+static bool is_of_another_machine(const struct mark *m)
+{
+    char own[BOOT_ID_CHARS];
+
+    boot_id_read(own);
+    return m->machine[0] && strcmp(m->machine, own) != 0;
 }
 
 static bool carries(pid_t pid, const char *mark)
@@ -149,13 +172,15 @@ static bool is_used(const char *mark)
  */
 static bool is_left(int folder)
 {
-    char mark[NODE_IDENTITY_DIGITS + 1];
-    bool marked = read_mark(folder, mark);
+    struct mark mark;
+    bool marked = read_mark(folder, &mark);
     struct stat st;
 
+    if (marked && is_of_another_machine(&mark))
+        return false;
     if (!marked && (fstat(folder, &st) < 0 || time(NULL) - st.st_ctime <= SWEEP_AGE_S))
         return false;
-    return flock(folder, LOCK_EX | LOCK_NB) == 0 && !(marked && is_used(mark));
+    return flock(folder, LOCK_EX | LOCK_NB) == 0 && !(marked && is_used(mark.digits));
 }
 
 static void sweep(const char *base, int64_t end_ns)
@@ -217,10 +242,13 @@ static int write_mark(int folder, const char *mark, struct eddis_error *err)
 {
     cleanup_fd int fd =
         openat(folder, mark_file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    char machine[BOOT_ID_CHARS], text[MARK_TEXT];
 
     if (fd < 0)
         return eddis_fail_errno(err, -errno, "cannot mark the folder of the job");
-    return file_write_all(fd, mark, strlen(mark), err);
+    boot_id_read(machine);
+    (void)snprintf(text, sizeof text, "%s\n%s\n", mark, machine);
+    return file_write_all(fd, text, strlen(text), err);
 }
 
 static int make_one(struct tick_page *page, const struct node_identity *id, const char *base,
@@ -266,12 +294,12 @@ int folders_take(const struct tick_page *page, struct folders *ret, struct eddis
 
 static bool bears_mark(int folder, const struct node_identity *start, int n)
 {
-    char mark[NODE_IDENTITY_DIGITS + 1];
+    struct mark mark;
 
-    if (!read_mark(folder, mark))
+    if (!read_mark(folder, &mark))
         return false;
     for (int i = 0; i < n; i++)
-        if (node_identity_covers(&start[i], mark))
+        if (node_identity_covers(&start[i], mark.digits))
             return true;
     return false;
 }

@@ -9,11 +9,13 @@
  * /tmp and /dev/shm are everybody's, and everybody sees the arguments of keeper and agent.  So the
  * keeper draws the names when it makes the folders, and draws again when one is taken; the agent
  * reads them from the page that both share.  A file "mark" in each, 0600, holds the start's mark
- * (agents/protocol/node_identity.h): by it others of the same user find the folders.
+ * (agents/protocol/node_identity.h), by which others of the same user find the folders, and the
+ * boot id of its machine.
  *
  * Keeper and agent may be killed in the same moment (by hand, for want of memory).  Both hold a
  * lock on the folders, so the next keeper of the same user can tell which ones nobody cares for any
- * more and removes them.
+ * more and removes them; but not those of other machines, with which /tmp may be shared while locks
+ * are not, nor those from before its machine was booted, which look the same.
  */
 #ifndef EDDIS_AGENTS_NODE_KEEP_FOLDERS_H
 #define EDDIS_AGENTS_NODE_KEEP_FOLDERS_H

@@ -2,6 +2,7 @@
 /* test_folders.c - tests of agents/node/keep/folders.h, with somebody who takes names before us */
 #include "agents/node/keep/folders.h"
 
+#include "lib/base/boot_id.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
@@ -367,6 +368,58 @@ START_TEST(used_by_a_rank)
 }
 END_TEST
 
+/* On a file system that several machines share locks may hold on one of them alone, and processes
+ * of the others are not seen.
+ */
+static const struct {
+    const char *machine; /* %s: this one */
+    bool stays;
+} machine_rows[] = {
+    { "", false }, /* of an earlier version */
+    { "\n", false },
+    { "\n%s\n", false },
+    { "\n00000000-0000-4000-8000-000000000000\n", true },
+};
+
+START_TEST(left_on_a_machine)
+{
+    struct tick_page *p = page();
+    char own[BOOT_ID_CHARS], mark[NODE_IDENTITY_DIGITS + 2 * BOOT_ID_CHARS], left[FOLDERS_PATH];
+    cleanup_free char *machine = NULL;
+    char(*path)[FOLDERS_PATH] = NULL;
+    struct folders f;
+
+    boot_id_read(own);
+    ck_assert_str_ne(own, "");
+    if (strchr(machine_rows[_i].machine, '%'))
+        ck_assert_int_ge(asprintf(&machine, "\n%s\n", own), 0);
+    snprintf(mark, sizeof mark, "%s%s", id.mark, machine ? machine : machine_rows[_i].machine);
+    plant("eddis-0123456789abcdef", mark, left);
+    ck_assert_int_eq(find(&path), 1);
+    free(path);
+    make(p, dir, &f);
+    ck_assert_int_eq(access(left, F_OK) == 0, machine_rows[_i].stays);
+    leave(p, &f);
+}
+END_TEST
+
+START_TEST(marked)
+{
+    struct tick_page *p = page();
+    char own[BOOT_ID_CHARS], want[NODE_IDENTITY_DIGITS + BOOT_ID_CHARS + 2];
+    cleanup_free char *path = NULL, *text = NULL;
+    struct folders f;
+
+    make(p, dir, &f);
+    boot_id_read(own);
+    snprintf(want, sizeof want, "%s\n%s\n", id.mark, own);
+    path = file_join(f.shm, "mark");
+    ck_assert_int_eq(file_read(path, 4096, &text, NULL, NULL), 0);
+    ck_assert_str_eq(text, want);
+    leave(p, &f);
+}
+END_TEST
+
 /* A marked folder of another user's stays, and one whose keeper may be about to mark it. */
 START_TEST(left_by_others)
 {
@@ -404,6 +457,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, young_and_foreign_stay);
     tcase_add_test(tc, left_behind);
     tcase_add_test(tc, used_by_a_rank);
+    tcase_add_loop_test(tc, left_on_a_machine, 0, sizeof machine_rows / sizeof *machine_rows);
+    tcase_add_test(tc, marked);
     tcase_add_test(tc, left_by_others);
 }
 
