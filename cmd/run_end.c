@@ -8,6 +8,7 @@
 #include "cmd/run_find.h"
 #include "cmd/run_stop.h"
 #include "cmd/slurm/job_place.h"
+#include "cmd/slurm/slurm_program.h"
 #include "cmd/slurm/slurm_task.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
@@ -78,7 +79,7 @@ static int withdraw(const struct job_place *p, const struct ask *q, struct eddis
 
     if (rc < 0)
         return rc;
-    rc = slurm_task_ask(p->number, &j, err);
+    rc = slurm_task_ask(p->number, clock_now_ns() + SLURM_PROGRAM_NS, &j, err);
     if (rc < 0 && rc != -ENOENT)
         return rc;
     if (rc == 0 && slurm_job_waits(&j))
@@ -97,23 +98,12 @@ static int withdraw(const struct job_place *p, const struct ask *q, struct eddis
  */
 static int stopped(const struct job_place *p, const struct ask *q, struct eddis_error *err)
 {
-    int64_t end_ns = clock_now_ns() + 60 * CLOCK_S;
     struct slurm_job j;
-    int rc;
+    int rc = slurm_task_await_end(p->door.name, slurm_job_has_ended, clock_now_ns() + 60 * CLOCK_S,
+                                  &j, err);
 
-    for (;;) {
-        rc = slurm_task_ask(p->door.name, &j, err);
-        if (rc == -ENOENT || (rc == 0 && slurm_job_is_over(&j)))
-            break;
-        if (rc < 0)
-            return rc;
-        if (clock_now_ns() >= end_ns)
-            return eddis_fail(err, -ETIMEDOUT,
-                              "job %s was told to stop, but Slurm's job %s is still %s; look at it "
-                              "by eddis-status %s",
-                              p->far, p->door.name, j.state, p->door.name);
-        clock_sleep_until_ns(clock_now_ns() + CLOCK_S / 4);
-    }
+    if (rc < 0 && rc != -ENOENT)
+        return eddis_fail_prefix(err, rc, "job %s was told to stop", p->far);
     if (p->has_folder)
         return 0;
     if (q->json)

@@ -78,15 +78,10 @@ int status_far_fetch(const struct slurm_door *door, const char *word, struct job
 
 bool status_far_ended(const struct slurm_door *door, char *ret, size_t size)
 {
-    int64_t end_ns = clock_now_ns() + 20 * CLOCK_S;
     struct slurm_job j;
-    int rc;
+    int rc = slurm_task_await_end(door->name, slurm_job_is_over, clock_now_ns() + 20 * CLOCK_S, &j,
+                                  NULL);
 
-    while ((rc = slurm_task_ask(door->name, &j, NULL)) == 0 && !slurm_job_is_over(&j)) {
-        if (clock_now_ns() >= end_ns)
-            return false;
-        clock_sleep_until_ns(clock_now_ns() + CLOCK_S / 4);
-    }
     if (rc == 0)
         (void)snprintf(ret, size, "%s, exit code %d", j.state, slurm_job_code(&j));
     else

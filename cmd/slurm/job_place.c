@@ -3,6 +3,7 @@
 #include "job_place.h"
 
 #include "agents/job/slurm_link.h"
+#include "cmd/slurm/slurm_program.h"
 #include "cmd/slurm/slurm_task.h"
 
 #include <errno.h>
@@ -52,6 +53,7 @@ static void set_word(struct job_place *p)
 static void place_of(const struct job_folder *f, const char *cluster, struct job_place *ret)
 {
     struct job_place p = { .where = JOB_HERE, .has_folder = true, .folder = *f };
+    int64_t end_ns = clock_now_ns() + SLURM_PROGRAM_NS;
     char own[SLURM_LINK_CLUSTER];
     struct slurm_link l;
     struct job_driver d;
@@ -65,13 +67,13 @@ static void place_of(const struct job_folder *f, const char *cluster, struct job
     /* We are there, whatever this machine calls itself. */
     if (is_own("SLURM_JOB_ID", l.job) && is_own("SLURMD_NODENAME", l.node))
         return;
-    if (!cluster && slurm_task_cluster(own, sizeof own, NULL) < 0)
+    if (!cluster && slurm_task_cluster(end_ns, own, sizeof own, NULL) < 0)
         return;
     /* A cluster that shares our home has a job of this number, too, and says nothing of this one.
      */
     if (strcmp(cluster ? cluster : own, l.cluster) != 0)
         return;
-    rc = slurm_task_ask(*l.name ? l.name : l.job, &j, NULL);
+    rc = slurm_task_ask(*l.name ? l.name : l.job, end_ns, &j, NULL);
     if (rc == -ENOENT || (rc == 0 && (slurm_job_is_over(&j) || slurm_job_waits(&j)))) {
         ret->where = JOB_DEAD;
     } else if (rc == 0 && *l.node) {
@@ -124,12 +126,13 @@ static void set_waits(struct job_place *p, const struct slurm_job *j, const char
 static int by_number(const char *word, struct job_place *ret, struct eddis_error *err)
 {
     struct job_place p = { .where = JOB_HERE };
+    int64_t end_ns = clock_now_ns() + SLURM_PROGRAM_NS;
     char cluster[SLURM_LINK_CLUSTER];
     struct slurm_job j;
-    int rc = slurm_task_ask(word, &j, err), known = rc;
+    int rc = slurm_task_ask(word, end_ns, &j, err), known = rc;
 
     if (rc == 0 || rc == -ENOENT)
-        known = slurm_task_cluster(cluster, sizeof cluster, err);
+        known = slurm_task_cluster(end_ns, cluster, sizeof cluster, err);
     if (known < 0 && known != -ENOTSUP)
         return known;
     if (rc < 0) {

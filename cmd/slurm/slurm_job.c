@@ -208,6 +208,11 @@ bool slurm_job_is_over(const struct slurm_job *j)
     return false;
 }
 
+bool slurm_job_has_ended(const struct slurm_job *j)
+{
+    return slurm_job_is_over(j) || (strcmp(j->state, "COMPLETING") == 0 && (j->code || j->signal));
+}
+
 int slurm_job_code(const struct slurm_job *j)
 {
     bool by_limit = strcmp(j->state, "TIMEOUT") == 0 || strcmp(j->state, "OUT_OF_MEMORY") == 0;
@@ -217,7 +222,7 @@ int slurm_job_code(const struct slurm_job *j)
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         if (strcmp(j->state, ends[i].state) == 0 && (by_limit || !j->signal))
             return ends[i].code;
-    return 128 + j->signal;
+    return j->signal ? 128 + j->signal : 0;
 }
 
 const char *slurm_job_why(const struct slurm_job *j, char *ret, size_t size)

@@ -45,7 +45,12 @@ bool slurm_job_is_unknown(const char *said);
 bool slurm_job_is_over(const struct slurm_job *j);
 bool slurm_job_waits(const struct slurm_job *j);
 
-/* What eddis-run exits with for a job that is over: the script's own code, 128 + its signal, 124
+/* The same, or its script is known to have ended while an epilog still runs: one that has ended
+ * with 0 is COMPLETING as one that is only being told to end.
+ */
+bool slurm_job_has_ended(const struct slurm_job *j);
+
+/* What eddis-run exits with for a job that has ended: the script's own code, 128 + its signal, 124
  * when time was over, or 1 when Slurm ended it for another reason.
  */
 int slurm_job_code(const struct slurm_job *j);

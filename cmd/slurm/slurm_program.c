@@ -111,7 +111,7 @@ static int wait_a_while(pid_t pid, const char *name, int64_t patience_ns, bool h
             return eddis_fail(err, -ETIMEDOUT,
                               "%s has not ended within %d s, so Slurm's controller does not "
                               "answer: look with scontrol ping",
-                              name, (int)(patience_ns / CLOCK_S));
+                              name, (int)((patience_ns + CLOCK_S / 2) / CLOCK_S));
         }
         clock_sleep_until_ns(clock_now_ns() + look_ns);
     }

@@ -4,6 +4,7 @@
 
 #include "cmd/slurm/slurm_program.h"
 #include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
 #include "lib/base/spawn.h"
 #include "lib/base/strbuf.h"
 #include "lib/base/text.h"
@@ -87,13 +88,15 @@ int slurm_task_choose(const char *word, const char *said, struct slurm_job *ret,
 /* ---- asking ---- */
 
 /* The cluster is this machine's: a number of another one is another job. */
-static int run(const char *const *argv, char **ret, struct eddis_error *err)
+static int run(const char *const *argv, int64_t end_ns, char **ret, struct eddis_error *err)
 {
+    int64_t left_ns = end_ns - clock_now_ns();
+
     (void)unsetenv("SLURM_CLUSTERS");
-    return slurm_program_run(argv, "", ret, err);
+    return slurm_program_run_for(argv, "", left_ns > CLOCK_S ? left_ns : CLOCK_S, true, ret, err);
 }
 
-static int show(const char *number, char **ret, struct eddis_error *err)
+static int show(const char *number, int64_t end_ns, char **ret, struct eddis_error *err)
 {
     const char *const argv[] = { "scontrol", "show", "job", number, NULL };
     char path[PATH_MAX];
@@ -102,7 +105,7 @@ static int show(const char *number, char **ret, struct eddis_error *err)
     if (spawn_find("scontrol", path, sizeof path, NULL) < 0)
         return eddis_fail(err, -ENOTSUP,
                           "there is no Slurm on this machine that would know of a job %s", number);
-    rc = run(argv, ret, err);
+    rc = run(argv, end_ns, ret, err);
     if (rc > 0 && slurm_job_is_unknown(*ret))
         return eddis_fail(err, -ENOENT, "Slurm knows no job %s, or no more", number);
     if (rc <= 0)
@@ -112,7 +115,7 @@ static int show(const char *number, char **ret, struct eddis_error *err)
     return eddis_fail(err, -EIO, "Slurm does not tell of its job %s: %.200s", number, *ret);
 }
 
-int slurm_task_ask(const char *word, struct slurm_job *ret, struct eddis_error *err)
+int slurm_task_ask(const char *word, int64_t end_ns, struct slurm_job *ret, struct eddis_error *err)
 {
     cleanup_free char *said = NULL, *first = NULL;
     char number[2 * LONGEST + 4];
@@ -122,25 +125,48 @@ int slurm_task_ask(const char *word, struct slurm_job *ret, struct eddis_error *
 
     /* The driver of a heterogeneous job is in its first component, whichever is named. */
     (void)snprintf(number, sizeof number, "%.*s", (int)strcspn(word, "+"), word);
-    rc = show(number, &said, err);
+    rc = show(number, end_ns, &said, err);
     if (rc < 0)
         return rc;
     at = said;
     if (slurm_job_next(&at, &j) && *j.het && j.component > 0) {
-        rc = show(j.het, &first, err);
+        rc = show(j.het, end_ns, &first, err);
         if (rc < 0)
             return rc;
     }
     return slurm_task_choose(word, first ? first : said, ret, err);
 }
 
-int slurm_task_cluster(char *ret, size_t size, struct eddis_error *err)
+int slurm_task_await_end(const char *word, bool (*is_end)(const struct slurm_job *j),
+                         int64_t end_ns, struct slurm_job *ret, struct eddis_error *err)
+{
+    struct slurm_job j;
+
+    for (;;) {
+        int rc = slurm_task_ask(word, end_ns, &j, err);
+        bool late = clock_now_ns() >= end_ns;
+
+        if (rc < 0 && (late || (rc != -EIO && rc != -ETIMEDOUT)))
+            return rc;
+        if (rc == 0 && (is_end(&j) || (late && strcmp(j.state, "COMPLETING") == 0))) {
+            *ret = j;
+            return 0;
+        }
+        if (late)
+            return eddis_fail(err, -ETIMEDOUT,
+                              "Slurm's job %s is still %s; look at it by eddis-status %s", word,
+                              j.state, word);
+        clock_sleep_until_ns(clock_now_ns() + CLOCK_S / 4);
+    }
+}
+
+int slurm_task_cluster(int64_t end_ns, char *ret, size_t size, struct eddis_error *err)
 {
     static const char *const argv[] = { "scontrol", "show", "config", NULL };
     static const char key[] = "\nClusterName ";
     cleanup_free char *said = NULL;
     const char *at;
-    int rc = run(argv, &said, err);
+    int rc = run(argv, end_ns, &said, err);
 
     if (rc < 0)
         return rc;
@@ -176,7 +202,7 @@ int slurm_task_withdraw(const char *word, struct eddis_error *err)
 {
     const char *const argv[] = { "scancel", "--state=PENDING", word, NULL };
     cleanup_free char *said = NULL;
-    int rc = run(argv, &said, err);
+    int rc = run(argv, clock_now_ns() + SLURM_PROGRAM_NS, &said, err);
 
     if (rc <= 0)
         return rc;

@@ -4,6 +4,8 @@
 #include "cmd/slurm/job_place.h"
 
 #include "agents/job/slurm_link.h"
+#include "cmd/slurm/slurm_task.h"
+#include "lib/base/clock.h"
 #include "suite.h"
 #include "tests/unit/scratch.h"
 
@@ -107,6 +109,30 @@ START_TEST(component)
 }
 END_TEST
 
+/* A question that fails is asked again, and an epilog that takes long is waited for no longer. */
+START_TEST(ends)
+{
+    static const char once[] =
+        "test -e $0.ended && { " RECORD("FAILED") "; exit; }; test -e $0.asked && >$0.ended; "
+                                                  ">$0.asked; exit 1";
+    int64_t end_ns = clock_now_ns() + 50 * CLOCK_S;
+    struct slurm_job j;
+
+    make_scontrol("east", once);
+    ck_assert_int_eq(slurm_task_await_end("12", slurm_job_is_over, end_ns, &j, NULL), 0);
+    ck_assert_str_eq(j.state, "FAILED");
+    make_scontrol("east", RECORD("COMPLETING"));
+    ck_assert_int_eq(slurm_task_await_end("12", slurm_job_has_ended, 0, &j, NULL), 0);
+    ck_assert_int_eq(slurm_job_code(&j), 0);
+    make_scontrol("east", RECORD("RUNNING"));
+    ck_assert_int_eq(slurm_task_await_end("12", slurm_job_has_ended, 0, &j, NULL), -ETIMEDOUT);
+    make_scontrol("east", "exit 1");
+    ck_assert_int_eq(slurm_task_await_end("12", slurm_job_has_ended, 0, &j, NULL), -EIO);
+    make_scontrol("east", UNKNOWN);
+    ck_assert_int_eq(slurm_task_await_end("12", slurm_job_has_ended, end_ns, &j, NULL), -ENOENT);
+}
+END_TEST
+
 /* No question is asked of a job that is here. */
 START_TEST(here)
 {
@@ -127,6 +153,7 @@ static void add_tests(TCase *tc)
     scratch_add(tc);
     tcase_add_loop_test(tc, clusters, 0, sizeof rows / sizeof *rows);
     tcase_add_test(tc, component);
+    tcase_add_test(tc, ends);
     tcase_add_test(tc, here);
 }
 

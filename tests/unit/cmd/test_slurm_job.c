@@ -102,11 +102,13 @@ END_TEST
 static const struct {
     const char *text;
     bool waits, over;
-    int code;
+    int code; /* -1: it has not ended */
 } rows[] = {
-    { LINE("PENDING", "Resources", "0:0"), true, false, 0 },
-    { LINE("RUNNING", "None", "0:0"), false, false, 0 },
-    { LINE("COMPLETING", "None", "0:0"), false, false, 0 },
+    { LINE("PENDING", "Resources", "0:0"), true, false, -1 },
+    { LINE("RUNNING", "None", "0:0"), false, false, -1 },
+    { LINE("COMPLETING", "None", "0:0"), false, false, -1 },
+    { LINE("COMPLETING", "NonZeroExitCode", "130:0"), false, false, 130 },
+    { LINE("COMPLETING", "RaisedSignal:9(Killed)", "0:9"), false, false, 137 },
     { LINE("COMPLETED", "None", "0:0"), false, true, 0 },
     { LINE("FAILED", "NonZeroExitCode", "7:0"), false, true, 7 },
     { LINE("FAILED", "NonZeroExitCode", "75:0"), false, true, 75 },
@@ -127,7 +129,8 @@ START_TEST(ends)
     ck_assert(slurm_job_parse(rows[_i].text, &j));
     ck_assert_int_eq(slurm_job_waits(&j), rows[_i].waits);
     ck_assert_int_eq(slurm_job_is_over(&j), rows[_i].over);
-    if (rows[_i].over)
+    ck_assert_int_eq(slurm_job_has_ended(&j), rows[_i].code >= 0);
+    if (rows[_i].code >= 0)
         ck_assert_int_eq(slurm_job_code(&j), rows[_i].code);
 }
 END_TEST
