@@ -28,6 +28,7 @@
 enum { EXIT_FAULT = 1, EXIT_USAGE = 2 };
 
 static const int64_t shortest_ns = 100 * CLOCK_MS;
+static const int64_t patience_ns = 5 * CLOCK_S; /* with a Slurm that is silent */
 
 static const struct option_row rows[] = {
     { "once", '1', NULL, "print the status once, also on a terminal" },
@@ -378,14 +379,15 @@ static int show_far(const struct request *q, const struct job_place *p, int argc
 
 static int find(const struct request *q, struct job_place *ret, struct eddis_error *err)
 {
+    int64_t end_ns = clock_now_ns() + patience_ns;
     struct job_folder f;
     int rc;
 
     if (q->job)
-        return job_place_find(q->job, job_folder_find, ret, err);
+        return job_place_find(q->job, job_folder_find, end_ns, ret, err);
     rc = status_newest(&f, err);
     if (rc == 0)
-        job_place_of(&f, ret);
+        job_place_of(&f, end_ns, ret);
     return rc;
 }
 

@@ -32,6 +32,12 @@ static int fail(const struct eddis_error *err, int code)
     return code;
 }
 
+/* Until when Slurm is asked: who ends a job waits for a busy controller. */
+static int64_t after_patience(void)
+{
+    return clock_now_ns() + SLURM_PROGRAM_NS;
+}
+
 /* 1: whoever was to be asked has not answered; 2: there is no such job. */
 static int no_place(int rc, const struct eddis_error *err)
 {
@@ -79,7 +85,7 @@ static int withdraw(const struct job_place *p, const struct ask *q, struct eddis
 
     if (rc < 0)
         return rc;
-    rc = slurm_task_ask(p->number, clock_now_ns() + SLURM_PROGRAM_NS, &j, err);
+    rc = slurm_task_ask(p->number, after_patience(), &j, err);
     if (rc < 0 && rc != -ENOENT)
         return rc;
     if (rc == 0 && slurm_job_waits(&j))
@@ -163,14 +169,14 @@ int run_end_stop(const char *word, bool json, bool quiet)
     const struct ask q = { .word = word, .json = json, .quiet = quiet };
     struct eddis_error err = { 0 };
     struct job_place p;
-    int rc = job_place_find(word, find_stop, &p, &err);
+    int rc = job_place_find(word, find_stop, after_patience(), &p, &err);
 
     if (rc == 0 && p.where == JOB_WAITS) {
         rc = withdraw(&p, &q, &err);
         if (rc == 1)
             return EXIT_SUCCESS;
         if (rc == 0) /* Slurm has started it this moment */
-            rc = job_place_find(word, find_stop, &p, &err);
+            rc = job_place_find(word, find_stop, after_patience(), &p, &err);
     }
     if (rc < 0)
         return no_place(rc, &err);
@@ -184,7 +190,7 @@ int run_end_cleanup(const char *word, bool quiet)
     const struct ask q = { .word = word, .quiet = quiet };
     struct eddis_error err = { 0 };
     struct job_place p;
-    int left = job_place_find(word, find_cleanup, &p, &err);
+    int left = job_place_find(word, find_cleanup, after_patience(), &p, &err);
 
     if (left < 0)
         return no_place(left, &err);

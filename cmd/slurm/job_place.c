@@ -3,7 +3,6 @@
 #include "job_place.h"
 
 #include "agents/job/slurm_link.h"
-#include "cmd/slurm/slurm_program.h"
 #include "cmd/slurm/slurm_task.h"
 
 #include <errno.h>
@@ -50,10 +49,10 @@ static void set_word(struct job_place *p)
 /* ---- a job whose folder is here ---- */
 
 /* cluster: of this machine; NULL: nobody has asked yet. */
-static void place_of(const struct job_folder *f, const char *cluster, struct job_place *ret)
+static void place_of(const struct job_folder *f, const char *cluster, int64_t end_ns,
+                     struct job_place *ret)
 {
     struct job_place p = { .where = JOB_HERE, .has_folder = true, .folder = *f };
-    int64_t end_ns = clock_now_ns() + SLURM_PROGRAM_NS;
     char own[SLURM_LINK_CLUSTER];
     struct slurm_link l;
     struct job_driver d;
@@ -82,9 +81,9 @@ static void place_of(const struct job_folder *f, const char *cluster, struct job
     }
 }
 
-void job_place_of(const struct job_folder *f, struct job_place *ret)
+void job_place_of(const struct job_folder *f, int64_t end_ns, struct job_place *ret)
 {
-    place_of(f, NULL, ret);
+    place_of(f, NULL, end_ns, ret);
 }
 
 /* ---- a job by its number ---- */
@@ -123,10 +122,10 @@ static void set_waits(struct job_place *p, const struct slurm_job *j, const char
                                                   : slurm_job_why(j, why, sizeof why));
 }
 
-static int by_number(const char *word, struct job_place *ret, struct eddis_error *err)
+static int by_number(const char *word, int64_t end_ns, struct job_place *ret,
+                     struct eddis_error *err)
 {
     struct job_place p = { .where = JOB_HERE };
-    int64_t end_ns = clock_now_ns() + SLURM_PROGRAM_NS;
     char cluster[SLURM_LINK_CLUSTER];
     struct slurm_job j;
     int rc = slurm_task_ask(word, end_ns, &j, err), known = rc;
@@ -138,14 +137,14 @@ static int by_number(const char *word, struct job_place *ret, struct eddis_error
     if (rc < 0) {
         if (slurm_link_find(known < 0 ? NULL : cluster, word, &p.folder, NULL) < 0)
             return eddis_fail_prefix(err, -ENOENT, "no job of eddis begins with '%s'", word);
-        place_of(&p.folder, known < 0 ? NULL : cluster, ret);
+        place_of(&p.folder, known < 0 ? NULL : cluster, end_ns, ret);
         return 0;
     }
     p.has_folder = by_link(cluster, &j, word, &p.folder);
     if (slurm_job_waits(&j)) {
         set_waits(&p, &j, word);
     } else if (p.has_folder) {
-        place_of(&p.folder, cluster, &p);
+        place_of(&p.folder, cluster, end_ns, &p);
     } else if (slurm_job_is_over(&j)) {
         return not_here(&j, word, err);
     } else {
@@ -157,7 +156,8 @@ static int by_number(const char *word, struct job_place *ret, struct eddis_error
 }
 
 /* At the other end of the door, or in the job's own script. */
-static int from_inside(const char *word, struct job_place *ret, struct eddis_error *err)
+static int from_inside(const char *word, int64_t end_ns, struct job_place *ret,
+                       struct eddis_error *err)
 {
     const char *node = getenv("SLURMD_NODENAME");
     struct job_folder f;
@@ -166,11 +166,11 @@ static int from_inside(const char *word, struct job_place *ret, struct eddis_err
         return eddis_fail(err, -ENOENT,
                           "Slurm's job %s runs, but no eddis-run has begun a job in it on %s", word,
                           node ? node : "this machine");
-    job_place_of(&f, ret);
+    job_place_of(&f, end_ns, ret);
     return 0;
 }
 
-int job_place_find(const char *word, job_place_find_fn *find, struct job_place *ret,
+int job_place_find(const char *word, job_place_find_fn *find, int64_t end_ns, struct job_place *ret,
                    struct eddis_error *err)
 {
     struct job_folder f;
@@ -178,11 +178,11 @@ int job_place_find(const char *word, job_place_find_fn *find, struct job_place *
     int rc;
 
     if (number && is_own("SLURM_JOB_ID", word))
-        return from_inside(word, ret, err);
+        return from_inside(word, end_ns, ret, err);
     rc = find(word, &f, err);
     if (rc == -ENOENT && number)
-        return by_number(word, ret, err);
+        return by_number(word, end_ns, ret, err);
     if (rc == 0)
-        job_place_of(&f, ret);
+        job_place_of(&f, end_ns, ret);
     return rc;
 }

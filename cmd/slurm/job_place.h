@@ -13,6 +13,7 @@
 #include "lib/base/error.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum job_where {
     JOB_HERE,  /* what there is to be known of it is in its folder, or its driver is here */
@@ -34,13 +35,15 @@ struct job_place {
 /* How a caller finds a job by id or folder: -ENOENT when there is none. */
 typedef int job_place_find_fn(const char *word, struct job_folder *ret, struct eddis_error *err);
 
-/* Blocks for as long as Slurm takes to answer, but only where it must be asked.  -ENOENT: there is
- * no such job; others of slurm_task_ask.
+/* Blocks until Slurm has answered, to end_ns or for some seconds, but only where it must be asked:
+ * not of a job whose driver has run on this machine, or in no job of Slurm's.  -ENOENT: there is no
+ * such job; others of slurm_task_ask.
  */
-int job_place_find(const char *word, job_place_find_fn *find, struct job_place *ret,
+int job_place_find(const char *word, job_place_find_fn *find, int64_t end_ns, struct job_place *ret,
                    struct eddis_error *err);
 
-/* The place of a job whose folder is known. */
-void job_place_of(const struct job_folder *f, struct job_place *ret);
+/* The place of a job whose folder is known.  Blocks as above; when Slurm is silent, it is JOB_HERE.
+ */
+void job_place_of(const struct job_folder *f, int64_t end_ns, struct job_place *ret);
 
 #endif

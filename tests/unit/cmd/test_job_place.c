@@ -47,6 +47,12 @@ static struct job_folder make_job(const char *cluster)
     return f;
 }
 
+/* No question of a test takes so long. */
+static int64_t late_ns(void)
+{
+    return clock_now_ns() + 50 * CLOCK_S;
+}
+
 static int find_none(const char *word, struct job_folder *ret, struct eddis_error *err)
 {
     (void)ret;
@@ -83,10 +89,10 @@ START_TEST(clusters)
 
     make_scontrol(rows[_i].cluster, rows[_i].job);
     ck_assert_int_eq(setenv("SLURM_CLUSTERS", "west", 1), 0);
-    job_place_of(&f, &p);
+    job_place_of(&f, late_ns(), &p);
     ck_assert_int_eq(p.where, rows[_i].where);
     ck_assert_int_eq(setenv("SLURM_CLUSTERS", "west", 1), 0);
-    rc = job_place_find("12", find_none, &p, NULL);
+    rc = job_place_find("12", find_none, late_ns(), &p, NULL);
     ck_assert_int_eq(rc < 0 ? rc : (int)p.where, (int)rows[_i].by_number);
 }
 END_TEST
@@ -102,7 +108,7 @@ START_TEST(component)
                   "case $3 in 13) echo 'JobId=13 HetJobId=12 HetJobOffset=1';; *) echo 'JobId=12 "
                   "HetJobId=12 HetJobOffset=0';; esac; echo '   JobState=PENDING Reason=x'");
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        ck_assert_int_eq(job_place_find(words[i], find_none, &p, NULL), 0);
+        ck_assert_int_eq(job_place_find(words[i], find_none, late_ns(), &p, NULL), 0);
         ck_assert_int_eq(p.where, JOB_WAITS);
         ck_assert_str_eq(p.number, "12");
     }
@@ -115,7 +121,7 @@ START_TEST(ends)
     static const char once[] =
         "test -e $0.ended && { " RECORD("FAILED") "; exit; }; test -e $0.asked && >$0.ended; "
                                                   ">$0.asked; exit 1";
-    int64_t end_ns = clock_now_ns() + 50 * CLOCK_S;
+    int64_t end_ns = late_ns();
     struct slurm_job j;
 
     make_scontrol("east", once);
@@ -133,6 +139,19 @@ START_TEST(ends)
 }
 END_TEST
 
+/* A controller that is silent: what is known without it is not kept waiting. */
+START_TEST(silent)
+{
+    struct job_folder f = make_job("east");
+    struct job_place p = { .where = JOB_DEAD };
+
+    make_scontrol("east", "exec sleep 1000");
+    job_place_of(&f, 0, &p);
+    ck_assert_int_eq(p.where, JOB_HERE);
+    ck_assert_int_eq(job_place_find("12", find_none, 0, &p, NULL), -ETIMEDOUT);
+}
+END_TEST
+
 /* No question is asked of a job that is here. */
 START_TEST(here)
 {
@@ -142,7 +161,7 @@ START_TEST(here)
     ck_assert_int_eq(setenv("XDG_STATE_HOME", scratch, 1), 0);
     ck_assert_int_eq(job_folder_make("x", NULL, &f, NULL), 0);
     make_scontrol("east", UNKNOWN);
-    job_place_of(&f, &p);
+    job_place_of(&f, late_ns(), &p);
     ck_assert_int_eq(p.where, JOB_HERE);
     ck_assert_ptr_null(scratch_content("asked"));
 }
@@ -154,6 +173,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, clusters, 0, sizeof rows / sizeof *rows);
     tcase_add_test(tc, component);
     tcase_add_test(tc, ends);
+    tcase_add_test(tc, silent);
     tcase_add_test(tc, here);
 }
 
