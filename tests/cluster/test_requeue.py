@@ -32,6 +32,12 @@ WAITS = "command: [sh, -c, 'touch up; test -e once && exit 0; touch once; exec s
         "checkpoint: {dir: checkpoints}\nslurm: {requeue: on}\n"
 
 
+# Partitions of a node that most cases need not.
+PREEMPTS = ["PreemptType=preempt/partition_prio", "PreemptMode=REQUEUE",
+            "PartitionName=low Nodes=node6 PreemptMode=REQUEUE GraceTime=60",
+            "PartitionName=high Nodes=node6 PriorityTier=10 PreemptMode=OFF"]
+
+
 def steps(c, name):
     """Of the whole checkpoints of a job that Slurm may put back."""
     try:
@@ -169,6 +175,7 @@ def refused(c):
 
 def cut_off(c):
     """Put a job on a node and cut that off, which Slurm finds after half a minute."""
+    c.write("turns", "1000000")
     job = submit(c, TRAIN.replace("--epochs 5", "--epochs 1000000"), "-N1 --set slurm.requeue=on",
                  "cut.yaml")  # read again by every start
     await_step(c, f"slurm-{c.lab.name}-{job}", 0)
@@ -249,13 +256,31 @@ def out_of_time(c):
         {epoch: (once - taken, taken - once) for epoch, taken in counted.items() if taken != once}
 
 
-CASES = [goes_on, begins_anew, forbidden, followed, refused, outlived, out_of_time]
+def preempted(c):
+    """What Slurm tells to end for a job that is more urgent saves in the time that is left, and is put back."""
+    c.write("turns", "1000000")
+    job = submit(c, TRAIN.replace("--epochs 5", "--epochs $(cat turns)"), "-p low --set slurm.requeue=on -o low.out", "low.yaml")
+    name = f"slurm-{c.lab.name}-{job}"
+    await_step(c, name, 0)
+    urgent = c.sh("sbatch --parsable -p high --exclusive --wrap 'exec sleep 1'").stdout.strip()
+    wait_for("the job to be put back", lambda: c.job_field(job, "Restarts") == "1")
+    out = c.read("low.out")
+    told = re.search(r"stopped by SIGTERM.* at step (\d+); newest checkpoint: step (\d+)", out)
+    assert told and told[1] == told[2], out
+    c.write("turns", str(int(told[1]) // 18 + 2))  # 1797 samples are 18 steps of 96 and a short one
+    c.await_state(urgent, "COMPLETED")
+    c.await_state(job, "COMPLETED", "FAILED")
+    out = c.read("low.out")
+    assert f"goes on from step {told[1]} " in out and "done in" in out, out
+
+
+CASES = [goes_on, begins_anew, forbidden, followed, refused, preempted, outlived, out_of_time]
 
 
 def main():
     skip_without_slurm()
     wanted = sys.argv[3:]
-    with SlurmCluster(6, build=BUILD) as c:
+    with SlurmCluster(6, build=BUILD, slurm={"conf": PREEMPTS}) as c:
         c.cut_off = cut_off(c) if not wanted or "outlived" in wanted else None  # beside the other cases
         c.limited = limited(c) if not wanted or "out_of_time" in wanted else None
         cases.run(CASES, wanted, c)
