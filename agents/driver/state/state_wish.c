@@ -185,8 +185,8 @@ void state_wish_interrupt(struct state *s, const struct state_input *in)
     state_end(s, STATE_OUTCOME_INTERRUPTED, STOP_ORDERLY, in->now_ns);
 }
 
-/* What was trained is saved first, also where somebody else has asked for that a moment ago; who asks
- * again does not wait, for that nor for anything else.
+/* What was trained is saved first, also where somebody else has asked for that a moment ago; who
+ * asks again does not wait, for that nor for anything else.
  */
 void state_wish_interrupt_running(struct state *s, const struct state_input *in)
 {
