@@ -223,16 +223,17 @@ static int step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_erro
     return 1;
 }
 
-/* Whether the steps ended because there is none left, and not because somebody wanted them to. What
- * a stop has left to other groups nobody knows here.
+/* Whether the steps ended because none is left, and not because somebody wanted them to end.  What
+ * a stop has left of a counter's samples nobody knows here.
  */
 static bool step_none_left(const struct eddis *e)
 {
-    int64_t n = sampler_steps(e->samples.sampler);
+    int64_t n;
 
-    if (e->step.enough)
-        return false;
-    return !e->step.stop || (!e->samples.ranges && n > 0 && e->samples.step >= n);
+    if (e->step.enough || !e->step.stop || e->samples.ranges)
+        return !e->step.enough && !e->step.stop;
+    n = sampler_steps(e->samples.sampler);
+    return n > 0 && e->samples.step >= n;
 }
 
 void step_over(struct eddis *e)
