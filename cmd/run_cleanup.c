@@ -83,7 +83,8 @@ static struct slurm_allocation *allocation(const struct job_folder *f)
     return a;
 }
 
-int run_cleanup(const struct job_folder *f, bool dead, bool quiet, struct eddis_error *err)
+int run_cleanup(const struct job_folder *f, bool dead, bool over, bool quiet,
+                struct eddis_error *err)
 {
     struct slurm_allocation *slurm = allocation(f);
     int rc = job_cleanup(f, dead, slurm, on_host, &quiet, err);
@@ -91,7 +92,7 @@ int run_cleanup(const struct job_folder *f, bool dead, bool quiet, struct eddis_
     slurm_allocation_free(slurm);
     if (rc == 0)
         remove_own(f, dead);
-    if (rc > 0 && dead)
+    if (rc > 0 && over)
         say_over(rc, f);
     return rc;
 }

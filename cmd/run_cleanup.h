@@ -8,10 +8,12 @@
 
 #include <stdbool.h>
 
-/* dead: its driver is gone, whatever the folder says.  Inside of the allocation of Slurm's that all
- * of its hosts are of, they are reached as they were for the job.  Returns the number of hosts
- * where something may be left, each of which was said.  quiet: say only those.
+/* dead: its driver is gone, whatever the folder says.  over: Slurm has ended its job.  Inside of
+ * the allocation of Slurm's that all of its hosts are of, they are reached as they were for the
+ * job.  Returns the number of hosts where something may be left, each of which was said.  quiet:
+ * say only those.
  */
-int run_cleanup(const struct job_folder *f, bool dead, bool quiet, struct eddis_error *err);
+int run_cleanup(const struct job_folder *f, bool dead, bool over, bool quiet,
+                struct eddis_error *err);
 
 #endif

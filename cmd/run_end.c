@@ -201,6 +201,6 @@ int run_end_cleanup(const char *word, bool quiet)
     if (p.where == JOB_WAITS && !p.has_folder)
         return eddis_fail(&err, -ENOENT, "%s, so that nothing of it is left anywhere", p.text),
                fail(&err, EXIT_USAGE);
-    left = run_cleanup(&p.folder, p.where != JOB_HERE, quiet, &err);
+    left = run_cleanup(&p.folder, p.where != JOB_HERE, p.where == JOB_DEAD && p.over, quiet, &err);
     return left < 0 ? fail(&err, EXIT_USAGE) : left ? EXIT_FAULT : EXIT_SUCCESS;
 }

@@ -75,6 +75,7 @@ static void place_of(const struct job_folder *f, const char *cluster, int64_t en
     rc = slurm_task_ask(*l.name ? l.name : l.job, end_ns, &j, NULL);
     if (rc == -ENOENT || (rc == 0 && (slurm_job_is_over(&j) || slurm_job_waits(&j)))) {
         ret->where = JOB_DEAD;
+        ret->over = rc == 0 && slurm_job_is_over(&j) && strcmp(j.state, "NODE_FAIL") != 0;
     } else if (rc == 0 && *l.node) {
         set_door(ret, &j, l.node);
         set_word(ret);

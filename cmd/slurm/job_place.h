@@ -24,6 +24,7 @@ enum job_where {
 
 struct job_place {
     enum job_where where;
+    bool over;                /* of JOB_DEAD: Slurm says that the job is, and no node was lost */
     bool has_folder;          /* always, but for JOB_FAR and JOB_WAITS */
     struct job_folder folder; /* of JOB_WAITS: that of an earlier start */
     struct slurm_door door;

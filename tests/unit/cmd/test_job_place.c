@@ -67,9 +67,11 @@ static int find_none(const char *word, struct job_folder *ret, struct eddis_erro
 static const struct {
     const char *job_cluster, *cluster, *job;
     enum job_where where, by_number;
+    bool over; /* Slurm has ended its processes */
 } rows[] = {
     { "east", "east", UNKNOWN, JOB_DEAD, JOB_DEAD },
-    { "east", "east", RECORD("COMPLETED"), JOB_DEAD, JOB_DEAD },
+    { "east", "east", RECORD("COMPLETED"), JOB_DEAD, JOB_DEAD, true },
+    { "east", "east", RECORD("NODE_FAIL"), JOB_DEAD, JOB_DEAD },
     { "east", "east", RECORD("PENDING"), JOB_DEAD, JOB_WAITS },
     { "east", "east", RECORD("RUNNING"), JOB_FAR, JOB_FAR },
     { "east", "east", "exit 1", JOB_HERE, -EIO },
@@ -91,6 +93,7 @@ START_TEST(clusters)
     ck_assert_int_eq(setenv("SLURM_CLUSTERS", "west", 1), 0);
     job_place_of(&f, late_ns(), &p);
     ck_assert_int_eq(p.where, rows[_i].where);
+    ck_assert_int_eq(p.over, rows[_i].over);
     ck_assert_int_eq(setenv("SLURM_CLUSTERS", "west", 1), 0);
     rc = job_place_find("12", find_none, late_ns(), &p, NULL);
     ck_assert_int_eq(rc < 0 ? rc : (int)p.where, (int)rows[_i].by_number);
