@@ -325,6 +325,11 @@ static void far_words(const struct request *q, const struct job_place *p, int ar
         strlist_addf(ret, "%s", p->far);
 }
 
+static bool is_end(const struct job_status *s)
+{
+    return s->state == JOB_ENDED || s->state == JOB_LOST;
+}
+
 /* On a terminal the page is made here, where its width and colours are known. */
 static int show_far_page(const struct request *q, const struct job_place *p,
                          struct eddis_error *err)
@@ -338,9 +343,42 @@ static int show_far_page(const struct request *q, const struct job_place *p,
     if (rc != 0)
         return rc == 1 && !q->once ? 0 : rc; /* by 'q' */
     (void)snprintf(f.id, sizeof f.id, "%s", s.job);
-    rc = print_once(q, &f, &s, err);
+    if (q->once || is_end(&s))
+        rc = print_once(q, &f, &s, err);
+    else
+        rc = -ECONNRESET; /* its last look was lost on the way */
     job_status_fini(&s);
     return rc;
+}
+
+/* ---- looks from there ---- */
+
+struct far_look {
+    const struct request *q;
+    const struct job_folder *f;
+    bool ended;
+};
+
+static int show_look(void *ctx, struct job_status *s, struct eddis_error *err)
+{
+    struct far_look *l = ctx;
+    int rc = print_once(l->q, l->f, s, err);
+
+    l->ended = is_end(s);
+    job_status_fini(s);
+    if (!l->q->json)
+        putchar('\n');
+    if (rc == 0 && (fflush(stdout) != 0 || ferror(stdout)))
+        rc = eddis_fail_errno(err, -errno, "cannot write");
+    return rc;
+}
+
+static int watch_far(const struct request *q, const struct job_place *p, struct eddis_error *err)
+{
+    struct far_look l = { .q = q, .f = &p->folder };
+    int rc = status_far_watch(&p->door, p->far, q->interval_ns, show_look, &l, err);
+
+    return rc == 0 && !l.ended ? -ECONNRESET : rc;
 }
 
 /* The end of Slurm's job has ended the look at it: what is left to be told is in its folder. */
@@ -349,7 +387,10 @@ static int show_end(const struct request *q, const struct job_place *p, struct e
     char how[64];
 
     if (!status_far_ended(&p->door, how, sizeof how))
-        return err->code;
+        return eddis_fail(
+            err, -ECONNRESET,
+            "Slurm has cut the look at its job %s short, which is not over; look again",
+            p->door.name);
     if (p->has_folder)
         return q->log_rank >= 0 ? 0 : look_once(q, &p->folder, err);
     fprintf(stderr, "eddis-status: Slurm's job %s has ended: %s; its folder is on %s\n",
@@ -360,12 +401,14 @@ static int show_end(const struct request *q, const struct job_place *p, struct e
 static int show_far(const struct request *q, const struct job_place *p, int argc, char **argv,
                     struct eddis_error *err)
 {
-    const int64_t most_ns = q->watch || q->follow ? CLOCK_NEVER : 120 * CLOCK_S;
+    const int64_t most_ns = q->follow ? CLOCK_NEVER : 120 * CLOCK_S;
     struct strlist words = { 0 };
     int rc;
 
     if (q->terminal && !q->json && !q->report && q->log_rank < 0) {
         rc = show_far_page(q, p, err);
+    } else if (q->watch) {
+        rc = watch_far(q, p, err);
     } else {
         far_words(q, p, argc, argv, &words);
         rc = words.failed ? eddis_fail(err, -ENOMEM, "no memory for a command line")

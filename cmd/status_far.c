@@ -8,6 +8,7 @@
 #include "lib/base/text.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -74,6 +75,54 @@ int status_far_fetch(const struct slurm_door *door, const char *word, struct job
                  : job_status_parse(strbuf_text(&b), b.len, "answer of eddis-status", ret, err);
     strbuf_fini(&b);
     return rc;
+}
+
+struct watch {
+    struct strbuf b; /* of a line that has not ended */
+    int (*show)(void *ctx, struct job_status *s, struct eddis_error *err);
+    void *ctx;
+    int rc; /* of the first that has failed ... */
+    struct eddis_error err;
+};
+
+static void take_lines(void *ctx, const char *bytes, size_t n)
+{
+    struct watch *w = ctx;
+    const char *at, *end;
+
+    strbuf_add_bytes(&w->b, bytes, n);
+    for (at = strbuf_text(&w->b); (end = strchr(at, '\n')); at = end + 1) {
+        struct job_status s;
+
+        if (w->rc == 0 &&
+            job_status_parse(at, (size_t)(end - at), "answer of eddis-status", &s, &w->err) == 0)
+            w->rc = w->show(w->ctx, &s, &w->err);
+    }
+    if (at != strbuf_text(&w->b)) {
+        struct strbuf rest = { 0 };
+
+        strbuf_add(&rest, at);
+        strbuf_fini(&w->b);
+        w->b = rest;
+    }
+}
+
+int status_far_watch(const struct slurm_door *door, const char *word, int64_t interval_ns,
+                     int (*show)(void *ctx, struct job_status *s, struct eddis_error *err),
+                     void *ctx, struct eddis_error *err)
+{
+    struct watch w = { .show = show, .ctx = ctx };
+    char interval[32];
+    const char *const words[] = { "eddis-status", word,     "--watch", "--json",
+                                  "--interval",   interval, NULL };
+    int rc;
+
+    (void)snprintf(interval, sizeof interval, "%" PRId64 "ms", interval_ns / CLOCK_MS);
+    rc = slurm_door_run(door, words, CLOCK_NEVER, take_lines, &w, err);
+    strbuf_fini(&w.b);
+    if (w.rc < 0 && err)
+        *err = w.err;
+    return w.rc < 0 ? w.rc : rc;
 }
 
 bool status_far_ended(const struct slurm_door *door, char *ret, size_t size)

@@ -23,6 +23,13 @@ int status_far_print(const struct slurm_door *door, const struct strlist *words,
 int status_far_fetch(const struct slurm_door *door, const char *word, struct job_status *ret,
                      struct eddis_error *err);
 
+/* Watch it there, and give each look to show(ctx, s), which takes it.  After a look that it fails
+ * to show there is none any more.  Returns as slurm_door_run.
+ */
+int status_far_watch(const struct slurm_door *door, const char *word, int64_t interval_ns,
+                     int (*show)(void *ctx, struct job_status *s, struct eddis_error *err),
+                     void *ctx, struct eddis_error *err);
+
 /* After -ECONNRESET: whether Slurm says, within seconds, that the job is over; and how, "FAILED,
  * exit code 130".
  */

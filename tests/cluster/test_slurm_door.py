@@ -128,7 +128,7 @@ def watch(c):
             p.stdout.readline()
             assert c.sh(f"eddis-run --stop {job}").returncode == 0
             out, err = p.communicate(timeout=PATIENCE)
-            assert p.returncode == 0, (out, err)  # the last lines may be lost with the job
+            assert p.returncode == 0, (out, err)  # what comes last may be lost with the job
             assert json.loads(out.splitlines()[-1])["state"] == "ended" or "has ended: FAILED, exit code 130" in err, (out, err)
     with running(c, env=SHARED) as job, on_login(c, f"eddis-status {job} --watch --json --interval 200ms", env=SHARED) as p:
         p.stdout.readline()
@@ -243,6 +243,11 @@ def killed(c):
         assert p.returncode == 0 and json.loads(p.stdout)["state"] == "lost", p
         p = c.sh(f"eddis-run --stop {job}", env=SHARED)
         assert p.returncode == 1 and "its eddis-run is gone" in p.stdout, p
+        os.makedirs(c.shared + "/closed", exist_ok=True)
+        c.write("closed/ssh", "#!/bin/sh\necho Permission denied >&2; exit 255\n")
+        os.chmod(c.shared + "/closed/ssh", 0o755)
+        p = c.sh(f"PATH={c.shared}/closed:$PATH eddis-run --cleanup {job}", env=SHARED)
+        assert p.returncode == 1 and "node1: " in p.stderr and "Slurm has ended the processes" in p.stderr, p
         p = c.sh(f"eddis-run --cleanup {job}", env=SHARED)  # by ssh, which the lab allows
         assert p.returncode == 0 and "node1: " in p.stdout, p
 
@@ -354,33 +359,36 @@ class Hanging:
                              f"echo asked >>{c.shared}/asked\nexec sleep 1000\n")
         os.chmod(c.shared + "/slow/srun", 0o755)
         self.c = c
-        self.job = c.sh("sbatch --parsable --wrap 'exec sleep 1000'").stdout.strip()
-        c.await_state(self.job, "RUNNING")
-        self.status, self.stop = self.begin("eddis-status"), self.begin("eddis-run --stop")
-        wait_for("srun to be run", lambda: os.path.exists(c.shared + "/asked") and c.read("asked").count("asked") == 2)
-        end_all(c)
+        self.job, self.process = self.begin("eddis-status", 1)
 
-    def begin(self, program):
+    def begin(self, program, nth):
+        """The job, which ends, and the program that is on its way there."""
+        job = self.c.sh("sbatch --parsable --wrap 'exec sleep 1000'").stdout.strip()
+        self.c.await_state(job, "RUNNING")
         env = {"PATH": f"{self.c.shared}/slow:{BUILD}/cmd:" + os.environ["PATH"]}
-        return self.c.lab.popen(LOGIN, ["/bin/sh", "-c", f"exec {program} {self.job}"], env=env, stdin=subprocess.DEVNULL,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        p = self.c.lab.popen(LOGIN, ["/bin/sh", "-c", f"exec {program} {job}"], env=env, stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        wait_for("srun to be run", lambda: os.path.exists(self.c.shared + "/asked") and
+                 self.c.read("asked").count("asked") == nth)
+        end_all(self.c)
+        return job, p
 
     def __enter__(self):
         return self
 
     def __exit__(self, *ignored):
-        for p in (self.status, self.stop):
-            p.kill()
-            p.communicate()
+        self.process.kill()
+        self.process.communicate()
 
 
 def hangs(c, hanging):
     """Ctrl-C does not wait for a node that is not reached, and nobody else for ever."""
-    hanging.stop.send_signal(signal.SIGINT)
-    out, err = hanging.stop.communicate(timeout=PATIENCE)
-    assert hanging.stop.returncode == 130 and not err, (hanging.stop.returncode, out, err)
-    out, err = hanging.status.communicate(timeout=PATIENCE)
-    assert hanging.status.returncode == 1 and err.count("\n") == 1, (hanging.status.returncode, out, err)
+    _, stop = hanging.begin("eddis-run --stop", 2)
+    stop.send_signal(signal.SIGINT)
+    out, err = stop.communicate(timeout=PATIENCE)
+    assert stop.returncode == 130 and not err, (stop.returncode, out, err)
+    out, err = hanging.process.communicate(timeout=PATIENCE)
+    assert hanging.process.returncode == 1 and err.count("\n") == 1, (hanging.process.returncode, out, err)
     for word in ("has not reached node node1", f"job {hanging.job}", "temporarily disabled"):
         assert word in err, (word, err)
 
