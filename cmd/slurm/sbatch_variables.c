@@ -11,8 +11,7 @@ enum { LONGEST = 64, OPTIONS = 3 };
 
 static const char prefix[] = "SBATCH_";
 
-/* Of other names, and with the same meaning. */
-static const char other_prefix[] = "SLURM_";
+/* Of another prefix, and with the same meaning. */
 static const char *const others[] = { "SLURM_CLUSTERS", "SLURM_HINT" };
 
 /* Those whose options have letters or other names, or that end each other; of all others the
@@ -109,7 +108,7 @@ static const char *rest_of(const char *variable, size_t n)
         return variable + sizeof prefix - 1;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strlen(others[i]) == n && strncmp(others[i], variable, n) == 0)
-            return variable + sizeof other_prefix - 1;
+            return variable + strlen("SLURM_");
     return NULL;
 }
 
