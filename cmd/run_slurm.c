@@ -3,7 +3,8 @@
  *
  * Slurm is asked rarely, for its controller serves everybody: soon after the start and then less
  * and less often.  The job's output is read from its file as it grows.  Nothing here waits for a
- * reader of ours, or for a program of Slurm's, so long that Ctrl-C would not be heard.
+ * reader of ours, and for a program of Slurm's only PATIENCE_NS: meanwhile no output is copied, and
+ * while it is one that obeys a Ctrl-C, the next one is heard after it.
  */
 #include "run_slurm.h"
 
@@ -27,10 +28,11 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#define LOOK_NS  (CLOCK_S / 4) /* between two looks at the output */
-#define FIRST_NS (CLOCK_S / 4) /* between two questions to Slurm, at first ... */
-#define LAST_NS  (5 * CLOCK_S) /* ... and in the end */
-#define HURRY_NS (5 * CLOCK_S) /* for an answer, to somebody who has asked twice to be gone */
+#define LOOK_NS     (CLOCK_S / 4)  /* between two looks at the output */
+#define FIRST_NS    (CLOCK_S / 4)  /* between two questions to Slurm, at first ... */
+#define LAST_NS     (5 * CLOCK_S)  /* ... and in the end */
+#define HURRY_NS    (5 * CLOCK_S)  /* for an answer, to somebody who has asked twice to be gone */
+#define PATIENCE_NS (10 * CLOCK_S) /* for any other */
 
 struct follow {
     char id[64];
@@ -88,8 +90,7 @@ static int ask(struct follow *f, struct eddis_error *err)
     cleanup_free char *said = NULL;
     struct slurm_job now;
     bool hurry = f->asked >= 2;
-    int rc =
-        slurm_program_run_for(argv, "", hurry ? HURRY_NS : SLURM_PROGRAM_NS, !hurry, &said, err);
+    int rc = slurm_program_run_for(argv, "", hurry ? HURRY_NS : PATIENCE_NS, !hurry, &said, err);
 
     if (rc == 0 && slurm_job_parse(said, &now)) {
         tell_change(f, &now);
@@ -117,8 +118,8 @@ static void cancel(const struct follow *f, const char *option, const char *signa
     const char *const one[] = { "scancel", option, signal, f->id, NULL };
     cleanup_free char *said = NULL;
     struct eddis_error err = { 0 };
-    int rc = slurm_program_run_for(option ? one : all, "",
-                                   f->asked > 1 ? HURRY_NS : SLURM_PROGRAM_NS, false, &said, &err);
+    int rc = slurm_program_run_for(option ? one : all, "", f->asked > 1 ? HURRY_NS : PATIENCE_NS,
+                                   false, &said, &err);
 
     if (rc != 0)
         say(f, "cannot be cancelled: %.300s", rc < 0 ? err.text : said);

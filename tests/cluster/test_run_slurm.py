@@ -136,6 +136,20 @@ def held_down(c):
     shutil.rmtree(c.shared + "/bin")
 
 
+def deaf(c):
+    """Ctrl-C while scancel does not end: that is said before anybody thinks that nothing was heard."""
+    c.write("train.yaml", "command: [sleep, \"1000\"]\n")
+    path = program(c, "scancel", "exec sleep 1000\n")
+    f = Following(c, "train.yaml --set slurm.extra=[--hold]", path)
+    f.wait_said("waits")
+    f.signal()
+    f.wait_said("cannot be cancelled")
+    assert "scancel has not ended within 10 s" in f.said(1), f.said(1)
+    c.sh("scancel -u root")
+    f.end(130)
+    shutil.rmtree(c.shared + "/bin")
+
+
 def unread(c):
     """Ctrl-C while nobody reads the output, of which there is more than a pipe holds."""
     c.write("train.yaml", "command: [sh, -c, 'yes this is a line | head -c 1000000; touch up; exec sleep 1000']\n")
@@ -297,7 +311,7 @@ def unseen(c):
     assert p.returncode == 2 and "Slurm's job 7" in p.stderr, p
 
 
-CASES = [follows, waits, silent, unsubmitted, held_down, unread, names, rewritten, unfollowed, interrupted, cancelled, requeued, out_of_time, piped, unseen]
+CASES = [follows, waits, silent, unsubmitted, held_down, deaf, unread, names, rewritten, unfollowed, interrupted, cancelled, requeued, out_of_time, piped, unseen]
 
 
 def main():
