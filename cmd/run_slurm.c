@@ -32,6 +32,7 @@
 #define FIRST_NS    (CLOCK_S / 4)  /* between two questions to Slurm, at first ... */
 #define LAST_NS     (5 * CLOCK_S)  /* ... and in the end */
 #define HURRY_NS    (5 * CLOCK_S)  /* for an answer, to somebody who has asked twice to be gone */
+#define LATE_NS     (30 * CLOCK_S) /* for output that is late */
 #define PATIENCE_NS (10 * CLOCK_S) /* for any other */
 
 struct follow {
@@ -178,27 +179,42 @@ static void rest(struct follow *f, bool more, int64_t until_ns)
         take_signal(f);
 }
 
+/* A signal for us when the job is over. */
+static bool take_late_signal(struct follow *f)
+{
+    struct signalfd_siginfo info;
+
+    if (read(f->signals, &info, sizeof info) != sizeof info)
+        return false;
+    if (f->asked++ == 0)
+        f->number = (int)info.ssi_signo;
+    return true;
+}
+
 /* All that the job has written: the file was closed by its writer, and is opened anew to see it.
  * False: somebody who has asked to be gone is not to wait for the reader of it.
  */
 static bool copy_rest(struct follow *f)
 {
-    struct pollfd p[] = { { .fd = f->signals, .events = POLLIN },
-                          { .fd = STDOUT_FILENO, .events = POLLOUT } };
+    struct pollfd p[] = { { .fd = f->signals, .events = POLLIN }, { .events = POLLOUT } };
+    int64_t end_ns = clock_now_ns() + (f->asked ? HURRY_NS : LATE_NS);
 
-    while (slurm_output_copy(&f->out, f->job.out, STDOUT_FILENO)) {
-        struct signalfd_siginfo info;
-        int rc = poll(p, 2, f->asked ? (int)(HURRY_NS / CLOCK_MS) : -1);
+    for (;;) {
+        bool more = slurm_output_copy(&f->out, f->job.out, STDOUT_FILENO);
+        int64_t until_ns = more && !f->asked ? CLOCK_NEVER
+                           : more            ? clock_now_ns() + HURRY_NS
+                                             : clock_now_ns() + LOOK_NS;
+        int rc;
 
-        if (rc == 0)
+        if (!more && (!f->out.failed || clock_now_ns() >= end_ns))
+            return true;
+        p[1].fd = more ? STDOUT_FILENO : -1;
+        rc = poll(p, 2, clock_poll_ms(until_ns));
+        if (rc == 0 && more)
             return false;
-        if (rc < 0 || !p[0].revents || read(f->signals, &info, sizeof info) != sizeof info)
-            continue;
-        if (f->asked++ == 0)
-            f->number = (int)info.ssi_signo;
-        return false;
+        if (rc > 0 && p[0].revents && take_late_signal(f))
+            return false;
     }
-    return true;
 }
 
 static int follow(struct follow *f, struct eddis_error *err)
@@ -226,6 +242,8 @@ static int follow(struct follow *f, struct eddis_error *err)
     read_to_end = copy_rest(f);
     if (!f->out.seen && !f->out.is_others)
         say(f, "has its output in %s, which this machine does not see", f->job.out);
+    else if (f->out.failed)
+        say(f, "has its output in %s, which this machine cannot read to its end", f->job.out);
     if (!read_to_end || (f->asked && strcmp(f->job.state, "CANCELLED") == 0))
         return 128 + f->number;
     return slurm_job_code(&f->job);

@@ -5,6 +5,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
@@ -19,29 +20,42 @@ static int open_output(struct slurm_output *o, const char *path, struct stat *re
 {
     cleanup_fd int fd = -1;
 
-    /* To open a pipe would be to take part in it. */
-    if (!*path || stat(path, ret) < 0)
+    o->failed = false;
+    if (!*path)
         return -1;
+    /* To open a pipe would be to take part in it. */
+    if (stat(path, ret) < 0) {
+        o->failed = errno != ENOENT;
+        return -1;
+    }
     o->is_others = !S_ISREG(ret->st_mode);
     if (o->is_others)
         return -1;
     fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (fd < 0 || fstat(fd, ret) < 0 || !S_ISREG(ret->st_mode))
+    o->failed = fd < 0 || fstat(fd, ret) < 0;
+    if (o->failed || !S_ISREG(ret->st_mode))
         return -1;
     return cleanup_keep_fd(fd);
 }
 
-/* Whether what was copied is no longer how the file begins. */
-static bool is_anew(const struct slurm_output *o, int fd, const struct stat *st)
+/* Whether n bytes at this place are others now, or fewer.  -EIO and the like: nobody knows. */
+static int differs(int fd, const char *kept, size_t n, off_t at)
 {
-    char head[SLURM_OUTPUT_HEAD], tail[SLURM_OUTPUT_TAIL];
+    char now[SLURM_OUTPUT_HEAD];
+    ssize_t got = pread(fd, now, n, at);
+
+    return got < 0 ? -errno : (size_t)got != n || memcmp(now, kept, n) != 0;
+}
+
+/* Whether what was copied is no longer how the file begins; negative: nobody knows. */
+static int is_anew(const struct slurm_output *o, int fd, const struct stat *st)
+{
+    int rc;
 
     if (!o->seen || st->st_dev != o->dev || st->st_ino != o->ino || st->st_size < o->at)
-        return true;
-    return pread(fd, head, o->head_n, 0) != (ssize_t)o->head_n ||
-           memcmp(head, o->head, o->head_n) != 0 ||
-           pread(fd, tail, o->tail_n, o->at - (off_t)o->tail_n) != (ssize_t)o->tail_n ||
-           memcmp(tail, o->tail, o->tail_n) != 0;
+        return 1;
+    rc = differs(fd, o->head, o->head_n, 0);
+    return rc != 0 ? rc : differs(fd, o->tail, o->tail_n, o->at - (off_t)o->tail_n);
 }
 
 static void begin(struct slurm_output *o, const struct stat *st)
@@ -78,13 +92,19 @@ bool slurm_output_copy(struct slurm_output *o, const char *path, int to)
     struct stat st;
     cleanup_fd int fd = open_output(o, path, &st);
     ssize_t n = 0;
+    int rc;
 
     if (fd < 0)
         return false;
-    if (is_anew(o, fd, &st))
+    rc = is_anew(o, fd, &st);
+    o->failed = rc < 0;
+    if (rc < 0)
+        return false;
+    if (rc > 0)
         begin(o, &st);
     for (int i = 0; i < PIECES && !o->gone; i++) {
         n = pread(fd, bytes, sizeof bytes, o->at);
+        o->failed = n < 0;
         if (n <= 0)
             return false;
         if (poll(&ready, 1, 0) == 0)

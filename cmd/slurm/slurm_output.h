@@ -25,6 +25,7 @@ struct slurm_output {
     size_t tail_n;
     bool seen;      /* there is such a file ... */
     bool is_others; /* ... or a pipe or a device, whose data are another's */
+    bool failed;    /* it could not be read this time, and may be the next */
     bool gone;      /* nobody reads `to` any more */
 };
 

@@ -122,6 +122,26 @@ START_TEST(full)
 }
 END_TEST
 
+/* A read that fails, as this one always does, tells of no file that was begun anew. */
+START_TEST(unreadable)
+{
+    struct stat st;
+
+    ck_assert_int_eq(stat("/proc/self/mem", &st), 0);
+    (void)snprintf(path, sizeof path, "/proc/self/mem");
+    o = (struct slurm_output){ .seen = true, .dev = st.st_dev, .ino = st.st_ino, .head_n = 4 };
+    expect("");
+    ck_assert(o.failed);
+    ck_assert_uint_eq(o.head_n, 4);
+    o.head_n = 0; /* and the copy itself fails */
+    expect("");
+    ck_assert(o.failed);
+    (void)snprintf(path, sizeof path, "%s/out", scratch);
+    expect("");
+    ck_assert(!o.failed); /* it is only not there yet */
+}
+END_TEST
+
 START_TEST(others)
 {
     ck_assert_int_eq(mkfifo(path, 0600), 0);
@@ -137,6 +157,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, grows);
     tcase_add_test(tc, anew);
     tcase_add_test(tc, full);
+    tcase_add_test(tc, unreadable);
     tcase_add_test(tc, others);
 }
 
