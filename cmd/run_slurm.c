@@ -191,6 +191,12 @@ static bool take_late_signal(struct follow *f)
     return true;
 }
 
+/* Whether the output is not all here and may yet come: a network's file system shows it late. */
+static bool is_late(const struct follow *f)
+{
+    return f->out.failed || (*f->job.first && slurm_output_may_come(&f->out, f->job.out));
+}
+
 /* All that the job has written: the file was closed by its writer, and is opened anew to see it.
  * False: somebody who has asked to be gone is not to wait for the reader of it.
  */
@@ -198,6 +204,7 @@ static bool copy_rest(struct follow *f)
 {
     struct pollfd p[] = { { .fd = f->signals, .events = POLLIN }, { .events = POLLOUT } };
     int64_t end_ns = clock_now_ns() + (f->asked ? HURRY_NS : LATE_NS);
+    bool told = false;
 
     for (;;) {
         bool more = slurm_output_copy(&f->out, f->job.out, STDOUT_FILENO);
@@ -206,8 +213,12 @@ static bool copy_rest(struct follow *f)
                                              : clock_now_ns() + LOOK_NS;
         int rc;
 
-        if (!more && (!f->out.failed || clock_now_ns() >= end_ns))
+        if (!more && (!is_late(f) || clock_now_ns() >= end_ns))
             return true;
+        if (!more && !told)
+            say(f, "is over; its output in %s is waited for, for half a minute at most",
+                f->job.out);
+        told = told || !more;
         p[1].fd = more ? STDOUT_FILENO : -1;
         rc = poll(p, 2, clock_poll_ms(until_ns));
         if (rc == 0 && more)

@@ -15,6 +15,24 @@
 /* A pipe that is ready takes so much at once, whoever else writes to it. */
 enum { PIECE = 4096, PIECES = 16 };
 
+/* Open the folder of a file, which has NFS forget that there was no such file: it believes that for
+ * as long as it believes what it knows of the folder, half a minute, but an open asks the server.
+ */
+static bool look_into_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    cleanup_free char *dir =
+        slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : NULL;
+    cleanup_fd int fd = open(dir ? dir : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    return fd >= 0;
+}
+
+bool slurm_output_may_come(const struct slurm_output *o, const char *path)
+{
+    return !o->seen && !o->is_others && *path && look_into_folder(path);
+}
+
 /* Returns a descriptor, or -1: there is no such file yet, or it is none. */
 static int open_output(struct slurm_output *o, const char *path, struct stat *ret)
 {
@@ -23,6 +41,8 @@ static int open_output(struct slurm_output *o, const char *path, struct stat *re
     o->failed = false;
     if (!*path)
         return -1;
+    if (!o->seen)
+        (void)look_into_folder(path);
     /* To open a pipe would be to take part in it. */
     if (stat(path, ret) < 0) {
         o->failed = errno != ENOENT;

@@ -34,4 +34,7 @@ struct slurm_output {
  */
 bool slurm_output_copy(struct slurm_output *o, const char *path, int to);
 
+/* Whether the file has not been seen, and may yet be: its folder is here. */
+bool slurm_output_may_come(const struct slurm_output *o, const char *path);
+
 #endif

@@ -294,11 +294,29 @@ def piped(c):
     assert "here" in reader.communicate(timeout=PATIENCE)[0] and not f.said(0), f.said(0)
 
 
+def late(c):
+    """Output that comes into sight when the job is over."""
+    c.write("train.yaml", "command: [echo, here]\n")
+    f = Following(c, "train.yaml --set 'slurm.extra=[-o, /tmp/out]'")
+    f.wait_said("its output in /tmp/out is waited for")
+    assert f.process.poll() is None
+    c.run(LOGIN, "echo seen >/tmp/out")
+    f.end(0)
+    assert f.said(0) == "seen\n" and "does not see" not in f.said(1), (f.said(0), f.said(1))
+    f = Following(c, "train.yaml --set 'slurm.extra=[-o, /tmp/out-%j]'")
+    f.wait_said("is waited for")
+    f.signal()
+    f.end(130)
+
+
 def unseen(c):
     """Output that this machine does not see is told of; what is no job is refused at once."""
     c.write("train.yaml", "command: [\"true\"]\n")
-    f = Following(c, "train.yaml --set 'slurm.extra=[-o, /tmp/out-%j]'")
+    for host in ("node1", "node2"):
+        c.run(host, "mkdir -p /tmp/own")
+    f = Following(c, "train.yaml --set 'slurm.extra=[-o, /tmp/own/out-%j]'")
     f.end(0)
+    assert "is waited for" not in f.said(1), f.said(1)
     assert "which this machine does not see" in f.said(1) and not f.said(0), (f.said(0), f.said(1))
     for args, code, words in (("train.yaml --set slurm.partition=nope", 3, "Invalid partition"),
                               ("train.yaml --detach", 2, "eddis-sbatch train.yaml"),
@@ -311,7 +329,7 @@ def unseen(c):
     assert p.returncode == 2 and "Slurm's job 7" in p.stderr, p
 
 
-CASES = [follows, waits, silent, unsubmitted, held_down, deaf, unread, names, rewritten, unfollowed, interrupted, cancelled, requeued, out_of_time, piped, unseen]
+CASES = [follows, waits, silent, unsubmitted, held_down, deaf, unread, names, rewritten, unfollowed, interrupted, cancelled, requeued, out_of_time, piped, late, unseen]
 
 
 def main():

@@ -142,6 +142,23 @@ START_TEST(unreadable)
 }
 END_TEST
 
+/* Where there is no folder, no file will come into it. */
+START_TEST(comes)
+{
+    char deep[160];
+
+    (void)snprintf(deep, sizeof deep, "%s/none/out", scratch);
+    ck_assert(!slurm_output_may_come(&o, deep));
+    ck_assert(!slurm_output_may_come(&o, ""));
+    ck_assert(slurm_output_may_come(&o, "/no such file"));
+    ck_assert(slurm_output_may_come(&o, "no such file"));
+    ck_assert(slurm_output_may_come(&o, path));
+    put("one\n", 0);
+    expect("one\n");
+    ck_assert(!slurm_output_may_come(&o, path));
+}
+END_TEST
+
 START_TEST(others)
 {
     ck_assert_int_eq(mkfifo(path, 0600), 0);
@@ -158,6 +175,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, anew);
     tcase_add_test(tc, full);
     tcase_add_test(tc, unreadable);
+    tcase_add_test(tc, comes);
     tcase_add_test(tc, others);
 }
 
