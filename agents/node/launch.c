@@ -321,7 +321,8 @@ int launch_clean_environment(const struct brief *b, struct eddis_error *err)
         "EDDIS_RANK_FILE",
         KEEPER_SENDER,
         /* Of a step of Slurm's, which is the agents'; the job's own are the ranks', too. */
-        "SLURM_STEP",
+        "SLURM_STEPID",
+        "SLURM_STEP_", /* SLURM_STEPMGR is the job's */
         "SLURM_PROCID",
         "SLURM_LOCALID",
         "SLURM_NODEID",

@@ -498,11 +498,16 @@ START_TEST(environment)
     ck_assert_int_eq(setenv("SLURM_PROCID", "1", 1), 0);
     ck_assert_int_eq(setenv("SLURM_STEP_NODELIST", "n[0-1]", 1), 0);
     ck_assert_int_eq(setenv("SLURM_TASKS_PER_NODE", "1(x2)", 1), 0);
+    ck_assert_int_eq(setenv("SLURM_STEPID", "0", 1), 0);
+    ck_assert_int_eq(setenv("SLURM_STEPMGR", "n0", 1), 0);
     ck_assert_int_eq(setenv("SLURM_JOB_ID", "7", 1), 0);
     ck_assert_int_eq(setenv("SLURM_ARRAY_TASK_ID", "3", 1), 0);
     ck_assert_int_eq(launch_clean_environment(&(struct brief){ .mark = "0123" }, NULL), 0);
     ck_assert_ptr_null(getenv("SLURM_PROCID"));
     ck_assert_ptr_null(getenv("SLURM_STEP_NODELIST"));
+    ck_assert_ptr_null(getenv("SLURM_STEPID"));
+    ck_assert_str_eq(getenv("SLURM_STEPMGR"), "n0");
+    (void)unsetenv("SLURM_STEPMGR");
     ck_assert_ptr_null(getenv("SLURM_TASKS_PER_NODE"));
     ck_assert_str_eq(getenv("SLURM_JOB_ID"), "7");
     ck_assert_str_eq(getenv("SLURM_ARRAY_TASK_ID"), "3");
