@@ -113,11 +113,30 @@ static const char *own_sentence(char *said)
     return last;
 }
 
+/* What sbatch says where nobody has looked at the job. */
+static bool is_absent(const char *sentence)
+{
+    static const char *const words[] = { "configuration source", "Unable to contact",
+                                         "Connection refused", "Zero Bytes were transmitted" };
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strstr(sentence, words[i]))
+            return true;
+    return false;
+}
+
 static int refused(const struct sbatch_ask *a, char *said, struct eddis_error *err)
 {
     const char *sentence = own_sentence(said);
     struct strbuf b = { 0 };
     int rc;
+
+    if (is_absent(sentence))
+        return eddis_fail(err, -EHOSTDOWN,
+                          "no Slurm answers this machine: \"%.160s\"; submit from one that has "
+                          "Slurm's configuration while its controller runs, which scontrol ping "
+                          "tells",
+                          sentence);
 
     for (size_t i = 0; i < sizeof cause / sizeof *cause; i++) {
         cleanup_free char *list = NULL;

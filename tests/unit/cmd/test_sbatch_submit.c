@@ -181,6 +181,25 @@ START_TEST(over_limit)
 }
 END_TEST
 
+/* sbatch is installed, and nobody it could ask: no job was looked at. */
+START_TEST(absent)
+{
+    static const char yaml[] = "command: 'true'\n";
+    struct sbatch_ask a = { .words = NULL };
+    struct eddis_error err = { 0 };
+    cleanup_free char *said = NULL;
+    struct job *job = NULL;
+
+    ck_assert_int_eq(job_parse(yaml, sizeof yaml - 1, "train.yaml", "/", &job, &err), 0);
+    a.job = job;
+    make_program("sbatch", "echo 'sbatch: fatal: Could not establish a configuration source' >&2\n"
+                           "exit 1");
+    ck_assert_int_eq(sbatch_submit_test(&a, "#!/bin/sh\n", &said, &err), -EHOSTDOWN);
+    ck_assert_msg(strncmp(err.text, "no Slurm answers this machine", 29) == 0, "%s", err.text);
+    job_free(job);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     scratch_add(tc);
@@ -188,6 +207,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, waits);
     tcase_add_test(tc, ignored);
     tcase_add_test(tc, held);
+    tcase_add_test(tc, absent);
     tcase_add_loop_test(tc, over_limit, 0, sizeof limits / sizeof *limits);
 }
 
