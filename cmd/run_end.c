@@ -56,25 +56,33 @@ static int find_cleanup(const char *word, struct job_folder *ret, struct eddis_e
     return run_find_job("--cleanup", word, ret, err);
 }
 
-static void pass(void *ctx, const char *bytes, size_t n)
+static void keep(void *ctx, const char *bytes, size_t n)
 {
-    (void)ctx;
-    (void)fwrite(bytes, 1, n, stdout);
-    (void)fflush(stdout);
+    strbuf_add_bytes(ctx, bytes, n);
 }
 
-/* How long it takes depends on the job's own times, which its eddis-run knows. */
+/* How long it takes depends on the job's own times, which its eddis-run knows.  What it says is
+ * whole or not said: -ECONNRESET.
+ */
 static int go(const struct job_place *p, const char *option, const struct ask *q,
               struct eddis_error *err)
 {
     const char *words[] = { "eddis-run", option, p->far, NULL, NULL, NULL };
-    int n = 3;
+    struct strbuf said = { 0 };
+    int n = 3, rc;
 
     if (q->json)
         words[n++] = "--json";
     if (q->quiet)
         words[n++] = "--quiet";
-    return slurm_door_run(&p->door, words, CLOCK_NEVER, pass, NULL, err);
+    rc = slurm_door_run(&p->door, words, CLOCK_NEVER, keep, &said, err);
+    if (rc == 0 && !q->quiet && (!said.len || said.text[said.len - 1] != '\n'))
+        rc = eddis_fail(err, -ECONNRESET, "the answer of node %s of Slurm's job %s was lost",
+                        p->door.node, p->door.name);
+    if (rc >= 0)
+        fputs(strbuf_text(&said), stdout);
+    strbuf_fini(&said);
+    return rc;
 }
 
 /* Take a job that waits out of Slurm's queue, and say so.  Returns 1; 0: it waits no more. */

@@ -277,7 +277,8 @@ int slurm_door_end(struct slurm_door_call *c, struct eddis_error *err)
             "there is no eddis on node %s of Slurm's job %s, neither where it is here "
             "nor in PATH",
             c->at->node, c->at->name);
-    if (c->cut)
+    /* Of its own accord it ends by no signal. */
+    if (c->cut || code > 128)
         return eddis_fail(err, -ECONNRESET,
                           "Slurm has cut the answer of node %s of job %s short%s%s", c->at->node,
                           c->at->name, *c->srun ? ": " : "", c->srun);

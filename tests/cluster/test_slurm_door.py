@@ -108,6 +108,10 @@ def status(c):
             check(c.sh(f"eddis-status {job}"), 2, f"job {job} is over (CANCELLED)", "node1")
 
 
+def last_state(lines):
+    return json.loads(lines.splitlines()[-1])["state"] if lines else None
+
+
 def watch(c):
     """Lines come until the end; and who stops looking leaves no step."""
     with running(c) as job:
@@ -129,12 +133,12 @@ def watch(c):
             assert c.sh(f"eddis-run --stop {job}").returncode == 0
             out, err = p.communicate(timeout=PATIENCE)
             assert p.returncode == 0, (out, err)  # what comes last may be lost with the job
-            assert json.loads(out.splitlines()[-1])["state"] == "ended" or "has ended: FAILED, exit code 130" in err, (out, err)
+            assert last_state(out) == "ended" or "has ended: FAILED, exit code 130" in err, (last_state(out), err)
     with running(c, env=SHARED) as job, on_login(c, f"eddis-status {job} --watch --json --interval 200ms", env=SHARED) as p:
         p.stdout.readline()
         assert c.sh(f"eddis-run --stop {job}", env=SHARED).returncode == 0
         out, err = p.communicate(timeout=PATIENCE)
-        assert p.returncode == 0 and json.loads(out.splitlines()[-1])["state"] == "ended" and not err, (p.returncode, out, err)
+        assert p.returncode == 0 and last_state(out) == "ended" and not err, (p.returncode, last_state(out), err)
 
 
 class Terminal:
