@@ -190,8 +190,10 @@ static void take_line(struct slurm_door_call *c)
         return;
     }
     (void)snprintf(c->last, sizeof c->last, "%.250s", c->line);
-    if (c->here && !c->quiet)
+    if (c->here && !c->quiet) {
         fprintf(stderr, "%s\n", c->line);
+        c->shown = true;
+    }
 }
 
 static void read_errors(struct slurm_door_call *c)
@@ -282,6 +284,9 @@ int slurm_door_end(struct slurm_door_call *c, struct eddis_error *err)
         return eddis_fail(err, -ECONNRESET,
                           "Slurm has cut the answer of node %s of job %s short%s%s", c->at->node,
                           c->at->name, *c->srun ? ": " : "", c->srun);
+    /* The two streams may come in any order: its sentence was not known to be its own. */
+    if (code && !c->shown && !c->quiet && *c->last)
+        fprintf(stderr, "%s\n", c->last);
     return code;
 }
 

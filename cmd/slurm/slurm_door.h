@@ -34,6 +34,7 @@ struct slurm_door_call {
     bool here;       /* it has said so */
     bool cut;        /* Slurm has ended the step */
     bool quiet;      /* its words on standard error are kept in `last` only */
+    bool shown;      /* a line of its standard error has gone to ours */
     char said[1024]; /* of its output, said_n bytes before it was here */
     size_t said_n;
     char line[512]; /* of its standard error, line_n bytes of one that has not ended */
