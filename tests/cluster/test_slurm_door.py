@@ -252,6 +252,23 @@ def killed(c):
         assert p.returncode == 0 and "node1: " in p.stdout, p
 
 
+def clusters(c):
+    """A job that runs is not dead because another cluster says so, or knows of no such number."""
+    with running(c, env=SHARED) as job:
+        for env in (SHARED, {**SHARED, "SLURM_CLUSTERS": "other"}):
+            p = c.sh(f"eddis-status --json {job}", env=env)
+            assert p.returncode == 0 and json.loads(p.stdout)["state"] == "running", p
+        check(c.sh(f"eddis-run --cleanup {job}", env=env), 2, "is running (pid", "--stop")
+        folder = f"{c.shared}/state/eddis/jobs/{json.loads(p.stdout)['job']}"
+        with open(folder + "/slurm.json") as f:
+            link = json.load(f)
+        with open(folder + "/slurm.json", "w") as f:
+            json.dump({**link, "cluster": "other"}, f)
+        for option in ("--cleanup", "--stop"):
+            check(c.sh(f"eddis-run {option} {os.path.basename(folder)}", env=SHARED), 2, "has its driver on 'node1'")
+        assert os.path.exists(folder + "/driver.json") and c.queue() == [job]
+
+
 def arrays(c):
     """Of several tasks one is to be named."""
     c.write("train.yaml", "name: task\ncommand: [sh, -c, 'touch up-$SLURM_ARRAY_TASK_ID; exec sleep 1000']\n")
@@ -393,7 +410,7 @@ def hangs(c, hanging):
         assert word in err, (word, err)
 
 
-CASES = [status, watch, live, stop, cleanup, killed, arrays, groups, elsewhere, launches, words]
+CASES = [status, watch, live, stop, cleanup, killed, clusters, arrays, groups, elsewhere, launches, words]
 
 
 def main():
