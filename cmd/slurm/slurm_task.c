@@ -18,6 +18,8 @@
 
 enum { NAMED = 8, LONGEST = 20 };
 
+static const int64_t controller_ns = 10 * CLOCK_S; /* for one answer of it */
+
 bool slurm_task_is_number(const char *word)
 {
     static const char digits[] = "0123456789";
@@ -143,7 +145,7 @@ int slurm_task_await_end(const char *word, bool (*is_end)(const struct slurm_job
     struct slurm_job j;
 
     for (;;) {
-        int rc = slurm_task_ask(word, end_ns, &j, err);
+        int rc = slurm_task_ask(word, clock_now_ns() + controller_ns, &j, err);
         bool late = clock_now_ns() >= end_ns;
 
         if (rc < 0 && (late || (rc != -EIO && rc != -ETIMEDOUT)))

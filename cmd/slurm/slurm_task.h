@@ -28,7 +28,8 @@ int slurm_task_ask(const char *word, int64_t end_ns, struct slurm_job *ret,
                    struct eddis_error *err);
 
 /* Ask again and again, also where it does not answer, until the job is_end; at end_ns one counts
- * whose epilog runs.  Blocks.  -ETIMEDOUT: it still runs; else as above.
+ * whose epilog runs.  Blocks, for 10 s longer when Slurm is silent then.  -ETIMEDOUT: it still
+ * runs; else as above.
  */
 int slurm_task_await_end(const char *word, bool (*is_end)(const struct slurm_job *j),
                          int64_t end_ns, struct slurm_job *ret, struct eddis_error *err);
