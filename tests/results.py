@@ -115,6 +115,7 @@ def add_up(title, folder, kept, first, second):
 
 
 def main():
+    sys.stdout.reconfigure(errors="backslashreplace")  # what tests said may be more than this locale has
     if sys.argv[1] == "again":
         print("".join(f"{name}\n" for name in again(read(sys.argv[2]))), end="")
     else:

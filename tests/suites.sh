@@ -58,7 +58,8 @@ by_pytest() {
     # Without what Python has compiled, each import of PyTorch takes twice the time.
     env -u PYTHONDONTWRITEBYTECODE "$python" -m pytest -q -p no:cacheprovider --rootdir . --junitxml "$result" \
         -o junit_family=xunit1 -o junit_logging=all -o junit_log_passing_tests=false "$@" "${tests[@]}" >"$log" 2>&1
-    [ -s "$result" ]
+    # 1: some have failed; beyond that some did not run
+    [ $? -le 1 ] && [ -s "$result" ]
 }
 
 # tries TITLE RUNNER FOLDER [options]: run a folder's tests, those that fail a second time, and add them up
@@ -66,7 +67,7 @@ tries() {
     local title=$1 runner=$2 folder=$3 again=() log=$logs/first result=$logs/first results=() more n
     shift 2
     echo "== $title"
-    rm -f "$logs"/first* "$logs"/second*
+    rm -f "$logs"/first* "$logs"/second* "$logs"/counts "$logs"/skips "$logs"/failed
     if ! "$runner" "$@" || ! tests/results.py again "$result" >"$logs/again" 2>>"$log"; then
         tail -n 80 "$log"
         fails "$title" "no result from the tests of $folder"
@@ -77,14 +78,17 @@ tries() {
     if [ "${#again[@]}" -gt 0 ]; then
         [ -z "$building" ] || wait "$building"
         log=$logs/second result=$logs/second
-        if "$runner" "$@" && [ -s "$result" ]; then
+        if "$runner" "$@" && tests/results.py again "$result" >/dev/null 2>>"$log"; then
             results+=("$result")
         else
             tail -n 80 "$log"
             echo "  no result from the second try of the tests of $folder"
         fi
     fi
-    tests/results.py sum "$title" "$logs" "$kept/$(basename "$folder")" "${results[@]}"
+    if ! tests/results.py sum "$title" "$logs" "$kept/$(basename "$folder")" "${results[@]}" || ! [ -s "$logs/counts" ]; then
+        fails "$title" "what came of the tests of $folder cannot be added up"
+        return
+    fi
     read -r more n <"$logs/counts"
     passed=$((passed + more)) failed=$((failed + n))
     skips "$title" "$logs/skips"

@@ -28,6 +28,7 @@ sleep 0.2
 case $do in
 hang) exec sleep 1000 ;;
 part) echo "SKIP some: why not"; do=0 ;;
+bar) printf '\342\224\201\n'; do=1 ;;
 esac
 echo "end $1" >>order
 exit "$do"
@@ -121,6 +122,24 @@ def refused_skip():
         assert "  skipped: area/silent all: it does not say why" in lines, lines
 
 
+def unprintable():
+    """Output that the locale does not have is told all the same."""
+    with project(bar=("bar", "bar"), good=(0, 0)) as folder:
+        code, lines = suite(folder, PYTHONIOENCODING="ascii")
+        assert code == 1 and lines[-1] == "1 passed, 1 failed, 0 skipped", lines
+        assert any("xe2" in line or "u2501" in line for line in lines), lines
+
+
+def unsummed():
+    """A suite whose results cannot be added up has failed, and counts nothing of the suite before it."""
+    with project(good=(0, 0)) as folder:
+        script = ('set -uo pipefail; . tests/suites.sh; suite "made up" build; rm tests; mkdir tests; '
+                  'printf "#!/bin/sh\\n[ \\$1 = again ]\\n" >tests/results.py; chmod +x tests/results.py; suite "again" build; the_end')
+        done = subprocess.run(["bash", "-c", script], cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 1 and done.stdout.splitlines()[-1] == "1 passed, 1 failed, 0 skipped", done
+        assert "cannot be added up" in done.stdout, done
+
+
 def checked():
     """shellcheck has nothing to say about run-tests and its functions."""
     if not shutil.which("shellcheck"):
@@ -137,4 +156,4 @@ def no_result():
         check_end(lines, "failed: no result from the tests of build (made up)", "0 passed, 1 failed, 0 skipped")
 
 
-run([lucky, alone, twice, many, refused_skip, checked, no_result], sys.argv[1:])
+run([lucky, alone, twice, many, refused_skip, unprintable, unsummed, checked, no_result], sys.argv[1:])
