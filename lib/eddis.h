@@ -458,7 +458,7 @@ int eddis_progress(int64_t step, int64_t samples, struct eddis_error *err);
 /* For a process that a worker has made, as one that reads samples, and whose runtime takes SIGTERM
  * itself: let the signals pass by which Slurm ends a job, as eddis_open does for the worker's own.
  * From Slurm SIGTERM and, where it was at its default, SIGUSR1 do nothing here from now on; from
- * anybody else they end this process, as by default.  Does nothing where the job does not run in a
+ * anybody else they do what they did before.  Does nothing where the job does not run in a
  * step of Slurm's.  Needs no handle, and may be called in a child made by fork.
  */
 void eddis_pass_slurm_signals(void);

@@ -237,7 +237,7 @@ static const char *script_of(char *const *word, const struct interpreter *i)
     for (word++; *word && **word == '-'; word++)
         if (!(*word)[1] || (*word)[1 + strspn(*word + 1, i->flags)])
             return NULL;
-    return *word;
+    return *word && **word == '+' ? NULL : *word; /* an option, too: "sh +e", "julia +1.10" */
 }
 
 int program_check_script(char *const *command, const char *folder, const char *path,

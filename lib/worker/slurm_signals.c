@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 static const int passing[] = { SIGTERM, SIGUSR1 };
@@ -45,6 +46,23 @@ static void replace(int sig, void (*from)(int, siginfo_t *, void *), const struc
         (void)sigaction(sig, to, NULL);
 }
 
+static struct sigaction before; /* of SIGTERM, in a process that a worker has made */
+
+/* The same where a runtime has taken the signal for its own ends, which are those of others'. */
+static void on_signal_of_runtime(int sig, siginfo_t *info, void *context)
+{
+    bool is_action = (before.sa_flags & SA_SIGINFO) != 0;
+
+    if (info->si_code == SI_USER && info->si_pid == (pid_t)slurm)
+        return;
+    if (is_action)
+        before.sa_sigaction(sig, info, context);
+    else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)
+        before.sa_handler(sig);
+    else if (before.sa_handler == SIG_DFL)
+        on_signal(sig, info, context);
+}
+
 static struct sigaction pass_action(void)
 {
     struct sigaction pass = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART };
@@ -69,10 +87,18 @@ void slurm_signals_start(pid_t sender)
 void slurm_signals_take(pid_t sender)
 {
     const struct sigaction pass = pass_action();
+    struct sigaction now;
 
     slurm = sender;
     replace(SIGUSR1, NULL, &pass);
-    (void)sigaction(SIGTERM, &pass, NULL);
+    if (sigaction(SIGTERM, NULL, &now) < 0 ||
+        ((now.sa_flags & SA_SIGINFO) &&
+         (now.sa_sigaction == on_signal || now.sa_sigaction == on_signal_of_runtime)))
+        return;
+    before = now;
+    now.sa_flags |= SA_SIGINFO;
+    now.sa_sigaction = on_signal_of_runtime;
+    (void)sigaction(SIGTERM, &now, NULL);
 }
 
 void slurm_signals_stop(void)

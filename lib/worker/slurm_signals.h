@@ -16,7 +16,8 @@
  */
 void slurm_signals_start(pid_t sender);
 
-/* The same in a process that a worker has made, where SIGTERM may be somebody else's by now; for
+/* The same in a process that a worker has made, where SIGTERM may be a runtime's by now, which goes
+ * on having it from others; for
  * the rest of that process' life.
  */
 void slurm_signals_take(pid_t sender);

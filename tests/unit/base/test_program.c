@@ -119,6 +119,7 @@ static const struct script_row {
     { { "python3" }, NULL },
     { { "sh", "-e", "sub/begn.sh" }, "did you mean \"sub/begin.sh\"?" },
     { { "sh", "-c", "tain.py" }, NULL },
+    { { "sh", "+e", "sub/begn.sh" }, NULL },
     { { "bash", "start.sh" }, NULL }, /* a shell looks into PATH, too */
     { { "bash", "strat.sh" }, "no script 'strat.sh' for bash in %s/work; correct the command" },
     { { "pythonic", "tain.py" }, NULL },

@@ -134,6 +134,40 @@ START_TEST(of_the_program)
 }
 END_TEST
 
+static void leave(int sig)
+{
+    (void)sig;
+    _exit(7);
+}
+
+/* In a process that the worker has made a runtime has SIGTERM from others as before. */
+START_TEST(of_a_runtime)
+{
+    int status = 0, ready[2];
+    pid_t pid;
+    char byte;
+
+    ck_assert_int_eq(pipe(ready), 0);
+    pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0) {
+        (void)signal(SIGTERM, leave);
+        slurm_signals_take(getpid());
+        slurm_signals_take(getpid());
+        (void)kill(getpid(), SIGTERM); /* it stands in Slurm's place itself */
+        (void)!write(ready[1], "x", 1);
+        for (;;)
+            (void)pause();
+    }
+    ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+    ck_assert_int_eq(kill(pid, SIGTERM), 0);
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+    (void)close(ready[0]);
+    (void)close(ready[1]);
+}
+END_TEST
+
 START_TEST(counted)
 {
     struct sigaction now;
@@ -180,6 +214,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, of_others, 0, PASSING);
     tcase_add_test(tc, of_itself);
     tcase_add_test(tc, of_the_program);
+    tcase_add_test(tc, of_a_runtime);
     tcase_add_test(tc, counted);
     tcase_add_test(tc, of_a_worker);
 }
