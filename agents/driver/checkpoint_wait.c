@@ -3,10 +3,21 @@
 #include "checkpoint_wait.h"
 
 #include "checkpoint_look.h"
+#include "driver.h"
+#include "agents/driver/start/start.h"
 
 #include "lib/base/clock.h"
 
 #include <stdio.h>
+
+/* Whether none is overlooked: in the job's own folder, with the workers on this machine.  One that
+ * nodes share may be out of our reach, and a node elsewhere has its own.
+ */
+static bool is_own_disk(const struct driver_options *o)
+{
+    return !o->job->checkpoint.dir && !o->slurm &&
+           (!o->job->n_hosts || start_is_here(&o->job->host[0]));
+}
 
 static void take_checkpoint(void *ctx, const struct checkpoint_found *f)
 {
@@ -19,8 +30,7 @@ static void take_checkpoint(void *ctx, const struct checkpoint_found *f)
     if (f->step > w->run->state.resume_step)
         w->run->state.resume_step = f->step;
     w->run->state.begun_step = f->begun_step;
-    /* In the job's own folder none is overlooked; one that nodes share may be out of our reach. */
-    if (!w->run->o->job->checkpoint.dir)
+    if (is_own_disk(w->run->o))
         w->run->state.resume_known = true;
     state_plan_again(&w->run->state);
 }

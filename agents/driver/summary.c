@@ -95,7 +95,7 @@ static void say_how_to_go_on(struct telling *t, const struct checkpoint_found *n
                        "; no checkpoint but the one it began with, of step %" PRId64
                        "; go on from it with --resume %s",
                        newest->begun_step, newest->resume);
-    else if (s->steps_done > 0)
+    else if (s->steps_done > 0 && t->run->state.any_page) /* others may save by themselves */
         (void)snprintf(s->message + n, sizeof s->message - n,
                        "; no checkpoint was written, so that none of it can be gone on from");
 }

@@ -86,12 +86,16 @@ START_TEST(late_answer)
 }
 END_TEST
 
-/* No node has told of a checkpoint, for its agent was killed: the look in the job's folder knows.
+/* No node has told of a checkpoint, for its agent was killed: the look in the job's folder knows,
+ * but of a folder that nodes share, or have each.
  */
 START_TEST(none_to_go_on_from)
 {
-    char resume[] = "auto", text[200];
-    struct job job = { .checkpoint = { .resume = resume, .dir = _i ? scratch : NULL } };
+    char resume[] = "auto", far[] = "elsewhere.example", text[200];
+    struct job_host host = { .host = far };
+    struct job job = { .checkpoint = { .resume = resume, .dir = _i == 1 ? scratch : NULL },
+                       .host = &host,
+                       .n_hosts = _i == 2 };
     struct driver_options o = { .job = &job };
     struct job_run run = { .o = &o, .checkpoint_dir = scratch };
     struct checkpoint_wait w = { .run = &run };
@@ -115,7 +119,7 @@ static void add_tests(TCase *tc)
 {
     scratch_add(tc);
     tcase_add_test(tc, late_answer);
-    tcase_add_loop_test(tc, none_to_go_on_from, 0, 2);
+    tcase_add_loop_test(tc, none_to_go_on_from, 0, 3);
 }
 
 SUITE_MAIN("checkpoint-wait", add_tests)
