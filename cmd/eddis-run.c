@@ -409,7 +409,8 @@ static int run_job(struct run *r)
         print_summary(r, &status);
     job_status_fini(&status);
     /* Last, for the plan is worth having without it; the job would end so. */
-    if (code == 0 && r->q.dry_run && preflight_program(r->q.job, &r->q.env, &err) < 0)
+    if (((code == 0 && r->q.dry_run) || r->q.check) &&
+        preflight_program(r->q.job, &r->q.env, &err) < 0)
         return fail(&err, EXIT_USAGE);
     return code;
 }

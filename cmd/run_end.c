@@ -76,7 +76,7 @@ static int go(const struct job_place *p, const char *option, const struct ask *q
     if (q->quiet)
         words[n++] = "--quiet";
     rc = slurm_door_run(&p->door, words, CLOCK_NEVER, keep, &said, err);
-    if (rc == 0 && !q->quiet && (!said.len || said.text[said.len - 1] != '\n'))
+    if (rc == 0 && (!q->quiet || q->json) && (!said.len || said.text[said.len - 1] != '\n'))
         rc = eddis_fail(err, -ECONNRESET, "the answer of node %s of Slurm's job %s was lost",
                         p->door.node, p->door.name);
     if (rc >= 0)
@@ -94,7 +94,7 @@ static int withdraw(const struct job_place *p, const struct ask *q, struct eddis
     if (rc < 0)
         return rc;
     rc = slurm_task_ask(p->number, after_patience(), &j, err);
-    if (rc < 0 && rc != -ENOENT)
+    if (rc < 0 && rc != -ENOENT && rc != -EINVAL) /* -EINVAL: tasks of an array that are over */
         return rc;
     if (rc == 0 && slurm_job_waits(&j))
         return eddis_fail(err, -EIO, "%s, and Slurm does not cancel it", p->text);

@@ -32,7 +32,7 @@
 #define FIRST_NS    (CLOCK_S / 4)  /* between two questions to Slurm, at first ... */
 #define LAST_NS     (5 * CLOCK_S)  /* ... and in the end */
 #define HURRY_NS    (5 * CLOCK_S)  /* for an answer, to somebody who has asked twice to be gone */
-#define LATE_NS     (30 * CLOCK_S) /* for output that is late */
+#define LATE_NS     (10 * CLOCK_S) /* for output that is late */
 #define PATIENCE_NS (10 * CLOCK_S) /* for any other */
 
 struct follow {
@@ -216,8 +216,7 @@ static bool copy_rest(struct follow *f)
         if (!more && (!is_late(f) || clock_now_ns() >= end_ns))
             return true;
         if (!more && !told)
-            say(f, "is over; its output in %s is waited for, for half a minute at most",
-                f->job.out);
+            say(f, "is over; its output in %s is waited for, for ten seconds at most", f->job.out);
         told = told || !more;
         p[1].fd = more ? STDOUT_FILENO : -1;
         rc = poll(p, 2, clock_poll_ms(until_ns));

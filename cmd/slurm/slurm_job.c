@@ -182,7 +182,16 @@ bool slurm_job_parse(const char *text, struct slurm_job *ret)
 
 bool slurm_job_is_unknown(const char *said)
 {
-    return strstr(said, "Invalid job id") || strstr(said, " not found");
+    static const char job[] = "Job ";
+
+    for (const char *line = said, *end; *line; line = *end ? end + 1 : end) {
+        end = line + strcspn(line, "\n");
+        if (memmem(line, (size_t)(end - line), "Invalid job id", 14) ||
+            (strncmp(line, job, sizeof job - 1) == 0 &&
+             memmem(line, (size_t)(end - line), " not found", 10)))
+            return true;
+    }
+    return false;
 }
 
 bool slurm_job_waits(const struct slurm_job *j)

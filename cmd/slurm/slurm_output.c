@@ -45,7 +45,7 @@ static int open_output(struct slurm_output *o, const char *path, struct stat *re
         (void)look_into_folder(path);
     /* To open a pipe would be to take part in it. */
     if (stat(path, ret) < 0) {
-        o->failed = errno != ENOENT;
+        o->failed = errno == ESTALE || errno == EIO || errno == EAGAIN; /* else it stays so */
         return -1;
     }
     o->is_others = !S_ISREG(ret->st_mode);

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SAID_MAX = 1 << 20 };
+enum { SAID_MAX = 1 << 26 }; /* an array of many tasks has a record of each */
 
 static const int64_t look_ns = 10 * CLOCK_MS; /* between two looks whether one has ended */
 

@@ -60,8 +60,9 @@ static int refuse(const char *word, const char *said, enum rank rank, int count,
     int rc;
 
     add_tasks(said, rank, count, &b);
-    rc = eddis_fail(err, -EINVAL, "Slurm's job %s is an array of which %d tasks %s; name one: %s",
-                    word, count, rank == RUNS ? "run" : "are over", strbuf_text(&b));
+    rc = eddis_fail(err, rank == RUNS ? -ENOTUNIQ : -EINVAL,
+                    "Slurm's job %s is an array of which %d tasks %s; name one: %s", word, count,
+                    rank == RUNS ? "run" : "are over", strbuf_text(&b));
     strbuf_fini(&b);
     return rc;
 }
@@ -77,7 +78,7 @@ int slurm_task_choose(const char *word, const char *said, struct slurm_job *ret,
         count[rank_of(&j)] += !*j.het || j.component == 0;
     best = count[RUNS] ? RUNS : count[WAITS] ? WAITS : OVER;
     if (!count[best])
-        return eddis_fail(err, -ENOENT, "Slurm knows no job %s", word);
+        return eddis_fail(err, -EIO, "what Slurm tells of its job %s is not understood", word);
     if (count[best] > 1 && best != WAITS)
         return refuse(word, said, best, count[best], err);
     for (const char *at = said; slurm_job_next(&at, &j);)

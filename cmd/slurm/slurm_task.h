@@ -13,16 +13,16 @@
 bool slurm_task_is_number(const char *word);
 
 /* Choose among the records that scontrol has printed: of an array the one task that runs, or that
- * is left, and of a heterogeneous job its first component.  -EINVAL: there are several, which the
- * sentence names; -ENOENT: there is none.
+ * is left, and of a heterogeneous job its first component.  -ENOTUNIQ: several run, -EINVAL:
+ * several are over, which the sentence names; -EIO: the text is not understood.
  */
 int slurm_task_choose(const char *word, const char *said, struct slurm_job *ret,
                       struct eddis_error *err);
 
 /* Ask Slurm for it, that of this machine's cluster, whatever SLURM_CLUSTERS says, which is unset
  * then.  Blocks, until end_ns or for a second.  -ENOENT: Slurm knows no such job, or no more;
- * -ENOTSUP: there is no Slurm on this machine; -EINVAL as above; -EIO, -ETIMEDOUT: it does not
- * answer.
+ * -ENOTSUP: there is no Slurm on this machine; -ENOTUNIQ, -EINVAL as above; -EIO, -ETIMEDOUT: it
+ * does not answer.
  */
 int slurm_task_ask(const char *word, int64_t end_ns, struct slurm_job *ret,
                    struct eddis_error *err);

@@ -59,6 +59,8 @@ START_TEST(records)
     ck_assert(!slurm_job_next(&text, &j));
     ck_assert(slurm_job_is_unknown("slurm_load_jobs error: Invalid job id specified\n"));
     ck_assert(slurm_job_is_unknown("Job 12_9 not found\n"));
+    ck_assert(slurm_job_is_unknown("welcome\nslurm_load_jobs error: Invalid job id specified\n"));
+    ck_assert(!slurm_job_is_unknown("scontrol: line 3: module: command not found\n"));
     ck_assert(!slurm_job_is_unknown("slurm_load_jobs error: Unable to contact slurm controller\n"));
 }
 END_TEST

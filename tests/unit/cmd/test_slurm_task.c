@@ -51,8 +51,8 @@ static const struct {
     { JOB("12", "RUNNING"), "12", NULL },
     { JOB("12", "PENDING"), "12", NULL },
     { JOB("12", "FAILED"), "12", NULL },
-    { "", NULL, "Slurm knows no job 12" },
-    { "slurm_load_jobs error: Invalid job id specified\n", NULL, "Slurm knows no job 12" },
+    { "", NULL, "what Slurm tells of its job 12 is not understood" }, /* no word of its own */
+    { "welcome\n", NULL, "what Slurm tells of its job 12 is not understood" },
     { TASK("12", "3-9", "PENDING") TASK("14", "2", "RUNNING") TASK("13", "1", "COMPLETED"), "14",
       NULL },
     { TASK("12", "3-9", "PENDING") TASK("14", "2", "COMPLETED"), "12", NULL },
