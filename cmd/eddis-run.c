@@ -411,7 +411,7 @@ static int run_job(struct run *r)
     /* Last, for the plan is worth having without it; the job would end so. */
     if (((code == 0 && r->q.dry_run) || r->q.check) &&
         preflight_program(r->q.job, &r->q.env, &err) < 0)
-        return fail(&err, EXIT_USAGE);
+        return code == 0 ? fail(&err, EXIT_USAGE) : EXIT_USAGE; /* a node has said it then */
     return code;
 }
 

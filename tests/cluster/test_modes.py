@@ -164,7 +164,7 @@ def check():
     assert not os.path.exists(FOLDERS.path("work", "trained"))
     assert (set(os.listdir(jobs)) if os.path.exists(jobs) else set()) == before, "a check left a job's folder"
     p = run("--check", "--", "/no/such/program")
-    assert p.returncode == 3 and p.stderr.count("no program '/no/such/program'") == 1, p
+    assert p.returncode == 2 and p.stderr.count("no program '/no/such/program'") == 1, p
     assert "not ready; nothing was trained" in p.stdout and "/no/such" not in p.stdout, p.stdout
     # What no permission tells; and what it must make to find out does not stay.
     p = run("--check", "--log-dir", "/proc/x", "--", "true")
