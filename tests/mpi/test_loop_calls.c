@@ -373,6 +373,8 @@ static void null_handles(void)
     REFUSED("NULL", eddis_set_metric(NULL, "m", 0, err));
     REFUSED("step -2", eddis_progress(-2, 0, err));
     REFUSED("-1 samples", eddis_progress(0, -1, err));
+    eddis_pass_slurm_signals();
+    note("eddis_pass_slurm_signals");
     null_no_collective();
     null_no_checkpoint();
     null_no_smb();
