@@ -104,14 +104,26 @@ static bool is_one_model(const struct candidate *c)
     return (c->algorithm->traits & ALGORITHM_SEVERAL) && c->is.writers == 1;
 }
 
+/* The job ends before its models have been averaged a few times at the period that is cheap.  What
+ * a mode gives up for its speed was measured over longer ones; here it ends with a worse model.
+ */
+static bool is_too_short(const struct candidate *c)
+{
+    return c->is.free_period > 0;
+}
+
+static bool is_offered(const struct candidate *c)
+{
+    return !is_one_model(c) && !is_too_short(c);
+}
+
 /* The first of the candidates behind the default that makes most progress; NULL: there are none. */
 static const struct candidate *best_other(const struct choice *f)
 {
     const struct candidate *best = NULL;
 
     for (int i = 1; i < f->n; i++)
-        if (!is_one_model(&f->candidate[i]) &&
-            (!best || progress(&f->candidate[i]) > progress(best)))
+        if (is_offered(&f->candidate[i]) && (!best || progress(&f->candidate[i]) > progress(best)))
             best = &f->candidate[i];
     return best;
 }
@@ -156,6 +168,11 @@ static void say_sync(const struct choice *f, const struct candidate *best, const
     if (lacks)
         snprintf(p->reason, sizeof p->reason,
                  "sync because %s; other modes are weighed once a run has told %s", merit, lacks);
+    else if (!best)
+        snprintf(
+            p->reason, sizeof p->reason,
+            "sync because %s, and %lld steps are too few for models to be averaged now and then",
+            merit, (long long)f->in.setup.steps);
     else
         snprintf(p->reason, sizeof p->reason,
                  "sync because %s, and no other mode is predicted to make %.0f %% more "
@@ -169,7 +186,7 @@ static void say_other(const struct choice *f, const struct candidate *best, stru
     size_t used;
 
     for (int i = 1; i < f->n; i++)
-        if (&f->candidate[i] != best && !is_one_model(&f->candidate[i]) &&
+        if (&f->candidate[i] != best && is_offered(&f->candidate[i]) &&
             (!next || progress(&f->candidate[i]) > progress(next)))
             next = &f->candidate[i];
     snprintf(p->reason, sizeof p->reason,
@@ -273,6 +290,10 @@ static void say_lost(const struct choice *f, const struct candidate *c, enum why
         snprintf(ret->lost, sizeof ret->lost, "there is one worker");
     else if (is_one_model(c))
         snprintf(ret->lost, sizeof ret->lost, "its workers would be one group, as in sync");
+    else if (is_too_short(c))
+        snprintf(ret->lost, sizeof ret->lost,
+                 "the job's %lld steps are too few for models to be averaged now and then",
+                 (long long)f->in.setup.steps);
     else if (why == WHY_BETTER)
         snprintf(ret->lost, sizeof ret->lost, "another is predicted to make more progress");
     else if (lacks)

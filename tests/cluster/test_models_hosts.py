@@ -55,7 +55,8 @@ def mode_open(c):
         check(j)
         plan = json.loads(j.file("plan-1-1.json"))
         assert plan["model_bytes"] == 4 * (64 * 40 + 40 + 40 * 10 + 10), plan
-        progress = {m["mode"]: m["predicted_progress"] for m in plan["candidates"]}
+        progress = {m["mode"]: m["predicted_progress"] for m in plan["candidates"]
+                    if "too few for models" not in (m["lost"] or "")}
         best = max(progress, key=progress.get)
         assert plan["mode"] == (best if progress[best] > 1.05 * progress["sync"] else "sync"), plan["candidates"]
         said = [e["text"] for e in j.events() if e["type"] == "mode"]

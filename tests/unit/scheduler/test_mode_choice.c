@@ -73,6 +73,22 @@ START_TEST(short_job)
     ck_assert_int_eq(p->options.period, 1);
     ck_assert_ptr_nonnull(strstr(p->reason, "; models are exchanged every 1 step, not "));
     plan_free(p);
+    /* Left to eddis it is sync, though async would pass over the samples in less time ... */
+    job.sync.mode = open;
+    known.samples = 60 * 64;
+    ck_assert_int_eq(planner_plan(&job, node, 2, &known, &p, NULL), 0);
+    ck_assert_str_eq(p->mode, "sync");
+    ck_assert_double_gt(p->candidate[1].predicted_progress, 2 * p->candidate[0].predicted_progress);
+    ck_assert_ptr_nonnull(strstr(p->reason, "one model, and 60 steps are too few for models to be "
+                                            "averaged now and then;"));
+    ck_assert_str_eq(p->candidate[1].lost,
+                     "the job's 60 steps are too few for models to be averaged "
+                     "now and then");
+    plan_free(p);
+    known.samples = 60000 * 64; /* ... which a longer job takes */
+    ck_assert_int_eq(planner_plan(&job, node, 2, &known, &p, NULL), 0);
+    ck_assert_str_eq(p->mode, "async");
+    plan_free(p);
 }
 END_TEST
 
