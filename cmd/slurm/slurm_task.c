@@ -99,6 +99,18 @@ static int run(const char *const *argv, int64_t end_ns, char **ret, struct eddis
     return slurm_program_run_for(argv, "", left_ns > CLOCK_S ? left_ns : CLOCK_S, true, ret, err);
 }
 
+static int no_slurm(const char *number, struct eddis_error *err)
+{
+    return eddis_fail(err, -ENOTSUP,
+                      "there is no Slurm on this machine that would know of a job %s", number);
+}
+
+/* Its programs are installed, and no configuration is. */
+static bool is_bare(const char *said)
+{
+    return strstr(said, "resolve_ctls_from_dns_srv") || strstr(said, "configuration source");
+}
+
 static int show(const char *number, int64_t end_ns, char **ret, struct eddis_error *err)
 {
     const char *const argv[] = { "scontrol", "show", "job", number, NULL };
@@ -106,9 +118,10 @@ static int show(const char *number, int64_t end_ns, char **ret, struct eddis_err
     int rc;
 
     if (spawn_find("scontrol", path, sizeof path, NULL) < 0)
-        return eddis_fail(err, -ENOTSUP,
-                          "there is no Slurm on this machine that would know of a job %s", number);
+        return no_slurm(number, err);
     rc = run(argv, end_ns, ret, err);
+    if (rc > 0 && is_bare(*ret))
+        return no_slurm(number, err);
     if (rc > 0 && slurm_job_is_unknown(*ret))
         return eddis_fail(err, -ENOENT, "Slurm knows no job %s, or no more", number);
     if (rc <= 0)

@@ -142,6 +142,19 @@ START_TEST(ends)
 }
 END_TEST
 
+/* Slurm's programs without any configuration are no Slurm. */
+START_TEST(bare)
+{
+    struct eddis_error err = { 0 };
+    struct slurm_job j;
+
+    make_scontrol("east",
+                  "echo 'scontrol: error: resolve_ctls_from_dns_srv: Unknown host'; exit 1");
+    ck_assert_int_eq(slurm_task_ask("12", late_ns(), &j, &err), -ENOTSUP);
+    ck_assert_ptr_nonnull(strstr(err.text, "there is no Slurm on this machine"));
+}
+END_TEST
+
 /* A controller that is silent: what is known without it is not kept waiting. */
 START_TEST(silent)
 {
@@ -176,6 +189,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, clusters, 0, sizeof rows / sizeof *rows);
     tcase_add_test(tc, component);
     tcase_add_test(tc, ends);
+    tcase_add_test(tc, bare);
     tcase_add_test(tc, silent);
     tcase_add_test(tc, here);
 }
