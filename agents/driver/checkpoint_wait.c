@@ -2,9 +2,9 @@
 /* checkpoint_wait.c - asks for the list of checkpoints, once a generation */
 #include "checkpoint_wait.h"
 
+#include "agents/driver/start/start.h"
 #include "checkpoint_look.h"
 #include "driver.h"
-#include "agents/driver/start/start.h"
 
 #include "lib/base/clock.h"
 
