@@ -556,18 +556,21 @@ def dry_run():
                XDG_CACHE_HOME=FOLDERS.path("cache"), XDG_RUNTIME_DIR=FOLDERS.path("runtime"),
                TMPDIR=FOLDERS.path("tmp"))
 
+    # What is measured beside jobs of other tests is not kept, but a network of its own is a node of its own.
+    alone = ["unshare", "-n", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"] if os.getuid() == 0 else []
+
     def text():
-        return subprocess.run([run, "--dry-run", "--json", "-n", "3", "--", "true"], env=env, text=True,
+        return subprocess.run([*alone, run, "--dry-run", "--json", "-n", "3", "--", "true"], env=env, text=True,
                               capture_output=True, check=True, timeout=PATIENCE).stdout
 
-    def kept():  # the profile, which is measured anew when the machine is quiet again
-        path, = glob.glob(FOLDERS.path("cache", "eddis", "profile-*.json"))
-        with open(path) as f:
-            return f.read()
+    def kept():  # the profile, which is measured anew when the machine is quiet again; None: it is none to keep
+        for path in glob.glob(FOLDERS.path("cache", "eddis", "profile-*.json")):
+            with open(path) as f:
+                return f.read()
 
     def two_of_one_profile():
         profile, texts = kept(), [text(), text()]
-        return kept() == profile and texts
+        return profile and kept() == profile and texts
     text()
     texts = wait_for("two plans of one profile", two_of_one_profile)
     assert texts[0] == texts[1], "the same job and profile must give the same bytes"
