@@ -53,6 +53,15 @@ static void exit_well(struct fixture *f)
     mpirun(f, 0, 0);
 }
 
+/* Both agents live, and timeouts.checkpoint is over. */
+static void wait_too_long(struct fixture *f)
+{
+    f->now_ns += 120 * second;
+    state_heard(&f->s, 0, f->now_ns);
+    state_heard(&f->s, 1, f->now_ns);
+    state_tick(&f->s, f->now_ns);
+}
+
 START_TEST(preempted_with_checkpoint)
 {
     static const int signals[] = { SIGTERM, SIGUSR1, SIGHUP };
@@ -63,9 +72,7 @@ START_TEST(preempted_with_checkpoint)
     state_signal(&f.s, signals[_i], f.now_ns);
     did(&f, "checkpoint;");
     state_checkpoint_seen(&f.s, 10);
-    for (int r = 0; r < 4; r++)
-        exited_before(&f, r, 0, 0, 0, false);
-    mpirun(&f, 0, 0);
+    exit_well(&f);
     did(&f, "stop failure;");
     end_two(&f);
     ended(&f, "preempted", 75);
@@ -87,10 +94,7 @@ START_TEST(preempted_without_checkpoint)
     all_steps(&f, 10);
     state_signal(&f.s, SIGTERM, f.now_ns);
     did(&f, "checkpoint;");
-    f.now_ns += 120 * second;
-    state_heard(&f.s, 0, f.now_ns);
-    state_heard(&f.s, 1, f.now_ns);
-    state_tick(&f.s, f.now_ns);
+    wait_too_long(&f);
     did(&f, "stop orderly;");
     ended(&f, "preempted", 143);
     state_fini(&f.s);
@@ -98,9 +102,7 @@ START_TEST(preempted_without_checkpoint)
     run_four(&f); /* the program ends without writing one */
     all_steps(&f, 10);
     state_signal(&f.s, SIGTERM, f.now_ns);
-    for (int r = 0; r < 4; r++)
-        exited_before(&f, r, 0, 0, 0, false);
-    mpirun(&f, 0, 0);
+    exit_well(&f);
     ended(&f, "preempted", 143);
     state_checkpoint_seen(&f.s, 10); /* found after all */
     ended(&f, "preempted", 75);
@@ -130,9 +132,7 @@ START_TEST(interrupted_with_checkpoint)
     said(&f, signals[_i] ? "then stopping 4 ranks; press Ctrl-C again to kill at once"
                          : "then stopping 4 ranks; ask again to kill at once");
     state_checkpoint_seen(&f.s, 10);
-    for (int r = 0; r < 4; r++)
-        exited_before(&f, r, 0, 0, 0, false);
-    mpirun(&f, 0, 0);
+    exit_well(&f);
     did(&f, "stop failure;");
     end_two(&f);
     ended(&f, "interrupted", 130);
@@ -144,10 +144,7 @@ START_TEST(interrupted_with_checkpoint)
     all_steps(&f, 10);
     state_signal(&f.s, signals[_i], f.now_ns);
     did(&f, "checkpoint;");
-    f.now_ns += 120 * second;
-    state_heard(&f.s, 0, f.now_ns);
-    state_heard(&f.s, 1, f.now_ns);
-    state_tick(&f.s, f.now_ns);
+    wait_too_long(&f);
     said(&f, "no checkpoint within 120 s (timeouts.checkpoint)");
     did(&f, "stop orderly;");
     ended(&f, "interrupted", 130);
@@ -271,10 +268,7 @@ START_TEST(told_while_it_finishes)
 
     all_trained_one_left(&f); /* they take too long */
     state_signal(&f.s, signals[_i], f.now_ns);
-    f.now_ns += 120 * second;
-    state_heard(&f.s, 0, f.now_ns);
-    state_heard(&f.s, 1, f.now_ns);
-    state_tick(&f.s, f.now_ns);
+    wait_too_long(&f);
     said(&f, "all is trained, but the workers have not ended within 120 s (timeouts.checkpoint)");
     did(&f, "stop orderly;");
     ended(&f, signals[_i] == SIGTERM ? "preempted" : "interrupted",
@@ -371,10 +365,7 @@ START_TEST(told_early_with_an_older_checkpoint)
     state_signal(&f.s, SIGTERM, f.now_ns);
     did(&f, "checkpoint;");
     state_checkpoint_seen(&f.s, 5);
-    f.now_ns += 120 * second;
-    state_heard(&f.s, 0, f.now_ns);
-    state_heard(&f.s, 1, f.now_ns);
-    state_tick(&f.s, f.now_ns);
+    wait_too_long(&f);
     ended(&f, "preempted", 143);
     state_fini(&f.s);
 }
@@ -435,9 +426,7 @@ START_TEST(time_is_over_with_checkpoint)
     did(&f, "checkpoint;");
     ck_assert_int_gt(state_deadline(&f.s), f.now_ns);
     state_checkpoint_seen(&f.s, 10);
-    for (int r = 0; r < 4; r++)
-        exited_before(&f, r, 0, 0, 0, false);
-    mpirun(&f, 0, 0);
+    exit_well(&f);
     did(&f, "stop failure;");
     end_two(&f);
     ended(&f, "timeout", 124);
@@ -480,9 +469,7 @@ START_TEST(time_is_over_and_asked)
     state_signal(&f.s, SIGTERM, f.now_ns + 3 * second); /* waits for that checkpoint, too */
     did(&f, "");
     state_checkpoint_seen(&f.s, 10);
-    for (int r = 0; r < 4; r++)
-        exited_before(&f, r, 0, 0, 0, false);
-    mpirun(&f, 0, 0);
+    exit_well(&f);
     ended(&f, "preempted", 75);
     state_fini(&f.s);
 
@@ -522,9 +509,7 @@ START_TEST(preempted_by_an_agent)
                 : "Terminated on b: asking for a checkpoint");
     did(&f, "checkpoint;");
     state_checkpoint_seen(&f.s, 10);
-    for (int r = 0; r < 4; r++)
-        exited_before(&f, r, 0, 0, 0, false);
-    mpirun(&f, 0, 0);
+    exit_well(&f);
     did(&f, "stop failure;");
     end_two(&f);
     ended(&f, "preempted", 75);
@@ -587,9 +572,7 @@ START_TEST(preempted_on_all_nodes)
     agent_got(&f, 1, SIGTERM);
     did(&f, "");
     state_checkpoint_seen(&f.s, 10);
-    for (int r = 0; r < 4; r++)
-        exited_before(&f, r, 0, 0, 0, false);
-    mpirun(&f, 0, 0);
+    exit_well(&f);
     ended(&f, "preempted", 75);
     state_fini(&f.s);
 }

@@ -30,14 +30,14 @@ static void make_folder(const char *name)
 /* A folder to work in, and two of PATH. */
 static void setup(void)
 {
-    static const char *const folders[] = { "work", "work/sub", "bin", "bin2", "bin/trane" };
+    static const char *const folders[] = { "job", "job/sub", "bin", "bin2", "bin/trane" };
 
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
         make_folder(folders[i]);
-    make("work/train.py", 0644);
-    make("work/trainer", 0755);
-    make("work/.train.pz", 0644);
-    make("work/sub/begin.sh", 0755);
+    make("job/train.py", 0644);
+    make("job/trainer", 0755);
+    make("job/.train.pz", 0644);
+    make("job/sub/begin.sh", 0755);
     make("bin/train", 0755);
     make("bin/trail", 0644); /* may not be executed */
     make("bin2/eddis-train", 0755);
@@ -47,7 +47,7 @@ static void setup(void)
 static void search(char *path, size_t size, char *folder, size_t folder_size)
 {
     (void)snprintf(path, size, "/nowhere:%s/bin::%s/bin2", scratch, scratch);
-    (void)snprintf(folder, folder_size, "%s/work", scratch);
+    (void)snprintf(folder, folder_size, "%s/job", scratch);
 }
 
 static const struct program_row {
@@ -63,11 +63,11 @@ static const struct program_row {
     { "trial", -ENOENT, "did you mean \"train\"?" }, /* "trail" is no program, "trane" a folder */
     { "nothing-like-it", -ENOENT,
       "in PATH; install it, or write its path as in ./nothing-like-it" },
-    { "./tain.py", -ENOENT, "/work/tain.py'; did you mean \"./train.py\"?" },
+    { "./tain.py", -ENOENT, "/job/tain.py'; did you mean \"./train.py\"?" },
     { "tain.py", -ENOENT, "'tain.py' in PATH; install it, or write its path as in ./tain.py" },
-    { "sub/beginn.sh", -ENOENT, "/work/sub/beginn.sh'; did you mean \"sub/begin.sh\"?" },
-    { "./nothing", -ENOENT, "/work/nothing'; build it first, or correct the command" },
-    { "sup/begin.sh", -ENOENT, "/work/sup/begin.sh'; build it first, or correct the command" },
+    { "sub/beginn.sh", -ENOENT, "/job/sub/beginn.sh'; did you mean \"sub/begin.sh\"?" },
+    { "./nothing", -ENOENT, "/job/nothing'; build it first, or correct the command" },
+    { "sup/begin.sh", -ENOENT, "/job/sup/begin.sh'; build it first, or correct the command" },
     { "./train.py", -EACCES, "train.py' is no program that may be executed" },
 };
 
@@ -104,12 +104,12 @@ static const struct script_row {
 } scripts[] = {
     { { "python3", "train.py", "--x" }, NULL },
     { { "python3", "tain.py" },
-      "no script 'tain.py' for python3 in %s/work; did you mean \"train.py\"?" },
+      "no script 'tain.py' for python3 in %s/job; did you mean \"train.py\"?" },
     { { "/usr/bin/python3.11", "-u", "-OO", "./tain.py" }, "did you mean \"./train.py\"?" },
     { { "python", "sub/begn.sh", "train.py" }, "did you mean \"sub/begin.sh\"?" },
     { { "python3", "/nowhere/at.py" },
       "no script '/nowhere/at.py' for python3; correct the command" },
-    { { "python3", "nothing" }, "no script 'nothing' for python3 in %s/work; correct the command" },
+    { { "python3", "nothing" }, "no script 'nothing' for python3 in %s/job; correct the command" },
     { { "python3", "-m", "tain" }, NULL },
     { { "python3", "-c", "tain.py" }, NULL },
     { { "python3", "-uc", "tain.py" }, NULL },
@@ -121,7 +121,7 @@ static const struct script_row {
     { { "sh", "-c", "tain.py" }, NULL },
     { { "sh", "+e", "sub/begn.sh" }, NULL },
     { { "bash", "start.sh" }, NULL }, /* a shell looks into PATH, too */
-    { { "bash", "strat.sh" }, "no script 'strat.sh' for bash in %s/work; correct the command" },
+    { { "bash", "strat.sh" }, "no script 'strat.sh' for bash in %s/job; correct the command" },
     { { "pythonic", "tain.py" }, NULL },
     { { "train", "tain.py" }, NULL },
 };
