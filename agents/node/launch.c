@@ -299,57 +299,60 @@ int launch_environ(const struct launch *l, struct strlist *ret, struct eddis_err
     return ret->failed ? eddis_fail(err, -ENOMEM, "no memory for mpirun's environment") : 0;
 }
 
+/* Beginnings of variables that none of the job's programs is to inherit. */
+static const char *const drop[] = {
+    "PMIX_",
+    "OMPI_COMM_WORLD_",
+    "OMPI_UNIVERSE_",
+    "OMPI_MCA_orte_",
+    "OMPI_MCA_ess",
+    "OMPI_MCA_pmix",
+    "OMPI_APP_CTX",
+    "OMPI_NUM_APP_CTX",
+    "OMPI_FIRST_",
+    "OMPI_COMMAND",
+    "OMPI_ARGV",
+    "OMPI_FILE_",
+    "PRTE_MCA_ess",
+    "PRTE_MCA_prte_",
+    "EDDIS_RESUME_FROM",
+    "EDDIS_BOARD",
+    "EDDIS_RANK_FILE",
+    KEEPER_SENDER,
+    /* Of a step of Slurm's, which is the agents'; the job's own are the ranks', too. */
+    "SLURM_STEPID",
+    "SLURM_STEP_", /* SLURM_STEPMGR is the job's */
+    "SLURM_PROCID",
+    "SLURM_LOCALID",
+    "SLURM_NODEID",
+    "SLURM_GTIDS",
+    "SLURM_TASK",
+    "SLURM_NTASKS",
+    "SLURM_NPROCS",
+    "SLURM_NNODES",
+    "SLURM_NODELIST",
+    "SLURM_SRUN_",
+    "SLURM_LAUNCH_NODE_IPADDR",
+    "SLURM_CPU_BIND",
+    "SLURM_MEM_BIND",
+    "SLURM_DISTRIBUTION",
+    "SLURM_LABELIO",
+    "SLURM_PRIO_PROCESS",
+    "SLURM_UMASK",
+    "SLURM_PMI",
+    "SLURM_MPI_TYPE",
+    "PMI_",
+};
+
+static const char *const as_root[] = {
+    "OMPI_ALLOW_RUN_AS_ROOT",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
+    "PRTE_ALLOW_RUN_AS_ROOT",
+    "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM",
+};
+
 int launch_clean_environment(const struct brief *b, struct eddis_error *err)
 {
-    static const char *const drop[] = {
-        "PMIX_",
-        "OMPI_COMM_WORLD_",
-        "OMPI_UNIVERSE_",
-        "OMPI_MCA_orte_",
-        "OMPI_MCA_ess",
-        "OMPI_MCA_pmix",
-        "OMPI_APP_CTX",
-        "OMPI_NUM_APP_CTX",
-        "OMPI_FIRST_",
-        "OMPI_COMMAND",
-        "OMPI_ARGV",
-        "OMPI_FILE_",
-        "PRTE_MCA_ess",
-        "PRTE_MCA_prte_",
-        "EDDIS_RESUME_FROM",
-        "EDDIS_BOARD",
-        "EDDIS_RANK_FILE",
-        KEEPER_SENDER,
-        /* Of a step of Slurm's, which is the agents'; the job's own are the ranks', too. */
-        "SLURM_STEPID",
-        "SLURM_STEP_", /* SLURM_STEPMGR is the job's */
-        "SLURM_PROCID",
-        "SLURM_LOCALID",
-        "SLURM_NODEID",
-        "SLURM_GTIDS",
-        "SLURM_TASK",
-        "SLURM_NTASKS",
-        "SLURM_NPROCS",
-        "SLURM_NNODES",
-        "SLURM_NODELIST",
-        "SLURM_SRUN_",
-        "SLURM_LAUNCH_NODE_IPADDR",
-        "SLURM_CPU_BIND",
-        "SLURM_MEM_BIND",
-        "SLURM_DISTRIBUTION",
-        "SLURM_LABELIO",
-        "SLURM_PRIO_PROCESS",
-        "SLURM_UMASK",
-        "SLURM_PMI",
-        "SLURM_MPI_TYPE",
-        "PMI_",
-    };
-    static const char *const root[] = {
-        "OMPI_ALLOW_RUN_AS_ROOT",
-        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
-        "PRTE_ALLOW_RUN_AS_ROOT",
-        "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM",
-    };
     struct strlist names = { 0 };
 
     for (char **e = environ; *e; e++)
@@ -362,8 +365,8 @@ int launch_clean_environment(const struct brief *b, struct eddis_error *err)
     /* Whose job it is other jobs on the node shall see, and who cleans up after this one. */
     if (setenv(NODE_IDENTITY_VARIABLE, b->mark, 1) < 0 || setenv("EDDIS_JOB_ID", b->job_id, 1) < 0)
         return eddis_fail_errno(err, -errno, "cannot set a variable");
-    for (size_t i = 0; geteuid() == 0 && i < sizeof root / sizeof *root; i++)
-        if (setenv(root[i], "1", 1) < 0)
+    for (size_t i = 0; geteuid() == 0 && i < sizeof as_root / sizeof *as_root; i++)
+        if (setenv(as_root[i], "1", 1) < 0)
             return eddis_fail_errno(err, -errno, "cannot set a variable");
     return 0;
 }
