@@ -7,6 +7,7 @@ on the switch, in both directions as well.  The machine's own network is not tou
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import kernel
 SUBNET = "10.77.0"
 LOGIN, FIRST = 1, 11  # last parts of the addresses: the login host's, node1's
 MOST = 200
+BURST_S, BURST_BYTES = 0.002, 64 << 10
 
 
 class NetworkError(Exception):
@@ -57,6 +59,20 @@ def build(switch, hosts, holders):
                                      "link set eth0 up"])
 
 
+def bits_per_s(value):
+    match = re.fullmatch(r"([0-9.]+)([kmg]?)bit", value)
+    try:
+        return float(match[1]) * {"": 1, "k": 1e3, "m": 1e6, "g": 1e9}[match[2]]
+    except (TypeError, ValueError):
+        raise NetworkError(f"'{value}' is no rate, as 200mbit") from None
+
+
+def burst_bytes(value):
+    """What passes at once after a pause.  A cable lets nothing pass beyond its rate; here it is
+    what passes while a timer comes late, and no less than a packet as TCP hands it over."""
+    return int(max(BURST_BYTES, BURST_S * bits_per_s(value) / 8))
+
+
 def rate(switch, holder, host, value):
     """Bits a second as tc writes them, "1gbit"; "0" or "none": as fast as it goes."""
     for pid, device in ((holder, "eth0"), (switch, host)):
@@ -64,7 +80,7 @@ def rate(switch, holder, host, value):
             run(pid, ["tc", "qdisc", "replace", "dev", device, "root", "noqueue"])
         else:
             run(pid, ["tc", "qdisc", "replace", "dev", device, "root", "tbf", "rate", value,
-                      "burst", "256kb", "latency", "50ms"])
+                      "burst", str(burst_bytes(value)), "latency", "50ms"])
 
 
 def cable(switch, host, plugged):
