@@ -400,6 +400,9 @@ def unwritable():
             assert j.end() == 143, (j.code, j.err)
             assert "was not written" in j.log(0) and "No space left" in j.log(0), j.log(0)
             assert not steps(os.path.join(j.dir, "checkpoints"))
+            failed = j.summary()["first_failure"]
+            assert failed and failed["code"] == 1, failed
+            assert f"first failure: rank {failed['rank']}, " in j.out, j.out
 
 
 run([figures, jitter, too_short, preempted, interrupted, stopped_unsaved, interrupted_hanging, by_time, shared_folder, resumed_running,

@@ -297,14 +297,25 @@ static struct state_failure failure_of(const struct state *s, const struct event
     return f;
 }
 
+/* A job that saves ends in any case; that it could not save may be what a rank has failed of. */
+static void note_unsaved(struct state *s, const struct event *e, const struct state_failure *f)
+{
+    if (e->code && !e->signal && s->checkpoint != STATE_CHECKPOINT_SEEN && counts(s, f))
+        s->failure = *f;
+}
+
 /* One that leaves after its checkpoint, or because of us, has not failed. */
 void state_rank_failed(struct state *s, const struct event *e, int agent, int64_t now_ns)
 {
     struct state_failure f;
 
-    if (s->outcome == STATE_OUTCOME_SAVING || e->by_us)
+    if (e->by_us)
         return;
     f = failure_of(s, e, agent, now_ns - e->age_ns);
+    if (s->outcome == STATE_OUTCOME_SAVING) {
+        note_unsaved(s, e, &f);
+        return;
+    }
     /* Its agent knows the order on its node better than the reports' ages tell. */
     if (e->first && s->failure.set && s->failure.cause == CAUSE_EXIT &&
         strcmp(f.node, s->failure.node) == 0 && f.at_ns >= s->failure.at_ns)
