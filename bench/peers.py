@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""peers.py - what the measurements of this folder that are Python programs share: the project's build,
-and the Python of the systems that eddis is compared with."""
+"""peers.py - what the measurements of this folder that are Python programs share: the project's build, the
+Python of the systems that eddis is compared with, and clusters that are slower by a factor."""
 
 import os
 import pathlib
@@ -54,6 +54,17 @@ def found_torch_python(build):
     print("skipped: no PyTorch: name a virtual environment that has it in EDDIS_BENCH_TORCH, or install it for python3 "
           "(pip install torch numpy)", file=sys.stderr)
     sys.exit(SKIPPED)
+
+
+STRETCH = """--stretch: all that is emulated, steps and links, takes so many times as long.  Hosts share this machine's processors,
+which real ones do not; a factor gives each more of them for its own work, exchanges and optimizer, and leaves all ratios
+of the cluster as they are.  Figures are told as if it were 1."""
+LINKS = {"200mbit": 200e6, "500mbit": 500e6, "1gbit": 1e9}
+
+
+def link(rate, stretch):
+    """A link's rate for tc."""
+    return f"{LINKS[rate] / stretch:.0f}bit"
 
 
 def python_folders(python):
