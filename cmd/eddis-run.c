@@ -344,6 +344,7 @@ static void print_summary(struct run *r, struct job_status *s)
             s->message[0] = '\0';
         }
         job_status_print(s, name, &b);
+        job_status_print_more(s, name, &b);
         if (s->communication[0] && r->q.verbose)
             strbuf_addf(&b, "communication: %s\n", s->communication);
         if (!s->folder_hangs)
@@ -445,6 +446,7 @@ static int prune_jobs(struct run *r)
 /* --resume of a job that has nothing left to do: how it went. */
 static int tell_over(const struct run *r)
 {
+    const char *name = strchr(r->q.over, '/') ? r->q.over : NULL;
     struct eddis_error err = { 0 };
     struct job_status status;
     struct strbuf b = { 0 };
@@ -458,7 +460,8 @@ static int tell_over(const struct run *r)
         puts(text ? text : "null");
     } else if (!r->q.quiet) {
         printf("nothing left to train: job %s has come to its end\n", status.job);
-        job_status_print(&status, strchr(r->q.over, '/') ? r->q.over : NULL, &b);
+        job_status_print(&status, name, &b);
+        job_status_print_more(&status, name, &b);
         fputs(strbuf_text(&b), stdout);
         strbuf_fini(&b);
     }

@@ -103,7 +103,8 @@ static int read_ours(struct options *o, struct request *q, struct eddis_error *e
         if (rc < 0)
             return rc;
     }
-    if (rc == -EINVAL && strncmp(err->text, "unknown option", 14) == 0) {
+    if (rc == -EINVAL && strncmp(err->text, "unknown option", 14) == 0 &&
+        !strstr(err->text, "did you mean")) {
         const struct eddis_error ours = *err;
 
         return eddis_fail(err, rc,

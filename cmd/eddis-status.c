@@ -179,9 +179,12 @@ static int print_json(const struct job_status *s, bool one_line, struct eddis_er
 
 static void print_summary(const struct request *q, const struct job_status *s)
 {
+    const char *name = q->job && strchr(q->job, '/') ? q->job : NULL;
     struct strbuf b = { 0 };
 
-    job_status_print(s, q->job && strchr(q->job, '/') ? q->job : NULL, &b);
+    job_status_print(s, name, &b);
+    if (!q->report)
+        job_status_print_more(s, name, &b);
     fputs(strbuf_text(&b), stdout);
     strbuf_fini(&b);
 }

@@ -11,4 +11,7 @@
  */
 int job_file_read(const char *program, const char *path, struct job **ret, struct eddis_error *err);
 
+/* -ENOENT, there is no such file, with what to do about it. */
+int job_file_missing(const char *path, struct eddis_error *err);
+
 #endif

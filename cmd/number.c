@@ -16,6 +16,7 @@ static char *dash(char *ret)
 char *number_rate(double x, char *ret)
 {
     double size = fabs(x);
+    int decimals = size >= 99.95 || size == 0 ? 0 : size >= 9.995 ? 1 : 2;
 
     if (!isfinite(x))
         return dash(ret);
@@ -24,7 +25,10 @@ char *number_rate(double x, char *ret)
 
         return text_grouped(round(x / unit) * unit, ret, NUMBER_SIZE);
     }
-    snprintf(ret, NUMBER_SIZE, "%.*f", size >= 99.95 || size == 0 ? 0 : size >= 9.995 ? 1 : 2, x);
+    if (size > 0 && size < 0.0995)
+        snprintf(ret, NUMBER_SIZE, "%.2g", x);
+    else
+        snprintf(ret, NUMBER_SIZE, "%.*f", decimals, x);
     return ret;
 }
 

@@ -139,6 +139,7 @@ static int end_job(const struct ask *q, const struct job_place *p, bool was_stop
     struct job_status status;
     struct eddis_error err = { 0 };
     struct strbuf b = { 0 };
+    const char *name = strchr(q->word, '/') ? q->word : NULL;
     int rc = run_stop(&p->folder, p->where == JOB_DEAD || was_stopped, &status, &err);
 
     if (rc < 0)
@@ -150,7 +151,8 @@ static int end_job(const struct ask *q, const struct job_place *p, bool was_stop
     } else if (!q->quiet) {
         printf("job %s %s\n", status.job,
                run_stop_words(was_stopped && status.state == JOB_ENDED ? 1 : rc, &status));
-        job_status_print(&status, strchr(q->word, '/') ? q->word : NULL, &b);
+        job_status_print(&status, name, &b);
+        job_status_print_more(&status, name, &b);
         fputs(strbuf_text(&b), stdout);
         strbuf_fini(&b);
     }

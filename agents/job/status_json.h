@@ -174,7 +174,8 @@ double job_status_stalled_s(const struct job_status *s);
 
 /* Return the rate of an equal split that the job's own may be held against, and whether it was
  * measured; NAN: none.  A prediction knows real devices alone, without communication and what else
- * a job's steps take, so it is left out there, and where the plan is the equal split.
+ * a job's steps take, so it is left out there, where the plan is the equal split, and where the job
+ * is slower than predicted, for whatever holds it up would hold up an equal split as well.
  */
 double job_status_equal(const struct job_status *s, bool *ret_measured);
 
@@ -187,11 +188,14 @@ bool job_status_failed(const struct job_status *s);
 
 struct strbuf;
 
-/* Append the summary that a run ends with: "done in 0:07   test accuracy 0.981 ...", two or three
- * lines.  Foreign text in it is stripped of control characters.  name: what eddis-status finds the
+/* Append the summary that a run ends with: "done in 0:07   test accuracy 0.981 ...", one or two
+ * lines, and advice.  Foreign text in it is stripped of control characters.  name: what eddis-status finds the
  * job by, NULL: its id.
  */
 void job_status_print(const struct job_status *s, const char *name, struct strbuf *b);
+
+/* Append the line that says where more is to be read, with the same name. */
+void job_status_print_more(const struct job_status *s, const char *name, struct strbuf *b);
 
 /* Append the line of it that says what to do about a lost job; of another nothing. */
 void job_status_print_advice(const struct job_status *s, const char *name, struct strbuf *b);

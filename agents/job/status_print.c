@@ -13,6 +13,8 @@
 
 #define AT_ONCE_S 0.1 /* before it began, in truth */
 
+static const double AS_PREDICTED = 0.9;
+
 char *job_status_duration(double s, char *ret, size_t size)
 {
     int64_t all = isfinite(s) && s > 0 && s < 1e15 ? (int64_t)(s + 0.5) : 0;
@@ -140,12 +142,18 @@ static bool plan_is_equal(const struct job_status *s)
            1e-9 * s->predicted_samples_per_s;
 }
 
+static bool is_as_predicted(const struct job_status *s)
+{
+    return s->samples_per_s >= AS_PREDICTED * s->predicted_samples_per_s;
+}
+
 double job_status_equal(const struct job_status *s, bool *ret_measured)
 {
     *ret_measured = isfinite(s->equal_measured_samples_per_s);
     if (*ret_measured)
         return s->equal_measured_samples_per_s;
-    return s->emulated && !plan_is_equal(s) ? s->equal_predicted_samples_per_s : NAN;
+    return s->emulated && !plan_is_equal(s) && is_as_predicted(s) ? s->equal_predicted_samples_per_s
+                                                                  : NAN;
 }
 
 /* Ideal is of the plan in force: the rate over plans that were unlike is not held against it.
@@ -247,7 +255,7 @@ static void print_stragglers(const struct job_status *s, struct strbuf *b)
     strbuf_add(b, ", ");
 }
 
-static void print_events(const struct job_status *s, const char *name, struct strbuf *b)
+static void print_events(const struct job_status *s, struct strbuf *b)
 {
     char time[32];
 
@@ -259,7 +267,12 @@ static void print_events(const struct job_status *s, const char *name, struct st
     strbuf_add(b, ", ");
     print_count(b, s->replans, "re-plan");
     print_plans(s, b);
-    strbuf_add(b, "\nmore: eddis-status ");
+    strbuf_add(b, "\n");
+}
+
+void job_status_print_more(const struct job_status *s, const char *name, struct strbuf *b)
+{
+    strbuf_add(b, "more: eddis-status ");
     add_clean(b, name ? name : s->job);
     strbuf_add(b, " --report\n");
 }
@@ -314,5 +327,5 @@ void job_status_print(const struct job_status *s, const char *name, struct strbu
     else
         print_message(s, b);
     job_status_print_advice(s, name, b);
-    print_events(s, name, b);
+    print_events(s, b);
 }

@@ -32,4 +32,9 @@ int program_check(const char *name, const char *folder, const char *path, const 
 int program_check_script(char *const *command, const char *folder, const char *path,
                          struct eddis_error *err);
 
+/* Write to ret [size] what a user may have meant by the path of a file that is not there: the name
+ * in its folder that is nearest, as a question, or else the advice.
+ */
+void program_meant(const char *path, const char *advice, char *ret, size_t size);
+
 #endif
