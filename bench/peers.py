@@ -58,7 +58,7 @@ def found_torch_python(build):
 
 STRETCH = """--stretch: all that is emulated, steps and links, takes so many times as long.  Hosts share this machine's processors,
 which real ones do not; a factor gives each more of them for its own work, exchanges and optimizer, and leaves all ratios
-of the cluster as they are.  Figures are told as if it were 1."""
+of the cluster as they are.  Figures of its steps are told as if it were 1."""
 LINKS = {"200mbit": 200e6, "500mbit": 500e6, "1gbit": 1e9}
 
 
