@@ -60,7 +60,7 @@ def build(switch, hosts, holders):
 
 
 def bits_per_s(value):
-    match = re.fullmatch(r"([0-9.]+)([kmg]?)bit", value)
+    match = re.fullmatch(r"([0-9.]+)([kmg]?)bit", value.lower())
     try:
         return float(match[1]) * {"": 1, "k": 1e3, "m": 1e6, "g": 1e9}[match[2]]
     except (TypeError, ValueError):
@@ -74,7 +74,7 @@ def burst_bytes(value):
 
 
 def rate(switch, holder, host, value):
-    """Bits a second as tc writes them, "1gbit"; "0" or "none": as fast as it goes."""
+    """Bits a second, "1gbit" or "200mbit"; "0" or "none": as fast as it goes."""
     for pid, device in ((holder, "eth0"), (switch, host)):
         if value in ("0", "none"):
             run(pid, ["tc", "qdisc", "replace", "dev", device, "root", "noqueue"])
