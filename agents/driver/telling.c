@@ -30,12 +30,8 @@ void telling_begin(struct telling *t)
     s->exit_code = -1;
 }
 
-/* What failed first, in the generation that ended the job or the last one that it recovered from.
- */
-static void fill_failure(const struct state *s, struct job_status *t)
+static void fill_failure(const struct state_failure *f, struct job_status *t)
 {
-    const struct state_failure *f = s->failure.set ? &s->failure : &s->before;
-
     t->failure = (struct first_failure){ .set = f->set,
                                          .rank = f->rank,
                                          .pid = f->pid,
@@ -89,8 +85,8 @@ void telling_fill(struct telling *t)
     u->restarts = s->restarts;
     note_lost(t);
     figures_fill(&t->run->figures, now_ns, u);
-    if (s->failure.set || s->before.set)
-        fill_failure(s, u);
+    if (state_failure_told(s)->set)
+        fill_failure(state_failure_told(s), u);
     if (s->reason)
         fill_end(s, u);
 }

@@ -116,6 +116,7 @@ struct state {
     int exit_code;
     char message[512];
     struct state_failure failure; /* of this generation */
+    struct state_failure unsaved; /* of a rank while the job saved */
     struct action_queue queue;
     int impossible; /* inputs that came in a phase where no honest caller gives them: ignored */
 };
@@ -140,6 +141,11 @@ bool state_has_rank(const struct state *s, int agent, int rank);
 void state_heard(struct state *s, int agent, int64_t now_ns);
 
 void state_event(struct state *s, int agent, const struct event *e, int64_t now_ns);
+/* Borrows what has failed first, in the generation that ended the job or the last one that it
+ * recovered from; not set: nothing.
+ */
+const struct state_failure *state_failure_told(const struct state *s);
+
 bool state_is_echo(const struct state *s); /* a failure now is the first seen by another node */
 void state_progress(struct state *s, const struct progress *p, int64_t now_ns);
 void state_lives(struct state *s, int64_t now_ns); /* a rank has given a sign of life */

@@ -297,11 +297,22 @@ static struct state_failure failure_of(const struct state *s, const struct event
     return f;
 }
 
-/* A job that saves ends in any case; that it could not save may be what a rank has failed of. */
-static void note_unsaved(struct state *s, const struct event *e, const struct state_failure *f)
+/* A job that saves ends in any case; that it could not save may be what a rank has failed of.  By
+ * SIGTERM a program ends that was told to.
+ */
+static void note_unsaved(struct state *s, const struct state_failure *f)
 {
-    if (e->code && !e->signal && s->checkpoint != STATE_CHECKPOINT_SEEN && counts(s, f))
-        s->failure = *f;
+    if (f->signal == SIGTERM || (f->code == 0 && f->signal == 0))
+        return;
+    if (!s->unsaved.set || is_earlier(f, &s->unsaved))
+        s->unsaved = *f;
+}
+
+const struct state_failure *state_failure_told(const struct state *s)
+{
+    if (s->failure.set)
+        return &s->failure;
+    return s->unsaved.set && s->checkpoint != STATE_CHECKPOINT_SEEN ? &s->unsaved : &s->before;
 }
 
 /* One that leaves after its checkpoint, or because of us, has not failed. */
@@ -313,7 +324,7 @@ void state_rank_failed(struct state *s, const struct event *e, int agent, int64_
         return;
     f = failure_of(s, e, agent, now_ns - e->age_ns);
     if (s->outcome == STATE_OUTCOME_SAVING) {
-        note_unsaved(s, e, &f);
+        note_unsaved(s, &f);
         return;
     }
     /* Its agent knows the order on its node better than the reports' ages tell. */

@@ -80,6 +80,33 @@ START_TEST(preempted_with_checkpoint)
 }
 END_TEST
 
+/* What a rank fails of then has failed first, unless the checkpoint comes; a node that is lost
+ * meanwhile is told of all the same.
+ */
+START_TEST(failed_while_saving)
+{
+    struct fixture f;
+
+    run_four(&f);
+    all_steps(&f, 10);
+    state_signal(&f.s, SIGTERM, f.now_ns);
+    exited_before(&f, 0, 0, SIGTERM, 0, false); /* as it was told */
+    ck_assert(!state_failure_told(&f.s)->set);
+    exited_before(&f, 1, 1, 0, 0, false);
+    exited_before(&f, 2, 1, 0, second, false); /* it was earlier */
+    ck_assert(state_failure_told(&f.s)->set && !f.s.failure.set);
+    ck_assert_int_eq(state_failure_told(&f.s)->rank, 2);
+    did(&f, "checkpoint;");
+    state_ended(&f.s, 1, "exited 3", f.now_ns);
+    did(&f, "stop failure;");
+    ended(&f, "preempted", 143);
+    state_checkpoint_seen(&f.s, 10);
+    ended(&f, "preempted", 75);
+    ck_assert(!state_failure_told(&f.s)->set);
+    state_fini(&f.s);
+}
+END_TEST
+
 START_TEST(preempted_without_checkpoint)
 {
     struct fixture f;
@@ -584,6 +611,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, ctrl_c_before_the_launch);
     tcase_add_loop_test(tc, preempted_with_checkpoint, 0, 3);
     tcase_add_test(tc, preempted_without_checkpoint);
+    tcase_add_test(tc, failed_while_saving);
     tcase_add_loop_test(tc, interrupted_with_checkpoint, 0, 2);
     tcase_add_loop_test(tc, interrupted_twice, 0, 2);
     tcase_add_test(tc, interrupted_without_checkpoint);
