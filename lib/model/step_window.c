@@ -4,7 +4,6 @@
 
 #include <float.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 void step_window_init(struct step_window *w)
@@ -15,11 +14,17 @@ void step_window_init(struct step_window *w)
 
 /* ---- order statistics ---- */
 
-static int by_size(const void *a, const void *b)
+/* By insertion: for so few values half the time of qsort's calls, of which simulations are made. */
+static void sort(double *v, int n)
 {
-    double x = *(const double *)a, y = *(const double *)b;
+    for (int i = 1; i < n; i++) {
+        double x = v[i];
+        int at = i;
 
-    return (x > y) - (x < y);
+        for (; at > 0 && v[at - 1] > x; at--)
+            v[at] = v[at - 1];
+        v[at] = x;
+    }
 }
 
 /* Of n sorted values, between two of them where it falls there. */
@@ -33,13 +38,13 @@ static double quantile(const double *v, int n, double part)
 
 static double median(double *v, int n)
 {
-    qsort(v, (size_t)n, sizeof *v, by_size);
+    sort(v, n);
     return quantile(v, n, 0.5);
 }
 
 static struct step_spread spread_of(double *v, int n)
 {
-    qsort(v, (size_t)n, sizeof *v, by_size);
+    sort(v, n);
     return (struct step_spread){ .low_s = quantile(v, n, 0.25),
                                  .median_s = quantile(v, n, 0.5),
                                  .high_s = quantile(v, n, 0.75),
