@@ -16,7 +16,7 @@ static char *dash(char *ret)
 char *number_rate(double x, char *ret)
 {
     double size = fabs(x);
-    int decimals = size >= 99.95 || size == 0 ? 0 : size >= 9.995 ? 1 : 2;
+    int decimals;
 
     if (!isfinite(x))
         return dash(ret);
@@ -25,6 +25,7 @@ char *number_rate(double x, char *ret)
 
         return text_grouped(round(x / unit) * unit, ret, NUMBER_SIZE);
     }
+    decimals = size >= 99.95 || size == 0 ? 0 : size >= 9.995 ? 1 : 2;
     if (size > 0 && size < 0.0995)
         snprintf(ret, NUMBER_SIZE, "%.2g", x);
     else

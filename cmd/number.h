@@ -9,7 +9,9 @@
 /* Each writes to ret, of at least NUMBER_SIZE bytes, and returns it.  What is not finite is "-". */
 enum { NUMBER_SIZE = 48 };
 
-/* Three significant digits, two below 1, in groups: "22 400", "9 310", "97.3", "0.52", "0.0051". */
+/* Three significant digits, two below 1, in groups: "22 400", "9 310", "97.3", "0.52", "0.0051".
+ * Below 0.0001 as a power of ten: "5e-05".
+ */
 char *number_rate(double x, char *ret);
 
 /* part of whole: "97 %"; "-" when whole is 0. */

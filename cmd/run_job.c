@@ -326,7 +326,7 @@ static int open_job(const struct words *w, struct run_request *r, struct eddis_e
             return eddis_fail(err, -ENOENT,
                               "no file '%s'; to run the program of this name: eddis-run -- %s",
                               w->file, w->file);
-        if (rc == -ENOENT)
+        if (rc == -ENOENT && !is_yaml(w->file))
             return job_file_missing(w->file, err);
         return rc == -EINVAL && !is_yaml(w->file) ? hint_program(w->file, rc, err) : rc;
     }

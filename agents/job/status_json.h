@@ -188,9 +188,9 @@ bool job_status_failed(const struct job_status *s);
 
 struct strbuf;
 
-/* Append the summary that a run ends with: "done in 0:07   test accuracy 0.981 ...", one or two
- * lines, and advice.  Foreign text in it is stripped of control characters.  name: what eddis-status finds the
- * job by, NULL: its id.
+/* Append the summary that a run ends with, "done in 0:07   test accuracy 0.981 ...", one or two
+ * lines, and advice.  Foreign text in it is stripped of control characters.  name: what
+ * eddis-status finds the job by, NULL: its id.
  */
 void job_status_print(const struct job_status *s, const char *name, struct strbuf *b);
 

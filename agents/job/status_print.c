@@ -13,6 +13,7 @@
 
 #define AT_ONCE_S 0.1 /* before it began, in truth */
 
+/* Of a prediction; a job below it is held up by what would hold up an equal split, too. */
 static const double AS_PREDICTED = 0.9;
 
 char *job_status_duration(double s, char *ret, size_t size)
@@ -142,9 +143,14 @@ static bool plan_is_equal(const struct job_status *s)
            1e-9 * s->predicted_samples_per_s;
 }
 
+/* The prediction is of the last plan. */
 static bool is_as_predicted(const struct job_status *s)
 {
-    return s->samples_per_s >= AS_PREDICTED * s->predicted_samples_per_s;
+    const struct plan_status *last = s->n_plans ? &s->plan[s->n_plans - 1] : NULL;
+    bool is_of_last = s->replans > 0 && last && isfinite(last->samples_per_s);
+
+    return (is_of_last ? last->samples_per_s : s->samples_per_s) >=
+           AS_PREDICTED * s->predicted_samples_per_s;
 }
 
 double job_status_equal(const struct job_status *s, bool *ret_measured)

@@ -23,6 +23,7 @@ static char *again(const char *text, size_t n)
         return NULL;
     ret = job_status_text(&s);
     job_status_print(&s, NULL, &b);
+    job_status_print_more(&s, NULL, &b);
     if (strpbrk(strbuf_text(&b), "\033\a\b\r")) {
         fputs("fuzz_status: a control character was printed\n", stderr);
         abort();

@@ -58,7 +58,7 @@ CALLS = [
     "eddis-run --measure-equal x -- true", "eddis-run --network-interface 1.2.3.4/99 -- true", "eddis-run --ssh-port 0 -- true",
     "eddis-run --restarts -1 -- true", "eddis-run --max-restarts x -- true", "eddis-run --log-dir '' -- true",
     *(f"eddis-run {name}" for name in FILES if name.endswith(".yaml") and name != "good.yaml"),
-    "eddis-sbatch", "eddis-sbatch no-such.yaml", "eddis-sbatch unknown.yaml", "eddis-sbatch -p gpu good.yaml",
+    "eddis-run god.yaml", "eddis-sbatch", "eddis-sbatch --halp", "eddis-sbatch no-such.yaml", "eddis-sbatch unknown.yaml", "eddis-sbatch -p gpu good.yaml",
     "eddis-sbatch good.yaml more", "eddis-sbatch good.yaml --gpus-per-task=1", "eddis-sbatch good.yaml --set x",
     "eddis-sbatch good.yaml --set slurm.time=1m",
     "eddis-status --no-such", "eddis-status none", "eddis-status --logs x", "eddis-status --interval x", "eddis-status --lines x",
