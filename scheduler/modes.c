@@ -82,15 +82,36 @@ static double parts_of_model(const struct modes_setup *s)
     return fmin(fmax((double)s->n_gradients, AUTO_BUCKETS), MOST_BUCKETS);
 }
 
+/* When a gradient is ready behind which so large a part of the others is announced.  Layers are
+ * taken to compute as long as their parameters are large, which is so of dense ones.
+ */
+static double ready_s(double compute_s, double behind)
+{
+    return compute_s * (FORWARD + (1 - FORWARD) * (1 - behind));
+}
+
+/* The largest gradient leaves whole when it is ready, and the others behind it. */
+static double largest_s(const struct modes_setup *s, double compute_s, double combine_s)
+{
+    struct program p = program_sizes(&s->program, s->model_bytes);
+    double all = (double)p.gradient_bytes, behind, left;
+
+    if (p.largest_bytes <= 0 || all <= 0)
+        return 0;
+    behind = fmin((double)p.largest_behind / all, 1);
+    left = fmin((double)p.largest_bytes / all + behind, 1); /* when it is ready */
+    return ready_s(compute_s, behind) + combine_s * left;
+}
+
 /* A step that computes for compute_s and combines meanwhile. */
 static double overlapped_s(const struct modes_setup *s, double compute_s, double combine_s)
 {
-    double first, n = parts_of_model(s);
+    double n = parts_of_model(s), even;
 
     if (combine_s <= 0)
         return compute_s;
-    first = compute_s * (FORWARD + (1 - FORWARD) / n);
-    return fmax(compute_s + combine_s / n, first + combine_s);
+    even = fmax(compute_s + combine_s / n, ready_s(compute_s, 1 - 1 / n) + combine_s);
+    return fmax(even, largest_s(s, compute_s, combine_s));
 }
 
 static void add_member(struct party *p, const struct modes_worker *w)

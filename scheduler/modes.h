@@ -5,11 +5,13 @@
  * bytes of the gradients, F those of them that are float32; M the bytes of the centre; N the nodes;
  * L the bytes per second of each node's link.
  *
- *   sync     Buckets leave as back-propagation fills them, so a step is the later of
- *                max t_i + the last bucket, and
- *                the first bucket's filling + the whole all-reduce,
+ *   sync     Buckets leave as back-propagation fills them, so a step is the latest of
+ *                max t_i + the last bucket,
+ *                the first bucket's filling + the whole all-reduce, and
+ *                when the largest gradient is ready + what leaves from there on,
  *            where the ring needs 2 (N - 1) / N G / L, with G - F / 2 when 16 bits travel, and the
- *            time of converting them.
+ *            time of converting them.  Layers are taken to compute as long as their bytes
+ *            are many, which makes the largest one of a convolutional network late.
  *   hybrid   The same inside each group.  Every `period` steps its root exchanges models with the
  *            centre, which lies in stripes over the nodes (heterogeneity: SEASGD of ShmCaffe):
  *                T = max(period * step, write + accumulate) + read + local update + broadcast
@@ -47,7 +49,7 @@ struct modes_setup {
     const struct modes_worker *worker; /* [n] */
     int n, n_nodes;
     int64_t model_bytes, bucket_bytes;
-    struct program program; /* what of these bytes travels, and as what; all 0: as float32 */
+    struct program program; /* what of these bytes travels, as what; all 0: float32, alike */
     int64_t n_gradients;    /* that buckets are cut of, where bucket_bytes is 0; 0: unknown */
     double latency_s, bytes_per_s; /* of a node's link */
     int64_t steps;                 /* of the whole job; 0: unknown */

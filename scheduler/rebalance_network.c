@@ -30,18 +30,12 @@ int64_t rebalance_steps(const struct rebalance *r)
     return least;
 }
 
-static bool is_same_size(const struct program *a, const struct program *b)
-{
-    return a->gradient_bytes == b->gradient_bytes && a->float32_bytes == b->float32_bytes &&
-           a->centre_bytes == b->centre_bytes;
-}
-
 static bool is_same(const struct rebalance_network *a, const struct rebalance_network *b)
 {
     return a->n_nodes == b->n_nodes && a->model_bytes == b->model_bytes &&
            a->bucket_bytes == b->bucket_bytes && a->n_gradients == b->n_gradients &&
            a->latency_s == b->latency_s && a->bytes_per_s == b->bytes_per_s && a->wire == b->wire &&
-           a->steps == b->steps && is_same_size(&a->program, &b->program);
+           a->steps == b->steps && program_is_same_size(&a->program, &b->program);
 }
 
 void rebalance_network(struct rebalance *r, const struct rebalance_network *n)

@@ -203,8 +203,8 @@ static double allreduce_s(const struct sim *s, const struct party *p)
     return time;
 }
 
-/* A step of which the slowest computes for so long: buckets leave one after another as
- * back-propagation fills them.
+/* A step of which the slowest computes for so long: buckets, all alike, leave one after
+ * another as back-propagation fills them.
  */
 static double step_s(const struct sim *s, const struct party *p, double compute)
 {

@@ -70,8 +70,7 @@ static void keep_model(const struct known *k)
 
 static bool is_same(const struct program *a, const struct program *b)
 {
-    return a->gradient_bytes == b->gradient_bytes && a->float32_bytes == b->float32_bytes &&
-           a->centre_bytes == b->centre_bytes && a->min_count == b->min_count;
+    return program_is_same_size(a, b) && a->min_count == b->min_count;
 }
 
 bool known_model(struct known *k, int64_t bytes, const struct program *p)

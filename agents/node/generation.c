@@ -231,6 +231,8 @@ static void make_sane(struct board_page *page)
         &page->exchange_ns,
         &page->program.gradient_bytes,
         &page->program.float32_bytes,
+        &page->program.largest_bytes,
+        &page->program.largest_behind,
         &page->program.centre_bytes,
         &page->program.min_count,
     };

@@ -4,7 +4,7 @@
 #define EDDIS_AGENTS_PROTOCOL_PROTOCOL_LIMITS_H
 
 enum {
-    PROTOCOL_VERSION = 12,
+    PROTOCOL_VERSION = 13,
     PROTOCOL_COLD_STEPS = 3, /* of a worker, which are slower than those that follow */
     PROTOCOL_LAST_LINES = 20,
     PROTOCOL_LINE = 400,

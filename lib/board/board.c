@@ -205,7 +205,9 @@ static bool times_are_sane(const struct board_times *t)
 static bool program_is_sane(const struct program *p)
 {
     return p->gradient_bytes >= 0 && p->float32_bytes >= 0 &&
-           p->float32_bytes <= p->gradient_bytes && p->centre_bytes >= 0 && p->min_count >= 0;
+           p->float32_bytes <= p->gradient_bytes && p->largest_bytes >= 0 &&
+           p->largest_behind >= 0 && p->largest_bytes <= p->gradient_bytes - p->largest_behind &&
+           p->centre_bytes >= 0 && p->min_count >= 0;
 }
 
 static bool page_is_sane(const struct board *b, int local_rank, const struct board_page *p)

@@ -61,8 +61,8 @@ enum {
     BOARD_METRIC_NAME = 24,
     BOARD_COMPUTING = 2, /* EDDIS_PHASE_COMPUTE of lib/eddis.h */
     BOARD_JOB = 128,     /* of a job's id with its 0 */
-    /* Layout 21; an option more of an algorithm is another one. */
-    BOARD_VERSION = 21 << 16 | (int)sizeof(struct sync_options),
+    /* Layout 22; an option more of an algorithm is another one. */
+    BOARD_VERSION = 22 << 16 | (int)sizeof(struct sync_options),
 };
 
 enum {

@@ -14,6 +14,7 @@
     }
 #define PROGRAM_ROWS(type, late)                                                                   \
     PROGRAM_ROW(type, gradient_bytes, late), PROGRAM_ROW(type, float32_bytes, late),               \
+        PROGRAM_ROW(type, largest_bytes, late), PROGRAM_ROW(type, largest_behind, late),           \
         PROGRAM_ROW(type, centre_bytes, late), PROGRAM_ROW(type, min_count, late)
 
 #endif

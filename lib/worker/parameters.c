@@ -121,6 +121,10 @@ struct program parameters_program(const struct parameters *all)
         sum.centre_bytes += (int64_t)(p->n * comm_type_bytes(sync_centre_type(type)));
         if (p->slot < 0)
             continue;
+        if (bytes > sum.largest_bytes) { /* the backward pass comes to the first one last */
+            sum.largest_bytes = bytes;
+            sum.largest_behind = sum.gradient_bytes;
+        }
         sum.gradient_bytes += bytes;
         sum.float32_bytes += type == COMM_FLOAT32 ? bytes : 0;
     }

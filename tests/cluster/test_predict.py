@@ -73,5 +73,5 @@ class Rewritten:
 
 
 with tempfile.TemporaryDirectory() as folder:
-    since, until, then, now = predict.plan_in_force(*predict.watched(Rewritten(folder), "sync"))
+    since, until, then, now = predict.plan_in_force(*predict.watched(Rewritten(folder), "sync", predict.DEADLINE_S))
     assert since == 22 and then["predicted_samples_per_s"] == 100 and now["predicted_samples_per_s"] == 50, (since, then, now)

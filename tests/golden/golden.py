@@ -31,6 +31,7 @@ def plan_then(plan):
         plan[candidate["mode"] + "_samples_per_s"] = candidate["predicted_samples_per_s"]
     del plan["change"], plan["gain"], plan["takes_pieces"], plan["wire"]
     del plan["gradient_bytes"], plan["float32_bytes"], plan["centre_bytes"], plan["min_count"]
+    del plan["largest_bytes"], plan["largest_behind"]
     for worker in plan["workers"]:
         del worker["largest"], worker["max"], worker["piece"], worker["time"]
     plan["schema_version"] = 1

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* Of float32, of 16 bits, and of float64 without a gradient. */
-enum { RANKS = 4, DIM = 3, HALVES = 5, STATE = 2, MIN_COUNT = 1 };
+enum { RANKS = 4, DIM = 3, HALVES = 7, STATE = 2, MIN_COUNT = 1 };
 
 #define TIMEOUT_NS (INT64_C(60) * CLOCK_S)
 
@@ -36,7 +36,8 @@ static bool is_told(const struct board_page *page)
 
     return page->committed && page->model_bytes == 4 * DIM + 2 * HALVES + 8 * STATE &&
            p->gradient_bytes == 4 * DIM + 2 * HALVES && p->float32_bytes == 4 * DIM &&
-           p->centre_bytes == 4 * DIM + 4 * HALVES + 8 * STATE && p->min_count == MIN_COUNT;
+           p->centre_bytes == 4 * DIM + 4 * HALVES + 8 * STATE && p->min_count == MIN_COUNT &&
+           p->largest_bytes == 2 * HALVES && p->largest_behind == 4 * DIM;
 }
 
 /* What an agent does: it waits until all ranks have told their models, and publishes the plan. */

@@ -193,6 +193,53 @@ START_TEST(first_gradient_begins)
 }
 END_TEST
 
+/* Seconds of a step whose layers' gradients leave one after the other, in a backward pass's order,
+ * each when it is ready: layers take the pass as they do the bytes.
+ */
+static double pipeline_s(double compute, double ring, const double *part, int n)
+{
+    double ready = compute / 3, end = 0;
+
+    for (int i = 0; i < n; i++) {
+        ready += compute * part[i] * 2 / 3;
+        end = fmax(end, ready) + ring * part[i];
+    }
+    return end;
+}
+
+/* A layer that has most of the parameters has its gradients late, and they leave whole. */
+START_TEST(largest_gradient_leaves_whole)
+{
+    static const struct {
+        double part[3];
+        int largest;
+    } rows[] = {
+        { { 0.01, 0.93, 0.06 }, 1 },
+        { { 0.3, 0.1, 0.6 }, 2 }, /* an embedding */
+        { { 0.9, 0.05, 0.05 }, 0 },
+    };
+    static const double links[] = { 8e6, 25e6, 125e6 };
+
+    for (size_t i = 0; i < 3 * sizeof rows / sizeof *rows; i++) {
+        struct modes_setup s = mix(16, links[i % 3]);
+        const double *part = rows[i / 3].part, all = 4e6;
+        const double ring = 2 * 15 / 16.0 * all / links[i % 3] + 2 * 15 * 1e-4;
+        double behind = 0, step;
+
+        for (int k = rows[i / 3].largest + 1; k < 3; k++)
+            behind += part[k];
+        s.bucket_bytes = 0;
+        s.program = (struct program){ .gradient_bytes = (int64_t)all,
+                                      .float32_bytes = (int64_t)all,
+                                      .centre_bytes = (int64_t)all,
+                                      .largest_bytes = (int64_t)(part[rows[i / 3].largest] * all),
+                                      .largest_behind = (int64_t)(behind * all) };
+        step = pipeline_s(0.010 + 0.004 * 37 / 0.6, ring, part, 3);
+        ck_assert_double_eq_tol(512 / sync_of(&s), step, 0.03 * step);
+    }
+}
+END_TEST
+
 START_TEST(unknown_costs_nothing)
 {
     struct modes_setup s = mix(16, 125e6);
@@ -293,6 +340,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, times_add_up);
     tcase_add_test(tc, sync_is_bound_by_the_wire);
     tcase_add_test(tc, first_gradient_begins);
+    tcase_add_test(tc, largest_gradient_leaves_whole);
     tcase_add_test(tc, unknown_costs_nothing);
     tcase_add_test(tc, period_is_the_shortest);
     tcase_add_test(tc, period_fits_the_job);
