@@ -143,14 +143,14 @@ static bool plan_is_equal(const struct job_status *s)
            1e-9 * s->predicted_samples_per_s;
 }
 
-/* The prediction is of the last plan. */
+/* Over plans that were unlike the rate is held against no prediction; the last one's is. */
 static bool is_as_predicted(const struct job_status *s)
 {
     const struct plan_status *last = s->n_plans ? &s->plan[s->n_plans - 1] : NULL;
-    bool is_of_last = s->replans > 0 && last && isfinite(last->samples_per_s);
 
-    return (is_of_last ? last->samples_per_s : s->samples_per_s) >=
-           AS_PREDICTED * s->predicted_samples_per_s;
+    if (s->replans > 0 && last)
+        return !(last->samples_per_s < AS_PREDICTED * last->predicted_samples_per_s);
+    return s->samples_per_s >= AS_PREDICTED * s->predicted_samples_per_s;
 }
 
 double job_status_equal(const struct job_status *s, bool *ret_measured)

@@ -252,11 +252,11 @@ START_TEST(summary)
                                        "2.4x an equal split (predicted 9 300)   (emulated "
                                        "devices)\n"));
     free(text);
-    s.samples_per_s /= 3; /* an equal split would have been held up, too */
+    s.plan[1].samples_per_s /= 2; /* an equal split would have been held up, too */
     text = printed(&s);
     ck_assert_ptr_null(strstr(text, "equal split"));
     free(text);
-    s.samples_per_s *= 3;
+    s.plan[1].samples_per_s *= 2;
     s.emulated = false; /* that knows nothing of communication between real ones */
     text = printed(&s);
     ck_assert_ptr_nonnull(strstr(text, "samples/s (last plan 1 203 = 96 % of ideal)\n"));
