@@ -64,8 +64,10 @@ def test_tail(tmp_path, mode, tail):
     code, output = kept.run(tmp_path / "out", "batch_norm=1", f"samples={36 + tail}", "epochs=2", mode=mode)
     assert code == 0, output
     times = kept.times(*map(kept.steps, kept.lines(tmp_path / "out").values()))
-    left_out = 1 if tail == 1 else 0
-    assert sum(times.values()) == 2 * (36 + tail - left_out) and max(times.values()) == 2, times
+    left_out = [2 if tail == 1 else 0]
+    if mode == "async":  # ranges are cut at the epochs' border wherever that falls, with one sample on a side, or both
+        left_out = range(4)
+    assert 2 * (36 + tail) - sum(times.values()) in left_out and max(times.values()) == 2, times
 
 
 @pytest.mark.parametrize("mode", ["async", pytest.param("hybrid", marks=pytest.mark.slow)])

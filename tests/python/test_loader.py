@@ -85,4 +85,6 @@ print(sorted(seen) == list(range(64)), flush=True)
                     subprocess.run(["kill", "-TERM", str(pid)], check=True)
             output = run.communicate("\n", timeout=MINUTES)[0]
         assert (run.returncode == 0) == is_slurm, output
-        assert ("True" if is_slurm else "killed by signal: Terminated") in output, output
+        # What a reader had begun to hand over goes with it: then that is what the loader says.
+        told = ["True"] if is_slurm else ["killed by signal: Terminated", "Connection reset by peer", "EOFError"]
+        assert any(words in output for words in told), output
