@@ -11,6 +11,10 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 DISK_BYTES = 8 << 30
 SKIPPED = 77
+LINKS = {"200mbit": 200e6, "500mbit": 500e6, "1gbit": 1e9}  # bits a second
+STRETCH = """--stretch: all that is emulated, steps and links, takes so many times as long.  Hosts share this machine's
+processors, which real ones do not; a factor gives each more of them for its own work, exchanges and optimizer, and leaves
+all ratios of the cluster as they are.  Figures of its steps are told as if it were 1."""
 
 
 def build_folder():
@@ -54,12 +58,6 @@ def found_torch_python(build):
     print("skipped: no PyTorch: name a virtual environment that has it in EDDIS_BENCH_TORCH, or install it for python3 "
           "(pip install torch numpy)", file=sys.stderr)
     sys.exit(SKIPPED)
-
-
-STRETCH = """--stretch: all that is emulated, steps and links, takes so many times as long.  Hosts share this machine's processors,
-which real ones do not; a factor gives each more of them for its own work, exchanges and optimizer, and leaves all ratios
-of the cluster as they are.  Figures of its steps are told as if it were 1."""
-LINKS = {"200mbit": 200e6, "500mbit": 500e6, "1gbit": 1e9}
 
 
 def link(rate, stretch):
