@@ -177,14 +177,19 @@ static int print_json(const struct job_status *s, bool one_line, struct eddis_er
     return 0;
 }
 
+/* By its id only jobs in the usual place are found; NULL: by that. */
+static const char *place(const struct request *q)
+{
+    return q->job && strchr(q->job, '/') ? q->job : NULL;
+}
+
 static void print_summary(const struct request *q, const struct job_status *s)
 {
-    const char *name = q->job && strchr(q->job, '/') ? q->job : NULL;
     struct strbuf b = { 0 };
 
-    job_status_print(s, name, &b);
+    job_status_print(s, place(q), &b);
     if (!q->report)
-        job_status_print_more(s, name, &b);
+        job_status_print_more(s, place(q), &b);
     fputs(strbuf_text(&b), stdout);
     strbuf_fini(&b);
 }
@@ -193,7 +198,7 @@ static void print_advice(const struct request *q, const struct job_status *s)
 {
     struct strbuf b = { 0 };
 
-    job_status_print_advice(s, q->job && strchr(q->job, '/') ? q->job : NULL, &b);
+    job_status_print_advice(s, place(q), &b);
     fputs(strbuf_text(&b), stdout);
     strbuf_fini(&b);
 }

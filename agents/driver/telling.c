@@ -74,6 +74,7 @@ void telling_fill(struct telling *t)
 {
     const struct state *s = &t->run->state;
     struct job_status *u = &t->run->status;
+    const struct state_failure *failure = state_failure_told(s);
     int64_t now_ns = clock_now_ns();
 
     u->state = state_shown(s);
@@ -85,8 +86,8 @@ void telling_fill(struct telling *t)
     u->restarts = s->restarts;
     note_lost(t);
     figures_fill(&t->run->figures, now_ns, u);
-    if (state_failure_told(s)->set)
-        fill_failure(state_failure_told(s), u);
+    if (failure->set)
+        fill_failure(failure, u);
     if (s->reason)
         fill_end(s, u);
 }

@@ -115,18 +115,6 @@ static void ask_beside(const char *path, const char *written, const char *advice
     ask(&names, written, (size_t)(word - written), word, advice, ret, size);
 }
 
-void program_meant(const char *path, const char *advice, char *ret, size_t size)
-{
-    cleanup_free char *full = NULL;
-
-    if (asprintf(&full, "%s%s", strchr(path, '/') ? "" : "./", path) < 0)
-        full = NULL;
-    if (full)
-        ask_beside(full, path, advice, ret, size);
-    else
-        (void)snprintf(ret, size, "%s", advice);
-}
-
 /* The same of the programs in PATH, and beside. */
 static void ask_path(const char *name, const char *path, const char *beside, char *ret, size_t size)
 {
@@ -161,6 +149,16 @@ static char *path_of(const char *name, const char *folder)
                     name) < 0
                ? NULL
                : path;
+}
+
+void program_meant(const char *path, const char *advice, char *ret, size_t size)
+{
+    cleanup_free char *full = path_of(path, ".");
+
+    if (full)
+        ask_beside(full, path, advice, ret, size);
+    else
+        (void)snprintf(ret, size, "%s", advice);
 }
 
 static int check_with_slash(const char *folder, const char *name, struct eddis_error *err)

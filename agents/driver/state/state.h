@@ -116,7 +116,7 @@ struct state {
     int exit_code;
     char message[512];
     struct state_failure failure; /* of this generation */
-    struct state_failure unsaved; /* of a rank while the job saved */
+    struct state_failure unsaved; /* of a rank while the job saved; it ends in any case */
     struct action_queue queue;
     int impossible; /* inputs that came in a phase where no honest caller gives them: ignored */
 };
@@ -141,6 +141,7 @@ bool state_has_rank(const struct state *s, int agent, int rank);
 void state_heard(struct state *s, int agent, int64_t now_ns);
 
 void state_event(struct state *s, int agent, const struct event *e, int64_t now_ns);
+
 /* Borrows what has failed first, in the generation that ended the job or the last one that it
  * recovered from; not set: nothing.
  */
