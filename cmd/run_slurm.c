@@ -42,6 +42,7 @@ struct follow {
     int asked;            /* how many there were */
     int number;           /* the first one */
     struct slurm_job job; /* as Slurm told last; its state is "" before */
+    bool placed;          /* it was told where it runs */
     struct slurm_output out;
     int64_t pause_ns, next_ns;
     bool silent; /* Slurm does not answer, which was said */
@@ -67,17 +68,29 @@ static void say(const struct follow *f, const char *fmt, ...)
 
 /* ---- Slurm ---- */
 
-static void tell_change(const struct follow *f, const struct slurm_job *now)
+/* Between two questions a short job may have had all its time. */
+static void tell_place(struct follow *f, const struct slurm_job *now)
+{
+    bool runs = strcmp(now->state, "RUNNING") == 0;
+
+    if (slurm_job_waits(now))
+        f->placed = false;
+    if (f->placed || (!runs && !slurm_job_is_over(now)) || !*now->nodes || *now->nodes == '(')
+        return;
+    say(f, "%s on %.300s", runs ? "runs" : "ran", now->nodes);
+    f->placed = true;
+}
+
+static void tell_change(struct follow *f, const struct slurm_job *now)
 {
     bool other = strcmp(f->job.state, now->state) != 0;
     char why[400];
 
+    tell_place(f, now);
     if (slurm_job_waits(now) && strcmp(now->reason, "None") == 0)
         return; /* nobody has looked at it yet */
     if (slurm_job_waits(now) && (other || strcmp(f->job.reason, now->reason) != 0))
         say(f, "waits: %s", slurm_job_why(now, why, sizeof why));
-    else if (other && strcmp(now->state, "RUNNING") == 0)
-        say(f, "runs on %.300s", now->nodes);
     else if (other && slurm_job_is_over(now) && strcmp(now->state, "COMPLETED") != 0)
         say(f, "has ended: %s", now->state);
 }

@@ -177,7 +177,18 @@ def names(c):
     c.write("hosts", "node2\n")
     f = Following(c, "train.yaml --hostfile hosts --set 'slurm.extra=[-D, elsewhere]'")
     f.end(0)
-    assert "runs on node2" in f.said(1), f.said(1)
+    assert re.search("(runs|ran) on node2", f.said(1)), f.said(1)
+
+
+def short(c):
+    """Where a job ran is told also when it is over before Slurm is asked again."""
+    c.write("train.yaml", "command: [\"true\"]\n")
+    path = program(c, "scontrol", 'until /usr/bin/scontrol "$@" | grep -q JobState=COMPLETED; do sleep 0.1; done\n'
+                                  'exec /usr/bin/scontrol "$@"\n')
+    f = Following(c, "train.yaml", path)
+    f.end(0)
+    assert "ran on node" in f.said(1) and "runs on" not in f.said(1), f.said(1)
+    shutil.rmtree(c.shared + "/bin")
 
 
 def rewritten(c):
@@ -322,7 +333,8 @@ def unseen(c):
     assert p.returncode == 2 and "Slurm's job 7" in p.stderr, p
 
 
-CASES = [follows, waits, silent, banner, held_down, deaf, unread, names, rewritten, unfollowed, interrupted, cancelled, requeued, out_of_time, piped, late, unseen]
+CASES = [follows, waits, silent, banner, held_down, deaf, unread, names, short, rewritten, unfollowed, interrupted, cancelled,
+         requeued, out_of_time, piped, late, unseen]
 
 
 def main():
