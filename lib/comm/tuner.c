@@ -15,7 +15,9 @@ enum {
     STAGE_MOST = 8,          /* times the usual, of a piece between nodes */
 };
 
-#define MAY_WIN 3.0 /* times the predicted best: worth a try */
+#define MAY_WIN 3.0 /* times the predicted best: worth a try ... */
+#define LIKELY  1.5 /* ... and worth it where else each kind has one run, which luck may spoil */
+#define CROSSES 1.15 /* times as long among hosts, when several buckets are halved at a time */
 #define CLEARLY 1.1 /* times faster in the mean of the rungs, or in all: worth another choice */
 #define SLOWER  2.0 /* times slower: shared memory is not taken */
 #define LATENCY 8   /* a piece travels so many times as long as its latency */
@@ -152,11 +154,20 @@ static double best_s(const struct tuner *t, int rung)
     return best;
 }
 
+/* Time as it counts for the choice.  On a full link halving and a ring take the same time alone.
+ * But buckets that are halved at a time send to unlike partners, two of them to one host while
+ * another's link is idle; those in a ring never meet.
+ */
+static double weighed_s(const struct tuner *t, int kind, int rung)
+{
+    return time_s(t, kind, rung) * (kind == TUNER_HALVING && t->place.hosts ? CROSSES : 1);
+}
+
 /* ---- what to measure ---- */
 
 /* At first trees, which are never bad, and with few ranks all; shared memory wherever it is there.
  */
-static bool is_tried(const struct tuner *t, int kind)
+static bool is_tried(const struct tuner *t, int kind, double may_win)
 {
     double s;
 
@@ -166,28 +177,41 @@ static bool is_tried(const struct tuner *t, int kind)
     if (t->n == 0)
         return kind == TUNER_TREE || t->place.n_ranks <= COMM_DIRECT_RANKS;
     s = time_s(t, kind, t->n);
-    return s <= MAY_WIN * best_s(t, t->n) &&
+    return s <= may_win * best_s(t, t->n) &&
            (s <= t->left_s || (t->n < MUST && kind == TUNER_TREE));
+}
+
+/* Choose the kinds of the next rung.  Returns how long one run of each takes. */
+static double next_kinds(const struct tuner *t, double may_win, struct tuner_rung *ret)
+{
+    static const char *const name[TUNER_KINDS] = { "direct", "tree", "halving", "ring", "shared" };
+    double all = 0;
+
+    for (int k = 0; k < TUNER_KINDS; k++) {
+        bool tried = is_tried(t, k, may_win);
+
+        ret->kind[k] = tried ? name[k] : NULL;
+        all += tried && t->n ? time_s(t, k, t->n) : 0;
+    }
+    return all;
 }
 
 bool tuner_next(const struct tuner *t, struct tuner_rung *ret)
 {
-    static const char *const name[TUNER_KINDS] = { "direct", "tree", "halving", "ring", "shared" };
-    double all = 0;
+    double all;
     bool any = false;
 
     *ret = (struct tuner_rung){ .runs = MAX_RUNS, .warm_up = t->n == 0 };
     if (t->n == TUNER_RUNGS || t->place.n_ranks < 2)
         return false;
     ret->bytes = tuner_bytes(t->n);
-    for (int k = 0; k < TUNER_KINDS; k++)
-        if (is_tried(t, k)) {
-            ret->kind[k] = name[k];
-            all += t->n ? time_s(t, k, t->n) : 0;
-            any = true;
-        }
+    all = next_kinds(t, MAY_WIN, ret);
+    if (all <= t->left_s && all * ret->runs > t->left_s)
+        all = next_kinds(t, LIKELY, ret);
     while (ret->runs > 1 && all * ret->runs > t->left_s)
         ret->runs--;
+    for (int k = 0; k < TUNER_KINDS; k++)
+        any |= ret->kind[k] != NULL;
     return any && (t->n < MUST || all <= t->left_s);
 }
 
@@ -233,15 +257,14 @@ static int kind_of(const struct tuner *t, const struct comm_limits *l, size_t by
     return bytes <= l->halving_bytes ? TUNER_HALVING : TUNER_RING;
 }
 
-/* Logarithm of how many times slower than the best kinds, all rungs multiplied: thus one disturbed
- * figure does not decide alone.
+/* Logarithm of the times of all rungs multiplied: thus one disturbed figure does not decide alone.
  */
 static double loss(const struct tuner *t, const struct comm_limits *l)
 {
     double all = 0;
 
     for (int i = 0; i < sizes(t); i++)
-        all += log(time_s(t, kind_of(t, l, tuner_bytes(i)), i) / best_s(t, i));
+        all += log(weighed_s(t, kind_of(t, l, tuner_bytes(i)), i));
     return all;
 }
 

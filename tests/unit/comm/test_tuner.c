@@ -196,6 +196,35 @@ START_TEST(a_burst_hides_no_copies)
 }
 END_TEST
 
+/* On a slow link halving's and a ring's times of the larger rungs are those of the bytes: what luck
+ * says of them is no reason to leave the ring, also where small messages go another way.
+ */
+START_TEST(luck_on_a_full_link_keeps_the_ring)
+{
+    const struct network w = { 4, 100e-6, 12.5e6, 0 };
+    struct tuner_result r;
+    struct tuner_rung rung;
+    struct tuner c;
+
+    tuner_init(&c, &(struct comm_place){ .n_ranks = 4, .hosts = true }, 0, TUNER_BUDGET_S);
+    while (tuner_next(&c, &rung)) {
+        double s[TUNER_KINDS] = { 0 };
+
+        for (int k = 0; k < TUNER_KINDS; k++)
+            if (rung.kind[k])
+                s[k] = time_of(&w, k, rung.bytes) *
+                       (rung.bytes <= 16 << 10 && k != TUNER_DIRECT ? 4 : 1);
+        if (rung.kind[TUNER_HALVING])
+            s[TUNER_HALVING] *= 0.95;
+        tuner_note(&c, s);
+    }
+    tuner_choose(&c, &r);
+    ck_assert_uint_gt(r.limits.direct_bytes, 16 << 10);
+    for (size_t bytes = 512 << 10; bytes <= 64 << 20; bytes *= 2)
+        ck_assert_int_eq(kind_for(&w, &r, bytes), TUNER_RING);
+}
+END_TEST
+
 START_TEST(shared_memory_where_it_is_faster)
 {
     struct network w = { 4, 20e-6, 2e9, 0, 10e9 };
@@ -328,6 +357,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, one_disturbed_figure_decides_little, 0, NETWORKS);
     tcase_add_test(tc, slow_messages_leave_no_time);
     tcase_add_test(tc, a_burst_hides_no_copies);
+    tcase_add_test(tc, luck_on_a_full_link_keeps_the_ring);
     tcase_add_test(tc, shared_memory_where_it_is_faster);
     tcase_add_test(tc, a_small_arena_has_a_cost);
     tcase_add_test(tc, the_reason_names_what_is_used);
