@@ -15,12 +15,12 @@ enum {
     STAGE_MOST = 8,          /* times the usual, of a piece between nodes */
 };
 
-#define MAY_WIN 3.0 /* times the predicted best: worth a try ... */
-#define LIKELY  1.5 /* ... and worth it where else each kind has one run, which luck may spoil */
+#define MAY_WIN 3.0  /* times the predicted best: worth a try ... */
+#define LIKELY  1.5  /* ... and worth it where else each kind has one run, which luck may spoil */
 #define CROSSES 1.15 /* times as long among hosts, when several buckets are halved at a time */
-#define CLEARLY 1.1 /* times faster in the mean of the rungs, or in all: worth another choice */
-#define SLOWER  2.0 /* times slower: shared memory is not taken */
-#define LATENCY 8   /* a piece travels so many times as long as its latency */
+#define CLEARLY 1.1  /* times faster in the mean of the rungs, or in all: worth another choice */
+#define SLOWER  2.0  /* times slower: shared memory is not taken */
+#define LATENCY 8    /* a piece travels so many times as long as its latency */
 
 size_t tuner_bytes(int rung)
 {
@@ -156,11 +156,14 @@ static double best_s(const struct tuner *t, int rung)
 
 /* Time as it counts for the choice.  On a full link halving and a ring take the same time alone.
  * But buckets that are halved at a time send to unlike partners, two of them to one host while
- * another's link is idle; those in a ring never meet.
+ * another's link is idle; those in a ring never meet.  Between nodes that share memory a bucket's
+ * pieces follow each other.
  */
 static double weighed_s(const struct tuner *t, int kind, int rung)
 {
-    return time_s(t, kind, rung) * (kind == TUNER_HALVING && t->place.hosts ? CROSSES : 1);
+    bool crosses = kind == TUNER_HALVING && t->place.hosts && !t->few;
+
+    return time_s(t, kind, rung) * (crosses ? CROSSES : 1);
 }
 
 /* ---- what to measure ---- */

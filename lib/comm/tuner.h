@@ -18,11 +18,10 @@
  * half of TUNER_BUDGET_S then.
  *
  * Sizes grow sixteenfold from rung to rung, to 4 MiB.  A kind is tried on a rung when what is known
- * predicts that it may win there and that it fits into what is left of the budget; where two runs of
- * all such do not fit, two of the likely ones rather than one of each, since one alone may be spoilt
- * by lost packets of the run before it.  What is
- * not measured is predicted, with what the trees' times say of a message (a) and the kinds' growth
- * of a byte (b), with P ranks and M bytes:
+ * predicts that it may win there and that it fits into what is left of the budget; where two runs
+ * of all such do not fit, two of the likely ones rather than one of each, since one alone may be
+ * spoilt by lost packets of the run before it.  What is not measured is predicted, with what the
+ * trees' times say of a message (a) and the kinds' growth of a byte (b), with P ranks and M bytes:
  *
  *     direct    a + (P - 1) M b                        tree   2 log2 P (a + M b)
  *     halving   2 floor(log2 P) a + 2 (1 - 1/P) M b    ring   2 (P - 1) (a + M b / P)
