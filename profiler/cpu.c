@@ -30,6 +30,15 @@ static int load_blas(struct blas *b, struct eddis_error *err)
     return dlopen_library(names, symbols, 2, err);
 }
 
+enum { MOST = 4096, LEAST = 512, PERIOD = 1021 };
+
+/* A larger product needs more: no more memory is touched than that of the largest. */
+static void fill(float *a, int from, int to)
+{
+    for (int i = from; i < to; i++)
+        a[i] = 1.0F / (float)(i % PERIOD + 1);
+}
+
 static double seconds_of_product(const struct blas *b, int n, const float *a, float *c)
 {
     int64_t start = clock_now_ns();
@@ -39,27 +48,29 @@ static double seconds_of_product(const struct blas *b, int n, const float *a, fl
 }
 
 /* Best of the products that fit, larger ones while they are too short to measure well. */
-static double best_rate(const struct blas *b, int most, const float *a, float *c)
+static double best_rate(const struct blas *b, float *a, float *c)
 {
     int64_t deadline = clock_now_ns() + 300 * CLOCK_MS;
     double best = 0;
-    int n = 512;
+    int n = LEAST;
 
-    (void)seconds_of_product(b, 256, a, c); /* threads start */
+    fill(a, 0, n * n);
+    (void)seconds_of_product(b, n / 2, a, c); /* threads start */
     do {
         double s = seconds_of_product(b, n, a, c);
         double rate = 2.0 * n * n * n / s;
 
         best = rate > best ? rate : best;
-        if (s < 0.01 && 2 * n <= most)
+        if (s < 0.01 && 2 * n <= MOST) {
+            fill(a, n * n, 4 * n * n);
             n *= 2;
+        }
     } while (clock_now_ns() < deadline);
     return best;
 }
 
 int cpu_matrix(const void *task, void *result, struct eddis_error *err)
 {
-    enum { MOST = 4096 };
     const struct cpu_task *t = task;
     struct blas b;
     float *a, *c;
@@ -72,13 +83,10 @@ int cpu_matrix(const void *task, void *result, struct eddis_error *err)
     b.set_threads(t->threads);
     a = malloc(sizeof *a * MOST * MOST);
     c = malloc(sizeof *c * MOST * MOST);
-    if (a && c) {
-        for (int i = 0; i < MOST * MOST; i++)
-            a[i] = 1.0F / (float)(i % 1021 + 1);
-        *(double *)result = best_rate(&b, MOST, a, c);
-    } else {
+    if (a && c)
+        *(double *)result = best_rate(&b, a, c);
+    else
         rc = eddis_fail(err, -ENOMEM, "no memory for a matrix product");
-    }
     free(a);
     free(c);
     return rc;

@@ -21,25 +21,9 @@ static int check(const struct job_emulated *list, int n, struct eddis_error *err
     return 0;
 }
 
-/* Sum of the CPU devices' figures; NAN unless all were measured. */
-static double together(const struct node_profile *p, size_t offset)
-{
-    double sum = 0;
-    int n = 0;
-
-    for (int i = 0; i < p->n_devices; i++)
-        if (p->device[i].kind == DEVICE_CPU) {
-            sum += *(const double *)((const char *)&p->device[i] + offset);
-            n++;
-        }
-    return n ? sum : NAN;
-}
-
 int emulated_apply(const struct job_emulated *list, int n, struct node_profile *p,
                    struct eddis_error *err)
 {
-    double flops = together(p, offsetof(struct device, fp32_flops));
-    double sweep = together(p, offsetof(struct device, memory_bytes_per_s));
     int rc = check(list, n, err);
 
     if (rc < 0 || n == 0)
@@ -51,9 +35,9 @@ int emulated_apply(const struct job_emulated *list, int n, struct node_profile *
             .kind = DEVICE_EMULATED,
             .index = i,
             .numa = -1,
-            .fp32_flops = flops,
+            .fp32_flops = NAN,
             .fp16_flops = NAN,
-            .memory_bytes_per_s = sweep,
+            .memory_bytes_per_s = NAN,
             .to_device_bytes_per_s = NAN,
             .from_device_bytes_per_s = NAN,
             .rate = list[i].rate,

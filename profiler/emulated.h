@@ -7,9 +7,8 @@
 #include "lib/model/job.h"
 #include "lib/model/profile.h"
 
-/* Replace the node's devices by n emulated ones, 0: leave them.  They keep what was measured of
- * the cores behind them: each carries the figures of all the node's cores together, for they
- * share them.  -EINVAL: a rate or time that means nothing; p is as before.
+/* Replace the node's devices by n emulated ones, 0: leave them.  Their time is given, so they have
+ * no figures that are measured.  -EINVAL: a rate or time that means nothing; p is as before.
  */
 int emulated_apply(const struct job_emulated *list, int n, struct node_profile *p,
                    struct eddis_error *err);

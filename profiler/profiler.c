@@ -42,6 +42,12 @@ static int64_t within(const struct probe *b, int64_t ns)
     return own < b->deadline_ns ? own : b->deadline_ns;
 }
 
+/* Then no speed of this node counts. */
+static bool is_emulated(const struct probe *b)
+{
+    return b->options->n_emulate > 0;
+}
+
 /* To be called before, between and behind what is measured: jobs come and go. */
 static void look_around(struct probe *b)
 {
@@ -123,6 +129,14 @@ static void share_out_quota(struct probe *b)
     }
 }
 
+static void measure_cores(struct probe *b)
+{
+    on_cores(b, "matrix product", cpu_matrix, offsetof(struct device, fp32_flops));
+    look_around(b);
+    share_out_quota(b);
+    on_cores(b, "memory sweep", probe_memory_sweep, offsetof(struct device, memory_bytes_per_s));
+}
+
 /* ---- the data path ---- */
 
 /* Small, for it runs beside other things and must leave the page cache as it was. */
@@ -185,15 +199,13 @@ static void measure(struct probe *b)
 
     look_around(b);
     /* Starting the driver takes seconds on a machine with many GPUs. */
-    cuda_find(within(b, 8 * CLOCK_S), &b->gpus, b->p);
+    if (!is_emulated(b))
+        cuda_find(within(b, 8 * CLOCK_S), &b->gpus, b->p);
     if (topo_open(b->gpus.n > 0, &b->topo, &err) == 0) {
         topo_describe(b->topo, b->p);
         correct_memory(b->p);
-        on_cores(b, "matrix product", cpu_matrix, offsetof(struct device, fp32_flops));
-        look_around(b);
-        share_out_quota(b);
-        on_cores(b, "memory sweep", probe_memory_sweep,
-                 offsetof(struct device, memory_bytes_per_s));
+        if (!is_emulated(b))
+            measure_cores(b);
     } else {
         note_add(b->p, "%s", err.text);
     }
@@ -314,13 +326,13 @@ static const struct device *unrated(const struct node_profile *p)
 }
 
 /* What has no speed would be no plan's base, and what others have slowed no device's speed: the
- * next job measures again.
+ * next job measures again.  Where devices are emulated none was measured.
  */
 static void store(struct probe *b)
 {
     struct eddis_error err = { 0 };
 
-    if (!b->options->cache_dir || b->p->beside[0])
+    if (!b->options->cache_dir || b->p->beside[0] || (is_emulated(b) && unrated(b->p)))
         return;
     if (unrated(b->p))
         note_add(b->p, "the profile is not kept, for the speed of %s is unknown",
@@ -346,7 +358,7 @@ static void note_beside(struct probe *b, bool read_only)
 {
     struct node_profile *p = b->p;
 
-    if (b->options->n_emulate)
+    if (is_emulated(b))
         p->beside[0] = '\0';
     else if (p->beside[0])
         note_add(p, "%s beside %.80s, so perhaps too low; not kept",
@@ -374,7 +386,7 @@ static int load_or_measure(struct probe *b, struct eddis_error *ret_err)
     note_beside(b, false);
     if (!unrated(b->p) && !b->p->beside[0]) /* else there is nothing that could be too low */
         profiler_note_busy(b->p);
-    if (rc != -ENOENT) /* that there is none is no news */
+    if (rc != -ENOENT && !is_emulated(b)) /* that there is none is no news */
         note_add(b->p, "%s: measured anew", err.text);
     return 0;
 }

@@ -23,7 +23,8 @@ struct profiler_options {
     int64_t cache_ns;                   /* how old an entry may be; 0: measure anew, and keep it */
     const char *read_path;              /* of the data; NULL: none */
     const char *visible;                /* CUDA_VISIBLE_DEVICES; NULL: unset */
-    const struct job_emulated *emulate; /* [n_emulate], in the place of the devices */
+    const struct job_emulated *emulate; /* [n_emulate], in the place of the devices, of which none
+                                           is measured then */
     int n_emulate;
     const char
         *job_id;    /* for which it is: others' beside it are noted; NULL: nobody is looked for */

@@ -65,7 +65,11 @@ START_TEST(prints)
     ck_assert(p.device[1].kind == DEVICE_EMULATED && p.device[1].rate == 0.5);
     ck_assert(!p.cached);
     measured(&r, second, &p);
+    ck_assert(!p.cached && p.device[0].kind == DEVICE_CPU);
+    measured(&r, second, &p);
     ck_assert(p.cached && p.device[0].kind == DEVICE_CPU);
+    measured(&r, first, &p);
+    ck_assert(p.cached && p.n_devices == 2);
     measured(&r, third, &p);
     ck_assert(!p.cached);
     fake_root_fini(&r);

@@ -138,19 +138,38 @@ END_TEST
 START_TEST(no_cache)
 {
     struct node_profile p = { 0 };
-    struct job_emulated two[] = { { 1, 0.002, 0.0001 }, { 0.25, 0.002, 0.0001 } };
-    struct profiler_options o = { .cache_dir = "/proc/nothing", .emulate = two, .n_emulate = 2 };
+    struct profiler_options o = { .cache_dir = "/proc/nothing" };
 
+    ck_assert_int_eq(profiler_run(&o, &p, NULL), 0);
+    ck_assert(p.device[0].fp32_flops > 0 && p.device[0].memory_bytes_per_s > 0);
+    ck_assert_ptr_nonnull(strstr(p.note, "not kept"));
+}
+END_TEST
+
+/* No speed of the node's own is measured, nor kept as if there were one. */
+START_TEST(emulated_instead)
+{
+    struct fake_root r;
+    struct node_profile p = { 0 };
+    struct job_emulated two[] = { { 1, 0.002, 0.0001 }, { 0.25, 0.002, 0.0001 } };
+    struct profiler_options o = { .emulate = two, .n_emulate = 2, .cache_ns = 3600 * CLOCK_S };
+
+    fake_root_init(&r);
+    o.cache_dir = r.path;
     ck_assert_int_eq(profiler_run(&o, &p, NULL), 0);
     ck_assert_int_eq(p.n_devices, 2);
     ck_assert_int_eq(p.device[1].kind, DEVICE_EMULATED);
     ck_assert_str_eq(p.device[1].id, "emulated:1");
     ck_assert_str_eq(p.device[1].name, "emulated 0.25");
     ck_assert(p.device[1].rate == 0.25 && p.device[1].fixed_s == 0.002);
-    ck_assert(p.device[0].fp32_flops > 0);
-    ck_assert_ptr_nonnull(strstr(p.note, "not kept"));
+    ck_assert(isnan(p.device[0].fp32_flops) && isnan(p.device[0].memory_bytes_per_s));
+    ck_assert_str_eq(p.note, "");
     two[1].rate = 0;
     ck_assert_int_eq(profiler_run(&o, &p, NULL), -EINVAL);
+    o.n_emulate = 0;
+    ck_assert_int_eq(profiler_run(&o, &p, NULL), 0);
+    ck_assert(!p.cached && p.device[0].kind == DEVICE_CPU && p.device[0].fp32_flops > 0);
+    fake_root_fini(&r);
 }
 END_TEST
 
@@ -302,6 +321,7 @@ static void add_tests(TCase *tc)
         return;
     }
     tcase_add_test(tc, no_cache);
+    tcase_add_test(tc, emulated_instead);
     tcase_add_test(tc, busy_no_more);
     tcase_add_loop_test(tc, busy_then, 0, sizeof busy_rows / sizeof *busy_rows);
     tcase_add_loop_test(tc, emulated_refused, 0, sizeof bad / sizeof *bad);
