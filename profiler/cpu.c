@@ -8,6 +8,7 @@
 
 #include <cblas.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Loaded here, in the child and after it is bound: OpenBLAS looks at the machine and starts its
@@ -16,6 +17,7 @@
 struct blas {
     __typeof__(cblas_sgemm) *sgemm;
     __typeof__(openblas_set_num_threads) *set_threads;
+    __typeof__(openblas_get_corename) *core;
 };
 
 static int load_blas(struct blas *b, struct eddis_error *err)
@@ -25,9 +27,21 @@ static int load_blas(struct blas *b, struct eddis_error *err)
     const struct dlopen_symbol symbols[] = {
         { "cblas_sgemm", &b->sgemm, false },
         { "openblas_set_num_threads", &b->set_threads, false },
+        { "openblas_get_corename", &b->core, false },
     };
 
-    return dlopen_library(names, symbols, 2, err);
+    return dlopen_library(names, symbols, sizeof symbols / sizeof *symbols, err);
+}
+
+int cpu_core(const void *task, void *result, struct eddis_error *err)
+{
+    struct blas b;
+    int rc = load_blas(&b, err);
+
+    (void)task;
+    if (rc == 0)
+        (void)snprintf(result, CPU_CORE_NAME, "%s", b.core());
+    return rc;
 }
 
 enum { MOST = 4096, LEAST = 512, PERIOD = 1021 };

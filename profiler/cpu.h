@@ -14,6 +14,11 @@ struct cpu_task {
     int64_t sweep_bytes; /* probe_memory.h: of all threads together */
 };
 
+enum { CPU_CORE_NAME = 64 };
+
+/* An isolate_fn: nothing -> char[CPU_CORE_NAME], the processor whose kernels OpenBLAS takes. */
+int cpu_core(const void *task, void *result, struct eddis_error *err);
+
 /* An isolate_fn: struct cpu_task -> double, single-precision operations per second of a square
  * product through OpenBLAS, the best of the rounds that fit in 0.3 s.
  */

@@ -23,6 +23,11 @@ int matmul_default_threads(void)
     return openblas_get_num_threads();
 }
 
+const char *matmul_core(void)
+{
+    return openblas_get_corename();
+}
+
 static void choose_threads(double work)
 {
     int n = work < WORTH_THREADS ? 1 : allowed;

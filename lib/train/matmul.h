@@ -18,6 +18,9 @@ void matmul_set_threads(int n);
  * process. */
 int matmul_default_threads(void);
 
+/* Return the name of the processor whose kernels OpenBLAS has taken, as blas_core.h has it. */
+const char *matmul_core(void);
+
 /* Let OpenBLAS take what it works in, for all threads: where a process is refused memory for that,
  * later and amidst a product, it repeats the allocation for ever.  -ENOMEM.
  */

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* blas_core.c - which kernels of OpenBLAS this processor can run */
+#include "blas_core.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <strings.h>
+
+/* Of SSE3 at most; the first is taken for what is not known. */
+static const char *const narrow[] = { "Prescott",  "Core2",  "Katmai", "Coppermine",
+                                      "Northwood", "Banias", "Atom",   "Generic" };
+
+static bool is_narrow(const char *core)
+{
+    for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++)
+        if (strcasecmp(core, narrow[i]) == 0)
+            return true;
+    return false;
+}
+
+/* NULL: nothing that is wider. */
+static const char *widest(void)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+        return "SkylakeX";
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return "Haswell";
+#endif
+    return NULL;
+}
+
+const char *blas_core_better(const char *taken)
+{
+    const char *asked = getenv(BLAS_CORE_VARIABLE);
+
+    return (asked && *asked) || !is_narrow(taken) ? NULL : widest();
+}
