@@ -182,14 +182,27 @@ void plan_print_nodes(const struct plan_print *o, const struct node_profile *nod
 
 /* ---- profile ---- */
 
-static void add_count(struct strbuf *b, const struct node_profile *nodes, int n,
-                      enum device_kind kind, const char *thing)
+static int count_of_kind(const struct node_profile *nodes, int n, enum device_kind kind)
 {
-    char number[NUMBER_SIZE];
     int count = 0;
 
     for (int i = 0; i < n; i++)
         count += count_devices(&nodes[i], kind);
+    return count;
+}
+
+static bool are_emulated(const struct node_profile *nodes, int n)
+{
+    return count_of_kind(nodes, n, DEVICE_EMULATED) && !count_of_kind(nodes, n, DEVICE_CUDA) &&
+           !count_of_kind(nodes, n, DEVICE_CPU);
+}
+
+static void add_count(struct strbuf *b, const struct node_profile *nodes, int n,
+                      enum device_kind kind, const char *thing)
+{
+    char number[NUMBER_SIZE];
+    int count = count_of_kind(nodes, n, kind);
+
     if (count > 0)
         strbuf_addf(b, "%s%s", b->len ? ", " : "", number_of(count, thing, number));
 }
@@ -225,6 +238,10 @@ void plan_print_profiles(const struct plan_print *o, const struct node_profile *
     print_label(o, "profile");
     fprintf(o->out, "%s, ", strbuf_text(&b));
     strbuf_fini(&b);
+    if (are_emulated(nodes, n)) {
+        fputs("as the job gives their times\n", o->out);
+        return;
+    }
     if (cached == 0) {
         fprintf(o->out, "measured now%s\n", beside);
         return;

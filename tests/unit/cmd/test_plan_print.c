@@ -403,7 +403,7 @@ START_TEST(folded)
     plan_print_plan(&out.o, p, NULL);
     check_output(&out,
                  "nodes     10  node0 ... node9 (each 2 cores, 23 GB, no GPU; 4 emulated devices)\n"
-                 "profile   40 emulated devices, 1 of 10 nodes cached 11 d ago\n"
+                 "profile   40 emulated devices, as the job gives their times\n"
                  "plan      sync, allreduce, global batch 1 280\n"
                  "\n"
                  "  workers  ranks                      nodes  device         rate/s  batch   "
