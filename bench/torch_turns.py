@@ -6,7 +6,8 @@ same data and optimizer, and trains some steps while the others rest.  The reque
 
     systems   {name: {"steps": of a turn, "batches": [of each rank; or one for all]}}; the name is eddis, plain, ddp,
               horovod, or one of these with a word behind it, as "ddp tuned"; eddis' batches are the plan's
-    model     ["mlp", layers, width], ["cnn"], ["transformer"] or ["slept", [speed of each rank]]
+    model     ["mlp", layers, width], ["cnn"], ["transformer"] or
+              ["slept", [speed of each rank], times that a step lasts as long]
     rounds    that count; one more goes before
     out       the file that rank 0 writes: {"torch": version, "samples_per_s": {name: [of each round]}, "processor_s":
               {name: [a step of rank 0, of each round]}}
@@ -32,11 +33,11 @@ FIXED_S, SAMPLE_S = 0.010, 0.004  # design's mix: a step of b samples takes so l
 class Clock:
     """Of a device that is emulated: the time of a step passes layer by layer."""
 
-    def __init__(self, speed):
-        self.speed = speed
+    def __init__(self, speed, stretch):
+        self.fixed_s, self.sample_s = FIXED_S * stretch, SAMPLE_S * stretch / speed
 
     def begin(self, samples):
-        self.begun, self.step_s = time.monotonic(), FIXED_S + SAMPLE_S * samples / self.speed
+        self.begun, self.step_s = time.monotonic(), self.fixed_s + self.sample_s * samples
 
     def until(self, part):
         left = self.begun + part * self.step_s - time.monotonic()
@@ -92,7 +93,7 @@ def model_of(words, rank):
     """(model, one sample's input)."""
     name = words[0]
     if name == "slept":
-        return Slept(Clock(words[1][rank])), torch.ones(WIDTH)
+        return Slept(Clock(words[1][rank], words[2])), torch.ones(WIDTH)
     if name == "mlp":
         layers, width = words[1:]
         parts = [part for _ in range(layers) for part in (nn.Linear(width, width), nn.Tanh())]
