@@ -15,9 +15,9 @@ enum {
     STAGE_MOST = 8,          /* times the usual, of a piece between nodes */
 };
 
-#define MAY_WIN 3.0  /* times the predicted best: worth a try ... */
-#define LIKELY  1.5  /* ... and worth it where else each kind has one run, which luck may spoil */
-#define CROSSES 1.15 /* times as long among hosts, when several buckets are halved at a time */
+#define MAY_WIN 3.0  /* times the predicted best: worth a try */
+#define LIKELY  1.5  /* times the predicted best: worth it if that makes room for a second run */
+#define CROSSES 1.15 /* times as long among hosts, when several buckets are halved at once */
 #define CLEARLY 1.1  /* times faster in the mean of the rungs, or in all: worth another choice */
 #define SLOWER  2.0  /* times slower: shared memory is not taken */
 #define LATENCY 8    /* a piece travels so many times as long as its latency */
@@ -155,7 +155,7 @@ static double best_s(const struct tuner *t, int rung)
 }
 
 /* Time as it counts for the choice.  On a full link halving and a ring take the same time alone.
- * But buckets that are halved at a time send to unlike partners, two of them to one host while
+ * But buckets that are halved at once send to unlike partners, two of them to one host while
  * another's link is idle; those in a ring never meet.  Between nodes that share memory a bucket's
  * pieces follow each other.
  */
@@ -209,8 +209,11 @@ bool tuner_next(const struct tuner *t, struct tuner_rung *ret)
         return false;
     ret->bytes = tuner_bytes(t->n);
     all = next_kinds(t, MAY_WIN, ret);
-    if (all <= t->left_s && all * ret->runs > t->left_s)
+    if (all <= t->left_s && all * ret->runs > t->left_s) {
         all = next_kinds(t, LIKELY, ret);
+        if (all * ret->runs > t->left_s)
+            all = next_kinds(t, MAY_WIN, ret);
+    }
     while (ret->runs > 1 && all * ret->runs > t->left_s)
         ret->runs--;
     for (int k = 0; k < TUNER_KINDS; k++)

@@ -28,7 +28,8 @@
  *
  * where halving costs 2 (a + M b) more when P is no power of two.
  *
- * Limits are chosen by these times at all rungs and one more size; beyond it the usual ones hold.
+ * Limits are chosen by these times at all rungs and one more size, where halving among hosts counts
+ * 1.15 times as long, for several buckets disturb each other in it; beyond it the usual ones hold.
  */
 #ifndef EDDIS_COMM_TUNER_H
 #define EDDIS_COMM_TUNER_H
