@@ -38,11 +38,11 @@
 struct follow {
     char id[64];
     bool quiet;
-    int signals;          /* descriptor that tells of them */
-    int asked;            /* how many there were */
-    int number;           /* the first one */
-    struct slurm_job job; /* as Slurm told last; its state is "" before */
-    bool placed;          /* it was told where it runs */
+    int signals;                /* descriptor that tells of them */
+    int asked;                  /* how many there were */
+    int number;                 /* the first one */
+    struct slurm_job job;       /* as Slurm told last; its state is "" before */
+    char told[SLURM_JOB_NODES]; /* where it runs, as was said last */
     struct slurm_output out;
     int64_t pause_ns, next_ns;
     bool silent; /* Slurm does not answer, which was said */
@@ -72,13 +72,14 @@ static void say(const struct follow *f, const char *fmt, ...)
 static void tell_place(struct follow *f, const struct slurm_job *now)
 {
     bool runs = strcmp(now->state, "RUNNING") == 0;
+    bool ran = slurm_job_is_over(now) && strcmp(now->state, "BOOT_FAIL") != 0;
 
     if (slurm_job_waits(now))
-        f->placed = false;
-    if (f->placed || (!runs && !slurm_job_is_over(now)) || !*now->nodes || *now->nodes == '(')
+        f->told[0] = '\0';
+    if ((!runs && !ran) || !*now->nodes || *now->nodes == '(' || strcmp(f->told, now->nodes) == 0)
         return;
     say(f, "%s on %.300s", runs ? "runs" : "ran", now->nodes);
-    f->placed = true;
+    memcpy(f->told, now->nodes, sizeof f->told);
 }
 
 static void tell_change(struct follow *f, const struct slurm_job *now)
