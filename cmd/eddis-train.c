@@ -9,6 +9,7 @@
 #include "train_options.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,19 +115,24 @@ static bool begins(void)
     return !generation || strcmp(generation, "1") == 0;
 }
 
-/* Begin anew with kernels that suit this processor, where OpenBLAS has not found them; without them
- * it trains as well, but slowly.
+/* Begin anew with kernels that suit this processor, where OpenBLAS has not found them.  What is run
+ * by another program, as by a loader or valgrind, does not begin itself.
  */
 static void take_kernels(char **argv)
 {
     const char *core = blas_core_better(matmul_core());
-    char self[4096];
+    char self[PATH_MAX];
     ssize_t n = core ? readlink("/proc/self/exe", self, sizeof self - 1) : 0;
 
-    if (n <= 0 || setenv(BLAS_CORE_VARIABLE, core, 1) != 0)
+    if (n <= 0)
         return;
     self[n] = '\0';
-    (void)execv(self, argv);
+    if (strcmp(basename(self), program_invocation_short_name) == 0 &&
+        setenv(BLAS_CORE_VARIABLE, core, 1) == 0)
+        (void)execv(self, argv);
+    (void)unsetenv(BLAS_CORE_VARIABLE);
+    fprintf(stderr, "eddis-train: OpenBLAS does not know this processor; %s=%s makes it faster\n",
+            BLAS_CORE_VARIABLE, core);
 }
 
 int main(int argc, char **argv)

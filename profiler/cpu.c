@@ -2,6 +2,7 @@
 /* cpu.c - times products of matrices on the cores of a NUMA node */
 #include "cpu.h"
 
+#include "lib/base/blas_core.h"
 #include "lib/base/clock.h"
 #include "lib/base/dlopen.h"
 #include "lib/topo/topo.h"
@@ -11,8 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Loaded here, in the child and after it is bound: OpenBLAS looks at the machine and starts its
- * threads when it is loaded, which a cached profile should not pay for.
+/* Loaded here, in the child and, for a measurement, after it is bound: OpenBLAS looks at the
+ * machine and starts its threads when it is loaded, which a cached profile should not pay for.
  */
 struct blas {
     __typeof__(cblas_sgemm) *sgemm;
@@ -36,9 +37,11 @@ static int load_blas(struct blas *b, struct eddis_error *err)
 int cpu_core(const void *task, void *result, struct eddis_error *err)
 {
     struct blas b;
-    int rc = load_blas(&b, err);
+    int rc;
 
     (void)task;
+    (void)setenv("OPENBLAS_NUM_THREADS", "1", 1);
+    rc = load_blas(&b, err);
     if (rc == 0)
         (void)snprintf(result, CPU_CORE_NAME, "%s", b.core());
     return rc;
@@ -90,6 +93,8 @@ int cpu_matrix(const void *task, void *result, struct eddis_error *err)
     float *a, *c;
     int rc = t->cpus[0] ? topo_bind(t->cpus, err) : 0;
 
+    if (t->kernels)
+        (void)setenv(BLAS_CORE_VARIABLE, t->kernels, 1);
     if (rc == 0)
         rc = load_blas(&b, err);
     if (rc < 0)

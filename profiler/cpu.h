@@ -11,6 +11,7 @@
 struct cpu_task {
     char cpus[256]; /* "" : not bound */
     int threads;
+    const char *kernels; /* blas_core.h; NULL: as OpenBLAS takes them */
     int64_t sweep_bytes; /* probe_memory.h: of all threads together */
 };
 

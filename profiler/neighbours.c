@@ -106,13 +106,13 @@ static bool is_others(pid_t pid, const char *job_id, char *ret, size_t size)
     return true;
 }
 
-/* One that takes a kept profile computes nothing. */
+/* One that takes a kept profile computes nothing, nor does one for emulated devices. */
 static bool is_measuring(pid_t pid)
 {
     size_t n = 0;
     cleanup_free char *words = proctree_read(pid, "cmdline", &n);
 
-    return words && !has_word(words, n, "--kept-only");
+    return words && !has_word(words, n, "--kept-only") && !has_word(words, n, "--emulate");
 }
 
 /* ---- all ---- */

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-enum { MOST_THREADS = 1024, PAGE_BYTES = 2 << 20 };
+enum { MOST_THREADS = 1024, PAGE_BYTES = 2 << 20, LARGE_BYTES = 8 * PAGE_BYTES };
 
 struct sweep {
     pthread_barrier_t barrier;
@@ -50,19 +50,22 @@ __attribute__((no_sanitize("thread"))) static void fill(float *x, size_t n)
         x[i] = 1.0F;
 }
 
-/* Written by the thread that will use it, so that the pages are on its NUMA node.  Large ones where
- * there are any: a GB of small ones takes longer to be had than to be swept.
+/* Written by the thread that will use it, so that the pages are on its NUMA node.  A large one has
+ * large pages where there are any: a GB of small ones takes longer to be had than to be swept.
  */
 static float *own_memory(struct sweep *s)
 {
-    size_t bytes = (sizeof(float) * s->n + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
-    float *x = aligned_alloc(PAGE_BYTES, bytes);
+    size_t bytes = sizeof(float) * s->n;
+    bool large = bytes >= LARGE_BYTES;
+    float *x = large ? aligned_alloc(PAGE_BYTES, bytes / PAGE_BYTES * PAGE_BYTES + PAGE_BYTES)
+                     : malloc(bytes);
 
     if (!x) {
         atomic_store(&s->failed, true);
         return NULL;
     }
-    (void)madvise(x, bytes, MADV_HUGEPAGE);
+    if (large)
+        (void)madvise(x, bytes, MADV_HUGEPAGE);
     fill(x, s->n);
     return x;
 }

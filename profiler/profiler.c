@@ -22,7 +22,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -33,6 +32,8 @@ struct probe {
     struct topo *topo;
     struct cuda_list gpus;
     int64_t deadline_ns;
+    const char *kernels; /* for this processor, where OpenBLAS does not know it; NULL: its own */
+    bool unsure;         /* whether those are the best */
     struct node_profile *p;
 };
 
@@ -42,12 +43,6 @@ static int64_t within(const struct probe *b, int64_t ns)
     int64_t own = clock_now_ns() + ns;
 
     return own < b->deadline_ns ? own : b->deadline_ns;
-}
-
-/* Then no speed of this node counts. */
-static bool is_emulated(const struct probe *b)
-{
-    return b->options->n_emulate > 0;
 }
 
 /* To be called before, between and behind what is measured: jobs come and go. */
@@ -99,7 +94,7 @@ static void on_cores(struct probe *b, const char *what, isolate_fn fn, size_t of
 
     limit_text(limit, sizeof limit);
     for (int i = 0; i < n; i++) {
-        struct cpu_task t = { .threads = threads_of(b, i) };
+        struct cpu_task t = { .threads = threads_of(b, i), .kernels = b->kernels };
 
         memcpy(t.cpus, b->p->device[i].cpus, sizeof t.cpus);
         t.sweep_bytes = probe_memory_sweep_bytes(topo_cache_bytes(b->topo, i), memory / n);
@@ -131,20 +126,20 @@ static void share_out_quota(struct probe *b)
     }
 }
 
-/* The kernels that eddis-train takes, too.  What fails is told by the product, which fails as well.
- */
-static void choose_kernels(const struct probe *b)
+/* The kernels that eddis-train takes, too. */
+static void choose_kernels(struct probe *b)
 {
     struct isolated child;
-    char task = 0, taken[CPU_CORE_NAME] = "";
-    const char *better;
+    struct eddis_error err = { 0 };
+    char taken[CPU_CORE_NAME] = "";
 
-    isolate_start(&child, "look at OpenBLAS", cpu_core, &task, sizeof taken);
-    if (isolate_wait(&child, within(b, 2 * CLOCK_S), taken, NULL) < 0)
+    isolate_start(&child, "look at OpenBLAS", cpu_core, NULL, sizeof taken);
+    if (isolate_wait(&child, within(b, 5 * CLOCK_S), taken, &err) == 0) {
+        b->kernels = blas_core_better(taken);
         return;
-    better = blas_core_better(taken);
-    if (better)
-        (void)setenv(BLAS_CORE_VARIABLE, better, 1);
+    }
+    note_add(b->p, "%s", err.text);
+    b->unsure = true;
 }
 
 static void measure_cores(struct probe *b)
@@ -218,13 +213,11 @@ static void measure(struct probe *b)
 
     look_around(b);
     /* Starting the driver takes seconds on a machine with many GPUs. */
-    if (!is_emulated(b))
-        cuda_find(within(b, 8 * CLOCK_S), &b->gpus, b->p);
+    cuda_find(within(b, 8 * CLOCK_S), &b->gpus, b->p);
     if (topo_open(b->gpus.n > 0, &b->topo, &err) == 0) {
         topo_describe(b->topo, b->p);
         correct_memory(b->p);
-        if (!is_emulated(b))
-            measure_cores(b);
+        measure_cores(b);
     } else {
         note_add(b->p, "%s", err.text);
     }
@@ -246,7 +239,7 @@ static bool complete(const struct probe *b)
     const struct node_profile *p = b->p;
     int gpus = 0;
 
-    if (profile_is_busy(p->load, p->threads))
+    if (b->unsure || profile_is_busy(p->load, p->threads))
         return false;
     for (int i = 0; i < p->n_devices; i++) {
         if (isnan(p->device[i].fp32_flops) || isnan(p->device[i].memory_bytes_per_s))
@@ -345,13 +338,13 @@ static const struct device *unrated(const struct node_profile *p)
 }
 
 /* What has no speed would be no plan's base, and what others have slowed no device's speed: the
- * next job measures again.  Where devices are emulated none was measured.
+ * next job measures again.
  */
 static void store(struct probe *b)
 {
     struct eddis_error err = { 0 };
 
-    if (!b->options->cache_dir || b->p->beside[0] || (is_emulated(b) && unrated(b->p)))
+    if (!b->options->cache_dir || b->p->beside[0])
         return;
     if (unrated(b->p))
         note_add(b->p, "the profile is not kept, for the speed of %s is unknown",
@@ -372,14 +365,11 @@ void profiler_note_busy(struct node_profile *p)
                  p->load, p->threads);
 }
 
-/* Emulated devices take no part of what was measured. */
 static void note_beside(struct probe *b, bool read_only)
 {
     struct node_profile *p = b->p;
 
-    if (is_emulated(b))
-        p->beside[0] = '\0';
-    else if (p->beside[0])
+    if (p->beside[0])
         note_add(p, "%s beside %.80s, so perhaps too low; not kept",
                  read_only ? "the data path was read" : "measured", p->beside);
     if (read_only)
@@ -405,9 +395,27 @@ static int load_or_measure(struct probe *b, struct eddis_error *ret_err)
     note_beside(b, false);
     if (!unrated(b->p) && !b->p->beside[0]) /* else there is nothing that could be too low */
         profiler_note_busy(b->p);
-    if (rc != -ENOENT && !is_emulated(b)) /* that there is none is no news */
+    if (rc != -ENOENT) /* that there is none is no news */
         note_add(b->p, "%s: measured anew", err.text);
     return 0;
+}
+
+/* All that a plan for emulated devices takes of their node, alike at each start.  Nothing is
+ * measured, since their times are given.
+ */
+static void describe(struct probe *b)
+{
+    struct eddis_error err = { 0 };
+
+    start_profile(&b->machine, b->p);
+    b->p->load = NAN;
+    if (topo_open(false, &b->topo, &err) == 0) {
+        topo_describe(b->topo, b->p);
+        correct_memory(b->p);
+    } else {
+        note_add(b->p, "%s", err.text);
+    }
+    topo_close(b->topo);
 }
 
 int profiler_run(const struct profiler_options *o, struct node_profile *ret,
@@ -415,7 +423,7 @@ int profiler_run(const struct profiler_options *o, struct node_profile *ret,
 {
     cleanup_free struct probe *b = calloc(1, sizeof *b);
     cleanup_free struct node_profile *p = calloc(1, sizeof *p);
-    int rc;
+    int rc = 0;
 
     if (!b || !p)
         return eddis_fail(err, -ENOMEM, "no memory for a profile");
@@ -426,7 +434,10 @@ int profiler_run(const struct profiler_options *o, struct node_profile *ret,
     b->p = p;
     b->deadline_ns = clock_now_ns() + PROFILER_MOST_NS;
     machine_read("", o->visible, &b->machine);
-    rc = load_or_measure(b, err);
+    if (o->n_emulate)
+        describe(b);
+    else
+        rc = load_or_measure(b, err);
     if (rc < 0)
         return rc;
     rc = emulated_apply(o->emulate, o->n_emulate, p, err);

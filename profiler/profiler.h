@@ -3,7 +3,8 @@
  *
  * First the cores (all NUMA nodes at once, as in training), then their memory, then the GPUs
  * beside the data path: what runs together does not use the same thing.  Whatever fails leaves
- * NAN and a note.  Emulated devices come on top, never from the cache.
+ * NAN and a note.  A node that emulates devices has these alone; of it nothing is measured, nor
+ * taken from the cache, nor kept.
  */
 #ifndef EDDIS_PROFILER_PROFILER_H
 #define EDDIS_PROFILER_PROFILER_H
@@ -23,8 +24,7 @@ struct profiler_options {
     int64_t cache_ns;                   /* how old an entry may be; 0: measure anew, and keep it */
     const char *read_path;              /* of the data; NULL: none */
     const char *visible;                /* CUDA_VISIBLE_DEVICES; NULL: unset */
-    const struct job_emulated *emulate; /* [n_emulate], in the place of the devices, of which none
-                                           is measured then */
+    const struct job_emulated *emulate; /* [n_emulate], in the place of the devices */
     int n_emulate;
     const char
         *job_id;    /* for which it is: others' beside it are noted; NULL: nobody is looked for */

@@ -20,8 +20,7 @@ struct probe {
 };
 
 /* Start eddis-probe as the brief says.  Without turn, when others of this machine may measure, it
- * takes a kept profile only; but what emulated devices stand in for no plan makes use of, so that
- * it is measured all the same.
+ * takes a kept profile only; for emulated devices nothing is measured anyhow.
  */
 int probe_start(struct probe *p, const struct brief *b, bool turn, struct eddis_error *err);
 

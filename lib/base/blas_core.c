@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <strings.h>
 
-/* Of SSE3 at most; the first is taken for what is not known. */
-static const char *const narrow[] = { "Prescott",  "Core2",  "Katmai", "Coppermine",
-                                      "Northwood", "Banias", "Atom",   "Generic" };
+/* Without AVX.  Prescott and Barcelona are taken for what is not known. */
+static const char *const narrow[] = {
+    "Prescott", "Core2",  "Penryn",       "Dunnington", "Nehalem",   "Atom",   "Nano",    "Athlon",
+    "Opteron",  "Bobcat", "Opteron_SSE3", "Barcelona",  "Northwood", "Katmai", "Generic", "Unknown",
+};
 
 static bool is_narrow(const char *core)
 {

@@ -100,6 +100,7 @@ static const struct other rows[] = {
     { "eddis-rank", "eddis-rank", "EDDIS_JOB_ID=other", .foreign = true },
     { "eddis-probe", "eddis-probe", "EDDIS_JOB_ID=other", .found = "job other" },
     { "eddis-probe", "eddis-probe", "EDDIS_JOB_ID=other", "--kept-only" },
+    { "eddis-probe", "eddis-probe", "EDDIS_JOB_ID=other", "--emulate" },
     { "eddis-probe", "eddis-probe", "EDDIS_JOB_ID=mine" },
     { "eddis-agent", "eddis-agent", "EDDIS_JOB_ID=other" },
 };

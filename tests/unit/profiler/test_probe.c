@@ -69,7 +69,7 @@ START_TEST(prints)
     measured(&r, second, &p);
     ck_assert(p.cached && p.device[0].kind == DEVICE_CPU);
     measured(&r, first, &p);
-    ck_assert(p.cached && p.n_devices == 2);
+    ck_assert(!p.cached && p.n_devices == 2);
     measured(&r, third, &p);
     ck_assert(!p.cached);
     fake_root_fini(&r);
