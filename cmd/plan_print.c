@@ -191,12 +191,6 @@ static int count_of_kind(const struct node_profile *nodes, int n, enum device_ki
     return count;
 }
 
-static bool are_emulated(const struct node_profile *nodes, int n)
-{
-    return count_of_kind(nodes, n, DEVICE_EMULATED) && !count_of_kind(nodes, n, DEVICE_CUDA) &&
-           !count_of_kind(nodes, n, DEVICE_CPU);
-}
-
 static void add_count(struct strbuf *b, const struct node_profile *nodes, int n,
                       enum device_kind kind, const char *thing)
 {
@@ -205,6 +199,12 @@ static void add_count(struct strbuf *b, const struct node_profile *nodes, int n,
 
     if (count > 0)
         strbuf_addf(b, "%s%s", b->len ? ", " : "", number_of(count, thing, number));
+}
+
+/* Of a node with emulated devices alone nothing is. */
+static bool is_measured(const struct node_profile *node)
+{
+    return count_devices(node, DEVICE_EMULATED) < node->n_devices || !node->n_devices;
 }
 
 /* Returns what there was to say when so many of n nodes were measured. */
@@ -218,13 +218,16 @@ void plan_print_profiles(const struct plan_print *o, const struct node_profile *
     struct strbuf b = { 0 };
     char age[NUMBER_SIZE];
     int64_t oldest_s = INT64_MAX;
-    int cached = 0, busy = 0, disturbed = 0;
+    int measured = 0, cached = 0, busy = 0, disturbed = 0;
     const char *beside;
 
     add_count(&b, nodes, n, DEVICE_EMULATED, "emulated device");
     add_count(&b, nodes, n, DEVICE_CUDA, "GPU");
     add_count(&b, nodes, n, DEVICE_CPU, "CPU device"); /* "CPU" alone would be a core to many */
     for (int i = 0; i < n; i++) {
+        if (!is_measured(&nodes[i]))
+            continue;
+        measured++;
         disturbed += nodes[i].beside[0] != '\0';
         if (!nodes[i].cached)
             continue;
@@ -233,12 +236,12 @@ void plan_print_profiles(const struct plan_print *o, const struct node_profile *
         if (nodes[i].measured_s < oldest_s)
             oldest_s = nodes[i].measured_s;
     }
-    beside = caveat(disturbed, n, ", beside another job", ", some beside other jobs",
+    beside = caveat(disturbed, measured, ", beside another job", ", some beside other jobs",
                     ", beside other jobs");
     print_label(o, "profile");
     fprintf(o->out, "%s, ", strbuf_text(&b));
     strbuf_fini(&b);
-    if (are_emulated(nodes, n)) {
+    if (measured == 0) {
         fputs("as the job gives their times\n", o->out);
         return;
     }
@@ -246,8 +249,8 @@ void plan_print_profiles(const struct plan_print *o, const struct node_profile *
         fprintf(o->out, "measured now%s\n", beside);
         return;
     }
-    if (cached < n)
-        fprintf(o->out, "%d of %d nodes ", cached, n);
+    if (cached < measured)
+        fprintf(o->out, "%d of %d nodes ", cached, measured);
     number_age(o->now_s - oldest_s, age);
     fprintf(o->out, "cached %s%s%s%s\n", age, strcmp(age, "now") == 0 ? "" : " ago",
             caveat(busy, cached, ", of a busy machine", ", some of busy machines",

@@ -559,8 +559,8 @@ def dry_run():
     # What is measured beside jobs of other tests is not kept, but a network of its own is a node of its own.
     alone = ["unshare", "-n", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"] if os.getuid() == 0 else []
 
-    def text():
-        return subprocess.run([*alone, run, "--dry-run", "--json", "-n", "3", "--", "true"], env=env, text=True,
+    def text(*options):
+        return subprocess.run([*alone, run, "--dry-run", "--json", *(options or ("-n", "3")), "--", "true"], env=env, text=True,
                               capture_output=True, check=True, timeout=PATIENCE).stdout
 
     def kept():  # the profile, which is measured anew when the machine is quiet again; None: it is none to keep
@@ -574,6 +574,8 @@ def dry_run():
     text()
     texts = wait_for("two plans of one profile", two_of_one_profile)
     assert texts[0] == texts[1], "the same job and profile must give the same bytes"
+    emulated = "--set", "profile.emulate=[{rate: 1, a_ms: 2, c_ms: 0.1}]"
+    assert text(*emulated) == text(*emulated), "no profile of an emulated node is of its moment"
     plan = json.loads(texts[0])["plan"]
     assert sum(w["batch"] for w in plan["workers"]) == plan["global_batch"]
     p = subprocess.run([run, "--profile", "--json"], env=env, text=True,

@@ -337,6 +337,22 @@ START_TEST(beside)
 }
 END_TEST
 
+/* Nodes that emulate their devices are neither measured nor kept. */
+START_TEST(beside_emulated)
+{
+    cleanup_free struct node_profile *node = new_nodes(2);
+    struct output out;
+
+    add_device(&node[0], DEVICE_EMULATED, 1);
+    add_device(&node[1], DEVICE_CUDA, 1);
+    node[1].cached = true;
+    open_output(&out);
+    node[1].measured_s = out.o.now_s - 7200;
+    plan_print_profiles(&out.o, node, 2);
+    check_output(&out, "profile   1 emulated device, 1 GPU, cached 2 h ago\n");
+}
+END_TEST
+
 START_TEST(alike)
 {
     cleanup_free struct node_profile *node = new_nodes(1);
@@ -548,6 +564,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, settled);
     tcase_add_test(tc, relative);
     tcase_add_loop_test(tc, beside, 0, sizeof beside_rows / sizeof *beside_rows);
+    tcase_add_test(tc, beside_emulated);
     tcase_add_test(tc, alike);
     tcase_add_test(tc, cached_busy);
     tcase_add_test(tc, folded);
