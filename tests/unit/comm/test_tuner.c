@@ -225,6 +225,39 @@ START_TEST(luck_on_a_full_link_keeps_the_ring)
 }
 END_TEST
 
+/* A kind is left out for a second run of the others, and only for that: of two ranks a tree takes
+ * twice as long as the rest.
+ */
+START_TEST(kinds_make_room_for_a_second_run)
+{
+    static const struct {
+        double bytes_per_s;
+        int runs; /* of 256 KB */
+        bool tree;
+    } rows[] = { { 20e6, 2, true }, { 6e6, 2, false }, { 5.1e6, 1, true } };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct network w = { 2, 100e-6, rows[i].bytes_per_s, 0 };
+        struct tuner_rung rung;
+        struct tuner c;
+
+        tuner_init(&c, &(struct comm_place){ .n_ranks = 2 }, 0, TUNER_BUDGET_S);
+        while (tuner_next(&c, &rung) && rung.bytes < 256 << 10) {
+            double s[TUNER_KINDS] = { 0 };
+
+            for (int k = 0; k < TUNER_KINDS; k++)
+                s[k] = rung.kind[k] ? time_of(&w, k, rung.bytes) : 0;
+            tuner_note(&c, s);
+        }
+        ck_assert_uint_eq(rung.bytes, 256 << 10);
+        ck_assert_msg(rung.runs == rows[i].runs && (rung.kind[TUNER_TREE] != NULL) == rows[i].tree,
+                      "row %zu: %d runs, %s tree", i, rung.runs,
+                      rung.kind[TUNER_TREE] ? "a" : "no");
+        ck_assert(rung.kind[TUNER_HALVING] && rung.kind[TUNER_RING]);
+    }
+}
+END_TEST
+
 START_TEST(shared_memory_where_it_is_faster)
 {
     struct network w = { 4, 20e-6, 2e9, 0, 10e9 };
@@ -358,6 +391,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, slow_messages_leave_no_time);
     tcase_add_test(tc, a_burst_hides_no_copies);
     tcase_add_test(tc, luck_on_a_full_link_keeps_the_ring);
+    tcase_add_test(tc, kinds_make_room_for_a_second_run);
     tcase_add_test(tc, shared_memory_where_it_is_faster);
     tcase_add_test(tc, a_small_arena_has_a_cost);
     tcase_add_test(tc, the_reason_names_what_is_used);
