@@ -410,8 +410,9 @@ START_TEST(lingers)
     cleanup_free char *script = NULL;
 
     ck_assert_int_gt(asprintf(&script,
-                              UP "for i in %s; do echo \"$i: eddis-keeper exit 0\" >&2; done\n"
-                                 "trap '' TERM; while :; do sleep 1; done\n",
+                              UP "trap '' TERM\n"
+                                 "for i in %s; do echo \"$i: eddis-keeper exit 0\" >&2; done\n"
+                                 "while :; do sleep 1; done\n",
                               row[_i].told),
                      0);
     write_script("srun", script);
