@@ -182,21 +182,14 @@ void plan_print_nodes(const struct plan_print *o, const struct node_profile *nod
 
 /* ---- profile ---- */
 
-static int count_of_kind(const struct node_profile *nodes, int n, enum device_kind kind)
-{
-    int count = 0;
-
-    for (int i = 0; i < n; i++)
-        count += count_devices(&nodes[i], kind);
-    return count;
-}
-
 static void add_count(struct strbuf *b, const struct node_profile *nodes, int n,
                       enum device_kind kind, const char *thing)
 {
     char number[NUMBER_SIZE];
-    int count = count_of_kind(nodes, n, kind);
+    int count = 0;
 
+    for (int i = 0; i < n; i++)
+        count += count_devices(&nodes[i], kind);
     if (count > 0)
         strbuf_addf(b, "%s%s", b->len ? ", " : "", number_of(count, thing, number));
 }
