@@ -157,6 +157,8 @@ void machine_read(const char *root, const char *visible, struct machine *ret)
         (void)value_of(text, "CPU part", ret->cpu_model, sizeof ret->cpu_model);
     (void)topo_allowed(ret->cpus, sizeof ret->cpus, NULL);
     read_gpus(root, ret);
+    if (visible && !*visible)
+        visible = "-1"; /* both hide all GPUs from CUDA, which no variable does not */
     (void)snprintf(ret->visible, sizeof ret->visible, "%s", visible ? visible : "");
 }
 

@@ -17,7 +17,7 @@ struct machine {
     char cpus[1024];    /* cores this process may use */
     char gpus[4096];    /* ids and places of the GPUs the kernel's driver shows, sorted */
     char driver[160];   /* the kernel driver's own version line; "" without one */
-    char visible[1024]; /* CUDA_VISIBLE_DEVICES; "" unset */
+    char visible[1024]; /* CUDA_VISIBLE_DEVICES; "" unset, "-1" for one that is empty */
 };
 
 /* Describe this machine; what cannot be read stays "".  root is put before every path: "" but in

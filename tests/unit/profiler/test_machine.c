@@ -64,6 +64,8 @@ START_TEST(gpus)
     ck_assert_str_eq(m.driver, "NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun Jul 27 2025");
     ck_assert_str_eq(m.cpu_model, "Testium?[2J 9000");
     ck_assert_str_eq(m.visible, "0,1");
+    machine_read(r.path, "", &m); /* hides all, which unset does not */
+    ck_assert_str_eq(m.visible, "-1");
     fake_root_fini(&r);
 }
 END_TEST
