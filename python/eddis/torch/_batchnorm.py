@@ -140,8 +140,9 @@ class _Normalise(torch.autograd.Function):
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         input, weight, mean, var = ctx.saved_tensors
         needs_input, needs_weight, needs_bias = ctx.needs_input_grad[:3]
+        none = mean.new_empty(0)  # as eval mode saves them: CUDA takes no None where an input is in channels-last order
         of_input, of_weight, of_bias = torch.ops.aten.native_batch_norm_backward(
-            gradient, input, weight, mean, var, None, None, False, ctx.eps, [needs_input, True, True])
+            gradient, input, weight, mean, var, none, none, False, ctx.eps, [needs_input, True, True])
         if needs_input:
             share = worker.weight
             sums = torch.zeros(2, mean.numel(), dtype=torch.float64, device="cpu")
