@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensors that are not in the memory of the host: the library reads and writes places there, which follow them.
 
-A gradient is copied to its place on a stream of its own, begun by the hook in which it is complete, so that the copy
-runs beside the rest of the backward pass; a thread waits for the copies one after the other and announces each.  No
-hook waits for the device, and the script's own stream goes on.  When all are combined they are copied back, and the
-script's stream waits for that, not the script.  Values of parameters are copied where the library reads or has written
-them, which it tells.
+Gradients are copied to their places on a stream of their own, some together, begun by the hook in which the last of
+these is complete, so that the copies run beside the rest of the backward pass; a thread waits for them one after the
+other and announces what has arrived.  No hook waits for the device, and the script's own stream goes on.  When all are
+combined they are copied back, and the script's stream waits for that, not the script.  Values of parameters are copied
+where the library reads or has written them, which it tells.
 
 How long the device was busy only its own marks tell: a step ends here long before it has ended there.  Those of a step
 up to its last round have passed when the step ends; what comes after, the update, is told of the newest step before
@@ -25,7 +25,7 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 import torch
@@ -41,10 +41,10 @@ _EXIT_S = 5  # for a copy under way when the script ends
 
 
 class Copied(Protocol):
-    """A copy under way."""
+    """Copies under way."""
 
     def synchronize(self) -> None:
-        """Wait for it."""
+        """Wait for them."""
 
 
 class Device(Protocol):
@@ -56,11 +56,14 @@ class Device(Protocol):
     def places_for(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
         """The same for many, until the process ends, and for what the library does behind the interpreter's end."""
 
-    def to_host(self, host: torch.Tensor, tensor: torch.Tensor) -> Copied:
-        """Begin to copy, behind all that the device was told to do and all copies begun before."""
+    def here(self) -> Any:
+        """All that the device was told to do in this place until now, for `to_host`."""
 
-    def to_device(self, tensor: torch.Tensor, host: torch.Tensor) -> None:
-        """Likewise."""
+    def to_host(self, hosts: list[torch.Tensor], tensors: list[torch.Tensor], behind: Iterable[Any]) -> Copied:
+        """Begin to copy, behind these and all copies begun before."""
+
+    def to_device(self, tensors: list[torch.Tensor], hosts: list[torch.Tensor]) -> None:
+        """The same, behind what it was told here."""
 
     def join(self) -> Copied:
         """What the device is told to do from now on comes behind the copies, which are what is returned."""
@@ -113,19 +116,25 @@ class _Cuda:
                                f"error {code} of CUDA")
         return places
 
-    def to_host(self, host: torch.Tensor, tensor: torch.Tensor) -> Copied:
-        self._copy(host, tensor)
+    def here(self) -> torch.cuda.Stream:
+        return torch.cuda.current_stream(self._device)  # a script may use several
+
+    def to_host(self, hosts: list[torch.Tensor], tensors: list[torch.Tensor],
+                behind: Iterable[torch.cuda.Stream]) -> Copied:
+        self._copy(hosts, tensors, behind)
         copied = torch.cuda.Event(blocking=True)  # no core is kept busy by waiting
         copied.record(self._stream)
         return copied
 
-    def to_device(self, tensor: torch.Tensor, host: torch.Tensor) -> None:
-        self._copy(tensor, host)
+    def to_device(self, tensors: list[torch.Tensor], hosts: list[torch.Tensor]) -> None:
+        self._copy(tensors, hosts, [self.here()])
 
-    def _copy(self, to: torch.Tensor, source: torch.Tensor) -> None:
-        self._stream.wait_stream(torch.cuda.current_stream(self._device))
+    def _copy(self, to: list[torch.Tensor], sources: list[torch.Tensor], behind: Iterable[torch.cuda.Stream]) -> None:
+        for stream in behind:
+            self._stream.wait_stream(stream)
         with torch.cuda.stream(self._stream), torch.no_grad():
-            to.copy_(source, non_blocking=True)
+            for one, source in zip(to, sources):
+                one.copy_(source, non_blocking=True)
 
     def join(self) -> Copied:
         copied = torch.cuda.Event(blocking=True)
@@ -154,11 +163,14 @@ class _Thread:
     def places_for(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
         return _places_for(tensors)[1]
 
-    def to_host(self, host: torch.Tensor, tensor: torch.Tensor) -> Copied:
-        return _Passed(self._begin(lambda: host.copy_(tensor.detach())))
+    def here(self) -> None:
+        return None  # the CPU has done what it was told
 
-    def to_device(self, tensor: torch.Tensor, host: torch.Tensor) -> None:
-        self._begin(lambda: tensor.detach().copy_(host))
+    def to_host(self, hosts: list[torch.Tensor], tensors: list[torch.Tensor], behind: Iterable[None]) -> Copied:
+        return _Passed(self._begin(lambda: [host.copy_(tensor.detach()) for host, tensor in zip(hosts, tensors)]))
+
+    def to_device(self, tensors: list[torch.Tensor], hosts: list[torch.Tensor]) -> None:
+        self._begin(lambda: [tensor.detach().copy_(host) for tensor, host in zip(tensors, hosts)])
 
     def _begin(self, copy: Callable[[], object]) -> threading.Event:
         copied = threading.Event()
@@ -233,30 +245,30 @@ class Places:
     """Tensors of devices whose values the library reads and writes in the memory of the host."""
 
     def __init__(self, worker: Worker) -> None:
-        self._rows: list[tuple[Device, Callable[[], torch.Tensor], torch.Tensor]] = []
+        self._of: list[tuple[Device, list[Callable[[], torch.Tensor]], list[torch.Tensor]]] = []
         worker.before_values.append(self._fetch)
         worker.after_values.append(self._put)
 
     def add(self, device: Device, tensors: list[Callable[[], torch.Tensor]]) -> list[torch.Tensor]:
         """The places of the tensors that these return."""
         places = device.places_for([tensor() for tensor in tensors])
-        self._rows += [(device, tensor, place) for tensor, place in zip(tensors, places)]
+        self._of.append((device, tensors, places))
         return places
 
     def _fetch(self) -> None:
-        for copied in [device.to_host(place, tensor().detach()) for device, tensor, place in self._rows]:
+        for copied in [device.to_host(places, [tensor().detach() for tensor in tensors], [device.here()])
+                       for device, tensors, places in self._of]:
             copied.synchronize()
 
     def _put(self) -> None:
-        for device, tensor, place in self._rows:
-            device.to_device(tensor().detach(), place)
-        for device in {id(row[0]): row[0] for row in self._rows}.values():
+        for device, tensors, places in self._of:
+            device.to_device([tensor().detach() for tensor in tensors], places)
             device.join()
 
 
 class Announcer:
-    """Announces in the order in which it was told to, each when its copy has arrived; one for all sets, so that their
-    rounds begin in one order on all workers."""
+    """Announces in the order in which it was told to, when what is announced has arrived; one for all sets, so that
+    their rounds begin in one order on all workers."""
 
     def __init__(self, announce: Callable[[int, int, int], None]) -> None:
         self._announce = announce
@@ -265,10 +277,11 @@ class Announcer:
         self._left = 0
         self._error: BaseException | None = None
 
-    def put(self, copied: Copied | None, number: int, source: int, result: int) -> None:
+    def put(self, copied: Copied | None, announced: list[tuple[int, int, int]]) -> None:
+        """(number, source, result) of each."""
         with self._changed:
             self._left += 1
-        self._call(lambda: self._run(copied, number, source, result))
+        self._call(lambda: self._run(copied, announced))
 
     def drain(self) -> None:
         """Wait until all are announced.  Raises what one of them has failed with."""
@@ -278,11 +291,12 @@ class Announcer:
             if self._error:
                 raise self._error
 
-    def _run(self, copied: Copied | None, number: int, source: int, result: int) -> None:
+    def _run(self, copied: Copied | None, announced: list[tuple[int, int, int]]) -> None:
         try:
             if copied:
                 copied.synchronize()
-            self._announce(number, source, result)
+            for number, source, result in announced:
+                self._announce(number, source, result)
         except BaseException as error:
             self._error = self._error or error
         with self._changed:
@@ -344,7 +358,7 @@ def late_loss(loss: torch.Tensor) -> float | None:
         return float(loss)
     before = _late
     place = device.host_like(loss)
-    _late = loss, place, device.to_host(place, loss)
+    _late = loss, place, device.to_host([place], [loss], [device.here()])
     if before is None:
         return None
     before[2].synchronize()

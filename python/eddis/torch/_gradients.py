@@ -18,6 +18,7 @@ import functools
 import threading
 import weakref
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 from torch.autograd import Variable
@@ -29,6 +30,8 @@ from ._device import Announcer, Clock, Copied, Device, Places, device_of
 DTYPES = {torch.float32: L.FLOAT32, torch.float64: L.FLOAT64, torch.float16: L.FLOAT16,
           torch.bfloat16: L.BFLOAT16, torch.int32: L.INT32, torch.int64: L.INT64, torch.uint8: L.UINT8}
 FLOATING = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+
+TOGETHER_BYTES = 1 << 20  # of gradients that leave a device at once: to begin takes as long as so many bytes' way
 
 _task = torch._C._current_graph_task_id  # a number of autograd's for each backward pass
 _announce = L.lib.eddis_announce
@@ -64,6 +67,16 @@ class Member:
                                "convert and move a model before the loop over eddis.torch.loader")
 
 
+class _Together:
+    """Gradients that leave a device at once."""
+
+    def __init__(self) -> None:
+        self.members: list[Member] = []
+        self.gradients: list[torch.Tensor] = []
+        self.behind: set[Any] = set()  # what has computed them
+        self.n_bytes = 0
+
+
 class _Pass:
     """A backward pass."""
 
@@ -94,6 +107,7 @@ class ParameterSet:
         self.is_local = False  # gradients have come that no round has combined
         self.places = Places(worker)
         self.members_of: dict[Device, list[Member]] = {}
+        self.together: dict[Device, _Together] = {}  # that no copy has begun of
         self.taken: dict[Device | None, Copied] = {}  # the results before, from their places, which are free then
         worker.before_commit.append(self._register)
         worker.before_values.append(self._find)
@@ -231,20 +245,38 @@ class ParameterSet:
         member.round = self.round
         self.announced += 1
         if member.device is None:
-            self._send(member.id, address, address)
-            return
-        place = member.place.data_ptr()
-        if self.worker.weight:
-            copied = member.device.to_host(member.place, gradient)
+            self._send([(member.id, address or L.ZERO, address)])
+        elif self.worker.weight:
+            self._put_together(member.device, member, gradient)
         else:  # nobody reads it
-            copied = self.taken.get(member.device)
-        self._send(member.id, place, place, copied)
+            place = member.place.data_ptr()
+            self._send([(member.id, place or L.ZERO, place)], self.taken.get(member.device))
 
-    def _send(self, number: int, source: int, result: int, copied: Copied | None = None) -> None:
+    def _put_together(self, device: Device, member: Member, gradient: torch.Tensor) -> None:
+        """The small ones of a pass wait for each other."""
+        together = self.together.setdefault(device, _Together())
+        together.members.append(member)
+        together.gradients.append(gradient)
+        together.behind.add(device.here())
+        together.n_bytes += gradient.numel() * gradient.element_size()
+        if together.n_bytes >= TOGETHER_BYTES:
+            self._begin_copies()
+
+    def _begin_copies(self) -> None:
+        for device, together in self.together.items():
+            places = [member.place for member in together.members]
+            copied = device.to_host(places, together.gradients, together.behind)
+            self._send([(member.id, place.data_ptr() or L.ZERO, place.data_ptr())
+                        for member, place in zip(together.members, places)], copied)
+        self.together.clear()
+
+    def _send(self, announced: list[tuple[int, int, int]], copied: Copied | None = None) -> None:
+        """(number, source, result) of each."""
         if _announcer:
-            _announcer.put(copied, number, source or L.ZERO, result)
+            _announcer.put(copied, announced)
         else:
-            announce(self.worker, _message, number, source or L.ZERO, result)
+            for number, source, result in announced:
+                announce(self.worker, _message, number, source, result)
 
     def _pass_over(self) -> None:
         """The engine's callback, in the thread that has called backward or in a device's."""
@@ -262,7 +294,8 @@ class ParameterSet:
         self.is_local = False
         self.passed = 0
         unused = self._announce_rest() if self.announced < len(self.members) else []
-        self._send(self.used_id, self.used.data_ptr(), self.used_by_any.data_ptr())
+        self._begin_copies()
+        self._send([(self.used_id, self.used.data_ptr(), self.used_by_any.data_ptr())])
         self.worker.mark(Mark.WAITS)
         if _announcer:
             _announcer.drain()
@@ -290,7 +323,7 @@ class ParameterSet:
                 member.check(member.parameter)
                 member.spare = torch.zeros_like(member.parameter)
             place = member.spare if member.place is None else member.place
-            self._send(member.id, L.ZERO, place.data_ptr(), self.taken.get(member.device))
+            self._send([(member.id, L.ZERO, place.data_ptr())], self.taken.get(member.device))
             unused.append(member)
         for member in unused:
             self.used[member.index] = 0
@@ -300,8 +333,8 @@ class ParameterSet:
         """Those of devices, to there."""
         without = set(unused) if self.members_of else ()
         for device, members in self.members_of.items():
-            for member in members:
-                device.to_device(member.spare if member in without else member.parameter.grad, member.place)
+            device.to_device([member.spare if member in without else member.parameter.grad for member in members],
+                             [member.place for member in members])
             self.taken[device] = device.join()
 
     def _take_unused(self, unused: list[Member]) -> None:

@@ -19,7 +19,7 @@ from eddis.torch import _device, _state
 def afterwards():
     """What was begun before any device ends behind it, and copies still."""
     device, place = _device.device_of(torch.zeros(1)), torch.zeros(1 << 10)
-    device.to_host(place, torch.ones(1 << 10)).synchronize()
+    device.to_host([place], [torch.ones(1 << 10)], [device.here()]).synchronize()
     if not place.all():
         os._exit(9)
 
@@ -74,13 +74,13 @@ def announcements():
     announcer = _device.Announcer(lambda number, source, result: came.append(number))
     device = _device.device_of(torch.zeros(1))
     place = torch.zeros(1 << 20)
-    announcer.put(device.to_host(place, torch.ones(1 << 20)), 0, 0, 0)
-    for number in range(1, 50):
-        announcer.put(None, number, 0, 0)
+    announcer.put(device.to_host([place], [torch.ones(1 << 20)], []), [(0, 0, 0), (1, 0, 0)])
+    for number in range(2, 50):
+        announcer.put(None, [(number, 0, 0)])
     announcer.drain()
     assert came == list(range(50)) and bool(place.all())
-    announcer.put(Broken(), 50, 0, 0)
-    announcer.put(None, 51, 0, 0)
+    announcer.put(Broken(), [(50, 0, 0)])
+    announcer.put(None, [(51, 0, 0)])
     try:
         announcer.drain()
     except ValueError as error:
@@ -143,7 +143,7 @@ def left():
     device = _device.device_of(torch.zeros(1))
     source = torch.zeros(1 << 20)
     for _ in range(100):
-        device.to_host(torch.empty(1 << 20), source)
+        device.to_host([torch.empty(1 << 20)], [source], [])
 
 
 os.environ["EDDIS_TORCH_STAGING"] = "cpu"

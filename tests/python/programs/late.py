@@ -18,10 +18,11 @@ class Late(_device._Thread):
         super().__init__()
         self.copied, self.changed = [], 0
 
-    def to_device(self, tensor, host):
+    def to_device(self, tensors, hosts):
         def copy():
-            tensor.detach().copy_(host)
-            self.copied.append((host, host.clone()))
+            for tensor, host in zip(tensors, hosts):
+                tensor.detach().copy_(host)
+                self.copied.append((host, host.clone()))
         self._begin(copy)
 
     def join(self):

@@ -3,6 +3,7 @@
 each by an optimizer of its own, and some without; leaves what every worker did and has in FOLDER"""
 
 import copy
+import os
 import pathlib
 import sys
 import threading
@@ -12,8 +13,11 @@ from torch.utils.data import DataLoader
 
 import eddis.torch as eddis
 from eddis._worker import worker
+from eddis.torch import _gradients
 from norms import KINDS, MODELS, OTHERS, Numbered, made, optimizer_of, passed, pieces_of, step
 
+if os.environ.get("EDDIS_TORCH_STAGING") != "some":
+    _gradients.TOGETHER_BYTES = 300  # some gradients leave a device before the end of their pass
 folder, samples, epochs = pathlib.Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 eddis.init(min_count=int(sys.argv[4]), pieces=sys.argv[6:] == ["pieces"])
 loader = eddis.loader(DataLoader(Numbered(samples), batch_size=8), epochs)
