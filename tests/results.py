@@ -51,12 +51,16 @@ def of_meson(path):
 def of_pytest(path):
     for case in xml.etree.ElementTree.parse(path).iter("testcase"):
         module, name, file = case.get("classname").rpartition(".")[2], case.get("name"), case.get("file")
-        test = f"python/{module.removeprefix('test_')} {name.removeprefix('test_')}"
         skipped, bad = case.find("skipped"), [*case.iter("failure"), *case.iter("error")]
+        why = "" if skipped is None else skipped.get("message")
+        if not module and skipped is not None:  # a whole file
+            module, name = name.rpartition(".")[2], "all"
+            why = re.sub(r".*'Skipped: (.*)'\)$", r"\1", skipped.text)
+        test = f"python/{module.removeprefix('test_')} {name.removeprefix('test_')}"
         output = "".join(f"{part.text or part.get('message') or ''}\n" for part in [*bad, *case.iter("system-out"), *case.iter("system-err")])
         yield Result(test, f"{file}::{name}" if module and file else None,
                      "failed" if bad else "ok" if skipped is None else "skip", f"{float(case.get('time', 0)):.0f} s",
-                     [] if skipped is None else [(test, skipped.get("message"))], output)
+                     [] if skipped is None else [(test, why)], output)
 
 
 def read(path):

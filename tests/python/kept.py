@@ -101,5 +101,5 @@ def times(*parts: list[dict[str, Any]]) -> Counter[int]:
 
 def distance(one: pathlib.Path, other: pathlib.Path) -> float:
     """Of the models at the end."""
-    a, b = torch.load(one / "model.pt"), torch.load(other / "model.pt")
+    a, b = (torch.load(run / "model.pt", map_location="cpu") for run in (one, other))
     return max((a[name] - b[name]).abs().max().item() for name in a)

@@ -22,7 +22,9 @@ def data(kind):
 
 def made(kind, how):
     """{case: model} with the numbers that the random state gives."""
-    return {name: case(how) for name, case in KINDS[kind].items()}
+    torch.backends.cudnn.allow_tf32 = False  # float32 is what it says, on GPUs too
+    with training.device():
+        return {name: case(how) for name, case in KINDS[kind].items()}
 
 
 def job(folder, kind, *options, emulate=UNEQUAL, **settings):
@@ -43,7 +45,7 @@ def one_process(kind, ranks):
     for step, parts in enumerate(zip(*(rank["samples"] for rank in ranks), strict=True), 1):
         numbers = [n for part in parts for n in part]
         for case in trained.values():
-            case.step(x[numbers], y[numbers])
+            case.step(x[numbers].to(training.device()), y[numbers].to(training.device()))
             if step in ends:
                 case.ended()
     return trained

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from training import CLASSES, INPUTS, Case, mlp
+from training import CLASSES, INPUTS, Case, device, mlp
 
 
 class NoSync(Case):
@@ -81,7 +81,7 @@ class Scaled(Case):
 
     def make(self):
         super().make()
-        self.scaler = torch.amp.GradScaler("cpu", init_scale=2.0 ** 127, backoff_factor=2.0 ** -60)
+        self.scaler = torch.amp.GradScaler(device().type, init_scale=2.0 ** 127, backoff_factor=2.0 ** -60)
 
     def step(self, x, y):
         self.optimizer.zero_grad()
@@ -98,7 +98,7 @@ class Autocast(Case):
     dtype, tolerance = torch.float32, 0.02
 
     def loss(self, x, y):
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast(device().type, torch.bfloat16):
             return super().loss(x, y)
 
 

@@ -62,13 +62,3 @@ def test_late(tmp_path, monkeypatch, rate):
                   f"profile.emulate=[{{rate: {rate}, a_ms: 5, c_ms: 1}}, {{rate: 1}}]", "--", "python3",
                   PROGRAMS / "late.py")
     assert output.count("changed 0\n") == 2, output
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU that PyTorch sees")
-@pytest.mark.parametrize("mode", ["sync", "hybrid"])
-def test_gpu(tmp_path, mode):
-    """On a real one, which all workers share: other sums round otherwise."""
-    groups = ["--set", "sync.groups=[[0, 1], [2]]", "--set", "sync.period=1000"] if mode == "hybrid" else []
-    workers = trained(tmp_path, mode, DEVICES, 98, 1, *groups, device="cuda")
-    check_equal(workers, exact=1e-8, single=1e-3)
-    check_common(workers, own=["plain"] if mode == "sync" else [])

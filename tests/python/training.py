@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 
 import torch
 from torch import nn
@@ -11,6 +12,11 @@ from torch.nn import functional
 
 N, INPUTS, CLASSES = 236, 64, 4  # of the data; ten steps an epoch of 24 samples, the last of 20
 WORDS, LENGTH, PAD = 11, 8, -100
+
+
+def device():
+    """Where models and batches are: of what the tests start, too."""
+    return torch.device(os.environ.get("EDDIS_TEST_DEVICE", "cpu"))
 
 
 def data():

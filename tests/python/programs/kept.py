@@ -29,6 +29,9 @@ from torch.utils.data import DataLoader, TensorDataset
 import eddis.torch as eddis
 from eddis._worker import worker
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from training import device  # noqa: E402
+
 folder = pathlib.Path(sys.argv[1])
 options = dict(word.split("=", 1) for word in sys.argv[2:])
 N, EPOCHS = int(options.get("samples", 96)), int(options.get("epochs", 6))
@@ -77,9 +80,10 @@ if BATCH_NORM:
 loader = eddis.loader(DataLoader(TensorDataset(x, y, torch.arange(N)), batch_size=12, drop_last=False,
                                  num_workers=int(options.get("workers", 0))))
 model = nn.Sequential(nn.Linear(6, WIDTH), nn.BatchNorm1d(WIDTH) if BATCH_NORM else nn.Tanh(), nn.Linear(WIDTH, 1))
+model.to(device())
 optimizer = eddis.DistributedOptimizer(torch.optim.Adam(model.parameters(), lr=0.01), model=model)
 scheduler = torch.optim.lr_scheduler.MultiStepLR(optimizer, [2, 3, 5], gamma=0.5)
-scaler = torch.amp.GradScaler("cpu", init_scale=1024.0, growth_interval=7)
+scaler = torch.amp.GradScaler(device().type, init_scale=1024.0, growth_interval=7)
 if HAS_STATE:
     state = eddis.State(model=model, optimizer=optimizer, scheduler=scheduler, scaler=scaler, loader=loader, log=Log(),
                         steps=0, best=numpy.float64(0), worst=[], ended=[])
@@ -89,7 +93,7 @@ for epoch in range(EPOCHS) if options.get("told") == "0" else loader.epochs(EPOC
         if LEAVE == worker.step.step:
             break
         optimizer.zero_grad()
-        loss = ((model(x) - y) ** 2).mean()
+        loss = ((model(x.to(device())) - y.to(device())) ** 2).mean()
         scaler.scale(loss).backward()
         scaler.step(optimizer)
         scaler.update()
@@ -99,7 +103,8 @@ for epoch in range(EPOCHS) if options.get("told") == "0" else loader.epochs(EPOC
             state.worst.append(len(state.worst))
         print(json.dumps({"step": worker.step.step, "epoch": epoch, "rate": optimizer.param_groups[0]["lr"],
                           "scale": scaler.get_scale(), "samples": numbers.tolist() if worker.step.count else [],
-                          "random": [torch.rand(()).item(), random.random(), numpy.random.rand()]}), file=out)
+                          "random": [torch.rand((), device=device()).item(), random.random(), numpy.random.rand()]}),
+              file=out)
         if options.get("stop") == f"{eddis.rank()}:{worker.step.step}":
             eddis.stop()
         if AT in (f"{eddis.rank()}:{worker.step.step}", f"*:{worker.step.step}"):

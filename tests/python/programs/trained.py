@@ -21,7 +21,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import eddis.torch as eddis  # noqa: E402
 import kinds  # noqa: E402
-from training import N, PAD  # noqa: E402
+from training import N, PAD, device  # noqa: E402
 from eddis._worker import worker  # noqa: E402
 
 
@@ -55,6 +55,7 @@ for epoch in loader.epochs(int(options.get("epochs", 1))):
     before = len(samples)
     for x, y, numbers in loader:
         samples.append(numbers.tolist() if worker.step.count else [])
+        x, y = x.to(device()), y.to(device())
         if kind == "words":
             eddis.set_weight((y != PAD).sum())
         losses.append(next(iter(cases.values())).loss(x, y).item())
@@ -72,7 +73,8 @@ for epoch in loader.epochs(int(options.get("epochs", 1))):
     if options.get("test") and eddis.rank() == 0:
         tested = next(iter(cases.values()))
         with torch.no_grad():
-            losses.append(sum(tested.loss(x, y).item() for x, y in DataLoader(data, batch_size=7)))
+            losses.append(sum(tested.loss(x.to(device()), y.to(device())).item()
+                              for x, y in DataLoader(data, batch_size=7)))
 if "break" in options:
     eddis.stop()
     eddis.finish()
