@@ -144,6 +144,17 @@ static const char *own_name(const struct driver *d)
     return d->run.o->batch ? d->run.o->batch->name : d->run.o->folder->id;
 }
 
+/* A job goes on by its name through a link in its folder. */
+static void tell_unlinked(struct driver *d, const char *link)
+{
+    char text[512];
+
+    (void)snprintf(text, sizeof text,
+                   "no link '%.200s' (%s): to resume the job, name the folder '%.200s'", link,
+                   strerror(errno), d->run.checkpoint_dir);
+    job_run_say(&d->run, JOB_EVENT_SAY, -1, -1, text);
+}
+
 /* A folder of this job's own inside the one that the user names, so that jobs which share that
  * never take, replace or prune each other's checkpoints; the job's folder then has a link to it.
  */
@@ -161,8 +172,8 @@ static int open_checkpoint_dir(struct driver *d, struct eddis_error *err)
         d->run.checkpoint_dir = own ? strdup(own) : NULL;
     if (!d->run.checkpoint_dir || (folder && !own))
         return eddis_fail(err, -ENOMEM, "no memory for the driver");
-    if (dir && own)
-        (void)symlink(d->run.checkpoint_dir, own); /* a convenience: --resume JOB */
+    if (dir && own && symlink(d->run.checkpoint_dir, own) < 0 && errno != EEXIST)
+        tell_unlinked(d, own);
     return 0;
 }
 

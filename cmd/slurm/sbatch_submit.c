@@ -300,15 +300,15 @@ static const char *number_in(const char *said)
 /* Take in what there is.  Of a long banner the end is kept. */
 static void read_more(struct answer *a)
 {
-    const size_t kept = sizeof a->said / 4;
+    enum { KEPT = sizeof a->said / 4 };
     const char *line;
     ssize_t n;
 
     if (a->n > sizeof a->said / 2) {
-        memmove(a->said, a->said + a->n - kept, kept);
-        a->n = kept;
+        memmove(a->said, a->said + a->n - KEPT, KEPT);
+        a->n = KEPT;
     }
-    n = read(a->fd, a->said + a->n, sizeof a->said - 1 - a->n);
+    n = read(a->fd, a->said + a->n, KEPT);
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return;
     a->over = n <= 0;

@@ -195,7 +195,7 @@ static void describe_numa(const struct topo *t, int index, struct node_profile *
         .sample_s = NAN,
     };
     (void)snprintf(d->id, sizeof d->id, "numa:%d", d->numa);
-    (void)snprintf(d->name, sizeof d->name, "%.80s, %d core%s",
+    (void)snprintf(d->name, sizeof d->name, "%.75s, %d core%s",
                    p->cpu_model[0] ? p->cpu_model : "CPU", cores, cores == 1 ? "" : "s");
     if (!list_text(cores_of(t, index), d->cpus, sizeof d->cpus) && !p->note[0])
         (void)snprintf(p->note, sizeof p->note,

@@ -257,7 +257,7 @@ END_TEST
  */
 START_TEST(marks_alone)
 {
-    char jobs[128], variable[5][80];
+    char jobs[128], variable[5][128];
     struct node_identity other, next = id, last;
     const struct node_identity *of[5] = { &id, &next, &last, &other, &id };
     struct orphans l = { 0 };

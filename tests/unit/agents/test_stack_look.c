@@ -85,7 +85,7 @@ static pid_t wait_as_python(const char *folder, const char *path)
         _exit(9);
     }
     (void)close(ends[1]);
-    (void)read(ends[0], variable, 1); /* until it has become it */
+    ck_assert_int_eq(read(ends[0], variable, 1), 0); /* until it has become it */
     (void)close(ends[0]);
     return pid;
 }
