@@ -15,6 +15,7 @@
 #include <string.h>
 
 enum { COPY_BYTES = 64 << 20, SWEEP_BYTES = 256 << 20, COPY_ROUNDS = 8 };
+enum { COPIES = 4 }; /* told at once: to begin and to wait take a tenth of one on a fast GPU */
 
 bool gpu_built(void)
 {
@@ -101,14 +102,16 @@ static int copy_rate(const struct cuda_place *p, enum direction d, CUdeviceptr x
 
     for (int i = 0; i < COPY_ROUNDS; i++) {
         int64_t start = clock_now_ns();
-        CUresult e = copy(p, d, x);
+        CUresult e = CUDA_SUCCESS;
         double rate;
 
+        for (int j = 0; !e && j < COPIES; j++)
+            e = copy(p, d, x);
         if (!e)
             e = p->api->stream_wait(p->stream);
         if (e)
             return cuda_check(p->api, e, "a copy fails", err);
-        rate = (d == INSIDE ? SWEEP_BYTES : COPY_BYTES) * (double)CLOCK_S /
+        rate = (d == INSIDE ? SWEEP_BYTES : COPY_BYTES) * (double)COPIES * (double)CLOCK_S /
                (double)(clock_now_ns() - start + 1);
         best = rate > best ? rate : best;
     }
