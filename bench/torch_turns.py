@@ -6,8 +6,9 @@ same data and optimizer, and trains some steps while the others rest.  The reque
 
     systems   {name: {"steps": of a turn, "batches": [of each rank; or one for all]}}; the name is eddis, plain, ddp,
               horovod, or one of these with a word behind it, as "ddp tuned"; eddis' batches are the plan's
-    model     ["mlp", layers, width], ["cnn"], ["transformer"] or
+    model     ["mlp", layers, width], ["cnn"], ["images", channels, size], ["transformer", layers, width, words] or
               ["slept", [speed of each rank], times that a step lasts as long]
+    device    where the models are, as PyTorch writes it; cpu without it
     rounds    that count; one more goes before
     out       the file that rank 0 writes: {"torch": version, "samples_per_s": {name: [of each round]}, "processor_s":
               {name: [a step of rank 0, of each round]}}
@@ -78,11 +79,11 @@ class Slept(nn.Module):
 
 
 class Transformer(nn.Module):
-    def __init__(self, words=64, width=64):
+    def __init__(self, layers, width, words=64):
         super().__init__()
         self.words = nn.Embedding(words, width)
         layer = nn.TransformerEncoderLayer(width, 4, 2 * width, dropout=0, batch_first=True)
-        self.layers = nn.TransformerEncoder(layer, 2)
+        self.layers = nn.TransformerEncoder(layer, layers)
         self.out = nn.Linear(width, words)
 
     def forward(self, x):
@@ -99,7 +100,13 @@ def model_of(words, rank):
         parts = [part for _ in range(layers) for part in (nn.Linear(width, width), nn.Tanh())]
         return nn.Sequential(*parts[:-1]), torch.ones(width)
     if name == "transformer":
-        return Transformer(), torch.arange(32)
+        layers, width, words = words[1:]
+        return Transformer(layers, width), torch.arange(words) % 64
+    if name == "images":
+        channels, size = words[1:]
+        parts = [part for _ in range(4) for part in (nn.Conv2d(channels, channels, 3, padding=1), nn.ReLU())]
+        return nn.Sequential(nn.Conv2d(3, channels, 3, padding=1), nn.ReLU(), *parts, nn.AdaptiveAvgPool2d(1),
+                             nn.Flatten(), nn.Linear(channels, 10)), torch.rand(3, size, size)
     return nn.Sequential(nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(),
                          nn.MaxPool2d(2), nn.Flatten(), nn.Linear(512, 64), nn.ReLU(),
                          nn.Linear(64, 10)), torch.rand(1, 8, 8)
@@ -133,7 +140,9 @@ class System:
         batches = batches if len(batches) == size else batches * size
         self.samples = self.steps * sum(batches)
         torch.manual_seed(1)
+        self.device = torch.device(request.get("device", "cpu"))
         self.model, sample = model_of(request["model"], rank)
+        self.model.to(self.device)
         data = TensorDataset(sample.expand(self.samples, *sample.shape))
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.01)
         self.parameter = next(self.model.parameters())
@@ -145,9 +154,11 @@ class System:
     def turn(self):
         for x, in self.loader:
             self.optimizer.zero_grad()
-            y = self.model(x)
+            y = self.model(x.to(self.device))
             functional.mse_loss(y, torch.zeros_like(y)).backward()
             self.optimizer.step()
+        if self.device.type == "cuda":
+            torch.cuda.synchronize()
 
 
 class Ddp(System):
@@ -210,7 +221,7 @@ class Ranks:
             distributed.destroy_process_group()
 
     def check_alike(self, name, parameter):
-        own = parameter.detach().flatten()[:100].clone()
+        own = parameter.detach().flatten()[:100].cpu().clone()
         if not torch.equal(self.combined(own.clone(), greatest=True), own):
             sys.exit(f"{name}: the ranks' models are not alike")
 
