@@ -145,6 +145,12 @@ bool rebalance_decide(struct rebalance *r, double now_s, struct rebalance_propos
  */
 bool rebalance_predicts(struct rebalance *r, double predicted_s, double *ret);
 
+/* Returns whether a worker would be faster by itself, with the samples of all and nobody to wait
+ * for; fills *ret_rank and *ret_times, how many times as fast, 1.2 or more.  False before 20 steps
+ * of the plan in force, and where it may not have so many samples.
+ */
+bool rebalance_alone(struct rebalance *r, int *ret_rank, double *ret_times);
+
 /* Borrows what was learnt of a worker. */
 const struct learner *rebalance_learner(const struct rebalance *r, int rank);
 

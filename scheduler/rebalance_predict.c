@@ -5,6 +5,8 @@
 #include <math.h>
 
 static const double OFF = 0.025; /* of the 5 % that a prediction may be off */
+static const double ALONE =
+    1.2; /* a worker's times by larger batches than it had are off by more */
 
 enum { STEPS = 20 };
 
@@ -29,18 +31,47 @@ static double rest_s(const struct rebalance *r)
     return isfinite(least) ? least : 0;
 }
 
-bool rebalance_predicts(struct rebalance *r, double predicted_s, double *ret)
+/* Whether the plan in force has had so many steps that they can be told; fills *ret with one's
+ * time.
+ */
+static bool step_of(struct rebalance *r, int64_t wanted, double *ret)
 {
     int64_t steps = trains_several(r) ? -1 : rebalance_steps(r);
-    double step_s;
 
-    if (steps == INT64_MAX || steps < r->predicted + STEPS || !all_are_measured(r))
+    if (steps == INT64_MAX || steps < wanted || !all_are_measured(r))
         return false;
     rebalance_fill(r);
-    step_s = rebalance_longest_s(r, rebalance_present) + rest_s(r);
-    if (!(fabs(step_s / predicted_s - 1) > OFF))
+    *ret = rebalance_longest_s(r, rebalance_present) + rest_s(r);
+    return true;
+}
+
+bool rebalance_predicts(struct rebalance *r, double predicted_s, double *ret)
+{
+    double step_s;
+
+    if (!step_of(r, r->predicted + STEPS, &step_s) || !(fabs(step_s / predicted_s - 1) > OFF))
         return false;
-    r->predicted = steps;
+    r->predicted = rebalance_steps(r);
     *ret = step_s;
     return true;
+}
+
+bool rebalance_alone(struct rebalance *r, int *ret_rank, double *ret_times)
+{
+    double step_s, best_s = INFINITY;
+
+    if (r->n < 2 || !step_of(r, STEPS, &step_s))
+        return false;
+    for (int i = 0; i < r->n; i++) {
+        const struct rebalance_member *m = &r->member[i];
+        struct time_model t = learner_model(&m->learner);
+        double alone_s = time_model_s(&t, r->total);
+
+        if (m->batch > 0 && m->max >= r->total && alone_s < best_s) {
+            best_s = alone_s;
+            *ret_rank = i;
+        }
+    }
+    *ret_times = step_s / best_s;
+    return *ret_times > ALONE;
 }

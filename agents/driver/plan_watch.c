@@ -235,6 +235,25 @@ static void predict(struct plan_watch *w)
         publishing_predict(w->published, samples_per_s);
 }
 
+/* No plan of these workers is as fast; people hear of it once. */
+static void tell_alone(struct plan_watch *w)
+{
+    const struct plan *p = w->published->plans.plan;
+    char text[400];
+    double times;
+    int rank;
+
+    if (w->alone_told || !replanning_alone(&w->replan, &rank, &times))
+        return;
+    w->alone_told = true;
+    (void)snprintf(text, sizeof text,
+                   "rank %d on %s would be %.1f times as fast alone: exchanges take longer than "
+                   "what the other workers save; leave them out, or try a larger batch.global or "
+                   "another sync.mode",
+                   rank, p->node[p->worker[rank].node], times);
+    job_run_say(w->run, JOB_EVENT_SAY, -1, rank, text);
+}
+
 /* What is known is read again for a plan only: it may be files, and a large network's figures. */
 static void replan(struct plan_watch *w, int64_t now_ns)
 {
@@ -248,9 +267,12 @@ static void replan(struct plan_watch *w, int64_t now_ns)
     watch_network(w);
     predict(w);
     watch_memory(w);
-    if (w->run->state.outcome != STATE_OUTCOME_OPEN ||
-        !replanning_decide(&w->replan, now_ns, &wish))
+    if (w->run->state.outcome != STATE_OUTCOME_OPEN)
         return;
+    if (!replanning_decide(&w->replan, now_ns, &wish)) {
+        tell_alone(w);
+        return;
+    }
     known_fill(w->known, &known);
     p = replanning_plan(&w->replan, all->plan, &known, &wish);
     if (!p)

@@ -22,6 +22,7 @@ struct plan_watch {
     struct memory_watch memory; /* likewise */
     bool length_known;          /* the generation has told how long the job is */
     int64_t replan_ns;          /* when it is asked next */
+    bool alone_told;            /* people have heard of a worker that is faster by itself */
     int told;                   /* re-plans that people heard of, in all generations */
     int networks_told;          /* likewise networks that were not as believed, ... */
     double network_bytes_per_s; /* ... and the last of them; 0: none */

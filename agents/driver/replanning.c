@@ -331,6 +331,11 @@ bool replanning_predicts(struct replanning *r, const struct plan *p, double *ret
     return true;
 }
 
+bool replanning_alone(struct replanning *r, int *ret_rank, double *ret_times)
+{
+    return r->policy && rebalance_alone(r->policy, ret_rank, ret_times);
+}
+
 /* ---- what is kept ---- */
 
 void replanning_learnt(const struct replanning *r, const struct plan *p,

@@ -73,6 +73,9 @@ struct plan *replanning_seconds(struct replanning *r, const struct plan *p,
  */
 bool replanning_predicts(struct replanning *r, const struct plan *p, double *ret_per_s);
 
+/* Whether a worker would be faster by itself; see rebalance_alone. */
+bool replanning_alone(struct replanning *r, int *ret_rank, double *ret_times);
+
 /* Put what was measured of the workers of p, whose nodes' profiles these are, into *ret. */
 void replanning_learnt(const struct replanning *r, const struct plan *p,
                        const struct node_profile *const *node, struct learned_times *ret);

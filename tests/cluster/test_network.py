@@ -105,7 +105,7 @@ def stale(c):
 
 def test_slow_meanwhile(c):
     """The cable is slow once the plan is made: what the ranks wait for is not what was measured.  That is said, the
-    mode and the buckets stay, and the network is not believed again."""
+    mode and the buckets stay, and the network is not believed again.  A worker alone would be faster, which is said once."""
     c.lab.rate("node3", "0")
     with c.job(HOSTS + ["--set", f"checkpoint.dir={c.shared}", "--set", "sync.mode=sync", "--set", "batch.global=60",
                         "--set", "profile.emulate=[{rate: 1.0, a_ms: 20, c_ms: 0.1}]", "--"] + TRAIN +
@@ -117,6 +117,7 @@ def test_slow_meanwhile(c):
                          r"([\d.e-]*\d)", j.err)
         assert said and float(said[1]) > 5 * float(said[2]), j.err
         assert "the next job measures it anew" in j.err and not kept(c), j.err
+        assert len(re.findall(r"rank \d on node\d would be [\d.]+ times as fast alone", j.err)) == 1, j.err
     c.lab.rate("node3", "0")
 
 

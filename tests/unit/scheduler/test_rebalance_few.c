@@ -193,8 +193,50 @@ START_TEST(prediction_stays)
 }
 END_TEST
 
+/* Workers 0 to 2 take 1 ms for a sample, the last one 2, and exchanges as much as is told. */
+static struct rebalance *exchanging(const struct rebalance_setup *s, int64_t steps,
+                                    double exposed_s)
+{
+    struct rebalance *r = begun(s);
+
+    for (int i = 0; i < N; i++)
+        report_waiting(r, i, steps, i < N - 1 ? 0.064 : 0.128, exposed_s, i < N - 1 ? 0.064 : 0);
+    return r;
+}
+
+/* Whether a worker is faster alone; all samples take it 0.256 s. */
+static bool is_alone(const struct rebalance_setup *s, int64_t steps, double exposed_s,
+                     double *ret_times)
+{
+    struct rebalance *r = exchanging(s, steps, exposed_s);
+    int rank = -1;
+    bool is = rebalance_alone(r, &rank, ret_times);
+
+    ck_assert(!is || rank == 0);
+    rebalance_free(r);
+    return is;
+}
+
+START_TEST(faster_alone)
+{
+    struct rebalance_setup s = setup();
+    double times = 0;
+
+    ck_assert(!is_alone(&s, 19, 0.3, &times));
+    ck_assert(is_alone(&s, 20, 0.3, &times));
+    ck_assert_double_eq_tol(times, 0.428 / 0.256, 0.01);
+    ck_assert(!is_alone(&s, 20, 0.17, &times)); /* 1.16 times */
+    worker[0].max = worker[1].max = worker[2].max = 255;
+    ck_assert(!is_alone(&s, 20, 0.3, &times)); /* the last one alone takes 0.512 s */
+    s = setup();
+    s.algorithm = "easgd";
+    ck_assert(!is_alone(&s, 20, 0.3, &times)); /* nobody's time is the step's */
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_test(tc, faster_alone);
     tcase_add_test(tc, prediction_follows);
     tcase_add_test(tc, prediction_stays);
     tcase_add_test(tc, many);
