@@ -41,10 +41,12 @@ def test_scripts(tmp_path):
     assert not kinds.too_far(kinds.one_process("scripts", ranks), ranks)
 
 
+NONE = {"batch__min": 0, "emulate": "{rate: 0.001, a_ms: 2, c_ms: 4}, {rate: 0.4}, {rate: 1}"}
+
+
 def test_without_samples(tmp_path):
     """The first rank never has one."""
-    ranks = kinds.job(tmp_path, "scripts", "epochs=3", batch__min=0,
-                      emulate="{rate: 0.001, a_ms: 2, c_ms: 4}, {rate: 0.4}, {rate: 1}")
+    ranks = kinds.job(tmp_path, "scripts", "epochs=3", **NONE)
     assert not any(ranks[0]["samples"])
     assert not kinds.too_far(kinds.one_process("scripts", ranks), ranks)
 

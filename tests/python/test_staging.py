@@ -7,8 +7,10 @@ from __future__ import annotations
 import pytest
 import torch
 
+import kinds
 from started import said
 from test_batchnorm import PROGRAMS, check_common, check_equal, trained
+from test_equality import NONE
 
 DEVICES = "[{rate: 1, a_ms: 1, c_ms: 0.5}, {rate: 2}, {rate: 5}]"
 
@@ -46,6 +48,14 @@ def test_alone(tmp_path, monkeypatch):
     for name, state in workers[0]["after"].items():
         assert not any(torch.equal(value, workers[0]["before"][name][key]) for key, value in state.items()
                        if value.is_floating_point() and key not in ("mask", "4.weight", "4.bias")), name
+
+
+def test_rounds(tmp_path, monkeypatch):
+    """A backward pass that reaches the parameters of two optimizers, one of which has many: on a worker without samples
+    no gradient waits for others."""
+    monkeypatch.setenv("EDDIS_TORCH_STAGING", "cpu")
+    ranks = kinds.job(tmp_path, "scripts", "epochs=1", **NONE)
+    assert not kinds.too_far(kinds.one_process("scripts", ranks), ranks)
 
 
 def test_parts(tmp_path):

@@ -2,10 +2,10 @@
 """Tensors that are not in the memory of the host: the library reads and writes places there, which follow them.
 
 Gradients are copied to their places on a stream of their own, some together, begun by the hook in which the last of
-these is complete, so that the copies run beside the rest of the backward pass; a thread waits for them one after the
-other and announces what has arrived.  No hook waits for the device, and the script's own stream goes on.  When all are
-combined they are copied back, and the script's stream waits for that, not the script.  Values of parameters are copied
-where the library reads or has written them, which it tells.
+these is complete, or by the pass's end, so that the copies run beside the rest of the backward pass; a thread waits for
+them one after the other and announces what has arrived.  No hook waits for the device, and the script's own stream goes
+on.  When all are combined they are copied back, and the script's stream waits for that, not the script.  Values of
+parameters are copied where the library reads or has written them, which it tells.
 
 How long the device was busy only its own marks tell: a step ends here long before it has ended there.  Those of a step
 up to its last round have passed when the step ends; what comes after, the update, is told of the newest step before

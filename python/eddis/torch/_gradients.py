@@ -31,7 +31,7 @@ DTYPES = {torch.float32: L.FLOAT32, torch.float64: L.FLOAT64, torch.float16: L.F
           torch.bfloat16: L.BFLOAT16, torch.int32: L.INT32, torch.int64: L.INT64, torch.uint8: L.UINT8}
 FLOATING = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 
-TOGETHER_BYTES = 1 << 20  # of gradients that leave a device at once: to begin takes as long as so many bytes' way
+TOGETHER_BYTES = 1 << 20  # at least so many leave a device at once: to begin takes as long as their way
 
 _task = torch._C._current_graph_task_id  # a number of autograd's for each backward pass
 _announce = L.lib.eddis_announce
@@ -253,22 +253,23 @@ class ParameterSet:
             self._send([(member.id, place or L.ZERO, place)], self.taken.get(member.device))
 
     def _put_together(self, device: Device, member: Member, gradient: torch.Tensor) -> None:
-        """The small ones of a pass wait for each other."""
+        """They wait until there are enough of them, or the pass is over; not the first one, with which a round begins:
+        rounds of several sets begin in one order on all workers, those without samples or devices, too."""
         together = self.together.setdefault(device, _Together())
         together.members.append(member)
         together.gradients.append(gradient)
         together.behind.add(device.here())
         together.n_bytes += gradient.numel() * gradient.element_size()
-        if together.n_bytes >= TOGETHER_BYTES:
+        if self.announced == 1 or together.n_bytes >= TOGETHER_BYTES:
             self._begin_copies()
 
     def _begin_copies(self) -> None:
-        for device, together in self.together.items():
+        while self.together:
+            device, together = self.together.popitem()
             places = [member.place for member in together.members]
             copied = device.to_host(places, together.gradients, together.behind)
             self._send([(member.id, place.data_ptr() or L.ZERO, place.data_ptr())
                         for member, place in zip(together.members, places)], copied)
-        self.together.clear()
 
     def _send(self, announced: list[tuple[int, int, int]], copied: Copied | None = None) -> None:
         """(number, source, result) of each."""

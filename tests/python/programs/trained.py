@@ -23,6 +23,7 @@ import eddis.torch as eddis  # noqa: E402
 import kinds  # noqa: E402
 from training import N, PAD, device  # noqa: E402
 from eddis._worker import worker  # noqa: E402
+from eddis.torch import _gradients  # noqa: E402
 
 
 class Distributed:
@@ -35,6 +36,7 @@ class Distributed:
         return eddis.DistributedOptimizer(optimizer, model=model, backward_passes_per_step=passes)
 
 
+_gradients.TOGETHER_BYTES = 9000  # some gradients of the larger models leave a device before the end of their pass
 folder, kind = pathlib.Path(sys.argv[1]), sys.argv[2]
 options = dict(word.split("=", 1) for word in sys.argv[3:])
 n_loaders = [int(n) for n in options.get("workers", "0,0,0").split(",")]
