@@ -50,8 +50,10 @@ def test_tried_again(tmp_path):
     made = tmp_path / "made"
     made.mkdir()
     (made / "test_some.py").write_text(TESTS)
+    (made / "test_whole.py").write_text("import pytest\npytest.skip(\"there isn't one\", allow_module_level=True)\n")
     code, lines = tried(tmp_path)
-    assert code == 1 and lines[-1] == "3 passed, 1 failed, 1 skipped", lines
+    assert code == 1 and lines[-1] == "3 passed, 1 failed, 2 skipped", lines
+    assert "  skipped: python/whole all: there isn't one" in lines, lines
     assert "  FAILED: python/some bad, twice" in lines and "  skipped: python/some skipped: why not" in lines, lines
     for name in "1 a", "b/c":
         assert lines.count(f"  passed at the second try: python/some lucky[{name}]") == 1, lines

@@ -140,7 +140,9 @@ class _Normalise(torch.autograd.Function):
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         input, weight, mean, var = ctx.saved_tensors
         needs_input, needs_weight, needs_bias = ctx.needs_input_grad[:3]
-        none = mean.new_empty(0)  # as eval mode saves them: CUDA takes no None where an input is in channels-last order
+        none = mean.new_empty(0)  # as eval mode saves them: CUDA takes None only where one kernel computes all three
+        if weight is None:
+            weight = torch.ones_like(mean)  # else CUDA has no gradients of it, which are the sums that are needed
         of_input, of_weight, of_bias = torch.ops.aten.native_batch_norm_backward(
             gradient, input, weight, mean, var, none, none, False, ctx.eps, [needs_input, True, True])
         if needs_input:
@@ -150,7 +152,7 @@ class _Normalise(torch.autograd.Function):
                 sums.copy_(torch.stack([of_weight, of_bias])).mul_(share)
             worker.collective(L.ALLREDUCE, sums.data_ptr(), sums.numel(), scope=L.GROUP, dtype=L.FLOAT64, op=L.SUM)
             if share:
-                scale = 1 / torch.sqrt(var + ctx.eps) if weight is None else weight / torch.sqrt(var + ctx.eps)
+                scale = weight / torch.sqrt(var + ctx.eps)
                 slope, offset = sums.div_(share * ctx.n).to(mean.device, mean.dtype) * scale
                 of_input -= functional.batch_norm(input, mean, var, slope, offset, False, 0.0, ctx.eps)
         return of_input, of_weight if needs_weight else None, of_bias if needs_bias else None, None, None, None, None

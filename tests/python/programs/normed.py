@@ -19,13 +19,14 @@ from norms import KINDS, MODELS, OTHERS, Numbered, made, optimizer_of, passed, p
 if os.environ.get("EDDIS_TORCH_STAGING") != "some":
     _gradients.TOGETHER_BYTES = 300  # some gradients leave a device before the end of their pass
 folder, samples, epochs = pathlib.Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+DEVICE = sys.argv[5] if len(sys.argv) > 5 else "cpu"
 eddis.init(min_count=int(sys.argv[4]), pieces=sys.argv[6:] == ["pieces"])
 loader = eddis.loader(DataLoader(Numbered(samples), batch_size=8), epochs)
 models = {name: made(name, eddis.rank()) for name in [*MODELS, *OTHERS]}
 for name in MODELS:
     models[name] = eddis.SyncBatchNorm.convert_sync_batchnorm(models[name])
 for model in models.values():
-    model.to(sys.argv[5] if len(sys.argv) > 5 else "cpu")
+    model.to(DEVICE)
 optimizers = {name: eddis.DistributedOptimizer(optimizer_of(name, model), model=model)
               for name, model in models.items()}
 
@@ -38,8 +39,8 @@ def looked_at(numbers):
     """One pass of every kind of input, and what does not synchronise."""
     norms = [eddis.SyncBatchNorm(dims[0], affine=affine, dtype=torch.float64 if dtype == torch.float64 else None)
              for dtype, dims, affine in KINDS]
-    out = [passed(norm, dtype, dims, numbers) for norm, (dtype, dims, _) in zip(norms, KINDS)]
-    norm = eddis.SyncBatchNorm(6)
+    out = [passed(norm.to(DEVICE), dtype, dims, numbers) for norm, (dtype, dims, _) in zip(norms, KINDS)]
+    norm = eddis.SyncBatchNorm(6).to(DEVICE)
     with torch.no_grad():
         norm(values(numbers))
     after = copy.deepcopy(norm.state_dict())
@@ -52,7 +53,7 @@ def looked_at(numbers):
 
 
 def values(numbers):
-    return torch.arange(6.0) + numbers[:, None]
+    return (torch.arange(6.0) + numbers[:, None]).to(DEVICE)
 
 
 steps, before, looks = [], None, None

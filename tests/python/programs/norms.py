@@ -94,7 +94,10 @@ def passed(norm: nn.Module, dtype: torch.dtype, dims: tuple[int, ...],
            numbers: torch.Tensor) -> dict[str, torch.Tensor]:
     """What comes out of one pass of these samples, forward and backward: y, and the gradient of its input, of a loss
     that is a mean over samples."""
-    x = values_of(numbers, torch.Size(dims).numel()).view(-1, *dims).to(dtype).requires_grad_()
+    x = values_of(numbers, torch.Size(dims).numel()).view(-1, *dims).to(dtype)
+    if norm.running_mean is not None:
+        x = x.to(norm.running_mean.device)
+    x.requires_grad_()
     y = norm(x)
     ((y.double() * x.detach().double().cos()).sum() / len(numbers)).backward()
     return {"y": y.detach(), "dx": x.grad}
