@@ -41,6 +41,22 @@ static void check_devices(const struct node_profile *p, bool fake_gpus)
         ck_assert_int_eq(gpus, 2);
 }
 
+/* As profiler_run, and anew where the machine was too busy to measure its cores in time. */
+static int measure(const struct profiler_options *o, struct node_profile *ret,
+                   struct eddis_error *err)
+{
+    struct profiler_options anew = *o;
+    int rc = 0;
+
+    for (int i = 0; i < 20; i++) {
+        rc = profiler_run(&anew, ret, err);
+        if (rc < 0 || (ret->device[0].fp32_flops > 0 && ret->device[0].memory_bytes_per_s > 0))
+            break;
+        anew.cache_ns = 0;
+    }
+    return rc;
+}
+
 /* Measured, kept, taken from the cache; then what makes it measure anew. */
 START_TEST(whole)
 {
@@ -61,7 +77,7 @@ START_TEST(whole)
     o.kept_only = true; /* there is nothing yet */
     ck_assert_int_eq(profiler_run(&o, &p, &err), -ENODATA);
     o.kept_only = false;
-    ck_assert_msg(profiler_run(&o, &p, &err) == 0, "%s", err.text);
+    ck_assert_msg(measure(&o, &p, &err) == 0, "%s", err.text);
     check_devices(&p, fake_gpus);
     ck_assert(!p.cached && p.read_bytes_per_s > 0 && p.measured_s > 0);
     ck_assert_str_eq(p.read_path, data);
@@ -140,7 +156,7 @@ START_TEST(no_cache)
     struct node_profile p = { 0 };
     struct profiler_options o = { .cache_dir = "/proc/nothing" };
 
-    ck_assert_int_eq(profiler_run(&o, &p, NULL), 0);
+    ck_assert_int_eq(measure(&o, &p, NULL), 0);
     ck_assert(p.device[0].fp32_flops > 0 && p.device[0].memory_bytes_per_s > 0);
     ck_assert_ptr_nonnull(strstr(p.note, "not kept"));
 }
