@@ -147,12 +147,11 @@ static const char *own_name(const struct driver *d)
 /* A job goes on by its name through a link in its folder. */
 static void tell_unlinked(struct driver *d, const char *link)
 {
-    char text[512];
+    cleanup_free char *text = NULL;
 
-    (void)snprintf(text, sizeof text,
-                   "no link '%.200s' (%s): to resume the job, name the folder '%.200s'", link,
-                   strerror(errno), d->run.checkpoint_dir);
-    job_run_say(&d->run, JOB_EVENT_SAY, -1, -1, text);
+    if (asprintf(&text, "no link '%s' (%s): to resume the job, name the folder '%s'", link,
+                 strerror(errno), d->run.checkpoint_dir) >= 0)
+        job_run_say(&d->run, JOB_EVENT_SAY, -1, -1, text);
 }
 
 /* A folder of this job's own inside the one that the user names, so that jobs which share that

@@ -300,15 +300,19 @@ static const char *number_in(const char *said)
 /* Take in what there is.  Of a long banner the end is kept. */
 static void read_more(struct answer *a)
 {
-    enum { KEPT = sizeof a->said / 4 };
+    enum { PART = sizeof a->said / 4 };
     const char *line;
     ssize_t n;
 
     if (a->n > sizeof a->said / 2) {
-        memmove(a->said, a->said + a->n - KEPT, KEPT);
-        a->n = KEPT;
+        bool cut = a->said[a->n - PART - 1] != '\n';
+
+        memmove(a->said, a->said + a->n - PART, PART);
+        a->n = PART;
+        if (cut)
+            a->said[0] = '.'; /* what is left of a number is none */
     }
-    n = read(a->fd, a->said + a->n, KEPT);
+    n = read(a->fd, a->said + a->n, PART);
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return;
     a->over = n <= 0;
