@@ -98,9 +98,10 @@ static int count_workers(const struct job *job, const struct node_profile *node,
         return eddis_fail(err, -EINVAL, "node '%s' has %d %s%s, too few for %s: %lld%s", node->host,
                           n, kind == DEVICE_CUDA ? "GPU" : "emulated device", n == 1 ? "" : "s",
                           node->workers ? "its workers" : "workers_per_node", (long long)wanted,
-                          kind == DEVICE_CUDA ? "; to train on its CPUs, hide its GPUs by an empty "
-                                                "CUDA_VISIBLE_DEVICES"
-                                              : "");
+                          kind == DEVICE_CUDA
+                              ? "; to train on its CPUs, hide its GPUs from eddis by an empty "
+                                "CUDA_VISIBLE_DEVICES"
+                              : "");
     if (wanted > PLAN_MAX_WORKERS)
         return eddis_fail(err, -EINVAL, "node '%s' is to have %lld workers, more than %d",
                           node->host, (long long)wanted, PLAN_MAX_WORKERS);

@@ -152,6 +152,7 @@ START_TEST(layout)
     if (rc < 0) {
         ck_assert_ptr_nonnull(
             strstr(err.text, layouts[_i].workers_per_node > 1000 ? "workers" : "n0"));
+        ck_assert_int_eq(strstr(err.text, "CUDA_VISIBLE_DEVICES") != NULL, layouts[_i].cuda > 0);
         return;
     }
     ck_assert_int_eq(p->n_workers, 2 * layouts[_i].workers);
