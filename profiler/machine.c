@@ -158,7 +158,7 @@ void machine_read(const char *root, const char *visible, struct machine *ret)
     (void)topo_allowed(ret->cpus, sizeof ret->cpus, NULL);
     read_gpus(root, ret);
     if (visible && !*visible)
-        visible = "-1"; /* both hide all GPUs from CUDA, which no variable does not */
+        visible = "-1"; /* empty hides all GPUs, as -1 does; unset hides none */
     (void)snprintf(ret->visible, sizeof ret->visible, "%s", visible ? visible : "");
 }
 

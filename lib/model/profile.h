@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 enum {
-    PROFILE_PROBE_VERSION = 2, /* raise it when a probe measures something else than before */
+    PROFILE_PROBE_VERSION = 3, /* raise it when a probe measures something else than before */
     PROFILE_MAX_DEVICES = 64,
     PROFILE_MAX_NUMA = 64,
 };
