@@ -6,7 +6,7 @@ same data and optimizer, and trains some steps while the others rest.  The reque
 
     systems   {name: {"steps": of a turn, "batches": [of each rank; or one for all]}}; the name is eddis, plain, ddp,
               horovod, or one of these with a word behind it, as "ddp tuned"; eddis' batches are the plan's
-    model     ["mlp", layers, width], ["cnn"], ["images", channels, size], ["transformer", layers, width, words] or
+    model     ["mlp", layers, width], ["cnn"], ["images", channels, size], ["transformer", layers, width, length] or
               ["slept", [speed of each rank], times that a step lasts as long]
     device    where the models are, as PyTorch writes it; cpu without it
     rounds    that count; one more goes before
@@ -100,8 +100,8 @@ def model_of(words, rank):
         parts = [part for _ in range(layers) for part in (nn.Linear(width, width), nn.Tanh())]
         return nn.Sequential(*parts[:-1]), torch.ones(width)
     if name == "transformer":
-        layers, width, words = words[1:]
-        return Transformer(layers, width), torch.arange(words) % 64
+        layers, width, length = words[1:]
+        return Transformer(layers, width), torch.arange(length) % 64
     if name == "images":
         channels, size = words[1:]
         parts = [part for _ in range(4) for part in (nn.Conv2d(channels, channels, 3, padding=1), nn.ReLU())]

@@ -14,6 +14,7 @@ A program of meson's says `SKIP case: why` for each case that cannot be tried he
 as skipped and that says nothing is named too.
 """
 
+import ast
 import json
 import os
 import re
@@ -55,7 +56,7 @@ def of_pytest(path):
         why = "" if skipped is None else skipped.get("message")
         if not module and skipped is not None:  # a whole file
             module, name = name.rpartition(".")[2], "all"
-            why = re.sub(r".*'Skipped: (.*)'\)$", r"\1", skipped.text)
+            why = ast.literal_eval(skipped.text)[-1].removeprefix("Skipped: ")  # as written: (file, line, why)
         test = f"python/{module.removeprefix('test_')} {name.removeprefix('test_')}"
         output = "".join(f"{part.text or part.get('message') or ''}\n" for part in [*bad, *case.iter("system-out"), *case.iter("system-err")])
         yield Result(test, f"{file}::{name}" if module and file else None,
