@@ -145,9 +145,11 @@ bool rebalance_decide(struct rebalance *r, double now_s, struct rebalance_propos
  */
 bool rebalance_predicts(struct rebalance *r, double predicted_s, double *ret);
 
-/* Returns whether a worker would be faster by itself, with the samples of all and nobody to wait
- * for; fills *ret_rank and *ret_times, how many times as fast, 1.2 or more.  False before 20 steps
- * of the plan in force, and where it may not have so many samples.
+/* Returns whether exchanges take so long that a worker by itself, with the samples of all, would be
+ * 1.2 times as fast as all together by whatever split; fills *ret_rank and *ret_times, how many
+ * times as fast as the steps that are made.  It wants 20 steps of the plan in force, and to stay
+ * true for 20 more.  False where no worker may have so many samples, and where workers or groups
+ * train models of their own.
  */
 bool rebalance_alone(struct rebalance *r, int *ret_rank, double *ret_times);
 

@@ -55,6 +55,7 @@ struct rebalance {
     double scale;
     int refits;
     int64_t predicted;          /* steps of the plan in force when it was predicted by them */
+    int64_t alone_since;        /* steps of it since which a worker alone is faster; 0: none is */
     int in_vain;                /* contradictions in a row that no network explained */
     struct split_worker *split; /* [n], and so are these; scratch */
     struct modes_worker *worker;

@@ -56,22 +56,69 @@ bool rebalance_predicts(struct rebalance *r, double predicted_s, double *ret)
     return true;
 }
 
+/* The global batch by itself.  What is beyond twice the largest batch that was measured counts in
+ * proportion: a constant that smaller ones tell is not known so well.
+ */
+static double alone_s(const struct rebalance *r, const struct rebalance_member *m)
+{
+    struct time_model t = learner_model(&m->learner);
+    int64_t largest = learner_largest(&m->learner);
+    double s = time_model_s(&t, r->total);
+
+    if (m->batch <= 0 || largest <= 0 || m->max < r->total)
+        return INFINITY;
+    if (r->total / 2 > largest)
+        s = fmax(s, time_model_s(&t, largest) * (double)r->total / (double)largest);
+    return s;
+}
+
+/* The own time of a step that no split of these workers is below: as if samples could be divided.
+ */
+static double balanced_s(const struct rebalance *r, double most_s)
+{
+    double low = 0, high = most_s;
+
+    for (int k = 0; k < 40; k++) {
+        double middle = (low + high) / 2, samples = 0;
+
+        for (int i = 0; i < r->n; i++) {
+            struct time_model t = learner_model(&r->member[i].learner);
+
+            if (middle > t.fixed_s)
+                samples += (middle - t.fixed_s) / t.sample_s;
+        }
+        *(samples < (double)r->total ? &low : &high) = middle;
+    }
+    return high;
+}
+
 bool rebalance_alone(struct rebalance *r, int *ret_rank, double *ret_times)
 {
     double step_s, best_s = INFINITY;
+    int64_t steps;
+    int best = 0;
 
     if (r->n < 2 || !step_of(r, STEPS, &step_s))
         return false;
     for (int i = 0; i < r->n; i++) {
-        const struct rebalance_member *m = &r->member[i];
-        struct time_model t = learner_model(&m->learner);
-        double alone_s = time_model_s(&t, r->total);
+        double s = alone_s(r, &r->member[i]);
 
-        if (m->batch > 0 && m->max >= r->total && alone_s < best_s) {
-            best_s = alone_s;
-            *ret_rank = i;
+        if (s < best_s) {
+            best_s = s;
+            best = i;
         }
     }
+    steps = rebalance_steps(r);
+    /* Another split helps against all but exchanges. */
+    if (!(balanced_s(r, fmin(best_s, step_s)) + rest_s(r) > ALONE * best_s)) {
+        r->alone_since = 0;
+        return false;
+    }
+    if (r->alone_since == 0 || steps < r->alone_since)
+        r->alone_since = steps;
+    if (steps < r->alone_since + STEPS) /* it may have been a moment */
+        return false;
+    *ret_rank = best;
     *ret_times = step_s / best_s;
-    return *ret_times > ALONE;
+    return true;
 }

@@ -248,8 +248,8 @@ static void tell_alone(struct plan_watch *w)
     w->alone_told = true;
     (void)snprintf(text, sizeof text,
                    "rank %d on %s would be %.1f times as fast alone: exchanges take longer than "
-                   "what the other workers save; leave them out, or try a larger batch.global or "
-                   "another sync.mode",
+                   "what the other workers save; train on it alone, or try a larger batch.global "
+                   "or another sync.mode",
                    rank, p->node[p->worker[rank].node], times);
     job_run_say(w->run, JOB_EVENT_SAY, -1, rank, text);
 }

@@ -193,50 +193,79 @@ START_TEST(prediction_stays)
 }
 END_TEST
 
-/* Workers 0 to 2 take 1 ms for a sample, the last one 2, and exchanges as much as is told. */
-static struct rebalance *exchanging(const struct rebalance_setup *s, int64_t steps,
-                                    double exposed_s)
+/* Workers 0 to 2 take 1 ms for a sample, the last one `slow` times as long; each step exchanges for
+ * so long beside.  Reports of so many steps.
+ */
+static void report_exchanging(struct rebalance *r, int64_t steps, double slow, double exposed_s)
 {
-    struct rebalance *r = begun(s);
-
     for (int i = 0; i < N; i++)
-        report_waiting(r, i, steps, i < N - 1 ? 0.064 : 0.128, exposed_s, i < N - 1 ? 0.064 : 0);
-    return r;
+        report_waiting(r, i, steps, i < N - 1 ? 0.064 : slow * 0.064, exposed_s,
+                       i < N - 1 ? (slow - 1) * 0.064 : 0);
 }
 
-/* Whether a worker is faster alone; all samples take it 0.256 s. */
-static bool is_alone(const struct rebalance_setup *s, int64_t steps, double exposed_s,
+/* Whether a worker is faster alone, with all 256 samples, over 40 steps. */
+static bool is_alone(const struct rebalance_setup *s, double slow, double exposed_s,
                      double *ret_times)
 {
-    struct rebalance *r = exchanging(s, steps, exposed_s);
+    struct rebalance *r = begun(s);
     int rank = -1;
-    bool is = rebalance_alone(r, &rank, ret_times);
+    bool is;
 
-    ck_assert(!is || rank == 0);
+    report_exchanging(r, 20, slow, exposed_s);
+    ck_assert(!rebalance_alone(r, &rank, ret_times)); /* it may be a moment */
+    report_exchanging(r, 39, slow, exposed_s);
+    ck_assert(!rebalance_alone(r, &rank, ret_times));
+    report_exchanging(r, 40, slow, exposed_s);
+    is = rebalance_alone(r, &rank, ret_times);
+    ck_assert(is ? rank == 0 : rank == -1);
+    rebalance_published(r, 2, (const int64_t[]){ 73, 73, 73, 37 }, 0);
+    ck_assert(!rebalance_alone(r, &rank, ret_times)); /* no step of it is known */
     rebalance_free(r);
     return is;
 }
 
+/* One worker alone takes 0.256 s, all together at best 73 ms and what they exchange. */
 START_TEST(faster_alone)
 {
     struct rebalance_setup s = setup();
     double times = 0;
 
-    ck_assert(!is_alone(&s, 19, 0.3, &times));
-    ck_assert(is_alone(&s, 20, 0.3, &times));
+    ck_assert(is_alone(&s, 2, 0.3, &times));
     ck_assert_double_eq_tol(times, 0.428 / 0.256, 0.01);
-    ck_assert(!is_alone(&s, 20, 0.17, &times)); /* 1.16 times */
+    ck_assert(!is_alone(&s, 2, 0.22, &times)); /* 1.15 times, by the best split */
+    ck_assert(!is_alone(&s, 10, 0, &times));   /* a split would help, and no exchange takes time */
     worker[0].max = worker[1].max = worker[2].max = 255;
-    ck_assert(!is_alone(&s, 20, 0.3, &times)); /* the last one alone takes 0.512 s */
+    ck_assert(!is_alone(&s, 2, 0.3, &times)); /* the last one alone takes 0.512 s */
     s = setup();
     s.algorithm = "easgd";
-    ck_assert(!is_alone(&s, 20, 0.3, &times)); /* nobody's time is the step's */
+    ck_assert(!is_alone(&s, 2, 0.3, &times)); /* nobody's time is the step's */
+}
+END_TEST
+
+/* It begins anew where it was not so for a while. */
+START_TEST(faster_alone_for_a_moment)
+{
+    struct rebalance_setup s = setup();
+    struct rebalance *r = begun(&s);
+    double times;
+    int rank;
+
+    report_exchanging(r, 20, 2, 0.3);
+    ck_assert(!rebalance_alone(r, &rank, &times));
+    report_exchanging(r, 30, 2, 0.01);
+    ck_assert(!rebalance_alone(r, &rank, &times));
+    report_exchanging(r, 45, 2, 0.3);
+    ck_assert(!rebalance_alone(r, &rank, &times));
+    report_exchanging(r, 65, 2, 0.3);
+    ck_assert(rebalance_alone(r, &rank, &times));
+    rebalance_free(r);
 }
 END_TEST
 
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, faster_alone);
+    tcase_add_test(tc, faster_alone_for_a_moment);
     tcase_add_test(tc, prediction_follows);
     tcase_add_test(tc, prediction_stays);
     tcase_add_test(tc, many);
