@@ -100,7 +100,7 @@ static int count_workers(const struct job *job, const struct node_profile *node,
                           node->workers ? "its workers" : "workers_per_node", (long long)wanted,
                           kind == DEVICE_CUDA
                               ? "; to train on its CPUs, hide its GPUs from eddis by an empty "
-                                "CUDA_VISIBLE_DEVICES"
+                                "CUDA_VISIBLE_DEVICES there, or ask Slurm for none"
                               : "");
     if (wanted > PLAN_MAX_WORKERS)
         return eddis_fail(err, -EINVAL, "node '%s' is to have %lld workers, more than %d",

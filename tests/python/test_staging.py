@@ -55,6 +55,7 @@ def test_rounds(tmp_path, monkeypatch):
     no gradient waits for others."""
     monkeypatch.setenv("EDDIS_TORCH_STAGING", "cpu")
     ranks = kinds.job(tmp_path, "scripts", "epochs=1", **NONE)
+    assert all(rank["staged"] for rank in ranks) and not any(ranks[0]["samples"])
     assert not kinds.too_far(kinds.one_process("scripts", ranks), ranks)
 
 

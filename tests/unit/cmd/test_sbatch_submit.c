@@ -66,6 +66,8 @@ static const struct {
     { "i=0; while test $i -lt 300; do echo 'a long banner, line after line'; i=$((i + 1)); done; "
       "echo 12",
       "12 " },
+    /* the end of a number that was told before is none */
+    { "printf '%2045s\\n123456\\n%2000s\\n' x y", "123456 " },
     { "echo 'Welcome 12'", "" },
     { "printf 12", "" }, /* who is cut off has not told it */
     { "exit 1", "" },

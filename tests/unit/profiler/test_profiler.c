@@ -48,9 +48,9 @@ static int measure(const struct profiler_options *o, struct node_profile *ret,
     struct profiler_options anew = *o;
     int rc = 0;
 
-    for (int i = 0; i < 20; i++) {
+    for (int i = 0; i < 10; i++) {
         rc = profiler_run(&anew, ret, err);
-        if (rc < 0 || (ret->device[0].fp32_flops > 0 && ret->device[0].memory_bytes_per_s > 0))
+        if (rc < 0 || ret->device[0].fp32_flops > 0 || !strstr(ret->note, "took too long"))
             break;
         anew.cache_ns = 0;
     }
@@ -126,7 +126,7 @@ static void driver_fails(const char *mode, int gpus, const char *words)
     int measured = 0, listed = 0;
 
     setenv("FAKE_CUDA", mode, 1);
-    ck_assert_int_eq(profiler_run(&o, &p, NULL), 0);
+    ck_assert_int_eq(measure(&o, &p, NULL), 0);
     for (int i = 0; i < p.n_devices; i++) {
         listed += p.device[i].kind == DEVICE_CUDA;
         measured += p.device[i].kind == DEVICE_CUDA && p.device[i].fp16_flops > 0;
@@ -183,7 +183,7 @@ START_TEST(emulated_instead)
     two[1].rate = 0;
     ck_assert_int_eq(profiler_run(&o, &p, NULL), -EINVAL);
     o.n_emulate = 0;
-    ck_assert_int_eq(profiler_run(&o, &p, NULL), 0);
+    ck_assert_int_eq(measure(&o, &p, NULL), 0);
     ck_assert(!p.cached && p.device[0].kind == DEVICE_CPU && p.device[0].fp32_flops > 0);
     fake_root_fini(&r);
 }
