@@ -5,10 +5,15 @@
 #include "lib/base/clock.h"
 #include "lib/base/dlopen.h"
 #include "lib/base/random.h"
+#include "lib/base/spawn.h"
 
 #include <errno.h>
+#include <glob.h>
+#include <libgen.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* cuBLAS' own headers are not needed for so little, and differ between versions in ways that do
  * not matter here; these values and types have been the same since 11.0.
@@ -45,31 +50,90 @@ static int load_one(const char *name, struct blas *b, struct eddis_error *err)
     return rc;
 }
 
+/* What looking for a library has come to. */
+struct search {
+    struct blas *blas;
+    int rc;
+    bool found; /* one is there that does not load, the first of which says why */
+    struct eddis_error *err;
+};
+
+/* Returns whether it is loaded. */
+static bool try_one(struct search *s, const char *name)
+{
+    struct eddis_error e = { 0 };
+    int rc = load_one(name, s->blas, &e);
+
+    if (rc == 0)
+        s->rc = 0;
+    else if (rc != -ENOENT && !s->found) {
+        s->rc = eddis_fail(s->err, rc, "%s", e.text);
+        s->found = true;
+    }
+    return rc == 0;
+}
+
+/* The toolkit's own folder is often not where the loader looks. */
+static bool try_toolkit(struct search *s, int major)
+{
+    static const char *const folders[] = { "", "/usr/local/cuda/lib64/", CUDA_LIBDIR "/" };
+    char name[512];
+    bool is = false;
+
+    for (size_t i = 0; i < sizeof folders / sizeof *folders && !is; i++) {
+        (void)snprintf(name, sizeof name, "%slibcublas.so.%d", folders[i], major);
+        is = try_one(s, name);
+    }
+    return is;
+}
+
+/* Nodes that train with PyTorch need no toolkit: its packages bring cuBLAS along. */
+static bool try_python(struct search *s, const char *prefix, int major)
+{
+    char pattern[PATH_MAX + 128];
+    glob_t g = { 0 };
+    bool is = false;
+
+    (void)snprintf(pattern, sizeof pattern,
+                   "%.*s/{lib,local/lib}/python3*/{site,dist}-packages/nvidia/*/lib/"
+                   "libcublas.so.%d",
+                   PATH_MAX, prefix, major);
+    if (glob(pattern, GLOB_BRACE, NULL, &g) == 0)
+        for (size_t i = 0; i < g.gl_pathc && !is; i++)
+            is = try_one(s, g.gl_pathv[i]);
+    globfree(&g);
+    return is;
+}
+
+/* Of the python3 in PATH, of an environment that is active, and the user's own packages. */
+static bool try_pythons(struct search *s, int major)
+{
+    const char *home = getenv("HOME");
+    const char *const active[] = { getenv("VIRTUAL_ENV"), getenv("CONDA_PREFIX") };
+    char path[PATH_MAX];
+    bool is = false;
+
+    if (spawn_find("python3", path, sizeof path, NULL) == 0)
+        is = try_python(s, dirname(dirname(path)), major);
+    for (size_t i = 0; i < sizeof active / sizeof *active && !is; i++)
+        is = active[i] && *active[i] && try_python(s, active[i], major);
+    if (!is && home && snprintf(path, sizeof path, "%s/.local", home) < (int)sizeof path)
+        is = try_python(s, path, major);
+    return is;
+}
+
 /* The newest cuBLAS that runs on this driver: a library of a later CUDA would be loaded and fail.
- * The toolkit's own folder is often not where the loader looks.
  */
 static int load_blas(int driver_version, struct blas *b, struct eddis_error *err)
 {
-    static const char *const folders[] = { "", "/usr/local/cuda/lib64/", CUDA_LIBDIR "/" };
-    int rc = eddis_fail(err, -ENOENT, "no cuBLAS for CUDA %d is installed", driver_version / 1000);
-    bool found = false;
+    struct search s = { .blas = b, .err = err };
+    int newest = driver_version / 1000;
 
+    s.rc = eddis_fail(err, -ENOENT, "no cuBLAS for CUDA %d is installed", newest);
     for (int major = 13; major >= 11; major--)
-        for (size_t i = 0; major <= driver_version / 1000 && i < 3; i++) {
-            struct eddis_error e = { 0 };
-            char name[512];
-            int one;
-
-            (void)snprintf(name, sizeof name, "%slibcublas.so.%d", folders[i], major);
-            one = load_one(name, b, &e);
-            if (one == 0)
-                return 0;
-            if (one != -ENOENT && !found) { /* the first that is there says why */
-                rc = eddis_fail(err, one, "%s", e.text);
-                found = true;
-            }
-        }
-    return rc;
+        if (major <= newest && (try_toolkit(&s, major) || try_pythons(&s, major)))
+            break;
+    return s.rc;
 }
 
 /* One product of n x n matrices in device memory. */

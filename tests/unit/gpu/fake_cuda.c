@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fake_cuda.c - a libcuda.so.1 of two GPUs that sleep, for machines without one
  *
- * FAKE_CUDA chooses how it behaves: "nodevice", "stub", "old", "broken", "nomemory", "crash",
- * "crash-one", "hang" (the second GPU); unset: well.
+ * FAKE_CUDA chooses how it behaves: "nodevice", "stub", "old", "eleven" (of CUDA 11), "broken",
+ * "nomemory", "crash", "crash-one", "hang" (the second GPU); unset: well.
  */
 #include <signal.h>
 #include <stdbool.h>
@@ -44,7 +44,7 @@ int cuInit(unsigned flags)
 EXPORT int cuDriverGetVersion(int *ret);
 int cuDriverGetVersion(int *ret)
 {
-    *ret = mode("old") ? 10020 : 12040;
+    *ret = mode("old") ? 10020 : mode("eleven") ? 11080 : 12040;
     return OK;
 }
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -101,6 +102,39 @@ START_TEST(failing)
 }
 END_TEST
 
+/* Where PyTorch's packages put cuBLAS, below the folder of a Python that is found in these ways. */
+static const char *const pythons[] = { "VIRTUAL_ENV", "CONDA_PREFIX", "PATH", "HOME" };
+
+START_TEST(blas_of_python)
+{
+    char folder[] = "/tmp/eddis-test-XXXXXX", command[1024], value[128];
+    bool home = strcmp(pythons[_i], "HOME") == 0, path = strcmp(pythons[_i], "PATH") == 0;
+    struct gpu_figures f = { 0 };
+    struct eddis_error err = { 0 };
+
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(command, sizeof command,
+             "cd %s%s && mkdir -p bin local/lib/python3.11/dist-packages/nvidia/cu11/lib && "
+             "cp /bin/true bin/python3 && ln -s "
+             "\"${LD_LIBRARY_PATH%%%%:*}/libcublas.so.12\" "
+             "local/lib/python3.11/dist-packages/nvidia/cu11/lib/libcublas.so.11",
+             folder, home ? " && mkdir .local && cd .local" : "");
+    ck_assert_int_eq(system(command), 0);
+    ck_assert_int_eq(setenv("FAKE_CUDA", "eleven", 1), 0);
+    ck_assert_int_eq(gpu_measure(0, &f, &err), 0);
+    ck_assert_str_ne(f.note, "");
+    ck_assert(isnan(f.fp32_flops) && f.memory_bytes_per_s > 0);
+
+    snprintf(value, sizeof value, "%s%s", folder, path ? "/bin:/usr/bin:/bin" : "");
+    ck_assert_int_eq(setenv(pythons[_i], value, 1), 0);
+    ck_assert_int_eq(gpu_measure(0, &f, &err), 0);
+    ck_assert_str_eq(f.note, "");
+    ck_assert(f.fp32_flops > 0);
+    snprintf(command, sizeof command, "/bin/rm -r %s", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     if (!getenv("FAKE_CUDA")) {
@@ -109,6 +143,7 @@ static void add_tests(TCase *tc)
     }
     tcase_add_test(tc, list);
     tcase_add_test(tc, measure);
+    tcase_add_loop_test(tc, blas_of_python, 0, sizeof pythons / sizeof *pythons);
     tcase_add_loop_test(tc, failing, 0, sizeof rows / sizeof *rows);
 }
 
