@@ -229,12 +229,16 @@ def saves():
 def several_models():
     """Workers that train models of their own agree on plans too, and no sample is lost."""
     for sync in "{mode: async, period: 4}", "{mode: hybrid, groups: [[0], [1]], period: 4}":
-        with training(epochs=50, sync=sync) as j:
-            j.check(0, "ok")
-            s = j.summary()
-            assert s["samples"] == 50 * SAMPLES, s
-            assert s["replans"] == len(events(j, "replanned")) > 0, s
-            check_plan(wait_replan(j))
+        for epochs in 50, 250:  # on a busy machine it takes longer to be sure of a speed
+            with training(epochs=epochs, sync=sync) as j:
+                j.check(0, "ok")
+                s = j.summary()
+                assert s["samples"] == epochs * SAMPLES and s["replans"] == len(events(j, "replanned")), s
+                if s["replans"]:
+                    check_plan(wait_replan(j))
+            if s["replans"]:
+                break
+        assert s["replans"], s
 
 
 def times_file():

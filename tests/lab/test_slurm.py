@@ -87,7 +87,8 @@ def runs():
     """Steps on all nodes, batch jobs from any host, what is asked for with devices and features."""
     with Up(3, gres={"node2": "gpu:2"}, features={"node3": "fast"}, conf=["EnforcePartLimits=ALL"]) as s:
         assert sorted(s.sh("srun -N3 hostname").split()) == ["node1", "node2", "node3"]
-        assert s.sh("srun --gres=gpu:2 sh -c 'hostname; echo $CUDA_VISIBLE_DEVICES'", "node1") == "node2\n0,1"
+        said = s.sh("srun --gres=gpu:2 sh -c 'hostname; echo $CUDA_VISIBLE_DEVICES'", "node1")
+        assert said == "node2\n0,1", said
         assert s.sh("srun -C fast hostname") == "node3"
         assert "srun: error" in s.sh("srun -C slow hostname", code=1)
         assert "time limit" in s.sh("sbatch --test-only -p short -t 10 --wrap true", code=1)
