@@ -288,8 +288,10 @@ START_TEST(number_in_container)
         ck_assert_int_eq(watch.load.thread, inner);
         steps(1, 10, 1, 100);
         tell_numbers(1);
-        while (report_below(getpid()).memory_bytes != peak_of(inner))
-            ; /* it may still be on its way to where it waits */
+        /* It may still be on its way to where it waits. */
+        for (int i = 0; i < 5000 && report_below(getpid()).memory_bytes != peak_of(inner); i++)
+            (void)usleep(1000);
+        ck_assert_int_eq(report_below(getpid()).memory_bytes, peak_of(inner));
         ck_assert(report_below(getpid()).queued_s >= 0);
         ck_assert_int_eq(kill(inner, SIGKILL), 0);
     } else {
