@@ -5,8 +5,7 @@
 #include <math.h>
 
 static const double OFF = 0.025; /* of the 5 % that a prediction may be off */
-static const double ALONE =
-    1.2; /* a worker's times by larger batches than it had are off by more */
+static const double ALONE = 1.2; /* nobody takes workers away for less */
 
 enum { STEPS = 20 };
 

@@ -122,8 +122,7 @@ static bool try_pythons(struct search *s, int major)
     return is;
 }
 
-/* The newest cuBLAS that runs on this driver: a library of a later CUDA would be loaded and fail.
- */
+/* The newest cuBLAS that runs on this driver: one of a later CUDA would be loaded and fail. */
 static int load_blas(int driver_version, struct blas *b, struct eddis_error *err)
 {
     struct search s = { .blas = b, .err = err };
