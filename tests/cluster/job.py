@@ -20,6 +20,7 @@ import urllib.error
 import urllib.request
 import uuid
 
+import known
 from node import LEASE, PATIENCE, marked, state_of, wait_for
 
 # Of a rank's script: go on when all ranks have come here.
@@ -30,15 +31,21 @@ signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
 class Folders:
-    """Where the programs may write; the cache is shared by all jobs, so that only one measures."""
+    """Where the programs may write; the cache is shared by all jobs.  knows: it has the machine's profile from the first."""
 
-    def __init__(self):
+    def __init__(self, knows=True):
+        self.knows = knows
         self.root = tempfile.TemporaryDirectory(prefix="test-run-")
         for name in ("state", "cache", "runtime", "tmp", "work"):
             os.mkdir(os.path.join(self.root.name, name), 0o700)
 
     def path(self, *names):
         return os.path.join(self.root.name, *names)
+
+    def know(self, build):
+        if self.knows:
+            self.knows = False
+            known.give(known.profile(build, os.environ), self.path("cache"))
 
 
 class Job:
@@ -54,6 +61,7 @@ class Job:
                    TMPDIR=folders.path("tmp"))
         env.update(environ)
         env[name] = value
+        folders.know(build)
         self.dir = os.path.join(place or folders.root.name, "job-" + value[:8])
         command = [*before, os.path.join(build, "cmd/eddis-run"), "--job-dir", self.dir,
                    "--set", f"timeouts.lease={lease}s", "--set", "timeouts.heartbeat=200ms"]

@@ -18,6 +18,7 @@ import uuid
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../lab"))
 
 import hosts  # noqa: E402
+import known  # noqa: E402
 import network  # noqa: E402,F401 (for those who import this)
 import kernel  # noqa: E402
 from hosts import HOME, LOGIN, Lab  # noqa: E402
@@ -66,7 +67,7 @@ def device_of(path):
 
 class Cluster:
     def __init__(self, nodes, build=None, name=None, **more):
-        """more: as Lab.up's, rate=, cpu= and keep= above all."""
+        """more: as Lab.up's, rate=, cpu= and keep= above all.  Hosts without a limit of their own know their profile."""
         skip_unless_possible()
         self.lab = Lab(name or "t" + uuid.uuid4().hex[:8])
         self.kept = [os.path.realpath(k) for k in [*more.pop("keep", []), *([build] if build else [])]]
@@ -76,7 +77,19 @@ class Cluster:
     def __enter__(self):
         self.lab.up(self.count, keep=self.kept, until=os.getpid(), **self.more)
         self.nodes, self.hosts, self.shared = self.lab.nodes(), self.lab.hosts(), self.lab.shared
+        try:
+            if self.build and "cpu" not in self.more:
+                self.know()
+        except BaseException:
+            self.lab.down()
+            raise
         return self
+
+    def know(self):
+        # Logins have none of this environment
+        entry = known.profile(self.build, {k: v for k, v in os.environ.items() if k != "CUDA_VISIBLE_DEVICES"})
+        for host in self.hosts:
+            known.give(entry, self.path(host, HOME + "/.cache"), host)
 
     def __exit__(self, *ignored):
         self.lab.down()

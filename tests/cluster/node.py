@@ -22,7 +22,10 @@ import threading
 import time
 import uuid
 
-from cases import run
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../lab"))
+
+import kernel  # noqa: E402
+from cases import run  # noqa: E402
 
 # Seconds: a machine with ten programs on each core may keep a driver from answering for two, and one under a sanitizer
 # with thirty an agent from moving for five (tests/meson.build).
@@ -94,14 +97,10 @@ def marked(mark):
 
 def wait_for(what, condition, seconds=PATIENCE):
     """The first true value of condition()."""
-    end = time.monotonic() + seconds
-    while True:
-        value = condition()
-        if value:
-            return value
-        if time.monotonic() > end:
-            raise AssertionError(f"after {seconds} s still waiting for {what}")
-        time.sleep(0.01)
+    value = kernel.first_true(condition, seconds)
+    if not value:
+        raise AssertionError(f"after {seconds} s still waiting for {what}")
+    return value
 
 
 @functools.lru_cache(maxsize=None)

@@ -12,7 +12,6 @@ from cases import run
 from job import Folders, Job
 
 BUILD = os.path.abspath(sys.argv[1])
-SHARED = Folders()  # its cache alone: the first job measures
 BOTH = (0, 1)
 AT_ONCE = 4
 HEAD = """
@@ -37,8 +36,7 @@ class Death:
         with open(path, "w") as f:
             f.write(head + self.text)
         command = self.command(folders) if self.command else [sys.executable, path]
-        with Job(BUILD, folders, [*self.args, "--restarts", "0", "--", *command],
-                 XDG_CACHE_HOME=SHARED.path("cache")) as j:
+        with Job(BUILD, folders, [*self.args, "--restarts", "0", "--", *command]) as j:
             j.check(self.code, self.reason, *self.words, failed_rank=self.ranks)
             for word in self.never:
                 assert word not in j.err, (word, j.err)
@@ -135,7 +133,7 @@ STARTS = [
 
 
 def side_by_side(rows):
-    """Each row by itself; the first job of all measures the devices."""
+    """Each row by itself."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
         results = [(row, pool.submit(row.go)) for row in rows]
     failed = []

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { RANKS = 5, MOST_RANKS = 16, PARAMETERS = 3, LONGEST = 30000, STEPS = 50 };
+enum { RANKS = 5, MOST_RANKS = 16, PARAMETERS = 3, LONGEST = 30000, STEPS = 10 };
 
 static const size_t lengths[PARAMETERS] = { LONGEST, 7, 7000 };
 
