@@ -57,7 +57,8 @@ struct allreduce {
     enum comm_type type;
     enum comm_rule rule;
     /* A few bytes right behind the elements that have a rule of their own; tail_bytes 0: none.
-     * tail_rule must not depend on the order of its arguments.
+     * tail_rule must not depend on the order of its arguments, which are aligned as the end of
+     * the elements is.
      */
     size_t tail_bytes;
     void (*tail_rule)(void *acc, const void *in);

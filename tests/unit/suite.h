@@ -15,6 +15,11 @@
 #define SUITE_SHADOWED 0
 #endif
 
+/* How many of n random cases of one code to try: a sanitizer sees nothing in the tenth that it did
+ * not see in the first, and takes ten times as long.
+ */
+#define SUITE_SEEDS(n) ((n) / (SUITE_SHADOWED ? 10 : 1))
+
 /* add_tests receives one test case with a generous time limit.  CK_FORK=no in the environment runs
  * everything in one process, as sanitizers and MPI like it.
  */

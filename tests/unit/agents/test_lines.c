@@ -131,7 +131,7 @@ START_TEST(any_split)
         done += n;
     }
     ck_assert_uint_eq(got.len, expected.len);
-    ck_assert_mem_eq(got.text, expected.text, got.len);
+    ck_assert_mem_eq(strbuf_text(&got), strbuf_text(&expected), got.len);
     strbuf_fini(&expected);
     strbuf_fini(&got);
 }

@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct tail {
     int64_t sum, max;
@@ -15,11 +16,13 @@ struct tail {
 
 static inline void tail_rule(void *acc, const void *in)
 {
-    struct tail *a = acc;
-    const struct tail *b = in;
+    struct tail a, b;
 
-    a->sum += b->sum;
-    a->max = b->max > a->max ? b->max : a->max;
+    memcpy(&a, acc, sizeof a); /* it stands wherever the elements end */
+    memcpy(&b, in, sizeof b);
+    a.sum += b.sum;
+    a.max = b.max > a.max ? b.max : a.max;
+    memcpy(acc, &a, sizeof a);
 }
 
 static inline double element_get(enum comm_type type, const void *p, size_t i)

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-enum { N = 4, SEEDS = 100 };
+enum { N = 4, SEEDS = SUITE_SEEDS(100) };
 
 static const double JITTER = 0.02;
 
