@@ -173,7 +173,7 @@ class Cell:
 
     def await_moment(self):
         if self.phase == "login":
-            wait_for("an ssh session", lambda: self.running() and self.sessions())
+            wait_for("an ssh session", lambda: self.running() and self.sessions(), most=0.01)
         elif self.row.fault == "stale":
             return
         elif self.phase == "finished":

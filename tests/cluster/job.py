@@ -31,10 +31,10 @@ signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
 class Folders:
-    """Where the programs may write; the cache is shared by all jobs.  knows: it has the machine's profile from the first."""
+    """Where the programs may write; the cache is shared by all jobs, and has the machine's profile from the first of them on."""
 
-    def __init__(self, knows=True):
-        self.knows = knows
+    def __init__(self):
+        self.known = False
         self.root = tempfile.TemporaryDirectory(prefix="test-run-")
         for name in ("state", "cache", "runtime", "tmp", "work"):
             os.mkdir(os.path.join(self.root.name, name), 0o700)
@@ -43,9 +43,9 @@ class Folders:
         return os.path.join(self.root.name, *names)
 
     def know(self, build):
-        if self.knows:
-            self.knows = False
-            known.give(known.profile(build, os.environ), self.path("cache"))
+        if not self.known:
+            self.known = True
+            known.give(known.profile(build), self.path("cache"))
 
 
 class Job:
@@ -185,6 +185,13 @@ class Job:
         left += glob.glob(self.folders.path("runtime", "*")) + glob.glob(self.folders.path("tmp", "*"))
         assert not left, f"files left behind: {left}"
 
+    def check_agents(self):
+        """What a sanitizer finds in an agent that leaves is in its log alone."""
+        for path in glob.glob(os.path.join(self.dir, "logs/agent*.log")):
+            with open(path, errors="replace") as f:
+                text = f.read()
+            assert "Sanitizer" not in text and "runtime error: " not in text, text
+
     def check(self, code, reason, *sentences, seconds=PATIENCE, failed_rank=None):
         """The whole contract of an ending.  failed_rank may be several, one of which it was."""
         assert self.end(seconds) == code, (self.code, self.err, self.out)
@@ -198,6 +205,7 @@ class Job:
         else:
             assert s["first_failure"]["rank"] in (failed_rank if isinstance(failed_rank, tuple) else (failed_rank,)), s
         assert not os.path.exists(os.path.join(self.dir, "driver.json"))
+        self.check_agents()
         assert reason == "node_lost" or "the driver is lost" not in self.agent_log(), "its lease ended the agent"
 
 

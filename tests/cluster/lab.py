@@ -66,19 +66,19 @@ def device_of(path):
 
 
 class Cluster:
-    def __init__(self, nodes, build=None, name=None, **more):
-        """more: as Lab.up's, rate=, cpu= and keep= above all.  Hosts without a limit of their own know their profile."""
+    def __init__(self, nodes, build=None, name=None, knows=True, **more):
+        """knows: the hosts have the machine's profile from the first.  more: as Lab.up's, rate=, cpu= and keep= above all."""
         skip_unless_possible()
         self.lab = Lab(name or "t" + uuid.uuid4().hex[:8])
         self.kept = [os.path.realpath(k) for k in [*more.pop("keep", []), *([build] if build else [])]]
-        self.build, self.count, self.more = build, nodes, more
+        self.build, self.count, self.knows, self.more = build, nodes, knows and build, more
         self.jobs = 0
 
     def __enter__(self):
         self.lab.up(self.count, keep=self.kept, until=os.getpid(), **self.more)
         self.nodes, self.hosts, self.shared = self.lab.nodes(), self.lab.hosts(), self.lab.shared
         try:
-            if self.build and "cpu" not in self.more:
+            if self.knows:
                 self.know()
         except BaseException:
             self.lab.down()
@@ -86,10 +86,8 @@ class Cluster:
         return self
 
     def know(self):
-        # Logins have none of this environment
-        entry = known.profile(self.build, {k: v for k, v in os.environ.items() if k != "CUDA_VISIBLE_DEVICES"})
         for host in self.hosts:
-            known.give(entry, self.path(host, HOME + "/.cache"), host)
+            known.give(known.profile(self.build, login=True), self.path(host, HOME + "/.cache"), host)
 
     def __exit__(self, *ignored):
         self.lab.down()

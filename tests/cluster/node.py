@@ -95,9 +95,9 @@ def marked(mark):
     return found
 
 
-def wait_for(what, condition, seconds=PATIENCE):
-    """The first true value of condition()."""
-    value = kernel.first_true(condition, seconds)
+def wait_for(what, condition, seconds=PATIENCE, most=0.2):
+    """The first true value of condition(), asked every `most` seconds at least: less for what passes."""
+    value = kernel.first_true(condition, seconds, most)
     if not value:
         raise AssertionError(f"after {seconds} s still waiting for {what}")
     return value

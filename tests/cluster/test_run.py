@@ -21,6 +21,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../lab"))
 
 import cgroup  # noqa: E402
+import known  # noqa: E402
 from cases import Skip, run, skip_part  # noqa: E402
 from job import MEET, Folders, Job, request  # noqa: E402
 from node import PATIENCE, marked, wait_for  # noqa: E402
@@ -556,11 +557,8 @@ def dry_run():
                XDG_CACHE_HOME=FOLDERS.path("cache"), XDG_RUNTIME_DIR=FOLDERS.path("runtime"),
                TMPDIR=FOLDERS.path("tmp"))
 
-    # What is measured beside jobs of other tests is not kept, but a network of its own is a node of its own.
-    alone = ["unshare", "-n", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"] if os.getuid() == 0 else []
-
     def text(*options):
-        return subprocess.run([*alone, run, "--dry-run", "--json", *(options or ("-n", "3")), "--", "true"], env=env, text=True,
+        return subprocess.run([*known.alone(), run, "--dry-run", "--json", *(options or ("-n", "3")), "--", "true"], env=env, text=True,
                               capture_output=True, check=True, timeout=PATIENCE).stdout
 
     def kept():  # the profile, which is measured anew when the machine is quiet again; None: it is none to keep

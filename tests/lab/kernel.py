@@ -87,10 +87,10 @@ def processes_in(networks):
     return found
 
 
-def first_true(condition, seconds):
+def first_true(condition, seconds, most=0.2):
     """The first true value of condition(); the last one when the time is over.
 
-    What takes long itself, as asking Slurm, is asked less often: many tests share the cores.
+    What takes long itself, as asking Slurm, is asked less often, but after `most` seconds: many tests share the cores.
     """
     end = time.monotonic() + seconds
     while True:
@@ -99,7 +99,7 @@ def first_true(condition, seconds):
         now = time.monotonic()
         if value or now > end:
             return value
-        time.sleep(min(0.2, max(0.005, 3 * (now - asked))))
+        time.sleep(min(most, max(0.01, 3 * (now - asked))))
 
 
 def await_true(what, condition, seconds=180.0):
