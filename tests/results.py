@@ -23,6 +23,8 @@ import xml.etree.ElementTree
 
 LUCK = 5  # so many tests may fail by luck: more are a fault
 TAIL = 40  # lines
+# What a sanitizer or valgrind has found once is there, whatever the next try comes across
+FOUND = re.compile(r"^SUMMARY: \w+Sanitizer: |^WARNING: ThreadSanitizer: |^==\d+== (Invalid|Use of uninit|Conditional jump|Syscall param)", re.M)
 GOOD = "OK", "EXPECTEDFAIL"
 
 
@@ -90,13 +92,14 @@ def keep(kept, title, time, result):
 
 def tell(title, kept, first, second):
     """Say how one that failed at first ended.  Returns whether its second try passed."""
-    passed = second is not None and second.kind == "ok"
+    found = FOUND.search(first.output) is not None
+    passed = second is not None and second.kind == "ok" and not found
     twice = second is not None and second.kind == "failed"
-    last = second if twice else first
+    last = second if twice and not found else first
     path = keep(kept, title, "first", first)
     if second:
         keep(kept, title, "second", second)
-    print(f"  passed at the second try: {first.name}" if passed else f"  FAILED: {first.name}{', twice' if twice else ''}")
+    print(f"  passed at the second try: {first.name}" if passed else f"  FAILED: {first.name}{', twice' if twice else ', by a sanitizer' if found else ''}")
     print(f"    {last.why}; all of it is in {path}")
     print("".join(f"    | {line}\n" for line in last.output.splitlines()[-TAIL:]), end="")
     return passed

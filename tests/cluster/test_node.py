@@ -10,6 +10,7 @@ import os
 import signal
 import socket
 import struct
+import subprocess
 import sys
 import time
 
@@ -328,22 +329,30 @@ def test_last_lines(make):
 
 
 def test_message_of_nobody(make):
-    """A process that cannot be is not signalled: 0 and -1 mean many others."""
-    n = make(["sleep", "1000"])
-    d = n.registered()
-    d.prepare(1)
-    d.wait("prepared")
-    path, = glob.glob(n.runtime + "/eddis-*/g1/agent")
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
-        s.sendto(struct.pack("@IIqq7i4xqq", 0x6564726b, 1, 1, 0, 0, 0, 4711, 0, 0, 0, 0, 0, 0) +
-                 b"x\0", path)
-    time.sleep(0.5)
-    assert not d.find("rank_started")
-    d.order("start", 1)
-    assert d.wait("rank_started")["pid"] != 4711
-    d.stop("kill")
-    d.wait("stopped")
-    n.leave()
+    """A process that cannot be is not signalled: 0 and -1 mean many others.  One that can be is believed."""
+    child = subprocess.Popen(["sleep", "1000"])
+    try:
+        for wrapper in 0, -1, child.pid:
+            n = make(["sleep", "1000"])
+            d = n.registered()
+            d.prepare(1)
+            d.wait("prepared")
+            path, = glob.glob(n.runtime + "/eddis-*/g1/agent")
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:  # struct rank_message
+                s.sendto(struct.pack("@IIqq7i4xqqiii4xqqi", 0x6564726b, 1, 1, 0, 0, wrapper, child.pid, *12 * [0]) + b"x\0", path)
+            if wrapper == child.pid:
+                assert d.wait("rank_started")["pid"] == child.pid
+            else:
+                time.sleep(0.5)
+                assert not d.find("rank_started")
+                d.order("start", 1)
+                assert d.wait("rank_started")["pid"] != child.pid
+            d.stop("kill")
+            d.wait("stopped")
+            n.leave()
+    finally:
+        child.kill()
+        child.wait()
 
 
 def test_report_too_long(make):

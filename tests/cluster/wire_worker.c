@@ -145,7 +145,7 @@ static void update(struct worker *w, double apart)
         for (int k = 0; k < LENGTH; k++)
             w->value[i][k] -= 0.1F * w->mean[i][k];
     w->least = w->steps && w->least < apart ? w->least : apart;
-    w->most = fmax(w->most, apart);
+    w->most = isnan(apart) ? INFINITY : fmax(w->most, apart);
     w->steps++;
 }
 

@@ -3,6 +3,7 @@
 
 import shutil
 import subprocess
+import sys
 
 from source import ROOT, c_files, finish, skip
 
@@ -18,6 +19,8 @@ def main():
     run = subprocess.run([tool, "--dry-run", *files], cwd=ROOT, capture_output=True, text=True)
     places = sorted({line.split(": warning")[0].rsplit(":", 1)[0]
                      for line in run.stderr.splitlines() if ": warning" in line})
+    if run.returncode and not places:
+        sys.exit(f"clang-format ended with {run.returncode}: {run.stderr}")
     finish([f"{p}: run clang-format -i on it" for p in places], f"{len(files)} files are formatted")
 
 

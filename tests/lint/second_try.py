@@ -29,6 +29,8 @@ case $do in
 hang) exec sleep 1000 ;;
 part) echo "SKIP some: why not"; do=0 ;;
 bar) printf '\342\224\201\n'; do=1 ;;
+race) echo "SUMMARY: ThreadSanitizer: data race ring.c:7 in ring_turn"; do=66 ;;
+bits) echo "==77== Conditional jump or move depends on uninitialised value(s)"; do=9 ;;
 esac
 echo "end $1" >>order
 exit "$do"
@@ -101,6 +103,17 @@ def twice():
         assert "status 3" in lines[at + 1] and lines[at + 2] == "    | words of try 2", lines
 
 
+def found():
+    """What a sanitizer has found has failed, also where the next try comes across nothing."""
+    with project(race=("race", 0), bits=("bits", 0), lucky=(1, 0)) as folder:
+        code, lines = suite(folder)
+        assert code == 1, lines
+        check_end(lines, "failed: area/bits (made up)", "failed: area/race (made up)", "passed at the second try: area/lucky (made up)",
+                  "1 passed, 2 failed, 0 skipped")
+        at = lines.index("  FAILED: area/race, by a sanitizer")
+        assert "status 66" in lines[at + 1] and "ring.c:7" in lines[at + 3], lines
+
+
 def many():
     """More than five are no luck: none of them is tried again."""
     with project(**{f"n{i}": (1, 0) for i in range(6)}) as folder:
@@ -156,4 +169,4 @@ def no_result():
         check_end(lines, "failed: no result from the tests of build (made up)", "0 passed, 1 failed, 0 skipped")
 
 
-run([lucky, alone, twice, many, refused_skip, unprintable, unsummed, checked, no_result], sys.argv[1:])
+run([lucky, alone, twice, found, many, refused_skip, unprintable, unsummed, checked, no_result], sys.argv[1:])

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+import training
 from started import MINUTES, began, ended
 
 PROGRAM = pathlib.Path(__file__).resolve().parent / "programs/kept.py"
@@ -102,4 +103,4 @@ def times(*parts: list[dict[str, Any]]) -> Counter[int]:
 def distance(one: pathlib.Path, other: pathlib.Path) -> float:
     """Of the models at the end."""
     a, b = (torch.load(run / "model.pt", map_location="cpu") for run in (one, other))
-    return max((a[name] - b[name]).abs().max().item() for name in a)
+    return training.largest((a[name], b[name]) for name in a)

@@ -53,8 +53,9 @@ def one_process(kind, ranks):
 
 def distances(trained, ranks):
     """{case: (largest difference of a number on any rank, what is allowed)}."""
-    return {name: (max((a - b).abs().max().item() for rank in ranks
-                       for a, b in zip(case.numbers(), rank["models"][name], strict=True)), allowed(name, case))
+    return {name: (training.largest(pair for rank in ranks
+                                    for pair in zip(case.numbers(), rank["models"][name], strict=True)),
+                   allowed(name, case))
             for name, case in trained.items()}
 
 

@@ -19,6 +19,11 @@ def device():
     return torch.device(os.environ.get("EDDIS_TEST_DEVICE", "cpu"))
 
 
+def largest(pairs):
+    """The largest difference between two tensors of a pair; NaN where there is one."""
+    return torch.tensor([(a - b).abs().max().item() for a, b in pairs]).max().item()
+
+
 def data():
     made = torch.Generator().manual_seed(1)
     x = torch.randn(N, INPUTS, generator=made, dtype=torch.float64)

@@ -107,6 +107,7 @@ def pace():
     out, _ = run([TRAIN_JOB, "-e", f"{fixed}:{sample}", ",".join(map(str, batches)), EDDIS_TRAIN,
                   *digits("--epochs", 3, "--eval-every", 0)])
     rows = [line.split() for line in out.splitlines() if line.startswith("rank")]
+    check(len(rows) == len(batches), "each rank says how long its steps took")
     for row, batch in zip(rows, batches):
         steps, samples, total = int(row[3]), int(row[5]), float(row[7])
         ideal = fixed * steps + sample * samples

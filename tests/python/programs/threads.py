@@ -138,7 +138,7 @@ for epoch in loader.epochs(1):
 worker.end()
 assert not worker.begin()
 for name, model in models.items():
-    far = max((p - q).detach().abs().max() for p, q in zip(model.parameters(), alone.parameters()))
+    far = torch.stack([(p - q).detach().abs().max() for p, q in zip(model.parameters(), alone.parameters())]).max()
     far = eddis.allreduce(far, eddis.Op.MAX)
     if eddis.rank() == 0:
         print(f"{name}: {'equal' if far < 1e-14 else far.item()}")

@@ -254,6 +254,7 @@ START_TEST(a_writer_stopped_in_an_accumulate_is_helped)
     struct writer *w =
         mmap(NULL, sizeof *w, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     struct memory *m;
+    int status;
     pid_t pid;
 
     ck_assert_int_eq(memory_make(RANKS, &m, NULL), 0);
@@ -282,7 +283,8 @@ START_TEST(a_writer_stopped_in_an_accumulate_is_helped)
     ck_assert_int_eq(accumulate(m, 1, 10, 0), 0);
     expect(m, 1, 2);
     kill(pid, SIGCONT);
-    ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(status, 0);
     expect(m, 1, 2);
     memory_close(m);
 }

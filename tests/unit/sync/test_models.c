@@ -211,6 +211,12 @@ static void problem_fini(struct problem *p)
     free(p->trace);
 }
 
+/* The larger one; what is no number is larger than all. */
+static double worse(double most, double next)
+{
+    return isnan(next) ? INFINITY : fmax(most, next);
+}
+
 /* Largest difference between any two of the workers' own last values, and to the centre. */
 static double spread(const struct problem *p)
 {
@@ -218,7 +224,7 @@ static double spread(const struct problem *p)
 
     for (int i = 0; i < p->o.n_ranks; i++)
         for (int j = 0; j < DIM; j++)
-            most = fmax(most, fabs(p->last[i][j] - p->x[0][j]));
+            most = worse(most, fabs(p->last[i][j] - p->x[0][j]));
     return most;
 }
 
@@ -277,7 +283,7 @@ static double magnitude(const char *algorithm, int n, double eta, double rate, b
     problem_run(&p);
     for (int i = 0; i < n; i++)
         for (int j = 0; j < DIM; j++)
-            most = fmax(most, fabs(p.last[i][j]));
+            most = worse(most, fabs(p.last[i][j]));
     problem_fini(&p);
     return most;
 }
@@ -382,7 +388,7 @@ START_TEST(property_1_and_2_inside_a_group)
             w[j] -= 0.1 * g[j];
     }
     for (int j = 0; j < DIM; j++)
-        most = fmax(most, fabs(w[j] - p.last[2][j]));
+        most = worse(most, fabs(w[j] - p.last[2][j]));
     ck_assert_msg(most < 1e-12, "%g from one process", most);
     ck_assert(!p.unequal);
     problem_fini(&p);
