@@ -32,7 +32,7 @@ static void *slot(struct engine *const *e, int r, int i)
 /* Gradients of unlike sizes, as those of layers are, which fall in time. */
 static double draw(uint64_t *random, int i, int step)
 {
-    return (2 * random_unit(random) - 1) * pow(10, -i) / (1 + step);
+    return (2 * random_unit(random) - 1) * pow(10, -i) / (1 + 5 * step);
 }
 
 static void store(enum comm_type type, void *to, size_t k, double v)
