@@ -12,9 +12,11 @@ import time
 
 from hosts import Lab, LabError, check_machine
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../cluster"))
+from cases import run, skip_all, skip_part  # noqa: E402
+
 HERE = os.path.dirname(os.path.realpath(__file__))
 NAME = f"test-{os.getpid()}"
-SKIP = 77
 PATIENCE = 180  # seconds
 
 
@@ -120,7 +122,7 @@ def frozen():
     """What stands stays standing until it is thawed, and a frozen lab goes down."""
     with Up("2"):
         if not Lab(NAME).groups.has("freezer"):
-            print("SKIP frozen: there is no freezer here")
+            skip_part("frozen", "there is no freezer here")
             return
         p = subprocess.Popen([HERE + "/sh", "--name", NAME, "node1",
                               "while :; do echo >>/tmp/ticks; sleep 0.02; done"])
@@ -223,13 +225,8 @@ def main():
     try:
         check_machine()
     except LabError as e:
-        print(f"SKIP all: {e}")
-        sys.exit(SKIP)
-    for case in CASES:
-        if not sys.argv[1:] or case.__name__ in sys.argv[1:]:
-            began = time.monotonic()
-            case()
-            print(f"{case.__name__}: {time.monotonic() - began:.1f} s", flush=True)
+        skip_all(e)
+    run(CASES, sys.argv[1:])
 
 
 main()

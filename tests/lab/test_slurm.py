@@ -7,15 +7,16 @@ Usage: test_slurm.py [CASE...]
 import os
 import subprocess
 import sys
-import time
 
 import kernel
 from hosts import LOGIN, Lab, LabError, check_machine
 from slurmlab import Slurm, can_cgroup, check_programs
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../cluster"))
+from cases import run, skip_all, skip_part  # noqa: E402
+
 HERE = os.path.dirname(os.path.realpath(__file__))
 NAME = f"slurm-{os.getpid()}"
-SKIP = 77
 PATIENCE = 180  # seconds
 
 
@@ -174,15 +175,10 @@ def main():
         check_machine()
         check_programs()
     except LabError as e:
-        print(f"SKIP all: {e}")
-        sys.exit(SKIP)
+        skip_all(e)
     if "cgroup" not in proctracks():
-        print("SKIP cgroup: no freezer of control groups version 1 here")
-    for case in CASES:
-        if not sys.argv[1:] or case.__name__ in sys.argv[1:]:
-            began = time.monotonic()
-            case()
-            print(f"{case.__name__}: {time.monotonic() - began:.1f} s", flush=True)
+        skip_part("cgroup", "no freezer of control groups version 1 here")
+    run(CASES, sys.argv[1:])
 
 
 main()

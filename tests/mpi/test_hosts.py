@@ -13,6 +13,8 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../lab"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../cluster"))
+from cases import run, skip_all  # noqa: E402
 from hosts import Lab, LabError, check_machine  # noqa: E402
 
 PROGRAM = os.path.realpath(sys.argv[1])
@@ -20,7 +22,6 @@ SMB = os.path.realpath(sys.argv[2])
 HOSTS = ["node1", "node2", "node3", "node4"]
 MCA = {"plm_rsh_no_tree_spawn": 1, "pml": "ob1", "btl": "tcp,self,vader", "btl_tcp_if_include": "eth0",
        "oob_tcp_if_include": "eth0", "btl_tcp_flags": 1, "mpi_yield_when_idle": 1}
-SKIP = 77
 PATIENCE = 180  # seconds
 
 
@@ -126,24 +127,18 @@ def main():
     try:
         check_machine()
     except LabError as e:
-        print(f"SKIP all: {e}")
-        return SKIP
+        skip_all(e)
     lab = Lab(f"mpi-{os.getpid()}")
     try:
         lab.up(len(HOSTS), rate="1gbit", keep=[os.path.dirname(PROGRAM), os.path.dirname(SMB)], until=os.getpid())
     except LabError as e:
-        print(f"SKIP all: {e}" if e.cannot else e)
-        return SKIP if e.cannot else 1
+        if not e.cannot:
+            raise
+        skip_all(e)
     try:
-        for case in (train, smb, smb_lossy, lossy, cut_direct, cut_tree, cut_ring):
-            if sys.argv[3:] and case.__name__ not in sys.argv[3:]:
-                continue
-            began = time.monotonic()
-            case(lab)
-            print(f"{case.__name__}: ok, {time.monotonic() - began:.1f} s", flush=True)
+        run([train, smb, smb_lossy, lossy, cut_direct, cut_tree, cut_ring], sys.argv[3:], lab)
     finally:
         lab.down()
-    return 0
 
 
-sys.exit(main())
+main()
