@@ -87,6 +87,11 @@ class Job:
         self.process.stdout.close()
         self.process.stderr.close()
 
+    def interrupt(self, number=signal.SIGINT):
+        """End it as a user does at the keyboard."""
+        self.signal(number)
+        assert self.end() == 128 + number, (self.code, self.err, self.out)
+
     def signal(self, number):
         self.process.send_signal(number)
 

@@ -339,6 +339,8 @@ class Node:
                  not alive(self.keeper.pid) and not (hasattr(self, "agent") and alive(self.agent)))
         left = os.listdir(self.runtime) + [f for f in self.folders() if os.path.exists(f)]
         assert not left, left
+        # Its keeper's and agent's own, which nobody reads where they end by a lease.
+        assert "Sanitizer" not in self.read("agent.log"), self.read("agent.log")
 
     def leave(self):
         """The ordinary end."""

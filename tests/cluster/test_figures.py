@@ -43,11 +43,6 @@ def paced():
     return Job(BUILD, FOLDERS, ["--restarts", "0", "--", os.path.join(BUILD, "tests/cluster/paced-worker"), PACES])
 
 
-def end(j):
-    j.signal(2)
-    j.end()
-
-
 def as_the_program_measured():
     """Its own times replace those of the phases, on the board as on the API."""
     with paced() as j:
@@ -65,7 +60,7 @@ def as_the_program_measured():
         text = request(url + "/metrics", token)[1]
         assert "eddis_memory_bytes" in text and "eddis_queued_seconds" in text, text
         wait_for("rows of both", lambda: {w["rank"] for w in rows(j)} == {0, 1})
-        end(j)
+        j.interrupt()
 
 
 def another_speed():
@@ -79,7 +74,7 @@ def another_speed():
         wait_for("a row of it", lambda: any(w["figures"]["compute_low_s"] >= 0.1 for w in rows(j) if w["rank"] == 1))
         pace(1, 20)
         wait_for("figures of the old speed", lambda: figures(j, 1).get("compute_max_s", 1) < 0.1)
-        end(j)
+        j.interrupt()
 
 
 def plans_do_not_mix():

@@ -89,12 +89,13 @@ class Measuring:
     the one that the agent has started."""
 
     def __init__(self, c):
-        self.c, self.most, self.over = c, 0, threading.Event()
+        self.c, self.most, self.over, self.looked = c, 0, threading.Event(), False
         self.thread = threading.Thread(target=self.look, daemon=True)
 
     def look(self):
         while not self.over.wait(0.02):
             self.most = max(self.most, sum(len(self.c.pids(h, "eddis-probe")) > 1 for h in self.c.nodes))
+        self.looked = True
 
     def __enter__(self):
         self.thread.start()
@@ -103,6 +104,7 @@ class Measuring:
     def __exit__(self, *ignored):
         self.over.set()
         self.thread.join()
+        assert self.looked, "nobody looked to the end"
 
 
 def background(c):
@@ -162,6 +164,7 @@ def doors(c):
         people = json.loads(j.file("driver.json"))["url"].split("//")[1]
         ports = [s.split()[-1] for s in c.sockets(LOGIN)]
         agents = [f"{address}:{p}" for p in ports if p != people.split(":")[1]]
+        assert agents, (ports, people)
         idle_ones = [idle(c, LOGIN, 900, [people] + agents), idle(c, "node2", 1500, agents)]
         try:
             s = c.run(LOGIN, [STATUS, j.place + "/", "--once", "--json"])

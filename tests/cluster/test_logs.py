@@ -66,8 +66,7 @@ def cut_short(c):
         c.lab.rate("node2", "4mbit")  # 14 MB take half a minute
         open(over, "w").close()
         j.wait_event("fetching")
-        j.signal(signal.SIGQUIT)
-        j.end()
+        j.interrupt(signal.SIGQUIT)
         c.lab.rate("node2", "none")
         assert "not fetched whole" in j.err, j.err
         for host in ("node1", "node2"):

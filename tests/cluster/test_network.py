@@ -136,8 +136,7 @@ def test_slow_meanwhile_async(c):
         wait_for("steps", lambda: steps(j)[-1] > at + 3 * periods(j)[-1])
         assert min(periods(j)[found - 1:]) > periods(j)[0], (periods(j), j.events())
         assert max(networks(j)) < 250e6, networks(j)
-        j.signal(signal.SIGINT)
-        j.end()
+        j.interrupt()
     cables(c, "0")
 
 
@@ -156,8 +155,7 @@ def test_slow_link(c):
         wait_for("a slow link", lambda: of_links("straggler"))
         c.lab.rate("node3", "1gbit")
         wait_for("its end", lambda: [e for e in j.events() if e["type"] == "straggler_over" and e["rank"] == 2])
-        j.signal(signal.SIGINT)
-        j.end()
+        j.interrupt()
         assert {e["rank"] for e in of_links("straggler")} == {2}, of_links("straggler")
         assert re.search(r"the connection from (node3 to node[12]|node[12] to node3) carries [\d.]+ MB/s, where it was",
                          of_links("straggler")[0]["text"]), of_links("straggler")

@@ -256,8 +256,7 @@ def restarted():
         os.kill(rank_pid(j, 1), signal.SIGKILL)
         j.wait_event("rank_started", 8)
         j.wait_event("plan_agreed", 2)
-        j.signal(signal.SIGINT)
-        j.end()
+        j.interrupt()
         first, second = plan(j), plan(j, "plan-2-1.json")
         check_taken(first)
         assert second["mode"] == first["mode"] and second["algorithm"] == first["algorithm"], second

@@ -799,8 +799,8 @@ def agents_door(j, url, *tokens):
     found = listeners(j.process.pid)
     assert len(found) == 2 and all(address == "0100007F" for address, _ in found), found
     for program in "eddis-agent", "eddis-keeper", "eddis-rank":
-        for pid in j.pids(program):
-            assert not listeners(pid), (program, listeners(pid))
+        pids = j.pids(program)
+        assert pids and not any(map(listeners, pids)), (program, {pid: listeners(pid) for pid in pids})
     port, = {port for _, port in found} - {int(url.rsplit(":", 1)[1])}
     try:
         assert request(f"http://127.0.0.1:{port}/v1/agents/0/orders?after=0", tokens[0])[0] == 0

@@ -53,7 +53,8 @@ def goes_on():
         assert "has not answered" in j.err and "answers again" in j.err, j.err
         assert [e["n"] for e in j.events()] == list(range(1, len(j.events()) + 1)), j.events()
         assert j.summary()["generations"] == 1 and "well" in j.log(0)
-        assert all(json.loads(line) for line in j.file("metrics.jsonl").splitlines())
+        rows = [json.loads(line) for line in j.file("metrics.jsonl").splitlines()]
+        assert rows and all(rows), rows
         assert not os.path.exists(os.path.join(j.dir, "driver.json"))
 
 

@@ -131,7 +131,7 @@ class Training:
 
     def trains(self, generation=1):
         s = self.status()
-        return s.get("state") == "running" and s["generation"] == generation and all(w["steps_done"] > 0 for w in s["workers"])
+        return s.get("state") == "running" and s["generation"] == generation and s["workers"] and all(w["steps_done"] > 0 for w in s["workers"])
 
     def pids(self, program, host=LOGIN):
         return self.c.pids(host, program)

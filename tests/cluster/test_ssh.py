@@ -192,17 +192,21 @@ def no_terminal():
     def children():
         return [int(p) for p in subprocess.run(["ps", "-o", "pid=", "--ppid", str(child)],
                                                capture_output=True, text=True).stdout.split()]
-    wait_for("ssh to run", children)
-    assert tty_of(child) != 0 and all(tty_of(p) == 0 for p in children())
+    below = wait_for("ssh to run", children)
+    assert tty_of(child) != 0 and all(tty_of(p) == 0 for p in below)
     os.kill(child, signal.SIGINT)
     end = time.monotonic() + PATIENCE
-    while os.waitpid(child, os.WNOHANG)[0] == 0:
+    while True:
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if pid:
+            break
         assert time.monotonic() < end
         try:
             os.read(terminal, 4096)
         except OSError:
             time.sleep(0.01)
     os.close(terminal)
+    assert os.waitstatus_to_exitcode(status) == 130, status
 
 
 # ---- something dies ----

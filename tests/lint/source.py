@@ -16,6 +16,8 @@ def c_files(folders=FOLDERS):
     for folder in folders:
         for path in (ROOT / folder).rglob("*.[ch]"):
             found.append(path.relative_to(ROOT))
+    if not found:
+        sys.exit(f"no C file below {' '.join(map(str, folders))}")
     return sorted(found)
 
 
@@ -30,5 +32,5 @@ def finish(faults, checked):
 
 
 def skip(why):
-    print(f"skipped: {why}")
+    print(f"SKIP all: {why}")
     sys.exit(SKIP)

@@ -46,6 +46,7 @@ def test_stop(tmp_path, mode):
     code, output = kept.run(tmp_path / "out", "stop=1:10", mode=mode, workers=2, restarts=0)
     assert code == 0, output
     steps = [len(kept.steps(rows)) for rows in kept.lines(tmp_path / "out").values()]
+    assert len(steps) == 2 and all(steps), steps
     assert all(10 < n < 48 for n in steps) if mode == "sync" else sum(steps) < 2 * 48, steps
     assert mode == "async" or steps[0] == steps[1]
 

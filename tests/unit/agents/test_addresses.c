@@ -88,20 +88,13 @@ START_TEST(this_machine)
 }
 END_TEST
 
-/* Names are looked up by threads of glibc's own, which the thread sanitizer does not survive. */
-#ifdef __SANITIZE_THREAD__
-enum { LOOKS_UP = 0 };
-#else
-enum { LOOKS_UP = 1 };
-#endif
-
 /* A name that means nothing to us may mean something to ssh: any address of ours may be the one. */
 START_TEST(unknown_names)
 {
     static const char *const host[] = { "localhost", "no-such-host.invalid", "-", NULL };
     struct interface own;
     struct fixture f;
-    int n = LOOKS_UP ? ask(&f, "auto", host) : 0;
+    int n = ask(&f, "auto", host);
 
     for (int i = 0; i < n; i++) {
         ck_assert(is_own(f.ret[i]));
@@ -118,8 +111,10 @@ START_TEST(wishes)
     struct fixture f;
     char net[64];
 
-    if (!LOOKS_UP || !own_address(&own))
+    if (!own_address(&own)) {
+        puts("SKIP wishes: this machine has no address but of its own loop");
         return;
+    }
     ask(&f, own.name, host);
     ck_assert(is_own(f.ret[0]));
     (void)snprintf(net, sizeof net, "%s/32", own.address);
@@ -147,6 +142,8 @@ START_TEST(route)
         inet_ntop(AF_INET, &from.sin_addr, text, sizeof text);
         ck_assert_int_eq(ask(&f, "auto", host), 1);
         ck_assert_str_eq(f.ret[0], text);
+    } else {
+        puts("SKIP route: this machine has no way to others");
     }
     close(fd);
 }
@@ -155,8 +152,11 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, this_machine);
+/* Names are looked up by threads of glibc's own, which the thread sanitizer does not survive. */
+#ifndef __SANITIZE_THREAD__
     tcase_add_test(tc, unknown_names);
     tcase_add_test(tc, wishes);
+#endif
     tcase_add_test(tc, route);
 }
 

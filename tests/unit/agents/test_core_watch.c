@@ -156,7 +156,7 @@ START_TEST(quota_of_its_group)
 
     (void)snprintf(number, sizeof number, "%d", (int)rank);
     if (!make_group(group, sizeof group)) {
-        puts("skipped: no control group of processor time can be made here");
+        puts("SKIP quota_of_its_group: no control group of processor time can be made here");
         end(rank);
         return;
     }
@@ -165,7 +165,7 @@ START_TEST(quota_of_its_group)
     if (put(group, "cgroup.procs", number))
         await_loss(CORE_LOSS_THROTTLED, 0.1);
     else
-        puts("skipped: no process can be moved to a control group here");
+        puts("SKIP quota_of_its_group: no process can be moved to a control group here");
     end(rank);
     ck_assert_int_eq(rmdir(group), 0);
 }

@@ -281,6 +281,17 @@ static FILE *opened(const char *folder, const char *name, const char *mode)
     return f;
 }
 
+/* Close a file of rows; one that means nothing here ends the program, since those behind it would
+ * not be compared. */
+static void close_rows(FILE *f, const char *name, bool good)
+{
+    if (!good || !feof(f)) {
+        (void)fprintf(stderr, "%s: has a row that means nothing here\n", name);
+        exit(1);
+    }
+    (void)fclose(f);
+}
+
 static int write_all(const char *folder)
 {
     FILE *states = opened(folder, "states.txt", "w"), *walks = opened(folder, "walks.txt", "w");
@@ -329,15 +340,18 @@ static void load(const char *folder, struct stored *ret)
 {
     FILE *f = opened(folder, "states.txt", "r");
     int set, parent, input;
+    bool good = true;
     uint64_t all;
 
     *ret = (struct stored){ 0 };
     for (int i = 0; i < SETS; i++)
         ret->node[i] = calloc(STATES, sizeof **ret->node);
-    while (fscanf(f, "%d %d %d %" SCNx64, &set, &parent, &input, &all) == 4)
-        if (set >= 0 && set < SETS && ret->n[set] < STATES && parent < ret->n[set])
+    while (good && fscanf(f, "%d %d %d %" SCNx64, &set, &parent, &input, &all) == 4) {
+        good = set >= 0 && set < world_n_sets && ret->n[set] < STATES && parent < ret->n[set];
+        if (good)
             ret->node[set][ret->n[set]++] = (struct node){ parent, input, all };
-    (void)fclose(f);
+    }
+    close_rows(f, "states.txt", good);
 }
 
 static void unload(struct stored *s)
@@ -377,15 +391,18 @@ static int compare_walks(const char *folder)
 {
     FILE *f = opened(folder, "walks.txt", "r");
     int set, n[SETS] = { 0 }, wrong = 0, walks = 0;
+    bool good = true;
     uint64_t all;
 
-    while (fscanf(f, "%d %" SCNx64, &set, &all) == 2 && set >= 0 && set < world_n_sets) {
+    while (good && fscanf(f, "%d %" SCNx64, &set, &all) == 2) {
+        if (!(good = set >= 0 && set < world_n_sets))
+            continue;
         if (walk(&world_sets[set], (uint64_t)n[set], NULL) != all && wrong++ < 20)
             printf("set %d, walk %d goes otherwise\n", set, n[set]);
         n[set]++;
         walks++;
     }
-    (void)fclose(f);
+    close_rows(f, "walks.txt", good);
     printf("%d walks of %d steps: %d go otherwise\n", walks, WALK_STEPS, wrong);
     return wrong || walks == 0;
 }

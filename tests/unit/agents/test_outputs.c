@@ -84,7 +84,8 @@ START_TEST(accounts)
         if (rows)
             outputs_free_rows(row, rows);
     }
-    for (int r = 0; r < RANKS && outputs_empty(o); r++)
+    ck_assert(outputs_empty(o));
+    for (int r = 0; r < RANKS; r++)
         ck_assert_int_eq(due[r], said[r]);
     outputs_free(o);
 }

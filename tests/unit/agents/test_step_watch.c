@@ -295,7 +295,7 @@ START_TEST(number_in_container)
         ck_assert(report_below(getpid()).queued_s >= 0);
         ck_assert_int_eq(kill(inner, SIGKILL), 0);
     } else {
-        puts("skipped: no namespace can be made here");
+        puts("SKIP number_in_container: no namespace can be made here");
     }
     ck_assert_int_eq(waitpid(outer, NULL, 0), outer);
     if (inner)
