@@ -35,10 +35,19 @@ static const struct option_row *find_letter(const struct option_table *t, char l
     return NULL;
 }
 
+/* What to say of a word or letter that is another program's option; NULL: it is none. */
+static const char *said_of_foreign(const struct option_table *t, const char *word)
+{
+    for (size_t i = 0; i < t->n_foreign; i++)
+        if (strcmp(word, t->foreign[i].name) == 0)
+            return t->foreign[i].said;
+    return NULL;
+}
+
 static int unknown(const struct option_table *t, const char *name, size_t n,
                    struct eddis_error *err)
 {
-    const char *names[OPTIONS_MAX], *nearest;
+    const char *names[OPTIONS_MAX], *nearest, *said;
     char word[OPTIONS_NAME];
 
     (void)snprintf(word, sizeof word, "%.*s", (int)n, name);
@@ -46,10 +55,9 @@ static int unknown(const struct option_table *t, const char *name, size_t n,
         if (word[i] == '_')
             word[i] = '-';
     text_strip_control(word);
-    for (size_t i = 0; i < t->n_foreign; i++)
-        if (strcmp(word, t->foreign[i].name) == 0)
-            return eddis_fail(err, -EINVAL, "unknown option \"--%s\"; %s", word,
-                              t->foreign[i].said);
+    said = said_of_foreign(t, word);
+    if (said)
+        return eddis_fail(err, -EINVAL, "unknown option \"--%s\"; %s", word, said);
     for (size_t i = 0; i < t->n && i < OPTIONS_MAX; i++)
         names[i] = t->row[i].name;
     nearest = text_nearest(word, names, t->n < OPTIONS_MAX ? t->n : OPTIONS_MAX);
@@ -96,10 +104,13 @@ static int short_option(struct options *o, const char *letters, struct options_i
 
     if (!row) {
         char shown[2] = { *at, '\0' };
+        const char *said;
 
         text_strip_control(shown);
-        return eddis_fail(err, -EINVAL, "unknown option \"-%s\"; see %s --help", shown,
-                          o->table->program);
+        said = said_of_foreign(o->table, shown);
+        return said ? eddis_fail(err, -EINVAL, "unknown option \"-%s\"; %s", shown, said)
+                    : eddis_fail(err, -EINVAL, "unknown option \"-%s\"; see %s --help", shown,
+                                 o->table->program);
     }
     if (row->argument) {
         const char written[] = { '-', *at, '\0' };

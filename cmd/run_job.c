@@ -59,12 +59,14 @@ static const struct option_row rows[] = {
 #define NEEDLESS "leave it out: eddis-run needs no rendezvous"
 #define BEHIND   "the program and its arguments come after --: eddis-run -- python3 -m package.train"
 #define SHOWN    "each worker's output has a file and is shown; see --ranks and --log-dir"
+#define LOSES    "leave it out: after a failure the job goes on with the nodes that are left"
 #define OF_MPI   "what mpirun is to be given stands in mpi.args of train.yaml"
 
 /* Of torchrun, horovodrun, mpirun, srun and deepspeed. */
 static const struct option_foreign foreign[] = {
     { "nproc-per-node", "did you mean \"-n\"?" },
     { "nproc", "did you mean \"-n\"?" },
+    { "m", BEHIND },
     { "module", BEHIND },
     { "no-python", BEHIND },
     { "tee", SHOWN },
@@ -75,6 +77,16 @@ static const struct option_foreign foreign[] = {
     { "oversubscribe", OF_MPI },
     { "bind-to", OF_MPI },
     { "mca", "MCA parameters stand in mpi.mca of train.yaml" },
+    { "local-ranks-filter", "did you mean \"--ranks\"?" },
+    { "run-path", BEHIND },
+    { "role", "leave it out: ROLE_NAME is default; -x ROLE_NAME=... sets the variable" },
+    { "logs-specs", "leave it out: each worker's output has a file" },
+    { "rdzv-conf", NEEDLESS },
+    { "min-np", LOSES },
+    { "max-np", LOSES },
+    { "reset-limit", "did you mean \"--restarts\"?" },
+    { "output-filename", "did you mean \"--log-dir\"?" },
+    { "ssh-identity-file", "did you mean --ssh-command \"ssh -i FILE\"?" },
     { "num-proc", "did you mean \"-n\"?" },
     { "ntasks-per-node", "did you mean \"-n\"?" },
     { "num-gpus", "did you mean \"-n\", workers on each node?" },
@@ -257,6 +269,18 @@ static int take_option(struct run_request *r, struct words *w, const struct opti
     return 0;
 }
 
+/* Of two words that are not behind "--" the first is a program's name more often than a job's. */
+static int two_words(const char *first, const char *second, struct eddis_error *err)
+{
+    if (access(first, F_OK) == 0)
+        return eddis_fail(err, -EINVAL,
+                          "\"%s\" and \"%s\": one job at a time; a command comes after --", first,
+                          second);
+    return eddis_fail(err, -EINVAL,
+                      "\"%s\" is no file of a job; a command comes after --: eddis-run -- %s %s",
+                      first, first, second);
+}
+
 static int read_words(int argc, char **argv, struct run_request *r, struct words *w,
                       struct eddis_error *err)
 {
@@ -271,9 +295,7 @@ static int read_words(int argc, char **argv, struct run_request *r, struct words
             w->command = (const char **)(uintptr_t)&argv[o.at]; /* argv ends with NULL */
             return 0;
         } else if (w->file)
-            rc = eddis_fail(err, -EINVAL,
-                            "\"%s\" and \"%s\": one job at a time; a command comes after --",
-                            w->file, i.value);
+            rc = two_words(w->file, i.value, err);
         else
             w->file = i.value;
         if (rc < 0)

@@ -95,13 +95,15 @@ static int count_workers(const struct job *job, const struct node_profile *node,
     if (wanted == 0)
         return n;
     if (kind != DEVICE_CPU && wanted > n)
-        return eddis_fail(err, -EINVAL, "node '%s' has %d %s%s, too few for %s: %lld%s", node->host,
-                          n, kind == DEVICE_CUDA ? "GPU" : "emulated device", n == 1 ? "" : "s",
-                          node->workers ? "its workers" : "workers_per_node", (long long)wanted,
-                          kind == DEVICE_CUDA
-                              ? "; to train on its CPUs, hide its GPUs from eddis by an empty "
-                                "CUDA_VISIBLE_DEVICES there, or ask Slurm for none"
-                              : "");
+        return eddis_fail(
+            err, -EINVAL,
+            "node '%s' has %d %s%s, too few for %s: %lld; leave that out for a "
+            "worker on each, or %s",
+            node->host, n, kind == DEVICE_CUDA ? "GPU" : "emulated device", n == 1 ? "" : "s",
+            node->workers ? "its workers" : "workers_per_node (-n)", (long long)wanted,
+            kind == DEVICE_CUDA ? "to train on its CPUs hide its GPUs from eddis by an empty "
+                                  "CUDA_VISIBLE_DEVICES there, or ask Slurm for none"
+                                : "name more in profile.emulate");
     if (wanted > PLAN_MAX_WORKERS)
         return eddis_fail(err, -EINVAL, "node '%s' is to have %lld workers, more than %d",
                           node->host, (long long)wanted, PLAN_MAX_WORKERS);

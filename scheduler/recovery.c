@@ -132,9 +132,10 @@ static const char *blind_words(const struct recovery_case *c)
     asked.asked = true;
     asked.alive_s = fmax(c->alive_s, 1e-9);
     if (recovery_decide(&asked) == RECOVERY_RESTART)
-        return "no finished step is known; give restarts to have such a program start again all "
-               "the same";
-    return "no finished step is known, for only programs that use libeddis tell of theirs";
+        return "no finished step is known; write restarts, as in --restarts 3, to have it started "
+               "again all the same";
+    return "no finished step is known: the program neither uses libeddis nor tells its steps "
+           "otherwise (progress.pattern)";
 }
 
 const char *recovery_words(const struct recovery_case *c)

@@ -384,6 +384,18 @@ static int check_is_here(const struct job_folder *f, struct eddis_error *err)
         f->id, f->path);
 }
 
+static int none_yet(struct eddis_error *err)
+{
+    char root[PATH_MAX] = "";
+    int rc = job_folder_root(root, sizeof root, err);
+
+    return rc < 0 ? rc
+                  : eddis_fail(err, -ENOENT,
+                               "there are no jobs in '%s' yet; one that is elsewhere is named by "
+                               "the path of its folder",
+                               root);
+}
+
 int job_folder_find(const char *prefix, struct job_folder *ret, struct eddis_error *err)
 {
     cleanup_free struct job_folder *list = NULL;
@@ -411,11 +423,11 @@ int job_folder_find(const char *prefix, struct job_folder *ret, struct eddis_err
     }
     if (prefix && count > 1 && !only_running(list, n, prefix, &found))
         return ambiguous(list, n, prefix, count, err);
+    if (!found && prefix)
+        return eddis_fail(err, -ENOENT,
+                          "no job begins with '%s'; eddis-status --list shows the jobs", prefix);
     if (!found)
-        return prefix ? eddis_fail(err, -ENOENT,
-                                   "no job begins with '%s'; eddis-status --list shows the jobs",
-                                   prefix)
-                      : eddis_fail(err, -ENOENT, "there are no jobs yet");
+        return none_yet(err);
     rc = check_is_here(found, err);
     if (rc == 0)
         *ret = *found;

@@ -13,8 +13,10 @@ bool gpu_built(void)
 static int none(struct eddis_error *err)
 {
     if (access("/proc/driver/nvidia/version", F_OK) == 0)
-        return eddis_fail(err, -ENOTSUP,
-                          "eddis was built without CUDA; build it with -Dcuda=enabled");
+        return eddis_fail(
+            err, -ENOTSUP,
+            "eddis was built without CUDA; install the headers of a CUDA toolkit, 11.8 "
+            "or later, and build it with -Dcuda=enabled");
     return eddis_fail(err, -ENOENT, "no NVIDIA driver is installed");
 }
 

@@ -48,7 +48,7 @@ def asked():
 
 def not_asked():
     with script("killed", KILLED) as j:
-        j.check(137, "rank_signal", "not started again: no finished step is known; give restarts to have", failed_rank=1)
+        j.check(137, "rank_signal", "not started again: no finished step is known; write restarts, as in --restarts 3", failed_rank=1)
     assert j.summary()["restarts"] == 0, j.summary()
 
 

@@ -668,16 +668,16 @@ START_TEST(why_not_again)
     arrive(&f);
     launch(&f, STATE_PHASE_RUN);
     exited(&f, 1, 1, 0, false);
-    said(&f, "not started again: no finished step is known, for only programs that use libeddis "
-             "tell of theirs");
+    said(&f, "not started again: no finished step is known: the program neither uses libeddis "
+             "nor tells its steps otherwise (progress.pattern)");
     state_fini(&f.s);
 
     begin(&f, 3);
     arrive(&f);
     launch(&f, STATE_PHASE_RUN);
     exited(&f, 1, 0, SIGSEGV, false);
-    said(&f, "not started again: no finished step is known; give restarts to have such a program "
-             "start again all the same");
+    said(&f, "not started again: no finished step is known; write restarts, as in --restarts 3, to "
+             "have it started again all the same");
     state_fini(&f.s);
 
     begin(&f, 0); /* nobody expects it */

@@ -47,7 +47,8 @@ START_TEST(make_and_find)
     int64_t s;
 
     ck_assert_int_eq(job_folder_find(NULL, &got, &err), -ENOENT);
-    ck_assert_str_eq(err.text, "there are no jobs yet");
+    ck_assert_ptr_nonnull(strstr(err.text, "there are no jobs in '"));
+    ck_assert_ptr_nonnull(strstr(err.text, state));
     ck_assert_msg(job_folder_make("digits", NULL, &a, &err) == 0, "%s", err.text);
     ck_assert_int_eq(mode_of(a.path), 0700);
     ck_assert(strncmp(a.path, state, strlen(state)) == 0);

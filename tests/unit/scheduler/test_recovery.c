@@ -310,16 +310,17 @@ START_TEST(blind_words)
 
     ck_assert_str_eq(recovery_words(&c), "it exited within 30 s of its first sign of life");
     c.asked = false;
-    ck_assert_str_eq(recovery_words(&c), "no finished step is known, for only programs that use "
-                                         "libeddis tell of theirs");
+    ck_assert_str_eq(recovery_words(&c), "no finished step is known: the program neither uses "
+                                         "libeddis nor tells its steps otherwise "
+                                         "(progress.pattern)");
     c = blind_case(4, YOUNG, SAME);
     ck_assert_str_eq(recovery_words(&c),
                      "the same rank has failed in the same way at the same age before");
     c = blind_case(4, YOUNG, FIRST);
     ck_assert_str_eq(recovery_words(&c), "");
     c.asked = false;
-    ck_assert_str_eq(recovery_words(&c), "no finished step is known; give restarts to have such a "
-                                         "program start again all the same");
+    ck_assert_str_eq(recovery_words(&c), "no finished step is known; write restarts, as in "
+                                         "--restarts 3, to have it started again all the same");
 }
 END_TEST
 
@@ -333,8 +334,9 @@ START_TEST(words)
     c.now = c.before = (struct recovery_rank){ 5, 9, true };
     ck_assert_str_eq(recovery_words(&c), "the same rank has failed at the same step before");
     c.any_step = false;
-    ck_assert_str_eq(recovery_words(&c), "no finished step is known, for only programs that use "
-                                         "libeddis tell of theirs");
+    ck_assert_str_eq(recovery_words(&c), "no finished step is known: the program neither uses "
+                                         "libeddis nor tells its steps otherwise "
+                                         "(progress.pattern)");
     c.any_page = true;
     ck_assert_str_eq(recovery_words(&c), "no worker had finished a step");
     c.code = 126;
