@@ -89,13 +89,15 @@ def definitions(folder):
 
 def faults_of_manual(page):
     """Modules' names and the manual's sections of these names."""
-    text = page.read_text()
+    text, above = page.read_text(), set()
     for folder, module in (("python/eddis", "EDDIS"), ("python/eddis/torch", "EDDIS.TORCH")):
         names, nodes = exported(ast.parse((ROOT / folder / "__init__.py").read_text())), definitions(ROOT / folder)
         section = re.search(rf"^\.Sh NAMES OF {re.escape(module)}\n(.*?)(?=^\.Sh )", text, re.M | re.S)
         told = set(re.findall(r"^\.It (?:Fn|Sy) (?:\\&)?(\w+)", section[1], re.M)) if section else set()
         if names != sorted(names):
             yield f"{folder}/__init__.py: __all__ is not in order"
+        names = [name for name in names if name not in above]  # the package's own names are told of once
+        above.update(names)
         yield from (f"{page.name} does not tell of {module.lower()}.{name}" for name in sorted(set(names) - told))
         yield from (f"{page.name} tells of {module.lower()}.{name}: __all__ has none" for name in sorted(told - set(names)))
         yield from (f"{folder}: {name} has no docstring" for name in names

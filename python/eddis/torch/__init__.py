@@ -14,13 +14,15 @@
             optimizer.step()
 
 Started by eddis-run the plan gives each worker its share of the global batch, and the mode, sync, async or hybrid, in
-which the same script runs.  Alone it trains as without eddis.
+which the same script runs.  Alone it trains in one process.
 """
 
 from __future__ import annotations
 
 import torch
 
+from .._lib import Error
+from .._progress import progress
 from .._worker import READ_NONE, worker
 from ._batchnorm import SyncBatchNorm
 from ._collectives import Op, allreduce, broadcast, broadcast_object, broadcast_optimizer_state, broadcast_parameters
@@ -30,10 +32,10 @@ from ._optimizer import DistributedOptimizer, no_sync
 from ._pieces import pieces
 from ._state import State
 
-__all__ = ["DistributedOptimizer", "Loader", "Op", "State", "SyncBatchNorm", "allreduce", "broadcast",
+__all__ = ["DistributedOptimizer", "Error", "Loader", "Op", "State", "SyncBatchNorm", "allreduce", "broadcast",
            "broadcast_object", "broadcast_optimizer_state", "broadcast_parameters", "finish", "init", "loader",
-           "local_rank", "local_size", "mode", "no_sync", "pieces", "rank", "report", "set_metric", "set_weight",
-           "shutdown", "size", "stop"]
+           "local_rank", "local_size", "mode", "no_sync", "pieces", "progress", "rank", "report", "set_metric",
+           "set_weight", "shutdown", "size", "stop"]
 
 
 def init(*, read_ahead: int | None = None, min_count: int = 0, own_pace: bool = False,
