@@ -25,7 +25,7 @@ enum algorithm_trait {
     ALGORITHM_GROUPED = 8, /* a model belongs to a group of workers */
 };
 
-/* As what numbers the sums of gradients travel between nodes. */
+/* The number format of the sums of gradients on their way between nodes. */
 enum sync_wire {
     SYNC_WIRE_AUTO,
     SYNC_WIRE_FLOAT32,

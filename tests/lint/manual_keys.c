@@ -92,14 +92,20 @@ static char *next_example(const char **at)
     return strndup(first, (size_t)(last - first) + 1);
 }
 
-/* The job's file has every key of this version; but a hostfile would be in the place of nodes. */
+/* Written in the place of nodes. */
+static bool is_alternative(const char *key)
+{
+    return strcmp(key, "hostfile") == 0 || strncmp(key, "slurm.components", 16) == 0;
+}
+
+/* The job's file has every key of this version that goes with the others. */
 static int check_complete(const struct job *job)
 {
     const struct job_key *keys;
     size_t n = job_keys(&keys);
 
     for (size_t i = 0; i < n; i++)
-        if (!keys[i].later && strcmp(keys[i].name, "hostfile") != 0 &&
+        if (!keys[i].later && !is_alternative(keys[i].name) &&
             job_origin(job, keys[i].name).kind != JOB_FILE)
             return complain("is missing in the example of every key", keys[i].name);
     return 0;
