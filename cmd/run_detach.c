@@ -3,6 +3,7 @@
 #include "run_detach.h"
 
 #include "lib/base/cleanup.h"
+#include "lib/base/descriptors.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -103,6 +104,7 @@ int run_detach(int *ret_up, int *ret_code, struct eddis_error *err)
     (void)sigprocmask(SIG_SETMASK, &before, NULL); /* in the new session: nothing gets in between */
     if (rc < 0)
         return eddis_fail_errno(err, rc, "cannot detach");
+    descriptors_close_inherited();
     null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (null_fd >= 0) {
         (void)dup2(null_fd, STDIN_FILENO);

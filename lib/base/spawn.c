@@ -4,6 +4,7 @@
 
 #include "cleanup.h"
 #include "clock.h"
+#include "descriptors.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -98,6 +99,9 @@ static int child_exec(const struct spawn *s, const char *program, pid_t parent)
     if (rc < 0)
         return -rc;
     if (s->dir && chdir(s->dir) < 0)
+        return errno;
+    descriptors_end_at_exec();
+    if (s->also > 0 && fcntl(s->also, F_SETFD, 0) < 0)
         return errno;
     execve(program, (char *const *)s->argv, s->envp ? (char *const *)s->envp : environ);
     return errno;

@@ -21,6 +21,7 @@ struct spawn {
     const char *const *envp; /* NULL-ended; NULL: this process's own */
     const char *dir;         /* working folder; NULL: this one */
     int in, out, err;        /* become 0, 1, 2; -1: /dev/null */
+    int also;                /* stays open under its number; 0: none */
     bool own_group;          /* leader of a new process group */
     bool own_session;        /* leader of a new session, hence of a group */
     const int *blocked;      /* signals that it begins with blocked, ended by 0; NULL: none */

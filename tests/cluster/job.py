@@ -51,7 +51,7 @@ class Folders:
 class Job:
     """A running eddis-run; `with` sees to it that nothing of it stays."""
 
-    def __init__(self, build, folders, args, ranks=2, ignore=(), lease=LEASE, before=(), place=None,
+    def __init__(self, build, folders, args, ranks=2, ignore=(), lease=LEASE, before=(), place=None, pass_fds=(),
                  **environ):
         self.mark = "EDDIS_TEST_MARK=" + uuid.uuid4().hex
         self.folders = folders
@@ -68,7 +68,7 @@ class Job:
         command += (["-n", str(ranks)] if ranks else []) + args
         self.process = subprocess.Popen(
             command, env=env, cwd=folders.path("work"), stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, pass_fds=pass_fds,
             preexec_fn=lambda: [signal.signal(number, signal.SIG_IGN) for number in ignore])
         self.began = time.monotonic()
         self.out = self.err = self.code = None
@@ -126,10 +126,12 @@ class Job:
         return self.file("logs/rank-%04d.log" % rank)
 
     def agent_log(self):
-        try:
-            return self.file("logs/agent.log")
-        except FileNotFoundError:
-            return ""
+        """Of all nodes' agents, one behind the other."""
+        text = ""
+        for path in sorted(glob.glob(os.path.join(self.dir, "logs/agent*.log"))):
+            with open(path, errors="replace") as f:
+                text += f.read()
+        return text
 
     def wait_log(self, rank, text):
         def there():
@@ -185,17 +187,15 @@ class Job:
             wait_for("the job's processes to go", lambda: not marked(self.mark))
         except AssertionError:
             raise AssertionError(f"left behind: {marked(self.mark)}") from None
-        found = re.search(r"folders (\S+) and (\S+)", self.agent_log())
-        left = [f for f in found.groups() if os.path.exists(f)] if found else []
+        made = re.findall(r"folders (\S+) and (\S+)", self.agent_log())
+        left = [f for pair in made for f in pair if os.path.exists(f)]
         left += glob.glob(self.folders.path("runtime", "*")) + glob.glob(self.folders.path("tmp", "*"))
         assert not left, f"files left behind: {left}"
 
     def check_agents(self):
         """What a sanitizer finds in an agent that leaves is in its log alone."""
-        for path in glob.glob(os.path.join(self.dir, "logs/agent*.log")):
-            with open(path, errors="replace") as f:
-                text = f.read()
-            assert "Sanitizer" not in text and "runtime error: " not in text, text
+        text = self.agent_log()
+        assert "Sanitizer" not in text and "runtime error: " not in text, text
 
     def check(self, code, reason, *sentences, seconds=PATIENCE, failed_rank=None):
         """The whole contract of an ending.  failed_rank may be several, one of which it was."""

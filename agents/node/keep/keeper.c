@@ -78,7 +78,7 @@ static int start_agent(struct keeper *k, const struct keeper_options *o, struct 
     const char *argv[] = { o->agent_path, "--tick-fd", fd,
                            "--mark",      id->mark,    o->node ? "--node" : NULL,
                            o->node,       NULL };
-    struct spawn s = { .argv = argv, .in = 0, .out = 1, .err = 2 };
+    struct spawn s = { .argv = argv, .in = 0, .out = 1, .err = 2, .also = k->page_fd };
     int rc;
 
     if (o->node) /* until it reads them itself */

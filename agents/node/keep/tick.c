@@ -31,7 +31,7 @@ static struct tick_page *map(int fd)
 
 int tick_create(struct tick_page **ret, int *ret_fd, struct eddis_error *err)
 {
-    cleanup_fd int fd = memfd_create("eddis-tick", 0);
+    cleanup_fd int fd = memfd_create("eddis-tick", MFD_CLOEXEC);
     struct tick_page *p;
 
     if (fd < 0 || ftruncate(fd, sizeof *p) < 0)

@@ -7,6 +7,7 @@
 #include "suite.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -104,7 +105,8 @@ START_TEST(cannot_start)
 }
 END_TEST
 
-/* The child has its three descriptors and no other, although this process holds some. */
+/* The child has its three descriptors and no other but what it is given, although this process
+ * holds some. */
 START_TEST(descriptors)
 {
     int fds[2];
@@ -120,8 +122,20 @@ START_TEST(descriptors)
     close(s.out);
     ck_assert_int_eq(finish(pid), 0);
     ck_assert_int_gt(read(fds[0], got, sizeof got - 1), 0);
-    ck_assert_int_eq(strncmp(got, "0 1 2 ", 6), 0);
+    ck_assert_str_eq(got, "0 1 2 3 "); /* the last is ls's own */
     close(fds[0]);
+    ck_assert_int_eq(pipe2(fds, O_CLOEXEC), 0);
+    s.also = fcntl(fds[0], F_DUPFD_CLOEXEC, 60);
+    s.out = fds[1];
+    ck_assert_int_eq(s.also, 60);
+    ck_assert_int_eq(spawn_start(&s, &pid, NULL), 0);
+    ck_assert_int_eq(finish(pid), 0);
+    memset(got, 0, sizeof got);
+    ck_assert_int_gt(read(fds[0], got, sizeof got - 1), 0);
+    ck_assert_str_eq(got, "0 1 2 3 60 ");
+    close(s.also);
+    close(fds[0]);
+    close(fds[1]);
 }
 END_TEST
 

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* descriptors.c - asks the kernel for all of them at once, or goes through their numbers */
+#include "descriptors.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { FIRST = 3, MOST = 1 << 16 };
+
+/* Numbers above are not given, or by nobody that we know. */
+static int end_of_numbers(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur > MOST)
+        return MOST;
+    return (int)limit.rlim_cur;
+}
+
+void descriptors_close_inherited(void)
+{
+    for (int fd = FIRST, end = end_of_numbers(); fd < end; fd++) {
+        int flags = fcntl(fd, F_GETFD);
+
+        if (flags >= 0 && !(flags & FD_CLOEXEC))
+            (void)close(fd);
+    }
+}
+
+void descriptors_end_at_exec(void)
+{
+#if defined SYS_close_range
+    const unsigned close_on_exec = 1 << 2; /* CLOSE_RANGE_CLOEXEC, of Linux 5.11 */
+
+    if (syscall(SYS_close_range, FIRST, UINT_MAX, close_on_exec) == 0)
+        return;
+#endif
+    for (int fd = FIRST, end = end_of_numbers(); fd < end; fd++)
+        (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
