@@ -45,10 +45,10 @@ def of_meson(path):
             said = re.findall(r"^SKIP ([\w-]+): (.*)$", test.get("stdout", ""), re.M)
             if result == "SKIP" and not said:
                 said = [("all", "it does not say why")]
-            kind = "ok" if result in GOOD else "skip" if result == "SKIP" else "failed"
+            output = test.get("stdout", "") + test.get("stderr", "")
+            kind = "failed" if FOUND.search(output) else "ok" if result in GOOD else "skip" if result == "SKIP" else "failed"
             yield Result(name, name, kind, f"{result}, status {test['returncode']}, {test['duration']:.0f} s",
-                         [(f"{name} {case}", why) for case, why in said],
-                         test.get("stdout", "") + test.get("stderr", ""))
+                         [(f"{name} {case}", why) for case, why in said], output)
 
 
 def of_pytest(path):

@@ -20,6 +20,7 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../lab"))
@@ -131,6 +132,7 @@ class Driver:
         self.longest = 1 << 20  # bytes of a report that is taken
         self.lost_answers = 0  # so many reports are taken but not answered
         self.sequence = 0
+        self.wrong = []  # what was found wrong of requests
         driver = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -147,7 +149,9 @@ class Driver:
 
         class Server(http.server.ThreadingHTTPServer):
             def handle_error(self, request, client_address):
-                """An agent that was killed has cut its connection."""
+                """An agent that was killed has cut its connection; all else is its mistake, or ours."""
+                if not isinstance(sys.exc_info()[1], OSError):
+                    driver.wrong.append(traceback.format_exc())
 
         self.server = Server((address, 0), Handler)
         self.server.daemon_threads = True
@@ -187,7 +191,10 @@ class Driver:
         self.given = max(self.given, order["number"])
 
     def post(self, h):
-        body = json.loads(h.rfile.read(int(h.headers["Content-Length"])))
+        text = h.rfile.read(int(h.headers["Content-Length"]))
+        if len(text) < int(h.headers["Content-Length"]):
+            raise ConnectionError("cut amidst a request")
+        body = json.loads(text)
         if h.headers.get("Authorization") != "Bearer " + TOKEN:
             return self.answer(h, 401, {})
         if h.path == "/v1/agents":
@@ -339,6 +346,7 @@ class Node:
                  not alive(self.keeper.pid) and not (hasattr(self, "agent") and alive(self.agent)))
         left = os.listdir(self.runtime) + [f for f in self.folders() if os.path.exists(f)]
         assert not left, left
+        assert not self.driver.wrong, self.driver.wrong
         # Its keeper's and agent's own, which nobody reads where they end by a lease.
         assert "Sanitizer" not in self.read("agent.log"), self.read("agent.log")
 

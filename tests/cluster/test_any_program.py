@@ -282,7 +282,8 @@ finally:
         print("cleaning up", i)
 """
     with script("trace", text, "--restarts", "0", "-q") as j:
-        j.check(1, "rank_exit", "Traceback (most recent call last):", "ValueError: bad sample 17", failed_rank=(0, 1))
+        j.check(1, "rank_exit", "Traceback (most recent call last):", "in deep", "deep_again(n - 1)",
+                "ValueError: bad sample 17", failed_rank=(0, 1))
     assert "cleaning up" not in j.err and "noise" not in j.err, j.err
 
 

@@ -86,7 +86,7 @@ def rate_of_all():
         with training(sync, epochs=1, emulate=slow) as j:
             j.check(0, "ok")
             rate = float(re.findall(r"([0-9]+) samples/s", j.log(0))[-1])
-            assert rate > 0.5 * j.summary()["samples_per_s"], (rate, j.summary()["samples_per_s"])
+            assert 0.5 < rate / j.summary()["samples_per_s"] < 2, (rate, j.summary()["samples_per_s"])
 
 
 def momentum():

@@ -116,6 +116,9 @@ def test_slow_meanwhile(c):
         said = re.search(r"did not hide takes ([\d.]+) ms of a step, where the network as it was measured explains "
                          r"([\d.e-]*\d)", j.err)
         assert said and float(said[1]) > 5 * float(said[2]), j.err
+        plans = [json.loads(j.file(f"plan-1-{v + 1}.json")) for v in range(len(periods(j)))]
+        laid = {str(p["communication"]["buckets"]) for p in plans if p["communication"]}
+        assert {p["mode"] for p in plans} == {"sync"} and len(laid) == 1, (laid, plans)
         assert "the next job measures it anew" in j.err and not kept(c), j.err
         assert len(re.findall(r"rank \d on node\d would be [\d.]+ times as fast alone", j.err)) == 1, j.err
     c.lab.rate("node3", "0")

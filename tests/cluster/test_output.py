@@ -144,7 +144,7 @@ class Held:
     OWN = ("eddis-run", "eddis-agent", "eddis-keeper", "eddis-rank")
 
     def __init__(self, j):
-        self.kb, self.job, self.over = {}, j, threading.Event()
+        self.kb, self.job, self.over, self.watched = {}, j, threading.Event(), False
         self.thread = threading.Thread(target=self.watch)
 
     def __enter__(self):
@@ -154,6 +154,7 @@ class Held:
     def __exit__(self, *ignored):
         self.over.set()
         self.thread.join()
+        assert self.watched, "nobody looked to the end"
 
     def watch(self):
         while not self.over.wait(0.2):
@@ -167,6 +168,7 @@ class Held:
                 used = re.search(r"VmHWM:\s+(\d+) kB", text)
                 if used and f"Name:\t{name}\n" in text:
                     self.kb[name] = max(self.kb.get(name, 0), int(used.group(1)))
+        self.watched = True
 
 
 def flood():

@@ -48,6 +48,7 @@ for row in told["rows"]:
     assert row["copied_step"] >= predict.AFTER and row["corrected_samples_per_s"] > 0, row
     assert row["workers"] == len(row["batches"]) and sum(row["batches"]) == predict.draw(7, 0)["batch"], row
     assert row["samples_per_s"] is None or row["ratio_predicted"] > 0, row
+assert any(row["samples_per_s"] for row in told["rows"]), told
 
 
 class Rewritten:

@@ -673,6 +673,7 @@ def replay_is_bitwise():
             j.check(0, "ok")
             with open(os.path.join(j.folders.path("work"), "final"), "rb") as f:
                 saved.append(f.read())
+            os.unlink(f.name)
             return os.path.join(j.dir, "plan-1-1.json"), json.loads(j.file("plan-1-1.json")), j.out
 
     path, first, said = run("-v")

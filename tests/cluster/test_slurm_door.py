@@ -23,7 +23,7 @@ from slurm_cluster import SlurmCluster, skip_without_slurm
 
 BUILD, SOURCE = os.path.realpath(sys.argv[1]), os.path.realpath(sys.argv[2])
 SHARED = {"XDG_STATE_HOME": f"{HOME}/shared/state"}
-LONG = "name: long\ntimeouts: {lease: 5s}\ncommand: [sh, -c, 'touch up; exec sleep 1000']\n"
+LONG = "name: long\ntimeouts: {lease: 5s}\ncommand: [sh, -c, 'echo words; touch up; exec sleep 1000']\n"
 
 
 @contextlib.contextmanager
@@ -99,7 +99,7 @@ def status(c):
             check(c.sh(f"eddis-status {job} --report", env=env), 1, "has not ended yet: it is running")
             check(c.sh(f"eddis-status {job} --logs 7", env=env), 1, "rank")
             p = c.sh(f"eddis-status {job} --logs 0", env=env)
-            assert p.returncode == 0, p
+            assert p.returncode == 0 and "words" in p.stdout, p
             assert steps(c) == before, steps(c)
         if env:  # what is over is in its folder
             p = c.sh(f"eddis-status {job} --json", env=env)
@@ -119,6 +119,7 @@ def watch(c):
         with on_login(c, f"eddis-status {job} --watch --json --interval 200ms") as p:
             lines = [p.stdout.readline() for _ in range(3)]
             assert all(json.loads(line)["name"] == "long" for line in lines), lines
+            assert steps(c) != before, "who looks has a step"
             p.send_signal(signal.SIGINT)
             p.communicate(timeout=PATIENCE)
             assert p.returncode == 130, p.returncode

@@ -35,7 +35,7 @@ def traces():
     """What a lab makes outside of its hosts."""
     with open("/proc/self/mountinfo") as f:
         found = [line for line in f if "eddis-lab" in line]
-    for folder in ["/run"] + [os.path.join("/sys/fs/cgroup", d) for d in os.listdir("/sys/fs/cgroup")]:
+    for folder in "/run", "/sys/fs/cgroup":
         for below, folders, _ in os.walk(folder):
             found += [os.path.join(below, d) for d in folders if d == "eddis-lab-" + NAME]
             if below.count("/") > 5:

@@ -25,11 +25,10 @@ def traces(name):
     found = [folder for folder in ["/run/eddis-lab-" + name] if os.path.exists(folder)]
     with open("/proc/self/mountinfo") as f:
         found += [line for line in f if "eddis-lab-" + name in line]
-    for controller in os.listdir("/sys/fs/cgroup"):
-        for below, folders, _ in os.walk(os.path.join("/sys/fs/cgroup", controller)):
-            found += [os.path.join(below, d) for d in folders if d in ("eddis-lab-" + name, "slurm")]
-            if below.count("/") > 5:
-                folders.clear()
+    for below, folders, _ in os.walk("/sys/fs/cgroup"):
+        found += [os.path.join(below, d) for d in folders if d in ("eddis-lab-" + name, "slurm")]
+        if below.count("/") > 5:
+            folders.clear()
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{pid}/cmdline") as f, open(f"/proc/{pid}/comm") as comm:
@@ -112,13 +111,14 @@ def orphans():
 
 
 def requeue():
-    """A requeued job starts again soon, and knows for the how manieth time."""
+    """A requeued job starts again soon, and knows how often it has."""
     with Up(1) as s:
         job = s.submit("[ -n \"$SLURM_RESTART_COUNT\" ] && { echo $SLURM_RESTART_COUNT >again; exit; }\n"
                        "touch first; exec sleep 1000", "--requeue")
         s.await_file("first")
         s.sh(f"scontrol requeue {job}")
         s.await_file("again")
+        kernel.await_true("its number", lambda: s.sh("cat again") == "1", PATIENCE)
 
 
 def lost():

@@ -29,6 +29,7 @@ case $do in
 hang) exec sleep 1000 ;;
 part) echo "SKIP some: why not"; do=0 ;;
 bar) printf '\342\224\201\n'; do=1 ;;
+leak) echo "SUMMARY: AddressSanitizer: 9 byte(s) leaked in 1 allocation(s)."; do=0 ;;
 race) echo "SUMMARY: ThreadSanitizer: data race ring.c:7 in ring_turn"; do=66 ;;
 bits) echo "==77== Conditional jump or move depends on uninitialised value(s)"; do=9 ;;
 esac
@@ -104,12 +105,12 @@ def twice():
 
 
 def found():
-    """What a sanitizer has found has failed, also where the next try comes across nothing."""
-    with project(race=("race", 0), bits=("bits", 0), lucky=(1, 0)) as folder:
+    """What a sanitizer has found has failed, also where the next try comes across nothing, or nobody looked at the exit code."""
+    with project(race=("race", 0), bits=("bits", 0), leak=("leak", 0), lucky=(1, 0)) as folder:
         code, lines = suite(folder)
         assert code == 1, lines
-        check_end(lines, "failed: area/bits (made up)", "failed: area/race (made up)", "passed at the second try: area/lucky (made up)",
-                  "1 passed, 2 failed, 0 skipped")
+        check_end(lines, "failed: area/bits (made up)", "failed: area/leak (made up)", "failed: area/race (made up)",
+                  "passed at the second try: area/lucky (made up)", "1 passed, 3 failed, 0 skipped")
         at = lines.index("  FAILED: area/race, by a sanitizer")
         assert "status 66" in lines[at + 1] and "ring.c:7" in lines[at + 3], lines
 

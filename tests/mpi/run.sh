@@ -3,8 +3,8 @@
 # run.sh RANKS WANTED PROGRAM ARGUMENT... - run a test under mpirun
 #
 # Open MPI's files go to a private folder that is removed afterwards; @DIR@ in an argument is a
-# folder inside it.  WANTED is the exit code that mpirun must end with.  $WANTED_LINE, when it is
-# set, must be a line of what the ranks write.
+# folder inside it.  WANTED is the exit code that mpirun must end with.  Each line of $WANTED_LINE
+# must be a line of what the ranks write.
 set -u
 ranks=$1 wanted=$2
 shift 2
@@ -33,10 +33,14 @@ if [ "$got" -ne "$wanted" ] || [ -n "$left" ]; then
 	echo "mpirun ended with $got instead of $wanted${left:+, left behind $left}"
 	exit 1
 fi
-if [ -n "${WANTED_LINE-}" ] && ! grep -qxF "$WANTED_LINE" "$dir/out"; then
-	cat "$dir/out"
-	echo "no line is '$WANTED_LINE'"
-	exit 1
-fi
+IFS='
+'
+for line in ${WANTED_LINE-}; do
+	if ! grep -qxF "$line" "$dir/out"; then
+		cat "$dir/out"
+		echo "no line is '$line'"
+		exit 1
+	fi
+done
 grep 'a step takes' "$dir/out"
 exit 0

@@ -369,6 +369,7 @@ int sets_mismatch(struct eddis *e, enum sets_mismatch how)
     struct eddis_step s = { .size = sizeof s };
     struct eddis_error err = { 0 };
     char name[32];
+    const char *first;
     int failures, rc = 0, more = 1;
 
     w->e = e;
@@ -383,7 +384,8 @@ int sets_mismatch(struct eddis *e, enum sets_mismatch how)
     }
     CHECK(w, rc == -EPROTO, "%d %s", rc, err.text);
     (void)snprintf(name, sizeof name, "rank %d ", w->world.n_ranks - 1);
-    CHECK(w, strstr(err.text, name) && strstr(err.text, "rank "), "%s", err.text);
+    first = strstr(err.text, "rank ");
+    CHECK(w, strstr(err.text, name) && first && strstr(first + 1, "rank "), "%s", err.text);
     failures = w->failures;
     free(w);
     return failures;

@@ -125,6 +125,7 @@ static void alone_body(struct eddis *e, int rank, struct loop_job *j)
                                    values_vector(value, 4), values_vector(value, 4) };
     struct eddis_step s = { .size = sizeof s };
     struct eddis_error err = { 0 };
+    int rc, n = 0;
 
     (void)rank, (void)j;
     p[PROMISED].result = promised;
@@ -136,7 +137,7 @@ static void alone_body(struct eddis *e, int rank, struct loop_job *j)
     forbid(eddis_gradient(e, SILENT), LARGE, PROT_NONE);
     forbid(eddis_gradient(e, OWN), LARGE, PROT_NONE);
     forbid(own, LARGE, PROT_NONE);
-    while (eddis_step_begin(e, &s, &err) == 1) {
+    for (; (rc = eddis_step_begin(e, &s, &err)) == 1; n++) {
         bool says = s.step % 2 == 0 && s.count > 0;
 
         CHECK(eddis_announce(e, OWN, s.count ? own : EDDIS_IN_PLACE, own, &err) ==
@@ -149,6 +150,7 @@ static void alone_body(struct eddis *e, int rank, struct loop_job *j)
         CHECK(((const float *)eddis_result(e, PLACED))[3] == (says ? 4 : 0));
         CHECK(eddis_step_end(e, NULL, &err) == 0);
     }
+    CHECK(rc == 0 && n > 0);
     forbid(eddis_gradient(e, SILENT), LARGE, PROT_READ | PROT_WRITE);
     forbid(eddis_gradient(e, OWN), LARGE, PROT_READ | PROT_WRITE);
     forbid(own, LARGE, PROT_READ | PROT_WRITE);

@@ -581,6 +581,7 @@ static void stops_at(const struct row *r, int64_t flags_at, const char *dir)
         CHECK(!s.stops[i] || s.unsaved[i] == 0);
         CHECK(memcmp(s.w[i], s.w[0], sizeof s.w[0]) == 0);
     }
+    CHECK(flags_at > 3 || s.stops[0] == 1);
     j = job_of(r, dir); /* and what was not done comes then, once */
     j.generation = 2;
     s.flags = 0;

@@ -38,7 +38,8 @@ def trained(tmp_path, *arguments, **keywords):
 def far(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> float:
     """The largest difference of two states, beside numbers of 1 and above relative."""
     assert a.keys() == b.keys()
-    return max(float(((a[k] - b[k]).abs() / b[k].abs().clamp(min=1)).max()) for k in a)
+    # max() of Python loses a NaN
+    return torch.stack([((a[k] - b[k]).abs() / b[k].abs().clamp(min=1)).max().double() for k in a]).max().item()
 
 
 def groups_of(workers):

@@ -10,7 +10,9 @@
  * -p: communicate as FILE says, which an earlier run has written; without it write it.
  * Afterwards one line a rank tells what its page said:
  *
- *     rank 0 steps 50 samples 900 at_once 18 total_s 0.8 overrun_s 0.001
+ *     rank 0 steps 50 samples 900 at_once 18 own_s 0.8 overrun_s 0.001
+ *
+ * own_s: without what it waited for others.
  */
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
@@ -107,9 +109,9 @@ static void print_pages(const struct board *b, int n)
 
         if (board_read(b, i, &page, &err) < 0)
             continue;
-        printf("rank %d steps %lld samples %lld at_once %lld total_s %.6f overrun_s %.6f\n", i,
+        printf("rank %d steps %lld samples %lld at_once %lld own_s %.6f overrun_s %.6f\n", i,
                (long long)page.steps_done, (long long)page.samples_done, (long long)page.at_once,
-               (double)page.sum.total_ns / 1e9, (double)page.overrun_ns / 1e9);
+               (double)(page.sum.total_ns - page.sum.wait_ns) / 1e9, (double)page.overrun_ns / 1e9);
     }
 }
 

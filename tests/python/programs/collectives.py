@@ -27,7 +27,9 @@ for told in (model, model.state_dict(), list(model.named_parameters())):
     with torch.no_grad():
         for p in model.parameters():
             p.add_(rank)
+    wanted = eddis.broadcast_object({name: p.clone() for name, p in model.named_parameters()}, root_rank=1)
     eddis.broadcast_parameters(told, root_rank=1)
+    assert all(torch.equal(p, wanted[name]) for name, p in model.named_parameters())
     for name, value in model.state_dict().items():
         low, high = (eddis.allreduce(value.double(), op) for op in (eddis.Op.MIN, eddis.Op.MAX))
         assert torch.equal(low, high), name

@@ -16,7 +16,7 @@ class Late(_device._Thread):
 
     def __init__(self):
         super().__init__()
-        self.copied, self.changed = [], 0
+        self.copied, self.changed, self.looked = [], 0, 0
 
     def to_device(self, tensors, hosts):
         def copy():
@@ -31,6 +31,7 @@ class Late(_device._Thread):
 
     def look(self):
         time.sleep(0.3 if eddis.rank() == 0 else 0)
+        self.looked += len(self.copied)
         self.changed += sum(not torch.equal(host, copied) for host, copied in self.copied)
         self.copied.clear()
 
@@ -50,4 +51,5 @@ for epoch in loader.epochs(1):
         (out.sum() * (1 + number)).backward()
         optimizer.step()
 device = _device.device_of(torch.zeros(1, 1))
+assert device.looked
 print(f"rank {eddis.rank()}: changed {device.changed}")

@@ -137,12 +137,25 @@ END_TEST
 /* From an address to itself there is no link. */
 START_TEST(within_the_machine)
 {
+    unsigned slow = 20000;
     int from, to, other_from, other_to;
 
+    /* Of another one this rate would be a busy link. */
     connect_to("127.0.0.1", &from, &to);
     connect_to("127.0.0.2", &other_from, &other_to);
+    ck_assert_int_eq(setsockopt(from, SOL_SOCKET, SO_MAX_PACING_RATE, &slow, sizeof slow), 0);
+    drain = to;
     fill(from);
     (void)await(is_idle);
+    for (int i = 0; i < 50; i++) {
+        struct link_load l;
+
+        clock_sleep_until_ns(clock_after_ns(clock_now_ns(), 20 * CLOCK_MS));
+        link_watch_take(watch, clock_now_ns());
+        l = link_watch_load(watch, 0);
+        ck_assert(is_idle(&l));
+    }
+    drain = -1;
     (void)close(from);
     (void)close(to);
     (void)close(other_from);

@@ -88,14 +88,17 @@ END_TEST
 START_TEST(writing)
 {
     struct job *job = NULL;
-    char *written = NULL;
+    char *written = NULL, *whole;
 
     ck_assert_int_eq(job_parse(text, sizeof text - 1, "train.yaml", "/w", &job, NULL), 0);
+    whole = job_text(job);
     for (long n = 1; !written; n++) {
         countdown = n;
         written = job_text(job);
     }
     countdown = 0;
+    ck_assert_str_eq(written, whole);
+    free(whole);
     free(written);
     job_free(job);
 }
@@ -126,6 +129,7 @@ START_TEST(setting)
             if (rc < 0)
                 ck_assert_str_eq(before, after);
         }
+        ck_assert_str_ne(before, after);
     }
     job_free(job);
 }
@@ -141,6 +145,8 @@ START_TEST(from_command)
         ck_assert_int_eq(job_from_command(words, "/w", &job, NULL), job ? 0 : -ENOMEM);
     }
     countdown = 0;
+    for (int i = 0; i < 3; i++)
+        ck_assert_pstr_eq(job->command[i], words[i]);
     job_free(job);
 }
 END_TEST

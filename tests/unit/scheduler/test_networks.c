@@ -411,7 +411,7 @@ START_TEST(checks_meet)
 {
     enum { MANY = 40 };
     uint64_t seed = 7 + (uint64_t)_i;
-    int n = 2 + _i, rank[MANY];
+    int n = 2 + _i, rank[MANY], met = 0;
     struct network *net = all_pairs(n);
     const char *host[MANY];
     struct network_checks c[MANY];
@@ -431,12 +431,14 @@ START_TEST(checks_meet)
 
             if (x->peer < 0)
                 continue;
+            met++;
             ck_assert_int_lt(x->turn, c[i].turns);
             ck_assert(x->bytes_per_s > 0);
             ck_assert((of->row[0].peer == rank[i] && of->row[0].turn == x->turn) ||
                       (of->row[1].peer == rank[i] && of->row[1].turn == x->turn));
             ck_assert(r == 0 || x->turn != c[i].row[0].turn);
         }
+    ck_assert(met > 0 || n < 4); /* of so few all links may be unknown */
     network_free(net);
 }
 END_TEST

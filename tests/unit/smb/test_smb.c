@@ -303,7 +303,8 @@ START_TEST(shared_counter_1_and_2_fetch_and_add_of_shares)
     do { /* each takes shares of its own size until the target is reached */
         running = 0;
         for (int i = 0; i < w.n; i++) {
-            if (r[i].rc < 0 || r[i].user)
+            ck_assert_int_ge(r[i].rc, 0);
+            if (r[i].user)
                 continue;
             running++;
             if (!r[i].done)
@@ -322,6 +323,7 @@ START_TEST(shared_counter_1_and_2_fetch_and_add_of_shares)
         }
         boxes_step(&w);
     } while (running);
+    ck_assert_int_ge(taken, TARGET);
     for (int j = 0; j < taken; j++)
         ck_assert(seen[j]); /* without a gap */
     boxes_close(&w);

@@ -20,6 +20,7 @@ struct rank {
     struct transport *end;
     struct smb *box;
     const char *failed;
+    bool looked; /* at the sum */
 };
 
 static void turn(struct rank *w, struct smb_request *start)
@@ -92,6 +93,7 @@ static void work(struct rank *w)
     if (counter.value == RANKS * K - 1) {
         request(w, (struct smb_request){ .kind = SMB_READ, .key.id = key, .data = sum, .count = N },
                 &r);
+        w->looked = true;
         for (int j = 0; j < N; j++)
             if (sum[j] != RANKS * K)
                 w->failed = "an addition is missing";
@@ -120,6 +122,7 @@ static void run(const int *node_of)
     struct rank w[RANKS];
     struct loop *loop;
     uint64_t key = 0;
+    int looked = 0;
 
     ck_assert_int_eq(loop_new(RANKS, 0, &loop, NULL), 0);
     for (int i = 0; i < RANKS; i++) {
@@ -130,9 +133,11 @@ static void run(const int *node_of)
         pthread_join(w[i].thread, NULL);
     for (int i = 0; i < RANKS; i++) {
         ck_assert_msg(!w[i].failed, "rank %d: %s", i, w[i].failed);
+        looked += w[i].looked;
         smb_close(w[i].box);
         transport_close(w[i].end, true, NULL);
     }
+    ck_assert_int_eq(looked, 1);
     loop_free(loop);
 }
 

@@ -209,6 +209,8 @@ START_TEST(own_memory_of_a_plan)
     told(3, 0);
     if (access("/proc/self/clear_refs", W_OK) == 0)
         ck_assert_int_lt(peak(), before - MUCH / 1024 / 2);
+    else
+        puts("SKIP own_memory_of_a_plan: this kernel resets no peak");
 }
 END_TEST
 
