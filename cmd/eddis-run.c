@@ -13,6 +13,7 @@
 #include "cmd/run_end.h"
 #include "cmd/run_job.h"
 #include "cmd/run_link.h"
+#include "cmd/run_options.h"
 #include "cmd/run_prune.h"
 #include "cmd/run_requeue.h"
 #include "cmd/run_resume.h"

@@ -3,7 +3,6 @@
 #ifndef EDDIS_CMD_RUN_JOB_H
 #define EDDIS_CMD_RUN_JOB_H
 
-#include "cmd/options.h"
 #include "cmd/rank_list.h"
 #include "cmd/run_env.h"
 #include "lib/base/error.h"
@@ -14,8 +13,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-
-extern const struct option_table run_options;
 
 struct run_request {
     struct job *job;

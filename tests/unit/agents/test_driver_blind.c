@@ -123,7 +123,8 @@ START_TEST(told_numbers)
     confirm(&f, -1);
     ck_assert_int_eq(f.s.generation, _i == 0 ? 1 : 2);
     if (_i == 0)
-        said(&f, "; not started again: no finished step is known; write restarts, as in --restarts 3");
+        said(&f,
+             "; not started again: no finished step is known; write restarts, as in --restarts 3");
     state_restart_text(&f.s, 3, text, sizeof text);
     if (_i > 0)
         ck_assert_str_eq(text, "restarting from wherever the program goes on by itself on 3 nodes "
