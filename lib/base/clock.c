@@ -33,7 +33,7 @@ int64_t clock_thread_ns(void)
 
 int64_t clock_after_ns(int64_t now_ns, int64_t ns)
 {
-    if (ns == CLOCK_NEVER || now_ns > CLOCK_NEVER - ns)
+    if (ns == CLOCK_NEVER || (ns > 0 && now_ns > CLOCK_NEVER - ns))
         return CLOCK_NEVER;
     return now_ns + ns;
 }

@@ -22,7 +22,7 @@ int64_t clock_wall_ns(void);
 /* What the calling thread has computed, ns: on a busy machine work lasts longer than it costs. */
 int64_t clock_thread_ns(void);
 
-/* now + ns without overflow; CLOCK_NEVER stays itself. */
+/* now + ns, which may be below 0, without overflow; CLOCK_NEVER stays itself. */
 int64_t clock_after_ns(int64_t now_ns, int64_t ns);
 
 /* Milliseconds until deadline for poll(2): rounded up, 0 when past, -1 for CLOCK_NEVER. */

@@ -190,6 +190,9 @@ static int exchange_wait(struct centre *m, int64_t deadline_ns, struct eddis_err
     int rc = waiter_wait_timed(&m->all->waiter, &w, deadline, err);
 
     m->exchanging = rc < 0;
+    if (rc == -ETIMEDOUT && w.peer < 0)
+        return eddis_fail(err, rc, "the exchange with the centre before step %lld is not over",
+                          (long long)m->mail.turn.step);
     if (rc == -ETIMEDOUT)
         return eddis_fail(err, rc,
                           "the exchange with the centre before step %lld waits for rank %d",

@@ -122,6 +122,7 @@ START_TEST(time)
 
     ck_assert(clock_after_ns(now, CLOCK_NEVER) == CLOCK_NEVER);
     ck_assert(clock_after_ns(CLOCK_NEVER - 5, 10) == CLOCK_NEVER);
+    ck_assert(clock_after_ns(now, -5) == now - 5); /* what is over is no wait for ever */
     ck_assert_int_eq(clock_poll_ms(CLOCK_NEVER), -1);
     ck_assert_int_eq(clock_poll_ms(now - 1), 0);
     clock_sleep_until_ns(now + 2 * CLOCK_MS);
