@@ -4,25 +4,17 @@
 
 #include <fcntl.h>
 #include <limits.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { FIRST = 3, MOST = 1 << 16 };
-
-/* Numbers above are not given, or by nobody that we know. */
-static int end_of_numbers(void)
-{
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur > MOST)
-        return MOST;
-    return (int)limit.rlim_cur;
-}
+/* Numbers above are given by nobody that we know.  The limit of open files says nothing of those
+ * that were opened before it was lowered.
+ */
+enum { FIRST = 3, END = 1 << 16 };
 
 void descriptors_close_inherited(void)
 {
-    for (int fd = FIRST, end = end_of_numbers(); fd < end; fd++) {
+    for (int fd = FIRST; fd < END; fd++) {
         int flags = fcntl(fd, F_GETFD);
 
         if (flags >= 0 && !(flags & FD_CLOEXEC))
@@ -38,6 +30,6 @@ void descriptors_end_at_exec(void)
     if (syscall(SYS_close_range, FIRST, UINT_MAX, close_on_exec) == 0)
         return;
 #endif
-    for (int fd = FIRST, end = end_of_numbers(); fd < end; fd++)
+    for (int fd = FIRST; fd < END; fd++)
         (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
