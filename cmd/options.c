@@ -103,12 +103,14 @@ static int short_option(struct options *o, const char *letters, struct options_i
     bool last = !at[1];
 
     if (!row) {
-        char shown[2] = { *at, '\0' };
+        char word[OPTIONS_NAME], shown[2] = { *at, '\0' };
         const char *said;
 
+        (void)snprintf(word, sizeof word, "%.*s", (int)strcspn(letters, "="), letters);
+        text_strip_control(word);
         text_strip_control(shown);
-        said = said_of_foreign(o->table, shown);
-        return said ? eddis_fail(err, -EINVAL, "unknown option \"-%s\"; %s", shown, said)
+        said = said_of_foreign(o->table, word); /* "-mca", "-m" */
+        return said ? eddis_fail(err, -EINVAL, "unknown option \"-%s\"; %s", word, said)
                     : eddis_fail(err, -EINVAL, "unknown option \"-%s\"; see %s --help", shown,
                                  o->table->program);
     }

@@ -169,10 +169,22 @@ static int take_option(struct run_request *r, struct words *w, const struct opti
     return 0;
 }
 
+static bool ends_in(const char *name, const char *end)
+{
+    size_t n = strlen(name), k = strlen(end);
+
+    return n >= k && strcmp(name + n - k, end) == 0;
+}
+
+static bool is_yaml(const char *name)
+{
+    return ends_in(name, ".yaml") || ends_in(name, ".yml") || ends_in(name, ".json");
+}
+
 /* Of two words that are not behind "--" the first is a program's name more often than a job's. */
 static int two_words(const char *first, const char *second, struct eddis_error *err)
 {
-    if (access(first, F_OK) == 0)
+    if (is_yaml(first) || access(first, F_OK) == 0)
         return eddis_fail(err, -EINVAL,
                           "\"%s\" and \"%s\": one job at a time; a command comes after --", first,
                           second);
@@ -204,18 +216,6 @@ static int read_words(int argc, char **argv, struct run_request *r, struct words
             return 0;
     }
     return rc;
-}
-
-static bool ends_in(const char *name, const char *end)
-{
-    size_t n = strlen(name), k = strlen(end);
-
-    return n >= k && strcmp(name + n - k, end) == 0;
-}
-
-static bool is_yaml(const char *name)
-{
-    return ends_in(name, ".yaml") || ends_in(name, ".yml") || ends_in(name, ".json");
 }
 
 /* A file that is no job may be a program. */

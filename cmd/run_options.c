@@ -60,7 +60,7 @@ static const struct option_foreign foreign[] = {
     { "bind-to", OF_MPI },
     { "mca", "MCA parameters stand in mpi.mca of train.yaml" },
     { "local-ranks-filter", "did you mean \"--ranks\"?" },
-    { "run-path", BEHIND },
+    { "run-path", "the script and its arguments come after --: eddis-run -- python3 train.py" },
     { "role", "leave it out: ROLE_NAME is default; -x ROLE_NAME=... sets the variable" },
     { "logs-specs", "leave it out: each worker's output has a file" },
     { "rdzv-conf", NEEDLESS },

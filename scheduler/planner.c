@@ -103,7 +103,7 @@ static int count_workers(const struct job *job, const struct node_profile *node,
             node->workers ? "its workers" : "workers_per_node (-n)", (long long)wanted,
             kind == DEVICE_CUDA ? "to train on its CPUs hide its GPUs from eddis by an empty "
                                   "CUDA_VISIBLE_DEVICES there, or ask Slurm for none"
-                                : "name more in profile.emulate");
+                                : "name more devices in emulate");
     if (wanted > PLAN_MAX_WORKERS)
         return eddis_fail(err, -EINVAL, "node '%s' is to have %lld workers, more than %d",
                           node->host, (long long)wanted, PLAN_MAX_WORKERS);

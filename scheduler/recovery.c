@@ -134,8 +134,8 @@ static const char *blind_words(const struct recovery_case *c)
     if (recovery_decide(&asked) == RECOVERY_RESTART)
         return "no finished step is known; write restarts, as in --restarts 3, to have it started "
                "again all the same";
-    return "no finished step is known: the program neither uses libeddis nor tells its steps "
-           "otherwise (progress.pattern)";
+    return "no finished step is known: no worker has used libeddis yet, nor told a step otherwise "
+           "(progress.pattern)";
 }
 
 const char *recovery_words(const struct recovery_case *c)

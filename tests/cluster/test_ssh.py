@@ -190,8 +190,8 @@ def no_terminal():
             return int(f.read().rsplit(")", 1)[1].split()[4])
 
     def children():
-        return [int(p) for p in subprocess.run(["ps", "-o", "pid=", "--ppid", str(child)],
-                                               capture_output=True, text=True).stdout.split()]
+        rows = subprocess.run(["ps", "-o", "pid=,comm=", "--ppid", str(child)], capture_output=True, text=True).stdout
+        return [int(row.split()[0]) for row in rows.splitlines() if row.split()[1] == "ssh"]
     below = wait_for("ssh to run", children)
     assert tty_of(child) != 0 and all(tty_of(p) == 0 for p in below)
     os.kill(child, signal.SIGINT)

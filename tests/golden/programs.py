@@ -45,6 +45,7 @@ FILES = {
 CALLS = [
     "eddis-status", "eddis-status --list", "eddis-status --report",  # there is no job yet
     "eddis-run", "eddis-run no-such.yaml", "eddis-run .", "eddis-run --no-such", "eddis-run --seed", "eddis-run good.yaml more",
+    "eddis-run python3 train.py", "eddis-run no-such.yaml more", "eddis-run -m package.train", "eddis-run -mca btl tcp", "eddis-run -vm x",
     "eddis-run good.yaml -- true", "eddis-run --", "eddis-run -n 0 -- true", "eddis-run -n x -- true",
     "eddis-run --set nothing -- true", "eddis-run --set no.key=1 -- true", "eddis-run --set batch.global=x -- true",
     "eddis-run --set sync.mode=fast -- true", "eddis-run --set sync.period=-1 -- true", "eddis-run --set sync.moving_rate=2 -- true",

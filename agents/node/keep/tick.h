@@ -28,10 +28,10 @@ struct tick_watch {
     int64_t silence_ns; /* counted so far */
 };
 
-/* Make the page.  *ret_fd is inherited by programs started from now on. */
+/* Make the page.  *ret_fd is for the agent alone, see spawn.h's `also`. */
 int tick_create(struct tick_page **ret, int *ret_fd, struct eddis_error *err);
 
-/* Map the page of an inherited descriptor, which is closed: nobody else shall inherit it. */
+/* Map the page of an inherited descriptor, which is closed. */
 int tick_map(int fd, struct tick_page **ret, struct eddis_error *err);
 
 /* Show that this side lives. */

@@ -668,8 +668,8 @@ START_TEST(why_not_again)
     arrive(&f);
     launch(&f, STATE_PHASE_RUN);
     exited(&f, 1, 1, 0, false);
-    said(&f, "not started again: no finished step is known: the program neither uses libeddis "
-             "nor tells its steps otherwise (progress.pattern)");
+    said(&f, "not started again: no finished step is known: no worker has used libeddis "
+             "yet, nor told a step otherwise (progress.pattern)");
     state_fini(&f.s);
 
     begin(&f, 3);

@@ -291,7 +291,10 @@ static void begin_anew_as_a_jobs(void)
 {
     char name[64];
 
-    if (getenv("EDDIS_JOB_ID"))
+    const char *now = getenv("EDDIS_JOB_ID");
+
+    /* Of its own alone: this one is ended. */
+    if (now && strncmp(now, "test-of-pid-", 12) == 0)
         return;
     snprintf(name, sizeof name, "test-of-pid-%d", (int)getpid());
     setenv("EDDIS_JOB_ID", name, 1);

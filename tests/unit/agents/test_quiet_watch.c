@@ -63,7 +63,7 @@ static bool kernel_tells(pid_t pid)
     (void)snprintf(path, sizeof path, "/proc/%d/wchan", (int)pid);
     f = fopen(path, "r");
     if (f) {
-        (void)fread(&c, 1, 1, f);
+        (void)!fread(&c, 1, 1, f);
         (void)fclose(f);
     }
     return c != '0';

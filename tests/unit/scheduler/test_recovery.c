@@ -310,9 +310,9 @@ START_TEST(blind_words)
 
     ck_assert_str_eq(recovery_words(&c), "it exited within 30 s of its first sign of life");
     c.asked = false;
-    ck_assert_str_eq(recovery_words(&c), "no finished step is known: the program neither uses "
-                                         "libeddis nor tells its steps otherwise "
-                                         "(progress.pattern)");
+    ck_assert_str_eq(recovery_words(&c),
+                     "no finished step is known: no worker has used libeddis yet, nor told a "
+                     "step otherwise (progress.pattern)");
     c = blind_case(4, YOUNG, SAME);
     ck_assert_str_eq(recovery_words(&c),
                      "the same rank has failed in the same way at the same age before");
@@ -334,9 +334,9 @@ START_TEST(words)
     c.now = c.before = (struct recovery_rank){ 5, 9, true };
     ck_assert_str_eq(recovery_words(&c), "the same rank has failed at the same step before");
     c.any_step = false;
-    ck_assert_str_eq(recovery_words(&c), "no finished step is known: the program neither uses "
-                                         "libeddis nor tells its steps otherwise "
-                                         "(progress.pattern)");
+    ck_assert_str_eq(recovery_words(&c),
+                     "no finished step is known: no worker has used libeddis yet, nor told a "
+                     "step otherwise (progress.pattern)");
     c.any_page = true;
     ck_assert_str_eq(recovery_words(&c), "no worker had finished a step");
     c.code = 126;
