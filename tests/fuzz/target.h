@@ -11,7 +11,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 /* Where a target has it: whether the last input was taken, not refused.  Stored inputs are to be,
- * or nothing behind the first member is tried any more.
+ * but for findings of libFuzzer (crash-*), or nothing behind the first member is tried any more.
  */
 bool fuzz_taken(void) __attribute__((weak));
 

