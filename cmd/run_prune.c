@@ -41,7 +41,7 @@ static void look(const char *path, struct folder_use *ret)
 
         if (e->fts_info == FTS_DP || e->fts_info == FTS_NS || e->fts_info == FTS_ERR)
             continue;
-        ns = (int64_t)st->st_mtim.tv_sec * CLOCK_S + st->st_mtim.tv_nsec;
+        ns = clock_of_timespec(&st->st_mtim);
         ret->newest_ns = ns > ret->newest_ns ? ns : ret->newest_ns;
         ret->bytes += (int64_t)st->st_blocks * 512;
     }

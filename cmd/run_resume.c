@@ -150,7 +150,7 @@ static int64_t last_sign_ns(const struct job_folder *f)
 
         if (!path || stat(path, &st) < 0)
             continue;
-        ns = (int64_t)st.st_mtim.tv_sec * CLOCK_S + st.st_mtim.tv_nsec;
+        ns = clock_of_timespec(&st.st_mtim);
         newest_ns = ns > newest_ns ? ns : newest_ns;
     }
     return newest_ns;

@@ -207,7 +207,7 @@ int status_fetch(const struct job_folder *f, struct job_status *ret, struct eddi
         }
         rc = status_from_files(f, ret, err);
         young = stat(f->path, &st) == 0 &&
-                (int64_t)st.st_mtim.tv_sec * CLOCK_S > clock_wall_ns() - 10 * CLOCK_S;
+                clock_of_timespec(&st.st_mtim) > clock_wall_ns() - 10 * CLOCK_S;
         /* Between making the folder and driver.json, or taking that away and the summary. */
         if (rc < 0 || ret->state != JOB_LOST || !young || clock_now_ns() >= deadline_ns)
             return rc;

@@ -55,16 +55,24 @@ static void move_window(struct figures_worker *w)
     w->window[1] = now;
 }
 
+/* Samples of two, which are as many as programs tell. */
+static int64_t with(int64_t a, int64_t b)
+{
+    return a > INT64_MAX - b ? INT64_MAX : a + b;
+}
+
 /* The generation began with an older checkpoint than was thought, since the newest was damaged, or
  * with none at all; or its program went back to an older one.
  */
 static void went_back(struct figures *f, int64_t step)
 {
     double each = f->past.step_samples > 0 ? f->past.step_samples : (double)f->plan->global_batch;
+    double lost = fmax((double)(f->past.steps - step) * each, 0);
 
-    f->past.samples -= (int64_t)((double)(f->past.steps - step) * each);
-    if (f->past.samples < 0 || step == 0)
+    if (lost >= (double)f->past.samples || step == 0)
         f->past.samples = 0;
+    else
+        f->past.samples -= (int64_t)lost;
     f->past.steps = step;
 }
 
@@ -280,8 +288,8 @@ static void end_told(struct figures *f)
     int64_t samples = 0;
 
     for (int i = 0; i < f->n_workers; i++)
-        samples += f->worker[i].last.samples_done;
-    f->past.samples += samples;
+        samples = with(samples, f->worker[i].last.samples_done);
+    f->past.samples = with(f->past.samples, samples);
     if (first && first->last.steps_here > 0)
         f->past.step_samples = (double)samples / (double)first->last.steps_here;
     f->past.steps = figures_steps(f);
@@ -293,7 +301,7 @@ static void end_counted(struct figures *f, int64_t resume_step)
     int64_t redone = figures_steps(f) - (resume_step > 0 ? resume_step : 0);
 
     for (int i = 0; i < f->n_workers; i++)
-        past->samples += f->worker[i].last.samples_done;
+        past->samples = with(past->samples, f->worker[i].last.samples_done);
     past->samples -= redone > 0 ? redone * f->plan->global_batch : 0;
     if (past->samples < 0 || resume_step <= 0)
         past->samples = 0;
@@ -544,7 +552,7 @@ static void fill_steps(const struct figures *f, struct job_status *s)
     s->samples = f->past.samples;
     s->stopped_by_program = false;
     for (int i = 0; i < f->n_workers; i++) {
-        s->samples += f->worker[i].last.samples_done;
+        s->samples = with(s->samples, f->worker[i].last.samples_done);
         s->stopped_by_program |= f->worker[i].last.stops;
     }
 }

@@ -171,10 +171,13 @@ static int link_text(const struct slow_link *l, char (*node)[256], char *ret, si
 
 static int input_text(const struct straggler *w, char *ret, size_t size)
 {
-    return snprintf(
-        ret, size,
-        "it waits %.3g of %.3g ms a step for its data, which comes at %.3g samples/s at least",
-        1e3 * w->input_s, 1e3 * w->own_s, w->data_per_s);
+    char rate[64] = "";
+
+    if (w->data_per_s > 0)
+        (void)snprintf(rate, sizeof rate, ", which comes at %.3g samples/s at least",
+                       w->data_per_s);
+    return snprintf(ret, size, "it waits %.3g of %.3g ms a step for its data%s", 1e3 * w->input_s,
+                    1e3 * w->own_s, rate);
 }
 
 static int compute_text(const struct straggler *w, char *ret, size_t size)

@@ -189,11 +189,13 @@ static bool has(const struct job_folder *f, const char *name, struct stat *ret)
 
 bool job_folder_is_starting(const struct job_folder *f)
 {
+    int64_t made_ns, now_ns = clock_wall_ns();
     struct stat st;
 
-    return !has(f, JOB_DRIVER_FILE, &st) && !has(f, "summary.json", &st) &&
-           has(f, "job.yaml", &st) &&
-           clock_wall_ns() - (int64_t)st.st_mtim.tv_sec * CLOCK_S < starting_ns;
+    if (has(f, JOB_DRIVER_FILE, &st) || has(f, "summary.json", &st) || !has(f, "job.yaml", &st))
+        return false;
+    made_ns = clock_of_timespec(&st.st_mtim); /* by another machine's clock, perhaps */
+    return made_ns > now_ns - starting_ns && made_ns < now_ns + starting_ns;
 }
 
 bool job_folder_is_of_worker(const struct job_folder *f)
@@ -248,7 +250,7 @@ static int64_t made_ns(const struct job_folder *f)
 
     if (!path || stat(path, &st) < 0)
         return 0;
-    return (int64_t)st.st_mtim.tv_sec * CLOCK_S + st.st_mtim.tv_nsec;
+    return clock_of_timespec(&st.st_mtim);
 }
 
 /* By date and time, then by id. */

@@ -112,7 +112,7 @@ static void follow(const char *cluster, const char *number, struct found *found)
         return;
     to[n] = '/';
     to[n + 1] = '\0';
-    ns = (int64_t)st.st_mtim.tv_sec * CLOCK_S + st.st_mtim.tv_nsec;
+    ns = clock_of_timespec(&st.st_mtim);
     if (ns <= found->made_ns || job_folder_find(to, &f, NULL) < 0 ||
         slurm_link_read(&f, &l, NULL) < 0 || strcmp(l.cluster, cluster) != 0 ||
         (strcmp(l.job, number) != 0 && strcmp(l.name, number) != 0))

@@ -18,7 +18,8 @@
 
 #define N(table) (sizeof(table) / sizeof *(table))
 
-enum { MAX_SECONDS = 1000000 };
+/* profile.emulate may have an hour for a millionth of the speed. */
+#define MAX_SECONDS (3600 * 1e6)
 
 static const char *const type_names[] = { "none",  "profile", "prepare",   "check",  "start",
                                           "relay", "settle",  "rebalance", "signal", "look",

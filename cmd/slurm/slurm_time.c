@@ -47,5 +47,5 @@ int64_t slurm_time_limit_ns(const char *text)
     else
         s = (int64_t)number[0] * 60 + number[1];
     s += (int64_t)days * 86400;
-    return s ? s * CLOCK_S : CLOCK_NEVER;
+    return s && s < CLOCK_NEVER / CLOCK_S ? s * CLOCK_S : CLOCK_NEVER;
 }

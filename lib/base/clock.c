@@ -35,7 +35,25 @@ int64_t clock_after_ns(int64_t now_ns, int64_t ns)
 {
     if (ns == CLOCK_NEVER || (ns > 0 && now_ns > CLOCK_NEVER - ns))
         return CLOCK_NEVER;
-    return now_ns + ns;
+    return ns < -now_ns ? 0 : now_ns + ns;
+}
+
+int64_t clock_of_seconds(double s)
+{
+    double ns = s * 1e9;
+
+    if (!(ns > 0))
+        return 0;
+    return ns < 9.2e18 ? (int64_t)ns : CLOCK_NEVER;
+}
+
+int64_t clock_of_timespec(const struct timespec *t)
+{
+    const int64_t most_s = INT64_MAX / CLOCK_S - 1;
+
+    if (t->tv_sec > most_s || t->tv_sec < -most_s)
+        return t->tv_sec > 0 ? INT64_MAX : -INT64_MAX;
+    return t->tv_sec * CLOCK_S + t->tv_nsec;
 }
 
 int clock_poll_ms(int64_t deadline_ns)

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct timespec;
+
 #define CLOCK_MS    INT64_C(1000000)
 #define CLOCK_S     INT64_C(1000000000)
 #define CLOCK_NEVER INT64_MAX /* a deadline that does not come */
@@ -22,8 +24,15 @@ int64_t clock_wall_ns(void);
 /* What the calling thread has computed, ns: on a busy machine work lasts longer than it costs. */
 int64_t clock_thread_ns(void);
 
-/* now + ns, which may be below 0, without overflow; CLOCK_NEVER stays itself. */
+/* now, from 0 on, and ns, which may be below 0: at least 0, without overflow; CLOCK_NEVER stays
+ * itself. */
 int64_t clock_after_ns(int64_t now_ns, int64_t ns);
+
+/* Seconds as ns, from 0 to CLOCK_NEVER; NaN is 0. */
+int64_t clock_of_seconds(double s);
+
+/* A file's time as ns since 1970 UTC; what is beyond 292 years before or after is that. */
+int64_t clock_of_timespec(const struct timespec *t);
 
 /* Milliseconds until deadline for poll(2): rounded up, 0 when past, -1 for CLOCK_NEVER. */
 int clock_poll_ms(int64_t deadline_ns);

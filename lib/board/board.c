@@ -214,11 +214,12 @@ static bool page_is_sane(const struct board *b, int local_rank, const struct boa
 {
     if (p->version != BOARD_VERSION || p->local_rank != local_rank ||
         p->rank != b->setup.first_rank + local_rank || p->phase < 0 || p->steps_done < 0 ||
-        p->steps_here < 0 || p->model_bytes < 0 || !program_is_sane(&p->program) ||
-        p->step_plan < 0 || p->steps_before < 0 || p->samples_done < 0 || p->samples_before < 0 ||
-        p->memory_bytes < 0 || p->at_once < 0 || p->exchanges < 0 || p->exchange_ns < 0 ||
-        p->thread < 0 || p->samples_in_epoch < 0 || p->restored_samples < 0 || p->restored_at < 0 ||
-        p->told < 0 || p->told > BOARD_TOLD_OUTPUT || p->thread > INT32_MAX || p->plan_since < -1 ||
+        p->steps_done > BOARD_MOST_STEPS || p->steps_here < 0 || p->model_bytes < 0 ||
+        !program_is_sane(&p->program) || p->step_plan < 0 || p->steps_before < 0 ||
+        p->samples_done < 0 || p->samples_before < 0 || p->memory_bytes < 0 || p->at_once < 0 ||
+        p->exchanges < 0 || p->exchange_ns < 0 || p->thread < 0 || p->samples_in_epoch < 0 ||
+        p->restored_samples < 0 || p->restored_at < 0 || p->told < 0 ||
+        p->told > BOARD_TOLD_OUTPUT || p->thread > INT32_MAX || p->plan_since < -1 ||
         p->waits_for < -1 || p->waits_for >= b->setup.n_ranks || !times_are_sane(&p->sum) ||
         !times_are_sane(&p->sum_before))
         return false;

@@ -65,6 +65,9 @@ enum {
     BOARD_VERSION = 22 << 16 | (int)sizeof(struct sync_options),
 };
 
+/* Steps that a page may tell of: what is told next is counted, too. */
+#define BOARD_MOST_STEPS (INT64_MAX - BOARD_RING)
+
 enum {
     BOARD_TOLD_CALLS = 1,  /* the program tells them itself */
     BOARD_TOLD_OUTPUT = 2, /* another process finds them in what it prints, until it has libeddis

@@ -18,8 +18,8 @@ int eddis_progress(int64_t step, int64_t samples, struct eddis_error *err)
     struct board *board;
     int rc;
 
-    if (step < -1 || step == INT64_MAX || samples < 0 || samples > INT64_MAX / BOARD_MAX_RANKS ||
-        (step < 0 && samples > 0))
+    if (step < -1 || step >= BOARD_MOST_STEPS || samples < 0 ||
+        samples > INT64_MAX / BOARD_MAX_RANKS || (step < 0 && samples > 0))
         return eddis_fail(err, -EINVAL,
                           "there is no step %" PRId64 " of %" PRId64 " samples; step -1 of 0 says "
                           "that none has ended yet",

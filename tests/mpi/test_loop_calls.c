@@ -372,6 +372,7 @@ static void null_handles(void)
     note("eddis_set_phase");
     REFUSED("NULL", eddis_set_metric(NULL, "m", 0, err));
     REFUSED("step -2", eddis_progress(-2, 0, err));
+    REFUSED("step 9223372036854775806", eddis_progress(INT64_MAX - 1, 0, err));
     REFUSED("-1 samples", eddis_progress(0, -1, err));
     eddis_pass_slurm_signals();
     note("eddis_pass_slurm_signals");

@@ -211,7 +211,7 @@ static void try_again(struct starter *s, struct start_node *p, int64_t now_ns)
         wait_ns = again_most_ns;
     wait_ns = (int64_t)((double)wait_ns * (0.5 + random_unit(&s->random)));
     p->tries++;
-    p->at_ns = now_ns + wait_ns;
+    p->at_ns = clock_after_ns(now_ns, wait_ns);
     p->session.said[0] = '\0';
     set_stage(s, p, START_QUEUED);
 }
@@ -398,7 +398,7 @@ void starter_left(struct starter *s, int host, const char *why, int64_t now_ns)
         return;
     }
     set_stage(s, p, START_LEAVING);
-    p->deadline_ns = now_ns + leave_ns;
+    p->deadline_ns = clock_after_ns(now_ns, leave_ns);
     s->next_ns = 0;
 }
 

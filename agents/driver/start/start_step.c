@@ -336,10 +336,10 @@ int64_t steps_look(struct starter *s, int64_t now_ns)
         if (t->over || is_needed(t))
             continue;
         if (t->end_ns == CLOCK_NEVER)
-            t->end_ns = now_ns + idle_ns;
+            t->end_ns = clock_after_ns(now_ns, idle_ns);
         if (now_ns >= t->end_ns) {
             cancel(t);
-            t->end_ns = now_ns + t->pause_ns;
+            t->end_ns = clock_after_ns(now_ns, t->pause_ns);
             t->pause_ns = 2 * t->pause_ns < most_ns ? 2 * t->pause_ns : most_ns;
         }
         if (t->end_ns < next_ns)

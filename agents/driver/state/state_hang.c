@@ -338,16 +338,18 @@ static void hang_text(const struct state *s, int rank, int found, bool all_wait,
 {
     const struct state_rank *r = &s->rank[rank];
     bool own = r->phase >= 0;
-    char still[32], limit[32];
+    int64_t steps = s->rank[own ? rank : found].steps;
+    char still[32], limit[32], last[32] = "none so far";
     int n;
 
     job_status_duration((double)s->rank[found].still_ns / CLOCK_S, still, sizeof still);
     job_status_duration((double)s->o.hang_ns / CLOCK_S, limit, sizeof limit);
+    if (steps > 0)
+        (void)snprintf(last, sizeof last, "%" PRId64, steps - 1);
     n = snprintf(ret, size,
-                 "rank %d (node %.120s, pid %d) %s for %s, timeouts.hang is %s: last step %" PRId64,
-                 rank, state_host(s, r->agent), r->pid,
-                 own ? "has made no step" : "keeps others from theirs", still, limit,
-                 s->rank[own ? rank : found].steps - 1);
+                 "rank %d (node %.120s, pid %d) %s for %s, timeouts.hang is %s: last step %s", rank,
+                 state_host(s, r->agent), r->pid,
+                 own ? "has made no step" : "keeps others from theirs", still, limit, last);
     if (n >= 0 && (size_t)n < size)
         state_text(s, rank, all_wait, ret + n, size - (size_t)n);
 }

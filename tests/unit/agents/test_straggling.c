@@ -173,6 +173,9 @@ START_TEST(causes)
           "input",
           "(input, 100 % of it: it waits 128 of 192 ms a step for its data, which comes at 333 "
           "samples/s at least)" },
+        { { 1.6 * OWN_S, 0.4 * OWN_S, NAN, UNKNOWN },
+          "input",
+          "(input, 67 % of it: it waits 25.6 of 102 ms a step for its data)" },
         { { 3 * OWN_S, 0, 2 * OWN_S, UNKNOWN },
           "processor",
           "(processor, 100 % of it: 192 ms a step were 64, and 67 % of them its main thread waits "

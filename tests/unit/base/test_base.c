@@ -123,6 +123,15 @@ START_TEST(time)
     ck_assert(clock_after_ns(now, CLOCK_NEVER) == CLOCK_NEVER);
     ck_assert(clock_after_ns(CLOCK_NEVER - 5, 10) == CLOCK_NEVER);
     ck_assert(clock_after_ns(now, -5) == now - 5); /* what is over is no wait for ever */
+    ck_assert(clock_after_ns(now, INT64_MIN) == 0);
+    ck_assert(clock_of_seconds(1.5) == 3 * CLOCK_S / 2 && clock_of_seconds(-1) == 0);
+    ck_assert(clock_of_seconds(NAN) == 0 && clock_of_seconds(INFINITY) == CLOCK_NEVER);
+    ck_assert(clock_of_seconds(1e300) == CLOCK_NEVER &&
+              clock_of_seconds(9e9) == INT64_C(9000000000000000000));
+    ck_assert(clock_of_timespec(&(struct timespec){ 2, 3 }) == 2 * CLOCK_S + 3);
+    ck_assert(clock_of_timespec(&(struct timespec){ -2, 3 }) == -2 * CLOCK_S + 3);
+    ck_assert(clock_of_timespec(&(struct timespec){ INT64_C(10000000000), 0 }) == INT64_MAX);
+    ck_assert(clock_of_timespec(&(struct timespec){ INT64_C(-100000000000), 0 }) == -INT64_MAX);
     ck_assert_int_eq(clock_poll_ms(CLOCK_NEVER), -1);
     ck_assert_int_eq(clock_poll_ms(now - 1), 0);
     clock_sleep_until_ns(now + 2 * CLOCK_MS);
