@@ -62,6 +62,7 @@ class Worker:
         self.before_commit: list[Callable[[], None]] = []  # registers parameters
         self.after_commit: list[Callable[[], None]] = []  # the group is known now
         self.before_values: list[Callable[[], None]] = []  # a call may read values: have them where it reads
+        self.before_steps: list[Callable[[], None]] = []  # and may write them: say where they are
         self.after_values: list[Callable[[], None]] = []  # a call has written them
         self.before_end: list[Callable[[], None]] = []  # whether a step can end, of each optimizer
         self.at_start: list[Callable[[], None]] = []  # shares what else models hold
@@ -137,9 +138,14 @@ class Worker:
         """What the library does behind the interpreter's end still uses these objects' memory."""
         if not self.handle or os.getpid() != self.process:
             return
-        if not self.over:
-            for prepare in self.before_values:
+        self._hold()
+        try:
+            for prepare in self.before_values if not self.over else ():
                 prepare()
+        finally:
+            self._hold()
+
+    def _hold(self) -> None:
         for it in self.outliving.values():
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(it))
 
@@ -215,6 +221,9 @@ class Worker:
         if self.step.flags & L.STEP_READS:
             for prepare in self.before_values:
                 prepare()
+        elif self.is_several and self.world.n_group_ranks > 1:  # the group's root hands the common model on
+            for find in self.before_steps:
+                find()
         self.in_step = L.call("step_begin", self.handle, self.step) == 1
         self.over = not self.in_step
         self.rounds = 0

@@ -15,17 +15,21 @@ BEGUN = "RuntimeError: a backward pass of this optimizer's parameters has begun 
 
 
 def run(tmp_path, what, mode="sync"):
-    settings = ["--set", "sync.period=2"] if mode == "async" else []
+    settings = ["--set", "sync.period=2"] if mode != "sync" else []
+    devices = "{rate: 1, a_ms: 1, c_ms: 0.5}, {rate: 0.7}"
+    if mode == "hybrid":
+        settings += ["--set", "sync.groups=[[0, 1], [2, 3]]"]
+        devices += ", {rate: 1}, {rate: 0.7}"
     return ended(tmp_path, "eddis-run", "--set", "batch.global=8", "--set", f"sync.mode={mode}", "--set", "restarts=0",
-                 "--set", "profile.emulate=[{rate: 1, a_ms: 1, c_ms: 0.5}, {rate: 0.7}]", *settings, "--", "python3",
-                 PROGRAM, what)
+                 "--set", f"profile.emulate=[{devices}]", *settings, "--", "python3", PROGRAM, what)
 
 
-@pytest.mark.parametrize("mode", ["async", pytest.param("sync", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("mode", ["async", "hybrid", pytest.param("sync", marks=pytest.mark.slow)])
 def test_memory(tmp_path, mode):
     """The common model is read from where the parameters are, and written there."""
     code, output = run(tmp_path, "memory", mode)
     assert code == 0 and "apart 0\n" in output, output
+    assert mode != "hybrid" or "apart in groups 0\n" in output, output
 
 
 @pytest.mark.parametrize("mode", ["sync", pytest.param("async", marks=pytest.mark.slow)])

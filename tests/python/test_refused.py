@@ -27,6 +27,8 @@ TOLD = {
     "unlike": "ValueError: a batch is cut along the first dimension of its tensors",
     "late": "RuntimeError: the first step has begun",
     "added": "RuntimeError: parameters were added to the optimizer",
+    "replaced": "RuntimeError: parameters were added to the optimizer, or replaced there",
+    "mean of whole": "TypeError: the mean of torch.int64 is not of that type",
 }
 
 

@@ -30,6 +30,7 @@ class _Statistic:
         self.name, self.module, self.attribute = name, module, attribute
         self.id = -1
         self.registered: torch.Tensor | None = None  # what the library reads and writes
+        self.address = 0  # where that is: its storage may move it
         self.device: Device | None = None
 
     @property
@@ -50,6 +51,7 @@ class ModelState:
             worker.before_commit.append(self._register)
             self.places = Places(worker)
             worker.before_values.append(self._find)
+            worker.before_steps.append(self._find)
 
     @property
     def modules(self) -> set[torch.nn.Module]:
@@ -71,11 +73,12 @@ class ModelState:
             told.dims[0] = s.tensor.numel()
             s.id = L.call("add_parameter", worker.handle, layer, told)
             worker.outliving[s.id] = s.registered
+            s.address = s.registered.data_ptr()
 
     def _find(self) -> None:
         """The values that count are those that the modules have now."""
         for s in self.statistics:
-            if s.registered is None or s.tensor.data_ptr() == s.registered.data_ptr():
+            if s.registered is None or s.tensor.data_ptr() == s.address:
                 continue
             if not _is_drawn(s.tensor) or s.tensor.dtype != s.registered.dtype or \
                     s.tensor.shape != s.registered.shape or device_of(s.tensor) is not s.device:
@@ -84,7 +87,7 @@ class ModelState:
             if s.device:
                 continue
             L.call("set_value", self.worker.handle, s.id, s.tensor.data_ptr())
-            s.registered = s.tensor
+            s.registered, s.address = s.tensor, s.tensor.data_ptr()
             self.worker.outliving[s.id] = s.registered
 
 

@@ -35,13 +35,13 @@ def allreduce(tensor: torch.Tensor, op: Op = Op.AVERAGE, weight: float | None = 
     metric is by the number of samples that it is over; that of a worker with weight 0 is not read.
     Shapes and types are equal on all workers.  In async and hybrid mode all workers come here, at unlike steps.
     """
-    if weight is not None:
-        if op is not Op.AVERAGE:
-            raise ValueError("a weight is for Op.AVERAGE")
-        return _weighted_mean(tensor, weight)
     mean = op is Op.AVERAGE
     if mean and not tensor.is_floating_point():
         raise TypeError(f"the mean of {tensor.dtype} is not of that type: convert it, or take Op.SUM")
+    if weight is not None:
+        if not mean:
+            raise ValueError("a weight is for Op.AVERAGE")
+        return _weighted_mean(tensor, weight)
     result = _on_host(tensor)
     if result.dtype not in DTYPES:
         raise TypeError(f"eddis combines no {tensor.dtype}")

@@ -42,7 +42,7 @@ _announcer: Announcer | None = None  # where a parameter is of a device
 class Member:
     """A parameter of a set."""
 
-    __slots__ = ("parameter", "name", "id", "index", "dtype", "n", "is_cpu", "stride", "value", "round", "spare",
+    __slots__ = ("parameter", "name", "id", "index", "dtype", "n", "on", "stride", "value", "address", "round", "spare",
                  "device", "place")
 
     def __init__(self, parameter: torch.nn.Parameter, name: str, index: int) -> None:
@@ -57,12 +57,13 @@ class Member:
     def settle(self) -> None:
         """It is what it is to stay."""
         p = self.parameter.detach()
-        self.dtype, self.n, self.is_cpu, self.stride = p.dtype, p.numel(), p.is_cpu, p.stride()
+        self.dtype, self.n, self.on, self.stride = p.dtype, p.numel(), p.device, p.stride()
         self.value = p if p.is_cpu else None  # what the library reads and writes, until the script's has other memory
+        self.address = p.data_ptr()  # where that is: its storage may move it
 
     def check(self, tensor: torch.Tensor) -> None:
         """The parameter, or its gradient."""
-        if tensor.dtype is not self.dtype or tensor.numel() != self.n or tensor.is_cpu is not self.is_cpu:
+        if tensor.dtype is not self.dtype or tensor.numel() != self.n or tensor.device != self.on:
             raise RuntimeError(f"parameter '{self.name}' is of another type, size or device than at the first step: "
                                "convert and move a model before the loop over eddis.torch.loader")
 
@@ -111,6 +112,7 @@ class ParameterSet:
         self.taken: dict[Device | None, Copied] = {}  # the results before, from their places, which are free then
         worker.before_commit.append(self._register)
         worker.before_values.append(self._find)
+        worker.before_steps.append(self._find)
         worker.after_commit.append(self._settle)
         worker.before_end.append(self.check_passed)
 
@@ -166,7 +168,7 @@ class ParameterSet:
             return
         for member in self.members:
             p = member.parameter
-            if member.device or p.data_ptr() == member.value.data_ptr():
+            if member.device or p.data_ptr() == member.address:
                 continue
             member.check(p)
             if p.stride() != member.stride:
@@ -174,6 +176,7 @@ class ParameterSet:
                                    "leave it as it is")
             L.call("set_value", self.worker.handle, member.id, p.data_ptr())
             self.worker.outliving[member.id] = member.value = p.detach()
+            member.address = p.data_ptr()
 
     def _settle(self) -> None:
         """The group is known: hooks, where there is somebody to combine with."""
@@ -183,6 +186,9 @@ class ParameterSet:
             for member, place in zip(members, device.places_for([m.parameter for m in members])):
                 member.place = place
         for member in self.members:
+            if not member.parameter.requires_grad:
+                raise RuntimeError(f"parameter '{member.name}' was frozen behind eddis.torch.DistributedOptimizer: "
+                                   "freeze it before, or after the first step")
             member.parameter.register_post_accumulate_grad_hook(functools.partial(self._ready, member))
 
     # ---- a backward pass

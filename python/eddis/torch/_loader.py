@@ -94,7 +94,9 @@ class Loader:
     def __len__(self) -> int:
         """Steps of an epoch; in async and hybrid mode about so many."""
         n, batch = len(self.dataset), worker.world.batch
-        return n // batch if self.drop_last else -(-n // batch)
+        # What is left behind the last whole batch may be too little for any worker
+        is_cut = self.drop_last or n % batch < worker.options.get("min_count", 0)
+        return n // batch if is_cut else -(-n // batch)
 
     def __iter__(self) -> Iterator[Any]:
         start()

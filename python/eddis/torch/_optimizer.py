@@ -27,8 +27,8 @@ class _Distributed:
     def __init__(self, optimizer: torch.optim.Optimizer, named: list[tuple[str, torch.nn.Parameter]],
                  passes: int, model: torch.nn.Module | None) -> None:
         self.optimizer = optimizer
-        self.frozen = [p for p in _parameters_of(optimizer) if not p.requires_grad]
-        self.n_parameters = len(_parameters_of(optimizer))
+        self.parameters = _parameters_of(optimizer)
+        self.frozen = [p for p in self.parameters if not p.requires_grad]
         self.rates: list[Any] = []  # the groups' own learning rates, while a step changes them
         self.set = ParameterSet(worker, len(_distributed), named, passes)
         known = {module for d in _distributed if d.state for module in d.state.modules}
@@ -76,11 +76,13 @@ class _Distributed:
 
     def _check(self) -> None:
         if any(p.grad is not None for p in self.frozen):
-            raise RuntimeError("a parameter that was frozen at the first step has a gradient: let all that will ever "
-                               "be trained require gradients until then, and take them out of the graph instead")
-        if len(_parameters_of(self.optimizer)) != self.n_parameters:
-            raise RuntimeError("parameters were added to the optimizer after eddis.torch.DistributedOptimizer: add "
-                               "them before")
+            raise RuntimeError("a parameter that was frozen when eddis.torch.DistributedOptimizer was made has a "
+                               "gradient: let all that will ever be trained require gradients until the first step, "
+                               "and take them out of the graph instead")
+        now = _parameters_of(self.optimizer)
+        if len(now) != len(self.parameters) or any(p is not q for p, q in zip(now, self.parameters)):
+            raise RuntimeError("parameters were added to the optimizer, or replaced there, after "
+                               "eddis.torch.DistributedOptimizer: do it before")
 
 
 def _check_begun() -> None:

@@ -167,7 +167,8 @@ class State:
                 if parameter not in parameters:
                     raise RuntimeError(f"parameter '{name}' is in no model of eddis.torch.State: give its module as "
                                        "model=, or put it into a torch.nn.ParameterList")
-        for what, saved in (("an object or value", self._own()), ("a model's buffer", self._parts_of_models(False))):
+        for what, saved in (("an object or value", self._own()), ("a model's buffer", self._parts_of_models(False)),
+                            ("an optimizer's state", self._optimizers())):
             _loaded(_saved(saved), f"{what} that eddis.torch.State is to keep")
 
     def _take(self, checkpoint: _checkpoint.Reading) -> None:

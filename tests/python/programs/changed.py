@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """changed.py WHAT - trains, and in the midst of it does what scripts should not, or what eddis has to follow
 
-memory  parameters get other memory in every step; says how far apart the workers' models are at the end
+memory  parameters get other memory in every step; says how far apart the workers' models are at the end, and in
+        hybrid mode those of a group before
 type    the model becomes one of float64
 failed  a backward pass raises, behind a gradient of the model; the script goes on by a step, and by another pass
 begun   the same of the first of two passes a step; the script makes it again
@@ -41,6 +42,15 @@ def move():
     model[0].bias.data = model[0].bias.data.clone()
 
 
+def compare_groups():
+    """Workers 0 and 1, and 2 and 3, train one model each."""
+    rows = torch.zeros(eddis.size(), 24)
+    rows[eddis.rank()] = nn.utils.parameters_to_vector(model.parameters()).detach()
+    rows = eddis.allreduce(rows, eddis.Op.SUM)
+    if eddis.rank() == 0:
+        print(f"apart in groups {(rows[0::2] - rows[1::2]).abs().max().item():g}", flush=True)
+
+
 def fails(x):
     return (model[2](model[1](Raises.apply(model[0](x)))) ** 2).mean().backward()
 
@@ -71,6 +81,8 @@ for epoch in loader.epochs(2):
         optimizer.step()
         if what == "memory":
             move()
+            if eddis.mode() == "hybrid" and (epoch, number) == (0, 3):
+                compare_groups()
 flat = nn.utils.parameters_to_vector(model.parameters()).detach()
 apart = eddis.allreduce(flat, eddis.Op.MAX) - eddis.allreduce(flat, eddis.Op.MIN)
 if eddis.rank() == 0:

@@ -44,6 +44,7 @@ frozen = torch.nn.Parameter(torch.zeros(1), requires_grad=False)
 refused("frozen", lambda: eddis.DistributedOptimizer(torch.optim.SGD([frozen], lr=1.0)))
 refused("passes", lambda: eddis.DistributedOptimizer(torch.optim.SGD([p], lr=1.0), backward_passes_per_step=0))
 optimizer = eddis.DistributedOptimizer(torch.optim.SGD([p], lr=1.0))
+refused("mean of whole", lambda: eddis.allreduce(torch.tensor(3), weight=2))
 refused("taken", lambda: eddis.DistributedOptimizer(torch.optim.SGD([p, q], lr=1.0)))
 refused("weight outside", lambda: eddis.set_weight(1))
 refused("before the loop", optimizer.step)
@@ -59,3 +60,6 @@ for epoch in loader.epochs(1):
         optimizer.add_param_group({"params": [q]})
         refused("added", optimizer.step)
         del optimizer.param_groups[1]
+        optimizer.param_groups[0]["params"] = [q]
+        refused("replaced", optimizer.step)
+        optimizer.param_groups[0]["params"] = [p]
