@@ -235,11 +235,7 @@ class Sparse(Case):
 
 
 class Shared(Case):
-    """Two parameters' gradients are one tensor, but for a hook."""
-
-    def make(self):
-        super().make()
-        self.model[0].weight.register_hook(torch.clone)
+    """Two parameters' gradients are one tensor."""
 
     def network(self):
         return nn.ModuleList([nn.Linear(INPUTS, CLASSES, bias=False), nn.Linear(INPUTS, CLASSES, bias=False)]).double()

@@ -51,6 +51,9 @@ def test_begun(tmp_path):
     assert code == 0 and "ArithmeticError" in output and "apart 0\n" in output, output
 
 
-def test_shared(tmp_path):
-    code, output = run(tmp_path, "shared")
-    assert code == 1 and "are one tensor, as autograd makes them" in output, output
+def test_view(tmp_path):
+    """What one sample's gradient is added to has its memory; buckets leave at once."""
+    settings = [word for text in ("batch.global=2", "sync.mode=sync", "restarts=0", "communication.bucket_mb=0.001")
+                for word in ("--set", text)]
+    code, output = ended(tmp_path, "eddis-run", "-n", "2", *settings, "--", "python3", PROGRAM, "view")
+    assert code == 0 and output.count("changed 0\n") and "changed" not in output.replace("changed 0\n", ""), output

@@ -34,6 +34,7 @@ FLOATING = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 TOGETHER_BYTES = 1 << 20  # at least so many leave a device at once: to begin takes as long as their way
 
 _task = torch._C._current_graph_task_id  # a number of autograd's for each backward pass
+_use_count = torch._C._storage_Use_Count
 _announce = L.lib.eddis_announce
 _message = L._Message()  # of announcements in the thread that makes a pass; written where one fails only
 _announcer: Announcer | None = None  # where a parameter is of a device
@@ -103,7 +104,7 @@ class ParameterSet:
         self.passed = 0  # backward passes whose gradients only add up
         self.is_held = False  # by hold()
         self.armed: _Pass | None = None  # the backward pass under way, or one that an exception has ended
-        self.at: dict[int, Member] = {}  # gradients that this round combines in place, by address
+        self.shared: list[tuple[torch.Tensor, torch.Tensor]] = []  # gradients that are combined elsewhere, and where
         self.lock = threading.Lock()  # a pass over devices calls hooks from threads of theirs
         self.is_local = False  # gradients have come that no round has combined
         self.places = Places(worker)
@@ -239,15 +240,14 @@ class ParameterSet:
                                "torch.utils.checkpoint use_reentrant=False")
         member.check(gradient)
         address = gradient.data_ptr() if gradient.layout == torch.strided else 0
-        if address in self.at:
-            raise RuntimeError(f"the gradients of '{self.at[address].name}' and '{member.name}' are one tensor, as "
-                               "autograd makes them of the sum of two views: call register_hook(torch.clone) of one of "
-                               "these parameters")
         if not address or gradient.stride() != member.stride:
             gradient = member.parameter.grad = as_laid_out(gradient, member.parameter)
             address = gradient.data_ptr()
-        if address:
-            self.at[address] = member
+        elif member.device is None and _users_of(gradient) > _ALONE:
+            # Autograd's own, behind a view: the pass may still read it, as the gradient of a layer before this one.
+            copy = as_laid_out(gradient, member.parameter)
+            self.shared.append((gradient.detach(), copy))
+            address = copy.data_ptr()
         member.round = self.round
         self.announced += 1
         if member.device is None:
@@ -309,7 +309,9 @@ class ParameterSet:
         self.worker.wait_set(self.number)
         self.round += 1
         self.announced = 0
-        self.at.clear()
+        for gradient, copy in self.shared:
+            gradient.copy_(copy)
+        self.shared.clear()
         self._take_results(unused)
         self.worker.mark(Mark.GOES_ON)
         if unused:
@@ -392,3 +394,11 @@ def as_laid_out(gradient: torch.Tensor, parameter: torch.Tensor) -> torch.Tensor
     """The same numbers, dense, in the order of the parameter's memory."""
     dense = gradient.to_dense() if gradient.layout != torch.strided else gradient
     return torch.empty_like(parameter).copy_(dense)
+
+
+def _users_of(tensor: torch.Tensor) -> int:
+    """How many tensors have its memory, and what this call adds."""
+    return _use_count(tensor.untyped_storage()._cdata)
+
+
+_ALONE = _users_of(torch.empty(1, device="cpu"))
