@@ -111,7 +111,7 @@ class Job:
 
     def events(self):
         try:
-            return [json.loads(line) for line in self.file("events.jsonl").splitlines()]
+            return [json.loads(line) for line in self.file("events.jsonl").split("\n")[:-1]]  # whole ones
         except FileNotFoundError:
             return []
 

@@ -66,7 +66,8 @@ def cut_short(c):
         c.lab.rate("node2", "4mbit")  # 14 MB take half a minute
         open(over, "w").close()
         j.wait_event("fetching")
-        j.interrupt(signal.SIGQUIT)
+        j.signal(signal.SIGQUIT)
+        assert j.end() == 0, (j.code, j.err)  # it had trained to its end
         c.lab.rate("node2", "none")
         assert "not fetched whole" in j.err, j.err
         for host in ("node1", "node2"):

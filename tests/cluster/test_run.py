@@ -370,6 +370,7 @@ def kill_program(name, number, code, reason, sentence):
     with job(*SLEEP) as j:
         j.wait_log(0, "up")
         j.wait_log(1, "up")
+        j.wait_event("rank_started", 2)
         shared = j.shared_memory()
         assert shared, "the job has no folder in /dev/shm?"
         os.kill(j.pids(name)[0], number)
