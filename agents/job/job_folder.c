@@ -189,13 +189,11 @@ static bool has(const struct job_folder *f, const char *name, struct stat *ret)
 
 bool job_folder_is_starting(const struct job_folder *f)
 {
-    int64_t made_ns, now_ns = clock_wall_ns();
     struct stat st;
 
-    if (has(f, JOB_DRIVER_FILE, &st) || has(f, "summary.json", &st) || !has(f, "job.yaml", &st))
-        return false;
-    made_ns = clock_of_timespec(&st.st_mtim); /* by another machine's clock, perhaps */
-    return made_ns > now_ns - starting_ns && made_ns < now_ns + starting_ns;
+    return !has(f, JOB_DRIVER_FILE, &st) && !has(f, "summary.json", &st) &&
+           has(f, "job.yaml", &st) &&
+           clock_of_timespec(&st.st_mtim) > clock_wall_ns() - starting_ns;
 }
 
 bool job_folder_is_of_worker(const struct job_folder *f)
