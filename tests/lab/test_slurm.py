@@ -86,10 +86,10 @@ def proctracks():
 def runs():
     """Steps on all nodes, batch jobs from any host, what is asked for with devices and features."""
     with Up(3, gres={"node2": "gpu:2"}, features={"node3": "fast"}, conf=["EnforcePartLimits=ALL"]) as s:
-        assert sorted(s.sh("srun -N3 hostname").split()) == ["node1", "node2", "node3"]
-        said = s.sh("srun --gres=gpu:2 sh -c 'hostname; echo $CUDA_VISIBLE_DEVICES'", "node1")
+        assert sorted(s.sh("srun -Q -N3 hostname").split()) == ["node1", "node2", "node3"]
+        said = s.sh("srun -Q --gres=gpu:2 sh -c 'hostname; echo $CUDA_VISIBLE_DEVICES'", "node1")
         assert said == "node2\n0,1", said
-        assert s.sh("srun -C fast hostname") == "node3"
+        assert s.sh("srun -Q -C fast hostname") == "node3"
         assert "srun: error" in s.sh("srun -C slow hostname", code=1)
         assert "time limit" in s.sh("sbatch --test-only -p short -t 10 --wrap true", code=1)
         s.submit("srun hostname", "-N2 --wait -o out")
@@ -130,7 +130,7 @@ def lost():
         kernel.await_true("node2 to be down", lambda: "down" in s.sh("sinfo -h -N -n node2 -o %T"))
         s.slurm.revive("node2")
         s.slurm.await_idle(["node2"])
-        assert s.sh("srun -w node2 hostname") == "node2"
+        assert s.sh("srun -Q -w node2 hostname") == "node2"
 
 
 def beside():
