@@ -55,10 +55,13 @@ static void move_window(struct figures_worker *w)
     w->window[1] = now;
 }
 
-/* Samples of two, which are as many as programs tell. */
-static int64_t with(int64_t a, int64_t b)
+/* These samples and all workers' own, which are as many as programs tell. */
+static int64_t with_all(const struct figures *f, int64_t samples)
 {
-    return a > INT64_MAX - b ? INT64_MAX : a + b;
+    for (int i = 0; i < f->n_workers; i++)
+        if (__builtin_add_overflow(samples, f->worker[i].last.samples_done, &samples))
+            return INT64_MAX;
+    return samples;
 }
 
 /* The generation began with an older checkpoint than was thought, since the newest was damaged, or
@@ -69,10 +72,7 @@ static void went_back(struct figures *f, int64_t step)
     double each = f->past.step_samples > 0 ? f->past.step_samples : (double)f->plan->global_batch;
     double lost = fmax((double)(f->past.steps - step) * each, 0);
 
-    if (lost >= (double)f->past.samples || step == 0)
-        f->past.samples = 0;
-    else
-        f->past.samples -= (int64_t)lost;
+    f->past.samples -= lost < (double)f->past.samples && step ? (int64_t)lost : f->past.samples;
     f->past.steps = step;
 }
 
@@ -285,13 +285,10 @@ static double equal_rate(const struct figures *f)
 static void end_told(struct figures *f)
 {
     const struct figures_worker *first = furthest(f);
-    int64_t samples = 0;
 
-    for (int i = 0; i < f->n_workers; i++)
-        samples = with(samples, f->worker[i].last.samples_done);
-    f->past.samples = with(f->past.samples, samples);
+    f->past.samples = with_all(f, f->past.samples);
     if (first && first->last.steps_here > 0)
-        f->past.step_samples = (double)samples / (double)first->last.steps_here;
+        f->past.step_samples = (double)with_all(f, 0) / (double)first->last.steps_here;
     f->past.steps = figures_steps(f);
 }
 
@@ -300,9 +297,7 @@ static void end_counted(struct figures *f, int64_t resume_step)
     struct figures_past *past = &f->past;
     int64_t redone = figures_steps(f) - (resume_step > 0 ? resume_step : 0);
 
-    for (int i = 0; i < f->n_workers; i++)
-        past->samples = with(past->samples, f->worker[i].last.samples_done);
-    past->samples -= redone > 0 ? redone * f->plan->global_batch : 0;
+    past->samples = with_all(f, past->samples) - (redone > 0 ? redone * f->plan->global_batch : 0);
     if (past->samples < 0 || resume_step <= 0)
         past->samples = 0;
     past->steps = resume_step > 0 ? resume_step : 0;
@@ -549,12 +544,10 @@ static void fill_steps(const struct figures *f, struct job_status *s)
         s->epoch = s->steps_done / p->steps_in_epoch + 1;
     if (s->epochs > 0 && s->epoch > s->epochs)
         s->epoch = s->epochs;
-    s->samples = f->past.samples;
+    s->samples = with_all(f, f->past.samples);
     s->stopped_by_program = false;
-    for (int i = 0; i < f->n_workers; i++) {
-        s->samples = with(s->samples, f->worker[i].last.samples_done);
+    for (int i = 0; i < f->n_workers; i++)
         s->stopped_by_program |= f->worker[i].last.stops;
-    }
 }
 
 /* Of a program that divides its samples itself the time of a step tells more than its samples. */
