@@ -109,12 +109,10 @@ def test_slow_meanwhile(c):
     c.lab.rate("node3", "0")
     with c.job(HOSTS + ["--set", f"checkpoint.dir={c.shared}", "--set", "sync.mode=sync", "--set", "batch.global=60",
                         "--set", "profile.emulate=[{rate: 1.0, a_ms: 20, c_ms: 0.1}]", "--"] + TRAIN +
-               ["--epochs", "100000"]) as j:
+               ["--epochs", "8"]) as j:
         wait_for("the plan", lambda: os.path.exists(os.path.join(j.dir, "plan-1-1.json")))
         c.lab.rate("node3", "10mbit")
-        for words in "did not hide takes", "times as fast alone":
-            wait_for(words, lambda: any(words in e.get("text", "") for e in j.events()))
-        j.interrupt()
+        assert j.end() == 0, j.err
         said = re.search(r"did not hide takes ([\d.]+) ms of a step, where the network as it was measured explains "
                          r"([\d.e-]*\d)", j.err)
         assert said and float(said[1]) > 5 * float(said[2]), j.err
