@@ -70,9 +70,9 @@ static int64_t with_all(const struct figures *f, int64_t samples)
 static void went_back(struct figures *f, int64_t step)
 {
     double each = f->past.step_samples > 0 ? f->past.step_samples : (double)f->plan->global_batch;
-    double lost = fmax((double)(f->past.steps - step) * each, 0);
+    double left = (double)f->past.samples - trunc((double)(f->past.steps - step) * each);
 
-    f->past.samples -= lost < (double)f->past.samples && step ? (int64_t)lost : f->past.samples;
+    f->past.samples = step ? (int64_t)fmin(fmax(left, 0), 9e18) : 0;
     f->past.steps = step;
 }
 
