@@ -11,6 +11,7 @@ import re
 import shutil
 import signal
 import sys
+import time
 
 from cases import run
 from lab import HOME, LEASE, LOGIN, Cluster
@@ -166,14 +167,19 @@ def held(memory):
     return {m: everyone[m] for m in memory if m in everyone}
 
 
-def wait_held_up(c, j, rank):
-    """Until this rank is in the middle of a step's reduction, and stays there."""
+def hold_up(c, j, pids):
+    """Stop rank 0 where rank 1 waits for it in the middle of a step's reduction, and not for samples, say."""
     status = [os.path.join(BUILD, "cmd/eddis-status"), j.place + "/", "--json"]
 
-    def there():
-        w = json.loads(c.run(LOGIN, status).stdout)["workers"][rank]
-        return w["state"] == "wait" and (w["last_step_age_s"] or 0) > 1
-    wait_for(f"rank {rank} to wait", there)
+    for _ in range(50):
+        os.kill(pids[0], signal.SIGSTOP)
+        time.sleep(3)
+        w = json.loads(c.run(LOGIN, status).stdout)["workers"][1]
+        if w["state"] == "wait" and (w["last_step_age_s"] or 0) > 1:
+            return
+        os.kill(pids[0], signal.SIGCONT)
+        time.sleep(0.1)
+    raise AssertionError(f"rank 1 never waits in a reduction: {w}")
 
 
 def sharing_plan(c, sync):
@@ -197,8 +203,7 @@ def killed_sharing(c, sync):
         memory = shared_memory(pids)
         assert any(name == "eddis" and {pids[0], pids[1]} <= users
                    for (_, name), users in memory.items()), (pids, memory)
-        os.kill(pids[0], signal.SIGSTOP)
-        wait_held_up(c, j, 1)
+        hold_up(c, j, pids)
         os.kill(pids[1], signal.SIGKILL)
         assert j.end() == 0, (j.code, j.err, j.out)
         j.check_nothing_left()

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-char *openblas_get_corename(void);
+__attribute__((visibility("default"))) char *openblas_get_corename(void);
 
 char *openblas_get_corename(void)
 {
