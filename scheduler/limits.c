@@ -51,11 +51,25 @@ int64_t limits_most(const struct plan *p, int rank)
     return bound_by_memory(p, rank) ? w->piece : w->max > 0 ? w->max : INT64_MAX;
 }
 
-/* Fewest samples of each: what does not fit into its memory nobody can wish for. */
-static void set_least(struct split_worker *w, int n, int64_t least)
+/* The next multiple of the grain. */
+static int64_t grains_up(int64_t samples, int64_t grain)
 {
-    for (int i = 0; i < n; i++)
-        w[i].min = least < w[i].max ? least : w[i].max;
+    int64_t over = samples % grain;
+
+    return over == 0 || samples > INT64_MAX - grain ? samples : samples + grain - over;
+}
+
+/* Fewest samples of each, in whole grains, as all that it gets beyond is: what does not fit into
+ * its memory nobody can wish for.  parts: nor can a grain be had then, though some have to be.
+ */
+static void set_least(struct split_worker *w, int n, int64_t least, int64_t grain, bool parts)
+{
+    least = grains_up(least, grain);
+    for (int i = 0; i < n; i++) {
+        int64_t most = w[i].max - w[i].max % grain;
+
+        w[i].min = least <= most ? least : most || !parts ? most : w[i].max;
+    }
 }
 
 /* Bounds added up, of which one may be INT64_MAX: as far as total. */
@@ -110,11 +124,22 @@ static int64_t most_of(const struct plan *p, int rank, const int64_t *most)
     return most[rank] < max ? most[rank] : max;
 }
 
+/* A plan whose mode is not chosen yet has the job's, unless that is open. */
+static bool trains_several(const struct job *job, const struct plan *p)
+{
+    const struct algorithm *a = NULL;
+
+    if (*p->algorithm || algorithm_is_open(job->sync.mode, job->sync.algorithm))
+        return algorithm_has(p->algorithm, ALGORITHM_SEVERAL);
+    a = algorithm_asked(job->sync.mode, job->sync.algorithm);
+    return a && (a->traits & ALGORITHM_SEVERAL);
+}
+
 void limits_bounds(const struct job *job, const struct plan *p, int64_t min_count,
                    const int64_t *most, struct split_worker *w)
 {
-    int64_t total = job->batch.global;
-    bool several = algorithm_has(p->algorithm, ALGORITHM_SEVERAL);
+    int64_t total = job->batch.global, grain = job->batch.grain;
+    bool several = trains_several(job, p);
 
     for (int i = 0; i < p->n_workers; i++) {
         w[i] = (struct split_worker){
@@ -122,14 +147,15 @@ void limits_bounds(const struct job *job, const struct plan *p, int64_t min_coun
             .max = most_of(p, i, most),
         };
     }
-    set_least(w, p->n_workers, min_count > job->batch.min ? min_count : job->batch.min);
+    set_least(w, p->n_workers, min_count > job->batch.min ? min_count : job->batch.min, grain,
+              several);
     /* Who trains a model of its own cannot be left out; its steps then hold more than its part. */
     if (several ? sum_up_to(total + 1, w, p->n_workers, true) <= total
                 : leave_out(w, p->n_workers, min_count, total))
         return;
     for (int i = 0; i < p->n_workers; i++)
         w[i].max = most_of(p, i, most);
-    set_least(w, p->n_workers, job->batch.min);
+    set_least(w, p->n_workers, job->batch.min, grain, several);
 }
 
 /* ---- whether they hold the batch ---- */
@@ -154,20 +180,24 @@ int limits_place(const struct job *job, const char *key, const char *other, int 
 
 static int check_job(const struct job *job, int n, struct eddis_error *err)
 {
-    int64_t global = job->batch.global, min = job->batch.min;
+    char steps[64] = "";
+    int64_t global = job->batch.global, grain = job->batch.grain, min = job->batch.min;
 
     if (global < 1 || global > MAX_GLOBAL_BATCH)
         return eddis_fail(err, -EINVAL, "batch.global is %lld, not a number of samples",
                           (long long)global);
-    if (min < 0 || job->batch.grain < 1)
+    if (min < 0 || grain < 1)
         return eddis_fail(err, -EINVAL, "batch.min is %lld and batch.grain %lld", (long long)min,
-                          (long long)job->batch.grain);
-    if (min <= global / n)
+                          (long long)grain);
+    if (grains_up(min, grain) <= global / n)
         return 0;
+    if (min % grain)
+        (void)snprintf(steps, sizeof steps, " in steps of batch.grain: %lld", (long long)grain);
+    min = grains_up(min, grain);
     eddis_fail(err, -EINVAL,
-               "batch.global is %lld, too small for %d worker%s with batch.min: %lld; "
+               "batch.global is %lld, too small for %d worker%s with batch.min: %lld%s; "
                "raise it to %lld or more, or lower batch.min",
-               (long long)global, n, n == 1 ? "" : "s", (long long)min,
+               (long long)global, n, n == 1 ? "" : "s", (long long)job->batch.min, steps,
                (long long)(min > MAX_GLOBAL_BATCH / n ? MAX_GLOBAL_BATCH : min * n));
     return limits_place(job, "batch.global", "batch.min", -EINVAL, err);
 }
@@ -254,26 +284,32 @@ static int check_sum(const struct job *job, const struct plan *p, struct eddis_e
 
 /* ---- the split's ---- */
 
+/* Whole grains, so that all hold whatever splits the global batch that they add up to. */
+static int64_t trusted(const struct plan *p, int rank, const struct split_worker *w, int64_t grain)
+{
+    int64_t largest = p->worker[rank].largest, most = grains_up(2 * largest, grain);
+
+    if (largest <= 0 || most > w->max)
+        return w->max;
+    return most > w->min ? most : w->min;
+}
+
 /* A time that was learnt says little of batches far beyond those it was learnt from, and nothing of
  * whether they fit into the device's memory: a worker gets at most twice the largest one, as while
  * a job runs, where the others can take the rest.
  */
 static void trust(const struct job *job, const struct plan *p, struct split_worker *w)
 {
-    int64_t left = job->batch.global;
+    int64_t left = job->batch.global, grain = job->batch.grain;
 
     for (int i = 0; i < p->n_workers && left > 0; i++) {
-        int64_t most = p->worker[i].largest ? 2 * p->worker[i].largest : w[i].max;
+        int64_t most = trusted(p, i, &w[i], grain);
 
-        most = most < w[i].max ? most : w[i].max;
+        most -= (most - w[i].min) % grain;
         left -= most < left ? most : left;
     }
-    for (int i = 0; i < p->n_workers && left == 0; i++) {
-        int64_t most = 2 * p->worker[i].largest;
-
-        if (most > 0 && most < w[i].max)
-            w[i].max = most > w[i].min ? most : w[i].min;
-    }
+    for (int i = 0; i < p->n_workers && left == 0; i++)
+        w[i].max = trusted(p, i, &w[i], grain);
 }
 
 int limits_fill(const struct job *job, const struct plan *p, struct split_worker *w,

@@ -15,10 +15,10 @@ int limits_use(const struct job *job, const struct node_profile *nodes,
                const struct planner_known *known, struct plan *p, struct eddis_error *err);
 
 /* Fill w [n_workers] with the times of a plan's workers and the fewest and most samples of each:
- * batch.min, or min_count where that is more, and no more than most [n_workers], by measured memory
- * (NULL: as the plan says).  Who may not take min_count gets none, and where so many for each are
- * more than the global batch the slowest get none; where that cannot be either, as of groups with
- * models of their own, min_count is passed over.
+ * batch.min, or min_count where that is more, in whole grains, and no more than most [n_workers],
+ * by measured memory (NULL: as the plan says).  Who may not take min_count gets none, and where so
+ * many for each are more than the global batch the slowest get none; where that cannot be either,
+ * as of groups with models of their own, min_count is passed over.
  */
 void limits_bounds(const struct job *job, const struct plan *p, int64_t min_count,
                    const int64_t *most, struct split_worker *w);

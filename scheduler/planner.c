@@ -404,6 +404,14 @@ static int feed_groups(const struct job *job, const struct plan *p, int64_t grai
     return 0;
 }
 
+static bool is_outside(const struct split_worker *w, int n, const int64_t *batch)
+{
+    for (int i = 0; i < n; i++)
+        if (batch[i] < w[i].min || batch[i] > w[i].max)
+            return true;
+    return false;
+}
+
 /* Groups that all have samples, and members of a group that finish together; between groups nobody
  * waits.
  */
@@ -414,6 +422,8 @@ static int balance_groups(const struct job *job, struct plan *p, struct eddis_er
     cleanup_free int64_t *batch = calloc(n, sizeof *batch), *equal = calloc(n, sizeof *equal);
     cleanup_free int *group = calloc(n, sizeof *group);
     double predicted = p->predicted_samples_per_s, even = p->equal_samples_per_s;
+    double ideal = p->ideal_samples_per_s;
+    bool anew;
     int rc;
 
     if (!w || !batch || !equal || !group)
@@ -425,6 +435,11 @@ static int balance_groups(const struct job *job, struct plan *p, struct eddis_er
         equal[i] = p->worker[i].equal_batch;
         group[i] = p->worker[i].group;
     }
+    /* While the mode was open some may have been left out, who train models of their own now. */
+    anew = is_outside(w, p->n_workers, batch);
+    if (anew &&
+        (rc = split_optimal(w, p->n_workers, p->global_batch, job->batch.grain, batch, err)) < 0)
+        return rc;
     if ((rc = feed_groups(job, p, job->batch.grain, batch, err)) < 0 ||
         (rc = feed_groups(job, p, 1, equal, err)) < 0)
         return rc;
@@ -432,7 +447,7 @@ static int balance_groups(const struct job *job, struct plan *p, struct eddis_er
         rc = groups_balance(w, group, p->n_workers, job->batch.grain, batch, err);
     if (rc == 0)
         set_batches(p, batch, equal);
-    p->predicted_samples_per_s = predicted;
+    p->predicted_samples_per_s = anew ? predicted * p->ideal_samples_per_s / ideal : predicted;
     p->equal_samples_per_s = even;
     return rc < 0 ? eddis_fail_prefix(err, rc, "sync.groups") : 0;
 }

@@ -204,6 +204,9 @@ int job_check(const struct job *job, struct eddis_error *err)
     if (job->batch.global % job->batch.grain)
         return clash(job, "batch.grain", "batch.global", err,
                      "the grain must divide the global batch");
+    if (job->batch.max && job->batch.max - job->batch.max % job->batch.grain < job->batch.min)
+        return clash(job, "batch.grain", "batch.max", err,
+                     "a multiple of the grain must lie between the least and the largest batch");
     if ((rc = check_sync(job, err)) < 0)
         return rc;
     if (job->slurm.nodes && job->slurm.n_components)

@@ -203,7 +203,84 @@ START_TEST(of_the_program)
     check(plan_for(120), 181, 119);
     node[0].max_batch = node[1].max_batch = 0;
     job.sync.mode = async; /* where each has to have some */
-    check(plan_for(151), 1, 299);
+    check(plan_for(151), 100, 200);
+}
+END_TEST
+
+/* Also where the mode is chosen when the batches are there already, or workers are of groups. */
+START_TEST(of_groups)
+{
+    static char hybrid[] = "hybrid";
+    struct plan *p;
+
+    job.sync.mode = hybrid;
+    job.batch.global = 32;
+    for (int i = 0; i < 2; i++) {
+        node[i].n_devices = 4;
+        for (int d = 0; d < 4; d++) {
+            node[i].device[d] = node[0].device[0];
+            snprintf(node[i].device[d].id, sizeof node[i].device[d].id, "emulated:%d", d);
+        }
+    }
+    p = plan_for(8);
+    ck_assert_msg(p, "%s", err.text);
+    ck_assert_int_eq(p->n_groups, 2);
+    for (int i = 0; i < 8; i++)
+        ck_assert_int_eq(p->worker[i].batch, 4);
+    plan_free(p);
+}
+END_TEST
+
+/* All batches are whole grains, whatever the least one is. */
+START_TEST(in_grains)
+{
+    static char async[] = "async";
+    const struct planner_bound small[] = { bound(0, 5) };
+
+    job.batch.grain = 8;
+    job.batch.global = 64;
+    check(plan_for(0), 24, 40);
+    job.batch.min = 25;
+    check(plan_for(0), 32, 32);
+    job.batch.min = 1;
+    check(plan_for(33), 0, 64);
+    check(plan_by(small, 1, false), 0, 64); /* not even one fits into its memory */
+    job.sync.mode = async;
+    check(plan_by(small, 1, false), 5, 59); /* but here it has to have some */
+    job.batch.global = 8;
+    ck_assert_ptr_null(plan_for(0));
+    ck_assert_str_eq(err.text, "batch.global is 8, too small for 2 workers with batch.min: 1 in "
+                               "steps of batch.grain: 8; raise it to 16 or more, or lower "
+                               "batch.min");
+}
+END_TEST
+
+/* Twice what was learnt from is no bound that the job could not do without: by samples both would
+ * hold 74 and 54 of 128, in whole grains 120 of them.
+ */
+START_TEST(trusted_in_grains)
+{
+    struct planner_time t[2];
+    const struct planner_known known = { .time = t, .n_times = 2 };
+    struct plan *p = NULL;
+
+    job.batch.global = 128;
+    job.batch.grain = 8;
+    for (int i = 0; i < 2; i++) {
+        const struct plan_worker w = { .device_id = "cuda:0" };
+        struct device *d = &node[i].device[0];
+
+        *d = (struct device){ .kind = DEVICE_CUDA, .rate = NAN, .fixed_s = NAN, .sample_s = NAN };
+        strcpy(d->id, w.device_id);
+        d->fp32_flops = 1e12;
+        d->memory_bytes_per_s = 1e11;
+        t[i] = (struct planner_time){ .sample_s = 0.001, .source = TIME_LEARNT };
+        t[i].largest = i ? 27 : 37;
+        planner_key(node[i].host, &node[i], &w, t[i].key);
+    }
+    ck_assert_msg(planner_plan(&job, node, 2, &known, &p, &err) == 0, "%s", err.text);
+    ck_assert_int_eq(p->worker[0].time, TIME_LEARNT);
+    check(p, 72, 56);
 }
 END_TEST
 
@@ -280,6 +357,9 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, of_one_worker);
     tcase_add_test(tc, smaller_one);
     tcase_add_test(tc, of_the_program);
+    tcase_add_test(tc, of_groups);
+    tcase_add_test(tc, in_grains);
+    tcase_add_test(tc, trusted_in_grains);
     tcase_add_test(tc, bounds_by_measured_memory);
 }
 
