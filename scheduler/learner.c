@@ -371,15 +371,16 @@ static bool is_hasty(const struct learner *l, const struct step_figures *f)
            (f->points < MIXED_POINTS && (f->own.low_s < low || f->own.high_s > high));
 }
 
-/* Set the first model beside the first window, once, when that holds steps enough; before: those
- * that it held at the report before.
+/* Set the first model beside the first window, once, when that holds steps enough; again: it is
+ * another one.
  */
-static void compare_first(struct learner *l, const struct step_figures *f, int64_t before)
+static void compare_first(struct learner *l, const struct step_figures *f, bool again)
 {
     double ratio = f->own.median_s / time_model_s(&l->first, f->count);
+    bool over = l->compared || again || l->n > 1;
 
-    if (l->source < TIME_GIVEN || l->n > 1 || f->points < CONTRADICTING_POINTS ||
-        before >= CONTRADICTING_POINTS)
+    l->compared = over || f->points >= CONTRADICTING_POINTS;
+    if (over || !l->compared || l->source < TIME_GIVEN)
         return;
     if (ratio > CONTRADICTION || ratio < 1 / CONTRADICTION)
         l->contradicted = ratio;
@@ -394,7 +395,6 @@ static bool is_late(const struct learner *l, const struct step_figures *f)
 bool learner_take(struct learner *l, const struct step_figures *f)
 {
     struct learner_point p;
-    int64_t before = 0;
     bool changed = false;
 
     if (!makes_sense(f) || is_late(l, f))
@@ -403,12 +403,11 @@ bool learner_take(struct learner *l, const struct step_figures *f)
     if (is_hasty(l, f))
         return false;
     p = point_of(f);
-    if (l->n > 0 && p.plan == newest(l)->plan && p.since == newest(l)->since) {
-        before = newest(l)->points;
+    if (l->n > 0 && p.plan == newest(l)->plan && p.since == newest(l)->since)
         replace(l, p);
-    } else
+    else
         changed = append(l, &p);
-    compare_first(l, f, before);
+    compare_first(l, f, changed);
     changed |= follow_speed(l);
     l->per_sample = f->work / (double)f->count;
     l->largest = f->count > l->largest ? f->count : l->largest;

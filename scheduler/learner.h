@@ -59,6 +59,7 @@ struct learner {
     double rest;       /* fixed_s / sample_s, in samples: the shape */
     double per_sample; /* units of work */
     double contradicted;
+    bool compared; /* the first window with the first model, or it has ended before that */
     int64_t largest;
     struct learner_point point[LEARNER_POINTS]; /* [n], the newest last */
     int n;

@@ -307,17 +307,22 @@ void figures_end_generation(struct figures *f, int64_t resume_step)
 {
     struct figures_past *past = &f->past;
     int64_t samples, ns;
+    double ideal;
 
     if (!f->plan)
         return;
+    ideal = ideal_rate(f, own_speed);
     if (figures_spans_told(f) && resume_step <= 0)
         end_told(f);
     else
         end_counted(f, resume_step);
-    if (figures_spans_sum(f, figures_spans_real, &samples, &ns) ||
-        figures_spans_sum(f, figures_spans_all, &samples, &ns)) {
-        past->ideal_samples += ideal_rate(f, own_speed) * (double)ns / CLOCK_S;
-        past->equal_samples += f->plan->equal_samples_per_s * (double)ns / CLOCK_S;
+    /* Where a device's speed is not known yet this was as good as nothing. */
+    if (figures_spans_here(f, &samples, &ns) && !isnan(ideal)) {
+        double s = f->plan->relative ? (double)samples / f->plan->predicted_samples_per_s
+                                     : (double)ns / CLOCK_S;
+
+        past->ideal_samples += ideal * (double)ns / CLOCK_S;
+        past->equal_samples += f->plan->equal_samples_per_s * s;
         past->all_samples += samples;
         past->all_ns += ns;
     }
@@ -336,19 +341,11 @@ void figures_refine(struct figures *f, const struct plan *plan)
 
 /* ---- the status ---- */
 
-/* Of the real plan when it has begun. */
-static void sum_here(const struct figures *f, int64_t *samples, int64_t *ns)
-{
-    if (!figures_spans_sum(f, figures_spans_real, samples, ns) &&
-        !figures_spans_sum(f, figures_spans_all, samples, ns))
-        *samples = *ns = 0;
-}
-
 static double job_rate(const struct figures *f)
 {
     int64_t samples, ns;
 
-    sum_here(f, &samples, &ns);
+    figures_spans_here(f, &samples, &ns);
     return figures_spans_per_s(f->past.all_samples + samples, f->past.all_ns + ns);
 }
 
@@ -359,8 +356,7 @@ static double over_generations(const struct figures *f, double past_samples, dou
 
     if (f->past.all_ns == 0)
         return here_per_s;
-    sum_here(f, &samples, &ns);
-    if (ns > 0)
+    if (figures_spans_here(f, &samples, &ns))
         past_samples += here_per_s * (double)ns / CLOCK_S;
     return past_samples * CLOCK_S / (double)(f->past.all_ns + ns);
 }

@@ -53,6 +53,15 @@ bool figures_spans_sum(const struct figures *f, figures_spans_fn marks, int64_t 
     return *longest_ns > 0;
 }
 
+bool figures_spans_here(const struct figures *f, int64_t *samples, int64_t *longest_ns)
+{
+    if (figures_spans_sum(f, figures_spans_real, samples, longest_ns) ||
+        figures_spans_sum(f, figures_spans_all, samples, longest_ns))
+        return true;
+    *samples = *longest_ns = 0;
+    return false;
+}
+
 double figures_spans_rate(const struct figures *f, figures_spans_fn marks)
 {
     int64_t samples, ns;

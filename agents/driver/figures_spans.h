@@ -32,6 +32,11 @@ bool figures_spans_told(const struct figures *f);
 bool figures_spans_sum(const struct figures *f, figures_spans_fn marks, int64_t *samples,
                        int64_t *longest_ns);
 
+/* The same of the real plan when it has begun, else of all steps.  Returns false, and 0: none has
+ * ended.
+ */
+bool figures_spans_here(const struct figures *f, int64_t *samples, int64_t *longest_ns);
+
 /* Return samples per second, NAN in no time. */
 double figures_spans_per_s(int64_t samples, int64_t ns);
 

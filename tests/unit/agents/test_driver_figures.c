@@ -302,6 +302,28 @@ START_TEST(smaller_generation)
 }
 END_TEST
 
+/* The first generation's plan knew ratios only: they say what part of its speed an equal split
+ * would have made, 4000 samples / 2.
+ */
+START_TEST(relative_generation)
+{
+    struct fixture x;
+    struct plan *rest;
+
+    begin(&x, false, true, 1);
+    for (int r = 0; r < N; r++)
+        hear(&x, progress(r, 100, 100, r ? 10 : 30, 50)); /* 5 s */
+    figures_end_generation(&x.f, 100);
+    rest = make_plan(false, false);
+    ck_assert_int_eq(figures_next(&x.f, rest, 1, NULL), 0);
+    for (int r = 0; r < N; r++)
+        hear(&x, progress(r, 300, 300, r ? 10 : 30, 50)); /* 15 s */
+    near(x.s.equal_predicted_samples_per_s, (4000 / 2.0 + 500 * 15) / 20.0);
+    finish(&x);
+    plan_free(rest);
+}
+END_TEST
+
 /* A node that is silent: what its workers said last is no rate of now. */
 START_TEST(silent_node)
 {
@@ -755,6 +777,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, ordinary_run);
     tcase_add_test(tc, resumed_run);
     tcase_add_test(tc, smaller_generation);
+    tcase_add_test(tc, relative_generation);
     tcase_add_test(tc, silent_node);
     tcase_add_test(tc, back_to_a_checkpoint);
     tcase_add_loop_test(tc, restarted_run, 0, 3);

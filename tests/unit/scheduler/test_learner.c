@@ -141,6 +141,25 @@ START_TEST(contradicted)
 }
 END_TEST
 
+/* A device that becomes slower in mid-job, under its first plan, had been as earlier jobs have
+ * learnt; one whose first window was short is not known to have been.
+ */
+START_TEST(slower_later)
+{
+    for (int64_t first = 9; first <= 10; first++) {
+        struct learner l = begun(0, 0.001, TIME_LEARNT);
+        struct step_figures f = figures(1, 200, 64, 100, 0.15);
+
+        take(&l, 1, first, 100, 0.1);
+        ck_assert(learner_take(&l, &f));
+        ck_assert_double_eq(learner_contradicted(&l), 0);
+        f.points = f.steps = 128;
+        learner_take(&l, &f);
+        ck_assert_double_eq(learner_contradicted(&l), 0);
+    }
+}
+END_TEST
+
 /* Recursive least squares with forgetting, on relative residuals, over the steps themselves. */
 struct recursion {
     double a, c, p[2][2];
@@ -447,6 +466,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, refuted);
     tcase_add_test(tc, shape_of_the_first);
     tcase_add_test(tc, contradicted);
+    tcase_add_test(tc, slower_later);
     tcase_add_test(tc, against_recursion);
     tcase_add_test(tc, least_squares);
     tcase_add_test(tc, bounds_of_the_line);
