@@ -20,9 +20,10 @@
 
 enum { MPI_CHUNK_BYTES = 1 << 30 }; /* counts are int */
 
-/* An operation and how many of its chunks are under way. */
+/* An operation, how many of its chunks are under way, and how much has come of a receive. */
 struct mpi_slot {
     struct comm_op op;
+    size_t got;
     int chunks;
     int next_free;
 };
@@ -127,8 +128,7 @@ static int mpi_post(struct transport *t, const struct comm_op *op, struct eddis_
 
     if (s < 0)
         return eddis_fail(err, s, "no memory for a message");
-    e->slot[s].op = *op;
-    e->slot[s].chunks = 0;
+    e->slot[s] = (struct mpi_slot){ .op = *op };
     do {
         int bytes = op->bytes - at < MPI_CHUNK_BYTES ? (int)(op->bytes - at) : MPI_CHUNK_BYTES;
         char *p = (char *)op->data + at;
@@ -179,15 +179,21 @@ static int mpi_fail_some(const struct mpi_end *e, int first, int finished, int r
     return mpi_fail(err, -EIO, "receiving from another worker", rc);
 }
 
-/* What is cut into chunks is as long as it should be, as far as this sees. */
-static int mpi_check_length(const struct comm_op *op, const MPI_Status *s, struct eddis_error *err)
+/* A chunk is done.  Returns whether the operation is, or that it was not as long as it should be.
+ */
+static int mpi_chunk_done(struct mpi_slot *slot, const MPI_Status *s, struct eddis_error *err)
 {
     int got = 0;
 
-    if (op->kind == COMM_SEND || op->bytes > MPI_CHUNK_BYTES)
+    if (slot->op.kind == COMM_RECEIVE) {
+        MPI_Get_count(s, MPI_BYTE, &got);
+        slot->got += (size_t)got;
+    }
+    if (--slot->chunks)
         return 0;
-    MPI_Get_count(s, MPI_BYTE, &got);
-    return (size_t)got == op->bytes ? 0 : transport_fail_length(op, (size_t)got, err);
+    return slot->op.kind == COMM_SEND || slot->got == slot->op.bytes
+               ? 1
+               : transport_fail_length(&slot->op, slot->got, err);
 }
 
 static int mpi_poll(struct transport *t, struct comm_op *ret, int max, struct eddis_error *err)
@@ -217,10 +223,10 @@ static int mpi_poll(struct transport *t, struct comm_op *ret, int max, struct ed
     for (int i = 0; i < finished; i++) {
         int s = e->slot_of[first + e->index[i]];
 
-        rc = mpi_check_length(&e->slot[s].op, &e->status[i], err);
+        rc = mpi_chunk_done(&e->slot[s], &e->status[i], err);
         if (rc < 0)
             return rc;
-        if (--e->slot[s].chunks)
+        if (rc == 0)
             continue;
         ret[n++] = e->slot[s].op;
         mpi_slot_put(e, s);
@@ -242,11 +248,17 @@ static void mpi_abort(struct transport *t, int code)
     MPI_Abort(MPI_COMM_WORLD, code);
 }
 
-/* Whether any is under way. */
+/* Whether request i is a receive, and under way. */
+static bool mpi_is_receiving(const struct mpi_end *e, int i)
+{
+    return e->request[i] != MPI_REQUEST_NULL && e->slot[e->slot_of[i]].op.kind == COMM_RECEIVE;
+}
+
+/* Whether any is. */
 static bool mpi_receives(const struct mpi_end *e)
 {
     for (int i = 0; i < e->n; i++)
-        if (e->request[i] != MPI_REQUEST_NULL && e->slot[e->slot_of[i]].op.kind == COMM_RECEIVE)
+        if (mpi_is_receiving(e, i))
             return true;
     return false;
 }
@@ -254,17 +266,18 @@ static bool mpi_receives(const struct mpi_end *e)
 /* Take back the receives, so that nothing is written to their buffers any more.  One whose message
  * is on its way comes to its end instead, if its sender is still there.
  */
-static void mpi_cancel(struct mpi_end *e)
+static void mpi_cancel(struct transport *t)
 {
+    struct mpi_end *e = mpi_end(t);
     int64_t end = clock_now_ns() + CANCEL_NS;
     int done = 0;
 
     for (int i = 0; i < e->n; i++)
-        if (e->slot[e->slot_of[i]].op.kind == COMM_RECEIVE)
+        if (mpi_is_receiving(e, i))
             MPI_Cancel(&e->request[i]);
     do
         for (int i = 0; i < e->n; i++)
-            if (e->slot[e->slot_of[i]].op.kind == COMM_RECEIVE)
+            if (mpi_is_receiving(e, i))
                 MPI_Test(&e->request[i], &done, MPI_STATUS_IGNORE);
     while (mpi_receives(e) && clock_now_ns() < end);
 }
@@ -273,7 +286,7 @@ static void mpi_cancel(struct mpi_end *e)
 static void mpi_leave(struct mpi_end *e, bool orderly)
 {
     if (!orderly || e->n || e->channels < COMM_CHANNELS) {
-        mpi_cancel(e);
+        mpi_cancel(&e->base);
         e->root->disorder = true;
         return;
     }
@@ -497,6 +510,7 @@ static const struct transport_ops mpi_ops = {
     .name = "mpi",
     .post = mpi_post,
     .poll = mpi_poll,
+    .cancel = mpi_cancel,
     .abort = mpi_abort,
     .close = mpi_close,
     .wait = mpi_wait,

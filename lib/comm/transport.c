@@ -62,6 +62,12 @@ int transport_poll(struct transport *t, struct comm_op *ret, int max, struct edd
     return n;
 }
 
+void transport_cancel(struct transport *t)
+{
+    if (t && t->ops->cancel)
+        t->ops->cancel(t);
+}
+
 int transport_fail_length(const struct comm_op *op, size_t got, struct eddis_error *err)
 {
     static const char advice[] = "all workers must make the same calls in the same order, with the "

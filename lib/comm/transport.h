@@ -27,6 +27,8 @@ struct transport_ops {
     const char *name;
     int (*post)(struct transport *t, const struct comm_op *op, struct eddis_error *err);
     int (*poll)(struct transport *t, struct comm_op *ret, int max, struct eddis_error *err);
+    /* Only where messages come in without a poll of this endpoint. */
+    void (*cancel)(struct transport *t);
     void (*abort)(struct transport *t, int code);
     int (*close)(struct transport *t, bool orderly, struct eddis_error *err);
     /* The next three only where `wakes` may be set.  Sleep for at most ns; return whether something
@@ -58,6 +60,12 @@ int transport_post(struct transport *t, struct outbox *out, struct eddis_error *
 
 /* Take completed operations, at most max.  Returns how many; never blocks. */
 int transport_poll(struct transport *t, struct comm_op *ret, int max, struct eddis_error *err);
+
+/* After a failure: take back every receive, so that nothing is written to its memory any more, for
+ * others' polls may move messages of t as well.  One whose message is on its way comes to its end,
+ * if its sender goes on within a tenth of a second.  Behind it t can only be closed.  Accepts NULL.
+ */
+void transport_cancel(struct transport *t);
 
 /* For the authors of transports: a message has not the length of the receive that it met.  got:
  * bytes; SIZE_MAX: more than were expected.  Returns -EMSGSIZE.

@@ -365,6 +365,7 @@ void comm_thread_give_up(struct comm_thread *t, const char *why)
     int rc = eddis_fail(&err, -ECONNABORTED, "%s", why);
 
     halt(t->hub); /* nobody is amidst a turn, who else waits goes on after it */
+    transport_cancel(t->transport);
     comm_thread_fail(t, rc, &err);
     resume(t->hub);
 }

@@ -6,6 +6,7 @@
 
 #include "lib/base/clock.h"
 
+#include <errno.h>
 #include <time.h>
 
 enum { POLL = 64 }; /* completed operations taken at a time */
@@ -361,7 +362,8 @@ void comm_thread_fail(struct comm_thread *t, int rc, const struct eddis_error *e
     if (t->failure.code)
         return;
     t->failure = *err;
-    t->failure.code = rc;
+    /* Of what failed inside; to waits it would say that they are to be repeated. */
+    t->failure.code = rc == -ETIMEDOUT ? -ECONNABORTED : rc;
     if (t->on_failure)
         t->on_failure(t->on_failure_arg, &t->failure);
     /* Nobody will look at it any more, and callers free theirs. */
@@ -491,6 +493,8 @@ static void move_all(struct comm_hub *h)
         any |= t->in_turn;
         if (t->in_turn)
             t->moved = move(t, t->taken, &t->turn_err);
+        if (t->in_turn && t->moved < 0) /* callers free what they have given once they know */
+            transport_cancel(t->transport);
     }
     if (!any && comm_hub_derives(h)) /* what others push through this process */
         (void)transport_poll(h->root, &op, 1, NULL);

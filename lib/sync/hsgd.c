@@ -56,14 +56,16 @@ static void hsgd_close(struct sync *s)
 static int hsgd_build(struct hsgd *h, const struct sync_setup *o, struct eddis_error *err)
 {
     size_t bytes = elastic_values_bytes(o->models->value, o->models->n_values);
-    int rc = sync_allreduce.open(o, &h->gradients, err);
+    int rc;
 
-    if (rc < 0)
-        return rc;
     h->model = malloc(bytes ? bytes : 1);
     if (!h->model)
         return eddis_fail(err, -ENOMEM, "no memory for a model of %zu bytes", bytes);
+    /* First, since it stays: what gradients have of the node's memory is one piece in any layout.
+     */
     rc = broadcast_shared_new(&o->place, h->model, bytes, &h->broadcast, err);
+    if (rc == 0)
+        rc = sync_allreduce.open(o, &h->gradients, err);
     if (rc == 0 && is_root(h))
         rc = elastic_open(o, h, &h->elastic, err);
     return rc;

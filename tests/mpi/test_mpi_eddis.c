@@ -28,6 +28,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -336,6 +337,56 @@ static int run_unlike(void)
     return 1;
 }
 
+static int start_broadcast(struct eddis *e, enum eddis_scope scope, void *buffer, size_t bytes,
+                           struct eddis_request **ret)
+{
+    const struct eddis_collective c = { .size = sizeof c,
+                                        .kind = EDDIS_BROADCAST,
+                                        .scope = scope,
+                                        .buffer = buffer,
+                                        .n = bytes,
+                                        .root = 1 };
+    struct eddis_error err = { 0 };
+
+    return eddis_collective_start(e, &c, ret, &err) < 0 ? fail("a broadcast", &err) : 0;
+}
+
+/* Communication has failed while rank 0 waited for something else, too, and it unmaps that: what
+ * rank 1 sends there in the end is written nowhere.  Ends with 7.
+ */
+static int run_dropped(void)
+{
+    enum { BYTES = 4 << 20 };
+    void *there = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct eddis_request *large, *unlike;
+    struct eddis_error err = { 0 };
+    struct eddis_world w;
+    char small[16] = "";
+    struct eddis *e;
+
+    if (there == MAP_FAILED || open_job(NULL, &e, &w))
+        return 1;
+    if (w.rank == 1) {
+        if (start_broadcast(e, EDDIS_GROUP, small, 12, &unlike))
+            return 1;
+        usleep(1000000);
+        if (start_broadcast(e, EDDIS_ALL, there, BYTES, &large))
+            return 1;
+        usleep(2000000);
+    } else {
+        if (start_broadcast(e, EDDIS_ALL, there, BYTES, &large) ||
+            start_broadcast(e, EDDIS_GROUP, small, 8, &unlike))
+            return 1;
+        if (eddis_request_wait(e, unlike, 30 * S_NS, &err) != -EMSGSIZE ||
+            eddis_request_wait(e, large, 30 * S_NS, &err) != -EMSGSIZE)
+            return fail("a broadcast of unlike sizes", &err);
+        munmap(there, BYTES);
+        usleep(2500000);
+    }
+    eddis_abort(e, 7);
+    return 1;
+}
+
 static int run_sets(void)
 {
     struct scenario opened = { .batch = 43, .measured = 1 };
@@ -609,6 +660,8 @@ int main(int argc, char **argv)
         return run_mismatch();
     if (strcmp(what, "unlike") == 0)
         return run_unlike();
+    if (strcmp(what, "dropped") == 0)
+        return run_dropped();
     if (strcmp(what, "sets") == 0)
         return run_sets();
     if (strcmp(what, "sets-order") == 0 && argc > 2)
@@ -625,8 +678,9 @@ int main(int argc, char **argv)
         return run_cut(argv[2], atoi(argv[3]));
     if (strcmp(what, "latency") == 0 && argc > 3)
         return run_latency(atoi(argv[2]), atoi(argv[3]));
-    fprintf(stderr, "usage: test_mpi_eddis "
-                    "train|late|scopes|timeout|fork|again|own|gone|mismatch|unlike|sets|sets-order|"
-                    "sets-more|sets-one|exit|cut|latency ...\n");
+    fprintf(stderr,
+            "usage: test_mpi_eddis "
+            "train|late|scopes|timeout|fork|again|own|gone|mismatch|unlike|dropped|sets|sets-order|"
+            "sets-more|sets-one|exit|cut|latency ...\n");
     return 2;
 }
