@@ -188,8 +188,9 @@ struct eddis_options {
     int64_t min_count; /* no worker gets fewer samples than this in a step, or it gets none, as
                         * batch normalisation cannot take one; what cannot be shared so is left out:
                         * of an epoch's end, and in async and hybrid mode of a group's step that an
-                        * epoch's end has cut.  At most the global batch; 0: any number. eddis-run's
-                        * plans keep to it once eddis_commit has told it */
+                        * epoch's end has cut, or what other groups had done before a restart.  At
+                        * most the global batch; 0: any number. eddis-run's plans keep to it once
+                        * eddis_commit has told it */
     int close_at_exit; /* an exit of the process with status 0 ends the job (0), closes the handle
                         * (EDDIS_EXIT_CLOSE), or ends the steps before (EDDIS_EXIT_FINISH), see
                         * above */

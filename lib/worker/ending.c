@@ -107,12 +107,14 @@ int eddis_finish(struct eddis *e, int64_t timeout_ns, struct eddis_error *err)
         rc = finish_check(e, deadline, err);
     if (rc < 0)
         return rc;
+    /* Before a stop leaves any, and once: a call that is made again finds its own. */
+    e->step.done |= step_none_left(e) && !replan_wants_stop(&e->replan);
     finish_stop(e);
     rc = e->group.several ? finish_models(e, deadline, err) : finish_meet(e, deadline, err);
     if (rc == -ETIMEDOUT)
         return eddis_fail_prefix(err, rc, "not all workers have ended their steps");
     if (rc == 0)
-        step_over(e);
+        step_over(e, e->step.done);
     return rc;
 }
 

@@ -235,12 +235,13 @@ int samples_has(struct samples *s, int64_t step, int64_t timeout_ns, struct eddi
 
 int samples_counts(struct samples *s, int64_t step, int64_t *ret, struct eddis_error *err)
 {
-    const struct sampler_group g = { s->group->member, s->group->place.n_ranks };
+    struct sampler_group g;
     struct sampler_step r;
     int rc = samples_peek(s, step, 0, &r, err);
 
     if (rc <= 0)
         return rc;
+    g = (struct sampler_group){ s->group->member, s->group->place.n_ranks }; /* by now for good */
     pthread_mutex_lock(&s->lock);
     rc = sampler_counts(s->sampler, &g, step, r.batch, ret, err);
     pthread_mutex_unlock(&s->lock);

@@ -223,10 +223,8 @@ static int step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_erro
     return 1;
 }
 
-/* Whether the steps ended because none is left, and not because somebody wanted them to end.  What
- * a stop has left of a counter's samples nobody knows here.
- */
-static bool step_none_left(const struct eddis *e)
+/* What a stop has left of a counter's samples nobody knows here. */
+bool step_none_left(const struct eddis *e)
 {
     int64_t n;
 
@@ -236,8 +234,10 @@ static bool step_none_left(const struct eddis *e)
     return n > 0 && e->samples.step >= n;
 }
 
-void step_over(struct eddis *e)
+void step_over(struct eddis *e, bool none_left)
 {
+    if (none_left)
+        replan_show_trained(&e->replan);
     samples_end(&e->samples);
     process_may_leave(&e->process, LEAVE_ORDER);
 }
@@ -258,10 +258,8 @@ int eddis_step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error
                           e->engine ? "the step before has not been ended by eddis_step_end"
                                     : "call eddis_commit before the first step");
     rc = step_begin(e, &s, err);
-    if (rc == 0 && step_none_left(e))
-        replan_show_trained(&e->replan);
     if (rc == 0)
-        step_over(e);
+        step_over(e, step_none_left(e));
     if (rc <= 0)
         return rc;
     sized_copy_out(ret, &s, sizeof s);

@@ -37,6 +37,7 @@ struct step {
     bool taken;                /* its samples and flags are known, but it has not begun */
     bool stop;                 /* the step before was the last */
     bool enough;               /* it was, by an eddis_finish where no number of epochs is known */
+    bool done;                 /* an eddis_finish has found no step left to be done */
     bool over;                 /* eddis_finish has met the others, who train one model */
     struct eddis_request *met; /* the meeting, when it timed out */
     bool waited;               /* all results of this step are there */

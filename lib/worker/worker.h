@@ -100,8 +100,11 @@ int worker_settle(struct eddis *e, struct eddis_error *err);
 /* What the program is told of a step. */
 struct eddis_step step_public(const struct eddis *e, const struct sampler_step *s);
 
-/* There is no step any more, unless the job goes back. */
-void step_over(struct eddis *e);
+/* Whether the steps ended because none is left, and not because somebody wanted them to end. */
+bool step_none_left(const struct eddis *e);
+
+/* There is no step any more, unless the job goes back; none_left: and all are done. */
+void step_over(struct eddis *e, bool none_left);
 
 /* Whether an exit may end the steps, as far as this worker knows; do so, as eddis_finish does, with
  * a step that has begun, and with checkpoints that others write meanwhile.

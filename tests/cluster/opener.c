@@ -9,7 +9,8 @@
  * Behind eddis_commit all add up numbers, more than a message between hosts usually holds.
  *
  * In step STOP rank 1 calls eddis_stop.  With a file "stay" in FOLDER the ranks wait for "go"
- * behind their last step.
+ * behind their last step; with "finish" they look whether there is another one, and call
+ * eddis_finish.
  */
 #include "lib/base/clock.h"
 #include "lib/eddis.h"
@@ -85,13 +86,25 @@ static void add_up(struct eddis *e, int n_ranks)
             exit(5);
 }
 
-static void train(struct eddis *e, int parameters, int stop)
+/* As eddis_step_begin. */
+static int begin(struct eddis *e, bool finishes, struct eddis_step *s, struct eddis_error *err)
+{
+    static int64_t next;
+    int rc = finishes ? eddis_plan_step(e, next, 600 * CLOCK_S, s, err) : 1;
+
+    next++;
+    if (rc == 0)
+        return eddis_finish(e, 600 * CLOCK_S, err);
+    return rc < 0 ? rc : eddis_step_begin(e, s, err);
+}
+
+static void train(struct eddis *e, int parameters, int stop, bool finishes)
 {
     struct eddis_step s = { .size = sizeof s };
     struct eddis_error err = { 0 };
     int rc;
 
-    while ((rc = eddis_step_begin(e, &s, &err)) == 1) {
+    while ((rc = begin(e, finishes, &s, &err)) == 1) {
         if (s.step == stop)
             must(eddis_stop(e), "stop", NULL);
         for (int i = 0; i < parameters; i++)
@@ -129,7 +142,8 @@ int main(int argc, char **argv)
         must(eddis_commit(e, &err), "commit", &err);
         say_mode(e);
         add_up(e, w.n_ranks);
-        train(e, parameters, argc == 5 && w.rank == 1 ? atoi(argv[4]) : -1);
+        train(e, parameters, argc == 5 && w.rank == 1 ? atoi(argv[4]) : -1,
+              exists(argv[1], "finish"));
         if (exists(argv[1], "stay")) {
             (void)printf("no step is left\n");
             (void)fflush(stdout);
