@@ -48,6 +48,7 @@ struct run {
     int up;        /* whom to tell that the workers are up; -1: nobody */
     int up_log;    /* and where the output goes from then on */
     bool stuck;    /* that file does not answer: nothing more can be said */
+    bool unread;   /* nor where nobody reads, and we were asked not to wait for that */
     enum run_requeue put_back;
     struct strbuf said; /* so that the summary does not say it again */
 };
@@ -363,7 +364,7 @@ static void end_output(struct run *r)
     if (r->output)
         r->showed = output_view_end(r->output) || r->showed;
     run_view_clear(&r->view);
-    (void)run_view_flush(&r->view, CLOCK_NEVER, NULL);
+    r->unread = run_view_flush(&r->view, CLOCK_NEVER, NULL) == -ETIMEDOUT;
 }
 
 static int run_job(struct run *r)
@@ -407,7 +408,7 @@ static int run_job(struct run *r)
     if (code < 0)
         return fail(&err, EXIT_START);
     r->put_back = o.batch ? run_requeue_due(&status, code) : RUN_REQUEUE_NOT;
-    if (has_job)
+    if (has_job && !r->unread)
         print_summary(r, &status);
     job_status_fini(&status);
     /* Last, for the plan is worth having without it; the job would end so. */
@@ -421,11 +422,13 @@ static int run_job(struct run *r)
 static int close_output(struct run *r, int code)
 {
     struct eddis_error err = { 0 };
+    int rc = r->unread ? -ETIMEDOUT : r->view.out ? run_view_flush(&r->view, CLOCK_NEVER, &err) : 0;
 
-    if ((!r->view.out || run_view_flush(&r->view, CLOCK_NEVER, &err) == 0) &&
-        options_flush(&err) == 0)
+    r->unread = rc == -ETIMEDOUT;
+    if (rc == 0 && options_flush(&err) == 0)
         return code;
-    fail(&err, 0);
+    if (!r->unread)
+        fail(&err, 0);
     return code == 0 && (!r->launches || r->q.json) ? EXIT_FAULT : code;
 }
 
@@ -543,6 +546,7 @@ int main(int argc, char **argv)
     int code = 0;
 
     (void)signal(SIGPIPE, SIG_IGN); /* eddis-run | head: the job goes on */
+    (void)signal(SIGCHLD, SIG_DFL); /* as by `trap '' CHLD`: exit codes are needed */
     if (run_request_read(argc, argv, &r.q, &err) < 0)
         return fail(&err, EXIT_USAGE);
     if (r.q.help)
@@ -566,6 +570,8 @@ int main(int argc, char **argv)
     code = close_output(&r, code);
     if (r.put_back)
         run_requeue(&r.q.batch, r.put_back, run_batch_advanced(r.q.job, &r.q.batch), r.q.quiet);
+    if (r.unread)
+        _exit(code);
     output_view_free(r.output);
     run_view_close(&r.view);
     run_request_fini(&r.q);

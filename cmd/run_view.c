@@ -84,12 +84,13 @@ int run_view_flush(struct run_view *v, int64_t most_ns, struct eddis_error *err)
 {
     struct screen *both[] = { v->errors, v->out };
     int64_t end_ns = clock_after_ns(clock_now_ns(), most_ns);
-    int rc = 0;
+    int rc = 0, one;
 
     for (int i = v->errors == v->out; i < 2; i++) {
         do
-            rc = screen_flush(both[i], clock_now_ns() + patience_ns, err);
-        while (rc == -ETIMEDOUT && !is_asked_to_end() && clock_now_ns() < end_ns);
+            one = screen_flush(both[i], clock_now_ns() + patience_ns, err);
+        while (one == -ETIMEDOUT && !is_asked_to_end() && clock_now_ns() < end_ns);
+        rc = one < 0 ? one : rc;
     }
     return rc;
 }

@@ -393,10 +393,13 @@ static bool ended(struct wrapper *w, int *ret_status)
     return false;
 }
 
-static void kill_if_orphaned(const struct wrapper *w)
+/* Again and again, for one may be born meanwhile; it is ended() that takes their ends. */
+static void kill_if_orphaned(struct wrapper *w)
 {
-    if (clock_now_ns() >= w->kill_ns)
-        (void)proctree_kill_all(clock_after_ns(clock_now_ns(), CLOCK_S), NULL);
+    if (clock_now_ns() < w->kill_ns)
+        return;
+    (void)proctree_signal(getpid(), SIGKILL, 0, NULL);
+    w->kill_ns = clock_after_ns(clock_now_ns(), CLOCK_S / 10);
 }
 
 static int run(struct wrapper *w)

@@ -294,10 +294,11 @@ int job_group_read(const struct job_reader *r, const struct job_table *t, const 
     return wrong;
 }
 
-static bool has_key(const struct job_node *map, const char *name)
+/* misspelt: or one that is near, of which has been told what was meant. */
+static bool has_key(const struct job_node *map, const char *name, bool misspelt)
 {
     for (const struct job_node *n = map->first; n; n = n->next)
-        if (strcmp(n->key, name) == 0)
+        if (strcmp(n->key, name) == 0 || (misspelt && text_nearest(n->key, &name, 1)))
             return true;
     return false;
 }
@@ -315,7 +316,8 @@ static int read_root(const struct job_reader *r, const struct job_node *root,
                          words);
     }
     rc = job_group_read(r, &job_table, "", root, err);
-    if ((rc == 0 || (rc == -EINVAL && r->all && !r->all->more)) && !has_key(root, "command")) {
+    if ((rc == 0 || (rc == -EINVAL && r->all && !r->all->more)) &&
+        !has_key(root, "command", rc < 0)) {
         rc = job_wrong(r, root->line, root->column, err,
                        "the key \"command\" is missing; add the program to run, as in command: "
                        "[python3, train.py]");

@@ -120,7 +120,7 @@ def test_kill_at_any_moment(make):
 
 def test_agent_and_keeper_killed_together(make):
     """The chain of parent-death signals ends the ranks; their wrappers clean up last."""
-    for command in (SLEEP, FAMILY):
+    for command in (SLEEP, FAMILY, sh("trap '' TERM; while :; do sleep 1; done")):
         n = make(command)
         n.launch(2)
         if command is FAMILY:

@@ -9,6 +9,7 @@ import os
 import pty
 import re
 import select
+import signal
 import subprocess
 import sys
 import threading
@@ -204,6 +205,18 @@ def slow_reader():
     assert "done in" in j.out and "not shown" in j.err, j.err
 
 
+def no_reader():
+    """A reader who never reads: Ctrl-C ends the wait for it behind the job's end, with the job's own code."""
+    for ask in signal.SIGINT, signal.SIGTERM:
+        with script("for i in $(seq 30); do seq 20000; done; exit 7", "--set", "restarts=0") as j:
+            wait_for("the job's end", lambda: os.path.exists(os.path.join(j.dir, "summary.json")))
+            time.sleep(1)
+            assert j.process.poll() is None, "it waits for who wants to read the rest"
+            j.process.send_signal(ask)
+            wait_for("its end", lambda: j.process.poll() is not None)
+            assert j.process.returncode == 7, j.process.returncode
+
+
 def on_terminal(args, code=0, **environ):
     """What eddis-run writes to a terminal of 100 columns, standard error included."""
     env = dict(os.environ, TERM="xterm", XDG_STATE_HOME=FOLDERS.path("state"),
@@ -239,7 +252,7 @@ def terminal():
 
 
 CASES = [prefixes, own_prefix, folded, selected, silent, progress_bar, failed, many_lines, flood,
-         head, slow_reader, terminal]
+         head, slow_reader, no_reader, terminal]
 
 
 run(CASES, sys.argv[2:])

@@ -518,7 +518,7 @@ def usage():
         assert p.stderr.count("\n") == 1 and p.stderr.startswith("eddis-run: "), p.stderr
         assert sentence in p.stderr, (sentence, p.stderr)
     bad = FOLDERS.path("work", "bad.yaml")
-    for keys, lines in (["comand: a", "seed: -1", "sync: {mod: async}"], 4), ([f"k{i}: 1" for i in range(20)], 11):
+    for keys, lines in (["comand: a", "seed: -1", "sync: {mod: async}"], 3), ([f"k{i}: 1" for i in range(20)], 11):
         with open(bad, "w", encoding="utf-8") as f:
             f.write("\n".join(keys))
         p = subprocess.run([run, bad], capture_output=True, text=True, timeout=PATIENCE)

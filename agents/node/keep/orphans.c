@@ -38,12 +38,20 @@ static bool is_covered(const struct job_marks *m, const char *mark)
     return false;
 }
 
-/* Whether a mark is one of the words of a command line, or a folder is in one of them. */
+/* Whether a mark is one of the words of a command line, or a folder is in one of them.  Who has a
+ * job cleaned up, as srun does with this keeper, names it too.
+ */
 static bool names_start(const char *text, size_t n, const struct job_marks *m)
 {
-    for (const char *at = text; at < text + n; at += strlen(at) + 1)
-        if (is_covered(m, at))
-            return true;
+    bool found = false;
+
+    for (const char *at = text; at < text + n; at += strlen(at) + 1) {
+        if (strcmp(at, "--cleanup") == 0)
+            return false;
+        found |= is_covered(m, at);
+    }
+    if (found)
+        return true;
     for (int i = 0; i < m->n_folders; i++) {
         const char *name = strrchr(m->folder[i], '/');
 

@@ -222,6 +222,24 @@ START_TEST(spares_itself)
 }
 END_TEST
 
+/* Nor what has another keeper do the same. */
+START_TEST(spares_cleanup)
+{
+    const char *const argv[] = { "/bin/sh",   "-c", "sleep 1000; :", "x",
+                                 "--cleanup", job,  id.mark,         NULL };
+    const char *const envp[] = { "PATH=/usr/bin:/bin", NULL };
+    pid_t pid;
+
+    ck_assert_int_eq(
+        spawn_start(&(struct spawn){ .argv = argv, .envp = envp, .in = -1, .out = -1, .err = -1 },
+                    &pid, NULL),
+        0);
+    await_programs("sleep", 0, 1);
+    ck_assert_int_eq(end_it().processes, 0);
+    end_rest(&pid, 1);
+}
+END_TEST
+
 START_TEST(removes_folders)
 {
     char runtime[] = "/tmp/test-left-XXXXXX";
@@ -320,6 +338,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, finds_what_is_the_jobs);
     tcase_add_test(tc, no_job);
     tcase_add_test(tc, spares_itself);
+    tcase_add_test(tc, spares_cleanup);
     tcase_add_test(tc, removes_folders);
     tcase_add_test(tc, held_folder);
     tcase_add_test(tc, marks_alone);

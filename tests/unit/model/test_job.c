@@ -694,7 +694,7 @@ START_TEST(files)
 }
 END_TEST
 
-static const char wrong_keys[] = "comand: a\n"
+static const char wrong_keys[] = "run: a\n"
                                  "batch: {global: x, min: 1, mix: 2}\n"
                                  "nodes: [a, {host: b, worker: 2, address: 3.3.3}]\n"
                                  "seed: 1\n"
