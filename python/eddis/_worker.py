@@ -16,8 +16,8 @@ import ctypes
 import enum
 import os
 import sys
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol, Union
 
 from . import _lib as L
 
@@ -42,6 +42,27 @@ def _environment(*names: str, default: int) -> int:
         if os.environ.get(name):
             return int(os.environ[name])
     return default
+
+
+class HostTensor(Protocol):
+    """Of any framework."""
+
+    def data_ptr(self) -> int: ...
+
+
+Memory = Union[HostTensor, ctypes.c_int64, ctypes.Array]
+
+
+def _address(memory: Memory | None) -> int | None:
+    if memory is None:
+        return None
+    return ctypes.addressof(memory) if isinstance(memory, (ctypes.c_int64, ctypes.Array)) else memory.data_ptr()
+
+
+def _hold(objects: Iterable[Any]) -> None:
+    """Never free them: the library uses their memory, and may do so behind the interpreter's end."""
+    for it in objects:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(it))
 
 
 class Worker:
@@ -138,16 +159,12 @@ class Worker:
         """What the library does behind the interpreter's end still uses these objects' memory."""
         if not self.handle or os.getpid() != self.process:
             return
-        self._hold()
+        _hold(self.outliving.values())
         try:
             for prepare in self.before_values if not self.over else ():
                 prepare()
         finally:
-            self._hold()
-
-    def _hold(self) -> None:
-        for it in self.outliving.values():
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(it))
+            _hold(self.outliving.values())
 
     def close(self) -> None:
         """End the steps, and leave.  Collective."""
@@ -274,8 +291,9 @@ class Worker:
             raise RuntimeError("nothing combines the gradients of this script, so each worker would train a model of "
                                "its own: give its optimizer to eddis.torch.DistributedOptimizer before the loop")
         raise RuntimeError(
-            f"step {self.step.step} ends without a backward pass, so this worker's model would no longer be that "
-            "of the others: take every batch through backward(), with a loss times 0 where it is to count nothing")
+            f"step {self.step.step} ends without a backward pass that combines gradients, so this worker's model would "
+            "no longer be that of the others: take every batch through backward(), with a loss times 0 where it is to "
+            "count nothing, and the last of its passes outside of no_sync")
 
     def _checkpoint(self) -> None:
         if self.save:
@@ -308,22 +326,27 @@ class Worker:
 
     # ---- collectives of any buffer
 
-    def collective(self, kind: int, buffer: int | None = None, n: int = 0, *, scope: int = L.ALL,
-                   input: int | None = None, dtype: int = 0, op: int = 0, root: int = 0) -> None:
-        """eddis_collective, as long as it takes."""
+    def collective(self, kind: int, memory: Memory, n: int, *, scope: int = L.ALL, input: Memory | None = None,
+                   dtype: int = 0, op: int = 0, root: int = 0) -> None:
+        """eddis_collective, as long as it takes.  A signal's handler may raise meanwhile; the library goes on then, so
+        the memory stays."""
         self.open()
         request = ctypes.c_void_p()
-        L.call("collective_start", self.handle,
-               L.Collective(kind=kind, scope=scope, buffer=buffer, input=input, n=n, dtype=dtype, op=op, root=root),
-               request)
-        L.wait("request_wait", self.handle, request)
+        wish = L.Collective(kind=kind, scope=scope, buffer=_address(memory), input=_address(input), n=n, dtype=dtype,
+                            op=op, root=root)
+        try:
+            L.call("collective_start", self.handle, wish, request)
+            L.wait("request_wait", self.handle, request)
+        except BaseException:
+            _hold((memory, input))
+            raise
 
     def broadcast_bytes(self, data: bytes | None, root: int) -> bytes:
         """Of the root, to all.  Collective."""
         n = ctypes.c_int64(len(data) if data is not None else 0)
-        self.collective(L.BROADCAST, ctypes.addressof(n), 8, root=root)
+        self.collective(L.BROADCAST, n, 8, root=root)
         buffer = ctypes.create_string_buffer(data or b"", max(1, n.value))
-        self.collective(L.BROADCAST, ctypes.addressof(buffer), n.value, root=root)
+        self.collective(L.BROADCAST, buffer, n.value, root=root)
         return buffer.raw[:n.value]
 
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 import json
 import pathlib
 
-from started import said
+from started import ended, said
 
+UNMAPS = "env", "MALLOC_MMAP_THRESHOLD_=65536"  # what is freed of the memory of tensors
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 
 
@@ -16,6 +17,21 @@ def test_collectives(tmp_path):
                   "profile.emulate=[{rate: 1, a_ms: 1, c_ms: 0.5}, {rate: 1}, {rate: 1}]", "--", "python3",
                   PROGRAMS / "collectives.py")
     assert all(f"rank {rank} is done\n" in output for rank in range(3)), output
+
+
+def test_raised(tmp_path):
+    """A signal's handler raises in mid-wait, and the script goes on: memory that the library still writes is kept."""
+    output = said(tmp_path, *UNMAPS, "eddis-run", "-n", "2", "--set", "restarts=0", "--", "python3",
+                  PROGRAMS / "raised.py", "collective", tmp_path / "raised")
+    assert "nothing is written" in output, output
+
+
+def test_raised_in_pass(tmp_path):
+    """The same while gradients are combined; an optimizer takes no step by such."""
+    code, output = ended(tmp_path, *UNMAPS, "eddis-run", "-n", "2", "--set", "restarts=0", "--", "python3",
+                         PROGRAMS / "raised.py", "gradients", tmp_path / "raised")
+    assert "nothing is written" in output, output
+    assert code == 1 and "parameters has begun and not ended" in output, output
 
 
 def test_progress(tmp_path):

@@ -38,7 +38,7 @@ def test_refused(tmp_path):
     missing = {what: text for what, text in TOLD.items() if f"{what}: {text}" not in output}
     assert not missing, output
     # `continue` before backward(): the job ends with the script's own exception
-    assert code == 1 and "RuntimeError: step 1 ends without a backward pass" in output, output
+    assert code == 1 and "RuntimeError: step 1 ends without a backward pass that combines" in output, output
 
 
 def test_forgotten(tmp_path):

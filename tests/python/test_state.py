@@ -101,6 +101,47 @@ def test_terminated(tmp_path, unbroken):
     assert len({*drawn}) == len(drawn)
 
 
+MOMENTUM = """import sys
+
+import torch
+from torch.utils import data
+
+import eddis.torch as eddis
+
+model = torch.nn.Linear(1, 1)
+optimizer = eddis.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.25))
+seen = set()
+optimizer.register_step_pre_hook(lambda *_: seen.add(tuple(optimizer.param_groups[0][option]
+                                                           for option in ("momentum", "nesterov"))))
+loader = eddis.loader(data.DataLoader(data.TensorDataset(torch.ones(16, 1)), batch_size=4))
+state = eddis.State(model=model, optimizer=optimizer)
+for _ in loader.epochs(int(sys.argv[1])):
+    for x, in loader:
+        optimizer.zero_grad()
+        model(x).sum().backward()
+        optimizer.step()
+if eddis.rank() == 0:
+    print(f"resumed {state.resumed}: steps by {seen}, then {optimizer.param_groups[0]['momentum']}", flush=True)
+"""
+
+
+def test_momentum_of_the_job(tmp_path):
+    """A job's momentum holds in its steps alone, also where the checkpoint is of a job that had another."""
+    script, told = tmp_path / "script.py", []
+    script.write_text(MOMENTUM)
+    jobs = (2, ["sync.mode=sync"]), (4, ["sync.mode=async", "sync.momentum=0.9"]), (6, ["sync.mode=sync"])
+    checkpoint = []
+    for epochs, settings in jobs:
+        words = [word for value in (*settings, "batch.global=4", "checkpoint.every=4") for word in ("--set", value)]
+        code, output = kept.ended(tmp_path, "eddis-run", *checkpoint, "-n", "2", *words, "--", "python3", script, epochs)
+        assert code == 0, output
+        told += re.findall("(resumed.*)", output)
+        checkpoint = ["--resume", job_of(output)]
+    assert told == ["resumed False: steps by {(0.25, False)}, then 0.25",
+                    "resumed True: steps by {(0.9, True)}, then 0.25",
+                    "resumed True: steps by {(0.25, False)}, then 0.25"], told
+
+
 @pytest.mark.parametrize("option, told", [
     ("width=8", "ValueError: checkpoint '.*' is of another model: its model has '0.weight' of 16x6, this one "
      "'0.weight' of 8x6"),

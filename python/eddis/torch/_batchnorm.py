@@ -111,8 +111,7 @@ def _group_statistics(input: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, 
         own[-1] = input.numel() // channels
     n_ranks = worker.world.n_group_ranks
     rows = torch.empty(n_ranks, own.numel(), dtype=torch.float64, device="cpu")
-    worker.collective(L.ALLGATHER, rows.data_ptr(), own.numel() * own.element_size(), scope=L.GROUP,
-                      input=own.data_ptr())
+    worker.collective(L.ALLGATHER, rows, own.numel() * own.element_size(), scope=L.GROUP, input=own)
     counts = rows[:, -1:]
     n = counts.sum().clamp(min=1)
     means, variances = rows[:, :channels], rows[:, channels:-1]
@@ -150,7 +149,7 @@ class _Normalise(torch.autograd.Function):
             sums = torch.zeros(2, mean.numel(), dtype=torch.float64, device="cpu")
             if share:  # what a worker without samples has here may be no number
                 sums.copy_(torch.stack([of_weight, of_bias])).mul_(share)
-            worker.collective(L.ALLREDUCE, sums.data_ptr(), sums.numel(), scope=L.GROUP, dtype=L.FLOAT64, op=L.SUM)
+            worker.collective(L.ALLREDUCE, sums, sums.numel(), scope=L.GROUP, dtype=L.FLOAT64, op=L.SUM)
             if share:
                 scale = weight / torch.sqrt(var + ctx.eps)
                 slope, offset = sums.div_(share * ctx.n).to(mean.device, mean.dtype) * scale

@@ -45,7 +45,7 @@ def allreduce(tensor: torch.Tensor, op: Op = Op.AVERAGE, weight: float | None = 
     result = _on_host(tensor)
     if result.dtype not in DTYPES:
         raise TypeError(f"eddis combines no {tensor.dtype}")
-    worker.collective(L.ALLREDUCE, result.data_ptr(), result.numel(), dtype=DTYPES[result.dtype], op=_OPS[op])
+    worker.collective(L.ALLREDUCE, result, result.numel(), dtype=DTYPES[result.dtype], op=_OPS[op])
     return (result / worker.size if mean else result).to(tensor.device)
 
 
@@ -94,7 +94,7 @@ def _broadcast_packed(tensors: list[torch.Tensor], root: int) -> None:
     if not parts:
         return
     flat = torch.cat(parts)
-    worker.collective(L.BROADCAST, flat.data_ptr(), flat.numel(), root=root)
+    worker.collective(L.BROADCAST, flat, flat.numel(), root=root)
     at = 0
     with torch.no_grad():
         for tensor in (t for t in tensors if t.numel()):

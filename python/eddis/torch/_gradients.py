@@ -34,7 +34,7 @@ FLOATING = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 TOGETHER_BYTES = 1 << 20  # at least so many leave a device at once: to begin takes as long as their way
 
 _task = torch._C._current_graph_task_id  # a number of autograd's for each backward pass
-_use_count = torch._C._storage_Use_Count
+_use_count = getattr(torch._C, "_storage_Use_Count", None)  # before 2.8 only where PyTorch has CUDA
 _announce = L.lib.eddis_announce
 _message = L._Message()  # of announcements in the thread that makes a pass; written where one fails only
 _announcer: Announcer | None = None  # where a parameter is of a device
@@ -104,7 +104,9 @@ class ParameterSet:
         self.passed = 0  # backward passes whose gradients only add up
         self.is_held = False  # by hold()
         self.armed: _Pass | None = None  # the backward pass under way, or one that an exception has ended
+        self.under_way: list[torch.Tensor] = []  # gradients that are read and written, whoever drops them
         self.shared: list[tuple[torch.Tensor, torch.Tensor]] = []  # gradients that are combined elsewhere, and where
+        self.is_combining = False  # or was, as an exception has ended the wait
         self.lock = threading.Lock()  # a pass over devices calls hooks from threads of theirs
         self.is_local = False  # gradients have come that no round has combined
         self.places = Places(worker)
@@ -186,6 +188,8 @@ class ParameterSet:
         for device, members in self.members_of.items():
             for member, place in zip(members, device.places_for([m.parameter for m in members])):
                 member.place = place
+        if _use_count is not None:
+            _users_of_new()  # a pass of its own
         for member in self.members:
             if not member.parameter.requires_grad:
                 raise RuntimeError(f"parameter '{member.name}' was frozen behind eddis.torch.DistributedOptimizer: "
@@ -216,6 +220,8 @@ class ParameterSet:
     def _arm(self, task: int) -> None:
         """The first hook of a pass asks for a call at its end.  A pass inside of a pass, as of torch.utils.checkpoint,
         is a part of it."""
+        if self.is_combining:
+            self.check_passed()
         if self.armed and (self.announced or not self.armed.has_failed):
             if self.armed.has_failed:
                 self.check_passed()
@@ -228,7 +234,7 @@ class ParameterSet:
 
     def check_passed(self) -> None:
         """Every pass that has begun has ended."""
-        if self.armed:
+        if self.armed or self.is_combining:
             raise RuntimeError("a backward pass of this optimizer's parameters has begun and not ended, so that the "
                                "other workers wait for the rest of its gradients: let the exception that it raised end "
                                "the script, and take no step inside of one")
@@ -243,7 +249,7 @@ class ParameterSet:
         if not address or gradient.stride() != member.stride:
             gradient = member.parameter.grad = as_laid_out(gradient, member.parameter)
             address = gradient.data_ptr()
-        elif member.device is None and _users_of(gradient) > _ALONE:
+        elif member.device is None and is_shared(gradient):
             # Autograd's own, behind a view: the pass may still read it, as the gradient of a layer before this one.
             copy = as_laid_out(gradient, member.parameter)
             self.shared.append((gradient.detach(), copy))
@@ -251,6 +257,7 @@ class ParameterSet:
         member.round = self.round
         self.announced += 1
         if member.device is None:
+            self.under_way.append(gradient)
             self._send([(member.id, address or L.ZERO, address)])
         elif self.worker.weight:
             self._put_together(member.device, member, gradient)
@@ -299,6 +306,7 @@ class ParameterSet:
         if not self.is_local or self.worker.world.n_group_ranks == 1:
             return
         self.is_local = False
+        self.is_combining = True
         self.passed = 0
         unused = self._announce_rest() if self.announced < len(self.members) else []
         self._begin_copies()
@@ -307,11 +315,13 @@ class ParameterSet:
         if _announcer:
             _announcer.drain()
         self.worker.wait_set(self.number)
+        self.is_combining = False
         self.round += 1
         self.announced = 0
         for gradient, copy in self.shared:
             gradient.copy_(copy)
         self.shared.clear()
+        self.under_way.clear()
         self._take_results(unused)
         self.worker.mark(Mark.GOES_ON)
         if unused:
@@ -396,9 +406,23 @@ def as_laid_out(gradient: torch.Tensor, parameter: torch.Tensor) -> torch.Tensor
     return torch.empty_like(parameter).copy_(dense)
 
 
+def is_shared(gradient: torch.Tensor) -> bool:
+    """Whether others may have the memory of a gradient that its hook sees; not known of all versions of PyTorch."""
+    return _use_count is None or _users_of(gradient) > _users_of_new()
+
+
 def _users_of(tensor: torch.Tensor) -> int:
     """How many tensors have its memory, and what this call adds."""
     return _use_count(tensor.untyped_storage()._cdata)
 
 
-_ALONE = _users_of(torch.empty(1, device="cpu"))
+@functools.cache
+def _users_of_new() -> int:
+    """The same of a gradient that is its parameter's alone, in its hook: of some versions autograd itself has another.
+    Not at import: where autograd has run it refuses to in a forked process."""
+    found = []
+    with torch.enable_grad():
+        parameter = torch.ones(1, device="cpu", requires_grad=True)
+        parameter.register_post_accumulate_grad_hook(lambda p: found.append(_users_of(p.grad)))
+        (parameter * 2).sum().backward()
+    return found[0]

@@ -29,50 +29,53 @@ class _Distributed:
         self.optimizer = optimizer
         self.parameters = _parameters_of(optimizer)
         self.frozen = [p for p in self.parameters if not p.requires_grad]
-        self.rates: list[Any] = []  # the groups' own learning rates, while a step changes them
+        self.own: list[dict[str, Any]] = []  # options of the groups, while a step has the job's in their place
         self.set = ParameterSet(worker, len(_distributed), named, passes)
         known = {module for d in _distributed if d.state for module in d.state.modules}
         self.state = ModelState(worker, self.set.number, model, known) if model is not None else None
-        worker.after_commit.append(self._take_momentum)
+        worker.after_commit.append(self._check_momentum)
         optimizer.register_step_pre_hook(self._before_step)
         optimizer.register_step_post_hook(self._after_step)
 
-    def _take_momentum(self) -> None:
+    def _check_momentum(self) -> None:
         momentum = worker.world.momentum
-        if not momentum:
-            return
-        if not isinstance(self.optimizer, torch.optim.SGD):
+        if momentum and not isinstance(self.optimizer, torch.optim.SGD):
             raise ValueError(f"the job's sync.momentum is {momentum:g}, which is for torch.optim.SGD; this is "
                              f"{type(self.optimizer).__name__}: leave it out of train.yaml")
-        for group in self.optimizer.param_groups:
-            group["momentum"], group["nesterov"], group["dampening"] = momentum, True, 0
 
     def _before_step(self, optimizer: torch.optim.Optimizer, arguments: tuple[Any, ...],
                      keywords: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-        self._restore_rates()
+        self._give_back()
         if not worker.in_step:
             _check_begun()
             return None
         self.set.check_passed()
         self.set.synchronize()
         self._check()
-        if worker.step.lr_factor != 1:
-            self.rates = [group["lr"] for group in optimizer.param_groups]
-            for group in optimizer.param_groups:
-                group["lr"] = group["lr"] * worker.step.lr_factor
+        self._take_options()
         if isinstance(optimizer, torch.optim.LBFGS) and worker.world.n_group_ranks > 1:
             return (optimizer, _with_mean_loss(*arguments[1:], **keywords)), {}
         return None
 
     def _after_step(self, optimizer: torch.optim.Optimizer, arguments: tuple[Any, ...],
                     keywords: dict[str, Any]) -> None:
-        self._restore_rates()
+        self._give_back()
 
-    def _restore_rates(self) -> None:
+    def _take_options(self) -> None:
+        """The job's, for this step; a checkpoint has the script's own."""
+        factor, momentum = worker.step.lr_factor, worker.world.momentum
+        for group in self.optimizer.param_groups if factor != 1 or momentum else ():
+            jobs = {"momentum": momentum, "nesterov": True, "dampening": 0} if momentum else {}
+            if factor != 1:
+                jobs["lr"] = group["lr"] * factor
+            self.own.append({option: group[option] for option in jobs})
+            group.update(jobs)
+
+    def _give_back(self) -> None:
         """Also where the step before has raised."""
-        for group, rate in zip(self.optimizer.param_groups, self.rates):
-            group["lr"] = rate
-        self.rates = []
+        for group, own in zip(self.optimizer.param_groups, self.own):
+            group.update(own)
+        self.own.clear()
 
     def _check(self) -> None:
         if any(p.grad is not None for p in self.frozen):
@@ -107,7 +110,7 @@ def _with_mean_loss(closure: Callable[[], Any]) -> Callable[[], torch.Tensor]:
         loss = closure()
         total = torch.tensor([float(loss) * worker.weight if worker.weight else 0.0, worker.weight],
                              dtype=torch.float64, device="cpu")
-        worker.collective(L.ALLREDUCE, total.data_ptr(), 2, scope=L.GROUP, dtype=L.FLOAT64, op=L.SUM)
+        worker.collective(L.ALLREDUCE, total, 2, scope=L.GROUP, dtype=L.FLOAT64, op=L.SUM)
         return (total[0] / total[1]).to(loss.dtype if torch.is_tensor(loss) else torch.float64)
 
     return run

@@ -365,5 +365,5 @@ def _draw_anew() -> None:
 def _root_of_group() -> int:
     """The rank of the first worker of this one's group.  Collective in the group."""
     rank = torch.tensor([worker.rank], device="cpu")
-    worker.collective(L.BROADCAST, rank.data_ptr(), 8, scope=L.GROUP)
+    worker.collective(L.BROADCAST, rank, 8, scope=L.GROUP)
     return int(rank)
