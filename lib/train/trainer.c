@@ -377,7 +377,7 @@ static int one_step(struct run *r, const struct eddis_step *s, struct eddis_erro
 
     if (rc < 0)
         return rc;
-    pace_begin(&r->pace, begun, (int64_t)(s->emulated_s * 1e9));
+    pace_begin(&r->pace, begun, clock_of_seconds(s->emulated_s));
     if (r->t->weigh_equally)
         rc = eddis_set_weight(r->e, s->count > 0, err);
     if (rc < 0)

@@ -33,7 +33,7 @@ void emulate_begin(struct emulation *m, int64_t step, int64_t count, int64_t now
 
     m->until_ns = m->overrun_ns = 0;
     if (m->emulated && count > 0)
-        m->until_ns = now_ns + (int64_t)(s * 1e9) - m->update_ns;
+        m->until_ns = clock_after_ns(now_ns - m->update_ns, clock_of_seconds(s));
 }
 
 int emulate_wait(struct emulation *m, int64_t step, int64_t deadline_ns, struct eddis_error *err)

@@ -36,12 +36,15 @@ static int node_memory_share(struct node_memory *s, const struct comm_shm_size *
     rc = comm_shm_share(&here, size, &s->request->collective, err);
     if (rc < 0)
         return rc;
+    s->request->peer = -1;
     s->request->mail.kind = MAIL_REQUEST;
     s->request->level = REQUEST_NODE;
     comm_thread_send(s->all->waiter.thread, &s->request->mail);
     w.request = s->request;
     rc = waiter_wait(&s->all->waiter, &w, clock_after_ns(clock_now_ns(), COLLECTIVES_TIMEOUT_NS),
                      err);
+    if (rc == -ETIMEDOUT && w.peer < 0)
+        return eddis_fail(err, rc, "sharing memory is not over");
     if (rc == -ETIMEDOUT)
         return eddis_fail(err, rc, "sharing memory still waits for rank %d", w.peer);
     if (rc == 0)

@@ -130,7 +130,8 @@ static void show_step(struct board *b, const struct board_step *s, const struct 
     page->staleness = (int32_t)more->staleness;
     page->exchanges += more->exchange_ns > 0;
     page->exchange_ns += more->exchange_ns;
-    page->overrun_ns += report->overrun_ns;
+    if (__builtin_add_overflow(page->overrun_ns, report->overrun_ns, &page->overrun_ns))
+        page->overrun_ns = INT64_MAX;
     if (report->memory_bytes > page->memory_bytes)
         page->memory_bytes = report->memory_bytes;
     if (report->has_loss) {

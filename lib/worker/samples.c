@@ -130,6 +130,10 @@ static int samples_late(const struct samples *s, int64_t step, struct eddis_erro
             err, -ETIMEDOUT,
             "step %lld is not planned yet: %s not agreed from which step a new plan holds",
             (long long)step, s->feed->who);
+    if (group_is_root(s->group))
+        return eddis_fail(err, -ETIMEDOUT,
+                          "the shared counter has not told which samples step %lld takes",
+                          (long long)step);
     return eddis_fail(err, -ETIMEDOUT,
                       "the group's rank %d has not told which samples step %lld takes",
                       s->group->member[0], (long long)step);

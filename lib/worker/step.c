@@ -333,7 +333,7 @@ int eddis_step_end(struct eddis *e, const struct eddis_report *in, struct eddis_
                                         : "no step has begun");
     if (e->emulation.emulated) /* what the real device took tells nothing of the other */
         report.compute_ns = report.input_ns = report.read_ns = 0;
-    report.overrun_ns += e->emulation.overrun_ns;
+    report.overrun_ns = clock_after_ns(report.overrun_ns, e->emulation.overrun_ns);
     s = (struct phase_step){ .step = e->step.current.step,
                              .count = e->step.current.count,
                              .plan = e->step.current.version,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_emulate.c - the times that an emulated device takes for its steps */
+#include "lib/base/clock.h"
 #include "lib/worker/emulate.h"
 #include "suite.h"
 
@@ -51,6 +52,9 @@ START_TEST(bounds)
 {
     struct emulation m = device;
 
+    m.emulated = true;
+    emulate_begin(&m, 3, INT64_C(1) << 60, 1000); /* is never over, and not over before */
+    ck_assert(m.until_ns == CLOCK_NEVER);
     ck_assert_double_eq(emulate_step_s(&m, 3, 0), 0);
     m.jitter = 0.5;
     for (int64_t step = 0; step < STEPS; step++)
