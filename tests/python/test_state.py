@@ -133,7 +133,8 @@ def test_momentum_of_the_job(tmp_path):
     checkpoint = []
     for epochs, settings in jobs:
         words = [word for value in (*settings, "batch.global=4", "checkpoint.every=4") for word in ("--set", value)]
-        code, output = kept.ended(tmp_path, "eddis-run", *checkpoint, "-n", "2", *words, "--", "python3", script, epochs)
+        code, output = kept.ended(tmp_path, "eddis-run", *checkpoint, "-n", "2", *words, "--", "python3", script,
+                                  epochs)
         assert code == 0, output
         told += re.findall("(resumed.*)", output)
         checkpoint = ["--resume", job_of(output)]
