@@ -136,7 +136,7 @@ struct board_page {
     int64_t at_once;        /* samples that it holds at most in the present step; 0: none yet */
     int64_t takes_pieces;   /* 1: the program promises to keep to a plan's piece */
     int64_t stops;          /* 1: this worker's program has called eddis_stop */
-    int64_t trained;        /* 1: eddis_step_begin found none of the job's steps left */
+    int64_t trained;        /* 1: none of the job's steps was left */
     int64_t told;           /* BOARD_TOLD_...: of its steps only the numbers are known, by that */
     int64_t thread;         /* number (gettid) of the one that begins the steps; 0: none yet */
     int64_t step_plan;      /* version that the last finished step was done under; 0: none yet */

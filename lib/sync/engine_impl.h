@@ -43,6 +43,7 @@ struct set {
     int number;         /* of it among its step's rounds, of any set, from 0 */
     bool leads;         /* it is the first of them */
     int left, finished; /* buckets of the round that left, and that are combined */
+    bool unlike;        /* one of these was another round's on another rank: see sync_tail_fail */
     double weight;      /* of the round */
     double whole;       /* what all ranks weigh in it, or about so much: weights are parts of it; 0:
                          * not known yet */

@@ -142,6 +142,40 @@ static void slot_unpack(struct engine *e, int parameter, const char *from, doubl
                 factor);
 }
 
+/* A gradient is there. */
+static void engine_ready(struct engine *e, int parameter, int64_t now_ns)
+{
+    if (e->layout)
+        arena_layout_ready(e->layout, e->n_slots - 1 - parameter, now_ns);
+}
+
+/* A gradient is packed. */
+static void engine_mark(struct engine *e, int parameter)
+{
+    e->slot[parameter].announced = true;
+    e->bucket[e->slot[parameter].bucket].missing--;
+}
+
+/* Take what is missing from a bucket as zero. */
+static void bucket_finish(struct engine *e, struct bucket *b, int64_t now_ns)
+{
+    for (int i = b->first; i <= b->last; i++) {
+        if (e->slot[i].announced || e->slot[i].waiting)
+            continue;
+        engine_pack_none(e, i);
+        engine_ready(e, i, now_ns);
+        engine_mark(e, i);
+    }
+    if (b->last < 0)
+        b->missing = 0;
+}
+
+static void round_finish(struct engine *e, const struct set *s, int64_t now_ns)
+{
+    for (int i = s->first; i < s->first + s->n; i++)
+        bucket_finish(e, &e->bucket[i], now_ns);
+}
+
 /* Buckets may be complete in any order; the agreement is in the last one that left. */
 static void round_end(struct engine *e, struct set *s)
 {
@@ -154,7 +188,8 @@ static void round_end(struct engine *e, struct set *s)
 /* A bucket is combined: scale when the weights do not add up to the batch, give results out.  Where
  * they were added up before, their sum here may differ by a rounding.
  */
-static int bucket_unpack(struct engine *e, struct bucket *b, struct eddis_error *err)
+static int bucket_unpack(struct engine *e, struct bucket *b, int64_t now_ns,
+                         struct eddis_error *err)
 {
     const char *read = sync_result(e->sync, (int)(b - e->bucket));
     struct set *s = &e->set[b->set];
@@ -164,9 +199,12 @@ static int bucket_unpack(struct engine *e, struct bucket *b, struct eddis_error 
     b->result = e->arena.data + b->offset;
     read = read ? read : b->result;
     tail = (const void *)(read + b->n * comm_type_bytes(b->type));
-    /* With the round's last one, as all have such a tail: until then others need this rank. */
-    if (!sync_tail_alike(tail))
+    /* All ranks end such a round, whose buckets tell each of them, before they fail. */
+    if (!sync_tail_alike(tail)) {
+        round_finish(e, s, now_ns);
+        s->unlike = true;
         return ++s->finished == s->n ? sync_tail_fail(tail, err) : 0;
+    }
     if (!engine_alone(e) && !e->weighs && tail->weight != s->whole && tail->weight > 0)
         factor = s->whole / tail->weight;
     for (int i = b->last; i >= b->first; i--)
@@ -194,13 +232,6 @@ static int engine_tag(unsigned *sequence, int which)
 static int round_tag(struct engine *e)
 {
     return engine_tag(&e->sequence, 0);
-}
-
-/* A gradient is packed. */
-static void engine_mark(struct engine *e, int parameter)
-{
-    e->slot[parameter].announced = true;
-    e->bucket[e->slot[parameter].bucket].missing--;
 }
 
 /* All ranks have the queue's first round next: what waits for their weights may be packed. */
@@ -291,7 +322,7 @@ static int round_leave(struct engine *e, struct set *s, int64_t now_ns, struct o
         e->in_flight += rc == 0;
         if (rc == 0 && e->layout)
             arena_layout_left(e->layout, b->n * comm_type_bytes(b->type), now_ns);
-        rc = rc == 1 ? bucket_unpack(e, b, err) : 0;
+        rc = rc == 1 ? bucket_unpack(e, b, now_ns, err) : 0;
         if (rc < 0)
             return rc;
     }
@@ -322,19 +353,14 @@ static int engine_launch(struct engine *e, int64_t now_ns, struct outbox *out,
     return rc < 0 ? rc : 0;
 }
 
-/* A gradient is there. */
-static void engine_ready(struct engine *e, int parameter, int64_t now_ns)
-{
-    if (e->layout)
-        arena_layout_ready(e->layout, e->n_slots - 1 - parameter, now_ns);
-}
-
 int engine_announce(struct engine *e, const struct engine_announcement *a, int64_t now_ns,
                     struct outbox *out, struct eddis_error *err)
 {
     struct slot *own = &e->slot[a->parameter];
     const struct set *s = &e->set[own->set];
 
+    if (s->unlike)
+        return 0;
     if (!s->open)
         round_begin(e, own->set, now_ns);
     assert(!own->announced && !own->waiting);
@@ -349,29 +375,12 @@ int engine_announce(struct engine *e, const struct engine_announcement *a, int64
     return engine_launch(e, now_ns, out, err);
 }
 
-/* Take what is missing from a bucket as zero. */
-static void bucket_finish(struct engine *e, struct bucket *b, int64_t now_ns)
-{
-    for (int i = b->first; i <= b->last; i++) {
-        if (e->slot[i].announced || e->slot[i].waiting)
-            continue;
-        engine_pack_none(e, i);
-        engine_ready(e, i, now_ns);
-        engine_mark(e, i);
-    }
-    if (b->last < 0)
-        b->missing = 0;
-}
-
 int engine_finish(struct engine *e, int set, int64_t now_ns, struct outbox *out,
                   struct eddis_error *err)
 {
-    const struct set *s = &e->set[set];
-
-    if (!s->open)
+    if (!e->set[set].open)
         round_begin(e, set, now_ns);
-    for (int i = s->first; i < s->first + s->n; i++)
-        bucket_finish(e, &e->bucket[i], now_ns);
+    round_finish(e, &e->set[set], now_ns);
     return engine_launch(e, now_ns, out, err);
 }
 
@@ -384,7 +393,7 @@ static int engine_done(struct engine *e, int bucket, int64_t now_ns, struct outb
     e->in_flight--;
     if (e->layout)
         arena_layout_back(e->layout, now_ns);
-    rc = bucket_unpack(e, &e->bucket[bucket], err);
+    rc = bucket_unpack(e, &e->bucket[bucket], now_ns, err);
     return rc < 0 ? rc : engine_launch(e, now_ns, out, err);
 }
 

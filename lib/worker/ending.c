@@ -108,7 +108,7 @@ int eddis_finish(struct eddis *e, int64_t timeout_ns, struct eddis_error *err)
     if (rc < 0)
         return rc;
     /* Before a stop leaves any, and once: a call that is made again finds its own. */
-    e->step.done |= step_none_left(e) && !replan_wants_stop(&e->replan);
+    e->step.done |= step_none_left(e) && (e->step.stop || !replan_wants_stop(&e->replan));
     finish_stop(e);
     rc = e->group.several ? finish_models(e, deadline, err) : finish_meet(e, deadline, err);
     if (rc == -ETIMEDOUT)

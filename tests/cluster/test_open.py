@@ -216,10 +216,10 @@ def finished():
     """Told to stop when all is trained, and while the ranks finish: a job that has ended well, which nobody has to run
     again.  One that stopped by itself has not, unless that was behind its last step of 20."""
     for mode in "sync", "async", "hybrid":
-        for stop in [[], ["finish"], ["3"]] + [["18"]] * (mode == "sync"):
+        for stop in [[], ["finish"], ["3"]] + [["18"], ["18", "finish"]] * (mode == "sync"):
             with fresh() as folders:
                 open(folders.path("work", "stay"), "w").close()
-                if stop == ["finish"]:
+                if stop[-1:] == ["finish"]:
                     open(folders.path("work", stop.pop()), "w").close()
                 with job(folders, "--set", f"sync.mode={mode}", command=[*opener(folders), *stop]) as j:
                     for rank in range(4):

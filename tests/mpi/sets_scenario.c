@@ -352,8 +352,13 @@ int sets_scenario(struct eddis *e, struct sets_scenario *s)
 static int unlike_step(struct worker *w, enum sets_mismatch how, int unlike,
                        struct eddis_error *err)
 {
-    int first = how == SETS_ORDER && unlike, sets = how == SETS_ONE ? 1 : SETS, rc = 0;
+    int first = how == SETS_ORDER && unlike, sets = how >= SETS_ONE ? 1 : SETS, rc = 0;
 
+    for (int i = PARAMETERS - 1; rc == 0 && how == SETS_LAYERS && i >= 0; i--) {
+        rc = eddis_announce(w->e, i, EDDIS_ZERO, NULL, err);
+        if (rc == 0)
+            rc = eddis_wait_layer(w->e, i, TIMEOUT_NS, err);
+    }
     for (int i = 0; rc == 0 && i < sets; i++)
         rc = eddis_wait_set(w->e, i ^ first, TIMEOUT_NS, err);
     if (rc == 0 && unlike && how != SETS_ORDER)
@@ -374,7 +379,7 @@ int sets_mismatch(struct eddis *e, enum sets_mismatch how)
 
     w->e = e;
     w->world.size = sizeof w->world;
-    add_layers(w, how == SETS_ONE ? 1 : SETS);
+    add_layers(w, how >= SETS_ONE ? 1 : SETS);
     rc = eddis_commit(e, &err);
     eddis_world(e, &w->world);
     for (int i = 0; rc == 0 && i < 6; i++) {

@@ -29,6 +29,7 @@ enum sets_mismatch {
     SETS_ORDER, /* takes the sets in another order */
     SETS_MORE,  /* makes another round of a set */
     SETS_ONE,   /* the same, of the only set */
+    SETS_LAYERS /* the same, where layers are announced and waited for one by one */
 };
 
 /* Every rank is to get -EPROTO with the names of two.  Returns the number of failures. */

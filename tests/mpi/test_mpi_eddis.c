@@ -354,7 +354,7 @@ static int start_broadcast(struct eddis *e, enum eddis_scope scope, void *buffer
 /* Communication has failed while rank 0 waited for something else, too, and it unmaps that: what
  * rank 1 sends there in the end is written nowhere.  Ends with 7.
  */
-static int run_dropped(void)
+static int run_dropped(const char *folder)
 {
     enum { BYTES = 4 << 20 };
     void *there = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -369,7 +369,7 @@ static int run_dropped(void)
     if (w.rank == 1) {
         if (start_broadcast(e, EDDIS_GROUP, small, 12, &unlike))
             return 1;
-        usleep(1000000);
+        await_late(folder, &w);
         if (start_broadcast(e, EDDIS_ALL, there, BYTES, &large))
             return 1;
         usleep(2000000);
@@ -381,6 +381,7 @@ static int run_dropped(void)
             eddis_request_wait(e, large, 30 * S_NS, &err) != -EMSGSIZE)
             return fail("a broadcast of unlike sizes", &err);
         munmap(there, BYTES);
+        tell_late(folder, w.rank);
         usleep(2500000);
     }
     eddis_abort(e, 7);
@@ -660,8 +661,8 @@ int main(int argc, char **argv)
         return run_mismatch();
     if (strcmp(what, "unlike") == 0)
         return run_unlike();
-    if (strcmp(what, "dropped") == 0)
-        return run_dropped();
+    if (strcmp(what, "dropped") == 0 && argc > 2)
+        return run_dropped(argv[2]);
     if (strcmp(what, "sets") == 0)
         return run_sets();
     if (strcmp(what, "sets-order") == 0 && argc > 2)
