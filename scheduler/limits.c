@@ -103,7 +103,7 @@ static int slowest(const struct split_worker *w, int n)
 static bool leave_out(struct split_worker *w, int n, int64_t min_count, int64_t total)
 {
     for (int i = 0; i < n; i++)
-        if (w[i].max < min_count)
+        if (w[i].min < min_count)
             w[i].min = w[i].max = 0;
     /* The sum stops at total: one sample more tells whether it is exceeded. */
     while (sum_up_to(total + 1, w, n, true) > total) {
@@ -178,9 +178,18 @@ int limits_place(const struct job *job, const char *key, const char *other, int 
     return eddis_fail_prefix(err, rc, "%s", where);
 }
 
+/* Of a bound that is no multiple of the grain. */
+static const char *in_steps(int64_t bound, int64_t grain, char ret[64])
+{
+    ret[0] = '\0';
+    if (bound % grain)
+        (void)snprintf(ret, 64, " in steps of batch.grain: %lld", (long long)grain);
+    return ret;
+}
+
 static int check_job(const struct job *job, int n, struct eddis_error *err)
 {
-    char steps[64] = "";
+    char steps[64];
     int64_t global = job->batch.global, grain = job->batch.grain, min = job->batch.min;
 
     if (global < 1 || global > MAX_GLOBAL_BATCH)
@@ -191,8 +200,7 @@ static int check_job(const struct job *job, int n, struct eddis_error *err)
                           (long long)grain);
     if (grains_up(min, grain) <= global / n)
         return 0;
-    if (min % grain)
-        (void)snprintf(steps, sizeof steps, " in steps of batch.grain: %lld", (long long)grain);
+    (void)in_steps(min, grain, steps);
     min = grains_up(min, grain);
     eddis_fail(err, -EINVAL,
                "batch.global is %lld, too small for %d worker%s with batch.min: %lld%s; "
@@ -204,15 +212,18 @@ static int check_job(const struct job *job, int n, struct eddis_error *err)
 
 static int check_min(const struct job *job, const struct plan *p, struct eddis_error *err)
 {
+    char steps[64];
+
     for (int i = 0; i < p->n_workers; i++) {
         const struct plan_worker *w = &p->worker[i];
 
-        if (w->max <= 0 || job->batch.min <= w->max)
+        if (w->max <= 0 || job->batch.min <= w->max - w->max % job->batch.grain)
             continue;
-        eddis_fail(err, -EINVAL, "batch.min is %lld, more than batch.max %lld%s%s; lower it",
+        eddis_fail(err, -EINVAL, "batch.min is %lld, more than batch.max %lld%s%s%s; lower it",
                    (long long)job->batch.min, (long long)w->max,
                    w->max == job->batch.max ? "" : " of node ",
-                   w->max == job->batch.max ? "" : p->node[w->node]);
+                   w->max == job->batch.max ? "" : p->node[w->node],
+                   in_steps(w->max, job->batch.grain, steps));
         return limits_place(job, "batch.min", "nodes", -EINVAL, err);
     }
     return 0;

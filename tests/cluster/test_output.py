@@ -212,8 +212,11 @@ def no_reader():
             wait_for("the job's end", lambda: os.path.exists(os.path.join(j.dir, "summary.json")))
             time.sleep(1)
             assert j.process.poll() is None, "it waits for who wants to read the rest"
-            j.process.send_signal(ask)
-            wait_for("its end", lambda: j.process.poll() is not None)
+
+            def is_over():
+                j.process.send_signal(ask)  # again, should it have come before the driver's end
+                return j.process.poll() is not None
+            wait_for("its end", is_over)
             assert j.process.returncode == 7, j.process.returncode
 
 

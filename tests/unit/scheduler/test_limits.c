@@ -244,6 +244,9 @@ START_TEST(in_grains)
     check(plan_for(0), 32, 32);
     job.batch.min = 1;
     check(plan_for(33), 0, 64);
+    node[0].max_batch = 20;
+    check(plan_for(20), 0, 64); /* 24 are too many for it, and 16 too few for the program */
+    node[0].max_batch = 0;
     check(plan_by(small, 1, false), 0, 64); /* not even one fits into its memory */
     job.sync.mode = async;
     check(plan_by(small, 1, false), 5, 59); /* but here it has to have some */
@@ -318,6 +321,9 @@ static const struct {
       0 },
     { "batch: {min: 10}",
       "t.yaml:2: batch.min is 10, more than batch.max 5 of node host1; lower it", 5 },
+    { "batch: {grain: 8}",
+      "batch.min is 1, more than batch.max 5 of node host1 in steps of batch.grain: 8; lower it",
+      5 },
     { "batch:\n  max: 20\n  global: 100",
       "t.yaml:4: batch.global is 100, too large for nodes whose workers may take 25 by batch.max, "
       "on node host1 5 each; ",
