@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -188,8 +189,8 @@ class ParameterSet:
         for device, members in self.members_of.items():
             for member, place in zip(members, device.places_for([m.parameter for m in members])):
                 member.place = place
-        if _use_count is not None:
-            _users_of_new()  # a pass of its own
+        if any(member.device is None for member in self.members):
+            users_in_hook()  # a pass of its own
         for member in self.members:
             if not member.parameter.requires_grad:
                 raise RuntimeError(f"parameter '{member.name}' was frozen behind eddis.torch.DistributedOptimizer: "
@@ -209,7 +210,7 @@ class ParameterSet:
             if not self.armed or task != self.armed.task:
                 self._arm(task)
             if self.passed + 1 >= self.passes:
-                self._announce(member)
+                self._announce(member, users_in_hook)
 
     def _check_in_step(self) -> None:
         if not self.worker.in_step:
@@ -239,7 +240,8 @@ class ParameterSet:
                                "other workers wait for the rest of its gradients: let the exception that it raised end "
                                "the script, and take no step inside of one")
 
-    def _announce(self, member: Member) -> None:
+    def _announce(self, member: Member, alone: Callable[[], int]) -> None:
+        """alone: how many users a gradient has here that nobody shares."""
         gradient = member.parameter.grad
         if member.round == self.round:
             raise RuntimeError(f"parameter '{member.name}' got a gradient twice in one backward pass: give "
@@ -249,7 +251,7 @@ class ParameterSet:
         if not address or gradient.stride() != member.stride:
             gradient = member.parameter.grad = as_laid_out(gradient, member.parameter)
             address = gradient.data_ptr()
-        elif member.device is None and is_shared(gradient):
+        elif member.device is None and _users_of(gradient) > alone():
             # Autograd's own, behind a view: the pass may still read it, as the gradient of a layer before this one.
             copy = as_laid_out(gradient, member.parameter)
             self.shared.append((gradient.detach(), copy))
@@ -315,7 +317,6 @@ class ParameterSet:
         if _announcer:
             _announcer.drain()
         self.worker.wait_set(self.number)
-        self.is_combining = False
         self.round += 1
         self.announced = 0
         for gradient, copy in self.shared:
@@ -328,6 +329,7 @@ class ParameterSet:
             self._take_unused(unused)
         elif not self.worker.weight:
             self._drop_unused()
+        self.is_combining = False
 
     def _announce_rest(self) -> list[Member]:
         """Of micro-batches before, or of none: these are returned."""
@@ -336,7 +338,7 @@ class ParameterSet:
             if member.round == self.round:
                 continue
             if member.parameter.grad is not None:
-                self._announce(member)
+                self._announce(member, _users_of_one)
                 continue
             if member.spare is None:
                 member.check(member.parameter)
@@ -406,20 +408,22 @@ def as_laid_out(gradient: torch.Tensor, parameter: torch.Tensor) -> torch.Tensor
     return torch.empty_like(parameter).copy_(dense)
 
 
-def is_shared(gradient: torch.Tensor) -> bool:
-    """Whether others may have the memory of a gradient that its hook sees; not known of all versions of PyTorch."""
-    return _use_count is None or _users_of(gradient) > _users_of_new()
-
-
 def _users_of(tensor: torch.Tensor) -> int:
-    """How many tensors have its memory, and what this call adds."""
-    return _use_count(tensor.untyped_storage()._cdata)
+    """How many tensors have its memory, and what this call adds; many where PyTorch does not tell."""
+    return _use_count(tensor.untyped_storage()._cdata) if _use_count else sys.maxsize
 
 
 @functools.cache
-def _users_of_new() -> int:
+def _users_of_one() -> int:
+    return _users_of(torch.empty(1, device="cpu")) if _use_count else 0
+
+
+@functools.cache
+def users_in_hook() -> int:
     """The same of a gradient that is its parameter's alone, in its hook: of some versions autograd itself has another.
     Not at import: where autograd has run it refuses to in a forked process."""
+    if not _use_count:
+        return 0
     found = []
     with torch.enable_grad():
         parameter = torch.ones(1, device="cpu", requires_grad=True)

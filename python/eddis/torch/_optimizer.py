@@ -34,6 +34,7 @@ class _Distributed:
         known = {module for d in _distributed if d.state for module in d.state.modules}
         self.state = ModelState(worker, self.set.number, model, known) if model is not None else None
         worker.after_commit.append(self._check_momentum)
+        worker.before_end.append(self._give_back)
         optimizer.register_step_pre_hook(self._before_step)
         optimizer.register_step_post_hook(self._after_step)
 
