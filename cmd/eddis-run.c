@@ -36,6 +36,8 @@
 
 enum { EXIT_FAULT = 1, EXIT_USAGE = 2, EXIT_START = 3 };
 
+static const int64_t UNREAD_NS = 5 * CLOCK_S; /* for a reader of a job that was stopped */
+
 struct run {
     struct run_request q;
     struct run_view view;
@@ -358,13 +360,18 @@ static void print_summary(struct run *r, struct job_status *s)
     }
 }
 
-/* From here on the program's own thread prints, and may wait. */
-static void end_output(struct run *r)
+/* From here on the program's own thread prints, and may wait: as long as it takes for who has yet
+ * to read, but not where somebody has ended the job, and would have to ask again.
+ */
+static void end_output(struct run *r, const struct job_status *s)
 {
+    bool ended =
+        s && (strcmp(s->reason, "interrupted") == 0 || strcmp(s->reason, "preempted") == 0);
+
     if (r->output)
         r->showed = output_view_end(r->output) || r->showed;
     run_view_clear(&r->view);
-    r->unread = run_view_flush(&r->view, CLOCK_NEVER, NULL) == -ETIMEDOUT;
+    r->unread = run_view_flush(&r->view, ended ? UNREAD_NS : CLOCK_NEVER, NULL) == -ETIMEDOUT;
 }
 
 static int run_job(struct run *r)
@@ -402,7 +409,7 @@ static int run_job(struct run *r)
         job_status_fini(&status);
         return code;
     }
-    end_output(r);
+    end_output(r, code < 0 ? NULL : &status);
     if (code < 0 || was_refused(&status))
         drop_folder(r);
     if (code < 0)

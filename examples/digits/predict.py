@@ -15,7 +15,7 @@ header = json.loads(raw[8:start])
 about = header.pop("__metadata__")
 array = {name: np.frombuffer(raw[start:], "<f4", np.prod(t["shape"]), t["data_offsets"][0]).reshape(t["shape"])
          for name, t in header.items()}
-rows = np.loadtxt(sys.argv[2], delimiter=",")[-360:]
+rows = np.genfromtxt(sys.argv[2], delimiter=",")[-360:]  # a line of names is not a number
 x, n = rows[:, :-1] * float(about["scale"]), len(array) // 2
 for i in range(1, n + 1):
     x = x @ array[f"dense{i}.weight"] + array[f"dense{i}.bias"]

@@ -218,6 +218,11 @@ def no_reader():
                 return j.process.poll() is not None
             wait_for("its end", is_over)
             assert j.process.returncode == 7, j.process.returncode
+    with script("seq 200000; exec sleep 1000") as j:  # one that ends the job is enough
+        j.wait_log(0, "200000")
+        j.process.send_signal(signal.SIGINT)
+        wait_for("its end", lambda: j.process.poll() is not None)
+        assert j.process.returncode == 130, j.process.returncode
 
 
 def on_terminal(args, code=0, **environ):
