@@ -207,7 +207,25 @@ START_TEST(of_the_program)
 }
 END_TEST
 
-/* Also where the mode is chosen when the batches are there already, or workers are of groups. */
+/* The same where sync's rule was taken first, since the mode was open: it leaves one out, who
+ * trains a model of its own then, on cables that sync would wait for.
+ */
+START_TEST(of_the_program_open)
+{
+    const struct planner_known known = {
+        .program.min_count = 151, .model_bytes = 100000000, .latency_s = 1e-3, .bytes_per_s = 1e6
+    };
+    struct plan *p = NULL;
+
+    ck_assert_msg(planner_plan(&job, node, 2, &known, &p, &err) == 0, "%s", err.text);
+    ck_assert_msg(strcmp(p->mode, "async") == 0, "%s: %s", p->mode, p->reason);
+    ck_assert_double_eq_tol(p->predicted_samples_per_s, p->ideal_samples_per_s,
+                            0.1 * p->ideal_samples_per_s);
+    check(p, 100, 200);
+}
+END_TEST
+
+/* And in groups, whose members finish together. */
 START_TEST(of_groups)
 {
     static char hybrid[] = "hybrid";
@@ -363,6 +381,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, of_one_worker);
     tcase_add_test(tc, smaller_one);
     tcase_add_test(tc, of_the_program);
+    tcase_add_test(tc, of_the_program_open);
     tcase_add_test(tc, of_groups);
     tcase_add_test(tc, in_grains);
     tcase_add_test(tc, trusted_in_grains);
