@@ -190,7 +190,7 @@ class ParameterSet:
             for member, place in zip(members, device.places_for([m.parameter for m in members])):
                 member.place = place
         if any(member.device is None for member in self.members):
-            users_in_hook()  # a pass of its own
+            _users_in_hook()  # a pass of its own
         for member in self.members:
             if not member.parameter.requires_grad:
                 raise RuntimeError(f"parameter '{member.name}' was frozen behind eddis.torch.DistributedOptimizer: "
@@ -210,7 +210,7 @@ class ParameterSet:
             if not self.armed or task != self.armed.task:
                 self._arm(task)
             if self.passed + 1 >= self.passes:
-                self._announce(member, users_in_hook)
+                self._announce(member, _users_in_hook)
 
     def _check_in_step(self) -> None:
         if not self.worker.in_step:
@@ -419,7 +419,7 @@ def _users_of_one() -> int:
 
 
 @functools.cache
-def users_in_hook() -> int:
+def _users_in_hook() -> int:
     """The same of a gradient that is its parameter's alone, in its hook: of some versions autograd itself has another.
     Not at import: where autograd has run it refuses to in a forked process."""
     if not _use_count:
