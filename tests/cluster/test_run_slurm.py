@@ -4,14 +4,13 @@
 Usage: test_run_slurm.py BUILD SOURCE [CASE...]
 """
 
-import fcntl
 import os
 import re
+import select
 import shutil
 import signal
 import subprocess
 import sys
-import termios
 import time
 
 import cases
@@ -148,21 +147,17 @@ def unread(c):
     c.write("train.yaml", "command: [sh, -c, 'yes this is a line | head -c 1000000; touch up; exec sleep 1000']\n")
     ends = os.pipe()
     f = Following(c, "train.yaml", out=ends[1])
-    os.close(ends[1])
     wait_for("the job to be up", lambda: os.path.exists(c.shared + "/up"))
-    wait_for("the pipe to be full", lambda: waiting(ends[0]) > 60000)
+    # How many bytes that is depends on the sizes of the writes: each may take a page of its own.
+    wait_for("the pipe to be full", lambda: not select.select([], ends[1:], [], 0)[1])
     f.signal()
     f.wait_said("is told to save and end")
     c.await_empty()
     f.signal()
     f.end(130)
     os.close(ends[0])
+    os.close(ends[1])
     os.unlink(c.shared + "/up")
-
-
-def waiting(fd):
-    """Bytes in a pipe."""
-    return int.from_bytes(fcntl.ioctl(fd, termios.FIONREAD, b"    "), sys.byteorder)
 
 
 def names(c):
