@@ -394,4 +394,4 @@ def run_tests(tests, kind):
                 started.close(not good)
 
     run({name[5:]: functools.partial(run_test, test) for name, test in list(tests.items())
-         if name.startswith("test_")}, sys.argv[2:])
+         if name.startswith("test_")}, sys.argv[3:])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_any_hosts.py BUILD [CASE ...] - a script that knows nothing of eddis on four hosts, of which something fails.
+"""test_any_hosts.py BUILD SOURCE [CASE ...] - a script that knows nothing of eddis on four hosts, of which something fails.
 
 Every rank waits for all others in each step, over plain sockets, and says as gloo does that its collective failed.
 """
@@ -104,4 +104,4 @@ CASES = {f"{how}_{'again' if restarts else 'once'}": lambda c, how=how, restarts
 
 
 with Cluster(NODES, build=BUILD) as c:
-    run(CASES, sys.argv[2:], c)
+    run(CASES, sys.argv[3:], c)

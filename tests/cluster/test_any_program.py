@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_any_program.py BUILD [CASE ...] - scripts that know nothing of eddis, under eddis-run as they are.
+"""test_any_program.py BUILD SOURCE [CASE ...] - scripts that know nothing of eddis, under eddis-run as they are.
 
 Two ranks of plain Python on one host; each case is a way to fail, and what comes of it.
 """
@@ -440,4 +440,4 @@ CASES = [asked, not_asked, none_wanted, typo, late_exit, same_age, printed, prin
          straggler, quiet, idle_before_libeddis, again, traceback, echo, setups, slow_imports, unbuffered, bad_pattern]
 
 
-run(CASES, sys.argv[2:])
+run(CASES, sys.argv[3:])

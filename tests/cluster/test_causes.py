@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_causes.py BUILD [CASE ...] - why a worker has become slow: what the machine takes from it
+"""test_causes.py BUILD SOURCE [CASE ...] - why a worker has become slow: what the machine takes from it
 
 Three ranks: two only sleep in their steps, so that what else the machine does says nothing of them, and
 rank 1 uses a processor.  What is taken from that is real: a quota of its control group, other programs.
@@ -134,4 +134,4 @@ def shared_core():
     named(others, "its main thread waits for a processor|other programs take ")  # they may have taken as much before
 
 
-run([throttled, shared_core], sys.argv[2:])
+run([throttled, shared_core], sys.argv[3:])

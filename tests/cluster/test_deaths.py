@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_deaths.py BUILD [CASE ...] - ways for a program in Python to die: exit code, reason, who is named, what is shown.
+"""test_deaths.py BUILD SOURCE [CASE ...] - ways for a program in Python to die: exit code, reason, who is named, what is shown.
 
 Rank 1 of two dies, the other one works on; a row whose ranks are both has them die alike.  Rows of a case run side by side.
 """
@@ -145,4 +145,4 @@ def side_by_side(rows):
 
 CASES = {name: lambda rows=rows: side_by_side(rows)
          for name, rows in (("exceptions", EXCEPTIONS), ("exits", EXITS), ("signals", SIGNALS), ("starts", STARTS))}
-run(CASES, sys.argv[2:])
+run(CASES, sys.argv[3:])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_hosts.py BUILD [CASE ...] - what a user says of several hosts, on hosts of tests/lab: hostfile,
+"""test_hosts.py BUILD SOURCE [CASE ...] - what a user says of several hosts, on hosts of tests/lab: hostfile,
 -H, unequal workers, secrets, a check, a job in the background."""
 
 import json
@@ -191,4 +191,4 @@ CASES = [unequal, left_early, check, turns, background, refused, doors]
 
 
 with Cluster(3, build=BUILD) as c:
-    run(CASES, sys.argv[2:], c)
+    run(CASES, sys.argv[3:], c)

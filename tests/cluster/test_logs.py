@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_logs.py BUILD [CASE ...] - logs of hosts whose disks the driver does not see."""
+"""test_logs.py BUILD SOURCE [CASE ...] - logs of hosts whose disks the driver does not see."""
 
 import os
 import re
@@ -142,4 +142,4 @@ CASES = [fetched, long_log, cut_short, full_disk, looked_at, failed, refused]
 
 
 with Cluster(2, build=BUILD) as c:
-    run(CASES, sys.argv[2:], c)
+    run(CASES, sys.argv[3:], c)

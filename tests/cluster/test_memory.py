@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_memory.py BUILD [CASE ...] - a worker whose memory holds fewer samples than its share.
+"""test_memory.py BUILD SOURCE [CASE ...] - a worker whose memory holds fewer samples than its share.
 
 All of a job is in a control group of little memory, and rank 1 takes much for each sample: its share
 does not fit, half of it does.
@@ -203,4 +203,4 @@ def nothing_less():
                     failed_rank=EITHER)
 
 
-run([pieces, whole, several, foreseen, refused, trainer, no_restart, nothing_less], sys.argv[2:])
+run([pieces, whole, several, foreseen, refused, trainer, no_restart, nothing_less], sys.argv[3:])

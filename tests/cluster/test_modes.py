@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_modes.py BUILD [CASE ...] - what eddis-run does beside running a job in front of its user:
+"""test_modes.py BUILD SOURCE [CASE ...] - what eddis-run does beside running a job in front of its user:
 jobs in the background, ended from elsewhere, and folders of old ones removed."""
 
 import fcntl
@@ -408,4 +408,4 @@ def json_keys():
 CASES = [json_keys, stop, stop_refused, stop_elsewhere, detach, detach_ended, detach_signal, detach_quiet, check, prune, prune_young, prune_failed, prune_running, resume]
 
 
-cases.run(CASES, sys.argv[2:])
+cases.run(CASES, sys.argv[3:])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_network.py BUILD [NAME ...] - what a job on several hosts finds out before it trains.
+"""test_network.py BUILD SOURCE [NAME ...] - what a job on several hosts finds out before it trains.
 
 Real eddis-run, ssh and mpirun on the hosts of tests/lab: which network works, how fast it is, and
 one sentence for each thing that is missing on a node.
@@ -242,4 +242,4 @@ def test_folder_missing_on_one(c):
 
 tests = {name[5:]: test for name, test in list(globals().items()) if name.startswith("test_")}
 with Cluster(3, build=BUILD) as c:
-    run(tests, sys.argv[2:], c)
+    run(tests, sys.argv[3:], c)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_networks.py BUILD [CASE ...] - which networks a job on several hosts uses, and who gets in.
+"""test_networks.py BUILD SOURCE [CASE ...] - which networks a job on several hosts uses, and who gets in.
 
 Hosts of tests/lab have one cable each, 10.77.0.0/24.  Cases give them more addresses or take traffic
 away, look at what the driver chose and why, and knock at its doors from elsewhere.
@@ -193,4 +193,4 @@ CASES = [door, bridges, wish, kept, second_choice]
 
 
 lab.skip_unless_possible()
-run(CASES, sys.argv[2:])
+run(CASES, sys.argv[3:])

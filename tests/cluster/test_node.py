@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_node.py BUILD [NAME ...] - keeper, agent, wrapper and mpirun against a small real driver.
+"""test_node.py BUILD SOURCE [NAME ...] - keeper, agent, wrapper and mpirun against a small real driver.
 
 Each test starts a node, does something to it, and looks at what was told and what was left.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_node_faults.py BUILD [NAME ...] - what is left of a node when a part of it is killed or stopped.
+"""test_node_faults.py BUILD SOURCE [NAME ...] - what is left of a node when a part of it is killed or stopped.
 
 Each test starts a node against a small real driver and ends, stops or silences one or more of its
 parts: no process and no folder may be left in good time, and nobody may be accused who was held up.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_nodes.py BUILD [NAME ...] - several nodes: mpirun through agents, against small drivers."""
+"""test_nodes.py BUILD SOURCE [NAME ...] - several nodes: mpirun through agents, against small drivers."""
 
 import json
 import os

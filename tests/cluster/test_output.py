@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_output.py BUILD [CASE ...] - what ranks print, from their programs to people.
+"""test_output.py BUILD SOURCE [CASE ...] - what ranks print, from their programs to people.
 
 Lines are whole, prefixed, folded and selected; a flood neither stops the job nor fills anything,
 and what is not shown is counted; a reader who is slow or gone is nobody's trouble.
@@ -263,4 +263,4 @@ CASES = [prefixes, own_prefix, folded, selected, silent, progress_bar, failed, m
          head, slow_reader, no_reader, terminal]
 
 
-run(CASES, sys.argv[2:])
+run(CASES, sys.argv[3:])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_predict.py BUILD SOURCE - the short form of bench/predict: it runs, and tells of each mode what it should
+"""test_predict.py BUILD SOURCE [CASE ...] - the short form of bench/predict: it runs, and tells of each mode what it should
 
 How near a prediction comes is not looked at: that is a matter of what else the machine does.
 """
@@ -13,6 +13,8 @@ import os
 import pathlib
 import sys
 import tempfile
+
+from cases import run
 
 BUILD, SOURCE = (pathlib.Path(os.path.realpath(a)) for a in sys.argv[1:3])
 sys.path.insert(0, str(SOURCE / "bench"))
@@ -34,21 +36,6 @@ def tell(module, *args):
     with contextlib.redirect_stdout(out):
         module.main()
     return json.loads(out.getvalue())
-
-
-sys.dont_write_bytecode = True
-predict = load()
-assert predict.draw(7, 0) == predict.draw(7, 0) != predict.draw(8, 0), predict.draw(7, 0)
-predict.lab.skip_unless_possible()
-told = tell(predict, "--seed", "7", "--clusters", "1", "--steps", "30", "--paced", "none")
-assert (told["bench"], told["seed"], told["clusters"]) == ("predict", 7, 1), told
-assert [r["mode"] for r in told["rows"]] == ["sync", "async", "hybrid"], told
-for row in told["rows"]:
-    assert row["predicted_samples_per_s"] > 0 and row["simulated_samples_per_s"] > 0, row
-    assert row["copied_step"] >= predict.AFTER and row["corrected_samples_per_s"] > 0, row
-    assert row["workers"] == len(row["batches"]) and sum(row["batches"]) == predict.draw(7, 0)["batch"], row
-    assert row["samples_per_s"] is None or row["ratio_predicted"] > 0, row
-assert any(row["samples_per_s"] for row in told["rows"]), told
 
 
 class Rewritten:
@@ -73,6 +60,29 @@ class Rewritten:
         return 0
 
 
-with tempfile.TemporaryDirectory() as folder:
-    since, until, then, now = predict.plan_in_force(*predict.watched(Rewritten(folder), "sync", predict.DEADLINE_S))
+def drawn(predict):
+    """The clusters of a seed are always the same."""
+    assert predict.draw(7, 0) == predict.draw(7, 0) != predict.draw(8, 0), predict.draw(7, 0)
+
+
+def rewritten(predict):
+    with tempfile.TemporaryDirectory() as folder:
+        since, until, then, now = predict.plan_in_force(*predict.watched(Rewritten(folder), "sync", predict.DEADLINE_S))
     assert since == 22 and then["predicted_samples_per_s"] == 100 and now["predicted_samples_per_s"] == 50, (since, then, now)
+
+
+def jobs(predict):
+    predict.lab.skip_unless_possible()
+    told = tell(predict, "--seed", "7", "--clusters", "1", "--steps", "30", "--paced", "none")
+    assert (told["bench"], told["seed"], told["clusters"]) == ("predict", 7, 1), told
+    assert [r["mode"] for r in told["rows"]] == ["sync", "async", "hybrid"], told
+    for row in told["rows"]:
+        assert row["predicted_samples_per_s"] > 0 and row["simulated_samples_per_s"] > 0, row
+        assert row["copied_step"] >= predict.AFTER and row["corrected_samples_per_s"] > 0, row
+        assert row["workers"] == len(row["batches"]) and sum(row["batches"]) == predict.draw(7, 0)["batch"], row
+        assert row["samples_per_s"] is None or row["ratio_predicted"] > 0, row
+    assert any(row["samples_per_s"] for row in told["rows"]), told
+
+
+sys.dont_write_bytecode = True
+run([drawn, rewritten, jobs], sys.argv[3:], load())

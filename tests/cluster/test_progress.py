@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_progress.py BUILD [CASE ...] - programs that only tell their steps, by eddis_progress: seen, and missed, like any."""
+"""test_progress.py BUILD SOURCE [CASE ...] - programs that only tell their steps, by eddis_progress: seen, and missed, like any."""
 
 import json
 import os
@@ -77,4 +77,4 @@ def alone():
     subprocess.run([PROGRAM, FOLDERS.path("work", "alone"), "alive"], env=environ, check=True, timeout=300)
 
 
-run([shown, hang, with_a_handle, child, alone], sys.argv[2:])
+run([shown, hang, with_a_handle, child, alone], sys.argv[3:])

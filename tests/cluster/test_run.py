@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_run.py BUILD [CASE ...] - whole jobs of eddis-run and every way in which they end.
+"""test_run.py BUILD SOURCE [CASE ...] - whole jobs of eddis-run and every way in which they end.
 
 Each case checks the exit code, the reason in summary.json, the sentence that people read, and that
 neither a process nor a file is left.
@@ -844,4 +844,4 @@ CASES = [true, false, exit_7, segv, left_first, missing_program, last_words, exa
 
 
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which nohup has ignored, and the jobs would too
-run(CASES, sys.argv[2:])
+run(CASES, sys.argv[3:])

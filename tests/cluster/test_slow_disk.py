@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_slow_disk.py BUILD [CASE ...] - jobs whose folder is on a file system that does not answer for a
+"""test_slow_disk.py BUILD SOURCE [CASE ...] - jobs whose folder is on a file system that does not answer for a
 while, longer than agents and keepers hold their leases.
 
 The folder is the driver's and, on this one machine, the agent's and the ranks' too.
@@ -72,4 +72,4 @@ def interrupted():
         assert not marked(j.mark), marked(j.mark)
 
 
-run([goes_on, interrupted], sys.argv[2:])
+run([goes_on, interrupted], sys.argv[3:])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_slurm.py BUILD [CASE ...] - jobs inside allocations of a real Slurm, on hosts of tests/lab.
+"""test_slurm.py BUILD SOURCE [CASE ...] - jobs inside allocations of a real Slurm, on hosts of tests/lab.
 
 salloc's shell is on `login`, which is no node of Slurm's; a batch script is on its first node.
 """
@@ -340,4 +340,4 @@ try:
 except hosts.LabError as e:
     skip_all(e)
 with Site(4, build=BUILD) as c:
-    run(CASES, sys.argv[2:], c)
+    run(CASES, sys.argv[3:], c)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_slurm_nodes.py - nodes of a real Slurm that are lost, shared by jobs and users, and not left clean.
 
-Usage: test_slurm_nodes.py BUILD [CASE...]
+Usage: test_slurm_nodes.py BUILD SOURCE [CASE...]
 """
 
 import contextlib
@@ -377,7 +377,7 @@ CASES = [beside, one_allocation, array, left_behind, stranger, lost]
 def main():
     skip_without_slurm()
     with Site(6, build=BUILD) as c:
-        cases.run(CASES, sys.argv[2:], c)
+        cases.run(CASES, sys.argv[3:], c)
 
 
 main()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_slurm_signals.py BUILD [CASE ...] - how jobs under a real Slurm end by its signals: saved, and with nothing left.
+"""test_slurm_signals.py BUILD SOURCE [CASE ...] - how jobs under a real Slurm end by its signals: saved, and with nothing left.
 
 Slurm knows a job's processes by control groups, and then signals the first process of each step alone, or by who is
 whose child, and then signals all: a cluster of each kind has the same jobs.
@@ -290,7 +290,7 @@ def open_sites(stack):
 
 def main():
     skip_without_slurm()
-    wanted = sys.argv[2:] or [case.__name__ for case in CASES]
+    wanted = sys.argv[3:] or [case.__name__ for case in CASES]
     with contextlib.ExitStack() as stack:
         sites = open_sites(stack)
         for c in sites:

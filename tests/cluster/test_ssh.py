@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_ssh.py BUILD [CASE ...] - agents by ssh: how they get onto hosts, and every way to fail.
+"""test_ssh.py BUILD SOURCE [CASE ...] - agents by ssh: how they get onto hosts, and every way to fail.
 
 A real sshd on loopback, under names that are not this machine's.  Each case checks exit code,
 sentence, and that neither a process nor a file is left.
@@ -336,6 +336,6 @@ if not sshd.have():
 with tempfile.TemporaryDirectory(prefix="test-ssh-") as folder:
     SERVER = sshd.Server(folder)
     try:
-        run(CASES, sys.argv[2:])
+        run(CASES, sys.argv[3:])
     finally:
         SERVER.close()

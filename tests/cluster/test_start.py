@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_start.py BUILD [CASE ...] - starts on the hosts of a lab, and what is left of them.
+"""test_start.py BUILD SOURCE [CASE ...] - starts on the hosts of a lab, and what is left of them.
 
 What test_ssh.py cannot have on loopback: hosts that cannot be reached, or cannot reach the driver.
 """
@@ -108,4 +108,4 @@ CASES = [unreachable_driver, unreachable_host, driver_killed, cleanup_at_once]
 
 
 with Cluster(3, build=BUILD) as c:
-    run(CASES, sys.argv[2:], c)
+    run(CASES, sys.argv[3:], c)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_wire.py BUILD [CASE ...] - gradients that travel as 16 bits between hosts of tests/lab, by whole programs.
+"""test_wire.py BUILD SOURCE [CASE ...] - gradients that travel as 16 bits between hosts of tests/lab, by whole programs.
 
 Two workers on each of three hosts, whose parameters' bits and distances from the exact mean are looked at: what the plan
 says, what a replay and a restart make of it, and what the cables carry.
@@ -139,4 +139,4 @@ def bytes_on_cables(c):
 
 CASES = [replay, other_way, killed, bytes_on_cables]
 with Cluster(3, build=BUILD) as c:
-    run(CASES, sys.argv[2:], c)
+    run(CASES, sys.argv[3:], c)
