@@ -12,20 +12,19 @@ import kinds
 from training import N
 
 
-
 def assert_once(ranks, epochs):
     times = Counter(n for rank in ranks for part in rank["samples"] for n in part)
     assert times == {n: epochs for n in range(N)}
 
 
 def test_equality(tmp_path):
-    """Three networks, three optimizers, two types; 50 steps, every tenth of the tail of an epoch; samples are loaded by
-    none, two and four processes."""
-    ranks = kinds.job(tmp_path, "equality", "epochs=5", "workers=0,2,4")
+    """Three networks, three optimizers and two types, and what scripts do beside a plain step; 50 steps, every tenth of
+    the tail of an epoch; samples are loaded by none, two and four processes."""
+    ranks = kinds.job(tmp_path, "plain", "epochs=5", "workers=0,2,4")
     assert [len(rank["samples"][0]) for rank in ranks] == [3, 6, 15]
     assert ranks[0]["epochs"] == [10] * 5
     assert_once(ranks, 5)
-    assert not kinds.too_far(kinds.one_process("equality", ranks), ranks)
+    assert not kinds.too_far(kinds.one_process("plain", ranks), ranks)
 
 
 def test_words(tmp_path):
@@ -34,11 +33,6 @@ def test_words(tmp_path):
     ranks = kinds.job(tmp_path, "words", "epochs=3", "memory=2")
     assert 0 < ranks[2]["piece"] < len(ranks[2]["samples"][0]), ranks[2]["piece"]
     assert not kinds.too_far(kinds.one_process("words", ranks), ranks)
-
-
-def test_scripts(tmp_path):
-    ranks = kinds.job(tmp_path, "scripts", "epochs=3")
-    assert not kinds.too_far(kinds.one_process("scripts", ranks), ranks)
 
 
 NONE = {"batch__min": 0, "emulate": "{rate: 0.001, a_ms: 2, c_ms: 4}, {rate: 0.4}, {rate: 1}"}

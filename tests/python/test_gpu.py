@@ -22,7 +22,7 @@ def on_gpu(monkeypatch):
     monkeypatch.setenv("EDDIS_TEST_DEVICE", "cuda")
 
 
-@pytest.mark.parametrize("kind", kinds.KINDS)
+@pytest.mark.parametrize("kind", ["plain", "words"])
 def test_equality(tmp_path, kind):
     """Workers with batches 1:2:5 make what one process makes of all samples."""
     ranks = kinds.job(tmp_path, kind, "epochs=3", "workers=0,2,0")
