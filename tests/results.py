@@ -9,6 +9,12 @@
         say what failed, with the end of its output; FOLDER/counts gets "passed failed", and FOLDER/skips,
         FOLDER/second and FOLDER/failed a line each: "test case: why", and names of tests that passed at
         the second try and that failed.  Whole outputs of what failed once are added to files "KEPT-test.txt".
+        Append "seconds<tab>name<tab>TITLE" of each test's first try to FOLDER/times.
+    results.py longest FOLDER
+        print the ten longest tests of FOLDER/times
+    results.py record FOLDER
+        print what this run took, as tests/times.json stores it: the seconds of each suite, from lines
+        "seconds<tab>TITLE" of FOLDER/costs, and those of the tests of 5 s and more
 
 A program of meson's says `SKIP case: why` for each case that cannot be tried here; one that is counted
 as skipped and that says nothing is named too.
@@ -23,19 +29,22 @@ import xml.etree.ElementTree
 
 LUCK = 5  # so many tests may fail by luck: more are a fault
 TAIL = 40  # lines
+LONGEST = 10  # tests that the end of a run names
+RECORDED_S = 5  # of a test that tests/times.json names
 # What a sanitizer or valgrind has found once is there, whatever the next try comes across
 FOUND = re.compile(r"^SUMMARY: \w+Sanitizer: |^WARNING: ThreadSanitizer: |^==\d+== (Invalid|Use of uninit|Conditional jump|Syscall param)", re.M)
 GOOD = "OK", "EXPECTEDFAIL"
 
 
 class Result:
-    def __init__(self, name, argument, kind, why, skips, output):
+    def __init__(self, name, argument, kind, why, skips, output, seconds):
         self.name = name
         self.argument = argument  # what the runner calls it; None: it cannot be run by itself
         self.kind = kind  # "ok", "skip" or "failed"
         self.why = why
         self.skips = skips  # [("test case", why)]
         self.output = output
+        self.seconds = seconds
 
 
 def of_meson(path):
@@ -48,7 +57,7 @@ def of_meson(path):
             output = test.get("stdout", "") + test.get("stderr", "")
             kind = "failed" if FOUND.search(output) else "ok" if result in GOOD else "skip" if result == "SKIP" else "failed"
             yield Result(name, name, kind, f"{result}, status {test['returncode']}, {test['duration']:.0f} s",
-                         [(f"{name} {case}", why) for case, why in said], output)
+                         [(f"{name} {case}", why) for case, why in said], output, test["duration"])
 
 
 def of_pytest(path):
@@ -63,7 +72,7 @@ def of_pytest(path):
         output = "".join(f"{part.text or part.get('message') or ''}\n" for part in [*bad, *case.iter("system-out"), *case.iter("system-err")])
         yield Result(test, f"{file}::{name}" if module and file else None,
                      "failed" if bad else "ok" if skipped is None else "skip", f"{float(case.get('time', 0)):.0f} s",
-                     [] if skipped is None else [(test, why)], output)
+                     [] if skipped is None else [(test, why)], output, float(case.get("time", 0)))
 
 
 def read(path):
@@ -120,11 +129,38 @@ def add_up(title, folder, kept, first, second):
     lines(folder, "skips", [f"{name}: {why}" for r in last.values() for name, why in r.skips])
     lines(folder, "second", lucky)
     lines(folder, "failed", failed)
+    with open(os.path.join(folder, "times"), "a") as f:
+        f.writelines(f"{r.seconds:.1f}\t{r.name}\t{title}\n" for r in first.values())
+
+
+def rows(folder, name):
+    """Return the lines of a file of numbers and words, [(number, word, ...)], the largest number first."""
+    try:
+        with open(os.path.join(folder, name)) as f:
+            found = [line.rstrip("\n").split("\t") for line in f]
+    except FileNotFoundError:
+        return []
+    return sorted(((float(row[0]), *row[1:]) for row in found), key=lambda row: -row[0])
+
+
+def longest(folder):
+    for seconds, name, title in rows(folder, "times")[:LONGEST]:
+        print(f"  {seconds:6.1f} s  {name} ({title})")
+
+
+def record(folder):
+    suites = {title: round(seconds) for seconds, title in rows(folder, "costs")}
+    tests = {f"{name} ({title})": round(seconds) for seconds, name, title in rows(folder, "times") if seconds >= RECORDED_S}
+    print(json.dumps({"cores": len(os.sched_getaffinity(0)), "suites": suites, "tests": tests}, indent=1))
 
 
 def main():
     sys.stdout.reconfigure(errors="backslashreplace")  # what tests said may be more than this locale has
-    if sys.argv[1] == "again":
+    if sys.argv[1] == "longest":
+        longest(sys.argv[2])
+    elif sys.argv[1] == "record":
+        record(sys.argv[2])
+    elif sys.argv[1] == "again":
         print("".join(f"{name}\n" for name in again(read(sys.argv[2]))), end="")
     else:
         add_up(*sys.argv[2:5], read(sys.argv[5]), read(sys.argv[6]) if len(sys.argv) > 6 else {})

@@ -25,7 +25,7 @@ skips() {
     local name
     while IFS=: read -r name _; do
         skipped=$((skipped + 1))
-        if [ -n "${CI:-}" ] && [ "$(id -u)" -eq 0 ] && ! grep -qxF "$name" tests/may-skip; then
+        if [ -n "${CI:-}" ] && [ "$(id -u)" -eq 0 ] && ! grep -qxF "${name/-all / }" tests/may-skip; then
             fails "$1" "'$name' is skipped, and tests/may-skip does not list it"
         fi
     done <"$2"
@@ -96,22 +96,28 @@ tries() {
     sed "s|\$| ($title)|; s|^|passed at the second try: |" "$logs/second" >>"$logs/end"
 }
 
-# took SINCE: minutes and seconds since $SECONDS was that
+# took SINCE: print minutes and seconds since $SECONDS was that
 took() {
     echo "$(((SECONDS - $1) / 60)) min $(((SECONDS - $1) % 60)) s"
 }
 
-# suite TITLE FOLDER [meson test options]: one build's tests
+# costs TITLE SINCE: print what this part of the run took, and record it
+costs() {
+    printf '%d\t%s\n' "$((SECONDS - $2))" "$1" >>"$logs/costs"
+    echo "  $(took "$2")"
+}
+
+# suite TITLE FOLDER [meson test options]: run the tests of one build
 suite() {
     local title=$1 since=$SECONDS
     shift
     tries "$title" by_meson "$@"
-    echo "  $(took "$since")"
+    costs "$title" "$since"
 }
 
-# step TITLE COMMAND...: something that passes or fails as a whole; 77 is a skip
+# step TITLE COMMAND...: run something that passes or fails as a whole; 77 is a skip
 step() {
-    local title=$1 log=$logs/step
+    local title=$1 since=$SECONDS log=$logs/step
     shift
     echo "== $title"
     "$@" >"$log" 2>&1
@@ -120,13 +126,24 @@ step() {
     77) echo "${title// /-} all: $(tail -n 1 "$log")" >"$logs/skips"; skips "$title" "$logs/skips" ;;
     *) tail -n 80 "$log"; fails step "$title" ;;
     esac
+    costs "$title" "$since"
 }
 
-# build_for_later NAME COMMAND...: what built NAME tells afterwards
+# build_for_later NAME FOLDER [options of meson test that select tests] -- [options of meson setup]: configure the folder
+# and build what these tests need, behind all that runs beside it.  `built NAME` prints what it said, and returns its code.
 build_for_later() {
-    local name=$1
+    local name=$1 folder=$2 selection=()
+    shift 2
+    while [ "$1" != -- ]; do
+        selection+=("$1")
+        shift
+    done
     shift
-    nice -n 19 "$@" >"$logs/$name" 2>&1
+    (
+        renice -n 19 -p "$BASHPID" >/dev/null
+        scripts/build "$folder" build.ninja "$@" && targets=$(scripts/test-targets "$folder" "${selection[@]}") &&
+            mapfile -t targets <<<"$targets" && scripts/build "$folder" "${targets[@]}"
+    ) >"$logs/$name" 2>&1
     echo $? >"$logs/$name.code"
 }
 
@@ -159,14 +176,41 @@ python_suite() {
         return
     fi
     tries "$title" by_pytest tests/python "$@"
-    echo "  $(took "$since")"
+    costs "$title" "$since"
 }
 
-# the_end: what everybody is to read, and the counts
+# the_end: print what everybody is to read, and the counts
 the_end() {
+    echo "the longest tests:"
+    tests/results.py longest "$logs"
     echo
     [ ! -f "$logs/end" ] || tail -n 40 "$logs/end"
     echo "took $(took 0)"
     echo "$passed passed, $failed failed, $skipped skipped"
     [ "$failed" -eq 0 ]
+}
+
+# may_record FORM: whether what this run takes would be that of a quiet machine and an empty clone
+may_record() {
+    local load
+    read -r load _ </proc/loadavg
+    if [ "$1" != gate ]; then
+        echo "run-tests: --record is about the gate, not about '$1'" >&2
+    elif [ -d build ]; then
+        echo "run-tests: --record takes a fresh clone, and there is a folder 'build' here; clone and run it there" >&2
+    elif [ "${load%.*}" -ge 1 ]; then
+        echo "run-tests: --record takes a quiet machine, and the load of this one is $load; wait until it is below 1" >&2
+    else
+        return 0
+    fi
+    return 1
+}
+
+# record_costs: store what this run took, if all of it passed at the first try
+record_costs() {
+    if [ -f "$logs/end" ]; then
+        echo "tests/times.json stays as it is: not all tests passed at the first try" >&2
+        return 1
+    fi
+    tests/results.py record "$logs" >"$logs/times.json" && cp "$logs/times.json" tests/times.json
 }

@@ -5,8 +5,10 @@ tests/python/test_second_try.py does the same for pytest.
 """
 
 import contextlib
+import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -170,4 +172,34 @@ def no_result():
         check_end(lines, "failed: no result from the tests of build (made up)", "0 passed, 1 failed, 0 skipped")
 
 
-run([lucky, alone, twice, found, many, refused_skip, unprintable, unsummed, checked, no_result], sys.argv[1:])
+def longest():
+    """The end names what took longest, and a recorded run what each suite took."""
+    with project(short=(0, 0), hangs=("hang", 0)) as folder:
+        lines = suite(folder)[1]
+        at = lines.index("the longest tests:")
+        assert re.fullmatch(r" +\d+\.\d s  area/hangs \(made up\)", lines[at + 1]) and "area/short" in lines[at + 2], lines
+        logs = folder / "logs"
+        logs.mkdir()
+        (logs / "costs").write_text("7\tone\n61\tthe other\n")
+        (logs / "times").write_text("4.9\ta\tone\n8.2\tb\tthe other\n")
+        done = subprocess.run([ROOT / "tests/results.py", "record", logs], capture_output=True, text=True, check=True)
+        told = json.loads(done.stdout)
+        assert told.pop("cores") > 0 and told == {"suites": {"one": 7, "the other": 61}, "tests": {"b (the other)": 8}}, told
+
+
+def usage():
+    """Words that run-tests does not know, and records that would say nothing, are refused before anything is installed."""
+    for words, code, told in ((["--help"], 0, "usage: run-tests"), (["quik"], 2, "there is no 'quik'"), (["all", "quick"], 2, "usage: run-tests"),
+                              (["all", "--record"], 2, "--record is about the gate"), (["--record"], 2, "--record takes a fresh clone")):
+        with tempfile.TemporaryDirectory(prefix="usage-") as name:
+            folder = pathlib.Path(name)
+            for path in "run-tests", "tests":
+                (folder / path).symlink_to(ROOT / path)
+            (folder / "build").mkdir()
+            shutil.copy(ROOT / "run-tests", folder / "copy")
+            done = subprocess.run(["./copy", *words], cwd=folder, capture_output=True, text=True)
+            assert done.returncode == code and told in done.stdout + done.stderr, done
+            assert os.listdir(folder / "build") == [], done
+
+
+run([lucky, alone, twice, found, many, refused_skip, unprintable, unsummed, checked, no_result, longest, usage], sys.argv[1:])
