@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import nn
 
+from rows import slow
 from started import ended, said
 
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
@@ -134,13 +135,14 @@ def test_sync(tmp_path):
     check_kinds(workers)
 
 
+@pytest.mark.slow
 def test_pieces(tmp_path):
     """Workers that cut their shares would make unlike numbers of passes."""
     code, output = ended(tmp_path, *command(tmp_path, "sync", TWO, 16, 1, more=["pieces"]))
     assert code == 1 and "RuntimeError: a worker that takes its share in pieces makes more passes" in output, output
 
 
-@pytest.mark.parametrize("tail", [1, pytest.param(0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("tail", [1, slow(0)])
 def test_tail(tmp_path, tail):
     """One value per channel of all workers together is refused, on all of them."""
     code, output = ended(tmp_path, *command(tmp_path, "sync", TWO, 16 + tail, 1))
@@ -148,6 +150,7 @@ def test_tail(tmp_path, tail):
     assert tail == 0 or "ValueError: expected more than 1 value per channel when training, of all" in output, output
 
 
+@pytest.mark.slow
 def test_groups(tmp_path):
     """Each group is one process for itself, as there is no exchange before the end."""
     workers = trained(tmp_path, "hybrid", "[{rate: 1, a_ms: 1, c_ms: 0.5}, {rate: 3}, {rate: 2}, {rate: 2}]", 160, 2,
@@ -157,6 +160,7 @@ def test_groups(tmp_path):
     check_common(workers)
 
 
+@pytest.mark.slow
 def test_alone(tmp_path):
     """In async mode statistics are the worker's own, and those of the common model are drawn as its parameters are."""
     workers = trained(tmp_path, "async", "[{rate: 1, a_ms: 1, c_ms: 0.5}, {rate: 2}]", 80, 2, "--set",

@@ -7,6 +7,7 @@ import pathlib
 
 import pytest
 
+from rows import slow
 from started import ended
 
 PROGRAM = pathlib.Path(__file__).resolve().parent / "programs/changed.py"
@@ -24,7 +25,7 @@ def run(tmp_path, what, mode="sync"):
                  "--set", f"profile.emulate=[{devices}]", *settings, "--", "python3", PROGRAM, what)
 
 
-@pytest.mark.parametrize("mode", ["async", "hybrid", pytest.param("sync", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("mode", ["hybrid", slow("async"), slow("sync")])
 def test_memory(tmp_path, mode):
     """The common model is read from where the parameters are, and written there."""
     code, output = run(tmp_path, "memory", mode)
@@ -32,7 +33,7 @@ def test_memory(tmp_path, mode):
     assert mode != "hybrid" or "apart in groups 0\n" in output, output
 
 
-@pytest.mark.parametrize("mode", ["sync", pytest.param("async", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("mode", ["sync", slow("async")])
 def test_type(tmp_path, mode):
     code, output = run(tmp_path, "type", mode)
     assert code == 1 and KIND in output, output

@@ -6,6 +6,8 @@ from __future__ import annotations
 import json
 import pathlib
 
+import pytest
+
 from started import ended, said
 
 UNMAPS = "env", "MALLOC_MMAP_THRESHOLD_=65536"  # what is freed of the memory of tensors
@@ -19,6 +21,7 @@ def test_collectives(tmp_path):
     assert all(f"rank {rank} is done\n" in output for rank in range(3)), output
 
 
+@pytest.mark.slow
 def test_raised(tmp_path):
     """A signal's handler raises in mid-wait, and the script goes on: memory that the library still writes is kept."""
     output = said(tmp_path, *UNMAPS, "eddis-run", "-n", "2", "--set", "restarts=0", "--", "python3",

@@ -13,6 +13,7 @@ import sys
 
 import pytest
 
+from rows import slow
 from started import BUILD, ROOT
 
 sys.path.insert(0, str(ROOT / "tests/cluster"))
@@ -82,7 +83,7 @@ BLOWS = {kill: (137, "rank_signal", "died of signal 9", VICTIM), lose: (1, "node
 
 
 @pytest.mark.parametrize("blow, restarts", [
-    (kill, 3), *(pytest.param(*row, marks=pytest.mark.slow)
+    (kill, 3), *(slow(*row)
                  for row in ((kill, 0), (lose, 3), (lose, 0), (freeze, 3), (freeze, 0)))])
 def test_blow(cluster, folder, blow, restarts):
     """Of the ranks whose collectives fail then none is the first failure."""

@@ -9,6 +9,7 @@ import signal
 import pytest
 
 import kept
+from rows import slow
 from started import ended, said
 
 REFUSED = (
@@ -25,8 +26,9 @@ PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 
 
 @pytest.mark.parametrize("how, code, told", [
-    (("do=exit", "status=4"), 4, "exited 4"), (("do=raise",), 1, "IndexError: pop from empty list"),
-    (("do=_exit", "status=5"), 5, "exited 5"), (("do=kill", "signal=11"), 128 + 11, "Segmentation fault")])
+    (("do=exit", "status=4"), 4, "exited 4"), slow(("do=raise",), 1, "IndexError: pop from empty list"),
+    slow(("do=_exit", "status=5"), 5, "exited 5"),
+    (("do=kill", "signal=11"), 128 + 11, "Segmentation fault")])
 def test_failing(tmp_path, how, code, told):
     """At a step's end, of rank 1."""
     found, output = kept.run(tmp_path / "out", "at=1:3", *how, workers=2, restarts=0)
@@ -40,7 +42,7 @@ def test_interrupted(tmp_path):
     assert code == 130 and "KeyboardInterrupt" in output and "rank 0" in output, output
 
 
-@pytest.mark.parametrize("mode", ["sync", pytest.param("async", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("mode", ["sync", slow("async")])
 def test_stop(tmp_path, mode):
     """Asked for by one worker; epochs are left."""
     code, output = kept.run(tmp_path / "out", "stop=1:10", mode=mode, workers=2, restarts=0)
@@ -51,6 +53,7 @@ def test_stop(tmp_path, mode):
     assert mode == "async" or steps[0] == steps[1]
 
 
+@pytest.mark.slow
 def test_without_state(tmp_path):
     """The job asks for checkpoints; none is written, and nobody waits for one."""
     code, output = kept.stopped(tmp_path / "out", signal.SIGINT, "at=1:10", "state=0", workers=2)
@@ -58,8 +61,7 @@ def test_without_state(tmp_path):
     assert "--resume" not in output and not list(tmp_path.glob("state/eddis/jobs/*/checkpoints/step-*")), output
 
 
-@pytest.mark.parametrize("mode, tail", [("sync", 1), ("async", 1), pytest.param("sync", 0, marks=pytest.mark.slow),
-                                        pytest.param("sync", 2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("mode, tail", [("sync", 1), slow("async", 1), slow("sync", 0), slow("sync", 2)])
 def test_tail(tmp_path, mode, tail):
     """Behind the whole batches of an epoch, under batch normalisation, which takes two samples or none."""
     code, output = kept.run(tmp_path / "out", "batch_norm=1", f"samples={36 + tail}", "epochs=2", mode=mode)
@@ -71,7 +73,7 @@ def test_tail(tmp_path, mode, tail):
     assert 2 * (36 + tail) - sum(times.values()) in left_out and max(times.values()) == 2, times
 
 
-@pytest.mark.parametrize("mode", ["async", pytest.param("hybrid", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("mode", ["async", slow("hybrid")])
 def test_untold(tmp_path, mode):
     """Nobody tells how many epochs there are: workers just end, at unlike moments, some while others write a
     checkpoint."""
@@ -82,6 +84,7 @@ def test_untold(tmp_path, mode):
     assert len(times) == 96 and set(times.values()) == {3}, times
 
 
+@pytest.mark.slow
 def test_left(tmp_path):
     """The same of workers with one model, in a step."""
     code, output = kept.run(tmp_path / "out", "told=0", "leave=9", workers=2, restarts=0)

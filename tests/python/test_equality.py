@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import kinds
+from rows import slow
 from training import N
 
 
@@ -45,6 +46,7 @@ def test_without_samples(tmp_path):
     assert not kinds.too_far(kinds.one_process("scripts", ranks), ranks)
 
 
+@pytest.mark.slow
 def test_break(tmp_path):
     """After four of ten steps, with batches that were loaded ahead; and a test on rank 0 while the others go on."""
     ranks = kinds.job(tmp_path, "words", "epochs=3", "break=4", "test=1", "workers=4,0,2")
@@ -66,7 +68,7 @@ def test_replan(tmp_path):
     assert not kinds.too_far(kinds.one_process("words", ranks), ranks)
 
 
-@pytest.mark.parametrize("mode", ["async", "hybrid"])
+@pytest.mark.parametrize("mode", [slow("async"), "hybrid"])
 def test_models(tmp_path, mode):
     """The same scripts where workers have models of their own, which become one in the end."""
     groups = {"sync__groups": 2} if mode == "hybrid" else {}

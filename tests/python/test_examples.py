@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from rows import slow
 from started import ROOT, said
 
 EXAMPLES = ROOT / "examples/pytorch"
@@ -18,6 +19,7 @@ def accuracy_of(output: str) -> float:
     return float(re.findall(r"test accuracy ([0-9.]+)", output)[-1])
 
 
+@pytest.mark.slow
 def test_digits_alone(tmp_path):
     assert accuracy_of(said(tmp_path, "python3", EXAMPLES / "digits_cnn.py")) > 0.95
 
@@ -28,7 +30,7 @@ def test_characters_alone(tmp_path):
     assert float(re.search(r"test loss ([0-9.]+)", output)[1]) < 3, output
 
 
-@pytest.mark.parametrize("mode", ["sync", "async", "hybrid"])
+@pytest.mark.parametrize("mode", ["sync", slow("async"), slow("hybrid")])
 def test_digits_job(tmp_path, mode):
     output = said(tmp_path, "eddis-run", "--set", f"sync.mode={mode}", EXAMPLES / "train.yaml")
     done = output[output.index("done in"):]

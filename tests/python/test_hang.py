@@ -11,6 +11,7 @@ import sys
 
 import pytest
 
+from rows import slow
 from started import ended, environment
 
 PROGRAM = pathlib.Path(__file__).resolve().parent / "programs/stuck.py"
@@ -75,7 +76,7 @@ def stub(folder: pathlib.Path, text: str) -> str:
     return f"{folder}:{environment(folder)['PATH']}"
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("ranks", [2, slow(3)])
 def test_named(tmp_path, ranks):
     """The one that is not where the others wait, of two as well."""
     (tmp_path / "sleeps.py").write_text(SLEEPS)
@@ -87,7 +88,7 @@ def test_named(tmp_path, ranks):
 
 
 @pytest.mark.parametrize("text, who, words", [(PRINTS, "one", "keeps others from theirs"),
-                                              (PRINTS, "all", "has made no step"),
+                                              slow(PRINTS, "all", "has made no step"),
                                               (TELLS, "all", "has made no step")], ids=["printed", "all", "told"])
 def test_steps(tmp_path, text, who, words):
     """Of a hang that is seen by steps, too, with the same words, whoever it is that tells of them."""
@@ -101,7 +102,8 @@ def test_steps(tmp_path, text, who, words):
                      r"waits in all_reduce \(c10d.py:41\), called in load \(train.py:33\)", said), said
 
 
-@pytest.mark.parametrize("text", ["#!/bin/sh\necho Permission denied >&2\nexit 1\n", "#!/bin/sh\nexec sleep 3600\n"])
+@pytest.mark.parametrize("text", ["#!/bin/sh\necho Permission denied >&2\nexit 1\n",
+                                  slow("#!/bin/sh\nexec sleep 3600\n")])
 def test_silent(tmp_path, text):
     """A py-spy that may not look, or does not end, keeps no hang from being found."""
     (tmp_path / "sleeps.py").write_text(SLEEPS)

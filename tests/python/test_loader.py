@@ -12,6 +12,7 @@ import sys
 
 import pytest
 
+from rows import slow
 from started import MINUTES, ended, environment, said
 
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
@@ -20,7 +21,7 @@ BATCHES = PROGRAMS / "batches.py"
 
 @pytest.mark.parametrize("options, told", [
     (("samples=600", "batch=256", "epochs=2"), "[256, 256, 88, 256, 256, 88], 3 an epoch"),
-    pytest.param(("samples=100", "batch=32", "sampler=1"), "[32, 32, 32], 3 an epoch", marks=pytest.mark.slow)])
+    slow(("samples=100", "batch=32", "sampler=1"), "[32, 32, 32], 3 an epoch")])
 def test_alone(tmp_path, options, told):
     """Those that the script says, as without eddis."""
     assert said(tmp_path, "python3", BATCHES, *options) == f"rank 0: {told}\n"
@@ -42,6 +43,7 @@ def test_joined_before(tmp_path):
     assert code == 1 and "RuntimeError: the job was joined with batches of 64 samples" in output, output
 
 
+@pytest.mark.slow
 def test_unlike_loaders(tmp_path):
     code, output = ended(tmp_path, "mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", "python3", BATCHES,
                          "samples=60", "batch=8", "loaders=0,2")

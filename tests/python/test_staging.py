@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import kinds
+from rows import slow
 from started import said
 from test_batchnorm import PROGRAMS, check_common, check_equal, trained
 from test_equality import NONE
@@ -50,6 +51,7 @@ def test_alone(tmp_path, monkeypatch):
                        if value.is_floating_point() and key not in ("mask", "4.weight", "4.bias")), name
 
 
+@pytest.mark.slow
 def test_rounds(tmp_path, monkeypatch):
     """A backward pass that reaches the parameters of two optimizers, one of which has many: on a worker without samples
     no gradient waits for others."""
@@ -63,7 +65,7 @@ def test_parts(tmp_path):
     said(tmp_path, "python3", PROGRAMS / "device.py")
 
 
-@pytest.mark.parametrize("rate", [0.001, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rate", [0.001, slow(1)])
 def test_late(tmp_path, monkeypatch, rate):
     """Results are not written where a device still reads those before: of a worker without samples, and of one that
     uses no parameter of the device."""

@@ -9,6 +9,7 @@ import signal
 import pytest
 
 import kept
+from rows import slow
 
 SAMPLES, EPOCHS = 96, 6
 
@@ -61,7 +62,7 @@ def test_killed(tmp_path, unbroken):
     assert len({row["scale"] for row in parts[0]}) > 4
 
 
-@pytest.mark.parametrize("mode", ["async", pytest.param("hybrid", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("mode", ["async", slow("hybrid")])
 def test_killed_models(tmp_path, mode):
     folder = tmp_path / "out"
     code, output = kept.run(folder, "at=1:16", "do=kill", mode=mode)
@@ -70,8 +71,7 @@ def test_killed_models(tmp_path, mode):
     assert_once(*map(kept.kept, first.values()), *map(kept.steps, second.values()))
 
 
-@pytest.mark.parametrize("mode", ["sync", pytest.param("async", marks=pytest.mark.slow),
-                                  pytest.param("hybrid", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("mode", ["sync", slow("async"), slow("hybrid")])
 def test_interrupted(tmp_path, unbroken, mode):
     """Ctrl-C while the others wait for a worker, which they do not in other modes, and on with a worker less."""
     folder, more = tmp_path / "out", tmp_path / "more"
@@ -87,6 +87,7 @@ def test_interrupted(tmp_path, unbroken, mode):
         assert len(kept.kept(first[0])) == len(kept.steps(first[0]))  # it was saved where it stopped
 
 
+@pytest.mark.slow
 def test_terminated(tmp_path, unbroken):
     """SIGTERM, and on with a worker more, which draws random numbers of its own."""
     folder, more = tmp_path / "out", tmp_path / "more"
@@ -146,7 +147,7 @@ def test_momentum_of_the_job(tmp_path):
 @pytest.mark.parametrize("option, told", [
     ("width=8", "ValueError: checkpoint '.*' is of another model: its model has '0.weight' of 16x6, this one "
      "'0.weight' of 8x6"),
-    ("state=0", "RuntimeError: the job is to go on from a checkpoint, but the script has no eddis.torch.State")])
+    slow("state=0", "RuntimeError: the job is to go on from a checkpoint, but the script has no eddis.torch.State")])
 def test_of_another_script(tmp_path, unbroken, option, told):
     checkpoint = max(unbroken.parent.glob("state/eddis/jobs/*/checkpoints/step-*"))
     code, output = kept.resumed(tmp_path, checkpoint, kept.job(tmp_path / "out", option, workers=1))

@@ -8,12 +8,13 @@ import re
 
 import pytest
 
+from rows import slow
 from started import said
 
 PROGRAM = pathlib.Path(__file__).resolve().parent / "programs/threads.py"
 
 
-@pytest.mark.parametrize("staged", ["no", "cpu"])
+@pytest.mark.parametrize("staged", ["no", slow("cpu")])
 def test_threads(tmp_path, monkeypatch, staged):
     monkeypatch.setenv("EDDIS_TORCH_STAGING", staged)
     output = said(tmp_path, "eddis-run", "--set", "batch.global=8", "--set", "sync.mode=sync", "--set", "restarts=0",
