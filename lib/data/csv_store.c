@@ -11,7 +11,7 @@
 static bool all_bytes(const float *x, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
-        if (!(x[i] >= 0 && x[i] <= 255) || x[i] != (float)(int)x[i])
+        if (!(x[i] >= 0 && x[i] <= 255) || x[i] != (float)(int)x[i] || signbit(x[i]))
             return false;
     return true;
 }

@@ -2,9 +2,9 @@
 /* csv_store.h - parsed rows in memory, and an index of where rows start in the text
  *
  * The store begins with bytes and turns to floats at the first value that is not a whole number
- * from 0 to 255.  The index holds the offset of every stride-th row; when it has CSV_INDEX_MAX
- * entries every second one is dropped and the stride doubles, so its size is bounded for a file
- * of any length.
+ * from 0 to 255, as -0 is not.  The index holds the offset of every stride-th row; when it has
+ * CSV_INDEX_MAX entries every second one is dropped and the stride doubles, so its size is bounded
+ * for a file of any length.
  */
 #ifndef EDDIS_DATA_CSV_STORE_H
 #define EDDIS_DATA_CSV_STORE_H
