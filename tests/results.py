@@ -12,8 +12,8 @@
         Append "seconds<tab>name<tab>TITLE" of each test's first try to FOLDER/times.
     results.py longest FOLDER
         print the ten longest tests of FOLDER/times
-    results.py record FOLDER
-        print what this run took, as tests/times.json stores it: the seconds of each suite, from lines
+    results.py record FOLDER SECONDS
+        print what this run took, as tests/times.json stores it: SECONDS in all, those of each suite, from lines
         "seconds<tab>TITLE" of FOLDER/costs, and those of the tests of 5 s and more
 
 A program of meson's says `SKIP case: why` for each case that cannot be tried here; one that is counted
@@ -31,8 +31,8 @@ LUCK = 5  # so many tests may fail by luck: more are a fault
 TAIL = 40  # lines
 LONGEST = 10  # tests that the end of a run names
 RECORDED_S = 5  # of a test that tests/times.json names
-# What a sanitizer or valgrind has found once is there, whatever the next try comes across
-FOUND = re.compile(r"^SUMMARY: \w+Sanitizer: |^WARNING: ThreadSanitizer: |^==\d+== (Invalid|Use of uninit|Conditional jump|Syscall param)", re.M)
+# What a sanitizer, libFuzzer or valgrind has found once is there, whatever the next try comes across
+FOUND = re.compile(r"^SUMMARY: (?:\w+Sanitizer|libFuzzer): |^WARNING: ThreadSanitizer: |^==\d+== (Invalid|Use of uninit|Conditional jump|Syscall param)", re.M)
 GOOD = "OK", "EXPECTEDFAIL"
 
 
@@ -148,10 +148,10 @@ def longest(folder):
         print(f"  {seconds:6.1f} s  {name} ({title})")
 
 
-def record(folder):
+def record(folder, seconds):
     suites = {title: round(seconds) for seconds, title in rows(folder, "costs")}
     tests = {f"{name} ({title})": round(seconds) for seconds, name, title in rows(folder, "times") if seconds >= RECORDED_S}
-    print(json.dumps({"cores": len(os.sched_getaffinity(0)), "suites": suites, "tests": tests}, indent=1))
+    print(json.dumps({"cores": len(os.sched_getaffinity(0)), "seconds": seconds, "suites": suites, "tests": tests}, indent=1))
 
 
 def main():
@@ -159,7 +159,7 @@ def main():
     if sys.argv[1] == "longest":
         longest(sys.argv[2])
     elif sys.argv[1] == "record":
-        record(sys.argv[2])
+        record(sys.argv[2], int(sys.argv[3]))
     elif sys.argv[1] == "again":
         print("".join(f"{name}\n" for name in again(read(sys.argv[2]))), end="")
     else:

@@ -9,8 +9,26 @@ passed=0 failed=0 skipped=0
 building='' # the process that builds what is tested later
 logs=$(mktemp -d)
 kept=build/failed # outputs of what failed, at the first try too
-trap 'kill $(jobs -p) 2>/dev/null; wait; rm -rf "$logs"' EXIT
+trap end_all EXIT
 rm -rf "$kept"
+
+# shellcheck disable=SC2317  # called by the trap
+end_all() {
+    local job
+    for job in $(jobs -p); do
+        kill -- "-$job" 2>/dev/null
+    done
+    wait
+    rm -rf "$logs"
+}
+
+# behind COMMAND...: run it in the background, in a process group of its own, all of which ends with run-tests; $! is
+# its process
+behind() {
+    set -m
+    "$@" &
+    set +m
+}
 
 # fails TITLE WHAT: count it, and name it in the end
 fails() {
@@ -129,9 +147,10 @@ step() {
     costs "$title" "$since"
 }
 
-# build_for_later NAME FOLDER [options of meson test that select tests] -- [options of meson setup]: configure the folder
-# and build what these tests need, behind all that runs beside it.  `built NAME` prints what it said, and returns its code.
-build_for_later() {
+# build_tests NAME FOLDER [options of test-targets] -- [options of meson setup]: configure the folder and build what the
+# selected tests need, or all, at the lowest priority.  `built NAME` waits for the end of $building, prints what NAME said
+# and returns its code.
+build_tests() {
     local name=$1 folder=$2 selection=()
     shift 2
     while [ "$1" != -- ]; do
@@ -141,13 +160,19 @@ build_for_later() {
     shift
     (
         renice -n 19 -p "$BASHPID" >/dev/null
-        scripts/build "$folder" build.ninja "$@" && targets=$(scripts/test-targets "$folder" "${selection[@]}") &&
-            mapfile -t targets <<<"$targets" && scripts/build "$folder" "${targets[@]}"
+        targets=()
+        scripts/build "$folder" build.ninja "$@" || exit
+        if [ "${#selection[@]}" -gt 0 ]; then
+            named=$(scripts/test-targets "$folder" "${selection[@]}") || exit
+            mapfile -t targets <<<"$named"
+        fi
+        scripts/build "$folder" "${targets[@]}"
     ) >"$logs/$name" 2>&1
     echo $? >"$logs/$name.code"
 }
 
 built() {
+    wait "$building"
     cat "$logs/$1"
     return "$(cat "$logs/$1.code")"
 }
@@ -190,27 +215,30 @@ the_end() {
     [ "$failed" -eq 0 ]
 }
 
-# may_record FORM: whether what this run takes would be that of a quiet machine and an empty clone
+# may_record FORM: check that the run can be recorded: of the gate, whole, on an idle machine, from a fresh clone
 may_record() {
     local load
     read -r load _ </proc/loadavg
     if [ "$1" != gate ]; then
         echo "run-tests: --record is about the gate, not about '$1'" >&2
-    elif [ -d build ]; then
-        echo "run-tests: --record takes a fresh clone, and there is a folder 'build' here; clone and run it there" >&2
+    elif [ -d build ] || [ -d .venv-torch ]; then
+        echo "run-tests: --record needs a fresh clone, and there is a folder 'build' or '.venv-torch'; clone and run it there" >&2
+    elif [ -z "${CI:-}" ] || [ "$(id -u)" -ne 0 ]; then
+        echo "run-tests: --record needs all tests: run it as root with CI=true" >&2
     elif [ "${load%.*}" -ge 1 ]; then
-        echo "run-tests: --record takes a quiet machine, and the load of this one is $load; wait until it is below 1" >&2
+        echo "run-tests: --record needs an idle machine, and the load of this one is $load; wait until it is below 1" >&2
     else
         return 0
     fi
     return 1
 }
 
-# record_costs: store what this run took, if all of it passed at the first try
+# record_costs: store what this run took, if all of it passed at the first try.  lint/times may fail: it is about the
+# record before.
 record_costs() {
-    if [ -f "$logs/end" ]; then
+    if [ -f "$logs/end" ] && grep -qv '^failed: lint/times ' "$logs/end"; then
         echo "tests/times.json stays as it is: not all tests passed at the first try" >&2
         return 1
     fi
-    tests/results.py record "$logs" >"$logs/times.json" && cp "$logs/times.json" tests/times.json
+    tests/results.py record "$logs" "$SECONDS" >"$logs/times.json" && cp "$logs/times.json" tests/times.json
 }

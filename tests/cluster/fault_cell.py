@@ -38,7 +38,7 @@ EMULATE = "[{rate: 1.0, a_ms: 20, c_ms: 0.3}]"
 class Row:
     actor: str
     fault: str
-    phases: dict  # phase: whether the suite runs it
+    phases: dict  # phase: whether the gate runs it
     restarts: int
     codes: tuple      # one of them
     reason: str       # "-": there is no summary; "." any
@@ -46,7 +46,7 @@ class Row:
     says: str         # "-": nothing
 
     def cells(self, everything):
-        return [(self, p) for p, suite in self.phases.items() if suite or everything]
+        return [(self, p) for p, gate in self.phases.items() if gate or everything]
 
     def name(self, phase):
         return f"{self.actor}-{self.fault}-{phase}" + ("" if self.restarts else "-0")

@@ -10,7 +10,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 home=$work/home
 mkdir -p "$home/eddis"
-tar --exclude=./.git --exclude='./build*' -cf - . | tar -C "$home/eddis" -xf -
+tar --exclude=./.git --exclude='./build*' --exclude='./.venv*' -cf - . | tar -C "$home/eddis" -xf -
 
 as_user=()
 if [ "$(id -u)" -eq 0 ]; then

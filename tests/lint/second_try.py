@@ -31,6 +31,7 @@ case $do in
 hang) exec sleep 1000 ;;
 part) echo "SKIP some: why not"; do=0 ;;
 bar) printf '\342\224\201\n'; do=1 ;;
+dead) echo "SUMMARY: libFuzzer: deadly signal"; do=1 ;;
 leak) echo "SUMMARY: AddressSanitizer: 9 byte(s) leaked in 1 allocation(s)."; do=0 ;;
 race) echo "SUMMARY: ThreadSanitizer: data race ring.c:7 in ring_turn"; do=66 ;;
 bits) echo "==77== Conditional jump or move depends on uninitialised value(s)"; do=9 ;;
@@ -107,12 +108,12 @@ def twice():
 
 
 def found():
-    """What a sanitizer has found has failed, also where the next try comes across nothing, or nobody looked at the exit code."""
-    with project(race=("race", 0), bits=("bits", 0), leak=("leak", 0), lucky=(1, 0)) as folder:
+    """What a sanitizer or libFuzzer has found has failed, also where the next try comes across nothing, or nobody looked at the exit code."""
+    with project(race=("race", 0), bits=("bits", 0), leak=("leak", 0), dead=("dead", 0), lucky=(1, 0)) as folder:
         code, lines = suite(folder)
         assert code == 1, lines
-        check_end(lines, "failed: area/bits (made up)", "failed: area/leak (made up)", "failed: area/race (made up)",
-                  "passed at the second try: area/lucky (made up)", "1 passed, 3 failed, 0 skipped")
+        check_end(lines, *(f"failed: area/{name} (made up)" for name in ("bits", "dead", "leak", "race")),
+                  "passed at the second try: area/lucky (made up)", "1 passed, 4 failed, 0 skipped")
         at = lines.index("  FAILED: area/race, by a sanitizer")
         assert "status 66" in lines[at + 1] and "ring.c:7" in lines[at + 3], lines
 
@@ -160,7 +161,7 @@ def checked():
     """shellcheck has nothing to say about run-tests and its functions."""
     if not shutil.which("shellcheck"):
         raise Skip("shellcheck is not installed")
-    done = subprocess.run(["shellcheck", "-x", "run-tests", "tests/suites.sh"], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run(["shellcheck", "-x", "run-tests", "tests/suites.sh", "tests/fuzz/run"], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
 
 
@@ -182,19 +183,19 @@ def longest():
         logs.mkdir()
         (logs / "costs").write_text("7\tone\n61\tthe other\n")
         (logs / "times").write_text("4.9\ta\tone\n8.2\tb\tthe other\n")
-        done = subprocess.run([ROOT / "tests/results.py", "record", logs], capture_output=True, text=True, check=True)
+        done = subprocess.run([ROOT / "tests/results.py", "record", logs, "70"], capture_output=True, text=True, check=True)
         told = json.loads(done.stdout)
-        assert told.pop("cores") > 0 and told == {"suites": {"one": 7, "the other": 61}, "tests": {"b (the other)": 8}}, told
+        assert told.pop("cores") > 0 and told == {"seconds": 70, "suites": {"one": 7, "the other": 61}, "tests": {"b (the other)": 8}}, told
 
 
 def usage():
     """Words that run-tests does not know, and records that would say nothing, are refused before anything is installed."""
-    for words, code, told in ((["--help"], 0, "usage: run-tests"), (["quik"], 2, "there is no 'quik'"), (["all", "quick"], 2, "usage: run-tests"),
-                              (["all", "--record"], 2, "--record is about the gate"), (["--record"], 2, "--record takes a fresh clone")):
+    for words, code, told in ((["--help"], 0, "usage: run-tests"), (["quik"], 2, "there is no 'quik'"),
+                              (["all", "quick"], 2, "usage: run-tests"), (["all", "--record"], 2, "--record is about the gate"),
+                              (["--record"], 2, "--record needs a fresh clone")):
         with tempfile.TemporaryDirectory(prefix="usage-") as name:
             folder = pathlib.Path(name)
-            for path in "run-tests", "tests":
-                (folder / path).symlink_to(ROOT / path)
+            (folder / "tests").symlink_to(ROOT / "tests")
             (folder / "build").mkdir()
             shutil.copy(ROOT / "run-tests", folder / "copy")
             done = subprocess.run(["./copy", *words], cwd=folder, capture_output=True, text=True)
