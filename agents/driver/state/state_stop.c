@@ -4,10 +4,13 @@
 
 #include <stdio.h>
 
+/* The probe of the network, generation 0, writes no checkpoint: one that a node finds behind it is
+ * of an earlier start.
+ */
 static void note_stopped(struct state *s, const struct state_input *in)
 {
     s->agent[in->agent].stopped = true;
-    if (in->event->step == PROTOCOL_STEP_UNKNOWN)
+    if (in->event->step == PROTOCOL_STEP_UNKNOWN || s->generation == 0)
         return;
     s->resume_known = true;
     if (in->event->step > s->resume_step)

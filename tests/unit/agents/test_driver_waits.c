@@ -495,6 +495,33 @@ START_TEST(node_lost_in_the_probe)
 }
 END_TEST
 
+/* Where checkpoints are written the nodes find that of an earlier start when the probe ends: it is
+ * the one that the job goes on from.
+ */
+START_TEST(preempted_behind_the_probe)
+{
+    struct fixture f;
+
+    begin(&f, 3);
+    f.s.o.resumes = true;
+    for (int i = 0; i < NODES; i++)
+        comes(&f, i);
+    probe(&f);
+    tell(&f, 0, EVENT_NETWORK);
+    for (int r = 0; r < NODES; r++)
+        exited(&f, r, 0, 0, false);
+    mpirun(&f, 0, 0);
+    confirm(&f, 11);
+    ck_assert_int_eq(f.s.resume_step, -1);
+    launch(&f, STATE_PHASE_START);
+    state_signal(&f.s, SIGTERM, f.now_ns);
+    drain(&f);
+    ck_assert_int_eq(f.s.exit_code, 75);
+    wind_up(&f);
+    state_fini(&f.s);
+}
+END_TEST
+
 /* A network that another job has measured is probed once more when the launch over it fails. */
 START_TEST(cached_network)
 {
@@ -711,6 +738,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, preempted_in_recovery);
     tcase_add_test(tc, preempted_resumed_job);
     tcase_add_test(tc, network_is_probed);
+    tcase_add_test(tc, preempted_behind_the_probe);
     tcase_add_test(tc, node_lost_in_the_probe);
     tcase_add_test(tc, cached_network);
     tcase_add_loop_test(tc, no_restart_after_a_signal, 0, 3);
