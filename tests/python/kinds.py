@@ -13,7 +13,8 @@ from started import said
 
 PROGRAM = pathlib.Path(__file__).resolve().parent / "programs/trained.py"
 UNEQUAL = "{rate: 0.2, a_ms: 2, c_ms: 4}, {rate: 0.4}, {rate: 1}"  # samples 1:2:5
-KINDS = {"plain": {**training.equality(), **scripts.SCRIPTS}, "words": training.WORDS_CASES, "scripts": scripts.SCRIPTS}
+KINDS = {"plain": {**training.equality(), **scripts.SCRIPTS, **scripts.COMPILED}, "words": training.WORDS_CASES,
+         "scripts": scripts.SCRIPTS, "compiled": scripts.COMPILED}
 
 
 def data(kind):

@@ -246,4 +246,6 @@ class Shared(Case):
 
 
 SCRIPTS = {c.__name__: c for c in (NoSync, Passes, Pieces, Clipped, ClippedValue, Scaled, Autocast, Groups, Gan, Lbfgs,
-                                   Frozen, Compiled, Assigned, Twice, ChannelsLast, Sparse, Shared)}
+                                   Frozen, Assigned, Twice, ChannelsLast, Sparse, Shared)}
+# Apart: every process that compiles imports for seconds
+COMPILED = {"Compiled": Compiled}

@@ -18,13 +18,14 @@ def assert_once(ranks, epochs):
     assert times == {n: epochs for n in range(N)}
 
 
-def test_equality(tmp_path):
-    """Three networks, three optimizers and two types, and what scripts do beside a plain step; 50 steps, every tenth of
+@pytest.mark.parametrize("epochs", [3, slow(5)])
+def test_equality(tmp_path, epochs):
+    """Three networks, three optimizers and two types, and what scripts do beside a plain step; every tenth step is of
     the tail of an epoch; samples are loaded by none, two and four processes."""
-    ranks = kinds.job(tmp_path, "plain", "epochs=5", "workers=0,2,4")
+    ranks = kinds.job(tmp_path, "plain", f"epochs={epochs}", "workers=0,2,4")
     assert [len(rank["samples"][0]) for rank in ranks] == [3, 6, 15]
-    assert ranks[0]["epochs"] == [10] * 5
-    assert_once(ranks, 5)
+    assert ranks[0]["epochs"] == [10] * epochs
+    assert_once(ranks, epochs)
     assert not kinds.too_far(kinds.one_process("plain", ranks), ranks)
 
 
@@ -39,11 +40,12 @@ def test_words(tmp_path):
 NONE = {"batch__min": 0, "emulate": "{rate: 0.001, a_ms: 2, c_ms: 4}, {rate: 0.4}, {rate: 1}"}
 
 
-def test_without_samples(tmp_path):
+@pytest.mark.parametrize("kind", ["scripts", slow("compiled")])
+def test_without_samples(tmp_path, kind):
     """The first rank never has one."""
-    ranks = kinds.job(tmp_path, "scripts", "epochs=3", **NONE)
+    ranks = kinds.job(tmp_path, kind, "epochs=3", **NONE)
     assert not any(ranks[0]["samples"])
-    assert not kinds.too_far(kinds.one_process("scripts", ranks), ranks)
+    assert not kinds.too_far(kinds.one_process(kind, ranks), ranks)
 
 
 @pytest.mark.slow
@@ -68,11 +70,12 @@ def test_replan(tmp_path):
     assert not kinds.too_far(kinds.one_process("words", ranks), ranks)
 
 
-@pytest.mark.parametrize("mode", [slow("async"), "hybrid"])
-def test_models(tmp_path, mode):
+@pytest.mark.parametrize("mode, kind", [("hybrid", "scripts"), slow("async", "scripts"), slow("hybrid", "compiled"),
+                                        slow("async", "compiled")])
+def test_models(tmp_path, mode, kind):
     """The same scripts where workers have models of their own, which become one in the end."""
     groups = {"sync__groups": 2} if mode == "hybrid" else {}
-    ranks = kinds.job(tmp_path, "scripts", "epochs=4", "workers=0,2,4", sync__mode=mode, **groups)
+    ranks = kinds.job(tmp_path, kind, "epochs=4", "workers=0,2,4", sync__mode=mode, **groups)
     assert_once(ranks, 4)
     for name, numbers in ranks[0]["models"].items():
         for rank in ranks[1:]:

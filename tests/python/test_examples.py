@@ -37,6 +37,7 @@ def test_digits_job(tmp_path, mode):
     assert accuracy_of(done) > 0.85, output
 
 
+@pytest.mark.slow
 def test_characters_job(tmp_path):
     output = said(tmp_path, "eddis-run", EXAMPLES / "characters.yaml")
     assert float(re.search(r"test loss ([0-9.]+)", output)[1]) < 3 and "done in" in output, output

@@ -16,6 +16,7 @@ from test_equality import NONE
 DEVICES = "[{rate: 1, a_ms: 1, c_ms: 0.5}, {rate: 2}, {rate: 5}]"
 
 
+@pytest.mark.slow
 def test_sync(tmp_path, monkeypatch):
     """The same bits with some parameters on a device, also of a worker without samples."""
     job, plain, staged = (tmp_path / name for name in ("job", "plain", "staged"))

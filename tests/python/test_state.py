@@ -126,6 +126,7 @@ if eddis.rank() == 0:
 """
 
 
+@pytest.mark.slow
 def test_momentum_of_the_job(tmp_path):
     """A job's momentum holds in its steps alone, also where the checkpoint is of a job that had another."""
     script, told = tmp_path / "script.py", []
