@@ -12,7 +12,6 @@ kept=build/failed # outputs of what failed, at the first try too
 trap end_all EXIT
 # meson ends its tests at Ctrl-C and then exits as after a failure, for which there is no second try
 trap 'exit 130' INT
-trap 'exit 143' TERM
 rm -rf "$kept"
 
 # shellcheck disable=SC2317  # called by the trap
