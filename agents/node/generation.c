@@ -11,11 +11,8 @@
 #include "agents/protocol/timing.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
-#include "lib/base/file.h"
-#include "lib/base/json.h"
 #include "lib/base/proctree.h"
 #include "lib/base/spawn.h"
-#include "lib/base/strbuf.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,8 +26,6 @@
 
 /* Of enum eddis_phase, with room for more. */
 enum { EDDIS_PHASES = 63 };
-
-enum { WORDS_BYTES = 4096 };
 
 /* Looks at the steps are at least this far apart, and take at most one part of the time. */
 #define LOOK_NS (100 * CLOCK_MS)
@@ -451,63 +446,6 @@ int64_t generation_model_bytes(struct generation *g, struct program *ret)
     g->open = false;
     *ret = w->before.program;
     return w->before.model_bytes;
-}
-
-/* Returns the text with mpirun's names of nodes made people's. */
-static char *with_names(const struct generation *g, const char *text)
-{
-    struct strbuf b = { 0 };
-
-    while (*text) {
-        size_t n = strspn(text, LAUNCH_NAME_LETTERS);
-        char word[LAUNCH_NAME] = "";
-        int place;
-
-        if (n > 0 && n < sizeof word)
-            memcpy(word, text, n);
-        place = launch_node_place(word);
-        if (place > 0 && place < g->n_nodes)
-            strbuf_add(&b, g->node[place].host);
-        else
-            strbuf_add_bytes(&b, text, n);
-        text += n;
-        n = strcspn(text, LAUNCH_NAME_LETTERS);
-        strbuf_add_bytes(&b, text, n);
-        text += n;
-    }
-    return strbuf_steal(&b);
-}
-
-char *generation_words(const struct generation *g)
-{
-    cleanup_fd int fd = open(g->log_path, O_RDONLY | O_CLOEXEC);
-    char words[WORDS_BYTES + 1];
-    int64_t from = g->log_offset;
-    struct stat st;
-    ssize_t n;
-
-    if (fd < 0 || fstat(fd, &st) < 0 || st.st_size <= from)
-        return NULL;
-    if (st.st_size - from > WORDS_BYTES)
-        from = st.st_size - WORDS_BYTES;
-    n = pread(fd, words, WORDS_BYTES, from);
-    words[n > 0 ? n : 0] = '\0';
-    return with_names(g, words);
-}
-
-char *generation_network(const struct generation *g, int rank)
-{
-    cleanup_free char *path = file_join(g->run, "rank-%04d.log", rank), *text = NULL;
-    char *line;
-
-    if (!path || file_read(path, JSON_MAX_BYTES, &text, NULL, NULL) < 0)
-        return NULL;
-    line = text[0] == '{' ? text : strstr(text, "\n{");
-    if (!line)
-        return NULL;
-    line += line[0] == '\n';
-    line[strcspn(line, "\n")] = '\0';
-    return strdup(line);
 }
 
 /* ---- stopped processes ---- */
