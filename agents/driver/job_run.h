@@ -29,6 +29,7 @@ struct run_agent {
     bool shared_logs;              /* it writes them into our folder */
     char log_dir[512];             /* where it writes them; "" */
     char mpi_version[64];
+    bool mpi_guarded;           /* as struct hello */
     struct node_address *known; /* [n_known] addresses of its node */
     int n_known;
     char came_from[HTTP_PEER_CHARS]; /* the one by which it came */

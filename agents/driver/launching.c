@@ -186,6 +186,15 @@ static int ask_for_checks(const struct launching *l, const struct order *o,
 
 /* ---- the orders ---- */
 
+/* Whether mpirun's daemons of all nodes can ask each other for a secret. */
+static bool are_guarded(const struct launching *l, const struct order *o)
+{
+    for (int i = 0; i < o->n_nodes; i++)
+        if (!l->run->agent[o->node[i].agent].mpi_guarded)
+            return false;
+    return o->n_nodes > 1;
+}
+
 static int prepare_parts(struct launching *l, struct order *o, struct eddis_error *err)
 {
     cleanup_free struct network_checks *checks = calloc((size_t)l->run->n_agents, sizeof *checks);
@@ -198,6 +207,8 @@ static int prepare_parts(struct launching *l, struct order *o, struct eddis_erro
         rc = ask_for_checks(l, o, checks, err);
     if (rc == 0 && o->n_nodes > 1 && l->run->checkpoint_dir && !o->probe)
         rc = random_hex(o->share, PROTOCOL_MARKER, err);
+    if (rc == 0 && are_guarded(l, o))
+        rc = random_hex(o->mpi_secret, PROTOCOL_MPI_SECRET, err);
     for (int i = 0; i < o->n_nodes && rc == 0; i++) {
         list_ranks(l, o->node[i].agent, o);
         o->checks = checks[i];
@@ -227,6 +238,7 @@ static void prepare(struct launching *l)
         rc = eddis_fail(&err, -ENOMEM, "no memory for an order");
     else
         rc = prepare_parts(l, &o, &err);
+    explicit_bzero(o.mpi_secret, sizeof o.mpi_secret);
     if (rc < 0)
         state_fail(&l->run->state, "internal", 1, err.text, clock_now_ns());
 }

@@ -86,6 +86,12 @@ int listeners_open(struct listeners *d, const struct listeners_options *o, struc
     return rc;
 }
 
+static void add_all(struct http_refusals *all, const struct http_refusals *r)
+{
+    for (int i = 0; i < r->n_peers; i++)
+        http_refusals_add(all, r->peer[i].peer, r->peer[i].n);
+}
+
 static void add(struct http_refusals *all, struct http_server *s)
 {
     struct http_refusals r;
@@ -93,8 +99,7 @@ static void add(struct http_refusals *all, struct http_server *s)
     if (!s)
         return;
     http_server_refusals(s, &r);
-    for (int i = 0; i < r.n_peers; i++)
-        http_refusals_add(all, r.peer[i].peer, r.peer[i].n);
+    add_all(all, &r);
 }
 
 static void collect(const struct listeners *d, struct http_refusals *ret)
@@ -104,6 +109,7 @@ static void collect(const struct listeners *d, struct http_refusals *ret)
         add(ret, d->agents[i]);
     add(ret, d->people);
     add(ret, d->local);
+    add_all(ret, &d->at_nodes);
 }
 
 int64_t listeners_refused(const struct listeners *d)
@@ -111,9 +117,27 @@ int64_t listeners_refused(const struct listeners *d)
     int64_t n = d->people ? http_server_refused(d->people) : 0;
 
     n += d->local ? http_server_refused(d->local) : 0;
+    n += d->at_nodes.total;
     for (int i = 0; i < d->n_agent_listeners; i++)
         n += http_server_refused(d->agents[i]);
     return n;
+}
+
+static bool has_peer(const struct http_refusals *r, const char *peer)
+{
+    for (int i = 0; i < r->n_peers; i++)
+        if (strcmp(r->peer[i].peer, peer) == 0)
+            return true;
+    return false;
+}
+
+bool listeners_refused_at_node(struct listeners *d, const char *peer, int64_t n)
+{
+    bool is_new = !has_peer(&d->at_nodes, peer);
+
+    http_refusals_add(&d->at_nodes, peer, n);
+    http_refusals_add(&d->told, peer, 0); /* said where this was heard */
+    return is_new;
 }
 
 bool listeners_refusal(struct listeners *d, char *ret_peer, size_t size)
@@ -124,11 +148,7 @@ bool listeners_refusal(struct listeners *d, char *ret_peer, size_t size)
         return false;
     collect(d, &now);
     for (int i = 0; i < now.n_peers; i++) {
-        bool known = false;
-
-        for (int k = 0; k < d->told.n_peers; k++)
-            known |= strcmp(now.peer[i].peer, d->told.peer[k].peer) == 0;
-        if (known)
+        if (has_peer(&d->told, now.peer[i].peer))
             continue;
         http_refusals_add(&d->told, now.peer[i].peer, 0);
         (void)snprintf(ret_peer, size, "%s", now.peer[i].peer);

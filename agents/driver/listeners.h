@@ -40,17 +40,23 @@ struct listeners {
     char url[HTTP_MAX_BASES][LISTENERS_URL]; /* of those for agents */
     char people_url[LISTENERS_URL];
     char pin[HTTP_PIN_CHARS + 1];
-    struct http_refusals told; /* what listeners_refusal has taken, all listeners together */
+    struct http_refusals at_nodes; /* connections to mpirun and its daemons */
+    struct http_refusals told;     /* what listeners_refusal has taken, all listeners together */
 };
 
 /* Zeroed before; listeners_close also when this fails. */
 int listeners_open(struct listeners *d, const struct listeners_options *o, struct eddis_error *err);
 
-/* Return how many requests were refused for want of a valid token. */
+/* Return how many requests were refused for want of a valid token, and connections at nodes. */
 int64_t listeners_refused(const struct listeners *d);
 
 /* Take the address of a peer that has been refused and was not told of before; false: none. */
 bool listeners_refusal(struct listeners *d, char *ret_peer, size_t size);
+
+/* Count n connections from a peer that mpirun or a daemon of its has refused.  Returns whether none
+ * from there was counted before.
+ */
+bool listeners_refused_at_node(struct listeners *d, const char *peer, int64_t n);
 
 /* Write "3 refused requests from 10.1.0.9, 1 from 10.1.0.8", or "" when there were none. */
 void listeners_refusals_text(const struct listeners *d, char *ret, size_t size);

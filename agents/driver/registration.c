@@ -179,6 +179,7 @@ static int keep_addresses(struct run_agent *a, const struct inbox_item *i, struc
     a->n_known = h->n_addresses;
     (void)snprintf(a->came_from, sizeof a->came_from, "%s", i->peer);
     (void)snprintf(a->mpi_version, sizeof a->mpi_version, "%s", h->mpi_version);
+    a->mpi_guarded = h->mpi_guarded;
     return 0;
 }
 
@@ -358,12 +359,32 @@ static enum heard take_profile(struct registration *r, int agent, struct event *
     return HEARD_FAILED;
 }
 
+/* Somebody has come to a port of mpirun's: said once for each address. */
+static void take_refused(struct registration *r, int agent, const struct event *e)
+{
+    char peer[HTTP_PEER_CHARS], text[512];
+
+    (void)snprintf(peer, sizeof peer, "%s", e->text);
+    text_strip_control(peer);
+    if (!listeners_refused_at_node(r->listeners, peer, e->refused))
+        return;
+    (void)snprintf(text, sizeof text,
+                   "refused a connection from %s to a port of mpirun's on %.200s: it shows no "
+                   "secret of the job's, or is another user's",
+                   peer, r->run->state.agent[agent].host);
+    job_run_say(r->run, JOB_EVENT_SAY, -1, -1, text);
+}
+
 static enum heard on_event(void *self, int agent, struct event *e, int64_t now_ns)
 {
     struct registration *r = self;
 
     if (e->type == EVENT_PROFILE)
         return take_profile(r, agent, e);
+    if (e->type == EVENT_REFUSED) {
+        take_refused(r, agent, e);
+        return HEARD;
+    }
     r->run->agent[agent].may_have_left = false;
     starter_left(r->starter, agent, e->text, now_ns);
     return HEARD;

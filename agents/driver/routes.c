@@ -24,6 +24,7 @@ static const struct route events[] = {
     [EVENT_QUIET] = { { SUBJECT_TELLING } },
     [EVENT_PLACE] = { { SUBJECT_TELLING } },
     [EVENT_SIGNAL] = { { SUBJECT_TELLING } },
+    [EVENT_REFUSED] = { { SUBJECT_REGISTRATION } },
     [EVENT_LEFT] = { { SUBJECT_TELLING, SUBJECT_REGISTRATION } },
 };
 

@@ -6,6 +6,7 @@
 #include "joining.h"
 #include "launch.h"
 
+#include "agents/guard/guard.h"
 #include "agents/node/keep/keeper.h"
 #include "agents/protocol/timing.h"
 #include "lib/base/cleanup.h"
@@ -13,6 +14,7 @@
 #include "lib/base/file.h"
 #include "lib/base/json.h"
 #include "lib/base/proctree.h"
+#include "lib/base/program.h"
 #include "lib/base/random.h"
 
 #include <errno.h>
@@ -111,11 +113,29 @@ static int find_sender(const struct agent *a)
 static void look_for_mpi(struct agent *a)
 {
     struct eddis_error err = { 0 };
-    int major = openmpi_version(a->mpi_version, sizeof a->mpi_version, &err);
+    bool guarded = false;
+    int major;
 
+    if (program_path(GUARD_LIBRARY, a->mpi_guard, sizeof a->mpi_guard, NULL) < 0)
+        a->mpi_guard[0] = '\0';
+    major = openmpi_version(a->mpi_guard, a->mpi_version, sizeof a->mpi_version, &guarded, &err);
     if (major < 0)
         node_log_say(a->voice.log, "%s", err.text);
+    if (!guarded)
+        a->mpi_guard[0] = '\0';
     a->mpi = openmpi_row(major);
+}
+
+/* Said before anything is started. */
+static void tell_of_guard(const struct agent *a)
+{
+    if (a->mpi_version[0] && !a->mpi_guard[0])
+        voice_note(&a->voice, 0,
+                   "%s here does not load " GUARD_LIBRARY ": it will listen on all addresses of "
+                   "this node, and any user who reaches it can end the job; use a mpirun that is "
+                   "linked dynamically and not set-user-ID (SECURITY CONSIDERATIONS in "
+                   "eddis-run(1))",
+                   a->mpi->server);
 }
 
 static int open_http(struct agent *a, struct eddis_error *err)
@@ -195,8 +215,10 @@ static int begin(struct agent *a, struct eddis_error *err)
                  a->brief->agent, a->brief->job_id, (int)getpid(), (int)a->life.keeper, a->cores,
                  a->folders.run, a->folders.shm);
     rc = open_http(a, err);
-    if (rc == 0)
+    if (rc == 0) {
         tell_of_folders(a);
+        tell_of_guard(a);
+    }
     return rc;
 }
 

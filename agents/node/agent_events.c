@@ -466,6 +466,25 @@ static void tell_model(struct agent *a, int64_t now_ns)
         voice_tell(&a->voice, &e, now_ns);
 }
 
+/* One event an address and report, however many have come. */
+static void tell_refused(struct agent *a, int64_t now_ns)
+{
+    struct http_refusals *r = &a->generation->refused;
+
+    for (int i = 0; i < r->n_peers; i++) {
+        struct event e = { .type = EVENT_REFUSED,
+                           .generation = a->generation->number,
+                           .rank = -1,
+                           .refused = r->peer[i].n,
+                           .text = r->peer[i].peer };
+
+        node_log_say(a->voice.log, "mpirun refused %lld connections from %s",
+                     (long long)r->peer[i].n, r->peer[i].peer);
+        voice_tell(&a->voice, &e, now_ns);
+    }
+    *r = (struct http_refusals){ 0 };
+}
+
 void agent_report(struct agent *a, int64_t now_ns)
 {
     struct generation *g = a->generation;
@@ -491,6 +510,7 @@ void agent_report(struct agent *a, int64_t now_ns)
             n = generation_progress(g, now_ns, a->progress);
             tell_choice(a, now_ns);
             tell_network(a, now_ns);
+            tell_refused(a, now_ns);
             tell_model(a, now_ns); /* behind what it is weighed with */
             look_for_frozen(a, now_ns);
             look_for_quiet(a, now_ns);

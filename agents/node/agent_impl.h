@@ -42,6 +42,7 @@ struct agent {
     int cores;                      /* that this process may use */
     const struct openmpi *mpi;
     char mpi_version[OPENMPI_VERSION]; /* "": none was found */
+    char mpi_guard[PATH_MAX];          /* library that its daemons are guarded by; "": none */
 
     struct lifeline life;
     struct agent_logs logs;

@@ -33,8 +33,13 @@ static int profile(struct agent *a, const struct order *o, struct eddis_error *e
 
 static int prepare(struct agent *a, const struct order *o, struct eddis_error *err)
 {
-    struct generation_place where = { a->brief,       &a->folders, a->mpi,
-                                      a->options.bin, a->cores,    a->sender };
+    struct generation_place where = { .brief = a->brief,
+                                      .folders = &a->folders,
+                                      .mpi = a->mpi,
+                                      .mpi_guard = a->mpi_guard,
+                                      .bin = a->options.bin,
+                                      .cores = a->cores,
+                                      .sender = a->sender };
     struct event e = { .type = EVENT_PREPARED, .generation = o->generation, .rank = -1 };
     int rc;
 
@@ -259,6 +264,7 @@ static int ask_registration(struct agent *a, struct eddis_error *err)
                        .agent = a->brief->agent,
                        .pid = (int)getpid(),
                        .eddis_version = EDDIS_VERSION,
+                       .mpi_guarded = a->mpi_guard[0] != '\0',
                        .shared_logs = a->logs.place.shared };
     cleanup_free char *text = NULL;
 

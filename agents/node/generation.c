@@ -7,6 +7,7 @@
 #include "relay.h"
 #include "shared_folder.h"
 
+#include "agents/guard/guard.h"
 #include "agents/protocol/protocol_relay.h"
 #include "agents/protocol/timing.h"
 #include "lib/base/cleanup.h"
@@ -157,6 +158,21 @@ int generation_relay(struct generation *g, struct relay *ret, struct eddis_error
 
 /* ---- while it runs ---- */
 
+/* Whether this is what the guard in mpirun or its daemon says. */
+static bool take_refusal(struct generation *g, const void *message, ssize_t n)
+{
+    struct guard_refusal m;
+
+    if (n != sizeof m)
+        return false;
+    memcpy(&m, message, sizeof m);
+    if (m.magic != GUARD_MAGIC)
+        return false;
+    m.peer[sizeof m.peer - 1] = '\0';
+    http_refusals_add(&g->refused, m.peer, 1);
+    return true;
+}
+
 struct worker *generation_message(struct generation *g, struct rank_message *ret)
 {
     ssize_t n;
@@ -164,8 +180,8 @@ struct worker *generation_message(struct generation *g, struct rank_message *ret
     while ((n = recv(g->socket, ret, sizeof *ret, 0)) >= 0) {
         struct worker *w = NULL;
 
-        if (n <= (ssize_t)offsetof(struct rank_message, lines))
-            continue; /* a wrapper that looks whether we are there */
+        if (take_refusal(g, ret, n) || n <= (ssize_t)offsetof(struct rank_message, lines))
+            continue; /* or a wrapper that looks whether we are there */
         ((char *)ret)[n - 1] = '\0';
         for (int i = 0; i < g->n; i++)
             if (g->worker[i].rank == ret->rank)

@@ -19,6 +19,7 @@
 #include "agents/node/keep/folders.h"
 #include "agents/protocol/protocol.h"
 #include "lib/board/board.h"
+#include "lib/http/refusals.h"
 
 #include <limits.h>
 #include <stdbool.h>
@@ -72,13 +73,14 @@ struct generation {
     char socket_path[FOLDERS_PATH + 40], log_path[PATH_MAX];
     char relay_path[FOLDERS_PATH + 40], relay_program[FOLDERS_PATH + 40];
     char hosts_path[FOLDERS_PATH + 40], rules_path[FOLDERS_PATH + 40];
+    char guard_path[FOLDERS_PATH + 40];
     int socket;  /* the wrappers' messages */
     int relay;   /* those of mpirun's relay; -1: none */
     int port_fd; /* keeps MASTER_PORT ours until the start; -1 from then on */
     struct board *board;
-    bool board_linked;          /* the file is still there */
-    struct strlist *argv, *env; /* env->item NULL: this process's own */
-    bool in_step;               /* of Slurm's, which may signal every process here */
+    bool board_linked; /* the file is still there */
+    struct strlist *argv, *env;
+    bool in_step; /* of Slurm's, which may signal every process here */
     pid_t mpirun; /* or its daemon, on other nodes; 0 before the start and after the end */
     bool started, mpirun_ended;
     int64_t report_at_step;      /* of the order to prepare; 0: none, or all have done it */
@@ -92,6 +94,7 @@ struct generation {
     bool network_told;           /* what rank 0 found the network to be was reported */
     int64_t log_offset;          /* where this generation's words in mpirun.log begin */
     struct frozen mpirun_frozen;
+    struct http_refusals refused; /* connections to mpirun or its daemon, not reported yet */
 };
 
 /* What a generation is made from, beside its order. */
@@ -99,7 +102,8 @@ struct generation_place {
     const struct brief *brief;
     const struct folders *folders;
     const struct openmpi *mpi;
-    const char *bin; /* folder of the programs that users start */
+    const char *mpi_guard; /* as struct launch's guard */
+    const char *bin;       /* folder of the programs that users start */
     int cores;
     int sender; /* as struct launch */
 };
@@ -130,7 +134,8 @@ int generation_rebalance(struct generation *g, const struct order *order, struct
 int generation_relay(struct generation *g, struct relay *ret, struct eddis_error *err);
 
 /* Take the next message of a wrapper, its rank checked.  Returns its worker, or NULL when there is
- * none. Only output is taken from one whose program has ended.
+ * none. Only output is taken from one whose program has ended.  What mpirun or its daemon refuses
+ * is counted on the way.
  */
 struct worker *generation_message(struct generation *g, struct rank_message *ret);
 

@@ -212,7 +212,7 @@ static int make_several(struct generation *g, struct launch *l, struct eddis_err
         return rc;
     if (symlink(program, g->relay_program) < 0)
         return eddis_fail_errno(err, -errno, "cannot make '%s'", g->relay_program);
-    if ((rc = launch_environ(l, g->env, err)) < 0 || (rc = launch_write_rules(l, err)) < 0)
+    if ((rc = launch_write_rules(l, err)) < 0)
         return rc;
     if (g->place > 0)
         return launch_daemon_argv(l, g->argv, err);
@@ -249,6 +249,8 @@ static int make_launch(struct generation *g, const struct generation_place *wher
                         .relay_socket = g->relay_path,
                         .hosts_file = g->hosts_path,
                         .rules_file = g->rules_path,
+                        .guard = where->mpi_guard,
+                        .guard_file = g->guard_path,
                         .socket = g->socket_path,
                         .board = g->board_path,
                         .bin = where->bin,
@@ -259,6 +261,9 @@ static int make_launch(struct generation *g, const struct generation_place *wher
 
     if ((rc = launch_check(&l, err)) < 0 ||
         (rc = program_path("eddis-rank", rank_program, sizeof rank_program, err)) < 0)
+        return rc;
+    if ((l.guard[0] && (rc = launch_write_guard(&l, err)) < 0) ||
+        (rc = launch_environ(&l, g->env, err)) < 0)
         return rc;
     rc = g->n_nodes > 1 ? make_several(g, &l, err) : make_one(g, &l, err);
     return rc < 0 ? rc : launch_write_rank_file(&l, err);
@@ -276,6 +281,7 @@ static void name_files(struct generation *g, const struct brief *b)
     snprintf(g->relay_path, sizeof g->relay_path, "%s/relay.socket", g->run);
     snprintf(g->relay_program, sizeof g->relay_program, "%s/relay", g->run);
     snprintf(g->hosts_path, sizeof g->hosts_path, "%s/hosts", g->run);
+    snprintf(g->guard_path, sizeof g->guard_path, "%s/guard", g->run);
     snprintf(g->rules_path, sizeof g->rules_path, "%s/allreduce.rules", g->run);
     /* Nodes may share that folder. */
     if (g->place == 0)

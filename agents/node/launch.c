@@ -2,6 +2,7 @@
 /* launch.c - writes the arguments of mpirun and of its daemons from fixed templates */
 #include "launch.h"
 
+#include "agents/guard/guard.h"
 #include "agents/node/keep/keeper.h"
 #include "agents/protocol/timing.h"
 #include "lib/base/cleanup.h"
@@ -281,22 +282,60 @@ void launch_add_relay(const struct openmpi *mpi, const struct relay *r, struct s
         add_pair(ret, mpi, mpi->nodes, r->nodes);
 }
 
-int launch_environ(const struct launch *l, struct strlist *ret, struct eddis_error *err)
+/* What only several nodes need. */
+static void add_places(const struct launch *l, struct strlist *env)
 {
     const char *path = getenv("PATH");
+    struct strbuf all = { 0 };
     char name[LAUNCH_NAME];
 
-    for (char **e = environ; *e; e++)
-        if (strncmp(*e, "PATH=", 5) != 0)
-            strlist_addf(ret, "%s", *e);
-    strlist_addf(ret, "PATH=%.*s:%s", (int)(strrchr(l->rank_program, '/') - l->rank_program),
-                 l->rank_program, path && *path ? path : "/usr/local/bin:/usr/bin:/bin");
-    strlist_addf(ret, "EDDIS_RANK_FILE=%s", l->rank_file);
+    strbuf_addf(&all, "%.*s:%s", (int)(strrchr(l->rank_program, '/') - l->rank_program),
+                l->rank_program, path && *path ? path : "/usr/local/bin:/usr/bin:/bin");
+    strlist_set(env, "PATH", strbuf_text(&all));
+    strlist_set(env, "EDDIS_RANK_FILE", l->rank_file);
     /* Or PMIx takes this node for the first when their host names are alike. */
     launch_node_name(l->node, name);
     if (l->node > 0)
-        strlist_addf(ret, "PMIX_HOSTNAME=%s", name);
-    return ret->failed ? eddis_fail(err, -ENOMEM, "no memory for mpirun's environment") : 0;
+        strlist_set(env, "PMIX_HOSTNAME", name);
+    env->failed = env->failed || all.failed;
+    strbuf_fini(&all);
+}
+
+int launch_environ(const struct launch *l, struct strlist *ret, struct eddis_error *err)
+{
+    strlist_add_all(ret, environ);
+    if (is_several(l))
+        add_places(l, ret);
+    if (ret->failed)
+        return eddis_fail(err, -ENOMEM, "no memory for mpirun's environment");
+    return l->guard[0] ? openmpi_preload_guard(ret, l->guard, l->guard_file, err) : 0;
+}
+
+/* Who has chosen mpirun's networks himself may have chosen others than the ranks'. */
+static const char *channel_address(const struct launch *l)
+{
+    if (!is_several(l))
+        return "";
+    return launch_user_sets(l->brief, l->mpi->network) ? "*" : l->order->node[l->node].address;
+}
+
+_Static_assert((int)PROTOCOL_MPI_SECRET == (int)GUARD_SECRET_CHARS,
+               "an order's secret is a guard's");
+
+int launch_write_guard(const struct launch *l, struct eddis_error *err)
+{
+    cleanup_fd int fd = open(l->guard_file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    struct guard_file file = { .address = "" };
+    int rc;
+
+    if (fd < 0)
+        return eddis_fail_errno(err, -errno, "cannot make '%s'", l->guard_file);
+    (void)snprintf(file.address, sizeof file.address, "%s", channel_address(l));
+    (void)snprintf(file.secret, sizeof file.secret, "%s", l->order->mpi_secret);
+    (void)snprintf(file.socket, sizeof file.socket, "%s", l->socket);
+    rc = file_write_all(fd, &file, sizeof file, err);
+    explicit_bzero(&file, sizeof file);
+    return rc;
 }
 
 /* Beginnings of variables that none of the job's programs is to inherit. */

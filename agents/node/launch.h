@@ -39,6 +39,8 @@ struct launch {
     const char *relay_program; /* several nodes: link to eddis-relay, no space in its path */
     const char *relay_socket, *hosts_file;
     const char *rules_file; /* several nodes: how MPI_Allreduce goes */
+    const char *guard;      /* library that guards Open MPI's daemons, see guard.h; "": none */
+    const char *guard_file;
     const char *socket, *board;
     const char *bin;             /* folder of the programs that users start; "": unknown */
     char interface[IF_NAMESIZE]; /* that has this node's address; "" when there is one node */
@@ -58,9 +60,8 @@ int launch_argv(const struct launch *l, struct strlist *ret, struct eddis_error 
 /* Append the argument vector of mpirun's daemon on this node, but for what a relay brings. */
 int launch_daemon_argv(const struct launch *l, struct strlist *ret, struct eddis_error *err);
 
-/* Append the environment of mpirun or its daemon when there are several nodes.  Ranks inherit it,
- * and so find on each node the eddis-rank and the rank file that are there: mpirun knows paths of
- * its own node only.
+/* Append the environment of mpirun or its daemon.  Of several nodes the ranks find in it the
+ * eddis-rank and the rank file that are on theirs: mpirun knows paths of its own node only.
  */
 int launch_environ(const struct launch *l, struct strlist *ret, struct eddis_error *err);
 
@@ -74,6 +75,9 @@ int launch_write_hosts(const struct launch *l, struct eddis_error *err);
  * are several nodes: by itself it would not, and reach half the speed of a slow network.
  */
 int launch_write_rules(const struct launch *l, struct eddis_error *err);
+
+/* Write the file by which the guard knows what to allow. */
+int launch_write_guard(const struct launch *l, struct eddis_error *err);
 
 /* Write the rank file. */
 int launch_write_rank_file(const struct launch *l, struct eddis_error *err);

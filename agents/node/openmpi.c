@@ -2,15 +2,20 @@
 /* openmpi.c - the table of Open MPI's versions, and what its sentences mean */
 #include "openmpi.h"
 
+#include "agents/guard/guard.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/spawn.h"
+#include "lib/base/strlist.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define VERSION_NS (10 * CLOCK_S)
 
@@ -40,7 +45,8 @@ static const struct openmpi table[] = {
       .no_lookup = { "--do-not-resolve" },
       .oversubscribe = { "--oversubscribe" },
       .order = { "--oversubscribe", "--map-by", "slot", "--rank-by", "slot" },
-      .shared = "vader" },
+      .shared = "vader",
+      .server = "mpirun" },
     { .major = 5,
       .flag = "--prtemca",
       .plm = "ssh",
@@ -61,7 +67,8 @@ static const struct openmpi table[] = {
       .no_lookup = { "--prtemca", "prte_do_not_resolve", "1" },
       .oversubscribe = { "--map-by", ":OVERSUBSCRIBE" },
       .order = { "--map-by", "slot:OVERSUBSCRIBE", "--rank-by", "slot" },
-      .shared = "sm" },
+      .shared = "sm",
+      .server = "prterun" },
 };
 
 enum { ROWS = sizeof table / sizeof *table };
@@ -116,13 +123,30 @@ static int read_until(int fd, char *ret, size_t size, int64_t deadline_ns)
     return n + 1 < size ? -ETIMEDOUT : 0;
 }
 
-int openmpi_version(char *ret, size_t size, struct eddis_error *err)
+int openmpi_preload_guard(struct strlist *env, const char *library, const char *value,
+                          struct eddis_error *err)
+{
+    const char *others = strlist_value(env->item, "LD_PRELOAD");
+    cleanup_free char *list = NULL;
+
+    if (asprintf(&list, "%s%s%s", library, others ? ":" : "", others ? others : "") < 0) {
+        list = NULL;
+        return eddis_fail(err, -ENOMEM, "no memory for variables");
+    }
+    strlist_set(env, "LD_PRELOAD", list);
+    strlist_set(env, GUARD_VARIABLE, value);
+    return env->failed ? eddis_fail(err, -ENOMEM, "no memory for variables") : 0;
+}
+
+/* Run `program --version` and write what it prints to ret. */
+static int run_version(const char *program, const char *guard, char *ret, size_t size,
+                       struct eddis_error *err)
 {
     static const struct spawn_rung end[] = { { 0, CLOCK_S }, { SIGKILL, 5 * CLOCK_S } };
-    const char *const argv[] = { "mpirun", "--version", NULL };
+    const char *const argv[] = { program, "--version", NULL };
     cleanup_fd int from = -1, to = -1;
     struct spawn s = { .argv = argv, .in = -1, .err = -1, .parent_death_signal = SIGKILL };
-    char text[512] = "";
+    struct strlist env = { 0 };
     int ends[2], rc;
     pid_t pid;
 
@@ -130,15 +154,40 @@ int openmpi_version(char *ret, size_t size, struct eddis_error *err)
         return eddis_fail_errno(err, -errno, "cannot make a pipe");
     from = ends[0];
     s.out = to = ends[1];
-    rc = spawn_start(&s, &pid, err);
+    strlist_add_all(&env, environ);
+    rc = guard[0] ? openmpi_preload_guard(&env, guard, GUARD_ASK, err) : 0;
+    s.envp = (const char *const *)env.item;
+    if (rc == 0)
+        rc = spawn_start(&s, &pid, err);
+    strlist_fini(&env);
     if (rc < 0)
-        return eddis_fail_prefix(err, rc, "Open MPI is needed (Debian: openmpi-bin)");
+        return rc;
     (void)close(cleanup_keep_fd(to));
-    rc = read_until(from, text, sizeof text, clock_after_ns(clock_now_ns(), VERSION_NS));
+    rc = read_until(from, ret, size, clock_after_ns(clock_now_ns(), VERSION_NS));
     (void)spawn_stop(pid, end, sizeof end / sizeof *end, NULL, NULL);
+    return rc < 0 ? eddis_fail_errno(err, rc, "'%s --version' does not answer", program) : 0;
+}
+
+int openmpi_version(const char *guard, char *ret, size_t size, bool *ret_guarded,
+                    struct eddis_error *err)
+{
+    char text[512] = "", more[512] = "";
+    const char *server;
+    int major, rc = run_version("mpirun", guard, text, sizeof text, err);
+
+    if (rc == -ENOENT)
+        return eddis_fail_prefix(err, rc, "Open MPI is needed (Debian: openmpi-bin)");
     if (rc < 0)
-        return eddis_fail_errno(err, rc, "'mpirun --version' does not answer");
-    return openmpi_parse_version(text, ret, size, err);
+        return rc;
+    major = openmpi_parse_version(text, ret, size, err);
+    if (major < 0)
+        return major;
+    server = openmpi_row(major)->server;
+    *ret_guarded = strstr(text, GUARD_ANSWER) != NULL;
+    if (guard[0] && strcmp(server, "mpirun") != 0)
+        *ret_guarded = run_version(server, guard, more, sizeof more, NULL) == 0 &&
+                       strstr(more, GUARD_ANSWER) != NULL;
+    return major;
 }
 
 /* ---- its words ---- */

@@ -9,6 +9,7 @@
 #define EDDIS_AGENTS_NODE_OPENMPI_H
 
 #include "lib/base/error.h"
+#include "lib/base/strlist.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,15 +36,25 @@ struct openmpi {
     const char *order[6];                   /* words: and ranks fill one node after another */
     /* The ranks. */
     const char *shared; /* the byte transfer layer between ranks of one node */
+    /* The program that mpirun becomes, which listens for its daemons. */
+    const char *server;
 };
 
 /* Return the row for a major version; for one that is newer than the table its newest row. */
 const struct openmpi *openmpi_row(int major);
 
-/* Ask the mpirun in PATH for its version, as "4.1.4".  Blocks, for seconds at worst.
+/* Ask the mpirun in PATH for its version, as "4.1.4", and find out whether the guard (guard.h) can
+ * be loaded into it; guard: path of that library, "": there is none.  Blocks, for seconds at worst.
  * Returns the major version.  -ENOENT: it is not there; -EINVAL: it is not Open MPI's.
  */
-int openmpi_version(char *ret, size_t size, struct eddis_error *err);
+int openmpi_version(const char *guard, char *ret, size_t size, bool *ret_guarded,
+                    struct eddis_error *err);
+
+/* Set in env, a list of NAME=VALUE, what loads the guard `library` before the user's own, with this
+ * value of GUARD_VARIABLE.
+ */
+int openmpi_preload_guard(struct strlist *env, const char *library, const char *value,
+                          struct eddis_error *err);
 
 /* Take the version out of what `mpirun --version` prints.  Returns and fails as above. */
 int openmpi_parse_version(const char *text, char *ret, size_t size, struct eddis_error *err);

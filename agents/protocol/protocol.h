@@ -133,6 +133,8 @@ enum event_type {
     EVENT_PLACE,     /* where a rank stands, as was asked; text: "it waits in ...", "": unknown,
                       * code: of agents/node/stack_look.h */
     EVENT_SIGNAL,    /* Slurm has sent this one to the agents' step: SIGTERM or SIGUSR1 */
+    EVENT_REFUSED,   /* mpirun or its daemon here has refused connections, so many, from the address
+                      * `text`: see agents/guard/guard.h */
     EVENT_LEFT,      /* nothing of the job is left on the node, nor is the agent in a moment */
 };
 
@@ -153,6 +155,7 @@ struct event {
     struct program program; /* of EVENT_COMMITTED, the step of which is the bytes of the model */
     int64_t peak_bytes;  /* most memory that the rank's processes held, one of them; 0: unknown */
     int64_t limit_bytes; /* where oom: what its control group, or else the machine, has; likewise */
+    int64_t refused;     /* connections since the event before from that address */
     struct relay relay;
     char *text;       /* profile, sentence; "" when unused */
     char *last_lines; /* of a rank that failed: its last output, at most

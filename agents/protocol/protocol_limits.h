@@ -12,6 +12,7 @@ enum {
     PROTOCOL_MARKER = 32, /* digits that name a file by which a shared folder is known */
     PROTOCOL_PIN = 64,
     PROTOCOL_TOKEN = 96,
+    PROTOCOL_MPI_SECRET = 64, /* hexadecimal digits */
     PROTOCOL_MAX_ADDRESSES = 64,
     PROTOCOL_LOG_AGENT = -1,         /* in the place of a rank: what its node's agent has said, */
     PROTOCOL_LOG_MPIRUN = -2,        /* and mpirun */

@@ -40,6 +40,7 @@ static const struct field prepare_fields[] = {
     FIELD(struct order, probe, BOOL, 0, 0),
     FIELD(struct order, network, TEXT, 0, 0),
     FIELD(struct order, share, NAME, 0, 0),
+    FIELD(struct order, mpi_secret, NAME, 0, 0),
     FIELD(struct order, n_ranks, INT, 1, BOARD_MAX_RANKS),
     FIELD(struct order, seed, UINT64, 0, 0),
     FIELD(struct order, bucket_bytes, INT64, 0, INT64_MAX),
@@ -289,6 +290,16 @@ static int check_rank(const struct order *order, int i, struct eddis_error *err)
 }
 
 /* It becomes a part of a file's name. */
+static int check_secret(const char *secret, struct eddis_error *err)
+{
+    size_t n = strlen(secret);
+
+    if (n && (n != PROTOCOL_MPI_SECRET || secret[strspn(secret, "0123456789abcdef")]))
+        return eddis_fail(err, -EINVAL, "\"mpi_secret\" is not %d hexadecimal digits",
+                          PROTOCOL_MPI_SECRET);
+    return 0;
+}
+
 static int check_share(const char *share, struct eddis_error *err)
 {
     size_t n = strlen(share);
@@ -378,6 +389,8 @@ static int read_prepare(struct order *order, const json_t *o, struct eddis_error
         rc = network_checks_read(checks, &order->checks, err);
     if (rc >= 0)
         rc = check_share(order->share, err);
+    if (rc == 0)
+        rc = check_secret(order->mpi_secret, err);
     if (rc >= 0)
         rc = fields_read_rows(o, "node", &node_rows, (void **)&order->node, &order->n_nodes, err);
     if (rc >= 0)
@@ -471,6 +484,7 @@ void order_free(struct order *order)
 {
     if (!order)
         return;
+    explicit_bzero(order->mpi_secret, sizeof order->mpi_secret);
     relay_free(&order->relay);
     free(order->node);
     free(order->rank);

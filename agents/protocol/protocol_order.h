@@ -79,8 +79,11 @@ struct order {
     char network[64];                /* "10.1.0.0/24"; "" when there is one node */
     char share[PROTOCOL_MARKER + 1]; /* name that all nodes leave in the checkpoint folder and
                                       * look for when told to check; "": nothing is to be shared */
-    int n_ranks;                     /* of the job */
-    struct order_rank *rank;         /* [n_local] of this node */
+    char
+        mpi_secret[PROTOCOL_MPI_SECRET + 1]; /* with which mpirun's daemons meet in this generation,
+                                              * see agents/guard/guard.h; "": without one */
+    int n_ranks;                             /* of the job */
+    struct order_rank *rank;                 /* [n_local] of this node */
     int n_local;
     int64_t open_ns;              /* of struct board_area; plan->version is 0 then */
     struct comm_choice *choice;   /* of a plan that is replayed; NULL: to be measured */
@@ -120,6 +123,6 @@ struct board_plan *order_plan_new(int n_ranks);
 
 char *order_text(const struct order *o);
 int order_parse(const char *text, size_t n, struct order **ret, struct eddis_error *err);
-void order_free(struct order *o); /* accepts NULL */
+void order_free(struct order *o); /* wipes the secret; accepts NULL */
 
 #endif

@@ -26,6 +26,7 @@ static const struct field hello_fields[] = {
     FIELD(struct hello, eddis_version, TEXT, 0, 0),
     FIELD(struct hello, mpi_version, TEXT, 0, 0),
     FIELD_LATE(struct hello, machine, NAME, 0, 0),
+    FIELD_LATE(struct hello, mpi_guarded, BOOL, 0, 0),
     FIELD(struct hello, shared_logs, BOOL, 0, 0),
     FIELD(struct hello, log_dir, TEXT, 0, 0),
 };
@@ -38,11 +39,11 @@ static const struct field address_fields[] = {
     FIELD(struct node_address, is_virtual, BOOL, 0, 0),
 };
 
-static const char *const event_names[] = { "profile",      "unmeasured", "prepared",    "checked",
-                                           "rank_started", "rank_exit",  "mpirun_exit", "relay",
-                                           "network",      "choice",     "committed",   "stopped",
-                                           "logs",         "failed",     "unsettled",   "note",
-                                           "quiet",        "place",      "signal",      "left" };
+static const char *const event_names[] = {
+    "profile",   "unmeasured", "prepared", "checked",   "rank_started", "rank_exit", "mpirun_exit",
+    "relay",     "network",    "choice",   "committed", "stopped",      "logs",      "failed",
+    "unsettled", "note",       "quiet",    "place",     "signal",       "refused",   "left"
+};
 
 static const struct field event_fields[] = {
     FIELD_WORD(struct event, type, event_names),
@@ -61,6 +62,7 @@ static const struct field event_fields[] = {
     PROGRAM_ROWS(struct event, false),
     FIELD(struct event, peak_bytes, INT64, 0, INT64_MAX),
     FIELD(struct event, limit_bytes, INT64, 0, INT64_MAX),
+    FIELD(struct event, refused, INT64, 0, INT64_MAX),
     FIELD(struct event, text, SENTENCE, 0, 0),
     FIELD(struct event, last_lines, SENTENCE, 0, 0),
 };

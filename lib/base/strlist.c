@@ -43,6 +43,24 @@ void strlist_fini(struct strlist *l)
     *l = (struct strlist){ 0 };
 }
 
+void strlist_set(struct strlist *l, const char *name, const char *value)
+{
+    size_t n = strlen(name), last;
+
+    strlist_addf(l, "%s=%s", name, value);
+    if (l->failed)
+        return;
+    last = l->n - 1;
+    for (size_t i = 0; i < last; i++)
+        if (strncmp(l->item[i], name, n) == 0 && l->item[i][n] == '=') {
+            free(l->item[i]);
+            l->item[i] = l->item[last];
+            l->item[last] = NULL;
+            l->n = last;
+            return;
+        }
+}
+
 const char *strlist_value(char *const *env, const char *name)
 {
     size_t n = strlen(name);

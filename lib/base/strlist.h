@@ -19,6 +19,9 @@ void strlist_addf(struct strlist *l, const char *fmt, ...) __attribute__((format
 void strlist_add_all(struct strlist *l, char *const *items); /* NULL-ended */
 void strlist_fini(struct strlist *l);
 
+/* Set NAME=VALUE in a list of such, in the place of an earlier value or at the end. */
+void strlist_set(struct strlist *l, const char *name, const char *value);
+
 /* Borrows the value of NAME in a NULL-ended list of NAME=VALUE, or NULL. */
 const char *strlist_value(char *const *env, const char *name);
 

@@ -29,6 +29,10 @@ awk '/^The programs are in `build\/cmd`/ {on = 1} /^A job of yours:/ {on = 0} on
 chmod 644 "$work/lines"
 run bash -eux "$work/lines"
 grep -q 'rank 1 of 2: y = 3.000 x -1.000' "$home"/.local/state/eddis/jobs/*/logs/rank-0001.log
+if grep 'does not load' "$work/log"; then
+    echo "installed.sh: mpirun runs without its guard"
+    exit 1
+fi
 if [ -e "$home/eddis/build-release/tests" ] || [ -e "$home/eddis/build-release/bench" ]; then
     echo "installed.sh: tests or measurements were built"
     exit 1

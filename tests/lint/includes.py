@@ -38,9 +38,10 @@ MAY_INCLUDE = {
     "lib/train": BASE + ["lib/data", "lib/eddis.h"],
     "scheduler": MODEL + ["scheduler"],
     "profiler": MODEL + ["lib/topo", "lib/gpu", "lib/comm"],
+    "agents/guard": [],  # is preloaded into programs of others
     "agents/protocol": MODEL + ["lib/board/layout.h"],
     "agents/job": MODEL + ["lib/http", "agents/protocol"],
-    "agents/node": AGENTS + ["agents/node"],
+    "agents/node": AGENTS + ["agents/guard/guard.h", "agents/node"],
     "agents/driver": AGENTS + ["agents/driver"],
     "cmd": ["lib", "scheduler", "profiler", "agents", "cmd"],
     "bench": ["lib", "scheduler", "profiler", "agents", "cmd", "bench"],

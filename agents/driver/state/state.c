@@ -123,6 +123,7 @@ static enum input_type input_of(const struct state *s, int agent, const struct e
     case EVENT_QUIET:
     case EVENT_PLACE:
     case EVENT_SIGNAL:
+    case EVENT_REFUSED:
     case EVENT_LEFT:
         break;
     }

@@ -385,6 +385,13 @@ START_TEST(refusals)
     listeners_refusals_text(&f.d, text, sizeof text);
     ck_assert_str_eq(text, "2 refused requests from 127.0.0.1");
     ck_assert_int_eq(listeners_refused(&f.d), 2);
+    /* So is who comes to a node, who is said where that is heard. */
+    ck_assert(listeners_refused_at_node(&f.d, "10.1.0.9", 2));
+    ck_assert(!listeners_refused_at_node(&f.d, "10.1.0.9", 1));
+    ck_assert(!listeners_refusal(&f.d, peer, sizeof peer));
+    listeners_refusals_text(&f.d, text, sizeof text);
+    ck_assert_str_eq(text, "2 refused requests from 127.0.0.1, 3 from 10.1.0.9");
+    ck_assert_int_eq(listeners_refused(&f.d), 5);
     finish(&f);
 }
 END_TEST

@@ -2,12 +2,15 @@
 /* test_launch.c - tests of agents/node/launch.h */
 #include "agents/node/launch.h"
 
+#include "agents/guard/guard.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "suite.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -72,6 +75,7 @@ static struct case_ *make(void)
                                  .rank_file = c->file,
                                  .socket = "/run/x/agent",
                                  .board = "/shm/x/board",
+                                 .guard = "",
                                  .bin = "/opt/eddis/bin",
                                  .master_port = 4242,
                                  .cores = 8,
@@ -362,6 +366,67 @@ START_TEST(arguments_of_a_daemon)
 }
 END_TEST
 
+/* The guard comes before the user's own libraries. */
+START_TEST(guarded_environment)
+{
+    struct case_ *c = make();
+    struct strlist e = { 0 };
+
+    c->launch.guard = "/lib/guard.so";
+    c->launch.guard_file = "/run/x/guard";
+    ck_assert_int_eq(launch_environ(&c->launch, &e, NULL), 0);
+    ck_assert_str_eq(strlist_value(e.item, "EDDIS_MPI_GUARD"), "/run/x/guard");
+    ck_assert_int_eq(strncmp(strlist_value(e.item, "LD_PRELOAD"), "/lib/guard.so", 13), 0);
+    ck_assert_ptr_null(strlist_value(e.item, "EDDIS_RANK_FILE")); /* of several nodes alone */
+    strlist_fini(&e);
+    strlist_addf(&e, "LD_PRELOAD=/u/a.so /u/b.so");
+    ck_assert_int_eq(openmpi_preload_guard(&e, "/lib/guard.so", "x", NULL), 0);
+    ck_assert_str_eq(strlist_value(e.item, "LD_PRELOAD"), "/lib/guard.so:/u/a.so /u/b.so");
+    ck_assert_uint_eq(e.n, 2);
+    strlist_fini(&e);
+    drop(c);
+}
+END_TEST
+
+/* What mpirun and its daemon may listen on, and with which secret. */
+static void check_guard(struct case_ *c, const char *address, const char *secret)
+{
+    cleanup_free char *path = NULL, *text = NULL;
+    struct guard_file file;
+    size_t n;
+
+    ck_assert_int_ge(asprintf(&path, "%s/guard", c->dir), 0);
+    c->launch.guard_file = path;
+    ck_assert_int_eq(launch_write_guard(&c->launch, NULL), 0);
+    ck_assert_int_eq(launch_write_guard(&c->launch, NULL), -EEXIST); /* nobody's but ours */
+    ck_assert_int_eq(file_read(path, sizeof file + 1, &text, &n, NULL), 0);
+    ck_assert_uint_eq(n, sizeof file);
+    memcpy(&file, text, sizeof file);
+    ck_assert_str_eq(file.address, address);
+    ck_assert_str_eq(file.secret, secret);
+    ck_assert_str_eq(file.socket, "/run/x/agent");
+    (void)unlink(path);
+}
+
+START_TEST(guard_file)
+{
+    static const char secret[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+    struct case_ *c = make();
+    char *user[] = { S("oob_tcp_if_include"), S("eth7"), NULL };
+
+    check_guard(c, "", "");
+    drop(c);
+    c = make_several();
+    strcpy(c->order.mpi_secret, secret);
+    check_guard(c, "10.1.0.7", secret);
+    c->launch.node = 1;
+    check_guard(c, "10.1.0.8", secret);
+    c->brief.mpi_mca = user; /* who says which network it is to be may mean another one */
+    check_guard(c, "*", secret);
+    drop(c);
+}
+END_TEST
+
 START_TEST(variables_of_several)
 {
     struct case_ *c = make_several();
@@ -572,6 +637,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, hosts);
     tcase_add_test(tc, names);
     tcase_add_test(tc, arguments_of_a_daemon);
+    tcase_add_test(tc, guarded_environment);
+    tcase_add_test(tc, guard_file);
     tcase_add_test(tc, variables_of_several);
     tcase_add_test(tc, environment);
     tcase_add_test(tc, truncated_rank_file);

@@ -132,6 +132,7 @@ static char *sample_hello(void)
                        .eddis_version = "0.1.0",
                        .mpi_version = "Open MPI 4.1.4",
                        .machine = "6f0c1e5e-2f0b-4a55-9d63-5d6c3b1f7a10",
+                       .mpi_guarded = true,
                        .shared_logs = true,
                        .log_dir = "/home/me/job/logs",
                        .address = { { "eth0", "10.1.0.7", 24, 1000, false },
@@ -191,6 +192,7 @@ static char *sample_order(enum order_type type)
         .node = node,
         .n_nodes = 2,
         .network = "10.1.0.0/24",
+        .mpi_secret = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
         .n_ranks = 3,
         .rank = rank,
         .n_local = 2,
@@ -254,6 +256,11 @@ static char *sample_report(void)
           .text = S(""),
           .last_lines = S("a\nb \xff \xc3\xa9\n") },
         { .type = EVENT_NOTE, .rank = -1, .text = S("x \"y\""), .last_lines = S("") },
+        { .type = EVENT_REFUSED,
+          .rank = -1,
+          .refused = 3,
+          .text = S("10.1.0.9"),
+          .last_lines = S("") },
         { .type = EVENT_UNSETTLED, .rank = -1, .text = S("why"), .last_lines = S("") },
         { .type = EVENT_COMMITTED,
           .step = 4096,
@@ -299,7 +306,7 @@ static char *sample_report(void)
     };
     struct output output[] = { { 1, 17, S("\033[31mred\033[0m\n\xff\n") } };
     struct log_piece piece[] = { { 0, 65536, S("x\n\xfe\n") }, { 1, 0, S("") } };
-    struct report r = { 1, 9, event, 5, worker, 2, output, 1, piece, 2 };
+    struct report r = { 1, 9, event, 6, worker, 2, output, 1, piece, 2 };
 
     return report_text(&r);
 }
@@ -390,6 +397,8 @@ static const struct {
     { 1, "\"prefix\":16", "\"prefix\":129", "prefix" },
     { 2, "\"n_ranks\":2}", "\"n_ranks\":1}", "nodes" },
     { 2, "\"share\":\"", "\"share\":\"x", "share" },
+    { 2, "\"mpi_secret\":\"", "\"mpi_secret\":\"0", "mpi_secret" },
+    { 2, "\"mpi_secret\":\"0", "\"mpi_secret\":\"x", "mpi_secret" },
     { 2, "\"10.1.0.0/24\"", "\"10.1.0.0/24 -x\"", "network" },
     { 2, "\"10.1.0.8\"", "\"`ls`\"", "address" },
     { 2, "\"c07\"", "\"-x c07\"", "host" },

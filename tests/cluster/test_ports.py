@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_ports.py BUILD SOURCE [CASE ...] - what a job listens on, and strangers who come to the ports of
+Open MPI's daemons as one of them."""
+
+import ipaddress
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+from cases import Skip, run
+from job import Folders, Job, wait_for
+from lab import LOGIN, Cluster, comm, network
+
+BUILD = os.path.realpath(sys.argv[1])
+STATUS = os.path.join(BUILD, "cmd/eddis-status")
+WORKER = [os.path.join(BUILD, "tests/cluster/node-worker"), "0"]
+
+# What a job's processes may listen on: program, and "loopback", the node's own "address" or "all" addresses.
+# mpirun listens on loopback for its ranks (PMIx), its daemons' channel is on the node's address.  A rank of a job on
+# several nodes has the port of MPI's data on all addresses: Open MPI cannot have it otherwise.
+ONE_MACHINE = {("eddis-run", "loopback"), ("mpirun", "loopback")}
+SEVERAL = {("eddis-run", "loopback"), ("eddis-run", "address"), ("mpirun", "loopback"), ("mpirun", "address"),
+           ("orted", "loopback"), ("orted", "address"), ("node-worker", "all")}
+
+# A stranger who says to be mpirun's daemon 1 and orders the job's end, as ORTE's daemons speak (Open MPI 4.1:
+# origin, destination, tag, sequence, length, type, and 31 bytes of padding).
+STRANGER = r"""
+import os, socket, struct, sys
+if int(sys.argv[3]):
+    os.setgroups([]); os.setgid(65534); os.setuid(65534)
+def header(origin, target, tag, seq, n, kind):
+    return struct.pack("<IIIIIIIB", *origin, *target, tag, seq, n, kind).ljust(64, b"\0")
+def ask(message):
+    with socket.create_connection((sys.argv[1], int(sys.argv[2])), 10) as s:
+        s.settimeout(10)
+        s.sendall(message)
+        return s.recv(500)
+def attempt(message):
+    try:
+        return ask(message)
+    except OSError:
+        return b""
+answer = attempt(header((1, 1), (0, 0), 0, 0, 0, 2))  # who are you?
+me = struct.unpack("<II", answer[:8]) if len(answer) >= 8 else (1, 0)
+you = (me[0], 1)
+version = struct.pack(">H", 1) + b"4.1.4\0"
+taken = attempt(header(you, me, 0, 0, len(version), 1) + version + header(you, me, 1, 1, 1, 4) + b"\2")
+print("answered" if answer or taken else "nothing")
+"""
+
+
+def listening(pids):
+    """{(program, address, port)} of the processes' TCP sockets; the address None stands for all."""
+    found = set()
+    for pid in pids:
+        owned = set()
+        try:
+            for fd in os.listdir(f"/proc/{pid}/fd"):
+                owned.add(os.readlink(f"/proc/{pid}/fd/{fd}"))
+        except OSError:
+            continue
+        for part in rows(pid):
+            if part[3] == "0A" and f"socket:[{part[9]}]" in owned:
+                host, port = part[1].split(":")
+                words = [int(host[i:i + 8], 16).to_bytes(4, sys.byteorder) for i in range(0, len(host), 8)]
+                found.add((comm(pid), str(ipaddress.ip_address(b"".join(words))), int(port, 16)))
+    return found
+
+
+def rows(pid):
+    """The kernel's tables of TCP sockets, as the process sees them; none of one that has ended."""
+    found = []
+    for table in ("tcp", "tcp6"):
+        try:
+            with open(f"/proc/{pid}/net/{table}") as f:
+                found += [line.split() for line in f.readlines()[1:]]
+        except OSError:
+            pass
+    return found
+
+
+def kinds(found, own):
+    """{(program, kind)}; own: the node's addresses."""
+    def kind(at):
+        at = ipaddress.ip_address(at)
+        at = getattr(at, "ipv4_mapped", None) or at
+        return "all" if at.is_unspecified else "loopback" if at.is_loopback else \
+            "address" if str(at) in own else str(at)
+    return {(program, kind(at)) for program, at, _ in found}
+
+
+def descendants(root):
+    parents = {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/stat") as f:
+                parents[int(name)] = int(f.read().rsplit(") ", 1)[1].split()[1])
+        except OSError:
+            continue
+    found = {root}
+    while True:
+        more = {p for p, parent in parents.items() if parent in found} - found
+        if not more:
+            return found
+        found |= more
+
+
+def stranger(popen, address, port, another_user):
+    p = popen(["/usr/bin/python3", "-c", STRANGER, address, str(port), str(int(another_user))],
+              stdout=subprocess.PIPE, text=True)
+    out, _ = p.communicate(timeout=120)
+    assert p.returncode == 0, p
+    return out.strip()
+
+
+def refusals(events):
+    return [e["text"] for e in events if "refused a connection" in e.get("text", "")]
+
+
+def one_machine(folders, environ=None, table=None, server="mpirun"):
+    """Nothing of a job on one machine can be reached from elsewhere, and another user who comes to
+    mpirun's ports is refused and counted."""
+    over = folders.path("over")
+    with Job(BUILD, folders, ["--", "sh", "-c", f"echo up; while [ ! -e {over} ]; do sleep 0.1; done"],
+             **(environ or {})) as j:
+        j.wait_log(0, "up")
+        found = listening(descendants(j.process.pid))
+        assert kinds(found, set()) == (table or ONE_MACHINE), found
+        doors = [(at, port) for program, at, port in found if program == server]
+        assert len(doors) >= 2, found
+        for at, port in doors:
+            assert stranger(subprocess.Popen, at, port, True) == "nothing", (at, port)
+        wait_for("the refusals to be told", lambda: refusals(j.events()))
+        p = subprocess.run([STATUS, j.dir + "/", "--json"], stdout=subprocess.PIPE, text=True, check=True)
+        assert json.loads(p.stdout)["state"] == "running", p.stdout
+        open(over, "w").close()
+        assert j.end() == 0, (j.code, j.err, j.out)
+        assert any("127.0.0.1" in text and "mpirun" in text for text in refusals(j.events())), j.events()
+        assert "from 127.0.0.1" in j.summary()["refused"], j.summary()["refused"]
+        os.remove(over)
+        j.check_nothing_left()
+
+
+def preloaded(folders):
+    """The user's own preloaded libraries reach the program as they were, and the guard's do not."""
+    script = 'echo "[$LD_PRELOAD] [$EDDIS_MPI_GUARD] [$(grep -c eddis-mpi-guard /proc/self/maps)]"'
+    with Job(BUILD, folders, ["--", "sh", "-c", script], ranks=1) as j:
+        assert j.end() == 0, (j.code, j.err)
+        assert j.log(0) == "[] [] [0]\n", j.log(0)
+    libc = next(line.split()[-1] for line in open("/proc/self/maps") if "/libm" in line or "/libc" in line)
+    with Job(BUILD, folders, ["--", "sh", "-c", script], ranks=1, LD_PRELOAD=libc) as j:
+        assert j.end() == 0, (j.code, j.err)
+        assert j.log(0) == f"[{libc}] [] [0]\n", j.log(0)
+
+
+def not_loaded(folders):
+    """Where mpirun does not take the guard, the job says so before it starts."""
+    place = folders.path("static")
+    os.makedirs(place, exist_ok=True)
+    with open(os.path.join(place, "mpirun"), "w") as f:  # as a launcher that cleans its environment
+        f.write(f'#!/bin/sh\nunset LD_PRELOAD\nexec {shutil.which("mpirun")} "$@"\n')
+    os.chmod(os.path.join(place, "mpirun"), 0o755)
+    with Job(BUILD, folders, ["--", "true"], ranks=1, PATH=place + ":" + os.environ["PATH"]) as j:
+        assert j.end() == 0, (j.code, j.err)
+        events = j.events()
+        note = next(i for i, e in enumerate(events) if "does not load eddis-mpi-guard.so" in e.get("text", ""))
+        start = next(i for i, e in enumerate(events) if e["type"] == "rank_started")
+        assert note < start and "does not load eddis-mpi-guard.so" in j.err, j.err
+
+
+def several(folders):
+    """Each node listens on its own address; who comes to the daemons' ports without the secret is refused."""
+    with Cluster(3, build=BUILD) as c, c.job(["-H", "node1,node2", "--", *WORKER]) as j:
+        own = {host: {network.address(i)} for i, host in enumerate(c.hosts)}
+        found = {}
+
+        def look():
+            found.update({host: listening(c.processes(host)) for host in (LOGIN, "node1", "node2")})
+            return {("node-worker", "all")} <= set().union(*(kinds(found[h], own[h]) for h in found))
+
+        wait_for("the ranks' ports", look)
+        assert set().union(*(kinds(found[h], own[h]) for h in found)) == SEVERAL, found
+        for host, program in (("node1", "mpirun"), ("node2", "orted")):
+            at, port = next((at, port) for name, at, port in found[host]
+                            if name == program and at in own[host])
+            assert stranger(lambda command, **more: c.lab.popen("node3", command, cwd="/", **more), at, port,
+                            False) == "nothing", (host, at, port)
+        wait_for("the refusals to be told", lambda: len(refusals(j.events())) >= 1)
+        s = c.run(LOGIN, [STATUS, j.place + "/", "--once", "--json"])
+        assert json.loads(s.stdout)["state"] == "running", s
+        look_for_secret(c, j)
+        j.interrupt()
+        theirs = network.address(c.hosts.index("node3"))
+        assert f"4 refused requests from {theirs}" in j.summary()["refused"], j.summary()["refused"]
+        j.check_nothing_left()
+
+
+def read(path):
+    try:
+        with open(path, "rb") as f:
+            return f.read()
+    except OSError:
+        return b""
+
+
+def look_for_secret(c, j):
+    """The secret is in a file that this user alone may read, and in nothing else."""
+    pid = c.pids("node1", "mpirun")[0]
+    environ = dict(v.partition(b"=")[::2] for v in read(f"/proc/{pid}/environ").split(b"\0"))
+    place = f"/proc/{pid}/root" + environ[b"EDDIS_MPI_GUARD"].decode()
+    assert os.stat(place).st_mode & 0o777 == 0o600 and os.stat(os.path.dirname(place)).st_mode & 0o777 == 0o700
+    secret = re.search(rb"[0-9a-f]{64}", read(place)).group()
+    told = [f"/proc/{p}/{name}" for h in c.hosts for p in c.processes(h) for name in ("cmdline", "environ")]
+    told += [os.path.join(below, name) for below, _, names in os.walk(j.dir) for name in names]
+    told = [path for path in told if secret in read(path)]
+    assert not told, told
+
+
+def open_mpi_5(folders):
+    """The same of Open MPI 5, whose mpirun becomes prterun."""
+    place = os.environ.get("EDDIS_OPENMPI_5", "")
+    if not os.path.exists(os.path.join(place, "bin/prterun")):
+        raise Skip("there is no Open MPI 5 (EDDIS_OPENMPI_5, the folder of its bin/)")
+    one_machine(folders, {"PATH": os.path.join(place, "bin") + ":" + os.environ["PATH"]},
+                {("eddis-run", "loopback"), ("prterun", "loopback")}, "prterun")
+
+
+CASES = [one_machine, preloaded, not_loaded, several, open_mpi_5]
+
+if __name__ == "__main__":
+    run(CASES, sys.argv[3:], Folders())
