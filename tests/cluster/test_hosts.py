@@ -81,7 +81,8 @@ def turns(c):
     assert [kind for kind, _ in got] == ["measures", "profiled"] * 3, got
     assert got[::2] == [("measures", node) for _, node in got[1::2]], got
     assert seen.most == 1, f"{seen.most} hosts were measured at the same time"
-    assert [kind for kind, _ in jobs()] == ["profiled"] * 3
+    got = jobs()
+    assert [kind for kind, _ in got] == ["profiled"] * 3, got
 
 
 class Measuring:

@@ -6,6 +6,7 @@ Usage: test_sbatch.py BUILD SOURCE [CASE...]
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -244,7 +245,7 @@ def array(c):
     c.await_empty()
     outs = [c.read(f"array-{i}.out") for i in range(1, 5)]
     assert all("done in" in out for out in outs), outs
-    assert len({out.split()[3] for out in outs}) == 4, outs  # the jobs' ids
+    assert len({re.search(r"^eddis \S+ +job (\S+)", out, re.M).group(1) for out in outs}) == 4, outs
 
 
 def code(c):
