@@ -13,6 +13,7 @@ import sys
 from cases import Skip, run
 from job import Folders, Job, wait_for
 from lab import LOGIN, Cluster, comm, network
+from slurm_cluster import SlurmCluster, skip_without_slurm
 
 BUILD = os.path.realpath(sys.argv[1])
 STATUS = os.path.join(BUILD, "cmd/eddis-status")
@@ -24,6 +25,9 @@ WORKER = [os.path.join(BUILD, "tests/cluster/node-worker"), "0"]
 ONE_MACHINE = {("eddis-run", "loopback"), ("mpirun", "loopback")}
 SEVERAL = {("eddis-run", "loopback"), ("eddis-run", "address"), ("mpirun", "loopback"), ("mpirun", "address"),
            ("orted", "loopback"), ("orted", "address"), ("node-worker", "all")}
+
+# Inside an allocation srun, which is Slurm's, listens for its steps, too.
+ALLOCATION = SEVERAL | {("srun", "all")}
 
 # A stranger who says to be mpirun's daemon 1 and orders the job's end, as ORTE's daemons speak (Open MPI 4.1:
 # origin, destination, tag, sequence, length, type, and 31 bytes of padding).
@@ -198,6 +202,31 @@ def several(folders):
         j.check_nothing_left()
 
 
+def allocation(folders):
+    """The same inside an allocation of Slurm's, where eddis-run starts its agents by srun."""
+    skip_without_slurm()
+    with SlurmCluster(3, build=BUILD) as c:
+        c.write("job.sh", f"#!/bin/sh\nexec eddis-run --job-dir $PWD/job -n 1 -- {' '.join(WORKER)}\n")
+        job = c.sh("sbatch --parsable -N2 -o job.out job.sh").stdout.strip()
+        own = {host: {network.address(i)} for i, host in enumerate(c.hosts)}
+        found = {}
+
+        def look():
+            found.update({host: ours(c, host) for host in c.nodes})
+            return ("node-worker", "all") in set().union(*(kinds(found[h], own[h]) for h in found))
+
+        wait_for("the ranks' ports", look)
+        assert set().union(*(kinds(found[h], own[h]) for h in found)) <= ALLOCATION, found
+        assert ("orted", "address") in set().union(*(kinds(found[h], own[h]) for h in found)), found
+        c.sh(f"scancel {job}")
+        c.await_empty()
+
+
+def ours(c, host):
+    """What listens on a host, but Slurm's daemons."""
+    return {row for row in listening(c.processes(host)) if row[0] not in ("slurmd", "slurmctld", "slurmstepd", "munged")}
+
+
 def read(path):
     try:
         with open(path, "rb") as f:
@@ -228,7 +257,7 @@ def open_mpi_5(folders):
                 {("eddis-run", "loopback"), ("prterun", "loopback")}, "prterun")
 
 
-CASES = [one_machine, preloaded, not_loaded, several, open_mpi_5]
+CASES = [one_machine, preloaded, not_loaded, several, allocation, open_mpi_5]
 
 if __name__ == "__main__":
     run(CASES, sys.argv[3:], Folders())
