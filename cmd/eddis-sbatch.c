@@ -161,6 +161,7 @@ static int set_keys(const struct request *q, struct job *job, struct eddis_error
 struct answer {
     const struct request *q;
     const struct job *job;
+    const char *later; /* why it cannot start now; NULL: it can */
 };
 
 /* Where Slurm's own default is, unless somebody says otherwise. */
@@ -195,6 +196,8 @@ static void on_got(void *ctx, const char *id, const char *cluster)
     else
         printf("job %s (%s) is in Slurm's queue; scancel %s ends it\n", id, job, id);
     fflush(stdout);
+    if (a->later)
+        fprintf(stderr, "eddis-sbatch: job %s waits: %s\n", id, a->later);
 }
 
 static int submit(const struct request *q, const struct sbatch_ask *ask, const char *script,
@@ -210,7 +213,8 @@ static int submit(const struct request *q, const struct sbatch_ask *ask, const c
         puts(start);
         return 0;
     }
-    rc = sbatch_submit(ask, script, on_got, &answer, err);
+    answer.later = rc == 1 ? start : NULL;
+    rc = sbatch_submit(ask, script, rc == 1, on_got, &answer, err);
     return rc < 0 ? fail(err, EXIT_START) : rc;
 }
 

@@ -344,17 +344,20 @@ int run_slurm(const struct sbatch_ask *a, bool quiet, struct eddis_error *err)
 {
     struct follow f = { .quiet = quiet, .pause_ns = FIRST_NS };
     cleanup_free char *script = sbatch_script_text(a), *start = NULL;
+    bool doubtful;
     int rc;
 
     if (!script)
         return eddis_fail(err, -ENOMEM, "no memory for the script");
     (void)unsetenv("SBATCH_WAIT"); /* sbatch would stay, deaf to Ctrl-C, until the job's end */
     rc = sbatch_submit_test(a, script, &start, err);
-    if (rc == 0)
-        rc = hold_signals(&f, err);
     if (rc < 0)
         return rc;
-    rc = sbatch_submit(a, script, on_got, &f, err);
+    doubtful = rc == 1;
+    rc = hold_signals(&f, err);
+    if (rc < 0)
+        return rc;
+    rc = sbatch_submit(a, script, doubtful, on_got, &f, err);
     if (rc >= 0)
         rc = follow_it(&f);
     (void)close(f.signals);

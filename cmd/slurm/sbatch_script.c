@@ -65,9 +65,8 @@ static int check_nodes(const struct job *job, struct eddis_error *err)
     return 0;
 }
 
-/* The words' last one, else that of slurm.extra. */
-static const char *said(const struct sbatch_ask *a, size_t i, const char *name, char letter,
-                        const char **ret_where)
+const char *sbatch_script_said(const struct sbatch_ask *a, size_t i, const char *name, char letter,
+                               const char **ret_where)
 {
     const char *text = sbatch_words_value(a->words, i, name, letter);
 
@@ -78,7 +77,7 @@ static const char *said(const struct sbatch_ask *a, size_t i, const char *name, 
 int64_t sbatch_script_time_ns(const struct sbatch_ask *a, size_t i, char *ret_where, size_t size)
 {
     char origin[160], value[40];
-    const char *where, *text = said(a, i, "time", 't', &where);
+    const char *where, *text = sbatch_script_said(a, i, "time", 't', &where);
 
     if (!text && a->job->slurm.time_ns != CLOCK_NEVER) {
         job_origin_text(a->job, "slurm.time", origin, sizeof origin);
@@ -97,7 +96,7 @@ int64_t sbatch_script_time_ns(const struct sbatch_ask *a, size_t i, char *ret_wh
 const char *sbatch_script_partition(const struct sbatch_ask *a, size_t i)
 {
     const struct job *job = a->job;
-    const char *where, *text = said(a, i, "partition", 'p', &where);
+    const char *where, *text = sbatch_script_said(a, i, "partition", 'p', &where);
 
     if (!text && i < job->slurm.n_components)
         text = job->slurm.component[i].partition;

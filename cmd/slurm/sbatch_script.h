@@ -33,6 +33,12 @@ void sbatch_script_drop_variables(const struct sbatch_ask *a);
 /* How many components the job has as one of Slurm's; 1: it is not heterogeneous. */
 size_t sbatch_script_components(const struct job *job);
 
+/* Returns the value of an option of sbatch for component i, from 0, of the command line or else of
+ * slurm.extra, which ret_where names; NULL: it is given by neither.
+ */
+const char *sbatch_script_said(const struct sbatch_ask *a, size_t i, const char *name, char letter,
+                               const char **ret_where);
+
 /* The time that is asked for component i, from 0, by whoever has the last word, and where;
  * CLOCK_NEVER: no limit; -1: nobody asks, or it is written in a way that only Slurm reads.
  * ret_where [size] is "slurm.time is 1h (train.yaml:3)".

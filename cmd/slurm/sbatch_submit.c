@@ -2,11 +2,15 @@
 /* sbatch_submit.c - runs sbatch, and says for Slurm what it leaves unsaid */
 #include "sbatch_submit.h"
 
+#include "cmd/slurm/sbatch_nodes.h"
+#include "cmd/slurm/sbatch_refusal.h"
 #include "cmd/slurm/sbatch_variables.h"
+#include "cmd/slurm/slurm_job.h"
 #include "cmd/slurm/slurm_program.h"
 #include "cmd/slurm/slurm_time.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
+#include "lib/base/file.h"
 #include "lib/base/spawn.h"
 #include "lib/base/strbuf.h"
 #include "lib/base/text.h"
@@ -23,136 +27,113 @@
 #include <unistd.h>
 
 enum {
-    FACTS = 160,
-    SUBMIT_S = 600, /* sbatch tries for two minutes where a controller is busy */
-    HURRY_S = 10,   /* the same, for a caller that is to end */
-    LOOK_MS = 100,  /* between two looks whether that is so */
-    MORE_MS = 500,  /* for more lines, behind what may be the number */
+    SUBMIT_S = 600,     /* sbatch tries for two minutes where a controller is busy */
+    HURRY_S = 10,       /* the same, for a caller that is to end */
+    LOOK_MS = 100,      /* between two looks whether that is so */
+    MORE_MS = 500,      /* for more lines, behind what may be the number */
+    REASON_MS = 2000,   /* until Slurm knows why a job waits */
+    SAID_MAX = 1 << 16, /* what sbatch says beside the number */
 };
 
-/* Returns the different lines that sinfo prints with this format, ", " between them; "": none. */
-static char *facts(const char *format)
+/* Whether the variable or the option that it stands for is given. */
+static bool is_named(const struct sbatch_ask *a, const char *variable)
 {
-    const char *const argv[] = { "sinfo", "-h", "-o", format, NULL };
-    cleanup_free char *said = NULL;
-    struct strbuf b = { 0 };
-    char *state = NULL;
-
-    if (slurm_program_run(argv, "", &said, NULL) != 0)
-        return strdup("");
-    for (char *line = strtok_r(said, "\n", &state); line; line = strtok_r(NULL, "\n", &state)) {
-        line[strcspn(line, " ")] = '\0';
-        if (!*line || strcmp(line, "(null)") == 0)
-            continue;
-        if (b.len + strlen(line) > FACTS) {
-            strbuf_add(&b, ", ...");
-            break;
-        }
-        strbuf_addf(&b, "%s%s", b.len ? ", " : "", line);
-    }
-    return strbuf_steal(&b);
+    return getenv(variable) || sbatch_variables_named(a->words, variable) ||
+           sbatch_variables_named(a->job->slurm.extra, variable);
 }
 
-/* ---- sentences ---- */
-
-/* What Slurm's sentences are about; the first row whose words stand in one. */
-static const struct {
-    const char *words;
-    const char *key[6]; /* which of the job's, NULL-ended */
-    const char *there;  /* what begins the list of what there is, NULL: none */
-    const char *format; /* of sinfo, for the list */
-} cause[] = {
-    { "artition", { "slurm.partition" }, "there are the partitions", "%R" },
-    { "eature", { "slurm.constraint" }, "the nodes have the features", "%f" },
-    { "generic resource", { "slurm.gres" }, "the nodes have", "%G" },
-    { "node name", { "nodes" }, "there are the nodes", "%N" },
-    { "ccount", { "slurm.account" }, NULL, NULL },
-    { "QOS", { "slurm.qos" }, NULL, NULL },
-    { "qos", { "slurm.qos" }, NULL, NULL },
-    { "time", { "slurm.time" }, NULL, NULL },
-    { "configuration is not available",
-      { "slurm.nodes", "slurm.gres", "slurm.constraint", "slurm.cpus", "slurm.memory" },
-      "no nodes of the partition have all of it; the nodes of all are",
-      "%P:%D*(%c-cpus,%m-MB,%G,%f)" },
-    { "ontact", { NULL }, NULL, NULL },
-};
-
-/* "slurm.gres is gpu:9 (train.yaml:7)" of each key that somebody has written. */
-static void add_asked(const struct job *job, const char *const *key, struct strbuf *b)
+/* Whether the job goes to another cluster, of which sinfo would tell nothing. */
+static bool is_elsewhere(const struct sbatch_ask *a)
 {
-    bool any = false;
-
-    for (; *key; key++) {
-        char value[120], origin[160];
-
-        if (job_origin(job, *key).kind == JOB_DEFAULT)
-            continue;
-        job_value_text(job, *key, value, sizeof value);
-        job_origin_text(job, *key, origin, sizeof origin);
-        strbuf_addf(b, "%s%s is %s (%s)", any ? ", " : "; ", *key, value, origin);
-        any = true;
-    }
-    if (job->slurm.n_components)
-        strbuf_add(b, any ? ", or of slurm.components" : "; see slurm.components");
+    return is_named(a, "SBATCH_CLUSTERS") || is_named(a, "SLURM_CLUSTERS");
 }
 
-/* Slurm's own sentence: the last line, without what stands before all of them. */
-static const char *own_sentence(char *said)
-{
-    static const char *const before[] = { "sbatch: ", "error: ", "fatal: ", "allocation failure: ",
-                                          "Batch job submission failed: " };
-    char *last = said, *state = NULL;
+/* ---- what may start later ---- */
 
-    for (char *line = strtok_r(said, "\n", &state); line; line = strtok_r(NULL, "\n", &state))
-        if (line[strspn(line, " \t")] && strncmp(line, "Try \"sbatch", 11) != 0)
-            last = line;
-    for (size_t i = 0; i < sizeof before / sizeof *before; i++)
-        if (strncmp(last, before[i], strlen(before[i])) == 0)
-            last += strlen(before[i]);
-    text_strip_control(last);
-    return last;
-}
-
-/* What sbatch says where nobody has looked at the job. */
-static bool is_absent(const char *sentence)
+/* Whether "sbatch --test-only" may have refused a job for its nodes of this moment alone. */
+static bool is_of_now(const char *said)
 {
-    static const char *const words[] = { "configuration source", "Unable to contact",
-                                         "Connection refused", "Zero Bytes were transmitted" };
+    static const char *const words[] = { "configuration is not available",
+                                         "configuration not available", "node not available",
+                                         "nodes are busy" };
 
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strstr(sentence, words[i]))
+        if (strstr(said, words[i]))
             return true;
     return false;
 }
 
-static int refused(const struct sbatch_ask *a, char *said, struct eddis_error *err)
+/* Returns why the job cannot start now, NULL: not for nodes that are away.  Frees nothing. */
+static char *why_later(const struct sbatch_ask *a, const char *said)
 {
-    const char *sentence = own_sentence(said);
+    char away[400] = "";
+    char *ret;
+
+    if (!is_of_now(said) || (!is_elsewhere(a) && sbatch_nodes_away(a, away, sizeof away) == 0))
+        return NULL;
+    return asprintf(&ret, "Slurm cannot start the job with the nodes that are up now%s%s",
+                    *away ? ": " : "", away) < 0
+               ? NULL
+               : ret;
+}
+
+/* Read the records of the job.  1: it never starts, and *ret is the part of it that does not; 0: it
+ * may; -EAGAIN: Slurm has not looked at it yet.
+ */
+static int read_reason(const char *said, struct slurm_job *ret)
+{
+    struct slurm_job j;
+    int rc = 0;
+
+    while (slurm_job_next(&said, &j)) {
+        if (slurm_job_never_starts(&j)) {
+            *ret = j;
+            return 1;
+        }
+        if (slurm_job_waits(&j) && strcmp(j.reason, "None") == 0)
+            rc = -EAGAIN;
+    }
+    return rc;
+}
+
+static bool never_starts(const char *id, const char *cluster, struct slurm_job *ret)
+{
+    const char *const here[] = { "scontrol", "show", "job", id, NULL };
+    const char *const there[] = { "scontrol", "-M", cluster, "show", "job", id, NULL };
+    int64_t end_ns = clock_now_ns() + REASON_MS * CLOCK_MS;
+
+    for (;;) {
+        cleanup_free char *said = NULL;
+        int rc = slurm_program_run(*cluster ? there : here, "", &said, NULL);
+
+        if (rc == 0)
+            rc = read_reason(said, ret);
+        if (rc != -EAGAIN || clock_now_ns() >= end_ns)
+            return rc == 1;
+        clock_sleep_until_ns(clock_now_ns() + LOOK_MS * CLOCK_MS);
+    }
+}
+
+/* 0: it may start some day; else it is out of the queue. */
+static int check_start(const struct sbatch_ask *a, const char *id, const char *cluster,
+                       struct eddis_error *err)
+{
+    const char *const here[] = { "scancel", id, NULL };
+    const char *const there[] = { "scancel", "-M", cluster, id, NULL };
+    cleanup_free char *said = NULL;
     struct strbuf b = { 0 };
+    struct slurm_job j;
+    char why[400];
     int rc;
 
-    if (is_absent(sentence))
-        return eddis_fail(err, -EHOSTDOWN,
-                          "no Slurm answers this machine: \"%.160s\"; submit from one that has "
-                          "Slurm's configuration while its controller runs, which scontrol ping "
-                          "tells",
-                          sentence);
-
-    for (size_t i = 0; i < sizeof cause / sizeof *cause; i++) {
-        cleanup_free char *list = NULL;
-
-        if (!strstr(sentence, cause[i].words))
-            continue;
-        add_asked(a->job, cause[i].key, &b);
-        list = cause[i].format ? facts(cause[i].format) : NULL;
-        if (list && *list)
-            strbuf_addf(&b, "; %s %s", cause[i].there, list);
-        break;
-    }
-    if (strstr(sentence, "option"))
-        strbuf_add(&b, "; what stands behind the job's file is sbatch's, see sbatch --help");
-    rc = eddis_fail(err, -EINVAL, "Slurm does not take the job: \"%.160s\"%s",
-                    *sentence ? sentence : "it does not say why", strbuf_text(&b));
+    if (!never_starts(id, cluster, &j))
+        return 0;
+    rc = slurm_program_run(*cluster ? there : here, "", &said, NULL);
+    sbatch_refusal_add_asked(a, &b);
+    rc = eddis_fail(err, -EINVAL, "Slurm would never start the job: %s%s%s%s",
+                    slurm_job_why(&j, why, sizeof why), strbuf_text(&b),
+                    rc == 0 ? "" : "; it is still in the queue, remove it: scancel ",
+                    rc == 0 ? "" : id);
     strbuf_fini(&b);
     return rc;
 }
@@ -202,19 +183,11 @@ static int check_limit(const struct sbatch_ask *a, size_t i, const char *table,
  */
 static bool is_lifted(const struct sbatch_ask *a)
 {
-    static const char *const variable[] = {
-        "SBATCH_TIME_MIN", /* which sbatch does not read: it stands for the option */
-        "SBATCH_QOS",
-        "SBATCH_CLUSTERS",
-        "SLURM_CLUSTERS",
-    };
     const char *qos = a->job->slurm.qos;
 
-    for (size_t i = 0; i < sizeof variable / sizeof *variable; i++)
-        if (getenv(variable[i]) || sbatch_variables_named(a->words, variable[i]) ||
-            sbatch_variables_named(a->job->slurm.extra, variable[i]))
-            return true;
-    return qos && strcmp(qos, "none") != 0;
+    /* sbatch does not read SBATCH_TIME_MIN: it stands for the option. */
+    return is_named(a, "SBATCH_TIME_MIN") || is_named(a, "SBATCH_QOS") || is_elsewhere(a) ||
+           (qos && strcmp(qos, "none") != 0);
 }
 
 /* Unless a site enforces limits, a job that asks for more time waits for ever. */
@@ -237,20 +210,22 @@ int sbatch_submit_test(const struct sbatch_ask *a, const char *script, char **re
                        struct eddis_error *err)
 {
     const char *const argv[] = { "sbatch", "--test-only", NULL };
-    cleanup_free char *said = NULL;
+    cleanup_free char *said = NULL, *later = NULL;
     int rc;
 
     sbatch_script_drop_variables(a);
     rc = slurm_program_run(argv, script, &said, err);
     if (rc < 0)
         return rc;
-    if (rc > 0)
-        return refused(a, said, err);
+    later = rc > 0 ? why_later(a, said) : NULL;
+    if (rc > 0 && !later)
+        return sbatch_refusal(a, said, err);
     rc = check_limits(a, err);
     if (rc < 0)
         return rc;
-    *ret = strdup(own_sentence(said));
-    return *ret ? 0 : eddis_fail(err, -ENOMEM, "no memory for what sbatch said");
+    rc = later != NULL;
+    *ret = later ? cleanup_keep(later) : strdup(sbatch_refusal_sentence(said));
+    return *ret ? rc : eddis_fail(err, -ENOMEM, "no memory for what sbatch said");
 }
 
 /* Whether the caller holds back a signal that is to end it. */
@@ -363,14 +338,28 @@ static int await(pid_t pid)
     return 0;
 }
 
+/* Returns what a doubtful job's sbatch has said on its standard error, "" without memory. */
+static char *errors_of(int fd)
+{
+    char *said = NULL;
+
+    if (lseek(fd, 0, SEEK_SET) < 0 || file_read_fd(fd, "sbatch", SAID_MAX, &said, NULL, NULL) < 0)
+        return strdup("");
+    return said;
+}
+
 /* Of a controller that answers late nobody can tell whether it has taken the job. */
-static int no_number(const struct sbatch_ask *a, pid_t pid, struct eddis_error *err)
+static int no_number(const struct sbatch_ask *a, pid_t pid, int errors, struct eddis_error *err)
 {
     static const struct spawn_rung soon[] = { { 0, CLOCK_S }, { SIGKILL, CLOCK_S } };
+    cleanup_free char *said = NULL;
     int status = 0, code;
 
     (void)spawn_stop(-pid, soon, 2, &status, NULL);
     code = spawn_exit_code(status);
+    said = errors < 0 ? NULL : errors_of(errors);
+    if (code != 128 + SIGKILL && said)
+        return sbatch_refusal(a, said, err);
     if (code != 128 + SIGKILL)
         return eddis_fail(err, -EINVAL, "Slurm did not take the job, see above");
     return eddis_fail(
@@ -380,34 +369,56 @@ static int no_number(const struct sbatch_ask *a, pid_t pid, struct eddis_error *
         a->job->name);
 }
 
-int sbatch_submit(const struct sbatch_ask *a, const char *script,
+/* What sbatch said beside the number goes to our standard error when the job is taken. */
+static int take_job(const struct sbatch_ask *a, char *number, pid_t pid, int errors,
+                    void (*got)(void *ctx, const char *id, const char *cluster), void *ctx,
+                    struct eddis_error *err)
+{
+    static const struct spawn_rung soon[] = { { 0, CLOCK_S }, { SIGKILL, CLOCK_S } };
+    char *cluster = number + strcspn(number, ";");
+    int code;
+
+    if (*cluster == ';')
+        *cluster++ = '\0';
+    if (errors >= 0 && check_start(a, number, cluster, err) < 0) {
+        (void)spawn_stop(-pid, soon, 2, NULL, NULL);
+        return -EINVAL;
+    }
+    got(ctx, number, cluster);
+    code = await(pid);
+    if (errors >= 0) {
+        cleanup_free char *said = errors_of(errors);
+
+        fputs(said ? said : "", stderr);
+    }
+    return code;
+}
+
+int sbatch_submit(const struct sbatch_ask *a, const char *script, bool doubtful,
                   void (*got)(void *ctx, const char *id, const char *cluster), void *ctx,
                   struct eddis_error *err)
 {
     const char *const argv[] = { "sbatch", "--parsable", NULL };
-    cleanup_fd int in = slurm_program_text(script, err), write_end = -1, out = -1;
+    cleanup_fd int in = slurm_program_text(script, err), write_end = -1, out = -1, errors = -1;
     struct answer answer = { .n = 0 };
-    char *cluster;
     int ends[2], rc;
     pid_t pid;
 
     if (in < 0)
         return in;
+    if (doubtful && (errors = slurm_program_text("", err)) < 0)
+        return errors;
     if (pipe2(ends, O_CLOEXEC) < 0)
         return eddis_fail_errno(err, -errno, "cannot make a pipe for sbatch");
     answer.fd = out = ends[0];
     write_end = ends[1];
     sbatch_script_drop_variables(a);
-    rc = slurm_program_start(argv, in, write_end, STDERR_FILENO, &pid, err);
+    rc = slurm_program_start(argv, in, write_end, doubtful ? errors : STDERR_FILENO, &pid, err);
     if (rc < 0)
         return rc;
     (void)close(write_end);
     write_end = -1;
     if (!await_number(&answer, clock_now_ns() + SUBMIT_S * CLOCK_S))
-        return no_number(a, pid, err);
-    cluster = answer.number + strcspn(answer.number, ";");
-    if (*cluster == ';')
-        *cluster++ = '\0';
-    got(ctx, answer.number, cluster);
-    return await(pid);
+        return no_number(a, pid, errors, err);
+    return take_job(a, answer.number, pid, errors, got, ctx, err);
 }

@@ -199,6 +199,17 @@ bool slurm_job_waits(const struct slurm_job *j)
     return strcmp(j->state, "PENDING") == 0;
 }
 
+bool slurm_job_never_starts(const struct slurm_job *j)
+{
+    static const char *const reason[] = { "PartitionConfig", "PartitionNodeLimit",
+                                          "PartitionTimeLimit", "BadConstraints" };
+
+    for (size_t i = 0; i < sizeof reason / sizeof *reason; i++)
+        if (slurm_job_waits(j) && strcmp(j->reason, reason[i]) == 0)
+            return true;
+    return false;
+}
+
 /* What a job ends as, and the code where the script's own says nothing; 0: it says it. */
 static const struct {
     const char *state;
@@ -245,11 +256,15 @@ const char *slurm_job_why(const struct slurm_job *j, char *ret, size_t size)
         { "Dependency", "it waits for another job" },
         { "JobHeldUser", "it is held, until scontrol release" },
         { "JobHeldAdmin", "an administrator holds it" },
-        { "ReqNodeNotAvail", "nodes that it needs are down or reserved" },
+        { "ReqNodeNotAvail", "nodes that it needs are down, drained or reserved" },
+        { "Nodes_required", "nodes that it needs are down, drained or reserved" },
         { "PartitionTimeLimit", "it asks for more time than its partition allows, so it never "
                                 "starts" },
         { "PartitionNodeLimit", "it asks for more nodes than its partition allows, so it never "
                                 "starts" },
+        { "PartitionConfig", "no nodes of its partition are so many or so large, so it never "
+                             "starts" },
+        { "BadConstraints", "no nodes are what it asks for, so it never starts" },
         { "PartitionDown", "its partition is down" },
         { "PartitionInactive", "its partition starts no jobs" },
     };

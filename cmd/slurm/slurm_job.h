@@ -45,8 +45,11 @@ bool slurm_job_is_unknown(const char *said);
 bool slurm_job_is_over(const struct slurm_job *j);
 bool slurm_job_waits(const struct slurm_job *j);
 
-/* The same, or its script is known to have ended while an epilog still runs: one that has ended
- * with 0 is COMPLETING as one that is only being told to end.
+/* Whether it waits for what its partition does not allow or does not have. */
+bool slurm_job_never_starts(const struct slurm_job *j);
+
+/* The same as slurm_job_is_over, or its script is known to have ended while an epilog still runs:
+ * one that has ended with 0 is COMPLETING as one that is only being told to end.
  */
 bool slurm_job_has_ended(const struct slurm_job *j);
 

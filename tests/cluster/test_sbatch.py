@@ -116,6 +116,49 @@ def refusals(c):
         refused(c, "train.yaml " + args, 3, *words)
 
 
+def drain(c):
+    c.sh("scontrol update nodename=node4 state=drain reason='bad fan'")
+
+
+def drained(c):
+    """A job that waits for a node that is not up now is taken, and that is said; one that can never run is not."""
+    c.write("train.yaml", "command: hostname\nslurm:\n  nodes: 4\n")
+    drain(c)
+    try:
+        for args in ("", "-w node4 -N1", "-N2 -C v100"):
+            p = c.sh(f"eddis-sbatch train.yaml --parsable {args}")
+            said = f"job {p.stdout.strip()} waits: Slurm cannot start the job with the nodes that are up now: " \
+                   "node4 is drained (bad fan)"
+            assert p.returncode == 0 and p.stderr == f"eddis-sbatch: {said}\n", (args, p)
+            assert c.queue() == [p.stdout.strip()], (args, c.queue())
+            c.sh("scancel -u root")
+        p = c.sh("eddis-sbatch train.yaml --test-only")
+        assert p.returncode == 0 and "node4 is drained (bad fan)" in p.stdout and not c.queue(), p
+        for args, words in (("-N5", ["PartitionConfig", "--nodes is \"5\" (command line)"]),
+                            ("-N1 -c 99", ["PartitionConfig", "--cpus-per-task is \"99\""]),
+                            ("-N2 --gres=gpu:3", ["not available", "--gres is \"gpu:3\" (command line)"]),
+                            ("-N3 -C v100", ["not available", "--constraint is \"v100\" (command line)"]),
+                            ("-p short -t 10", ["5 minutes"]), ("-p nope", ["Invalid partition"])):
+            refused(c, "train.yaml " + args, 3, *words)
+    finally:
+        c.sh("scontrol update nodename=node4 state=resume")
+        c.sh("scancel -u root")
+        c.await_empty()
+
+
+def drained_followed(c):
+    """eddis-run --slurm waits for the node, and goes on when it is back."""
+    c.write("train.yaml", "command: hostname\nslurm:\n  nodes: 4\n")
+    drain(c)
+    with c.lab.popen(LOGIN, ["/bin/sh", "-c", f"cd ~/shared && exec {BUILD}/cmd/eddis-run --slurm train.yaml"],
+                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as p:
+        lines = [p.stdout.readline() for _ in range(2)]
+        assert "is in Slurm's queue" in lines[0], lines
+        assert "waits: nodes that it needs are down, drained or reserved" in lines[1], lines
+        c.sh("scontrol update nodename=node4 state=resume")
+        assert "node4" in p.communicate(timeout=PATIENCE)[0] and p.returncode == 0, p.returncode
+
+
 def usage(c):
     c.write("train.yaml", "command: hostname\n")
     c.write("typo.yaml", "command: hostname\nslurm: {partitoin: main}\n")
@@ -320,7 +363,8 @@ def components(c):
     refused(c, "train.yaml --set 'slurm.components=[{nodes: 1}, {constraint: x}]'", 3, "feature", "slurm.components")
 
 
-CASES = [scripts, by_hand, named_nodes, refusals, usage, answers, variables, ends, own_script, unlike, array, code, late, saves, components]
+CASES = [scripts, by_hand, named_nodes, refusals, drained, drained_followed, usage, answers, variables, ends,
+         own_script, unlike, array, code, late, saves, components]
 
 
 def main():

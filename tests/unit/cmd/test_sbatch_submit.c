@@ -31,7 +31,7 @@ static void on_got(void *ctx, const char *id, const char *cluster)
         ck_assert_int_eq(file_write_atomic(told, "", 0, 0600, NULL), 0);
 }
 
-static int submit(struct eddis_error *err)
+static int submit_job(bool doubtful, struct eddis_error *err)
 {
     static const char yaml[] = "command: 'true'\n";
     struct sbatch_ask a = { .job = NULL };
@@ -40,9 +40,14 @@ static int submit(struct eddis_error *err)
 
     ck_assert_int_eq(job_parse(yaml, sizeof yaml - 1, "train.yaml", "/", &job, err), 0);
     a.job = job;
-    rc = sbatch_submit(&a, "#!/bin/sh\n", on_got, NULL, err);
+    rc = sbatch_submit(&a, "#!/bin/sh\n", doubtful, on_got, NULL, err);
     job_free(job);
     return rc;
+}
+
+static int submit(struct eddis_error *err)
+{
+    return submit_job(false, err);
 }
 
 /* A site's own sbatch, and whatever else is called so, stands before Slurm's in PATH. */
@@ -195,6 +200,137 @@ START_TEST(over_limit)
 }
 END_TEST
 
+/* "sbatch --test-only" says no where a node is drained, too: only sbatch itself knows. */
+static const struct {
+    const char *says, *node, *word; /* of sbatch, sinfo, and an option */
+    const char *waits;              /* part of what is said; NULL: the job is refused */
+} doubts[] = {
+    { "Requested node configuration is not available", "n4|drained|main*|bad fan", NULL,
+      "up now: n4 is drained (bad fan)" },
+    { "Requested node configuration is not available", "n4|down*|main*|none", NULL,
+      "up now: n4 is down and does not answer" },
+    { "Requested node configuration is not available", "n4|reserved|main*|none", NULL,
+      "n4 is reserved" },
+    { "Requested nodes are busy", "n4|drained|main*|x", NULL, "n4 is drained (x)" },
+    { "Requested node configuration is not available", "n4|drained|main*|x", "-pmain",
+      "n4 is drained (x)" },
+    { "Requested node configuration is not available", "n4|drained|gpu|x", "-pmain,gpu",
+      "n4 is drained (x)" },
+    { "Requested node configuration is not available", "n4|drained|main*|x", "-pgpu", NULL },
+    { "Requested node configuration is not available", "n4|drained|gpu|x", NULL, NULL },
+    { "Requested node configuration is not available", "n4|idle~|main*|none", NULL, NULL },
+    { "Requested node configuration is not available", "n4|mixed|main*|none", "-Meast",
+      "with the nodes that are up now" },
+    { "Requested node configuration is not available",
+      "n1|down|main*|x\nn1|down|all|x\nn2|down|main*|x\nn3|down|main*|x\nn4|down|main*|x", NULL,
+      "n1 is down (x), n2 is down (x), n3 is down (x) and 1 more" },
+    { "Invalid feature specification", "n4|drained|main*|x", NULL, NULL },
+};
+
+START_TEST(doubtful)
+{
+    static const char yaml[] = "command: 'true'\nslurm: {nodes: 4}\n";
+    char *const words[] = { (char *)(uintptr_t)doubts[_i].word, NULL };
+    struct sbatch_ask a = { .words = words };
+    cleanup_free char *said = NULL, *sbatch = NULL, *sinfo = NULL;
+    struct eddis_error err = { 0 };
+    struct job *job = NULL;
+    int rc;
+
+    ck_assert_int_eq(job_parse(yaml, sizeof yaml - 1, "train.yaml", "/", &job, &err), 0);
+    a.job = job;
+    ck_assert_int_ge(asprintf(&sbatch, "echo 'allocation failure: %s'; exit 1", doubts[_i].says),
+                     0);
+    ck_assert_int_ge(asprintf(&sinfo,
+                              "case \"$*\" in *%%N*) printf '%s\\n';; *) echo "
+                              "'main*|infinite';; esac",
+                              doubts[_i].node),
+                     0);
+    make_program("sbatch", sbatch);
+    make_program("sinfo", sinfo);
+    rc = sbatch_submit_test(&a, "#!/bin/sh\n", &said, &err);
+    ck_assert_msg(rc == (doubts[_i].waits ? 1 : -EINVAL), "%d: %s", rc, err.text);
+    if (doubts[_i].waits)
+        ck_assert_msg(strstr(said, doubts[_i].waits) != NULL, "%s", said);
+    job_free(job);
+}
+END_TEST
+
+/* What Slurm would never start does not stay in its queue; what waits does. */
+static const struct {
+    const char *reason;
+    bool never;
+} reasons[] = {
+    { "ReqNodeNotAvail,_UnavailableNodes:n4", false },
+    { "Resources", false },
+    { "PartitionConfig", true },
+    { "PartitionNodeLimit", true },
+};
+
+START_TEST(never)
+{
+    cleanup_free char *scontrol = NULL, *scancel = NULL;
+    struct eddis_error err = { 0 };
+    int rc;
+
+    ck_assert_int_ge(asprintf(&scontrol,
+                              "echo 'JobId=12 JobName=x'; echo '   JobState=PENDING Reason=%s'",
+                              reasons[_i].reason),
+                     0);
+    ck_assert_int_ge(asprintf(&scancel, "echo $1 >%s/cancelled", scratch), 0);
+    make_program("sbatch", "echo 12");
+    make_program("scontrol", scontrol);
+    make_program("scancel", scancel);
+    times = 0;
+    rc = submit_job(true, &err);
+    ck_assert_int_eq(rc, reasons[_i].never ? -EINVAL : 0);
+    ck_assert_int_eq(times, !reasons[_i].never);
+    if (reasons[_i].never) {
+        ck_assert_ptr_nonnull(strstr(err.text, reasons[_i].reason));
+        ck_assert_str_eq(scratch_content("cancelled"), "12\n");
+    } else {
+        ck_assert_ptr_null(scratch_content("cancelled"));
+    }
+}
+END_TEST
+
+/* The place that is blamed is the one that had the last word. */
+static const struct {
+    const char *word, *says, *blamed;
+} places[] = {
+    { "-N99", "Requested node configuration is not available", "--nodes is \"99\" (command line)" },
+    { "--nodes=99", "Requested node configuration is not available",
+      "--nodes is \"99\" (command line)" },
+    { "-pnope", "invalid partition specified", "--partition is \"nope\" (command line)" },
+    { "-Cnope", "Invalid feature specification", "--constraint is \"nope\" (command line)" },
+    { "-c9", "Requested node configuration is not available", "slurm.nodes is 4 (train.yaml:2)" },
+    { "-c9", "Requested node configuration is not available",
+      "--cpus-per-task is \"9\" (command line)" },
+    { "-x n1", "invalid partition specified", "slurm.partition is main (train.yaml:2)" },
+};
+
+START_TEST(blamed)
+{
+    static const char yaml[] =
+        "command: 'true'\nslurm: {nodes: 4, partition: main, constraint: a}\n";
+    char *const words[] = { (char *)(uintptr_t)places[_i].word, NULL };
+    struct sbatch_ask a = { .words = words };
+    cleanup_free char *said = NULL, *sbatch = NULL;
+    struct eddis_error err = { 0 };
+    struct job *job = NULL;
+
+    ck_assert_int_eq(job_parse(yaml, sizeof yaml - 1, "train.yaml", "/", &job, &err), 0);
+    a.job = job;
+    ck_assert_int_ge(asprintf(&sbatch, "echo 'allocation failure: %s'; exit 1", places[_i].says),
+                     0);
+    make_program("sbatch", sbatch);
+    make_program("sinfo", "exit 1");
+    ck_assert_int_eq(sbatch_submit_test(&a, "#!/bin/sh\n", &said, &err), -EINVAL);
+    ck_assert_msg(strstr(err.text, places[_i].blamed) != NULL, "%s", err.text);
+    job_free(job);
+}
+END_TEST
+
 /* sbatch is installed, and nobody it could ask: no job was looked at. */
 START_TEST(absent)
 {
@@ -222,6 +358,9 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, ignored);
     tcase_add_test(tc, held);
     tcase_add_test(tc, absent);
+    tcase_add_loop_test(tc, doubtful, 0, sizeof doubts / sizeof *doubts);
+    tcase_add_loop_test(tc, never, 0, sizeof reasons / sizeof *reasons);
+    tcase_add_loop_test(tc, blamed, 0, sizeof places / sizeof *places);
     tcase_add_loop_test(tc, over_limit, 0, sizeof limits / sizeof *limits);
 }
 

@@ -148,8 +148,9 @@ START_TEST(why)
     ck_assert(slurm_job_parse(" JobState=PENDING Reason=QOSMaxGRESPerUser StartTime=Unknown", &j));
     ck_assert_str_eq(slurm_job_why(&j, text, sizeof text), "QOSMaxGRESPerUser");
     ck_assert(slurm_job_parse(" JobState=PENDING Reason=ReqNodeNotAvail,_Reserved", &j));
-    ck_assert_str_eq(slurm_job_why(&j, text, sizeof text),
-                     "nodes that it needs are down or reserved (ReqNodeNotAvail,_Reserved)");
+    ck_assert_str_eq(
+        slurm_job_why(&j, text, sizeof text),
+        "nodes that it needs are down, drained or reserved (ReqNodeNotAvail,_Reserved)");
 }
 END_TEST
 

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sbatch_nodes.c - reads what sinfo prints of nodes that are not up */
+#include "sbatch_nodes.h"
+
+#include "cmd/slurm/slurm_program.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/strbuf.h"
+#include "lib/base/text.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAMED = 3 };
+
+/* A node that is asleep is woken up for a job, and one that works will be idle. */
+static bool is_away(const char *state)
+{
+    static const char *const words[] = { "down",     "drain",    "fail",   "maint",
+                                         "reserved", "unknown",  "inval",  "reboot",
+                                         "block",    "perfctrs", "future", "no_resp" };
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strncmp(state, words[i], strlen(words[i])) == 0)
+            return true;
+    return strpbrk(state, "*$@^"); /* silent, in maintenance, to be booted */
+}
+
+/* Whether a name stands in a list "a,b". */
+static bool is_in(const char *list, const char *name)
+{
+    size_t n = strlen(name);
+
+    for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',')
+        if (strcspn(at, ",") == n && strncmp(at, name, n) == 0)
+            return true;
+    return false;
+}
+
+/* Whether a component may run in the partition, which has a '*' behind it where it is the default.
+ */
+static bool is_asked(const struct sbatch_ask *a, char *partition)
+{
+    size_t n = strlen(partition);
+    bool usual = n && partition[n - 1] == '*';
+
+    if (usual)
+        partition[n - 1] = '\0';
+    for (size_t i = 0; i < sbatch_script_components(a->job); i++) {
+        const char *list = sbatch_script_partition(a, i);
+
+        if (list ? is_in(list, partition) : usual)
+            return true;
+    }
+    return false;
+}
+
+/* "drained", "down*" and the like, for people. */
+static void add_node(const char *name, char *state, char *reason, struct strbuf *b)
+{
+    const char *more = strchr(state, '*')     ? " and does not answer"
+                       : strchr(state, '$')   ? " and reserved for maintenance"
+                       : strpbrk(state, "@^") ? " and to be booted"
+                                              : "";
+
+    state[strcspn(state, "*~#!%$@^-+")] = '\0';
+    text_strip_control(reason);
+    strbuf_addf(b, "%s%.60s is %.30s%s", b->len ? ", " : "", name, state, more);
+    if (*reason && strcmp(reason, "none") != 0)
+        strbuf_addf(b, " (%.60s)", reason);
+}
+
+/* The next field of a line "a|b|c|d", the last one of which may have anything in it. */
+static char *field(char **line)
+{
+    char *at = strsep(line, "|");
+
+    return at ? at : (char *)(uintptr_t) "";
+}
+
+static int read_table(const struct sbatch_ask *a, char *table, struct strbuf *b)
+{
+    char *state = NULL, last[256] = "";
+    int count = 0;
+
+    for (char *line = strtok_r(table, "\n", &state); line; line = strtok_r(NULL, "\n", &state)) {
+        char *name = field(&line), *is = field(&line), *partition = field(&line);
+
+        /* One line for each partition of a node, next to each other. */
+        if (!line || !is_away(is) || strcmp(name, last) == 0 || !is_asked(a, partition))
+            continue;
+        (void)snprintf(last, sizeof last, "%s", name);
+        if (count++ < NAMED)
+            add_node(name, is, line, b);
+    }
+    if (count > NAMED)
+        strbuf_addf(b, " and %d more", count - NAMED);
+    return count;
+}
+
+int sbatch_nodes_away(const struct sbatch_ask *a, char *ret, size_t size)
+{
+    const char *const argv[] = { "sinfo", "-h", "-N", "-o", "%N|%T|%P|%E", NULL };
+    cleanup_free char *table = NULL;
+    struct strbuf b = { 0 };
+    int count;
+
+    *ret = '\0';
+    if (slurm_program_run(argv, "", &table, NULL) != 0)
+        return 0;
+    count = read_table(a, table, &b);
+    (void)snprintf(ret, size, "%s", strbuf_text(&b));
+    strbuf_fini(&b);
+    return count;
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sbatch_refusal.c - says for Slurm what sbatch leaves unsaid */
+#include "sbatch_refusal.h"
+
+#include "cmd/slurm/slurm_program.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/text.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FACTS = 160 };
+
+/* Returns the different lines that sinfo prints with this format, ", " between them; "": none. */
+static char *facts(const char *format)
+{
+    const char *const argv[] = { "sinfo", "-h", "-o", format, NULL };
+    cleanup_free char *said = NULL;
+    struct strbuf b = { 0 };
+    char *state = NULL;
+
+    if (slurm_program_run(argv, "", &said, NULL) != 0)
+        return strdup("");
+    for (char *line = strtok_r(said, "\n", &state); line; line = strtok_r(NULL, "\n", &state)) {
+        line[strcspn(line, " ")] = '\0';
+        if (!*line || strcmp(line, "(null)") == 0)
+            continue;
+        if (b.len + strlen(line) > FACTS) {
+            strbuf_add(&b, ", ...");
+            break;
+        }
+        strbuf_addf(&b, "%s%s", b.len ? ", " : "", line);
+    }
+    return strbuf_steal(&b);
+}
+
+/* ---- sentences ---- */
+
+/* What Slurm's sentences are about; the first row whose words stand in one. */
+static const struct {
+    const char *words;
+    const char *key[6]; /* which of the job's, NULL-ended */
+    const char *there;  /* what begins the list of what there is, NULL: none */
+    const char *format; /* of sinfo, for the list */
+} cause[] = {
+    { "artition", { "slurm.partition" }, "there are the partitions", "%R" },
+    { "eature", { "slurm.constraint" }, "the nodes have the features", "%f" },
+    { "generic resource", { "slurm.gres" }, "the nodes have", "%G" },
+    { "node name", { "nodes" }, "there are the nodes", "%N" },
+    { "ccount", { "slurm.account" }, NULL, NULL },
+    { "QOS", { "slurm.qos" }, NULL, NULL },
+    { "qos", { "slurm.qos" }, NULL, NULL },
+    { "time", { "slurm.time" }, NULL, NULL },
+    { "configuration is not available",
+      { "slurm.nodes", "slurm.gres", "slurm.constraint", "slurm.cpus", "slurm.memory" },
+      "no nodes of the partition have all of it; the nodes of all are",
+      "%P:%D*(%c-cpus,%m-MB,%G,%f)" },
+    { "ontact", { NULL }, NULL, NULL },
+};
+
+/* The options of sbatch that hold over keys. */
+static const struct option {
+    const char *key, *name;
+    char letter; /* 0: none */
+} options[] = {
+    { "slurm.partition", "partition", 'p' },
+    { "slurm.constraint", "constraint", 'C' },
+    { "slurm.gres", "gres", 0 },
+    { "nodes", "nodelist", 'w' },
+    { "slurm.account", "account", 'A' },
+    { "slurm.qos", "qos", 'q' },
+    { "slurm.time", "time", 't' },
+    { "slurm.nodes", "nodes", 'N' },
+    { "slurm.cpus", "cpus-per-task", 'c' },
+    { "slurm.memory", "mem", 0 },
+};
+
+/* '--nodes is "9" (command line)' when an option has the last word; false: none has. */
+static bool add_option(const struct sbatch_ask *a, const char *key, const char *before,
+                       struct strbuf *b)
+{
+    const struct option *o = options;
+
+    while (strcmp(o->key, key) != 0)
+        o++;
+    for (size_t i = 0; i < sbatch_script_components(a->job); i++) {
+        const char *where, *value = sbatch_script_said(a, i, o->name, o->letter, &where);
+
+        if (!value)
+            continue;
+        strbuf_addf(b, "%s--%s is \"%.100s\" (%s)", before, o->name, value, where);
+        return true;
+    }
+    return false;
+}
+
+/* "slurm.gres is gpu:9 (train.yaml:7)" of each key that somebody has written. */
+static void add_asked(const struct sbatch_ask *a, const char *const *key, struct strbuf *b)
+{
+    const struct job *job = a->job;
+    bool any = false;
+
+    for (; *key; key++) {
+        const char *before = any ? ", " : "; ";
+        char value[120], origin[160];
+
+        if (add_option(a, *key, before, b)) {
+            any = true;
+            continue;
+        }
+        if (job_origin(job, *key).kind == JOB_DEFAULT)
+            continue;
+        job_value_text(job, *key, value, sizeof value);
+        job_origin_text(job, *key, origin, sizeof origin);
+        strbuf_addf(b, "%s%s is %s (%s)", before, *key, value, origin);
+        any = true;
+    }
+    if (job->slurm.n_components)
+        strbuf_add(b, any ? ", or of slurm.components" : "; see slurm.components");
+}
+
+void sbatch_refusal_add_asked(const struct sbatch_ask *a, struct strbuf *b)
+{
+    static const char *const key[] = {
+        "slurm.partition",  "slurm.nodes", "nodes",        "slurm.gres",
+        "slurm.constraint", "slurm.cpus",  "slurm.memory", NULL
+    };
+
+    add_asked(a, key, b);
+}
+
+/* Slurm's own sentence: the last line, without what stands before all of them. */
+const char *sbatch_refusal_sentence(char *said)
+{
+    static const char *const before[] = { "sbatch: ", "error: ", "fatal: ", "allocation failure: ",
+                                          "Batch job submission failed: " };
+    char *last = said, *state = NULL;
+
+    for (char *line = strtok_r(said, "\n", &state); line; line = strtok_r(NULL, "\n", &state))
+        if (line[strspn(line, " \t")] && strncmp(line, "Try \"sbatch", 11) != 0)
+            last = line;
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++)
+        if (strncmp(last, before[i], strlen(before[i])) == 0)
+            last += strlen(before[i]);
+    text_strip_control(last);
+    return last;
+}
+
+/* What sbatch says where nobody has looked at the job. */
+static bool is_absent(const char *sentence)
+{
+    static const char *const words[] = { "configuration source", "Unable to contact",
+                                         "Connection refused", "Zero Bytes were transmitted" };
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strstr(sentence, words[i]))
+            return true;
+    return false;
+}
+
+int sbatch_refusal(const struct sbatch_ask *a, char *said, struct eddis_error *err)
+{
+    const char *sentence = sbatch_refusal_sentence(said);
+    struct strbuf b = { 0 };
+    int rc;
+
+    if (is_absent(sentence))
+        return eddis_fail(err, -EHOSTDOWN,
+                          "no Slurm answers this machine: \"%.160s\"; submit from one that has "
+                          "Slurm's configuration while its controller runs, which scontrol ping "
+                          "tells",
+                          sentence);
+
+    for (size_t i = 0; i < sizeof cause / sizeof *cause; i++) {
+        cleanup_free char *list = NULL;
+
+        if (!strstr(sentence, cause[i].words))
+            continue;
+        add_asked(a, cause[i].key, &b);
+        list = cause[i].format ? facts(cause[i].format) : NULL;
+        if (list && *list)
+            strbuf_addf(&b, "; %s %s", cause[i].there, list);
+        break;
+    }
+    if (strstr(sentence, "option"))
+        strbuf_add(&b, "; what stands behind the job's file is sbatch's, see sbatch --help");
+    rc = eddis_fail(err, -EINVAL, "Slurm does not take the job: \"%.160s\"%s",
+                    *sentence ? sentence : "it does not say why", strbuf_text(&b));
+    strbuf_fini(&b);
+    return rc;
+}
