@@ -91,6 +91,8 @@ static int withdraw(const struct job_place *p, const struct ask *q, struct eddis
     struct slurm_job j;
     int rc = slurm_task_withdraw(p->number, err);
 
+    if (rc < 0 && *p->owner)
+        return eddis_fail(err, -EPERM, "%s, and Slurm cancels it for its user only", p->text);
     if (rc < 0)
         return rc;
     rc = slurm_task_ask(p->number, after_patience(), &j, err);

@@ -4,11 +4,14 @@
 
 #include "agents/job/slurm_link.h"
 #include "cmd/slurm/slurm_task.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/proctree.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static bool is_own(const char *variable, const char *value)
 {
@@ -100,6 +103,20 @@ static bool by_link(const char *cluster, const struct slurm_job *j, const char *
     return slurm_link_find(cluster, j->array[0] ? j->id : *j->het ? j->het : word, ret, NULL) == 0;
 }
 
+static bool is_of_another_user(const struct slurm_job *j)
+{
+    return *j->user && j->uid != getuid();
+}
+
+static int not_ours(const struct slurm_job *j, const char *word, struct eddis_error *err)
+{
+    return eddis_fail(err, -EPERM,
+                      "Slurm's job %s is of user %s, and eddis shows and stops a user's own jobs "
+                      "only%s%s",
+                      word, j->user, slurm_job_is_over(j) ? "; it is over: " : "",
+                      slurm_job_is_over(j) ? j->state : "");
+}
+
 static int not_here(const struct slurm_job *j, const char *word, struct eddis_error *err)
 {
     char node[256];
@@ -107,8 +124,8 @@ static int not_here(const struct slurm_job *j, const char *word, struct eddis_er
     slurm_task_first_node(j, node, sizeof node);
     return eddis_fail(err, -ENOENT,
                       "Slurm's job %s is over (%s), and no job of eddis is known here by this "
-                      "number%s%s",
-                      word, j->state, *node ? "; its folder may be on " : "", node);
+                      "number; its folder may be %s%s%sin that of another XDG_STATE_HOME",
+                      word, j->state, *node ? "on " : "", node, *node ? ", or " : "");
 }
 
 static void set_waits(struct job_place *p, const struct slurm_job *j, const char *word)
@@ -118,7 +135,10 @@ static void set_waits(struct job_place *p, const struct slurm_job *j, const char
     p->where = JOB_WAITS;
     /* Slurm cancels no component by its own number. */
     (void)snprintf(p->number, sizeof p->number, "%.60s", *j->het ? j->het : word);
-    (void)snprintf(p->text, sizeof p->text, "Slurm's job %.60s waits: %s", word,
+    if (is_of_another_user(j))
+        (void)snprintf(p->owner, sizeof p->owner, "%s", j->user);
+    (void)snprintf(p->text, sizeof p->text, "Slurm's job %.60s%s%.60s waits: %s", word,
+                   *p->owner ? " of user " : "", p->owner,
                    strcmp(j->reason, "None") == 0 ? "Slurm has not looked at it yet"
                                                   : slurm_job_why(j, why, sizeof why));
 }
@@ -146,6 +166,8 @@ static int by_number(const char *word, int64_t end_ns, struct job_place *ret,
         set_waits(&p, &j, word);
     } else if (p.has_folder) {
         place_of(&p.folder, cluster, end_ns, &p);
+    } else if (is_of_another_user(&j)) {
+        return not_ours(&j, word, err);
     } else if (slurm_job_is_over(&j)) {
         return not_here(&j, word, err);
     } else {
@@ -156,14 +178,67 @@ static int by_number(const char *word, int64_t end_ns, struct job_place *ret,
     return 0;
 }
 
+/* Returns the value of a variable in n bytes of an environment, NULL: it is not set. */
+static const char *value_in(const char *text, size_t n, const char *name)
+{
+    size_t k = strlen(name);
+
+    for (const char *at = text; at < text + n; at += strlen(at) + 1)
+        if (strncmp(at, name, k) == 0 && at[k] == '=')
+            return at + k + 1;
+    return NULL;
+}
+
+static void set_variable(const char *name, const char *value)
+{
+    if (value)
+        (void)setenv(name, value, 1);
+    else
+        (void)unsetenv(name);
+}
+
+/* Take the place of jobs' folders from a process, if it runs in this job of Slurm's. */
+static bool take_place(pid_t pid, const char *job)
+{
+    size_t n = 0;
+    cleanup_free char *text = proctree_read(pid, "environ", &n);
+    const char *own = text ? value_in(text, n, "SLURM_JOB_ID") : NULL;
+
+    if (!own || strcmp(own, job) != 0)
+        return false;
+    set_variable("XDG_STATE_HOME", value_in(text, n, "XDG_STATE_HOME"));
+    set_variable("HOME", value_in(text, n, "HOME"));
+    return true;
+}
+
+/* Find the folder where the job's own processes on this node have it: srun brings the caller's
+ * XDG_STATE_HOME here, and the job may have another one.  Keeps that as this process's on success.
+ */
+static int find_by_processes(const char *cluster, const char *job, struct job_folder *ret)
+{
+    const char *was_state = getenv("XDG_STATE_HOME"), *was_home = getenv("HOME");
+    cleanup_free char *state = was_state ? strdup(was_state) : NULL;
+    cleanup_free char *home = was_home ? strdup(was_home) : NULL;
+    cleanup_free struct proctree_process *all = NULL;
+    int n = proctree_all(&all, NULL);
+
+    for (int i = 0; i < n; i++)
+        if (!all[i].ending && all[i].pid != getpid() && proctree_user(all[i].pid) == getuid() &&
+            take_place(all[i].pid, job) && slurm_link_find(cluster, job, ret, NULL) == 0)
+            return 0;
+    set_variable("XDG_STATE_HOME", state);
+    set_variable("HOME", home);
+    return -ENOENT;
+}
+
 /* At the other end of the door, or in the job's own script. */
 static int from_inside(const char *word, int64_t end_ns, struct job_place *ret,
                        struct eddis_error *err)
 {
-    const char *node = getenv("SLURMD_NODENAME");
+    const char *node = getenv("SLURMD_NODENAME"), *cluster = getenv("SLURM_CLUSTER_NAME");
     struct job_folder f;
 
-    if (slurm_link_find(getenv("SLURM_CLUSTER_NAME"), word, &f, NULL) < 0)
+    if (slurm_link_find(cluster, word, &f, NULL) < 0 && find_by_processes(cluster, word, &f) < 0)
         return eddis_fail(err, -ENOENT,
                           "Slurm's job %s runs, but no eddis-run has begun a job in it on %s", word,
                           node ? node : "this machine");

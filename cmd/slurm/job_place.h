@@ -30,6 +30,7 @@ struct job_place {
     struct slurm_door door;
     char far[JOB_FOLDER_MAX_PATH + 2];
     char number[64]; /* of JOB_WAITS, as scancel takes it */
+    char owner[64];  /* of JOB_WAITS, another user; "": it is ours */
     char text[512];
 };
 
@@ -37,8 +38,9 @@ struct job_place {
 typedef int job_place_find_fn(const char *word, struct job_folder *ret, struct eddis_error *err);
 
 /* Blocks until Slurm has answered, to end_ns or for some seconds, but only where it must be asked:
- * not of a job whose driver has run on this machine, or in no job of Slurm's.  -ENOENT: there is no
- * such job; others of slurm_task_ask.
+ * not of a job whose driver has run on this machine, or in no job of Slurm's.  In the job itself
+ * the place of jobs' folders becomes that of its processes, which may have another XDG_STATE_HOME.
+ * -ENOENT: there is no such job; -EPERM: it is another user's; others of slurm_task_ask.
  */
 int job_place_find(const char *word, job_place_find_fn *find, int64_t end_ns, struct job_place *ret,
                    struct eddis_error *err);

@@ -90,6 +90,17 @@ static void set_code(struct slurm_job *j, const char *code)
     j->signal = colon ? atoi(colon + 1) : 0;
 }
 
+/* "ada(1000)" */
+static void set_user(struct slurm_job *j, const char *user)
+{
+    const char *uid = strrchr(user, '(');
+
+    if (!uid)
+        return;
+    (void)snprintf(j->user, sizeof j->user, "%.*s", (int)(uid - user), user);
+    j->uid = (uid_t)strtoul(uid + 1, NULL, 10);
+}
+
 /* "JobId=15 ArrayJobId=12 ArrayTaskId=3 JobName=...", of which the name ends all that counts. */
 static void take_numbers(const char *line, size_t n, struct slurm_job *j)
 {
@@ -110,12 +121,14 @@ static void take_numbers(const char *line, size_t n, struct slurm_job *j)
 static bool parse_record(const char *record, size_t n, struct slurm_job *ret)
 {
     struct slurm_job j = { .state = "" };
-    char code[32], batch[16];
+    char code[32], batch[16], user[96];
 
     take_numbers(record, strcspn(record, "\n"), &j);
     field(record, n, "JobState=", " JobState=", j.state, sizeof j.state);
     if (!*j.state)
         return false;
+    field(record, n, "UserId=", " UserId=", user, sizeof user);
+    set_user(&j, user);
     field(record, n, "JobState=", " Reason=", j.reason, sizeof j.reason);
     field(record, n, "StartTime=", " StartTime=", j.start, sizeof j.start);
     whole(record, n, "NodeList=", j.nodes, sizeof j.nodes);

@@ -14,6 +14,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 enum { SLURM_JOB_NUMBER = 24, SLURM_JOB_NODES = 4096 };
 
@@ -23,6 +24,8 @@ struct slurm_job {
     char task[64];                /* ... and "3", or "1-3" of those that wait */
     char het[SLURM_JOB_NUMBER];   /* of a component: the number of the first one; "": it is none */
     int component;                /* from 0 */
+    char user[64];                /* "ada"; "": it is not told */
+    uid_t uid;                    /* of that user */
     char state[32];               /* "PENDING", "RUNNING", "COMPLETED", ... */
     char reason[80];              /* why it waits: "Resources"; "None" */
     char start[32];               /* "2026-11-24T14:02:00", or "Unknown" */

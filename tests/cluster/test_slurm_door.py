@@ -272,6 +272,33 @@ def clusters(c):
         assert os.path.exists(folder + "/driver.json") and c.queue() == [job]
 
 
+def another_home(c):
+    """A job that has another XDG_STATE_HOME than whoever asks, on its node only or on a disk that both see."""
+    for theirs in ("/tmp/of-the-job", SHARED["XDG_STATE_HOME"]):
+        with running(c, env={"XDG_STATE_HOME": theirs}) as job:
+            for env in (None, {"XDG_STATE_HOME": "/tmp/of-the-caller"}):
+                p = c.sh(f"eddis-status --json {job}", env=env)
+                assert p.returncode == 0 and json.loads(p.stdout)["name"] == "long", (theirs, env, p)
+            p = c.sh(f"eddis-run --stop {job}")
+            assert p.returncode == 0 and "was stopped" in p.stdout and not p.stderr, (theirs, p)
+            c.await_empty()
+
+
+def another_user(c):
+    """Whose job it is is said, while it waits and when it is over."""
+    nobody = "setpriv --reuid 65534 --regid 65534 --clear-groups env HOME=/tmp "
+    job = c.run(LOGIN, f"cd /tmp && {nobody} sbatch --parsable --hold --wrap true").stdout.strip()
+    check(c.sh(f"eddis-status {job}"), 1, f"job {job} of user nobody waits")
+    c.sh(f"scancel {job}")
+    for program in ("eddis-status", "eddis-run --stop", "eddis-run --cleanup"):
+        check(c.sh(f"{program} {job}"), 2, f"job {job} is of user nobody", "it is over: CANCELLED")
+    job = c.sh("sbatch --parsable --hold --wrap true").stdout.strip()
+    p = c.run(LOGIN, f"{nobody} {BUILD}/cmd/eddis-run --stop {job}")
+    check(p, 2, f"job {job} of user root waits", "for its user only")
+    assert c.queue() == [job], c.queue()
+    end_all(c)
+
+
 def arrays(c):
     """Of several tasks one is to be named."""
     c.write("train.yaml", "name: task\ncommand: [sh, -c, 'touch up-$SLURM_ARRAY_TASK_ID; exec sleep 1000']\n")
@@ -413,7 +440,8 @@ def hangs(c, hanging):
         assert word in err, (word, err)
 
 
-CASES = [status, watch, live, stop, cleanup, killed, clusters, arrays, groups, elsewhere, launches, words]
+CASES = [status, watch, live, stop, cleanup, killed, clusters, another_home, another_user, arrays, groups, elsewhere,
+         launches, words]
 
 
 def main():

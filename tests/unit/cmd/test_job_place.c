@@ -10,6 +10,7 @@
 #include "tests/unit/scratch.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,6 +101,71 @@ START_TEST(clusters)
 }
 END_TEST
 
+/* A process of job 12 with its own place for jobs; returns its pid. */
+static pid_t start_process(const char *state_home)
+{
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        (void)setenv("SLURM_JOB_ID", "12", 1);
+        (void)setenv("XDG_STATE_HOME", state_home, 1);
+        (void)execlp("sleep", "sleep", "1000", NULL);
+        _exit(127);
+    }
+    ck_assert_int_gt(pid, 0);
+    return pid;
+}
+
+/* srun brings the caller's XDG_STATE_HOME to the node; the job's own one is that of its processes.
+ */
+START_TEST(other_state_home)
+{
+    struct job_folder f = make_job("east");
+    cleanup_free char *other = file_join(scratch, "other");
+    struct job_place p = { .where = JOB_DEAD };
+    struct eddis_error err = { 0 };
+    int rc = -ENOENT;
+    pid_t pid;
+
+    ck_assert_int_eq(setenv("SLURM_JOB_ID", "12", 1), 0);
+    ck_assert_int_eq(setenv("SLURM_CLUSTER_NAME", "east", 1), 0);
+    ck_assert_int_eq(setenv("SLURMD_NODENAME", "node1", 1), 0);
+    ck_assert_int_eq(setenv("XDG_STATE_HOME", other, 1), 0);
+    ck_assert_int_eq(job_place_find("12", find_none, late_ns(), &p, &err), -ENOENT);
+    ck_assert_str_eq(getenv("XDG_STATE_HOME"), other);
+    pid = start_process(scratch);
+    for (int64_t end_ns = late_ns(); rc == -ENOENT && clock_now_ns() < end_ns;)
+        rc = job_place_find("12", find_none, late_ns(), &p, &err);
+    ck_assert_msg(rc == 0, "%s", err.text);
+    ck_assert_str_eq(p.folder.path, f.path);
+    ck_assert_int_eq(kill(pid, SIGKILL), 0);
+}
+END_TEST
+
+#define OF_NOBODY(state)                                                                           \
+    "echo 'JobId=12 JobName=x'; echo '   UserId=nobody(65534) GroupId=x(1)'; echo '   "            \
+    "JobState=" state " Reason=Priority'; echo '   NodeList=node1'"
+
+/* Another user's job: whose it is is said, wherever it stands. */
+START_TEST(other_user)
+{
+    static const char *const states[] = { OF_NOBODY("RUNNING"), OF_NOBODY("COMPLETED") };
+    struct eddis_error err = { 0 };
+    struct job_place p;
+
+    ck_assert_int_eq(setenv("XDG_STATE_HOME", scratch, 1), 0);
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
+        make_scontrol("east", states[i]);
+        ck_assert_int_eq(job_place_find("12", find_none, late_ns(), &p, &err), -EPERM);
+        ck_assert_msg(strstr(err.text, "job 12 is of user nobody") != NULL, "%s", err.text);
+    }
+    make_scontrol("east", OF_NOBODY("PENDING"));
+    ck_assert_int_eq(job_place_find("12", find_none, late_ns(), &p, &err), 0);
+    ck_assert_str_eq(p.text, "Slurm's job 12 of user nobody waits: other jobs come first "
+                             "(Priority)");
+}
+END_TEST
+
 /* A component waits with the whole job, which alone can be cancelled. */
 START_TEST(component)
 {
@@ -187,6 +253,8 @@ static void add_tests(TCase *tc)
 {
     scratch_add(tc);
     tcase_add_loop_test(tc, clusters, 0, sizeof rows / sizeof *rows);
+    tcase_add_test(tc, other_state_home);
+    tcase_add_test(tc, other_user);
     tcase_add_test(tc, component);
     tcase_add_test(tc, ends);
     tcase_add_test(tc, bare);
