@@ -6,12 +6,15 @@
 #include "cmd/run_resume.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"
+#include "lib/base/proctree.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *variable(void *ctx, const char *name)
 {
@@ -83,6 +86,30 @@ int run_batch(struct job *job, struct slurm_batch *ret, struct eddis_error *err)
         return rc;
     *ret = b;
     return 1;
+}
+
+/* Whether a process handles or ignores SIGTERM, or is not there. */
+static bool outlives_term(pid_t pid)
+{
+    cleanup_free char *text = proctree_read(pid, "status", NULL);
+    static const char *const line[] = { "\nSigIgn:", "\nSigCgt:" };
+    bool any = !text;
+
+    for (size_t i = 0; text && i < sizeof line / sizeof *line; i++) {
+        const char *at = strstr(text, line[i]);
+
+        any = any || !at || (strtoull(at + strlen(line[i]), NULL, 16) >> (SIGTERM - 1) & 1);
+    }
+    return any;
+}
+
+bool run_batch_is_exposed(void)
+{
+    const char *script = getenv("SLURM_TASK_PID");
+    long pid = script ? strtol(script, NULL, 10) : 0;
+
+    return pid > 1 && pid != getpid() && getenv("SLURM_JOB_ID") && !getenv("SLURM_STEP_ID") &&
+           !outlives_term((pid_t)pid);
 }
 
 bool run_batch_advanced(const struct job *job, const struct slurm_batch *b)

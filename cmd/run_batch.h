@@ -16,6 +16,11 @@
  */
 int run_batch(struct job *job, struct slurm_batch *ret, struct eddis_error *err);
 
+/* Whether this process runs below a batch script of Slurm's that SIGTERM ends: with control groups
+ * Slurm sends its signals to the script alone, and kills the rest when it is gone.
+ */
+bool run_batch_is_exposed(void);
+
 /* Whether this start has saved something newer than what it found. */
 bool run_batch_advanced(const struct job *job, const struct slurm_batch *b);
 

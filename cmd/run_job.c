@@ -448,6 +448,15 @@ static int prepare_submit(int argc, char **argv, const struct words *w, struct r
     return rc == 0 ? keep_words(argc, argv, w, r, err) : rc;
 }
 
+static void say_exposed(const struct run_request *r)
+{
+    if (!r->slurm || r->quiet || r->dry_run || r->profile || r->check || !run_batch_is_exposed())
+        return;
+    fprintf(stderr,
+            "eddis-run: Slurm's signals end the batch script, and the job with it before it has "
+            "saved: start it by exec, or write trap '' TERM USR1 above it, see eddis-run(1)\n");
+}
+
 /* What follows is seen where the job will run: its nodes, variables and folders. */
 static int look_around(const struct words *w, struct run_request *r, struct eddis_error *err)
 {
@@ -457,6 +466,8 @@ static int look_around(const struct words *w, struct run_request *r, struct eddi
         rc = job_check(r->job, err);
     if (rc == 0 && r->slurm && !r->dry_run && !r->profile && !r->check)
         rc = run_batch(r->job, &r->batch, err);
+    if (rc >= 0)
+        say_exposed(r);
     if (rc >= 0)
         rc = run_env_pass(&r->env, r->job, environ, err);
     if (rc == 0)

@@ -38,7 +38,8 @@ eddis-run --job-dir {HOME}/shared/%s -n1 --restarts 0 --set timeouts.lease={LEAS
 
 EXEC = "#!/bin/sh\nexec %s\n"
 # As eddis-run(1) has it.
-IGNORES = "#!/bin/sh\ntrap '' TERM USR1\n%s\necho \"ended with $?\"\n"
+IGNORES = "#!/bin/sh\ntrap '' TERM USR1\n%s\nrc=$?\necho \"ended with $rc\"\nexit $rc\n"
+EXPOSED = "Slurm's signals end the batch script"
 PLAIN = "#!/bin/sh\n%s\necho after\n"
 
 # Script and options of sbatch.
@@ -127,13 +128,16 @@ def check_saved(c, name, signals="SIGTERM", where="( on node[12])?", code=75):
 def cancelled(c):
     c.sh(f"scancel {c.job['cancelled']}")
     check_saved(c, "cancelled")
+    assert EXPOSED not in c.read("cancelled.out"), c.read("cancelled.out")
 
 
 def cancelled_script(c):
     """eddis-run is a child of the script, which lives on to see it end."""
     c.sh(f"scancel {c.job['cancelled_script']}")
     check_saved(c, "cancelled_script")
-    assert c.read("cancelled_script.out").endswith("ended with 75\n")
+    out = c.read("cancelled_script.out")
+    assert out.endswith("ended with 75\n") and EXPOSED not in out, out
+    assert c.job_field(c.job["cancelled_script"], "ExitCode") == "75:0"
 
 
 def warned(c):
@@ -162,6 +166,7 @@ def script_killed(c):
     """Without trap and exec the script dies, and with control groups eddis-run is killed with it: agents that have had
     SIGTERM stay for a lease, and no longer."""
     c.sh(f"scancel {c.job['script_killed']}")
+    wait_for("what is told of it", lambda: EXPOSED in c.read("script_killed.out"))
     if c.slurm.proctrack == "linuxproc":  # it is nobody's child then
         wait_for("the summary", lambda: os.path.exists(c.shared + "/script_killed/summary.json"))
         check_saved(c, "script_killed")

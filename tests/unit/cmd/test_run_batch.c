@@ -4,6 +4,11 @@
 #include "tests/unit/scratch.h"
 #include "tests/unit/suite.h"
 
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
 static void save(const char *step)
 {
     cleanup_free char *folder = file_join(scratch, "slurm-c-7/%s", step);
@@ -35,9 +40,58 @@ START_TEST(advances)
 }
 END_TEST
 
+static void on_term(int sig)
+{
+    (void)sig;
+}
+
+/* A batch script that does this with SIGTERM, and this process below it. */
+static bool is_exposed_below(void (*handler)(int))
+{
+    char pid[24], byte;
+    int ends[2];
+    pid_t script;
+    bool exposed;
+
+    ck_assert_int_eq(pipe(ends), 0);
+    script = fork();
+    ck_assert_int_ge(script, 0);
+    if (script == 0) {
+        (void)signal(SIGTERM, handler);
+        _exit(write(ends[1], "", 1) == 1 && pause());
+    }
+    ck_assert_int_eq(read(ends[0], &byte, 1), 1);
+    (void)snprintf(pid, sizeof pid, "%d", (int)script);
+    ck_assert_int_eq(setenv("SLURM_TASK_PID", pid, 1), 0);
+    exposed = run_batch_is_exposed();
+    ck_assert_int_eq(kill(script, SIGKILL), 0);
+    return exposed;
+}
+
+/* Slurm's signals end a script that neither handles nor ignores them; in a step, or as the script's
+ * own process, there is no such script.
+ */
+START_TEST(exposed)
+{
+    char own[24];
+
+    ck_assert(!run_batch_is_exposed());
+    ck_assert_int_eq(setenv("SLURM_JOB_ID", "7", 1), 0);
+    ck_assert(is_exposed_below(SIG_DFL));
+    ck_assert(!is_exposed_below(SIG_IGN));
+    ck_assert(!is_exposed_below(on_term));
+    (void)snprintf(own, sizeof own, "%d", (int)getpid());
+    ck_assert_int_eq(setenv("SLURM_TASK_PID", own, 1), 0);
+    ck_assert(!run_batch_is_exposed());
+    ck_assert_int_eq(setenv("SLURM_STEP_ID", "0", 1), 0);
+    ck_assert(!is_exposed_below(SIG_DFL));
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     scratch_add(tc);
+    tcase_add_test(tc, exposed);
     tcase_add_test(tc, advances);
 }
 
