@@ -90,6 +90,13 @@ static void set_code(struct slurm_job *j, const char *code)
     j->signal = colon ? atoi(colon + 1) : 0;
 }
 
+/* Slurm shows a job so that runs, while it sends it a signal. */
+static void settle_state(struct slurm_job *j)
+{
+    if (strcmp(j->state, "SIGNALING") == 0)
+        strcpy(j->state, "RUNNING");
+}
+
 /* "ada(1000)" */
 static void set_user(struct slurm_job *j, const char *user)
 {
@@ -127,6 +134,7 @@ static bool parse_record(const char *record, size_t n, struct slurm_job *ret)
     field(record, n, "JobState=", " JobState=", j.state, sizeof j.state);
     if (!*j.state)
         return false;
+    settle_state(&j);
     field(record, n, "UserId=", " UserId=", user, sizeof user);
     set_user(&j, user);
     field(record, n, "JobState=", " Reason=", j.reason, sizeof j.reason);
@@ -158,6 +166,7 @@ static bool parse_line(const char *text, struct slurm_job *ret)
     }
     if (!take(text, n, " JobState=", j.state, sizeof j.state))
         return false;
+    settle_state(&j);
     (void)take(text, n, " Reason=", j.reason, sizeof j.reason);
     (void)take(text, n, " StartTime=", j.start, sizeof j.start);
     (void)take(text, n, " NodeList=", j.nodes, sizeof j.nodes);

@@ -137,6 +137,18 @@ START_TEST(ends)
 }
 END_TEST
 
+/* A job that Slurm sends a signal this moment runs. */
+START_TEST(signaling)
+{
+    struct slurm_job j;
+
+    ck_assert(slurm_job_parse(LINE("SIGNALING", "None", "0:0"), &j));
+    ck_assert_str_eq(j.state, "RUNNING");
+    ck_assert(slurm_job_parse("JobId=12 JobName=x\n   JobState=SIGNALING Reason=None\n", &j));
+    ck_assert_str_eq(j.state, "RUNNING");
+}
+END_TEST
+
 START_TEST(why)
 {
     struct slurm_job j;
@@ -161,6 +173,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, parse);
     tcase_add_loop_test(tc, ends, 0, sizeof rows / sizeof *rows);
     tcase_add_test(tc, why);
+    tcase_add_test(tc, signaling);
 }
 
 SUITE_MAIN("slurm_job", add_tests)
