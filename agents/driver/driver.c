@@ -251,6 +251,8 @@ static int open_all(struct driver *d, struct eddis_error *err)
     if (rc == 0)
         journal_reserve(&d->run.journal);
     if (rc == 0)
+        rc = slurm_ask_open(&d->slurm, err);
+    if (rc == 0)
         rc = registration_open(&d->registration, err);
     return rc;
 }
@@ -276,6 +278,7 @@ static void free_driver(struct driver *d)
 {
     file_thread_stop(d->run.records);
     file_thread_stop(d->run.looks);
+    slurm_ask_close(&d->slurm);
     logs_fini(&d->logs);
     if (d->signals >= 0)
         (void)close(d->signals);
@@ -300,6 +303,7 @@ static void join(struct driver *d)
     struct job_run *run = &d->run;
 
     d->registration.run = run;
+    d->slurm.run = run;
     d->registration.listeners = &d->listeners;
     d->registration.log_marker = d->logs.marker;
     d->network.run = run;
@@ -331,6 +335,7 @@ int driver_run(const struct driver_options *o, struct job_status *ret, struct ed
         rc = 0;
     } else if (rc == 0) {
         driver_loop(&d);
+        slurm_ask_settle(&d.slurm);
     }
     close_agents(&d);
     if (rc == 0) {

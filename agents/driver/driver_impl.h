@@ -20,13 +20,15 @@
 #include "planning.h"
 #include "registration.h"
 #include "routes.h"
+#include "slurm_ask.h"
 #include "telling.h"
 
 struct driver {
     struct job_run run;
     struct inbox *inbox;
     struct listeners listeners;
-    int signals;  /* signalfd */
+    int signals; /* signalfd */
+    struct slurm_ask slurm;
     bool looking; /* for the checkpoint that was asked for */
     struct registration registration;
     struct network_choice network;

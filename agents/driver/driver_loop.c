@@ -56,6 +56,7 @@ static void tick(struct driver *d, int64_t now_ns)
         d->looking = true;
         checkpoint_look(&d->run, checkpoint_seen, d);
     }
+    slurm_ask_turn(&d->slurm, now_ns);
     dispatch_tick(d, now_ns);
 }
 
@@ -76,7 +77,8 @@ void driver_loop(struct driver *d)
                             { .fd = d->signals, .events = POLLIN },
                             { .fd = starter_fd(d->registration.starter), .events = POLLIN },
                             { .fd = file_thread_fd(d->run.records), .events = POLLIN },
-                            { .fd = file_thread_fd(d->run.looks), .events = POLLIN } };
+                            { .fd = file_thread_fd(d->run.looks), .events = POLLIN },
+                            { .fd = slurm_ask_fd(&d->slurm), .events = POLLIN } };
     const struct driver_view *v = &d->run.o->view;
     int64_t looked_ns = clock_now_ns();
 

@@ -238,7 +238,7 @@ def out_of_time(c):
     job = c.limited
     await_restart(c, job, 1)
     out = c.read(f"slurm-{job}.out")
-    told = re.search(r"stopped by SIGUSR1 at step (\d+); newest checkpoint: step (\d+)", out)
+    told = re.search(r"stopped by Slurm's time limit \(SIGUSR1\) at step (\d+); newest checkpoint: step (\d+)", out)
     assert told and told[1] == told[2], out
     c.await_state(job, "COMPLETED", "FAILED")
     out = c.read(f"slurm-{job}.out")

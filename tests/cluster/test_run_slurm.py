@@ -274,7 +274,8 @@ def out_of_time(c):
     c.write("epochs", "1000000")
     f = Following(c, "train.yaml")
     f.wait_said("is back in Slurm's queue", 0)
-    told = re.search(r"stopped by SIGUSR1 at step (\d+); newest checkpoint: step (\d+)", f.said(0))
+    told = re.search(r"stopped by Slurm's time limit \(SIGUSR1\) at step (\d+); newest checkpoint: step (\d+)",
+                     f.said(0))
     assert told and told[1] == told[2], f.said(0)[-2000:]
     name = f"slurm-{c.lab.name}-{c.queue()[0]}"
     assert sorted(os.listdir(f"{c.shared}/checkpoints/{name}")) == [".generation", f"step-{int(told[1]):08}"], told[0]

@@ -337,13 +337,17 @@ def late(c):
 
 
 def saves(c):
-    """What --signal=B:USR1 sends reaches eddis-run, which ends in good order."""
+    """What --signal=B:USR1 sends reaches eddis-run, which ends in good order; near its time limit the job says so."""
     c.write("train.yaml", "command: [sh, -c, 'touch up; exec sleep 1000']\n")
-    job = c.sh("eddis-sbatch --parsable train.yaml").stdout.strip()
-    wait_for("the job to be up", lambda: os.path.exists(c.shared + "/up"))
-    c.sh(f"scancel --batch --signal=USR1 {job}")
-    c.await_state(job, "FAILED")
-    assert c.job_field(job, "ExitCode") == "143:0", c.job_field(job, "ExitCode")
+    near = "-p short -t 5 --set timeouts.checkpoint=230s"
+    for options, code, words in (("", 143, "by SIGUSR1"), (near, 124, "by Slurm's time limit (SIGUSR1)")):
+        job = c.sh(f"eddis-sbatch --parsable train.yaml {options}").stdout.strip()
+        wait_for("the job to be up", lambda: os.path.exists(c.shared + "/up"))
+        os.unlink(c.shared + "/up")
+        c.sh(f"scancel --batch --signal=USR1 {job}")
+        c.await_state(job, "FAILED")
+        assert c.job_field(job, "ExitCode") == f"{code}:0", c.job_field(job, "ExitCode")
+        assert "stopped " + words in c.read(f"slurm-{job}.out"), c.read(f"slurm-{job}.out")
 
 
 def components(c):

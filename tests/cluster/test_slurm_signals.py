@@ -114,11 +114,13 @@ class Site(SlurmCluster):
         return found
 
 
-def check_saved(c, name, signals="SIGTERM", where="( on node[12])?", code=75):
+def check_saved(c, name, signals="SIGTERM", where="( on node[12])?", code=75, limit=False):
     """The newest checkpoint is of the step at which the job was stopped, and the summary says by what."""
     c.await_gone(name)
     s = c.summary(name)
-    told = re.fullmatch(rf"stopped by ({signals}){where} at step (\d+); newest checkpoint: step (\d+); go on with .*",
+    by = rf"({signals}){where}"
+    by = rf"Slurm's time limit \({by}\)" if limit else by
+    told = re.fullmatch(rf"stopped by {by} at step (\d+); newest checkpoint: step (\d+); go on with .*",
                         s["message"])
     assert told and told.groups()[-2] == told.groups()[-1], (name, s["message"], c.read(name + ".out"))
     assert c.steps(name)[-1] == int(told.groups()[-1]), (name, c.steps(name), s["message"])
@@ -178,17 +180,17 @@ def script_killed(c):
 
 
 def time_limit(c):
-    check_saved(c, "time_limit")
+    check_saved(c, "time_limit", limit=True)
     assert c.job_field(c.job["time_limit"], "JobState") == "TIMEOUT"
 
 
 def time_limit_warned(c):
-    check_saved(c, "time_limit_warned", "SIGUSR1", where="")
+    check_saved(c, "time_limit_warned", "SIGUSR1", where="", limit=True)
     assert c.job_field(c.job["time_limit_warned"], "ExitCode") == "75:0"
 
 
 def time_limit_script(c):
-    check_saved(c, "time_limit_script", "SIGUSR1", where=" on node[12]")
+    check_saved(c, "time_limit_script", "SIGUSR1", where=" on node[12]", limit=True)
     assert c.read("time_limit_script.out").endswith("ended with 75\n")
 
 

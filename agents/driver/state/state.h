@@ -86,6 +86,8 @@ struct state {
     int64_t mpirun_ns, settle_ns;  /* when it ended; its ranks may be told of until then, 0: not */
     int64_t preempt_ns;            /* a checkpoint was asked for; until then it may take; 0: not */
     int64_t asked_ns;              /* when it was asked for */
+    int preempt_signal;            /* SIGTERM or SIGUSR1, that has ended or ends the job; 0: none */
+    bool at_limit;                 /* it came with the end of the job's time in Slurm */
     int asked_by;                  /* an agent that has got the signal; < 0: see state_wish.c */
     enum state_outcome saving_for; /* what the job ends as behind it */
     int64_t asked_step;            /* a checkpoint of this step or a later one will do */
@@ -208,6 +210,15 @@ void state_left_behind(struct state *s, const char *sentence);
 /* SIGINT, SIGTERM, SIGUSR1, SIGUSR2 or SIGHUP came here, or --stop, which is 0 and ends as SIGINT.
  */
 void state_signal(struct state *s, int sig, int64_t now_ns);
+
+/* Whether the job ends, or saves before its end, because of such a signal. */
+bool state_is_preempted(const struct state *s);
+
+/* That signal came with the end of the time limit that the job has in Slurm. */
+void state_at_limit(struct state *s);
+
+/* Slurm has set the node of this agent down, which is silent: it is not waited for any longer. */
+void state_node_down(struct state *s, int agent, int64_t now_ns);
 
 /* This is the newest complete checkpoint that the caller sees itself. */
 void state_checkpoint_seen(struct state *s, int64_t step);

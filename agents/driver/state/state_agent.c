@@ -161,13 +161,14 @@ static void gone(struct state *s, int agent, int64_t at_ns, const char *text, in
 void state_agent_silent(struct state *s, const struct state_input *in)
 {
     struct state_agent *a = &s->agent[in->agent];
+    const char *limit =
+        state_silence_ns(s) == s->o.node_lost_ns ? "timeouts.node_lost" : "timeouts.lease";
     char text[512];
 
     a->lost = true;
-    (void)snprintf(text, sizeof text,
-                   "node %.200s: nothing heard of its agent for %.1f s (timeouts.%s)",
+    (void)snprintf(text, sizeof text, "node %.200s: nothing heard of its agent for %.1f s (%s)",
                    state_host(s, in->agent), (double)(in->now_ns - a->heard_ns) / CLOCK_S,
-                   state_silence_ns(s) == s->o.node_lost_ns ? "node_lost" : "lease");
+                   in->text ? "Slurm says that it is down" : limit);
     gone(s, in->agent, a->heard_ns, text, in->now_ns);
     turn_over(s, in);
     state_stopped(s, in->now_ns);

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 /* ---- the job's end ---- */
 
@@ -38,6 +39,18 @@ void state_end_by(struct state *s, enum state_outcome o, const char *reason, int
     state_end(s, o, STOP_FAILURE, now_ns);
 }
 
+/* What is saved can be gone on from, whatever the signal came with. */
+static void settle_preempted(struct state *s)
+{
+    if (s->outcome != STATE_OUTCOME_PREEMPTED)
+        return;
+    if (s->checkpoint == STATE_CHECKPOINT_SEEN)
+        s->exit_code = EXIT_RESUMABLE;
+    else if (s->at_limit)
+        s->exit_code = EXIT_TIMEOUT;
+    s->reason = s->exit_code == EXIT_TIMEOUT ? "timeout" : "preempted";
+}
+
 void state_end(struct state *s, enum state_outcome o, enum stop_ladder l, int64_t now_ns)
 {
     static const struct {
@@ -58,8 +71,7 @@ void state_end(struct state *s, enum state_outcome o, enum stop_ladder l, int64_
         s->reason = row[o].reason;
         s->exit_code = row[o].exit_code;
     }
-    if (o == STATE_OUTCOME_PREEMPTED && s->checkpoint == STATE_CHECKPOINT_SEEN)
-        s->exit_code = EXIT_RESUMABLE;
+    settle_preempted(s);
     if (state_is_stopping(s))
         s->next = NEXT_BYE;
     else
@@ -76,8 +88,26 @@ void state_note_checkpoint(struct state *s, int64_t step)
     if (s->checkpoint == STATE_CHECKPOINT_UNASKED || step < s->asked_step)
         return;
     s->checkpoint = STATE_CHECKPOINT_SEEN;
-    if (s->outcome == STATE_OUTCOME_PREEMPTED)
-        s->exit_code = EXIT_RESUMABLE;
+    settle_preempted(s);
+}
+
+bool state_is_preempted(const struct state *s)
+{
+    return s->outcome == STATE_OUTCOME_PREEMPTED ||
+           (s->outcome == STATE_OUTCOME_SAVING && s->saving_for == STATE_OUTCOME_PREEMPTED);
+}
+
+void state_at_limit(struct state *s)
+{
+    static const char by[] = "stopped by ";
+    char signal[200];
+
+    if (s->at_limit || !state_is_preempted(s) || strncmp(s->message, by, sizeof by - 1) != 0)
+        return;
+    s->at_limit = true;
+    (void)snprintf(signal, sizeof signal, "%s", s->message + sizeof by - 1);
+    (void)snprintf(s->message, sizeof s->message, "%sSlurm's time limit (%s)", by, signal);
+    settle_preempted(s);
 }
 
 /* ---- stopping ---- */

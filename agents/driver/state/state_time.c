@@ -76,6 +76,13 @@ static int64_t timer_ns(const struct state *s, enum input_type type)
     }
 }
 
+void state_node_down(struct state *s, int agent, int64_t now_ns)
+{
+    if (silent_ns(s, agent) != CLOCK_NEVER)
+        state_take(s, &(struct state_input){
+                          .type = INPUT_SILENT, .agent = agent, .text = "down", .now_ns = now_ns });
+}
+
 void state_tick(struct state *s, int64_t now_ns)
 {
     first_due(s, INPUT_SILENT, silent_ns, now_ns);

@@ -218,6 +218,8 @@ static void say_stopped(struct state *s, const struct state_input *in, const cha
     const char *on = in->agent < 0 ? "" : " on ";
     const char *host = in->agent < 0 ? "" : state_host(s, in->agent);
 
+    s->preempt_signal = in->signal;
+    s->at_limit = false;
     (void)snprintf(s->message, sizeof s->message, "stopped by SIG%s%s%s", sigabbrev_np(in->signal),
                    on, host);
     if (what)

@@ -431,6 +431,24 @@ START_TEST(agent_ends_in_a_pause)
 }
 END_TEST
 
+/* A node that Slurm has set down is not waited for; one that is lost already is not lost again. */
+START_TEST(agent_is_down)
+{
+    struct fixture f;
+
+    run_four(&f);
+    f.now_ns += 5 * second;
+    state_node_down(&f.s, 1, f.now_ns);
+    did(&f, "stop failure;");
+    said(&f, "node b: nothing heard of its agent for 5.0 s (Slurm says that it is down)");
+    ended(&f, "node_lost", 1);
+    state_node_down(&f.s, 1, f.now_ns);
+    did(&f, "");
+    ck_assert_int_eq(f.s.impossible, 0);
+    state_fini(&f.s);
+}
+END_TEST
+
 START_TEST(agent_is_lost_behind_a_pause)
 {
     struct fixture f;
@@ -650,6 +668,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, phase_is_late, 0, sizeof late_rows / sizeof *late_rows);
     tcase_add_test(tc, order_fails);
     tcase_add_test(tc, agent_is_lost);
+    tcase_add_test(tc, agent_is_down);
     tcase_add_test(tc, agent_is_lost_behind_a_pause);
     tcase_add_test(tc, agent_ends);
     tcase_add_test(tc, agent_ends_in_a_pause);

@@ -551,6 +551,44 @@ START_TEST(preempted_by_an_agent)
 }
 END_TEST
 
+/* What came with the end of the job's time in Slurm is said as that: 124, unless it was saved. */
+START_TEST(at_slurms_limit)
+{
+    struct fixture f;
+
+    run_four(&f);
+    state_at_limit(&f.s); /* of a job that runs on nothing is said */
+    ck_assert_str_eq(f.s.message, "");
+    all_steps(&f, 10);
+    agent_got(&f, 1, SIGUSR1);
+    did(&f, "checkpoint;");
+    state_at_limit(&f.s);
+    state_at_limit(&f.s);
+    ck_assert_str_eq(f.s.message, "stopped by Slurm's time limit (SIGUSR1 on b)");
+    state_checkpoint_seen(&f.s, 10);
+    exit_well(&f);
+    did(&f, "stop failure;");
+    end_two(&f);
+    ended(&f, "preempted", 75);
+    state_fini(&f.s);
+
+    run_four(&f); /* before the first step, and told when the end is decided */
+    state_signal(&f.s, SIGUSR1, f.now_ns);
+    did(&f, "stop orderly;");
+    state_at_limit(&f.s);
+    ended(&f, "timeout", 124);
+    ck_assert_str_eq(f.s.message, "stopped by Slurm's time limit (SIGUSR1)");
+    state_fini(&f.s);
+
+    run_four(&f); /* Ctrl-C is no signal of Slurm's */
+    state_signal(&f.s, SIGINT, f.now_ns);
+    did(&f, "stop orderly;");
+    state_at_limit(&f.s);
+    ended(&f, "interrupted", 130);
+    state_fini(&f.s);
+}
+END_TEST
+
 /* One signal, and no second one: the nodes of a large job hear of it seconds apart. */
 START_TEST(preempted_on_all_nodes)
 {
@@ -625,6 +663,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, time_is_over_with_checkpoint);
     tcase_add_test(tc, time_is_over_and_asked);
     tcase_add_loop_test(tc, preempted_by_an_agent, 0, 2);
+    tcase_add_test(tc, at_slurms_limit);
     tcase_add_test(tc, preempted_on_all_nodes);
 }
 

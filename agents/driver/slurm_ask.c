@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* slurm_ask.c - runs scontrol and sinfo on a thread of its own */
+#include "slurm_ask.h"
+
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/base/file_thread.h"
+#include "lib/base/spawn.h"
+#include "lib/base/strbuf.h"
+#include "lib/base/strlist.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    SAID_MAX = 1 << 20,
+    PATIENCE_S = 10,      /* with a controller that is busy */
+    SETTLE_S = 2,         /* with one at the job's end: Slurm kills it soon after a SIGTERM ... */
+    SETTLE_WARNED_S = 10, /* ... and later after a warning */
+    AGAIN_S = 2,          /* between two questions about nodes */
+    TRIES = 3,            /* of a question about the end */
+    MISSED = 3,           /* reports of an agent */
+    EARLY_S = 90,         /* Slurm may send a warning a minute earlier than it was asked to */
+};
+
+/* ---- what the programs print ---- */
+
+/* Copy the value of " Name=" to ret [size], "": there is none. */
+static void field(const char *record, const char *name, char *ret, size_t size)
+{
+    const char *at = strstr(record, name);
+
+    (void)snprintf(ret, size, "%.*s", at ? (int)strcspn(at + strlen(name), " \n") : 0,
+                   at ? at + strlen(name) : "");
+}
+
+/* Seconds since 1970 of "2026-11-29T02:19:21", local time; -1: it is none. */
+static int64_t time_of(const char *text)
+{
+    struct tm tm = { .tm_isdst = -1 };
+    const char *end = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
+
+    return end && !*end ? (int64_t)mktime(&tm) : -1;
+}
+
+bool slurm_ask_is_limit(const char *record, int64_t now_s, int64_t warned_s)
+{
+    const char *own = strstr(record, " JobState="); /* the name before it holds anything */
+    char state[32], reason[40], preempted[40], end[40];
+    int64_t end_s;
+
+    if (!own)
+        return false;
+    field(own, " JobState=", state, sizeof state);
+    field(own, " Reason=", reason, sizeof reason);
+    field(own, " PreemptTime=", preempted, sizeof preempted);
+    field(own, " EndTime=", end, sizeof end);
+    if (strcmp(state, "TIMEOUT") == 0 || strcmp(reason, "TimeLimit") == 0)
+        return true;
+    end_s = time_of(end);
+    return (strcmp(state, "RUNNING") == 0 || strcmp(state, "SIGNALING") == 0) &&
+           (!*preempted || strcmp(preempted, "None") == 0) && end_s >= 0 &&
+           end_s - now_s <= warned_s;
+}
+
+bool slurm_ask_is_down(const char *table, const char *node)
+{
+    size_t n = strlen(node);
+
+    for (const char *at = table; *at; at += strcspn(at, "\n"), at += *at == '\n')
+        if (strncmp(at, node, n) == 0 && strncmp(at + n, "|down", 5) == 0)
+            return true;
+    return false;
+}
+
+/* ---- one question ---- */
+
+struct question {
+    struct file_task task;
+    struct slurm_ask *ask;
+    struct strlist argv;
+    void (*answer)(struct slurm_ask *a, const char *said); /* NULL: nobody has answered */
+    char *said;
+};
+
+static char *run_program(const char *const *argv)
+{
+    static const struct spawn_rung rungs[] = { { 0, PATIENCE_S * CLOCK_S }, { SIGKILL, CLOCK_S } };
+    /* Slurm may send every process of the job what the question is about. */
+    static const int blocked[] = { SIGTERM, SIGUSR1, SIGUSR2, 0 };
+    int out = memfd_create("eddis-slurm", MFD_CLOEXEC), status = 0;
+    struct spawn s = {
+        .argv = argv, .in = -1, .out = out, .err = -1, .own_group = true, .blocked = blocked
+    };
+    char *said = NULL;
+    pid_t pid;
+
+    if (out >= 0 && spawn_start(&s, &pid, NULL) == 0 &&
+        spawn_stop(-pid, rungs, 2, &status, NULL) == 0 && spawn_exit_code(status) == 0 &&
+        lseek(out, 0, SEEK_SET) == 0)
+        (void)file_read_fd(out, argv[0], SAID_MAX, &said, NULL, NULL);
+    if (out >= 0)
+        (void)close(out);
+    return said;
+}
+
+static void run(struct file_task *t)
+{
+    struct question *q = (struct question *)t;
+
+    q->said = run_program((const char *const *)q->argv.item);
+}
+
+static void done(struct file_task *t)
+{
+    struct question *q = (struct question *)t;
+
+    q->answer(q->ask, q->said);
+}
+
+static void free_question(struct file_task *t)
+{
+    struct question *q = (struct question *)t;
+
+    strlist_fini(&q->argv);
+    free(q->said);
+    free(q);
+}
+
+/* Returns whether it was asked. */
+static bool ask(struct slurm_ask *a, const char *const *argv,
+                void (*answer)(struct slurm_ask *a, const char *said))
+{
+    struct question *q = calloc(1, sizeof *q);
+
+    if (!q)
+        return false;
+    q->task = (struct file_task){ .run = run, .done = done, .free = free_question };
+    q->ask = a;
+    q->answer = answer;
+    for (; *argv; argv++)
+        strlist_addf(&q->argv, "%s", *argv);
+    if (q->argv.failed) {
+        free_question(&q->task);
+        return false;
+    }
+    file_thread_add(a->thread, &q->task);
+    return true;
+}
+
+/* ---- the end of the job's time ---- */
+
+static void take_limit(struct slurm_ask *a, const char *said)
+{
+    const struct state *s = &a->run->state;
+    int64_t warned_s = (s->o.checkpoint_ns + s->o.grace_ns) / CLOCK_S + EARLY_S;
+
+    a->asked_limit = said || a->asked >= TRIES;
+    if (said && slurm_ask_is_limit(said, clock_wall_ns() / CLOCK_S,
+                                   s->preempt_signal == SIGUSR1 ? warned_s : 0))
+        state_at_limit(&a->run->state);
+}
+
+static void ask_limit(struct slurm_ask *a)
+{
+    const char *const argv[] = { "scontrol", "-o", "show", "job", a->run->o->slurm->job, NULL };
+
+    if (a->asked_limit || !state_is_preempted(&a->run->state))
+        return;
+    a->asked++;
+    a->asked_limit = ask(a, argv, take_limit);
+}
+
+/* ---- nodes that are silent ---- */
+
+/* Whether an agent has missed several reports. */
+static bool is_silent(const struct slurm_ask *a, int agent, int64_t now_ns)
+{
+    const struct state_agent *s = &a->run->state.agent[agent];
+    int64_t ns = MISSED * a->run->o->job->timeouts.heartbeat_ns + CLOCK_S;
+
+    return s->registered && !s->lost && !s->ended && now_ns > s->heard_ns + ns &&
+           now_ns > a->run->state.paused_ns + ns;
+}
+
+static void take_nodes(struct slurm_ask *a, const char *said)
+{
+    int64_t now_ns = clock_now_ns();
+
+    a->asking_nodes = false;
+    a->nodes_ns = now_ns + AGAIN_S * CLOCK_S;
+    for (int i = 0; said && i < a->run->n_agents; i++)
+        if (is_silent(a, i, now_ns) && slurm_ask_is_down(said, a->run->state.agent[i].host))
+            state_node_down(&a->run->state, i, now_ns);
+}
+
+static void ask_nodes(struct slurm_ask *a, int64_t now_ns)
+{
+    struct strbuf names = { 0 };
+    const char *argv[] = { "sinfo", "-h", "-N", "-o", "%N|%T", "-n", NULL, NULL };
+
+    if (a->asking_nodes || now_ns < a->nodes_ns)
+        return;
+    for (int i = 0; i < a->run->n_agents; i++)
+        if (is_silent(a, i, now_ns))
+            strbuf_addf(&names, "%s%s", names.len ? "," : "", a->run->state.agent[i].host);
+    argv[6] = strbuf_text(&names);
+    if (names.len && !names.failed)
+        a->asking_nodes = ask(a, argv, take_nodes);
+    strbuf_fini(&names);
+}
+
+/* ---- what callers want ---- */
+
+int slurm_ask_open(struct slurm_ask *a, struct eddis_error *err)
+{
+    return a->run->o->slurm ? file_thread_start(&a->thread, err) : 0;
+}
+
+int slurm_ask_fd(const struct slurm_ask *a)
+{
+    return a->thread ? file_thread_fd(a->thread) : -1;
+}
+
+void slurm_ask_turn(struct slurm_ask *a, int64_t now_ns)
+{
+    if (!a->thread)
+        return;
+    file_thread_turn(a->thread);
+    ask_limit(a);
+    ask_nodes(a, now_ns);
+}
+
+void slurm_ask_settle(struct slurm_ask *a)
+{
+    int64_t patience_s = a->run->state.preempt_signal == SIGUSR1 ? SETTLE_WARNED_S : SETTLE_S;
+
+    if (!a->thread)
+        return;
+    ask_limit(a);
+    if (a->asked_limit)
+        (void)file_thread_settle(a->thread, clock_now_ns() + patience_s * CLOCK_S);
+    file_thread_turn(a->thread);
+}
+
+void slurm_ask_close(struct slurm_ask *a)
+{
+    file_thread_stop(a->thread);
+    a->thread = NULL;
+}
