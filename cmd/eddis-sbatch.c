@@ -213,6 +213,8 @@ static int submit(const struct request *q, const struct sbatch_ask *ask, const c
         puts(start);
         return 0;
     }
+    if (rc == 0 && sbatch_submit_is_narrow(ask, start))
+        fprintf(stderr, "eddis-sbatch: %s\n", sbatch_submit_narrow);
     answer.later = rc == 1 ? start : NULL;
     rc = sbatch_submit(ask, script, rc == 1, on_got, &answer, err);
     return rc < 0 ? fail(err, EXIT_START) : rc;

@@ -354,6 +354,8 @@ int run_slurm(const struct sbatch_ask *a, bool quiet, struct eddis_error *err)
     if (rc < 0)
         return rc;
     doubtful = rc == 1;
+    if (rc == 0 && !quiet && sbatch_submit_is_narrow(a, start))
+        fprintf(stderr, "eddis-run: %s\n", sbatch_submit_narrow);
     rc = hold_signals(&f, err);
     if (rc < 0)
         return rc;

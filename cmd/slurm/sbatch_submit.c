@@ -228,6 +228,26 @@ int sbatch_submit_test(const struct sbatch_ask *a, const char *script, char **re
     return *ret ? rc : eddis_fail(err, -ENOMEM, "no memory for what sbatch said");
 }
 
+const char sbatch_submit_narrow[] =
+    "Slurm gives the job one processor of each node, which all workers there share; write "
+    "slurm.cpus, the processors of a node that go with slurm.gres, or \"all\" for whole nodes";
+
+/* The sentence is "Job 7 to start at ... using 4 processors on nodes node[1-4] in partition main".
+ * Sites that give processors with each GPU, or whole nodes only, are told by it.
+ */
+bool sbatch_submit_is_narrow(const struct sbatch_ask *a, const char *said)
+{
+    static const char using[] = " using ";
+    const char *at = strstr(said, using), *where;
+    const char *nodes = sbatch_script_said(a, 0, "nodes", 'N', &where);
+    int64_t cpus = at ? strtoll(at + sizeof using - 1, NULL, 10) : 0;
+
+    return a->job->slurm.cpus == 0 && sbatch_script_components(a->job) == 1 &&
+           !sbatch_script_said(a, 0, "cpus-per-task", 'c', &where) &&
+           !sbatch_script_said(a, 0, "ntasks", 'n', &where) && cpus > 0 &&
+           cpus == (nodes ? strtoll(nodes, NULL, 10) : sbatch_script_nodes(a->job));
+}
+
 /* Whether the caller holds back a signal that is to end it. */
 static bool is_hurried(void)
 {

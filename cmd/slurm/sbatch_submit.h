@@ -22,6 +22,14 @@
 int sbatch_submit_test(const struct sbatch_ask *a, const char *script, char **ret,
                        struct eddis_error *err);
 
+/* Whether Slurm gives the job one processor of each node, as its own default is where nobody asks
+ * for more: said is what sbatch_submit_test has returned.  The workers of a node would share it.
+ */
+bool sbatch_submit_is_narrow(const struct sbatch_ask *a, const char *said);
+
+/* What to say of such a job. */
+extern const char sbatch_submit_narrow[];
+
 /* Put it into the queue and call got(ctx, id, cluster) when Slurm has taken it, with its number as
  * text, and a cluster or "".  doubtful: sbatch_submit_test returned 1; a job that Slurm takes and
  * never starts is removed from the queue, which is -EINVAL as a refusal.  Returns sbatch's exit

@@ -200,6 +200,10 @@ def answers(c):
     c.sh("scancel -u root")
     p = c.sh("eddis-sbatch train.yaml --test-only")
     assert p.returncode == 0 and "to start at" in p.stdout, p
+    for args, narrow in (("", True), ("-c 2", False), ("--set slurm.cpus=all", False)):
+        p = c.sh(f"eddis-sbatch train.yaml -H --parsable --set slurm.gres=gpu:2 {args}")
+        assert p.returncode == 0 and ("Slurm gives the job one processor of each node" in p.stderr) == narrow, (args, p)
+    c.sh("scancel -u root")
     c.await_empty()
 
 

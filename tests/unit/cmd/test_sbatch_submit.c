@@ -256,6 +256,44 @@ START_TEST(doubtful)
 }
 END_TEST
 
+/* One processor of each node, by what Slurm itself says. */
+static const struct {
+    const char *yaml, *word;
+    int processors;
+    bool narrow;
+} widths[] = {
+    { "nodes: 2, gres: \"gpu:4\"", NULL, 2, true },
+    { "nodes: 2, gres: \"gpu:4\"", NULL, 32, false }, /* the site gives some with each GPU */
+    { "nodes: 2, gres: \"gpu:4\"", "-N3", 3, true },
+    { "nodes: 2, gres: \"gpu:4\", cpus: 1", NULL, 2, false },
+    { "nodes: 2, gres: \"gpu:4\"", "-c1", 2, false },
+    { "nodes: 2", "--gpus=4", 2, true },
+    { "components: [{gres: gpu}, {}]", NULL, 1, false },
+};
+
+START_TEST(narrow)
+{
+    char *const words[] = { (char *)(uintptr_t)widths[_i].word, NULL };
+    struct sbatch_ask a = { .words = words };
+    cleanup_free char *yaml = NULL;
+    struct eddis_error err = { 0 };
+    struct job *job = NULL;
+    char said[200];
+
+    ck_assert_int_ge(asprintf(&yaml, "command: 'true'\nslurm: {%s}\n", widths[_i].yaml), 0);
+    ck_assert_msg(job_parse(yaml, strlen(yaml), "train.yaml", "/", &job, &err) == 0, "%s",
+                  err.text);
+    a.job = job;
+    (void)snprintf(said, sizeof said,
+                   "Job 7 to start at 2026-11-29T02:00:00 using %d processors on nodes node[1-2] "
+                   "in partition main",
+                   widths[_i].processors);
+    ck_assert_int_eq(sbatch_submit_is_narrow(&a, said), widths[_i].narrow);
+    ck_assert(!sbatch_submit_is_narrow(&a, "Job 7 to start now"));
+    job_free(job);
+}
+END_TEST
+
 /* What Slurm would never start does not stay in its queue; what waits does. */
 static const struct {
     const char *reason;
@@ -360,6 +398,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, absent);
     tcase_add_loop_test(tc, doubtful, 0, sizeof doubts / sizeof *doubts);
     tcase_add_loop_test(tc, never, 0, sizeof reasons / sizeof *reasons);
+    tcase_add_loop_test(tc, narrow, 0, sizeof widths / sizeof *widths);
     tcase_add_loop_test(tc, blamed, 0, sizeof places / sizeof *places);
     tcase_add_loop_test(tc, over_limit, 0, sizeof limits / sizeof *limits);
 }
