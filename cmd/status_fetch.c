@@ -7,10 +7,12 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
+#include "lib/base/proctree.h"
 #include "lib/model/job.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,8 +40,70 @@ static int read_tail(const char *path, char **ret, size_t *ret_n, struct eddis_e
     return file_read_fd(fd, path, 2 * TAIL, ret, ret_n, err);
 }
 
-/* The newest line that is whole: a crash may have left a part of one behind it. */
-static int last_metrics(const struct job_folder *f, struct job_status *ret, struct eddis_error *err)
+/* Give ret the rows of an older line for the workers of which it has none; rank -1: no row yet. */
+static int take_rows(struct job_status *line, struct job_status *ret)
+{
+    for (int i = 0; i < line->n_workers; i++) {
+        struct worker_status *row = &line->worker[i], *grown;
+
+        if (row->rank < 0 || row->rank >= STATUS_MAX_WORKERS)
+            continue;
+        if (row->rank >= ret->n_workers) {
+            grown = realloc(ret->worker, ((size_t)row->rank + 1) * sizeof *grown);
+            if (!grown)
+                return -ENOMEM;
+            ret->worker = grown;
+            while (ret->n_workers <= row->rank)
+                grown[ret->n_workers++].rank = -1;
+        }
+        if (ret->worker[row->rank].rank < 0)
+            ret->worker[row->rank] = *row;
+    }
+    return 0;
+}
+
+/* Leave out the workers of which no line has told. */
+static void drop_gaps(struct job_status *s)
+{
+    int n = 0;
+
+    for (int i = 0; i < s->n_workers; i++)
+        if (s->worker[i].rank >= 0)
+            s->worker[n++] = s->worker[i];
+    s->n_workers = n;
+}
+
+/* Put together the table of workers out of the text [n], up to the newest line, which ret is of: a
+ * line tells of some of them.
+ */
+static int take_table(const char *text, size_t n, const char *path, struct job_status *ret,
+                      struct eddis_error *err)
+{
+    int rc = job_status_resize(ret, 0, err);
+
+    for (const char *end = memrchr(text, '\n', n); end && rc == 0;) {
+        const char *line = memrchr(text, '\n', (size_t)(end - text));
+        struct job_status s;
+
+        line = line ? line + 1 : text;
+        if (job_status_parse(line, (size_t)(end - line), path, &s, NULL) == 0) {
+            if (s.generation != ret->generation)
+                line = text; /* those workers are gone */
+            else if (take_rows(&s, ret) < 0)
+                rc = eddis_fail(err, -ENOMEM, "no memory for the workers");
+            job_status_fini(&s);
+        }
+        end = line > text ? line - 1 : NULL;
+    }
+    drop_gaps(ret);
+    return rc;
+}
+
+/* The newest line that is whole: a crash may have left a part of one behind it.  table: with the
+ * workers.
+ */
+static int last_metrics(const struct job_folder *f, bool table, struct job_status *ret,
+                        struct eddis_error *err)
 {
     cleanup_free char *path = file_join(f->path, "metrics.jsonl");
     cleanup_free char *text = NULL;
@@ -56,7 +120,8 @@ static int last_metrics(const struct job_folder *f, struct job_status *ret, stru
 
         line = line ? line + 1 : text;
         if (job_status_parse(line, (size_t)(end - line), path, ret, err) == 0)
-            return job_status_resize(ret, 0, err); /* a line has some of the workers only */
+            return table ? take_table(text, (size_t)(end - text) + 1, path, ret, err)
+                         : job_status_resize(ret, 0, err);
         end = line > text ? line - 1 : NULL;
     }
     return eddis_fail(err, -ENODATA, "'%s' has no whole line", path);
@@ -112,14 +177,14 @@ static void say_lost(const struct job_folder *f, struct job_status *ret)
     job_free(job);
 }
 
-static int from_files(const struct job_folder *f, enum job_state otherwise, struct job_status *ret,
-                      struct eddis_error *err)
+static int from_files(const struct job_folder *f, enum job_state otherwise, bool table,
+                      struct job_status *ret, struct eddis_error *err)
 {
     int rc = read_summary(f, ret, err);
 
     if (rc != -ENOENT)
         return rc;
-    rc = last_metrics(f, ret, err);
+    rc = last_metrics(f, table, ret, err);
     if (rc == -ENOENT || rc == -ENODATA) {
         rc = check_folder(f, err);
         if (rc < 0)
@@ -142,7 +207,7 @@ static int from_files(const struct job_folder *f, enum job_state otherwise, stru
 
 int status_from_files(const struct job_folder *f, struct job_status *ret, struct eddis_error *err)
 {
-    return from_files(f, JOB_LOST, ret, err);
+    return from_files(f, JOB_LOST, false, ret, err);
 }
 
 int status_glance(const struct job_folder *f, struct job_status *ret, struct eddis_error *err)
@@ -150,7 +215,29 @@ int status_glance(const struct job_folder *f, struct job_status *ret, struct edd
     struct job_driver d;
     int rc = job_driver_read(f, &d, NULL);
 
-    return from_files(f, rc == 1 || rc == -EREMOTE ? JOB_STARTING : JOB_LOST, ret, err);
+    return from_files(f, rc == 1 || rc == -EREMOTE ? JOB_STARTING : JOB_LOST, false, ret, err);
+}
+
+int status_last(const struct job_folder *f, struct job_status *ret, struct eddis_error *err)
+{
+    return from_files(f, JOB_STARTING, true, ret, err);
+}
+
+int status_driver_stopped(const struct job_driver *d, struct eddis_error *err)
+{
+    return proctree_state(d->pid) != 'T'
+               ? 0
+               : eddis_fail(err, -EAGAIN,
+                            "the job's eddis-run (pid %d) is stopped; kill -CONT %d, or fg, lets "
+                            "it go on",
+                            (int)d->pid, (int)d->pid);
+}
+
+double status_age_s(const struct job_status *s)
+{
+    double age_s = (double)clock_wall_ns() / CLOCK_S - s->start_s - s->wall_s;
+
+    return age_s > 0 && isfinite(age_s) ? age_s : 0;
 }
 
 static int ask(const struct job_driver *d, struct job_status *ret, struct eddis_error *err)
@@ -158,8 +245,10 @@ static int ask(const struct job_driver *d, struct job_status *ret, struct eddis_
     struct http_client *c = NULL;
     cleanup_free char *body = NULL;
     size_t n = 0;
-    int rc = job_door_dial(d, d->token, &c, err);
+    int rc = status_driver_stopped(d, err);
 
+    if (rc == 0)
+        rc = job_door_dial(d, d->token, &c, err);
     if (rc == 0)
         rc = http_client_call(c, "/v1/job", NULL, ask_ns, &body, &n, err);
     if (rc == 200)
@@ -170,14 +259,17 @@ static int ask(const struct job_driver *d, struct job_status *ret, struct eddis_
     return rc;
 }
 
-/* The driver lives and does not answer: what it has written is of a second ago. */
+/* The driver lives and does not answer: what it has written may be of a second ago, or older. */
 static int in_spite_of(const struct eddis_error *why, const struct job_folder *f,
                        struct job_status *ret, struct eddis_error *err)
 {
-    int rc = from_files(f, JOB_STARTING, ret, err);
+    int rc = from_files(f, JOB_STARTING, true, ret, err);
+    char old[48] = "";
 
+    if (rc == 0 && status_age_s(ret) >= 2)
+        (void)snprintf(old, sizeof old, ", %.0f s old", status_age_s(ret));
     if (err && rc == 0)
-        eddis_fail(err, why->code, "%.300s; this is what the job's folder says", why->text);
+        eddis_fail(err, why->code, "%.300s; this is what the job's folder says%s", why->text, old);
     return rc < 0 ? rc : 2;
 }
 
@@ -201,7 +293,7 @@ int status_fetch(const struct job_folder *f, struct job_status *ret, struct eddi
             if (job_driver_read(f, &d, NULL) == 1)
                 return in_spite_of(&asked, f, ret, err);
         } else if (rc == -EREMOTE) {
-            return from_files(f, JOB_STARTING, ret, err); /* what it has written so far */
+            return from_files(f, JOB_STARTING, false, ret, err); /* what it has written so far */
         } else if (rc < 0 && rc != -ENOENT) {
             return rc;
         }

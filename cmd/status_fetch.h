@@ -24,6 +24,19 @@ int status_fetch(const struct job_folder *f, struct job_status *ret, struct eddi
  */
 int status_glance(const struct job_folder *f, struct job_status *ret, struct eddis_error *err);
 
+/* What the folder of a job says whose driver lives and does not answer: the last figures, with the
+ * last row of each worker.
+ */
+int status_last(const struct job_folder *f, struct job_status *ret, struct eddis_error *err);
+
+/* How old a status is, in seconds. */
+double status_age_s(const struct job_status *s);
+
+/* Fail with -EAGAIN when the driver's process is stopped, as by Ctrl-Z: nobody need wait for its
+ * answer.
+ */
+int status_driver_stopped(const struct job_driver *d, struct eddis_error *err);
+
 /* Find the newest job that came so far as to start workers, or that lives; when there is none, the
  * newest.  -ENOENT: there are no jobs.
  */

@@ -36,6 +36,23 @@ struct live {
     int end;     /* 0: go on; else what to return */
 };
 
+/* The driver does not answer: the last table stays, unless its folder has a newer one. */
+static void keep_last(struct live *v)
+{
+    struct eddis_error why = v->trouble;
+    struct job_status s;
+
+    if (status_last(v->folder, &s, NULL) == 0) {
+        bool newer = !v->status.job[0] || s.wall_s > v->status.wall_s + 1;
+        struct job_status old = newer ? v->status : s;
+
+        if (newer)
+            v->status = s;
+        job_status_fini(&old);
+    }
+    eddis_fail(&v->trouble, why.code, "%.0f s old: %.300s", status_age_s(&v->status), why.text);
+}
+
 static void on_answer(void *ctx, int status, const char *body, size_t n,
                       const struct eddis_error *err)
 {
@@ -57,10 +74,22 @@ static void on_answer(void *ctx, int status, const char *body, size_t n,
     else if (status != 200)
         eddis_fail(&v->trouble, -EPROTO, "the driver answered with HTTP status %d", status);
     v->over = job_driver_read(v->folder, &d, NULL) != 1;
-    if (!v->over && status_glance(v->folder, &s, NULL) == 0) { /* of a second ago */
-        job_status_fini(&v->status);
-        v->status = s;
+    if (!v->over)
+        keep_last(v);
+}
+
+/* A driver that is stopped is not asked. */
+static int ask(struct live *v, struct eddis_error *err)
+{
+    struct eddis_error stopped = { 0 };
+    struct job_driver d;
+
+    if (job_driver_read(v->folder, &d, NULL) == 1 && status_driver_stopped(&d, &stopped) < 0) {
+        on_answer(v, 0, NULL, 0, &stopped);
+        return 0;
     }
+    v->asking = true;
+    return http_client_start(v->client, "/v1/job", NULL, answer_ns, on_answer, v, err);
 }
 
 static void paint(struct live *v)
@@ -122,8 +151,7 @@ static int watch(struct live *v, struct eddis_error *err)
 
         if (!v->asking && clock_now_ns() >= next_ns) {
             next_ns = clock_now_ns() + v->o->interval_ns;
-            v->asking = true;
-            rc = http_client_start(v->client, "/v1/job", NULL, answer_ns, on_answer, v, err);
+            rc = ask(v, err);
             if (rc < 0)
                 return rc;
         }

@@ -67,11 +67,11 @@ class Driver:
         self.server.daemon_threads = True
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
-    def write(self, folder):
-        stat = pathlib.Path("/proc/self/stat").read_text()
+    def write(self, folder, pid=os.getpid()):
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
         path = folder / "driver.json"
         path.write_text(json.dumps({"url": f"http://127.0.0.1:{self.server.server_port}", "token": TOKEN,
-                                    "owner": TOKEN, "pid": os.getpid(),
+                                    "owner": TOKEN, "pid": pid,
                                     "pid_start": int(stat.rsplit(")", 1)[1].split()[19])}))
         path.chmod(0o600)
 
@@ -204,6 +204,29 @@ def usage():
     assert "usage" in plain("--help").lower() and plain("--version").startswith("eddis-status ")
 
 
+def driver_is_stopped(driver, folder):
+    """The table stays while the driver's process is stopped, with its age, and goes on with it."""
+    process = subprocess.Popen(["sleep", "1000"])
+    driver.status = status(job=folder.name, start_s=time.time() - 62.5)
+    driver.write(folder, process.pid)
+    t = Terminal("--interval", "100ms")
+    t.read_until(b"q quits")
+    assert b"n1?[2J" in t.seen, t.seen
+    process.send_signal(signal.SIGSTOP)
+    t.read_until(b"is stopped; kill")
+    page = t.seen[t.seen.rindex(b"\033[H"):]
+    told = re.search(rb"\d s old: the job's eddis-run \(pid (\d+)\) is stopped", page)
+    assert b"n1?[2J" in page and told and int(told[1]) == process.pid, page
+    t.seen = b""
+    process.send_signal(signal.SIGCONT)
+    t.read_until(b"q quits")
+    os.write(t.master, b"q")
+    assert t.finish() == 0
+    process.kill()
+    process.wait()
+    driver.write(folder)
+
+
 def watching_the_end(driver, folder):
     """Both views end with the job and show its summary; afterwards the folder alone tells."""
     ended = status("ended", reason="ok", exit_code=0, accuracy=0.98)
@@ -243,6 +266,7 @@ def main():
         colors(driver)
         live_view(driver)
         stopped_and_continued(driver)
+        driver_is_stopped(driver, folder)
         watching_the_end(driver, folder)
 
 

@@ -9,9 +9,12 @@
 
 #include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { ENDING = 1000 }; /* the step from which the driver knows how it will end */
@@ -161,6 +164,68 @@ START_TEST(driver_does_not_answer)
 }
 END_TEST
 
+/* A line of metrics.jsonl with the rows of these two workers of a generation. */
+static void add_rows(int64_t step, int64_t generation, int one, int other)
+{
+    struct job_status s;
+    char *line;
+
+    job_status_init(&s);
+    ck_assert_int_eq(job_status_resize(&s, 5, NULL), 0);
+    strcpy(s.job, f.id);
+    strcpy(s.name, "digits");
+    s.state = JOB_RUNNING;
+    s.generation = generation;
+    s.steps_done = step;
+    s.start_s = (double)time(NULL) - 100;
+    s.wall_s = (double)step;
+    for (int i = 0; i < 5; i++)
+        s.worker[i].steps_done = step;
+    line = job_status_line(&s, (const int[]){ one, other }, 2);
+    write_file("metrics.jsonl", line, strlen(line));
+    write_file("metrics.jsonl", "\n", 1);
+    free(line);
+    job_status_fini(&s);
+}
+
+/* The last table of a driver that is stopped: the newest row of each worker, and how old it is. */
+START_TEST(driver_is_stopped)
+{
+    static const int64_t newest[] = { 14, 13, 14, 13 };
+    struct job_status s;
+    struct job_driver d = { .url = "http://127.0.0.1:9", .token = "t" };
+    pid_t pid = fork();
+    int status;
+
+    if (pid == 0) { /* the driver */
+        ck_assert_int_eq(job_driver_write(&f, &d, NULL), 0);
+        (void)raise(SIGSTOP);
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(pid, &status, WUNTRACED), pid);
+    add_rows(11, 1, 0, 4); /* of an earlier generation, which had a worker more */
+    add_rows(12, 2, 0, 1);
+    add_rows(13, 2, 3, 1);
+    add_rows(14, 2, 0, 2);
+    write_file("metrics.jsonl", "{\"half a line", 13);
+    ck_assert_int_eq(status_fetch(&f, &s, &err), 2);
+    ck_assert_msg(strstr(err.text, "is stopped; kill -CONT") != NULL, "%s", err.text);
+    ck_assert_msg(strstr(err.text, " s old") != NULL, "%s", err.text);
+    ck_assert_int_eq(s.steps_done, 14);
+    ck_assert(status_age_s(&s) >= 85);
+    ck_assert_int_eq(s.n_workers, 4);
+    for (int i = 0; i < 4; i++) {
+        ck_assert_int_eq(s.worker[i].rank, i);
+        ck_assert_int_eq(s.worker[i].steps_done, newest[i]);
+    }
+    job_status_fini(&s);
+    ck_assert_int_eq(status_glance(&f, &s, NULL), 0);
+    ck_assert_int_eq(s.n_workers, 0);
+    job_status_fini(&s);
+    ck_assert_int_eq(kill(pid, SIGKILL), 0);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     scratch_add(tc);
@@ -168,6 +233,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, files);
     tcase_add_test(tc, no_summary);
     tcase_add_test(tc, driver_does_not_answer);
+    tcase_add_test(tc, driver_is_stopped);
 }
 
 SUITE_MAIN("status_fetch", add_tests)
