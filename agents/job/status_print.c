@@ -15,6 +15,7 @@
 
 /* Of a prediction; a job below it is held up by what would hold up an equal split, too. */
 static const double AS_PREDICTED = 0.9;
+static const double LOW_PART = 0.8; /* of ideal, below which a job says why */
 
 char *job_status_duration(double s, char *ret, size_t size)
 {
@@ -197,6 +198,48 @@ static void print_speed(const struct job_status *s, struct strbuf *b)
                     text_grouped(equal, number, sizeof number));
 }
 
+/* The part of ideal that print_ideal tells; NAN: it tells none. */
+static double part_of_ideal(const struct job_status *s)
+{
+    const struct plan_status *last = s->n_plans ? &s->plan[s->n_plans - 1] : NULL;
+
+    if (s->replans == 0)
+        return s->ideal_samples_per_s > 0 ? s->samples_per_s / s->ideal_samples_per_s : NAN;
+    return last && last->ideal_samples_per_s > 0 ? last->samples_per_s / last->ideal_samples_per_s
+                                                 : NAN;
+}
+
+/* Ideal knows neither of real work that takes longer than the emulated device would, nor of
+ * exchanges.  One that takes a tenth of a step or more is named, of the worker with the longest.
+ */
+static void print_below_ideal(const struct job_status *s, struct strbuf *b)
+{
+    const struct worker_status *busy = NULL, *talks = NULL;
+    double part = part_of_ideal(s);
+
+    if (!(part < LOW_PART)) /* NAN is not */
+        return;
+    for (int i = 0; i < s->n_workers; i++) {
+        const struct worker_status *w = &s->worker[i];
+
+        if (s->emulated && w->overrun_ms > w->step_ms / 10 &&
+            (!busy || w->overrun_ms > busy->overrun_ms))
+            busy = w;
+        if (w->exposed_ms > w->step_ms / 10 && (!talks || w->exposed_ms > talks->exposed_ms))
+            talks = w;
+    }
+    if (busy)
+        strbuf_addf(b,
+                    "  %.0f %% of ideal, for rank %d's real work takes %.1f ms of each step beyond "
+                    "the emulated device's time, of %.1f ms in all\n",
+                    100 * part, busy->rank, busy->overrun_ms, busy->step_ms);
+    else if (talks)
+        strbuf_addf(b,
+                    "  %.0f %% of ideal, for rank %d exchanges for %.1f ms of each step, of %.1f "
+                    "ms in all\n",
+                    100 * part, talks->rank, talks->exposed_ms, talks->step_ms);
+}
+
 static void print_count(struct strbuf *b, int64_t n, const char *what)
 {
     if (n == 0)
@@ -328,6 +371,7 @@ void job_status_print(const struct job_status *s, const char *name, struct strbu
         strbuf_addf(b, "   loss %.4g", s->loss);
     print_speed(s, b);
     strbuf_add(b, s->emulated ? "   (emulated devices)\n" : "\n");
+    print_below_ideal(s, b);
     if (!ok)
         print_failure(s, b);
     else

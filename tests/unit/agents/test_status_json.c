@@ -229,6 +229,54 @@ static char *printed(const struct job_status *s)
     return strbuf_steal(&b);
 }
 
+/* What keeps a job below ideal: the worker whose step has most of it. */
+static const struct {
+    bool emulated;
+    double samples_per_s, overrun_ms, exposed_ms; /* of steps of 20 ms */
+    const char *says;                             /* NULL: nothing of it */
+} below[] = {
+    { true, 52, 9.6, 0,
+      "  52 % of ideal, for rank 1's real work takes 9.6 ms of each step beyond "
+      "the emulated device's time, of 20.0 ms in all\n" },
+    { true, 52, 9.6, 9, "for rank 1's real work takes 9.6 ms" },
+    { true, 52, 1.9, 9,
+      "  52 % of ideal, for rank 1 exchanges for 9.0 ms of each step, of 20.0 ms "
+      "in all\n" },
+    { false, 52, 9.6, 9, "for rank 1 exchanges for 9.0 ms" },
+    { true, 80, 9.6, 9, NULL },
+    { true, 52, 1.9, 1.9, NULL },
+    { true, 52, NAN, NAN, NULL },
+};
+
+START_TEST(below_ideal)
+{
+    struct job_status s;
+    char *text;
+
+    job_status_init(&s);
+    ck_assert_int_eq(job_status_resize(&s, 3, NULL), 0);
+    s.state = JOB_ENDED;
+    s.exit_code = 0;
+    s.wall_s = 7;
+    s.emulated = below[_i].emulated;
+    s.samples_per_s = below[_i].samples_per_s;
+    s.ideal_samples_per_s = 100;
+    for (int i = 0; i < 3; i++)
+        s.worker[i].step_ms = 20;
+    s.worker[1].overrun_ms = below[_i].overrun_ms;
+    s.worker[1].exposed_ms = below[_i].exposed_ms;
+    s.worker[2].overrun_ms = below[_i].overrun_ms / 2;
+    s.worker[2].exposed_ms = below[_i].exposed_ms / 2;
+    text = printed(&s);
+    if (below[_i].says)
+        ck_assert_msg(strstr(text, below[_i].says) != NULL, "%s", text);
+    else
+        ck_assert_msg(strstr(text, "for rank") == NULL, "%s", text);
+    free(text);
+    job_status_fini(&s);
+}
+END_TEST
+
 START_TEST(summary)
 {
     struct job_status s;
@@ -409,6 +457,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, damaged_documents);
     tcase_add_loop_test(tc, bad_documents, 0, sizeof bad_rows / sizeof *bad_rows);
     tcase_add_test(tc, summary);
+    tcase_add_loop_test(tc, below_ideal, 0, sizeof below / sizeof *below);
     tcase_add_test(tc, summary_counts);
     tcase_add_test(tc, summary_of_a_failure);
     tcase_add_test(tc, summary_of_a_lost_job);
