@@ -45,23 +45,35 @@ static void append(struct lines *l, const char *data, size_t n)
     l->n += n;
 }
 
-void lines_feed(struct lines *l, const char *data, size_t n, lines_fn fn, void *ctx)
+/* Take n bytes of one line, without its newline. */
+static void feed_line(struct lines *l, const char *data, size_t n)
 {
     while (n > 0) {
-        const char *end = memchr(data, '\n', n);
-        size_t most = end ? (size_t)(end - data) : n;
-        const char *back = memchr(data, '\r', most);
-        size_t plain = back ? (size_t)(back - data) : most;
+        const char *back = memchr(data, '\r', n);
+        size_t plain = back ? (size_t)(back - data) : n;
 
         if (plain)
             append(l, data, plain);
         if (back)
             l->returned = true;
-        else if (end)
-            end_line(l, fn, ctx);
-        plain += back || end;
+        plain += !!back;
         data += plain;
         n -= plain;
+    }
+}
+
+void lines_feed(struct lines *l, const char *data, size_t n, lines_fn fn, void *ctx)
+{
+    while (n > 0) {
+        const char *end = memchr(data, '\n', n);
+        size_t most = end ? (size_t)(end - data) : n;
+
+        feed_line(l, data, most);
+        if (end)
+            end_line(l, fn, ctx);
+        most += !!end;
+        data += most;
+        n -= most;
     }
 }
 

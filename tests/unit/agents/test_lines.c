@@ -139,12 +139,48 @@ START_TEST(any_split)
 }
 END_TEST
 
+/* Count the bytes that are searched: those before the find, and the find. */
+static size_t n_searched;
+
+void *__wrap_memchr(const void *s, int c, size_t n);
+void *__wrap_memchr(const void *s, int c, size_t n)
+{
+    const char *at = s;
+    size_t i = 0;
+
+    while (i < n && at[i] != (char)c)
+        i++;
+    n_searched += i < n ? i + 1 : n;
+    return i < n ? (void *)(at + i) : NULL;
+}
+
+/* Whatever the bytes are, each is searched twice at most: for a newline and for a return. */
+START_TEST(linear)
+{
+    static const char *const alphabet[] = { "\r", "\n", "\ra", "\r\n", "\r\r\r\r\r\r\n", "ab%\r" };
+    enum { TOTAL = 65536 };
+    size_t period = strlen(alphabet[_i]);
+    cleanup_free char *text = malloc(TOTAL);
+    struct lines l = { .n = 0 };
+    struct strbuf b = { 0 };
+
+    for (size_t i = 0; i < TOTAL; i++)
+        text[i] = alphabet[_i][i % period];
+    n_searched = 0;
+    lines_feed(&l, text, TOTAL, note, &b);
+    ck_assert_uint_le(n_searched, 2 * TOTAL);
+    ck_assert_uint_ge(n_searched, TOTAL);
+    strbuf_fini(&b);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, table, 0, sizeof rows / sizeof *rows);
     tcase_add_test(tc, flush);
     tcase_add_test(tc, cut);
     tcase_add_loop_test(tc, any_split, 0, 12);
+    tcase_add_loop_test(tc, linear, 0, 6);
 }
 
 SUITE_MAIN("lines", add_tests)
