@@ -60,6 +60,15 @@ static int exit_code(int rc)
     return rc == -EINVAL ? EXIT_USAGE : rc == -ENOMEM ? EDDIS_EXIT_MEMORY : EXIT_FAULT;
 }
 
+/* One of all workers. */
+static void tell(const struct train_options *o, const struct eddis *e)
+{
+    struct eddis_world world = { .size = sizeof world };
+
+    if (eddis_world(e, &world) >= 0 && world.rank == 0)
+        train_data_tell(o, print_note, NULL);
+}
+
 /* The data are checked before the job is joined: every worker reads the same file, so all find the
  * same fault and leave with the same code.
  */
@@ -81,6 +90,7 @@ static int train(struct train_options *o)
         rc = eddis_open(&e_options, &e, &err);
     if (rc < 0)
         return complain(&err, EXIT_FAULT);
+    tell(o, e);
     rc = trainer_run(&o->trainer, e, &err);
     if (rc < 0)
         eddis_abort(e, complain(&err, exit_code(rc)));
@@ -101,6 +111,7 @@ static int test(struct train_options *o)
     evaluation_fini(&e);
     if (rc < 0)
         return complain(&err, EXIT_FAULT);
+    train_data_tell(o, print_note, NULL);
     (void)printf("test accuracy %.4f  test loss %.4f  %lld of %lld right\n",
                  (double)sum.hits / (double)d->n_test, sum.sum / (double)d->n_test,
                  (long long)sum.hits, (long long)d->n_test);

@@ -9,15 +9,42 @@
 #include <string.h>
 
 static int open_file(const struct train_options *o, const char *path, const char *labels,
-                     struct dataset **ret, struct eddis_error *err)
+                     enum dataset_choice row_numbers, struct dataset **ret, struct eddis_error *err)
 {
     struct dataset_options d = { .path = path,
                                  .labels = labels,
                                  .label_first = o->label_first,
+                                 .header = o->header,
+                                 .row_numbers = row_numbers,
                                  .memory_bytes = o->memory_bytes,
                                  .temporary_folder = getenv("TMPDIR") };
 
     return dataset_open(&d, ret, err);
+}
+
+/* A file for which the features are known has row numbers where it would have one feature more or
+ * fewer than those without: what its rows look like does not matter then.
+ */
+static int open_as(const struct train_options *o, const char *path, const char *labels,
+                   int64_t n_features, bool row_numbers, struct dataset **ret,
+                   struct eddis_error *err)
+{
+    const struct dataset_info *info;
+    enum dataset_choice other;
+    int rc = open_file(o, path, labels, o->row_numbers, ret, err);
+
+    if (rc < 0 || o->row_numbers != DATASET_AUTO || labels)
+        return rc;
+    info = dataset_info(*ret);
+    if (info->row_numbers && info->n_features == n_features - 1)
+        other = DATASET_NO;
+    else if (!info->row_numbers && row_numbers && info->n_features == n_features + 1)
+        other = DATASET_YES;
+    else
+        return 0;
+    dataset_close(*ret);
+    *ret = NULL;
+    return open_file(o, path, labels, other, ret, err);
 }
 
 /* The test set as a file of its own must be of the same kind. */
@@ -25,7 +52,8 @@ static int open_test(struct train_options *o, struct eddis_error *err)
 {
     struct trainer_data *d = &o->trainer.data;
     const struct dataset_info *train = dataset_info(d->train), *test;
-    int rc = open_file(o, o->test_data, o->test_labels, &d->test, err);
+    int rc = open_as(o, o->test_data, o->test_labels, train->n_features, train->row_numbers,
+                     &d->test, err);
 
     if (rc < 0)
         return rc;
@@ -120,10 +148,7 @@ static int take_model(struct train_options *o, struct eddis_error *err)
 {
     const struct dataset_info *info = dataset_info(o->trainer.data.train);
     const struct model_spec *s = &o->loaded.spec;
-    int rc = model_file_read(o->load, &o->loaded, err);
 
-    if (rc < 0)
-        return rc;
     if (info->n_features != o->loaded.model->n_features)
         return eddis_fail(
             err, -EINVAL, "'%s' has %lld features a row; the model of '%s' takes %lld", o->data,
@@ -146,9 +171,21 @@ static float find_scale(const struct train_options *o)
     return largest > 0 ? (float)(1 / largest) : 1;
 }
 
+static int open_train(struct train_options *o, struct eddis_error *err)
+{
+    struct dataset **train = &o->trainer.data.train;
+    int rc = o->load ? model_file_read(o->load, &o->loaded, err) : 0;
+
+    if (rc < 0)
+        return rc;
+    if (o->load)
+        return open_as(o, o->data, o->labels, o->loaded.model->n_features, false, train, err);
+    return open_file(o, o->data, o->labels, o->row_numbers, train, err);
+}
+
 int train_data_open(struct train_options *o, struct eddis_error *err)
 {
-    int rc = open_file(o, o->data, o->labels, &o->trainer.data.train, err);
+    int rc = open_train(o, err);
 
     if (rc == 0)
         rc = o->test_data ? open_test(o, err) : split_off_test(o, err);
@@ -160,6 +197,30 @@ int train_data_open(struct train_options *o, struct eddis_error *err)
     }
     o->trainer.data.scale = o->load && !(o->scale > 0) ? o->loaded.scale : find_scale(o);
     return 0;
+}
+
+static void tell_file(const char *path, const struct dataset *d,
+                      void (*fn)(void *arg, const char *text), void *arg)
+{
+    const char *notes[] = { dataset_info(d)->header_note, dataset_info(d)->row_note };
+
+    for (int i = 0; i < 2; i++) {
+        char text[512];
+
+        (void)snprintf(text, sizeof text, "%.300s: %s", path, notes[i]);
+        if (notes[i][0])
+            fn(arg, text);
+    }
+}
+
+void train_data_tell(const struct train_options *o, void (*fn)(void *arg, const char *text),
+                     void *arg)
+{
+    const struct trainer_data *d = &o->trainer.data;
+
+    tell_file(o->data, d->train, fn, arg);
+    if (d->test != d->train)
+        tell_file(o->test_data, d->test, fn, arg);
 }
 
 void train_data_close(struct train_options *o)

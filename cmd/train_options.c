@@ -18,6 +18,8 @@ static const struct option_row rows[] = {
     { "test-data", 0, "FILE", "test data of their own" },
     { "test-labels", 0, "FILE", "IDX labels of --test-data" },
     { "label", 0, "first|last", "where a CSV row has its label (default last)" },
+    { "header", 0, "auto|yes|no", "whether the first line of CSV has column names" },
+    { "row-numbers", 0, "auto|yes|no", "whether the first column numbers the rows of CSV" },
     { "scale", 0, "auto|X", "multiply features by X; auto: the largest becomes 1" },
     { "shape", 0, "HxWxC", "height, width and channels of a sample, for cnn" },
     { "model", 0, "NAME", "softmax, mlp or cnn (default mlp)" },
@@ -99,8 +101,8 @@ static int want_word(const char *name, const char *text, const char *const *word
             return 0;
         }
     }
-    return eddis_fail(err, -EINVAL, "--%s is '%s'; it must be %s or %s", name, text, words[0],
-                      words[1]);
+    return eddis_fail(err, -EINVAL, "--%s is '%s'; it must be %s%s%s or %s", name, text, words[0],
+                      words[2] ? ", " : "", words[2] ? words[1] : "", words[words[2] ? 2 : 1]);
 }
 
 static int want_bytes(const char *text, int64_t *ret, struct eddis_error *err)
@@ -229,6 +231,23 @@ static int take_number(struct train_options *o, const struct options_item *i,
     return 0;
 }
 
+/* Returns 1 when it was one of these. */
+static int take_choice(struct train_options *o, const struct options_item *i,
+                       struct eddis_error *err)
+{
+    static const char *const words[] = { "auto", "yes", "no", NULL };
+    static const enum dataset_choice meaning[] = { DATASET_AUTO, DATASET_YES, DATASET_NO };
+    const char *name = options_is(i, "header") ? "header" : "row-numbers";
+    int word = 0, rc;
+
+    if (!options_is(i, name))
+        return 0;
+    rc = want_word(name, i->value, words, &word, err);
+    if (rc == 0)
+        *(name[0] == 'h' ? &o->header : &o->row_numbers) = meaning[word];
+    return rc < 0 ? rc : 1;
+}
+
 static int take_rest(struct train_options *o, const struct options_item *i, struct eddis_error *err)
 {
     static const char *const ends[] = { "last", "first", NULL };
@@ -272,6 +291,8 @@ static int take(struct train_options *o, const struct options_item *i, struct ed
         rc = take_int(o, i, err);
     if (rc == 0)
         rc = take_number(o, i, err);
+    if (rc == 0)
+        rc = take_choice(o, i, err);
     if (rc == 0)
         rc = take_rest(o, i, err);
     return rc < 0 ? rc : 0;

@@ -10,6 +10,7 @@ struct train_options {
     const char *data, *labels, *test_data, *test_labels; /* files; NULL: not given */
     int64_t test;                                        /* last rows that are the test set */
     bool label_first;
+    enum dataset_choice header, row_numbers;
     double scale; /* 0: auto */
     int64_t memory_bytes;
     int threads;   /* 0: auto */
@@ -42,6 +43,11 @@ void train_options_help(void);
  * The caller closes trainer.data.train and, when it is another, .test.
  */
 int train_data_open(struct train_options *o, struct eddis_error *err);
+
+/* Call fn for each sentence about how the files are read that people should know. */
+void train_data_tell(const struct train_options *o, void (*fn)(void *arg, const char *text),
+                     void *arg);
+
 void train_data_close(struct train_options *o);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* csv.c - a dataset over a CSV file: checked and counted in one pass, then held or read in blocks
  */
+#include "csv_form.h"
 #include "csv_row.h"
 #include "csv_store.h"
 #include "dataset_impl.h"
@@ -15,8 +16,8 @@
 struct csv {
     struct dataset base;
     char *path;
-    int64_t n_fields;
-    bool label_first;
+    struct csv_form form;
+    bool has_row;
     struct csv_store store; /* holds all rows or none */
     struct csv_index index;
     int64_t text_bytes;
@@ -25,7 +26,7 @@ struct csv {
     pthread_mutex_t lock; /* of what follows, for reading in blocks */
     char *block;
     size_t block_cap;
-    float *row; /* [n_features] */
+    struct csv_row row;
 };
 
 static const struct dataset_ops csv_ops;
@@ -38,20 +39,22 @@ static struct csv *csv(struct dataset *d)
 
 /* ---- opening ----------------------------------------------------------------------------- */
 
-static int first_line(struct csv *c, const char *line, struct eddis_error *err)
+static int first_row(struct csv *c, struct eddis_error *err)
 {
-    c->n_fields = csv_row_fields(line);
-    if (c->n_fields < 2)
-        return eddis_fail(
-            err, -EINVAL,
-            "a row has one column; it needs features and a label, with commas between");
-    if (c->n_fields - 1 > DATASET_MAX_FEATURES)
+    int64_t n = c->form.format.n_fields, n_features = csv_row_features(&c->form.format);
+
+    if (n_features < 1)
+        return eddis_fail(err, -EINVAL,
+                          "a row has %s; it needs features and a label, with commas, semicolons "
+                          "or tabs between",
+                          n == 1 ? "one column" : "no feature");
+    if (n - 1 > DATASET_MAX_FEATURES)
         return eddis_fail(err, -EINVAL, "a row has %lld columns; at most %d are possible",
-                          (long long)c->n_fields, DATASET_MAX_FEATURES);
-    c->base.info.n_features = c->n_fields - 1;
-    c->store.width = c->n_fields - 1;
-    c->row = malloc((size_t)c->store.width * sizeof *c->row);
-    return c->row ? 0 : eddis_fail(err, -ENOMEM, "out of memory");
+                          (long long)n, DATASET_MAX_FEATURES);
+    c->base.info.n_features = c->store.width = n_features;
+    c->has_row = true;
+    c->row.x = malloc((size_t)n_features * sizeof *c->row.x);
+    return c->row.x ? 0 : eddis_fail(err, -ENOMEM, "out of memory");
 }
 
 /* Take one row into the figures, the index and, while it has room, the store. */
@@ -59,26 +62,31 @@ static int take_row(struct csv *c, const struct input_line *line, bool *holding,
                     struct eddis_error *err)
 {
     struct dataset_info *info = &c->base.info;
-    int32_t label = 0;
-    int rc = csv_row_parse(line->text, c->n_fields, c->label_first, c->row, &label, err);
+    int32_t label;
+    int rc = csv_row_parse(line->text, &c->form.format, &c->row, err);
 
+    if (rc == 0 && c->row.has_comma && c->row.has_point)
+        rc = eddis_fail(err, -EINVAL,
+                        "numbers up to here have decimal commas and decimal points; it must be one "
+                        "of them");
     if (rc == 0)
         rc = csv_index_add(&c->index, line->offset, err);
     if (rc < 0)
         return rc;
     for (int64_t i = 0; i < info->n_features; i++) {
-        double v = (double)c->row[i];
+        double v = (double)c->row.x[i];
 
         if (info->n_samples == 0 && i == 0)
             info->min = info->max = v;
         info->min = v < info->min ? v : info->min;
         info->max = v > info->max ? v : info->max;
     }
+    label = c->row.label;
     info->n_classes = label + 1 > info->n_classes ? label + 1 : info->n_classes;
     info->n_samples++;
     if (!*holding)
         return 0;
-    rc = csv_store_add(&c->store, c->row, label, err);
+    rc = csv_store_add(&c->store, c->row.x, label, err);
     if (rc == 0) {
         *holding = false;
         csv_store_fini(&c->store);
@@ -86,33 +94,41 @@ static int take_row(struct csv *c, const struct input_line *line, bool *holding,
     return rc < 0 ? rc : 0;
 }
 
-/* A byte order mark is no part of the first number. */
-static void skip_mark(struct input_line *line)
+/* What no reader of lines of text should meet. */
+static int check_text(const struct input_line *line, struct eddis_error *err)
 {
-    if (line->number == 1 && strncmp(line->text, "\xEF\xBB\xBF", 3) == 0) {
-        line->text += 3;
-        line->n -= 3;
-        line->offset += 3;
-    }
-}
+    const char *s = line->text;
 
-static int take_line(struct csv *c, struct input_line *line, bool *holding, struct eddis_error *err)
-{
-    int rc = 0;
-
-    skip_mark(line);
-    c->text_bytes = line->offset + (int64_t)line->n;
-    if (memchr(line->text, 0, line->n))
+    if (line->number == 1 && line->n > 1 &&
+        (memcmp(s, "\xFF\xFE", 2) == 0 || memcmp(s, "\xFE\xFF", 2) == 0))
+        return eddis_fail(err, -EINVAL, "the text is UTF-16; write the file as UTF-8");
+    if (memchr(s, 0, line->n))
         return eddis_fail(
             err, -EINVAL,
             "binary data, so this is no CSV; IDX images need their labels (--labels)");
-    if (line->number == 1 && !csv_row_quotes_close(line->text)) /* else it may pass for names */
+    if (memchr(s, '\r', line->n))
+        return eddis_fail(err, -EINVAL,
+                          "a carriage return is within the line; end lines with newlines");
+    if (line->number == 1 && !csv_row_quotes_close(s)) /* else it may pass for names */
         return eddis_fail(err, -EINVAL,
                           "a quote is not closed on this line; a row and its names must be on one");
-    if (line->n == 0 || (c->n_fields == 0 && line->number == 1 && csv_row_is_header(line->text)))
-        return 0;
-    if (c->n_fields == 0)
-        rc = first_line(c, line->text, err);
+    return 0;
+}
+
+/* Returns 1 when the rows are no longer counted by their first column. */
+static int take_line(struct csv *c, struct input_line *line, bool *holding, struct eddis_error *err)
+{
+    int rc;
+
+    csv_form_skip_mark(line);
+    c->text_bytes = line->offset + (int64_t)line->n;
+    rc = check_text(line, err);
+    if (rc < 0 || line->n == 0 || line->number < c->form.first || line->number == c->form.header)
+        return rc;
+    if (!c->has_row)
+        rc = first_row(c, err);
+    if (rc == 0 && !csv_form_counts_on(&c->form, line->text, c->base.info.n_samples))
+        return 1;
     return rc < 0 ? rc : take_row(c, line, holding, err);
 }
 
@@ -125,11 +141,57 @@ static int scan(struct csv *c, struct input *in, bool *holding, struct eddis_err
     *holding = true;
     while ((rc = input_line(in, &line, err)) == 1) {
         rc = take_line(c, &line, holding, err);
+        if (rc > 0)
+            return rc;
         if (rc < 0)
             return eddis_fail_prefix(err, rc, "%s:%lld", c->path, (long long)line.number);
     }
     if (rc == 0 && c->base.info.n_samples == 0)
         return eddis_fail(err, -EINVAL, "'%s' holds no row of numbers", c->path);
+    return rc;
+}
+
+/* Forget all rows. */
+static void begin_again(struct csv *c)
+{
+    c->base.info = (struct dataset_info){ 0 };
+    csv_store_fini(&c->store);
+    csv_index_fini(&c->index);
+    free(c->row.x);
+    c->row = (struct csv_row){ 0 };
+    c->has_row = false;
+}
+
+/* Read the file as far as is needed to say how it is written, then all of it; and again with its
+ * first column where that has ceased to count the rows.
+ */
+static int read_all(struct csv *c, const struct dataset_options *o, bool *ret_gzip,
+                    struct eddis_error *err)
+{
+    struct dataset_options kept = *o;
+    int rc = 1;
+
+    for (int i = 0; i < 2 && rc == 1; i++) {
+        struct input *in = NULL;
+
+        begin_again(c);
+        rc = input_open(c->path, &in, err);
+        if (rc == 0)
+            rc = csv_form_find(in, &kept, &c->form, err);
+        input_close(in);
+        in = NULL;
+        if (rc == 0)
+            rc = input_open(c->path, &in, err);
+        if (rc == 0)
+            rc = scan(c, in, &c->base.info.in_memory, err);
+        if (rc >= 0)
+            *ret_gzip = input_is_gzip(in);
+        input_close(in);
+        kept.row_numbers = DATASET_NO;
+    }
+    c->base.info.row_numbers = c->form.format.row_numbers;
+    c->base.info.header_note = c->form.header_note;
+    c->base.info.row_note = c->form.row_note;
     return rc;
 }
 
@@ -144,23 +206,19 @@ static int open_text(struct csv *c, bool gzip, const char *folder, struct eddis_
 int csv_open(const struct dataset_options *o, struct dataset **ret, struct eddis_error *err)
 {
     struct csv *c = calloc(1, sizeof *c);
-    struct input *in = NULL;
+    bool gzip = false;
     int rc;
 
     if (!c)
         return eddis_fail(err, -ENOMEM, "out of memory");
     c->base.ops = &csv_ops;
     c->fd = -1;
-    c->label_first = o->label_first;
     c->store.limit = o->memory_bytes;
     (void)pthread_mutex_init(&c->lock, NULL);
     c->path = strdup(o->path);
-    rc = c->path ? input_open(o->path, &in, err) : eddis_fail(err, -ENOMEM, "out of memory");
-    if (rc == 0)
-        rc = scan(c, in, &c->base.info.in_memory, err);
+    rc = c->path ? read_all(c, o, &gzip, err) : eddis_fail(err, -ENOMEM, "out of memory");
     if (rc == 0 && !c->base.info.in_memory)
-        rc = open_text(c, input_is_gzip(in), o->temporary_folder, err);
-    input_close(in);
+        rc = open_text(c, gzip, o->temporary_folder, err);
     if (rc < 0) {
         dataset_close(&c->base);
         return rc;
@@ -228,6 +286,7 @@ static int read_block(struct csv *c, int64_t b, const struct wanted *w, int64_t 
                       int32_t *label, struct eddis_error *err)
 {
     int64_t width = c->base.info.n_features, row = b * c->index.stride;
+    struct csv_row parsed = { 0 };
     char *line, *rest;
     int rc = load_block(c, b, err);
 
@@ -240,10 +299,11 @@ static int read_block(struct csv *c, int64_t b, const struct wanted *w, int64_t 
             line = next_line(&rest);
         if (!line)
             return eddis_fail(err, -EIO, "'%s' changed while it was in use", c->path);
-        rc = csv_row_parse(line, c->n_fields, c->label_first, x + w[i].slot * width,
-                           label + w[i].slot, err);
-        if (rc < 0 || label[w[i].slot] >= c->base.info.n_classes)
+        parsed.x = x + w[i].slot * width;
+        rc = csv_row_parse(line, &c->form.format, &parsed, err);
+        if (rc < 0 || parsed.label >= c->base.info.n_classes)
             return eddis_fail(err, -EIO, "'%s' changed while it was in use", c->path);
+        label[w[i].slot] = parsed.label;
     }
     return 0;
 }
@@ -301,7 +361,7 @@ static void csv_close(struct dataset *d)
     csv_index_fini(&c->index);
     (void)pthread_mutex_destroy(&c->lock);
     free(c->block);
-    free(c->row);
+    free(c->row.x);
     free(c->path);
     free(c);
 }

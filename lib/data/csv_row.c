@@ -13,17 +13,23 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-static const char *skip_blanks(const char *s)
+/* A tab may be a separator, and is no blank then. */
+static const char *skip_blanks(const char *s, char separator)
 {
-    while (*s == ' ' || *s == '\t')
+    while (*s == ' ' || (*s == '\t' && separator != '\t'))
         s++;
     return s;
+}
+
+static bool is_point(const char *p, char separator)
+{
+    return *p == '.' || (*p == ',' && separator != ',' && is_digit(p[1]));
 }
 
 /* At most 15 digits and a power of ten up to 1e15 are exact as doubles, so that one division
  * rounds as strtod does, at a tenth of its time.  Returns false when strtod must do it.
  */
-static bool fast_number(const char **s, double *ret)
+static bool fast_number(const char **s, char separator, double *ret)
 {
     static const double ten[] = { 1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                   1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15 };
@@ -36,7 +42,7 @@ static bool fast_number(const char **s, double *ret)
         p++;
     for (; is_digit(*p) && n < 16; p++, n++)
         digits = 10 * digits + (*p - '0');
-    if (*p == '.')
+    if (is_point(p, separator))
         for (p++; is_digit(*p) && n < 16; p++, n++, fraction++)
             digits = 10 * digits + (*p - '0');
     if (n == 0 || n > 15 || is_digit(*p) || *p == 'e' || *p == 'E')
@@ -46,69 +52,97 @@ static bool fast_number(const char **s, double *ret)
     return true;
 }
 
-int csv_number(const char **s, double *ret)
+/* As strtod, with a comma for the point.  Returns NULL where there is no number, or one that is
+ * longer than anybody writes.
+ */
+static const char *slow_number(const char *s, char separator, double *ret)
 {
-    const char *p = skip_blanks(*s);
+    char copy[512], *end;
+    size_t n = strspn(s, "0123456789.,+-eE");
+    const char *comma = memchr(s, ',', n);
+
+    if (!comma || !is_point(comma, separator)) {
+        *ret = strtod(s, &end);
+        return end == s ? NULL : s + (end - s);
+    }
+    if (n >= sizeof copy)
+        return NULL;
+    memcpy(copy, s, n);
+    copy[n] = 0;
+    copy[comma - s] = '.';
+    *ret = strtod(copy, &end);
+    return end == copy ? NULL : s + (end - copy);
+}
+
+static int number(const char **s, char separator, double *ret)
+{
+    const char *p = skip_blanks(*s, separator);
     double v;
 
-    if (!fast_number(&p, &v)) {
+    if (!fast_number(&p, separator, &v)) {
         const char *first = p + (*p == '-' || *p == '+');
-        char *end;
 
         /* strtod also takes "inf", "nan" and hexadecimal. */
-        if (!is_digit(*first) && *first != '.')
+        if (!is_digit(*first) && !is_point(first, separator))
             return -EINVAL;
         if (first[0] == '0' && (first[1] == 'x' || first[1] == 'X'))
             return -EINVAL;
-        v = strtod(p, &end);
-        if (end == p)
+        p = slow_number(p, separator, &v);
+        if (!p)
             return -EINVAL;
-        p = end;
     }
     if (!(fabs(v) <= (double)FLT_MAX))
         return -ERANGE;
     *ret = v;
-    *s = skip_blanks(p);
+    *s = skip_blanks(p, separator);
     return 0;
 }
 
-/* A number that may stand in quotes. */
-static int field_number(const char **s, double *ret)
+int csv_number(const char **s, double *ret)
 {
-    const char *p = skip_blanks(*s);
+    return number(s, ',', ret);
+}
+
+/* A number that may stand in quotes. */
+static int field_number(const char **s, char separator, double *ret)
+{
+    const char *p = skip_blanks(*s, separator);
     int rc;
 
     if (*p != '"')
-        return csv_number(s, ret);
+        return number(s, separator, ret);
     p++;
-    rc = csv_number(&p, ret);
+    rc = number(&p, separator, ret);
     if (rc < 0)
         return rc;
     if (*p != '"')
         return -EINVAL;
-    *s = skip_blanks(p + 1);
+    *s = skip_blanks(p + 1, separator);
     return 0;
 }
 
-/* The end of the field that begins at s: a comma outside of quotes, or the end of the line.  A
- * quote in a quoted field is written twice, which closes it and opens it again.
- */
-static const char *field_end(const char *s)
+/* A quote in a quoted field is written twice, which closes it and opens it again. */
+const char *csv_field_end(const char *s, char separator)
 {
     bool quoted = false;
 
-    for (; *s && (quoted || *s != ','); s++)
+    for (; *s && (quoted || *s != separator); s++)
         quoted ^= *s == '"';
     return s;
 }
 
-int64_t csv_row_fields(const char *s)
+int64_t csv_row_fields(const char *s, char separator)
 {
     int64_t n = 1;
 
-    for (s = field_end(s); *s; s = field_end(s + 1))
+    for (s = csv_field_end(s, separator); *s; s = csv_field_end(s + 1, separator))
         n++;
     return n;
+}
+
+int64_t csv_row_features(const struct csv_format *f)
+{
+    return f->n_fields - 1 - f->row_numbers;
 }
 
 bool csv_row_quotes_close(const char *s)
@@ -120,24 +154,33 @@ bool csv_row_quotes_close(const char *s)
     return !open;
 }
 
-bool csv_row_is_header(const char *s)
+enum csv_kind csv_field_kind(const char *s, char separator, double *ret)
 {
-    for (;;) {
-        double v;
+    const char *end = csv_field_end(s, separator), *p = s;
+    size_t n;
+    int rc = field_number(&p, separator, ret);
 
-        if (field_number(&s, &v) != -EINVAL)
-            return false;
-        s = field_end(s);
-        if (!*s)
-            return true;
-        s++;
+    if (rc == 0 && p == end) {
+        s = skip_blanks(s, separator);
+        s += *s == '"';
+        n = strspn(s, "0123456789");
+        s += n;
+        return n <= 15 && (s == end || *s == ' ' || *s == '\t' || *s == '"') ? CSV_DIGITS
+                                                                             : CSV_NUMBER;
     }
+    if (rc == -ERANGE)
+        return CSV_NUMBER;
+    s = skip_blanks(s, separator);
+    return s == end || (s[0] == '"' && s[1] == '"' && skip_blanks(s + 2, separator) == end)
+               ? CSV_EMPTY
+               : CSV_TEXT;
 }
 
 /* The sentence shows the field itself, at most 24 bytes of it. */
-static int bad_field(const char *s, int64_t column, const char *what, struct eddis_error *err)
+static int bad_field(const char *s, const struct csv_format *f, int64_t column, const char *what,
+                     struct eddis_error *err)
 {
-    int n = (int)(field_end(s) - s);
+    int n = (int)(csv_field_end(s, f->separator) - s);
 
     return eddis_fail(err, -EINVAL, "column %lld is %s: '%.*s'", (long long)column, what,
                       n < 24 ? n : 24, s);
@@ -151,28 +194,63 @@ static int to_label(double v, int32_t *ret)
     return 0;
 }
 
-int csv_row_parse(const char *s, int64_t n_fields, bool label_first, float *ret_x,
-                  int32_t *ret_label, struct eddis_error *err)
+static int bad_width(const char *s, const struct csv_format *f, int64_t before,
+                     struct eddis_error *err)
 {
-    int64_t label_at = label_first ? 0 : n_fields - 1;
+    return eddis_fail(err, -EINVAL, "the row has %lld columns, the first has %lld",
+                      (long long)(before + csv_row_fields(s, f->separator)),
+                      (long long)f->n_fields);
+}
 
-    for (int64_t i = 0; i < n_fields; i++) {
+static int parse_number(const char **s, const struct csv_format *f, int64_t i, double *ret,
+                        struct eddis_error *err)
+{
+    const char *field = *s;
+    int rc = field_number(s, f->separator, ret);
+
+    if (rc == -ERANGE)
+        return bad_field(field, f, i + 1, "too large", err);
+    if (rc < 0 || (**s != f->separator && **s != 0))
+        return bad_field(field, f, i + 1, "not a number", err);
+    return 0;
+}
+
+/* What of the two stands in the number, where a comma may. */
+static void note_points(const char *s, size_t n, struct csv_row *row)
+{
+    row->has_comma = row->has_comma || memchr(s, ',', n);
+    row->has_point = row->has_point || memchr(s, '.', n);
+}
+
+int csv_row_parse(const char *s, const struct csv_format *f, struct csv_row *row,
+                  struct eddis_error *err)
+{
+    int64_t label_at = f->label_first ? f->row_numbers : f->n_fields - 1;
+    float *x = row->x;
+
+    for (int64_t i = 0; i < f->n_fields; i++) {
         const char *field = s;
+        bool skipped = i == 0 && f->row_numbers;
         double v = 0;
-        int rc = field_number(&s, &v);
+        int rc = 0;
 
-        if (rc == -ERANGE)
-            return bad_field(field, i + 1, "too large", err);
-        if (rc < 0 || (*s != ',' && *s != 0))
-            return bad_field(field, i + 1, "not a number", err);
-        if ((*s == 0) != (i == n_fields - 1))
-            return eddis_fail(err, -EINVAL, "the row has %lld columns, the first has %lld",
-                              (long long)(i + csv_row_fields(s)), (long long)n_fields);
+        if (skipped)
+            s = csv_field_end(s, f->separator);
+        else
+            rc = parse_number(&s, f, i, &v, err);
+        if (rc < 0)
+            return rc;
+        if ((*s == 0) != (i == f->n_fields - 1))
+            return bad_width(s, f, i, err);
+        if (f->separator != ',' && !skipped)
+            note_points(field, (size_t)(s - field), row);
         s++;
+        if (skipped)
+            continue;
         if (i != label_at)
-            *ret_x++ = (float)v;
-        else if (to_label(v, ret_label) < 0)
-            return bad_field(field, i + 1, "not a label, a whole number from 0 to 65535", err);
+            *x++ = (float)v;
+        else if (to_label(v, &row->label) < 0)
+            return bad_field(field, f, i + 1, "not a label, a whole number from 0 to 65535", err);
     }
     return 0;
 }

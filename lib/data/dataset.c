@@ -10,12 +10,16 @@
 int dataset_open(const struct dataset_options *o, struct dataset **ret, struct eddis_error *err)
 {
     struct dataset_options full = *o;
+    int rc;
 
     if (full.memory_bytes <= 0)
         full.memory_bytes = INT64_C(1) << 30;
     if (!full.temporary_folder)
         full.temporary_folder = "/var/tmp";
-    return full.labels ? idx_open(&full, ret, err) : csv_open(&full, ret, err);
+    rc = full.labels ? idx_open(&full, ret, err) : csv_open(&full, ret, err);
+    if (rc == 0 && !(*ret)->info.header_note)
+        (*ret)->info.header_note = (*ret)->info.row_note = "";
+    return rc;
 }
 
 const struct dataset_info *dataset_info(const struct dataset *d)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dataset.h - labelled samples in a file, read by number
  *
- * CSV: one sample a line, see csv_row.h; a first line of column names is skipped.  IDX: the format
+ * CSV: one sample a line, see csv_row.h; separator, column names and row numbers are found out as
+ * csv_form.h says.  IDX: the format
  * of MNIST, unsigned bytes, images and labels in two files.  Both may be gzipped.
  *
  * What fits into memory_bytes is held in memory, as bytes where all values are whole numbers from
@@ -18,12 +19,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* What is found out by the file, or said. */
+enum dataset_choice { DATASET_AUTO, DATASET_NO, DATASET_YES };
+
 struct dataset_options {
-    const char *path;             /* CSV, or IDX images when labels is set */
-    const char *labels;           /* IDX labels, or NULL */
-    bool label_first;             /* CSV: the label is the first field, not the last */
-    int64_t memory_bytes;         /* 0: 1 GiB */
-    const char *temporary_folder; /* NULL: /var/tmp */
+    const char *path;                /* CSV, or IDX images when labels is set */
+    const char *labels;              /* IDX labels, or NULL */
+    bool label_first;                /* CSV: the label is the first field, not the last */
+    enum dataset_choice header;      /* CSV: whether the first line has column names */
+    enum dataset_choice row_numbers; /* CSV: whether the first column is no feature */
+    int64_t memory_bytes;            /* 0: 1 GiB */
+    const char *temporary_folder;    /* NULL: /var/tmp */
 };
 
 struct dataset_info {
@@ -32,6 +38,8 @@ struct dataset_info {
     int64_t height, width, channels; /* of IDX images; 0 where the file does not say */
     double min, max;                 /* of all features, as they are in the file */
     bool in_memory;
+    bool row_numbers;                   /* the first column was left out */
+    const char *header_note, *row_note; /* sentences for people; or "" */
 };
 
 struct dataset;

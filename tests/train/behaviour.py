@@ -52,6 +52,33 @@ def bad_input():
     check(len(said) == 1 and "no memory for a model of 1000076000010 parameters, 4000.3 GB of them" in said[0], error.strip())
 
 
+def table(name, head, rows):
+    """A file of one feature that tells the label, as a program writes it."""
+    (FOLDER / name).write_text(head + "".join(rows))
+    return FOLDER / name
+
+
+def tables():
+    """What pandas and spreadsheets write: one label a row, nothing trained on names or row numbers, and that said."""
+    plain = table("plain.csv", "a,b,label\n", [f"0.{1 + i % 2},0.{9 - i % 2},{i % 2}\n" for i in range(40)])
+    run([EDDIS_TRAIN, "--data", plain, "--epochs", 2, "--save", FOLDER / "plain"])
+    for name, head, row, said in [
+            ("names", "0,1,2\n", "{a},{b},{l}\n", "the first line, '0,1,2', is taken for column names"),
+            ("numbers", ",a,b,label\n", "{i},{a},{b},{l}\n", "the first column, which has no name, is taken for row numbers"),
+            ("counted", "", "{i},{a},{b},{l}\n", "the first column counts the rows"),
+            ("semicolons", "a;b;label\n", "{a};{b};{l}\n", ""),
+            ("commas", "a;b;label\r\n", "0,{x};0,{y};{l}\r\n", "")]:
+        path = table(name + ".csv", head, [row.format(i=i, x=1 + i % 2, y=9 - i % 2, a=f"0.{1 + i % 2}", b=f"0.{9 - i % 2}", l=i % 2)
+                                           for i in range(40)])
+        _, error = run([EDDIS_TRAIN, "--data", path, "--epochs", 2, "--save", FOLDER / name])
+        check(error.count("\n") == bool(said) and said in error, f"{name}: {error.strip()}")
+        check((FOLDER / name).read_bytes() == (FOLDER / "plain").read_bytes(), f"{name}: the model of the plain table")
+    _, error = run([EDDIS_TRAIN, "--data", plain, "--test-data", FOLDER / "numbers.csv", "--test-only", "--load", FOLDER / "plain"])
+    check("no name" in error, "a test set and a model know the number of features: " + error.strip())
+    _, error = run([*mpirun(3), EDDIS_TRAIN, "--data", FOLDER / "counted.csv", "--epochs", 1])
+    check(error.count("counts the rows") == 1, "one of three workers says it")
+
+
 def full_disk():
     for words in (["--help"], ["-V"], digits("--model", "softmax", "--epochs", 1)):
         with open("/dev/full", "w") as full:
@@ -121,6 +148,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         FOLDER = pathlib.Path(folder)
         bad_input()
+        tables()
         full_disk()
         resume("mlp")
         resume("cnn", "--optimizer", "adam")

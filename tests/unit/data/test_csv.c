@@ -2,6 +2,7 @@
 /* test_csv.c - CSV files good and bad, plain and gzipped, held in memory and read in blocks. */
 #include "files.h"
 #include "lib/base/random.h"
+#include "lib/base/strbuf.h"
 #include "lib/data/csv_row.h"
 #include "lib/data/csv_store.h"
 #include "lib/data/dataset.h"
@@ -140,7 +141,18 @@ static const struct {
     { "1,2,65536\n", ":1: column 3 is not a label" },
     { "1\n2\n", ":1: a row has one column" },
     { "a,b,c\nd,e,f\n", ":2: column 1 is not a number: 'd'" },
-    { "1;2;0\n", ":1: a row has one column" },
+    { "1 2 0\n", ":1: a row has one column" },
+    { "1|2|0\n3|4|1\n", ":1: a row has one column" },
+    { "1;2;0\n3;4,5;0\n3.5;4;1\n", ":3: numbers up to here have decimal commas and decimal" },
+    { "1.000,5;2;0\n2.000,5;2;1\n", ":1: column 1 is not a number: '1.000,5'" },
+    { "1,5;2;0,5\n", ":1: column 3 is not a label" },
+    { "1,2,0,\n3,4,1,\n", ":1: column 4 is not a number: ''" },
+    { "1,2,0\r3,4,1\r", ":1: a carriage return is within the line" },
+    { "\xFF\xFE"
+      "1,2,0\n",
+      ":1: the text is UTF-16" },
+    { "x,y,label\n1,2,0\n3,,1\n", ":3: column 2 is not a number: ''" },
+    { "1,x,0\n2,3,1\n", ":1: column 2 is not a number: 'x'" },
     { "1,2,0\n3,\"4,1\n", ":2: column 2 is not a number: '\"4,1'" },
     { "1,2,0\n3,\"4\"5,1\n", ":2: column 2 is not a number: '\"4\"5'" },
     { "\"1,2,0\n3,4,1\n", ":1: a quote is not closed on this line" },
@@ -345,6 +357,176 @@ START_TEST(changed_file)
 }
 END_TEST
 
+/* ---- the ways in which programs write a table ------------------------------------------------ */
+
+/* Files, what their first row is, how many follow, and what is said. */
+static const struct {
+    const char *text;
+    int64_t n, width;
+    float first;
+    int32_t label, classes;
+    const char *header_note, *row_note;
+} way_rows[] = {
+    /* pandas: names that are numbers; row numbers with and without a name; semicolons */
+    { "0,1,2\n0.1,0.2,0\n0.1,0.9,1\n", 2, 2, 0.1f, 0, 2, "column names", "" },
+    { ",0,1,2\n0,5,7,1\n1,6,8,0\n", 2, 2, 5, 1, 2, "column names", "no name" },
+    { ",0,1,label\n0,5,7,1\n1,6,8,0\n", 2, 2, 5, 1, 2, "column names", "no name" },
+    { "label,0,1,2\n1,5,7,1\n0,6,8,0\n", 2, 3, 1, 1, 2, "column names", "" },
+    { ",a,b,label\n0,5,7,1\n1,6,8,0\n", 2, 2, 5, 1, 2, "", "no name" },
+    { "Unnamed: 0,a,label\n7,5,1\n3,6,0\n", 2, 1, 5, 1, 2, "", "Unnamed: 0" },
+    { "Id,a,label\n7,5,1\n3,6,0\n", 2, 1, 5, 1, 2, "", "Id" },
+    { "Id,a,label\n7.5,5,1\n3,6,0\n", 2, 2, 7.5f, 1, 2, "", "" },
+    { "h;w;label\n1,5;2,25;0\n5,5;6,25;1\n", 2, 2, 1.5f, 0, 2, "", "" },
+    /* R: a name less, names of rows in quotes */
+    { "\"a\",\"label\"\n\"1\",5,1\n\"x, y\",6,0\n", 2, 1, 5, 1, 2, "", "row numbers" },
+    { "\"\",\"a\",\"label\"\n\"1\",5,1\n\"2\",6,0\n", 2, 1, 5, 1, 2, "", "no name" },
+    /* spreadsheets */
+    { "sep=;\nh;label\n1,5;1\n2,5;0\n", 2, 1, 1.5f, 1, 2, "", "" },
+    { "\xEF\xBB\xBFh\tw\tlabel\r\n1,5\t2\t1\r\n2,5\t3\t0\r\n", 2, 2, 1.5f, 1, 2, "", "" },
+    { "1;2;0\n", 1, 2, 1, 0, 1, "", "" },
+    { "1,\t2,\t0\n3,\t4,\t1\n", 2, 2, 1, 0, 2, "", "" },
+    { "-,5;1\n", 1, 1, -0.5f, 1, 2, "", "" },
+    { "-1,5e1;2;1\n", 1, 2, -15, 1, 2, "", "" },
+    { "1x1,1x2,y\n5,6,1\n", 1, 2, 5, 1, 2, "", "" },
+    { "1990,1991,y\n5,6,1\n2,3,0\n", 2, 2, 5, 1, 2, "column names", "" },
+    /* rows that might pass for names */
+    { "0,1,2\n1,2,1\n0,1,2\n1,2,1\n", 4, 2, 0, 2, 3, "", "" },
+    { "0,1\n1,0\n", 2, 1, 0, 1, 2, "", "" },
+    { "1,2,3\n4,5,6\n", 2, 2, 1, 3, 7, "", "" },
+    { "1,2,3\n4.5,5,6\n", 1, 2, 4.5f, 6, 7, "column names", "" },
+    /* rows that count themselves, and some that do so at first */
+    { "1,5,0\n2,5,0\n3,5,0\n4,5,0\n5,5,0\n6,5,0\n7,5,0\n8,5,0\n9,5,0\n10,5,0\n", 10, 1, 5, 0, 1, "",
+      "counts" },
+    { "1,5,0\n2,5,0\n3,5,0\n4,5,0\n5,5,0\n6,5,0\n7,5,0\n8,5,0\n9,5,0\n", 9, 2, 1, 0, 1, "", "" },
+    { "2,5,0\n3,5,0\n4,5,0\n5,5,0\n6,5,0\n7,5,0\n8,5,0\n9,5,0\n10,5,0\n11,5,0\n", 10, 2, 2, 0, 1,
+      "", "" },
+};
+
+START_TEST(ways)
+{
+    struct dataset_options o = { .path = NULL };
+    const char *text = way_rows[_i].text;
+    struct dataset *d;
+    float x[8];
+    int32_t label;
+
+    d = open_bytes(text, strlen(text), false, &o);
+    ck_assert_int_eq(dataset_info(d)->n_samples, way_rows[_i].n);
+    ck_assert_int_eq(dataset_info(d)->n_features, way_rows[_i].width);
+    ck_assert_int_eq(dataset_info(d)->n_classes, way_rows[_i].classes);
+    ck_assert_int_eq(dataset_info(d)->row_numbers, way_rows[_i].row_note[0] != 0);
+    ck_assert_int_eq(!way_rows[_i].header_note[0], !dataset_info(d)->header_note[0]);
+    ck_assert_int_eq(!way_rows[_i].row_note[0], !dataset_info(d)->row_note[0]);
+    ck_assert_ptr_nonnull(strstr(dataset_info(d)->header_note, way_rows[_i].header_note));
+    ck_assert_ptr_nonnull(strstr(dataset_info(d)->row_note, way_rows[_i].row_note));
+    ck_assert_int_eq(dataset_read(d, (int64_t[]){ 0 }, 1, 1, x, &label, NULL), 0);
+    ck_assert(x[0] == way_rows[_i].first);
+    ck_assert_int_eq(label, way_rows[_i].label);
+    dataset_close(d);
+}
+END_TEST
+
+/* What the caller says is not decided by the file. */
+START_TEST(said)
+{
+    static const char text[] = ",0,1,2\n0,5,7,1\n1,6,8,0\n", numbers[] = "0,1,2\n5,6,1\n";
+    struct dataset_options o = { .header = DATASET_NO };
+    struct dataset *d = open_bytes(numbers, strlen(numbers), false, &o);
+    struct eddis_error err = { 0 };
+
+    ck_assert_int_eq(dataset_info(d)->n_samples, 2);
+    dataset_close(d);
+    o = (struct dataset_options){ .row_numbers = DATASET_NO };
+    d = open_bytes(text, strlen(text), false, &o);
+    ck_assert_int_eq(dataset_info(d)->n_features, 3);
+    dataset_close(d);
+    o = (struct dataset_options){ .row_numbers = DATASET_YES, .header = DATASET_YES };
+    d = open_bytes("1,2,3\n4,5,6\n", 12, false, &o);
+    ck_assert_int_eq(dataset_info(d)->n_features, 1);
+    ck_assert_int_eq(dataset_info(d)->n_samples, 1);
+    ck_assert_str_eq(dataset_info(d)->row_note, "");
+    dataset_close(d);
+    o = (struct dataset_options){ .row_numbers = DATASET_YES };
+    refuse_bytes("1,2\n3,4\n", 8, &o, &err);
+    ck_assert_ptr_nonnull(strstr(err.text, "a row has no feature"));
+}
+END_TEST
+
+/* Write a table of `rows` numbers in the way that the bits of `way` say. */
+static char *write_way(const int *v, int64_t rows, int64_t width, unsigned way)
+{
+    const char *separator = (const char *[]){ ",", ";", "\t", ";" }[way % 4];
+    char point = way % 4 == 3 ? ',' : '.';
+    bool names = way & 4, numbers = way & 8, returns = way & 16, quoted = way & 32;
+    struct strbuf b = { 0 };
+
+    if (way & 64)
+        strbuf_add(&b, "\xEF\xBB\xBF");
+    for (int64_t k = -(int64_t)numbers; names && k <= width; k++)
+        strbuf_addf(&b, k < 0 ? "" : "c%d", (int)k), strbuf_add(&b, k < width ? separator : "\n");
+    for (int64_t i = 0; i < rows; i++) {
+        if (numbers)
+            strbuf_addf(&b, "%d%s", (int)i, separator);
+        for (int64_t k = 0; k < width; k++)
+            strbuf_addf(&b, quoted ? "\"%d%c%02d\"%s" : "%d%c%02d%s", v[i * width + k] / 100, point,
+                        v[i * width + k] % 100, separator);
+        strbuf_addf(&b, "%d%s", (int)i % 3, returns ? "\r\n" : "\n");
+    }
+    return strbuf_steal(&b);
+}
+
+/* However a table is written, from memory or in blocks, it is the same one. */
+START_TEST(every_way)
+{
+    enum { ROWS = 150 };
+    int64_t width = _i % 2 ? 3 : 2000;
+    uint64_t seed = (uint64_t)_i;
+    int *v = malloc((size_t)(ROWS * width) * sizeof *v);
+    struct dataset *plain;
+    char *text;
+
+    for (int64_t i = 0; i < ROWS * width; i++)
+        v[i] = (int)random_below(&seed, 100000);
+    text = write_way(v, ROWS, width, 0);
+    plain = open_text(text, false, 0);
+    for (unsigned way = 1; way < 128; way += _i % 2 ? 1 : 31) {
+        char *other = write_way(v, ROWS, width, way);
+        struct dataset *d = open_text(other, false, way % 3 ? 0 : 100);
+
+        ck_assert_int_eq(dataset_info(d)->n_features, width);
+        compare(plain, d, 2, way);
+        dataset_close(d);
+        free(other);
+    }
+    dataset_close(plain);
+    free(text);
+    free(v);
+}
+END_TEST
+
+/* Rows beyond those that were looked at at first stop counting themselves: they are numbers. */
+START_TEST(stops_counting)
+{
+    for (int stop = 9; stop < 300; stop += 97) {
+        struct strbuf b = { 0 };
+        struct dataset *d;
+        float x[2];
+        int32_t label;
+
+        for (int i = 0; i < 300; i++)
+            strbuf_addf(&b, "%d,5,%d\n", i == stop ? 7 : i, i % 2);
+        d = open_text(strbuf_text(&b), false, stop % 2 ? 0 : 100);
+        ck_assert_int_eq(dataset_info(d)->n_features, 2);
+        ck_assert_int_eq(dataset_info(d)->n_samples, 300);
+        ck_assert_str_eq(dataset_info(d)->row_note, "");
+        ck_assert_int_eq(dataset_read(d, (int64_t[]){ 299 }, 1, 1, x, &label, NULL), 0);
+        ck_assert(x[0] == 299 && x[1] == 5 && label == 1);
+        dataset_close(d);
+        strbuf_fini(&b);
+    }
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, number, 0, sizeof number_rows / sizeof *number_rows);
@@ -360,6 +542,10 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, line_longer_than_the_buffer);
     tcase_add_test(tc, damaged_gzip);
     tcase_add_test(tc, changed_file);
+    tcase_add_loop_test(tc, ways, 0, sizeof way_rows / sizeof *way_rows);
+    tcase_add_test(tc, said);
+    tcase_add_loop_test(tc, every_way, 0, 2);
+    tcase_add_test(tc, stops_counting);
 }
 
 SUITE_MAIN("csv", add_tests)

@@ -10,14 +10,14 @@
 
 enum { ROWS = 50 };
 
-/* Row i is (i, 2 i), label i % 10. */
+/* Row i is (2 i, i), label i % 10. */
 static struct dataset *numbers(int64_t memory_bytes)
 {
     char text[ROWS * 16];
     int at = 0;
 
     for (int i = 0; i < ROWS; i++)
-        at += snprintf(text + at, sizeof text - (size_t)at, "%d,%d,%d\n", i, 2 * i, i % 10);
+        at += snprintf(text + at, sizeof text - (size_t)at, "%d,%d,%d\n", 2 * i, i, i % 10);
     return open_text(text, false, memory_bytes);
 }
 
@@ -27,7 +27,7 @@ static void check(const struct prefetch_batch *b, int64_t first, int64_t n)
     for (int64_t i = 0; i < n; i++) {
         int64_t row = (first + i) % ROWS;
 
-        ck_assert(b->x[2 * i] == (float)row && b->x[2 * i + 1] == (float)(2 * row));
+        ck_assert(b->x[2 * i] == (float)(2 * row) && b->x[2 * i + 1] == (float)row);
         ck_assert_int_eq(b->label[i], row % 10);
     }
 }
