@@ -104,7 +104,7 @@ static int test(struct train_options *o)
     struct evaluation e = { 0 };
     struct eddis_error err = { 0 };
     struct loss sum = { 0 };
-    int rc = evaluation_init(&e, o->loaded.model, d->test, d->first_test, d->scale, &err);
+    int rc = evaluation_init(&e, o->loaded.model, d->test, d->first_test, d->input.scale, &err);
 
     if (rc == 0)
         rc = evaluation_run(&e, 0, d->n_test, &sum, &err);

@@ -1,21 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* train_data.c - opens the data sets that eddis-train's command line names */
+#include "lib/base/strbuf.h"
 #include "train_options.h"
 
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* What a file must be like, since a model or the training data are so. */
+struct known {
+    int64_t n_features;
+    bool row_numbers; /* a first column more is not a feature */
+    const char *const *class_names;
+    int32_t n_classes;
+};
+
 static int open_file(const struct train_options *o, const char *path, const char *labels,
-                     enum dataset_choice row_numbers, struct dataset **ret, struct eddis_error *err)
+                     enum dataset_choice row_numbers, const struct known *known,
+                     struct dataset **ret, struct eddis_error *err)
 {
     struct dataset_options d = { .path = path,
                                  .labels = labels,
                                  .label_first = o->label_first,
                                  .header = o->header,
                                  .row_numbers = row_numbers,
+                                 .class_names = known ? known->class_names : NULL,
+                                 .n_class_names = known ? known->n_classes : 0,
                                  .memory_bytes = o->memory_bytes,
                                  .temporary_folder = getenv("TMPDIR") };
 
@@ -26,25 +39,27 @@ static int open_file(const struct train_options *o, const char *path, const char
  * fewer than those without: what its rows look like does not matter then.
  */
 static int open_as(const struct train_options *o, const char *path, const char *labels,
-                   int64_t n_features, bool row_numbers, struct dataset **ret,
-                   struct eddis_error *err)
+                   const struct known *known, struct dataset **ret, struct eddis_error *err)
 {
     const struct dataset_info *info;
     enum dataset_choice other;
-    int rc = open_file(o, path, labels, o->row_numbers, ret, err);
+    int rc = open_file(o, path, labels, o->row_numbers, known, ret, err);
 
+    if (rc == 0 && dataset_info(*ret)->class_names && !known->class_names)
+        return eddis_fail(err, -EINVAL, "the labels of '%s' are text; those trained on are numbers",
+                          path);
     if (rc < 0 || o->row_numbers != DATASET_AUTO || labels)
         return rc;
     info = dataset_info(*ret);
-    if (info->row_numbers && info->n_features == n_features - 1)
+    if (info->row_numbers && info->n_features == known->n_features - 1)
         other = DATASET_NO;
-    else if (!info->row_numbers && row_numbers && info->n_features == n_features + 1)
+    else if (!info->row_numbers && known->row_numbers && info->n_features == known->n_features + 1)
         other = DATASET_YES;
     else
         return 0;
     dataset_close(*ret);
     *ret = NULL;
-    return open_file(o, path, labels, other, ret, err);
+    return open_file(o, path, labels, other, known, ret, err);
 }
 
 /* The test set as a file of its own must be of the same kind. */
@@ -52,8 +67,9 @@ static int open_test(struct train_options *o, struct eddis_error *err)
 {
     struct trainer_data *d = &o->trainer.data;
     const struct dataset_info *train = dataset_info(d->train), *test;
-    int rc = open_as(o, o->test_data, o->test_labels, train->n_features, train->row_numbers,
-                     &d->test, err);
+    struct known known = { train->n_features, train->row_numbers, train->class_names,
+                           train->n_classes };
+    int rc = open_as(o, o->test_data, o->test_labels, &known, &d->test, err);
 
     if (rc < 0)
         return rc;
@@ -161,26 +177,113 @@ static int take_model(struct train_options *o, struct eddis_error *err)
     return 0;
 }
 
-static float find_scale(const struct train_options *o)
-{
-    const struct dataset_info *info = dataset_info(o->trainer.data.train);
-    double largest = fmax(fabs(info->min), fabs(info->max));
+/* ---- what features are multiplied by ---- */
 
-    if (o->scale > 0)
-        return (float)o->scale;
-    return largest > 0 ? (float)(1 / largest) : 1;
+/* Columns of which the largest magnitude is so many times another's train badly with one scale. */
+enum { UNLIKE = 100 };
+
+static double largest_of(const struct dataset_info *info, int64_t column)
+{
+    return fmax(fabs((double)info->column_min[column]), fabs((double)info->column_max[column]));
 }
+
+/* The inverse of a magnitude, as far as a float has it; of none 1. */
+static float factor_of(double largest)
+{
+    return largest > 0 ? (float)fmin(1 / largest, (double)FLT_MAX) : 1;
+}
+
+/* The least and the greatest largest magnitude of columns that are not constant.  Returns how many
+ * those are.
+ */
+static int64_t column_range(const struct dataset_info *info, double *ret_least, double *ret_most)
+{
+    int64_t n = 0;
+
+    *ret_least = *ret_most = 0;
+    for (int64_t i = 0; i < info->n_features; i++) {
+        double v = largest_of(info, i);
+
+        if (info->column_min[i] == info->column_max[i])
+            continue;
+        *ret_least = n == 0 || v < *ret_least ? v : *ret_least;
+        *ret_most = v > *ret_most ? v : *ret_most;
+        n++;
+    }
+    return n;
+}
+
+/* A convolution goes over features of one scale. */
+static bool wants_factors(struct train_options *o, const struct dataset_info *info)
+{
+    double least, most;
+
+    if (!info->column_min || (o->scaling != SCALE_AUTO && o->scaling != SCALE_COLUMN))
+        return false;
+    if (o->scaling == SCALE_COLUMN)
+        return true;
+    if (strcmp(o->trainer.model.name, "cnn") == 0 || column_range(info, &least, &most) < 2 ||
+        most <= UNLIKE * least)
+        return false;
+    (void)snprintf(o->scale_note, sizeof o->scale_note,
+                   "columns' largest magnitudes go from %.6g to %.6g, so each is divided by its "
+                   "own, as --scale column does",
+                   least, most);
+    return true;
+}
+
+static int make_factors(struct train_options *o, const struct dataset_info *info,
+                        struct eddis_error *err)
+{
+    o->factor = malloc((size_t)info->n_features * sizeof *o->factor);
+    if (!o->factor)
+        return eddis_fail(err, -ENOMEM, "out of memory");
+    for (int64_t i = 0; i < info->n_features; i++)
+        o->factor[i] = factor_of(largest_of(info, i));
+    return 0;
+}
+
+/* From the whole of the training file, or from the model's, so that all workers have the same. */
+static int find_input(struct train_options *o, struct eddis_error *err)
+{
+    struct trainer_data *d = &o->trainer.data;
+    const struct dataset_info *info = dataset_info(d->train);
+    int rc = 0;
+
+    d->input = (struct model_input){ .scale = 1, .class_names = info->class_names };
+    if (o->load && o->scaling == SCALE_AUTO)
+        d->input.scale = o->loaded.input.scale;
+    else if (o->scaling == SCALE_NUMBER)
+        d->input.scale = (float)o->scale;
+    else if (wants_factors(o, info))
+        rc = make_factors(o, info, err);
+    else if (o->scaling == SCALE_AUTO)
+        d->input.scale = factor_of(fmax(fabs(info->min), fabs(info->max)));
+    if (rc < 0)
+        return rc;
+    d->input.factor = o->factor;
+    if (o->load && o->scaling == SCALE_AUTO)
+        d->input.factor = o->loaded.input.factor;
+    dataset_set_factors(d->train, d->input.factor);
+    dataset_set_factors(d->test, d->input.factor);
+    return 0;
+}
+
+/* ---- opening ---- */
 
 static int open_train(struct train_options *o, struct eddis_error *err)
 {
     struct dataset **train = &o->trainer.data.train;
+    struct known known;
     int rc = o->load ? model_file_read(o->load, &o->loaded, err) : 0;
 
     if (rc < 0)
         return rc;
-    if (o->load)
-        return open_as(o, o->data, o->labels, o->loaded.model->n_features, false, train, err);
-    return open_file(o, o->data, o->labels, o->row_numbers, train, err);
+    if (!o->load)
+        return open_file(o, o->data, o->labels, o->row_numbers, NULL, train, err);
+    known = (struct known){ o->loaded.model->n_features, false, o->loaded.input.class_names,
+                            o->loaded.spec.n_classes };
+    return open_as(o, o->data, o->labels, &known, train, err);
 }
 
 int train_data_open(struct train_options *o, struct eddis_error *err)
@@ -191,12 +294,11 @@ int train_data_open(struct train_options *o, struct eddis_error *err)
         rc = o->test_data ? open_test(o, err) : split_off_test(o, err);
     if (rc == 0)
         rc = o->load ? take_model(o, err) : find_shape(o, err);
-    if (rc < 0) {
+    if (rc == 0)
+        rc = find_input(o, err);
+    if (rc < 0)
         train_data_close(o);
-        return rc;
-    }
-    o->trainer.data.scale = o->load && !(o->scale > 0) ? o->loaded.scale : find_scale(o);
-    return 0;
+    return rc;
 }
 
 static void tell_file(const char *path, const struct dataset *d,
@@ -213,6 +315,24 @@ static void tell_file(const char *path, const struct dataset *d,
     }
 }
 
+enum { SHOWN_LABELS = 20 };
+
+/* "0 setosa, 1 versicolor", not all of very many. */
+static void tell_labels(const struct dataset_info *info, void (*fn)(void *arg, const char *text),
+                        void *arg)
+{
+    struct strbuf b = { 0 };
+    int32_t n = info->class_names ? info->n_classes : 0;
+
+    for (int32_t i = 0; i < n && i < SHOWN_LABELS; i++)
+        strbuf_addf(&b, "%s%d %s", i ? ", " : "labels: ", (int)i, info->class_names[i]);
+    if (n > SHOWN_LABELS)
+        strbuf_addf(&b, " and %d more", (int)n - SHOWN_LABELS);
+    if (n && strbuf_text(&b)[0])
+        fn(arg, strbuf_text(&b));
+    strbuf_fini(&b);
+}
+
 void train_data_tell(const struct train_options *o, void (*fn)(void *arg, const char *text),
                      void *arg)
 {
@@ -221,6 +341,9 @@ void train_data_tell(const struct train_options *o, void (*fn)(void *arg, const 
     tell_file(o->data, d->train, fn, arg);
     if (d->test != d->train)
         tell_file(o->test_data, d->test, fn, arg);
+    if (o->scale_note[0])
+        fn(arg, o->scale_note);
+    tell_labels(dataset_info(d->train), fn, arg);
 }
 
 void train_data_close(struct train_options *o)
@@ -231,5 +354,7 @@ void train_data_close(struct train_options *o)
         dataset_close(d->test);
     dataset_close(d->train);
     d->train = d->test = NULL;
+    free(o->factor);
+    o->factor = NULL;
     model_file_fini(&o->loaded);
 }

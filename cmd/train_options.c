@@ -20,7 +20,8 @@ static const struct option_row rows[] = {
     { "label", 0, "first|last", "where a CSV row has its label (default last)" },
     { "header", 0, "auto|yes|no", "whether the first line of CSV has column names" },
     { "row-numbers", 0, "auto|yes|no", "whether the first column numbers the rows of CSV" },
-    { "scale", 0, "auto|X", "multiply features by X; auto: the largest becomes 1" },
+    { "scale", 0, "auto|column|none|X",
+      "multiply features by X; auto, column: the largest becomes 1" },
     { "shape", 0, "HxWxC", "height, width and channels of a sample, for cnn" },
     { "model", 0, "NAME", "softmax, mlp or cnn (default mlp)" },
     { "widths", 0, "N,...", "hidden layers of mlp (default 128,64); of cnn 16,32,64" },
@@ -203,6 +204,18 @@ static int take_int(struct train_options *o, const struct options_item *i, struc
     return 0;
 }
 
+static bool take_scale_word(struct train_options *o, const char *text)
+{
+    static const char *const words[] = { "auto", "column", "none" };
+    static const enum train_scale meaning[] = { SCALE_AUTO, SCALE_COLUMN, SCALE_NONE };
+
+    o->scaling = SCALE_NUMBER;
+    for (int i = 0; i < 3; i++)
+        if (strcmp(text, words[i]) == 0)
+            o->scaling = meaning[i];
+    return o->scaling != SCALE_NUMBER;
+}
+
 static int take_number(struct train_options *o, const struct options_item *i,
                        struct eddis_error *err)
 {
@@ -217,10 +230,8 @@ static int take_number(struct train_options *o, const struct options_item *i,
         { "scale", 1e-30, 1e30, &o->scale },
     };
 
-    if (options_is(i, "scale") && strcmp(i->value, "auto") == 0) {
-        o->scale = 0;
+    if (options_is(i, "scale") && take_scale_word(o, i->value))
         return 1;
-    }
     for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
         if (options_is(i, numbers[k].name)) {
             int rc = want_number(numbers[k].name, i->value, numbers[k].min, numbers[k].max,
@@ -329,6 +340,8 @@ static int check(const struct train_options *o, struct eddis_error *err)
         return eddis_fail(err, -EINVAL, "--test-labels needs --test-data");
     if (o->test_data && !o->labels != !o->test_labels)
         return eddis_fail(err, -EINVAL, "--labels and --test-labels go together");
+    if (o->scaling == SCALE_COLUMN && o->labels)
+        return eddis_fail(err, -EINVAL, "--scale column is for CSV; leave it or --labels out");
     return check_load(o, err);
 }
 

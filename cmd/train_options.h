@@ -11,7 +11,8 @@ struct train_options {
     int64_t test;                                        /* last rows that are the test set */
     bool label_first;
     enum dataset_choice header, row_numbers;
-    double scale; /* 0: auto */
+    enum train_scale { SCALE_AUTO, SCALE_COLUMN, SCALE_NONE, SCALE_NUMBER } scaling;
+    double scale; /* of SCALE_NUMBER */
     int64_t memory_bytes;
     int threads;   /* 0: auto */
     int64_t batch; /* 0: 64 a worker */
@@ -21,6 +22,8 @@ struct train_options {
     bool test_only;            /* train nothing */
     struct model_file loaded;  /* what load names, once the data are open */
     bool help, version, quiet; /* help, version: print it and do nothing else */
+    float *factor;             /* of the features, made with the data; NULL: none */
+    char scale_note[160];      /* that they have been made, and why; or "" */
     struct trainer trainer;    /* the rest */
 };
 
@@ -39,7 +42,7 @@ int train_options_check_output(const struct train_options *o, struct eddis_error
 void train_options_help(void);
 
 /* Open the files, and fill in o->trainer.data and the model's shape and classes; those, the kind of
- * model and the scale are those of o->load where that is given, else the data's.
+ * model and the input are those of o->load where that is given, else the data's.
  * The caller closes trainer.data.train and, when it is another, .test.
  */
 int train_data_open(struct train_options *o, struct eddis_error *err);

@@ -16,7 +16,8 @@ about = header.pop("__metadata__")
 array = {name: np.frombuffer(raw[start:], "<f4", np.prod(t["shape"]), t["data_offsets"][0]).reshape(t["shape"])
          for name, t in header.items()}
 rows = np.genfromtxt(sys.argv[2], delimiter=",")[-360:]  # a line of names is not a number
-x, n = rows[:, :-1] * float(about["scale"]), len(array) // 2
+x = rows[:, :-1] * float(about["scale"]) * array.pop("scale", 1)  # of --scale column: a factor for each feature
+n = len(array) // 2
 for i in range(1, n + 1):
     x = x @ array[f"dense{i}.weight"] + array[f"dense{i}.bias"]
     x = np.maximum(x, 0) if i < n else x

@@ -2,6 +2,7 @@
 /* csv.c - a dataset over a CSV file: checked and counted in one pass, then held or read in blocks
  */
 #include "csv_form.h"
+#include "csv_labels.h"
 #include "csv_row.h"
 #include "csv_store.h"
 #include "dataset_impl.h"
@@ -18,7 +19,11 @@ struct csv {
     char *path;
     struct csv_form form;
     bool has_row;
-    struct csv_store store; /* holds all rows or none */
+    struct csv_labels labels; /* those that are text */
+    int32_t first_label;      /* of the first row, until labels are sorted */
+    int64_t n_first;          /* rows that have it */
+    float *low, *high;        /* [n_features]: the least and the largest value */
+    struct csv_store store;   /* holds all rows or none */
     struct csv_index index;
     int64_t text_bytes;
     int fd; /* the text, when the store is empty; else -1 */
@@ -54,7 +59,36 @@ static int first_row(struct csv *c, struct eddis_error *err)
     c->base.info.n_features = c->store.width = n_features;
     c->has_row = true;
     c->row.x = malloc((size_t)n_features * sizeof *c->row.x);
-    return c->row.x ? 0 : eddis_fail(err, -ENOMEM, "out of memory");
+    c->low = malloc((size_t)n_features * sizeof *c->low);
+    c->high = malloc((size_t)n_features * sizeof *c->high);
+    return c->row.x && c->low && c->high ? 0 : eddis_fail(err, -ENOMEM, "out of memory");
+}
+
+static void take_range(struct csv *c)
+{
+    bool first = c->base.info.n_samples == 0;
+
+    for (int64_t i = 0; i < c->base.info.n_features; i++) {
+        float v = c->row.x[i];
+
+        c->low[i] = first || v < c->low[i] ? v : c->low[i];
+        c->high[i] = first || v > c->high[i] ? v : c->high[i];
+    }
+}
+
+/* A label of text gets its number. */
+static int take_label(struct csv *c, struct eddis_error *err)
+{
+    int rc = 0;
+
+    if (c->form.format.label_is_text)
+        rc = csv_labels_take(&c->labels, c->row.name, &c->row.label, err);
+    if (rc < 0)
+        return rc;
+    if (c->base.info.n_samples == 0)
+        c->first_label = c->row.label;
+    c->n_first += c->row.label == c->first_label;
+    return 0;
 }
 
 /* Take one row into the figures, the index and, while it has room, the store. */
@@ -65,6 +99,8 @@ static int take_row(struct csv *c, const struct input_line *line, bool *holding,
     int32_t label;
     int rc = csv_row_parse(line->text, &c->form.format, &c->row, err);
 
+    if (rc == 0)
+        rc = take_label(c, err);
     if (rc == 0 && c->row.has_comma && c->row.has_point)
         rc = eddis_fail(err, -EINVAL,
                         "numbers up to here have decimal commas and decimal points; it must be one "
@@ -73,14 +109,7 @@ static int take_row(struct csv *c, const struct input_line *line, bool *holding,
         rc = csv_index_add(&c->index, line->offset, err);
     if (rc < 0)
         return rc;
-    for (int64_t i = 0; i < info->n_features; i++) {
-        double v = (double)c->row.x[i];
-
-        if (info->n_samples == 0 && i == 0)
-            info->min = info->max = v;
-        info->min = v < info->min ? v : info->min;
-        info->max = v > info->max ? v : info->max;
-    }
+    take_range(c);
     label = c->row.label;
     info->n_classes = label + 1 > info->n_classes ? label + 1 : info->n_classes;
     info->n_samples++;
@@ -151,10 +180,55 @@ static int scan(struct csv *c, struct input *in, bool *holding, struct eddis_err
     return rc;
 }
 
+/* A first line whose label is in no other row is one of column names, or a row: who can tell? */
+static int check_first(const struct csv *c, const struct dataset_options *o,
+                       struct eddis_error *err)
+{
+    if (o->header != DATASET_AUTO || c->form.header || !c->form.format.label_is_text ||
+        c->labels.fixed || c->n_first != 1 || c->base.info.n_samples < CSV_COUNTED)
+        return 0;
+    for (int32_t i = 0; i < c->labels.n; i++)
+        if (c->labels.id[i] == c->first_label)
+            return eddis_fail(err, -EINVAL,
+                              "%s:%lld: no other row has the label '%s', so this may be a line of "
+                              "column names; say --header yes or --header no",
+                              c->path, (long long)c->form.first, c->labels.name[i]);
+    return 0;
+}
+
+/* What is known when all rows have been read. */
+static int sum_up(struct csv *c, const struct dataset_options *o, struct eddis_error *err)
+{
+    struct dataset_info *info = &c->base.info;
+    int rc = check_first(c, o, err);
+
+    info->min = (double)c->low[0];
+    info->max = (double)c->high[0];
+    for (int64_t i = 1; i < info->n_features; i++) {
+        info->min = (double)c->low[i] < info->min ? (double)c->low[i] : info->min;
+        info->max = (double)c->high[i] > info->max ? (double)c->high[i] : info->max;
+    }
+    info->column_min = c->low;
+    info->column_max = c->high;
+    info->row_numbers = c->form.format.row_numbers;
+    info->header_note = c->form.header_note;
+    info->row_note = c->form.row_note;
+    if (rc < 0 || !c->form.format.label_is_text)
+        return rc;
+    info->n_classes = c->labels.n;
+    info->class_names = (const char *const *)c->labels.name;
+    return csv_labels_sort(&c->labels, c->store.labels, c->store.labels ? c->store.n : 0, err);
+}
+
 /* Forget all rows. */
 static void begin_again(struct csv *c)
 {
     c->base.info = (struct dataset_info){ 0 };
+    csv_labels_fini(&c->labels);
+    free(c->low);
+    free(c->high);
+    c->low = c->high = NULL;
+    c->n_first = 0;
     csv_store_fini(&c->store);
     csv_index_fini(&c->index);
     free(c->row.x);
@@ -175,7 +249,10 @@ static int read_all(struct csv *c, const struct dataset_options *o, bool *ret_gz
         struct input *in = NULL;
 
         begin_again(c);
-        rc = input_open(c->path, &in, err);
+        if (o->class_names)
+            rc = csv_labels_fix(&c->labels, o->class_names, o->n_class_names, err);
+        if (rc >= 0)
+            rc = input_open(c->path, &in, err);
         if (rc == 0)
             rc = csv_form_find(in, &kept, &c->form, err);
         input_close(in);
@@ -189,10 +266,7 @@ static int read_all(struct csv *c, const struct dataset_options *o, bool *ret_gz
         input_close(in);
         kept.row_numbers = DATASET_NO;
     }
-    c->base.info.row_numbers = c->form.format.row_numbers;
-    c->base.info.header_note = c->form.header_note;
-    c->base.info.row_note = c->form.row_note;
-    return rc;
+    return rc < 0 ? rc : sum_up(c, o, err);
 }
 
 static int open_text(struct csv *c, bool gzip, const char *folder, struct eddis_error *err)
@@ -301,6 +375,8 @@ static int read_block(struct csv *c, int64_t b, const struct wanted *w, int64_t 
             return eddis_fail(err, -EIO, "'%s' changed while it was in use", c->path);
         parsed.x = x + w[i].slot * width;
         rc = csv_row_parse(line, &c->form.format, &parsed, err);
+        if (rc == 0 && c->form.format.label_is_text)
+            rc = csv_labels_take(&c->labels, parsed.name, &parsed.label, err);
         if (rc < 0 || parsed.label >= c->base.info.n_classes)
             return eddis_fail(err, -EIO, "'%s' changed while it was in use", c->path);
         label[w[i].slot] = parsed.label;
@@ -359,6 +435,9 @@ static void csv_close(struct dataset *d)
         (void)close(c->fd);
     csv_store_fini(&c->store);
     csv_index_fini(&c->index);
+    csv_labels_fini(&c->labels);
+    free(c->low);
+    free(c->high);
     (void)pthread_mutex_destroy(&c->lock);
     free(c->block);
     free(c->row.x);

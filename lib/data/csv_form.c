@@ -291,6 +291,19 @@ static void find_row_numbers(struct csv_form *f, const struct names *n, const st
 
 /* ---- the decision ---- */
 
+/* Whether labels are text: of those that are there none is a number. */
+static bool has_text_labels(const struct csv_form *f, const struct names *n, const struct cut *c)
+{
+    const struct column *label = !f->format.label_first  ? &c->last
+                                 : f->format.row_numbers ? &c->second
+                                                         : &c->first;
+
+    if (c->rows == 0)
+        return !f->header && n->label_text;
+    return label->n_digits + label->n_numbers == 0 &&
+           (f->header ? label->n_text > 0 : n->label_text);
+}
+
 static void decide(const char *line, const struct cut *c, const struct dataset_options *o,
                    struct csv_form *f)
 {
@@ -312,6 +325,7 @@ static void decide(const char *line, const struct cut *c, const struct dataset_o
         find_row_numbers(f, &n, c);
     else
         f->format.row_numbers = o->row_numbers == DATASET_YES;
+    f->format.label_is_text = o->class_names || has_text_labels(f, &n, c);
 }
 
 /* The separator that the file names itself, else the one that fits best. */

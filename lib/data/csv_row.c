@@ -215,6 +215,57 @@ static int parse_number(const char **s, const struct csv_format *f, int64_t i, d
     return 0;
 }
 
+/* What programs write where there is no value. */
+static bool is_missing(const char *text)
+{
+    static const char *const words[] = { "", "NA", "N/A", "nan", "NaN", "null", "NULL", "?" };
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(text, words[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Copy the field [s, end) without its quotes, those within it once.  -ENOSPC: it is too long. */
+static int copy_text(const char *s, const char *end, char separator, char ret[CSV_NAME_BYTES])
+{
+    bool quoted;
+    size_t n = 0;
+
+    s = skip_blanks(s, separator);
+    while (end > s && (end[-1] == ' ' || end[-1] == '\t'))
+        end--;
+    quoted = end - s >= 2 && *s == '"' && end[-1] == '"';
+    s += quoted;
+    end -= quoted;
+    for (; s < end; s++) {
+        if (n == CSV_NAME_BYTES - 1)
+            return -ENOSPC;
+        ret[n++] = *s;
+        s += quoted && *s == '"' && s + 1 < end;
+    }
+    ret[n] = 0;
+    return 0;
+}
+
+static int parse_text(const char **s, const struct csv_format *f, int64_t i, struct csv_row *row,
+                      struct eddis_error *err)
+{
+    const char *field = *s, *end = csv_field_end(field, f->separator);
+    enum csv_kind kind;
+    double v;
+
+    *s = end;
+    if (copy_text(field, end, f->separator, row->name) < 0)
+        return bad_field(field, f, i + 1, "too long for a label", err);
+    if (is_missing(row->name))
+        return bad_field(field, f, i + 1, "no label", err);
+    kind = csv_field_kind(field, f->separator, &v);
+    return kind == CSV_DIGITS || kind == CSV_NUMBER
+               ? bad_field(field, f, i + 1, "a number, where other labels are text", err)
+               : 0;
+}
+
 /* What of the two stands in the number, where a comma may. */
 static void note_points(const char *s, size_t n, struct csv_row *row)
 {
@@ -231,25 +282,26 @@ int csv_row_parse(const char *s, const struct csv_format *f, struct csv_row *row
     for (int64_t i = 0; i < f->n_fields; i++) {
         const char *field = s;
         bool skipped = i == 0 && f->row_numbers;
+        bool text = i == label_at && f->label_is_text;
         double v = 0;
         int rc = 0;
 
         if (skipped)
             s = csv_field_end(s, f->separator);
         else
-            rc = parse_number(&s, f, i, &v, err);
+            rc = text ? parse_text(&s, f, i, row, err) : parse_number(&s, f, i, &v, err);
         if (rc < 0)
             return rc;
         if ((*s == 0) != (i == f->n_fields - 1))
             return bad_width(s, f, i, err);
-        if (f->separator != ',' && !skipped)
+        if (f->separator != ',' && !skipped && !text)
             note_points(field, (size_t)(s - field), row);
         s++;
         if (skipped)
             continue;
         if (i != label_at)
             *x++ = (float)v;
-        else if (to_label(v, &row->label) < 0)
+        else if (!text && to_label(v, &row->label) < 0)
             return bad_field(field, f, i + 1, "not a label, a whole number from 0 to 65535", err);
     }
     return 0;

@@ -4,7 +4,7 @@
  * Fields are separated by one character and may be quoted (RFC 4180); blanks around a number are
  * allowed.  A number is decimal, with an optional fraction and exponent; where the separator is no
  * comma, a comma between digits may stand for the point.  The label is a whole number from 0 to
- * CSV_MAX_LABEL in the first or last field.
+ * CSV_MAX_LABEL, or text, in the first or last field.
  */
 #ifndef EDDIS_DATA_CSV_ROW_H
 #define EDDIS_DATA_CSV_ROW_H
@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CSV_MAX_LABEL = 65535 };
+enum { CSV_MAX_LABEL = 65535, CSV_NAME_BYTES = 128 };
 
 /* How the rows of a file are to be read. */
 struct csv_format {
@@ -23,6 +23,7 @@ struct csv_format {
     int64_t n_fields; /* of a row, that of its number too */
     bool row_numbers; /* the first field is the row's number, or its name: no feature */
     bool label_first; /* behind that; else the last field */
+    bool label_is_text;
 };
 
 /* Count the fields of a line: separators outside of quotes + 1. */
@@ -35,8 +36,9 @@ const char *csv_field_end(const char *s, char separator);
 int64_t csv_row_features(const struct csv_format *f);
 
 struct csv_row {
-    float *x; /* [csv_row_features], the caller's */
-    int32_t label;
+    float *x;                  /* [csv_row_features], the caller's */
+    int32_t label;             /* a label that is a number */
+    char name[CSV_NAME_BYTES]; /* one that is text, without quotes and blanks around it */
     bool has_comma, has_point; /* a number of this row or of one before has it; with a separator
                                 * that is no comma */
 };

@@ -27,14 +27,31 @@ const struct dataset_info *dataset_info(const struct dataset *d)
     return &d->info;
 }
 
+void dataset_set_factors(struct dataset *d, const float *factor)
+{
+    d->factor = factor;
+}
+
+static void multiply(float *x, const float *factor, int64_t n, int64_t width)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = 0; k < width; k++)
+            x[i * width + k] *= factor[k];
+}
+
 int dataset_read(struct dataset *d, const int64_t *index, int64_t n, float scale, float *x,
                  int32_t *label, struct eddis_error *err)
 {
+    int rc;
+
     for (int64_t i = 0; i < n; i++)
         if (index[i] < 0 || index[i] >= d->info.n_samples)
             return eddis_fail(err, -ERANGE, "there is no sample %lld among %lld",
                               (long long)index[i], (long long)d->info.n_samples);
-    return d->ops->read(d, index, n, scale, x, label, err);
+    rc = d->ops->read(d, index, n, scale, x, label, err);
+    if (rc >= 0 && d->factor)
+        multiply(x, d->factor, n, d->info.n_features);
+    return rc;
 }
 
 void dataset_close(struct dataset *d)

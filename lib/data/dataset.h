@@ -28,15 +28,19 @@ struct dataset_options {
     bool label_first;                /* CSV: the label is the first field, not the last */
     enum dataset_choice header;      /* CSV: whether the first line has column names */
     enum dataset_choice row_numbers; /* CSV: whether the first column is no feature */
-    int64_t memory_bytes;            /* 0: 1 GiB */
-    const char *temporary_folder;    /* NULL: /var/tmp */
+    const char *const *class_names; /* CSV: labels are these texts, sorted; NULL: as the file has */
+    int32_t n_class_names;
+    int64_t memory_bytes;         /* 0: 1 GiB */
+    const char *temporary_folder; /* NULL: /var/tmp */
 };
 
 struct dataset_info {
     int64_t n_samples, n_features;
     int32_t n_classes;               /* largest label + 1 */
+    const char *const *class_names;  /* [n_classes], sorted, of labels that are text; or NULL */
     int64_t height, width, channels; /* of IDX images; 0 where the file does not say */
     double min, max;                 /* of all features, as they are in the file */
+    const float *column_min, *column_max; /* [n_features] of CSV; else NULL */
     bool in_memory;
     bool row_numbers;                   /* the first column was left out */
     const char *header_note, *row_note; /* sentences for people; or "" */
@@ -52,8 +56,13 @@ int dataset_open(const struct dataset_options *o, struct dataset **ret, struct e
 /* Borrow what is known of the file, until dataset_close. */
 const struct dataset_info *dataset_info(const struct dataset *d);
 
+/* Multiply each feature by a factor of its own, too, from now on; factor [n_features] is borrowed,
+ * and may be changed while nothing is read.  NULL: none.
+ */
+void dataset_set_factors(struct dataset *d, const float *factor);
+
 /* Write samples index [n], 0 .. n_samples - 1 in any order, to x [n, n_features], each value
- * multiplied by scale, and their labels to label [n].  Any thread.
+ * multiplied by scale and its factor, and their labels to label [n].  Any thread.
  */
 int dataset_read(struct dataset *d, const int64_t *index, int64_t n, float scale, float *x,
                  int32_t *label, struct eddis_error *err);

@@ -19,6 +19,7 @@ struct dataset_ops {
 struct dataset {
     const struct dataset_ops *ops;
     struct dataset_info info;
+    const float *factor; /* [n_features], borrowed, or NULL */
 };
 
 enum { DATASET_MAX_FEATURES = 1 << 24 };

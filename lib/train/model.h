@@ -31,6 +31,13 @@ struct model_spec {
     int64_t widths[MODEL_MAX_LAYERS];
 };
 
+/* What the features and classes of a model are. */
+struct model_input {
+    float scale;                    /* that multiplied every feature */
+    float *factor;                  /* [n_features], each feature's own beside it; NULL: none */
+    const char *const *class_names; /* [n_classes], the labels as text; NULL: they are numbers */
+};
+
 struct param {
     const char *name; /* "weight", "bias" */
     int n_dims;

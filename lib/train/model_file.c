@@ -7,6 +7,7 @@
  *     model    "mlp"            widths   "64,32": of the layers but the last
  *     shape    "8x8x1"          classes  "10"
  *     scale    "0.0625"         layout   words about orientation, for people
+ *     labels   "[\"a\", \"b\"]"  JSON: the classes' names, where labels are text
  */
 #include "model_file.h"
 
@@ -21,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LENGTH_BYTES = 8, HEADER_MAX = 1 << 20, FEATURES_MAX = 1 << 24, CLASSES_MAX = 65536 };
+enum { LENGTH_BYTES = 8, HEADER_MAX = 8 << 20, FEATURES_MAX = 1 << 24, CLASSES_MAX = 65536 };
 static const size_t file_max = (size_t)16 << 30;
 
 #ifdef EDDIS_TRAIN_FLOAT64
@@ -30,10 +31,14 @@ static const size_t file_max = (size_t)16 << 30;
 #define DTYPE "F32"
 #endif
 
+static const char scale_name[] = "scale";
+
 static const char layout[] =
     "features [height, width, channels] times scale; dense: y = x weight + bias with weight "
     "[inputs, outputs]; conv: 3x3, zero padding 1, weight [9 channels, filters] whose rows go by "
     "row, column and channel of the window, then 2x2 maximum; ReLU behind all but the last";
+
+static const char factors[] = "; each feature is multiplied by its own of the array scale, too";
 
 typedef int param_fn(void *arg, const char *name, const struct param *p, struct eddis_error *err);
 
@@ -80,7 +85,23 @@ static int set_text(json_t *o, const char *key, const char *fmt, ...)
     return json_object_set_new(o, key, json_string(text)) < 0 ? -ENOMEM : 0;
 }
 
-static json_t *metadata(const struct model_spec *s, const struct model *m, float scale)
+/* Returns 0 when there are none, too. */
+static int set_labels(json_t *o, const char *const *name, int32_t n)
+{
+    cleanup_json json_t *list = json_array();
+    cleanup_free char *text = NULL;
+
+    for (int32_t i = 0; name && i < n; i++)
+        if (json_array_append_new(list, json_string(name[i])) < 0)
+            return -ENOMEM;
+    if (!name)
+        return 0;
+    text = json_text(list, false);
+    return text ? set_text(o, "labels", "%s", text) : -ENOMEM;
+}
+
+static json_t *metadata(const struct model_spec *s, const struct model *m,
+                        const struct model_input *input)
 {
     struct strbuf widths = { 0 };
     json_t *o = json_object();
@@ -88,13 +109,15 @@ static json_t *metadata(const struct model_spec *s, const struct model *m, float
 
     for (int i = 0; i + 1 < m->n_layers; i++)
         strbuf_addf(&widths, "%s%lld", i ? "," : "", (long long)layer_width(&m->layer[i]));
-    bad =
-        !o || set_text(o, "format", "eddis-train") < 0 || set_text(o, "model", "%s", s->name) < 0 ||
-        set_text(o, "widths", "%s", strbuf_text(&widths)) < 0 ||
-        set_text(o, "shape", "%lldx%lldx%lld", (long long)s->height, (long long)s->width,
-                 (long long)s->channels) < 0 ||
-        set_text(o, "classes", "%d", (int)s->n_classes) < 0 ||
-        set_text(o, "scale", "%.9g", (double)scale) < 0 || set_text(o, "layout", "%s", layout) < 0;
+    bad = !o || set_text(o, "format", "eddis-train") < 0 ||
+          set_text(o, "model", "%s", s->name) < 0 ||
+          set_text(o, "widths", "%s", strbuf_text(&widths)) < 0 ||
+          set_text(o, "shape", "%lldx%lldx%lld", (long long)s->height, (long long)s->width,
+                   (long long)s->channels) < 0 ||
+          set_text(o, "classes", "%d", (int)s->n_classes) < 0 ||
+          set_text(o, "scale", "%.9g", (double)input->scale) < 0 ||
+          set_text(o, "layout", "%s%s", layout, input->factor ? factors : "") < 0 ||
+          set_labels(o, input->class_names, s->n_classes) < 0;
     strbuf_fini(&widths);
     if (!bad)
         return o;
@@ -132,8 +155,20 @@ static int copy_out(void *arg, const char *name, const struct param *p, struct e
     return 0;
 }
 
+static int describe_factors(struct header *h, int64_t n, struct eddis_error *err)
+{
+    int64_t end = h->offset + n * (int64_t)sizeof(float);
+    json_t *one = json_pack("{s:s, s:[I], s:[I, I]}", "dtype", "F32", "shape", (json_int_t)n,
+                            "data_offsets", (json_int_t)h->offset, (json_int_t)end);
+
+    h->offset = end;
+    return one && json_object_set_new(h->o, scale_name, one) == 0
+               ? 0
+               : eddis_fail(err, -ENOMEM, "out of memory");
+}
+
 int model_file_write(const char *path, const struct model_spec *spec, const struct model *m,
-                     float scale, struct eddis_error *err)
+                     const struct model_input *input, struct eddis_error *err)
 {
     cleanup_json json_t *o = json_object();
     cleanup_free char *text = NULL, *file = NULL;
@@ -143,9 +178,11 @@ int model_file_write(const char *path, const struct model_spec *spec, const stru
     char *at;
     int rc;
 
-    if (!o || json_object_set_new(o, "__metadata__", metadata(spec, m, scale)) < 0)
+    if (!o || json_object_set_new(o, "__metadata__", metadata(spec, m, input)) < 0)
         return eddis_fail(err, -ENOMEM, "out of memory");
     rc = each_param(m, describe, &h, err);
+    if (rc == 0 && input->factor)
+        rc = describe_factors(&h, m->n_features, err);
     if (rc < 0)
         return rc;
     text = json_text(o, false);
@@ -160,6 +197,10 @@ int model_file_write(const char *path, const struct model_spec *spec, const stru
     memset(file + LENGTH_BYTES + n, ' ', padded - n);
     at = file + LENGTH_BYTES + padded;
     (void)each_param(m, copy_out, &at, NULL);
+    if (input->factor) {
+        memcpy(at, input->factor, (size_t)m->n_features * sizeof(float));
+        at += (size_t)m->n_features * sizeof(float);
+    }
     return file_write_atomic(path, file, (size_t)(at - file), 0644, err);
 }
 
@@ -210,9 +251,36 @@ static int parse_shape(const char *s, struct model_spec *spec)
     return *s ? -EINVAL : 0;
 }
 
+/* The names, which are sorted, as those of a file of data are. */
+static int parse_labels(const char *text, struct model_file *f, struct eddis_error *err)
+{
+    cleanup_json json_t *list = NULL;
+    size_t n = (size_t)f->spec.n_classes;
+    int rc = json_parse(text, strlen(text), "labels", &list, err);
+
+    if (rc < 0)
+        return rc;
+    if (!json_is_array(list) || json_array_size(list) != n)
+        return eddis_fail(err, -EINVAL, "\"labels\" are no list of %zu names", n);
+    f->class_names = calloc(n + 1, sizeof *f->class_names);
+    if (!f->class_names)
+        return eddis_fail(err, -ENOMEM, "out of memory");
+    f->input.class_names = (const char *const *)f->class_names;
+    for (size_t i = 0; i < n; i++) {
+        const char *name = json_string_value(json_array_get(list, i));
+
+        if (!name || (i && strcmp(f->class_names[i - 1], name) >= 0))
+            return eddis_fail(err, -EINVAL, "\"labels\" are no names in their order");
+        f->class_names[i] = strdup(name);
+        if (!f->class_names[i])
+            return eddis_fail(err, -ENOMEM, "out of memory");
+    }
+    return 0;
+}
+
 static int parse_metadata(const json_t *o, struct model_file *f, struct eddis_error *err)
 {
-    const char *format, *widths, *shape, *classes, *scale;
+    const char *format, *widths, *shape, *classes, *scale, *labels;
     int64_t n_classes = 0;
     json_t *about;
     char *end;
@@ -242,10 +310,11 @@ static int parse_metadata(const json_t *o, struct model_file *f, struct eddis_er
     if (take_int(&classes, CLASSES_MAX, &n_classes) < 0 || *classes)
         return eddis_fail(err, -EINVAL, "\"classes\" is no number of classes");
     f->spec.n_classes = (int32_t)n_classes;
-    f->scale = strtof(scale, &end);
-    if (end == scale || *end || !(f->scale > 0 && isfinite(f->scale)))
+    f->input.scale = strtof(scale, &end);
+    if (end == scale || *end || !(f->input.scale > 0 && isfinite(f->input.scale)))
         return eddis_fail(err, -EINVAL, "\"scale\" is no number above 0");
-    return 0;
+    labels = json_string_value(json_object_get(about, "labels"));
+    return labels ? parse_labels(labels, f, err) : 0;
 }
 
 struct body {
@@ -264,33 +333,58 @@ static bool has_shape(const json_t *shape, const struct param *p)
     return true;
 }
 
-static int copy_in(void *arg, const char *name, const struct param *p, struct eddis_error *err)
+/* Copy the array of this name, type and shape. */
+static int copy_array(const struct body *b, const char *name, const char *dtype,
+                      const struct param *p, int64_t bytes, void *ret, struct eddis_error *err)
 {
-    const struct body *b = arg;
-    const int64_t bytes = p->n * (int64_t)sizeof(real);
-    const char *dtype;
+    const char *own;
     json_t *one, *shape, *offsets;
     int64_t first;
     int rc = json_want_object(b->o, name, &one, err);
 
     if (rc == 0)
-        rc = json_want_string(one, "dtype", &dtype, err);
+        rc = json_want_string(one, "dtype", &own, err);
     if (rc == 0)
         rc = json_want_array(one, "shape", 8, &shape, err);
     if (rc == 0)
         rc = json_want_array(one, "data_offsets", 2, &offsets, err);
     if (rc < 0)
         return eddis_fail_prefix(err, rc, "\"%s\"", name);
-    if (strcmp(dtype, DTYPE) != 0)
-        return eddis_fail(err, -EINVAL, "\"%s\" is not of dtype " DTYPE, name);
+    if (strcmp(own, dtype) != 0)
+        return eddis_fail(err, -EINVAL, "\"%s\" is not of dtype %s", name, dtype);
     if (!has_shape(shape, p))
         return eddis_fail(err, -EINVAL, "\"%s\" has not the shape that its metadata ask for", name);
     first = json_integer_value(json_array_get(offsets, 0));
     if (first < 0 || first > b->n - bytes ||
         json_integer_value(json_array_get(offsets, 1)) != first + bytes)
         return eddis_fail(err, -EINVAL, "\"%s\" does not lie within the file", name);
-    memcpy(p->value, b->data + first, (size_t)bytes);
+    memcpy(ret, b->data + first, (size_t)bytes);
     return 0;
+}
+
+static int copy_in(void *arg, const char *name, const struct param *p, struct eddis_error *err)
+{
+    return copy_array(arg, name, DTYPE, p, p->n * (int64_t)sizeof(real), p->value, err);
+}
+
+/* The features' factors, where there are any. */
+static int parse_factors(const struct body *b, struct model_file *f, struct eddis_error *err)
+{
+    int64_t n = f->model->n_features;
+    struct param p = { .n_dims = 1, .dims = { n } };
+    int rc;
+
+    if (!json_object_get(b->o, scale_name))
+        return 0;
+    f->factor = malloc((size_t)n * sizeof *f->factor);
+    if (!f->factor)
+        return eddis_fail(err, -ENOMEM, "out of memory");
+    f->input.factor = f->factor;
+    rc = copy_array(b, scale_name, "F32", &p, n * (int64_t)sizeof *f->factor, f->factor, err);
+    for (int64_t i = 0; rc == 0 && i < n; i++)
+        if (!(f->factor[i] > 0 && isfinite(f->factor[i])))
+            return eddis_fail(err, -EINVAL, "\"%s\" has a number that is not above 0", scale_name);
+    return rc;
 }
 
 /* A model is built only for a file that holds as many numbers. */
@@ -306,7 +400,9 @@ static int parse_body(const struct body *b, struct model_file *f, struct eddis_e
                           "it is cut short: %lld bytes of data, and its metadata ask for %lld",
                           (long long)b->n, (long long)count * (long long)sizeof(real));
     rc = model_new(&f->spec, &f->model, err);
-    return rc < 0 ? rc : each_param(f->model, copy_in, (void *)b, err);
+    if (rc == 0)
+        rc = each_param(f->model, copy_in, (void *)b, err);
+    return rc < 0 ? rc : parse_factors(b, f, err);
 }
 
 static int parse(const char *data, size_t n, const char *what, struct model_file *ret,
@@ -355,6 +451,10 @@ int model_file_read(const char *path, struct model_file *ret, struct eddis_error
 
 void model_file_fini(struct model_file *f)
 {
+    for (char **name = f->class_names; name && *name; name++)
+        free(*name);
+    free(f->class_names);
+    free(f->factor);
     model_free(f->model);
     *f = (struct model_file){ 0 };
 }

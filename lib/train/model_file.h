@@ -5,7 +5,8 @@
  *     header    JSON, filled up with spaces to a multiple of 8 bytes:
  *                 "<layer>.weight", "<layer>.bias": { "dtype", "shape", "data_offsets" }
  *                 "__metadata__": strings that say what the parameters are of, see model_file.c
- *     data      the arrays one behind the other, row by row, little endian
+ *     data      the arrays one behind the other, row by row, little endian; behind the parameters
+ *               "scale", float32, where each feature has a factor of its own
  *
  * Any reader of safetensors reads it (https://github.com/huggingface/safetensors).
  */
@@ -18,15 +19,17 @@
 struct model_file {
     char name[16];          /* of the kind of model */
     struct model_spec spec; /* whose name is that one */
-    float scale;            /* that multiplied every feature */
-    struct model *model;    /* owned, NULL: none */
+    struct model_input input;
+    struct model *model; /* owned, NULL: none */
+    float *factor;       /* what input points to */
+    char **class_names;
 };
 
-/* Write the parameters of m, which was made of this spec and trained on features times scale.
- * Replaces the file atomically.
+/* Write the parameters of m, which was made of this spec and trained on this input.  Replaces the
+ * file atomically.
  */
 int model_file_write(const char *path, const struct model_spec *spec, const struct model *m,
-                     float scale, struct eddis_error *err);
+                     const struct model_input *input, struct eddis_error *err);
 
 /* Read a file that model_file_write has written, or a tool that kept its names, shapes and
  * metadata; untrusted.  The caller frees *ret with model_file_fini.

@@ -2,6 +2,9 @@
 /* train_state.c - writes and reads parameters and optimiser through eddis.h */
 #include "train_state.h"
 
+#include "lib/base/cleanup.h"
+#include "lib/base/strbuf.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,9 +19,9 @@ static int64_t n_numbers(const struct train_state *s)
 }
 
 int train_state_init(struct train_state *s, struct model *m, struct optimizer *o,
-                     struct eddis_error *err)
+                     const struct model_input *input, struct eddis_error *err)
 {
-    *s = (struct train_state){ .model = m, .optimizer = o };
+    *s = (struct train_state){ .model = m, .optimizer = o, .input = input };
     s->numbers = calloc((size_t)n_numbers(s), sizeof *s->numbers);
     return s->numbers ? 0 : eddis_fail(err, -ENOMEM, "out of memory");
 }
@@ -69,8 +72,10 @@ static void describe(const struct train_state *s, char text[DESCRIPTION])
     int at;
 
     memset(text, 0, DESCRIPTION);
-    at = snprintf(text, DESCRIPTION, "float%zu %s %d", 8 * sizeof(real),
-                  optimizer_name[s->optimizer->kind], optimizer_states(s->optimizer));
+    at = snprintf(text, DESCRIPTION, "float%zu %s %d%s%s", 8 * sizeof(real),
+                  optimizer_name[s->optimizer->kind], optimizer_states(s->optimizer),
+                  s->input->factor ? ", --scale column" : "",
+                  s->input->class_names ? ", labels of text" : "");
     for (int i = 0; i < s->model->n_layers && at < DESCRIPTION; i++) {
         const struct layer *l = &s->model->layer[i];
 
@@ -89,6 +94,34 @@ static size_t numbers_bytes(const struct train_state *s)
     return (size_t)n_numbers(s) * sizeof(real);
 }
 
+/* The names, a line each: a name has no newline. */
+static char *label_lines(const struct train_state *s, size_t *ret_n)
+{
+    struct strbuf b = { 0 };
+
+    for (int32_t i = 0; i < s->model->n_classes; i++)
+        strbuf_addf(&b, "%s\n", s->input->class_names[i]);
+    *ret_n = b.len;
+    return strbuf_steal(&b);
+}
+
+static int put_input(const struct train_state *s, struct eddis_checkpoint *c,
+                     struct eddis_error *err)
+{
+    cleanup_free char *lines = NULL;
+    size_t n = 0;
+    int rc = 0;
+
+    if (s->input->factor)
+        rc = eddis_checkpoint_put(c, "scale", s->input->factor,
+                                  (size_t)s->model->n_features * sizeof *s->input->factor, err);
+    if (rc < 0 || !s->input->class_names)
+        return rc;
+    lines = label_lines(s, &n);
+    return lines ? eddis_checkpoint_put(c, "labels", lines, n, err)
+                 : eddis_fail(err, -ENOMEM, "out of memory");
+}
+
 static int put(const struct train_state *s, struct eddis_checkpoint *c, struct eddis_error *err)
 {
     char text[DESCRIPTION];
@@ -101,7 +134,7 @@ static int put(const struct train_state *s, struct eddis_checkpoint *c, struct e
         rc = eddis_checkpoint_put(c, "parameters", s->model->values, values_bytes(s), err);
     if (rc >= 0)
         rc = eddis_checkpoint_put(c, "optimizer", s->numbers, numbers_bytes(s), err);
-    return rc;
+    return rc < 0 ? rc : put_input(s, c, err);
 }
 
 int train_state_save(const struct train_state *s, struct eddis *e, const char *folder, int rank,
@@ -115,6 +148,35 @@ int train_state_save(const struct train_state *s, struct eddis *e, const char *f
     if (rank == 0)
         (void)put(s, c, NULL); /* the commit tells all workers */
     return eddis_checkpoint_commit(c, KEEP_AS_THE_JOB_SAYS, err);
+}
+
+/* The same names, so that a class is what it was. */
+static int check_labels(const struct train_state *s, struct eddis_checkpoint *c,
+                        struct eddis_error *err)
+{
+    size_t n = 0;
+    cleanup_free char *mine = label_lines(s, &n);
+    cleanup_free char *text = malloc(n + 1);
+    int rc;
+
+    if (!mine || !text)
+        return eddis_fail(err, -ENOMEM, "out of memory");
+    rc = eddis_checkpoint_size(c, 0, "labels", err) == (int64_t)n
+             ? eddis_checkpoint_get(c, "labels", text, n, err)
+             : -EINVAL;
+    if (rc < 0 || memcmp(mine, text, n) != 0)
+        return eddis_fail(err, -EINVAL, "the checkpoint has other labels than the data");
+    return 0;
+}
+
+static int get_input(struct train_state *s, struct eddis_checkpoint *c, struct eddis_error *err)
+{
+    int rc = s->input->class_names ? check_labels(s, c, err) : 0;
+
+    if (rc < 0 || !s->input->factor)
+        return rc;
+    return eddis_checkpoint_get(c, "scale", s->input->factor,
+                                (size_t)s->model->n_features * sizeof *s->input->factor, err);
 }
 
 static int get(struct train_state *s, struct eddis_checkpoint *c, struct eddis_error *err)
@@ -132,6 +194,8 @@ static int get(struct train_state *s, struct eddis_checkpoint *c, struct eddis_e
     rc = eddis_checkpoint_get(c, "parameters", s->model->values, values_bytes(s), err);
     if (rc >= 0)
         rc = eddis_checkpoint_get(c, "optimizer", s->numbers, numbers_bytes(s), err);
+    if (rc >= 0)
+        rc = get_input(s, c, err);
     if (rc >= 0)
         memcpy(&s->optimizer->updates, s->numbers, sizeof s->optimizer->updates);
     return rc;

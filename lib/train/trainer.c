@@ -147,14 +147,14 @@ static int set_up(struct run *r, struct eddis_error *err)
         return eddis_fail(err, rc, "cannot learn the number of workers");
     rc = model_new(&t->model, &r->model, err);
     if (rc == 0)
-        rc = evaluation_init(&r->test, r->model, t->data.test, t->data.first_test, t->data.scale,
-                             err);
+        rc = evaluation_init(&r->test, r->model, t->data.test, t->data.first_test,
+                             t->data.input.scale, err);
     if (rc == 0)
         rc = register_model(r, err);
     if (rc == 0)
         rc = take_mode(r, err);
     if (rc == 0)
-        rc = train_state_init(&r->state, r->model, &r->optimizer, err);
+        rc = train_state_init(&r->state, r->model, &r->optimizer, &t->data.input, err);
     if (rc < 0)
         return rc;
     model_init(r->model, r->world.seed);
@@ -165,7 +165,7 @@ static int set_up(struct run *r, struct eddis_error *err)
     rc = eddis_broadcast_parameters(r->e, 0, err);
     if (rc >= 0)
         rc = restore(r, err);
-    return rc < 0 ? rc : prefetch_new(t->data.train, t->data.scale, &r->prefetch, err);
+    return rc < 0 ? rc : prefetch_new(t->data.train, t->data.input.scale, &r->prefetch, err);
 }
 
 static void tear_down(struct run *r)
@@ -575,7 +575,7 @@ static int save_parameters(const struct run *r, struct eddis_error *err)
 {
     if (!r->t->save || r->world.rank != 0)
         return 0;
-    return model_file_write(r->t->save, &r->t->model, r->model, r->t->data.scale, err);
+    return model_file_write(r->t->save, &r->t->model, r->model, &r->t->data.input, err);
 }
 
 int trainer_run(const struct trainer *t, struct eddis *e, struct eddis_error *err)

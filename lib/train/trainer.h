@@ -27,7 +27,8 @@ struct trainer_data {
     struct dataset *train, *test; /* borrowed; may be the same */
     int64_t n_train;              /* samples 0 .. n_train - 1 of train */
     int64_t first_test, n_test;   /* of test; n_test 0: no test */
-    float scale;                  /* multiplies every feature */
+    struct model_input input;     /* borrowed; train and test multiply by input.factor, see
+                                   * dataset_set_factors, which a checkpoint's replace */
 };
 
 struct trainer_epoch {

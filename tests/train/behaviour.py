@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-from trainjob import DIGITS, ROOT, accuracy, check, digits, mpirun, run
+from trainjob import DIGITS, ROOT, accuracy, check, digits, distance, mpirun, parameters, run
 
 TRAIN_JOB, EDDIS_TRAIN = sys.argv[1:]
 FOLDER = pathlib.Path()
@@ -77,6 +77,58 @@ def tables():
     check("no name" in error, "a test set and a model know the number of features: " + error.strip())
     _, error = run([*mpirun(3), EDDIS_TRAIN, "--data", FOLDER / "counted.csv", "--epochs", 1])
     check(error.count("counts the rows") == 1, "one of three workers says it")
+
+
+def unlike():
+    """Columns of unlike scale: each has its own factor, on all ranks, after a restart and in the saved model."""
+    rows = [f"{(i * 7 % 10) / 10 + (i % 2):.1f},{10000 + i * 7919 % 80000},7,{i % 2}\n" for i in range(300)]
+    path = table("unlike.csv", "", rows)
+    train = ["--data", path, "--test", 60, "--epochs", 30, "--batch", 60]
+    out, error = run([EDDIS_TRAIN, *train, "--checkpoint-dir", FOLDER / "kept", "--save", FOLDER / "own"])
+    check("largest magnitudes go from 1.9 to " in error and error.count("\n") == 1, error.strip())
+    check(accuracy(out) > 0.8, out.splitlines()[-1])
+    out, error = run([EDDIS_TRAIN, *train, "--scale", "none"])
+    check(accuracy(out) < 0.7 and not error, "--scale none: " + out.splitlines()[-1])
+    _, error = run([EDDIS_TRAIN, *train, "--scale", "column", "--save", FOLDER / "asked"])
+    check((FOLDER / "asked").read_bytes() == (FOLDER / "own").read_bytes() and not error, "--scale column does the same")
+    out, _ = run([EDDIS_TRAIN, "--data", table("one.csv", "", rows[:1]), "--test-only", "--load", FOLDER / "own"])
+    check("test accuracy" in out, "the model's factors are those of the file it was trained on: " + out.strip())
+    # A file that has changed since: the factors of the checkpoint count, not its own.
+    table("unlike.csv", "", [rows[0].replace("10000", "999999"), *rows[1:]])
+    first = sorted((FOLDER / "kept").glob("step-*"))[-1]
+    run([EDDIS_TRAIN, *train, "--resume", first, "--save", FOLDER / "resumed"])
+    scale = [parameters(FOLDER / name, False)[-3:] for name in ("own", "resumed")]
+    check(scale[0] == scale[1], f"a restart takes the checkpoint's factors {list(scale[0])}")
+    _, error = run([EDDIS_TRAIN, *train, "--resume", first, "--scale", "none"], code=2)
+    check("the checkpoint is of 'float32 sgd 1, --scale column;" in error, error.strip())
+    run([*mpirun(3), EDDIS_TRAIN, *train, "--scale", "column", "--save", FOLDER / "three"])
+    run([EDDIS_TRAIN, *train, "--scale", "column", "--save", FOLDER / "one"])
+    far = distance(parameters(FOLDER / "one", False), parameters(FOLDER / "three", False))
+    check(far < 1e-3, f"three workers train the model of one, up to {far:.1e}")
+    run([EDDIS_TRAIN, *digits("--scale", "column", "--epochs", 2, "--save", FOLDER / "digits")])
+    out, _ = run([EDDIS_TRAIN, *digits("--test-only", "--load", FOLDER / "digits")])
+    by_numpy, _ = run([sys.executable, ROOT / "examples/digits/predict.py", FOLDER / "digits", DIGITS])
+    check(by_numpy.strip() in out, f"numpy reads the factors: {by_numpy.strip()}")
+
+
+def text_labels():
+    rows = [f"{i % 3}.{i % 7},{i % 5},{('rose', 'aster', 'lily')[i % 3]}\n" for i in range(90)]
+    path = table("flowers.csv", "a,b,kind\n", rows)
+    model = FOLDER / "flowers"
+    _, error = run([EDDIS_TRAIN, "--data", path, "--epochs", 3, "--save", model, "--checkpoint-dir", FOLDER / "grown"])
+    check(error == "eddis-train: labels: 0 aster, 1 lily, 2 rose\n", error.strip())
+    check(rb'"labels":"[\"aster\",\"lily\",\"rose\"]"' in model.read_bytes(), "the model has them")
+    out, _ = run([EDDIS_TRAIN, "--data", table("some.csv", "", rows[:1] * 9), "--test-only", "--load", model])
+    check(out.rstrip().endswith((" 0 of 9 right", " 9 of 9 right")), "a file of one label has the model's class: " + out.strip())
+    for name, change, sentence in [("tulips", ("lily", "tulip"), "label 'tulip' is none of those that were trained on"),
+                                   ("number", ("lily", "1"), "column 3 is a number, where other labels are text")]:
+        other = table(name + ".csv", "", [row.replace(*change) for row in rows])
+        _, error = run([EDDIS_TRAIN, "--data", other, "--load", model, "--test-only"], code=2)
+        check(sentence in error and error.count("\n") == 1, error.strip())
+    _, error = run([EDDIS_TRAIN, "--data", FOLDER / "tulips.csv", "--resume", FOLDER / "grown"], code=2)
+    check("other labels than the data" in error, error.strip())
+    _, error = run([EDDIS_TRAIN, "--data", FOLDER / "plain.csv", "--test-data", path], code=2)
+    check("are text; those trained on are numbers" in error, error.strip())
 
 
 def full_disk():
@@ -149,6 +201,8 @@ def main():
         FOLDER = pathlib.Path(folder)
         bad_input()
         tables()
+        unlike()
+        text_labels()
         full_disk()
         resume("mlp")
         resume("cnn", "--optimizer", "adam")

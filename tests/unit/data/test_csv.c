@@ -452,6 +452,122 @@ START_TEST(said)
 }
 END_TEST
 
+/* ---- labels of text -------------------------------------------------------------------------- */
+
+static const struct {
+    const char *text, *names; /* names: in their order */
+    int32_t first;            /* label of the first row */
+} text_rows[] = {
+    { "a,b,kind\n1,2,rose\n3,4,aster\n5,6,rose\n", "aster|rose|", 1 },
+    { "1,2,rose\n3,4,aster\n", "aster|rose|", 1 },
+    { "1,2, \"rose, red\" \n3,4,\"a \"\"b\"\"\"\n", "a \"b\"|rose, red|", 1 },
+    { "1;2,5;rose\n3;4;aster\n", "aster|rose|", 1 },
+    { "1,2,x;y\n3,4,x;z\n", "x;y|x;z|", 0 },
+    { "0,1,2,kind\n5,6,7,b\n8,9,7,a\n", "a|b|", 1 },
+    { "Id,a,Kind\n1,5,\xc3\xa9\n2,6,z\n", "z|\xc3\xa9|", 1 },
+    { "1,b\n", "b|", 0 },
+    { "1,True\n2,False\n", "False|True|", 1 },
+};
+
+START_TEST(text_labels)
+{
+    struct dataset *memory = open_text(text_rows[_i].text, false, 0);
+    struct dataset *blocks = open_text(text_rows[_i].text, true, 1);
+    const struct dataset_info *info = dataset_info(memory);
+    struct strbuf b = { 0 };
+    float x[4];
+    int32_t label;
+
+    for (int32_t i = 0; i < info->n_classes; i++)
+        strbuf_addf(&b, "%s|", info->class_names[i]);
+    ck_assert_str_eq(strbuf_text(&b), text_rows[_i].names);
+    ck_assert_int_eq(dataset_read(memory, (int64_t[]){ 0 }, 1, 1, x, &label, NULL), 0);
+    ck_assert_int_eq(label, text_rows[_i].first);
+    compare(memory, blocks, 5, 3);
+    strbuf_fini(&b);
+    dataset_close(memory);
+    dataset_close(blocks);
+}
+END_TEST
+
+static const struct {
+    const char *text, *sentence;
+} bad_text_rows[] = {
+    { "1,2,rose\n3,4,\n", ":2: column 3 is no label: ''" },
+    { "1,2,rose\n3,4,NA\n", ":2: column 3 is no label: 'NA'" },
+    { "a,b,c\n1,2,rose\n3,4,1\n", ":2: column 3 is not a number: 'rose'" },
+    { "1,2,\xe9t\xe9\n", ":1: label '?t?' is no plain text in UTF-8" },
+    { "1,2,a\033[2Jb\n", "is no plain text" },
+    { "3,4,1\n1,2,rose\n", ":2: column 3 is not a number: 'rose'" },
+    { "9,4,kind\n1,2,b\n1,2,b\n1,2,b\n1,2,b\n1,2,b\n1,2,b\n1,2,b\n1,2,b\n1,2,b\n",
+      ":1: no other row has the label 'kind'" },
+};
+
+START_TEST(bad_text_labels)
+{
+    struct eddis_error err = { 0 };
+
+    refuse_bytes(bad_text_rows[_i].text, strlen(bad_text_rows[_i].text), NULL, &err);
+    ck_assert_msg(strstr(err.text, bad_text_rows[_i].sentence) != NULL, "%s", err.text);
+}
+END_TEST
+
+/* A number behind the rows that are looked at first, and more labels than there may be. */
+START_TEST(late_labels)
+{
+    struct strbuf b = { 0 };
+    struct eddis_error err = { 0 };
+
+    for (int i = 0; i < 200; i++)
+        strbuf_addf(&b, "0.5,%c\n", i % 2 ? 'a' : 'b');
+    strbuf_add(&b, "0.5,7\n");
+    refuse_bytes(strbuf_text(&b), b.len, NULL, &err);
+    ck_assert_msg(strstr(err.text, ":201: column 2 is a number, where other labels are text"), "%s",
+                  err.text);
+    strbuf_fini(&b);
+    for (int i = 0; i < 5000; i++)
+        strbuf_addf(&b, "0.5,n%d\n", i);
+    refuse_bytes(strbuf_text(&b), b.len, NULL, &err);
+    ck_assert_msg(strstr(err.text, ":4097: label 'n4096' is the 4097th"), "%s", err.text);
+    strbuf_fini(&b);
+}
+END_TEST
+
+/* Another file's labels are taken as they are, and no others. */
+START_TEST(given_labels)
+{
+    static const char *const names[] = { "aster", "lily", "rose" };
+    struct dataset_options o = { .class_names = names, .n_class_names = 3 };
+    struct dataset *d = open_bytes("1,rose\n2,aster\n", 15, false, &o);
+    struct eddis_error err = { 0 };
+    float x[2];
+    int32_t label[2];
+
+    ck_assert_int_eq(dataset_info(d)->n_classes, 3);
+    ck_assert_int_eq(dataset_read(d, (int64_t[]){ 0, 1 }, 2, 1, x, label, NULL), 0);
+    ck_assert(label[0] == 2 && label[1] == 0);
+    dataset_close(d);
+    refuse_bytes("1,rose\n2,tulip\n", 15, &o, &err);
+    ck_assert_ptr_nonnull(strstr(err.text, ":2: label 'tulip' is none of those"));
+}
+END_TEST
+
+START_TEST(factors)
+{
+    struct dataset *d = open_text("-8,2,0\n4,1,1\n", false, 0);
+    const float factor[] = { 0.125f, 0.5f };
+    float x[2];
+    int32_t label;
+
+    ck_assert(dataset_info(d)->column_min[0] == -8 && dataset_info(d)->column_max[0] == 4);
+    ck_assert(dataset_info(d)->column_min[1] == 1 && dataset_info(d)->column_max[1] == 2);
+    dataset_set_factors(d, factor);
+    ck_assert_int_eq(dataset_read(d, (int64_t[]){ 0 }, 1, 1, x, &label, NULL), 0);
+    ck_assert(x[0] == -1 && x[1] == 1);
+    dataset_close(d);
+}
+END_TEST
+
 /* Write a table of `rows` numbers in the way that the bits of `way` say. */
 static char *write_way(const int *v, int64_t rows, int64_t width, unsigned way)
 {
@@ -544,6 +660,11 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, changed_file);
     tcase_add_loop_test(tc, ways, 0, sizeof way_rows / sizeof *way_rows);
     tcase_add_test(tc, said);
+    tcase_add_loop_test(tc, text_labels, 0, sizeof text_rows / sizeof *text_rows);
+    tcase_add_loop_test(tc, bad_text_labels, 0, sizeof bad_text_rows / sizeof *bad_text_rows);
+    tcase_add_test(tc, late_labels);
+    tcase_add_test(tc, given_labels);
+    tcase_add_test(tc, factors);
     tcase_add_loop_test(tc, every_way, 0, 2);
     tcase_add_test(tc, stops_counting);
 }

@@ -25,15 +25,34 @@ static const struct model_spec specs[] = {
 };
 enum { N_SPECS = sizeof specs / sizeof *specs };
 
+static const char *const names[] = { "A", "a \"b\", c", "\xc3\xa9t\xc3\xa9" };
+
+/* The second and the last have factors, the second labels of text, too. */
+static bool has_factors(const struct model_spec *s)
+{
+    return s == &specs[1] || s == &specs[3];
+}
+
+static struct model_input input_of(const struct model_spec *s)
+{
+    static float factor[7 * 5 * 3];
+
+    for (int i = 0; i < 7 * 5 * 3; i++)
+        factor[i] = 1.0F / (float)(3 + i);
+    return (struct model_input){ 0.0625F, has_factors(s) ? factor : NULL,
+                                 s == &specs[1] ? names : NULL };
+}
+
 /* The bytes of a model's file, to be freed; *ret_model: the model, to be freed too. */
 static char *written(const struct model_spec *s, size_t *ret_n, struct model **ret_model)
 {
     char *path = file_join(scratch, "model"), *data = NULL;
+    struct model_input input = input_of(s);
     struct model *m = NULL;
 
     ck_assert_int_eq(model_new(s, &m, NULL), 0);
     model_init(m, 7);
-    ck_assert_int_eq(model_file_write(path, s, m, 0.0625F, NULL), 0);
+    ck_assert_int_eq(model_file_write(path, s, m, &input, NULL), 0);
     ck_assert_int_eq(file_read(path, 1 << 20, &data, ret_n, NULL), 0);
     free(path);
     *ret_model = m;
@@ -50,7 +69,14 @@ START_TEST(there_and_back)
 
     ck_assert_msg(model_file_parse(data, n, "it", &f, &err) == 0, "%s", err.text);
     ck_assert_str_eq(f.spec.name, specs[_i].name);
-    ck_assert(f.scale == 0.0625F && f.spec.n_classes == specs[_i].n_classes);
+    ck_assert_int_eq(!f.input.factor, !has_factors(&specs[_i]));
+    ck_assert_int_eq(!f.input.class_names, _i != 1);
+    if (f.input.factor)
+        ck_assert_mem_eq(f.input.factor, input_of(&specs[_i]).factor,
+                         (size_t)m->n_features * sizeof(float));
+    for (int i = 0; f.input.class_names && i < 3; i++)
+        ck_assert_str_eq(f.input.class_names[i], names[i]);
+    ck_assert(f.input.scale == 0.0625F && f.spec.n_classes == specs[_i].n_classes);
     ck_assert(f.spec.height == specs[_i].height && f.spec.width == specs[_i].width &&
               f.spec.channels == specs[_i].channels);
     ck_assert_int_eq(f.model->n_values, m->n_values);
@@ -84,6 +110,7 @@ END_TEST
 
 static const struct {
     const char *then, *now, *sentence; /* of the header: replaced, as long */
+    int spec;                          /* 0: specs[2] */
 } damaged[] = {
     { "\"eddis-train\"", "\"eddis-brain\"", "its format is not" },
     { "\"model\":\"mlp\"", "\"model\":\"mlq\"", "no model 'mlq'" },
@@ -99,6 +126,9 @@ static const struct {
     { "\"dtype\":\"F", "\"dtype\":\"G", "is not of dtype" },
     { "\"shape\":[7]", "\"shape\":[8]", "has not the shape" },
     { "\"data_offsets\":[0,", "\"data_offsets\":[4,", "does not lie within" },
+    { "\"labels\":\"[\\\"A", "\"labels\":\"[\\\"z", "no names in their order", 1 },
+    { "\"labels\":\"[", "\"labels\":\"{", "labels", 1 },
+    { "\"shape\":[5]", "\"shape\":[4]", "\"scale\" has not the shape", 1 },
     { "\"__metadata__\"", "\"__metadato__\"", "__metadata__" },
 };
 
@@ -108,7 +138,7 @@ START_TEST(refused)
     struct model_file f;
     struct eddis_error err = { 0 };
     size_t n;
-    char *data = written(&specs[2], &n, &m), *at;
+    char *data = written(&specs[damaged[_i].spec ? damaged[_i].spec : 2], &n, &m), *at;
 
     at = memmem(data, n, damaged[_i].then, strlen(damaged[_i].then));
     ck_assert_ptr_nonnull(at);
