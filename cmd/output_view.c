@@ -3,6 +3,7 @@
 #include "output_view.h"
 
 #include "agents/protocol/protocol.h"
+#include "cmd/begun_lines.h"
 #include "cmd/fold.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
@@ -35,7 +36,14 @@ struct output_view {
     bool is_new; /* something was left out since it was last told */
     int64_t next_ns, between_ns;
     bool wrote; /* since the live line was last drawn */
+    struct begun_lines *begun;
+    bool begun_news;  /* since they were last drawn */
+    int64_t drawn_ns; /* when they were */
 };
+
+/* On a terminal, lines that have not ended are drawn so often, so many of them. */
+static const int64_t draw_ns = CLOCK_S / 10;
+enum { SHOWN_BEGUN = 4 };
 
 /* Of the beginning of a line, as much as the last lines of a failed rank hold. */
 static uint64_t hash_of(const char *line)
@@ -100,16 +108,21 @@ static void leave_out_all(struct output_view *o, const struct fold_line *l)
             leave_out(o, r, 1);
 }
 
+static void add_line(const struct output_view *o, const struct fold_line *l, struct strbuf *b)
+{
+    if (o->o.prefix)
+        add_users_prefix(o, l->rank, b);
+    else
+        add_own_prefix(o, l, b);
+    strbuf_add(b, l->text);
+}
+
 static void show(void *ctx, const struct fold_line *l)
 {
     struct output_view *o = ctx;
     struct strbuf b = { 0 };
 
-    if (o->o.prefix)
-        add_users_prefix(o, l->rank, &b);
-    else
-        add_own_prefix(o, l, &b);
-    strbuf_add(&b, l->text);
+    add_line(o, l, &b);
     strbuf_add(&b, "\n");
     run_view_clear(o->o.view);
     o->wrote = true;
@@ -119,6 +132,89 @@ static void show(void *ctx, const struct fold_line *l)
         o->recent[o->n_shown++ % RECENT] =
             (struct recent){ hash_of(l->text), l->count > 1 ? -1 : l->rank };
     strbuf_fini(&b);
+}
+
+/* ---- lines that have not ended ---- */
+
+/* The first ranks' lines, and how many more there are. */
+static void draw_begun(struct output_view *o, int64_t now_ns)
+{
+    struct strbuf b = { 0 };
+    const char *text;
+    int shown = 0, more = 0;
+
+    if (!o->begun_news || now_ns < o->drawn_ns + draw_ns)
+        return;
+    run_view_clear_rows(o->o.view);
+    for (int r = 0; (r = begun_lines_next(o->begun, r, &text)) >= 0; r++) {
+        const struct fold_line line = { .text = text, .rank = r, .count = 1 };
+
+        if (shown++ >= SHOWN_BEGUN) {
+            more++;
+            continue;
+        }
+        add_line(o, &line, &b);
+        run_view_add_row(o->o.view, strbuf_text(&b));
+        strbuf_fini(&b);
+    }
+    if (more) {
+        strbuf_addf(&b, "and lines of %d more rank%s", more, more == 1 ? "" : "s");
+        run_view_add_row(o->o.view, strbuf_text(&b));
+        strbuf_fini(&b);
+    }
+    o->begun_news = false;
+    o->drawn_ns = now_ns;
+    o->wrote = true;
+}
+
+/* Elsewhere than on a terminal they are shown now and then, as whole lines. */
+static void print_begun(struct output_view *o, int64_t now_ns)
+{
+    const char *text;
+
+    for (int r = 0; (r = begun_lines_due(o->begun, r, now_ns, &text)) >= 0; r++)
+        fold_add(o->fold, r, text, now_ns);
+}
+
+static void show_begun(struct output_view *o, int64_t now_ns)
+{
+    if (o->o.view->terminal)
+        draw_begun(o, now_ns);
+    else
+        print_begun(o, now_ns);
+}
+
+/* The ranks have gone: what they have begun was all. */
+static void end_begun(struct output_view *o, int64_t now_ns)
+{
+    const char *text, *rest;
+
+    for (int r = 0; (r = begun_lines_next(o->begun, r, &text)) >= 0; r++) {
+        cleanup_free char *line = strdup(text);
+
+        rest = line ? begun_lines_end(o->begun, r, line) : NULL;
+        if (rest)
+            fold_add(o->fold, r, rest, now_ns);
+    }
+    run_view_clear_rows(o->o.view);
+}
+
+static void take_line(struct output_view *o, int rank, char *line, int64_t now_ns)
+{
+    size_t n = strlen(line);
+    bool begun = n && line[n - 1] == '\r';
+    const char *rest = line;
+
+    if (begun)
+        line[n - 1] = '\0';
+    text_make_plain(line);
+    o->begun_news = o->begun_news || begun || begun_lines_has(o->begun, rank);
+    if (begun)
+        begun_lines_set(o->begun, rank, line, now_ns);
+    else
+        rest = begun_lines_end(o->begun, rank, line);
+    if (!begun && rest)
+        fold_add(o->fold, rank, rest, now_ns);
 }
 
 static void redraw(struct output_view *o)
@@ -141,7 +237,8 @@ struct output_view *output_view_new(const struct output_view_options *options)
     o->row = calloc((size_t)o->o.n_ranks + 1, sizeof *o->row);
     o->fold = fold_new(o->o.n_ranks, o->o.prefix ? 1 : rank_list_count(o->o.ranks, o->o.n_ranks),
                        show, o);
-    if (o->row && o->fold)
+    o->begun = begun_lines_new(o->o.n_ranks);
+    if (o->row && o->fold && o->begun)
         return o;
     output_view_free(o);
     return NULL;
@@ -154,6 +251,7 @@ void output_view_free(struct output_view *o)
     for (int r = 0; o->row && r < o->o.n_ranks; r++)
         free((char *)(uintptr_t)o->row[r].node);
     fold_free(o->fold);
+    begun_lines_free(o->begun);
     free(o->row);
     free(o);
 }
@@ -187,9 +285,9 @@ void output_view_add(struct output_view *o, const char *node, int rank, const ch
         end = line + strcspn(line, "\n");
         if (*end)
             *end++ = '\0';
-        text_make_plain(line);
-        fold_add(o->fold, rank, line, now_ns);
+        take_line(o, rank, line, now_ns);
     }
+    show_begun(o, now_ns);
     redraw(o);
 }
 
@@ -264,6 +362,8 @@ static void tell_left_out(struct output_view *o, const char *so_far)
 
 void output_view_tick(struct output_view *o, int64_t now_ns)
 {
+    show_begun(o, now_ns);
+    o->wrote = o->wrote || (o->o.view->n_rows && !o->o.view->n_drawn);
     fold_tick(o->fold, now_ns);
     if (!o->next_ns)
         o->next_ns = now_ns + o->between_ns;
@@ -278,6 +378,7 @@ void output_view_tick(struct output_view *o, int64_t now_ns)
 
 bool output_view_end(struct output_view *o)
 {
+    end_begun(o, o->drawn_ns);
     fold_flush(o->fold);
     tell_left_out(o, "");
     return o->n_shown > 0;

@@ -5,8 +5,9 @@
  *     v100-2:3:       loading /data
  *     0-3 (4 ranks):  ready                  all four have said so within a moment
  *
- * Lines are made plain (text_make_plain).  What was left out on the way or finds no room on the
- * screen is counted and told.
+ * Lines that have not ended are shown as begun_lines.h says.  Lines are made plain
+ * (text_make_plain).  What was left out on the way or finds no room on the screen is counted and
+ * told.
  */
 #ifndef EDDIS_CMD_OUTPUT_VIEW_H
 #define EDDIS_CMD_OUTPUT_VIEW_H
@@ -31,7 +32,8 @@ struct output_view;
 /* Options are copied, what they point at is borrowed.  Returns NULL without memory. */
 struct output_view *output_view_new(const struct output_view_options *o);
 
-/* Whole lines came, before which `dropped` lines are missing. */
+/* Whole lines came, or what has come of one that has not ended (output_copy.h), before which
+ * `dropped` lines are missing. */
 void output_view_add(struct output_view *o, const char *node, int rank, const char *text,
                      int64_t dropped, int64_t now_ns);
 

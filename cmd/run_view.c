@@ -20,6 +20,7 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <wchar.h>
 
 enum { VIEW_BAR = 16 };
 
@@ -172,22 +173,78 @@ void run_view_text(const struct run_view *v, const struct job_status *s, char *r
     strbuf_fini(&figures);
 }
 
+/* Lines of ours that are below the first one on the screen are taken away with it. */
 void run_view_clear(struct run_view *v)
 {
-    static const char away[] = "\r\033[K";
+    char away[32];
+    int n = 0;
 
-    if (v->drawn)
-        (void)screen_say(v->out, away, sizeof away - 1);
-    v->drawn = false;
+    if (v->n_drawn > 1)
+        n = snprintf(away, sizeof away, "\033[%dA", v->n_drawn - 1);
+    n += snprintf(away + n, sizeof away - (size_t)n, v->n_drawn > 1 ? "\r\033[J" : "\r\033[K");
+    if (v->n_drawn)
+        (void)screen_say(v->out, away, (size_t)n);
+    v->n_drawn = 0;
 }
 
+/* Over what is drawn already, so that it does not flicker. */
 void run_view_redraw(struct run_view *v)
 {
-    char text[RUN_VIEW_LINE + 8];
-    int n = snprintf(text, sizeof text, "\r%s\033[K", v->line);
+    struct strbuf b = { 0 };
+    int n = 0;
 
-    if (v->terminal && v->line[0])
-        v->drawn = screen_write(v->out, text, (size_t)n) || v->drawn;
+    if (v->n_drawn > 1)
+        strbuf_addf(&b, "\033[%dA", v->n_drawn - 1);
+    for (int i = 0; i < v->n_rows; i++)
+        strbuf_addf(&b, "%s\r%s\033[K", n++ ? "\n" : "", v->row[i]);
+    if (v->line[0])
+        strbuf_addf(&b, "%s\r%s\033[K", n++ ? "\n" : "", v->line);
+    if (v->n_drawn > n)
+        strbuf_add(&b, n ? "\033[J" : "\r\033[J");
+    if (v->terminal && b.len && screen_write(v->out, strbuf_text(&b), b.len))
+        v->n_drawn = n;
+    strbuf_fini(&b);
+}
+
+void run_view_clear_rows(struct run_view *v)
+{
+    v->n_rows = 0;
+}
+
+/* The columns that a character takes; a bad one is shown as one. */
+static int width_of(const char *s, size_t *ret_bytes)
+{
+    wchar_t c;
+    mbstate_t state = { 0 };
+    size_t n = mbrtowc(&c, s, MB_CUR_MAX, &state);
+    int width;
+
+    *ret_bytes = n > 0 && n <= MB_CUR_MAX ? n : 1;
+    width = n > 0 && n <= MB_CUR_MAX ? wcwidth(c) : 1;
+    return width >= 0 ? width : 1;
+}
+
+void run_view_add_row(struct run_view *v, const char *text)
+{
+    char *row = v->row[v->n_rows < RUN_VIEW_ROWS ? v->n_rows++ : RUN_VIEW_ROWS - 1];
+    size_t n = 0;
+    int columns = 0;
+
+    measure(v);
+    while (*text && n + 16 < RUN_VIEW_LINE) {
+        size_t bytes = *text == '\033' ? strcspn(text, "m") + 1 : 1;
+        int width = *text == '\033' ? 0 : *text == '\t' ? 1 : width_of(text, &bytes);
+
+        if (n + bytes + 16 >= RUN_VIEW_LINE || columns + width >= v->columns)
+            break;
+        memcpy(row + n, text, bytes);
+        if (*text == '\t')
+            row[n] = ' ';
+        n += bytes;
+        text += bytes;
+        columns += width;
+    }
+    (void)snprintf(row + n, RUN_VIEW_LINE - n, "%s", v->colour ? "\033[0m" : "");
 }
 
 /* v->line is new: draw it, or print it as it is. */

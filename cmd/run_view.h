@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run_view.h - what people see of a running job: sentences, one live line, the summary
  *
- * On a terminal the live line is redrawn in place, below all else; elsewhere a plain line comes now
- * and then.  Nothing here waits for who reads it, see screen.h.
+ * On a terminal the live line is redrawn in place, below all else, and above it what ranks have
+ * begun to print; elsewhere a plain line comes now and then.  Nothing here waits for who reads it,
+ * see screen.h.
  */
 #ifndef EDDIS_CMD_RUN_VIEW_H
 #define EDDIS_CMD_RUN_VIEW_H
@@ -15,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { RUN_VIEW_LINE = 512 };
+enum { RUN_VIEW_LINE = 512, RUN_VIEW_ROWS = 5 };
 
 struct run_view {
     struct screen *out;    /* standard output */
@@ -25,7 +26,9 @@ struct run_view {
     bool colour;
     bool utf8;
     int columns;
-    bool drawn;               /* a live line is on the screen */
+    int n_drawn; /* lines of ours that are on the screen to be drawn anew */
+    char row[RUN_VIEW_ROWS][RUN_VIEW_LINE]; /* lines above the live line, on a terminal */
+    int n_rows;
     char line[RUN_VIEW_LINE]; /* the newest one; "": none yet */
     int64_t next_ns;          /* when the next line may come */
 };
@@ -48,6 +51,12 @@ void run_view_progress(struct run_view *v, const struct job_status *s);
 
 /* Draw what the start waits for in the same place. */
 void run_view_waiting(struct run_view *v, const char *text);
+
+/* Set the lines above the live line, to be drawn with it: colour codes take no room, and what is
+ * too wide is cut.
+ */
+void run_view_add_row(struct run_view *v, const char *text);
+void run_view_clear_rows(struct run_view *v);
 
 /* Take the live line away, before something else is printed, and bring it back. */
 void run_view_clear(struct run_view *v);

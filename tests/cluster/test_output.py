@@ -105,6 +105,40 @@ def progress_bar():
     assert [line for _, line in shown(j.out)] == ["100%", "after"], j.out
 
 
+MOVING = r"until [ -e $GO ]; do i=$((i+1)); printf '\r%d%%' $i; sleep 0.1; done; printf '\nover\n'"
+
+
+def moving():
+    """A bar that never stands still, and dots, are seen while they move: now and then in a line of their own."""
+    for name, text, line in ("bar", MOVING, r"\d+%"), ("dots", MOVING.replace(r"\r%d%%", "."), r"\.+"):
+        go = os.path.join(FOLDERS.path("work"), "go-" + name)
+        with script(text, ranks=1, GO=go) as j:
+            watch = threading.Timer(PATIENCE, j.process.kill)
+            watch.start()
+            before = []
+            while not before or before[-1] and not re.search(rf": +{line}$", before[-1].rstrip("\n")):
+                before.append(j.process.stdout.readline())
+            watch.cancel()
+            assert before[-1], ("nothing until the end", name, before)
+            open(go, "w").close()
+            j.check(0, "ok")
+        lines = [said for _, said in shown(before[-1] + j.out)]
+        assert lines[-1] == "over" and all(re.fullmatch(line, said) for said in lines[:-1]), lines
+
+
+def moving_on_terminal():
+    """On a terminal the bars of two ranks stand below each other, drawn anew, and in the end as lines."""
+    go = os.path.join(FOLDERS.path("work"), "go-terminal")
+    both = rf"\r\033\[36m{HOST}:0:\033\[0m +\d+%\033\[0m\033\[K\n\r\033\[33m{HOST}:1:\033\[0m +(\d+)%"
+
+    def seen(text):
+        if len(set(re.findall(both, text.replace("\r\n", "\n")))) > 2:
+            open(go, "w").close()
+    got = on_terminal(["-n", "2", "--", "sh", "-c", MOVING], seen=seen, GO=go)
+    assert os.path.exists(go), got
+    assert re.search(rf"{HOST}:0:\033\[0m +\d+%\n", got) or re.search(r"2 ranks\):\033\[0m +\d+%\n", got), got
+
+
 def failed():
     """The last lines stand on standard error, unless they have just been shown in the same place."""
     text = "sleep 0.3; [ $RANK = 1 ] && { printf '10%%\\r20%%\\n'; echo bad luck; exit 7; }; sleep 1000"
@@ -225,8 +259,8 @@ def no_reader():
         assert j.process.returncode == 130, j.process.returncode
 
 
-def on_terminal(args, code=0, **environ):
-    """What eddis-run writes to a terminal of 100 columns, standard error included."""
+def on_terminal(args, code=0, seen=None, **environ):
+    """What eddis-run writes to a terminal of 80 columns, standard error included; seen(it) after each piece."""
     env = dict(os.environ, TERM="xterm", XDG_STATE_HOME=FOLDERS.path("state"),
                XDG_CACHE_HOME=FOLDERS.path("cache"), XDG_RUNTIME_DIR=FOLDERS.path("runtime"),
                TMPDIR=FOLDERS.path("tmp"), **environ)
@@ -242,6 +276,8 @@ def on_terminal(args, code=0, **environ):
                 out += os.read(master, 65536)
             except OSError:
                 break
+            if seen:
+                seen(out.decode(errors="replace"))
     os.close(master)
     assert p.wait(timeout=PATIENCE) == code, out.decode(errors="replace")
     return out.decode(errors="replace").replace("\r\n", "\n")
@@ -259,7 +295,7 @@ def terminal():
     assert "\033[3" not in on_terminal(args, NO_COLOR="1")
 
 
-CASES = [prefixes, own_prefix, folded, selected, silent, progress_bar, failed, many_lines, flood,
+CASES = [prefixes, own_prefix, folded, selected, silent, progress_bar, moving, moving_on_terminal, failed, many_lines, flood,
          head, slow_reader, no_reader, terminal]
 
 

@@ -17,13 +17,13 @@ static void give(struct lines *l, lines_fn fn, void *ctx)
     }
     fn(ctx, l->text, l->n);
     l->n = 0;
-    l->cut = l->overwritten = l->returned = false;
+    l->cut = l->returned = l->news = false;
 }
 
 static void end_line(struct lines *l, lines_fn fn, void *ctx)
 {
     if (l->n == 0 && l->flushed) /* all of it has been given out */
-        l->returned = l->overwritten = false;
+        l->returned = false;
     else
         give(l, fn, ctx);
     l->flushed = false;
@@ -36,13 +36,13 @@ static void append(struct lines *l, const char *data, size_t n)
     if (l->returned) {
         l->n = 0;
         l->cut = l->returned = false;
-        l->overwritten = true;
         room = LINES_MAX;
     }
     l->cut = l->cut || n > room;
     n = n > room ? room : n;
     memcpy(l->text + l->n, data, n);
     l->n += n;
+    l->news = true;
 }
 
 /* Take n bytes of one line, without its newline. */
@@ -80,6 +80,15 @@ void lines_feed(struct lines *l, const char *data, size_t n, lines_fn fn, void *
 bool lines_begun(const struct lines *l)
 {
     return l->n > 0;
+}
+
+size_t lines_news(struct lines *l, const char **ret)
+{
+    bool news = l->news;
+
+    *ret = l->text;
+    l->news = false;
+    return news ? l->n : 0;
 }
 
 void lines_flush(struct lines *l, lines_fn fn, void *ctx)

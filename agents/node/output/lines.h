@@ -21,10 +21,10 @@ enum { LINES_MAX = 4000 }; /* bytes of a line, LINES_CUT included */
 struct lines {
     char text[LINES_MAX];
     size_t n;
-    bool cut;         /* more came than text holds */
-    bool returned;    /* the last byte was a carriage return */
-    bool overwritten; /* one has taken something back in this line */
-    bool flushed;     /* the beginning of this line was given out by lines_flush */
+    bool cut;      /* more came than text holds */
+    bool returned; /* the last byte was a carriage return */
+    bool flushed;  /* the beginning of this line was given out by lines_flush */
+    bool news;     /* it has changed since lines_news was last asked */
 };
 
 /* Called with a line of n bytes without its newline; any byte but a newline may be in it. */
@@ -35,6 +35,11 @@ void lines_feed(struct lines *l, const char *data, size_t n, lines_fn fn, void *
 
 /* Whether a line has begun that has not ended. */
 bool lines_begun(const struct lines *l);
+
+/* Borrow the line that has begun, as far as it has come, until the next call; returns its bytes, or
+ * 0 when it is as it was at the last call.
+ */
+size_t lines_news(struct lines *l, const char **ret);
 
 /* Give out a line that has begun as if it had ended; what follows will be another. */
 void lines_flush(struct lines *l, lines_fn fn, void *ctx);

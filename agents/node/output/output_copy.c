@@ -12,11 +12,11 @@
 enum { LEAST_BURST = 16 << 10, BURST_S = 4 };
 
 /* Between two messages, so that a program that prints word by word does not wake the agent for
- * each; and until a line without an end is shown, the state of a progress bar less often.
+ * each; and from the change of a line without an end until that is sent, with many ranks longer.
  */
 static const int64_t apart_ns = 50 * CLOCK_MS;
-static const int64_t partial_ns = 500 * CLOCK_MS;
-static const int64_t bar_ns = 10 * CLOCK_S;
+static const int64_t least_partial_ns = 200 * CLOCK_MS, most_partial_ns = 2 * CLOCK_S;
+enum { PARTIAL_BYTES = 12 << 10 }; /* of the share pass between two of them */
 
 struct output_copy {
     output_copy_fn send;
@@ -25,8 +25,9 @@ struct output_copy {
     int64_t rate, burst, tokens; /* bytes */
     int64_t filled_ns;           /* when tokens were last added */
     int64_t sent_ns;             /* last message, or attempt at one */
-    int64_t fed_ns, flushed_ns;
-    bool began; /* the times above mean something */
+    int64_t partial_ns;
+    int64_t changed_ns; /* when the line without an end changed; CLOCK_NEVER: it has been sent */
+    bool began;         /* the times above mean something */
     int64_t dropped;
     char *text; /* [2 * burst]: whole lines, each with its newline, from `first` on */
     size_t first, n;
@@ -44,6 +45,12 @@ struct output_copy *output_copy_new(int64_t bytes_per_s, output_copy_fn send, vo
     c->rate = bytes_per_s > 0 ? bytes_per_s : 1;
     c->burst = c->rate * BURST_S > LEAST_BURST ? c->rate * BURST_S : LEAST_BURST;
     c->tokens = c->burst;
+    c->changed_ns = CLOCK_NEVER;
+    c->partial_ns = PARTIAL_BYTES * CLOCK_S / c->rate;
+    if (c->partial_ns < least_partial_ns)
+        c->partial_ns = least_partial_ns;
+    if (c->partial_ns > most_partial_ns)
+        c->partial_ns = most_partial_ns;
     c->text = malloc(2 * (size_t)c->burst);
     if (c->text)
         return c;
@@ -71,10 +78,19 @@ static void drop_oldest(struct output_copy *c)
     c->dropped++;
 }
 
+/* The text travels as a string. */
+static void hide_zeros(char *text, size_t n)
+{
+    for (char *zero = text; (zero = memchr(zero, '\0', n - (size_t)(zero - text)));)
+        *zero = '?';
+}
+
 static void add_line(void *ctx, const char *line, size_t n)
 {
     struct output_copy *c = ctx;
     char *to;
+
+    c->changed_ns = CLOCK_NEVER; /* what follows is another line */
 
     while (c->n + n + 1 > (size_t)c->burst)
         drop_oldest(c);
@@ -84,8 +100,7 @@ static void add_line(void *ctx, const char *line, size_t n)
     }
     to = c->text + c->first + c->n;
     memcpy(to, line, n);
-    for (char *zero = to; (zero = memchr(zero, '\0', n - (size_t)(zero - to)));)
-        *zero = '?'; /* the text travels as a string */
+    hide_zeros(to, n);
     to[n] = '\n';
     c->n += n + 1;
 }
@@ -157,27 +172,51 @@ static void send_due(struct output_copy *c, int64_t now_ns)
 
 void output_copy_feed(struct output_copy *c, const char *data, size_t n, int64_t now_ns)
 {
-    c->fed_ns = now_ns;
     lines_feed(&c->lines, data, n, add_line, c);
+    if (c->lines.news && c->changed_ns == CLOCK_NEVER)
+        c->changed_ns = now_ns;
     send_due(c, now_ns);
 }
 
+/* ---- the line that has not ended ---- */
+
 static int64_t partial_at(const struct output_copy *c)
 {
-    if (!lines_begun(&c->lines))
-        return CLOCK_NEVER;
-    if (c->lines.overwritten && c->flushed_ns && c->flushed_ns + bar_ns > c->fed_ns + partial_ns)
-        return c->flushed_ns + bar_ns;
-    return c->fed_ns + partial_ns;
+    return c->changed_ns == CLOCK_NEVER ? CLOCK_NEVER : c->changed_ns + c->partial_ns;
+}
+
+/* Behind all lines before it; what cannot be sent now is sent as it is then. */
+static void send_partial(struct output_copy *c, int64_t now_ns)
+{
+    static const char end[] = "\r\n";
+    const char *line;
+    size_t n;
+
+    c->changed_ns = now_ns;
+    if (c->n > 0 || c->tokens <= 0)
+        return;
+    c->changed_ns = CLOCK_NEVER;
+    n = lines_news(&c->lines, &line);
+    if (n == 0)
+        return;
+    memcpy(c->message, line, n);
+    hide_zeros(c->message, n);
+    memcpy(c->message + n, end, sizeof end);
+    c->sent_ns = now_ns;
+    if (c->send(c->ctx, c->message, c->dropped)) {
+        c->dropped = 0;
+        c->tokens -= (int64_t)n;
+    } else {
+        c->lines.news = true;
+        c->changed_ns = now_ns;
+    }
 }
 
 void output_copy_tick(struct output_copy *c, int64_t now_ns)
 {
-    if (now_ns >= partial_at(c)) {
-        c->flushed_ns = now_ns;
-        lines_flush(&c->lines, add_line, c);
-    }
     send_due(c, now_ns);
+    if (now_ns >= partial_at(c))
+        send_partial(c, now_ns);
 }
 
 int64_t output_copy_next_ns(const struct output_copy *c)

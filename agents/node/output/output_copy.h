@@ -3,6 +3,10 @@
  *
  *     bytes -> lines.h -> waiting lines -> messages, as many as the bucket has tokens for
  *
+ * A line that has begun and not ended, as a progress bar that is drawn anew, a question or dots, is
+ * sent as far as it has come, several times a second while it changes: its last byte is a carriage
+ * return then.  What comes of the rank next takes its place, the whole line in the end.
+ *
  * A program may print faster than anybody can read, or than a link can carry: then lines are left
  * out, the oldest of those that wait, and counted.  So the newest are always there, and what a
  * program says last is seen.  Neither socket nor clock is known here.
@@ -19,7 +23,7 @@ enum { OUTPUT_COPY_MESSAGE = 8000 }; /* bytes of one message, its 0 included */
 struct output_copy;
 
 /* Hand over whole lines, each ended by a newline, as a string, before which `dropped` lines are
- * missing.  Must not block.  false: not now.
+ * missing; or one that has not ended, with "\r\n" behind it.  Must not block.  false: not now.
  */
 typedef bool (*output_copy_fn)(void *ctx, const char *text, int64_t dropped);
 
@@ -33,7 +37,6 @@ void output_copy_free(struct output_copy *c); /* accepts NULL */
 void output_copy_feed(struct output_copy *c, const char *data, size_t n, int64_t now_ns);
 
 /* Send what is due: to be called at output_copy_next_ns, which is CLOCK_NEVER when nothing waits.
- * A line that has no newline yet is sent when nothing has come for a while.
  */
 void output_copy_tick(struct output_copy *c, int64_t now_ns);
 int64_t output_copy_next_ns(const struct output_copy *c);

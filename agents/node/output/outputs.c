@@ -71,14 +71,13 @@ static struct queue *queue_of(struct outputs *o, int rank)
     return o->queue[o->n++] = q;
 }
 
+/* A line that has not ended is none that would be missed. */
 static int64_t count_lines(const char *text)
 {
     int64_t n = 0;
 
-    while ((text = strchr(text, '\n'))) {
-        text++;
-        n++;
-    }
+    for (const char *end; (end = strchr(text, '\n')); text = end + 1)
+        n += end == text || end[-1] != '\r';
     return n;
 }
 

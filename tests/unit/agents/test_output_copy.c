@@ -70,36 +70,73 @@ START_TEST(little)
     output_copy_tick(c, now - 1);
     ck_assert_int_eq(a.messages, 2);
     output_copy_tick(c, now);
+    ck_assert_int_eq(output_copy_next_ns(c), CLOCK_NEVER);
     output_copy_feed(c, "end", 3, now);
     ck_assert(output_copy_end(c, now));
-    ck_assert_str_eq(strbuf_text(&a.text), "one\ntwo\nthree\n?x\nname? \nend\n");
+    ck_assert_str_eq(strbuf_text(&a.text), "one\ntwo\nthree\n?x\nname? \r\nname? end\n");
     ck_assert_int_eq(a.dropped, 0);
     output_copy_free(c);
     strbuf_fini(&a.text);
 }
 END_TEST
 
-/* A bar that moves without end is shown now and then, and its last state. */
-START_TEST(progress_bar)
+/* Of a line that does not end, drawn anew or longer and longer, each state is there half a second
+ * later at most, some of those in between are not, and the last is the line.
+ */
+START_TEST(partial)
 {
+    static const int64_t every[] = { CLOCK_MS, 30 * CLOCK_MS, 100 * CLOCK_MS, CLOCK_S };
+    bool bar = _i % 2;
     struct agent a = { .busy = false };
-    struct output_copy *c = output_copy_new(1000, take, &a);
-    int64_t now = 5 * CLOCK_S;
-    char text[32];
+    struct output_copy *c = output_copy_new(64 << 10, take, &a);
+    int64_t begun = 5 * CLOCK_S, now = begun, fed = 0, each = every[_i / 2];
+    char text[32], last[64] = "";
 
-    for (int i = 0; i <= 600; i++) { /* one second each */
-        int n = snprintf(text, sizeof text, "\r%3d/600", i);
+    for (int i = 0; i < 120; i++) {
+        int n =
+            bar ? snprintf(text, sizeof text, "\r%3d/120", i) : snprintf(text, sizeof text, ".");
 
         output_copy_feed(c, text, (size_t)n, now);
-        for (int64_t end = now + CLOCK_S; now < end; now += 50 * CLOCK_MS)
+        fed = now;
+        for (int64_t end = now + each; now < end; now += CLOCK_MS)
             if (now >= output_copy_next_ns(c))
                 output_copy_tick(c, now);
+        if (now - begun >= CLOCK_S / 2 && now - begun < 2 * each + CLOCK_S / 2)
+            ck_assert_int_ge(a.messages, 1);
     }
+    ck_assert_int_le(a.messages, (now - begun) / (200 * CLOCK_MS) + 1);
+    ck_assert_int_ge(a.messages, each >= CLOCK_S / 2 ? 120 : (now - begun) / (CLOCK_S / 2));
+    for (now = fed; now <= fed + CLOCK_S / 2; now += CLOCK_MS)
+        if (now >= output_copy_next_ns(c))
+            output_copy_tick(c, now);
+    (void)snprintf(last, sizeof last, "%s\r\n", bar ? "119/120" : "....................");
+    ck_assert_ptr_nonnull(strstr(strbuf_text(&a.text), last));
+    ck_assert_int_eq(output_copy_next_ns(c), CLOCK_NEVER);
     output_copy_feed(c, "\n", 1, now);
     ck_assert(output_copy_end(c, now));
-    ck_assert_int_le(a.messages, 70);
-    ck_assert_int_ge(a.messages, 10);
-    ck_assert_ptr_nonnull(strstr(strbuf_text(&a.text), "600/600\n"));
+    last[strlen(last) - 2] = '\n';
+    last[strlen(last) - 1] = '\0';
+    ck_assert_str_eq(strbuf_text(&a.text) + a.text.len - strlen(last), last);
+    output_copy_free(c);
+    strbuf_fini(&a.text);
+}
+END_TEST
+
+/* What is begun comes behind the lines before it, and waits while nothing is taken. */
+START_TEST(partial_waits)
+{
+    struct agent a = { .busy = true };
+    struct output_copy *c = output_copy_new(64 << 10, take, &a);
+    int64_t now = 5 * CLOCK_S;
+
+    output_copy_feed(c, "one\n50%", 7, now);
+    for (int i = 0; i < 30; i++, now += 100 * CLOCK_MS)
+        output_copy_tick(c, now);
+    ck_assert_int_lt(now, output_copy_next_ns(c) + CLOCK_S);
+    a.busy = false;
+    for (int i = 0; i < 10; i++, now += 100 * CLOCK_MS)
+        output_copy_tick(c, now);
+    ck_assert_str_eq(strbuf_text(&a.text), "one\n50%\r\n");
     output_copy_free(c);
     strbuf_fini(&a.text);
 }
@@ -175,7 +212,8 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, little);
-    tcase_add_test(tc, progress_bar);
+    tcase_add_loop_test(tc, partial, 0, 8);
+    tcase_add_test(tc, partial_waits);
     tcase_add_loop_test(tc, flood, 0, 3);
     tcase_add_test(tc, burst);
 }

@@ -144,8 +144,153 @@ START_TEST(repeated)
 }
 END_TEST
 
+/* Elsewhere than on a terminal lines that have not ended are whole lines, now and then: bars every
+ * ten seconds, questions and dots as far as they are new, and nothing twice.
+ */
+START_TEST(begun)
+{
+    static struct seen s;
+    const int64_t ms = CLOCK_MS, since = CLOCK_S;
+
+    begin(&s, 3, NULL);
+    for (int i = 0; i < 100; i++) { /* 25 s */
+        char bar[32];
+
+        (void)snprintf(bar, sizeof bar, "%d%%\r\n", i);
+        output_view_add(s.o, "c", 0, bar, 0, since + i * 250 * ms);
+        output_view_tick(s.o, since + i * 250 * ms);
+    }
+    output_view_add(s.o, "c", 0, "100%\n", 0, since + 26000 * ms);
+    output_view_add(s.o, "c", 1, "name? \r\n", 0, since + 30000 * ms);
+    output_view_tick(s.o, since + 30499 * ms);
+    output_view_tick(s.o, since + 30500 * ms);
+    output_view_tick(s.o, since + 50000 * ms);
+    output_view_add(s.o, "c", 1, "name? me\n", 0, since + 50000 * ms);
+    output_view_add(s.o, "c", 1, "..\r\n", 0, since + 51000 * ms);
+    output_view_tick(s.o, since + 52000 * ms);
+    output_view_add(s.o, "c", 1, "....\r\n", 0, since + 53000 * ms);
+    output_view_tick(s.o, since + 53400 * ms);
+    output_view_tick(s.o, since + 53500 * ms);
+    output_view_add(s.o, "c", 1, "....\n", 0, since + 54000 * ms);
+    output_view_add(s.o, "c", 1, "quick\r\n", 0, since + 54000 * ms);
+    output_view_add(s.o, "c", 1, "quicker\n", 0, since + 54100 * ms);
+    output_view_add(s.o, "c", 2, "last words\r\n", 0, since + 54100 * ms);
+    ck_assert_str_eq(end(&s), "c:0:     2%\n"
+                              "c:0:     42%\n"
+                              "c:0:     82%\n"
+                              "c:0:     100%\n"
+                              "c:1:     name? \n"
+                              "c:1:     me\n"
+                              "c:1:     ..\n"
+                              "c:1:     ..\n"
+                              "c:1:     quicker\n"
+                              "c:2:     last words\n");
+}
+END_TEST
+
+/* What a terminal of 40 columns shows that knows the sequences which are used. */
+static const char *screen_of(const char *text)
+{
+    enum { ROWS = 64, COLUMNS = 40 };
+    static char all[ROWS * (COLUMNS + 1) + 1];
+    char cell[ROWS][COLUMNS + 1];
+    int row = 0, column = 0, last = 0;
+    size_t n = 0;
+
+    memset(cell, 0, sizeof cell);
+    for (; *text; text++) {
+        if (*text == '\r') {
+            column = 0;
+        } else if (*text == '\n') {
+            column = 0;
+            row++;
+        } else if (strncmp(text, "\033[K", 3) == 0 || strncmp(text, "\033[J", 3) == 0) {
+            memset(cell[row] + column, 0, sizeof cell[row] - (size_t)column);
+            for (int i = row + 1; text[2] == 'J' && i < ROWS; i++)
+                memset(cell[i], 0, sizeof cell[i]);
+            text += 2;
+        } else if (*text == '\033') {
+            int up = 0, used = 0;
+
+            ck_assert_int_eq(sscanf(text, "\033[%dA%n", &up, &used), 1);
+            row -= up;
+            ck_assert_int_ge(row, 0);
+            text += used - 1;
+        } else {
+            ck_assert_int_lt(column, COLUMNS - 1); /* else it wraps */
+            cell[row][column++] = *text;
+        }
+        ck_assert_int_lt(row, ROWS);
+    }
+    for (int i = 0; i < ROWS; i++)
+        last = cell[i][0] ? i : last;
+    for (int i = 0; i <= last; i++)
+        n += (size_t)sprintf(all + n, "%s|", cell[i]);
+    return all;
+}
+
+/* What is on the screen now. */
+static const char *on_screen(struct seen *s)
+{
+    size_t n = strlen(s->text);
+    ssize_t more;
+
+    ck_assert_int_eq(screen_flush(s->view.out, CLOCK_NEVER, NULL), 0);
+    more = read(s->ends[0], s->text + n, sizeof s->text - 1 - n);
+    ck_assert_int_gt(more, 0);
+    s->text[n + (size_t)more] = '\0';
+    return screen_of(s->text);
+}
+
+/* On a terminal lines that have not ended are drawn anew below all else, each with its rank, and
+ * above the live line; what is too wide is cut.
+ */
+START_TEST(begun_on_terminal)
+{
+    static struct seen s;
+    int64_t now = CLOCK_S;
+
+    s.view.terminal = true;
+    s.view.columns = 40;
+    begin(&s, 8, NULL);
+    output_view_add(s.o, "c", 1, "10%\r\n", 0, now += CLOCK_S);
+    ck_assert_str_eq(on_screen(&s), "c:1:     10%|");
+    output_view_add(s.o, "c", 1, "one\n20%\r\n", 0, now += CLOCK_S);
+    output_view_add(s.o, "c", 0, "0123456789012345678901234567890123456789\r\n", 0, now += CLOCK_S);
+    output_view_tick(s.o, now += CLOCK_S);
+    ck_assert_str_eq(on_screen(&s),
+                     "c:1:     one|c:0:     012345678901234567890123456789|c:1:     20%|");
+    (void)snprintf(s.view.line, sizeof s.view.line, "step 5");
+    output_view_add(s.o, "c", 1, "30%\r\n", 0, now += CLOCK_S);
+    ck_assert_str_eq(on_screen(&s),
+                     "c:1:     one|c:0:     012345678901234567890123456789|c:1:     30%|step 5|");
+    output_view_add(s.o, "c", 0, "done\n", 0, now += CLOCK_S);
+    output_view_tick(s.o, now += CLOCK_S);
+    ck_assert_str_eq(on_screen(&s), "c:1:     one|c:0:     done|c:1:     30%|step 5|");
+    for (int r = 2; r < 8; r++)
+        output_view_add(s.o, "c", r, "x\r\n", 0, now += CLOCK_S);
+    ck_assert_str_eq(on_screen(&s), "c:1:     one|c:0:     done|c:1:     30%|c:2:     x|c:3:     x|"
+                                    "c:4:     x|and lines of 3 more ranks|step 5|");
+    run_view_say(&s.view, "a sentence");
+    ck_assert_str_eq(on_screen(&s), "c:1:     one|c:0:     done|eddis-run: a sentence|");
+    output_view_tick(s.o, now += CLOCK_S);
+    for (int r = 1; r < 8; r++)
+        output_view_add(s.o, "c", r, "end\n", 0, now);
+    output_view_tick(s.o, now += CLOCK_S);
+    s.view.line[0] = '\0';
+    run_view_clear(&s.view);
+    ck_assert_str_eq(on_screen(&s),
+                     "c:1:     one|c:0:     done|eddis-run: a sentence|1-7 (7 ranks): end|");
+    output_view_add(s.o, "c", 5, "that was\r\n", 0, now += CLOCK_S);
+    s.text[0] = '\0';
+    ck_assert_ptr_nonnull(strstr(end(&s), "c:5:     that was\n"));
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_test(tc, begun);
+    tcase_add_test(tc, begun_on_terminal);
     tcase_add_test(tc, prefixes);
     tcase_add_test(tc, colours);
     tcase_add_test(tc, own_prefix);

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* begun_lines.c - keeps each rank's line that has not ended */
+#include "begun_lines.h"
+
+#include "lib/base/clock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const int64_t quiet_ns = CLOCK_S / 2, bar_ns = 10 * CLOCK_S;
+
+struct begun {
+    char *text;  /* NULL: no line has begun */
+    char *shown; /* as far as it was shown, or NULL */
+    int64_t begun_ns, changed_ns, shown_ns;
+};
+
+struct begun_lines {
+    int n_ranks, n; /* n: that have a line */
+    struct begun *row;
+};
+
+struct begun_lines *begun_lines_new(int n_ranks)
+{
+    struct begun_lines *b = calloc(1, sizeof *b);
+
+    if (!b)
+        return NULL;
+    b->n_ranks = n_ranks;
+    b->row = calloc((size_t)n_ranks + 1, sizeof *b->row);
+    if (b->row)
+        return b;
+    free(b);
+    return NULL;
+}
+
+static void forget(struct begun_lines *b, struct begun *r)
+{
+    b->n -= r->text != NULL;
+    free(r->text);
+    free(r->shown);
+    *r = (struct begun){ .text = NULL };
+}
+
+void begun_lines_free(struct begun_lines *b)
+{
+    if (!b)
+        return;
+    for (int i = 0; i < b->n_ranks; i++)
+        forget(b, &b->row[i]);
+    free(b->row);
+    free(b);
+}
+
+void begun_lines_set(struct begun_lines *b, int rank, const char *text, int64_t now_ns)
+{
+    struct begun *r = &b->row[rank];
+    char *copy = strdup(text);
+
+    if (!copy)
+        return;
+    if (!r->text) {
+        r->begun_ns = now_ns;
+        b->n++;
+    }
+    free(r->text);
+    r->text = copy;
+    r->changed_ns = now_ns;
+}
+
+/* What of text follows what was shown; NULL: it is another state. */
+static const char *growth(const struct begun *r, const char *text)
+{
+    size_t n = r->shown ? strlen(r->shown) : 0;
+
+    return strncmp(text, r->shown ? r->shown : "", n) == 0 ? text + n : NULL;
+}
+
+const char *begun_lines_end(struct begun_lines *b, int rank, const char *line)
+{
+    struct begun *r = &b->row[rank];
+    const char *rest = growth(r, line);
+    bool shown = r->shown && rest && !*rest;
+
+    forget(b, r);
+    return shown ? NULL : rest ? rest : line;
+}
+
+bool begun_lines_has(const struct begun_lines *b, int rank)
+{
+    return b->row[rank].text != NULL;
+}
+
+int begun_lines_next(const struct begun_lines *b, int rank, const char **ret_text)
+{
+    for (; b->n > 0 && rank < b->n_ranks; rank++)
+        if (b->row[rank].text) {
+            *ret_text = b->row[rank].text;
+            return rank;
+        }
+    return -1;
+}
+
+static int64_t due_ns(const struct begun *r)
+{
+    const char *more = growth(r, r->text);
+    int64_t quiet = r->changed_ns + quiet_ns, next = r->shown_ns + bar_ns;
+
+    if (!r->shown)
+        return r->begun_ns + quiet_ns;
+    if (more && !*more)
+        return CLOCK_NEVER;
+    return more && quiet < next ? quiet : next;
+}
+
+int begun_lines_due(struct begun_lines *b, int rank, int64_t now_ns, const char **ret_text)
+{
+    const char *text;
+
+    for (; (rank = begun_lines_next(b, rank, &text)) >= 0; rank++) {
+        struct begun *r = &b->row[rank];
+        const char *more = growth(r, text);
+        char *copy = now_ns >= due_ns(r) ? strdup(text) : NULL;
+
+        if (!copy)
+            continue;
+        free(r->shown);
+        r->shown = copy;
+        r->shown_ns = now_ns;
+        *ret_text = more ? more : text;
+        return rank;
+    }
+    return -1;
+}
