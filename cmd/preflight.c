@@ -155,7 +155,7 @@ int preflight_program(const struct job *job, const struct run_env *more, struct 
         return 0;
     (void)program_folder(beside, sizeof beside, NULL);
     if (!setup || strchr(job->command[0], '/'))
-        rc = program_check(job->command[0], job->workdir, path, beside, &why);
+        rc = program_check(job->command[0], job->workdir, setup ? NULL : path, beside, &why);
     if (rc == 0 && !setup)
         rc = program_check_script(job->command, job->workdir, path, &why);
     return rc < 0 ? wrong(job, "command", err, why.text) : 0;

@@ -28,8 +28,9 @@ int launch_check_workdir(const char *dir, struct eddis_error *err)
 
 static int check_program(const struct launch *l, struct eddis_error *err)
 {
-    return program_check(l->brief->command[0], l->brief->workdir, launch_search_path(l), l->bin,
-                         err);
+    const char *path = l->brief->setup[0] ? NULL : launch_search_path(l); /* they may change it */
+
+    return program_check(l->brief->command[0], l->brief->workdir, path, l->bin, err);
 }
 
 static int check_data(const struct launch *l, struct eddis_error *err)

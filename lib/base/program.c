@@ -8,6 +8,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -161,7 +162,80 @@ void program_meant(const char *path, const char *advice, char *ret, size_t size)
         (void)snprintf(ret, size, "%s", advice);
 }
 
-static int check_with_slash(const char *folder, const char *name, struct eddis_error *err)
+/* Whether a folder of PATH has such a file, a program if it must be one; writes its path. */
+static bool in_path(const char *name, const char *path, bool program, char ret[PATH_MAX])
+{
+    while (*path) {
+        size_t n = strcspn(path, ":");
+
+        if (n && snprintf(ret, PATH_MAX, "%.*s/%s", (int)n, path, name) < PATH_MAX &&
+            (program ? is_program(ret) : access(ret, F_OK) == 0))
+            return true;
+        path += n + (path[n] == ':');
+    }
+    return false;
+}
+
+/* ---- the first line of a script that is a program ---- */
+
+/* Read what follows "#!" in the first line.  false: there is no such line. */
+static bool read_first_line(const char *path, char ret[PATH_MAX])
+{
+    cleanup_fd int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, ret, PATH_MAX - 1);
+
+    if (n < 2 || ret[0] != '#' || ret[1] != '!')
+        return false;
+    ret[n] = '\0';
+    ret[strcspn(ret, "\n")] = '\0';
+    memmove(ret, ret + 2, strlen(ret + 2) + 1);
+    return true;
+}
+
+/* Returns the word that env is to run, cut off; NULL: it has options. */
+static const char *run_by_env(char *words)
+{
+    char *word = words + strspn(words, " \t");
+
+    word[strcspn(word, " \t")] = '\0';
+    return *word && *word != '-' && !strchr(word, '=') ? word : NULL;
+}
+
+/* The kernel says of a missing interpreter that the script is not there. */
+static int check_interpreter(const char *file, const char *path, struct eddis_error *err)
+{
+    char line[PATH_MAX], at[PATH_MAX], *name, *rest;
+    const char *run;
+
+    if (!read_first_line(file, line))
+        return 0;
+    name = line + strspn(line, " \t");
+    if (strchr(name, '\r'))
+        return eddis_fail(err, -ENOEXEC,
+                          "'%s' cannot run, for its lines end in CRLF, as Windows writes them; "
+                          "convert it, as with sed -i 's/\\r$//' %s",
+                          file, file);
+    rest = name + strcspn(name, " \t");
+    if (*rest)
+        *rest++ = '\0';
+    if (*name == '/' && access(name, F_OK) < 0 && errno == ENOENT)
+        return eddis_fail(err, -ENOENT,
+                          "'%s' cannot run, for the interpreter '%s' of its first line is not "
+                          "there; install it, or correct that line",
+                          file, name);
+    run = strcmp(name, "/usr/bin/env") == 0 ? run_by_env(rest) : NULL;
+    if (run && path && !strchr(run, '/') && !in_path(run, path, true, at))
+        return eddis_fail(err, -ENOENT,
+                          "'%s' cannot run, for the interpreter '%s' of its first line is not in "
+                          "PATH; install it, or correct that line",
+                          file, run);
+    return 0;
+}
+
+/* ---- a program ---- */
+
+static int check_with_slash(const char *folder, const char *name, const char *search,
+                            struct eddis_error *err)
 {
     cleanup_free char *path = path_of(name, folder);
     char asked[ASKED];
@@ -176,34 +250,18 @@ static int check_with_slash(const char *folder, const char *name, struct eddis_e
     }
     if (!is_program(path))
         return eddis_fail(err, -EACCES, "'%s' is no program that may be executed", path);
-    return 0;
-}
-
-/* Whether a folder of PATH has such a file, a program if it must be one. */
-static bool in_path(const char *name, const char *path, bool program)
-{
-    char at[PATH_MAX];
-
-    while (*path) {
-        size_t n = strcspn(path, ":");
-
-        if (n && snprintf(at, sizeof at, "%.*s/%s", (int)n, path, name) < (int)sizeof at &&
-            (program ? is_program(at) : access(at, F_OK) == 0))
-            return true;
-        path += n + (path[n] == ':');
-    }
-    return false;
+    return check_interpreter(path, search, err);
 }
 
 int program_check(const char *name, const char *folder, const char *path, const char *beside,
                   struct eddis_error *err)
 {
-    char asked[ASKED];
+    char asked[ASKED], at[PATH_MAX];
 
     if (strchr(name, '/'))
-        return check_with_slash(folder, name, err);
-    if (in_path(name, path, true) || (*beside && in_path(name, beside, true)))
-        return 0;
+        return check_with_slash(folder, name, path, err);
+    if (in_path(name, path, true, at) || (*beside && in_path(name, beside, true, at)))
+        return check_interpreter(at, path, err);
     ask_path(name, path, beside, asked, sizeof asked);
     return eddis_fail(err, -ENOENT, "no program '%s' in PATH; %s", name, asked);
 }
@@ -256,10 +314,10 @@ int program_check_script(char *const *command, const char *folder, const char *p
     const struct interpreter *i = interpreter_of(command[0]);
     const char *name = i ? script_of(command, i) : NULL, *slash = strrchr(command[0], '/');
     cleanup_free char *full = name && *name ? path_of(name, folder) : NULL;
-    char asked[ASKED];
+    char asked[ASKED], at[PATH_MAX];
 
     if (!full || access(full, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR) ||
-        (i->searches && !strchr(name, '/') && in_path(name, path, false)))
+        (i->searches && !strchr(name, '/') && in_path(name, path, false, at)))
         return 0;
     ask_beside(full, name, "correct the command", asked, sizeof asked);
     return eddis_fail(err, -ENOENT, "no script '%s' for %s%s%s; %s", name,

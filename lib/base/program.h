@@ -20,8 +20,10 @@ int program_path(const char *name, char *ret, size_t size, struct eddis_error *e
 int program_folder(char *ret, size_t size, struct eddis_error *err);
 
 /* Look for the program of a command as one that works in `folder` finds it, by this PATH; one of
- * the folder `beside` is found last, "" none.  -ENOENT or -EACCES with what to do about it: where a
- * name is near that is there, that one is asked for.
+ * the folder `beside` is found last, "" none.  Of a script that names its interpreter that must be
+ * there, too.  -ENOENT, -EACCES or, with lines that end in CRLF, -ENOEXEC, with what to do about
+ * it: where a name is near that is there, that one is asked for.  path NULL, of a name with a
+ * slash: it is not known, and what only it would tell is taken for right.
  */
 int program_check(const char *name, const char *folder, const char *path, const char *beside,
                   struct eddis_error *err);

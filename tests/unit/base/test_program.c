@@ -20,6 +20,13 @@ static void make(const char *name, mode_t mode)
     (void)close(fd);
 }
 
+static void write_script(const char *name, const char *text)
+{
+    cleanup_free char *path = file_join(scratch, "%s", name);
+
+    ck_assert_int_eq(file_write_atomic(path, text, strlen(text), 0755, NULL), 0);
+}
+
 static void make_folder(const char *name)
 {
     cleanup_free char *path = file_join(scratch, "%s", name);
@@ -42,6 +49,13 @@ static void setup(void)
     make("bin/trail", 0644); /* may not be executed */
     make("bin2/eddis-train", 0755);
     make("bin2/start.sh", 0644);
+    write_script("job/good.py", "#! /usr/bin/env  train -x\nexit\n");
+    write_script("job/dos.py", "#!/usr/bin/env python3\r\nimport sys\r\n");
+    write_script("bin/dos", "#!/bin/sh\r\nexit\r\n");
+    write_script("job/lost.py", "#!/opt/nowhere/python -u\nimport sys\n");
+    write_script("job/env.py", "#!/usr/bin/env pythom9\nimport sys\n");
+    write_script("job/options.py", "#!/usr/bin/env -S pythom9 -u\nimport sys\n");
+    write_script("job/empty.py", "#!");
 }
 
 static void search(char *path, size_t size, char *folder, size_t folder_size)
@@ -68,6 +82,17 @@ static const struct program_row {
     { "sub/beginn.sh", -ENOENT, "/job/sub/beginn.sh'; did you mean \"sub/begin.sh\"?" },
     { "./nothing", -ENOENT, "/job/nothing'; build it first, or correct the command" },
     { "sup/begin.sh", -ENOENT, "/job/sup/begin.sh'; build it first, or correct the command" },
+    { "./good.py", 0, NULL },
+    { "./options.py", 0, NULL },
+    { "./empty.py", 0, NULL },
+    { "./dos.py", -ENOEXEC, "/job/dos.py" },
+    { "dos", -ENOEXEC, "/bin/dos" },
+    { "./lost.py", -ENOENT,
+      "/job/lost.py' cannot run, for the interpreter '/opt/nowhere/python' of its first line is "
+      "not there; install it, or correct that line" },
+    { "./env.py", -ENOENT,
+      "/job/env.py' cannot run, for the interpreter 'pythom9' of its first line is not in PATH; "
+      "install it, or correct that line" },
     { "./train.py", -EACCES, "train.py' is no program that may be executed" },
 };
 
@@ -84,6 +109,19 @@ START_TEST(found_or_near)
         ck_assert_uint_ge(strlen(err.text), n);
         ck_assert_str_eq(err.text + strlen(err.text) - n, row->sentence);
     }
+}
+END_TEST
+
+/* Lines may change PATH before: what is in it nobody knows. */
+START_TEST(unknown_path)
+{
+    char path[256], folder[128];
+    struct eddis_error err = { 0 };
+
+    search(path, sizeof path, folder, sizeof folder);
+    ck_assert_int_eq(program_check("./env.py", folder, NULL, "", &err), 0);
+    ck_assert_int_eq(program_check("./dos.py", folder, NULL, "", &err), -ENOEXEC);
+    ck_assert_ptr_nonnull(strstr(err.text, "lines end in CRLF"));
 }
 END_TEST
 
@@ -155,6 +193,7 @@ static void add_tests(TCase *tc)
     scratch_add(tc);
     tcase_add_checked_fixture(tc, setup, NULL);
     tcase_add_loop_test(tc, found_or_near, 0, sizeof programs / sizeof *programs);
+    tcase_add_test(tc, unknown_path);
     tcase_add_test(tc, near_beside);
     tcase_add_loop_test(tc, script_there_or_near, 0, sizeof scripts / sizeof *scripts);
 }
