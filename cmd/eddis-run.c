@@ -45,12 +45,13 @@ struct run {
     bool showed;                /* something of it */
     char *log_dir;
     struct job_folder folder;
-    bool launches; /* there is a folder */
-    bool headed;   /* the job, its nodes and their profile were printed */
-    int up;        /* whom to tell that the workers are up; -1: nobody */
-    int up_log;    /* and where the output goes from then on */
-    bool stuck;    /* that file does not answer: nothing more can be said */
-    bool unread;   /* nor where nobody reads, and we were asked not to wait for that */
+    bool launches;      /* there is a folder */
+    bool headed;        /* the job, its nodes and their profile were printed */
+    struct strbuf plan; /* what was printed of the newest plan */
+    int up;             /* whom to tell that the workers are up; -1: nobody */
+    int up_log;         /* and where the output goes from then on */
+    bool stuck;         /* that file does not answer: nothing more can be said */
+    bool unread;        /* nor where nobody reads, and we were asked not to wait for that */
     enum run_requeue put_back;
     struct strbuf said; /* so that the summary does not say it again */
 };
@@ -230,7 +231,9 @@ static void print_plan(struct run *r, const struct plan_print *how, const struct
         plan_print_nodes(&o, nodes, n);
         plan_print_profiles(&o, nodes, n);
     }
-    plan_print_plan(&o, p, p->generation <= 1 && r->q.plan_path ? "replayed" : NULL);
+    if (r->q.verbose)
+        strbuf_fini(&r->plan);
+    plan_print_again(&o, p, p->generation <= 1 && r->q.plan_path ? "replayed" : NULL, &r->plan);
     if (!r->headed) {
         print_resume(r->q.job, o.out);
         print_no_checkpoints(r->q.job, o.out);
@@ -287,8 +290,10 @@ static void on_settled(void *ctx, const struct plan *p)
     cleanup_free char *text =
         r->q.quiet || r->q.json ? NULL : plan_print_settled(p, r->view.colour);
 
-    if (text)
-        run_view_print(&r->view, text);
+    if (!text)
+        return;
+    run_view_print(&r->view, text);
+    strbuf_add(&r->plan, text);
 }
 
 /* ---- the job's folder ---- */
@@ -583,6 +588,7 @@ int main(int argc, char **argv)
     run_view_close(&r.view);
     run_request_fini(&r.q);
     free(r.log_dir);
+    strbuf_fini(&r.plan);
     strbuf_fini(&r.said);
     return code;
 }

@@ -438,6 +438,73 @@ void plan_print_plan(const struct plan_print *o, const struct plan *p, const cha
     print_reason(o, p);
 }
 
+/* Whether the text has the line of n bytes, its newline included. */
+static bool has_line(const char *text, const char *line, size_t n)
+{
+    for (; *text; text += strcspn(text, "\n") + 1)
+        if (strncmp(text, line, n) == 0)
+            return true;
+    return false;
+}
+
+static bool is_label(const char *line, const char *label)
+{
+    line += strncmp(line, BOLD, sizeof BOLD - 1) == 0 ? sizeof BOLD - 1 : 0;
+    return strncmp(line, label, strlen(label)) == 0;
+}
+
+/* Print the lines that are not in `before`: rows of the table below its head, paragraphs apart. */
+static void print_changes(const struct plan_print *o, const char *before, const char *now)
+{
+    const char *head = NULL;
+    bool same = false, blank = false;
+
+    for (size_t n; *now; now += n) {
+        bool old = has_line(before, now, n = strcspn(now, "\n") + 1);
+
+        same = same || (old && is_label(now, "plan"));
+        head = is_label(now, "  rank ") ? now : *now == '\n' ? NULL : head;
+        blank = blank || *now == '\n';
+        if (old)
+            continue;
+        if (same) {
+            print_label(o, "plan");
+            fputs("as before, but\n", o->out);
+        }
+        if (blank)
+            fputc('\n', o->out);
+        if (head && head != now)
+            fprintf(o->out, "%.*s", (int)strcspn(head, "\n") + 1, head);
+        head = NULL;
+        same = blank = false;
+        fprintf(o->out, "%.*s", (int)n, now);
+    }
+    if (!same)
+        return;
+    print_label(o, "plan");
+    fputs("as before\n", o->out);
+}
+
+void plan_print_again(const struct plan_print *o, const struct plan *p, const char *remark,
+                      struct strbuf *before)
+{
+    struct plan_print to = *o;
+    cleanup_free char *text = NULL;
+
+    to.out = open_memstream(&text, &(size_t){ 0 });
+    if (!to.out)
+        return;
+    plan_print_plan(&to, p, remark);
+    if (fclose(to.out) != 0)
+        return;
+    if (before->len)
+        print_changes(o, strbuf_text(before), text);
+    else
+        fputs(text, o->out);
+    strbuf_fini(before);
+    strbuf_add(before, text);
+}
+
 char *plan_print_settled(const struct plan *p, bool colour)
 {
     struct plan_print o = { .colour = colour };

@@ -19,6 +19,7 @@
 #ifndef EDDIS_CMD_PLAN_PRINT_H
 #define EDDIS_CMD_PLAN_PRINT_H
 
+#include "lib/base/strbuf.h"
 #include "lib/model/plan.h"
 #include "lib/model/profile.h"
 
@@ -48,6 +49,13 @@ void plan_print_profiles(const struct plan_print *o, const struct node_profile *
  * "replayed from plan.json"; NULL: none.
  */
 void plan_print_plan(const struct plan_print *o, const struct plan *p, const char *remark);
+
+/* The same of a job's plans one behind another: only the lines that `before` has not, the text of
+ * the plan before and what else was printed of it; empty of the first.  It becomes the text of this
+ * one.
+ */
+void plan_print_again(const struct plan_print *o, const struct plan *p, const char *remark,
+                      struct strbuf *before);
 
 /* Returns the mode that was chosen once the size of the model was known, beside the others, and
  * why, for the caller to free; NULL without memory.

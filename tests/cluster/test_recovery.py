@@ -92,6 +92,8 @@ def rank_killed():
             "on 1 node (generation 2 of at most 4)"))
         step = int(re.search(r"restarting from step (\d+) on", j.err).group(1))
         assert step >= 20 and step % 20 == 0, j.err
+        # Of the second plan what is new stands there alone.
+        assert j.out.count("plan      ") == 2 and j.out.count("modes, for a model of") == 1, j.out
         # What was trained behind the checkpoint was done twice and counts once.
         assert abs(s["samples"] - 60 * (1797 - 360)) <= 256, s
         ends = [e for e in j.events() if e["type"] == "rank_exit" and "signal 9" in e.get("text", "")]

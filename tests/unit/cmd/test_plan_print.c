@@ -138,6 +138,54 @@ START_TEST(example)
 }
 END_TEST
 
+/* Of a plan behind another the lines that are new, with what they need to be read. */
+START_TEST(again)
+{
+    cleanup_free struct node_profile *node = example_node();
+    struct strbuf before = { 0 };
+    struct plan *p = plan_of(node, 1, 256);
+    struct output out;
+
+    for (int i = 0; i < 2; i++) {
+        open_output(&out);
+        out.o.colour = i;
+        plan_print_again(&out.o, p, NULL, &before);
+        (void)fflush(out.o.out);
+        ck_assert_str_eq(out.text, strbuf_text(&before));
+        check_output(&out, strbuf_text(&before));
+        open_output(&out);
+        out.o.colour = i;
+        plan_print_again(&out.o, p, NULL, &before);
+        check_output(&out, i ? "\033[1mplan\033[0m      as before\n" : "plan      as before\n");
+        strbuf_fini(&before);
+    }
+    open_output(&out);
+    plan_print_plan(&out.o, p, NULL);
+    (void)fclose(out.o.out);
+    strbuf_add(&before, out.text);
+    free(out.text);
+    p->worker[2].batch = 47;
+    open_output(&out);
+    plan_print_again(&out.o, p, NULL, &before);
+    check_output(&out, "plan      as before, but\n"
+                       "\n"
+                       "  rank  node    device         rate/s  batch  weight  step ms\n"
+                       "     2  login1  emulated 0.50    4107     47   0.180     11.2\n");
+    p->global_batch = 257;
+    p->predicted_samples_per_s = 22000;
+    (void)snprintf(p->network, sizeof p->network, "10.0.0.0/8");
+    open_output(&out);
+    plan_print_again(&out.o, p, NULL, &before);
+    check_output(&out, "network   10.0.0.0/8\n"
+                       "plan      sync, allreduce, global batch 257\n"
+                       "\n"
+                       "  predicted 22 000 samples/s, 97 % of the devices' sum; an equal split "
+                       "would give 9 280\n");
+    strbuf_fini(&before);
+    plan_free(p);
+}
+END_TEST
+
 /* A batch that is held at once needs no word, nor one of a program that takes no pieces. */
 START_TEST(pieces)
 {
@@ -558,6 +606,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, job_line);
     tcase_add_test(tc, example);
+    tcase_add_test(tc, again);
     tcase_add_test(tc, pieces);
     tcase_add_test(tc, one_machine);
     tcase_add_test(tc, hybrid);
