@@ -84,6 +84,7 @@ int main(int argc, char **argv)
     struct eddis_error err = { 0 };
     int code = read_options(argc, argv, &o);
 
+    program_outlive_file_limit();
     if (code >= 0)
         return code;
     (void)program_folder(bin, sizeof bin, NULL);

@@ -557,6 +557,7 @@ int main(int argc, char **argv)
     struct eddis_error err = { 0 };
     int code = 0;
 
+    program_outlive_file_limit();
     (void)signal(SIGPIPE, SIG_IGN); /* eddis-run | head: the job goes on */
     (void)signal(SIGCHLD, SIG_DFL); /* as by `trap '' CHLD`: exit codes are needed */
     if (run_request_read(argc, argv, &r.q, &err) < 0)

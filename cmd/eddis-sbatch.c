@@ -279,6 +279,7 @@ int main(int argc, char **argv)
     struct job *job = NULL;
     int code = EXIT_USAGE;
 
+    program_outlive_file_limit();
     if (read_words(argc, argv, &q, &err) < 0) {
         fail(&err, 0);
     } else if (q.help || q.version) {

@@ -14,6 +14,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/json.h"
+#include "lib/base/program.h"
 #include "lib/base/strbuf.h"
 #include "lib/base/text.h"
 
@@ -467,6 +468,7 @@ int main(int argc, char **argv)
     struct eddis_error err = { 0 };
     int rc;
 
+    program_outlive_file_limit();
     if (parse(argc, argv, &q, &err) < 0)
         return fail(&err, EXIT_USAGE);
     if (q.help || q.version) {

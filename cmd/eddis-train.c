@@ -2,6 +2,7 @@
 /* eddis-train.c - the embedded trainer: options, data, one call, and what is printed */
 #include "lib/base/blas_core.h"
 #include "lib/base/error.h"
+#include "lib/base/program.h"
 #include "lib/eddis.h"
 #include "lib/train/evaluation.h"
 #include "lib/train/matmul.h"
@@ -152,6 +153,7 @@ int main(int argc, char **argv)
     struct eddis_error err = { 0 };
     int code;
 
+    program_outlive_file_limit();
     take_kernels(argv);
 
     if (train_options_parse(argc, argv, &o, &err) < 0)

@@ -141,7 +141,7 @@ static void say_missing(struct logs *l, int missing, const struct eddis_error *w
 
     strbuf_addf(&b, "%d log%s not fetched whole", missing, missing == 1 ? " was" : "s were");
     if (why->code)
-        strbuf_addf(&b, " (%s; free space there)", why->text);
+        strbuf_addf(&b, " (%s; %s)", why->text, file_room_advice(why->code));
     strbuf_addf(&b, " and %s still on %s: ", missing == 1 ? "is" : "are",
                 missing == 1 ? "its node" : "their nodes");
     for (int n = 0; n < PLACES && fetch_missing(l->fetch, &at, &g); n++) {

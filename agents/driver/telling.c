@@ -5,6 +5,7 @@
 #include "agents/job/prometheus.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
+#include "lib/base/file.h"
 #include "lib/base/text.h"
 
 #include <stdio.h>
@@ -306,9 +307,8 @@ static void say_trouble(void *self, int64_t now_ns)
     if (!t->run->journal.trouble.code || t->told_trouble)
         return;
     t->told_trouble = true;
-    (void)snprintf(text, sizeof text,
-                   "%s; the job goes on: free space there, or its records will have gaps",
-                   t->run->journal.trouble.text);
+    (void)snprintf(text, sizeof text, "%s; the job goes on: %s, or its records will have gaps",
+                   t->run->journal.trouble.text, file_room_advice(t->run->journal.trouble.code));
     t->run->o->view.say(t->run->o->view.ctx, text);
 }
 

@@ -7,6 +7,7 @@
 #include "agents/protocol/timing.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
+#include "lib/base/file.h"
 #include "lib/base/proctree.h"
 #include "lib/model/choice_json.h"
 #include "lib/model/network_check_json.h"
@@ -65,8 +66,24 @@ static void see_who_ends(const struct agent *a)
     }
 }
 
+/* Write what else is known of a rank's end and may have to do with it; "": nothing. */
+static void beside_end(const struct rank_message *m, char *ret, size_t size)
+{
+    ret[0] = '\0';
+    if (m->kind != RANK_ENDED)
+        snprintf(ret, size,
+                 "eddis-rank (pid %d), the process of eddis that ran it, had died without a word",
+                 (int)m->wrapper);
+    else if (m->lacked_ns > 0 && !m->oom)
+        snprintf(ret, size,
+                 "%.1f s before, the kernel had killed another process of its control group for "
+                 "lack of memory",
+                 (double)m->lacked_ns / CLOCK_S);
+}
+
 static void rank_ended(struct agent *a, struct worker *w, const struct rank_message *m)
 {
+    char beside[160];
     struct event e = { .type = EVENT_RANK_EXIT,
                        .generation = m->generation,
                        .rank = w->rank,
@@ -79,8 +96,10 @@ static void rank_ended(struct agent *a, struct worker *w, const struct rank_mess
                        .peak_bytes = m->peak_bytes,
                        .limit_bytes = m->limit_bytes,
                        .first = generation_was_first(w, m),
+                       .text = beside,
                        .last_lines = (char *)(uintptr_t)m->lines };
 
+    beside_end(m, beside, sizeof beside);
     e.by_us = !e.first && (m->told || (a->stop.active && m->at_ns >= a->stop.began_ns));
     w->ended = true;
     if (!m->signal && !e.by_us)
@@ -96,8 +115,9 @@ static void rank_ended(struct agent *a, struct worker *w, const struct rank_mess
         voice_note(
             &a->voice, m->generation,
             "rank %d: %lld bytes of its log could not be written in '%.200s' (%s), and maybe "
-            "of others; free space there, or name another place with logs.dir",
-            w->rank, (long long)m->dropped_bytes, a->logs.place.dir, strerror(-m->log_error));
+            "of others; %s, or name another place with logs.dir",
+            w->rank, (long long)m->dropped_bytes, a->logs.place.dir, strerror(-m->log_error),
+            file_room_advice(m->log_error));
     a->logs.trouble = a->logs.trouble || m->log_error;
     if (m->dropped_bytes && !m->log_error)
         voice_note(&a->voice, m->generation,
@@ -282,6 +302,7 @@ void agent_look_at_wrappers(struct agent *a)
         struct pollfd fd = { .fd = w->pidfd, .events = POLLIN };
         struct rank_message m = { .generation = g->number,
                                   .at_ns = clock_now_ns(),
+                                  .wrapper = w->wrapper,
                                   .pid = w->pid,
                                   .code = -1,
                                   .signal = SIGKILL,

@@ -3,12 +3,17 @@
 #include "oom.h"
 
 #include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/proctree.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Two looks are a second. */
+#define LOOK_NS (CLOCK_S / 2)
 
 /* "oom_kill 3" is a line of its own in both versions' files. */
 static int64_t read_counter(const char *path)
@@ -68,19 +73,46 @@ static void find_counter(char *ret, size_t size)
 void oom_begin(struct oom_watch *w)
 {
     find_counter(w->counter, sizeof w->counter);
-    w->before = read_counter(w->counter);
+    w->count[0] = w->count[1] = read_counter(w->counter);
+    w->looked_ns = clock_now_ns();
+    w->rose_ns = 0;
     w->kmsg = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (w->kmsg >= 0)
         (void)lseek(w->kmsg, 0, SEEK_END);
 }
 
-bool oom_killed(const struct oom_watch *w, pid_t pid)
+static bool has_counter(const struct oom_watch *w)
+{
+    return w->count[1] >= 0;
+}
+
+int64_t oom_next_ns(const struct oom_watch *w)
+{
+    return has_counter(w) ? w->looked_ns + LOOK_NS : CLOCK_NEVER;
+}
+
+void oom_look(struct oom_watch *w, pid_t pid, int64_t now_ns)
+{
+    int64_t count;
+
+    if (now_ns < oom_next_ns(w))
+        return;
+    w->looked_ns = now_ns;
+    if (pid > 0 && proctree_ending(pid))
+        return;
+    count = read_counter(w->counter);
+    if (count > w->count[1])
+        w->rose_ns = now_ns;
+    w->count[0] = w->count[1];
+    w->count[1] = count < w->count[1] ? w->count[1] : count; /* the group may be gone */
+}
+
+/* Whether the kernel's log says that it killed pid. */
+static bool log_names(const struct oom_watch *w, pid_t pid)
 {
     char want[64], record[8192];
     ssize_t n;
 
-    if (w->before >= 0 && read_counter(w->counter) > w->before)
-        return true;
     snprintf(want, sizeof want, "Killed process %d ", (int)pid);
     while (w->kmsg >= 0 &&
            ((n = read(w->kmsg, record, sizeof record - 1)) > 0 || (n < 0 && errno == EPIPE))) {
@@ -89,6 +121,12 @@ bool oom_killed(const struct oom_watch *w, pid_t pid)
             return true;
     }
     return false;
+}
+
+bool oom_killed(struct oom_watch *w, pid_t pid, int64_t now_ns, int64_t *ret_ago_ns)
+{
+    *ret_ago_ns = w->rose_ns ? now_ns - w->rose_ns : 0;
+    return (has_counter(w) && read_counter(w->counter) > w->count[0]) || log_names(w, pid);
 }
 
 void oom_end(struct oom_watch *w)

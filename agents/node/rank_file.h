@@ -60,7 +60,9 @@ struct rank_message {
     int32_t told, oom;    /* 1: mpirun or the agent had asked it to end; out of memory */
     int64_t peak_bytes;   /* as struct event, and so the next */
     int64_t limit_bytes;
-    int32_t lingers; /* as struct event, and so the next */
+    int64_t lacked_ns; /* so long before its SIGKILL another process of its control group was killed
+                        * for lack of memory; 0: none was */
+    int32_t lingers;   /* as struct event, and so the next */
     int32_t echo;
     int32_t log_error;     /* why the log could not be written, negative errno; 0 */
     int64_t dropped_bytes; /* of the log, for lack of room or for that */

@@ -169,8 +169,9 @@ static void tell_end(struct wrapper *w, int status)
     m.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     m.code = WIFSIGNALED(status) ? -1 : WEXITSTATUS(status);
     killed = m.signal && m.signal != SIGABRT && m.signal != SIGINT;
-    m.oom = m.code == PROTOCOL_EXIT_MEMORY ||
-            (m.signal == SIGKILL && !w->told && oom_killed(&w->oom, w->pid));
+    m.oom = m.code == PROTOCOL_EXIT_MEMORY;
+    if (m.signal == SIGKILL && !w->told)
+        m.oom = oom_killed(&w->oom, w->pid, w->reaped_ns, &m.lacked_ns);
     m.peak_bytes = w->peak_bytes;
     if (m.oom && m.signal)
         m.limit_bytes = memory_limit();
@@ -371,6 +372,8 @@ static void wait_for_something(struct wrapper *w, int64_t deadline_ns)
         deadline_ns = w->kill_ns;
     if (show_ns < deadline_ns)
         deadline_ns = show_ns;
+    if (!w->reaped && oom_next_ns(&w->oom) < deadline_ns)
+        deadline_ns = oom_next_ns(&w->oom);
     (void)poll(fd, 3, clock_poll_ms(deadline_ns));
     output_copy_tick(w->copy, clock_now_ns());
 }
@@ -410,6 +413,7 @@ static int run(struct wrapper *w)
         wait_for_something(w, CLOCK_NEVER);
         (void)read_signals(w);
         look_at_mpirun(w, 0);
+        oom_look(&w->oom, w->pid, clock_now_ns());
         copy_output(w, PIPE_BYTES); /* no more: a flood into a slow disk must not delay signals */
         kill_if_orphaned(w);
     }

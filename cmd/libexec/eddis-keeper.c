@@ -182,6 +182,7 @@ int main(int argc, char **argv)
     struct request r;
     int code, n;
 
+    program_outlive_file_limit();
     if (!id) {
         eddis_fail(&err, -ENOMEM, "no memory for %d arguments", argc);
         return fail(&err);

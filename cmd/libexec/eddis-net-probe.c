@@ -7,6 +7,7 @@
 #include "lib/base/boot_id.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/crc32.h"
+#include "lib/base/program.h"
 #include "profiler/probe_network.h"
 
 #include <errno.h>
@@ -43,6 +44,7 @@ int main(void)
     void *room = malloc(PROBE_NETWORK_ROOM);
     int rc = transport_mpi_open_world(&t, &err);
 
+    program_outlive_file_limit();
     if (rc == 0) {
         o.machine = machine_number(t->rank);
         rc = room ? probe_network_measure(t, &o, room, &n, &err)

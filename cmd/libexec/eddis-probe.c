@@ -5,6 +5,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/error.h"
 #include "lib/base/file.h"
+#include "lib/base/program.h"
 #include "profiler/profiler.h"
 
 #include <errno.h>
@@ -128,6 +129,7 @@ int main(int argc, char **argv)
     struct eddis_error err = { 0 };
     int rc;
 
+    program_outlive_file_limit();
     o.profiler = (struct profiler_options){
         .cache_dir = dir,
         .cache_ns = INT64_C(7) * 86400 * CLOCK_S,

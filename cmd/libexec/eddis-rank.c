@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* eddis-rank.c - runs the user's program as one rank; started by mpirun: [FILE] */
 #include "agents/node/wrapper.h"
+#include "lib/base/program.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@ int main(int argc, char **argv)
     struct eddis_error err = { 0 };
     int code;
 
+    program_outlive_file_limit();
     if (argc > 2 || !file || file[0] != '/') {
         fputs("usage: eddis-rank FILE\nstarted by mpirun\n", stderr);
         return 2;

@@ -2,6 +2,7 @@
 /* eddis-relay.c - what mpirun calls instead of ssh: SOCKET HOST orted ARGUMENTS... */
 #include "agents/node/relay.h"
 #include "agents/protocol/protocol_relay.h"
+#include "lib/base/program.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +13,7 @@ int main(int argc, char **argv)
     struct relay r;
     int rc;
 
+    program_outlive_file_limit();
     if (argc < 4 || argv[1][0] != '/') {
         fputs("usage: eddis-relay SOCKET HOST DAEMON ARGUMENTS...\nstarted by mpirun\n", stderr);
         return 2;

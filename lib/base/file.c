@@ -136,6 +136,11 @@ int file_try(const char *path, struct eddis_error *err)
     return 0;
 }
 
+const char *file_room_advice(int code)
+{
+    return code == -EFBIG ? "raise the limit of a file's size (ulimit -f)" : "free space there";
+}
+
 int file_append(const char *path, const void *data, size_t n, mode_t mode, struct eddis_error *err)
 {
     cleanup_fd int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, mode);

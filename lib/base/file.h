@@ -26,6 +26,11 @@ int file_write_atomic(const char *path, const void *data, size_t n, mode_t mode,
 /* Whether file_write_atomic could write here: a file is made beside it and removed. */
 int file_try(const char *path, struct eddis_error *err);
 
+/* Return what is to be done where a write failed by this code, negative errno: "free space there",
+ * or for -EFBIG that the limit is to be raised.
+ */
+const char *file_room_advice(int code);
+
 /* Append n bytes in one write, or none of them; the file is made when missing.  For one writer. */
 int file_append(const char *path, const void *data, size_t n, mode_t mode, struct eddis_error *err);
 

@@ -10,12 +10,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+void program_outlive_file_limit(void)
+{
+    (void)signal(SIGXFSZ, SIG_IGN);
+}
 
 int program_folder(char *ret, size_t size, struct eddis_error *err)
 {

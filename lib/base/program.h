@@ -11,6 +11,12 @@
 
 #include <stddef.h>
 
+/* To be called first by a program of eddis that writes: a file that reaches its limit (ulimit -f)
+ * is then as a full disk, -EFBIG, and not the end of the program.  What spawn_start starts gets the
+ * default again.
+ */
+void program_outlive_file_limit(void);
+
 /* Write the absolute path of "eddis-agent", "eddis-keeper", ... to ret [size].
  * -ENOENT: it is not installed beside this program.
  */

@@ -200,10 +200,18 @@ static void start_failed(struct state *s, int agent, int64_t now_ns)
     may_regroup(s, now_ns);
 }
 
-/* When the driver itself is to blame; returns whether it is. */
+/* Return how long the driver itself was stopped until a moment ago; 0: it was not. */
+static int64_t recent_pause_ns(const struct state *s, int64_t now_ns)
+{
+    return now_ns < s->paused_ns + timing_pause_blamed_ns(s->o.lease_ns) ? s->pause_ns : 0;
+}
+
+/* Write why agents have ended where the driver itself is to blame; returns whether it is.  Only a
+ * pause as long as the lease ends agents.
+ */
 static bool paused_text(const struct state *s, const char *what, int64_t now_ns, char ret[512])
 {
-    bool blamed = s->pause_ns && now_ns < s->paused_ns + timing_pause_blamed_ns(s->o.lease_ns);
+    bool blamed = recent_pause_ns(s, now_ns) >= s->o.lease_ns;
 
     if (blamed)
         (void)snprintf(ret, 512,
@@ -213,11 +221,29 @@ static bool paused_text(const struct state *s, const char *what, int64_t now_ns,
     return blamed;
 }
 
+/* Write "; eddis-run itself was stopped for 4.0 s, ...": a fact that may help, and no cause. */
+static void beside_text(const struct state *s, int64_t now_ns, char *ret, size_t size)
+{
+    int64_t pause_ns = recent_pause_ns(s, now_ns);
+
+    ret[0] = '\0';
+    if (pause_ns)
+        (void)snprintf(ret, size,
+                       "; eddis-run itself was stopped for %.1f s until %.1f s before "
+                       "(timeouts.lease is %g s)",
+                       (double)pause_ns / CLOCK_S, (double)(now_ns - s->paused_ns) / CLOCK_S,
+                       (double)s->o.lease_ns / CLOCK_S);
+}
+
 static void ended_text(const struct state *s, int agent, const char *how, int64_t now_ns,
                        char ret[512])
 {
-    if (!paused_text(s, "the workers", now_ns, ret))
-        (void)snprintf(ret, 512, "node %.200s: its %.128s", state_host(s, agent), how);
+    char beside[160];
+
+    if (paused_text(s, "the workers", now_ns, ret))
+        return;
+    beside_text(s, now_ns, beside, sizeof beside);
+    (void)snprintf(ret, 512, "node %.200s: its %.128s%s", state_host(s, agent), how, beside);
 }
 
 static void never_came(struct state *s, int agent, const char *sentence, int64_t now_ns)
@@ -230,12 +256,13 @@ static void never_came(struct state *s, int agent, const char *sentence, int64_t
 static void ended_before(struct state *s, int agent, const char *how, int64_t now_ns)
 {
     const char *why = strstr(how, ": "); /* its last words */
-    char text[512];
+    char text[512], beside[160];
 
+    beside_text(s, now_ns, beside, sizeof beside);
     if (!paused_text(s, "before they registered", now_ns, text))
-        (void)snprintf(text, sizeof text, "%.150s: its %.*s before it registered%.250s",
+        (void)snprintf(text, sizeof text, "%.150s: its %.*s before it registered%.250s%s",
                        state_host(s, agent), (int)(why ? why - how : (ptrdiff_t)strlen(how)), how,
-                       why ? why : "");
+                       why ? why : "", beside);
     never_came(s, agent, text, now_ns);
 }
 

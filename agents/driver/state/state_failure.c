@@ -292,8 +292,10 @@ static struct state_failure failure_of(const struct state *s, const struct event
     job_status_elapsed((double)(at_ns - s->started_ns) / CLOCK_S, elapsed, sizeof elapsed);
     if (f.step > 0)
         (void)snprintf(step, sizeof step, " at step %" PRId64, f.step);
-    (void)snprintf(f.what, sizeof f.what, "rank %d (node %.200s, pid %d) %s%s, %s after the start",
-                   e->rank, f.node, e->pid, death, step, elapsed);
+    (void)snprintf(f.what, sizeof f.what,
+                   "rank %d (node %.200s, pid %d) %s%s, %s after the start%s%s", e->rank, f.node,
+                   e->pid, death, step, elapsed, e->text && *e->text ? "; " : "",
+                   e->text ? e->text : "");
     return f;
 }
 

@@ -144,6 +144,28 @@ START_TEST(rank_fails)
 }
 END_TEST
 
+/* What may have to do with an end is told behind it, and is no cause. */
+START_TEST(rank_fails_beside)
+{
+    struct fixture f;
+    struct event e = event_why(&f, EVENT_RANK_EXIT);
+    char text[] = "eddis-rank (pid 90), the process of eddis that ran it, had died without a word";
+
+    run_four(&f);
+    e.rank = 2;
+    e.pid = 102;
+    e.code = -1;
+    e.signal = SIGKILL;
+    e.text = text;
+    state_event(&f.s, 1, &e, f.now_ns);
+    said(&f, "died of signal 9 (Killed), ");
+    said(&f, " after the start; eddis-rank (pid 90), the process of eddis that ran it, had died "
+             "without a word; stopping 3 ranks");
+    ck_assert_str_eq(f.s.failure.reason, "rank_signal");
+    state_fini(&f.s);
+}
+END_TEST
+
 START_TEST(step_is_named)
 {
     struct fixture f;
@@ -449,6 +471,25 @@ START_TEST(agent_is_down)
 }
 END_TEST
 
+/* Agents outlive a pause that is shorter than the lease: it is told, and not blamed. */
+START_TEST(agent_ends_behind_a_short_pause)
+{
+    struct fixture f;
+
+    run_four(&f);
+    f.now_ns += 4 * second;
+    state_paused(&f.s, 4 * second, f.now_ns);
+    f.now_ns += 3 * second;
+    state_ended(&f.s, 1, "agent was killed by signal 9", f.now_ns);
+    did(&f, "stop failure;");
+    said(&f,
+         "node b: its agent was killed by signal 9; eddis-run itself was stopped for 4.0 s until "
+         "3.0 s before (timeouts.lease is 10 s)");
+    ended(&f, "node_lost", 1);
+    state_fini(&f.s);
+}
+END_TEST
+
 START_TEST(agent_is_lost_behind_a_pause)
 {
     struct fixture f;
@@ -656,6 +697,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, mpirun_stays);
     tcase_add_test(tc, a_rank_lingers);
     tcase_add_loop_test(tc, rank_fails, 0, sizeof failure_rows / sizeof *failure_rows);
+    tcase_add_test(tc, rank_fails_beside);
     tcase_add_test(tc, step_is_named);
     tcase_add_test(tc, first_by_age);
     tcase_add_test(tc, first_by_sight);
@@ -672,6 +714,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, agent_is_lost_behind_a_pause);
     tcase_add_test(tc, agent_ends);
     tcase_add_test(tc, agent_ends_in_a_pause);
+    tcase_add_test(tc, agent_ends_behind_a_short_pause);
     tcase_add_test(tc, agent_ends_before_it_registers);
     tcase_add_test(tc, agent_ends_before_it_registers_in_a_pause);
     tcase_add_test(tc, nobody_confirms_the_stop);
