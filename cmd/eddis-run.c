@@ -100,6 +100,15 @@ static void on_turn(void *ctx)
         output_view_tick(r->output, clock_now_ns());
 }
 
+/* What follows in the terminal is the shell's. */
+static void on_pausing(void *ctx)
+{
+    struct run *r = ctx;
+
+    run_view_clear(&r->view);
+    (void)run_view_flush(&r->view, CLOCK_S / 5, NULL);
+}
+
 static void on_waiting(void *ctx, const char *text)
 {
     run_view_waiting(&((struct run *)ctx)->view, text);
@@ -123,7 +132,7 @@ static void on_progress(void *ctx, const struct job_status *s)
 
     if (r->up >= 0 && s->state == JOB_RUNNING)
         go_to_background(r);
-    run_view_progress(&((struct run *)ctx)->view, s);
+    run_view_progress(&r->view, s);
 }
 
 static void on_checked(void *ctx, const struct driver_check *node, int n)
@@ -401,6 +410,7 @@ static int run_job(struct run *r)
                   .waiting = on_waiting,
                   .progress = on_progress,
                   .output = on_output,
+                  .pausing = on_pausing,
                   .turn = on_turn,
                   .checked = on_checked },
     };

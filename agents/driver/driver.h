@@ -43,7 +43,8 @@ struct driver_view {
     void (*progress)(void *ctx, const struct job_status *s);
     /* Whole lines that a rank has printed, before which `dropped` lines are in its log only. */
     void (*output)(void *ctx, const char *node, int rank, const char *text, int64_t dropped);
-    void (*turn)(void *ctx); /* at least five times a second */
+    void (*pausing)(void *ctx); /* this process is about to stop, as by Ctrl-Z; NULL: not told */
+    void (*turn)(void *ctx);    /* at least five times a second */
     void (*checked)(void *ctx, const struct driver_check *node, int n); /* at a check's end */
 };
 
@@ -63,9 +64,9 @@ struct driver_options {
     struct driver_view view;
 };
 
-/* Run the job.  Blocks SIGTERM, SIGUSR1, SIGUSR2 and, unless they are ignored, SIGINT, SIGQUIT and
- * SIGHUP in this process and takes them as orders.  Returns the job's exit code, and in *ret how it
- * went (for job_status_fini).  Negative: it could not begin.
+/* Run the job.  Blocks SIGTERM, SIGUSR1, SIGUSR2 and, unless they are ignored, SIGINT, SIGQUIT,
+ * SIGHUP and SIGTSTP in this process and takes them as orders.  Returns the job's exit code, and in
+ * *ret how it went (for job_status_fini).  Negative: it could not begin.
  */
 int driver_run(const struct driver_options *o, struct job_status *ret, struct eddis_error *err);
 

@@ -17,6 +17,7 @@
 #include "listeners.h"
 #include "logs.h"
 #include "network_choice.h"
+#include "pausing.h"
 #include "planning.h"
 #include "registration.h"
 #include "routes.h"
@@ -36,6 +37,7 @@ struct driver {
     struct launching launching;
     struct logs logs;
     struct telling telling;
+    struct pausing pausing;
 };
 
 /* driver_loop.c */

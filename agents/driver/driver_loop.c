@@ -8,6 +8,7 @@
 #include "lib/base/clock.h"
 
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -20,7 +21,10 @@ void driver_take_signals(struct driver *d)
 
     while (read(d->signals, &i, sizeof i) == sizeof i) {
         journal_event(&d->run.journal, JOB_EVENT_SIGNAL, NULL, -1, strsignal((int)i.ssi_signo));
-        dispatch_stop(d, (int)i.ssi_signo, clock_now_ns());
+        if (i.ssi_signo == SIGTSTP)
+            pausing_begin(&d->pausing, &d->run, clock_now_ns());
+        else
+            dispatch_stop(d, (int)i.ssi_signo, clock_now_ns());
         dispatch_actions(d);
     }
 }
@@ -38,6 +42,7 @@ static int64_t next_ns(const struct driver *d)
         if (d->run.agent[i].orders.poll)
             at = earlier(at, d->run.agent[i].orders.poll_deadline_ns);
     at = earlier(at, telling_next_ns(&d->telling));
+    at = earlier(at, pausing_next_ns(&d->pausing));
     return earlier(at, starter_next_ns(d->registration.starter));
 }
 
@@ -60,7 +65,8 @@ static void tick(struct driver *d, int64_t now_ns)
     dispatch_tick(d, now_ns);
 }
 
-/* Ctrl-Z, or kill -STOP, which need not have come while we slept in poll.  Returns the time. */
+/* kill -STOP, or a machine that stood still, which need not have come while we slept in poll.
+ * Returns the time. */
 static int64_t notice_pause(struct driver *d, int64_t *looked_ns)
 {
     int64_t now_ns = clock_now_ns(), gone_ns = now_ns - *looked_ns;
@@ -69,6 +75,15 @@ static int64_t notice_pause(struct driver *d, int64_t *looked_ns)
         state_paused(&d->run.state, gone_ns, now_ns);
     *looked_ns = now_ns;
     return now_ns;
+}
+
+/* Stop with the workers where somebody wants it; that is no pause that surprises anybody. */
+static void pause_if_due(struct driver *d, int64_t *looked_ns)
+{
+    if (!pausing_due(&d->pausing, &d->run, clock_now_ns()))
+        return;
+    pausing_stop(&d->pausing, &d->run);
+    *looked_ns = clock_now_ns();
 }
 
 void driver_loop(struct driver *d)
@@ -96,6 +111,7 @@ void driver_loop(struct driver *d)
         dispatch_starts(d); /* behind the inbox: what has registered did so before it ended */
         registration_say_waiting(&d->registration);
         tick(d, notice_pause(d, &looked_ns)); /* or their silence */
+        pause_if_due(d, &looked_ns);
         v->turn(v->ctx);
     }
 }

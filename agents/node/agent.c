@@ -291,6 +291,7 @@ static void beat(struct agent *a, int64_t now_ns)
         driver_lost(a);
     if (who & LIFELINE_KEEPER)
         keeper_lost(a);
+    agent_hold(a);
     if (a->probe.pid && now_ns >= a->probe.deadline_ns)
         probe_kill(&a->probe);
 }

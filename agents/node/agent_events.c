@@ -533,8 +533,10 @@ void agent_report(struct agent *a, int64_t now_ns)
             tell_network(a, now_ns);
             tell_refused(a, now_ns);
             tell_model(a, now_ns); /* behind what it is weighed with */
-            look_for_frozen(a, now_ns);
-            look_for_quiet(a, now_ns);
+            if (!a->life.paused) {
+                look_for_frozen(a, now_ns);
+                look_for_quiet(a, now_ns);
+            }
             hurry_stacks(g, now_ns);
         }
     }

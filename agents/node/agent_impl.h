@@ -100,6 +100,7 @@ static inline int agent_watch_fd(const struct agent *a, int fd)
 void agent_ask(struct agent *a, int64_t now_ns);
 void agent_step_stop(struct agent *a, int64_t now_ns);
 void agent_step_check(struct agent *a, int64_t now_ns);
+void agent_hold(struct agent *a); /* in a pause: what runs of the ranks stops, too */
 
 /* agent_events.c */
 void agent_read_messages(struct agent *a);

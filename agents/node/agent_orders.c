@@ -19,9 +19,9 @@
 
 #define CHECK_NS (5 * CLOCK_S)
 
-static const char *const names[] = { "none",  "profile", "prepare",   "check",  "start",
-                                     "relay", "settle",  "rebalance", "signal", "look",
-                                     "stop",  "logs",    "bye" };
+static const char *const names[] = { "none",  "profile", "prepare",   "check",    "start",
+                                     "relay", "settle",  "rebalance", "signal",   "look",
+                                     "stop",  "logs",    "pause",     "continue", "bye" };
 
 /* ---- carrying them out ---- */
 
@@ -142,6 +142,26 @@ static int stop(struct agent *a, const struct order *o, struct eddis_error *err)
     return 0;
 }
 
+/* Also without a generation: the driver will be silent. */
+static int pause_workers(struct agent *a, const struct order *o, struct eddis_error *err)
+{
+    (void)o;
+    (void)err;
+    lifeline_pause(&a->life, a->session_log.fd);
+    agent_hold(a);
+    return 0;
+}
+
+static int go_on(struct agent *a, const struct order *o, struct eddis_error *err)
+{
+    (void)o;
+    (void)err;
+    lifeline_go_on(&a->life);
+    if (a->generation)
+        generation_go_on(a->generation, clock_now_ns());
+    return 0;
+}
+
 static int bye(struct agent *a, const struct order *o, struct eddis_error *err)
 {
     (void)o;
@@ -152,11 +172,20 @@ static int bye(struct agent *a, const struct order *o, struct eddis_error *err)
     return 0;
 }
 
+void agent_hold(struct agent *a)
+{
+    if (a->generation && a->life.paused && !a->stop.active)
+        generation_hold(a->generation);
+}
+
 static int (*const carry_out[])(struct agent *a, const struct order *o, struct eddis_error *err) = {
-    [ORDER_PROFILE] = profile,     [ORDER_PREPARE] = prepare,    [ORDER_CHECK] = check,
-    [ORDER_START] = start,         [ORDER_RELAY] = relay,        [ORDER_SETTLE] = settle,
-    [ORDER_REBALANCE] = rebalance, [ORDER_SIGNAL] = pass_signal, [ORDER_LOOK] = look,
-    [ORDER_STOP] = stop,           [ORDER_LOGS] = send_log,      [ORDER_BYE] = bye,
+    [ORDER_PROFILE] = profile,     [ORDER_PREPARE] = prepare,
+    [ORDER_CHECK] = check,         [ORDER_START] = start,
+    [ORDER_RELAY] = relay,         [ORDER_SETTLE] = settle,
+    [ORDER_REBALANCE] = rebalance, [ORDER_SIGNAL] = pass_signal,
+    [ORDER_LOOK] = look,           [ORDER_STOP] = stop,
+    [ORDER_LOGS] = send_log,       [ORDER_PAUSE] = pause_workers,
+    [ORDER_CONTINUE] = go_on,      [ORDER_BYE] = bye,
 };
 
 static void take_order(struct agent *a, const struct order *o)

@@ -311,9 +311,9 @@ static void fill(struct progress *p, const struct board_page *page, const struct
     };
     memcpy(p->metric, page->metric, sizeof p->metric);
     p->waits_for = (int)page->waits_for;
-    p->phase_age_ns = page->phase_ns > 0 ? since(now_ns, page->phase_ns) : -1;
+    p->phase_age_ns = page->phase_ns > 0 ? generation_age_ns(w, now_ns, page->phase_ns) : -1;
     if (page->steps_done > 0 && end_ns > 0) /* else those were done before a restart */
-        p->page_age_ns = since(now_ns, end_ns);
+        p->page_age_ns = generation_age_ns(w, now_ns, end_ns);
     if (w->seen && page->samples_done >= w->before.samples_done &&
         page->steps_here >= w->before.steps_here) {
         p->recent_steps = page->steps_here - w->before.steps_here;

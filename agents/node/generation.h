@@ -45,6 +45,7 @@ struct worker {
     struct quiet_watch quiet; /* while it has no page */
     struct stack_look stack;  /* of it, when the driver has asked */
     struct frozen wrapper_frozen, program_frozen;
+    int64_t held_ns; /* until then it was last held; 0: never */
 };
 
 /* A node of a generation, by its place in the order. */
@@ -191,6 +192,17 @@ char *generation_words(const struct generation *g);
  * when it has printed none.
  */
 char *generation_network(const struct generation *g, int rank);
+
+/* Stop what runs below the wrappers, of which some may be stopped already. */
+void generation_hold(struct generation *g);
+
+/* Let all of it go on.  No rank has stood still, or been quiet, since before now_ns. */
+void generation_go_on(struct generation *g, int64_t now_ns);
+
+/* Return how long ago from_ns was, of something that a rank was to do: what went before its last
+ * hold does not count.
+ */
+int64_t generation_age_ns(const struct worker *w, int64_t now_ns, int64_t from_ns);
 
 /* Find mpirun, a wrapper or a program that has been stopped by a signal for limit_ns and kill it.
  * Returns what was done in ret [size], or false when there was nothing to do.

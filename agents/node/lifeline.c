@@ -6,6 +6,7 @@
 #include "agents/protocol/timing.h"
 #include "lib/base/clock.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stddef.h>
 #include <sys/pidfd.h>
@@ -35,6 +36,26 @@ bool lifeline_is_cut(const struct lifeline *l)
     return l->silence_ns > l->lease_ns;
 }
 
+void lifeline_pause(struct lifeline *l, int session)
+{
+    l->paused = true;
+    l->session = session;
+}
+
+void lifeline_go_on(struct lifeline *l)
+{
+    l->paused = false;
+    l->silence_ns = 0;
+}
+
+/* Whether the process that the session began with is there: its end of it is open. */
+static bool has_session(const struct lifeline *l)
+{
+    struct pollfd fd = { .fd = l->session > 0 ? l->session : -1 };
+
+    return fd.fd >= 0 && poll(&fd, 1, 0) >= 0 && !(fd.revents & (POLLERR | POLLHUP | POLLNVAL));
+}
+
 int lifeline_beat(struct lifeline *l, int64_t now_ns)
 {
     int64_t period = timing_tick_ns(l->lease_ns), since = now_ns - l->beat_ns + period;
@@ -45,6 +66,8 @@ int lifeline_beat(struct lifeline *l, int64_t now_ns)
         since = now_ns - l->heard_ns; /* between two beats */
     if (l->beat_ns)
         l->silence_ns += timing_silence_ns(since, period);
+    if (l->paused && has_session(l))
+        l->silence_ns = 0;
     l->beat_ns = now_ns + period;
     if (lifeline_is_cut(l))
         lost |= LIFELINE_DRIVER;

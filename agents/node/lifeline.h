@@ -25,6 +25,8 @@ struct lifeline {
     int64_t silence_ns; /* since the driver was heard */
     int64_t heard_ns;   /* when that was; 0: never */
     int64_t beat_ns;    /* when to beat next; 0: at once, for the first time */
+    bool paused;        /* the driver has said that it will be silent */
+    int session;        /* what shows meanwhile that its process is there */
 };
 
 /* Find the keeper, which is this process's parent, and a descriptor that shows its end. */
@@ -38,6 +40,12 @@ void lifeline_heard(void *ctx);
 
 /* Whether the driver has been silent for longer than the lease. */
 bool lifeline_is_cut(const struct lifeline *l);
+
+/* The driver has said that it will be silent until it says that it goes on: as long as somebody has
+ * the other end of `session`, a pipe or socket that is borrowed, its silence does not count.
+ */
+void lifeline_pause(struct lifeline *l, int session);
+void lifeline_go_on(struct lifeline *l);
 
 /* At beat_ns: show that this process lives, and look who else does.  Returns flags of those who
  * were lost.

@@ -33,6 +33,9 @@
  *   signal     -> nothing; SIGUSR2 to every rank
  *   stop       -> stopped: nothing of the generation is left on the node
  *   logs       -> pieces of that rank's log file, then logs
+ *   pause      -> nothing; the ranks are stopped, and the lease does not count while the agent's
+ *                 session with the driver's process is there, until
+ *   continue   -> nothing
  *   bye        -> left, the last thing heard: the node's folder is removed, the agent exits 0
  *
  * Generation 0 is the network probe: prepared and started as any other, but what its ranks run is

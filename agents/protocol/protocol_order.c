@@ -21,9 +21,9 @@
 /* profile.emulate may have an hour for a millionth of the speed. */
 #define MAX_SECONDS (3600 * 1e6)
 
-static const char *const type_names[] = { "none",  "profile", "prepare",   "check",  "start",
-                                          "relay", "settle",  "rebalance", "signal", "look",
-                                          "stop",  "logs",    "bye" };
+static const char *const type_names[] = { "none",  "profile", "prepare",   "check",    "start",
+                                          "relay", "settle",  "rebalance", "signal",   "look",
+                                          "stop",  "logs",    "pause",     "continue", "bye" };
 static const char *const ladder_names[] = { "orderly", "failure", "kill" };
 
 static const struct field every_fields[] = {

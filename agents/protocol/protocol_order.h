@@ -39,6 +39,8 @@ enum order_type {
     ORDER_LOOK, /* tell where the ranks stand */
     ORDER_STOP,
     ORDER_LOGS,
+    ORDER_PAUSE, /* the driver is about to stop, as by Ctrl-Z */
+    ORDER_CONTINUE,
     ORDER_BYE,
 };
 

@@ -192,13 +192,13 @@ class ClusterJob(Job):
     """A running eddis-run on the login host.  What is shared with Job: its folder's files, events,
     the end; `check` looks for what was left on every host."""
 
-    def __init__(self, cluster, args, lease=LEASE, node_lost=None, host=LOGIN, env=None):
+    def __init__(self, cluster, args, lease=LEASE, node_lost=None, host=LOGIN, env=None, before=()):
         self.cluster, self.host = cluster, host
         self.place = cluster.next_place()  # on the host
         cluster.jobs += 1
         self.dir = cluster.path(host, self.place)
         self.mark = "EDDIS_TEST_MARK=" + uuid.uuid4().hex
-        command = [os.path.join(cluster.build, "cmd/eddis-run"), "--job-dir", self.place,
+        command = [*before, os.path.join(cluster.build, "cmd/eddis-run"), "--job-dir", self.place,
                    "--set", f"timeouts.lease={lease}s",
                    "--set", f"timeouts.node_lost={node_lost or 2 * lease}s",
                    "--set", "timeouts.heartbeat=200ms"] + args

@@ -167,6 +167,11 @@ void state_no_more_starts(struct state *s, const char *sentence);
  */
 void state_paused(struct state *s, int64_t pause_ns, int64_t now_ns);
 
+/* All of the job has stood still for so long, as was wanted: no deadline has come nearer, and no
+ * age counts that time.
+ */
+void state_put_off(struct state *s, int64_t ns);
+
 /* Answers to ACTION_NETWORK: probe this one, with one rank on each usable node; or it is known,
  * from the cache or because the nodes need none.  state_network_failed: the probe under way has.
  */

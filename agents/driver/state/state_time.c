@@ -83,6 +83,29 @@ void state_node_down(struct state *s, int agent, int64_t now_ns)
                           .type = INPUT_SILENT, .agent = agent, .text = "down", .now_ns = now_ns });
 }
 
+static void later(int64_t *at_ns, int64_t ns)
+{
+    if (*at_ns > 0)
+        *at_ns = clock_after_ns(*at_ns, ns);
+}
+
+void state_put_off(struct state *s, int64_t ns)
+{
+    int64_t *times[] = { &s->begun_ns, &s->started_ns, &s->alive_ns,   &s->deadline_ns,
+                         &s->look_ns,  &s->settle_ns,  &s->preempt_ns, &s->asked_ns,
+                         &s->stop_ns,  &s->probe_ns,   &s->regroup_ns };
+
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+        if (*times[i] != CLOCK_NEVER)
+            later(times[i], ns);
+    for (int i = 0; i < s->o.n_agents; i++)
+        later(&s->agent[i].revive_ns, ns);
+    for (int r = 0; r < s->n_ranks; r++) {
+        later(&s->rank[r].quiet_ns, ns);
+        later(&s->rank[r].moved_ns, ns);
+    }
+}
+
 void state_tick(struct state *s, int64_t now_ns)
 {
     first_due(s, INPUT_SILENT, silent_ns, now_ns);

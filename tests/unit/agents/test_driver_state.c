@@ -471,6 +471,27 @@ START_TEST(agent_is_down)
 }
 END_TEST
 
+/* A stop that was wanted brings no deadline nearer, and nobody is lost or blamed behind it. */
+START_TEST(job_pauses)
+{
+    struct fixture f;
+    int64_t left_ns;
+
+    run_four(&f);
+    left_ns = state_deadline(&f.s) - f.now_ns;
+    f.now_ns += 3600 * second;
+    state_put_off(&f.s, 3600 * second);
+    state_paused(&f.s, 0, f.now_ns);
+    ck_assert_int_ge(state_deadline(&f.s) - f.now_ns, left_ns);
+    state_tick(&f.s, f.now_ns);
+    did(&f, "");
+    state_ended(&f.s, 1, "agent was killed by signal 9", f.now_ns + second);
+    said(&f, "node b: its agent was killed by signal 9");
+    ck_assert_ptr_null(strstr(f.said, "eddis-run itself"));
+    state_fini(&f.s);
+}
+END_TEST
+
 /* Agents outlive a pause that is shorter than the lease: it is told, and not blamed. */
 START_TEST(agent_ends_behind_a_short_pause)
 {
@@ -715,6 +736,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, agent_ends);
     tcase_add_test(tc, agent_ends_in_a_pause);
     tcase_add_test(tc, agent_ends_behind_a_short_pause);
+    tcase_add_test(tc, job_pauses);
     tcase_add_test(tc, agent_ends_before_it_registers);
     tcase_add_test(tc, agent_ends_before_it_registers_in_a_pause);
     tcase_add_test(tc, nobody_confirms_the_stop);

@@ -78,6 +78,50 @@ START_TEST(counted_from_hearing)
 }
 END_TEST
 
+/* A driver that has said that it stops may be silent for as long as its process is there. */
+START_TEST(driver_pauses)
+{
+    struct lifeline l = make();
+    int ends[2], lost = 0, i;
+
+    ck_assert_int_eq(pipe(ends), 0);
+    lifeline_pause(&l, ends[1]);
+    for (i = 1; i <= 3 * BEATS; i++) {
+        tick_beat(l.page, TICK_KEEPER);
+        ck_assert_int_eq(lifeline_beat(&l, begin_ns + i * period_ns), 0);
+    }
+    ck_assert_int_eq(l.silence_ns, 0);
+    if (_i == 0)
+        (void)close(ends[0]); /* it has died: a lease from now on */
+    else
+        lifeline_go_on(&l);
+    for (int n = 0; n < BEATS; n++, i++) {
+        ck_assert_int_eq(lost, 0);
+        tick_beat(l.page, TICK_KEEPER);
+        lost = lifeline_beat(&l, begin_ns + i * period_ns);
+    }
+    ck_assert_int_eq(lost, LIFELINE_DRIVER);
+    if (_i)
+        (void)close(ends[0]);
+    (void)close(ends[1]);
+}
+END_TEST
+
+/* Where there is no session the lease stands. */
+START_TEST(pause_without_a_session)
+{
+    struct lifeline l = make();
+    int lost = 0;
+
+    lifeline_pause(&l, 0);
+    for (int i = 1; i <= BEATS; i++) {
+        tick_beat(l.page, TICK_KEEPER);
+        lost = lifeline_beat(&l, begin_ns + i * period_ns);
+    }
+    ck_assert_int_eq(lost, LIFELINE_DRIVER);
+}
+END_TEST
+
 START_TEST(keeper_has_died)
 {
     struct lifeline l = make();
@@ -93,6 +137,8 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, silence_of_a_lease, 0, sizeof rows / sizeof *rows);
     tcase_add_test(tc, slept_itself);
     tcase_add_test(tc, counted_from_hearing);
+    tcase_add_loop_test(tc, driver_pauses, 0, 2);
+    tcase_add_test(tc, pause_without_a_session);
     tcase_add_test(tc, keeper_has_died);
 }
 

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* generation_hold.c - stops the processes of a generation's ranks, and lets them go on */
+#include "generation.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/proctree.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+/* Send sig to what is below a wrapper and is stopped, or is not.  Returns how many got it. */
+static int send_below(const struct worker *w, int sig, bool stopped)
+{
+    cleanup_free struct proctree_process *all = NULL;
+    int n = w->wrapper > 0 ? proctree_list(w->wrapper, &all, NULL) : 0, sent = 0;
+
+    for (int i = 0; i < n; i++)
+        if (!all[i].ending && (all[i].state == 'T') == stopped && proctree_send(&all[i], sig) == 0)
+            sent++;
+    return sent;
+}
+
+void generation_hold(struct generation *g)
+{
+    enum { PASSES = 3 }; /* one that is not stopped yet may start another */
+
+    for (int i = 0; i < g->n; i++)
+        for (int k = 0; k < PASSES && send_below(&g->worker[i], SIGSTOP, false) > 0; k++)
+            ;
+}
+
+void generation_go_on(struct generation *g, int64_t now_ns)
+{
+    for (int i = 0; i < g->n; i++) {
+        struct worker *w = &g->worker[i];
+
+        (void)send_below(w, SIGCONT, true);
+        w->held_ns = now_ns;
+        quiet_watch_heard(&w->quiet, now_ns);
+    }
+}
+
+int64_t generation_age_ns(const struct worker *w, int64_t now_ns, int64_t from_ns)
+{
+    if (from_ns < w->held_ns)
+        from_ns = w->held_ns;
+    return now_ns > from_ns ? now_ns - from_ns : 0;
+}

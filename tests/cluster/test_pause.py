@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_pause.py BUILD SOURCE [CASE ...] - Ctrl-Z: the workers stop for as long as eddis-run does, and go on with it.
+
+A pause lasts for two leases, which end the workers of a driver that is silent.
+"""
+
+import os
+import re
+import signal
+import sys
+import time
+
+import lab
+from cases import run
+from job import Folders, Job
+from node import marked, state_of, wait_for
+
+BUILD, SOURCE = map(os.path.realpath, sys.argv[1:3])
+LEASE = 2.0
+SHELL = [sys.executable, "-c", "import os, subprocess, sys; sys.exit(subprocess.Popen(sys.argv[1:], preexec_fn=os.setpgrp).wait())"]
+WORK = "echo up; until [ -e {over} ]; do sleep 0.1; done; echo over"
+TRAIN = [os.path.join(BUILD, "cmd/eddis-train"), "--data", os.path.join(SOURCE, "examples/digits/digits.csv"), "--test", "360",
+         "--widths", "32", "--quiet"]
+
+
+def job(*args, lease=LEASE, **options):
+    return Job(BUILD, Folders(), ["--set", "binding=none", "--restarts", "0", *args], lease=lease, before=SHELL, **options)
+
+
+def stop(j, workers):
+    """Stop eddis-run as a shell does; workers(): the processes of the ranks' program."""
+    driver = j.pids("eddis-run")[0]
+    os.kill(driver, signal.SIGTSTP)
+    wait_for("eddis-run to stop", lambda: state_of(driver) == "T")
+    wait_for("the workers to stop", lambda: workers() and all(state_of(pid) == "T" for pid in workers()))
+    before = sorted(workers())
+    time.sleep(2 * LEASE)
+    assert sorted(workers()) == before and all(state_of(pid) == "T" for pid in before), (before, workers())
+    return driver
+
+
+def go_on(j, workers):
+    os.kill(stop(j, workers), signal.SIGCONT)
+
+
+def ended_well(j):
+    j.check(0, "ok")
+    assert j.summary()["restarts"] == 0, j.summary()
+    assert re.search(r"the job was stopped for \d+\.\d s, its workers too, and goes on", j.err), j.err
+
+
+def goes_on():
+    """With their children."""
+    with job("--", "sh", "-c", WORK.format(over="over")) as j:
+        j.wait_log(0, "up")
+        j.wait_log(1, "up")
+        go_on(j, lambda: j.pids("sh"))
+        wait_for("the workers to go on", lambda: all(state_of(pid) != "T" for pid in j.pids("sh")))
+        with open(j.folders.path("work", "over"), "w"):
+            pass
+        ended_well(j)
+        assert j.log(0).endswith("over\n"), j.log(0)
+
+
+def no_hang():
+    """Nobody has stood still for longer than he ran."""
+    with job("--set", "timeouts.hang=3s", "--set", "batch.global=64", "--", *TRAIN, "--epochs", "300") as j:
+        wait_for("a step", lambda: os.path.exists(os.path.join(j.dir, "metrics.jsonl")) and '"steps_done":' in j.file("metrics.jsonl"))
+        go_on(j, lambda: j.pids("eddis-train"))
+        ended_well(j)
+
+
+def killed():
+    """Workers do not outlive an eddis-run that is killed while it is stopped."""
+    with job("--", "sh", "-c", WORK.format(over="over")) as j:
+        j.wait_log(0, "up")
+        j.wait_log(1, "up")
+        os.kill(stop(j, lambda: j.pids("sh")), signal.SIGKILL)
+        j.end()
+        wait_for("all to end", lambda: not marked(j.mark))
+
+
+def nodes():
+    """Agents behind ssh stop theirs likewise, and live by their sessions meanwhile."""
+    with lab.Cluster(2, build=BUILD) as c:
+        over = os.path.join(c.shared, "over")
+        with c.job(["-H", "node1,node2", "--restarts", "0", "--", "sh", "-c", WORK.format(over=over)], lease=LEASE, before=SHELL) as j:
+            def workers():
+                return [pid for host in ("node1", "node2") for pid in c.pids(host, "sh")]
+            wait_for("two workers", lambda: len(workers()) == 2)
+            go_on(j, workers)
+            wait_for("the workers to go on", lambda: all(state_of(pid) != "T" for pid in workers()))
+            c.run("node1", f": > {over}")
+            ended_well(j)
+        with c.job(["-H", "node1,node2", "--restarts", "0", "--", "sh", "-c", WORK.format(over=over + "2")], lease=LEASE,
+                   before=SHELL) as j:
+            wait_for("two workers", lambda: len(workers()) == 2)
+            os.kill(stop(j, workers), signal.SIGKILL)
+            j.end()
+            wait_for("all to end", lambda: not workers())
+            c.check_nothing_left()
+
+
+run([goes_on, no_hang, killed, nodes], sys.argv[3:])
