@@ -140,6 +140,10 @@ static void add_figures(const struct job_status *s, struct strbuf *b)
 
     if (isfinite(s->loss))
         strbuf_addf(b, "  loss %.3f", s->loss);
+    if (s->checkpoints.reason[0] && s->checkpoints.newest >= 0)
+        strbuf_addf(b, "  NO CHECKPOINT since step %" PRId64, s->checkpoints.newest);
+    else if (s->checkpoints.reason[0])
+        strbuf_add(b, "  NO CHECKPOINT");
     if (isfinite(s->recent_samples_per_s))
         strbuf_addf(b, "  %s samples/s", text_grouped(s->recent_samples_per_s, text, sizeof text));
     else if (stalled_s > 0)

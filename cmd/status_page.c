@@ -419,6 +419,7 @@ int status_page_make(const struct job_status *s, bool ascii, int columns, struct
     }
     add_plan(&head, s);
     add_result(&head, s);
+    job_status_print_checkpoints(s, "saves   ", &head);
     add_note(&head, s->waiting);
     add_note(&head, s->refused);
     add_note(&head, s->message);

@@ -115,6 +115,7 @@ static void hear_progress(struct driver *d, int agent, const struct progress *p,
         return;
     plan_watch_progress(&d->planning.watch, p, now_ns);
     figures_progress(&d->run.figures, p, now_ns);
+    checkpoint_count_take(&d->telling.checkpoints, &d->run, p);
     state_progress(&d->run.state, p, now_ns);
 }
 

@@ -8,6 +8,7 @@
 #ifndef EDDIS_AGENTS_DRIVER_TELLING_H
 #define EDDIS_AGENTS_DRIVER_TELLING_H
 
+#include "checkpoint_count.h"
 #include "inbox.h"
 #include "job_run.h"
 #include "listeners.h"
@@ -24,6 +25,7 @@ struct telling {
     int64_t metrics_ns;                /* next line of metrics.jsonl */
     bool stepped;                      /* people have not seen what workers have told */
     int64_t show_ns;                   /* when they may */
+    struct checkpoint_count checkpoints;
 };
 
 /* Events: a line of events.jsonl each.  Actions: sentences for people.  Time: what could not be

@@ -80,6 +80,14 @@ static const struct field failure_fields[] = {
     FIELD(struct first_failure, step, INT64, -1, INT64_MAX),
 };
 
+/* Members of "checkpoints". */
+static const struct field checkpoint_fields[] = {
+    FIELD(struct checkpoint_status, written, INT64, 0, INT64_MAX),
+    FIELD(struct checkpoint_status, failed, INT64, 0, INT64_MAX),
+    FIELD(struct checkpoint_status, newest, INT64, -1, INT64_MAX),
+    FIELD(struct checkpoint_status, reason, TEXT, 0, 0),
+};
+
 /* Members of each of "plans". */
 static const struct field plan_fields[] = {
     FIELD(struct plan_status, generation, INT64, 0, INT32_MAX),
@@ -136,7 +144,7 @@ void job_status_init(struct job_status *s)
     memset(s, 0, sizeof *s);
     s->exit_code = -1;
     s->failure.rank = s->failure.code = -1;
-    s->failure.step = -1;
+    s->failure.step = s->checkpoints.newest = -1;
     forget_measures(job_fields, N(job_fields), s);
     forget_measures(equal_fields, N(equal_fields), s);
 }
@@ -229,7 +237,8 @@ static int write_job(json_t *o, const struct job_status *s)
 
     if (json_object_set_new(o, "exit_code", code) < 0 ||
         fields_write(job_fields, N(job_fields), s, o) < 0 ||
-        write_group(o, "equal_split_samples_per_s", equal_fields, N(equal_fields), s) < 0)
+        write_group(o, "equal_split_samples_per_s", equal_fields, N(equal_fields), s) < 0 ||
+        write_group(o, "checkpoints", checkpoint_fields, N(checkpoint_fields), &s->checkpoints) < 0)
         return -ENOMEM;
     if (!s->failure.set)
         return json_object_set_new(o, "first_failure", json_null()) < 0 ? -ENOMEM : 0;
@@ -322,6 +331,20 @@ static int read_failure(const json_t *o, struct job_status *s, struct eddis_erro
     return rc < 0 ? rc : 0;
 }
 
+/* Older drivers did not count them. */
+static int read_checkpoints(const json_t *o, struct job_status *s, struct eddis_error *err)
+{
+    json_t *group;
+    int rc;
+
+    if (!json_has(o, "checkpoints"))
+        return 0;
+    rc = json_want_object(o, "checkpoints", &group, err);
+    if (rc == 0)
+        rc = fields_read(checkpoint_fields, N(checkpoint_fields), group, &s->checkpoints, err);
+    return rc < 0 ? rc : 0;
+}
+
 static int read_job(const json_t *o, struct job_status *s, struct eddis_error *err)
 {
     int64_t schema, code = -1;
@@ -341,6 +364,8 @@ static int read_job(const json_t *o, struct job_status *s, struct eddis_error *e
         rc = fields_read(equal_fields, N(equal_fields), group, s, err);
     if (rc >= 0)
         rc = read_failure(o, s, err);
+    if (rc >= 0)
+        rc = read_checkpoints(o, s, err);
     if (rc >= 0)
         rc = read_plans(o, s, err);
     s->exit_code = (int)code;

@@ -82,6 +82,13 @@ struct plan_status {
     char reason[256];               /* why it took the place of the one before; "": the first */
 };
 
+/* Of the job, over all its generations. */
+struct checkpoint_status {
+    int64_t written, failed;
+    int64_t newest;   /* step of the newest that was written; -1: none so far */
+    char reason[256]; /* why the last one that was begun was not written; "": it was */
+};
+
 /* What failed first. */
 struct first_failure {
     bool set;
@@ -134,6 +141,7 @@ struct job_status {
     bool stopped_by_program; /* a worker has called eddis_stop in the present generation */
     bool folder_hangs;       /* it did not answer in the end; not in the JSON */
     bool may_be_left;        /* something on a node, for eddis-run --cleanup; not in the JSON */
+    struct checkpoint_status checkpoints;
     struct first_failure failure;
     struct plan_status plan[STATUS_MAX_PLANS]; /* [n_plans], the first one and the newest */
     int n_plans;
@@ -193,6 +201,11 @@ struct strbuf;
  * eddis-status finds the job by, NULL: its id.
  */
 void job_status_print(const struct job_status *s, const char *name, struct strbuf *b);
+
+/* Append the line that tells of checkpoints which were not written, "7 of 8 checkpoints were not
+ * written, the newest is of step 40: ...", behind `before`; nothing where there are none.
+ */
+void job_status_print_checkpoints(const struct job_status *s, const char *before, struct strbuf *b);
 
 /* Append the line that says where more is to be read, with the same name. */
 void job_status_print_more(const struct job_status *s, const char *name, struct strbuf *b);

@@ -337,6 +337,25 @@ void job_status_print_advice(const struct job_status *s, const char *name, struc
                " ends what may be left of it, --resume goes on from its last checkpoint, if any\n");
 }
 
+void job_status_print_checkpoints(const struct job_status *s, const char *before, struct strbuf *b)
+{
+    const struct checkpoint_status *c = &s->checkpoints;
+
+    if (c->failed == 0)
+        return;
+    strbuf_addf(b, "%s%" PRId64 " of %" PRId64 " checkpoint%s not written", before, c->failed,
+                c->failed + c->written, c->failed == 1 && !c->written ? " was" : "s were");
+    if (c->newest >= 0)
+        strbuf_addf(b, ", the newest is of step %" PRId64, c->newest);
+    else
+        strbuf_add(b, ", there is none");
+    if (c->reason[0]) {
+        strbuf_add(b, ": ");
+        add_clean(b, c->reason);
+    }
+    strbuf_add(b, "\n");
+}
+
 static void print_time(const struct job_status *s, struct strbuf *b)
 {
     char time[32];
@@ -377,5 +396,6 @@ void job_status_print(const struct job_status *s, const char *name, struct strbu
     else
         print_message(s, b);
     job_status_print_advice(s, name, b);
+    job_status_print_checkpoints(s, "  ", b);
     print_events(s, b);
 }

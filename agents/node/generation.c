@@ -310,6 +310,7 @@ static void fill(struct progress *p, const struct board_page *page, const struct
         .told = page->told != 0,
     };
     memcpy(p->metric, page->metric, sizeof p->metric);
+    progress_checkpoints(p, page);
     p->waits_for = (int)page->waits_for;
     p->phase_age_ns = page->phase_ns > 0 ? generation_age_ns(w, now_ns, page->phase_ns) : -1;
     if (page->steps_done > 0 && end_ns > 0) /* else those were done before a restart */

@@ -3,8 +3,10 @@
 #include "step_watch.h"
 
 #include "lib/base/clock.h"
+#include "lib/base/text.h"
 
 #include <math.h>
+#include <string.h>
 
 void step_watch_init(struct step_watch *w)
 {
@@ -116,4 +118,19 @@ void step_watch_report(struct step_watch *w, const struct board_page *page, pid_
     ret->memory_bytes = page->memory_bytes;
     if (!ret->memory_told)
         ret->memory_bytes = w->memory.peak_bytes;
+}
+
+static int64_t sane(int64_t n)
+{
+    return n > 0 ? n : 0;
+}
+
+void progress_checkpoints(struct progress *p, const struct board_page *page)
+{
+    p->checkpoints_written = sane(page->checkpoints_written);
+    p->checkpoints_failed = sane(page->checkpoints_failed);
+    p->checkpoint_step = sane(page->checkpoint_step);
+    memcpy(p->checkpoint_why, page->checkpoint_why, sizeof p->checkpoint_why);
+    p->checkpoint_why[sizeof p->checkpoint_why - 1] = '\0';
+    text_make_plain(p->checkpoint_why); /* what was cut may be no UTF-8 */
 }

@@ -50,4 +50,7 @@ void step_watch_look_at_memory(struct step_watch *w);
 void step_watch_report(struct step_watch *w, const struct board_page *page, pid_t wrapper,
                        struct progress *ret);
 
+/* Copy what the page tells of checkpoints, made sane. */
+void progress_checkpoints(struct progress *p, const struct board_page *page);
+
 #endif

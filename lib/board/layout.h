@@ -61,8 +61,9 @@ enum {
     BOARD_METRIC_NAME = 24,
     BOARD_COMPUTING = 2, /* EDDIS_PHASE_COMPUTE of lib/eddis.h */
     BOARD_JOB = 128,     /* of a job's id with its 0 */
-    /* Layout 22; an option more of an algorithm is another one. */
-    BOARD_VERSION = 22 << 16 | (int)sizeof(struct sync_options),
+    BOARD_WHY = 256,     /* of a sentence with its 0 */
+    /* Layout 23; an option more of an algorithm is another one. */
+    BOARD_VERSION = 23 << 16 | (int)sizeof(struct sync_options),
 };
 
 /* Steps that a page may tell of: what is told next is counted, too. */
@@ -144,7 +145,12 @@ struct board_page {
     int64_t steps_before, samples_before; /* ... and how many of what they were */
     struct network_check network; /* of rank 0, in the first generation over a network that an
                                    * earlier job has measured */
-    int64_t committed;            /* 1: eddis_commit has told model_bytes and network */
+    /* Of this process: checkpoints that were written and that failed, the step that the newest of
+     * the former is of, and why the last attempt failed; "": it did not.
+     */
+    int64_t checkpoints_written, checkpoints_failed, checkpoint_step;
+    char checkpoint_why[BOARD_WHY];
+    int64_t committed; /* 1: eddis_commit has told model_bytes and network */
     struct board_metric metric[BOARD_METRICS];
     struct board_step ring[BOARD_RING]; /* step s in slot s % BOARD_RING */
     struct comm_choice choice;          /* of rank 0: as measured, or as the area gives it */

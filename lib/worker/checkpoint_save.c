@@ -187,15 +187,25 @@ static int save_files(struct checkpoint_save *s, const char *folder, bool passes
     return rc;
 }
 
+/* Show a failure that the program did not cause; who writes for a later generation has none. */
+static void save_show_failure(struct eddis *e, int rc, const struct eddis_error *why)
+{
+    if (rc < 0 && rc != -EINVAL && rc != -ESTALE)
+        phase_show_checkpoint(&e->phase, -1, why->text[0] ? why->text : "no reason is known");
+}
+
 /* passes: this worker puts nothing into it, and does not know where it is. */
 static int save_open(struct eddis *e, const char *folder, bool passes,
                      struct eddis_checkpoint **ret, struct eddis_error *err)
 {
     struct checkpoint *files = NULL;
     struct checkpoint_models kept = { 0 };
+    struct eddis_error why = { 0 };
     enum eddis_phase before;
-    int rc = save_check(e, ret, err);
+    int rc;
 
+    err = err ? err : &why;
+    rc = save_check(e, ret, err);
     if (rc < 0)
         return rc;
     before = phase_enter(&e->phase, EDDIS_PHASE_CHECKPOINT); /* the others may be late for it */
@@ -207,6 +217,8 @@ static int save_open(struct eddis *e, const char *folder, bool passes,
         checkpoint_abandon_take(files);
         checkpoint_models_release(&e->centre, &kept);
         phase_enter(&e->phase, before);
+        if (folder || (e->area && *e->area->checkpoint_dir))
+            save_show_failure(e, rc, err);
         return rc;
     }
     (*ret)->files = files;
@@ -334,6 +346,9 @@ int eddis_checkpoint_commit(struct eddis_checkpoint *c, int keep, struct eddis_e
         err->code = 0;
         rc = 1;
     }
+    if (rc == 0)
+        phase_show_checkpoint(&e->phase, meta.step, NULL);
+    save_show_failure(e, rc, err);
     save_free(c);
     return rc;
 }

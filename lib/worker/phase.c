@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -380,6 +381,23 @@ void phase_show_restored(struct phase *p, int64_t done)
     page->restored_samples = done;
     page->restored_at = page->samples_done;
     page->trained = 0;
+    board_end(b);
+    phase_unlock_board(p);
+}
+
+void phase_show_checkpoint(struct phase *p, int64_t step, const char *why)
+{
+    struct board *b = phase_lock_board(p);
+    struct board_page *page;
+
+    if (!b)
+        return;
+    page = board_begin(b);
+    page->checkpoints_written += !why;
+    page->checkpoints_failed += !!why;
+    if (!why)
+        page->checkpoint_step = step;
+    (void)snprintf(page->checkpoint_why, sizeof page->checkpoint_why, "%s", why ? why : "");
     board_end(b);
     phase_unlock_board(p);
 }

@@ -114,6 +114,9 @@ int phase_show_metric(struct phase *p, const char *name, double value, struct ed
 /* Show that the job goes on behind so many samples of all workers; 0 where steps tell it. */
 void phase_show_restored(struct phase *p, int64_t done);
 
+/* Show what became of a checkpoint of this step; why: of a failure, NULL: it was written. */
+void phase_show_checkpoint(struct phase *p, int64_t step, const char *why);
+
 /* Borrow the board for another write until phase_unlock_board.  NULL, and nothing is locked,
  * without a board.
  */

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_blame.py BUILD SOURCE [CASE ...] - what is said to have ended a job: a cause only if it suffices, else facts alone."""
 
+import ctypes
+import json
 import os
 import re
 import signal
@@ -14,7 +16,7 @@ from node import parent, wait_for
 sys.path.append(os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "lab"))
 import cgroup  # noqa: E402
 
-BUILD = os.path.abspath(sys.argv[1])
+BUILD, SOURCE = map(os.path.abspath, sys.argv[1:3])
 ONCE = ("--set", "binding=none", "--restarts", "0")
 UP = "echo $$ up; exec sleep 1000"
 
@@ -63,12 +65,53 @@ def file_limit():
     """A file that has reached its limit is a full disk to us, and the program has its own signal."""
     limited = ["sh", "-c", 'ulimit -f 100; exec "$@"', "sh"]
     dies = "exec 3>out; head -c 9000000 /dev/zero >&3; echo code $?"
-    with script(f"seq 200000; cd $(mktemp -d); {dies}; rm -r $PWD", before=limited) as j:
+    with script(f"cd $(mktemp -d); {dies}; rm -r $PWD; seq 200000", before=limited) as j:
         j.check(0, "ok", "bytes of its log could not be written", "(File too large), and maybe of others; raise the limit of a "
                 "file's size (ulimit -f), or name another place with logs.dir")
-    with script(f"cd $(mktemp -d); {dies}; rm -r $PWD", before=limited) as j:
-        j.check(0, "ok")
-        assert f"code {128 + signal.SIGXFSZ}" in j.log(0), j.log(0)
+        assert f"code {128 + signal.SIGXFSZ}\n" in j.log(0), j.log(0)[:100]
 
 
-run([wrapper_killed, memory_elsewhere, file_limit], sys.argv[3:])
+def own_mounts():
+    """What this process mounts from here on goes with it; False: that cannot be."""
+    new_namespace = 0x20000
+    return ctypes.CDLL(None).unshare(new_namespace) == 0 and \
+        subprocess.run(["mount", "--make-rprivate", "/"], capture_output=True).returncode == 0
+
+
+def no_checkpoints():
+    """On a full disk each that fails counts, in all that shows the job, until there is room again."""
+    folders = Folders()
+    full = folders.path("full")
+    os.mkdir(full)
+    if not own_mounts() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8k,mode=700", "none", full]).returncode:
+        raise Skip("needs root and a mount namespace")
+    train = [os.path.join(BUILD, "cmd/eddis-train"), "--data", os.path.join(SOURCE, "examples/digits/digits.csv"), "--test", "360",
+             "--widths", "32", "--epochs", "100000", "--eval-every", "1000"]
+
+    def counts():
+        last = j.file("metrics.jsonl").splitlines()
+        return json.loads(last[-1])["checkpoints"] if last else {"failed": 0, "written": 0}
+
+    def shown():
+        return subprocess.run([os.path.join(BUILD, "cmd/eddis-status"), "--once", j.dir], capture_output=True, text=True).stdout
+    try:
+        with Job(BUILD, folders, [*ONCE, "--set", f"checkpoint.dir={full}", "--set", "checkpoint.every=200", "--", *train]) as j:
+            j.wait_event("rank_started", 2)
+            wait_for("three failures", lambda: os.path.exists(os.path.join(j.dir, "metrics.jsonl")) and counts()["failed"] > 2)
+            assert re.search(r"^saves   (\d+) of \1 checkpoints were not written, there is none: .*No space left on device", shown(),
+                             re.M), shown()
+            subprocess.run(["mount", "-o", "remount,size=64m", full], check=True)
+            wait_for("one that is written", lambda: counts()["written"])
+            failed = counts()["failed"]
+            assert re.search(rf"^saves   {failed} of \d+ checkpoints were not written, the newest is of step \d+$", shown(), re.M), shown()
+            j.signal(signal.SIGINT)
+            j.check(130, "interrupted", "a checkpoint was not written, and training goes on; none was written so far: ",
+                    "checkpoints are written again: the newest is of step ")
+            c = j.summary()["checkpoints"]
+            assert c["failed"] == failed and c["written"] > 0 and c["newest"] > 0 and c["reason"] == "", c
+            assert f"  {failed} of {failed + c['written']} checkpoints were not written, the newest is of step {c['newest']}\n" in j.out, j.out
+    finally:
+        subprocess.run(["umount", full], check=True)
+
+
+run([wrapper_killed, memory_elsewhere, file_limit, no_checkpoints], sys.argv[3:])

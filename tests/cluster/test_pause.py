@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_pause.py BUILD SOURCE [CASE ...] - Ctrl-Z: the workers stop for as long as eddis-run does, and go on with it.
 
-A pause lasts for two leases, which end the workers of a driver that is silent.
+A pause lasts for longer than a lease, which ends the workers of a driver that is silent.
 """
 
 import os
@@ -34,7 +34,7 @@ def stop(j, workers):
     wait_for("eddis-run to stop", lambda: state_of(driver) == "T")
     wait_for("the workers to stop", lambda: workers() and all(state_of(pid) == "T" for pid in workers()))
     before = sorted(workers())
-    time.sleep(2 * LEASE)
+    time.sleep(1.25 * LEASE)
     assert sorted(workers()) == before and all(state_of(pid) == "T" for pid in before), (before, workers())
     return driver
 

@@ -106,6 +106,7 @@ START_TEST(there_and_back)
     s.failure = (struct first_failure){ true, 3, 77, "n1", "rank 3 was killed", -1, 9, 120 };
     s.exit_code = 137;
     s.state = JOB_RUNNING;
+    s.checkpoints = (struct checkpoint_status){ 1, 7, 40, "no room" };
     strcpy(s.waiting, "agents 1/2 up; waiting for \xff");
     strcpy(s.refused, "3 refused requests from 10.1.0.9");
     text = job_status_line(&s, &(int){ 1 }, 1);
@@ -115,6 +116,9 @@ START_TEST(there_and_back)
     ck_assert_int_eq(got.worker[0].rank, 1);
     ck_assert(got.failure.set && got.failure.signal == 9 && got.failure.step == 120);
     ck_assert_int_eq(got.exit_code, 137);
+    ck_assert(got.checkpoints.written == 1 && got.checkpoints.failed == 7);
+    ck_assert_int_eq(got.checkpoints.newest, 40);
+    ck_assert_str_eq(got.checkpoints.reason, "no room");
     ck_assert_str_eq(got.waiting, "agents 1/2 up; waiting for ?");
     ck_assert_str_eq(got.refused, "3 refused requests from 10.1.0.9");
     free(text);
@@ -358,7 +362,14 @@ START_TEST(summary_of_a_failure)
     ck_assert_ptr_null(strstr(text, "first failure")); /* the same sentence */
     free(text);
     strcpy(s.message, "another");
+    s.checkpoints = (struct checkpoint_status){ 1, 7, 40, "no room" };
     text = printed(&s);
+    ck_assert_ptr_nonnull(strstr(text, "\n  7 of 8 checkpoints were not written, the newest is of "
+                                       "step 40: no room\n"));
+    free(text);
+    s.checkpoints = (struct checkpoint_status){ 0, 1, -1, "" };
+    text = printed(&s);
+    ck_assert_ptr_nonnull(strstr(text, "\n  1 of 1 checkpoint was not written, there is none\n"));
     ck_assert_ptr_nonnull(
         strstr(text, "\n  first failure: rank 3, node n1, pid 77, signal 9, at step 120\n"));
     free(text);

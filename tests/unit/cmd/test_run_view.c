@@ -88,6 +88,27 @@ START_TEST(no_steps)
 }
 END_TEST
 
+/* Whoever watches sees it before the next failure costs what was trained since. */
+START_TEST(no_checkpoint)
+{
+    struct run_view v = { .columns = 10 };
+    struct job_status s = example();
+    char text[128];
+
+    strcpy(s.checkpoints.reason, "No space left on device");
+    s.checkpoints.failed = 1;
+    s.checkpoints.newest = -1;
+    run_view_text(&v, &s, text, sizeof text);
+    ck_assert_ptr_nonnull(strstr(text, "epoch 31/100  loss 0.142  NO CHECKPOINT  "));
+    s.checkpoints.newest = 40;
+    run_view_text(&v, &s, text, sizeof text);
+    ck_assert_ptr_nonnull(strstr(text, "  NO CHECKPOINT since step 40  "));
+    s.checkpoints.reason[0] = '\0'; /* the next one was written */
+    run_view_text(&v, &s, text, sizeof text);
+    ck_assert_ptr_null(strstr(text, "CHECKPOINT"));
+}
+END_TEST
+
 START_TEST(beautiful)
 {
     struct run_view v = { .terminal = true, .columns = 100, .utf8 = true, .colour = true };
@@ -106,6 +127,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, little);
     tcase_add_test(tc, beautiful);
     tcase_add_test(tc, no_steps);
+    tcase_add_test(tc, no_checkpoint);
 }
 
 SUITE_MAIN("run_view", add_tests)

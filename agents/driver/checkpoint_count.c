@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* checkpoint_count.c - adds up what rank 0 tells of its checkpoints, over generations */
+#include "checkpoint_count.h"
+
+#include "lib/base/text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static void say_failed(struct job_run *r)
+{
+    const struct checkpoint_status *s = &r->status.checkpoints;
+    char newest[64] = "none was written so far", text[500];
+
+    if (s->newest >= 0)
+        (void)snprintf(newest, sizeof newest, "the newest is of step %" PRId64, s->newest);
+    (void)snprintf(text, sizeof text,
+                   "a checkpoint was not written, and training goes on; %s: %.250s", newest,
+                   s->reason);
+    job_run_say(r, JOB_EVENT_SAY, -1, 0, text);
+}
+
+static void say_written(struct job_run *r)
+{
+    const struct checkpoint_status *s = &r->status.checkpoints;
+    char text[160];
+
+    (void)snprintf(text, sizeof text,
+                   "checkpoints are written again: the newest is of step %" PRId64 ", and %" PRId64
+                   " %s not written",
+                   s->newest, s->failed, s->failed == 1 ? "was" : "were");
+    job_run_say(r, JOB_EVENT_SAY, -1, 0, text);
+}
+
+/* Those that are not said stand in events.jsonl. */
+static void note_failed(struct job_run *r)
+{
+    const struct checkpoint_status *s = &r->status.checkpoints;
+    char text[400];
+
+    (void)snprintf(text, sizeof text, "%" PRId64 " checkpoints were not written so far: %.250s",
+                   s->failed, s->reason);
+    job_run_say(r, JOB_EVENT_NOTE, -1, 0, text);
+}
+
+void checkpoint_count_take(struct checkpoint_count *c, struct job_run *r, const struct progress *p)
+{
+    struct checkpoint_status *s = &r->status.checkpoints;
+    bool failing = s->reason[0];
+    int64_t failed, written;
+
+    if (p->rank != 0)
+        return;
+    if (p->pid != c->pid)
+        *c = (struct checkpoint_count){ .pid = p->pid };
+    written = p->checkpoints_written - c->written;
+    failed = p->checkpoints_failed - c->failed;
+    if (written <= 0 && failed <= 0)
+        return;
+    s->written += written > 0 ? written : 0;
+    s->failed += failed > 0 ? failed : 0;
+    c->written = p->checkpoints_written;
+    c->failed = p->checkpoints_failed;
+    if (written > 0)
+        s->newest = p->checkpoint_step;
+    (void)snprintf(s->reason, sizeof s->reason, "%s", p->checkpoint_why);
+    text_strip_control(s->reason);
+    if (s->reason[0] && !failing)
+        say_failed(r);
+    else if (s->reason[0])
+        note_failed(r);
+    else if (failing)
+        say_written(r);
+}
