@@ -66,8 +66,19 @@ static void see_who_ends(const struct agent *a)
     }
 }
 
+/* Open MPI's between the ranks of a node, each. */
+#define SHM_BYTES INT64_C(4194312)
+
+/* Whether MPI may have ended a rank for lack of shared memory, without a word of its program. */
+static bool may_lack_shm(const struct generation *g, const struct rank_message *m)
+{
+    return g->n > 1 && g->shm_free >= 0 && g->shm_free < g->n * SHM_BYTES && m->code > 0 &&
+           !m->lines[0];
+}
+
 /* Write what else is known of a rank's end and may have to do with it; "": nothing. */
-static void beside_end(const struct rank_message *m, char *ret, size_t size)
+static void beside_end(const struct generation *g, const struct rank_message *m, char *ret,
+                       size_t size)
 {
     ret[0] = '\0';
     if (m->kind != RANK_ENDED)
@@ -79,11 +90,17 @@ static void beside_end(const struct rank_message *m, char *ret, size_t size)
                  "%.1f s before, the kernel had killed another process of its control group for "
                  "lack of memory",
                  (double)m->lacked_ns / CLOCK_S);
+    else if (may_lack_shm(g, m))
+        snprintf(ret, size,
+                 "'%.*s' has %.1f MB free, and MPI takes %.1f MB for each rank of a node: make it "
+                 "larger, as by docker run --shm-size=1g",
+                 (int)(strrchr(g->folders.shm, '/') - g->folders.shm), g->folders.shm,
+                 (double)g->shm_free / 1e6, SHM_BYTES / 1e6);
 }
 
 static void rank_ended(struct agent *a, struct worker *w, const struct rank_message *m)
 {
-    char beside[160];
+    char beside[200];
     struct event e = { .type = EVENT_RANK_EXIT,
                        .generation = m->generation,
                        .rank = w->rank,
@@ -99,7 +116,7 @@ static void rank_ended(struct agent *a, struct worker *w, const struct rank_mess
                        .text = beside,
                        .last_lines = (char *)(uintptr_t)m->lines };
 
-    beside_end(m, beside, sizeof beside);
+    beside_end(a->generation, m, beside, sizeof beside);
     e.by_us = !e.first && (m->told || (a->stop.active && m->at_ns >= a->stop.began_ns));
     w->ended = true;
     if (!m->signal && !e.by_us)

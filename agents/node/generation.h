@@ -79,6 +79,7 @@ struct generation {
     int relay;   /* those of mpirun's relay; -1: none */
     int port_fd; /* keeps MASTER_PORT ours until the start; -1 from then on */
     struct board *board;
+    int64_t shm_free;  /* bytes in shared memory before the ranks; -1: unknown */
     bool board_linked; /* the file is still there */
     struct strlist *argv, *env;
     bool in_step; /* of Slurm's, which may signal every process here */

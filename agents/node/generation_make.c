@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/statvfs.h>
 #include <sys/un.h>
 
 enum { SOCKET_BYTES = 4 << 20 };
@@ -65,6 +66,14 @@ static int64_t fence_generation(const struct brief *b, const struct order *o)
     return b->fence_before + (o->generation < most ? o->generation : most);
 }
 
+/* Returns -1 where that is not known. */
+static int64_t free_bytes(const char *dir)
+{
+    struct statvfs v;
+
+    return statvfs(dir, &v) == 0 ? (int64_t)v.f_bavail * (int64_t)v.f_frsize : -1;
+}
+
 static int make_board(struct generation *g, const struct brief *b, const struct order *o,
                       struct eddis_error *err)
 {
@@ -106,6 +115,7 @@ static int make_board(struct generation *g, const struct brief *b, const struct 
                         sizeof area->resume_from, err)) < 0)
         return rc;
     rc = board_create(g->board_path, area, &g->board, err);
+    g->shm_free = free_bytes(g->shm);
     if (rc < 0)
         return rc;
     g->board_linked = true;

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -390,6 +391,12 @@ static const char *const as_root[] = {
     "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM",
 };
 
+/* Whether this user's home is unknown, as of a random one in a container: Open MPI 4 then dies. */
+static bool is_homeless(void)
+{
+    return !getenv("HOME") && !getpwuid(getuid());
+}
+
 int launch_clean_environment(const struct brief *b, struct eddis_error *err)
 {
     struct strlist names = { 0 };
@@ -402,6 +409,8 @@ int launch_clean_environment(const struct brief *b, struct eddis_error *err)
         (void)unsetenv(names.item[i]);
     strlist_fini(&names);
     /* Whose job it is other jobs on the node shall see, and who cleans up after this one. */
+    if (is_homeless() && setenv("HOME", "/", 1) < 0)
+        return eddis_fail_errno(err, -errno, "cannot set a variable");
     if (setenv(NODE_IDENTITY_VARIABLE, b->mark, 1) < 0 || setenv("EDDIS_JOB_ID", b->job_id, 1) < 0)
         return eddis_fail_errno(err, -errno, "cannot set a variable");
     for (size_t i = 0; geteuid() == 0 && i < sizeof as_root / sizeof *as_root; i++)

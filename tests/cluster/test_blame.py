@@ -114,4 +114,32 @@ def no_checkpoints():
         subprocess.run(["umount", full], check=True)
 
 
-run([wrapper_killed, memory_elsewhere, file_limit, no_checkpoints], sys.argv[3:])
+def small_shm():
+    """MPI's own messages are many lines, when they come at all."""
+    if not own_mounts():
+        raise Skip("needs root and a mount namespace")
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", "/dev/shm"], check=True)
+    try:
+        with Job(BUILD, Folders(), [*ONCE, "--set", "batch.global=8", "--", os.path.join(BUILD, "cmd/eddis-train"), "--data",
+                                    os.path.join(SOURCE, "examples/digits/digits.csv"), "--epochs", "1"], ranks=4) as j:
+            j.end()
+            assert j.code == 1 and re.search(r"after the start; '/dev/shm' has \d\.\d MB free, and MPI takes 4\.2 MB for each rank of a "
+                                             r"node: make it larger, as by docker run --shm-size=1g; stopping", j.err), (j.code, j.err)
+            assert "  mpirun: " not in j.err, j.err
+    finally:
+        subprocess.run(["umount", "/dev/shm"], check=True)
+
+
+def no_home():
+    """A user whom nothing on the machine knows, as a container may have one."""
+    if os.geteuid() != 0:
+        raise Skip("needs root")
+    folders = Folders()
+    subprocess.run(["chmod", "-R", "777", folders.root.name], check=True)
+    nobody = ["setpriv", "--reuid", "54321", "--regid", "54321", "--clear-groups", "env", "-u", "HOME", "-u", "XDG_RUNTIME_DIR"]
+    with Job(BUILD, folders, [*ONCE, "--", "sh", "-c", "echo up"], before=nobody) as j:
+        j.check(0, "ok")
+        assert j.log(0) == "up\n", j.log(0)
+
+
+run([wrapper_killed, memory_elsewhere, file_limit, no_checkpoints, small_shm, no_home], sys.argv[3:])

@@ -62,7 +62,7 @@ struct state_failure {
     int64_t alive_ns, age_ns; /* since the generation's first sign of life (0: none yet), since its
                                * start */
     int64_t at_once;          /* samples that the rank held at most in its last step; 0: unknown */
-    bool silent;              /* the rank has printed nothing */
+    bool silent;              /* the rank has printed nothing, and nothing else tells of it */
     bool echo;                /* another rank made it fail, as it says */
     char node[256];
     char what[512];

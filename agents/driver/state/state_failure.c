@@ -283,7 +283,8 @@ static struct state_failure failure_of(const struct state *s, const struct event
                                .step = r->steps,
                                .at_once = r->at_once,
                                .stepped = r->stepped,
-                               .silent = !e->last_lines || !*e->last_lines,
+                               .silent =
+                                   (!e->last_lines || !*e->last_lines) && (!e->text || !*e->text),
                                .echo = e->echo };
     char death[128], elapsed[32], step[48] = "";
 

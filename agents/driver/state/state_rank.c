@@ -45,7 +45,8 @@ static void stopping_text(const struct state *s, char ret[48])
 {
     ret[0] = '\0';
     if (!state_is_stopping(s) && !state_all_done(s))
-        (void)snprintf(ret, 48, "; stopping %d ranks", state_ranks_left(s));
+        (void)snprintf(ret, 48, "; stopping %d rank%s", state_ranks_left(s),
+                       state_ranks_left(s) == 1 ? "" : "s");
 }
 
 static void mpirun_text(const struct state *s, char *ret, size_t size)
