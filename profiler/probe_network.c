@@ -33,6 +33,8 @@ enum {
 #define NAP_NS   (CLOCK_MS / 20) /* at once, while a message is timed */
 #define REST_NS  CLOCK_MS        /* while others are at their turn */
 
+enum { LATER = 4 }; /* times as long as for an answer: on a slow network others come late to it */
+
 const struct probe_network_options network_defaults = { .connect_ns = 3 * CLOCK_S,
                                                         .deadline_ns = 5 * CLOCK_S,
                                                         .stream_ns = 80 * CLOCK_MS };
@@ -344,7 +346,7 @@ static int measure_pair(struct meeting *m, int peer, struct network_link *row,
 static int together(struct meeting *m, struct collective *c, int rc, int tag, int64_t nap_ns,
                     int64_t deadline_ns, const char *step, struct eddis_error *err)
 {
-    int64_t since = clock_now_ns(), end = clock_after_ns(since, deadline_ns);
+    int64_t since = clock_now_ns(), end = clock_after_ns(since, LATER * deadline_ns);
     int over = rc < 0 ? rc : collective_start(c, tag, &m->out, err);
 
     rc = over < 0 ? over : flush(m, err);

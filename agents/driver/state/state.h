@@ -99,6 +99,7 @@ struct state {
     /* the network of several nodes */
     enum state_network network;
     int64_t probe_ns;        /* the probe under way has until then */
+    bool probe_slow;         /* and got more time */
     char probe_trouble[512]; /* why it failed; "": it did not so far */
     /* recovery */
     int64_t restarts; /* so far */

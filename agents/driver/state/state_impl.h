@@ -36,7 +36,8 @@ enum {
     SETTLE_S = 2,      /* events of one moment may travel apart */
     MPIRUN_END_S = 10, /* its own clean-up takes mpirun a moment */
     REPEAT_S = 2,      /* wrappers hand on a signal that came to us too */
-    PROBE_S = 30,      /* more than three seconds a probe never takes itself */
+    PROBE_S = 30,      /* more than three seconds a probe takes on slow networks only */
+    PROBE_SLOW = 4,    /* times that, which it may take there beyond it */
     STOP_LATE_S = 1,   /* a stop that is late is looked at so often */
 };
 

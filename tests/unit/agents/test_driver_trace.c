@@ -13,7 +13,8 @@
  * are not to blame when the driver itself was stopped, and no node is silent because of that; where
  * no step is known a sentence says that restarts may be asked for; the first step of one rank is
  * enough for a checkpoint to be asked for; what nodes find behind the probe of the network is no
- * checkpoint of the job's; one rank that is stopped is no "ranks".  From
+ * checkpoint of the job's; one rank that is stopped is no "ranks"; a probe
+ * of the network that runs on all nodes gets more time.  From
  * the first state of every set of nodes (world.h) every input that is possible is given, breadth
  * first, where going on well ("forward") counts as no step.  Two states are the same when they
  * answer every input alike, but for exact times and numbers in sentences.  No set is ever complete:
