@@ -3,9 +3,11 @@
 #include "preflight.h"
 
 #include "agents/driver/start/start.h"
+#include "cmd/run_find.h"
 #include "lib/base/file.h"
 #include "lib/base/program.h"
 #include "lib/base/strlist.h"
+#include "lib/base/trust.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -58,6 +60,23 @@ static int check_made(const struct job *job, const char *key, const char *path,
                    "%s '%.150s' is no folder to write in, and cannot be made; name another", key,
                    path);
     return wrong(job, key, err, text);
+}
+
+/* A restart would refuse what it finds there, and all work be lost. */
+static int check_trusted(const struct job *job, struct eddis_error *err)
+{
+    const char *path = job->checkpoint.dir;
+    char text[PATH_MAX + 128];
+    struct eddis_error why, shared = { 0 };
+
+    if (!path || !is_folder(path))
+        return 0;
+    if (trust_holder(path, &shared, &why) >= 0) {
+        run_find_warn(&shared);
+        return 0;
+    }
+    (void)snprintf(text, sizeof text, "checkpoint.dir %s", why.text);
+    return wrong(job, "checkpoint.dir", err, text);
 }
 
 static int check_resume(const struct job *job, struct eddis_error *err)
@@ -119,7 +138,7 @@ int preflight_check(const struct job *job, struct eddis_error *err)
     rc = check_resume(job, err);
     if (rc == 0)
         rc = check_made(job, "checkpoint.dir", job->checkpoint.dir, err);
-    return rc;
+    return rc < 0 ? rc : check_trusted(job, err);
 }
 
 /* Whether ranks will run here, with the eddis that we are of. */

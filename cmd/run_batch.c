@@ -53,6 +53,8 @@ static int take_checkpoint(struct job *job, const char *dir, const struct slurm_
 
     if (b->restarts == 0)
         return any && strcmp(job->checkpoint.resume, dir) != 0 ? refuse_others(dir, b, err) : 0;
+    if (passed.code == -EPERM) /* others can have written it */
+        return eddis_fail(err, -EPERM, "%s", passed.text);
     if (!any) {
         fprintf(stderr,
                 "eddis-run: this is restart %" PRId64 " of Slurm's job %s, and '%s' has no whole "

@@ -4,6 +4,7 @@
 
 #include "lib/base/cleanup.h"
 #include "lib/base/descriptors.h"
+#include "lib/base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -116,9 +117,7 @@ int run_detach(int *ret_up, int *ret_code, struct eddis_error *err)
 
 int run_detach_log(const char *path, struct eddis_error *err)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-
-    return fd < 0 ? eddis_fail_errno(err, -errno, "cannot write to '%s'", path) : fd;
+    return file_open_append(path, 0600, err);
 }
 
 int run_detach_up(int *up, int log, struct eddis_error *err)

@@ -27,6 +27,12 @@ static bool has_file(const char *folder, const char *name)
            access(path, F_OK) == 0;
 }
 
+void run_find_warn(const struct eddis_error *shared)
+{
+    if (shared->code)
+        fprintf(stderr, "eddis-run: %s\n", shared->text);
+}
+
 int run_find_job(const char *option, const char *word, struct job_folder *ret,
                  struct eddis_error *err)
 {

@@ -8,6 +8,11 @@
 
 #define RUN_FIND_BIG_BYTES 1000000000 /* a disk reads so much in seconds, not at once */
 
+/* Say on standard error of whom else what is gone on with is trusted, as lib/base/trust.h warns;
+ * nothing where the code is 0.
+ */
+void run_find_warn(const struct eddis_error *shared);
+
 /* A job by its folder or the beginning of its id, as the word of an option. */
 int run_find_job(const char *option, const char *word, struct job_folder *ret,
                  struct eddis_error *err);

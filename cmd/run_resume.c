@@ -10,6 +10,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
+#include "lib/base/trust.h"
 #include "lib/checkpoint/checkpoint.h"
 
 #include <errno.h>
@@ -110,10 +111,14 @@ int run_resume_job(const char *word, const struct run_env *given, struct job **r
 {
     cleanup_free char *path = NULL;
     struct job *job = NULL;
+    struct eddis_error shared = { 0 };
     int rc = find_file(word, &path, err);
 
-    if (rc == 0)
-        rc = job_read(path, &job, err);
+    if (rc == 0) { /* it says what to run */
+        rc = trust_path(path, &shared, err);
+        run_find_warn(&shared);
+        rc = rc < 0 ? eddis_fail_prefix(err, rc, "--resume %s", word) : job_read(path, &job, err);
+    }
     if (rc == 0)
         rc = check_masked(word, job, given, err);
     if (rc < 0) {
@@ -225,7 +230,8 @@ int run_resume_alone(const char *word, bool other, struct eddis_error *err)
 /* ---- the checkpoint ---- */
 
 /* Open the checkpoint at path, or the newest of a folder, whose files have their sizes and, with
- * sums, their sums.  Returns 1, or 0: there is none.  passed: the first that is damaged.
+ * sums, their sums.  Returns 1, or 0: there is none, or one before which others can have written.
+ * passed: that, or the first that is damaged.
  */
 static int open_checkpoint(const char *path, bool sums, struct checkpoint **ret,
                            struct eddis_error *passed)
@@ -241,8 +247,10 @@ static int open_checkpoint(const char *path, bool sums, struct checkpoint **ret,
 
         if (checkpoint_open(at, sums, ret, &why) == 0)
             return 1;
-        if (!passed->code)
+        if (!passed->code || why.code == -EPERM)
             *passed = why;
+        if (why.code == -EPERM)
+            break;
     }
     return 0;
 }
@@ -292,7 +300,7 @@ static int check_meta(const struct job *job, const struct checkpoint *c, struct 
 int run_resume_check(const struct job *job, const char *checkpoint, bool sums,
                      struct eddis_error *err)
 {
-    struct eddis_error passed;
+    struct eddis_error passed, shared = { 0 };
     struct checkpoint *c = NULL;
     int rc;
 
@@ -300,6 +308,8 @@ int run_resume_check(const struct job *job, const char *checkpoint, bool sums,
         run_find_tell_sums(checkpoint);
     if (open_checkpoint(checkpoint, sums, &c, &passed) == 0)
         return refuse_damaged(checkpoint, &passed, err);
+    (void)trust_path(checkpoint_folder(c), &shared, NULL);
+    run_find_warn(&shared);
     rc = check_meta(job, c, err);
     checkpoint_close(c);
     return rc;

@@ -5,6 +5,7 @@
 #include "cmd/options.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"
+#include "lib/base/trust.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -394,7 +395,7 @@ int train_options_check_output(const struct train_options *o, struct eddis_error
     if (rc < 0)
         return eddis_fail_prefix(err, rc, "--save");
     if (dir)
-        rc = file_mkdirs(dir, 0777, err);
+        rc = file_mkdirs(dir, TRUST_DIR_MODE, err);
     if (dir && rc == 0) {
         cleanup_free char *path = file_join(dir, "try");
 

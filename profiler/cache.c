@@ -8,6 +8,7 @@
 #include "lib/base/file.h"
 #include "lib/base/json.h"
 #include "lib/base/text.h"
+#include "lib/base/trust.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -89,13 +90,12 @@ static char *path_of(const char *dir, const struct machine *m)
 
 static int check_owner(const struct stat *st, const char *path, struct eddis_error *err)
 {
-    if (st->st_uid != geteuid())
-        return eddis_fail(err, -EPERM, "the cached profile is not believed: '%s' is another user's",
-                          path);
-    if (st->st_mode & (S_IWGRP | S_IWOTH))
-        return eddis_fail(err, -EPERM,
-                          "the cached profile is not believed: others may write to '%s'", path);
-    return 0;
+    struct eddis_error shared;
+    int rc = trust_stat(st, path, &shared, err);
+
+    if (rc > 0)
+        rc = eddis_fail(err, -EPERM, "%s", shared.text);
+    return rc < 0 ? eddis_fail_prefix(err, rc, "the cached profile is not believed") : 0;
 }
 
 /* Open the entry and check that nobody else can have written it, folder included. */

@@ -5,6 +5,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/proctree.h"
 #include "lib/base/text.h"
+#include "lib/base/trust.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -119,9 +120,7 @@ static bool is_measuring(pid_t pid)
 
 static bool is_believed(pid_t pid)
 {
-    uid_t user = proctree_user(pid);
-
-    return user == 0 || user == getuid();
+    return trust_is_user(proctree_user(pid));
 }
 
 /* Of a process that we may not look at we believe that it is. */

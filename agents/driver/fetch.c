@@ -202,13 +202,14 @@ static int copy(const char *from, int to, struct eddis_error *err)
 static int append_to(const char *path, const struct log *l, const char *host,
                      struct eddis_error *err)
 {
-    cleanup_fd int fd =
-        open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    cleanup_fd int fd = file_open_append(path, 0600, err);
     char line[400];
     struct stat st;
     int rc;
 
-    if (fd < 0 || fstat(fd, &st) < 0)
+    if (fd < 0)
+        return fd;
+    if (fstat(fd, &st) < 0)
         return eddis_fail_errno(err, -errno, "cannot write '%s'", path);
     (void)snprintf(line, sizeof line, "[eddis: generation %lld, on %.200s]\n",
                    (long long)l->id.generation, host);

@@ -6,6 +6,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "lib/base/json.h"
+#include "lib/base/trust.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -30,13 +31,16 @@ static char *path_of(const char *dir, const char *kind, const char *key)
 
 static int check_owner(const char *path, struct eddis_error *err)
 {
+    struct eddis_error shared;
     struct stat st;
+    int rc;
 
     if (lstat(path, &st) < 0)
         return eddis_fail_errno(err, -errno, "cannot look at '%s'", path);
-    if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 022))
-        return eddis_fail(err, -EPERM, "'%s' is not ours alone to write", path);
-    return 0;
+    if (!S_ISREG(st.st_mode))
+        return eddis_fail(err, -EPERM, "'%s' is not a regular file", path);
+    rc = trust_stat(&st, path, &shared, err);
+    return rc > 0 ? eddis_fail(err, -EPERM, "%s", shared.text) : rc;
 }
 
 /* The entry's value when it is of this key and not too old. */

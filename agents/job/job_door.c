@@ -3,6 +3,7 @@
 #include "job_door.h"
 
 #include "lib/base/cleanup.h"
+#include "lib/base/trust.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -46,7 +47,7 @@ static bool is_private(const char *dir)
 {
     struct stat s;
 
-    return *dir == '/' && lstat(dir, &s) == 0 && S_ISDIR(s.st_mode) && s.st_uid == geteuid() &&
+    return *dir == '/' && lstat(dir, &s) == 0 && S_ISDIR(s.st_mode) && trust_is_own(&s) &&
            (s.st_mode & 077) == 0;
 }
 

@@ -5,6 +5,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"
 #include "lib/base/json.h"
+#include "lib/base/trust.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -101,7 +102,6 @@ int job_driver_read(const struct job_folder *f, struct job_driver *ret, struct e
     cleanup_free char *text = NULL;
     cleanup_fd int fd = -1;
     char host[sizeof ret->host];
-    struct stat st;
     size_t n;
     int rc;
 
@@ -111,10 +111,9 @@ int job_driver_read(const struct job_folder *f, struct job_driver *ret, struct e
     if (fd < 0)
         return eddis_fail_errno(err, -errno, "cannot open '%s'", path);
     /* The token is sent to the url in it: believe nobody else's file. */
-    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || (st.st_mode & 077) ||
-        (st.st_uid != geteuid() && geteuid() != 0))
-        return eddis_fail(err, -EPERM, "'%s' is not a private file of this user", path);
-    rc = file_read_fd(fd, path, MAX_BYTES, &text, &n, err);
+    rc = trust_private(fd, path, err);
+    if (rc == 0)
+        rc = file_read_fd(fd, path, MAX_BYTES, &text, &n, err);
     if (rc == 0)
         rc = parse(text, n, path, ret, err);
     if (text)

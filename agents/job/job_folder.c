@@ -8,6 +8,7 @@
 #include "lib/base/random.h"
 #include "lib/base/strbuf.h"
 #include "lib/base/text.h"
+#include "lib/base/trust.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -88,7 +89,7 @@ static int take_folder(const char *path, struct job_folder *ret, struct eddis_er
     char full[PATH_MAX];
     struct dirent *e;
     struct stat st;
-    int others = 0, rc = mkdir(path, 0700) < 0 ? -errno : 0;
+    int others = 0, rc2, rc = mkdir(path, 0700) < 0 ? -errno : 0;
     DIR *dir;
 
     if (rc == -ENOENT) {
@@ -97,7 +98,7 @@ static int take_folder(const char *path, struct job_folder *ret, struct eddis_er
 
         if (slash && slash > parent) {
             *slash = '\0';
-            if (file_mkdirs(parent, 0777, err) < 0)
+            if (file_mkdirs(parent, TRUST_DIR_MODE, err) < 0)
                 return err ? err->code : -EIO;
         }
         rc = mkdir(path, 0700) < 0 ? -errno : 0;
@@ -106,7 +107,7 @@ static int take_folder(const char *path, struct job_folder *ret, struct eddis_er
     if (!dir)
         return eddis_fail_errno(err, rc && rc != -EEXIST ? rc : -errno,
                                 "cannot make the job's folder '%s'", path);
-    if (fstat(dirfd(dir), &st) < 0 || st.st_uid != geteuid()) {
+    if (fstat(dirfd(dir), &st) < 0 || !trust_is_self(st.st_uid)) {
         (void)closedir(dir);
         return eddis_fail(err, -EPERM, "the job's folder '%s' belongs to somebody else", path);
     }
@@ -120,9 +121,9 @@ static int take_folder(const char *path, struct job_folder *ret, struct eddis_er
     if ((st.st_mode & 0300) != 0300)
         return eddis_fail(err, -EACCES, "the job's folder '%s' cannot be written to; chmod u+wx it",
                           path);
-    if ((st.st_mode & S_IWOTH) || ((st.st_mode & S_IWGRP) && st.st_gid != getegid()))
-        return eddis_fail(err, -EPERM,
-                          "other users can write to the job's folder '%s'; chmod go-w it", path);
+    rc2 = trust_stat(&st, path, NULL, err);
+    if (rc2 < 0)
+        return eddis_fail_prefix(err, rc2, "the job's folder");
     if (!realpath(path, full) || strlen(full) >= JOB_FOLDER_MAX_PATH)
         return eddis_fail(err, -ENAMETOOLONG, "the path '%s' is too long", path);
     strcpy(ret->path, full);

@@ -40,8 +40,7 @@ enum { LOOK_PART = 200 };
 static int start(struct generation *g, const struct brief *b, struct eddis_error *err)
 {
     static const int of_step[] = { SIGTERM, SIGUSR1, SIGUSR2, 0 };
-    cleanup_fd int log =
-        open(g->log_path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+    cleanup_fd int log = file_open_append(g->log_path, 0600, NULL);
     struct spawn s = { .argv = (const char *const *)g->argv->item,
                        .envp = (const char *const *)g->env->item,
                        .dir = b->workdir,

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/un.h>
 
@@ -132,7 +133,8 @@ static int make_socket(struct generation *g, struct eddis_error *err)
                           g->socket_path);
     memcpy(at.sun_path, g->socket_path, strlen(g->socket_path) + 1);
     g->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (g->socket < 0 || bind(g->socket, (struct sockaddr *)&at, sizeof at) < 0)
+    if (g->socket < 0 || fchmod(g->socket, 0600) < 0 ||
+        bind(g->socket, (struct sockaddr *)&at, sizeof at) < 0)
         return eddis_fail_errno(err, -errno, "cannot make the socket '%s'", g->socket_path);
     (void)setsockopt(g->socket, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
     return 0;

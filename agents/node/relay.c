@@ -6,12 +6,14 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/strbuf.h"
+#include "lib/base/trust.h"
 #include "openmpi.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 enum { SEND_S = 10, RELAY_BYTES = 192 << 10 };
@@ -224,7 +226,7 @@ int relay_listen(const char *path, struct eddis_error *err)
     if (rc < 0)
         return rc;
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &one, sizeof one) < 0 ||
-        bind(fd, (struct sockaddr *)&at, sizeof at) < 0)
+        fchmod(fd, 0600) < 0 || bind(fd, (struct sockaddr *)&at, sizeof at) < 0)
         return eddis_fail_errno(err, -errno, "cannot make the socket '%s'", path);
     return cleanup_keep_fd(fd);
 }
@@ -238,7 +240,7 @@ static bool is_ours(struct msghdr *m)
         if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_CREDENTIALS)
             continue;
         memcpy(&who, CMSG_DATA(c), sizeof who);
-        return who.uid == geteuid();
+        return trust_is_self(who.uid);
     }
     return false;
 }

@@ -4,6 +4,7 @@
 
 #include "cleanup.h"
 #include "strbuf.h"
+#include "trust.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -141,14 +142,31 @@ const char *file_room_advice(int code)
     return code == -EFBIG ? "raise the limit of a file's size (ulimit -f)" : "free space there";
 }
 
+static int open_append(const char *path, int more, mode_t mode, struct eddis_error *err)
+{
+    const int flags = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC;
+    cleanup_fd int fd = open(path, flags | more, mode);
+    int rc;
+
+    if (fd < 0)
+        return eddis_fail_errno(err, -errno, "cannot write '%s'", path);
+    rc = trust_fd(fd, path, NULL, err);
+    return rc < 0 ? rc : cleanup_keep_fd(fd);
+}
+
+int file_open_append(const char *path, mode_t mode, struct eddis_error *err)
+{
+    return open_append(path, O_NONBLOCK, mode, err);
+}
+
 int file_append(const char *path, const void *data, size_t n, mode_t mode, struct eddis_error *err)
 {
-    cleanup_fd int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, mode);
+    cleanup_fd int fd = open_append(path, 0, mode, err);
     off_t before;
     int rc;
 
     if (fd < 0)
-        return eddis_fail_errno(err, -errno, "cannot open '%s'", path);
+        return fd;
     before = lseek(fd, 0, SEEK_END);
     rc = file_write_all(fd, data, n, err);
     if (rc == 0)
@@ -162,7 +180,8 @@ int file_mark_end(const char *path, const char *line, struct eddis_error *err)
 {
     size_t n = strlen(line);
     int rc = file_append(path, line, n, 0600, err);
-    cleanup_fd int fd = rc < 0 ? open(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
+    cleanup_fd int fd =
+        rc < 0 && rc != -EPERM ? open(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
     struct stat st;
 
     if (fd >= 0 && fstat(fd, &st) == 0 && st.st_size >= (off_t)n &&
@@ -242,7 +261,7 @@ static int open_to_remove(int parent, const char *name)
         fd = openat(parent, name, flags);
     if (fd < 0)
         return -errno;
-    if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && (st.st_mode & 0700) != 0700)
+    if (fstat(fd, &st) == 0 && trust_is_self(st.st_uid) && (st.st_mode & 0700) != 0700)
         (void)fchmod(fd, 0700);
     return fd;
 }

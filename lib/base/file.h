@@ -31,6 +31,11 @@ int file_try(const char *path, struct eddis_error *err);
  */
 const char *file_room_advice(int code);
 
+/* Open a log to append, made with this mode when missing.  -EPERM: others may write to it, or have
+ * put it there.  Never blocks for a FIFO.
+ */
+int file_open_append(const char *path, mode_t mode, struct eddis_error *err);
+
 /* Append n bytes in one write, or none of them; the file is made when missing.  For one writer. */
 int file_append(const char *path, const void *data, size_t n, mode_t mode, struct eddis_error *err);
 

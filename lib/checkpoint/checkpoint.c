@@ -9,6 +9,7 @@
 #include "lib/base/crc32.h"
 #include "lib/base/file.h"
 #include "lib/base/text.h"
+#include "lib/base/trust.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -64,6 +65,7 @@ int checkpoint_begin(const char *dir, int64_t step, const struct fence *f, struc
                      struct eddis_error *err)
 {
     struct checkpoint *c = new_part(dir, step, f->generation);
+    struct stat st;
     int rc;
 
     if (!c)
@@ -71,8 +73,12 @@ int checkpoint_begin(const char *dir, int64_t step, const struct fence *f, struc
     rc = fence_check(dir, f, err);
     if (rc == 0)
         rc = remove_any(c->folder, err);
-    if (rc == 0 && mkdir(c->folder, 0777) < 0)
+    if (rc == 0 && mkdir(c->folder, TRUST_DIR_MODE) < 0)
         rc = eddis_fail_errno(err, -errno, "cannot make folder '%s'", c->folder);
+    else if (rc == 0 && stat(c->folder, &st) == 0 && trust_stat(&st, c->folder, NULL, err) < 0) {
+        rc = -EPERM; /* of a file system that gives it to another, who could change it */
+        (void)rmdir(c->folder);
+    }
     if (rc < 0) {
         checkpoint_free(c);
         return rc;
@@ -118,7 +124,7 @@ static int write_file(const char *folder, const char *name, const void *data, si
 
     if (!path)
         return eddis_fail(err, -ENOMEM, "no memory for a checkpoint");
-    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, TRUST_FILE_MODE);
     if (fd < 0)
         return eddis_fail_errno(err, -errno, "cannot make '%s'", path);
     rc = file_write_all(fd, data, n, err);

@@ -9,6 +9,7 @@
 #include "lib/base/crc32.h"
 #include "lib/base/file.h"
 #include "lib/base/text.h"
+#include "lib/base/trust.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -127,6 +128,12 @@ int checkpoint_sum(const char *folder, const char *name, bool sync, struct manif
         return eddis_fail_errno(err, -errno, "cannot open '%s'", path);
     if (!S_ISREG(st.st_mode))
         return eddis_fail(err, -EINVAL, "'%s' is not a file; a checkpoint holds files only", path);
+    /* The program's own, made with its umask, is now part of ours. */
+    if (sync && (st.st_mode & S_IWOTH) && trust_is_self(st.st_uid) &&
+        fchmod(fd, st.st_mode & 07775) == 0)
+        st.st_mode &= (mode_t)~S_IWOTH;
+    if (trust_stat(&st, path, NULL, err) < 0)
+        return -EPERM;
     snprintf(f.name, sizeof f.name, "%s", name);
     while ((n = read(fd, part, sizeof part)) != 0) {
         if (n < 0 && errno == EINTR)
@@ -180,6 +187,14 @@ static int check_name(const char *folder, const struct manifest *m, struct eddis
     return 0;
 }
 
+/* Not a fault of the checkpoint, or one that somebody else may have written: another one would be
+ * the wrong answer.
+ */
+static bool is_own_fault(int rc)
+{
+    return rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE || rc == -EPERM;
+}
+
 static int check_file(const char *folder, const struct manifest_file *want, bool sums,
                       struct eddis_error *err)
 {
@@ -194,10 +209,12 @@ static int check_file(const char *folder, const struct manifest_file *want, bool
 
         if (!path || lstat(path, &st) < 0 || !S_ISREG(st.st_mode))
             rc = eddis_fail(err, -ENOENT, "no file '%s'", want->name);
+        else if (trust_stat(&st, path, NULL, err) < 0)
+            rc = -EPERM;
         else
             got.bytes = st.st_size;
     }
-    if (rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE)
+    if (is_own_fault(rc))
         return rc;
     if (rc < 0)
         return eddis_fail(err, -EBADMSG, "checkpoint '%s' lacks its file '%s'", folder, want->name);
@@ -220,6 +237,9 @@ int checkpoint_check(const char *folder, bool sums, struct manifest *ret, struct
         return eddis_fail(err, -ENOMEM, "no memory for a checkpoint");
     if (stat(folder, &st) < 0)
         return eddis_fail_errno(err, -errno, "cannot open checkpoint '%s'", folder);
+    if (trust_path(folder, NULL, err) < 0 ||
+        (stat(path, &st) == 0 && trust_stat(&st, path, NULL, err) < 0))
+        return -EPERM;
     rc = file_read(path, CHECKPOINT_MAX_MANIFEST, &text, &n, err);
     if (rc == -ENOENT || rc == -ENOTDIR || rc == -EFBIG || rc == -EISDIR || rc == -EINVAL)
         return eddis_fail(err, -EBADMSG, "'%s' is not a whole checkpoint: it has no manifest",
@@ -239,12 +259,6 @@ int checkpoint_check(const char *folder, bool sums, struct manifest *ret, struct
     }
     *ret = m;
     return 0;
-}
-
-/* Not a fault of the checkpoint: another one would be the wrong answer. */
-static bool is_own_fault(int rc)
-{
-    return rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE;
 }
 
 int checkpoint_open_newest(const char *dir, struct checkpoint **ret, struct eddis_error *passed,
@@ -353,6 +367,8 @@ int checkpoint_get(const struct checkpoint *c, int rank, const char *name, void 
     fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return eddis_fail_errno(err, -errno, "cannot open '%s'", path);
+    if (trust_fd(fd, path, NULL, err) < 0)
+        return -EPERM;
     while (done < n) {
         ssize_t got = read(fd, (char *)data + done, n - done);
 

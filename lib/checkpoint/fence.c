@@ -8,6 +8,7 @@
 #include "lib/base/file.h"
 #include "lib/base/random.h"
 #include "lib/base/text.h"
+#include "lib/base/trust.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -55,7 +56,7 @@ static int fence_write(const char *dir, const struct fence *f, struct eddis_erro
     if (!path)
         return eddis_fail(err, -ENOMEM, "no memory for a path");
     fence_text(f, text, sizeof text);
-    return file_write_atomic(path, text, strlen(text), 0666, err);
+    return file_write_atomic(path, text, strlen(text), TRUST_FILE_MODE, err);
 }
 
 /* ---- what dead generations left ---- */
@@ -135,7 +136,9 @@ int fence_open(const char *dir, const char *job, int generation, struct fence *r
 
     snprintf(f.job, sizeof f.job, "%s", text_is_name(job, FENCE_JOB) ? job : "-");
     if (rc == 0)
-        rc = file_mkdirs(dir, 0777, err);
+        rc = file_mkdirs(dir, TRUST_DIR_MODE, err);
+    if (rc == 0) /* nothing is written where it could not be believed afterwards */
+        rc = trust_holder(dir, NULL, err);
     if (rc < 0)
         return rc;
     if (fence_read(dir, &other, NULL) == 0 && strcmp(other.job, f.job) == 0 &&

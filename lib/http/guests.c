@@ -4,6 +4,7 @@
 
 #include "deadline.h"
 #include "lib/base/clock.h"
+#include "lib/base/trust.h"
 #include "strangers.h"
 
 #include <errno.h>
@@ -58,8 +59,7 @@ static bool is_ours(int fd)
     struct ucred peer;
     socklen_t n = sizeof peer;
 
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 &&
-           (peer.uid == geteuid() || peer.uid == 0);
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 && trust_is_user(peer.uid);
 }
 
 static uint32_t address_of(const struct sockaddr *peer)

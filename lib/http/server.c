@@ -443,10 +443,11 @@ static int make_socket(struct http_server *s, const char *path, struct eddis_err
         return eddis_fail(err, -ENAMETOOLONG, "the path '%s' is too long for a socket", path);
     memcpy(a.sun_path, path, strlen(path) + 1);
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    rc = fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof a) < 0 ? -errno : 0;
+    rc = fd < 0 || fchmod(fd, 0600) < 0 || bind(fd, (struct sockaddr *)&a, sizeof a) < 0 ? -errno
+                                                                                         : 0;
     if (rc == 0) {
         memcpy(s->path, path, strlen(path) + 1);
-        rc = chmod(path, 0600) < 0 || listen(fd, SERVER_BACKLOG) < 0 ? -errno : 0;
+        rc = listen(fd, SERVER_BACKLOG) < 0 ? -errno : 0;
     }
     if (rc == 0)
         return fd;

@@ -6,6 +6,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "lib/base/proctree.h"
+#include "lib/base/trust.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -229,7 +230,7 @@ static bool is_ours(int dir, const char *name)
 {
     struct stat st;
 
-    return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_uid == geteuid();
+    return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && trust_is_self(st.st_uid);
 }
 
 static int search(const char *base, const struct node_identity *id, int depth, struct cgroup *ret,

@@ -9,6 +9,7 @@
 #include "lib/base/proctree.h"
 #include "lib/base/random.h"
 #include "lib/base/text.h"
+#include "lib/base/trust.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -39,8 +40,7 @@ static const char *usable(const char *dir)
     struct stat st;
 
     if (dir && dir[0] == '/' && strlen(dir) < FOLDERS_BASE && stat(dir, &st) == 0 &&
-        S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 022) &&
-        access(dir, W_OK | X_OK) == 0)
+        S_ISDIR(st.st_mode) && trust_is_own(&st) && access(dir, W_OK | X_OK) == 0)
         return dir;
     return "/tmp";
 }
@@ -87,7 +87,7 @@ static int open_ours(const char *base, const char *name, char ret_path[FOLDERS_P
         return -1;
     snprintf(ret_path, FOLDERS_PATH, "%.39s/%.22s", base, name);
     fd = open(ret_path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 || (fstat(fd, &st) == 0 && st.st_uid == geteuid()))
+    if (fd < 0 || (fstat(fd, &st) == 0 && trust_is_self(st.st_uid)))
         return fd;
     (void)close(fd);
     return -1;
@@ -103,7 +103,7 @@ const char *folders_unsafe(const struct folders *f, int *ret_n)
 
         *ret_n = (int)(strrchr(path[i], '/') - path[i]);
         snprintf(base, sizeof base, "%.*s", *ret_n, path[i]);
-        if (stat(base, &st) == 0 && (st.st_mode & 022) && !(st.st_mode & S_ISVTX))
+        if (stat(base, &st) == 0 && trust_is_open(&st))
             return path[i];
     }
     return NULL;

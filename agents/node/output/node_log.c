@@ -40,9 +40,8 @@ int node_log_open(const char *dir, struct file_thread *files, struct node_log **
     l = path ? malloc(sizeof *l) : NULL;
     if (!l)
         return eddis_fail(err, -ENOMEM, "no memory for the agent's log");
-    l->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
-    if (l->fd < 0) {
-        rc = eddis_fail_errno(err, -errno, "cannot write '%s'", path);
+    l->fd = rc = file_open_append(path, 0600, err);
+    if (rc < 0) {
         free(l);
         return rc;
     }

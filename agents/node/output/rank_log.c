@@ -36,18 +36,15 @@ struct rank_log {
 
 static int open_append(const char *path, int64_t *ret_size, struct eddis_error *err)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    cleanup_fd int fd = file_open_append(path, 0600, err);
     struct stat st;
 
-    if (fd < 0 || fstat(fd, &st) < 0) {
-        int rc = eddis_fail_errno(err, -errno, "cannot write the log '%s'", path);
-
-        if (fd >= 0)
-            (void)close(fd);
-        return rc;
-    }
+    if (fd < 0)
+        return fd;
+    if (fstat(fd, &st) < 0)
+        return eddis_fail_errno(err, -errno, "cannot look at the log '%s'", path);
     *ret_size = st.st_size;
-    return fd;
+    return cleanup_keep_fd(fd);
 }
 
 int rank_log_open(const char *dir, int rank, int64_t generation, int64_t max_bytes,

@@ -448,6 +448,81 @@ START_TEST(killed_while_saving)
 }
 END_TEST
 
+/* ---- who else can have written it ---- */
+
+static mode_t mode_of(const char *path)
+{
+    struct stat st;
+
+    ck_assert_int_eq(stat(path, &st), 0);
+    return st.st_mode & 0777;
+}
+
+START_TEST(umask_that_takes_nothing)
+{
+    static const char *const files[] = { "MANIFEST", "rank-0000.weights", "rank-0001.empty",
+                                         "optimizer.pt" };
+    struct checkpoint *c;
+    mode_t before = umask(0);
+
+    ck_assert_int_eq(fence_open(in_dir("all/of/them"), "test", 1, &fence, &err), 0);
+    ck_assert_uint_eq(mode_of(in_dir("all")) | mode_of(in_dir("all/of/them")), 0775);
+    ck_assert_uint_eq(mode_of(in_dir("all/of/them/.generation")), 0664);
+    ck_assert_int_eq(fence_open(dir, "test", 1, &fence, &err), 0);
+    ck_assert_msg(save(500, 3) == 0, "%s", err.text);
+    umask(before);
+    ck_assert_uint_eq(mode_of(in_dir("step-00000500")), 0775);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        ck_assert_uint_eq(mode_of(in_dir("step-00000500/%s", files[i])), 0664);
+    ck_assert_int_eq(checkpoint_open_newest(dir, &c, NULL, &err), 1);
+    checkpoint_close(c);
+}
+END_TEST
+
+/* What of a checkpoint is changed, as from which mode, or as by whom. */
+static const struct {
+    const char *what;
+    mode_t mode;
+    const char *words;
+} strange[] = {
+    { "", 0777, "' is not trusted: all users may write to it" },
+    { "/", 0777, "' is not trusted: all users may write to it" }, /* the folder of all */
+    { "/MANIFEST", 0666, "MANIFEST' is not trusted" },
+    { "/rank-0000.weights", 0646, "weights' is not trusted" },
+    { "/optimizer.pt", 0666, "optimizer.pt' is not trusted" },
+    { "", 0, "' is not trusted: it belongs to user number" },
+    { "/MANIFEST", 0, "MANIFEST' is not trusted: it belongs to" },
+    { "/rank-0000.weights", 0, "weights' is not trusted: it belongs to" },
+    { "/optimizer.pt", 0, "optimizer.pt' is not trusted: it belongs to" },
+};
+
+/* An older one would be the wrong answer, as would be none. */
+START_TEST(of_others_is_refused)
+{
+    const char *what = strange[_i].what;
+    const char *path = what[0] == '/' && !what[1] ? dir : in_dir("step-00000500%s", what);
+    struct checkpoint *c = NULL;
+    char got[sizeof weights];
+
+    if (!strange[_i].mode && geteuid() != 0)
+        return;
+    ck_assert_int_eq(save(400, 3), 0);
+    ck_assert_msg(save(500, 3) == 0, "%s", err.text);
+    ck_assert_int_eq(checkpoint_open(in_dir("step-00000500"), true, &c, &err), 0);
+    ck_assert_int_eq(strange[_i].mode ? chmod(path, strange[_i].mode) : chown(path, 54321, 0), 0);
+    if (strstr(what, "weights"))
+        ck_assert_int_eq(checkpoint_get(c, 0, "weights", got, sizeof got, &err), -EPERM);
+    checkpoint_close(c);
+    for (int sums = 0; sums < 2; sums++) {
+        ck_assert_int_eq(checkpoint_open(in_dir("step-00000500"), sums, &c, &err), -EPERM);
+        ck_assert_msg(strstr(err.text, strange[_i].words) != NULL, "%s", err.text);
+    }
+    ck_assert_int_eq(checkpoint_open_newest(dir, &c, NULL, &err), -EPERM);
+    if (path == dir) /* nor is anything written there */
+        ck_assert_int_eq(fence_open(dir, "test", 2, &fence, &err), -EPERM);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_checked_fixture(tc, set_up, tear_down);
@@ -461,6 +536,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, put_twice_by_two_ranks);
     tcase_add_test(tc, damaged_is_not_whole);
     tcase_add_test(tc, renamed_is_not_whole);
+    tcase_add_test(tc, umask_that_takes_nothing);
+    tcase_add_loop_test(tc, of_others_is_refused, 0, sizeof strange / sizeof *strange);
     tcase_add_test(tc, disk_full);
     tcase_add_test(tc, killed_while_saving);
 }

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_trust.py BUILD SOURCE [CASE ...] - what others may have written, and what they may read or change of a job."""
+
+import os
+import re
+import stat
+import subprocess
+import sys
+
+from cases import run
+from job import Folders, Job
+from node import PATIENCE
+
+BUILD, SOURCE = sys.argv[1:3]
+FOLDERS = Folders()
+STRANGER = 54321
+
+
+def training(*args, **environ):
+    data = os.path.join(SOURCE, "examples/digits/digits.csv")
+    return Job(BUILD, FOLDERS, ["--set", "profile.emulate=[{rate: 1.0, a_ms: 2, c_ms: 0.1}, {rate: 0.5}]", "--set", "checkpoint.every=5",
+                                "--set", "binding=none", "--restarts", "0", *args, "--", "eddis-train", "--data", data, "--test", "360",
+                                "--widths", "8", "--epochs", "2"], **environ)
+
+
+def refused(sentence, *args):
+    p = subprocess.run([os.path.join(BUILD, "cmd/eddis-run"), *args], text=True, capture_output=True, timeout=PATIENCE,
+                       env=dict(os.environ, XDG_STATE_HOME=FOLDERS.path("state"), XDG_CACHE_HOME=FOLDERS.path("cache")))
+    assert p.returncode in (1, 2) and re.search(sentence, p.stderr), p
+
+
+def open_to_all(folder):
+    found = []
+    for at, names, files in os.walk(folder):
+        for path in (os.path.join(at, name) for name in names + files):
+            mode = os.lstat(path).st_mode
+            if mode & stat.S_IWOTH and not stat.S_ISLNK(mode):
+                found.append((path, oct(mode)))
+    return found
+
+
+def newest(j):
+    folder = os.path.join(j.dir, "checkpoints")
+    return os.path.realpath(os.path.join(folder, sorted(n for n in os.listdir(folder) if n.startswith("step-"))[-1]))
+
+
+def others():
+    """Nothing that a job makes can be written by all, whatever umask says; what is opened to all afterwards, or belongs to
+    somebody else, is refused, with what mends it, also by root, whom a job.yaml of that user would tell what to run."""
+    shared = FOLDERS.path("work", "made", "all")
+    before = os.umask(0)
+    try:
+        with training("--set", "checkpoint.dir=" + shared) as j:
+            j.check(0, "ok")
+    finally:
+        os.umask(before)
+    assert not open_to_all(FOLDERS.root.name), open_to_all(FOLDERS.root.name)
+    step = newest(j)
+    job_yaml, nodes = (os.path.join(j.dir, name) for name in ("job.yaml", "nodes.jsonl"))
+    plain = ["--resume", step, "-n", "2", "--", "true"]
+    for path, words in ((step, plain), (os.path.dirname(step), plain), (os.path.join(step, "rank-0000.parameters"), plain),
+                        (os.path.join(step, "MANIFEST"), plain), (job_yaml, ["--resume", os.path.join(j.dir, "checkpoints")]),
+                        (nodes, ["--cleanup", j.dir + "/"])):
+        mode = os.stat(path).st_mode & 0o777
+        os.chmod(path, 0o777)
+        refused(f"'{re.escape(path)}' is not trusted: all users may write to it .*mode 0777.*chmod o-w it", *words)
+        os.chmod(path, mode)
+        if os.geteuid() != 0 or path == os.path.dirname(step):
+            continue
+        os.chown(path, STRANGER, STRANGER)
+        refused(f"'{re.escape(path)}' is not trusted: it belongs to user number {STRANGER} .mode 0[0-7]+. and this is user root", *words)
+        os.chown(path, 0, 0)
+    # Nor is anything written there, before it is too late.
+    os.chmod(shared, 0o777)
+    refused(f"checkpoint.dir '{shared}' is not trusted: all users may write", "-n", "1", "--set", "checkpoint.dir=" + shared, "--", "true")
+
+
+CASES = [others]
+
+run(CASES, sys.argv[3:])
