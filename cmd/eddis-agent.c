@@ -3,6 +3,7 @@
 #include "agents/node/agent.h"
 #include "cmd/options.h"
 #include "lib/base/program.h"
+#include "lib/base/user_env.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -82,9 +83,11 @@ int main(int argc, char **argv)
     char bin[PATH_MAX] = "";
     struct agent_options o = { .brief_fd = 0, .tick_fd = -1, .bin = bin };
     struct eddis_error err = { 0 };
-    int code = read_options(argc, argv, &o);
+    int code;
 
+    user_env_hide(argv);
     program_outlive_file_limit();
+    code = read_options(argc, argv, &o);
     if (code >= 0)
         return code;
     (void)program_folder(bin, sizeof bin, NULL);

@@ -24,6 +24,7 @@
 #include "lib/base/file.h"
 #include "lib/base/program.h"
 #include "lib/base/strbuf.h"
+#include "lib/base/user_env.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -567,6 +568,7 @@ int main(int argc, char **argv)
     struct eddis_error err = { 0 };
     int code = 0;
 
+    user_env_hide(argv);
     program_outlive_file_limit();
     (void)signal(SIGPIPE, SIG_IGN); /* eddis-run | head: the job goes on */
     (void)signal(SIGCHLD, SIG_DFL); /* as by `trap '' CHLD`: exit codes are needed */

@@ -12,6 +12,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/program.h"
 #include "lib/base/strlist.h"
+#include "lib/base/user_env.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -279,6 +280,7 @@ int main(int argc, char **argv)
     struct job *job = NULL;
     int code = EXIT_USAGE;
 
+    user_env_hide(argv);
     program_outlive_file_limit();
     if (read_words(argc, argv, &q, &err) < 0) {
         fail(&err, 0);

@@ -17,6 +17,7 @@
 #include "lib/base/program.h"
 #include "lib/base/strbuf.h"
 #include "lib/base/text.h"
+#include "lib/base/user_env.h"
 
 #include <errno.h>
 #include <langinfo.h>
@@ -468,6 +469,7 @@ int main(int argc, char **argv)
     struct eddis_error err = { 0 };
     int rc;
 
+    user_env_hide(argv);
     program_outlive_file_limit();
     if (parse(argc, argv, &q, &err) < 0)
         return fail(&err, EXIT_USAGE);

@@ -3,6 +3,7 @@
 #include "run_env.h"
 
 #include "lib/base/cleanup.h"
+#include "lib/base/user_env.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -29,7 +30,7 @@ int run_env_set(struct run_env *e, const char *text, struct eddis_error *err)
 {
     size_t n = strcspn(text, "=");
     cleanup_free char *name = strndup(text, n);
-    const char *value = text[n] ? text + n + 1 : name ? getenv(name) : NULL;
+    const char *value = text[n] ? text + n + 1 : name ? user_env_get(name) : NULL;
     char *both = NULL;
 
     if (!name)

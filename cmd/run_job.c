@@ -15,6 +15,7 @@
 #include "lib/base/file.h"
 #include "lib/base/spawn.h"
 #include "lib/base/text.h"
+#include "lib/base/user_env.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -457,6 +458,18 @@ static void say_exposed(const struct run_request *r)
             "saved: start it by exec, or write trap '' TERM USR1 above it, see eddis-run(1)\n");
 }
 
+static int pass_variables(struct run_request *r, struct eddis_error *err)
+{
+    struct strlist env = { 0 };
+    int rc;
+
+    user_env_add(&env);
+    rc = env.failed ? eddis_fail(err, -ENOMEM, "no memory for variables")
+                    : run_env_pass(&r->env, r->job, env.item ? env.item : environ, err);
+    strlist_fini(&env);
+    return rc;
+}
+
 /* What follows is seen where the job will run: its nodes, variables and folders. */
 static int look_around(const struct words *w, struct run_request *r, struct eddis_error *err)
 {
@@ -469,7 +482,7 @@ static int look_around(const struct words *w, struct run_request *r, struct eddi
     if (rc >= 0)
         say_exposed(r);
     if (rc >= 0)
-        rc = run_env_pass(&r->env, r->job, environ, err);
+        rc = pass_variables(r, err);
     if (rc == 0)
         rc = preflight_check(r->job, err);
     /* A plan and a check have something to tell before. */

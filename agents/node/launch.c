@@ -8,6 +8,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"
 #include "lib/base/strbuf.h"
+#include "lib/base/user_env.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -304,7 +305,7 @@ static void add_places(const struct launch *l, struct strlist *env)
 
 int launch_environ(const struct launch *l, struct strlist *ret, struct eddis_error *err)
 {
-    strlist_add_all(ret, environ);
+    user_env_add(ret);
     if (is_several(l))
         add_places(l, ret);
     if (ret->failed)

@@ -7,6 +7,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/spawn.h"
 #include "lib/base/strlist.h"
+#include "lib/base/user_env.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -154,7 +155,7 @@ static int run_version(const char *program, const char *guard, char *ret, size_t
         return eddis_fail_errno(err, -errno, "cannot make a pipe");
     from = ends[0];
     s.out = to = ends[1];
-    strlist_add_all(&env, environ);
+    user_env_add(&env);
     rc = guard[0] ? openmpi_preload_guard(&env, guard, GUARD_ASK, err) : 0;
     s.envp = (const char *const *)env.item;
     if (rc == 0)

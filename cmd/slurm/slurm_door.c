@@ -9,6 +9,7 @@
 #include "lib/base/spawn.h"
 #include "lib/base/strlist.h"
 #include "lib/base/text.h"
+#include "lib/base/user_env.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -73,11 +74,19 @@ static void add_words(const struct slurm_door *at, const char *program, const ch
 /* Of another job of Slurm's that this process may be in, srun is to know nothing. */
 static void add_environment(struct strlist *ret)
 {
-    for (char **e = environ; *e; e++)
-        if (strncmp(*e, "SLURM_CONF=", 11) == 0 ||
-            (strncmp(*e, "SLURM_", 6) != 0 && strncmp(*e, "SRUN_", 5) != 0 &&
-             strncmp(*e, "PMI", 3) != 0))
-            strlist_addf(ret, "%s", *e);
+    struct strlist own = { 0 };
+
+    user_env_add(&own);
+    for (size_t i = 0; i < own.n; i++) {
+        const char *e = own.item[i];
+
+        if (strncmp(e, "SLURM_CONF=", 11) == 0 ||
+            (strncmp(e, "SLURM_", 6) != 0 && strncmp(e, "SRUN_", 5) != 0 &&
+             strncmp(e, "PMI", 3) != 0))
+            strlist_addf(ret, "%s", e);
+    }
+    ret->failed = ret->failed || own.failed;
+    strlist_fini(&own);
 }
 
 static int start(struct slurm_door_call *c, const char *const *argv, const char *const *envp,

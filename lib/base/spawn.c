@@ -5,6 +5,8 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "descriptors.h"
+#include "strlist.h"
+#include "user_env.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -80,7 +82,7 @@ static void default_signals(const int *blocked)
 }
 
 /* In the child; returns the errno value that the parent is to hear. */
-static int child_exec(const struct spawn *s, const char *program, pid_t parent)
+static int child_exec(const struct spawn *s, const char *program, char *const *env, pid_t parent)
 {
     int rc;
 
@@ -103,23 +105,18 @@ static int child_exec(const struct spawn *s, const char *program, pid_t parent)
     descriptors_end_at_exec();
     if (s->also > 0 && fcntl(s->also, F_SETFD, 0) < 0)
         return errno;
-    execve(program, (char *const *)s->argv, s->envp ? (char *const *)s->envp : environ);
+    execve(program, (char *const *)s->argv, env);
     return errno;
 }
 
-int spawn_start(const struct spawn *s, pid_t *ret, struct eddis_error *err)
+/* Fork and execute; both sides of the pipe are closed. */
+static int start(const struct spawn *s, const char *program, char *const *env,
+                 const int report[static 2], pid_t *ret, struct eddis_error *err)
 {
-    char program[PATH_MAX];
-    int report[2], failure = 0;
-    pid_t parent = getpid(), pid;
+    pid_t parent = getpid(), pid = fork();
+    int failure = 0, rc;
     ssize_t n;
-    int rc = spawn_find(s->argv[0], program, sizeof program, err);
 
-    if (rc < 0)
-        return rc;
-    if (pipe2(report, O_CLOEXEC) < 0)
-        return eddis_fail_errno(err, -errno, "cannot make a pipe");
-    pid = fork();
     if (pid < 0) {
         rc = eddis_fail_errno(err, -errno, "cannot fork");
         (void)close(report[0]);
@@ -128,7 +125,7 @@ int spawn_start(const struct spawn *s, pid_t *ret, struct eddis_error *err)
     }
     if (pid == 0) {
         int to_parent = above_stdio(report[1]);
-        int e = to_parent < 0 ? errno : child_exec(s, program, parent);
+        int e = to_parent < 0 ? errno : child_exec(s, program, env, parent);
 
         (void)!write(to_parent < 0 ? report[1] : to_parent, &e, sizeof e);
         _exit(127);
@@ -147,6 +144,31 @@ int spawn_start(const struct spawn *s, pid_t *ret, struct eddis_error *err)
     }
     *ret = pid;
     return 0;
+}
+
+int spawn_start(const struct spawn *s, pid_t *ret, struct eddis_error *err)
+{
+    struct strlist own = { 0 };
+    char program[PATH_MAX];
+    int report[2];
+    int rc = spawn_find(s->argv[0], program, sizeof program, err);
+
+    if (rc < 0)
+        return rc;
+    if (!s->envp)
+        user_env_add(&own);
+    if (own.failed)
+        rc = eddis_fail(err, -ENOMEM, "no memory for the environment of '%s'", program);
+    else if (pipe2(report, O_CLOEXEC) < 0)
+        rc = eddis_fail_errno(err, -errno, "cannot make a pipe");
+    else
+        rc = start(s, program,
+                   s->envp    ? (char *const *)s->envp
+                   : own.item ? own.item
+                              : environ,
+                   report, ret, err);
+    strlist_fini(&own);
+    return rc;
 }
 
 static bool reaped(pid_t pid, int *status)

@@ -18,13 +18,14 @@
 
 struct spawn {
     const char *const *argv; /* NULL-ended; argv[0] is looked up in PATH when it has no '/' */
-    const char *const *envp; /* NULL-ended; NULL: this process's own */
-    const char *dir;         /* working folder; NULL: this one */
-    int in, out, err;        /* become 0, 1, 2; -1: /dev/null */
-    int also;                /* stays open under its number; 0: none */
-    bool own_group;          /* leader of a new process group */
-    bool own_session;        /* leader of a new session, hence of a group */
-    const int *blocked;      /* signals that it begins with blocked, ended by 0; NULL: none */
+    const char *const
+        *envp;          /* NULL-ended; NULL: this process's own, as the user's programs see it */
+    const char *dir;    /* working folder; NULL: this one */
+    int in, out, err;   /* become 0, 1, 2; -1: /dev/null */
+    int also;           /* stays open under its number; 0: none */
+    bool own_group;     /* leader of a new process group */
+    bool own_session;   /* leader of a new session, hence of a group */
+    const int *blocked; /* signals that it begins with blocked, ended by 0; NULL: none */
     int parent_death_signal; /* sent when the starting thread dies; 0: none */
     pid_t ptracer;           /* it and what it starts may look into the program, as debuggers do,
                               * also where Yama has a say (ptrace_scope 1); 0: as usual */

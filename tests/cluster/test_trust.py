@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_trust.py BUILD SOURCE [CASE ...] - what others may have written, and what they may read or change of a job."""
 
+import json
 import os
 import re
 import stat
@@ -75,6 +76,45 @@ def others():
     refused(f"checkpoint.dir '{shared}' is not trusted: all users may write", "-n", "1", "--set", "checkpoint.dir=" + shared, "--", "true")
 
 
-CASES = [others]
+def variables():
+    """What steers TLS and HTTP is hidden from eddis, and the worker has it all the same."""
+    seen = {"SSLKEYLOGFILE": FOLDERS.path("work", "keys"), "GNUTLS_SYSTEM_PRIORITY_FILE": "/no", "CURL_CA_BUNDLE": "/no",
+            "OPENSSL_CONF": "/no", "OPENSSL_MODULES": "/no", "GIO_EXTRA_MODULES": "/no", "https_proxy": "http://127.0.0.1:1",
+            "HTTP_PROXY": "http://127.0.0.1:1", "No_Proxy": "none", "LD_LIBRARY_PATH": "/no/such", "LD_PRELOAD": ""}
+    script = ("import json, os\n"
+              "all = {'worker': dict(os.environ)}\n"
+              "for pid in filter(str.isdigit, os.listdir('/proc')):\n"
+              "    try:\n"
+              "        name = open(f'/proc/{pid}/comm').read().strip()\n"
+              "        text = open(f'/proc/{pid}/environ').read()\n"
+              "    except OSError:\n"
+              "        continue\n"
+              "    if name in ('eddis-run', 'eddis-agent') and os.environ['EDDIS_TEST_MARK'] in text:\n"
+              "        all[name] = dict(v.split('=', 1) for v in text.split('\\0') if '=' in v)\n"
+              "json.dump(all, open('seen', 'w'))\n")
+    with Job(BUILD, FOLDERS, ["--set", "binding=none", "--", "/usr/bin/python3", "-c", script], ranks=1, **seen) as j:
+        j.check(0, "ok")
+    with open(FOLDERS.path("work", "seen")) as f:
+        found = json.load(f)
+    assert sorted(found) == ["eddis-agent", "eddis-run", "worker"], sorted(found)
+    kept = {"LD_LIBRARY_PATH", "LD_PRELOAD"}
+    for name, value in seen.items():
+        assert found["worker"].get(name) == value, (name, found["worker"])
+        for program in ("eddis-agent", "eddis-run"):
+            assert (name in found[program]) == (name in kept), (program, name)
+    assert not os.path.exists(seen["SSLKEYLOGFILE"])
+
+
+def asked_for():
+    """They are as others to -x and env_pass."""
+    with Job(BUILD, FOLDERS, ["-x", "https_proxy", "--set", "env_pass=[NO_*, No_*]", "--", "sh", "-c", "echo $https_proxy $No_Proxy"],
+             ranks=1, https_proxy="http://127.0.0.1:1", No_Proxy="none") as j:
+        j.check(0, "ok")
+        assert "http://127.0.0.1:1 none" in j.log(0), j.log(0)
+        with open(os.path.join(j.dir, "job.yaml")) as f:
+            assert "No_Proxy" in f.read()
+
+
+CASES = [others, variables, asked_for]
 
 run(CASES, sys.argv[3:])

@@ -10,6 +10,7 @@
 
 #include "lib/base/program.h"
 #include "lib/base/strbuf.h"
+#include "lib/base/user_env.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -148,9 +149,14 @@ static bool steers(const char *variable)
 
 static void slurm_environment(struct strlist *ret)
 {
-    for (char **e = environ; *e; e++)
-        if (!steers(*e))
-            strlist_addf(ret, "%s", *e);
+    struct strlist own = { 0 };
+
+    user_env_add(&own);
+    for (size_t i = 0; i < own.n; i++)
+        if (!steers(own.item[i]))
+            strlist_addf(ret, "%s", own.item[i]);
+    ret->failed = ret->failed || own.failed;
+    strlist_fini(&own);
 }
 
 static void slurm_cancel(const struct start_place *at, int step, struct strlist *ret)

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* user_env.c - hides variables of the user's by another name, and shows them again */
+#include "user_env.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Before the name of one that is hidden. */
+#define HIDDEN "EDDIS_HIDDEN_"
+
+static const size_t hidden = sizeof HIDDEN - 1;
+
+static bool is_hidden(const char *variable)
+{
+    return strncmp(variable, HIDDEN, hidden) == 0;
+}
+
+bool user_env_steers(const char *variable)
+{
+    static const char *const patterns[] = {
+        "SSLKEYLOGFILE", "SSL_CERT_FILE", "SSL_CERT_DIR", "GNUTLS_*",
+        "CURL_*",        "OPENSSL_*",     "*_MODULES",    "*_[Pp][Rr][Oo][Xx][Yy]",
+    };
+    size_t n = strcspn(variable, "=");
+    char name[128];
+
+    if (is_hidden(variable) || variable[n] != '=' || n >= sizeof name)
+        return false;
+    memcpy(name, variable, n);
+    name[n] = '\0';
+    for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)
+        if (fnmatch(patterns[i], name, 0) == 0)
+            return true;
+    return false;
+}
+
+/* As the programs of eddis see it: hidden ones under their other name. */
+static bool hide_all(struct strlist *ret)
+{
+    bool any = false;
+
+    for (char **e = environ; *e; e++) {
+        bool hide = user_env_steers(*e);
+
+        any = any || hide;
+        strlist_addf(ret, "%s%s", hide ? HIDDEN : "", *e);
+    }
+    return any && !ret->failed;
+}
+
+void user_env_hide(char **argv)
+{
+    struct strlist env = { 0 };
+    char self[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+
+    if (!hide_all(&env)) {
+        strlist_fini(&env);
+        return;
+    }
+    self[n > 0 ? n : 0] = '\0';
+    /* What is run by another program, as by a loader or valgrind, does not begin itself. */
+    if (strcmp(basename(self), program_invocation_short_name) == 0)
+        (void)execve(self, argv, env.item);
+    /* What is read later is hidden at least. */
+    (void)clearenv();
+    for (size_t i = 0; i < env.n; i++)
+        (void)putenv(env.item[i]); /* which takes it */
+    free(env.item);
+}
+
+const char *user_env_get(const char *name)
+{
+    const char *value = getenv(name);
+    char other[PATH_MAX];
+
+    if (value || snprintf(other, sizeof other, HIDDEN "%s", name) >= (int)sizeof other)
+        return value;
+    return getenv(other);
+}
+
+void user_env_add(struct strlist *ret)
+{
+    for (char **e = environ; *e; e++)
+        strlist_addf(ret, "%s", *e + (is_hidden(*e) ? hidden : 0));
+}
