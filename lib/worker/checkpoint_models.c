@@ -224,7 +224,7 @@ int checkpoint_models_check(const struct centre *m, const struct checkpoint *fil
  */
 static bool lists_samples(const struct checkpoint *files)
 {
-    return checkpoint_size(files, 0, KEPT_SAMPLES) > 0;
+    return checkpoint_size(files, 0, KEPT_SAMPLES) >= 0;
 }
 
 /* A checkpoint of sync mode: everything behind its step's place in the epoch. */
@@ -256,7 +256,9 @@ static int samples_parse(const int64_t *number, size_t n, struct range *ret, int
         ret[i] = x;
     }
     if (!good || end > total)
-        return eddis_fail(err, -EINVAL, "file '%s' holds no list of samples", KEPT_SAMPLES);
+        return eddis_fail(err, -EBADMSG,
+                          "the checkpoint is damaged: its '%s' is no list of samples",
+                          KEPT_SAMPLES);
     *ret_total = total;
     return 0;
 }
@@ -286,6 +288,11 @@ static int get_samples(const struct centre *m, const struct checkpoint *files, s
 
     if (!number || !left)
         return eddis_fail(err, -ENOMEM, "no memory for ranges of samples");
+    if (bytes >= 0 && bytes % (int64_t)(2 * sizeof *number) != (int64_t)sizeof *number)
+        return eddis_fail(
+            err, -EBADMSG,
+            "checkpoint '%s' is damaged: its '%s' of %lld bytes is no list of samples",
+            checkpoint_folder(files), KEPT_SAMPLES, (long long)bytes);
     if (n) {
         rc = checkpoint_get(files, 0, KEPT_SAMPLES, number, (size_t)bytes, err);
         if (rc == 0)

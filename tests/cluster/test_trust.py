@@ -4,9 +4,12 @@
 import json
 import os
 import re
+import shutil
 import stat
+import struct
 import subprocess
 import sys
+import zlib
 
 from cases import run
 from job import Folders, Job
@@ -115,6 +118,30 @@ def asked_for():
             assert "No_Proxy" in f.read()
 
 
-CASES = [others, variables, asked_for]
+def list_of_samples():
+    """A list of the samples that are left whose length is none's is damage, not a shorter list."""
+    with training("--set", "sync.mode=async", "--set", "sync.period=4") as j:
+        j.end()
+        assert j.code == 0, j.err
+    step = newest(j)
+    name = "rank-0000.eddis.samples"
+    manifest = open(os.path.join(step, "MANIFEST")).read().split("\n")
+    for n in (0, 3, 16, 20):
+        damaged = FOLDERS.path("work", f"of-{n}", os.path.basename(step))
+        shutil.copytree(step, damaged)
+        data = struct.pack("=3q", 0, 0, 1)[:n]
+        with open(os.path.join(damaged, name), "wb") as f:
+            f.write(data)
+        lines = ["%08x %d %s" % (zlib.crc32(data), len(data), name) if line.endswith(" " + name) else line
+                 for line in manifest if not line.startswith("end ")]
+        text = "\n".join(line for line in lines if line) + "\n"
+        with open(os.path.join(damaged, "MANIFEST"), "w") as f:
+            f.write(text + "end %08x\n" % zlib.crc32(text.encode()))
+        with training("--resume", damaged) as j:
+            j.end()
+            assert j.code == 1 and f"is damaged: its 'eddis.samples' of {n} bytes is no list of samples" in j.err + j.log(0), (n, j.err)
+
+
+CASES = [others, variables, asked_for, list_of_samples]
 
 run(CASES, sys.argv[3:])
