@@ -8,6 +8,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
+#include "lib/base/process_fd.h"
 #include "lib/base/proctree.h"
 #include "lib/model/choice_json.h"
 #include "lib/model/network_check_json.h"
@@ -17,7 +18,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,7 +33,7 @@ static void rank_started(struct agent *a, const struct worker *w, const struct r
     (void)agent_watch_fd(a, w->pidfd);
     voice_tell(&a->voice, &e, m->at_ns);
     if (a->stop.active && w->pidfd >= 0) /* too late to have heard the stop */
-        (void)pidfd_send_signal(w->pidfd, SIGTERM, NULL, 0);
+        (void)process_fd_signal(w->pidfd, w->wrapper, SIGTERM);
 }
 
 /* What a rank of the network's probe has found: all of it, or who did not answer. */

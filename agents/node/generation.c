@@ -12,6 +12,8 @@
 #include "agents/protocol/timing.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/base/process_fd.h"
 #include "lib/base/proctree.h"
 #include "lib/base/spawn.h"
 
@@ -21,7 +23,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -190,7 +191,7 @@ struct worker *generation_message(struct generation *g, struct rank_message *ret
             continue;
         if (!w->wrapper) {
             w->wrapper = ret->wrapper;
-            w->pidfd = pidfd_open(w->wrapper, 0); /* -1: it is dead already, and told us so */
+            w->pidfd = process_fd_open(w->wrapper); /* -1: it is dead already, and told us so */
         }
         w->pid = ret->pid;
         return w;
@@ -207,7 +208,7 @@ void generation_signal(const struct generation *g, int sig)
 {
     for (int i = 0; i < g->n; i++)
         if (g->worker[i].pidfd >= 0)
-            (void)pidfd_send_signal(g->worker[i].pidfd, sig, NULL, 0);
+            (void)process_fd_signal(g->worker[i].pidfd, g->worker[i].wrapper, sig);
 }
 
 /* A page is written by the user's process: what it cannot be is made what it may be, or the driver

@@ -5,17 +5,17 @@
 #include "agents/node/keep/cgroup.h"
 #include "agents/protocol/timing.h"
 #include "lib/base/clock.h"
+#include "lib/base/process_fd.h"
 
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
-#include <sys/pidfd.h>
 #include <unistd.h>
 
 void lifeline_find_keeper(struct lifeline *l)
 {
     l->keeper = getppid();
-    l->keeper_fd = pidfd_open(l->keeper, 0);
+    l->keeper_fd = process_fd_open(l->keeper);
 }
 
 bool lifeline_has_keeper(const struct lifeline *l)
@@ -81,8 +81,8 @@ void lifeline_end(struct lifeline *l)
 {
     if (l->keeper_lost) {
         cgroup_leave(clock_after_ns(clock_now_ns(), CLOCK_S));
-        (void)pidfd_send_signal(l->keeper_fd, SIGKILL, NULL, 0);
+        (void)process_fd_signal(l->keeper_fd, l->keeper, SIGKILL);
     } else if (l->keeper_fd >= 0) { /* stopped, it would not see that we have ended */
-        (void)pidfd_send_signal(l->keeper_fd, SIGCONT, NULL, 0);
+        (void)process_fd_signal(l->keeper_fd, l->keeper, SIGCONT);
     }
 }

@@ -20,7 +20,7 @@ struct lifeline {
     struct tick_page *page; /* shared with the keeper */
     struct tick_watch watch;
     pid_t keeper;
-    int keeper_fd; /* its pidfd; -1: none */
+    int keeper_fd; /* readable at its end; -1: none */
     bool keeper_lost;
     int64_t silence_ns; /* since the driver was heard */
     int64_t heard_ns;   /* when that was; 0: never */

@@ -12,6 +12,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
+#include "lib/base/process_fd.h"
 #include "lib/base/proctree.h"
 #include "lib/base/spawn.h"
 #include "lib/topo/topo.h"
@@ -24,7 +25,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -55,7 +55,7 @@ struct wrapper {
     int signals;        /* signalfd */
     int output;         /* read end of the program's pipe; -1 at its end */
     pid_t parent, pid;
-    int mpirun;        /* its pidfd; -1 once it is dead */
+    int mpirun;        /* readable at its end; -1 once it is dead */
     bool reaped;       /* pid has ended ... */
     int64_t reaped_ns; /* ... then */
     bool asked;        /* to end: SIGTERM was passed on */
@@ -517,7 +517,9 @@ static int open_all(struct wrapper *w, const char *file, struct eddis_error *err
         return rc;
     if (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
         return eddis_fail_errno(err, -errno, "cannot tie this process to mpirun");
-    w->mpirun = pidfd_open(w->parent, 0);
+    w->mpirun = process_fd_open(w->parent);
+    if (w->mpirun < 0 && errno != ESRCH)
+        return eddis_fail_errno(err, -errno, "cannot watch mpirun");
     if (w->mpirun < 0 || getppid() != w->parent)
         return eddis_fail(err, -ESRCH, "mpirun has died");
     w->copy = output_copy_new(w->file->show_bytes_per_s, show, w);

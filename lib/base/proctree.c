@@ -5,6 +5,7 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "file.h"
+#include "pidfd_call.h"
 #include "text.h"
 
 #include <ctype.h>
@@ -14,7 +15,6 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <sys/wait.h>
 
 enum { MAX_TEXT = 4 << 20 };
@@ -222,18 +222,20 @@ int64_t proctree_switches(pid_t pid)
 
 int proctree_send(const struct proctree_process *p, int sig)
 {
-    cleanup_fd int fd = pidfd_open(p->pid, 0);
+    cleanup_fd int fd = pidfd_call_open(p->pid);
     struct proctree_process now;
     char name[16];
+    int rc;
 
-    if (fd < 0 && errno != ENOSYS)
-        return -errno;
+    if (fd < 0 && !pidfd_call_refused(-fd))
+        return fd;
     snprintf(name, sizeof name, "%d", (int)p->pid);
     if (read_stat(name, &now) < 0 || now.start != p->start)
         return -ESRCH;
-    if (fd < 0)
+    rc = fd < 0 ? -ENOSYS : pidfd_call_signal(fd, sig);
+    if (rc < 0 && rc != -ESRCH)
         return kill(p->pid, sig) < 0 ? -errno : 0;
-    return pidfd_send_signal(fd, sig, NULL, 0) < 0 ? -errno : 0;
+    return rc;
 }
 
 int proctree_signal(pid_t root, int sig, pid_t except, struct eddis_error *err)

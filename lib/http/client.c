@@ -201,6 +201,16 @@ static void request_unlink(struct http_client *c, struct request *r)
     curl_multi_remove_handle(c->multi, r->easy);
 }
 
+/* libcurl takes names from 7.85 on, and numbers no more before long. */
+static CURLcode limit_protocol(CURL *e, bool tls)
+{
+#if LIBCURL_VERSION_NUM >= 0x075500
+    return curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, tls ? "https" : "http");
+#else
+    return curl_easy_setopt(e, CURLOPT_PROTOCOLS, (long)(tls ? CURLPROTO_HTTPS : CURLPROTO_HTTP));
+#endif
+}
+
 /* TLS 1.3 with the key of the pin.  No authority, and so no list of them to be read. */
 static bool request_set_tls(struct request *r)
 {
@@ -222,7 +232,7 @@ static bool request_set(struct request *r)
     CURL *e = r->easy;
     bool bad = false;
 
-    bad |= curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, r->c->pin ? "https" : "http") != CURLE_OK;
+    bad |= limit_protocol(e, r->c->pin != NULL) != CURLE_OK;
     bad |= curl_easy_setopt(e, CURLOPT_FOLLOWLOCATION, 0L) != CURLE_OK;
     bad |= curl_easy_setopt(e, CURLOPT_PROXY, "") != CURLE_OK; /* none, whatever http_proxy says */
     bad |= curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L) != CURLE_OK;

@@ -2,6 +2,7 @@
 /* session.c - starts the process that stands for a node's keeper, feeds and reads it, reaps it */
 #include "session.h"
 
+#include "lib/base/process_fd.h"
 #include "lib/base/spawn.h"
 #include "lib/base/text.h"
 
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -84,7 +84,7 @@ int session_begin(struct session *p, const struct session_command *c, struct edd
         session_forget(p);
         return rc;
     }
-    p->pidfd = pidfd_open(p->pid, 0);
+    p->pidfd = process_fd_open(p->pid);
     return 0;
 }
 

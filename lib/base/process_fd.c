@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* process_fd.c - asks the kernel for a pidfd, else has a thread look */
+#include "process_fd.h"
+
+#include "pidfd_call.h"
+#include "proctree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { PERIOD_MS = 50, STACK = 256 << 10 };
+
+/* What a thread watches, which frees it. */
+struct watched {
+    pid_t pid;
+    int64_t start; /* with the pid, who it is */
+    int fd;        /* the pipe's writing end */
+};
+
+static bool is_there(pid_t pid, int64_t start)
+{
+    char state = proctree_state(pid);
+
+    return state && state != 'Z' && state != 'X' && proctree_start(pid) == start;
+}
+
+static void *watch(void *ctx)
+{
+    struct watched *w = ctx;
+    struct pollfd reader = { .fd = w->fd }; /* POLLERR: nobody reads any more */
+
+    while (poll(&reader, 1, PERIOD_MS) <= 0)
+        if (!is_there(w->pid, w->start)) {
+            (void)!write(w->fd, "", 1);
+            break;
+        }
+    (void)close(w->fd);
+    free(w);
+    return NULL;
+}
+
+/* All signals are blocked in the thread: they are for those who wait for them. */
+static int start_thread(struct watched *w)
+{
+    pthread_attr_t attr;
+    pthread_t thread;
+    sigset_t all, before;
+    int rc = -pthread_attr_init(&attr);
+
+    if (rc < 0)
+        return rc;
+    (void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    (void)pthread_attr_setstacksize(&attr, STACK);
+    sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    rc = -pthread_create(&thread, &attr, watch, w);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    (void)pthread_attr_destroy(&attr);
+    return rc;
+}
+
+static int open_pipe(pid_t pid)
+{
+    struct watched *w = malloc(sizeof *w);
+    int ends[2], rc;
+
+    if (!w || pipe2(ends, O_CLOEXEC) < 0) {
+        rc = w ? -errno : -ENOMEM;
+        free(w);
+        return rc;
+    }
+    *w = (struct watched){ .pid = pid, .start = proctree_start(pid), .fd = ends[1] };
+    rc = is_there(pid, w->start) ? start_thread(w) : -ESRCH;
+    if (rc == 0)
+        return ends[0];
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+    free(w);
+    return rc;
+}
+
+int process_fd_open(pid_t pid)
+{
+    int fd = pidfd_call_open(pid);
+
+    if (fd < 0 && pidfd_call_refused(-fd))
+        fd = open_pipe(pid);
+    if (fd >= 0)
+        return fd;
+    errno = -fd;
+    return -1;
+}
+
+int process_fd_signal(int fd, pid_t pid, int sig)
+{
+    struct pollfd end = { .fd = fd, .events = POLLIN };
+    int rc;
+
+    if (fd < 0)
+        return -ESRCH;
+    rc = pidfd_call_signal(fd, sig);
+    if (rc == 0 || rc == -ESRCH)
+        return rc;
+    if (poll(&end, 1, 0) != 0)
+        return -ESRCH;
+    return kill(pid, sig) < 0 ? -errno : 0;
+}
