@@ -16,6 +16,7 @@
 #include "lib/base/proctree.h"
 #include "lib/base/program.h"
 #include "lib/base/random.h"
+#include "lib/base/text.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -246,7 +247,7 @@ static void read_signals(struct agent *a)
 
         if (sig != SIGTERM && (sig != SIGUSR1 || a->sender < 0))
             continue;
-        node_log_say(a->voice.log, "SIG%s from %d", sigabbrev_np(sig), (int)info.ssi_pid);
+        node_log_say(a->voice.log, "SIG%s from %d", text_signal(sig), (int)info.ssi_pid);
         if (a->sender >= 0) {
             tell_signal(a, sig);
             continue;

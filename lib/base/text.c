@@ -7,6 +7,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -300,4 +301,16 @@ char *text_grouped(double n, char *ret, size_t size)
     }
     ret[out] = '\0';
     return ret;
+}
+
+const char *text_signal(int sig)
+{
+    static const char *const names[] = {
+        [SIGHUP] = "HUP",   [SIGINT] = "INT",   [SIGQUIT] = "QUIT", [SIGABRT] = "ABRT",
+        [SIGKILL] = "KILL", [SIGUSR1] = "USR1", [SIGSEGV] = "SEGV", [SIGUSR2] = "USR2",
+        [SIGPIPE] = "PIPE", [SIGALRM] = "ALRM", [SIGTERM] = "TERM", [SIGCONT] = "CONT",
+        [SIGTSTP] = "TSTP", [SIGXCPU] = "XCPU",
+    };
+
+    return sig > 0 && (size_t)sig < sizeof names / sizeof *names && names[sig] ? names[sig] : "?";
 }

@@ -35,6 +35,11 @@ bool text_is_name(const char *s, size_t max);
 /* Whether s is exactly n lower-case hexadecimal digits. */
 bool text_is_hex(const char *s, size_t n);
 
+/* Borrows the name of a signal that people and schedulers send, "TERM"; "?": another.  glibc's own
+ * table is there from 2.32 on.
+ */
+const char *text_signal(int sig);
+
 /* Write n as "22 400": digits in groups of three; size at least 32.  Returns ret. */
 char *text_grouped(double n, char *ret, size_t size);
 

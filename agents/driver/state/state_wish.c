@@ -2,6 +2,8 @@
 /* state_wish.c - what the user wants, by signal; what the caller wants; and limits of time */
 #include "state_input.h"
 
+#include "lib/base/text.h"
+
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -220,7 +222,7 @@ static void say_stopped(struct state *s, const struct state_input *in, const cha
 
     s->preempt_signal = in->signal;
     s->at_limit = false;
-    (void)snprintf(s->message, sizeof s->message, "stopped by SIG%s%s%s", sigabbrev_np(in->signal),
+    (void)snprintf(s->message, sizeof s->message, "stopped by SIG%s%s%s", text_signal(in->signal),
                    on, host);
     if (what)
         state_say(s, "%s%s%s: %s", strsignal(in->signal), on, host, what);
