@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* eddis-train.c - the embedded trainer: options, data, one call, and what is printed */
+#include "lib/base/address_space.h"
 #include "lib/base/blas_core.h"
 #include "lib/base/error.h"
 #include "lib/base/program.h"
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 enum { EXIT_FAULT = 1, EXIT_USAGE = 2 };
+enum { ROOM_BYTES = 128000000 }; /* for MPI and the threads of OpenBLAS */
 
 static int complain(const struct eddis_error *err, int code)
 {
@@ -154,8 +156,10 @@ int main(int argc, char **argv)
     int code;
 
     program_outlive_file_limit();
+    /* OpenBLAS's threads wait for memory for ever, and an exit for them. */
+    if (address_space_check(ROOM_BYTES, "a training", &err) < 0)
+        _exit(complain(&err, EXIT_FAULT));
     take_kernels(argv);
-
     if (train_options_parse(argc, argv, &o, &err) < 0)
         return complain(&err, EXIT_USAGE);
     if (o.help)

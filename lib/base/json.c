@@ -42,6 +42,8 @@ int json_parse(const char *text, size_t n, const char *what, json_t **ret, struc
         return eddis_fail(err, -EINVAL, "%s: more than %d levels of brackets", what,
                           JSON_MAX_NESTING);
     j = json_loadb(text, n, JSON_REJECT_DUPLICATES, &e);
+    if (!j && !*e.text)
+        return eddis_fail(err, -ENOMEM, "no memory to read %s", what);
     if (!j)
         return eddis_fail(err, -EINVAL, "%s:%d:%d: %s", what, e.line, e.column, e.text);
     *ret = j;

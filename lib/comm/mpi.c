@@ -7,6 +7,7 @@
 #include "transport.h"
 #include "wakeup.h"
 
+#include "lib/base/address_space.h"
 #include "lib/base/clock.h"
 
 #include <errno.h>
@@ -19,6 +20,10 @@
 #define CANCEL_NS (CLOCK_S / 10) /* for messages that are on their way */
 
 enum { MPI_CHUNK_BYTES = 1 << 30 }; /* counts are int */
+
+/* Open MPI 4.1 takes 208 MB of address space; with less it dies of SIGSEGV as it starts, or hangs.
+ */
+enum { MPI_ROOM_BYTES = 224000000 };
 
 /* An operation, how many of its chunks are under way, and how much has come of a receive. */
 struct mpi_slot {
@@ -354,6 +359,9 @@ static int mpi_start(struct mpi_end *e, struct eddis_error *err)
     if (there) {
         MPI_Query_thread(&level);
     } else {
+        rc = address_space_check(MPI_ROOM_BYTES, "MPI", err);
+        if (rc < 0)
+            return rc;
         rc = MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level);
         if (rc != MPI_SUCCESS)
             return mpi_fail(err, -ENODEV, "MPI_Init_thread", rc);

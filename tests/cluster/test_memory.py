@@ -203,4 +203,15 @@ def nothing_less():
                     failed_rank=EITHER)
 
 
-run([pieces, whole, several, foreseen, refused, trainer, no_restart, nothing_less], sys.argv[3:])
+def address_space():
+    """A limit that Open MPI dies of, or OpenBLAS waits for ever in, is named instead."""
+    data = os.path.join(sys.argv[2], "examples/digits/digits.csv")
+    folders = Folders()
+    for kib in 200000, 160000:
+        with Job(BUILD, folders, ["--", "eddis-train", "--data", data, "--test", "360", "--epochs", "1"],
+                 before=["sh", "-c", f'ulimit -v {kib}; exec "$@"', "sh"]) as j:
+            j.check(1, "rank_exit", "exited 1", failed_rank=EITHER)
+            assert f"the address space is limited to {kib * 1024 // 1000000} MB (ulimit -v), of which " in j.err, j.err
+
+
+run([pieces, whole, several, foreseen, refused, trainer, no_restart, nothing_less, address_space], sys.argv[3:])

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* address_space.c - maps what is wanted, and gives it back */
+#include "address_space.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+int address_space_check(size_t bytes, const char *what, struct eddis_error *err)
+{
+    struct rlimit l;
+    void *p;
+
+    if (getrlimit(RLIMIT_AS, &l) < 0 || l.rlim_cur == RLIM_INFINITY)
+        return 0;
+    p = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED)
+        return eddis_fail(err, -ENOMEM,
+                          "the address space is limited to %llu MB (ulimit -v), of which %s finds "
+                          "no %zu MB free; raise the limit, or lift it by ulimit -v unlimited",
+                          (unsigned long long)(l.rlim_cur / 1000000), what, bytes / 1000000);
+    (void)munmap(p, bytes);
+    return 0;
+}
