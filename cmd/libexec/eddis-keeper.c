@@ -12,6 +12,7 @@
  */
 #include "agents/node/keep/keeper.h"
 #include "agents/node/keep/orphans.h"
+#include "agents/node/keep/scope.h"
 #include "agents/protocol/node_identity.h"
 #include "agents/protocol/timing.h"
 #include "lib/base/cleanup.h"
@@ -192,6 +193,8 @@ int main(int argc, char **argv)
     n = read_identities(r.marks, id);
     if (n < 0)
         return usage();
+    if (!r.cleanup && !r.node) /* a step of Slurm's has a group already */
+        scope_enter(argv, id->cgroup);
     fprintf(stderr, "eddis-keeper " EDDIS_VERSION "%s%s%s%s\n", r.node ? " " : "",
             r.node ? r.node : "", r.node ? " " : "", r.node ? r.step : "");
     code = r.cleanup ? clean_up(argv[2], id, n) : keep(&r, id);
