@@ -11,6 +11,7 @@
 #include "cmd/run_check.h"
 #include "cmd/run_detach.h"
 #include "cmd/run_end.h"
+#include "cmd/run_find.h"
 #include "cmd/run_job.h"
 #include "cmd/run_link.h"
 #include "cmd/run_options.h"
@@ -24,6 +25,7 @@
 #include "lib/base/file.h"
 #include "lib/base/program.h"
 #include "lib/base/strbuf.h"
+#include "lib/base/trust.h"
 #include "lib/base/user_env.h"
 
 #include <errno.h>
@@ -33,6 +35,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { EXIT_FAULT = 1, EXIT_USAGE = 2, EXIT_START = 3 };
@@ -311,12 +314,16 @@ static void on_settled(void *ctx, const struct plan *p)
 static int make_folder(struct run *r, struct eddis_error *err)
 {
     cleanup_free char *path = NULL, *text = NULL, *dir = NULL;
+    struct eddis_error shared = { 0 };
+    struct stat st;
     int rc = run_batch_folder(&r->q.batch, r->q.job_dir, &dir, err);
 
     if (rc == 0)
         rc = job_folder_make(r->q.job->name, dir, &r->folder, err);
     if (rc < 0)
         return rc;
+    if (dir && stat(r->folder.path, &st) == 0 && trust_stat(&st, dir, &shared, NULL) > 0)
+        run_find_warn(&shared);
     r->launches = true;
     r->log_dir =
         r->q.job->logs.dir ? strdup(r->q.job->logs.dir) : file_join(r->folder.path, "logs");
