@@ -7,6 +7,7 @@
 #include "lib/base/boot_id.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
+#include "lib/base/file.h"
 #include "lib/base/proctree.h"
 #include "lib/base/random.h"
 #include "lib/topo/interfaces.h"
@@ -31,6 +32,21 @@ static int profile(struct agent *a, const struct order *o, struct eddis_error *e
     return probe_start(&a->probe, a->brief, o->turn, err);
 }
 
+/* What was made once for all generations may have been removed since. */
+static int renew_folders(struct agent *a, int64_t generation, struct eddis_error *err)
+{
+    int n =
+        folders_renew(a->life.page, a->brief->mark, getenv("XDG_RUNTIME_DIR"), &a->folders, err);
+
+    if (n > 0)
+        voice_note(
+            &a->voice, generation,
+            "of the job's folders %s and %s %s had been removed (now made again); systemd removes "
+            "them at a user's last logout: loginctl enable-linger keeps them",
+            a->folders.run, a->folders.shm, n == 1 ? "one" : "both");
+    return n < 0 ? n : file_mkdirs(a->brief->log_dir, 0700, err);
+}
+
 static int prepare(struct agent *a, const struct order *o, struct eddis_error *err)
 {
     struct generation_place where = { .brief = a->brief,
@@ -47,6 +63,9 @@ static int prepare(struct agent *a, const struct order *o, struct eddis_error *e
         return eddis_fail(err, -EBUSY, "generation %lld is still there",
                           a->generation ? (long long)a->generation->number : -1LL);
     a->logs.newest = o->generation > a->logs.newest ? o->generation : a->logs.newest;
+    rc = renew_folders(a, o->generation, err);
+    if (rc < 0)
+        return rc;
     rc = generation_prepare(&where, o, &a->generation, err);
     if (rc < 0)
         return rc;

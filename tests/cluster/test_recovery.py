@@ -8,6 +8,7 @@ to it, and checks where it went on from, how it ended and that nothing is left.
 import json
 import os
 import re
+import shutil
 import signal
 import sys
 
@@ -128,6 +129,20 @@ def exit_1():
             pass
         check_went_on(j, failed_rank=2, sentences=("exited 9", "restarting from step"))
     os.unlink(mark)
+
+
+def folders_removed():
+    """What systemd empties at a user's last logout is made again, and so are the job's other folders."""
+    with training(epochs=100) as j:
+        pid = rank_pid(j, 1)
+        wait_checkpoint(j)
+        run_dir, shm_dir = re.search(r"folders (\S+) and (\S+)", j.agent_log()).groups()
+        for path in run_dir, shm_dir, os.path.join(j.dir, "logs"):
+            shutil.rmtree(path)
+        os.kill(pid, signal.SIGKILL)
+        check_went_on(j, failed_rank=1, sentences=("both had been removed (now made again)",))
+        assert os.listdir(os.path.join(j.dir, "logs")), "the second generation has logs"
+        assert not os.path.exists(run_dir) and not os.path.exists(shm_dir)
 
 
 def no_checkpoint():
@@ -285,7 +300,7 @@ def box_killed():
         j.check(137, "rank_signal", "rank 2 (node", "died of signal 9", failed_rank=2)
 
 
-CASES = [rank_killed, agent_killed, keeper_killed, exit_1, no_checkpoint, no_restart, used_up, same_step, same_fault, never, blocked,
+CASES = [rank_killed, agent_killed, keeper_killed, exit_1, folders_removed, no_checkpoint, no_restart, used_up, same_step, same_fault, never, blocked,
          interrupted, preempted, hang, out_of_time, damaged, resumed, box_killed]
 
 

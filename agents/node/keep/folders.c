@@ -290,6 +290,66 @@ int folders_take(const struct tick_page *page, struct folders *ret, struct eddis
     return rc;
 }
 
+/* ---- making again ---- */
+
+/* Whether the folder is there under its name: the lock keeps its number from being used again. */
+static bool is_there(const char *path, int lock)
+{
+    struct stat there, held;
+
+    return lstat(path, &there) == 0 && fstat(lock, &held) == 0 && there.st_dev == held.st_dev &&
+           there.st_ino == held.st_ino;
+}
+
+/* A name that somebody else has by now stays his. */
+static int make_place(struct tick_page *page, int i, const char *base, char path[FOLDERS_PATH],
+                      struct eddis_error *err)
+{
+    char elsewhere[FOLDERS_PATH];
+    int rc;
+
+    if (mkdir(path, 0700) == 0)
+        return 0;
+    rc = make_new(base, elsewhere, err);
+    if (rc == 0)
+        rc = tick_move_folder(page, i, elsewhere, err);
+    if (rc == 0)
+        strcpy(path, elsewhere);
+    return rc;
+}
+
+/* Returns whether it was made again. */
+static int renew_one(struct tick_page *page, int i, const char *mark, const char *base,
+                     char path[FOLDERS_PATH], int *lock, struct eddis_error *err)
+{
+    struct mark old;
+    bool there = is_there(path, *lock);
+    int rc, fd;
+
+    if (there && read_mark(*lock, &old))
+        return 0;
+    if (there) {
+        (void)unlinkat(*lock, mark_file, 0);
+        return write_mark(*lock, mark, err);
+    }
+    if ((rc = make_place(page, i, base, path, err)) < 0 || (rc = hold(path, &fd, err)) < 0)
+        return rc;
+    (void)close(*lock);
+    *lock = fd;
+    rc = write_mark(fd, mark, err);
+    return rc < 0 ? rc : 1;
+}
+
+int folders_renew(struct tick_page *page, const char *mark, const char *runtime_dir,
+                  struct folders *f, struct eddis_error *err)
+{
+    const char *run = usable(runtime_dir), *shm = shm_base();
+    int rc = renew_one(page, 0, mark, run, f->run, &f->lock[0], err);
+    int also = rc < 0 ? rc : renew_one(page, 1, mark, shm, f->shm, &f->lock[1], err);
+
+    return also < 0 ? also : rc + also;
+}
+
 /* ---- finding ---- */
 
 static bool bears_mark(int folder, const struct node_identity *start, int n)

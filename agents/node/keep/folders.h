@@ -49,6 +49,15 @@ int folders_make(struct tick_page *page, const struct node_identity *id, const c
 /* Take those that the keeper has entered in the page, for the agent. */
 int folders_take(const struct tick_page *page, struct folders *ret, struct eddis_error *err);
 
+/* Before a generation: make those again that are no longer there, as when systemd has emptied
+ * /dev/shm and removed XDG_RUNTIME_DIR at the user's last logout (RemoveIPC), and write a mark
+ * again that is not there.  One is made where it was, or with a new name where that cannot be, and
+ * entered in the page; f then has its path and lock.  mark, runtime_dir: as for folders_make.
+ * Returns how many were made again.
+ */
+int folders_renew(struct tick_page *page, const char *mark, const char *runtime_dir,
+                  struct folders *f, struct eddis_error *err);
+
 /* Where other users may rename our folders, for what they lie in is writable to them and has no
  * sticky bit; NULL: nowhere.  Borrows from f.  *ret_n is the length.
  */

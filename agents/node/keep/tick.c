@@ -95,6 +95,14 @@ int tick_add_folder(struct tick_page *p, const char *path, struct eddis_error *e
     return 0;
 }
 
+int tick_move_folder(struct tick_page *p, int i, const char *path, struct eddis_error *err)
+{
+    if (i < 0 || (uint32_t)i >= atomic_load(&p->n_folders) || strlen(path) >= TICK_PATH)
+        return eddis_fail(err, -ENOSPC, "no room to note the folder '%s'", path);
+    memcpy(p->folder[i], path, strlen(path) + 1);
+    return 0;
+}
+
 const char *tick_folder(const struct tick_page *p, int i)
 {
     uint32_t n = atomic_load(&p->n_folders);

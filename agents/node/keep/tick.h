@@ -7,7 +7,7 @@
  * periods: a watcher that was itself stopped, or a machine that slept, accuses nobody on waking.
  *
  * The page also names the folders that the keeper has made for the agent, which both remove: who
- * of them is left when the other dies.
+ * of them is left when the other dies.  The keeper reads the names when the agent has ended.
  */
 #ifndef EDDIS_AGENTS_NODE_KEEP_TICK_H
 #define EDDIS_AGENTS_NODE_KEEP_TICK_H
@@ -44,6 +44,11 @@ int64_t tick_silence_ns(const struct tick_page *p, enum tick_side side, struct t
 
 /* Enter a folder's absolute path.  -ENOSPC: too many, or too long. */
 int tick_add_folder(struct tick_page *p, const char *path, struct eddis_error *err);
+
+/* Put this absolute path in the place of folder i's, which is no longer there.  -ENOSPC: there is
+ * no folder i, or the path is too long.
+ */
+int tick_move_folder(struct tick_page *p, int i, const char *path, struct eddis_error *err);
 
 /* Borrow the path of folder i, in the order in which they were entered; NULL: there is none. */
 const char *tick_folder(const struct tick_page *p, int i);

@@ -166,6 +166,72 @@ START_TEST(lost_races)
 }
 END_TEST
 
+/* What was removed is there again, in the page too, and what was not is the same as before. */
+START_TEST(renewed)
+{
+    struct tick_page *p = page();
+    struct folders f, agents;
+    char mark[FOLDERS_PATH + 8], run[FOLDERS_PATH], shm[FOLDERS_PATH];
+    struct stat before, now;
+
+    make(p, dir, &f);
+    ck_assert_int_eq(folders_take(p, &agents, NULL), 0);
+    ck_assert_int_eq(stat(f.run, &before), 0);
+    ck_assert_int_eq(folders_renew(p, id.mark, dir, &agents, NULL), 0);
+
+    ck_assert_int_eq(file_remove_tree(f.shm, NULL), 0);
+    ck_assert_int_eq(folders_begin(&agents, 1, NULL), -ENOENT);
+    ck_assert_int_eq(folders_renew(p, id.mark, dir, &agents, NULL), 1);
+    ck_assert_str_eq(agents.run, f.run);
+    ck_assert_str_eq(agents.shm, f.shm);
+    ck_assert_int_eq(stat(f.run, &now), 0);
+    ck_assert_int_eq(now.st_ino, before.st_ino);
+    ck_assert_int_eq(stat(f.shm, &now), 0);
+    ck_assert_int_eq(now.st_mode & 0777, 0700);
+    ck_assert_int_eq(flock(f.lock[0], LOCK_EX | LOCK_NB), -1); /* both still hold it */
+
+    ck_assert_int_eq(file_remove_tree(f.run, NULL), 0);
+    ck_assert_int_eq(file_remove_tree(f.shm, NULL), 0);
+    ck_assert_int_eq(mkdir(f.run, 0700), 0); /* by somebody else */
+    ck_assert_int_eq(folders_renew(p, id.mark, dir, &agents, NULL), 2);
+    ck_assert_str_ne(agents.run, f.run);
+    ck_assert_str_eq(tick_folder(p, 0), agents.run);
+    ck_assert_int_eq(rmdir(f.run), 0);
+
+    snprintf(mark, sizeof mark, "%s/mark", agents.run);
+    ck_assert_int_eq(unlink(mark), 0);
+    ck_assert_int_eq(folders_renew(p, id.mark, dir, &agents, NULL), 0);
+    ck_assert_int_eq(access(mark, F_OK), 0);
+    ck_assert_int_eq(folders_begin(&agents, 2, NULL), 0);
+    strcpy(run, agents.run);
+    strcpy(shm, agents.shm);
+    (void)close(f.lock[0]);
+    (void)close(f.lock[1]);
+    leave(p, &agents);
+    ck_assert_int_eq(access(run, F_OK), -1);
+    ck_assert_int_eq(access(shm, F_OK), -1);
+}
+END_TEST
+
+/* Where the place itself has gone, as XDG_RUNTIME_DIR at the last logout, /tmp takes its place. */
+START_TEST(renewed_elsewhere)
+{
+    struct tick_page *p = page();
+    struct folders f;
+    char runtime[] = "/tmp/eddis-run-XXXXXX";
+
+    ck_assert_ptr_nonnull(mkdtemp(runtime));
+    make(p, runtime, &f);
+    ck_assert_int_eq(strncmp(f.run, runtime, strlen(runtime)), 0);
+    ck_assert_int_eq(file_remove_tree(runtime, NULL), 0);
+    ck_assert_int_eq(folders_renew(p, id.mark, runtime, &f, NULL), 1);
+    ck_assert_int_eq(strncmp(f.run, "/tmp/eddis-", 11), 0);
+    ck_assert_str_eq(tick_folder(p, 0), f.run);
+    ck_assert_int_eq(folders_begin(&f, 2, NULL), 0);
+    leave(p, &f);
+}
+END_TEST
+
 START_TEST(taken_by_the_agent)
 {
     struct tick_page *p = page();
@@ -449,6 +515,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, made_and_removed);
     tcase_add_test(tc, unlike_the_mark);
     tcase_add_test(tc, lost_races);
+    tcase_add_test(tc, renewed);
+    tcase_add_test(tc, renewed_elsewhere);
     tcase_add_test(tc, taken_by_the_agent);
     tcase_add_test(tc, found);
     tcase_add_test(tc, found_no_longer);
