@@ -93,9 +93,19 @@ static bool same_age(const struct recovery_case *c)
            fabs(c->now.age_s - c->before.age_s) <= same_part * fmax(c->now.age_s, c->before.age_s);
 }
 
+static bool is_failed_start(const struct recovery_case *c)
+{
+    return c->cause == CAUSE_LAUNCH && c->generation > 1;
+}
+
+static bool no_start(const struct recovery_case *c)
+{
+    return is_failed_start(c) && c->failed_starts + 1 >= RECOVERY_STARTS;
+}
+
 static bool used_up(const struct recovery_case *c)
 {
-    return c->restarts_done >= c->restarts;
+    return !is_failed_start(c) && c->restarts_done >= c->restarts;
 }
 
 static bool unwanted(const struct recovery_case *c)
@@ -111,7 +121,7 @@ static const struct {
     { never, RECOVERY_NEVER },         { no_step, RECOVERY_NO_STEP },
     { same_step, RECOVERY_SAME_STEP }, { same_fault, RECOVERY_SAME_FAULT },
     { too_young, RECOVERY_TOO_YOUNG }, { same_age, RECOVERY_SAME_AGE },
-    { used_up, RECOVERY_USED_UP },
+    { used_up, RECOVERY_USED_UP },     { no_start, RECOVERY_NO_START },
 };
 
 enum recovery recovery_decide(const struct recovery_case *c)
@@ -148,10 +158,11 @@ const char *recovery_words(const struct recovery_case *c)
         [RECOVERY_TOO_YOUNG] = "it exited within 30 s of its first sign of life",
         [RECOVERY_SAME_AGE] = "the same rank has failed in the same way at the same age before",
         [RECOVERY_USED_UP] = "all restarts are used up",
+        [RECOVERY_NO_START] = "it could not be started 10 times running",
     };
     enum recovery r = recovery_decide(c);
 
-    if (c->restarts == 0 || !c->started || c->cause == CAUSE_LAUNCH)
+    if (r != RECOVERY_NO_START && (c->restarts == 0 || !c->started || c->cause == CAUSE_LAUNCH))
         return "";
     if (r == RECOVERY_NO_STEP && is_blind(c))
         return blind_words(c);
@@ -174,12 +185,21 @@ enum recovery_gather recovery_gather(const struct recovery_nodes *n)
     return n->coming && n->soon ? RECOVERY_WAIT : RECOVERY_BEGIN;
 }
 
-int recovery_pause_s(int failed_starts)
+static int doubled_s(int times, int most_s)
 {
-    enum { MOST_S = 30 };
     int s = 1;
 
-    for (int i = 0; i < failed_starts && s < MOST_S; i++)
+    for (int i = 0; i < times && s < most_s; i++)
         s *= 2;
-    return s < MOST_S ? s : MOST_S;
+    return s < most_s ? s : most_s;
+}
+
+int recovery_backoff_s(int in_vain)
+{
+    return in_vain > 0 ? doubled_s(in_vain - 1, 60) : 0;
+}
+
+int recovery_pause_s(int failed_starts)
+{
+    return doubled_s(failed_starts, 30);
 }

@@ -41,6 +41,7 @@ struct recovery_case {
     bool any_step;                    /* it had finished a step */
     struct recovery_rank now, before; /* before: rank -1 in generation 1 */
     int64_t restarts_done, restarts;  /* so far, and at most */
+    int failed_starts;                /* of generations behind the first, running, before this */
     int signal;                       /* that it failed by; 0: none */
     bool unwanted;                    /* somebody has asked for the job's end */
     bool started;                     /* its mpirun was ordered */
@@ -65,9 +66,15 @@ enum recovery {
     RECOVERY_TOO_YOUNG,  /* without known steps: it exited soon after its start */
     RECOVERY_SAME_AGE,   /* without known steps: the same rank in the same way at the same age */
     RECOVERY_USED_UP,    /* no restart is left */
+    RECOVERY_NO_START,   /* its surroundings have kept it from starting RECOVERY_STARTS times */
     RECOVERY_UNWANTED,   /* the job is to end */
     RECOVERIES,
 };
+
+/* A generation behind the first one that does not come up (CAUSE_LAUNCH) is tried again so often in
+ * a row, by itself: that is no failure of the program, and counts as no restart.
+ */
+enum { RECOVERY_STARTS = 10 };
 
 enum recovery recovery_decide(const struct recovery_case *c);
 
@@ -94,6 +101,11 @@ struct recovery_nodes {
 enum recovery_gather { RECOVERY_WAIT, RECOVERY_BEGIN, RECOVERY_NOBODY };
 
 enum recovery_gather recovery_gather(const struct recovery_nodes *n);
+
+/* Seconds before the next generation begins, behind so many running that have shown nothing: 0, 1,
+ * 2, 4, at most 60.
+ */
+int recovery_backoff_s(int in_vain);
 
 /* Seconds before a node is started again whose starts have failed so many times in a row. */
 int recovery_pause_s(int failed_starts);

@@ -278,7 +278,7 @@ void registration_say_waiting(struct registration *r)
 static bool is_given_up(const struct job_run *r, const char *peer)
 {
     for (int i = 0; i < r->n_agents; i++)
-        if (r->state.restarts > 0 && strcmp(r->agent[i].came_from, peer) == 0)
+        if (r->state.generation > 1 && strcmp(r->agent[i].came_from, peer) == 0)
             return true;
     return false;
 }

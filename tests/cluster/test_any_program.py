@@ -42,7 +42,7 @@ def asked():
         j.check(0, "ok", "rank 1 (node", "died of signal 9", failed_rank=1)
     s = j.summary()
     assert s["restarts"] == 1 and s["generations"] == 2, s
-    assert "restarting from wherever the program goes on by itself on 1 node (generation 2 of at most 3)" in j.err, j.err
+    assert "restarting from wherever the program goes on by itself on 1 node (generation 2, restart 1 of at most 2)" in j.err, j.err
     assert "generation 1 0\n" in j.log(1) and "generation 2 1\n" in j.log(1), j.log(1)
 
 

@@ -90,7 +90,7 @@ def rank_killed():
         os.kill(pid, signal.SIGKILL)
         s = check_went_on(j, failed_rank=1, sentences=(
             "died of signal 9 (Killed)", "; stopping 2 ranks",
-            "on 1 node (generation 2 of at most 4)"))
+            "on 1 node (generation 2, restart 1 of at most 3)"))
         step = int(re.search(r"restarting from step (\d+) on", j.err).group(1))
         assert step >= 20 and step % 20 == 0, j.err
         # Of the second plan what is new stands there alone.
@@ -143,6 +143,23 @@ def folders_removed():
         check_went_on(j, failed_rank=1, sentences=("both had been removed (now made again)",))
         assert os.listdir(os.path.join(j.dir, "logs")), "the second generation has logs"
         assert not os.path.exists(run_dir) and not os.path.exists(shm_dir)
+
+
+def start_fails():
+    """A start that fails by its surroundings is tried again until they are right, and costs no restart."""
+    place = FOLDERS.path("work", "place")
+    os.mkdir(place)
+    with training("--set", f"workdir={place}", restarts=1) as j:
+        pid = rank_pid(j, 1)
+        wait_checkpoint(j)
+        os.rmdir(place)
+        os.kill(pid, signal.SIGKILL)
+        j.wait_event("failed", 2)
+        os.mkdir(place)
+        j.check(0, "ok", f"no folder '{place}' to work in", "starting again in 2 s",
+                "(generation 3, restart 1 of at most 1)", failed_rank=1)
+        s = j.summary()
+        assert s["restarts"] == 1 and s["generations"] >= 4 and s["steps_done"] == s["steps_total"], s
 
 
 def no_checkpoint():
@@ -300,8 +317,8 @@ def box_killed():
         j.check(137, "rank_signal", "rank 2 (node", "died of signal 9", failed_rank=2)
 
 
-CASES = [rank_killed, agent_killed, keeper_killed, exit_1, folders_removed, no_checkpoint, no_restart, used_up, same_step, same_fault, never, blocked,
-         interrupted, preempted, hang, out_of_time, damaged, resumed, box_killed]
+CASES = [rank_killed, agent_killed, keeper_killed, exit_1, folders_removed, start_fails, no_checkpoint, no_restart, used_up,
+         same_step, same_fault, never, blocked, interrupted, preempted, hang, out_of_time, damaged, resumed, box_killed]
 
 
 run(CASES, sys.argv[3:])

@@ -102,7 +102,10 @@ struct state {
     bool probe_slow;         /* and got more time */
     char probe_trouble[512]; /* why it failed; "": it did not so far */
     /* recovery */
-    int64_t restarts; /* so far */
+    int64_t restarts;  /* so far */
+    int failed_starts; /* of generations behind the first, running: no restart was spent on them */
+    int in_vain;       /* generations running that have shown nothing */
+    int64_t again_ns;  /* regrouping: a pause until then; 0: none, or it is over */
     bool any_page; /* a rank has ever used libeddis, and so tells of its steps, if only of none */
     bool any_told; /* a rank has ever told the number of a step, and nothing else of it */
     int64_t resume_step;         /* newest checkpoint that nodes told when they stopped; -1: none */
@@ -199,7 +202,7 @@ void state_plan_again(struct state *s);
 int64_t state_resume_step(const struct state *s);
 
 /* Write for a plan of a later generation on so many nodes: "restarting from step 1000 on 3 nodes
- * (generation 2 of at most 4)".
+ * (generation 2, restart 1 of at most 3)".
  */
 void state_restart_text(const struct state *s, int n_nodes, char *ret, size_t size);
 

@@ -141,7 +141,7 @@ void state_agent_note(struct state *s, const struct state_input *in)
 /* A node is gone that was there at at_ns: a failure when the job needs it, else worth a word. */
 static void gone(struct state *s, int agent, int64_t at_ns, const char *text, int64_t now_ns)
 {
-    bool launching = s->restarts == 0 && state_is_early(s);
+    bool launching = s->generation <= 1 && state_is_early(s);
 
     if (!launching && !(state_is_launched(s) && s->agent[agent].part)) {
         if (!state_is_ending(s))

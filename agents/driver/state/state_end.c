@@ -112,13 +112,43 @@ void state_at_limit(struct state *s)
 
 /* ---- stopping ---- */
 
+/* A start that has failed is the surroundings' fault: what failed before it is the failure that the
+ * job recovers from.
+ */
+static void count_failure(struct state *s)
+{
+    if (s->failure.cause == CAUSE_LAUNCH) {
+        s->failed_starts++;
+        return;
+    }
+    s->failed_starts = 0;
+    s->restarts++;
+    s->before = s->failure;
+}
+
+/* Seconds until the next generation: none behind one that has worked, or has lived for long. */
+static int pause_s(struct state *s)
+{
+    int64_t age_ns = s->started_ns ? s->failure.at_ns - s->started_ns : 0;
+    bool lived = state_any_step(s) || age_ns > LIVED_S * CLOCK_S;
+
+    s->in_vain = lived ? 0 : s->in_vain + 1;
+    return recovery_backoff_s(s->in_vain);
+}
+
 static void enter_regroup(struct state *s, int64_t now_ns)
 {
-    s->restarts++;
+    int pause = pause_s(s);
+
+    count_failure(s);
     s->generation++;
-    s->before = s->failure;
-    s->regroup_ns = now_ns + REGROUP_S * CLOCK_S;
+    s->again_ns = pause ? now_ns + pause * CLOCK_S : 0;
+    s->regroup_ns = now_ns + (pause > REGROUP_S ? pause : REGROUP_S) * CLOCK_S;
     state_go(s, STATE_PHASE_REGROUP, now_ns);
+    if (pause > 1)
+        state_say(s, "starting again in %d s", pause);
+    if (pause)
+        state_extend(s, s->again_ns);
     state_regroup(s, now_ns);
 }
 
@@ -207,9 +237,14 @@ void state_give_up(struct state *s, const char *why, int64_t now_ns)
 
 void state_regroup(struct state *s, int64_t now_ns)
 {
-    struct recovery_nodes n = { .usable = state_count_usable(s),
-                                .soon = now_ns < s->regroup_ns,
-                                .in_time = now_ns < s->deadline_ns && !s->gone[0] };
+    struct recovery_nodes n;
+
+    if (now_ns < s->again_ns)
+        return;
+    s->again_ns = 0;
+    n = (struct recovery_nodes){ .usable = state_count_usable(s),
+                                 .soon = now_ns < s->regroup_ns,
+                                 .in_time = now_ns < s->deadline_ns && !s->gone[0] };
 
     for (int i = 0; i < s->o.n_agents && !s->gone[0]; i++)
         n.coming = n.coming || is_coming(&s->agent[i]);
@@ -248,7 +283,8 @@ void state_restart_text(const struct state *s, int n_nodes, char *ret, size_t si
     else if (s->resume_known)
         (void)snprintf(from, sizeof from, "the beginning, for there is no checkpoint,");
     (void)snprintf(ret, size,
-                   "restarting from %s on %d node%s (generation %" PRId64 " of at most %" PRId64
-                   ")",
-                   from, n_nodes, n_nodes == 1 ? "" : "s", s->generation, s->o.restarts + 1);
+                   "restarting from %s on %d node%s (generation %" PRId64 ", restart %" PRId64
+                   " of at most %" PRId64 ")",
+                   from, n_nodes, n_nodes == 1 ? "" : "s", s->generation, s->restarts,
+                   s->o.restarts);
 }

@@ -41,7 +41,7 @@ static void recovered(struct state *s, const struct progress *p, int64_t now_ns)
     int64_t mean_ns = p->steps_here > 0 ? p->sum.total_ns / p->steps_here : 0;
     struct action *a;
 
-    if (s->restarts == 0 || state_any_step(s) || p->page_age_ns < 0)
+    if (s->generation <= 1 || state_any_step(s) || p->page_age_ns < 0)
         return;
     if (p->steps_here > 0)
         before_ns += mean_ns * (p->steps_here - 1);

@@ -33,6 +33,7 @@ enum {
     LADDER_S = 3,      /* a stop ladder takes so long beside the time of grace */
     CONFIRM_S = 5,     /* to confirm a stop, or to leave, beyond what they take themselves */
     REGROUP_S = 5,     /* an agent is up again in a second or two */
+    LIVED_S = 60,      /* a generation that has lived for longer has shown something */
     SETTLE_S = 2,      /* events of one moment may travel apart */
     MPIRUN_END_S = 10, /* its own clean-up takes mpirun a moment */
     REPEAT_S = 2,      /* wrappers hand on a signal that came to us too */

@@ -62,7 +62,7 @@ static int64_t timer_ns(const struct state *s, enum input_type type)
     case INPUT_PROBE_LATE:
         return s->probe_ns;
     case INPUT_REGROUPED:
-        return s->regroup_ns;
+        return s->again_ns ? s->again_ns : s->regroup_ns;
     case INPUT_SETTLED:
         return s->settle_ns ? s->settle_ns : CLOCK_NEVER;
     case INPUT_CHECKPOINT_LATE:

@@ -84,7 +84,7 @@ static bool any_steps(const struct state *s)
 
 static bool is_recovering(const struct state *s)
 {
-    return (s->restarts > 0 && !state_any_step(s)) ||
+    return (s->generation > 1 && !state_any_step(s)) ||
            (state_is_stopping(s) && s->next == NEXT_REGROUP);
 }
 

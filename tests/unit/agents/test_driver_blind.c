@@ -49,7 +49,7 @@ START_TEST(blind_ages)
         if (g == 0) {
             state_restart_text(&f.s, 3, text, sizeof text);
             ck_assert_str_eq(text, "restarting from wherever the program goes on by itself on 3 "
-                                   "nodes (generation 2 of at most 4)");
+                                   "nodes (generation 2, restart 1 of at most 3)");
         }
     }
     ck_assert_int_eq(f.s.generation, _i == 0 ? 2 : 3);
@@ -128,7 +128,7 @@ START_TEST(told_numbers)
     state_restart_text(&f.s, 3, text, sizeof text);
     if (_i > 0)
         ck_assert_str_eq(text, "restarting from wherever the program goes on by itself on 3 nodes "
-                               "(generation 2 of at most 4)");
+                               "(generation 2, restart 1 of at most 3)");
     state_fini(&f.s);
 }
 END_TEST

@@ -13,15 +13,16 @@
  * are not to blame when the driver itself was stopped, and no node is silent because of that; where
  * no step is known a sentence says that restarts may be asked for; the first step of one rank is
  * enough for a checkpoint to be asked for; what nodes find behind the probe of the network is no
- * checkpoint of the job's; one rank that is stopped is no "ranks"; a probe
- * of the network that runs on all nodes gets more time.  From
- * the first state of every set of nodes (world.h) every input that is possible is given, breadth
- * first, where going on well ("forward") counts as no step.  Two states are the same when they
- * answer every input alike, but for exact times and numbers in sentences.  No set is ever complete:
- * each is cut at STATES states, of which those behind "forward" alone come first and others from
- * anywhere.  Longer ways are met only by WALKS random walks a set; test_driver_cells.c looks at
- * every cell of the machine's table.  What the machine does otherwise on purpose is not given:
- * state_trace/world_differs.c.
+ * checkpoint of the job's; one rank that is stopped is no "ranks", and a probe of the network that
+ * runs on all nodes gets more time; a generation behind the first that does not come up counts as no
+ * restart, one that has shown nothing is followed by a pause, and the sentence of a restart counts
+ * those.  From the first state of every set of nodes (world.h) every input that is possible is
+ * given, breadth first, where going on well ("forward") counts as no step.  Two states are the same
+ * when they answer every input alike, but for exact times and numbers in sentences.  No set is ever
+ * complete: each is cut at STATES states, of which those behind "forward" alone come first and
+ * others from anywhere.  Longer ways are met only by WALKS random walks a set; test_driver_cells.c
+ * looks at every cell of the machine's table.  What the machine does otherwise on purpose is not
+ * given: state_trace/world_differs.c.
  *
  *     states.txt   a line a state: the state that it was reached from, by which input, and a hash
  *                  of all that is felt (actions with their fields, phase, outcome, deadlines, what

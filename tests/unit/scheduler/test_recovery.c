@@ -83,6 +83,11 @@ static const struct {
     { { CAUSE_SIGNAL, 0, 1, true, { 5, 9, true }, NOBODY, 0, 0 }, RECOVERY_USED_UP },
     { { CAUSE_SIGNAL, 0, 4, true, { 5, 99, true }, { 1, 9, true }, 3, 3 }, RECOVERY_USED_UP },
     { { CAUSE_SIGNAL, 0, 3, true, { 5, 99, true }, { 1, 9, true }, 2, 3 }, RECOVERY_RESTART },
+    /* a start that fails is nobody's fault, and costs no restart */
+    { { CAUSE_LAUNCH, 0, 5, false, NOBODY, NOBODY, 3, 3 }, RECOVERY_RESTART },
+    { { CAUSE_LAUNCH, 0, 5, false, NOBODY, NOBODY, 3, 3, .failed_starts = 8 }, RECOVERY_RESTART },
+    { { CAUSE_LAUNCH, 0, 5, false, NOBODY, NOBODY, 1, 3, .failed_starts = 9 }, RECOVERY_NO_START },
+    { { CAUSE_NODE, 0, 5, false, NOBODY, NOBODY, 1, 3, .failed_starts = 9 }, RECOVERY_RESTART },
     /* its work is done */
     { { CAUSE_MPIRUN, 0, 1, false, NOBODY, NOBODY, 0, 0, .all_done = true }, RECOVERY_DONE },
     { { CAUSE_NODE, 0, 2, true, NOBODY, NOBODY, 1, 3, .all_done = true }, RECOVERY_DONE },
@@ -118,7 +123,7 @@ START_TEST(every_case)
                 if (r != RECOVERY_RESTART)
                     continue;
                 ck_assert(c.generation > 1 || c.any_step);
-                ck_assert(c.restarts_done < c.restarts);
+                ck_assert(cause == CAUSE_LAUNCH || c.restarts_done < c.restarts);
                 ck_assert(cause != CAUSE_EXIT || (code != 2 && code != 126 && code != 127));
                 ck_assert(c.now.rank < 0 || c.now.rank != c.before.rank);
             }
@@ -361,6 +366,9 @@ START_TEST(no_words)
     c.restarts = 3;
     c.cause = CAUSE_LAUNCH;
     ck_assert_str_eq(recovery_words(&c), "");
+    c.generation = 9;
+    c.failed_starts = RECOVERY_STARTS - 1;
+    ck_assert_str_eq(recovery_words(&c), "it could not be started 10 times running");
 }
 END_TEST
 
@@ -421,10 +429,14 @@ END_TEST
 START_TEST(pauses)
 {
     static const int s[] = { 1, 2, 4, 8, 16, 30, 30 };
+    static const int backoff_s[] = { 0, 1, 2, 4, 8, 16, 32, 60, 60 };
 
     for (int i = 0; i < 7; i++)
         ck_assert_int_eq(recovery_pause_s(i), s[i]);
     ck_assert_int_eq(recovery_pause_s(1000000), 30);
+    for (int i = 0; i < 9; i++)
+        ck_assert_int_eq(recovery_backoff_s(i), backoff_s[i]);
+    ck_assert_int_eq(recovery_backoff_s(1000000), 60);
 }
 END_TEST
 

@@ -68,7 +68,7 @@ static bool is_forgotten(const struct world *before, const char *input)
 /* What all ranks have done, and nobody has asked for the job's end. */
 static bool is_saveable(const struct state *s)
 {
-    bool stepped = s->restarts == 0, done = s->n_ranks > 0;
+    bool stepped = s->generation <= 1, done = s->n_ranks > 0;
 
     for (int r = 0; r < s->n_ranks; r++) {
         stepped = stepped || s->rank[r].stepped;
