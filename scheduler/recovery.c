@@ -6,8 +6,9 @@
 #include <signal.h>
 #include <stddef.h>
 
-/* A program without known steps that exits within this time of its first sign of life has never
- * come to its work; ages that differ by no more than this part of the greater are the same.
+/* A program without known steps that exits within this time of its first sign of life, or of its
+ * start where it gives none, has never come to its work; ages that differ by no more than this part
+ * of the greater are the same.
  */
 static const double young_s = 30, same_part = 0.2;
 
@@ -23,12 +24,21 @@ static bool is_blind(const struct recovery_case *c)
     return !c->any_page && !c->any_step;
 }
 
-/* It may have worked without telling, and somebody wants it to start again.  Before its first sign
- * of life it has not, and is as likely one that will tell.
- */
+/* Some of it was there. */
+static bool has_begun(const struct recovery_case *c)
+{
+    return c->started && (c->any_up || c->alive_s > 0);
+}
+
+/* It may have worked without telling, and somebody wants it to start again. */
 static bool is_trusted(const struct recovery_case *c)
 {
-    return is_blind(c) && c->asked && c->started && c->cause != CAUSE_LAUNCH && c->alive_s > 0;
+    return is_blind(c) && c->asked && has_begun(c) && c->cause != CAUSE_LAUNCH;
+}
+
+static double life_s(const struct recovery_case *c)
+{
+    return c->alive_s > 0 ? c->alive_s : c->now.age_s;
 }
 
 /* Before its first step a generation has shown nothing that a restart would be for; the first one
@@ -82,7 +92,7 @@ static bool too_young(const struct recovery_case *c)
 {
     bool exited = c->cause == CAUSE_EXIT || (c->cause == CAUSE_OOM && !c->signal);
 
-    return is_trusted(c) && exited && !c->echo && c->alive_s <= young_s;
+    return is_trusted(c) && exited && !c->echo && life_s(c) <= young_s;
 }
 
 /* As same_step, where ages stand for steps. */
@@ -137,10 +147,9 @@ static const char *blind_words(const struct recovery_case *c)
 {
     struct recovery_case asked = *c;
 
-    if (c->asked && c->alive_s <= 0)
-        return "it had given no sign of life yet";
-    asked.asked = true;
-    asked.alive_s = fmax(c->alive_s, 1e-9);
+    if (c->asked && !has_begun(c))
+        return "none of its workers was up yet";
+    asked.asked = asked.any_up = true;
     if (recovery_decide(&asked) == RECOVERY_RESTART)
         return "no finished step is known; write restarts, as in --restarts 3, to have it started "
                "again all the same";
@@ -166,6 +175,8 @@ const char *recovery_words(const struct recovery_case *c)
         return "";
     if (r == RECOVERY_NO_STEP && is_blind(c))
         return blind_words(c);
+    if (r == RECOVERY_TOO_YOUNG && c->alive_s <= 0)
+        return "it exited within 30 s of its start, without a sign of life";
     return words[r] ? words[r] : "";
 }
 

@@ -4,9 +4,9 @@
  * Pure: the rules of eddis-run(1) as one table, first row that fits.
  *
  * A program of which no step is known, since no rank has told of any, is started again only where
- * somebody has asked for restarts.  How far it had come is judged by its age then.  One that uses
- * libeddis is not told from it before its first call, which is why nothing is started again that
- * has given no sign of life.
+ * somebody has asked for restarts.  How far it had come is judged by its age then, since its first
+ * sign of life, or since its start where it has given none.  One that uses libeddis is not told
+ * from it before its first call.
  */
 #ifndef EDDIS_SCHEDULER_RECOVERY_H
 #define EDDIS_SCHEDULER_RECOVERY_H
@@ -45,7 +45,7 @@ struct recovery_case {
     int signal;                       /* that it failed by; 0: none */
     bool unwanted;                    /* somebody has asked for the job's end */
     bool started;                     /* its mpirun was ordered */
-    bool all_up;                      /* and every rank of it was up */
+    bool any_up, all_up;              /* and some rank, every rank of it was up */
     bool all_done;                    /* ... and has exited 0 by itself */
     bool any_page;                    /* a rank of the job has ever used libeddis, and so tells of
                                        * its steps, if only that it has none */

@@ -58,6 +58,17 @@ def none_wanted():
     assert "not started again" not in j.err, j.err
 
 
+def silent():
+    """One that has printed nothing may have worked all the same."""
+    text = "\n".join(line for line in KILLED.splitlines() if "print" not in line)
+    with script("silent", text, "--restarts", "2") as j:
+        j.check(0, "ok", "died of signal 9", "(generation 2, restart 1 of at most 2)", failed_rank=1)
+    assert j.summary()["restarts"] == 1 and not j.log(0), j.summary()
+    with script("silent-typo", "import sys; sys.exit(1)", "--restarts", "3") as j:
+        j.check(1, "rank_exit", "not started again: it exited within 30 s of its start", failed_rank=(0, 1))
+    assert j.summary()["restarts"] == 0, j.summary()
+
+
 def typo():
     """What cannot even begin runs once."""
     with script("typo", "import no_such_module\n", "--restarts", "3") as j:
@@ -436,7 +447,7 @@ def unbuffered():
         assert j.log(0) == repr(value) + "\n", j.log(0)
 
 
-CASES = [asked, not_asked, none_wanted, typo, late_exit, same_age, printed, printed_epochs, printed_stopped, printed_hang, first_number, printed_then_told,
+CASES = [asked, not_asked, none_wanted, silent, typo, late_exit, same_age, printed, printed_epochs, printed_stopped, printed_hang, first_number, printed_then_told,
          straggler, quiet, idle_before_libeddis, again, traceback, echo, setups, slow_imports, unbuffered, bad_pattern]
 
 

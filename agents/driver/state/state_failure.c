@@ -33,6 +33,7 @@ static struct recovery_case recovery_case(const struct state *s, const struct st
         .signal = f->signal,
         .unwanted = s->outcome == STATE_OUTCOME_UNWANTED,
         .started = s->started_ns != 0,
+        .any_up = state_any_started(s),
         .all_up = s->n_ranks > 0 && state_first_not(s, false) < 0,
         .all_done = state_all_done(s),
         .echo = f->echo,
@@ -153,19 +154,13 @@ static bool counts(const struct state *s, const struct state_failure *f)
     }
 }
 
-/* A program that prints nothing is alive all the same, once a launch may take no longer. */
 static void note_age(const struct state *s, struct state_failure *f)
 {
-    int64_t silent_ns;
-
     if (!s->started_ns)
         return;
     f->age_ns = (f->since_ns ? f->since_ns : f->at_ns) - s->started_ns;
     if (s->alive_ns) /* its last words may have come with its end */
         f->alive_ns = f->at_ns > s->alive_ns ? f->at_ns - s->alive_ns : 1;
-    silent_ns = f->at_ns - s->started_ns - s->o.launch_ns;
-    if (f->alive_ns < silent_ns)
-        f->alive_ns = silent_ns;
 }
 
 void state_failed(struct state *s, const struct state_failure *failure, int64_t now_ns)

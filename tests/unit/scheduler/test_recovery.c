@@ -294,17 +294,20 @@ START_TEST(blind_launch)
 }
 END_TEST
 
-/* Nothing has been seen of it: it may as well use libeddis, and have made no step. */
+/* Where nothing has been seen of it its age since the start counts, once some of it was there. */
 START_TEST(blind_silence)
 {
-    for (int k = 0; k < (int)(sizeof blind / sizeof *blind); k++) {
-        struct recovery_case c = blind_case(k, OLD, FIRST);
+    for (int k = 0; k < (int)(sizeof blind / sizeof *blind) * AGES; k++) {
+        struct recovery_case c = blind_case(k / AGES, (enum age)(k % AGES), FIRST);
 
+        c.now.age_s = c.alive_s;
         c.alive_s = 0;
-        if (blind[k].then[OLD][FIRST] != NEVER) {
-            ck_assert_int_eq(recovery_decide(&c), RECOVERY_NO_STEP);
-            ck_assert_str_eq(recovery_words(&c), "it had given no sign of life yet");
-        }
+        if (blind[k / AGES].then[k % AGES][FIRST] == NEVER)
+            continue;
+        ck_assert_int_eq(recovery_decide(&c), RECOVERY_NO_STEP);
+        ck_assert_str_eq(recovery_words(&c), "none of its workers was up yet");
+        c.any_up = true;
+        ck_assert_int_eq(recovery_decide(&c), blind[k / AGES].then[k % AGES][FIRST]);
     }
 }
 END_TEST
@@ -314,6 +317,11 @@ START_TEST(blind_words)
     struct recovery_case c = blind_case(0, YOUNG, FIRST);
 
     ck_assert_str_eq(recovery_words(&c), "it exited within 30 s of its first sign of life");
+    c.alive_s = 0;
+    c.now.age_s = 30;
+    c.any_up = true;
+    ck_assert_str_eq(recovery_words(&c),
+                     "it exited within 30 s of its start, without a sign of life");
     c.asked = false;
     ck_assert_str_eq(recovery_words(&c),
                      "no finished step is known: no worker has used libeddis yet, nor told a "
