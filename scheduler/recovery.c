@@ -57,6 +57,23 @@ static bool never(const struct recovery_case *c)
     return c->cause == CAUSE_EXIT && (c->code == 2 || c->code == 126 || c->code == 127);
 }
 
+/* Nobody from outside sends these. */
+static bool is_own_signal(int signal)
+{
+    return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL ||
+           signal == SIGABRT;
+}
+
+/* By itself, as where all ranks write one file when they have trained.  Nothing is left that
+ * another generation could train.
+ */
+static bool trained(const struct recovery_case *c)
+{
+    bool own = c->cause == CAUSE_EXIT || (c->cause == CAUSE_SIGNAL && is_own_signal(c->signal));
+
+    return c->trained && own && !c->echo && !c->less;
+}
+
 /* It would fail there for ever.  Of two generations that were hit before their rank did a step
  * nothing of the kind can be said: both stand at the step that they resumed from.
  */
@@ -64,13 +81,6 @@ static bool same_step(const struct recovery_case *c)
 {
     return !c->less && c->now.rank >= 0 && c->now.rank == c->before.rank && c->now.step >= 0 &&
            c->now.step == c->before.step && (c->now.stepped || c->before.stepped);
-}
-
-/* Nobody from outside sends these. */
-static bool is_own_signal(int signal)
-{
-    return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL ||
-           signal == SIGABRT;
 }
 
 /* The program's own fault in this step, as of all workers at once, of which another is the first
@@ -127,11 +137,17 @@ static const struct {
     bool (*fits)(const struct recovery_case *c);
     enum recovery then;
 } rules[] = {
-    { done, RECOVERY_DONE },           { unwanted, RECOVERY_UNWANTED },
-    { never, RECOVERY_NEVER },         { no_step, RECOVERY_NO_STEP },
-    { same_step, RECOVERY_SAME_STEP }, { same_fault, RECOVERY_SAME_FAULT },
-    { too_young, RECOVERY_TOO_YOUNG }, { same_age, RECOVERY_SAME_AGE },
-    { used_up, RECOVERY_USED_UP },     { no_start, RECOVERY_NO_START },
+    { done, RECOVERY_DONE },
+    { unwanted, RECOVERY_UNWANTED },
+    { never, RECOVERY_NEVER },
+    { trained, RECOVERY_TRAINED },
+    { no_step, RECOVERY_NO_STEP },
+    { same_step, RECOVERY_SAME_STEP },
+    { same_fault, RECOVERY_SAME_FAULT },
+    { too_young, RECOVERY_TOO_YOUNG },
+    { same_age, RECOVERY_SAME_AGE },
+    { used_up, RECOVERY_USED_UP },
+    { no_start, RECOVERY_NO_START },
 };
 
 enum recovery recovery_decide(const struct recovery_case *c)
@@ -161,6 +177,8 @@ const char *recovery_words(const struct recovery_case *c)
 {
     static const char *const words[RECOVERIES] = {
         [RECOVERY_NO_STEP] = "no worker had finished a step",
+        [RECOVERY_TRAINED] =
+            "it came behind the last step, and would come again; checkpoints are kept",
         [RECOVERY_NEVER] = "exit codes 2, 126 and 127 say that the program cannot run",
         [RECOVERY_SAME_STEP] = "the same rank has failed at the same step before",
         [RECOVERY_SAME_FAULT] = "a rank has failed in the same way at the same step before",

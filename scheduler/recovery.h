@@ -52,6 +52,7 @@ struct recovery_case {
     bool asked;                       /* somebody has written how often the job may start again */
     double alive_s;                   /* since the generation's first sign of life; 0: none yet */
     bool echo;                        /* the rank says that another one made it fail */
+    bool trained;                     /* the rank had no step left to do */
     bool less;                        /* for lack of memory, and less can be asked of the rank */
     bool network_cached;              /* an earlier job has found the network that it used */
 };
@@ -59,6 +60,7 @@ struct recovery_case {
 enum recovery {
     RECOVERY_RESTART,
     RECOVERY_DONE,       /* its work was done before: it has ended well */
+    RECOVERY_TRAINED,    /* the program fails by itself behind its last step: it would again */
     RECOVERY_NO_STEP,    /* nothing was done that could be gone on with */
     RECOVERY_NEVER,      /* exit 2, 126, 127: the program says that it cannot run */
     RECOVERY_SAME_STEP,  /* the same rank at the same step twice running */

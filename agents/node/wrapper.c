@@ -62,7 +62,8 @@ struct wrapper {
     bool told;         /* mpirun or the agent wants us to end */
     bool by_agent;     /* the agent does, and it will end us itself */
     bool echo;         /* the program says that another rank made it fail */
-    bool lingers;      /* the program left the job in good order, and MPI open */
+    bool lingers;      /* the program left the job in good order, and MPI open; what it died of by
+                        * itself afterwards is not mpirun's to see */
     bool in_setup;     /* the program is not there yet, lines of the job's setup run */
     char chunk[CHUNK];
     int64_t kill_ns; /* when to kill what is left, CLOCK_NEVER before mpirun's death */
@@ -448,6 +449,17 @@ static bool is_echo(const struct wrapper *w, int status)
     return itself && !w->told && rank_log_blames_another(w->log);
 }
 
+/* By a signal that a fault of the program raises. */
+static bool died_by_itself(int status)
+{
+    static const int own[] = { SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL };
+
+    for (size_t i = 0; WIFSIGNALED(status) && i < sizeof own / sizeof *own; i++)
+        if (WTERMSIG(status) == own[i])
+            return true;
+    return false;
+}
+
 /* The one that is to blame should be heard of first. */
 static void wait_for_blamed(struct wrapper *w)
 {
@@ -555,7 +567,7 @@ int wrapper_run(const char *file, int rank, struct eddis_error *err)
     }
     tell(&w, &m);
     status = run(&w);
-    w.lingers = status == 0 && rank_steps_left();
+    w.lingers = (status == 0 || died_by_itself(status)) && rank_steps_left();
     w.echo = is_echo(&w, status);
     if (w.echo)
         wait_for_blamed(&w);
@@ -573,5 +585,5 @@ out:
     for (int *fd = (int[]){ w.agent, w.signals, w.output, w.mpirun, -2 }; *fd != -2; fd++)
         if (*fd >= 0)
             (void)close(*fd);
-    return rc != 0 ? rc : end_alike(status);
+    return rc != 0 ? rc : end_alike(w.lingers ? 0 : status);
 }

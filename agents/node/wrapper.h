@@ -11,7 +11,8 @@
  *     before the driver knows who was first.  It waits for the stop that the driver orders, at
  *     most HOLD_NS, and then ends as the program did.  Nor does it when the program has closed its
  *     last worker and left with MPI open, as libeddis does here: mpirun would kill the others then,
- *     too.  It stays until all ranks have ended.
+ *     too.  It stays until all ranks have ended.  A death behind that, of SIGABRT or SIGSEGV for
+ *     example, is told to the agent, and mpirun sees an exit with 0.
  *   - When mpirun dies it gets SIGTERM and passes that on, so that a program can still save; after
  *     ORPHAN_NS it kills what is left under it, and removes the job's folders, should agent and
  *     keeper be dead as well.

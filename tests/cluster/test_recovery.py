@@ -311,6 +311,23 @@ def resumed():
         assert re.findall(r"from (\S+)", j.log(0)) == [f"{first.dir}/checkpoints/step-{begun:08d}"] * 2, j.log(0)
 
 
+def behind_the_last_step():
+    """A death in the teardown behind eddis_close is a warning; another failure there is the end, not a new beginning."""
+    folder = FOLDERS.path("work", "accounts")
+    os.mkdir(folder)
+    for action, code in (("segv", 0), ("7", 7)):
+        with open(os.path.join(folder, "told"), "w") as f:
+            f.write(f"shutdown 1 1 {action}\n")
+        with Job(BUILD, FOLDERS, ["--set", "checkpoint.every=0", "--set", "batch.global=48", "--restarts", "3", "--",
+                                  os.path.join(BUILD, "tests/cluster/fault-worker"), folder, "3"], ranks=3) as j:
+            if code:
+                j.check(7, "rank_exit", "exited 7", "not started again: it came behind the last step", failed_rank=1)
+            else:
+                j.check(0, "ok", "rank 1 (node", "died of signal 11 (Segmentation fault) when it had done its steps")
+            s = j.summary()
+            assert s["restarts"] == 0 and s["generations"] == 1 and s["steps_done"] == s["steps_total"] > 0, s
+
+
 def box_killed():
     """A writer of the Soft Memory Box dies in the middle of an addition."""
     with Job(BUILD, FOLDERS, ["--", os.path.join(BUILD, "tests/mpi/test_mpi_smb"), "killed"], ranks=3) as j:
@@ -318,7 +335,8 @@ def box_killed():
 
 
 CASES = [rank_killed, agent_killed, keeper_killed, exit_1, folders_removed, start_fails, no_checkpoint, no_restart, used_up,
-         same_step, same_fault, never, blocked, interrupted, preempted, hang, out_of_time, damaged, resumed, box_killed]
+         same_step, same_fault, never, blocked, interrupted, preempted, hang, out_of_time, damaged, resumed,
+         behind_the_last_step, box_killed]
 
 
 run(CASES, sys.argv[3:])

@@ -64,6 +64,7 @@ struct state_failure {
     int64_t at_once;          /* samples that the rank held at most in its last step; 0: unknown */
     bool silent;              /* the rank has printed nothing, and nothing else tells of it */
     bool echo;                /* another rank made it fail, as it says */
+    bool trained;             /* the rank had no step left, or had left the others */
     char node[256];
     char what[512];
 };

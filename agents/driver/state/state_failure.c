@@ -37,6 +37,7 @@ static struct recovery_case recovery_case(const struct state *s, const struct st
         .all_up = s->n_ranks > 0 && state_first_not(s, false) < 0,
         .all_done = state_all_done(s),
         .echo = f->echo,
+        .trained = f->trained,
         .less = f->cause == CAUSE_OOM && f->at_once > 1,
         .network_cached = s->network == STATE_NETWORK_CACHED,
         .any_page = s->any_page,
@@ -281,7 +282,8 @@ static struct state_failure failure_of(const struct state *s, const struct event
                                .stepped = r->stepped,
                                .silent =
                                    (!e->last_lines || !*e->last_lines) && (!e->text || !*e->text),
-                               .echo = e->echo };
+                               .echo = e->echo,
+                               .trained = r->trained || r->phase == STATE_RANK_DONE };
     char death[128], elapsed[32], step[48] = "";
 
     (void)snprintf(f.node, sizeof f.node, "%s", state_host(s, agent));

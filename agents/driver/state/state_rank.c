@@ -233,14 +233,22 @@ static void note_started(struct state *s, const struct event *e)
     s->rank[e->rank].pid = e->pid;
 }
 
+/* Whether it has died by itself behind its work, as frameworks do at their teardown: its wrapper
+ * has kept that from mpirun.
+ */
+static bool is_late_death(const struct event *e)
+{
+    return e->lingers && e->signal && !e->by_us;
+}
+
 static void note_exit(struct state *s, const struct event *e)
 {
     struct state_rank *r = &s->rank[e->rank];
 
     note_started(s, e);
     r->exited = true;
-    r->code = e->code;
-    r->signal = e->signal;
+    r->code = is_late_death(e) ? 0 : e->code;
+    r->signal = is_late_death(e) ? 0 : e->signal;
     r->by_us = e->by_us;
     r->oom = e->oom;
     r->peak_bytes = e->peak_bytes;
@@ -273,6 +281,16 @@ void state_rank_started_late(struct state *s, const struct state_input *in)
 
 static void note_failure(struct state *s, const struct state_input *in)
 {
+    const struct event *e = in->event;
+
+    if (is_late_death(e)) {
+        state_say(
+            s,
+            "rank %d (node %.200s, pid %d) died of signal %d (%s) when it had done its steps and "
+            "left the others (eddis_close): that counts as an end in good order",
+            e->rank, state_host(s, in->agent), e->pid, e->signal, strsignal(e->signal));
+        return;
+    }
     if (in->event->code != 0 || in->event->signal)
         state_rank_failed(s, in->event, in->agent, in->now_ns);
 }

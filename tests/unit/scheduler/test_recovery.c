@@ -83,6 +83,17 @@ static const struct {
     { { CAUSE_SIGNAL, 0, 1, true, { 5, 9, true }, NOBODY, 0, 0 }, RECOVERY_USED_UP },
     { { CAUSE_SIGNAL, 0, 4, true, { 5, 99, true }, { 1, 9, true }, 3, 3 }, RECOVERY_USED_UP },
     { { CAUSE_SIGNAL, 0, 3, true, { 5, 99, true }, { 1, 9, true }, 2, 3 }, RECOVERY_RESTART },
+    /* by itself behind its last step */
+    { { CAUSE_EXIT, 1, 1, true, { 5, 9, true }, NOBODY, 0, 3, .trained = true }, RECOVERY_TRAINED },
+    { { CAUSE_EXIT, 1, 2, false, { 5, 9, false }, NOBODY, 1, 3, .trained = true },
+      RECOVERY_TRAINED },
+    { { CAUSE_SIGNAL, -1, 1, true, { 5, 9, true }, NOBODY, 0, 3, .signal = 6, .trained = true },
+      RECOVERY_TRAINED },
+    { { CAUSE_SIGNAL, -1, 1, true, { 5, 9, true }, NOBODY, 0, 3, .signal = 9, .trained = true },
+      RECOVERY_RESTART },
+    { { CAUSE_OOM, 0, 1, true, { 5, 9, true }, NOBODY, 0, 3, .trained = true }, RECOVERY_RESTART },
+    { { CAUSE_EXIT, 1, 1, true, { 5, 9, true }, NOBODY, 0, 3, .echo = true, .trained = true },
+      RECOVERY_RESTART },
     /* a start that fails is nobody's fault, and costs no restart */
     { { CAUSE_LAUNCH, 0, 5, false, NOBODY, NOBODY, 3, 3 }, RECOVERY_RESTART },
     { { CAUSE_LAUNCH, 0, 5, false, NOBODY, NOBODY, 3, 3, .failed_starts = 8 }, RECOVERY_RESTART },
