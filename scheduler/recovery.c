@@ -125,6 +125,8 @@ static bool no_start(const struct recovery_case *c)
 
 static bool used_up(const struct recovery_case *c)
 {
+    if (c->cause == CAUSE_NODE)
+        return c->losses ? c->losses_done >= c->losses : c->restarts == 0;
     return !is_failed_start(c) && c->restarts_done >= c->restarts;
 }
 
@@ -195,6 +197,8 @@ const char *recovery_words(const struct recovery_case *c)
         return blind_words(c);
     if (r == RECOVERY_TOO_YOUNG && c->alive_s <= 0)
         return "it exited within 30 s of its start, without a sign of life";
+    if (r == RECOVERY_USED_UP && c->cause == CAUSE_NODE)
+        return "as many nodes as node_losses allows have been lost";
     return words[r] ? words[r] : "";
 }
 

@@ -40,7 +40,9 @@ struct recovery_case {
     int64_t generation;               /* that failed, from 1 */
     bool any_step;                    /* it had finished a step */
     struct recovery_rank now, before; /* before: rank -1 in generation 1 */
-    int64_t restarts_done, restarts;  /* so far, and at most */
+    int64_t restarts_done, restarts;  /* so far, and at most, but for nodes that were lost */
+    int64_t losses_done, losses;      /* the same of these; 0 at most: no bound where there may be
+                                       * restarts at all */
     int failed_starts;                /* of generations behind the first, running, before this */
     int signal;                       /* that it failed by; 0: none */
     bool unwanted;                    /* somebody has asked for the job's end */
@@ -67,7 +69,7 @@ enum recovery {
     RECOVERY_SAME_FAULT, /* any rank, by itself and in the same way, likewise */
     RECOVERY_TOO_YOUNG,  /* without known steps: it exited soon after its start */
     RECOVERY_SAME_AGE,   /* without known steps: the same rank in the same way at the same age */
-    RECOVERY_USED_UP,    /* no restart is left */
+    RECOVERY_USED_UP,    /* no restart is left, or no loss of a node */
     RECOVERY_NO_START,   /* its surroundings have kept it from starting RECOVERY_STARTS times */
     RECOVERY_UNWANTED,   /* the job is to end */
     RECOVERIES,

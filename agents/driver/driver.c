@@ -188,6 +188,7 @@ static int open_state(struct driver *d, struct eddis_error *err)
         .unsaved = !d->run.checkpoint_dir,
         .resumes = strcmp(job->checkpoint.resume, "auto") != 0,
         .restarts = job->restarts,
+        .node_losses = job->node_losses,
         .restarts_asked = job_origin(job, "restarts").kind != JOB_DEFAULT,
         .furthest = job->progress.pattern != NULL,
         .lease_ns = job->timeouts.lease_ns,

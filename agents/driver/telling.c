@@ -85,6 +85,7 @@ void telling_fill(struct telling *t)
     telling_fill_refused(t);
     u->generation = u->generations = s->n_ranks ? s->generation : 0;
     u->restarts = s->restarts;
+    u->node_losses = s->node_losses;
     note_lost(t);
     figures_fill(&t->run->figures, now_ns, u);
     if (failure->set)

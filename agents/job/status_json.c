@@ -56,6 +56,7 @@ static const struct field job_fields[] = {
     FIELD_LATE(struct job_status, stragglers, INT64, 0, INT64_MAX),
     FIELD_LATE(struct job_status, recent_ideal_samples_per_s, MEASURE, 0, 0),
     FIELD_LATE(struct job_status, all_slow_times, MEASURE, 0, 0),
+    FIELD_LATE(struct job_status, node_losses, INT64, 0, INT32_MAX),
     FIELD_LATE(struct job_status, stopped_by_program, BOOL, 0, 0),
 };
 

@@ -310,7 +310,11 @@ static void print_events(const struct job_status *s, struct strbuf *b)
 
     print_stragglers(s, b);
     print_count(b, s->restarts, "restart");
-    if (s->restarts && isfinite(s->recovery_s))
+    if (s->node_losses) {
+        strbuf_add(b, ", ");
+        print_count(b, s->node_losses, "lost node");
+    }
+    if (s->restarts + s->node_losses && isfinite(s->recovery_s))
         strbuf_addf(b, " (%s from the last failure to the next step)",
                     job_status_elapsed(s->recovery_s, time, sizeof time));
     strbuf_add(b, ", ");

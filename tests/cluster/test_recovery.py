@@ -68,11 +68,11 @@ def wait_steps(j):
     wait_for("some steps", there)
 
 
-def check_went_on(j, restarts=1, **options):
-    """It ended well after so many restarts, and trained what it was to."""
+def check_went_on(j, restarts=1, lost=0, **options):
+    """It ended well after so many restarts, so many of them after lost nodes, and trained what it was to."""
     j.check(0, "ok", *options.pop("sentences", ()), **options)
     s = j.summary()
-    assert s["restarts"] == restarts and s["generations"] == restarts + 1, s
+    assert (s["restarts"], s["node_losses"], s["generations"]) == (restarts - lost, lost, restarts + 1), s
     assert s["steps_done"] == s["steps_total"] and s["steps_total"] > 0, s
     assert s["recovery_s"] is not None and s["recovery_s"] > 0, s
     assert s["first_failure"] is not None, s
@@ -106,7 +106,7 @@ def agent_killed():
     with training() as j:
         wait_checkpoint(j)
         os.kill(j.pids("eddis-agent")[0], signal.SIGKILL)
-        check_went_on(j, sentences=("its agent", "restarting from step"))
+        check_went_on(j, lost=1, sentences=("its agent", "restarting from step", "(generation 2, lost node 1)"))
 
 
 def keeper_killed():
@@ -114,7 +114,7 @@ def keeper_killed():
     with training() as j:
         wait_checkpoint(j)
         os.kill(j.pids("eddis-keeper")[0], signal.SIGKILL)
-        check_went_on(j, sentences=("its keeper was killed by signal 9", "restarting from step"))
+        check_went_on(j, lost=1, sentences=("its keeper was killed by signal 9", "restarting from step"))
 
 
 def exit_1():

@@ -37,6 +37,7 @@ struct state_options {
     bool unsaved;     /* there is no folder for checkpoints: an interrupt does not wait for one */
     bool resumes;     /* the job itself goes on from a checkpoint */
     int64_t restarts; /* at most */
+    int64_t node_losses; /* at most; 0: no bound, unless restarts is 0 */
     bool restarts_asked; /* somebody has written that number */
     bool furthest;       /* steps are those that ranks print, and some print fewer than others */
     int64_t launch_ns, lease_ns, node_lost_ns, hang_ns, first_step_ns, grace_ns, checkpoint_ns,
@@ -103,7 +104,9 @@ struct state {
     bool probe_slow;         /* and got more time */
     char probe_trouble[512]; /* why it failed; "": it did not so far */
     /* recovery */
-    int64_t restarts;  /* so far */
+    int64_t restarts;    /* after failures of the program, since the last hour without a failure */
+    int64_t node_losses; /* the same after lost nodes */
+    int64_t counted_ns;  /* when the last of both was counted; 0: none is */
     int failed_starts; /* of generations behind the first, running: no restart was spent on them */
     int in_vain;       /* generations running that have shown nothing */
     int64_t again_ns;  /* regrouping: a pause until then; 0: none, or it is over */

@@ -115,15 +115,26 @@ void state_at_limit(struct state *s)
 /* A start that has failed is the surroundings' fault: what failed before it is the failure that the
  * job recovers from.
  */
-static void count_failure(struct state *s)
+static void count_failure(struct state *s, int64_t now_ns)
 {
     if (s->failure.cause == CAUSE_LAUNCH) {
         s->failed_starts++;
         return;
     }
     s->failed_starts = 0;
-    s->restarts++;
+    s->counted_ns = now_ns;
+    if (s->failure.cause == CAUSE_NODE)
+        s->node_losses++;
+    else
+        s->restarts++;
     s->before = s->failure;
+}
+
+void state_forget_failures(struct state *s, int64_t now_ns)
+{
+    if (!s->counted_ns || now_ns - s->counted_ns < FORGET_S * CLOCK_S)
+        return;
+    s->restarts = s->node_losses = s->counted_ns = 0;
 }
 
 /* Seconds until the next generation: none behind one that has worked, or has lived for long. */
@@ -140,7 +151,7 @@ static void enter_regroup(struct state *s, int64_t now_ns)
 {
     int pause = pause_s(s);
 
-    count_failure(s);
+    count_failure(s, now_ns);
     s->generation++;
     s->again_ns = pause ? now_ns + pause * CLOCK_S : 0;
     s->regroup_ns = now_ns + (pause > REGROUP_S ? pause : REGROUP_S) * CLOCK_S;
@@ -267,9 +278,21 @@ int64_t state_resume_step(const struct state *s)
     return s->resume_step >= 0 ? s->resume_step : s->begun_step;
 }
 
+/* "restart 1 of at most 3", "lost node 2" */
+static void count_text(const struct state *s, char *ret, size_t size)
+{
+    bool node = s->before.cause == CAUSE_NODE;
+    int64_t most = node ? s->o.node_losses : s->o.restarts;
+    int n = snprintf(ret, size, "%s %" PRId64, node ? "lost node" : "restart",
+                     node ? s->node_losses : s->restarts);
+
+    if (most)
+        (void)snprintf(ret + n, size - (size_t)n, " of at most %" PRId64, most);
+}
+
 void state_restart_text(const struct state *s, int n_nodes, char *ret, size_t size)
 {
-    char from[64] = "the newest checkpoint";
+    char from[64] = "the newest checkpoint", count[64];
 
     if ((s->o.restarts_asked || s->any_told) && !s->any_page && s->resume_step < 0)
         (void)snprintf(from, sizeof from, "wherever the program goes on by itself");
@@ -282,9 +305,7 @@ void state_restart_text(const struct state *s, int n_nodes, char *ret, size_t si
         (void)snprintf(from, sizeof from, "the checkpoint that the job began with");
     else if (s->resume_known)
         (void)snprintf(from, sizeof from, "the beginning, for there is no checkpoint,");
-    (void)snprintf(ret, size,
-                   "restarting from %s on %d node%s (generation %" PRId64 ", restart %" PRId64
-                   " of at most %" PRId64 ")",
-                   from, n_nodes, n_nodes == 1 ? "" : "s", s->generation, s->restarts,
-                   s->o.restarts);
+    count_text(s, count, sizeof count);
+    (void)snprintf(ret, size, "restarting from %s on %d node%s (generation %" PRId64 ", %s)", from,
+                   n_nodes, n_nodes == 1 ? "" : "s", s->generation, count);
 }

@@ -29,6 +29,8 @@ static struct recovery_case recovery_case(const struct state *s, const struct st
         .before = rank_of(&s->before),
         .restarts_done = s->restarts,
         .restarts = s->o.restarts,
+        .losses_done = s->node_losses,
+        .losses = s->o.node_losses,
         .failed_starts = s->failed_starts,
         .signal = f->signal,
         .unwanted = s->outcome == STATE_OUTCOME_UNWANTED,

@@ -33,6 +33,7 @@ enum {
     LADDER_S = 3,      /* a stop ladder takes so long beside the time of grace */
     CONFIRM_S = 5,     /* to confirm a stop, or to leave, beyond what they take themselves */
     REGROUP_S = 5,     /* an agent is up again in a second or two */
+    FORGET_S = 3600,   /* failures so long ago count no more */
     LIVED_S = 60,      /* a generation that has lived for longer has shown something */
     SETTLE_S = 2,      /* events of one moment may travel apart */
     MPIRUN_END_S = 10, /* its own clean-up takes mpirun a moment */
@@ -94,6 +95,7 @@ void state_stop(struct state *s, enum stop_ladder l, enum state_next next, int64
 void state_stopped(struct state *s, int64_t now_ns); /* go on when all have confirmed */
 void state_begin_network(struct state *s, int64_t now_ns);
 void state_regroup(struct state *s, int64_t now_ns); /* go on when nobody is worth waiting for */
+void state_forget_failures(struct state *s, int64_t now_ns); /* an hour without one */
 void state_give_up(struct state *s, const char *why, int64_t now_ns);
 void state_note_checkpoint(struct state *s, int64_t step);
 void state_over(struct state *s); /* when all have ended */

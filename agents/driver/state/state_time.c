@@ -108,6 +108,7 @@ void state_put_off(struct state *s, int64_t ns)
 
 void state_tick(struct state *s, int64_t now_ns)
 {
+    state_forget_failures(s, now_ns);
     first_due(s, INPUT_SILENT, silent_ns, now_ns);
     state_take(s, &(struct state_input){ .type = INPUT_LOOK_FOR_HANG, .now_ns = now_ns });
     for (size_t i = 0; i < sizeof timers / sizeof *timers; i++)

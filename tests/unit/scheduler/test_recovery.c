@@ -83,6 +83,12 @@ static const struct {
     { { CAUSE_SIGNAL, 0, 1, true, { 5, 9, true }, NOBODY, 0, 0 }, RECOVERY_USED_UP },
     { { CAUSE_SIGNAL, 0, 4, true, { 5, 99, true }, { 1, 9, true }, 3, 3 }, RECOVERY_USED_UP },
     { { CAUSE_SIGNAL, 0, 3, true, { 5, 99, true }, { 1, 9, true }, 2, 3 }, RECOVERY_RESTART },
+    /* lost nodes count by themselves, and have no bound where none is given */
+    { { CAUSE_NODE, 0, 9, true, NOBODY, NOBODY, 3, 3, .losses_done = 5 }, RECOVERY_RESTART },
+    { { CAUSE_NODE, 0, 1, true, NOBODY, NOBODY, 0, 0 }, RECOVERY_USED_UP },
+    { { CAUSE_NODE, 0, 1, true, NOBODY, NOBODY, 0, 0, .losses = 1 }, RECOVERY_RESTART },
+    { { CAUSE_NODE, 0, 3, true, NOBODY, NOBODY, 0, 3, 2, 2 }, RECOVERY_USED_UP },
+    { { CAUSE_SIGNAL, 0, 3, true, NOBODY, NOBODY, 0, 3, 2, 2 }, RECOVERY_RESTART },
     /* by itself behind its last step */
     { { CAUSE_EXIT, 1, 1, true, { 5, 9, true }, NOBODY, 0, 3, .trained = true }, RECOVERY_TRAINED },
     { { CAUSE_EXIT, 1, 2, false, { 5, 9, false }, NOBODY, 1, 3, .trained = true },
@@ -134,7 +140,8 @@ START_TEST(every_case)
                 if (r != RECOVERY_RESTART)
                     continue;
                 ck_assert(c.generation > 1 || c.any_step);
-                ck_assert(cause == CAUSE_LAUNCH || c.restarts_done < c.restarts);
+                ck_assert(cause == CAUSE_LAUNCH || cause == CAUSE_NODE ||
+                          c.restarts_done < c.restarts);
                 ck_assert(cause != CAUSE_EXIT || (code != 2 && code != 126 && code != 127));
                 ck_assert(c.now.rank < 0 || c.now.rank != c.before.rank);
             }
@@ -237,8 +244,10 @@ START_TEST(blind_cell)
 
     ck_assert_int_eq(recovery_decide(&c), then);
     c.restarts = c.restarts_done;
+    c.losses = c.losses_done = 1;
     ck_assert_int_eq(recovery_decide(&c), then == AGAIN ? RECOVERY_USED_UP : then);
     c.restarts = 9;
+    c.losses = 0;
     c.unwanted = true;
     ck_assert_int_eq(recovery_decide(&c), RECOVERY_UNWANTED);
     c.unwanted = false;

@@ -243,6 +243,7 @@ static void feel_state(struct world *w, struct world_felt *f)
     feel_number(f, "phase", p);
     feel_number(f, "generation", s->generation);
     feel_number(f, "restarts", s->restarts);
+    feel_number(f, "node_losses", s->node_losses);
     feel_number(f, "n_ranks", s->n_ranks);
     feel_number(f, "first", s->n_ranks ? s->first : -1);
     feel_text(f, "reason", s->reason);
