@@ -33,12 +33,32 @@ void run_find_warn(const struct eddis_error *shared)
         fprintf(stderr, "eddis-run: %s\n", shared->text);
 }
 
+/* The newest job that has this whole name; false: there is none. */
+static bool newest_of_name(const char *name, struct job_folder *ret)
+{
+    cleanup_free struct job_folder *list = NULL;
+    int n = job_folder_list(&list, NULL);
+
+    while (n-- > 0) {
+        char own[JOB_FOLDER_MAX_ID + 1];
+
+        if (job_folder_parse_id(list[n].id, own, sizeof own, NULL) && strcmp(own, name) == 0) {
+            *ret = list[n];
+            return true;
+        }
+    }
+    return false;
+}
+
 int run_find_job(const char *option, const char *word, struct job_folder *ret,
                  struct eddis_error *err)
 {
     cleanup_free char *folder = NULL;
     int rc = job_folder_find(word, ret, err);
 
+    /* Of several only what takes nothing from a job may choose one. */
+    if (rc == -EINVAL && strcmp(option, "--resume") == 0 && newest_of_name(word, ret))
+        return 0;
     /* As people write a folder's name that is here, without its slash. */
     if (rc == -ENOENT && has_file(word, "job.yaml") && asprintf(&folder, "%s/", word) > 0)
         rc = job_folder_find(folder, ret, err);

@@ -354,7 +354,8 @@ bool run_resume_is_over(const char *word, struct job_status *ret)
 {
     struct job_folder folder;
 
-    if (job_folder_find(word, &folder, NULL) < 0 || status_from_files(&folder, ret, NULL) < 0)
+    if (run_find_job("--resume", word, &folder, NULL) < 0 ||
+        status_from_files(&folder, ret, NULL) < 0)
         return false;
     if (ret->state == JOB_ENDED && strcmp(ret->reason, "ok") == 0)
         return true;

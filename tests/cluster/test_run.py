@@ -552,6 +552,25 @@ def impossible():
 
 # ---- options ----
 
+def resume_by_name():
+    """The newest of several jobs that have this whole name; the beginning of a name may be anybody's."""
+    run = os.path.join(BUILD, "cmd/eddis-run")
+    env = dict(os.environ, XDG_STATE_HOME=FOLDERS.path("named"), XDG_CACHE_HOME=FOLDERS.path("cache"))
+
+    def eddis_run(*words):
+        return subprocess.run([run, *words], capture_output=True, text=True, timeout=PATIENCE, env=env)
+    for name in ("digits", "digits", "digits2"):
+        assert eddis_run("-n", "1", "--set", f"name={name}", "--", "true").returncode == 0
+    jobs = os.listdir(FOLDERS.path("named", "eddis", "jobs"))
+    newest = max((j for j in jobs if j.startswith("digits-")),
+                 key=lambda j: os.stat(FOLDERS.path("named", "eddis", "jobs", j, "job.yaml")).st_mtime_ns)
+    p = eddis_run("--resume", "digits")
+    assert p.returncode == 0 and newest in p.stdout and len(jobs) == 3, p
+    assert len(os.listdir(FOLDERS.path("named", "eddis", "jobs"))) == 3, "it has trained to its end"
+    p = eddis_run("--resume", "digit")
+    assert p.returncode == 2 and "3 jobs begin with 'digit', write more of the id" in p.stderr, p
+
+
 def dry_run():
     run = os.path.join(BUILD, "cmd/eddis-run")
     env = dict(os.environ, XDG_STATE_HOME=FOLDERS.path("state"),
@@ -838,7 +857,7 @@ def secrets(j, *tokens):
 CASES = [true, false, exit_7, segv, left_first, missing_program, last_words, example, opened_again, scopes, left, scripts, threads,
          several_models, told, drift, gone, preflight, grandchildren, stubborn, timeout, interrupt, interrupt_twice, interrupt_early, quit_at_once, terminate, user_2, ignored,
          rank_killed, out_of_memory, agent_killed, keeper_killed, keeper_and_agent_killed, agent_stopped, mpirun_killed,
-         driver_killed, driver_stopped, full_disk, few_files, usage, impossible, dry_run, unknown_hosts, output, replay,
+         driver_killed, driver_stopped, full_disk, few_files, usage, impossible, resume_by_name, dry_run, unknown_hosts, output, replay,
          replay_is_bitwise, modes,
          variables, quiet_and_json, broken_pipe, door]
 
