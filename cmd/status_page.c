@@ -237,6 +237,8 @@ static void add_plan(struct strbuf *b, const struct job_status *s)
     strbuf_addf(b, ", global batch %" PRId64, s->global_batch);
     add_count(b, s->replans, "re-plan");
     add_count(b, s->restarts, "restart");
+    if (s->node_losses)
+        add_count(b, s->node_losses, "lost node");
     strbuf_add(b, "\n");
     if (!p || s->n_plans < 2)
         return;
