@@ -209,7 +209,8 @@ int eddis_open(const struct eddis_options *options, struct eddis **ret, struct e
 /* Leave the job in good order and free everything, gradient slots included.  Collective; waits
  * for the others as long as they take, to evaluate or to save perhaps.  Under eddis-run the job's
  * timeouts.hang ends that wait; elsewhere it lasts as long as the others live, and each minute
- * standard error is told for whom.  Accepts NULL, and a handle that an exit has closed.
+ * standard error is told for whom.  Accepts NULL, and a handle that an exit has closed.  -EPROTO:
+ * the models told of behind the last step are not one, as in eddis_wait.
  */
 int eddis_close(struct eddis *e, struct eddis_error *err);
 
@@ -261,6 +262,7 @@ enum {
     EDDIS_STEP_READS = 8,    /* the next eddis_step_begin reads this worker's values of parameters,
                               * unless a checkpoint comes between */
     EDDIS_STEP_WRITTEN = 16, /* this call has written them */
+    EDDIS_STEP_SUMS = 32, /* sync mode: tell the sums of the parameters with this step's report */
 };
 
 struct eddis_step {
@@ -374,7 +376,9 @@ int eddis_announce_factors(struct eddis *e, int parameter, const void *u, const 
  * once all that shares its bucket, and the buckets before it, has been announced by all workers.
  * -ETIMEDOUT: err names what is missing and from whom; the wait may be repeated.  -EINVAL of
  * eddis_wait: a parameter that others announced has no place for its result in this step, so that
- * this worker's model would no longer be theirs; err names it.
+ * this worker's model would no longer be theirs; err names it.  -EPROTO on all workers: in sync
+ * mode their models behind the step before, of which EDDIS_STEP_SUMS had them tell, are not one any
+ * more, or not finite; err names the rank and the step.
  */
 int eddis_wait_layer(struct eddis *e, int layer, int64_t timeout_ns, struct eddis_error *err);
 int eddis_wait(struct eddis *e, int64_t timeout_ns, struct eddis_error *err);
@@ -425,6 +429,14 @@ struct eddis_report {
                            * last; 0: not asked.  A plan's largest counts; where all are 0, the peak
                            * of the process, as of getrusage too, set anew with each plan */
     int64_t read_ns;      /* of its samples, ahead: what exceeds compute is input; 0: unknown */
+    /* Of the elements of all parameters after this step's update, and of their squares, in double
+     * precision and in the same order on all workers.  Where the step says EDDIS_STEP_SUMS they are
+     * compared, so that a worker whose model is no longer that of the others is found; else they
+     * are passed over.  Parameters that are not the same on all workers by intent do not belong in
+     * them.
+     */
+    int has_sums; /* 1: sum and squares are meant */
+    double sum, squares;
 };
 
 /* End the step and publish it on the progress board.  report may be NULL.  Its compute and input

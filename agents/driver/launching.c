@@ -79,6 +79,12 @@ static bool resumes(const struct state *s)
     return s->o.resumes || (s->generation > 1 && (s->resume_step >= 0 || !s->resume_known));
 }
 
+/* Steps between two comparisons of models; 0: none. */
+static int64_t check_models(const struct job *job)
+{
+    return job->check_models < 0 ? 0 : job->check_models ? job->check_models : MODEL_CHECK_EVERY;
+}
+
 /* What is the same for all nodes; the plan is prepare's to free. */
 static struct order training(const struct launching *l)
 {
@@ -92,6 +98,7 @@ static struct order training(const struct launching *l)
         .warmup_steps = job->learning_rate.warmup_steps,
         .checkpoint_every = job->checkpoint.every.steps,
         .checkpoint_keep = job->checkpoint.keep,
+        .check_models = check_models(job),
         .resume = resumes(s),
         .resume_begun = s->o.resumes && s->resume_step < 0,
         /* At once of the first step: what fails behind it is recovered from. */

@@ -4,6 +4,7 @@
 
 #include "launch.h"
 #include "memory_limits.h"
+#include "page_sane.h"
 #include "relay.h"
 #include "shared_folder.h"
 
@@ -25,9 +26,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-
-/* Of enum eddis_phase, with room for more. */
-enum { EDDIS_PHASES = 63 };
 
 /* Looks at the steps are at least this far apart, and take at most one part of the time. */
 #define LOOK_NS (100 * CLOCK_MS)
@@ -211,58 +209,6 @@ void generation_signal(const struct generation *g, int sig)
             (void)process_fd_signal(g->worker[i].pidfd, g->worker[i].wrapper, sig);
 }
 
-/* A page is written by the user's process: what it cannot be is made what it may be, or the driver
- * would refuse the whole report.
- */
-static void make_sane(struct board_page *page)
-{
-    int64_t *number[] = {
-        &page->steps_done,
-        &page->steps_total,
-        &page->steps_in_epoch,
-        &page->epochs,
-        &page->samples_done,
-        &page->plan_version,
-        &page->bytes_sent,
-        &page->overrun_ns,
-        &page->steps_here,
-        &page->step_plan,
-        &page->steps_before,
-        &page->samples_before,
-        &page->sum.input_ns,
-        &page->sum.compute_ns,
-        &page->sum.exposed_ns,
-        &page->sum.wait_ns,
-        &page->sum.total_ns,
-        &page->model_bytes,
-        &page->samples_in_epoch,
-        &page->restored_samples,
-        &page->restored_at,
-        &page->exchanges,
-        &page->exchange_ns,
-        &page->program.gradient_bytes,
-        &page->program.float32_bytes,
-        &page->program.largest_bytes,
-        &page->program.largest_behind,
-        &page->program.centre_bytes,
-        &page->program.min_count,
-    };
-
-    for (size_t i = 0; i < sizeof number / sizeof *number; i++)
-        if (*number[i] < 0)
-            *number[i] = 0;
-    if (page->plan_since < -1)
-        page->plan_since = -1;
-    if (page->pid < 0)
-        page->pid = 0;
-    if (page->staleness < 0)
-        page->staleness = 0;
-    if (page->phase < 0 || page->phase > EDDIS_PHASES)
-        page->phase = 0;
-    for (int i = 0; i < BOARD_METRICS; i++)
-        page->metric[i].name[BOARD_METRIC_NAME - 1] = '\0';
-}
-
 static int64_t since(int64_t now, int64_t before)
 {
     return now > before ? now - before : 0;
@@ -307,6 +253,8 @@ static void fill(struct progress *p, const struct board_page *page, const struct
         .takes_pieces = page->takes_pieces != 0,
         .stops = page->stops != 0,
         .trained = page->trained != 0,
+        .models = page->models,
+        .loss_step = page->loss_step,
         .told = page->told != 0,
     };
     memcpy(p->metric, page->metric, sizeof p->metric);
@@ -363,7 +311,7 @@ int generation_progress(struct generation *g, int64_t now_ns, struct progress *r
         step_watch_look_at_memory(&w->steps);
         if (board_read(g->board, w->local_rank, &page, NULL) < 0)
             continue;
-        make_sane(&page);
+        page_make_sane(&page);
         step_watch_take(&w->steps, &page, g->board);
         fill(&ret[n], &page, w, now_ns);
         step_watch_report(&w->steps, &page, w->wrapper, &ret[n]);
@@ -408,7 +356,7 @@ bool generation_look(struct generation *g, int64_t most_ns, int64_t now_ns)
 
         if (board_read(g->board, w->local_rank, &page, NULL) < 0 || page.steps_done == 0)
             continue;
-        make_sane(&page);
+        page_make_sane(&page);
         step_watch_take(&w->steps, &page, g->board);
         last = &page.ring[(page.steps_done - 1) % BOARD_RING];
         step_ns = last->t.total_ns < step_ns ? last->t.total_ns : step_ns;
@@ -429,7 +377,7 @@ bool generation_reached_step(struct generation *g, int64_t most_ns, int64_t now_
 
         if (board_read(g->board, g->worker[i].local_rank, &page, NULL) < 0)
             continue;
-        make_sane(&page);
+        page_make_sane(&page);
         reached += page.steps_here >= want;
         seen += 1 + (page.steps_here < want ? page.steps_here : want);
     }

@@ -94,6 +94,7 @@ static int make_board(struct generation *g, const struct brief *b, const struct 
     area->bucket_bytes = o->bucket_bytes;
     area->seed = o->seed;
     area->warmup_steps = o->warmup_steps;
+    area->check_models = o->check_models;
     area->open_ns = o->open_ns;
     memcpy(area->mode, o->mode, sizeof area->mode);
     memcpy(area->algorithm, o->algorithm, sizeof area->algorithm);

@@ -203,7 +203,9 @@ struct progress {
     bool trained;               /* it found none of the job's steps left */
     int64_t checkpoints_written, checkpoints_failed, checkpoint_step; /* as in board_page */
     char checkpoint_why[BOARD_WHY];
-    bool told; /* it tells the numbers of its steps, or prints them, no more */
+    bool told;                 /* it tells the numbers of its steps, or prints them, no more */
+    struct model_check models; /* as in board_page */
+    int64_t loss_step;         /* likewise */
     struct board_metric metric[BOARD_METRICS];
 };
 

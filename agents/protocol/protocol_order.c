@@ -47,6 +47,7 @@ static const struct field prepare_fields[] = {
     FIELD(struct order, warmup_steps, INT64, 0, INT64_MAX),
     FIELD(struct order, checkpoint_every, INT64, 0, INT64_MAX),
     FIELD(struct order, checkpoint_keep, INT64, 0, INT32_MAX),
+    FIELD(struct order, check_models, INT64, 0, INT64_MAX),
     FIELD(struct order, emulated, BOOL, 0, 0),
     FIELD(struct order, resume, BOOL, 0, 0),
     FIELD(struct order, resume_begun, BOOL, 0, 0),

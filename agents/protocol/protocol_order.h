@@ -91,7 +91,7 @@ struct order {
     struct comm_choice *choice;   /* of a plan that is replayed; NULL: to be measured */
     struct network_checks checks; /* of the network, from this node */
     uint64_t seed;
-    int64_t bucket_bytes, warmup_steps, checkpoint_every, checkpoint_keep;
+    int64_t bucket_bytes, warmup_steps, checkpoint_every, checkpoint_keep, check_models;
     bool emulated;
     bool resume;            /* start from the brief's resume_from; in a later generation than the
                              * first from the newest whole checkpoint in checkpoint_dir */

@@ -92,6 +92,12 @@ static const struct field event_fields[] = {
         .size = sizeof(((struct progress *)0)->link.member), .low = 0, .high = (high_)             \
     }
 
+#define MODELS(name, kind_, min_, max_)                                                            \
+    {                                                                                              \
+        .key = "models_" #name, .kind = FIELD_##kind_,                                             \
+        .offset = offsetof(struct progress, models.name), .min = (min_), .max = (max_)             \
+    }
+
 #define LOST(name, kind_)                                                                          \
     {                                                                                              \
         .key = #name, .kind = FIELD_MEASURE,                                                       \
@@ -160,6 +166,19 @@ static const struct field progress_fields[] = {
     FIELD(struct progress, stops, BOOL, 0, 0),
     FIELD(struct progress, trained, BOOL, 0, 0),
     FIELD(struct progress, told, BOOL, 0, 0),
+    MODELS(compared, INT64, 0, INT64_MAX),
+    MODELS(unlike, INT64, 0, INT64_MAX),
+    MODELS(found, INT64, MODEL_CHECK_ALIKE, MODEL_CHECK_NOT_FINITE),
+    MODELS(rank, INT64, -1, BOARD_MAX_RANKS - 1),
+    MODELS(other, INT64, -1, BOARD_MAX_RANKS - 1),
+    MODELS(step, INT64, 0, INT64_MAX),
+    MODELS(alike, INT64, 0, INT64_MAX),
+    { .key = "models_largest",
+      .kind = FIELD_MEASURE,
+      .offset = offsetof(struct progress, models.largest),
+      .low = 0,
+      .high = 1e300 },
+    FIELD(struct progress, loss_step, INT64, 0, INT64_MAX),
 };
 
 static const struct field metric_fields[] = {

@@ -47,6 +47,7 @@
 
 #include "lib/model/algorithm.h"
 #include "lib/model/choice.h"
+#include "lib/model/model_check.h"
 #include "lib/model/network_check.h"
 #include "lib/model/program_facts.h"
 
@@ -62,8 +63,8 @@ enum {
     BOARD_COMPUTING = 2, /* EDDIS_PHASE_COMPUTE of lib/eddis.h */
     BOARD_JOB = 128,     /* of a job's id with its 0 */
     BOARD_WHY = 256,     /* of a sentence with its 0 */
-    /* Layout 23; an option more of an algorithm is another one. */
-    BOARD_VERSION = 23 << 16 | (int)sizeof(struct sync_options),
+    /* Layout 24; an option more of an algorithm is another one. */
+    BOARD_VERSION = 24 << 16 | (int)sizeof(struct sync_options),
 };
 
 /* Steps that a page may tell of: what is told next is counted, too. */
@@ -150,7 +151,9 @@ struct board_page {
      */
     int64_t checkpoints_written, checkpoints_failed, checkpoint_step;
     char checkpoint_why[BOARD_WHY];
-    int64_t committed; /* 1: eddis_commit has told model_bytes and network */
+    int64_t committed;         /* 1: eddis_commit has told model_bytes and network */
+    struct model_check models; /* what the workers that share this one's model found of it */
+    int64_t loss_step; /* number of the first step whose loss was not finite + 1; 0: none was */
     struct board_metric metric[BOARD_METRICS];
     struct board_step ring[BOARD_RING]; /* step s in slot s % BOARD_RING */
     struct comm_choice choice;          /* of rank 0: as measured, or as the area gives it */
@@ -189,6 +192,7 @@ struct board_area {
     int64_t bucket_bytes;     /* 0: as the workers measure */
     uint64_t seed;
     int64_t warmup_steps; /* of the learning rate; 0: none */
+    int64_t check_models; /* the workers' models are compared every so many steps; 0: never */
     int64_t open_ns;      /* eddis_commit waits so long for an open mode */
     int64_t plan_version; /* newest */
     /* With plan version 1 the next three, and the groups, may change. */

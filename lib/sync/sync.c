@@ -28,6 +28,7 @@ void sync_tail_combine(void *acc, const void *in)
     /* Only the root's are not 0. */
     a->range_first += b->range_first;
     a->range_count += b->range_count;
+    model_sums_combine(&a->models, &b->models);
 }
 
 bool sync_tail_alike(const struct sync_tail *t)

@@ -13,6 +13,7 @@
 #include "lib/comm/collective.h"
 #include "lib/model/algorithm.h"
 #include "lib/smb/smb.h"
+#include "model_sums.h"
 
 #include <stdint.h>
 
@@ -31,6 +32,7 @@ struct sync_tail {
      * later step.  range_count 0: none; -1: nothing is left.
      */
     int64_t range_first, range_count;
+    struct model_sums models; /* by its own rule: behind a step before */
 };
 
 enum {

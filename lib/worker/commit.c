@@ -224,6 +224,17 @@ static int commit_engine(struct eddis *e, const struct comm_cost *cost, struct e
     return rc;
 }
 
+/* How often models are compared where there is one.  A worker alone, without eddis-run, sends
+ * nothing.
+ */
+static void commit_models(struct eddis *e)
+{
+    int64_t every = e->all.place.n_ranks > 1 ? MODEL_CHECK_EVERY : 0;
+
+    e->replan.models.rank = e->all.place.rank;
+    e->replan.models.every = e->group.several ? 0 : e->area ? e->area->check_models : every;
+}
+
 /* Tell the job how large the model is and what the network carries: what its exchanges cost, and
  * which mode is best, follows from that.
  */
@@ -335,6 +346,7 @@ int eddis_commit(struct eddis *e, struct eddis_error *err)
         engine_free(engine);
         return rc;
     }
+    commit_models(e);
     e->tuning.engine = e->engine = engine;
     process_may_leave(&e->process, LEAVE_FINISH);
     e->tuning.n_parameters = e->parameters.n_slots;

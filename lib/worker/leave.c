@@ -3,6 +3,7 @@
  *
  *     requests   that nobody has waited for
  *     meeting    all workers have come: from here on nobody is long
+ *     models     are compared as they are behind the last step
  *     box        has no user left
  *     parting    all have left it
  */
@@ -14,7 +15,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum part { PART_REQUESTS, PART_MEETING, PART_BOX, PART_PARTING, PARTS };
+enum part { PART_REQUESTS, PART_MEETING, PART_MODELS, PART_BOX, PART_PARTING, PARTS };
 
 /* "eddis: rank 1 has come to eddis_close and waits, for 1 minute so far: barrier still waits ..."
  */
@@ -57,6 +58,8 @@ static int leave_part(struct leaving *at, int64_t deadline_ns, struct eddis_erro
     switch (at->part) {
     case PART_REQUESTS:
         return collectives_wait_all(l->all, deadline_ns, err);
+    case PART_MODELS:
+        return replan_compare_last(l->replan, l->all, err);
     case PART_BOX:
         return shared_buffers_leave(l->box, deadline_ns, err);
     default:

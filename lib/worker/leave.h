@@ -7,11 +7,13 @@
 #define EDDIS_WORKER_LEAVE_H
 
 #include "collectives.h"
+#include "replan.h"
 #include "shared_buffers.h"
 
 struct leave {
     struct collectives *all;
     struct shared_buffers *box;
+    struct replan *replan;
     bool tells;      /* nobody else would say for whom it waits: without eddis-run */
     int64_t tell_ns; /* how often it is said */
 };

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -138,6 +139,8 @@ static void show_step(struct board *b, const struct board_step *s, const struct 
     if (report->has_loss) {
         page->loss = report->loss;
         page->has_loss = 1;
+        if (!page->loss_step && s->count > 0 && !isfinite(report->loss))
+            page->loss_step = s->step + 1;
     }
     times_add(&page->sum, &s->t);
     page->ring[s->step % BOARD_RING] = *s;

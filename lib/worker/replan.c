@@ -73,6 +73,7 @@ void replan_report(struct replan *r, struct sync_tail *tail)
     tail->asked = samples_hold(r->samples, REPLAN_AHEAD, r->read > r->version);
     tail->blocked = phase_blocked_ns(r->phase);
     samples_report(r->samples, tail);
+    models_report(&r->models, &tail->models);
     pthread_mutex_unlock(&r->lock);
 }
 
@@ -107,6 +108,28 @@ static void replan_show(struct replan *r, int64_t since)
     p->plan_since = since;
     board_end(b);
     phase_unlock_board(r->phase);
+}
+
+static void replan_show_models(struct replan *r)
+{
+    struct board *b = phase_lock_board(r->phase);
+
+    if (!b)
+        return;
+    board_begin(b)->models = r->models.shown;
+    board_end(b);
+    phase_unlock_board(r->phase);
+}
+
+/* The agreement of a step is about the models behind the one before. */
+static int replan_compare(struct replan *r, const struct model_sums *all, struct eddis_error *err)
+{
+    int64_t compared = r->models.shown.compared;
+    int rc = models_agree(&r->models, all, r->samples->step, err);
+
+    if (r->models.shown.compared > compared)
+        replan_show_models(r);
+    return rc;
 }
 
 static int replan_check(const struct replan *r, int64_t version, struct eddis_error *err)
@@ -179,6 +202,8 @@ void replan_agree(struct replan *r, const struct sync_tail *tail)
     }
     if (!r->failure.code && rc == 0)
         rc = samples_learn(r->samples, tail, &r->failure);
+    if (!r->failure.code && rc == 0)
+        rc = replan_compare(r, &tail->models, &r->failure);
     if (rc < 0)
         r->failure.code = rc;
     samples_release(r->samples);
@@ -232,6 +257,46 @@ bool replan_stops(struct replan *r)
     return stops;
 }
 
+/* ---- models ---- */
+
+bool replan_sums_due(struct replan *r, int64_t step, bool last)
+{
+    return models_due(&r->models, step, last);
+}
+
+void replan_tell_sums(struct replan *r, const double sum[MODEL_SUMS])
+{
+    pthread_mutex_lock(&r->lock);
+    models_tell(&r->models, sum);
+    pthread_mutex_unlock(&r->lock);
+}
+
+int replan_compare_last(struct replan *r, struct collectives *all, struct eddis_error *err)
+{
+    int n = all->place.n_ranks, rc = 0;
+    struct model_sums mine, sum = { .n_finite = 0 };
+    cleanup_free struct model_sums *each = NULL;
+
+    if (r->models.every <= 0)
+        return 0;
+    each = calloc((size_t)n, sizeof *each);
+    if (!each)
+        return eddis_fail(err, -ENOMEM, "no memory for the sums of %d models", n);
+    pthread_mutex_lock(&r->lock);
+    models_report(&r->models, &mine);
+    pthread_mutex_unlock(&r->lock);
+    each[0] = mine;
+    if (n > 1)
+        rc = collectives_allgather(all, &mine, each, sizeof mine, err);
+    for (int i = 0; rc == 0 && i < n; i++)
+        model_sums_combine(&sum, &each[i]);
+    pthread_mutex_lock(&r->lock);
+    if (rc == 0)
+        rc = replan_compare(r, &sum, err);
+    pthread_mutex_unlock(&r->lock);
+    return rc;
+}
+
 /* ---- what was agreed ---- */
 
 int replan_failure(struct replan *r, struct eddis_error *err)
@@ -269,6 +334,7 @@ unsigned replan_flags(struct replan *r, int64_t step)
 void replan_resume(struct replan *r, int64_t step)
 {
     pthread_mutex_lock(&r->lock);
+    r->models.told = false;
     for (int i = 0; i < r->n_events; i++)
         r->event[i].step = step;
     if (r->stop_at < INT64_MAX) {

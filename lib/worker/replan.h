@@ -8,6 +8,7 @@
 #define EDDIS_WORKER_REPLAN_H
 
 #include "collectives.h"
+#include "models.h"
 #include "samples.h"
 
 /* What a plan decides for the step from which it holds. */
@@ -39,7 +40,8 @@ struct replan {
     struct replan_event *event; /* [n_events] in order of steps */
     int n_events;
     int64_t checkpoints;        /* that plans have asked for, up to the last step of replan_flags */
-    struct eddis_error failure; /* to take a plan; code 0: none */
+    struct models models;       /* every and rank are set by eddis_commit */
+    struct eddis_error failure; /* to take a plan, or what was found of models; code 0: none */
     int fd;                     /* written to when a plan was agreed; -1: nobody wants it */
 };
 
@@ -72,7 +74,14 @@ bool replan_stops(struct replan *r);
 /* Show that this worker has found no step of the job left. */
 void replan_show_trained(struct replan *r);
 
-/* Return the failure to take a plan, or 0. */
+/* Whether the workers' models are compared behind this step, and tell this one's sums for that. */
+bool replan_sums_due(struct replan *r, int64_t step, bool last);
+void replan_tell_sums(struct replan *r, const double sum[MODEL_SUMS]);
+
+/* Compare what no step's agreement was left for, once all have come to the end.  Collective. */
+int replan_compare_last(struct replan *r, struct collectives *all, struct eddis_error *err);
+
+/* Return the failure to take a plan or to keep one model, or 0. */
 int replan_failure(struct replan *r, struct eddis_error *err);
 
 /* Return the flags that plans have put on this step, and forget what was decided up to it. */

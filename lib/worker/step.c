@@ -77,6 +77,14 @@ static struct engine_step step_engine(struct eddis *e, const struct sampler_step
                                  .passing = replan_is_passing(&e->replan, s->version) };
 }
 
+/* As far as is known when it begins. */
+static bool step_is_last(struct eddis *e, int64_t step)
+{
+    int64_t n = sampler_steps(e->samples.sampler);
+
+    return e->samples.ranges ? !samples_follow(&e->samples) : n > 0 && step + 1 >= n;
+}
+
 static unsigned step_flags(struct eddis *e, int64_t step)
 {
     int64_t every = e->area ? e->area->checkpoint_every : 0;
@@ -84,6 +92,8 @@ static unsigned step_flags(struct eddis *e, int64_t step)
 
     if (every > 0 && (step + 1) % every == 0)
         flags |= EDDIS_STEP_CHECKPOINT;
+    if (replan_sums_due(&e->replan, step, flags & EDDIS_STEP_STOP || step_is_last(e, step)))
+        flags |= EDDIS_STEP_SUMS;
     return flags;
 }
 
@@ -344,6 +354,8 @@ int eddis_step_end(struct eddis *e, const struct eddis_report *in, struct eddis_
     now = clock_now_ns();
     emulate_end(&e->emulation, now);
     phase_step_end(&e->phase, &s, now, &report);
+    if (report.has_sums && e->step.flags & EDDIS_STEP_SUMS)
+        replan_tell_sums(&e->replan, (double[MODEL_SUMS]){ report.sum, report.squares });
     e->step.stop |= (e->step.flags & EDDIS_STEP_STOP) != 0;
     if (e->step.current.batch)
         samples_finish(&e->samples);

@@ -193,7 +193,8 @@ static void worker_wire(struct eddis *e)
     e->save.all = &e->all;
     e->save.centre = &e->centre;
     e->save.replan = &e->replan;
-    e->leave = (struct leave){ .all = &e->all, .box = &e->box, .tells = true };
+    e->leave =
+        (struct leave){ .all = &e->all, .box = &e->box, .replan = &e->replan, .tells = true };
     e->leave.tell_ns = LEAVE_TELL_NS;
 }
 

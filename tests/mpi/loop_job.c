@@ -196,6 +196,7 @@ void loop_job_board_of(struct loop_job *j, const int64_t *batch)
         a->choice = *j->choice;
     a->checkpoint_every = 10;
     a->warmup_steps = 4;
+    a->check_models = j->check_models;
     a->emulated = j->emulated;
     for (int i = 0; i < j->n; i++) {
         a->fixed_s[i] = 0.002;

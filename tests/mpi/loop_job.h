@@ -42,9 +42,10 @@ struct loop_job {
     const int *node_of;           /* [n] nodes that are not the groups; NULL: they are */
     bool hosts;                   /* nodes are hosts, between which gradients travel as wire says */
     enum sync_wire wire;
-    int64_t period;  /* of models; later plans have others, see loop_job_period */
-    int64_t open_ns; /* the mode is open, until loop_job_settle; 0: it is not */
-    int generation;  /* 0: 1 */
+    int64_t period;       /* of models; later plans have others, see loop_job_period */
+    int64_t open_ns;      /* the mode is open, until loop_job_settle; 0: it is not */
+    int64_t check_models; /* steps between two comparisons; 0: none */
+    int generation;       /* 0: 1 */
     const char *checkpoint_dir;
     void *arg; /* the test's own */
     atomic_int opened;

@@ -291,6 +291,8 @@ static char *sample_report(void)
           .takes_pieces = true,
           .stops = true,
           .trained = true,
+          .models = { 9, 2, 1e-6, MODEL_CHECK_DIFFER, 3, -1, 256, 128 },
+          .loss_step = 7,
           .figures = { .plan = 2,
                        .since = 5,
                        .steps = 6,

@@ -364,6 +364,8 @@ static void pair_agreed(void *arg, int64_t step, const struct sync_tail *tail)
 
 static void pair_open(struct pair *w, const struct profile *p, const struct bucket_layout *l)
 {
+    const int64_t lines = ((int64_t)sizeof(struct sync_tail) + 63) / 64 * 64;
+
     for (int r = 0; r < 2; r++) {
         struct engine_options o = {
             .place = { r, 2 },
@@ -379,8 +381,8 @@ static void pair_open(struct pair *w, const struct profile *p, const struct buck
         ck_assert_int_eq(engine_new(&o, &w->engine[r], NULL), 0);
     }
     ck_assert_int_eq(loop_thread_new(w->engine, 2, 0, &w->loop, NULL), 0);
-    /* A message has the tail right behind its last gradient, where the item counts 64 bytes. */
-    loop_thread_set_link(w->loop, LATENCY_NS + 64 - (int64_t)sizeof(struct sync_tail),
+    /* A message has the tail right behind its last gradient, where the item counts lines of it. */
+    loop_thread_set_link(w->loop, LATENCY_NS + lines - (int64_t)sizeof(struct sync_tail),
                          link.bytes_per_s);
 }
 
