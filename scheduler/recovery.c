@@ -74,6 +74,12 @@ static bool trained(const struct recovery_case *c)
     return c->trained && own && !c->echo && !c->less;
 }
 
+/* From a checkpoint all would begin with one worker's model, which may be the wrong one. */
+static bool models(const struct recovery_case *c)
+{
+    return c->models && c->cause == CAUSE_EXIT;
+}
+
 /* It would fail there for ever.  Of two generations that were hit before their rank did a step
  * nothing of the kind can be said: both stand at the step that they resumed from.
  */
@@ -143,6 +149,7 @@ static const struct {
     { unwanted, RECOVERY_UNWANTED },
     { never, RECOVERY_NEVER },
     { trained, RECOVERY_TRAINED },
+    { models, RECOVERY_MODELS },
     { no_step, RECOVERY_NO_STEP },
     { same_step, RECOVERY_SAME_STEP },
     { same_fault, RECOVERY_SAME_FAULT },
@@ -182,6 +189,8 @@ const char *recovery_words(const struct recovery_case *c)
         [RECOVERY_TRAINED] =
             "it came behind the last step, and would come again; checkpoints are kept",
         [RECOVERY_NEVER] = "exit codes 2, 126 and 127 say that the program cannot run",
+        [RECOVERY_MODELS] = "a checkpoint may hold the wrong model; --resume goes on from one that "
+                            "does not",
         [RECOVERY_SAME_STEP] = "the same rank has failed at the same step before",
         [RECOVERY_SAME_FAULT] = "a rank has failed in the same way at the same step before",
         [RECOVERY_TOO_YOUNG] = "it exited within 30 s of its first sign of life",

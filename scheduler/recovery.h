@@ -57,6 +57,7 @@ struct recovery_case {
     bool trained;                     /* the rank had no step left to do */
     bool less;                        /* for lack of memory, and less can be asked of the rank */
     bool network_cached;              /* an earlier job has found the network that it used */
+    bool models;                      /* its workers have found that their models are not one */
 };
 
 enum recovery {
@@ -65,6 +66,7 @@ enum recovery {
     RECOVERY_TRAINED,    /* the program fails by itself behind its last step: it would again */
     RECOVERY_NO_STEP,    /* nothing was done that could be gone on with */
     RECOVERY_NEVER,      /* exit 2, 126, 127: the program says that it cannot run */
+    RECOVERY_MODELS,     /* a checkpoint may hold the wrong model, and would hide it */
     RECOVERY_SAME_STEP,  /* the same rank at the same step twice running */
     RECOVERY_SAME_FAULT, /* any rank, by itself and in the same way, likewise */
     RECOVERY_TOO_YOUNG,  /* without known steps: it exited soon after its start */

@@ -172,6 +172,8 @@ static void record(struct telling *t, const struct checkpoint_found *newest)
 
     telling_fill(t);
     s->state = JOB_ENDED; /* also of a job that could not begin */
+    model_watch_look(&t->models, t->run, clock_now_ns(), true);
+    model_watch_end(&t->models, t->run);
     say_only_equal(t);
     say_stopped(t);
     say_nothing_left(t);

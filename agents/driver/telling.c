@@ -88,6 +88,7 @@ void telling_fill(struct telling *t)
     u->node_losses = s->node_losses;
     note_lost(t);
     figures_fill(&t->run->figures, now_ns, u);
+    model_watch_fill(t->run, u);
     if (failure->set)
         fill_failure(failure, u);
     if (s->reason)
@@ -305,6 +306,7 @@ static void say_trouble(void *self, int64_t now_ns)
 
     say_held(t, now_ns);
     say_equal(t, now_ns);
+    model_watch_look(&t->models, t->run, now_ns, false);
     if (!t->run->journal.trouble.code || t->told_trouble)
         return;
     t->told_trouble = true;

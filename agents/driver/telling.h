@@ -12,6 +12,7 @@
 #include "inbox.h"
 #include "job_run.h"
 #include "listeners.h"
+#include "model_watch.h"
 #include "subject.h"
 
 struct telling {
@@ -21,6 +22,7 @@ struct telling {
     const char *waiting;               /* whom the start waits for */
     bool told_trouble;                 /* that something could not be recorded */
     bool told_equal;                   /* that the program divides its data itself */
+    struct model_watch models;         /* what they were told of models and losses */
     int64_t held_ns;                   /* since when the folder does not answer; 0: it does */
     int64_t metrics_ns;                /* next line of metrics.jsonl */
     bool stepped;                      /* people have not seen what workers have told */

@@ -58,6 +58,11 @@ static const struct field job_fields[] = {
     FIELD_LATE(struct job_status, all_slow_times, MEASURE, 0, 0),
     FIELD_LATE(struct job_status, node_losses, INT64, 0, INT32_MAX),
     FIELD_LATE(struct job_status, stopped_by_program, BOOL, 0, 0),
+    FIELD_LATE(struct job_status, models_compared, INT64, 0, INT64_MAX),
+    FIELD_LATE(struct job_status, models_unlike, INT64, 0, INT64_MAX),
+    FIELD_LATE(struct job_status, models_largest, MEASURE, 0, 0),
+    FIELD_LATE(struct job_status, models_say, TEXT, 0, 0),
+    FIELD_LATE(struct job_status, loss_says, TEXT, 0, 0),
 };
 
 /* Members of "equal_split_samples_per_s". */

@@ -140,6 +140,11 @@ struct job_status {
     double recovery_s; /* from the last failure to the next step; NAN: none yet */
     bool emulated;
     bool stopped_by_program; /* a worker has called eddis_stop in the present generation */
+    int64_t models_compared; /* how often the workers' models were, in this generation ... */
+    int64_t models_unlike;   /* ... and differed by no more than rounding does, */
+    double models_largest;   /* by so much at most; NAN: not at all */
+    char models_say[256];    /* which model differs, and since when; "": none */
+    char loss_says[256];     /* whose loss was not finite first, and when; "": nobody's */
     bool folder_hangs;       /* it did not answer in the end; not in the JSON */
     bool may_be_left;        /* something on a node, for eddis-run --cleanup; not in the JSON */
     struct checkpoint_status checkpoints;

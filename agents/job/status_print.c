@@ -323,6 +323,29 @@ static void print_events(const struct job_status *s, struct strbuf *b)
     strbuf_add(b, "\n");
 }
 
+static void print_line(struct strbuf *b, const char *text)
+{
+    if (!text[0])
+        return;
+    strbuf_add(b, "  ");
+    add_clean(b, text);
+    strbuf_add(b, "\n");
+}
+
+/* What was wrong with models and losses, also in a job that has ended well. */
+static void print_models(const struct job_status *s, struct strbuf *b)
+{
+    if (!strstr(s->message, s->models_say))
+        print_line(b, s->models_say);
+    print_line(b, s->loss_says);
+    if (s->models_unlike > 0)
+        strbuf_addf(b,
+                    "  %" PRId64 " of %" PRId64
+                    " comparisons of the models found small differences, "
+                    "at most %.1g of their size, as unlike devices make\n",
+                    s->models_unlike, s->models_compared, s->models_largest);
+}
+
 void job_status_print_more(const struct job_status *s, const char *name, struct strbuf *b)
 {
     strbuf_add(b, "more: eddis-status ");
@@ -401,5 +424,6 @@ void job_status_print(const struct job_status *s, const char *name, struct strbu
         print_message(s, b);
     job_status_print_advice(s, name, b);
     job_status_print_checkpoints(s, "  ", b);
+    print_models(s, b);
     print_events(s, b);
 }

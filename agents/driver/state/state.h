@@ -110,6 +110,7 @@ struct state {
     int failed_starts; /* of generations behind the first, running: no restart was spent on them */
     int in_vain;       /* generations running that have shown nothing */
     int64_t again_ns;  /* regrouping: a pause until then; 0: none, or it is over */
+    bool models;       /* ranks have found that their models are not one, or not finite */
     bool any_page; /* a rank has ever used libeddis, and so tells of its steps, if only of none */
     bool any_told; /* a rank has ever told the number of a step, and nothing else of it */
     int64_t resume_step;         /* newest checkpoint that nodes told when they stopped; -1: none */

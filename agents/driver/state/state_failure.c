@@ -43,6 +43,7 @@ static struct recovery_case recovery_case(const struct state *s, const struct st
         .less = f->cause == CAUSE_OOM && f->at_once > 1,
         .network_cached = s->network == STATE_NETWORK_CACHED,
         .any_page = s->any_page,
+        .models = s->models,
         .asked = s->o.restarts_asked,
         .alive_s = (double)f->alive_ns / CLOCK_S,
     };

@@ -37,6 +37,8 @@ static const char *const sentences[] = {
     "mca_btl_tcp_endpoint_recv_blocking",
     /* Horovod */
     "HorovodInternalError",
+    /* libeddis: whose model it is fails with another sentence */
+    " is not that of the other workers",
 };
 
 enum {

@@ -127,6 +127,10 @@ static const struct {
     { true, "[node2][[1,1],1][btl_tcp_frag.c:242:mca_btl_tcp_frag_recv] mca_btl_tcp_frag_recv: "
             "readv failed: Connection reset by peer (104)" },
     { true, "horovod.common.exceptions.HorovodInternalError: Horovod has been shut down" },
+    { true,
+      "eddis._lib.Error: after step 4 the model of rank 2 is not that of the other workers: x" },
+    { false,
+      "eddis._lib.Error: after step 4 this worker's model, of rank 2, is not that of the others" },
     { true, T "RuntimeError: " GLOO "\n" DURING T "OSError: x\n" },
     { true, T "RuntimeError: " GLOO TEN },
     /* it survived that one */

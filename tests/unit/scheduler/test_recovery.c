@@ -43,6 +43,9 @@ static const struct {
     { { CAUSE_EXIT, 126, 1, true, { 5, 9, true }, NOBODY, 0, 3 }, RECOVERY_NEVER },
     { { CAUSE_EXIT, 127, 3, true, { 5, 9, true }, NOBODY, 0, 3 }, RECOVERY_NEVER },
     { { CAUSE_SIGNAL, 2, 1, true, { 5, 9, true }, NOBODY, 0, 3 }, RECOVERY_RESTART },
+    /* a checkpoint may hold the wrong model, which does not matter to a lost node */
+    { { CAUSE_EXIT, 1, 1, true, { 5, 9, true }, NOBODY, 0, 3, .models = true }, RECOVERY_MODELS },
+    { { CAUSE_NODE, 0, 1, true, NOBODY, NOBODY, 0, 3, .models = true }, RECOVERY_RESTART },
     /* the same rank at the same step twice running */
     { { CAUSE_EXIT, 1, 2, true, { 5, 9, true }, { 5, 9, true }, 1, 3 }, RECOVERY_SAME_STEP },
     { { CAUSE_SIGNAL, 0, 2, true, { 5, 9, true }, { 5, 9, true }, 1, 3 }, RECOVERY_SAME_STEP },
