@@ -64,6 +64,20 @@ void train_state_update(struct train_state *s, double factor)
     }
 }
 
+void train_state_report(const struct train_state *s, const struct eddis_step *step,
+                        struct eddis_report *report)
+{
+    if (!(step->flags & EDDIS_STEP_SUMS))
+        return;
+    report->has_sums = 1;
+    for (int64_t i = 0; i < s->model->n_values; i++) {
+        double value = s->model->values[i];
+
+        report->sum += value;
+        report->squares += value * value;
+    }
+}
+
 static const char *const optimizer_name[] = { "sgd", "adam", "nesterov" };
 
 /* "float32 adam; conv1 9x16 16; dense2 64x10 10": equal text, equal meaning of the numbers. */

@@ -32,6 +32,10 @@ void train_state_look_ahead(struct train_state *s);
 /* Apply the combined gradients; factor multiplies the learning rate. */
 void train_state_update(struct train_state *s, double factor);
 
+/* Add the sums of the parameters to the step's report, where the step asks for them. */
+void train_state_report(const struct train_state *s, const struct eddis_step *step,
+                        struct eddis_report *report);
+
 /* Write a checkpoint.  Collective.  folder: NULL for the job's.  After a failure training may go
  * on, unless it is -ESTALE or the communication's.
  */

@@ -394,6 +394,7 @@ static int one_step(struct run *r, const struct eddis_step *s, struct eddis_erro
     updating = clock_now_ns();
     if (s->batch)
         train_state_update(&r->state, s->lr_factor);
+    train_state_report(&r->state, s, &report);
     pace_credit(&r->pace, clock_now_ns() - updating);
     report.loss = s->count > 0 ? loss / (double)s->count : 0;
     r->loss_sum += loss;
