@@ -24,7 +24,7 @@ SUM, MIN, MAX = range(1, 4)
 ALL, GROUP, NODE = range(3)
 ALLREDUCE, BROADCAST, ALLGATHER, BARRIER = range(1, 5)
 PHASE_INPUT, PHASE_EVALUATE = 1, 4
-STEP_CHECKPOINT, STEP_STOP, STEP_END_OF_EPOCH, STEP_READS, STEP_WRITTEN = 1, 2, 4, 8, 16
+STEP_CHECKPOINT, STEP_STOP, STEP_END_OF_EPOCH, STEP_READS, STEP_WRITTEN, STEP_SUMS = 1, 2, 4, 8, 16, 32
 WORLD_SEVERAL = 1
 EXIT_FINISH = 2
 EXIT_MEMORY = 79
@@ -83,7 +83,7 @@ class Step(_Sized):
 class Report(_Sized):
     _fields_ = [("size", c_size_t), ("has_loss", c_int), ("loss", c_double), ("overrun_ns", c_int64),
                 ("compute_ns", c_int64), ("input_ns", c_int64), ("work", c_double), ("memory_bytes", c_int64),
-                ("read_ns", c_int64)]
+                ("read_ns", c_int64), ("has_sums", c_int), ("sum", c_double), ("squares", c_double)]
 
 
 class Collective(_Sized):

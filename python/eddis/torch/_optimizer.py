@@ -17,6 +17,7 @@ from .. import _lib as L
 from .._worker import worker
 from ._buffers import ModelState, share_rest
 from ._gradients import ParameterSet
+from ._sums import tell_sums
 
 _distributed: list[_Distributed] = []
 
@@ -153,12 +154,17 @@ def DistributedOptimizer(optimizer: torch.optim.Optimizer,
             raise ValueError(f"parameter '{name}' is another optimizer's already: give each parameter to one")
     if not _distributed:
         worker.at_start.append(_share_rest)
+        worker.before_end.append(_tell_sums)
     _distributed.append(_Distributed(optimizer, named, backward_passes_per_step, model))
     return optimizer
 
 
 def _share_rest() -> None:
     share_rest([d.state for d in _distributed if d.state], [m.parameter for d in _distributed for m in d.set.members])
+
+
+def _tell_sums() -> None:
+    tell_sums(worker, [m.parameter for d in _distributed for m in d.set.members])
 
 
 @contextlib.contextmanager

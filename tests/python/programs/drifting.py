@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""drifting.py HOW - a model that all workers train alike, or that one of them does not.
+
+alike, bfloat16: nothing is wrong.  scaler: rank 0 has another scaler than the others, as with another card.  skips:
+rank 2's loss is NaN once, and only it leaves that step out.  last: rank 1 changes its model behind the last step's
+update.  loss: rank 1 reports NaN once, and trains on.
+"""
+
+import sys
+
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+import eddis.torch as eddis
+
+STEPS = 10
+how = sys.argv[1]
+torch.manual_seed(0)
+x = torch.randn(48 * STEPS, 8)
+loader = eddis.loader(DataLoader(TensorDataset(x, x.sum(1)), batch_size=48))
+model = torch.nn.Linear(8, 1).to(torch.bfloat16 if how == "bfloat16" else torch.float32)
+optimizer = eddis.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=1e-5 if how == "scaler" else 0.01),
+                                       model=model)
+scaler = torch.amp.GradScaler("cpu", init_scale=1024.0, enabled=how == "scaler" and eddis.rank() > 0)
+for epoch in loader.epochs(1):
+    for k, (a, b) in enumerate(loader):
+        optimizer.zero_grad()
+        bad = how == "skips" and k == 3 and eddis.rank() == 2
+        loss = (model(a.to(model.weight.dtype))[:, 0] - b).square().mean() * (float("nan") if bad else 1)
+        scaler.scale(loss).backward()
+        eddis.report(loss=float("nan") if how == "loss" and k == 3 and eddis.rank() == 1 else loss)
+        if how != "skips" or loss.isfinite():
+            scaler.step(optimizer)
+        scaler.update()
+        if how == "last" and k == STEPS - 1 and eddis.rank() == 1:
+            with torch.no_grad():
+                model.weight.mul_(2)
