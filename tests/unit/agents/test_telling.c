@@ -143,8 +143,97 @@ START_TEST(equal_batches)
 }
 END_TEST
 
+/* Three workers on two nodes that have told what is in last. */
+struct team {
+    struct figures_worker worker[3];
+    struct state_rank rank[3];
+    struct state_agent agent[2];
+};
+
+static void begin_team(struct fixture *f, struct team *team)
+{
+    memset(team, 0, sizeof *team);
+    begin(f);
+    f->job.timeouts.heartbeat_ns = CLOCK_S;
+    f->run.figures.worker = team->worker;
+    f->run.figures.n_workers = f->run.state.n_ranks = 3;
+    f->run.state.rank = team->rank;
+    f->run.state.agent = team->agent;
+    f->run.state.generation = 1;
+    strcpy(team->agent[0].host, "a");
+    strcpy(team->agent[1].host, "b");
+    for (int i = 0; i < 3; i++) {
+        team->worker[i].seen = true;
+        team->worker[i].last.rank = i;
+        team->rank[i].agent = i / 2;
+    }
+}
+
+/* The rank whose loss was not finite first may be heard of last. */
+START_TEST(first_loss)
+{
+    const int64_t now_ns = 1000 * CLOCK_S;
+    struct fixture f;
+    struct team team;
+
+    begin_team(&f, &team);
+    f.sentence = "the loss of rank 2 (node b) at step 4 was not finite";
+    model_watch_look(&f.t.models, &f.run, now_ns, false);
+    team.worker[0].last.loss_step = 5;
+    model_watch_look(&f.t.models, &f.run, now_ns, false);
+    team.worker[2].last.loss_step = 4;
+    model_watch_look(&f.t.models, &f.run, now_ns + CLOCK_S, false);
+    ck_assert_int_eq(f.said, 0);
+    for (int i = 2; i < 5; i++)
+        model_watch_look(&f.t.models, &f.run, now_ns + i * CLOCK_S, i == 4);
+    ck_assert_int_eq(f.said, 1);
+    ck_assert_str_eq(f.run.status.loss_says, f.sentence);
+    journal_fini(&f.run.journal);
+    job_status_fini(&f.run.status);
+}
+END_TEST
+
+START_TEST(models)
+{
+    static const struct {
+        struct model_check found;
+        const char *sentence;
+    } row[] = {
+        { { 3, 0, 0, MODEL_CHECK_DIFFER, 2, -1, 4, 2 },
+          "after step 4 the model of rank 2 (node b) is not that of the other workers (nothing was "
+          "wrong after step 2)" },
+        { { 1, 0, 0, MODEL_CHECK_DIFFER, 1, 2, 1, 0 },
+          "after step 1 the models of rank 1 (node a) and rank 2 (node b) are not the same" },
+        { { 1, 0, 0, MODEL_CHECK_NOT_FINITE, -1, -1, 256, 0 },
+          "after step 256 the model holds NaN or infinity on all workers" },
+    };
+    char message[512] = "rank 0 exited 1; ";
+    struct fixture f;
+    struct team team;
+
+    begin_team(&f, &team);
+    f.sentence = row[_i].sentence;
+    model_watch_look(&f.t.models, &f.run, 1, false);
+    ck_assert_int_eq(f.said, 0);
+    team.worker[1].last.models = row[_i].found;
+    for (int i = 0; i < 3; i++)
+        model_watch_look(&f.t.models, &f.run, 1, i == 2);
+    ck_assert_int_eq(f.said, 1);
+    strcpy(f.run.status.message, "rank 0 exited 1");
+    f.run.status.exit_code = 1;
+    model_watch_end(&f.t.models, &f.run);
+    ck_assert_str_eq(f.run.status.message, strcat(message, f.sentence));
+    model_watch_fill(&f.run, &f.run.status);
+    ck_assert_int_eq(f.run.status.models_compared, row[_i].found.compared);
+    journal_fini(&f.run.journal);
+    job_status_fini(&f.run.status);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_test(tc, first_loss);
+    tcase_add_loop_test(tc, models, 0, 3);
     tcase_add_loop_test(tc, equal_batches, 0, 5);
     tcase_add_loop_test(tc, metrics, 0, STATE_PHASES);
     tcase_add_test(tc, many_reports);
