@@ -227,6 +227,18 @@ static void show_output(struct run *r, const struct plan *p, const struct node_p
     r->output = output_view_new(&o);
 }
 
+/* Other programs than ours may do without it, which only their workers can tell. */
+static const char *plan_remark(const struct run *r, const struct plan *p)
+{
+    const char *program = r->q.job->command ? r->q.job->command[0] : "";
+    const char *name = strrchr(program, '/');
+
+    if (p->generation <= 1 && r->q.plan_path)
+        return "replayed";
+    return strcmp(name ? name + 1 : program, "eddis-train") == 0 ? NULL
+                                                                 : "for a program that uses eddis";
+}
+
 /* The plan, before anything is launched: whoever reads it slowly must not keep the job waiting. */
 static void print_plan(struct run *r, const struct plan_print *how, const struct plan *p,
                        const struct node_profile *nodes, int n)
@@ -246,7 +258,7 @@ static void print_plan(struct run *r, const struct plan_print *how, const struct
     }
     if (r->q.verbose)
         strbuf_fini(&r->plan);
-    plan_print_again(&o, p, p->generation <= 1 && r->q.plan_path ? "replayed" : NULL, &r->plan);
+    plan_print_again(&o, p, plan_remark(r, p), &r->plan);
     if (!r->headed) {
         print_resume(r->q.job, o.out);
         print_no_checkpoints(r->q.job, o.out);

@@ -115,6 +115,22 @@ static void say_stopped(struct telling *t)
                    of);
 }
 
+/* Each by itself, whatever the plan said. */
+static void say_alone(struct telling *t)
+{
+    const struct state *s = &t->run->state;
+    struct job_status *u = &t->run->status;
+
+    if (strcmp(u->reason, "ok") != 0 || u->message[0] || s->n_ranks < 2 || s->any_page ||
+        s->restarts > 0 || t->n_alone < s->n_ranks)
+        return;
+    (void)snprintf(u->message, sizeof u->message,
+                   "%d workers trained %d models: nothing combined them, for none used libeddis or "
+                   "MPI, or listened on MASTER_PORT or another port; see eddis-python(7)",
+                   s->n_ranks, s->n_ranks);
+    journal_event(&t->run->journal, JOB_EVENT_NOTE, NULL, -1, u->message);
+}
+
 /* A job that resumed behind its last step. */
 static void say_nothing_left(struct telling *t)
 {
@@ -177,6 +193,7 @@ static void record(struct telling *t, const struct checkpoint_found *newest)
     say_only_equal(t);
     say_stopped(t);
     say_nothing_left(t);
+    say_alone(t);
     say_how_to_go_on(t, newest);
     say_not_emulated(t);
     s->eta_s = 0;

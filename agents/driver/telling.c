@@ -164,11 +164,13 @@ static enum heard on_event(void *self, int agent, struct event *e, int64_t now_n
     (void)now_ns;
     note_event(r, agent, e);
     if (e->type == EVENT_RANK_EXIT && e->generation == r->state.generation &&
-        state_has_rank(&r->state, agent, e->rank))
+        state_has_rank(&r->state, agent, e->rank)) {
+        ((struct telling *)self)->n_alone += e->alone;
         figures_end(&r->figures, e->rank,
                     e->by_us    ? "stopped by eddis"
                     : e->signal ? "killed"
                                 : "exited");
+    }
     return HEARD;
 }
 

@@ -23,6 +23,7 @@ struct telling {
     bool told_trouble;                 /* that something could not be recorded */
     bool told_equal;                   /* that the program divides its data itself */
     struct model_watch models;         /* what they were told of models and losses */
+    int64_t n_alone;                   /* ranks of the generation that trained and met nobody */
     int64_t held_ns;                   /* since when the folder does not answer; 0: it does */
     int64_t metrics_ns;                /* next line of metrics.jsonl */
     bool stepped;                      /* people have not seen what workers have told */

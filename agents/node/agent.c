@@ -312,7 +312,8 @@ static int64_t next_ns(const struct agent *a, int64_t now_ns)
     if (a->registered && a->generation && a->generation->started && a->generation->open)
         next = timing_least_ns(next, a->generation->asked.next_ns);
     if (a->registered && a->generation && a->generation->started)
-        next = timing_least_ns(next, a->generation->look_ns);
+        next = timing_least_ns(
+            next, timing_least_ns(a->generation->look_ns, a->generation->meeting.next_ns));
     if (a->registered && reporter_idle(a->voice.reporter))
         next = timing_least_ns(next, a->progress_due ? now_ns : a->progress_ns);
     return next;

@@ -117,6 +117,7 @@ static void rank_ended(struct agent *a, struct worker *w, const struct rank_mess
                        .last_lines = (char *)(uintptr_t)m->lines };
 
     beside_end(a->generation, m, beside, sizeof beside);
+    e.alone = meeting_was_alone(&a->generation->meeting, &w->meeting, w->rank == 0);
     e.by_us = !e.first && (m->told || (a->stop.active && m->at_ns >= a->stop.began_ns));
     w->ended = true;
     if (!m->signal && !e.by_us)
@@ -540,6 +541,8 @@ void agent_report(struct agent *a, int64_t now_ns)
         generation_look(g, a->brief->heartbeat_ns, now_ns) && !a->progress_due &&
         hurry_allows(&a->hurry, a->brief->heartbeat_ns, now_ns))
         a->progress_due = true;
+    if (g && g->started && !g->probe && now_ns >= g->meeting.next_ns)
+        generation_look_for_meeting(g, now_ns);
     if ((now_ns >= a->progress_ns || a->progress_due) && reporter_idle(a->voice.reporter)) {
         a->progress_ns = clock_after_ns(now_ns, a->brief->heartbeat_ns);
         a->progress_due = false;

@@ -366,6 +366,27 @@ bool generation_look(struct generation *g, int64_t most_ns, int64_t now_ns)
     return news;
 }
 
+void generation_look_for_meeting(struct generation *g, int64_t now_ns)
+{
+    bool ranks = now_ns >= g->meeting.ranks_ns, any = false;
+    struct meeting_listeners found, *l = meeting_find_listeners(&found) < 0 ? NULL : &found;
+
+    for (int i = 0; i < g->n; i++) {
+        struct worker *w = &g->worker[i];
+
+        if (w->seen || w->ended)
+            continue;
+        any = true;
+        if (ranks && w->pid > 0)
+            meeting_look_at_rank(&w->meeting, w->pid, l);
+    }
+    if (ranks)
+        g->meeting.ranks_ns = look_again_ns(LOOK_NS, CLOCK_S, now_ns);
+    if (any)
+        meeting_look_at_port(&g->meeting, l);
+    g->meeting.next_ns = any ? now_ns + LOOK_NS : CLOCK_NEVER;
+}
+
 bool generation_reached_step(struct generation *g, int64_t most_ns, int64_t now_ns)
 {
     bool last = g->warm || g->report_at_step <= PROTOCOL_COLD_STEPS;

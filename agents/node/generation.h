@@ -17,6 +17,8 @@
 #include "step_watch.h"
 
 #include "agents/node/keep/folders.h"
+#include "meeting.h"
+
 #include "agents/protocol/protocol.h"
 #include "lib/board/board.h"
 #include "lib/http/refusals.h"
@@ -42,8 +44,9 @@ struct worker {
     bool seen;                /* `before` holds something */
     struct board_page before; /* as last reported */
     struct step_watch steps;
-    struct quiet_watch quiet; /* while it has no page */
-    struct stack_look stack;  /* of it, when the driver has asked */
+    struct quiet_watch quiet;    /* while it has no page */
+    struct meeting_rank meeting; /* likewise */
+    struct stack_look stack;     /* of it, when the driver has asked */
     struct frozen wrapper_frozen, program_frozen;
     int64_t held_ns; /* until then it was last held; 0: never */
 };
@@ -89,6 +92,7 @@ struct generation {
     bool warm;                   /* and its first few, from which on speeds are measured */
     struct poll_backoff backoff; /* for that */
     int64_t look_ns;             /* when to look at the workers' steps again */
+    struct meeting meeting;      /* of ranks without a page */
     bool open;                   /* rank 0 is here, and its eddis_commit will ask for the mode */
     struct poll_backoff asked;   /* for that */
     int32_t choice_version;      /* of rank 0's choice, as reported */
@@ -129,6 +133,9 @@ int generation_start_daemon(struct generation *g, const struct brief *b, const s
  */
 int generation_settle(struct generation *g, const struct order *order, struct eddis_error *err);
 int generation_rebalance(struct generation *g, const struct order *order, struct eddis_error *err);
+
+/* Look whether ranks without a page have met anybody, and set meeting.next_ns. */
+void generation_look_for_meeting(struct generation *g, int64_t now_ns);
 
 /* Take mpirun's next wish for a daemon, with the host's name as people use it; the caller frees it
  * by relay_free.  Returns and fails as relay_receive.

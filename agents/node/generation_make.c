@@ -235,6 +235,7 @@ static int make_several(struct generation *g, struct launch *l, struct eddis_err
     if ((rc = choose_port(g, l->order->node[0].address, &l->master_port, err)) < 0 ||
         (rc = launch_write_hosts(l, err)) < 0)
         return rc;
+    g->meeting.port = l->master_port;
     return launch_argv(l, g->argv, err);
 }
 
@@ -242,6 +243,7 @@ static int make_one(struct generation *g, struct launch *l, struct eddis_error *
 {
     int rc = choose_port(g, "127.0.0.1", &l->master_port, err);
 
+    g->meeting.port = l->master_port;
     return rc < 0 ? rc : launch_argv(l, g->argv, err);
 }
 

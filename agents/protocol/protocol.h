@@ -153,6 +153,7 @@ struct event {
     bool oom;     /* killed by the kernel for lack of memory, or exited PROTOCOL_EXIT_MEMORY */
     bool lingers; /* it ended well but left MPI open, which mpirun hears of when it is stopped */
     bool echo;    /* it exited since a collective operation failed because of another, as it says */
+    bool alone;   /* it has trained, and met nobody, as far as can be seen */
     bool first;   /* killed before a rank of its node failed that was heard of earlier */
     int64_t step; /* -1: none */
     struct program program; /* of EVENT_COMMITTED, the step of which is the bytes of the model */

@@ -58,6 +58,7 @@ static const struct field event_fields[] = {
     FIELD(struct event, lingers, BOOL, 0, 0),
     FIELD(struct event, first, BOOL, 0, 0),
     FIELD(struct event, echo, BOOL, 0, 0),
+    FIELD(struct event, alone, BOOL, 0, 0),
     FIELD(struct event, step, INT64, PROTOCOL_STEP_UNKNOWN, INT64_MAX),
     PROGRAM_ROWS(struct event, false),
     FIELD(struct event, peak_bytes, INT64, 0, INT64_MAX),

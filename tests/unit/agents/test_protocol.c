@@ -253,6 +253,7 @@ static char *sample_report(void)
           .limit_bytes = 1 << 21,
           .lingers = true,
           .first = true,
+          .alone = true,
           .text = S(""),
           .last_lines = S("a\nb \xff \xc3\xa9\n") },
         { .type = EVENT_NOTE, .rank = -1, .text = S("x \"y\""), .last_lines = S("") },

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_plain.py - scripts as they are: where nothing combines the workers' models that is said, and nowhere else"""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+from rows import slow
+from started import ended
+
+PROGRAM = pathlib.Path(__file__).resolve().parent / "programs/plain.py"
+ALONE = "3 workers trained 3 models: nothing combined them"
+
+
+@pytest.mark.parametrize("how", ["alone", slow("ddp"), slow("file")])
+def test_plain(tmp_path, how):
+    code, output = ended(tmp_path, "eddis-run", "-n", "3", "--", "python3", PROGRAM, how)
+    assert code == 0, output
+    assert ", global batch 256, for a program that uses eddis\n" in output, output
+    assert (ALONE in output) == (how == "alone"), output
