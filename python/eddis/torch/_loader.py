@@ -11,6 +11,7 @@ from torch.utils import data
 
 from .. import _lib as L
 from .._worker import MAX_READ_AHEAD, READ_AHEAD, READ_NONE, Mark, worker
+from . import _draws
 
 # What a DataLoader is made from, beside its data set and who chooses the samples.
 _KEPT = ("num_workers", "collate_fn", "pin_memory", "timeout", "worker_init_fn", "multiprocessing_context",
@@ -65,6 +66,7 @@ class Loader:
         kept = {name: getattr(made_from, name) for name in _KEPT}
         if made_from.num_workers:
             kept["worker_init_fn"] = _Initialise(made_from.worker_init_fn)
+        self._made_from = made_from
         self._inner = data.DataLoader(self.dataset, batch_sampler=self._sampler, **kept)
         worker.open()
         batch = made_from.batch_sampler.batch_size
@@ -116,6 +118,8 @@ class Loader:
         worker.set_phase(L.PHASE_EVALUATE)
 
     def _steps(self) -> Iterator[Any]:
+        _draws.differ()
+        self._inner.generator = _draws.of_loader(self._made_from, worker.next_step if self.on_entry else 0)
         batches = iter(self._inner)  # this draws a random number
         while self.on_entry:
             self.on_entry.pop()()
@@ -213,4 +217,5 @@ def start() -> None:
         return
     the_loader()
     worker.commit()
+    _draws.differ()  # before a checkpoint says which
     worker.begin_with()

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import io
 import random
-import sys
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from typing import Any
@@ -28,6 +27,7 @@ import torch
 from .. import _checkpoint
 from .. import _lib as L
 from .._worker import worker
+from . import _draws
 from ._loader import Loader, the_loader
 from ._optimizer import distributed_optimizers
 
@@ -330,15 +330,10 @@ def _told(key: str, values: dict[str, Any]) -> str:
 
 # ---- random numbers
 
-def _numpy() -> Any:
-    """Where the script has imported it."""
-    return sys.modules.get("numpy")
-
-
 def _random_states(gpus: list[torch.device]) -> dict[str, Any]:
     states: dict[str, Any] = {"torch": torch.get_rng_state(), "python": plain("random", random.getstate())}
     states["cuda"] = [torch.cuda.get_rng_state(gpu) for gpu in gpus]
-    if (numpy := _numpy()) is not None:
+    if (numpy := _draws.numpy()) is not None:
         name, numbers, *rest = numpy.random.get_state()
         states["numpy"] = [name, numbers.tolist(), *rest]
     return states
@@ -349,17 +344,15 @@ def _set_random_states(states: dict[str, Any], gpus: list[torch.device]) -> None
     random.setstate(states["python"])
     for gpu, state in zip(gpus, states["cuda"]):  # of other numbers perhaps
         torch.cuda.set_rng_state(state, gpu)
-    if "numpy" in states and (numpy := _numpy()) is not None:
+    if "numpy" in states and (numpy := _draws.numpy()) is not None:
         numpy.random.set_state(tuple(states["numpy"]))
+    _draws.keep()
 
 
 def _draw_anew() -> None:
     """Of a worker that was not there before, or whose group was another: other numbers than any worker's."""
-    seed = random.Random(f"{worker.world.seed} {worker.world.generation} {worker.rank}").getrandbits(63)
-    torch.manual_seed(seed)
-    random.seed(seed)
-    if (numpy := _numpy()) is not None:
-        numpy.random.seed(seed % 2**32)
+    _draws.seed(_draws.seed_of(worker.world.seed, worker.world.generation, worker.rank))
+    _draws.keep()
 
 
 def _root_of_group() -> int:
