@@ -75,6 +75,7 @@ class Worker:
         self.step = L.Step(flags=L.STEP_READS)  # the first one does, too
         self.committed = False
         self.in_step = False
+        self.is_touched = False  # the script has done something with the step
         self.over = False  # there is no step any more
         self.rounds = 0  # of gradients, in the step
         self.weight = 0.0  # of this worker, in the step
@@ -243,6 +244,7 @@ class Worker:
                 find()
         self.in_step = L.call("step_begin", self.handle, self.step) == 1
         self.over = not self.in_step
+        self.is_touched = not self.before_end  # what other optimizers do nobody sees
         self.rounds = 0
         self.weight = float(self.step.count)
         self.report = L.Report()
@@ -258,6 +260,7 @@ class Worker:
         if not self.step.count:  # the loop has samples that are to count nothing
             return
         L.call("set_weight", self.handle, weight)
+        self.is_touched = True
         self.weight = weight
 
     def stop(self) -> None:

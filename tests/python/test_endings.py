@@ -92,11 +92,12 @@ def test_left(tmp_path):
 
 
 def test_left_before(tmp_path):
-    """Each epoch is left before a backward pass, and the next one goes on; behind the last one the job is done."""
+    """Each epoch is left before a backward pass, and the next one begins with its batch; behind the last one the job is
+    done."""
     code, output = ended(tmp_path, "eddis-run", "-n", "2", "--set", "restarts=0", "--set", "batch.global=8", "--set",
                          "profile.emulate=[{rate: 1, a_ms: 1, c_ms: 0.1}, {rate: 1}]", "--", "python3",
                          PROGRAMS / "left.py")
-    assert code == 0 and "stopped by the program after step 10 of 20" in output, output
+    assert code == 0 and "stopped by the program after step 8 of 20" in output, output
     assert "0,1 (2 ranks): epoch 3 has been" in output and "0,1 (2 ranks): model" in output, output
 
 

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import re
 import signal
 import subprocess
 import sys
+from collections import Counter
 
 import pytest
 
@@ -90,3 +92,19 @@ print(sorted(seen) == list(range(64)), flush=True)
         # What a reader had begun to hand over goes with it: then that is what the loader says.
         told = ["True"] if is_slurm else ["killed by signal: Terminated", "Connection reset by peer"]
         assert any(words in output for words in told), output
+
+
+def test_loops(tmp_path):
+    """A look at a batch, a zip that ends before the loader, and tests cost no sample and no epoch."""
+    output = said(tmp_path, "mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", "python3",
+                  PROGRAMS / "loops.py")
+    # mpirun may put one's line amidst the other's.
+    ranks = [json.loads(text) for text in re.findall(r'\{"rank[^}]*\}', output)]
+    assert len(ranks) == 2, output
+    for row in ranks:
+        # Of five steps each, but that the second was left after two and has gone on in the third
+        assert row["epochs"] == [0, 1, 2, 3] and row["steps"] == 5 + 2 + 3 + 5, row
+        assert row["tests"] == [60] * 5, row
+        assert (row["size"], row["sampler"], row["workers"], row["factor"]) == (6, 60, 0, 2), row
+    times = Counter(n for row in ranks for n in row["samples"])
+    assert len(times) == 60 and set(times.values()) == {3}, times

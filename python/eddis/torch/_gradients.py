@@ -201,6 +201,7 @@ class ParameterSet:
 
     def _ready(self, member: Member, parameter: torch.Tensor) -> None:
         """autograd's hook: this gradient is complete, for this backward pass."""
+        self.worker.is_touched = True
         if self.is_held:
             self._check_in_step()
             self.is_local = True

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import copy
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import torch
 from torch.utils import data
 
 from .. import _lib as L
@@ -16,6 +18,7 @@ from . import _draws
 # What a DataLoader is made from, beside its data set and who chooses the samples.
 _KEPT = ("num_workers", "collate_fn", "pin_memory", "timeout", "worker_init_fn", "multiprocessing_context",
          "generator", "prefetch_factor", "persistent_workers")
+OWN_AHEAD = 2  # batches that a class of the script's own may have taken before its loop asks for them
 _REPLACED = (data.SequentialSampler, data.RandomSampler, data.distributed.DistributedSampler)
 
 
@@ -52,22 +55,59 @@ class _Initialise:
             self.function(number)
 
 
+class _Order:
+    """The loader's sampler as scripts use it: the script's own, but that the plan has taken its place."""
+
+    def __init__(self, replaced: data.Sampler) -> None:
+        self._replaced = replaced
+
+    def set_epoch(self, epoch: int) -> None:
+        """Each epoch has another order anyway; that of a DistributedSampler is for loops that do not train."""
+        if hasattr(self._replaced, "set_epoch"):
+            self._replaced.set_epoch(epoch)
+
+    def __len__(self) -> int:
+        return len(self._replaced)
+
+    def __iter__(self) -> Iterator[int]:
+        raise TypeError("the plan chooses the samples of eddis.torch.loader, step by step: have the data set return "
+                        "their numbers, and take them from the batches")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(f"the sampler of eddis.torch.loader has no {name}")
+        return getattr(self._replaced, name)
+
+
+class _Loop:
+    """A loop over the loader: where its batches come from, and the one that the script has."""
+
+    def __init__(self, batches: Iterator[Any]) -> None:
+        self.batches = batches
+        self.batch: Any = None
+        self.has_batch = False
+        self.n_ended = 0  # steps
+        self.is_epoch = False  # it counts as one of the script's
+        self.turn = 0  # how often the script has begun it
+
+
 class Loader:
     """What `loader` makes: iterated over once an epoch, it yields this worker's batch of each step."""
 
     def __init__(self, made_from: data.DataLoader, epochs: int) -> None:
         self.dataset = made_from.dataset
         self.drop_last = made_from.batch_sampler.drop_last
+        self.sampler = _Order(made_from.batch_sampler.sampler)
         self.iterations = 0  # over this, begun: the script's epochs
         self.is_inside = False  # of one
         self.on_entry: list[Callable[[], None]] = []  # once, when the next one begins
-        self._epochs = epochs
-        self._sampler = _Sampler(len(made_from.dataset))
-        kept = {name: getattr(made_from, name) for name in _KEPT}
-        if made_from.num_workers:
-            kept["worker_init_fn"] = _Initialise(made_from.worker_init_fn)
         self._made_from = made_from
-        self._inner = data.DataLoader(self.dataset, batch_sampler=self._sampler, **kept)
+        self._epochs = epochs
+        self._are_over = False
+        self._loop: _Loop | None = None
+        self._has_begun = False  # a loop, in the epoch
+        self._sampler = _Sampler(len(made_from.dataset))
+        self._inner = _reader(made_from, self._sampler)
         worker.open()
         batch = made_from.batch_sampler.batch_size
         if not worker.has_plan and worker.world.batch != batch * worker.size:
@@ -82,16 +122,26 @@ class Loader:
             self._epochs = n
             worker.set_data(len(self.dataset), n)
         start()
+        self._give_back()
+        self._are_over = False
         while self.iterations < n and not worker.over:
             before = self.iterations
+            self._has_begun = False
             yield before
-            if self.iterations == before:
+            self._give_back()
+            if self.iterations == before and not self._has_begun:
                 raise RuntimeError(f"epoch {before} went by without a loop over eddis.torch.loader, whose steps the "
                                    "other workers wait for: leave out `continue` before it")
+            self.iterations = max(self.iterations, before + 1)
         if not worker.is_several and n >= self._epochs > 0 and not worker.over:
             worker.end(is_left=True)  # loops were left by break, so there are steps that nobody wants any more
             worker.stop()
             worker.finish()
+        self._are_over = True
+
+    def set_epoch(self, epoch: int) -> None:
+        """For scripts that say so to their sampler: each epoch has another order anyway."""
+        self.sampler.set_epoch(epoch)
 
     def __len__(self) -> int:
         """Steps of an epoch; in async and hybrid mode about so many."""
@@ -100,44 +150,98 @@ class Loader:
         is_cut = self.drop_last or n % batch < worker.options.get("min_count", 0)
         return n // batch if is_cut else -(-n // batch)
 
+    def __getattr__(self, name: str) -> Any:
+        """What else a script asks for is that of its DataLoader."""
+        if name.startswith("_"):
+            raise AttributeError(f"eddis.torch.Loader has no {name}")
+        return getattr(self._made_from, name)
+
     def __iter__(self) -> Iterator[Any]:
+        """An epoch; or where gradients are off, or behind the last epoch, the batches of the script's DataLoader, for
+        what does not train."""
+        if self._are_over or not torch.is_grad_enabled():
+            return iter(self._made_from)
+        return self._train()
+
+    def _train(self) -> Iterator[Any]:
         start()
-        worker.end(is_left=True)  # by break, which all workers do at the same batch
-        worker.set_phase(L.PHASE_INPUT)
-        # A worker may have no step of an epoch in async and hybrid mode: it comes to the same number of epochs.
-        self._sampler.epoch = self.iterations
-        self._sampler.told.clear()
-        self.iterations += 1
+        self._has_begun = True
+        loop = self._begin_loop()
         self.is_inside = True
         try:
-            yield from self._steps()
+            yield from self._steps(loop)
             if worker.plan_step(worker.next_step) is None:
                 worker.finish()
         finally:
-            self.is_inside = False
+            if self._loop is loop:
+                self.is_inside = False
+                self._give_back()
         worker.set_phase(L.PHASE_EVALUATE)
 
-    def _steps(self) -> Iterator[Any]:
-        _draws.differ()
-        self._inner.generator = _draws.of_loader(self._made_from, worker.next_step if self.on_entry else 0)
-        batches = iter(self._inner)  # this draws a random number
+    def _begin_loop(self) -> _Loop:
+        """The one before again, where it was left with a batch that nobody has used, else a new one."""
+        self._give_back()
+        if not self._is_unused():
+            worker.end(is_left=True)  # by break, which all workers do at the same batch
+            worker.set_phase(L.PHASE_INPUT)
+            self._loop = None
+        # A worker may have no step of an epoch in async and hybrid mode: it comes to the same number of epochs.
+        self._sampler.epoch = self.iterations
+        if self._loop is None:
+            self._sampler.told.clear()
+            _draws.differ()
+            self._inner.generator = _draws.of_loader(self._made_from, worker.next_step if self.on_entry else 0)
+            self._loop = _Loop(iter(self._inner))  # this draws a random number
         while self.on_entry:
             self.on_entry.pop()()
-        for batch in self._marked(batches):
-            if not self._begin(self._sampler.told.popleft()):
-                break
-            yield batch
+        self._loop.turn += 1
+        self._loop.n_ended = 0
+        self._loop.is_epoch = True
+        self.iterations += 1
+        return self._loop
+
+    def _is_unused(self) -> bool:
+        """Whether the last loop was left with a batch whose step is as it was when it began."""
+        return self._loop is not None and self._loop.has_batch and worker.in_step and not worker.is_touched
+
+    def _give_back(self) -> None:
+        """A loop that has only been looked into is none: the next one begins with its batch."""
+        if self._is_unused() and self._loop.is_epoch and not self._loop.n_ended:
+            self._loop.is_epoch = False
+            self.iterations -= 1
+
+    def _steps(self, loop: _Loop) -> Iterator[Any]:
+        turn = loop.turn
+        while loop.has_batch or self._read(loop):
+            yield loop.batch
+            if self._loop is not loop or loop.turn != turn:
+                raise RuntimeError("a loop over eddis.torch.loader goes on behind another one that began later: end "
+                                   "each before the next one, for all workers make its steps together")
+            loop.batch, loop.has_batch = None, False
             worker.end()
+            loop.n_ended += 1
             if worker.step.flags & L.STEP_STOP:
                 break
 
-    @staticmethod
-    def _marked(batches: Iterator[Any]) -> Iterator[Any]:
+    def _read(self, loop: _Loop) -> bool:
+        """Read the batch of the next step, and begin it; False: the epoch is over."""
+        told, name = self._sampler.told, type(self._made_from).__name__
         worker.mark(Mark.ASKED)
-        for batch in batches:
-            worker.mark(Mark.GOT)
-            yield batch
-            worker.mark(Mark.ASKED)
+        try:
+            batch = next(loop.batches)
+        except StopIteration:
+            if told and not worker.over:
+                raise RuntimeError(f"{name}.__iter__ has ended with {len(told)} batches left, whose steps the other "
+                                   "workers wait for: have it yield one batch for each that it gets") from None
+            return False
+        worker.mark(Mark.GOT)
+        if not told:
+            raise RuntimeError(f"{name}.__iter__ has yielded a batch that is of no step: have it yield one batch for "
+                               "each that it gets from DataLoader.__iter__")
+        if not self._begin(told.popleft()):
+            return False
+        loop.batch, loop.has_batch = batch, True
+        return True
 
     @staticmethod
     def _begin(number: int) -> bool:
@@ -147,6 +251,18 @@ class Loader:
         if worker.step.batch and worker.step.step != number:
             raise RuntimeError(f"a batch that was read for step {number} came at step {worker.step.step}")
         return worker.step.batch > 0
+
+
+def _reader(made_from: data.DataLoader, sampler: _Sampler) -> data.DataLoader:
+    """Return a DataLoader of the same kind whose batches the sampler chooses."""
+    start_with = _Initialise(made_from.worker_init_fn) if made_from.num_workers else made_from.worker_init_fn
+    if type(made_from) is data.DataLoader:
+        kept = {name: getattr(made_from, name) for name in _KEPT}
+        return data.DataLoader(made_from.dataset, batch_sampler=sampler, **{**kept, "worker_init_fn": start_with})
+    # What a class of the script's own is made with nobody knows, so this is its object with another sampler.
+    reader = copy.copy(made_from)
+    vars(reader).update(batch_sampler=sampler, worker_init_fn=start_with, in_order=True, _iterator=None)
+    return reader
 
 
 _loader: Loader | None = None
@@ -164,14 +280,18 @@ def loader(made_from: data.DataLoader, epochs: int = 0) -> Loader:
     epoch, in an order that the job's seed gives.
 
     made_from: its batch size, shuffling and DistributedSampler are replaced; workers, collate function and the rest are
-    kept, and drop_last; without eddis-run the batch size is that of each worker.  epochs: how many the script will
-    make; 0: unknown.  A job that knows ends all workers together and tells how long it will take; in async and hybrid
-    mode it also gives every worker the samples of the last epoch.
+    kept, drop_last too, and what a class derived from DataLoader does; without eddis-run the batch size is that of each
+    worker.  epochs: how many the script will make; 0: unknown.  A job that knows ends all workers together and tells
+    how long it will take; in async and hybrid mode it also gives every worker the samples of the last epoch.
 
-    The batch a worker gets has unlike sizes from step to step.  A worker that gets no samples in a step gets two that
-    count nothing.  Raises TypeError for an iterable data set and ValueError for other samplers.
+    A loop that is left with a batch that nothing has been done with is followed by one that begins with this batch.
+    One that is begun where gradients are off, or behind the last epoch, yields the batches of made_from itself: it does
+    not train.  The batch a worker gets has unlike sizes from step to step.  A worker that gets no samples in a step
+    gets two that count nothing.  Raises TypeError for an iterable data set and ValueError for other samplers.
     """
     global _loader
+    if not isinstance(made_from, data.DataLoader):
+        raise TypeError(f"a loader is made from a torch.utils.data.DataLoader, not from a {type(made_from).__name__}")
     dataset = made_from.dataset
     if isinstance(dataset, data.IterableDataset):
         raise TypeError("an iterable data set gives samples in its own order, so no plan can share them out: make it "
@@ -204,7 +324,8 @@ def _set_options(made_from: data.DataLoader) -> None:
                          f"read {ahead} steps ahead: call eddis.torch.init(read_ahead={ahead}) before, at most "
                          f"{MAX_READ_AHEAD}")
     if not worker.handle:
-        worker.options.setdefault("read_ahead", ahead or READ_NONE)
+        own = 0 if type(made_from).__iter__ is data.DataLoader.__iter__ else OWN_AHEAD
+        worker.options.setdefault("read_ahead", min(ahead + own, MAX_READ_AHEAD) or READ_NONE)
     if made_from.batch_sampler.drop_last:
         worker.set_options("make eddis.torch.loader before, as its drop_last has to be known", drop_last=1)
     if not worker.handle and not worker.has_plan:

@@ -51,6 +51,7 @@ class _Distributed:
         if not worker.in_step:
             _check_begun()
             return None
+        worker.is_touched = True
         self.set.check_passed()
         self.set.synchronize()
         self._check()
