@@ -79,6 +79,7 @@ class Worker:
         self.over = False  # there is no step any more
         self.rounds = 0  # of gradients, in the step
         self.weight = 0.0  # of this worker, in the step
+        self.is_weight_open = False  # the library does not have it yet
         self.next_step = 0
         self.report = L.Report()
         self.before_commit: list[Callable[[], None]] = []  # registers parameters
@@ -247,6 +248,7 @@ class Worker:
         self.is_touched = not self.before_end  # what other optimizers do nobody sees
         self.rounds = 0
         self.weight = float(self.step.count)
+        self.is_weight_open = False
         self.report = L.Report()
         if self.is_several and self.over or self.step.flags & L.STEP_WRITTEN:
             for take in self.after_values:
@@ -260,8 +262,18 @@ class Worker:
         if not self.step.count:  # the loop has samples that are to count nothing
             return
         L.call("set_weight", self.handle, weight)
-        self.is_touched = True
+        self.is_touched, self.is_weight_open = True, False
         self.weight = weight
+
+    def hold(self, samples: int) -> None:
+        """The step's batch has so many samples, which are its weight unless the script says another one."""
+        self.weight, self.is_weight_open = float(samples), True
+
+    def fix_weight(self) -> None:
+        """Before the step's first announcement."""
+        if self.is_weight_open and self.in_step:
+            self.is_weight_open = False
+            L.call("set_weight", self.handle, self.weight)
 
     def stop(self) -> None:
         """Have all workers stop, a step or two from now."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_weight.py - a weight that a script says for every step is none of a worker without samples"""
+"""test_weight.py - what a worker's gradient counts for, by the script's word or by what its batches hold"""
 
 from __future__ import annotations
 
@@ -16,3 +16,14 @@ def test_without_samples(tmp_path):
                   "profile.emulate=[{rate: 1, a_ms: 5, c_ms: 1}, {rate: 0.001}]", "--", "python3", PROGRAM)
     assert re.search(r"^ +1 .* 0 +0\.000\b", output, re.M), output  # rank 1 has no samples
     assert re.search(r": parameter -1$", output, re.M), output
+
+
+def test_left_out(tmp_path):
+    """Of samples that a collate function leaves out nothing counts: the gradient is that of the mean over the others."""
+    output = said(tmp_path, "eddis-run", "--set", "batch.global=24", "--set",
+                  "profile.emulate=[{rate: 1, a_ms: 2, c_ms: 0.3}, {rate: 0.3}]", "--", "python3",
+                  PROGRAM.with_name("collated.py"))
+    rows = re.findall(r"rank \d: off (\S+) sizes \[(.*)\]", output)
+    assert len(rows) == 2 and all(float(off) < 1e-14 for off, _ in rows), output
+    sizes = [[int(n) for n in row.split(",")] for _, row in rows]
+    assert any(0 in row for row in sizes) and all(sum(step) for step in zip(*sizes)), sizes

@@ -222,6 +222,7 @@ class ParameterSet:
     def _arm(self, task: int) -> None:
         """The first hook of a pass asks for a call at its end.  A pass inside of a pass, as of torch.utils.checkpoint,
         is a part of it."""
+        self.worker.fix_weight()
         if self.is_combining:
             self.check_passed()
         if self.armed and (self.announced or not self.armed.has_failed):
@@ -308,6 +309,7 @@ class ParameterSet:
         """Combine what has come since the last round, unless nothing has."""
         if not self.is_local or self.worker.world.n_group_ranks == 1:
             return
+        self.worker.fix_weight()
         self.is_local = False
         self.is_combining = True
         self.passed = 0

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,6 +15,7 @@ from torch.utils import data
 from .. import _lib as L
 from .._worker import MAX_READ_AHEAD, READ_AHEAD, READ_NONE, Mark, worker
 from . import _draws
+from ._rows import rows_of
 
 # What a DataLoader is made from, beside its data set and who chooses the samples.
 _KEPT = ("num_workers", "collate_fn", "pin_memory", "timeout", "worker_init_fn", "multiprocessing_context",
@@ -106,6 +108,7 @@ class Loader:
         self._are_over = False
         self._loop: _Loop | None = None
         self._has_begun = False  # a loop, in the epoch
+        self._has_told_rows = False
         self._sampler = _Sampler(len(made_from.dataset))
         self._inner = _reader(made_from, self._sampler)
         worker.open()
@@ -241,7 +244,22 @@ class Loader:
         if not self._begin(told.popleft()):
             return False
         loop.batch, loop.has_batch = batch, True
+        self._weigh(batch)
         return True
+
+    def _weigh(self, batch: Any) -> None:
+        """A step counts for the samples that its batch holds; PyTorch's own collate function keeps all."""
+        made_from, planned = self._made_from, worker.step.count
+        if not planned or type(made_from) is data.DataLoader and made_from.collate_fn is data.default_collate:
+            return
+        held = rows_of(batch, planned)
+        if held < planned:
+            worker.hold(held)
+            if not self._has_told_rows:
+                self._has_told_rows = True
+                print("eddis: some batches hold fewer samples than the plan: their gradients count for what they hold; "
+                      "where a loss is a mean over something else call eddis.torch.set_weight", file=sys.stderr,
+                      flush=True)
 
     @staticmethod
     def _begin(number: int) -> bool:
