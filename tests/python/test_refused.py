@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import pathlib
 
+import pytest
+
+from rows import slow
 from started import ended
 
 PROGRAM = pathlib.Path(__file__).resolve().parent / "programs/refused_torch.py"
@@ -58,3 +61,29 @@ for batch, in eddis.loader(data.DataLoader(data.TensorDataset(torch.ones(8, 1)),
     code, output = ended(tmp_path, "eddis-run", "--set", "batch.global=4", "--set", "restarts=0", "--set",
                          "profile.emulate=[{rate: 1, a_ms: 1, c_ms: 1}, {rate: 1}]", "--", "python3", script)
     assert code == 1 and "RuntimeError: nothing combines the gradients of this script" in output, output
+
+
+@pytest.mark.parametrize("how", ["before", slow("after")])
+def test_combined_twice(tmp_path, how):
+    """A model that DistributedDataParallel combines, too: where the optimizer is made, or at the first step."""
+    script = tmp_path / "twice.py"
+    script.write_text(f"""import torch
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils import data
+
+import eddis.torch as eddis
+
+torch.distributed.init_process_group("gloo")
+plain = torch.nn.Linear(1, 1)
+model = DistributedDataParallel(plain) if {how == "before"} else plain
+optimizer = eddis.DistributedOptimizer(torch.optim.SGD(plain.parameters(), lr=1.0), plain.named_parameters())
+print("made", flush=True)
+model = DistributedDataParallel(plain)
+for batch, in eddis.loader(data.DataLoader(data.TensorDataset(torch.ones(8, 1)), batch_size=4)):
+    model(batch).sum().backward()
+    optimizer.step()
+""")
+    code, output = ended(tmp_path, "eddis-run", "--set", "batch.global=4", "--set", "restarts=0", "--set",
+                         "profile.emulate=[{rate: 1, a_ms: 1, c_ms: 1}, {rate: 1}]", "--", "python3", script)
+    told = "RuntimeError: DistributedDataParallel combines the gradients of parameter 'weight' already"
+    assert code == 1 and told in output and ("made" in output) == (how == "after"), output

@@ -17,6 +17,7 @@ from .. import _lib as L
 from .._worker import worker
 from ._buffers import ModelState, share_rest
 from ._gradients import ParameterSet
+from ._others import refuse_others
 from ._sums import tell_sums
 
 _distributed: list[_Distributed] = []
@@ -34,6 +35,7 @@ class _Distributed:
         self.set = ParameterSet(worker, len(_distributed), named, passes)
         known = {module for d in _distributed if d.state for module in d.state.modules}
         self.state = ModelState(worker, self.set.number, model, known) if model is not None else None
+        worker.before_commit.append(lambda: refuse_others(optimizer, named))  # a wrapper may have come since
         worker.after_commit.append(self._check_momentum)
         worker.before_end.append(self._give_back)
         optimizer.register_step_pre_hook(self._before_step)
@@ -136,7 +138,8 @@ def DistributedOptimizer(optimizer: torch.optim.Optimizer,
     the combined ones.  In a step the groups' learning rates are multiplied by the job's warm-up and, in async and
     hybrid mode, by this group's share of samples; they are restored after it.  L-BFGS sees the mean loss of all.
 
-    Raises ValueError for a parameter that another optimizer has; RuntimeError after the first step.
+    Raises ValueError for a parameter that another optimizer has; RuntimeError after the first step, and, also at the
+    first step, for parameters whose gradients DistributedDataParallel, FSDP or Horovod combines.
     """
     if worker.committed:
         raise RuntimeError("the first step has begun: make eddis.torch.DistributedOptimizer before the loop")
@@ -153,6 +156,7 @@ def DistributedOptimizer(optimizer: torch.optim.Optimizer,
     for name, p in named:
         if p in taken:
             raise ValueError(f"parameter '{name}' is another optimizer's already: give each parameter to one")
+    refuse_others(optimizer, named)
     if not _distributed:
         worker.at_start.append(_share_rest)
         worker.before_end.append(_tell_sums)

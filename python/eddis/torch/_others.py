@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What else may combine an optimizer's gradients: DistributedDataParallel, FSDP, Horovod.
+
+Two that combine, one behind the other, make gradients of neither, and nothing would tell so.  A wrapper has parameters
+that it does not mark, so the wrappers themselves are looked for, among all objects, where there is a process group.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterable, Iterator
+
+import torch
+
+from .._worker import worker
+
+
+def refuse_others(optimizer: torch.optim.Optimizer, named: Iterable[tuple[str, torch.nn.Parameter]]) -> None:
+    """Raise RuntimeError where something else combines the gradients of these parameters among several workers."""
+    if worker.size == 1:
+        return
+    if any(kind.__module__.partition(".")[0] == "horovod" for kind in type(optimizer).__mro__):
+        raise RuntimeError("Horovod's DistributedOptimizer combines these gradients already, so they would be combined "
+                           "twice: give eddis.torch.DistributedOptimizer the optimizer that Horovod was given")
+    names = {p: name for name, p in named}
+    for p, name in names.items():
+        if _is_sharded(p):
+            raise RuntimeError(f"parameter '{name}' is one of torch.distributed's, which combines its gradients: leave "
+                               "out fully_shard, or eddis.torch.DistributedOptimizer")
+    for wrapper in _wrappers():
+        for p in wrapper.parameters():
+            if p in names:
+                kind = type(wrapper).__name__
+                raise RuntimeError(f"{kind} combines the gradients of parameter '{names[p]}' already, so they would be "
+                                   f"combined twice: leave out {kind}, or what wraps the model in it, and give "
+                                   "eddis.torch.DistributedOptimizer the model itself")
+
+
+def _is_sharded(parameter: torch.nn.Parameter) -> bool:
+    return any(kind.__name__ == "DTensor" for kind in type(parameter).__mro__) or \
+        any(kind.__name__ == "DTensor" for kind in type(parameter.data).__mro__)
+
+
+def _wrappers() -> Iterator[torch.nn.Module]:
+    """Those of several processes."""
+    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+        return
+    kinds = (torch.nn.parallel.DistributedDataParallel, *_fsdp())
+    for it in gc.get_objects():
+        if issubclass(type(it), kinds):  # isinstance() asks an object, which may be anything
+            group = getattr(it, "process_group", None)
+            if not isinstance(group, torch.distributed.ProcessGroup) or group.size() > 1:
+                yield it
+
+
+def _fsdp() -> tuple[type, ...]:
+    try:
+        from torch.distributed.fsdp import FullyShardedDataParallel
+    except ImportError:  # a PyTorch that was built without it
+        return ()
+    return (FullyShardedDataParallel,)
