@@ -80,6 +80,7 @@ class Worker:
         self.rounds = 0  # of gradients, in the step
         self.weight = 0.0  # of this worker, in the step
         self.is_weight_open = False  # the library does not have it yet
+        self.loops = 0  # that the script has begun
         self.next_step = 0
         self.report = L.Report()
         self.before_commit: list[Callable[[], None]] = []  # registers parameters
@@ -274,6 +275,20 @@ class Worker:
         if self.is_weight_open and self.in_step:
             self.is_weight_open = False
             L.call("set_weight", self.handle, self.weight)
+
+    def compare_loops(self) -> None:
+        """Raise RuntimeError where the workers of the group are in unlike loops.  Collective in the group."""
+        rows = (ctypes.c_int64 * (2 * self.world.n_group_ranks))()
+        own = (ctypes.c_int64 * 2)(self.rank, self.loops)
+        self.collective(L.ALLGATHER, rows, ctypes.sizeof(own), scope=L.GROUP, input=own)
+        loops = dict(zip(rows[::2], rows[1::2]))
+        first, last = min(loops, key=loops.get), max(loops, key=loops.get)
+        if loops[first] != loops[last]:
+            raise RuntimeError(
+                f"at step {self.step.step} rank {last} is in its loop {loops[last]} over eddis.torch.loader and rank "
+                f"{first} still in loop {loops[first]}, so the one would end before the other: leave a loop on all "
+                "workers at the same batch, by what eddis.torch.allreduce makes of their reasons, or end all by "
+                "eddis.torch.stop")
 
     def stop(self) -> None:
         """Have all workers stop, a step or two from now."""

@@ -8,7 +8,8 @@ passes in a step, and checkpoints that run backward passes of their own, are rig
 
 A parameter without a gradient is zero for the others.  Whether any worker had one travels with the round, as one
 number a parameter: where none had, the gradient stays None, as in one process, so that momentum and weight decay leave
-it alone on every worker alike.
+it alone on every worker alike.  One number more is whether the worker's loops are odd ones: where they are so on some
+workers only, one has left a loop that the others are in, and would make its last step long before them.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ DTYPES = {torch.float32: L.FLOAT32, torch.float64: L.FLOAT64, torch.float16: L.F
 FLOATING = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 
 TOGETHER_BYTES = 1 << 20  # at least so many leave a device at once: to begin takes as long as their way
+
+ROUNDING = 0.01  # most of a number that travels as one of 16 bits
 
 _task = torch._C._current_graph_task_id  # a number of autograd's for each backward pass
 _use_count = getattr(torch._C, "_storage_Use_Count", None)  # before 2.8 only where PyTorch has CUDA
@@ -131,8 +134,8 @@ class ParameterSet:
         for device, members in self._by_device().items():
             values.update(zip(members, self.places.add(device, [functools.partial(getattr, m, "parameter")
                                                                 for m in members])))
-        self.used = torch.ones(n, dtype=torch.float32, device="cpu")
-        self.used_by_any = torch.ones(n, dtype=torch.float32, device="cpu")
+        self.used = torch.ones(n + 1, dtype=torch.float32, device="cpu")  # the last: of loops
+        self.used_by_any = torch.ones(n + 1, dtype=torch.float32, device="cpu")
         self.used_id = self._add("eddis.used", f"eddis.used{self.number}", self.used, layers)
         for member in self.members:
             layer = member.name.rpartition(".")[0] or member.name
@@ -315,11 +318,13 @@ class ParameterSet:
         self.passed = 0
         unused = self._announce_rest() if self.announced < len(self.members) else []
         self._begin_copies()
+        self.used[-1] = self.worker.loops % 2
         self._send([(self.used_id, self.used.data_ptr(), self.used_by_any.data_ptr())])
         self.worker.mark(Mark.WAITS)
         if _announcer:
             _announcer.drain()
         self.worker.wait_set(self.number)
+        self.used[-1] = 1
         self.round += 1
         self.announced = 0
         for gradient, copy in self.shared:
@@ -333,6 +338,8 @@ class ParameterSet:
         elif not self.worker.weight:
             self._drop_unused()
         self.is_combining = False
+        if ROUNDING < self.used_by_any[-1] < 1 - ROUNDING:  # on all workers alike
+            self.worker.compare_loops()
 
     def _announce_rest(self) -> list[Member]:
         """Of micro-batches before, or of none: these are returned."""

@@ -201,6 +201,7 @@ class Loader:
         self._loop.n_ended = 0
         self._loop.is_epoch = True
         self.iterations += 1
+        worker.loops = self.iterations
         return self._loop
 
     def _is_unused(self) -> bool:
