@@ -168,3 +168,54 @@ def test_alone(tmp_path):
     check_common(workers)
     before, after = (workers[0][when]["plain"]["2.running_mean"] for when in ("before", "after"))
     assert not torch.equal(before, after)
+
+
+@pytest.mark.slow
+def test_empty(tmp_path):
+    """A worker whose input is empty, beside one that has some: gradients are those of the one's batch normalisation."""
+    script = tmp_path / "empty.py"
+    script.write_text("""import copy, torch
+from torch.utils import data
+
+import eddis.torch as eddis
+
+torch.set_default_dtype(torch.float64)
+loader = eddis.loader(data.DataLoader(data.TensorDataset(torch.arange(8.0)), batch_size=4))
+torch.manual_seed(1)
+model = torch.nn.Sequential(torch.nn.Conv2d(3, 3, 1), torch.nn.BatchNorm2d(3))
+boxes = torch.randn(4, 3, 5, 5)
+plain = copy.deepcopy(model)
+model = eddis.SyncBatchNorm.convert_sync_batchnorm(model)
+optimizer = eddis.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.0), model=model)
+for epoch in loader.epochs(1):
+    for _ in loader:
+        (plain(boxes) ** 3).sum().backward()
+        (model(boxes[:0 if eddis.rank() else 4]) ** 3).sum().backward()
+        worst = max((p.grad - q.grad / 2).abs().max().item() for p, q in zip(model.parameters(), plain.parameters()))
+        optimizer.step()
+worst = max(worst, (model[1].running_var - plain[1].running_var).abs().max().item())
+print(f"off {worst:.1e}")
+""")
+    output = said(tmp_path, "mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", "python3", script)
+    told = [float(word) for word in output.split() if word != "off"]
+    assert len(told) == 2 and max(told) < EXACT, output
+
+
+@pytest.mark.slow
+def test_one_sample(tmp_path):
+    """What PyTorch's own cannot take is told with what helps."""
+    script = tmp_path / "one.py"
+    script.write_text("""import torch
+from torch.utils import data
+
+import eddis.torch as eddis
+
+loader = eddis.loader(data.DataLoader(data.TensorDataset(torch.ones(5, 3)), batch_size=4))
+model = torch.nn.Sequential(torch.nn.BatchNorm1d(3), torch.nn.Linear(3, 1))
+optimizer = eddis.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.0))
+for batch, in loader:
+    model(batch).mean().backward()
+    optimizer.step()
+""")
+    code, output = ended(tmp_path, "python3", script)
+    assert code == 1 and "an input of [1, 3]: call eddis.torch.init(min_count=2)" in output, output

@@ -17,6 +17,7 @@ own, are right for equal shares only: else training diverges.
 from __future__ import annotations
 
 import functools
+import gc
 from typing import Any
 
 import torch
@@ -59,7 +60,8 @@ class SyncBatchNorm(_BatchNorm):
             mean, var, n = _group_statistics(input)
             if n == 1:
                 raise ValueError("expected more than 1 value per channel when training, of all workers of the group "
-                                 f"together; here is an input of {list(input.shape)}")
+                                 f"together; here is an input of {list(input.shape)}: call "
+                                 "eddis.torch.init(min_count=2), or have the loader drop_last")
             if self.track_running_stats and n:
                 self._run(mean, var * (n / (n - 1)))
         kind = torch.float64 if input.dtype == torch.float64 else torch.float32
@@ -97,6 +99,28 @@ class SyncBatchNorm(_BatchNorm):
         made._parameters.update(norm._parameters)
         made._buffers.update(norm._buffers)
         return made
+
+
+_told: set[int] = set()  # modules that refuse one value by a sentence of eddis
+
+
+def tell_of_one_value() -> None:
+    """Have every batch normalisation that there is say what helps where one value per channel is all that it gets,
+    which PyTorch refuses.  It is looked for when there is a step with one sample, for few jobs have one."""
+    for it in gc.get_objects():
+        if issubclass(type(it), _BatchNorm) and not issubclass(type(it), SyncBatchNorm) and id(it) not in _told:
+            _told.add(id(it))
+            it.register_forward_pre_hook(_refuse_one_value)
+
+
+def _refuse_one_value(module: _BatchNorm, arguments: tuple[Any, ...]) -> None:
+    input = arguments[0] if arguments else None
+    if worker.in_step and module.training and torch.is_tensor(input) and input.dim() > 1 and \
+            input.numel() == input.size(1):
+        raise ValueError(f"expected more than 1 value per channel when training, got an input of {list(input.shape)}: "
+                         "call eddis.torch.init(min_count=2) before anything else of eddis, by which no worker gets "
+                         "just one sample, or make the model one of "
+                         "eddis.torch.SyncBatchNorm.convert_sync_batchnorm(model)")
 
 
 def _group_statistics(input: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, int]:
@@ -142,8 +166,11 @@ class _Normalise(torch.autograd.Function):
         none = mean.new_empty(0)  # as eval mode saves them: CUDA takes None only where one kernel computes all three
         if weight is None:
             weight = torch.ones_like(mean)  # else CUDA has no gradients of it, which are the sums that are needed
-        of_input, of_weight, of_bias = torch.ops.aten.native_batch_norm_backward(
-            gradient, input, weight, mean, var, none, none, False, ctx.eps, [needs_input, True, True])
+        if input.numel():
+            of_input, of_weight, of_bias = torch.ops.aten.native_batch_norm_backward(
+                gradient, input, weight, mean, var, none, none, False, ctx.eps, [needs_input, True, True])
+        else:  # PyTorch divides by the number of its values
+            of_input, of_weight, of_bias = torch.zeros_like(input), torch.zeros_like(mean), torch.zeros_like(mean)
         if needs_input:
             share = worker.weight
             sums = torch.zeros(2, mean.numel(), dtype=torch.float64, device="cpu")

@@ -15,6 +15,7 @@ from torch.utils import data
 from .. import _lib as L
 from .._worker import MAX_READ_AHEAD, READ_AHEAD, READ_NONE, Mark, worker
 from . import _draws
+from ._batchnorm import tell_of_one_value
 from ._rows import rows_of
 
 # What a DataLoader is made from, beside its data set and who chooses the samples.
@@ -109,6 +110,7 @@ class Loader:
         self._loop: _Loop | None = None
         self._has_begun = False  # a loop, in the epoch
         self._has_told_rows = False
+        self._has_told_of_one = False
         self._sampler = _Sampler(len(made_from.dataset))
         self._inner = _reader(made_from, self._sampler)
         worker.open()
@@ -245,14 +247,19 @@ class Loader:
         if not self._begin(told.popleft()):
             return False
         loop.batch, loop.has_batch = batch, True
-        self._weigh(batch)
+        held = self._weigh(batch)
+        piece = max(worker.step.piece, 1)
+        if not self._has_told_of_one and 1 in (held, min(held, piece), held % piece):
+            self._has_told_of_one = True
+            tell_of_one_value()
         return True
 
-    def _weigh(self, batch: Any) -> None:
-        """A step counts for the samples that its batch holds; PyTorch's own collate function keeps all."""
+    def _weigh(self, batch: Any) -> int:
+        """Count the step for the samples that its batch holds, and return how many; PyTorch's own collate function
+        keeps all."""
         made_from, planned = self._made_from, worker.step.count
         if not planned or type(made_from) is data.DataLoader and made_from.collate_fn is data.default_collate:
-            return
+            return planned
         held = rows_of(batch, planned)
         if held < planned:
             worker.hold(held)
@@ -261,6 +268,7 @@ class Loader:
                 print("eddis: some batches hold fewer samples than the plan: their gradients count for what they hold; "
                       "where a loss is a mean over something else call eddis.torch.set_weight", file=sys.stderr,
                       flush=True)
+        return held
 
     @staticmethod
     def _begin(number: int) -> bool:
