@@ -80,6 +80,8 @@ class Worker:
         self.rounds = 0  # of gradients, in the step
         self.weight = 0.0  # of this worker, in the step
         self.is_weight_open = False  # the library does not have it yet
+        self.is_sum = False  # losses are sums over samples
+        self.n_counting = 0  # workers of the group that have samples, in the step; 0: not asked yet
         self.loops = 0  # that the script has begun
         self.next_step = 0
         self.report = L.Report()
@@ -249,7 +251,9 @@ class Worker:
         self.is_touched = not self.before_end  # what other optimizers do nobody sees
         self.rounds = 0
         self.weight = float(self.step.count)
-        self.is_weight_open = False
+        self.is_weight_open, self.n_counting = False, 0
+        if self.is_sum and self.in_step and self.step.count:
+            self.weight, self.is_weight_open = 1.0, True
         self.report = L.Report()
         if self.is_several and self.over or self.step.flags & L.STEP_WRITTEN:
             for take in self.after_values:
@@ -260,6 +264,9 @@ class Worker:
     def set_weight(self, weight: float) -> None:
         if not self.in_step:
             raise RuntimeError("a weight is set inside of the loop over eddis.torch.loader, before backward()")
+        if self.is_sum:
+            raise RuntimeError("every sample of a loss that is a sum counts alike, as eddis.torch.DistributedOptimizer "
+                               "was told by loss='sum': leave eddis.torch.set_weight out")
         if not self.step.count:  # the loop has samples that are to count nothing
             return
         L.call("set_weight", self.handle, weight)
@@ -268,13 +275,22 @@ class Worker:
 
     def hold(self, samples: int) -> None:
         """The step's batch has so many samples, which are its weight unless the script says another one."""
-        self.weight, self.is_weight_open = float(samples), True
+        if not self.is_sum:
+            self.weight, self.is_weight_open = float(samples), True
 
     def fix_weight(self) -> None:
         """Before the step's first announcement."""
         if self.is_weight_open and self.in_step:
             self.is_weight_open = False
             L.call("set_weight", self.handle, self.weight)
+
+    def n_with_samples(self) -> int:
+        """How many workers of the group have samples in the step."""
+        if not self.n_counting:
+            counts = (ctypes.c_int64 * self.world.n_group_ranks)()
+            L.call("counts", self.handle, self.step.step, counts)
+            self.n_counting = sum(n > 0 for n in counts)
+        return self.n_counting
 
     def compare_loops(self) -> None:
         """Raise RuntimeError where the workers of the group are in unlike loops.  Collective in the group."""

@@ -10,6 +10,9 @@ A parameter without a gradient is zero for the others.  Whether any worker had o
 number a parameter: where none had, the gradient stays None, as in one process, so that momentum and weight decay leave
 it alone on every worker alike.  One number more is whether the worker's loops are odd ones: where they are so on some
 workers only, one has left a loop that the others are in, and would make its last step long before them.
+
+Where losses are sums over samples each worker with samples weighs 1, and its gradients are multiplied by how many such
+workers there are, before they are added to what is there: their mean is then the gradient of the sum.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from typing import Any
 
 import torch
 from torch.autograd import Variable
+from torch.autograd.graph import get_gradient_edge
 
 from .. import _lib as L
 from .._worker import Mark, Worker
@@ -48,7 +52,7 @@ class Member:
     """A parameter of a set."""
 
     __slots__ = ("parameter", "name", "id", "index", "dtype", "n", "on", "stride", "value", "address", "round", "spare",
-                 "device", "place")
+                 "device", "place", "adds")
 
     def __init__(self, parameter: torch.nn.Parameter, name: str, index: int) -> None:
         self.parameter, self.name, self.index = parameter, name, index
@@ -100,8 +104,8 @@ class ParameterSet:
     """What one optimizer updates."""
 
     def __init__(self, worker: Worker, number: int, named: list[tuple[str, torch.nn.Parameter]],
-                 passes: int) -> None:
-        self.worker, self.number, self.passes = worker, number, passes
+                 passes: int, is_sum: bool) -> None:
+        self.worker, self.number, self.passes, self.is_sum = worker, number, passes, is_sum
         self.members = [Member(p, name, i) for i, (name, p) in enumerate(named)]
         self.round = 0
         self.announced = 0  # members, in this round
@@ -199,8 +203,16 @@ class ParameterSet:
                 raise RuntimeError(f"parameter '{member.name}' was frozen behind eddis.torch.DistributedOptimizer: "
                                    "freeze it before, or after the first step")
             member.parameter.register_post_accumulate_grad_hook(functools.partial(self._ready, member))
+            if self.is_sum:
+                member.adds = get_gradient_edge(member.parameter).node  # as long as it lives it is the parameter's
+                member.adds.register_prehook(self._scale)
 
     # ---- a backward pass
+
+    def _scale(self, gradients: tuple[torch.Tensor | None, ...]) -> tuple[torch.Tensor | None, ...]:
+        """autograd's hook, before a gradient is added to what is there."""
+        n = self.worker.n_with_samples() if self.worker.in_step else 1
+        return gradients if n == 1 else tuple(None if g is None else g * n for g in gradients)
 
     def _ready(self, member: Member, parameter: torch.Tensor) -> None:
         """autograd's hook: this gradient is complete, for this backward pass."""

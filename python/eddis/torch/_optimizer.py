@@ -27,12 +27,12 @@ class _Distributed:
     """What belongs to one optimizer."""
 
     def __init__(self, optimizer: torch.optim.Optimizer, named: list[tuple[str, torch.nn.Parameter]],
-                 passes: int, model: torch.nn.Module | None) -> None:
+                 passes: int, model: torch.nn.Module | None, is_sum: bool) -> None:
         self.optimizer = optimizer
         self.parameters = _parameters_of(optimizer)
         self.frozen = [p for p in self.parameters if not p.requires_grad]
         self.own: list[dict[str, Any]] = []  # options of the groups, while a step has the job's in their place
-        self.set = ParameterSet(worker, len(_distributed), named, passes)
+        self.set = ParameterSet(worker, len(_distributed), named, passes, is_sum)
         known = {module for d in _distributed if d.state for module in d.state.modules}
         self.state = ModelState(worker, self.set.number, model, known) if model is not None else None
         worker.before_commit.append(lambda: refuse_others(optimizer, named))  # a wrapper may have come since
@@ -116,7 +116,8 @@ def _with_mean_loss(closure: Callable[[], Any]) -> Callable[[], torch.Tensor]:
         total = torch.tensor([float(loss) * worker.weight if worker.weight else 0.0, worker.weight],
                              dtype=torch.float64, device="cpu")
         worker.collective(L.ALLREDUCE, total, 2, scope=L.GROUP, dtype=L.FLOAT64, op=L.SUM)
-        return (total[0] / total[1]).to(loss.dtype if torch.is_tensor(loss) else torch.float64)
+        mean = total[0] if worker.is_sum else total[0] / total[1]
+        return mean.to(loss.dtype if torch.is_tensor(loss) else torch.float64)
 
     return run
 
@@ -124,8 +125,11 @@ def _with_mean_loss(closure: Callable[[], Any]) -> Callable[[], torch.Tensor]:
 def DistributedOptimizer(optimizer: torch.optim.Optimizer,
                          named_parameters: Iterable[tuple[str, torch.nn.Parameter]] | None = None,
                          backward_passes_per_step: int = 1, *,
-                         model: torch.nn.Module | None = None) -> torch.optim.Optimizer:
+                         model: torch.nn.Module | None = None, loss: str = "mean") -> torch.optim.Optimizer:
     """Have the optimizer step by the mean gradient over all workers' samples; returns it.
+
+    loss: what the script's loss is of a batch's samples, "mean" or "sum"; of all workers' samples together it then is
+    that, too.  Alike for all optimizers.
 
     named_parameters, or model: names for messages; None: by the group's and the parameter's number.  What else a model
     holds begins with rank 0's values, too, and its running statistics are drawn to the centre with the parameters.
@@ -145,6 +149,10 @@ def DistributedOptimizer(optimizer: torch.optim.Optimizer,
         raise RuntimeError("the first step has begun: make eddis.torch.DistributedOptimizer before the loop")
     if backward_passes_per_step < 1:
         raise ValueError(f"backward_passes_per_step is {backward_passes_per_step}, but at least 1 is needed")
+    if loss not in ("mean", "sum"):
+        raise ValueError(f"loss is {loss!r}, but a loss is the 'mean' or the 'sum' over a batch's samples")
+    if _distributed and worker.is_sum != (loss == "sum"):
+        raise ValueError(f"loss is {loss!r}, but another optimizer's is not: have all losses be of one kind")
     if model is not None:
         named_parameters = model.named_parameters()
     names = {p: name for name, p in named_parameters or ()}
@@ -160,7 +168,8 @@ def DistributedOptimizer(optimizer: torch.optim.Optimizer,
     if not _distributed:
         worker.at_start.append(_share_rest)
         worker.before_end.append(_tell_sums)
-    _distributed.append(_Distributed(optimizer, named, backward_passes_per_step, model))
+    worker.is_sum = loss == "sum"
+    _distributed.append(_Distributed(optimizer, named, backward_passes_per_step, model, worker.is_sum))
     return optimizer
 
 
