@@ -108,3 +108,31 @@ def test_loops(tmp_path):
         assert (row["size"], row["sampler"], row["workers"], row["factor"]) == (6, 60, 0, 2), row
     times = Counter(n for row in ranks for n in row["samples"])
     assert len(times) == 60 and set(times.values()) == {3}, times
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("yields, told", [
+    ("if k % 2: yield x", "Own.__iter__ has ended with 2 batches left"),
+    ("yield x; yield x", "Own.__iter__ has yielded a batch that is of no step")])
+def test_other_batches(tmp_path, yields, told):
+    """A class of the script's own yields one batch for each that it gets."""
+    script = tmp_path / "other.py"
+    script.write_text(f"""import torch
+from torch.utils import data
+
+import eddis.torch as eddis
+
+class Own(data.DataLoader):
+    def __iter__(self):
+        for k, x in enumerate(super().__iter__()):
+            {yields}
+
+p = torch.nn.Parameter(torch.zeros(1))
+optimizer = eddis.DistributedOptimizer(torch.optim.SGD([p], lr=1.0))
+for batch, in eddis.loader(Own(data.TensorDataset(torch.ones(8)), batch_size=2)):
+    optimizer.zero_grad()
+    (p * batch).sum().backward()
+    optimizer.step()
+""")
+    code, output = ended(tmp_path, "python3", script)
+    assert code == 1 and f"RuntimeError: {told}" in output, output
