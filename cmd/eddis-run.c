@@ -12,6 +12,7 @@
 #include "cmd/run_detach.h"
 #include "cmd/run_end.h"
 #include "cmd/run_find.h"
+#include "cmd/run_head.h"
 #include "cmd/run_job.h"
 #include "cmd/run_link.h"
 #include "cmd/run_options.h"
@@ -49,13 +50,12 @@ struct run {
     bool showed;                /* something of it */
     char *log_dir;
     struct job_folder folder;
-    bool launches;      /* there is a folder */
-    bool headed;        /* the job, its nodes and their profile were printed */
-    struct strbuf plan; /* what was printed of the newest plan */
-    int up;             /* whom to tell that the workers are up; -1: nobody */
-    int up_log;         /* and where the output goes from then on */
-    bool stuck;         /* that file does not answer: nothing more can be said */
-    bool unread;        /* nor where nobody reads, and we were asked not to wait for that */
+    bool launches; /* there is a folder */
+    struct run_head head;
+    int up;      /* whom to tell that the workers are up; -1: nobody */
+    int up_log;  /* and where the output goes from then on */
+    bool stuck;  /* that file does not answer: nothing more can be said */
+    bool unread; /* nor where nobody reads, and we were asked not to wait for that */
     enum run_requeue put_back;
     struct strbuf said; /* so that the summary does not say it again */
 };
@@ -188,22 +188,6 @@ static void print_dry_run_json(const struct run *r, const struct node_profile *n
         fputs(text, stdout);
 }
 
-/* Nobody asked for none: a long job must not find out at its end. */
-static void print_no_checkpoints(const struct job *job, FILE *out)
-{
-    if (job->n_hosts > 1 && job_period_is_never(&job->checkpoint.every) &&
-        job_origin(job, "checkpoint.every").kind == JOB_DEFAULT)
-        fputs("  no checkpoints, until checkpoint.dir names a folder that all nodes share\n", out);
-}
-
-static void print_resume(const struct job *job, FILE *out)
-{
-    char text[PATH_MAX + 512];
-
-    if (run_resume_text(job, text, sizeof text))
-        fprintf(out, "  goes on from %s\n", text);
-}
-
 /* From here on the workers of this plan may print. */
 static void show_output(struct run *r, const struct plan *p, const struct node_profile *nodes)
 {
@@ -227,50 +211,14 @@ static void show_output(struct run *r, const struct plan *p, const struct node_p
     r->output = output_view_new(&o);
 }
 
-/* Other programs than ours may do without it, which only their workers can tell. */
-static const char *plan_remark(const struct run *r, const struct plan *p)
-{
-    const char *program = r->q.job->command ? r->q.job->command[0] : "";
-    const char *name = strrchr(program, '/');
-
-    if (p->generation <= 1 && r->q.plan_path)
-        return "replayed";
-    return strcmp(name ? name + 1 : program, "eddis-train") == 0 ? NULL
-                                                                 : "for a program that uses eddis";
-}
-
-/* The plan, before anything is launched: whoever reads it slowly must not keep the job waiting. */
+/* Before anything is launched: whoever reads it slowly must not keep the job waiting. */
 static void print_plan(struct run *r, const struct plan_print *how, const struct plan *p,
                        const struct node_profile *nodes, int n)
 {
-    struct plan_print o = *how;
-    cleanup_free char *text = NULL;
-    size_t size = 0;
+    cleanup_free char *text =
+        run_head_text(&r->head, &r->q, r->launches ? &r->folder : NULL, how, p, nodes, n);
 
-    o.out = open_memstream(&text, &size);
-    if (!o.out)
-        return;
-    if (!r->headed) {
-        plan_print_job(&o, r->q.job->name, r->launches ? r->folder.id : NULL,
-                       r->launches ? r->folder.path : NULL);
-        plan_print_nodes(&o, nodes, n);
-        plan_print_profiles(&o, nodes, n);
-    }
-    if (r->q.verbose)
-        strbuf_fini(&r->plan);
-    plan_print_again(&o, p, plan_remark(r, p), &r->plan);
-    if (!r->headed) {
-        print_resume(r->q.job, o.out);
-        print_no_checkpoints(r->q.job, o.out);
-    }
-    r->headed = true;
-    if (r->q.dry_run || r->q.verbose) {
-        putc('\n', o.out);
-        dry_run_print(r->q.job, r->q.verbose, o.out);
-        dry_run_env(r->q.env.at, o.out);
-    }
-    putc('\n', o.out);
-    if (fclose(o.out) != 0 || !text)
+    if (!text)
         return;
     if (r->launches)
         run_view_print(&r->view, text);
@@ -318,7 +266,7 @@ static void on_settled(void *ctx, const struct plan *p)
     if (!text)
         return;
     run_view_print(&r->view, text);
-    strbuf_add(&r->plan, text);
+    strbuf_add(&r->head.plan, text);
 }
 
 /* ---- the job's folder ---- */
@@ -620,7 +568,7 @@ int main(int argc, char **argv)
     run_view_close(&r.view);
     run_request_fini(&r.q);
     free(r.log_dir);
-    strbuf_fini(&r.plan);
+    run_head_fini(&r.head);
     strbuf_fini(&r.said);
     return code;
 }

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_head.h - what eddis-run prints of a job before its workers start: nodes, profiles, plan */
+#ifndef EDDIS_CMD_RUN_HEAD_H
+#define EDDIS_CMD_RUN_HEAD_H
+
+#include "agents/job/job_folder.h"
+#include "cmd/plan_print.h"
+#include "cmd/run_job.h"
+#include "lib/base/strbuf.h"
+
+#include <stdbool.h>
+
+/* What was printed before; zeroed at first. */
+struct run_head {
+    bool printed;       /* the job, its nodes and their profiles */
+    struct strbuf plan; /* the newest plan, and what else was printed of it */
+};
+
+/* Return the text to print for plan p on n nodes, for the caller to free: the first time with the
+ * job, its nodes and their profiles, later only what the plan has changed.  folder: of a job that
+ * is launched, else NULL.  NULL without memory.
+ */
+char *run_head_text(struct run_head *h, const struct run_request *q,
+                    const struct job_folder *folder, const struct plan_print *how,
+                    const struct plan *p, const struct node_profile *nodes, int n);
+
+void run_head_fini(struct run_head *h);
+
+#endif
