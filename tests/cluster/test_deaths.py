@@ -123,7 +123,6 @@ os.kill(os.getpid(), signal.SIGKILL)
 ]
 
 STARTS = [
-    Death("no interpreter", "", 127, "rank_exit", command=file_of("t.sh", 0o755, "#!/no/such/sh\n"), ranks=BOTH),
     Death("no script", "", 2, "rank_exit", "can't open file '/no/such/train.py'",
           command=lambda f: [sys.executable, "-X", "utf8", "/no/such/train.py"], ranks=BOTH),  # else found before the start
     Death("setup", "", 9, "rank_exit", "eddis: setup failed with code 9: exit 9", args=["--set", "setup=[exit 9]"], ranks=BOTH),

@@ -108,6 +108,7 @@ def guards_killed(lingers):
         guards = [p for p in processes() if p[1] in OURS]
         for p, _, _ in guards:
             os.kill(p, signal.SIGSTOP)
+        wait_for("the guards to be stopped", lambda: all(state_of(p) in "TX" for p, _, _ in guards))
         for p, _, _ in guards:
             os.kill(p, signal.SIGKILL)
         j.communicate(timeout=PATIENCE)
