@@ -229,7 +229,7 @@ class Driver:
                    group=[0] * n, period=0, moving_rate=0.0, momentum=0.0, wire="float32", choice=None,
                    bucket_bytes=4 << 20, warmup_steps=0, checkpoint_every=0, checkpoint_keep=3, report_at_step=0, open_ns=0,
                    emulated=False, resume=False, resume_begun=False,
-                   probe=False, network="", share="", mpi_secret="",
+                   probe=False, network="", share="", mpi_secret="", check_models=0,
                    node=[{"agent": 0, "host": "localhost", "address": "", "n_ranks": n}],
                    rank=[{"rank": i, "local_rank": i, "device_id": f"numa:{i}", "cpus": cpus,
                           "batch": b, "weight": b / total, "fixed_s": 0.0, "sample_s": 0.0}

@@ -67,6 +67,7 @@ class Nodes:
                 bucket_bytes=4 << 20, warmup_steps=0, checkpoint_every=0, checkpoint_keep=3,
                 report_at_step=0, open_ns=0, emulated=False, resume=more.get("resume", False), resume_begun=False,
                 probe=more.get("probe", False), network=network, share=share, mpi_secret="0123456789abcdef" * 4,
+                check_models=0,
                 node=rows,
                 rank=[{"rank": first + i, "local_rank": i, "device_id": f"numa:{i}", "cpus": "",
                        "batch": 2, "weight": 1 / total, "fixed_s": 0.0, "sample_s": 0.0}

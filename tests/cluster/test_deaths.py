@@ -42,16 +42,6 @@ class Death:
                 assert word not in j.err, (word, j.err)
 
 
-def file_of(name, mode, text="#!/bin/sh\n"):
-    def command(folders):
-        path = folders.path("work", name)
-        with open(path, "w") as f:
-            f.write(text)
-        os.chmod(path, mode)
-        return [path]
-    return command
-
-
 TRACE = "Traceback (most recent call last):"
 EXCEPTIONS = [
     Death("exception", """
