@@ -145,18 +145,12 @@ static const struct {
     bool (*fits)(const struct recovery_case *c);
     enum recovery then;
 } rules[] = {
-    { done, RECOVERY_DONE },
-    { unwanted, RECOVERY_UNWANTED },
-    { never, RECOVERY_NEVER },
-    { trained, RECOVERY_TRAINED },
-    { models, RECOVERY_MODELS },
-    { no_step, RECOVERY_NO_STEP },
-    { same_step, RECOVERY_SAME_STEP },
-    { same_fault, RECOVERY_SAME_FAULT },
-    { too_young, RECOVERY_TOO_YOUNG },
-    { same_age, RECOVERY_SAME_AGE },
-    { used_up, RECOVERY_USED_UP },
-    { no_start, RECOVERY_NO_START },
+    { done, RECOVERY_DONE },           { unwanted, RECOVERY_UNWANTED },
+    { never, RECOVERY_NEVER },         { trained, RECOVERY_TRAINED },
+    { models, RECOVERY_MODELS },       { no_step, RECOVERY_NO_STEP },
+    { same_step, RECOVERY_SAME_STEP }, { same_fault, RECOVERY_SAME_FAULT },
+    { too_young, RECOVERY_TOO_YOUNG }, { same_age, RECOVERY_SAME_AGE },
+    { used_up, RECOVERY_USED_UP },     { no_start, RECOVERY_NO_START },
 };
 
 enum recovery recovery_decide(const struct recovery_case *c)

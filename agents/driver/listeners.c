@@ -123,21 +123,13 @@ int64_t listeners_refused(const struct listeners *d)
     return n;
 }
 
-static bool has_peer(const struct http_refusals *r, const char *peer)
-{
-    for (int i = 0; i < r->n_peers; i++)
-        if (strcmp(r->peer[i].peer, peer) == 0)
-            return true;
-    return false;
-}
-
 bool listeners_refused_at_node(struct listeners *d, const char *peer, int64_t n)
 {
-    bool is_new = !has_peer(&d->at_nodes, peer);
+    int before = d->at_nodes.n_peers;
 
     http_refusals_add(&d->at_nodes, peer, n);
     http_refusals_add(&d->told, peer, 0); /* said where this was heard */
-    return is_new;
+    return d->at_nodes.n_peers > before;
 }
 
 bool listeners_refusal(struct listeners *d, char *ret_peer, size_t size)
@@ -148,9 +140,11 @@ bool listeners_refusal(struct listeners *d, char *ret_peer, size_t size)
         return false;
     collect(d, &now);
     for (int i = 0; i < now.n_peers; i++) {
-        if (has_peer(&d->told, now.peer[i].peer))
-            continue;
+        int before = d->told.n_peers;
+
         http_refusals_add(&d->told, now.peer[i].peer, 0);
+        if (d->told.n_peers == before) /* told, or one of more than are told apart */
+            continue;
         (void)snprintf(ret_peer, size, "%s", now.peer[i].peer);
         return true;
     }

@@ -12,6 +12,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/text.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -359,13 +360,19 @@ static enum heard take_profile(struct registration *r, int agent, struct event *
     return HEARD_FAILED;
 }
 
+static bool is_address(const char *text)
+{
+    struct in6_addr any;
+
+    return inet_pton(AF_INET, text, &any) == 1 || inet_pton(AF_INET6, text, &any) == 1;
+}
+
 /* Somebody has come to a port of mpirun's: said once for each address. */
 static void take_refused(struct registration *r, int agent, const struct event *e)
 {
     char peer[HTTP_PEER_CHARS], text[512];
 
-    (void)snprintf(peer, sizeof peer, "%s", e->text);
-    text_strip_control(peer);
+    (void)snprintf(peer, sizeof peer, "%s", is_address(e->text) ? e->text : "others");
     if (!listeners_refused_at_node(r->listeners, peer, e->refused))
         return;
     (void)snprintf(text, sizeof text,

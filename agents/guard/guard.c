@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* guard.c - replaces bind, listen, connect and accept in Open MPI's daemons, see guard.h
+/* guard.c - replaces calls on sockets in Open MPI's daemons, see guard.h
  *
- * Nothing but libc is used here, for this is preloaded into programs of others.  The guard file is
- * read whenever it is needed: the secret stays in no memory that a core file would show.
+ * This is preloaded into programs of others: it uses libc, and nettle for the proof.  The guard
+ * file is read whenever it is needed: the secret stays in no memory that a core file would show.
  */
 #include "guard.h"
 
@@ -14,21 +14,27 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
+#include <nettle/hmac.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #define REPLACES __attribute__((visibility("default")))
 
+/* The function that this library stands before. */
+#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+
 enum {
-    CONNECT_MS = 10000, /* for another node to answer */
-    SECRET_MS = 100,    /* for the secret where the kernel does not wait for it */
-    DEFER_S = 30,       /* the kernel keeps a silent connection from the listener */
+    DEFER_S = 30,    /* the kernel keeps a silent connection from the listener */
+    TELLS_PER_S = 5, /* the ranks' messages go the same way */
+    DESCRIPTORS = 65536,
 };
 
 /* Set once, before main. */
@@ -78,23 +84,45 @@ static bool is_of_mpi(void *caller)
     return has_code_of(caller, names);
 }
 
-/* Take our own path out of LD_PRELOAD, so that what this process starts is as without us. */
-static void leave_environment(void)
+/* Whether the first n bytes are a path of this library. */
+static bool is_own(const char *entry, size_t n)
 {
-    const char *list = getenv("LD_PRELOAD");
-    const char *end = list ? strpbrk(list, ": ") : NULL;
+    const size_t own = sizeof GUARD_LIBRARY - 1;
 
-    if (end)
-        (void)setenv("LD_PRELOAD", end + 1, 1); /* the agent has put us first */
+    return n > own && entry[n - own - 1] == '/' && memcmp(entry + n - own, GUARD_LIBRARY, own) == 0;
+}
+
+/* Take this library out of LD_PRELOAD, wherever it stands there, so that what this process starts
+ * is as without it.
+ */
+static void leave_preload(const char *list)
+{
+    size_t begin = 0, n = strcspn(list, ": ");
+    char *rest = NULL;
+
+    while (list[begin] && !is_own(list + begin, n)) {
+        begin += n + (list[begin + n] != '\0');
+        n = strcspn(list + begin, ": ");
+    }
+    if (!list[begin])
+        return;
+    if (begin > 0) /* with the separator before it, or else behind it */
+        begin--, n++;
+    else if (list[n])
+        n++;
+    if (asprintf(&rest, "%.*s%s", (int)begin, list, list + begin + n) < 0)
+        return;
+    if (*rest)
+        (void)setenv("LD_PRELOAD", rest, 1);
     else
         (void)unsetenv("LD_PRELOAD");
-    (void)unsetenv(GUARD_VARIABLE);
+    free(rest);
 }
 
 /* Scripts and wrappers on the way to mpirun hand both variables on. */
 __attribute__((constructor)) static void begin(void)
 {
-    const char *path = getenv(GUARD_VARIABLE);
+    const char *path = getenv(GUARD_VARIABLE), *list = getenv("LD_PRELOAD");
 
     if (!path || strlen(path) >= sizeof guard_path || dl_iterate_phdr(is_daemons, NULL) == 0)
         return;
@@ -102,7 +130,9 @@ __attribute__((constructor)) static void begin(void)
         (void)!write(STDOUT_FILENO, GUARD_ANSWER, sizeof GUARD_ANSWER - 1);
     else
         strcpy(guard_path, path);
-    leave_environment();
+    if (list)
+        leave_preload(list);
+    (void)unsetenv(GUARD_VARIABLE);
 }
 
 /* ---- the guard file ---- */
@@ -111,7 +141,7 @@ __attribute__((constructor)) static void begin(void)
 static int read_guard(struct guard_file *ret)
 {
     int fd = open(guard_path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, ret, sizeof *ret);
+    ssize_t n = fd < 0 ? -1 : REAL(read)(fd, ret, sizeof *ret);
 
     if (fd >= 0)
         (void)close(fd);
@@ -125,66 +155,218 @@ static int read_guard(struct guard_file *ret)
     return 0;
 }
 
-static void write_peer(const struct sockaddr *peer, char *ret, socklen_t size)
-{
-    const struct sockaddr_in6 *v6 = (const void *)peer;
-    const struct sockaddr_in *v4 = (const void *)peer;
+/* ---- refusals ---- */
 
-    ret[0] = '\0';
-    if (peer->sa_family == AF_INET)
-        (void)inet_ntop(AF_INET, &v4->sin_addr, ret, size);
-    else if (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr))
-        (void)inet_ntop(AF_INET, &v6->sin6_addr.s6_addr[12], ret, size);
-    else
-        (void)inet_ntop(AF_INET6, &v6->sin6_addr, ret, size);
+/* Returns how many refusals the datagram is to tell of; 0: too many were told within a second. */
+static uint32_t count_refusal(void)
+{
+    static _Atomic time_t second;
+    static _Atomic uint32_t told, untold;
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    if (atomic_exchange(&second, now.tv_sec) != now.tv_sec)
+        atomic_store(&told, 0);
+    if (atomic_fetch_add(&told, 1) < TELLS_PER_S)
+        return atomic_exchange(&untold, 0) + 1;
+    atomic_fetch_add(&untold, 1);
+    return 0;
 }
 
 /* Never waits: an agent that is busy counts the next one. */
-static void tell_refusal(const char *path, const struct sockaddr *peer)
+static void tell_refusal(const char *path, const union guard_address *peer)
 {
     struct sockaddr_un to = { .sun_family = AF_UNIX };
-    struct guard_refusal m = { .magic = GUARD_MAGIC };
-    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    struct guard_refusal m = { .magic = GUARD_MAGIC, .n = count_refusal() };
+    int fd = m.n ? socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
 
-    write_peer(peer, m.peer, sizeof m.peer);
-    memcpy(to.sun_path, path, strlen(path) + 1);
     if (fd < 0)
         return;
+    guard_peer_text(peer, m.peer, sizeof m.peer);
+    memcpy(to.sun_path, path, strlen(path) + 1);
     (void)sendto(fd, &m, sizeof m, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&to, sizeof to);
     (void)close(fd);
 }
 
-/* ---- addresses ---- */
+/* ---- the proof ---- */
 
-union address {
-    struct sockaddr any;
-    struct sockaddr_in v4;
-    struct sockaddr_in6 v6;
-};
-
-static bool is_inet(const struct sockaddr *a, socklen_t n)
+static int write_end(const union guard_address *a, char *ret, size_t size)
 {
-    return a && ((a->sa_family == AF_INET && n >= sizeof(struct sockaddr_in)) ||
-                 (a->sa_family == AF_INET6 && n >= sizeof(struct sockaddr_in6)));
+    char text[GUARD_ADDRESS_CHARS];
+
+    guard_peer_text(a, text, sizeof text);
+    return snprintf(ret, size, "%s:%d", text,
+                    ntohs(a->any.sa_family == AF_INET ? a->v4.sin_port : a->v6.sin6_port));
 }
 
-static bool is_all_addresses(const union address *a)
+/* Make the proof of a connection that goes from one end to the other. */
+static void make_proof(const char *secret, const union guard_address *from,
+                       const union guard_address *to, uint8_t ret[static GUARD_PROOF])
 {
-    return a->any.sa_family == AF_INET ? a->v4.sin_addr.s_addr == htonl(INADDR_ANY)
-                                       : IN6_IS_ADDR_UNSPECIFIED(&a->v6.sin6_addr) != 0;
+    char text[2 * GUARD_ADDRESS_CHARS + 16];
+    struct hmac_sha256_ctx c;
+    int n = write_end(from, text, sizeof text);
+
+    text[n++] = '>';
+    n += write_end(to, text + n, sizeof text - (size_t)n);
+    hmac_sha256_set_key(&c, strlen(secret), (const uint8_t *)secret);
+    hmac_sha256_update(&c, (size_t)n, (const uint8_t *)text);
+    hmac_sha256_digest(&c, GUARD_PROOF, ret);
+    explicit_bzero(&c, sizeof c);
 }
 
-static bool is_loopback(const union address *a)
+static bool is_equal(const uint8_t *x, const uint8_t *y, size_t n)
+{
+    unsigned char unlike = 0;
+
+    for (size_t i = 0; i < n; i++)
+        unlike |= (unsigned char)(x[i] ^ y[i]);
+    return unlike == 0;
+}
+
+/* ---- connections that have a proof to give or to show ---- */
+
+enum owes { NOTHING, TO_SEND, TO_SHOW, REFUSED };
+
+/* By descriptor.  The inode tells whether it is the same socket still: closing is not replaced. */
+static struct {
+    _Atomic ino_t inode;
+    _Atomic int owes;
+} connection[DESCRIPTORS];
+
+/* Returns whether there is room for it. */
+static bool note(int fd, enum owes owes)
+{
+    struct stat st;
+
+    if (fd < 0 || fd >= DESCRIPTORS || fstat(fd, &st) < 0)
+        return false;
+    connection[fd].inode = st.st_ino;
+    connection[fd].owes = owes;
+    return true;
+}
+
+static enum owes owed(int fd)
+{
+    struct stat st;
+
+    if (fd < 0 || fd >= DESCRIPTORS || connection[fd].owes == NOTHING)
+        return NOTHING;
+    if (fstat(fd, &st) == 0 && connection[fd].inode == st.st_ino)
+        return connection[fd].owes;
+    connection[fd].owes = NOTHING;
+    return NOTHING;
+}
+
+/* Send the proof before the first bytes.  False: with errno. */
+static bool send_proof(int fd)
+{
+    union guard_address peer, self;
+    struct guard_file guard;
+    uint8_t proof[GUARD_PROOF];
+    ssize_t n = -1;
+
+    if (!guard_peer_ends(fd, &peer, &self))
+        return false; /* errno of getpeername: not connected */
+    if (read_guard(&guard) < 0) {
+        errno = EACCES;
+        return false;
+    }
+    make_proof(guard.secret, &self, &peer, proof);
+    explicit_bzero(&guard, sizeof guard);
+    n = REAL(send)(fd, proof, sizeof proof, MSG_NOSIGNAL);
+    if (n == sizeof proof)
+        connection[fd].owes = NOTHING;
+    else if (n >= 0) /* of an empty buffer */
+        errno = ECONNRESET;
+    return n == sizeof proof;
+}
+
+static bool may_send(int fd)
+{
+    return owed(fd) != TO_SEND || send_proof(fd);
+}
+
+/* The proof is one segment, so that its part alone is no proof. */
+static bool take_proof(int fd)
+{
+    union guard_address peer, self;
+    struct guard_file guard;
+    uint8_t given[GUARD_PROOF], proof[GUARD_PROOF];
+    ssize_t n = REAL(recv)(fd, given, sizeof given, MSG_DONTWAIT);
+    bool shown = false;
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return false;
+    if (guard_peer_ends(fd, &peer, &self) && read_guard(&guard) == 0) {
+        make_proof(guard.secret, &peer, &self, proof);
+        shown = n == sizeof given && is_equal(given, proof, sizeof given);
+        if (!shown)
+            tell_refusal(guard.socket, &peer);
+        explicit_bzero(&guard, sizeof guard);
+    }
+    connection[fd].owes = shown ? NOTHING : REFUSED;
+    if (!shown)
+        (void)shutdown(fd, SHUT_RDWR);
+    errno = ECONNRESET;
+    return shown;
+}
+
+static bool may_read(int fd)
+{
+    enum owes owes = owed(fd);
+
+    if (owes == REFUSED)
+        errno = ECONNRESET;
+    return owes == TO_SHOW ? take_proof(fd) : owes != REFUSED;
+}
+
+REPLACES ssize_t recv(int fd, void *buf, size_t n, int flags)
+{
+    return may_read(fd) ? REAL(recv)(fd, buf, n, flags) : -1;
+}
+
+REPLACES ssize_t read(int fd, void *buf, size_t n)
+{
+    return may_read(fd) ? REAL(read)(fd, buf, n) : -1;
+}
+
+REPLACES ssize_t send(int fd, const void *buf, size_t n, int flags)
+{
+    return may_send(fd) ? REAL(send)(fd, buf, n, flags) : -1;
+}
+
+REPLACES ssize_t write(int fd, const void *buf, size_t n)
+{
+    return may_send(fd) ? REAL(write)(fd, buf, n) : -1;
+}
+
+REPLACES ssize_t writev(int fd, const struct iovec *v, int n)
+{
+    return may_send(fd) ? REAL(writev)(fd, v, n) : -1;
+}
+
+/* ---- listening ---- */
+
+static bool is_all_addresses(const union guard_address *a)
+{
+    const struct in6_addr *v6 = &a->v6.sin6_addr;
+
+    if (a->any.sa_family == AF_INET)
+        return a->v4.sin_addr.s_addr == htonl(INADDR_ANY);
+    return IN6_IS_ADDR_UNSPECIFIED(v6) ||
+           (IN6_IS_ADDR_V4MAPPED(v6) && !memcmp(&v6->s6_addr[12], "\0\0\0", 4));
+}
+
+static bool is_loopback(const union guard_address *a)
 {
     if (a->any.sa_family == AF_INET)
         return ntohl(a->v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-    return IN6_IS_ADDR_LOOPBACK(&a->v6.sin6_addr) ||
-           (IN6_IS_ADDR_V4MAPPED(&a->v6.sin6_addr) &&
-            a->v6.sin6_addr.s6_addr[12] == IN_LOOPBACKNET);
+    return IN6_IS_ADDR_LOOPBACK(&a->v6.sin6_addr);
 }
 
 /* Put the address in the place of "all"; one of the other family leaves loopback. */
-static void narrow(union address *a, const char *address)
+static void narrow(union guard_address *a, const char *address)
 {
     if (strcmp(address, "*") == 0)
         return;
@@ -194,162 +376,123 @@ static void narrow(union address *a, const char *address)
         a->v6.sin6_addr = in6addr_loopback;
 }
 
-/* ---- what is replaced ---- */
-
-typedef int bind_function(int, const struct sockaddr *, socklen_t);
-typedef int accept_function(int, struct sockaddr *, socklen_t *, int);
-
 /* Where there is no ::1 a socket of IPv6 takes 127.0.0.1. */
-static int bind_narrow(bind_function *real, int fd, const union address *a, socklen_t n)
+static int bind_narrow(int fd, const union guard_address *a, socklen_t n)
 {
-    static const struct in6_addr mapped = { .s6_addr = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff,
-                                                         127, 0, 0, 1 } };
-    union address other = *a;
-    int rc = real(fd, &a->any, n);
+    union guard_address other = *a;
+    int rc = REAL(bind)(fd, &a->any, n);
 
     if (rc == 0 || errno != EADDRNOTAVAIL || a->any.sa_family != AF_INET6)
         return rc;
-    other.v6.sin6_addr = mapped;
-    return real(fd, &other.any, n);
+    (void)inet_pton(AF_INET6, "::ffff:127.0.0.1", &other.v6.sin6_addr);
+    return REAL(bind)(fd, &other.any, n);
+}
+
+static bool is_inet(const struct sockaddr *a, socklen_t n)
+{
+    return a && ((a->sa_family == AF_INET && n >= sizeof(struct sockaddr_in)) ||
+                 (a->sa_family == AF_INET6 && n >= sizeof(struct sockaddr_in6)));
 }
 
 REPLACES int bind(int fd, const struct sockaddr *a, socklen_t n)
 {
     void *caller = __builtin_return_address(0);
-    bind_function *real = (bind_function *)dlsym(RTLD_NEXT, "bind");
     struct guard_file guard;
-    union address at;
+    union guard_address at;
 
     if (!guard_path[0] || !is_inet(a, n) || n > sizeof at || !is_of_mpi(caller))
-        return real(fd, a, n);
+        return REAL(bind)(fd, a, n);
     memcpy(&at, a, n);
     if (!is_all_addresses(&at))
-        return real(fd, a, n);
+        return REAL(bind)(fd, a, n);
     if (read_guard(&guard) < 0) {
         errno = EACCES;
         return -1;
     }
     explicit_bzero(guard.secret, sizeof guard.secret);
     narrow(&at, is_channel(caller) ? guard.address : "");
-    return bind_narrow(real, fd, &at, n);
+    return bind_narrow(fd, &at, n);
 }
 
-/* Whether connections of this code begin with a secret, which is then in *ret. */
-static bool has_secret(void *caller, struct guard_file *ret)
+/* Returns 1 where connections of this code have a proof, 0 where not, or a negative errno value. */
+static int has_proof(void *caller)
 {
-    return is_channel(caller) && read_guard(ret) == 0 && ret->secret[0];
-}
-
-/* The kernel hands a connection over when its first bytes are there, so that nobody who is silent
- * keeps the daemon waiting.
- */
-REPLACES int listen(int fd, int backlog)
-{
-    void *caller = __builtin_return_address(0);
-    int (*real)(int, int) = (int (*)(int, int))dlsym(RTLD_NEXT, "listen");
     struct guard_file guard;
-    int wait_s = DEFER_S;
+    int rc = is_channel(caller) ? read_guard(&guard) : 1;
 
-    if (guard_path[0] && has_secret(caller, &guard)) {
-        explicit_bzero(&guard, sizeof guard);
-        (void)setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &wait_s, sizeof wait_s);
-    }
-    return real(fd, backlog);
-}
-
-/* Finish a connection that was begun, also of a socket that does not wait. */
-static int finish_connect(int fd)
-{
-    struct pollfd p = { .fd = fd, .events = POLLOUT };
-    int why = ETIMEDOUT;
-    socklen_t n = sizeof why;
-    int ready;
-
-    do
-        ready = poll(&p, 1, CONNECT_MS);
-    while (ready < 0 && errno == EINTR);
-    if (ready > 0 && getsockopt(fd, SOL_SOCKET, SO_ERROR, &why, &n) < 0)
-        why = errno;
-    errno = why;
-    return why ? -1 : 0;
-}
-
-REPLACES int connect(int fd, const struct sockaddr *a, socklen_t n)
-{
-    void *caller = __builtin_return_address(0);
-    bind_function *real = (bind_function *)dlsym(RTLD_NEXT, "connect");
-    struct guard_file guard;
-    int rc;
-
-    if (!guard_path[0] || !is_inet(a, n) || !has_secret(caller, &guard))
-        return real(fd, a, n);
-    rc = real(fd, a, n);
-    if (rc < 0 && errno == EINPROGRESS)
-        rc = finish_connect(fd);
-    if (rc == 0 && send(fd, guard.secret, GUARD_SECRET_CHARS, MSG_NOSIGNAL) != GUARD_SECRET_CHARS) {
-        errno = ECONNRESET;
-        rc = -1;
-    }
+    if (rc != 0)
+        return rc < 0 ? rc : 0;
+    rc = guard.secret[0] != '\0';
     explicit_bzero(&guard, sizeof guard);
     return rc;
 }
 
-static bool is_equal(const char *x, const char *y, size_t n)
+/* Whoever is silent is kept from the daemon for a while: the kernel waits for the first bytes. */
+REPLACES int listen(int fd, int backlog)
 {
-    unsigned char unlike = 0;
+    int wait_s = DEFER_S;
 
-    for (size_t i = 0; i < n; i++)
-        unlike |= (unsigned char)(x[i] ^ y[i]);
-    return unlike == 0;
+    if (guard_path[0] && has_proof(__builtin_return_address(0)) > 0)
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &wait_s, sizeof wait_s);
+    return REAL(listen)(fd, backlog);
 }
 
-/* Take the secret off the connection. */
-static bool shows_secret(int fd, const char *secret)
-{
-    struct pollfd p = { .fd = fd, .events = POLLIN };
-    char given[GUARD_SECRET_CHARS];
-    ssize_t n = recv(fd, given, sizeof given, MSG_DONTWAIT);
-    bool is_same;
+/* ---- connecting and accepting ---- */
 
-    if (n < 0 && errno == EAGAIN && poll(&p, 1, SECRET_MS) > 0)
-        n = recv(fd, given, sizeof given, MSG_DONTWAIT);
-    is_same = n == sizeof given && is_equal(given, secret, sizeof given);
-    explicit_bzero(given, sizeof given);
-    return is_same;
+REPLACES int connect(int fd, const struct sockaddr *a, socklen_t n)
+{
+    int proof = guard_path[0] && is_inet(a, n) ? has_proof(__builtin_return_address(0)) : 0;
+
+    if (proof < 0 || (proof && !note(fd, TO_SEND))) {
+        errno = proof < 0 ? -proof : EMFILE;
+        return -1;
+    }
+    return REAL(connect)(fd, a, n);
 }
 
-/* Whether a connection that was accepted may stay. */
-static bool is_welcome(int fd, void *caller, struct guard_file *guard)
+/* Without a proof: what comes over the network to the channel, in a job with a node that has no
+ * guard.
+ */
+static bool is_welcome(int fd, void *caller)
 {
-    union address peer, self;
-    socklen_t n = sizeof peer, m = sizeof self;
+    union guard_address peer, self;
+    int proof = has_proof(caller);
 
-    if (getpeername(fd, &peer.any, &n) < 0 || getsockname(fd, &self.any, &m) < 0)
+    if (proof < 0 || !guard_peer_ends(fd, &peer, &self))
         return false;
-    if (!is_inet(&peer.any, n) || !is_inet(&self.any, m))
-        return true;
-    if (is_channel(caller) && guard->secret[0]
-            ? shows_secret(fd, guard->secret)
-            : !is_loopback(&self) || guard_peer_is_ours(&peer.any, &self.any))
-        return true;
-    tell_refusal(guard->socket, &peer.any);
-    return false;
+    if (proof)
+        return note(fd, TO_SHOW);
+    return (is_channel(caller) && !is_loopback(&self)) || guard_peer_is_ours(fd);
+}
+
+static void refuse(int fd)
+{
+    union guard_address peer, self;
+    struct guard_file guard;
+
+    if (guard_peer_ends(fd, &peer, &self) && read_guard(&guard) == 0) {
+        tell_refusal(guard.socket, &peer);
+        explicit_bzero(&guard, sizeof guard);
+    }
+    (void)close(fd);
+}
+
+static bool is_tcp(int fd)
+{
+    int domain = 0;
+    socklen_t n = sizeof domain;
+
+    return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &n) == 0 &&
+           (domain == AF_INET || domain == AF_INET6);
 }
 
 static int accept_some(int fd, struct sockaddr *a, socklen_t *n, int flags, void *caller)
 {
-    accept_function *real = (accept_function *)dlsym(RTLD_NEXT, "accept4");
-    struct guard_file guard;
-    int got = real(fd, a, n, flags);
-    bool stays;
+    int got = REAL(accept4)(fd, a, n, flags);
 
-    if (got < 0 || !guard_path[0])
+    if (got < 0 || !guard_path[0] || !is_tcp(got) || is_welcome(got, caller))
         return got;
-    stays = read_guard(&guard) == 0 && is_welcome(got, caller, &guard);
-    explicit_bzero(&guard, sizeof guard);
-    if (stays)
-        return got;
-    (void)close(got);
+    refuse(got);
     errno = EAGAIN; /* as if nobody had come */
     return -1;
 }

@@ -3,17 +3,21 @@
  *
  * mpirun and its daemons (orted, prted) listen on all addresses of a node and obey whoever names
  * himself as one of them, without any secret.  The guard is a library that an agent preloads into
- * them, and into nothing else.  It replaces bind, listen, connect and accept:
+ * them, and into nothing else.  It replaces the calls by which they listen, connect and accept:
  *
- *     listener of           bound to, in place of      accepted connections
+ *     listener of           bound to, in place of      connections that are heard
  *                           all addresses
- *     the daemons' channel  the node's address on the  begin with the generation's secret
- *     (oob/tcp)             job's network
+ *     the daemons' channel  the node's address on the  begin with a proof of the generation's
+ *     (oob/tcp)             job's network              secret
  *     anything else (PMIx)  loopback                   come from a process of this user or root
  *
+ * The proof is HMAC-SHA256(secret, "SOURCE ADDRESS:PORT>TARGET ADDRESS:PORT"): who gets one, since
+ * he listens on a port that a daemon has left, can use it for no other connection.  It is sent
+ * before the first bytes and checked before the first are read; no call waits for it.  Addresses
+ * that are translated on the way (NAT) do not pass, nor do Open MPI's own.
+ *
  * In a job on one machine nobody needs the channel from outside: it is bound to loopback, and
- * treated like anything else.  A connection that is refused is closed before Open MPI sees it, and
- * told to the agent in a datagram.
+ * treated like anything else.  A connection that is refused is told to the agent in a datagram.
  *
  * The agent writes the guard file (0600, in a folder of 0700) and names it in GUARD_VARIABLE.  With
  * GUARD_ASK in that variable the guard prints GUARD_ANSWER where it is loaded, and does nothing.
@@ -34,6 +38,7 @@
 
 enum {
     GUARD_SECRET_CHARS = 64, /* hexadecimal digits */
+    GUARD_PROOF = 32,        /* bytes */
     GUARD_ADDRESS_CHARS = 46,
 };
 
@@ -46,10 +51,11 @@ struct guard_file {
 
 #define GUARD_MAGIC UINT32_C(0x65646764)
 
-/* Datagram to the agent: one connection was refused. */
+/* Datagram to the agent: connections were refused. */
 struct guard_refusal {
     uint32_t magic;
-    char peer[GUARD_ADDRESS_CHARS]; /* its address, "127.0.0.1" */
+    uint32_t n;                     /* this one, and those that came too fast to be told */
+    char peer[GUARD_ADDRESS_CHARS]; /* address of this one, "127.0.0.1" */
 };
 
 #endif

@@ -3,7 +3,6 @@
 #include "guard_peer.h"
 
 #include <arpa/inet.h>
-#include <netinet/in.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,32 +14,63 @@ enum {
     END_CHARS = 32 + 1 + 4 + 1,
 };
 
-/* Write an end as the table does: "0100007F:1F90", words in the byte order of this machine. */
-static void write_end(const struct sockaddr *a, char *ret, size_t size)
-{
-    const struct sockaddr_in6 *v6 = (const void *)a;
-    const struct sockaddr_in *v4 = (const void *)a;
-    uint32_t word[4];
+/* ---- addresses ---- */
 
-    if (a->sa_family == AF_INET) {
-        snprintf(ret, size, "%08X:%04X", v4->sin_addr.s_addr, ntohs(v4->sin_port));
+static void unmap(union guard_address *a)
+{
+    struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = a->v6.sin6_port };
+
+    if (a->any.sa_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&a->v6.sin6_addr))
         return;
-    }
-    memcpy(word, &v6->sin6_addr, sizeof word);
-    if (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr)) /* its other end is a socket of IPv4 */
-        snprintf(ret, size, "%08X:%04X", word[3], ntohs(v6->sin6_port));
-    else
-        snprintf(ret, size, "%08X%08X%08X%08X:%04X", word[0], word[1], word[2], word[3],
-                 ntohs(v6->sin6_port));
+    memcpy(&v4.sin_addr, &a->v6.sin6_addr.s6_addr[12], sizeof v4.sin_addr);
+    a->v4 = v4;
 }
 
-static const char *table_of(const struct sockaddr *a)
+static bool is_inet(const union guard_address *a)
 {
-    const struct sockaddr_in6 *v6 = (const void *)a;
+    return a->any.sa_family == AF_INET || a->any.sa_family == AF_INET6;
+}
 
-    if (a->sa_family == AF_INET || IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr))
-        return "/proc/self/net/tcp";
-    return "/proc/self/net/tcp6";
+bool guard_peer_ends(int fd, union guard_address *ret_peer, union guard_address *ret_self)
+{
+    socklen_t n = sizeof *ret_peer, m = sizeof *ret_self;
+
+    *ret_peer = *ret_self = (union guard_address){ .any.sa_family = AF_UNSPEC };
+    if (getpeername(fd, &ret_peer->any, &n) < 0 || getsockname(fd, &ret_self->any, &m) < 0 ||
+        !is_inet(ret_peer) || !is_inet(ret_self))
+        return false;
+    unmap(ret_peer);
+    unmap(ret_self);
+    return true;
+}
+
+void guard_peer_text(const union guard_address *a, char *ret, size_t size)
+{
+    const void *address = a->any.sa_family == AF_INET ? (const void *)&a->v4.sin_addr
+                                                      : (const void *)&a->v6.sin6_addr;
+
+    if (!inet_ntop(a->any.sa_family, address, ret, (socklen_t)size))
+        ret[0] = '\0';
+}
+
+/* ---- the kernel's table ---- */
+
+/* Write an end as the table does: "0100007F:1F90", words in the byte order of this machine.
+ * mapped: an address of IPv4 as the socket of IPv6 that it may be.
+ */
+static void write_end(const union guard_address *a, bool mapped, char *ret, size_t size)
+{
+    uint32_t word[4] = { 0, 0, htonl(0xffff), a->v4.sin_addr.s_addr };
+    bool v4 = a->any.sa_family == AF_INET;
+
+    if (v4 && !mapped) {
+        (void)snprintf(ret, size, "%08X:%04X", word[3], ntohs(a->v4.sin_port));
+        return;
+    }
+    if (!v4)
+        memcpy(word, &a->v6.sin6_addr, sizeof word);
+    (void)snprintf(ret, size, "%08X%08X%08X%08X:%04X", word[0], word[1], word[2], word[3],
+                   ntohs(v4 ? a->v4.sin_port : a->v6.sin6_port));
 }
 
 /* Find the row of the socket whose own end is `local`.  Returns 1 if it is ours, 0 if it is not or
@@ -66,14 +96,31 @@ static int look_up(const char *table, const char *local, const char *remote)
     return found;
 }
 
-bool guard_peer_is_ours(const struct sockaddr *peer, const struct sockaddr *self)
+static int look_up_ends(const union guard_address *peer, const union guard_address *self,
+                        bool mapped)
 {
+    bool v6 = mapped || peer->any.sa_family == AF_INET6;
     char its[END_CHARS], ours[END_CHARS];
+
+    write_end(peer, mapped, its, sizeof its);
+    write_end(self, mapped, ours, sizeof ours);
+    return look_up(v6 ? "/proc/self/net/tcp6" : "/proc/self/net/tcp", its, ours);
+}
+
+/* The connection is asked for again behind the look: while it stands nobody else can have had its
+ * addresses and ports.
+ */
+bool guard_peer_is_ours(int fd)
+{
+    union guard_address peer, self;
     int found = -1;
 
-    write_end(peer, its, sizeof its);
-    write_end(self, ours, sizeof ours);
-    for (int i = 0; found < 0 && i < ATTEMPTS; i++)
-        found = look_up(table_of(peer), its, ours);
-    return found > 0;
+    if (!guard_peer_ends(fd, &peer, &self))
+        return false;
+    for (int i = 0; found < 0 && i < ATTEMPTS; i++) {
+        found = look_up_ends(&peer, &self, false);
+        if (found < 0 && peer.any.sa_family == AF_INET)
+            found = look_up_ends(&peer, &self, true);
+    }
+    return found > 0 && guard_peer_ends(fd, &peer, &self);
 }

@@ -117,26 +117,28 @@ static void look_for_mpi(struct agent *a)
     bool guarded = false;
     int major;
 
-    if (program_path(GUARD_LIBRARY, a->mpi_guard, sizeof a->mpi_guard, NULL) < 0)
+    if (program_path(GUARD_LIBRARY, a->mpi_guard, sizeof a->mpi_guard, NULL) < 0 ||
+        a->mpi_guard[strcspn(a->mpi_guard, ": \t\n")]) /* which LD_PRELOAD cannot hold */
         a->mpi_guard[0] = '\0';
     major = openmpi_version(a->mpi_guard, a->mpi_version, sizeof a->mpi_version, &guarded, &err);
     if (major < 0)
         node_log_say(a->voice.log, "%s", err.text);
-    if (!guarded)
-        a->mpi_guard[0] = '\0';
+    a->mpi_guarded = guarded;
     a->mpi = openmpi_row(major);
 }
 
 /* Said before anything is started. */
 static void tell_of_guard(const struct agent *a)
 {
-    if (a->mpi_version[0] && !a->mpi_guard[0])
-        voice_note(&a->voice, 0,
-                   "%s here does not load " GUARD_LIBRARY ": it will listen on all addresses of "
-                   "this node, and any user who reaches it can end the job; use a mpirun that is "
-                   "linked dynamically and not set-user-ID (SECURITY CONSIDERATIONS in "
-                   "eddis-run(1))",
-                   a->mpi->server);
+    if (!a->mpi_version[0] || a->mpi_guarded)
+        return;
+    voice_note(&a->voice, 0,
+               "%s here does not load " GUARD_LIBRARY ": it may listen on all addresses of this "
+               "node, and any user who reaches it can end the job; %s (SECURITY CONSIDERATIONS in "
+               "eddis-run(1))",
+               a->mpi->server,
+               a->mpi_guard[0] ? "use a mpirun that is linked dynamically and keeps LD_PRELOAD"
+                               : "install eddis under a path without spaces and colons");
 }
 
 static int open_http(struct agent *a, struct eddis_error *err)

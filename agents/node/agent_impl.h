@@ -42,7 +42,8 @@ struct agent {
     int cores;                      /* that this process may use */
     const struct openmpi *mpi;
     char mpi_version[OPENMPI_VERSION]; /* "": none was found */
-    char mpi_guard[PATH_MAX];          /* library that its daemons are guarded by; "": none */
+    char mpi_guard[PATH_MAX];          /* library that its daemons are to load; "": none */
+    bool mpi_guarded;                  /* mpirun was seen to load it */
 
     struct lifeline life;
     struct agent_logs logs;

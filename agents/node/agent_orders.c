@@ -312,7 +312,7 @@ static int ask_registration(struct agent *a, struct eddis_error *err)
                        .agent = a->brief->agent,
                        .pid = (int)getpid(),
                        .eddis_version = EDDIS_VERSION,
-                       .mpi_guarded = a->mpi_guard[0] != '\0',
+                       .mpi_guarded = a->mpi_guarded,
                        .shared_logs = a->logs.place.shared };
     cleanup_free char *text = NULL;
 

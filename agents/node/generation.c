@@ -167,7 +167,7 @@ static bool take_refusal(struct generation *g, const void *message, ssize_t n)
     if (m.magic != GUARD_MAGIC)
         return false;
     m.peer[sizeof m.peer - 1] = '\0';
-    http_refusals_add(&g->refused, m.peer, 1);
+    http_refusals_add(&g->refused, m.peer, m.n);
     return true;
 }
 

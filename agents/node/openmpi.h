@@ -50,8 +50,8 @@ const struct openmpi *openmpi_row(int major);
 int openmpi_version(const char *guard, char *ret, size_t size, bool *ret_guarded,
                     struct eddis_error *err);
 
-/* Set in env, a list of NAME=VALUE, what loads the guard `library` before the user's own, with this
- * value of GUARD_VARIABLE.
+/* Set in env, a list of NAME=VALUE, what loads the guard `library` behind the user's own, as a
+ * sanitizer wants to be first, with this value of GUARD_VARIABLE.
  */
 int openmpi_preload_guard(struct strlist *env, const char *library, const char *value,
                           struct eddis_error *err);

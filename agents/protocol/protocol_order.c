@@ -290,7 +290,6 @@ static int check_rank(const struct order *order, int i, struct eddis_error *err)
     return 0;
 }
 
-/* It becomes a part of a file's name. */
 static int check_secret(const char *secret, struct eddis_error *err)
 {
     size_t n = strlen(secret);
@@ -301,6 +300,7 @@ static int check_secret(const char *secret, struct eddis_error *err)
     return 0;
 }
 
+/* It becomes a part of a file's name. */
 static int check_share(const char *share, struct eddis_error *err)
 {
     size_t n = strlen(share);

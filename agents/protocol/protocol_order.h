@@ -81,11 +81,11 @@ struct order {
     char network[64];                /* "10.1.0.0/24"; "" when there is one node */
     char share[PROTOCOL_MARKER + 1]; /* name that all nodes leave in the checkpoint folder and
                                       * look for when told to check; "": nothing is to be shared */
-    char
-        mpi_secret[PROTOCOL_MPI_SECRET + 1]; /* with which mpirun's daemons meet in this generation,
-                                              * see agents/guard/guard.h; "": without one */
-    int n_ranks;                             /* of the job */
-    struct order_rank *rank;                 /* [n_local] of this node */
+    /* With which mpirun's daemons meet in this generation, see agents/guard/guard.h; "": without.
+     */
+    char mpi_secret[PROTOCOL_MPI_SECRET + 1];
+    int n_ranks;             /* of the job */
+    struct order_rank *rank; /* [n_local] of this node */
     int n_local;
     int64_t open_ns;              /* of struct board_area; plan->version is 0 then */
     struct comm_choice *choice;   /* of a plan that is replayed; NULL: to be measured */

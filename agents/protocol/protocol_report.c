@@ -63,7 +63,7 @@ static const struct field event_fields[] = {
     PROGRAM_ROWS(struct event, false),
     FIELD(struct event, peak_bytes, INT64, 0, INT64_MAX),
     FIELD(struct event, limit_bytes, INT64, 0, INT64_MAX),
-    FIELD(struct event, refused, INT64, 0, INT64_MAX),
+    FIELD(struct event, refused, INT64, 0, INT32_MAX),
     FIELD(struct event, text, SENTENCE, 0, 0),
     FIELD(struct event, last_lines, SENTENCE, 0, 0),
 };

@@ -9,6 +9,8 @@ void http_refusals_add(struct http_refusals *r, const char *peer, int64_t n)
 {
     int i = 0;
 
+    if (n > INT64_MAX / 2 - r->total)
+        n = 0;
     r->total += n;
     while (i < r->n_peers && strcmp(r->peer[i].peer, peer) != 0)
         i++;

@@ -123,8 +123,7 @@ struct job {
         int64_t keep;
         char *resume; /* "auto", or a checkpoint's absolute path */
     } checkpoint;
-    int64_t restarts, node_losses; /* how often it starts again by itself; the latter 0: auto */
-    int64_t check_models;          /* steps; 0: auto, -1: off */
+    int64_t check_models, restarts, node_losses; /* 0: auto; the first in steps, -1: off */
     struct {
         int64_t launch_ns, lease_ns, heartbeat_ns, node_lost_ns, hang_ns, first_step_ns, grace_ns,
             checkpoint_ns, job_ns; /* hang, first_step and job: CLOCK_NEVER for "none" */

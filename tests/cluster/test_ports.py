@@ -155,9 +155,10 @@ def preloaded(folders):
         assert j.end() == 0, (j.code, j.err)
         assert j.log(0) == "[] [] [0]\n", j.log(0)
     libc = next(line.split()[-1] for line in open("/proc/self/maps") if "/libm" in line or "/libc" in line)
-    with Job(BUILD, folders, ["--", "sh", "-c", script], ranks=1, LD_PRELOAD=libc) as j:
-        assert j.end() == 0, (j.code, j.err)
-        assert j.log(0) == f"[{libc}] [] [0]\n", j.log(0)
+    for own in (libc, f"{libc} {libc}", libc + ":"):
+        with Job(BUILD, folders, ["--", "sh", "-c", script], ranks=1, LD_PRELOAD=own) as j:
+            assert j.end() == 0, (j.code, j.err)
+            assert j.log(0) == f"[{own}] [] [0]\n", (own, j.log(0))
 
 
 def not_loaded(folders):

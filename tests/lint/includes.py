@@ -58,6 +58,7 @@ HOME = {
     "curl/": ["lib/http"],
     "microhttpd.h": ["lib/http"],
     "gnutls/": ["lib/http"],
+    "nettle/": ["agents/guard"],
     "mpi.h": ["lib/comm", "bench"],  # where its own all-reduce is measured
     "hwloc": ["lib/topo"],
     "cuda": ["lib/gpu"],

@@ -392,6 +392,16 @@ START_TEST(refusals)
     listeners_refusals_text(&f.d, text, sizeof text);
     ck_assert_str_eq(text, "2 refused requests from 127.0.0.1, 3 from 10.1.0.9");
     ck_assert_int_eq(listeners_refused(&f.d), 5);
+    /* More than are told apart are told of no more, here and there. */
+    for (int i = 0, n = 0; i < 3 * HTTP_REFUSAL_PEERS; i++, n = 0) {
+        (void)snprintf(peer, sizeof peer, "10.2.0.%d", i);
+        (void)listeners_refused_at_node(&f.d, peer, 1);
+        while (listeners_refusal(&f.d, peer, sizeof peer))
+            ck_assert_int_lt(++n, 2);
+    }
+    ck_assert(!listeners_refused_at_node(&f.d, "10.3.0.1", 1));
+    ask_wrongly(&f, OWNER, "/v1/job");
+    ck_assert(!listeners_refusal(&f.d, peer, sizeof peer));
     finish(&f);
 }
 END_TEST

@@ -14,11 +14,11 @@
  * no step is known a sentence says that restarts may be asked for; the first step of one rank is
  * enough for a checkpoint to be asked for; what nodes find behind the probe of the network is no
  * checkpoint of the job's; one rank that is stopped is no "ranks", and a probe of the network that
- * runs on all nodes gets more time; a generation behind the first that does not come up counts as no
- * restart, one that has shown nothing is followed by a pause, and the sentence of a restart counts
- * those; an exit behind the last step is the end, a death behind eddis_close a warning; what has
- * printed nothing starts again where that is asked for; lost nodes are counted by themselves, and
- * what is an hour ago is not.  From the first state of every set of nodes (world.h) every input
+ * runs on all nodes gets more time; a generation behind the first that does not come up counts as
+ * no restart, one that has shown nothing is followed by a pause, and the sentence of a restart
+ * counts those; an exit behind the last step is the end, a death behind eddis_close a warning; what
+ * has printed nothing starts again where that is asked for; lost nodes are counted by themselves,
+ * and what is an hour ago is not.  From the first state of every set of nodes (world.h) every input
  * that is possible is given, breadth first, where going on well ("forward") counts as no step.  Two
  * states are the same when they answer every input alike, but for exact times and numbers in
  * sentences.  No set is ever complete: each is cut at STATES states, of which those behind

@@ -366,7 +366,7 @@ START_TEST(arguments_of_a_daemon)
 }
 END_TEST
 
-/* The guard comes before the user's own libraries. */
+/* The guard comes behind the user's own libraries. */
 START_TEST(guarded_environment)
 {
     struct case_ *c = make();
@@ -376,12 +376,12 @@ START_TEST(guarded_environment)
     c->launch.guard_file = "/run/x/guard";
     ck_assert_int_eq(launch_environ(&c->launch, &e, NULL), 0);
     ck_assert_str_eq(strlist_value(e.item, "EDDIS_MPI_GUARD"), "/run/x/guard");
-    ck_assert_int_eq(strncmp(strlist_value(e.item, "LD_PRELOAD"), "/lib/guard.so", 13), 0);
+    ck_assert_ptr_nonnull(strstr(strlist_value(e.item, "LD_PRELOAD"), "/lib/guard.so"));
     ck_assert_ptr_null(strlist_value(e.item, "EDDIS_RANK_FILE")); /* of several nodes alone */
     strlist_fini(&e);
     strlist_addf(&e, "LD_PRELOAD=/u/a.so /u/b.so");
     ck_assert_int_eq(openmpi_preload_guard(&e, "/lib/guard.so", "x", NULL), 0);
-    ck_assert_str_eq(strlist_value(e.item, "LD_PRELOAD"), "/lib/guard.so:/u/a.so /u/b.so");
+    ck_assert_str_eq(strlist_value(e.item, "LD_PRELOAD"), "/u/a.so /u/b.so:/lib/guard.so");
     ck_assert_uint_eq(e.n, 2);
     strlist_fini(&e);
     drop(c);
