@@ -106,16 +106,15 @@ static void leave_preload(const char *list)
     }
     if (!list[begin])
         return;
-    if (begin > 0) /* with the separator before it, or else behind it */
-        begin--, n++;
-    else if (list[n])
-        n++;
+    if (begin == 0 && !list[n]) {
+        (void)unsetenv("LD_PRELOAD");
+        return;
+    }
+    n++; /* with the separator before it, or else behind it */
+    begin -= begin > 0;
     if (asprintf(&rest, "%.*s%s", (int)begin, list, list + begin + n) < 0)
         return;
-    if (*rest)
-        (void)setenv("LD_PRELOAD", rest, 1);
-    else
-        (void)unsetenv("LD_PRELOAD");
+    (void)setenv("LD_PRELOAD", rest, 1); /* also if the user's is empty */
     free(rest);
 }
 

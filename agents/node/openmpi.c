@@ -130,8 +130,7 @@ int openmpi_preload_guard(struct strlist *env, const char *library, const char *
     const char *others = strlist_value(env->item, "LD_PRELOAD");
     cleanup_free char *list = NULL;
 
-    if (asprintf(&list, "%s%s%s", others ? others : "", others && *others ? ":" : "", library) <
-        0) {
+    if (asprintf(&list, "%s%s%s", others ? others : "", others ? ":" : "", library) < 0) {
         list = NULL;
         return eddis_fail(err, -ENOMEM, "no memory for variables");
     }
