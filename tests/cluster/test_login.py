@@ -17,7 +17,7 @@ BUILD = sys.argv[1]
 USER, UID = "games", 5
 SYSTEMD = "/lib/systemd/systemd"
 LEFT = "98764"
-OURS = ("eddis-run", "eddis-keeper", "eddis-agent", "eddis-rank", "mpirun")
+OURS = ("eddis-run", "eddis-keeper", "eddis-agent", "mpirun", "eddis-rank")  # each is the parent of the next
 
 
 def hierarchy():
@@ -109,7 +109,7 @@ def guards_killed(lingers):
         for p, _, _ in guards:
             os.kill(p, signal.SIGSTOP)
         wait_for("the guards to be stopped", lambda: all(state_of(p) in "TX" for p, _, _ in guards))
-        for p, _, _ in guards:
+        for p, _, _ in sorted(guards, key=lambda g: -OURS.index(g[1])):  # an agent whose keeper dies is continued
             os.kill(p, signal.SIGKILL)
         j.communicate(timeout=PATIENCE)
         assert left()
