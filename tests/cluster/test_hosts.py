@@ -169,7 +169,7 @@ def doors(c):
         idle_ones = [idle(c, LOGIN, 900, [people] + agents), idle(c, "node2", 1500, agents)]
         try:
             s = c.run(LOGIN, [STATUS, j.place + "/", "--once", "--json"])
-            assert s.returncode == 0 and json.loads(s.stdout)["state"] in ("launching", "running"), s
+            assert s.returncode == 0 and json.loads(s.stdout)["state"] in ("profiling", "launching", "running"), s
             assert s.stderr == "", s  # it was the driver that answered
             os.kill(j.process.pid, signal.SIGSTOP)
             s = c.run(LOGIN, [STATUS, j.place + "/", "--once", "--json"])
