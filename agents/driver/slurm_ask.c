@@ -160,20 +160,31 @@ static void take_limit(struct slurm_ask *a, const char *said)
     const struct state *s = &a->run->state;
     int64_t warned_s = (s->o.checkpoint_ns + s->o.grace_ns) / CLOCK_S + EARLY_S;
 
-    a->asked_limit = said || a->asked >= TRIES;
-    if (said && slurm_ask_is_limit(said, clock_wall_ns() / CLOCK_S,
-                                   s->preempt_signal == SIGUSR1 ? warned_s : 0))
+    a->asking_limit = false;
+    if (!said)
+        return;
+    a->tries = TRIES;
+    if (slurm_ask_is_limit(said, clock_wall_ns() / CLOCK_S,
+                           a->asked_signal == SIGUSR1 ? warned_s : 0))
         state_at_limit(&a->run->state);
 }
 
+/* A signal that comes behind another one may come with the limit, and the other one not. */
 static void ask_limit(struct slurm_ask *a)
 {
     const char *const argv[] = { "scontrol", "-o", "show", "job", a->run->o->slurm->job, NULL };
+    const struct state *s = &a->run->state;
 
-    if (a->asked_limit || !state_is_preempted(&a->run->state))
+    if (a->asking_limit || s->at_limit || !state_is_preempted(s))
         return;
-    a->asked++;
-    a->asked_limit = ask(a, argv, take_limit);
+    if (a->asked_count != s->preempt_count)
+        a->tries = 0;
+    if (a->tries >= TRIES)
+        return;
+    a->tries++;
+    a->asked_count = s->preempt_count;
+    a->asked_signal = s->preempt_signal;
+    a->asking_limit = ask(a, argv, take_limit);
 }
 
 /* ---- nodes that are silent ---- */
@@ -243,7 +254,7 @@ void slurm_ask_settle(struct slurm_ask *a)
     if (!a->thread)
         return;
     ask_limit(a);
-    if (a->asked_limit)
+    if (a->asking_limit)
         (void)file_thread_settle(a->thread, clock_now_ns() + patience_s * CLOCK_S);
     file_thread_turn(a->thread);
 }

@@ -15,8 +15,10 @@
 struct slurm_ask {
     struct job_run *run;
     struct file_thread *thread; /* NULL: the job is in no allocation */
-    bool asked_limit, asking_nodes;
-    int asked;        /* how often for the limit */
+    bool asking_limit, asking_nodes;
+    int asked_count;  /* of the signal that was asked about, see preempt_count */
+    int asked_signal; /* SIGTERM or SIGUSR1 */
+    int tries;        /* of questions about it */
     int64_t nodes_ns; /* when nodes may be asked for again */
 };
 

@@ -89,7 +89,8 @@ struct state {
     int64_t preempt_ns;            /* a checkpoint was asked for; until then it may take; 0: not */
     int64_t asked_ns;              /* when it was asked for */
     int preempt_signal;            /* SIGTERM or SIGUSR1, that has ended or ends the job; 0: none */
-    bool at_limit;                 /* it came with the end of the job's time in Slurm */
+    int preempt_count;             /* how many of them have asked for the end */
+    bool at_limit;                 /* one came with the end of the job's time in Slurm */
     int asked_by;                  /* an agent that has got the signal; < 0: see state_wish.c */
     enum state_outcome saving_for; /* what the job ends as behind it */
     int64_t asked_step;            /* a checkpoint of this step or a later one will do */

@@ -221,9 +221,10 @@ static void say_stopped(struct state *s, const struct state_input *in, const cha
     const char *host = in->agent < 0 ? "" : state_host(s, in->agent);
 
     s->preempt_signal = in->signal;
-    s->at_limit = false;
-    (void)snprintf(s->message, sizeof s->message, "stopped by SIG%s%s%s", text_signal(in->signal),
-                   on, host);
+    s->preempt_count++;
+    (void)snprintf(s->message, sizeof s->message, "stopped by %sSIG%s%s%s%s",
+                   s->at_limit ? "Slurm's time limit (" : "", text_signal(in->signal), on, host,
+                   s->at_limit ? ")" : "");
     if (what)
         state_say(s, "%s%s%s: %s", strsignal(in->signal), on, host, what);
 }

@@ -580,6 +580,19 @@ START_TEST(at_slurms_limit)
     ck_assert_str_eq(f.s.message, "stopped by Slurm's time limit (SIGUSR1)");
     state_fini(&f.s);
 
+    run_four(&f); /* the limit itself, behind its warning */
+    all_steps(&f, 10);
+    state_signal(&f.s, SIGUSR1, f.now_ns);
+    did(&f, "checkpoint;");
+    state_at_limit(&f.s);
+    f.now_ns += 20 * CLOCK_S;
+    state_signal(&f.s, SIGTERM, f.now_ns);
+    did(&f, "stop orderly;");
+    ck_assert_int_eq(f.s.preempt_count, 2);
+    ended(&f, "timeout", 124);
+    ck_assert_str_eq(f.s.message, "stopped by Slurm's time limit (SIGTERM)");
+    state_fini(&f.s);
+
     run_four(&f); /* Ctrl-C is no signal of Slurm's */
     state_signal(&f.s, SIGINT, f.now_ns);
     did(&f, "stop orderly;");
