@@ -26,6 +26,7 @@ enum {
     TRIES = 3,            /* of a question about the end */
     MISSED = 3,           /* reports of an agent */
     EARLY_S = 90,         /* Slurm may send a warning a minute earlier than it was asked to */
+    LOOK_NS = 20 * 1000 * 1000, /* between two looks whether an answer is still wanted */
 };
 
 /* ---- what the programs print ---- */
@@ -80,17 +81,32 @@ bool slurm_ask_is_down(const char *table, const char *node)
 
 /* ---- one question ---- */
 
+/* said: NULL: nobody has answered. */
+typedef void (*answer_fn)(struct slurm_ask *a, const char *said);
+
 struct question {
     struct file_task task;
     struct slurm_ask *ask;
     struct strlist argv;
-    void (*answer)(struct slurm_ask *a, const char *said); /* NULL: nobody has answered */
+    answer_fn answer;
+    _Atomic bool unwanted; /* set by the caller's thread: kill what runs */
     char *said;
 };
 
-static char *run_program(const char *const *argv)
+/* Wait for the program's end, and kill it when it is late or nobody wants its answer any more. */
+static int await(pid_t pid, const _Atomic bool *unwanted, int *status)
 {
-    static const struct spawn_rung rungs[] = { { 0, PATIENCE_S * CLOCK_S }, { SIGKILL, CLOCK_S } };
+    static const struct spawn_rung look[] = { { 0, LOOK_NS } }, now[] = { { SIGKILL, CLOCK_S } };
+    int64_t end_ns = clock_now_ns() + PATIENCE_S * CLOCK_S;
+
+    while (!*unwanted && clock_now_ns() < end_ns)
+        if (spawn_stop(-pid, look, 1, status, NULL) == 0)
+            return 0;
+    return spawn_stop(-pid, now, 1, status, NULL);
+}
+
+static char *run_program(const char *const *argv, const _Atomic bool *unwanted)
+{
     /* Slurm may send every process of the job what the question is about. */
     static const int blocked[] = { SIGTERM, SIGUSR1, SIGUSR2, 0 };
     int out = memfd_create("eddis-slurm", MFD_CLOEXEC), status = 0;
@@ -100,8 +116,8 @@ static char *run_program(const char *const *argv)
     char *said = NULL;
     pid_t pid;
 
-    if (out >= 0 && spawn_start(&s, &pid, NULL) == 0 &&
-        spawn_stop(-pid, rungs, 2, &status, NULL) == 0 && spawn_exit_code(status) == 0 &&
+    if (out >= 0 && !*unwanted && spawn_start(&s, &pid, NULL) == 0 &&
+        await(pid, unwanted, &status) == 0 && spawn_exit_code(status) == 0 &&
         lseek(out, 0, SEEK_SET) == 0)
         (void)file_read_fd(out, argv[0], SAID_MAX, &said, NULL, NULL);
     if (out >= 0)
@@ -113,7 +129,7 @@ static void run(struct file_task *t)
 {
     struct question *q = (struct question *)t;
 
-    q->said = run_program((const char *const *)q->argv.item);
+    q->said = run_program((const char *const *)q->argv.item, &q->unwanted);
 }
 
 static void done(struct file_task *t)
@@ -133,8 +149,7 @@ static void free_question(struct file_task *t)
 }
 
 /* Returns whether it was asked. */
-static bool ask(struct slurm_ask *a, const char *const *argv,
-                void (*answer)(struct slurm_ask *a, const char *said))
+static bool ask(struct slurm_ask *a, const char *const *argv, answer_fn answer)
 {
     struct question *q = calloc(1, sizeof *q);
 
@@ -247,15 +262,30 @@ void slurm_ask_turn(struct slurm_ask *a, int64_t now_ns)
     ask_nodes(a, now_ns);
 }
 
+/* ctx: the answers to drop; NULL: all. */
+static void drop(const struct file_task *t, void *ctx)
+{
+    struct question *q = (struct question *)(uintptr_t)t;
+    const answer_fn *only = ctx;
+
+    if (!only || q->answer == *only)
+        q->unwanted = true;
+}
+
+/* What still runs then is a child that the end of the job would wait for. */
 void slurm_ask_settle(struct slurm_ask *a)
 {
     int64_t patience_s = a->run->state.preempt_signal == SIGUSR1 ? SETTLE_WARNED_S : SETTLE_S;
+    answer_fn nodes = take_nodes;
 
     if (!a->thread)
         return;
     ask_limit(a);
-    if (a->asking_limit)
-        (void)file_thread_settle(a->thread, clock_now_ns() + patience_s * CLOCK_S);
+    file_thread_each(a->thread, drop, &nodes);
+    if (!file_thread_settle(a->thread, clock_now_ns() + patience_s * CLOCK_S)) {
+        file_thread_each(a->thread, drop, NULL);
+        (void)file_thread_settle(a->thread, clock_now_ns() + 2 * CLOCK_S);
+    }
     file_thread_turn(a->thread);
 }
 

@@ -39,7 +39,9 @@ int slurm_ask_fd(const struct slurm_ask *a);
 /* Ask what is to be known now, and give the state machine the answers that have come. */
 void slurm_ask_turn(struct slurm_ask *a, int64_t now_ns);
 
-/* The job is over: wait a moment for what was asked about its end. */
+/* The job is over: wait a moment for what was asked about its end; then nothing that was started
+ * runs any more.
+ */
 void slurm_ask_settle(struct slurm_ask *a);
 
 /* Accepts one that was not opened. */

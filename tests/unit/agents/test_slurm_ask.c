@@ -3,11 +3,19 @@
  */
 #include "agents/driver/slurm_ask.h"
 
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/model/slurm.h"
+
 #include "suite.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 
 /* A record as "scontrol -o show job" prints it, whose time ends after so many seconds. */
@@ -78,11 +86,65 @@ START_TEST(down)
 }
 END_TEST
 
+/* Put programs into PATH that wait for a controller which does not answer. */
+static void put_stuck(const char *folder)
+{
+    static const char *const names[] = { "scontrol", "sinfo" };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char path[200];
+        FILE *f;
+
+        (void)snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        f = fopen(path, "w");
+        ck_assert_ptr_nonnull(f);
+        (void)fputs("#!/bin/sh\nexec /bin/sleep 1000\n", f);
+        (void)fclose(f);
+        ck_assert_int_eq(chmod(path, 0700), 0);
+    }
+    ck_assert_int_eq(setenv("PATH", folder, 1), 0);
+}
+
+/* Whatever Slurm's controller does, nothing of what was started for it is left at the end. */
+START_TEST(stuck)
+{
+    static struct job_run run;
+    const struct slurm_allocation allocation = { .job = "7" };
+    struct job job = { .timeouts.heartbeat_ns = CLOCK_S };
+    const struct driver_options o = { .slurm = &allocation, .job = &job };
+    struct state_agent silent = { .registered = true, .host = "n1" };
+    struct slurm_ask a = { .run = &run };
+    char folder[] = "/tmp/eddis-test-ask-XXXXXX";
+
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    put_stuck(folder);
+    run.o = &o;
+    run.n_agents = 1;
+    run.state.agent = &silent;
+    ck_assert_int_eq(slurm_ask_open(&a, NULL), 0);
+    slurm_ask_turn(&a, clock_now_ns());
+    ck_assert(a.asking_nodes);
+    run.state.outcome = STATE_OUTCOME_PREEMPTED;
+    run.state.preempt_signal = SIGTERM;
+    run.state.preempt_count = 1;
+    slurm_ask_turn(&a, clock_now_ns());
+    ck_assert(a.asking_limit);
+    slurm_ask_settle(&a);
+    ck_assert(!a.asking_nodes && !a.asking_limit && !run.state.at_limit);
+    ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
+    ck_assert_int_eq(errno, ECHILD);
+    slurm_ask_close(&a);
+    (void)unsetenv("PATH");
+    ck_assert_int_eq(file_remove_tree(folder, NULL), 0);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, limit, 0, sizeof rows / sizeof *rows);
     tcase_add_test(tc, no_limit);
     tcase_add_test(tc, down);
+    tcase_add_test(tc, stuck);
 }
 
 SUITE_MAIN("slurm_ask", add_tests)
