@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,6 +164,7 @@ struct answer {
     const struct request *q;
     const struct job *job;
     const char *later; /* why it cannot start now; NULL: it can */
+    sigset_t before;   /* signals that were blocked before ours */
 };
 
 /* Where Slurm's own default is, unless somebody says otherwise. */
@@ -178,6 +180,24 @@ static bool writes_here(const struct answer *a)
             sbatch_words_have(a->job->slurm.extra, row[i].name, row[i].letter))
             return false;
     return !getenv("SBATCH_OUTPUT") && !getenv("SBATCH_ARRAY_INX");
+}
+
+/* A signal would leave a job behind that nobody was told of, as long as Slurm is asked about it. */
+static void hold_signals(struct answer *a)
+{
+    sigset_t ours;
+
+    sigemptyset(&ours);
+    sigaddset(&ours, SIGINT);
+    sigaddset(&ours, SIGTERM);
+    sigaddset(&ours, SIGHUP);
+    (void)sigprocmask(SIG_BLOCK, &ours, &a->before);
+}
+
+static void let_signals(const struct answer *a)
+{
+    if (a->later)
+        (void)sigprocmask(SIG_SETMASK, &a->before, NULL);
 }
 
 static void on_got(void *ctx, const char *id, const char *cluster)
@@ -199,6 +219,7 @@ static void on_got(void *ctx, const char *id, const char *cluster)
     fflush(stdout);
     if (a->later)
         fprintf(stderr, "eddis-sbatch: job %s waits: %s\n", id, a->later);
+    let_signals(a);
 }
 
 static int submit(const struct request *q, const struct sbatch_ask *ask, const char *script,
@@ -216,9 +237,16 @@ static int submit(const struct request *q, const struct sbatch_ask *ask, const c
     }
     if (rc == 0 && sbatch_submit_is_narrow(ask, start))
         fprintf(stderr, "eddis-sbatch: %s\n", sbatch_submit_narrow);
-    answer.later = rc == 1 ? start : NULL;
+    if (rc == 1) {
+        answer.later = start;
+        hold_signals(&answer);
+    }
     rc = sbatch_submit(ask, script, rc == 1, on_got, &answer, err);
-    return rc < 0 ? fail(err, EXIT_START) : rc;
+    if (rc >= 0)
+        return rc;
+    (void)fail(err, EXIT_START);
+    let_signals(&answer);
+    return EXIT_START;
 }
 
 /* The command line of eddis-run, which is run in the folder of this one, by its path. */

@@ -123,6 +123,7 @@ def drain(c):
 def drained(c):
     """A job that waits for a node that is not up now is taken, and that is said; one that can never run is not."""
     c.write("train.yaml", "command: hostname\nslurm:\n  nodes: 4\n")
+    os.mkdir(c.shared + "/wrap")
     drain(c)
     try:
         for args in ("", "-w node4 -N1", "-N2 -C v100"):
@@ -132,6 +133,10 @@ def drained(c):
             assert p.returncode == 0 and p.stderr == f"eddis-sbatch: {said}\n", (args, p)
             assert c.queue() == [p.stdout.strip()], (args, c.queue())
             c.sh("scancel -u root")
+        c.write("wrap/scontrol", "#!/bin/sh\nkill -INT $PPID\nexec /usr/bin/scontrol \"$@\"\n")
+        p = c.sh("chmod +x wrap/scontrol; PATH=~/shared/wrap:$PATH exec eddis-sbatch train.yaml --parsable")
+        assert p.returncode == -signal.SIGINT and c.queue() == [p.stdout.strip()], (p, c.queue())
+        c.sh("scancel -u root")
         p = c.sh("eddis-sbatch train.yaml --test-only")
         assert p.returncode == 0 and "node4 is drained (bad fan)" in p.stdout and not c.queue(), p
         for args, words in (("-N5", ["PartitionConfig", "--nodes is \"5\" (command line)"]),
