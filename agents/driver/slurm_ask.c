@@ -8,6 +8,7 @@
 #include "lib/base/spawn.h"
 #include "lib/base/strbuf.h"
 #include "lib/base/strlist.h"
+#include "lib/base/user_env.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -87,7 +88,7 @@ typedef void (*answer_fn)(struct slurm_ask *a, const char *said);
 struct question {
     struct file_task task;
     struct slurm_ask *ask;
-    struct strlist argv;
+    struct strlist argv, environment;
     answer_fn answer;
     _Atomic bool unwanted; /* set by the caller's thread: kill what runs */
     char *said;
@@ -105,14 +106,38 @@ static int await(pid_t pid, const _Atomic bool *unwanted, int *status)
     return spawn_stop(-pid, now, 1, status, NULL);
 }
 
-static char *run_program(const char *const *argv, const _Atomic bool *unwanted)
+/* The user's variables change how times are printed, of which cluster, and of which nodes. */
+static void add_environment(struct strlist *ret)
+{
+    static const char *const hidden[] = { "SLURM_TIME_FORMAT=", "SLURM_CLUSTERS=", "SINFO_" };
+    struct strlist all = { 0 };
+
+    user_env_add(&all);
+    ret->failed = all.failed;
+    for (size_t i = 0; i < all.n; i++) {
+        bool hide = false;
+
+        for (size_t k = 0; k < sizeof hidden / sizeof *hidden; k++)
+            hide = hide || strncmp(all.item[i], hidden[k], strlen(hidden[k])) == 0;
+        if (!hide)
+            strlist_addf(ret, "%s", all.item[i]);
+    }
+    strlist_fini(&all);
+}
+
+static char *run_program(const char *const *argv, const char *const *envp,
+                         const _Atomic bool *unwanted)
 {
     /* Slurm may send every process of the job what the question is about. */
     static const int blocked[] = { SIGTERM, SIGUSR1, SIGUSR2, 0 };
     int out = memfd_create("eddis-slurm", MFD_CLOEXEC), status = 0;
-    struct spawn s = {
-        .argv = argv, .in = -1, .out = out, .err = -1, .own_group = true, .blocked = blocked
-    };
+    struct spawn s = { .argv = argv,
+                       .envp = envp,
+                       .in = -1,
+                       .out = out,
+                       .err = -1,
+                       .own_group = true,
+                       .blocked = blocked };
     char *said = NULL;
     pid_t pid;
 
@@ -129,7 +154,8 @@ static void run(struct file_task *t)
 {
     struct question *q = (struct question *)t;
 
-    q->said = run_program((const char *const *)q->argv.item, &q->unwanted);
+    q->said = run_program((const char *const *)q->argv.item,
+                          (const char *const *)q->environment.item, &q->unwanted);
 }
 
 static void done(struct file_task *t)
@@ -144,6 +170,7 @@ static void free_question(struct file_task *t)
     struct question *q = (struct question *)t;
 
     strlist_fini(&q->argv);
+    strlist_fini(&q->environment);
     free(q->said);
     free(q);
 }
@@ -160,7 +187,8 @@ static bool ask(struct slurm_ask *a, const char *const *argv, answer_fn answer)
     q->answer = answer;
     for (; *argv; argv++)
         strlist_addf(&q->argv, "%s", *argv);
-    if (q->argv.failed) {
+    add_environment(&q->environment);
+    if (q->argv.failed || q->environment.failed) {
         free_question(&q->task);
         return false;
     }

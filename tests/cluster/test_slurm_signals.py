@@ -49,7 +49,8 @@ JOBS = {
     "warned": (EXEC, ""),
     "all_warned": (IGNORES, ""),
     "time_limit": (EXEC, "--time=60"),
-    "time_limit_warned": (EXEC, "--time=60 --signal=B:USR1@30"),
+    # With a user's own form of times, which the driver does not read.
+    "time_limit_warned": ("#!/bin/sh\nexport SLURM_TIME_FORMAT=relative\nexec %s\n", "--time=60 --signal=B:USR1@30"),
     "script_killed": (PLAIN, ""),
     "time_limit_script": (IGNORES, "--time=60 --signal=USR1@30"),
     "rank_killed": (EXEC, ""),
