@@ -231,6 +231,13 @@ static int submit(const struct request *q, const struct sbatch_ask *ask, const c
 
     if (rc < 0)
         return fail(err, rc == -ENOMEM ? EXIT_FAULT : EXIT_START);
+    if (q->test && rc == 1) {
+        eddis_fail(err, -EAGAIN,
+                   "%s; only Slurm's queue tells whether it ever can: submit it without "
+                   "--test-only",
+                   start);
+        return fail(err, EXIT_START);
+    }
     if (q->test) {
         puts(start);
         return 0;
