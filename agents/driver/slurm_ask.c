@@ -256,14 +256,14 @@ static void take_nodes(struct slurm_ask *a, const char *said)
 static void ask_nodes(struct slurm_ask *a, int64_t now_ns)
 {
     struct strbuf names = { 0 };
-    const char *argv[] = { "sinfo", "-h", "-N", "-o", "%N|%T", "-n", NULL, NULL };
+    const char *argv[] = { "sinfo", "-h", "-a", "-N", "-o", "%N|%T", "-n", NULL, NULL };
 
     if (a->asking_nodes || now_ns < a->nodes_ns)
         return;
     for (int i = 0; i < a->run->n_agents; i++)
         if (is_silent(a, i, now_ns))
             strbuf_addf(&names, "%s%s", names.len ? "," : "", a->run->state.agent[i].host);
-    argv[6] = strbuf_text(&names);
+    argv[7] = strbuf_text(&names);
     if (names.len && !names.failed)
         a->asking_nodes = ask(a, argv, take_nodes);
     strbuf_fini(&names);

@@ -101,7 +101,7 @@ static int read_table(const struct sbatch_ask *a, char *table, struct strbuf *b)
 
 int sbatch_nodes_away(const struct sbatch_ask *a, char *ret, size_t size)
 {
-    const char *const argv[] = { "sinfo", "-h", "-N", "-o", "%N|%T|%P|%E", NULL };
+    const char *const argv[] = { "sinfo", "-h", "-a", "-N", "-o", "%N|%T|%P|%E", NULL };
     cleanup_free char *table = NULL;
     struct strbuf b = { 0 };
     int count;

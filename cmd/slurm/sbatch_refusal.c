@@ -16,7 +16,7 @@ enum { FACTS = 160 };
 /* Returns the different lines that sinfo prints with this format, ", " between them; "": none. */
 static char *facts(const char *format)
 {
-    const char *const argv[] = { "sinfo", "-h", "-o", format, NULL };
+    const char *const argv[] = { "sinfo", "-h", "-a", "-o", format, NULL };
     cleanup_free char *said = NULL;
     struct strbuf b = { 0 };
     char *state = NULL;

@@ -193,7 +193,7 @@ static bool is_lifted(const struct sbatch_ask *a)
 /* Unless a site enforces limits, a job that asks for more time waits for ever. */
 static int check_limits(const struct sbatch_ask *a, struct eddis_error *err)
 {
-    const char *const argv[] = { "sinfo", "-h", "-o", "%P|%l", NULL };
+    const char *const argv[] = { "sinfo", "-h", "-a", "-o", "%P|%l", NULL };
     cleanup_free char *table = NULL;
     int rc = 0;
 
