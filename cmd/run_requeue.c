@@ -92,11 +92,15 @@ static bool look(const struct slurm_batch *b, bool by_term, bool advanced, bool 
 
 enum run_requeue run_requeue_due(const struct job_status *s, int code)
 {
-    static const char term[] = "stopped by SIGTERM";
+    static const char *const term[] = { "stopped by SIGTERM",
+                                        "stopped by Slurm's time limit (SIGTERM" };
 
     if (code != EX_TEMPFAIL || strcmp(s->reason, "preempted") != 0)
         return RUN_REQUEUE_NOT;
-    return strncmp(s->message, term, sizeof term - 1) == 0 ? RUN_REQUEUE_BY_TERM : RUN_REQUEUE_DUE;
+    for (size_t i = 0; i < sizeof term / sizeof *term; i++)
+        if (strncmp(s->message, term[i], strlen(term[i])) == 0)
+            return RUN_REQUEUE_BY_TERM;
+    return RUN_REQUEUE_DUE;
 }
 
 void run_requeue(const struct slurm_batch *b, enum run_requeue due, bool advanced, bool quiet)

@@ -60,10 +60,34 @@ START_TEST(put_back)
 }
 END_TEST
 
+static const struct {
+    const char *message;
+    enum run_requeue due;
+} stops[] = {
+    { "stopped by SIGTERM on n1 at step 7", RUN_REQUEUE_BY_TERM },
+    { "stopped by Slurm's time limit (SIGTERM on n1) at step 7", RUN_REQUEUE_BY_TERM },
+    { "stopped by Slurm's time limit (SIGUSR1) at step 7", RUN_REQUEUE_DUE },
+    { "stopped by SIGUSR1 at step 7", RUN_REQUEUE_DUE },
+};
+
+START_TEST(due)
+{
+    struct job_status s;
+
+    job_status_init(&s);
+    (void)snprintf(s.reason, sizeof s.reason, "preempted");
+    (void)snprintf(s.message, sizeof s.message, "%s", stops[_i].message);
+    ck_assert_int_eq(run_requeue_due(&s, 75), stops[_i].due);
+    ck_assert_int_eq(run_requeue_due(&s, 143), RUN_REQUEUE_NOT);
+    job_status_fini(&s);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     scratch_add(tc);
     tcase_add_loop_test(tc, put_back, 0, sizeof rows / sizeof *rows);
+    tcase_add_loop_test(tc, due, 0, sizeof stops / sizeof *stops);
 }
 
 SUITE_MAIN("run_requeue", add_tests)
