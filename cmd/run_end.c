@@ -91,7 +91,7 @@ static int withdraw(const struct job_place *p, const struct ask *q, struct eddis
     struct slurm_job j;
     int rc = slurm_task_withdraw(p->number, err);
 
-    if (rc < 0 && *p->owner)
+    if (rc == -EIO && *p->owner) /* Slurm has answered */
         return eddis_fail(err, -EPERM, "%s, and Slurm cancels it for its user only", p->text);
     if (rc < 0)
         return rc;
