@@ -70,12 +70,23 @@ bool slurm_ask_is_limit(const char *record, int64_t now_s, int64_t warned_s)
            end_s - now_s <= warned_s;
 }
 
+/* Whether "down" is one of the words in "down*+drain", which ends at a blank. */
+static bool has_down(const char *state)
+{
+    for (size_t n; *state && !strchr(" \n", *state); state += n + (state[n] == '+')) {
+        n = strcspn(state, "+ \n");
+        if (strncmp(state, "down", 4) == 0 && (n == 4 || (n == 5 && state[4] == '*')))
+            return true;
+    }
+    return false;
+}
+
 bool slurm_ask_is_down(const char *table, const char *node)
 {
     size_t n = strlen(node);
 
     for (const char *at = table; *at; at += strcspn(at, "\n"), at += *at == '\n')
-        if (strncmp(at, node, n) == 0 && strncmp(at + n, "|down", 5) == 0)
+        if (strncmp(at, node, n) == 0 && at[n] == ' ' && has_down(at + n + strspn(at + n, " ")))
             return true;
     return false;
 }
@@ -256,7 +267,8 @@ static void take_nodes(struct slurm_ask *a, const char *said)
 static void ask_nodes(struct slurm_ask *a, int64_t now_ns)
 {
     struct strbuf names = { 0 };
-    const char *argv[] = { "sinfo", "-h", "-a", "-N", "-o", "%N|%T", "-n", NULL, NULL };
+    const char *argv[] = { "sinfo", "-h", "-a", "-N", "-O", "NodeList:256,StateComplete:256",
+                           "-n",    NULL, NULL };
 
     if (a->asking_nodes || now_ns < a->nodes_ns)
         return;

@@ -27,7 +27,9 @@ struct slurm_ask {
  */
 bool slurm_ask_is_limit(const char *record, int64_t now_s, int64_t warned_s);
 
-/* Whether "sinfo -h -a -N -o '%N|%T'" says that a node is down. */
+/* Whether "sinfo -h -a -N -O NodeList,StateComplete" says that a node is down, be it drained or
+ * not.
+ */
 bool slurm_ask_is_down(const char *table, const char *node);
 
 /* Start the thread where the job runs in an allocation. */

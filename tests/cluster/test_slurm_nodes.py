@@ -372,13 +372,14 @@ def lost(c):
 
 
 def set_down(c):
-    """A node that is silent is given up when Slurm has set it down, before its lease is over."""
+    """A node that is silent is given up when Slurm has set it down, drained or not, before its lease is over."""
     patient = TRAIN.replace(TIMES, "timeouts: {lease: 20m, node_lost: 30m, checkpoint: 20s, heartbeat: 1s}\n")
     job = c.submit("down", c.define("down", patient, EPOCHS=1000000) + " -N2 -w node1,node2")
     c.await_saved("down")
     c.lab.cut("node2")
     try:
-        c.sh("scontrol update nodename=node2 state=down reason=broken")
+        for state in ("drain", "down"):
+            c.sh(f"scontrol update nodename=node2 state={state} reason=broken")
         wait_for("the next generation", lambda: "on 1 node (generation 2" in c.read(f"slurm-{job}.out"))
         out = c.read(f"slurm-{job}.out")
         assert re.search(r"node node2: nothing heard of its agent for .* s \(Slurm says that it is down\)", out), out

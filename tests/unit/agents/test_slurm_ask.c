@@ -74,7 +74,9 @@ END_TEST
 
 START_TEST(down)
 {
-    static const char table[] = "n1|idle\nn2|down*\nn22|mixed\nn3|drained\nn4|down\nn4|down\n";
+    static const char table[] = "n1   idle   \nn2   down*   \nn22  mixed   \nn3   mixed+drain   \n"
+                                "n4   down   \nn4   down   \nn5   down+drain   \n"
+                                "n6   idle+not_responding+down*\nn7   idle+powered_down\n";
 
     ck_assert(!slurm_ask_is_down(table, "n1"));
     ck_assert(slurm_ask_is_down(table, "n2"));
@@ -82,6 +84,9 @@ START_TEST(down)
     ck_assert(!slurm_ask_is_down(table, "n"));
     ck_assert(!slurm_ask_is_down(table, "n3")); /* its jobs run on */
     ck_assert(slurm_ask_is_down(table, "n4"));
+    ck_assert(slurm_ask_is_down(table, "n5"));
+    ck_assert(slurm_ask_is_down(table, "n6"));
+    ck_assert(!slurm_ask_is_down(table, "n7"));
     ck_assert(!slurm_ask_is_down("", "n1"));
 }
 END_TEST
