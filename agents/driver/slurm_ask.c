@@ -23,7 +23,8 @@ enum {
     PATIENCE_S = 10,      /* with a controller that is busy */
     SETTLE_S = 2,         /* with one at the job's end: Slurm kills it soon after a SIGTERM ... */
     SETTLE_WARNED_S = 10, /* ... and later after a warning */
-    AGAIN_S = 2,          /* between two questions about nodes */
+    AGAIN_S = 2,          /* between two questions about nodes, at first ... */
+    AGAIN_MAX_S = 30,     /* ... and while none of them is down */
     TRIES = 3,            /* of a question about the end */
     MISSED = 3,           /* reports of an agent */
     EARLY_S = 90,         /* Slurm may send a warning a minute earlier than it was asked to */
@@ -256,27 +257,36 @@ static bool is_silent(const struct slurm_ask *a, int agent, int64_t now_ns)
 static void take_nodes(struct slurm_ask *a, const char *said)
 {
     int64_t now_ns = clock_now_ns();
+    bool any = false;
 
     a->asking_nodes = false;
-    a->nodes_ns = now_ns + AGAIN_S * CLOCK_S;
     for (int i = 0; said && i < a->run->n_agents; i++)
-        if (is_silent(a, i, now_ns) && slurm_ask_is_down(said, a->run->state.agent[i].host))
+        if (is_silent(a, i, now_ns) && slurm_ask_is_down(said, a->run->state.agent[i].host)) {
             state_node_down(&a->run->state, i, now_ns);
+            any = true;
+        }
+    a->again_s = any || !a->again_s             ? AGAIN_S
+                 : a->again_s < AGAIN_MAX_S / 2 ? 2 * a->again_s
+                                                : AGAIN_MAX_S;
+    a->nodes_ns = now_ns + a->again_s * CLOCK_S;
 }
 
+/* Nodes can be silent for an hour: a controller that is asked by many jobs has other work. */
 static void ask_nodes(struct slurm_ask *a, int64_t now_ns)
 {
     struct strbuf names = { 0 };
     const char *argv[] = { "sinfo", "-h", "-a", "-N", "-O", "NodeList:256,StateComplete:256",
                            "-n",    NULL, NULL };
 
-    if (a->asking_nodes || now_ns < a->nodes_ns)
+    if (a->asking_nodes)
         return;
     for (int i = 0; i < a->run->n_agents; i++)
         if (is_silent(a, i, now_ns))
             strbuf_addf(&names, "%s%s", names.len ? "," : "", a->run->state.agent[i].host);
     argv[7] = strbuf_text(&names);
-    if (names.len && !names.failed)
+    if (!names.len)
+        a->nodes_ns = a->again_s = 0;
+    else if (!names.failed && now_ns >= a->nodes_ns)
         a->asking_nodes = ask(a, argv, take_nodes);
     strbuf_fini(&names);
 }

@@ -20,6 +20,7 @@ struct slurm_ask {
     int asked_signal; /* SIGTERM or SIGUSR1 */
     int tries;        /* of questions about it */
     int64_t nodes_ns; /* when nodes may be asked for again */
+    int64_t again_s;  /* behind the last question; 0: there was none while one is silent */
 };
 
 /* Whether a record of "scontrol -o show job" is of a job that Slurm ends at its time limit, or that
