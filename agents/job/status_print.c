@@ -230,13 +230,11 @@ static void print_below_ideal(const struct job_status *s, struct strbuf *b)
     }
     if (busy)
         strbuf_addf(b,
-                    "  %.0f %% of ideal, for rank %d's real work takes %.1f ms of each step beyond "
-                    "the emulated device's time, of %.1f ms in all\n",
+                    "  %.0f %% of ideal: the real work of rank %d takes %.1f ms of each step (%.1f "
+                    "ms) beyond the emulated device's time\n",
                     100 * part, busy->rank, busy->overrun_ms, busy->step_ms);
     else if (talks)
-        strbuf_addf(b,
-                    "  %.0f %% of ideal, for rank %d exchanges for %.1f ms of each step, of %.1f "
-                    "ms in all\n",
+        strbuf_addf(b, "  %.0f %% of ideal: rank %d exchanges for %.1f ms of each step (%.1f ms)\n",
                     100 * part, talks->rank, talks->exposed_ms, talks->step_ms);
 }
 

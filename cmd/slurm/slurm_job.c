@@ -292,11 +292,14 @@ const char *slurm_job_why(const struct slurm_job *j, char *ret, size_t size)
     };
     const char *words = NULL;
     bool known = strncmp(j->start, "20", 2) == 0;
+    bool is_sentence =
+        strncmp(j->reason, "Nodes_required", 14) == 0; /* the same in Slurm's words */
 
     for (size_t i = 0; i < sizeof row / sizeof *row && !words; i++)
         if (strncmp(j->reason, row[i].reason, strlen(row[i].reason)) == 0)
             words = row[i].words;
-    (void)snprintf(ret, size, "%s%s%s%s%s%s", words ? words : "", words ? " (" : "", j->reason,
-                   words ? ")" : "", known ? ", to start at about " : "", known ? j->start : "");
+    (void)snprintf(ret, size, "%s%s%s%s%s%s", words ? words : "", words && !is_sentence ? " (" : "",
+                   is_sentence ? "" : j->reason, words && !is_sentence ? ")" : "",
+                   known ? ", to start at about " : "", known ? j->start : "");
     return ret;
 }

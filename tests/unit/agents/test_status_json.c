@@ -240,13 +240,11 @@ static const struct {
     const char *says;                             /* NULL: nothing of it */
 } below[] = {
     { true, 52, 9.6, 0,
-      "  52 % of ideal, for rank 1's real work takes 9.6 ms of each step beyond "
-      "the emulated device's time, of 20.0 ms in all\n" },
-    { true, 52, 9.6, 9, "for rank 1's real work takes 9.6 ms" },
-    { true, 52, 1.9, 9,
-      "  52 % of ideal, for rank 1 exchanges for 9.0 ms of each step, of 20.0 ms "
-      "in all\n" },
-    { false, 52, 9.6, 9, "for rank 1 exchanges for 9.0 ms" },
+      "  52 % of ideal: the real work of rank 1 takes 9.6 ms of each step (20.0 ms) beyond "
+      "the emulated device's time\n" },
+    { true, 52, 9.6, 9, ": the real work of rank 1 takes 9.6 ms" },
+    { true, 52, 1.9, 9, "  52 % of ideal: rank 1 exchanges for 9.0 ms of each step (20.0 ms)\n" },
+    { false, 52, 9.6, 9, ": rank 1 exchanges for 9.0 ms" },
     { true, 80, 9.6, 9, NULL },
     { true, 52, 1.9, 1.9, NULL },
     { true, 52, NAN, NAN, NULL },

@@ -163,6 +163,10 @@ START_TEST(why)
     ck_assert_str_eq(
         slurm_job_why(&j, text, sizeof text),
         "nodes that it needs are down, drained or reserved (ReqNodeNotAvail,_Reserved)");
+    ck_assert(
+        slurm_job_parse(" JobState=PENDING Reason=Nodes_required_for_job_are_DOWN,_DRAINED", &j));
+    ck_assert_str_eq(slurm_job_why(&j, text, sizeof text),
+                     "nodes that it needs are down, drained or reserved");
 }
 END_TEST
 
