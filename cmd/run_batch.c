@@ -90,19 +90,32 @@ int run_batch(struct job *job, struct slurm_batch *ret, struct eddis_error *err)
     return 1;
 }
 
-/* Whether a process handles or ignores SIGTERM, or is not there. */
+/* The mask of signals in a line of /proc/PID/status, 0: there is no such line. */
+static unsigned long long mask_of(const char *text, const char *line)
+{
+    const char *at = strstr(text, line);
+
+    return at ? strtoull(at + strlen(line), NULL, 16) : 0;
+}
+
+static bool has(unsigned long long mask, int signal)
+{
+    return mask >> (signal - 1) & 1;
+}
+
+/* Whether a process handles or ignores SIGTERM, or is not there.  A bash with a trap for its EXIT
+ * handles all that would end it, SIGSEGV too, and ends by it nevertheless: whether it has one for
+ * SIGTERM besides cannot be seen.
+ */
 static bool outlives_term(pid_t pid)
 {
     cleanup_free char *text = proctree_read(pid, "status", NULL);
-    static const char *const line[] = { "\nSigIgn:", "\nSigCgt:" };
-    bool any = !text;
+    unsigned long long caught;
 
-    for (size_t i = 0; text && i < sizeof line / sizeof *line; i++) {
-        const char *at = strstr(text, line[i]);
-
-        any = any || !at || (strtoull(at + strlen(line[i]), NULL, 16) >> (SIGTERM - 1) & 1);
-    }
-    return any;
+    if (!text || has(mask_of(text, "\nSigIgn:"), SIGTERM))
+        return true;
+    caught = mask_of(text, "\nSigCgt:");
+    return has(caught, SIGTERM) && !has(caught, SIGSEGV);
 }
 
 bool run_batch_is_exposed(void)

@@ -16,8 +16,9 @@
  */
 int run_batch(struct job *job, struct slurm_batch *ret, struct eddis_error *err);
 
-/* Whether this process runs below a batch script of Slurm's that SIGTERM ends: with control groups
- * Slurm sends its signals to the script alone, and kills the rest when it is gone.
+/* Whether this process runs below a batch script of Slurm's that SIGTERM ends, or may end where a
+ * trap for its EXIT hides that: with control groups Slurm sends its signals to the script alone,
+ * and kills the rest when it is gone.
  */
 bool run_batch_is_exposed(void);
 

@@ -453,9 +453,11 @@ static void say_exposed(const struct run_request *r)
 {
     if (!r->slurm || r->quiet || r->dry_run || r->profile || r->check || !run_batch_is_exposed())
         return;
-    fprintf(stderr,
-            "eddis-run: Slurm's signals end the batch script, and the job with it before it has "
-            "saved: start it by exec, or write trap '' TERM USR1 above it, see eddis-run(1)\n");
+    fprintf(
+        stderr,
+        "eddis-run: Slurm's signals may end the batch script, and the job with it before it has "
+        "saved: start it by exec, or write trap '' TERM USR1 above it and --signal=USR1@N "
+        "without B:, see eddis-run(1)\n");
 }
 
 static int pass_variables(struct run_request *r, struct eddis_error *err)

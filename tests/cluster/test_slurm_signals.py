@@ -39,7 +39,7 @@ eddis-run --job-dir {HOME}/shared/%s -n1 --restarts 0 --set timeouts.lease={LEAS
 EXEC = "#!/bin/sh\nexec %s\n"
 # As eddis-run(1) has it.
 IGNORES = "#!/bin/sh\ntrap '' TERM USR1\n%s\nrc=$?\necho \"ended with $rc\"\nexit $rc\n"
-EXPOSED = "Slurm's signals end the batch script"
+EXPOSED = "Slurm's signals may end the batch script"
 PLAIN = "#!/bin/sh\n%s\necho after\n"
 
 # Script and options of sbatch.

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void save(const char *step)
@@ -58,6 +59,7 @@ static bool is_exposed_below(void (*handler)(int))
     ck_assert_int_ge(script, 0);
     if (script == 0) {
         (void)signal(SIGTERM, handler);
+        (void)signal(SIGSEGV, SIG_DFL); /* a sanitizer's */
         _exit(write(ends[1], "", 1) == 1 && pause());
     }
     ck_assert_int_eq(read(ends[0], &byte, 1), 1);
@@ -65,6 +67,35 @@ static bool is_exposed_below(void (*handler)(int))
     ck_assert_int_eq(setenv("SLURM_TASK_PID", pid, 1), 0);
     exposed = run_batch_is_exposed();
     ck_assert_int_eq(kill(script, SIGKILL), 0);
+    return exposed;
+}
+
+/* A script of bash that says when its trap is there, and this process below it. */
+static bool is_exposed_below_bash(const char *trap)
+{
+    cleanup_free char *text = NULL;
+    char pid[24], byte;
+    int ends[2], silence[2]; /* nobody writes to the second one */
+    pid_t script;
+    bool exposed;
+
+    ck_assert_int_ge(asprintf(&text, "%s; echo; read -r line", trap), 0);
+    ck_assert_int_eq(pipe(ends), 0);
+    ck_assert_int_eq(pipe(silence), 0);
+    script = fork();
+    ck_assert_int_ge(script, 0);
+    if (script == 0) {
+        (void)dup2(ends[1], 1);
+        (void)dup2(silence[0], 0);
+        (void)execlp("bash", "bash", "-c", text, (char *)NULL);
+        _exit(127);
+    }
+    ck_assert_int_eq(read(ends[0], &byte, 1), 1);
+    (void)snprintf(pid, sizeof pid, "%d", (int)script);
+    ck_assert_int_eq(setenv("SLURM_TASK_PID", pid, 1), 0);
+    exposed = run_batch_is_exposed();
+    ck_assert_int_eq(kill(script, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(script, NULL, 0), script);
     return exposed;
 }
 
@@ -80,6 +111,10 @@ START_TEST(exposed)
     ck_assert(is_exposed_below(SIG_DFL));
     ck_assert(!is_exposed_below(SIG_IGN));
     ck_assert(!is_exposed_below(on_term));
+    ck_assert(is_exposed_below_bash("true"));
+    ck_assert(is_exposed_below_bash("trap : EXIT"));
+    ck_assert(!is_exposed_below_bash("trap '' TERM USR1; trap : EXIT"));
+    ck_assert(!is_exposed_below_bash("trap : TERM USR1"));
     (void)snprintf(own, sizeof own, "%d", (int)getpid());
     ck_assert_int_eq(setenv("SLURM_TASK_PID", own, 1), 0);
     ck_assert(!run_batch_is_exposed());
