@@ -115,9 +115,10 @@ int run_resume_job(const char *word, const struct run_env *given, struct job **r
     int rc = find_file(word, &path, err);
 
     if (rc == 0) { /* it says what to run */
-        rc = trust_path(path, &shared, err);
+        rc = job_read_trusted(path, &shared, &job, err);
         run_find_warn(&shared);
-        rc = rc < 0 ? eddis_fail_prefix(err, rc, "--resume %s", word) : job_read(path, &job, err);
+        if (rc == -EPERM)
+            eddis_fail_prefix(err, rc, "--resume %s", word);
     }
     if (rc == 0)
         rc = check_masked(word, job, given, err);

@@ -6,7 +6,6 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"
 #include "lib/base/json.h"
-#include "lib/base/trust.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -255,9 +254,7 @@ int node_list_read(const struct job_folder *f, struct node_list **ret, struct ed
     size_t n = 0;
     int rc = path ? 0 : no_memory(err);
 
-    if (rc == 0 && access(path, F_OK) == 0) /* it says by which command nodes are reached */
-        rc = trust_path(path, NULL, err);
-    if (rc >= 0)
-        rc = file_read(path, MAX_BYTES, &text, &n, err);
+    if (rc == 0) /* it says by which command nodes are reached */
+        rc = file_read_trusted(path, MAX_BYTES, NULL, &text, &n, err);
     return rc < 0 ? rc : node_list_parse(text, n, path, ret, err);
 }

@@ -46,7 +46,8 @@ int file_read_fd(int fd, const char *name, size_t max, char **ret, size_t *ret_n
     return 0;
 }
 
-int file_read(const char *path, size_t max, char **ret, size_t *ret_n, struct eddis_error *err)
+/* Returns a descriptor of a regular file of at most max bytes, or negative errno. */
+static int open_regular(const char *path, size_t max, struct eddis_error *err)
 {
     /* O_NONBLOCK: a FIFO in the file's place must not hold the program for ever. */
     cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -62,7 +63,23 @@ int file_read(const char *path, size_t max, char **ret, size_t *ret_n, struct ed
         return eddis_fail(err, -EINVAL, "'%s' is not a regular file", path);
     if ((uint64_t)st.st_size > max)
         return eddis_fail(err, -EFBIG, "'%s' is longer than %zu bytes", path, max);
-    return file_read_fd(fd, path, max, ret, ret_n, err);
+    return cleanup_keep_fd(fd);
+}
+
+int file_read(const char *path, size_t max, char **ret, size_t *ret_n, struct eddis_error *err)
+{
+    cleanup_fd int fd = open_regular(path, max, err);
+
+    return fd < 0 ? fd : file_read_fd(fd, path, max, ret, ret_n, err);
+}
+
+int file_read_trusted(const char *path, size_t max, struct eddis_error *warning, char **ret,
+                      size_t *ret_n, struct eddis_error *err)
+{
+    cleanup_fd int fd = open_regular(path, max, err);
+    int rc = fd < 0 ? fd : trust_file(fd, path, warning, err);
+
+    return rc < 0 ? rc : file_read_fd(fd, path, max, ret, ret_n, err);
 }
 
 int file_write_all(int fd, const void *data, size_t n, struct eddis_error *err)

@@ -13,6 +13,13 @@
  */
 int file_read(const char *path, size_t max, char **ret, size_t *ret_n, struct eddis_error *err);
 
+/* As file_read, of a file that steers what is run: what is opened is checked itself, then the
+ * folder that holds it, as trust_file (trust.h) does.  warning, which may be NULL, is written when
+ * others may write to it; -EPERM: they may, and are not trusted.
+ */
+int file_read_trusted(const char *path, size_t max, struct eddis_error *warning, char **ret,
+                      size_t *ret_n, struct eddis_error *err);
+
 /* Read fd to its end, at most max bytes.  Blocks.  Result as file_read. */
 int file_read_fd(int fd, const char *name, size_t max, char **ret, size_t *ret_n,
                  struct eddis_error *err);

@@ -181,28 +181,43 @@ static int warn_above(const struct stat *st, const char *path, struct eddis_erro
     return 1;
 }
 
+/* What another owner of a folder means: with FOR_ANY he is warned of in all of them, with FOR_OWN
+ * he is refused in the one that holds it.
+ */
+enum holder { ABOVE, FOR_ANY, FOR_OWN };
+
 /* A folder above.  Another owner is a colleague or an administrator.  What is put there in the
  * place of the user's own belongs to another; so only at once in the holder it is refused.
  */
-static int check_above(const struct stat *st, const char *path, bool holder,
+static int check_above(const struct stat *st, const char *path, enum holder holder,
                        struct eddis_error *warning, struct eddis_error *err)
 {
     bool open = (st->st_mode & S_IWOTH) && !(st->st_mode & S_ISVTX);
 
-    if (open && holder)
+    if (open && holder != ABOVE)
         return refuse_mode(st, path, err);
+    if (holder == FOR_OWN && !trust_is_user(st->st_uid))
+        return refuse_owner(st, path, err);
     if (open || !trust_is_user(st->st_uid))
         return warn_above(st, path, warning);
     return trust_stat(st, path, warning, err);
 }
 
+/* Cut the last name of an absolute path off. */
+static void cut_name(char *path)
+{
+    char *slash = strrchr(path, '/');
+
+    slash[slash == path] = '\0';
+}
+
 /* Check a folder and those above it; `path` is used up. */
-static int check_folders(char *path, struct eddis_error *warning, struct eddis_error *err)
+static int check_folders(char *path, enum holder holder, struct eddis_error *warning,
+                         struct eddis_error *err)
 {
     int rc = 0;
 
-    for (bool holder = true;; holder = false) {
-        char *slash = strrchr(path, '/');
+    for (;; holder = ABOVE) {
         struct stat st;
         int one;
 
@@ -214,7 +229,7 @@ static int check_folders(char *path, struct eddis_error *warning, struct eddis_e
         rc = one ? one : rc;
         if (!path[1])
             return rc;
-        slash[slash == path] = '\0';
+        cut_name(path);
     }
 }
 
@@ -224,7 +239,21 @@ int trust_holder(const char *dir, struct eddis_error *warning, struct eddis_erro
 
     if (!realpath(dir, full))
         return eddis_fail_errno(err, -errno, "cannot look at '%s'", dir);
-    return check_folders(full, warning, err);
+    return check_folders(full, FOR_ANY, warning, err);
+}
+
+int trust_file(int fd, const char *path, struct eddis_error *warning, struct eddis_error *err)
+{
+    char full[PATH_MAX];
+    int rc = trust_fd(fd, path, warning, err), above;
+
+    if (rc < 0)
+        return rc;
+    if (!realpath(path, full))
+        return eddis_fail_errno(err, -errno, "cannot look at '%s'", path);
+    cut_name(full);
+    above = check_folders(full, FOR_OWN, rc ? NULL : warning, err);
+    return above ? above : rc;
 }
 
 int trust_path(const char *path, struct eddis_error *warning, struct eddis_error *err)
@@ -238,7 +267,7 @@ int trust_path(const char *path, struct eddis_error *warning, struct eddis_error
     rc = trust_stat(&st, path, warning, err);
     if (rc < 0 || !full[1])
         return rc;
-    strrchr(full, '/')[strrchr(full, '/') == full] = '\0';
-    above = check_folders(full, rc ? NULL : warning, err);
+    cut_name(full);
+    above = check_folders(full, FOR_ANY, rc ? NULL : warning, err);
     return above ? above : rc;
 }

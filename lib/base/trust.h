@@ -52,6 +52,11 @@ int trust_private(int fd, const char *path, struct eddis_error *err);
 /* Check a folder by who can replace what is in it, and those above it; links are resolved. */
 int trust_holder(const char *dir, struct eddis_error *warning, struct eddis_error *err);
 
+/* Check an open file itself, then the folder that the path finds it in, which may not belong to
+ * another user, as one that is above it may.
+ */
+int trust_file(int fd, const char *path, struct eddis_error *warning, struct eddis_error *err);
+
 /* Check what is at a path itself, then the folder that holds it as trust_holder does. */
 int trust_path(const char *path, struct eddis_error *warning, struct eddis_error *err);
 

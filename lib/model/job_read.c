@@ -389,16 +389,12 @@ int job_parse(const char *text, size_t n, const char *name, const char *folder, 
     return parse(text, n, name, folder, NULL, ret, err);
 }
 
-static int read_file(const char *path, struct job_mistakes *all, struct job **ret,
-                     struct eddis_error *err)
+static int parse_file(const char *path, const char *text, size_t n, struct job_mistakes *all,
+                      struct job **ret, struct eddis_error *err)
 {
-    cleanup_free char *text = NULL, *parent = NULL, *folder = NULL;
+    cleanup_free char *parent = NULL, *folder = NULL;
     const char *slash = strrchr(path, '/');
-    size_t n;
-    int rc = file_read(path, JOB_MAX_BYTES, &text, &n, err);
 
-    if (rc < 0)
-        return rc;
     parent = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
     if (!parent)
         return job_no_memory(err);
@@ -406,6 +402,26 @@ static int read_file(const char *path, struct job_mistakes *all, struct job **re
     if (!folder)
         return eddis_fail_errno(err, -errno, "cannot find the folder of '%s'", path);
     return parse(text, n, path, folder, all, ret, err);
+}
+
+static int read_file(const char *path, struct job_mistakes *all, struct job **ret,
+                     struct eddis_error *err)
+{
+    cleanup_free char *text = NULL;
+    size_t n;
+    int rc = file_read(path, JOB_MAX_BYTES, &text, &n, err);
+
+    return rc < 0 ? rc : parse_file(path, text, n, all, ret, err);
+}
+
+int job_read_trusted(const char *path, struct eddis_error *warning, struct job **ret,
+                     struct eddis_error *err)
+{
+    cleanup_free char *text = NULL;
+    size_t n;
+    int rc = file_read_trusted(path, JOB_MAX_BYTES, warning, &text, &n, err);
+
+    return rc < 0 ? rc : parse_file(path, text, n, NULL, ret, err);
 }
 
 int job_read(const char *path, struct job **ret, struct eddis_error *err)

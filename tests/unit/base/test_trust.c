@@ -128,6 +128,32 @@ START_TEST(those_who_can_replace_it)
 }
 END_TEST
 
+/* What is read is what was checked, and in a folder of this user's or root's. */
+START_TEST(read_by_one_opening)
+{
+    cleanup_free char *file = NULL, *holder = NULL, *text = NULL;
+    uid_t self = geteuid();
+    size_t n = 0;
+
+    ck_assert_int_eq(make("h", S_IFDIR | 0755), 0);
+    ck_assert_int_eq(make("h/job.yaml", 0644), 0);
+    holder = file_join(scratch, "h");
+    file = file_join(scratch, "h/job.yaml");
+    ck_assert_int_eq(file_read_trusted(file, 10, &warning, &text, &n, &err), 0);
+    ck_assert_int_eq(n, 1);
+    ck_assert_int_eq(file_read_trusted(holder, 10, NULL, &text, &n, &err), -EISDIR);
+    ck_assert_int_eq(chmod(file, 0666), 0);
+    ck_assert_int_eq(file_read_trusted(file, 10, NULL, &text, &n, &err), -EPERM);
+    ck_assert_int_eq(chmod(file, 0644), 0);
+    if (self != 0)
+        return;
+    ck_assert_int_eq(chown(holder, STRANGER, STRANGER), 0);
+    ck_assert_int_eq(trust_path(file, &warning, &err), 1); /* a colleague's folder of checkpoints */
+    ck_assert_int_eq(file_read_trusted(file, 10, NULL, &text, &n, &err), -EPERM);
+    ck_assert_ptr_nonnull(strstr(err.text, "/h' is not trusted: it belongs to user number"));
+}
+END_TEST
+
 START_TEST(private_files)
 {
     cleanup_free char *path = file_join(scratch, "key");
@@ -166,6 +192,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, by_owner_and_mode, 0, sizeof rows / sizeof *rows);
     tcase_add_test(tc, root_and_the_private_group);
     tcase_add_test(tc, those_who_can_replace_it);
+    tcase_add_test(tc, read_by_one_opening);
     tcase_add_test(tc, private_files);
     tcase_add_test(tc, logs);
 }
