@@ -161,10 +161,13 @@ const char *file_room_advice(int code)
 
 static int open_append(const char *path, int more, mode_t mode, struct eddis_error *err)
 {
-    const int flags = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC;
-    cleanup_fd int fd = open(path, flags | more, mode);
+    const int flags = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC | more;
+    cleanup_fd int fd = open(path, flags | O_EXCL, mode);
     int rc;
 
+    if (fd >= 0) /* its owner and mode are what the file system makes of ours */
+        return cleanup_keep_fd(fd);
+    fd = open(path, flags, mode);
     if (fd < 0)
         return eddis_fail_errno(err, -errno, "cannot write '%s'", path);
     rc = trust_fd(fd, path, NULL, err);

@@ -39,7 +39,7 @@ int file_try(const char *path, struct eddis_error *err);
 const char *file_room_advice(int code);
 
 /* Open a log to append, made with this mode when missing.  -EPERM: others may write to it, or have
- * put it there.  Never blocks for a FIFO.
+ * put it there; not of one that this call makes.  Never blocks for a FIFO.
  */
 int file_open_append(const char *path, mode_t mode, struct eddis_error *err);
 

@@ -173,10 +173,11 @@ END_TEST
 START_TEST(logs)
 {
     cleanup_free char *path = file_join(scratch, "log");
-    int fd = file_open_append(path, 0600, &err);
+    mode_t before = umask(0);
+    int fd = file_open_append(path, 0666, &err); /* as a file system may show what it has made */
 
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(fchmod(fd, 0666), 0);
+    (void)umask(before);
+    ck_assert_msg(fd >= 0, "%s", err.text);
     ck_assert_int_eq(close(fd), 0);
     ck_assert_int_eq(file_open_append(path, 0600, &err), -EPERM);
     ck_assert_int_eq(file_append(path, "x", 1, 0600, &err), -EPERM);
