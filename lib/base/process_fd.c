@@ -23,11 +23,16 @@ struct watched {
     int fd;        /* the pipe's writing end */
 };
 
+static bool has_ended(char state)
+{
+    return state == 'Z' || state == 'X';
+}
+
 static bool is_there(pid_t pid, int64_t start)
 {
     char state = proctree_state(pid);
 
-    return state && state != 'Z' && state != 'X' && proctree_start(pid) == start;
+    return state && !has_ended(state) && proctree_start(pid) == start;
 }
 
 static void *watch(void *ctx)
@@ -65,6 +70,22 @@ static int start_thread(struct watched *w)
     return rc;
 }
 
+/* Without a thread for what waits to be reaped: its end shows already, as in a pidfd. */
+static int begin_watch(struct watched *w)
+{
+    char state = proctree_state(w->pid);
+
+    if (!state)
+        return -ESRCH;
+    if (!has_ended(state))
+        return start_thread(w);
+    (void)!write(w->fd, "", 1);
+    (void)close(w->fd);
+    free(w);
+    return 0;
+}
+
+/* The pipe's reading end. */
 static int open_pipe(pid_t pid)
 {
     struct watched *w = malloc(sizeof *w);
@@ -76,7 +97,7 @@ static int open_pipe(pid_t pid)
         return rc;
     }
     *w = (struct watched){ .pid = pid, .start = proctree_start(pid), .fd = ends[1] };
-    rc = is_there(pid, w->start) ? start_thread(w) : -ESRCH;
+    rc = begin_watch(w);
     if (rc == 0)
         return ends[0];
     (void)close(ends[0]);

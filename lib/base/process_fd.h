@@ -12,8 +12,8 @@
 #include <sys/types.h>
 
 /* Returns a descriptor that is readable from the end of the process on, for the caller to close; in
- * a child that was forked it shows nothing.  -1 with errno, as pidfd_open: ESRCH: there is none,
- * or, without pidfd_open, it has ended; others of pidfd_open, pipe and pthread_create.
+ * a child that was forked it shows nothing.  -1 with errno, as pidfd_open: ESRCH: there is none;
+ * others of pidfd_open, pipe and pthread_create.
  */
 int process_fd_open(pid_t pid);
 

@@ -90,6 +90,30 @@ START_TEST(end)
 }
 END_TEST
 
+/* A child that waits to be reaped is there, and its end shows at once. */
+START_TEST(ended_before)
+{
+    pid_t pid = fork();
+    cleanup_fd int fd = -1;
+    siginfo_t info;
+
+    if (pid == 0)
+        _exit(0);
+    ck_assert_int_gt(pid, 0);
+    if (!refuse(errors[_i]))
+        return;
+    ck_assert_int_eq(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+    fd = process_fd_open(pid);
+    ck_assert_msg(fd >= 0, "errno %d", errno);
+    ck_assert_int_eq(shows(fd, 0), 1);
+    if (errors[_i])
+        ck_assert_int_eq(process_fd_signal(fd, pid, SIGKILL), -ESRCH);
+    ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+    ck_assert_int_eq(process_fd_open(pid), -1);
+    ck_assert_int_eq(errno, ESRCH);
+}
+END_TEST
+
 /* Neither descriptors nor threads stay of what nobody watches any more. */
 START_TEST(closed)
 {
@@ -138,6 +162,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, end, 0, sizeof errors / sizeof *errors);
+    tcase_add_loop_test(tc, ended_before, 0, sizeof errors / sizeof *errors);
     tcase_add_loop_test(tc, closed, 0, sizeof errors / sizeof *errors);
     tcase_add_loop_test(tc, sent, 0, sizeof errors / sizeof *errors);
 }
