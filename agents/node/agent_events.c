@@ -331,7 +331,11 @@ void agent_look_at_wrappers(struct agent *a)
             continue;
         agent_read_messages(a); /* it may have told after all */
         if (!w->ended) {
-            strcpy(m.lines, "eddis-rank was killed\n");
+            if (w->watch_error)
+                (void)snprintf(m.lines, sizeof m.lines, "its eddis-rank could not be watched: %s\n",
+                               strerror(w->watch_error));
+            else
+                strcpy(m.lines, "eddis-rank was killed\n");
             rank_ended(a, w, &m);
         }
         if (w->pidfd >= 0)

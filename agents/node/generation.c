@@ -171,6 +171,18 @@ static bool take_refusal(struct generation *g, const void *message, ssize_t n)
     return true;
 }
 
+/* Without a descriptor it is dead already and told us so, or it is ended: nobody would see its end.
+ */
+static void watch_wrapper(struct worker *w, pid_t wrapper)
+{
+    w->wrapper = wrapper;
+    w->pidfd = process_fd_open(wrapper);
+    if (w->pidfd >= 0 || errno == ESRCH)
+        return;
+    w->watch_error = errno;
+    (void)kill(wrapper, SIGKILL);
+}
+
 struct worker *generation_message(struct generation *g, struct rank_message *ret)
 {
     ssize_t n;
@@ -187,10 +199,8 @@ struct worker *generation_message(struct generation *g, struct rank_message *ret
         if (ret->magic != RANK_MESSAGE_MAGIC || ret->generation != g->number || !w ||
             ret->wrapper <= 1 || ret->pid < 0 || (w->ended && ret->kind != RANK_OUTPUT))
             continue;
-        if (!w->wrapper) {
-            w->wrapper = ret->wrapper;
-            w->pidfd = process_fd_open(w->wrapper); /* -1: it is dead already, and told us so */
-        }
+        if (!w->wrapper)
+            watch_wrapper(w, ret->wrapper);
         w->pid = ret->pid;
         return w;
     }

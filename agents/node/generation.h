@@ -39,6 +39,7 @@ struct worker {
     int rank, local_rank;
     pid_t wrapper, pid;       /* 0 until it started */
     int pidfd;                /* readable at the end of the wrapper; -1: none, or dead */
+    int watch_error;          /* errno for which no pidfd could be had of one that lives */
     bool ended;               /* its end is known and was reported */
     bool ending;              /* its program was seen to end when another rank had failed */
     bool seen;                /* `before` holds something */
