@@ -7,6 +7,7 @@
 #include "cmd/run_cleanup.h"
 #include "cmd/run_find.h"
 #include "cmd/run_stop.h"
+#include "cmd/run_user.h"
 #include "cmd/slurm/job_place.h"
 #include "cmd/slurm/slurm_program.h"
 #include "cmd/slurm/slurm_task.h"
@@ -213,6 +214,9 @@ int run_end_cleanup(const char *word, bool quiet)
     if (p.where == JOB_WAITS && !p.has_folder)
         return eddis_fail(&err, -ENOENT, "%s, so that nothing of it is left anywhere", p.text),
                fail(&err, EXIT_USAGE);
+    /* What its list says, host, command and where eddis is, are that user's words. */
+    if (run_user_become_owner(p.folder.path, &err) < 0)
+        return fail(&err, EXIT_FAULT);
     left = run_cleanup(&p.folder, p.where != JOB_HERE, p.where == JOB_DEAD && p.over, quiet, &err);
     return left < 0 ? fail(&err, EXIT_USAGE) : left ? EXIT_FAULT : EXIT_SUCCESS;
 }

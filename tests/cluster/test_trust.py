@@ -9,6 +9,7 @@ import stat
 import struct
 import subprocess
 import sys
+import tempfile
 import zlib
 
 from cases import run
@@ -79,6 +80,33 @@ def others():
     refused(f"checkpoint.dir '{shared}' is not trusted: all users may write", "-n", "1", "--set", "checkpoint.dir=" + shared, "--", "true")
 
 
+def cleaned_by_root():
+    """Root cleans up after another user's job with that user's rights: what the job's list says to run is not root's word."""
+    if os.geteuid() != 0:
+        return
+    with tempfile.TemporaryDirectory() as top:
+        job = os.path.join(top, "job-20260101-000000-abcd")
+        os.mkdir(job)
+        login = os.path.join(job, "login")
+        with open(login, "w") as f:
+            f.write(f"#!/bin/sh\n{{ id -ru; id -rG; env; }} > {job}/seen\nexit 1\n")
+        line = {"schema_version": 1, "job": os.path.basename(job), "host": "elsewhere", "mark": "5" * 32, "ssh": {"command": [login]}}
+        with open(os.path.join(job, "nodes.jsonl"), "w") as f:
+            f.write(json.dumps(line) + "\n")
+        with open(os.path.join(job, "job.yaml"), "w") as f:
+            f.write("command: [true]\n")
+        for path in (login, job, os.path.join(job, "nodes.jsonl"), os.path.join(job, "job.yaml"), top):
+            os.chmod(path, 0o755)
+            if path != top:
+                os.chown(path, STRANGER, STRANGER)
+        p = subprocess.run([os.path.join(BUILD, "cmd/eddis-run"), "--cleanup", job + "/"], text=True, capture_output=True,
+                           timeout=PATIENCE, env=dict(os.environ, SECRET_OF_ROOT="1"))
+        assert p.returncode == 1 and "not trusted" not in p.stderr, p
+        with open(os.path.join(job, "seen")) as f:
+            seen = f.read().split("\n")
+    assert seen[:2] == [str(STRANGER)] * 2 and not any("SECRET" in v for v in seen), seen
+
+
 def variables():
     """What steers TLS and HTTP is hidden from eddis, and the worker has it all the same."""
     seen = {"SSLKEYLOGFILE": FOLDERS.path("work", "keys"), "GNUTLS_SYSTEM_PRIORITY_FILE": "/no", "CURL_CA_BUNDLE": "/no",
@@ -142,6 +170,6 @@ def list_of_samples():
             assert j.code == 1 and f"is damaged: its 'eddis.samples' of {n} bytes is no list of samples" in j.err + j.log(0), (n, j.err)
 
 
-CASES = [others, variables, asked_for, list_of_samples]
+CASES = [others, cleaned_by_root, variables, asked_for, list_of_samples]
 
 run(CASES, sys.argv[3:])

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_user.c - takes a folder's owner for user, with groups and variables */
+#include "run_user.h"
+
+#include "lib/base/strlist.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static bool is_kept(const char *variable)
+{
+    static const char *const kept[] = { "PATH=", "LANG=", "LC_", "TERM=", "TMPDIR=", "SLURM" };
+
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        if (strncmp(variable, kept[i], strlen(kept[i])) == 0)
+            return true;
+    return false;
+}
+
+/* Programs that it starts can be looked into by that user. */
+static int take_variables(const struct passwd *user)
+{
+    struct strlist kept = { 0 };
+    int rc = 0;
+
+    for (char **v = environ; v && *v; v++)
+        if (is_kept(*v))
+            strlist_addf(&kept, "%s", *v);
+    if (kept.failed || clearenv() != 0)
+        rc = -ENOMEM;
+    for (size_t i = 0; rc == 0 && i < kept.n; i++) {
+        char *value = strchr(kept.item[i], '=');
+
+        if (!value)
+            continue;
+        *value = '\0';
+        if (setenv(kept.item[i], value + 1, 1) < 0)
+            rc = -errno;
+    }
+    strlist_fini(&kept);
+    if (rc == 0 && (setenv("HOME", user ? user->pw_dir : "/", 1) < 0 ||
+                    (user && (setenv("USER", user->pw_name, 1) < 0 ||
+                              setenv("LOGNAME", user->pw_name, 1) < 0))))
+        rc = -errno;
+    return rc;
+}
+
+int run_user_become_owner(const char *folder, struct eddis_error *err)
+{
+    const struct passwd *user;
+    struct stat st;
+    int rc;
+
+    if (geteuid() != 0)
+        return 0;
+    if (stat(folder, &st) < 0)
+        return eddis_fail_errno(err, -errno, "cannot look at '%s'", folder);
+    if (st.st_uid == 0)
+        return 0;
+    user = getpwuid(st.st_uid);
+    rc = take_variables(user);
+    if (rc == 0 && ((user ? initgroups(user->pw_name, user->pw_gid) : setgroups(0, NULL)) < 0 ||
+                    setgid(user ? user->pw_gid : st.st_gid) < 0 || setuid(st.st_uid) < 0))
+        rc = -errno;
+    return rc < 0 ? eddis_fail_errno(err, rc, "cannot become user number %u, whose job it is",
+                                     (unsigned)st.st_uid)
+                  : 0;
+}
