@@ -89,28 +89,56 @@ static unsigned mode_of(const struct stat *st)
     return st->st_mode & 07777;
 }
 
+/* Root runs what is a user's as that user; others can take a copy only. */
+static void owner_advice(const char *owner, char *ret, size_t size)
+{
+    bool named = strncmp(owner, "user number ", 12) != 0;
+
+    if (geteuid() != 0)
+        (void)snprintf(ret, size, "if what is in it is right, make it yours by cp -r");
+    else
+        (void)snprintf(ret, size, "run it as %s%s%s, or, if what is in it is right, chown it",
+                       owner, named ? ", by runuser -u " : "", named ? owner + 5 : "");
+}
+
 static int refuse_owner(const struct stat *st, const char *path, struct eddis_error *err)
 {
-    char owner[NAME], self[NAME];
+    char owner[NAME], self[NAME], advice[3 * NAME];
 
     name_of_user(st->st_uid, owner);
     name_of_user(geteuid(), self);
+    owner_advice(owner, advice, sizeof advice);
     return eddis_fail(err, -EPERM,
-                      "'%.200s' is not trusted: it belongs to %s (mode %04o) and this is %s; if "
-                      "what is in it is right, make it yours by chown, or by cp -r",
-                      path, owner, mode_of(st), self);
+                      "'%.200s' is not trusted: it belongs to %s (mode %04o) and this is %s; %s",
+                      path, owner, mode_of(st), self, advice);
+}
+
+/* Of a mount whose modes are all the same, chmod has no effect; of another's folder it is refused.
+ */
+static void mode_advice(const struct stat *st, char *ret, size_t size)
+{
+    if (trust_is_self(st->st_uid) || geteuid() == 0)
+        (void)snprintf(
+            ret, size,
+            "if what is in it is right, chmod %s it, or, where that changes nothing, mount it with "
+            "file_mode=0644,dir_mode=0755 (CIFS) or umask=022 (FAT, NTFS)",
+            st->st_mode & S_IWGRP && !is_private_group(st->st_gid) ? "go-w" : "o-w");
+    else
+        (void)snprintf(ret, size, "%s",
+                       S_ISDIR(st->st_mode) ? "name a folder of your own in it"
+                                            : "if what is in it is right, make it yours by cp -r");
 }
 
 static int refuse_mode(const struct stat *st, const char *path, struct eddis_error *err)
 {
-    char owner[NAME];
+    char owner[NAME], advice[3 * NAME];
 
     name_of_user(st->st_uid, owner);
+    mode_advice(st, advice, sizeof advice);
     return eddis_fail(err, -EPERM,
                       "'%.200s' is not trusted: all users may write to it (owner %s, mode %04o); "
-                      "if what is in it is right, chmod %s it",
-                      path, owner, mode_of(st),
-                      st->st_mode & S_IWGRP && !is_private_group(st->st_gid) ? "go-w" : "o-w");
+                      "%s",
+                      path, owner, mode_of(st), advice);
 }
 
 static int warn_group(const struct stat *st, const char *path, struct eddis_error *warning)
@@ -177,7 +205,10 @@ static int warn_above(const struct stat *st, const char *path, struct eddis_erro
                      "%s may replace what is in '%.200s' (owner %s, mode %04o), and so run "
                      "programs in your name; %s unless that is meant",
                      all ? "all users" : owner, path, owner, mode_of(st),
-                     all ? "chmod o-w it" : "choose another folder");
+                     !all ? "choose another folder"
+                     : trust_is_self(st->st_uid) || geteuid() == 0
+                         ? "chmod o-w it, or mount it with a mode of 0755,"
+                         : "choose another folder");
     return 1;
 }
 

@@ -50,6 +50,7 @@ static const struct {
     { S_IFREG | 01666, 0, -EPERM, "all users may write" }, /* sticky means nothing here */
     { S_IFREG | 0602, 0, -EPERM, "mode 0602); if what is in it is right, chmod o-w it" },
     { S_IFDIR | 0777, 0, -EPERM, "all users may write" },
+    { S_IFDIR | 0777, 0, -EPERM, "where that changes nothing, mount it with file_mode=0644" },
     { S_IFREG | 0600, STRANGER, -EPERM, "belongs to user number" },
     { S_IFDIR | 0755, STRANGER, -EPERM, "(mode 0755)" },
 };
@@ -80,6 +81,28 @@ START_TEST(root_and_the_private_group)
     st.st_uid = geteuid();
     ck_assert_int_eq(trust_stat(&st, "/no/file", &warning, &err), 0);
     ck_assert(!trust_is_own(&st) && trust_is_user(0) && !trust_is_user(STRANGER));
+}
+END_TEST
+
+/* What mends it is what this user can do. */
+START_TEST(advice)
+{
+    static const char run_as[] = "run it as user number 54321, or",
+                      copy[] = "make it yours by cp -r";
+    struct stat st = { .st_mode = S_IFREG | 0644, .st_uid = STRANGER };
+    uid_t self = geteuid();
+
+    ck_assert_int_eq(trust_stat(&st, "/no/file", NULL, &err), -EPERM);
+    ck_assert_msg(strstr(err.text, self == 0 ? run_as : copy) != NULL, "%s", err.text);
+    if (self == 0)
+        ck_assert_int_eq(seteuid(STRANGER + 1), 0);
+    ck_assert_int_eq(trust_stat(&st, "/no/file", NULL, &err), -EPERM);
+    ck_assert_msg(strstr(err.text, copy) && !strstr(err.text, "chown"), "%s", err.text);
+    st = (struct stat){ .st_mode = S_IFDIR | 0777 };
+    ck_assert_int_eq(trust_stat(&st, "/no", NULL, &err), -EPERM);
+    ck_assert_msg(strstr(err.text, "name a folder of your own in it") && !strstr(err.text, "chmod"),
+                  "%s", err.text);
+    ck_assert_int_eq(seteuid(self), 0);
 }
 END_TEST
 
@@ -191,6 +214,7 @@ static void add_tests(TCase *tc)
     scratch_add(tc);
     tcase_add_checked_fixture(tc, set_up, NULL);
     tcase_add_loop_test(tc, by_owner_and_mode, 0, sizeof rows / sizeof *rows);
+    tcase_add_test(tc, advice);
     tcase_add_test(tc, root_and_the_private_group);
     tcase_add_test(tc, those_who_can_replace_it);
     tcase_add_test(tc, read_by_one_opening);
