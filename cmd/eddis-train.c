@@ -157,17 +157,17 @@ int main(int argc, char **argv)
 
     program_outlive_file_limit();
     /* OpenBLAS's threads wait for memory for ever, and an exit for them. */
-    if (address_space_check(ROOM_BYTES, "a training", &err) < 0)
-        _exit(complain(&err, EXIT_FAULT));
-    take_kernels(argv);
     if (train_options_parse(argc, argv, &o, &err) < 0)
-        return complain(&err, EXIT_USAGE);
+        _exit(complain(&err, EXIT_USAGE));
     if (o.help)
         train_options_help();
     if (o.version)
         (void)printf("eddis-train %s\n", EDDIS_VERSION);
     if (o.help || o.version)
-        return close_output(0);
+        _exit(close_output(0));
+    if (address_space_check(ROOM_BYTES, "a training", &err) < 0)
+        _exit(complain(&err, EXIT_FAULT));
+    take_kernels(argv);
     if (o.trainer.resume && begins() && train_options_check_resume(&o, &err) < 0)
         return complain(&err, EXIT_USAGE);
     if (train_options_check_output(&o, &err) < 0)

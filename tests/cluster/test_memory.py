@@ -11,6 +11,7 @@ import os
 import random
 import re
 import signal
+import subprocess
 import sys
 
 from cases import Skip, run
@@ -207,11 +208,14 @@ def address_space():
     """A limit that Open MPI dies of, or OpenBLAS waits for ever in, is named instead."""
     data = os.path.join(sys.argv[2], "examples/digits/digits.csv")
     folders = Folders()
+    p = subprocess.run(["sh", "-c", 'ulimit -v 100000; exec "$@"', "sh", os.path.join(BUILD, "cmd/eddis-train"), "--version"],
+                       text=True, capture_output=True, timeout=60)
+    assert p.returncode == 0 and p.stdout.startswith("eddis-train "), p
     for kib in 200000, 160000:
         with Job(BUILD, folders, ["--", "eddis-train", "--data", data, "--test", "360", "--epochs", "1"],
                  before=["sh", "-c", f'ulimit -v {kib}; exec "$@"', "sh"]) as j:
             j.check(1, "rank_exit", "exited 1", failed_rank=EITHER)
-            assert f"the address space is limited to {kib * 1024 // 1000000} MB (ulimit -v), of which " in j.err, j.err
+            assert f"the address space is limited to {kib * 1024 // 1000000} MB (ulimit -v) and " in j.err, j.err
 
 
 run([pieces, whole, several, foreseen, refused, trainer, no_restart, nothing_less, address_space], sys.argv[3:])
