@@ -4,6 +4,7 @@
 
 #include "agents/driver/start/start.h"
 #include "cmd/run_find.h"
+#include "lib/base/cleanup.h"
 #include "lib/base/file.h"
 #include "lib/base/program.h"
 #include "lib/base/strlist.h"
@@ -62,6 +63,34 @@ static int check_made(const struct job *job, const char *key, const char *path,
     return wrong(job, key, err, text);
 }
 
+/* Whether what this user makes in the folder is trusted: NFS with root_squash and mounts of CIFS
+ * give it to another.  Returns false with the reason; true where nothing can be made.
+ */
+static bool keeps_owner(const char *path, char *ret, size_t size)
+{
+    cleanup_free char *probe = file_join(path, ".eddis-XXXXXX");
+    struct eddis_error why;
+    struct stat st;
+    bool made;
+
+    if (!probe || !mkdtemp(probe))
+        return true;
+    made = stat(probe, &st) == 0;
+    (void)rmdir(probe);
+    if (!made || trust_stat(&st, probe, NULL, &why) >= 0)
+        return true;
+    if (trust_is_user(st.st_uid))
+        (void)snprintf(ret, size, "%s", why.text);
+    else
+        (void)snprintf(
+            ret, size,
+            "checkpoint.dir '%.150s': the file system gives what user number %u makes to "
+            "user number %u (as root_squash does); run as that user, or name a folder "
+            "elsewhere",
+            path, (unsigned)geteuid(), (unsigned)st.st_uid);
+    return false;
+}
+
 /* A restart would refuse what it finds there, and all work be lost. */
 static int check_trusted(const struct job *job, struct eddis_error *err)
 {
@@ -71,12 +100,12 @@ static int check_trusted(const struct job *job, struct eddis_error *err)
 
     if (!path || !is_folder(path))
         return 0;
-    if (trust_holder(path, &shared, &why) >= 0) {
-        run_find_warn(&shared);
-        return 0;
+    if (trust_holder(path, &shared, &why) < 0) {
+        (void)snprintf(text, sizeof text, "checkpoint.dir %s", why.text);
+        return wrong(job, "checkpoint.dir", err, text);
     }
-    (void)snprintf(text, sizeof text, "checkpoint.dir %s", why.text);
-    return wrong(job, "checkpoint.dir", err, text);
+    run_find_warn(&shared);
+    return keeps_owner(path, text, sizeof text) ? 0 : wrong(job, "checkpoint.dir", err, text);
 }
 
 static int check_resume(const struct job *job, struct eddis_error *err)
