@@ -239,6 +239,7 @@ static int open_checkpoint(const char *path, bool sums, struct checkpoint **ret,
 {
     char at[PATH_MAX];
     int64_t step = checkpoints_newest(path, at, sizeof at);
+    bool foreign;
 
     *passed = (struct eddis_error){ 0 };
     if (step < 0)
@@ -248,9 +249,10 @@ static int open_checkpoint(const char *path, bool sums, struct checkpoint **ret,
 
         if (checkpoint_open(at, sums, ret, &why) == 0)
             return 1;
-        if (!passed->code || why.code == -EPERM)
+        foreign = why.code == -EPERM && checkpoint_is_foreign(at);
+        if (!passed->code || (why.code == -EPERM && !foreign))
             *passed = why;
-        if (why.code == -EPERM)
+        if (why.code == -EPERM && !foreign)
             break;
     }
     return 0;

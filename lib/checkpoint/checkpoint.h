@@ -107,10 +107,14 @@ int checkpoint_prune(const char *dir, int64_t step, int generation, int keep,
 
 /* Open the newest whole checkpoint in dir, every file's sum compared.  Returns 1, or 0 when there
  * is none (also when dir is missing).  passed (may be NULL) receives the sentence about the newest
- * one that is not whole; its code is 0 when there is none.
+ * one that is not whole, or belongs to another user; its code is 0 when there is none.  -EPERM: one
+ * of this user's own, which others may write to.
  */
 int checkpoint_open_newest(const char *dir, struct checkpoint **ret, struct eddis_error *passed,
                            struct eddis_error *err);
+
+/* Return whether the folder itself belongs to neither this user nor root: it is not the job's. */
+bool checkpoint_is_foreign(const char *path);
 
 /* Open one for reading.  Every file's size is compared, with sums every file is read and its sum
  * compared too; checkpoint_get looks at the sum of what it reads in any case.  -ENOENT; -EBADMSG:

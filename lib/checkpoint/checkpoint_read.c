@@ -260,6 +260,13 @@ int checkpoint_check(const char *folder, bool sums, struct manifest *ret, struct
     return 0;
 }
 
+bool checkpoint_is_foreign(const char *path)
+{
+    struct stat st;
+
+    return lstat(path, &st) == 0 && !trust_is_user(st.st_uid);
+}
+
 int checkpoint_open_newest(const char *dir, struct checkpoint **ret, struct eddis_error *passed,
                            struct eddis_error *err)
 {
@@ -282,7 +289,7 @@ int checkpoint_open_newest(const char *dir, struct checkpoint **ret, struct eddi
                   : eddis_fail(&why, -ENOMEM, "no memory to look for checkpoints");
         if (rc == 0)
             return 1;
-        if (is_own_fault(rc))
+        if (is_own_fault(rc) && !(rc == -EPERM && checkpoint_is_foreign(path)))
             return eddis_fail(err, rc, "%s", why.text);
         if (passed && n_passed++ == 0)
             *passed = why;

@@ -490,7 +490,6 @@ static const struct {
     { "/MANIFEST", 0666, "MANIFEST' is not trusted" },
     { "/rank-0000.weights", 0646, "weights' is not trusted" },
     { "/optimizer.pt", 0666, "optimizer.pt' is not trusted" },
-    { "", 0, "' is not trusted: it belongs to user number" },
     { "/MANIFEST", 0, "MANIFEST' is not trusted: it belongs to" },
     { "/rank-0000.weights", 0, "weights' is not trusted: it belongs to" },
     { "/optimizer.pt", 0, "optimizer.pt' is not trusted: it belongs to" },
@@ -523,6 +522,27 @@ START_TEST(of_others_is_refused)
 }
 END_TEST
 
+/* Whoever may make a folder beside the checkpoints, as in a sticky one, does not stop the job. */
+START_TEST(folder_of_another_is_passed_over)
+{
+    struct checkpoint *c = NULL;
+    struct eddis_error passed;
+    const char *path = in_dir("step-99999999");
+
+    if (geteuid() != 0)
+        return;
+    ck_assert_int_eq(save(400, 3), 0);
+    ck_assert_int_eq(mkdir(path, 0755), 0);
+    ck_assert_int_eq(chown(path, 54321, 54321), 0);
+    ck_assert(checkpoint_is_foreign(path));
+    ck_assert_msg(checkpoint_open_newest(dir, &c, &passed, &err) == 1, "%s", err.text);
+    ck_assert_int_eq(checkpoint_meta(c)->step, 400);
+    ck_assert_ptr_nonnull(strstr(passed.text, "' is not trusted: it belongs to user number"));
+    checkpoint_close(c);
+    ck_assert_int_eq(checkpoint_open(path, true, &c, &err), -EPERM);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_checked_fixture(tc, set_up, tear_down);
@@ -540,6 +560,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, of_others_is_refused, 0, sizeof strange / sizeof *strange);
     tcase_add_test(tc, disk_full);
     tcase_add_test(tc, killed_while_saving);
+    tcase_add_test(tc, folder_of_another_is_passed_over);
 }
 
 SUITE_MAIN("checkpoint", add_tests)
