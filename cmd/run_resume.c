@@ -12,6 +12,7 @@
 #include "lib/base/file.h"
 #include "lib/base/trust.h"
 #include "lib/checkpoint/checkpoint.h"
+#include "lib/model/job_trusted.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -145,12 +145,6 @@ struct job {
  */
 int job_read(const char *path, struct job **ret, struct eddis_error *err);
 
-/* As job_read, of a job.yaml that says what to run: of a file that others can have written, or can
- * replace, -EPERM.  As file_read_trusted (lib/base/file.h), also the warning.
- */
-int job_read_trusted(const char *path, struct eddis_error *warning, struct job **ret,
-                     struct eddis_error *err);
-
 /* What is wrong in a file's keys; of values that do not fit, and of no YAML, the first alone. */
 enum { JOB_MAX_MISTAKES = 10 };
 struct job_mistakes {

@@ -2,6 +2,7 @@
 /* job_read.c - from a tree or a flag to struct job: each key finds its row, its type does the rest
  */
 #include "job_impl.h"
+#include "job_trusted.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"
