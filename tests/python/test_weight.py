@@ -32,3 +32,10 @@ def test_left_out(tmp_path, kind):
     assert len(rows) == 2 and all(float(off) < 1e-13 for off, _ in rows), output
     sizes = [[int(n) for n in row.split(",")] for _, row in rows]
     assert any(0 in row for row in sizes) and all(sum(step) for step in zip(*sizes)), sizes
+
+
+@pytest.mark.parametrize("kind, of_two", [("sum", (8, 4)), slow("mean", (1, 1))])
+def test_pieces(tmp_path, kind, of_two):
+    """The gradient of all pieces is that of the whole batch."""
+    output = said(tmp_path, "python3", PROGRAM.with_name("summed.py"), kind)
+    assert output.splitlines() == [f"{n} samples: {of_two[n < 8]:.3f}" for n in (8, 8, 4)], output

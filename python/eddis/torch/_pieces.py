@@ -22,7 +22,8 @@ def pieces(batch: Any) -> Iterator[tuple[Any, float]]:
 
     batch: a tensor, or tuples, lists and dicts of tensors whose first dimension is the samples, as many in each; what
     else these hold is given with every piece.  All samples at once until a worker has run out of memory, after
-    eddis.torch.init(pieces=True): the job then goes on with half as many at once.
+    eddis.torch.init(pieces=True): the job then goes on with half as many at once.  The share is 1 where the
+    optimizer was told loss="sum".
     The gradients of all pieces but the last only add up.  One backward() a piece, unless inside of another no_sync.
     Raises ValueError for tensors of unlike length, or none.
     """
@@ -31,7 +32,7 @@ def pieces(batch: Any) -> Iterator[tuple[Any, float]]:
     for at in range(0, max(n, 1), max(most, 1)):
         end = min(at + most, n)
         with no_sync() if end < n else contextlib.nullcontext():
-            yield _part(batch, at, end), (end - at) / n if n else 1.0
+            yield _part(batch, at, end), 1.0 if worker.is_sum or not n else (end - at) / n
 
 
 def _length(batch: Any) -> int:
