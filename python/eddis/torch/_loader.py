@@ -172,13 +172,14 @@ class Loader:
         start()
         self._has_begun = True
         loop = self._begin_loop()
+        turn = loop.turn
         self.is_inside = True
         try:
             yield from self._steps(loop)
             if worker.plan_step(worker.next_step) is None:
                 worker.finish()
         finally:
-            if self._loop is loop:
+            if self._loop is loop and loop.turn == turn:  # and nobody goes on with it
                 self.is_inside = False
                 self._give_back()
         worker.set_phase(L.PHASE_EVALUATE)

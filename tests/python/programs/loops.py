@@ -41,6 +41,8 @@ told = {"samples": [], "epochs": [], "tests": [], "steps": 0, "size": loader.bat
 
 def train(batches):
     for x in batches:
+        held.clear()  # an iterator that a loop has gone on from ends in it
+        assert loader.is_inside and loader.iterations == epoch + 1
         optimizer.zero_grad()
         (p * x).sum().backward()
         optimizer.step()
@@ -52,7 +54,8 @@ def tested():
     told["tests"].append(len({n for x in loader for n in x.tolist()}))
 
 
-first = next(iter(loader))
+held = [iter(loader)]
+first = next(held[0])
 for epoch in loader.epochs(EPOCHS):
     told["epochs"].append(epoch)
     loader.sampler.set_epoch(epoch)
