@@ -38,4 +38,18 @@ def test_left_out(tmp_path, kind):
 def test_pieces(tmp_path, kind, of_two):
     """The gradient of all pieces is that of the whole batch."""
     output = said(tmp_path, "python3", PROGRAM.with_name("summed.py"), kind)
-    assert output.splitlines() == [f"{n} samples: {of_two[n < 8]:.3f}" for n in (8, 8, 4)], output
+    steps = [f"{n} samples: {of_two[n < 8]:.3f} by {of_two[n < 8]:.3f}" for n in (8, 8, 4)]
+    assert output.splitlines() == steps, output
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["sum", "mean"])
+def test_models_of_their_own(tmp_path, kind):
+    """Each sample moves the mean of two models as far as it moves one in sync mode, by whichever worker."""
+    output = said(tmp_path, "eddis-run", "--set", "batch.global=8", "--set", "sync.mode=async", "--set",
+                  "profile.emulate=[{rate: 1, a_ms: 2, c_ms: 0.3}, {rate: 0.3}]", "--", "python3",
+                  PROGRAM.with_name("summed.py"), kind)
+    steps = [(int(n), float(by)) for n, by in re.findall(r"(\d+) samples: \S+ by (\S+)", output)]
+    whole = 1 if kind == "sum" else 8
+    assert len({n for n, _ in steps}) > 1, output  # lines of both workers that are alike may be one
+    assert all(abs(by - 2 * n / whole) < 2e-3 for n, by in steps), output

@@ -69,6 +69,8 @@ class _Distributed:
     def _take_options(self) -> None:
         """The job's, for this step; a checkpoint has the script's own."""
         factor, momentum = worker.step.lr_factor, worker.world.momentum
+        if worker.is_sum and worker.is_several and worker.step.batch:  # the sum has the group's share already
+            factor *= worker.world.batch / worker.step.batch
         for group in self.optimizer.param_groups if factor != 1 or momentum else ():
             jobs = {"momentum": momentum, "nesterov": True, "dampening": 0} if momentum else {}
             if factor != 1:
@@ -140,7 +142,8 @@ def DistributedOptimizer(optimizer: torch.optim.Optimizer,
     is combined apart from the first, so a GAN may step one by the other's new values; all workers make their backward
     passes in the same order.  Gradients are combined when backward() returns: clipping, GradScaler and schedulers see
     the combined ones.  In a step the groups' learning rates are multiplied by the job's warm-up and, in async and
-    hybrid mode, by this group's share of samples; they are restored after it.  L-BFGS sees the mean loss of all.
+    hybrid mode, by this group's share of samples, which a loss that is a sum has by itself; they are restored after it.
+    L-BFGS sees the mean loss of all.
 
     Raises ValueError for a parameter that another optimizer has; RuntimeError after the first step, and, also at the
     first step, for parameters whose gradients DistributedDataParallel, FSDP or Horovod combines.

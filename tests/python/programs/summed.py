@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""summed.py KIND - trains alone in pieces and prints each step's gradient, a "mean" or a "sum" over as many samples"""
+"""summed.py KIND - trains in pieces and prints each step's gradient, a "mean" or a "sum" over as many samples, and how
+far the step has gone in a sample's gradients"""
 
 import sys
 
@@ -13,6 +14,7 @@ N, BATCH, PIECE = 20, 8, 3
 
 loader = eddis.loader(DataLoader(TensorDataset(torch.ones(N, 1)), batch_size=BATCH))
 model = torch.nn.Linear(1, 1, bias=False)
+torch.nn.init.zeros_(model.weight)
 optimizer = eddis.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=1.0), model=model, loss=sys.argv[1])
 for epoch in loader.epochs(1):
     for batch, in loader:
@@ -21,5 +23,6 @@ for epoch in loader.epochs(1):
         for part, share in eddis.pieces(batch):
             of_part = model(part)
             ((of_part.sum() if sys.argv[1] == "sum" else of_part.mean()) * share).backward()
-        print(f"{len(batch)} samples: {model.weight.grad.item():.3f}")
+        before, gradient = model.weight.item(), model.weight.grad.item()
         optimizer.step()
+        sys.stdout.write(f"{len(batch)} samples: {gradient:.3f} by {before - model.weight.item():.3f}\n")
