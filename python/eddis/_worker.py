@@ -81,6 +81,7 @@ class Worker:
         self.weight = 0.0  # of this worker, in the step
         self.is_weight_open = False  # the library does not have it yet
         self.is_sum = False  # losses are sums over samples
+        self.is_empty = False  # the step's batch holds no samples that count
         self.n_counting = 0  # workers of the group that have samples, in the step; 0: not asked yet
         self.loops = 0  # that the script has begun
         self.next_step = 0
@@ -250,7 +251,7 @@ class Worker:
         self.over = not self.in_step
         self.is_touched = not self.before_end  # what other optimizers do nobody sees
         self.rounds = 0
-        self.weight = float(self.step.count)
+        self.weight, self.is_empty = float(self.step.count), not self.step.count
         self.is_weight_open, self.n_counting = False, 0
         if self.is_sum and self.in_step and self.step.count:
             self.weight, self.is_weight_open = 1.0, True
@@ -270,11 +271,12 @@ class Worker:
         if not self.step.count:  # the loop has samples that are to count nothing
             return
         L.call("set_weight", self.handle, weight)
-        self.is_touched, self.is_weight_open = True, False
+        self.is_touched, self.is_weight_open, self.is_empty = True, False, False
         self.weight = weight
 
     def hold(self, samples: int) -> None:
         """The step's batch has so many samples, which are its weight unless the script says another one."""
+        self.is_empty = not samples
         if not self.is_sum:
             self.weight, self.is_weight_open = float(samples), True
 

@@ -29,6 +29,7 @@ def test_left_out(tmp_path, kind):
                   "profile.emulate=[{rate: 1, a_ms: 2, c_ms: 0.3}, {rate: 0.3}]", "--", "python3",
                   PROGRAM.with_name("collated.py"), kind)
     rows = re.findall(r"rank \d: off (\S+) sizes \[(.*)\]", output)
+    assert "not finite" not in output, output
     assert len(rows) == 2 and all(float(off) < 1e-13 for off, _ in rows), output
     sizes = [[int(n) for n in row.split(",")] for _, row in rows]
     assert any(0 in row for row in sizes) and all(sum(step) for step in zip(*sizes)), sizes

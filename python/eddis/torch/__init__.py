@@ -94,9 +94,11 @@ def report(loss: float | torch.Tensor | None = None, work: float = 0) -> None:
     """Tell eddis-run and eddis-status of this step.
 
     loss: the mean over this worker's samples; one that a GPU has is told at the next step, so that nothing waits for
-    it.  work: units of work in its samples where they are not alike, tokens
-    perhaps; the plan then shares these.
+    it; that of a batch without samples, or of weight 0, is left out.  work: units of work in its samples where they
+    are not alike, tokens perhaps; the plan then shares these.
     """
+    if worker.in_step and (worker.is_empty or not worker.weight):  # a mean over no samples is no number
+        loss = None
     told = late_loss(loss) if torch.is_tensor(loss) else loss
     if told is not None:
         worker.report.loss, worker.report.has_loss = float(told), 1
