@@ -193,8 +193,9 @@ const char *recovery_words(const struct recovery_case *c)
         [RECOVERY_NO_START] = "it could not be started 10 times running",
     };
     enum recovery r = recovery_decide(c);
+    bool none = c->restarts == 0 && (c->cause != CAUSE_NODE || c->losses == 0);
 
-    if (r != RECOVERY_NO_START && (c->restarts == 0 || !c->started || c->cause == CAUSE_LAUNCH))
+    if (r != RECOVERY_NO_START && (none || !c->started || c->cause == CAUSE_LAUNCH))
         return "";
     if (r == RECOVERY_NO_STEP && is_blind(c))
         return blind_words(c);

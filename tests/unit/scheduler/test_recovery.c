@@ -394,6 +394,12 @@ START_TEST(no_words)
     c.started = true;
     c.restarts = 0;
     ck_assert_str_eq(recovery_words(&c), "");
+    c.cause = CAUSE_NODE;
+    c.any_step = true;
+    ck_assert_str_eq(recovery_words(&c), "");
+    c.losses = c.losses_done = 2; /* some were allowed */
+    ck_assert_str_eq(recovery_words(&c), "as many nodes as node_losses allows have been lost");
+    c.any_step = false;
     c.restarts = 3;
     c.cause = CAUSE_LAUNCH;
     ck_assert_str_eq(recovery_words(&c), "");
