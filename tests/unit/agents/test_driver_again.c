@@ -145,6 +145,29 @@ START_TEST(lost_nodes_have_a_bound)
 }
 END_TEST
 
+/* ---- time ---- */
+
+/* While all of the job stood still no pause went by, and nothing is older. */
+START_TEST(put_off_in_the_pause)
+{
+    struct fixture f;
+    int64_t before_ns, counted_ns;
+
+    fail_to_start(&f);
+    before_ns = f.s.before.at_ns;
+    counted_ns = f.s.counted_ns;
+    state_put_off(&f.s, 100 * second);
+    f.now_ns += 100 * second;
+    ck_assert_int_eq(f.s.before.at_ns, before_ns + 100 * second);
+    ck_assert_int_eq(f.s.counted_ns, counted_ns + 100 * second);
+    pass(&f, second / 2);
+    ck_assert_int_eq(f.s.phase, STATE_PHASE_REGROUP);
+    pass(&f, second / 2);
+    ck_assert_int_eq(f.s.phase, STATE_PHASE_PLAN);
+    state_fini(&f.s);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, starts_that_fail);
@@ -152,6 +175,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, interrupted_in_the_pause);
     tcase_add_loop_test(tc, lost_nodes_count_apart, 0, 2);
     tcase_add_test(tc, lost_nodes_have_a_bound);
+    tcase_add_test(tc, put_off_in_the_pause);
 }
 
 SUITE_MAIN("driver_again", add_tests)
