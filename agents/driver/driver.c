@@ -27,7 +27,7 @@
 static int open_signals(struct driver *d, struct eddis_error *err)
 {
     static const int wanted[] = { SIGTERM, SIGUSR1, SIGUSR2 };
-    static const int of_terminal[] = { SIGINT, SIGQUIT, SIGHUP, SIGTSTP };
+    static const int of_terminal[] = { SIGINT, SIGQUIT, SIGHUP, SIGTSTP, SIGCONT };
     struct sigaction now;
     sigset_t set;
 

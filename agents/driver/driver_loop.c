@@ -15,15 +15,25 @@
 
 static const int64_t look_ns = CLOCK_S / 5; /* an awake driver looks round that often */
 
+/* Whether nobody wants this process to stop any more. */
+static bool ends_pause(int sig)
+{
+    return sig == SIGCONT || sig == SIGINT || sig == SIGTERM || sig == SIGQUIT || sig == SIGHUP;
+}
+
 void driver_take_signals(struct driver *d)
 {
     struct signalfd_siginfo i;
 
     while (read(d->signals, &i, sizeof i) == sizeof i) {
+        if (i.ssi_signo == SIGCONT && !d->pausing.wanted)
+            continue; /* it has gone on already */
         journal_event(&d->run.journal, JOB_EVENT_SIGNAL, NULL, -1, strsignal((int)i.ssi_signo));
+        if (ends_pause((int)i.ssi_signo))
+            pausing_cancel(&d->pausing, &d->run);
         if (i.ssi_signo == SIGTSTP)
             pausing_begin(&d->pausing, &d->run, clock_now_ns());
-        else
+        else if (i.ssi_signo != SIGCONT)
             dispatch_stop(d, (int)i.ssi_signo, clock_now_ns());
         dispatch_actions(d);
     }

@@ -33,6 +33,14 @@ void pausing_begin(struct pausing *p, struct job_run *r, int64_t now_ns)
     order_all(r, ORDER_PAUSE);
 }
 
+void pausing_cancel(struct pausing *p, struct job_run *r)
+{
+    if (!p->wanted)
+        return;
+    p->wanted = false;
+    order_all(r, ORDER_CONTINUE);
+}
+
 /* An agent that asks for what is behind an order has carried it out. */
 static bool all_took(const struct job_run *r)
 {
@@ -52,11 +60,15 @@ int64_t pausing_next_ns(const struct pausing *p)
     return p->wanted ? p->until_ns : CLOCK_NEVER;
 }
 
-/* Take the default action of SIGTSTP; nothing happens in a process group that no shell controls. */
+/* Take the default action of SIGTSTP; nothing happens in a process group that no shell controls,
+ * nor where a SIGCONT waits to be read, which raise would discard.
+ */
 static void stop_here(void)
 {
     sigset_t set, before;
 
+    if (sigpending(&set) == 0 && sigismember(&set, SIGCONT) == 1)
+        return;
     sigemptyset(&set);
     sigaddset(&set, SIGTSTP);
     (void)raise(SIGTSTP); /* blocked until now */

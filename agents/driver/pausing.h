@@ -21,6 +21,9 @@ struct pausing {
 /* Order all agents to stop their workers, at SIGTSTP. */
 void pausing_begin(struct pausing *p, struct job_run *r, int64_t now_ns);
 
+/* Order all agents to go on, where this process has not stopped yet; else nothing happens. */
+void pausing_cancel(struct pausing *p, struct job_run *r);
+
 /* Whether this process is to stop now: all agents have taken the order, or have had their time. */
 bool pausing_due(const struct pausing *p, const struct job_run *r, int64_t now_ns);
 

@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,14 +28,17 @@ struct patience {
     int64_t end_ns;
 };
 
-/* Whoever presses Ctrl-C does not want to wait; a folder that answers needs no second. */
+/* Whoever presses Ctrl-C does not want to wait; a folder that answers needs no second.  A SIGCONT
+ * is read behind Ctrl-Z.
+ */
 static void hurry(struct patience *p)
 {
     struct signalfd_siginfo i;
     int64_t soon_ns = clock_now_ns() + hurry_ns;
 
     while (p->signals >= 0 && read(p->signals, &i, sizeof i) == sizeof i)
-        p->end_ns = soon_ns < p->end_ns ? soon_ns : p->end_ns;
+        if (i.ssi_signo != SIGCONT && soon_ns < p->end_ns)
+            p->end_ns = soon_ns;
 }
 
 /* Until the thread has done all, or the time is over. */

@@ -156,6 +156,8 @@ static int stop(struct agent *a, const struct order *o, struct eddis_error *err)
 {
     (void)err;
     agent_reap(a); /* who has ended by now was not stopped by us */
+    if (a->life.paused && a->generation)
+        generation_go_on(a->generation, clock_now_ns()); /* else nobody can save before he ends */
     a->stop_generation = o->generation;
     stop_begin(&a->stop, o->ladder, o->grace_ns, clock_now_ns());
     return 0;

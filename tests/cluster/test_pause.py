@@ -80,6 +80,45 @@ def killed():
         wait_for("all to end", lambda: not marked(j.mark))
 
 
+def between(j, sig):
+    """Send sig to an eddis-run that has been told to stop, and waits for its agent."""
+    driver, agent = j.pids("eddis-run")[0], j.pids("eddis-agent")[0]
+    os.kill(agent, signal.SIGSTOP)
+    wait_for("the agent to stop", lambda: state_of(agent) == "T")
+    os.kill(driver, signal.SIGTSTP)
+    wait_for("eddis-run to hear of it", lambda: '"Stopped"' in j.file("events.jsonl"))
+    os.kill(driver, sig)
+    wait_for("eddis-run to hear of the next", lambda: f'"{signal.strsignal(sig)}"' in j.file("events.jsonl"))
+    os.kill(agent, signal.SIGCONT)
+    return driver
+
+
+def continued():
+    """A SIGCONT that comes before eddis-run has stopped is not lost."""
+    with job("--", "sh", "-c", WORK.format(over="over"), lease=30.0) as j:
+        j.wait_log(0, "up")
+        j.wait_log(1, "up")
+        driver = between(j, signal.SIGCONT)
+        time.sleep(2.5)
+        assert state_of(driver) != "T", state_of(driver)
+        wait_for("the workers to go on", lambda: all(state_of(pid) != "T" for pid in j.pids("sh")))
+        with open(j.folders.path("work", "over"), "w"):
+            pass
+        j.check(0, "ok")
+
+
+def interrupted():
+    """So with Ctrl-C, and the workers hear of it before they are killed."""
+    work = "trap 'echo saved; exit 1' TERM INT; echo up; while :; do sleep 0.1; done"
+    with job("--", "sh", "-c", work, lease=30.0) as j:
+        j.wait_log(0, "up")
+        j.wait_log(1, "up")
+        driver = between(j, signal.SIGINT)
+        j.check(130, "interrupted")
+        for rank in range(2):
+            assert "saved" in j.log(rank), (driver, rank, j.log(rank))
+
+
 def nodes():
     """Agents behind ssh stop theirs likewise, and live by their sessions meanwhile."""
     with lab.Cluster(2, build=BUILD) as c:
@@ -101,4 +140,4 @@ def nodes():
             c.check_nothing_left()
 
 
-run([goes_on, no_hang, killed, nodes], sys.argv[3:])
+run([goes_on, no_hang, killed, continued, interrupted, nodes], sys.argv[3:])
