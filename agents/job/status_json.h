@@ -116,9 +116,9 @@ struct job_status {
     char mode[16], algorithm[16];
     int64_t generation, plan_version; /* 0: none yet */
     int64_t generations, replans;     /* so far: 1 and 0 in an ordinary run */
-    int64_t restarts;      /* after failures of the program, since the last hour without one */
-    int64_t node_losses;   /* the same after lost nodes */
-    int64_t stragglers;    /* how often a worker was named */
+    int64_t restarts;                 /* after failures of the program */
+    int64_t node_losses;              /* the same after lost nodes */
+    int64_t stragglers;               /* how often a worker was named */
     double all_slow_times; /* as long as before, while most workers take that at once; NAN: no */
     int n_nodes;
     int64_t steps_done, steps_total; /* total 0: unknown */

@@ -105,9 +105,10 @@ struct state {
     bool probe_slow;         /* and got more time */
     char probe_trouble[512]; /* why it failed; "": it did not so far */
     /* recovery */
-    int64_t restarts;    /* after failures of the program, since the last hour without a failure */
-    int64_t node_losses; /* the same after lost nodes */
-    int64_t counted_ns;  /* when the last of both was counted; 0: none is */
+    int64_t restarts;                       /* after failures of the program */
+    int64_t node_losses;                    /* after lost nodes */
+    int64_t restarts_recent, losses_recent; /* of these, since the last hour without a failure */
+    int64_t counted_ns;                     /* when the last of both was counted; 0: none is */
     int failed_starts; /* of generations behind the first, running: no restart was spent on them */
     int in_vain;       /* generations running that have shown nothing */
     int64_t again_ns;  /* regrouping: a pause until then; 0: none, or it is over */

@@ -124,9 +124,9 @@ static void count_failure(struct state *s, int64_t now_ns)
     s->failed_starts = 0;
     s->counted_ns = now_ns;
     if (s->failure.cause == CAUSE_NODE)
-        s->node_losses++;
+        s->node_losses++, s->losses_recent++;
     else
-        s->restarts++;
+        s->restarts++, s->restarts_recent++;
     s->before = s->failure;
 }
 
@@ -134,7 +134,7 @@ void state_forget_failures(struct state *s, int64_t now_ns)
 {
     if (!s->counted_ns || now_ns - s->counted_ns < FORGET_S * CLOCK_S)
         return;
-    s->restarts = s->node_losses = s->counted_ns = 0;
+    s->restarts_recent = s->losses_recent = s->counted_ns = 0;
 }
 
 /* Seconds until the next generation: none behind one that has worked, or has lived for long. */
@@ -284,7 +284,7 @@ static void count_text(const struct state *s, char *ret, size_t size)
     bool node = s->before.cause == CAUSE_NODE;
     int64_t most = node ? s->o.node_losses : s->o.restarts;
     int n = snprintf(ret, size, "%s %" PRId64, node ? "lost node" : "restart",
-                     node ? s->node_losses : s->restarts);
+                     node ? s->losses_recent : s->restarts_recent);
 
     if (most)
         (void)snprintf(ret + n, size - (size_t)n, " of at most %" PRId64, most);

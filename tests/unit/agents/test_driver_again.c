@@ -114,7 +114,9 @@ START_TEST(lost_nodes_count_apart)
     f.s.o.hang_ns = CLOCK_NEVER;
     steps(&f, 20);
     pass(&f, (_i ? 3601 : 3500) * second);
-    ck_assert_int_eq(f.s.node_losses, _i ? 0 : 4);
+    ck_assert_int_eq(f.s.losses_recent, _i ? 0 : 4);
+    ck_assert_int_eq(f.s.node_losses, 4); /* the job's total stays */
+    ck_assert_int_eq(f.s.restarts, 1);
     exited(&f, 3, 0, SIGKILL, false);
     ck_assert(state_is_ending(&f.s) == !_i);
     state_fini(&f.s);
