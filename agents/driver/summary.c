@@ -126,7 +126,7 @@ static void say_alone(struct telling *t)
     struct job_status *u = &t->run->status;
 
     if (strcmp(u->reason, "ok") != 0 || u->message[0] || s->n_ranks < 2 || s->any_page ||
-        s->restarts > 0 || t->n_alone < s->n_ranks)
+        s->generation > 1 || t->n_alone < s->n_ranks)
         return;
     (void)snprintf(u->message, sizeof u->message,
                    "%d workers trained %d models: nothing combined them, for none used libeddis or "
