@@ -236,6 +236,11 @@ int recovery_backoff_s(int in_vain)
     return in_vain > 0 ? doubled_s(in_vain - 1, 60) : 0;
 }
 
+bool recovery_losses_end(int losses_in_vain, bool any_checkpoint)
+{
+    return any_checkpoint && losses_in_vain >= RECOVERY_STARTS;
+}
+
 int recovery_pause_s(int failed_starts)
 {
     return doubled_s(failed_starts, 30);

@@ -113,6 +113,12 @@ enum recovery_gather recovery_gather(const struct recovery_nodes *n);
  */
 int recovery_backoff_s(int in_vain);
 
+/* Whether so many nodes were lost running, each without a newer checkpoint or another number of
+ * nodes than behind the one before, that the job ends.  Without any checkpoint nothing of it is
+ * known.
+ */
+bool recovery_losses_end(int losses_in_vain, bool any_checkpoint);
+
 /* Seconds before a node is started again whose starts have failed so many times in a row. */
 int recovery_pause_s(int failed_starts);
 

@@ -17,6 +17,7 @@ int state_init(struct state *s, const struct state_options *o, int64_t now_ns,
                          .begun_step = -1,
                          .recovery_ns = -1,
                          .before.rank = -1,
+                         .lost_usable = -1,
                          .exit_code = -1 };
     s->agent = calloc((size_t)o->n_agents, sizeof *s->agent);
     if (!s->agent || state_queue_init(&s->queue) < 0)

@@ -109,6 +109,9 @@ struct state {
     int64_t node_losses;                    /* after lost nodes */
     int64_t restarts_recent, losses_recent; /* of these, since the last hour without a failure */
     int64_t counted_ns;                     /* when the last of both was counted; 0: none is */
+    int64_t lost_step;                      /* resume_step behind the last lost node */
+    int lost_usable;                        /* usable nodes behind it; -1: none was lost */
+    int losses_in_vain;                     /* lost nodes running that left both as they were */
     int failed_starts; /* of generations behind the first, running: no restart was spent on them */
     int in_vain;       /* generations running that have shown nothing */
     int64_t again_ns;  /* regrouping: a pause until then; 0: none, or it is over */

@@ -135,6 +135,21 @@ void state_forget_failures(struct state *s, int64_t now_ns)
     if (!s->counted_ns || now_ns - s->counted_ns < FORGET_S * CLOCK_S)
         return;
     s->restarts_recent = s->losses_recent = s->counted_ns = 0;
+    s->losses_in_vain = 0;
+}
+
+/* A node was lost, and the job stands where it stood behind the last one that was. */
+static bool is_loss_in_vain(struct state *s)
+{
+    int usable = state_count_usable(s);
+    bool same = s->lost_usable == usable && s->lost_step == s->resume_step;
+
+    if (s->failure.cause != CAUSE_NODE)
+        return false;
+    s->losses_in_vain = same ? s->losses_in_vain + 1 : 0;
+    s->lost_usable = usable;
+    s->lost_step = s->resume_step;
+    return same;
 }
 
 /* Seconds until the next generation: none behind one that has worked, or has lived for long. */
@@ -143,6 +158,8 @@ static int pause_s(struct state *s)
     int64_t age_ns = s->started_ns ? s->failure.at_ns - s->started_ns : 0;
     bool lived = state_any_step(s) || age_ns > LIVED_S * CLOCK_S;
 
+    if (is_loss_in_vain(s))
+        lived = false;
     s->in_vain = lived ? 0 : s->in_vain + 1;
     return recovery_backoff_s(s->in_vain);
 }
@@ -156,6 +173,10 @@ static void enter_regroup(struct state *s, int64_t now_ns)
     s->again_ns = pause ? now_ns + pause * CLOCK_S : 0;
     s->regroup_ns = now_ns + (pause > REGROUP_S ? pause : REGROUP_S) * CLOCK_S;
     state_go(s, STATE_PHASE_REGROUP, now_ns);
+    if (recovery_losses_end(s->losses_in_vain, s->resume_step >= 0)) {
+        state_give_up(s, "10 nodes were lost running, without a new checkpoint in between", now_ns);
+        return;
+    }
     if (pause > 1)
         state_say(s, "starting again in %d s", pause);
     if (pause)

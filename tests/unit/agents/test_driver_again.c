@@ -147,6 +147,38 @@ START_TEST(lost_nodes_have_a_bound)
 }
 END_TEST
 
+/* Nodes are lost before anything is saved: ever later, and not for ever. */
+START_TEST(nodes_lost_in_vain)
+{
+    static const int pause_s[] = { 0, 1, 2, 4, 8, 16, 32, 60, 60, 60 };
+    struct fixture f;
+
+    run(&f, 3);
+    for (int i = 0; i <= 10; i++) {
+        ck_assert(!state_is_ending(&f.s));
+        state_ended(&f.s, 2, "agent exited 1", f.now_ns);
+        drain(&f);
+        confirm(&f, 1000);
+        if (i == 10)
+            break;
+        ck_assert_int_eq(f.s.in_vain, i);
+        pass(&f, second);
+        comes(&f, 2);
+        if (pause_s[i] > 1) {
+            pass(&f, (pause_s[i] - 1) * second - second / 2);
+            ck_assert_int_eq(f.s.phase, STATE_PHASE_REGROUP);
+            pass(&f, second / 2);
+        }
+        launch(&f, STATE_PHASE_RUN);
+        steps(&f, 10);
+    }
+    said(&f, "10 nodes were lost running, without a new checkpoint in between");
+    ck_assert_str_eq(f.s.reason, "node_lost");
+    wind_up(&f);
+    state_fini(&f.s);
+}
+END_TEST
+
 /* ---- time ---- */
 
 /* While all of the job stood still no pause went by, and nothing is older. */
@@ -177,6 +209,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, interrupted_in_the_pause);
     tcase_add_loop_test(tc, lost_nodes_count_apart, 0, 2);
     tcase_add_test(tc, lost_nodes_have_a_bound);
+    tcase_add_test(tc, nodes_lost_in_vain);
     tcase_add_test(tc, put_off_in_the_pause);
 }
 

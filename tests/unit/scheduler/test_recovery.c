@@ -474,6 +474,9 @@ START_TEST(pauses)
     for (int i = 0; i < 9; i++)
         ck_assert_int_eq(recovery_backoff_s(i), backoff_s[i]);
     ck_assert_int_eq(recovery_backoff_s(1000000), 60);
+    ck_assert(!recovery_losses_end(RECOVERY_STARTS - 1, true));
+    ck_assert(recovery_losses_end(RECOVERY_STARTS, true));
+    ck_assert(!recovery_losses_end(1000000, false));
 }
 END_TEST
 
