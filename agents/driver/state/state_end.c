@@ -156,7 +156,8 @@ static bool is_loss_in_vain(struct state *s)
 static int pause_s(struct state *s)
 {
     int64_t age_ns = s->started_ns ? s->failure.at_ns - s->started_ns : 0;
-    bool lived = state_any_step(s) || age_ns > LIVED_S * CLOCK_S;
+    bool lived =
+        s->failure.cause != CAUSE_LAUNCH && (state_any_step(s) || age_ns > LIVED_S * CLOCK_S);
 
     if (is_loss_in_vain(s))
         lived = false;

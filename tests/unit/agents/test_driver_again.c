@@ -181,6 +181,27 @@ END_TEST
 
 /* ---- time ---- */
 
+/* A start that takes long to fail has shown nothing either. */
+START_TEST(starts_that_are_late)
+{
+    struct fixture f;
+
+    run(&f, 1);
+    f.s.o.launch_ns = 90 * second;
+    exited(&f, 1, 0, SIGKILL, false);
+    confirm(&f, 1000);
+    for (int i = 0; i < 2; i++) {
+        launch(&f, STATE_PHASE_START);
+        pass(&f, 91 * second);
+        confirm(&f, 1000);
+        ck_assert_int_eq(f.s.phase, STATE_PHASE_REGROUP);
+        ck_assert_int_eq(f.s.in_vain, i + 1);
+        pass(&f, (i + 1) * second);
+    }
+    state_fini(&f.s);
+}
+END_TEST
+
 /* While all of the job stood still no pause went by, and nothing is older. */
 START_TEST(put_off_in_the_pause)
 {
@@ -210,6 +231,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, lost_nodes_count_apart, 0, 2);
     tcase_add_test(tc, lost_nodes_have_a_bound);
     tcase_add_test(tc, nodes_lost_in_vain);
+    tcase_add_test(tc, starts_that_are_late);
     tcase_add_test(tc, put_off_in_the_pause);
 }
 
