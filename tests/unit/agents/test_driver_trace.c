@@ -18,13 +18,15 @@
  * no restart, one that has shown nothing is followed by a pause, and the sentence of a restart
  * counts those; an exit behind the last step is the end, a death behind eddis_close a warning; what
  * has printed nothing starts again where that is asked for; lost nodes are counted by themselves,
- * and what is an hour ago is not.  From the first state of every set of nodes (world.h) every input
- * that is possible is given, breadth first, where going on well ("forward") counts as no step.  Two
- * states are the same when they answer every input alike, but for exact times and numbers in
- * sentences.  No set is ever complete: each is cut at STATES states, of which those behind
- * "forward" alone come first and others from anywhere.  Longer ways are met only by WALKS random
- * walks a set; test_driver_cells.c looks at every cell of the machine's table.  What the machine
- * does otherwise on purpose is not given: state_trace/world_differs.c.
+ * and what is an hour ago is not, but for the totals; a start that times out is followed by a
+ * pause, and so is a lost node that left the job where the one before did.  From the first state of
+ * every set of nodes (world.h) every input that is possible is given, breadth first, where going on
+ * well ("forward") counts as no step.  Two states are the same when they answer every input alike,
+ * but for exact times and numbers in sentences.  No set is ever complete: each is cut at STATES
+ * states, of which those behind "forward" alone come first and others from anywhere.  Longer ways
+ * are met only by WALKS random walks a set; test_driver_cells.c looks at every cell of the
+ * machine's table.  What the machine does otherwise on purpose is not given:
+ * state_trace/world_differs.c.
  *
  *     states.txt   a line a state: the state that it was reached from, by which input, and a hash
  *                  of all that is felt (actions with their fields, phase, outcome, deadlines, what
