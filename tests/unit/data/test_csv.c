@@ -578,8 +578,11 @@ static char *write_way(const int *v, int64_t rows, int64_t width, unsigned way)
 
     if (way & 64)
         strbuf_add(&b, "\xEF\xBB\xBF");
-    for (int64_t k = -(int64_t)numbers; names && k <= width; k++)
-        strbuf_addf(&b, k < 0 ? "" : "c%d", (int)k), strbuf_add(&b, k < width ? separator : "\n");
+    for (int64_t k = -(int64_t)numbers; names && k <= width; k++) {
+        if (k >= 0)
+            strbuf_addf(&b, "c%d", (int)k);
+        strbuf_add(&b, k < width ? separator : "\n");
+    }
     for (int64_t i = 0; i < rows; i++) {
         if (numbers)
             strbuf_addf(&b, "%d%s", (int)i, separator);
