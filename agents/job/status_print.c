@@ -415,11 +415,12 @@ void job_status_print(const struct job_status *s, const char *name, struct strbu
         strbuf_addf(b, "   loss %.4g", s->loss);
     print_speed(s, b);
     strbuf_add(b, s->emulated ? "   (emulated devices)\n" : "\n");
-    print_below_ideal(s, b);
-    if (!ok)
-        print_failure(s, b);
-    else
+    if (ok) {
+        print_below_ideal(s, b);
         print_message(s, b);
+    } else {
+        print_failure(s, b);
+    }
     job_status_print_advice(s, name, b);
     job_status_print_checkpoints(s, "  ", b);
     print_models(s, b);
