@@ -171,6 +171,7 @@ static void enter_regroup(struct state *s, int64_t now_ns)
 
     count_failure(s, now_ns);
     s->generation++;
+    s->models = false; /* found in the one before */
     s->again_ns = pause ? now_ns + pause * CLOCK_S : 0;
     s->regroup_ns = now_ns + (pause > REGROUP_S ? pause : REGROUP_S) * CLOCK_S;
     state_go(s, STATE_PHASE_REGROUP, now_ns);
