@@ -364,7 +364,7 @@ static bool is_loopback(const union guard_address *a)
     return IN6_IS_ADDR_LOOPBACK(&a->v6.sin6_addr);
 }
 
-/* Put the address in the place of "all"; one of the other family leaves loopback. */
+/* Replace "all addresses" by this one, or by loopback if it is of the other family. */
 static void narrow(union guard_address *a, const char *address)
 {
     if (strcmp(address, "*") == 0)

@@ -73,8 +73,8 @@ static void write_end(const union guard_address *a, bool mapped, char *ret, size
                    ntohs(v4 ? a->v4.sin_port : a->v6.sin6_port));
 }
 
-/* Find the row of the socket whose own end is `local`.  Returns 1 if it is ours, 0 if it is not or
- * no process has it open, -1 if there is no such row.
+/* Find the row of the socket with these ends.  Returns 1 if this user or root has it open, 0 if
+ * nobody or somebody else has, -1 if there is no such row.
  */
 static int look_up(const char *table, const char *local, const char *remote)
 {

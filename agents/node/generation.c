@@ -224,6 +224,23 @@ static int64_t since(int64_t now, int64_t before)
     return now > before ? now - before : 0;
 }
 
+/* What was done since the report before. */
+static void fill_recent(struct progress *p, const struct board_page *page, const struct worker *w)
+{
+    if (!w->seen || page->samples_done < w->before.samples_done ||
+        page->steps_here < w->before.steps_here)
+        return;
+    p->recent_steps = page->steps_here - w->before.steps_here;
+    p->recent_samples = page->samples_done - w->before.samples_done;
+    p->recent = (struct board_times){
+        .input_ns = since(page->sum.input_ns, w->before.sum.input_ns),
+        .compute_ns = since(page->sum.compute_ns, w->before.sum.compute_ns),
+        .exposed_ns = since(page->sum.exposed_ns, w->before.sum.exposed_ns),
+        .wait_ns = since(page->sum.wait_ns, w->before.sum.wait_ns),
+        .total_ns = since(page->sum.total_ns, w->before.sum.total_ns),
+    };
+}
+
 static void fill(struct progress *p, const struct board_page *page, const struct worker *w,
                  int64_t now_ns)
 {
@@ -273,18 +290,7 @@ static void fill(struct progress *p, const struct board_page *page, const struct
     p->phase_age_ns = page->phase_ns > 0 ? generation_age_ns(w, now_ns, page->phase_ns) : -1;
     if (page->steps_done > 0 && end_ns > 0) /* else those were done before a restart */
         p->page_age_ns = generation_age_ns(w, now_ns, end_ns);
-    if (w->seen && page->samples_done >= w->before.samples_done &&
-        page->steps_here >= w->before.steps_here) {
-        p->recent_steps = page->steps_here - w->before.steps_here;
-        p->recent_samples = page->samples_done - w->before.samples_done;
-        p->recent = (struct board_times){
-            .input_ns = since(page->sum.input_ns, w->before.sum.input_ns),
-            .compute_ns = since(page->sum.compute_ns, w->before.sum.compute_ns),
-            .exposed_ns = since(page->sum.exposed_ns, w->before.sum.exposed_ns),
-            .wait_ns = since(page->sum.wait_ns, w->before.sum.wait_ns),
-            .total_ns = since(page->sum.total_ns, w->before.sum.total_ns),
-        };
-    }
+    fill_recent(p, page, w);
 }
 
 const struct comm_choice *generation_choice(struct generation *g)
