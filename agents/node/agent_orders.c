@@ -213,7 +213,7 @@ static void take_order(struct agent *a, const struct order *o)
 {
     struct eddis_error err = { 0 };
 
-    if (o->type == ORDER_NONE)
+    if (o->type == ORDER_NONE || a->over) /* of one that leaves, all is removed already */
         return;
     if (o->number != a->after + 1) {
         node_log_say(a->voice.log, "order %lld came where %lld was due", (long long)o->number,
