@@ -69,11 +69,19 @@ static void see_who_ends(const struct agent *a)
 /* Open MPI's between the ranks of a node, each. */
 #define SHM_BYTES INT64_C(4194312)
 
-/* Whether MPI may have ended a rank for lack of shared memory, without a word of its program. */
-static bool may_lack_shm(const struct generation *g, const struct rank_message *m)
+/* Whether ranks of the node may have too little shared memory for MPI. */
+static bool may_lack_shm(const struct generation *g)
 {
-    return g->n > 1 && g->shm_free >= 0 && g->shm_free < g->n * SHM_BYTES && m->code > 0 &&
-           !m->lines[0];
+    return g->n > 1 && g->shm_free >= 0 && g->shm_free < g->n * SHM_BYTES;
+}
+
+static void write_shm_lack(const struct generation *g, char *ret, size_t size)
+{
+    snprintf(ret, size,
+             "'%.*s' has %.1f MB free, and MPI takes %.1f MB for each rank of a node: make it "
+             "larger, as by docker run --shm-size=1g",
+             (int)(strrchr(g->folders.shm, '/') - g->folders.shm), g->folders.shm,
+             (double)g->shm_free / 1e6, SHM_BYTES / 1e6);
 }
 
 /* Write what else is known of a rank's end and may have to do with it; "": nothing. */
@@ -90,12 +98,8 @@ static void beside_end(const struct generation *g, const struct rank_message *m,
                  "%.1f s before, the kernel had killed another process of its control group for "
                  "lack of memory",
                  (double)m->lacked_ns / CLOCK_S);
-    else if (may_lack_shm(g, m))
-        snprintf(ret, size,
-                 "'%.*s' has %.1f MB free, and MPI takes %.1f MB for each rank of a node: make it "
-                 "larger, as by docker run --shm-size=1g",
-                 (int)(strrchr(g->folders.shm, '/') - g->folders.shm), g->folders.shm,
-                 (double)g->shm_free / 1e6, SHM_BYTES / 1e6);
+    else if (may_lack_shm(g) && m->code > 0 && !m->lines[0]) /* without a word of its program */
+        write_shm_lack(g, ret, size);
 }
 
 static void rank_ended(struct agent *a, struct worker *w, const struct rank_message *m)
@@ -353,6 +357,8 @@ static void describe_end(const struct generation *g, int status, const char *wor
     char why[300] = "";
     bool known = openmpi_explain(words, why, sizeof why);
 
+    if (!known && WIFSIGNALED(status) && may_lack_shm(g))
+        write_shm_lack(g, why, sizeof why);
     ret[0] = '\0';
     if (g->place > 0 && WIFSIGNALED(status))
         snprintf(ret, size, "mpirun's daemon, %s, died of signal %d (%s)", g->mpi->daemon,

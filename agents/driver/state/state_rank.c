@@ -55,8 +55,9 @@ static void mpirun_text(const struct state *s, char *ret, size_t size)
 
     stopping_text(s, stopping);
     if (s->mpirun_signal)
-        (void)snprintf(ret, size, "mpirun died of signal %d (%s)%s", s->mpirun_signal,
-                       strsignal(s->mpirun_signal), stopping);
+        (void)snprintf(ret, size, "mpirun died of signal %d (%s)%s%s%s", s->mpirun_signal,
+                       strsignal(s->mpirun_signal), s->mpirun_text[0] ? "; " : "", s->mpirun_text,
+                       stopping);
     else if (s->mpirun_code == 0)
         (void)snprintf(ret, size, "mpirun has ended, but rank %d was not heard of",
                        state_first_not(s, true));
