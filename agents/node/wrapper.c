@@ -6,6 +6,7 @@
 #include "rank_file.h"
 #include "setup.h"
 
+#include "agents/node/output/last_words.h"
 #include "agents/node/output/output_copy.h"
 #include "agents/node/output/rank_log.h"
 #include "agents/node/output/rank_steps.h"
@@ -127,7 +128,7 @@ static bool show(void *ctx, const char *text, int64_t dropped)
     struct wrapper *w = ctx;
     struct rank_message m = { .kind = RANK_OUTPUT, .dropped_lines = dropped };
 
-    m.early = is_early(w);
+    m.early = is_early(w) || last_words_are_of_mpi(text);
     address_message(w, &m);
     snprintf(m.lines, sizeof m.lines, "%s", text);
     return send(w->agent, &m, rank_message_size(&m), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;

@@ -215,7 +215,7 @@ struct output {
     int rank;
     int64_t dropped; /* lines before these that are in the file only */
     char *text;
-    bool early; /* before its program has begun, as of the job's setup */
+    bool early; /* before its program has begun, as of the job's setup; or lines of MPI's own */
 };
 
 /* A part of a rank's log file on its way to the job's folder. */

@@ -309,3 +309,28 @@ bool last_words_blame_another(const char *text, size_t n)
             return true;
     return false;
 }
+
+/* Return the length of "[host:pid] ", or UCX's "[host:pid:0:thread] ", at the start of a line; 0:
+ * it does not begin so.
+ */
+static size_t mpi_prefix(const char *line)
+{
+    size_t host = line[0] == '[' ? strcspn(line + 1, ":]\n ") : 0, digits;
+
+    if (host == 0 || line[1 + host] != ':' || strspn(line + 1, "0123456789-./ ") >= host)
+        return 0; /* a time or a date */
+    digits = strspn(line + host + 2, "0123456789:");
+    return digits && strncmp(line + host + 2 + digits, "] ", 2) == 0 ? host + digits + 4 : 0;
+}
+
+bool last_words_are_of_mpi(const char *text)
+{
+    const char *line = text;
+
+    for (; *line; line += *line == '\n') {
+        if (*line != '\n' && !mpi_prefix(line))
+            return false;
+        line += strcspn(line, "\n");
+    }
+    return line != text;
+}

@@ -151,10 +151,37 @@ START_TEST(blame)
 }
 END_TEST
 
+static const struct {
+    bool mpis;
+    const char *text;
+} prints[] = {
+    { true, "[node3:29438] OPAL ERROR: Unreachable in file ext3x_client.c at line 112\n" },
+    { true,
+      "[vm:08026] *** Process received signal ***\n[vm:08026] Signal: Segmentation fault (11)" },
+    { true, "[node2:77:0:77] ucp_ep.c:12 error: Connection reset by remote peer\n\n" },
+    { false, "" },
+    { false, "loss 0.5\n" },
+    { false, "[node3:29438] OPAL ERROR: Unreachable\nloss 0.5\n" },
+    { false, "[12:30:05] step 5\n" },
+    { false, "[2026-11-29 12:30:05] step 5\n" },
+    { false, "[:5] x\n" },
+    { false, "[rank1]: Traceback (most recent call last):\n" },
+    { false, "[node3:29438]\n" },
+    { false, "[node3:" },
+    { false, "[" },
+};
+
+START_TEST(of_mpi)
+{
+    ck_assert_int_eq(last_words_are_of_mpi(prints[_i].text), prints[_i].mpis);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, table, 0, sizeof rows / sizeof *rows);
     tcase_add_loop_test(tc, blame, 0, sizeof blames / sizeof *blames);
+    tcase_add_loop_test(tc, of_mpi, 0, sizeof prints / sizeof *prints);
 }
 
 SUITE_MAIN("last_words", add_tests)
