@@ -2,6 +2,7 @@
 """fault_cell.py - one cell of faults.table: a job, the moment, the blow, and what is left."""
 
 import dataclasses
+import json
 import os
 import random
 import re
@@ -181,6 +182,13 @@ class Cell:
         elif self.row.fault not in ("exit", "leave") and not (self.row.actor == "rank" and self.row.fault == "segv"):
             wait_for(f"rank 1 to come to '{self.phase}'",
                      lambda: self.running() and os.path.exists(self.shared("here")))
+            if self.phase == "launch":  # else it might be a program without steps, which starts again
+                wait_for("the driver to hear that the program uses libeddis", lambda: self.running() and self.has_page(0))
+
+    def has_page(self, rank):
+        """Whether the driver has seen that this rank uses libeddis."""
+        p = self.c.run(LOGIN, [os.path.join(self.c.build, "cmd/eddis-status"), "--once", "--json", self.job.place])
+        return p.returncode == 0 and json.loads(p.stdout)["workers"][rank]["state"] == "start"
 
     def exits(self):
         """Ranks of the newest start, which may be the network's probe, that have ended."""

@@ -142,8 +142,10 @@ static void moment(struct worker *w, const char *name)
     if (!strcmp(w->action, "stray"))
         leave_stray();
     write_here(w);
-    if (!strcmp(w->action, "segv"))
+    if (!strcmp(w->action, "segv")) {
+        (void)signal(SIGSEGV, SIG_DFL); /* a sanitizer exits instead */
         (void)raise(SIGSEGV);
+    }
     if (strcmp(w->action, "hold") && strcmp(w->action, "stray"))
         _exit(atoi(w->action));
     (void)snprintf(path, sizeof path, "%s/go", w->folder);
