@@ -7,6 +7,7 @@ Each test starts a node, does something to it, and looks at what was told and wh
 import glob
 import json
 import os
+import re
 import signal
 import socket
 import struct
@@ -273,18 +274,15 @@ def test_no_checkpoint_path(make):
 
 
 def test_interpreter_missing(make):
-    # It is there and may be executed, but cannot be: only the wrapper can see that.
+    # It is there and may be executed, but cannot be: its first line says so.
     n = make(["./script"])
     with open(n.dir + "/script", "w") as f:
         f.write("#!/no/such/interpreter\n")
     os.chmod(n.dir + "/script", 0o755)
     d = n.registered()
     d.prepare(1)
-    d.order("start")
-    e = d.wait("rank_exit")
-    assert e["code"] == 127 and "script" in e["last_lines"], e
-    d.stop("failure")
-    d.wait("stopped")
+    e = d.wait("failed")
+    assert re.search(r"'/.*/script' cannot run, for the interpreter '/no/such/interpreter' of its first line is not there", e["text"]), e
     n.leave()
 
 
@@ -339,7 +337,7 @@ def test_message_of_nobody(make):
             d.wait("prepared")
             path, = glob.glob(n.runtime + "/eddis-*/g1/agent")
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:  # struct rank_message
-                s.sendto(struct.pack("@IIqq7i4xqqiii4xqqi", 0x6564726b, 1, 1, 0, 0, wrapper, child.pid, *12 * [0]) + b"x\0", path)
+                s.sendto(struct.pack("@IIqq7i4xqqqiii4xqqi", 0x6564726b, 1, 1, 0, 0, wrapper, child.pid, *13 * [0]) + b"x\0", path)
             if wrapper == child.pid:
                 assert d.wait("rank_started")["pid"] == child.pid
             else:

@@ -26,6 +26,7 @@ batch: {{global: 96, rebalance: off}}
 sync: {{mode: sync}}
 profile: {{emulate: [{{rate: 1, a_ms: 20, c_ms: 0.5}}]}}
 checkpoint: {{dir: checkpoints, every: 5}}
+communication: {{wire: float32}}
 timeouts: {{checkpoint: 20s}}
 """
 WAITS = "command: [sh, -c, 'touch up; test -e once && exit 0; touch once; exec sleep 1000']\n" \

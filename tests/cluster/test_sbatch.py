@@ -139,8 +139,8 @@ def drained(c):
         c.sh("scancel -u root")
         for args in ("", "-N5"):
             refused(c, f"train.yaml --test-only {args}", 3, "node4 is drained (bad fan); only Slurm's queue tells")
-        for args, words in (("-N5", ["PartitionConfig", "--nodes is \"5\" (command line)"]),
-                            ("-N1 -c 99", ["PartitionConfig", "--cpus-per-task is \"99\""]),
+        for args, words in (("-N5", ["(Partition", "--nodes is \"5\" (command line)"]),
+                            ("-N1 -c 99", ["(Partition", "--cpus-per-task is \"99\""]),
                             ("-N2 --gres=gpu:3", ["not available", "--gres is \"gpu:3\" (command line)"]),
                             ("-N3 -C v100", ["not available", "--constraint is \"v100\" (command line)"]),
                             ("-p short -t 10", ["5 minutes"]), ("-p nope", ["Invalid partition"])):
