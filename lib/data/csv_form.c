@@ -6,6 +6,7 @@
 #include "lib/base/text.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,12 @@ struct names {
     char first[24]; /* its first field, without quotes; "" when that is longer */
 };
 
+/* Return v as a number of a row; -2, which none is and none comes before, where it is too large. */
+static int64_t row_number(double v)
+{
+    return fabs(v) < 0x1p53 ? (int64_t)v : -2;
+}
+
 static void add(struct column *c, enum csv_kind kind)
 {
     c->n_empty += kind == CSV_EMPTY;
@@ -55,11 +62,11 @@ static void add_first(struct cut *c, enum csv_kind kind, double v)
     add(&c->first, kind);
     if (c->rows == 0) {
         c->counted = kind == CSV_DIGITS;
-        c->from = (int64_t)v;
+        c->from = row_number(v);
     } else {
-        c->counted = c->counted && kind == CSV_DIGITS && (int64_t)v == c->latest + 1;
+        c->counted = c->counted && kind == CSV_DIGITS && row_number(v) == c->latest + 1;
     }
-    c->latest = (int64_t)v;
+    c->latest = row_number(v);
 }
 
 static void add_row(struct cut *c, const char *s)
@@ -188,9 +195,9 @@ static struct names cut_names(const char *s, char separator, bool label_first)
             n.first_empty = kind == CSV_EMPTY;
         }
         if (number && n.n_numbers == 0)
-            n.from = (int64_t)v;
+            n.from = row_number(v);
         if (number)
-            n.counts_up = n.counts_up && kind == CSV_DIGITS && (int64_t)v == n.from + n.n_numbers;
+            n.counts_up = n.counts_up && kind == CSV_DIGITS && row_number(v) == n.from + n.n_numbers;
         n.n_numbers += number;
         n.n_text += kind == CSV_TEXT;
         if (label_first ? i == n.first_empty : !*end)
@@ -375,5 +382,5 @@ bool csv_form_counts_on(const struct csv_form *f, const char *line, int64_t k)
     double v = 0;
 
     return !f->counted || (csv_field_kind(line, f->format.separator, &v) == CSV_DIGITS &&
-                           (int64_t)v == f->count_from + k);
+                           row_number(v) == f->count_from + k);
 }
