@@ -5,6 +5,7 @@
 #include "host_range.h"
 #include "job_impl.h"
 #include "lib/base/cleanup.h"
+#include "lib/base/ip.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -100,35 +101,74 @@ static const char *find_count(const char *s)
     return colon;
 }
 
+/* The parts of a word behind its user. */
+struct parts {
+    const char *host, *count; /* NULL: no colon before a number of workers */
+    size_t host_n;
+    bool literal; /* an IPv6 address in brackets, which are not part of it */
+};
+
+static int cut_literal(const char *s, struct parts *ret, struct eddis_error *err)
+{
+    const char *close = strchr(s, ']');
+
+    if (!close || (close[1] && close[1] != ':'))
+        return eddis_fail(err, -EINVAL,
+                          "\"%.60s\" is no IPv6 address in brackets; write one like [fd00::7]:2",
+                          s);
+    *ret = (struct parts){ .host = s + 1,
+                           .host_n = (size_t)(close - s - 1),
+                           .count = close[1] ? close + 2 : NULL,
+                           .literal = true };
+    return 0;
+}
+
+static int cut(const char *s, struct parts *ret, struct eddis_error *err)
+{
+    const char *colon;
+
+    if (*s == '[' && memchr(s, ':', strcspn(s, "]")))
+        return cut_literal(s, ret, err);
+    colon = find_count(s);
+    *ret = (struct parts){ .host = s,
+                           .host_n = colon ? (size_t)(colon - s) : strlen(s),
+                           .count = colon ? colon + 1 : NULL };
+    return 0;
+}
+
+static int read_count(const char *text, const struct parts *p, bool may, int64_t *ret,
+                      struct eddis_error *err)
+{
+    const char *quote = p->literal ? "\"" : "";
+
+    if (!may)
+        return eddis_fail(
+            err, -EINVAL,
+            "\"%.60s\" has a number behind a colon; write {host: %s%.*s%s, workers: %.8s}", text,
+            quote, (int)(p->host_n < 60 ? p->host_n : 60), p->host, quote, p->count);
+    if (!host_list_count(p->count, strlen(p->count), ret))
+        return eddis_fail(err, -EINVAL,
+                          "\"%.60s\" has no number of workers from 1 to %d behind the colon", text,
+                          MAX_WORKERS);
+    return 0;
+}
+
 int host_list_add(struct host_list *l, const char *text, bool count, int line, int column,
                   struct eddis_error *err)
 {
-    const char *at = strrchr(text, '@'), *host = at ? at + 1 : text, *colon = find_count(host);
+    const char *at = strrchr(text, '@');
     cleanup_free char *user = at ? strndup(text, (size_t)(at - text)) : NULL;
     struct word w = { .l = l, .user = user, .line = line, .column = column };
-    size_t n = colon ? (size_t)(colon - host) : strlen(host);
+    struct parts p;
     int rc = at && !user ? job_no_memory(err) : 0;
 
     if (rc == 0 && user)
         rc = job_check_user(user, err);
-    if (rc < 0)
-        return rc;
-    if (colon && !count)
-        return eddis_fail(
-            err, -EINVAL,
-            "\"%.60s\" has a number behind a colon; write {host: %.*s, workers: %.8s}", text,
-            (int)(n < 60 ? n : 60), host, colon + 1);
-    if (colon && !host_list_count(colon + 1, strlen(colon + 1), &w.workers))
-        return eddis_fail(err, -EINVAL,
-                          "\"%.60s\" has no number of workers from 1 to %d behind the colon", text,
-                          MAX_WORKERS);
-    if (n > 2 && *host == '[' && host[n - 1] == ']' && memchr(host, ':', n)) {
-        host++; /* an IPv6 address in brackets */
-        n -= 2;
-        if (memchr(host, '[', n) || memchr(host, ']', n))
-            return job_check_host(host, err);
-    }
-    return host_range_expand(host, n, add_name, &w, err);
+    if (rc == 0)
+        rc = cut(at ? at + 1 : text, &p, err);
+    if (rc == 0 && p.count)
+        rc = read_count(text, &p, count, &w.workers, err);
+    return rc == 0 ? host_range_expand(p.host, p.host_n, add_name, &w, err) : rc;
 }
 
 int host_list_add_line(struct host_list *l, const char *words, struct eddis_error *err)
@@ -160,13 +200,20 @@ int host_list_add_line(struct host_list *l, const char *words, struct eddis_erro
 
 struct place {
     const char *host;
+    char six[IP_CHARS]; /* its shortest spelling if it is an address of IPv6, else "" */
     size_t index;
 };
+
+/* Names differ in more than capitals, addresses in more than their spelling. */
+static int compare_hosts(const struct place *x, const struct place *y)
+{
+    return strcasecmp(x->six[0] ? x->six : x->host, y->six[0] ? y->six : y->host);
+}
 
 static int by_host(const void *a, const void *b)
 {
     const struct place *x = a, *y = b;
-    int order = strcasecmp(x->host, y->host);
+    int order = compare_hosts(x, y);
 
     return order ? order : (x->index > y->index) - (x->index < y->index);
 }
@@ -175,9 +222,13 @@ static int by_host(const void *a, const void *b)
 static struct place *sorted(const struct host_list *l)
 {
     struct place *p = calloc(l->n + 1, sizeof *p);
+    struct ip six;
 
-    for (size_t i = 0; p && i < l->n; i++)
-        p[i] = (struct place){ l->at[i].host, i };
+    for (size_t i = 0; p && i < l->n; i++) {
+        p[i] = (struct place){ .host = l->at[i].host, .index = i };
+        if (strchr(p[i].host, ':') && ip_parse(p[i].host, &six))
+            (void)ip_text(&six, p[i].six);
+    }
     if (p)
         qsort(p, l->n, sizeof *p, by_host);
     return p;
@@ -192,7 +243,7 @@ int host_list_twice(const struct host_list *l, ssize_t *ret_first, ssize_t *ret_
         return job_no_memory(err);
     *ret_first = *ret_second = -1;
     for (size_t i = 1; i < l->n; i++)
-        if (strcasecmp(p[i].host, p[i - 1].host) == 0 &&
+        if (compare_hosts(&p[i], &p[i - 1]) == 0 &&
             (*ret_second < 0 || p[i].index < (size_t)*ret_second)) {
             *ret_second = (ssize_t)p[i].index;
             *ret_first = (ssize_t)p[i - 1].index;
@@ -224,7 +275,7 @@ int host_list_add_up(struct host_list *l, struct eddis_error *err)
     int rc = p ? 0 : job_no_memory(err);
 
     for (size_t i = 1; i < l->n && rc == 0; i++) {
-        if (strcasecmp(p[i].host, p[first].host) == 0)
+        if (compare_hosts(&p[i], &p[first]) == 0)
             rc = merge(&l->at[p[first].index], &l->at[p[i].index], err);
         else
             first = i;

@@ -6,6 +6,7 @@
  */
 #include "host_list.h"
 #include "job_impl.h"
+#include "lib/base/ip.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -41,10 +42,43 @@ static bool is_host_name(const char *s)
     return true;
 }
 
+/* Why an address of IPv6 is none that other machines can use; NULL: it is none of IPv6, or one that
+ * they can.
+ */
+static const char *why_not(const char *s)
+{
+    size_t n = strcspn(s, "%");
+    char address[IP_CHARS];
+    struct ip a;
+
+    (void)snprintf(address, sizeof address, "%.*s", (int)n, s);
+    if (n >= sizeof address || !strchr(address, ':') || !ip_parse(address, &a))
+        return NULL;
+    if (ip_is_link_local(&a))
+        return "is a link-local address, which leads elsewhere from each machine";
+    if (!ip_is_unicast(&a))
+        return "is the address of no single machine";
+    return s[n] ? "names an interface behind its '%'" : NULL;
+}
+
+static int check_reach(const char *address, struct eddis_error *err)
+{
+    const char *why = why_not(address);
+
+    return why ? eddis_fail(err, -EINVAL,
+                            "\"%.60s\" %s; write a name, or an address like fd00::7 that all "
+                            "nodes reach",
+                            address, why)
+               : 0;
+}
+
 int job_check_host(const char *host, struct eddis_error *err)
 {
     bool numbers = host[strspn(host, DIGITS ".")] == '\0'; /* to be one of IPv4, or nothing */
+    int rc = check_reach(host, err);
 
+    if (rc < 0)
+        return rc;
     if (is_address(AF_INET6, host) || is_address(AF_INET, host) || (!numbers && is_host_name(host)))
         return 0;
     return eddis_fail(err, -EINVAL,
@@ -55,8 +89,10 @@ int job_check_host(const char *host, struct eddis_error *err)
 
 int job_check_address(const char *address, struct eddis_error *err)
 {
-    if (is_address(AF_INET6, address) || is_address(AF_INET, address))
-        return 0;
+    int rc = check_reach(address, err);
+
+    if (rc < 0 || is_address(AF_INET6, address) || is_address(AF_INET, address))
+        return rc;
     return eddis_fail(err, -EINVAL,
                       "\"%.60s\" is no address; write one like 10.1.0.7 or fd00::7, or auto",
                       address);
