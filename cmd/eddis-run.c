@@ -201,7 +201,7 @@ static void show_output(struct run *r, const struct plan *p, const struct node_p
     };
 
     for (int i = 0; i < p->n_workers; i++) {
-        int width = snprintf(NULL, 0, "%s:%d", nodes[p->worker[i].node].host, i);
+        int width = output_view_label(nodes[p->worker[i].node].host, i, NULL, 0);
 
         o.width = width > o.width ? width : o.width;
     }

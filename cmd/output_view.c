@@ -57,6 +57,11 @@ static uint64_t hash_of(const char *line)
 
 /* ---- one line ---- */
 
+int output_view_label(const char *node, int rank, char *ret, size_t size)
+{
+    return snprintf(ret, size, strchr(node, ':') ? "[%s]:%d" : "%s:%d", node, rank);
+}
+
 static void add_own_prefix(const struct output_view *o, const struct fold_line *l, struct strbuf *b)
 {
     static const char *const colour[] = { "36", "33", "32", "35", "34", "96", "93", "95" };
@@ -67,7 +72,8 @@ static void add_own_prefix(const struct output_view *o, const struct fold_line *
         rank_list_text(l->bits, o->o.n_ranks, list, sizeof list);
         (void)snprintf(name, sizeof name, "%s (%d ranks):", list, l->count);
     } else {
-        (void)snprintf(name, sizeof name, "%s:%d:", o->row[l->rank].node, l->rank);
+        (void)output_view_label(o->row[l->rank].node, l->rank, name, sizeof name - 1);
+        (void)strcat(name, ":");
     }
     if (coloured)
         strbuf_addf(b, "\033[%sm", many ? "1" : colour[l->rank % 8]);

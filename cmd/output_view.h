@@ -49,6 +49,11 @@ bool output_view_has(const struct output_view *o, int rank, const char *lines);
 /* Show all, and tell what was left out for the last time.  Returns whether anything was shown. */
 bool output_view_end(struct output_view *o);
 
+/* Write what stands before a line of a rank, "c01:0", or "[fd00::7]:0" on a node that is named by
+ * an address of IPv6.  Returns its length, as snprintf does.
+ */
+int output_view_label(const char *node, int rank, char *ret, size_t size);
+
 void output_view_free(struct output_view *o); /* accepts NULL */
 
 #endif

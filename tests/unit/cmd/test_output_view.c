@@ -67,6 +67,19 @@ START_TEST(prefixes)
 }
 END_TEST
 
+/* On a node that is named by an address of IPv6. */
+START_TEST(literal)
+{
+    static struct seen s;
+
+    begin(&s, 2, NULL);
+    output_view_add(s.o, "fd00::7", 1, "x\n", 0, 1);
+    ck_assert_str_eq(end(&s), "[fd00::7]:1: x\n");
+    ck_assert_int_eq(output_view_label("fd00::7", 1, NULL, 0), 11);
+    ck_assert_int_eq(output_view_label("c01", 12, NULL, 0), 6);
+}
+END_TEST
+
 START_TEST(colours)
 {
     static struct seen s;
@@ -292,6 +305,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, begun);
     tcase_add_test(tc, begun_on_terminal);
     tcase_add_test(tc, prefixes);
+    tcase_add_test(tc, literal);
     tcase_add_test(tc, colours);
     tcase_add_test(tc, own_prefix);
     tcase_add_test(tc, selected);
