@@ -63,7 +63,7 @@ static const struct field mode_fields[] = {
 
 static const struct field node_fields[] = {
     FIELD(struct order_node, agent, INT, 0, PROTOCOL_MAX_AGENTS - 1),
-    FIELD(struct order_node, host, NAME, 0, 0),
+    FIELD(struct order_node, host, HOST, 0, 0),
     FIELD(struct order_node, address, TEXT, 0, 0),
     FIELD(struct order_node, n_ranks, INT, 1, BOARD_MAX_LOCAL),
 };

@@ -14,7 +14,7 @@
 #define DIGITS  "0123456789"
 
 static const struct field relay_fields[] = {
-    FIELD(struct relay, host, NAME, 0, 0),
+    FIELD(struct relay, host, HOST, 0, 0),
     FIELD(struct relay, space, TEXT, 0, 0),
     FIELD(struct relay, daemon, INT, 1, PROTOCOL_MAX_AGENTS - 1),
     FIELD(struct relay, daemons, INT, 2, PROTOCOL_MAX_AGENTS),
@@ -46,7 +46,7 @@ int relay_check(const struct relay *r, struct eddis_error *err)
         return eddis_fail(err, -EINVAL, "a relay lacks host, space or uri");
     if (r->daemon >= r->daemons)
         return eddis_fail(err, -EINVAL, "daemon %d of %d", r->daemon, r->daemons);
-    if ((rc = check_text("host", r->host, LETTERS DIGITS ".-_", err)) < 0 ||
+    if ((rc = check_text("host", r->host, LETTERS DIGITS ".-_:", err)) < 0 ||
         (rc = check_text("space", r->space, LETTERS DIGITS ".-_@", err)) < 0 ||
         (rc = check_text("uri", r->uri, LETTERS DIGITS ".-_@;:/,[]", err)) < 0)
         return rc;

@@ -107,6 +107,7 @@ static json_t *write_one(const struct field *f, const void *p)
     case FIELD_TEXT:
     case FIELD_LINE:
     case FIELD_NAME:
+    case FIELD_HOST:
         return write_sentence(p);
     case FIELD_SENTENCE:
         return write_sentence(*(char *const *)p ? *(char *const *)p : "");
@@ -263,6 +264,8 @@ static int read_text(const struct field *f, const json_t *o, char *p, struct edd
         text_strip_control(p);
     if (rc == 0 && f->kind == FIELD_NAME && *p && !text_is_name(p, f->size))
         rc = eddis_fail(err, -EINVAL, "member \"%s\" is no name", f->key);
+    if (rc == 0 && f->kind == FIELD_HOST && *p && !text_is_host(p, f->size))
+        rc = eddis_fail(err, -EINVAL, "member \"%s\" is no host", f->key);
     return rc;
 }
 
@@ -286,6 +289,7 @@ static int read_one(const struct field *f, const json_t *o, void *p, struct eddi
     case FIELD_TEXT:
     case FIELD_LINE:
     case FIELD_NAME:
+    case FIELD_HOST:
         return read_text(f, o, p, err);
     case FIELD_SENTENCE:
     case FIELD_BYTES:

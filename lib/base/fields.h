@@ -28,6 +28,7 @@ enum field_kind {
     FIELD_TEXT,     /* char [size] */
     FIELD_LINE,     /* char [size]: text for people; control characters become '?' when read */
     FIELD_NAME,     /* char [size]: letters, digits, '.', '_', '-' */
+    FIELD_HOST,     /* char [size]: as FIELD_NAME, with ':' as well */
     FIELD_SENTENCE, /* char *: text for people; bytes that are no UTF-8 become '?' */
     FIELD_BYTES,    /* char *: any bytes but 0, kept exactly */
     FIELD_OPTIONAL, /* as FIELD_BYTES, or NULL */

@@ -271,16 +271,27 @@ void text_make_plain(char *s)
     *to = '\0';
 }
 
-bool text_is_name(const char *s, size_t max)
+/* more: what else than letters and digits may stand in it. */
+static bool is_made_of(const char *s, size_t max, const char *more)
 {
     size_t n = 0;
 
     if (*s == '-' || *s == '.')
         return false;
     for (; s[n]; n++)
-        if (n >= max || !(isalnum((unsigned char)s[n]) || strchr("._-", s[n])))
+        if (n >= max || !(isalnum((unsigned char)s[n]) || strchr(more, s[n])))
             return false;
     return n > 0;
+}
+
+bool text_is_name(const char *s, size_t max)
+{
+    return is_made_of(s, max, "._-");
+}
+
+bool text_is_host(const char *s, size_t max)
+{
+    return is_made_of(s, max, "._-:");
 }
 
 bool text_is_hex(const char *s, size_t n)

@@ -32,6 +32,9 @@ void text_make_plain(char *s);
 /* Whether s is one to max letters, digits, '.', '_' or '-', and does not start with '-' or '.'. */
 bool text_is_name(const char *s, size_t max);
 
+/* As text_is_name, with ':' as well: what names a host, an address of IPv6 among others. */
+bool text_is_host(const char *s, size_t max);
+
 /* Whether s is exactly n lower-case hexadecimal digits. */
 bool text_is_hex(const char *s, size_t n);
 

@@ -157,7 +157,8 @@ static char *sample_join(void)
     return join_text(&(struct join){ "n07", "0123456789abcdef0123456789abcdef" });
 }
 
-static char *sample_order(enum order_type type)
+/* six: to nodes that are named by addresses of IPv6. */
+static char *order_of(enum order_type type, bool six)
 {
     struct order_rank rank[] = {
         { 1, 0, "emulated:0", "0-1,4", 94, 0.5, 0.002, 0.0001 },
@@ -215,7 +216,31 @@ static char *sample_order(enum order_type type)
 
     if (type == ORDER_NONE)
         o.number = 0;
+    if (six) {
+        static char uri[] = "1234567.0;tcp6://[fd00:7::7]:41231";
+
+        strcpy(node[1].host, "fd00:7::8");
+        strcpy(node[1].address, "fd00:7::8");
+        strcpy(o.network, "fd00:7::/64");
+        strcpy(o.relay.host, "fd00:7::8");
+        o.relay.uri = uri;
+    }
     return order_text(&o);
+}
+
+static char *sample_order(enum order_type type)
+{
+    return order_of(type, false);
+}
+
+static char *sample_prepare_six(void)
+{
+    return order_of(ORDER_PREPARE, true);
+}
+
+static char *sample_relay_six(void)
+{
+    return order_of(ORDER_RELAY, true);
 }
 
 static char *sample_prepare(void)
@@ -318,11 +343,12 @@ static const struct {
     char *(*sample)(void);
     again_fn again;
 } kinds[] = {
-    { sample_brief, brief_again },   { sample_hello, hello_again },
-    { sample_prepare, order_again }, { sample_stop, order_again },
-    { sample_report, report_again }, { sample_relay, order_again },
-    { sample_settle, order_again },  { sample_invitation, invitation_again },
-    { sample_join, join_again },
+    { sample_brief, brief_again },     { sample_hello, hello_again },
+    { sample_prepare, order_again },   { sample_stop, order_again },
+    { sample_report, report_again },   { sample_relay, order_again },
+    { sample_settle, order_again },    { sample_invitation, invitation_again },
+    { sample_join, join_again },       { sample_prepare_six, order_again },
+    { sample_relay_six, order_again },
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
