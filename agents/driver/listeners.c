@@ -26,22 +26,25 @@ static int open_agents(struct listeners *d, const struct listeners_options *o,
                  .probe_s = timing_tcp_probe_s(o->lease_ns),
                  .probes = TIMING_TCP_PROBES },
     };
+    int rc = 0;
 
     if (o->n_addresses < 1)
         return eddis_fail(err, -EADDRNOTAVAIL,
                           "no address of this machine to listen on for agents");
+    /* One of several may not be this machine's any more, as when another one has it, too. */
     for (int i = 0; i < o->n_addresses && i < HTTP_MAX_BASES; i++) {
-        int rc;
+        int at = d->n_agent_listeners;
 
         so.address = o->address[i];
-        rc = http_server_start(&so, &d->agents[i], err);
-        if (rc < 0)
-            return rc;
-        d->n_agent_listeners = i + 1;
-        (void)snprintf(d->url[i], LISTENERS_URL, "https://%s:%d", o->address[i],
-                       http_server_port(d->agents[i]));
+        rc = http_server_start(&so, &d->agents[at], err);
+        if (rc == 0) {
+            (void)snprintf(d->url[at], LISTENERS_URL,
+                           strchr(so.address, ':') ? "https://[%s]:%d" : "https://%s:%d",
+                           so.address, http_server_port(d->agents[at]));
+            d->n_agent_listeners++;
+        }
     }
-    return 0;
+    return d->n_agent_listeners ? 0 : rc;
 }
 
 static int open_people(struct listeners *d, const struct listeners_options *o,

@@ -14,12 +14,13 @@
 #include "inbox.h"
 
 #include "lib/base/error.h"
+#include "lib/base/ip.h"
 #include "lib/http/client.h"
 #include "lib/http/server.h"
 
 #include <stdint.h>
 
-enum { LISTENERS_ADDRESS = 16, LISTENERS_URL = 64 };
+enum { LISTENERS_ADDRESS = IP_CHARS, LISTENERS_URL = IP_CHARS + 18 };
 
 struct listeners_options {
     struct inbox *inbox;

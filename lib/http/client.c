@@ -4,6 +4,7 @@
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
+#include "lib/base/ip.h"
 #include "lib/base/strbuf.h"
 
 #include <curl/curl.h>
@@ -106,17 +107,30 @@ static size_t on_answer(char *p, size_t size, size_t n, void *ctx)
     return r->answer.failed ? 0 : size * n;
 }
 
+/* Copy the host of "10.1.0.7:41233" or "[fd00::7]:41233"; false: it is no such text. */
+static bool take_host(const char *place, char ret[static CLIENT_BASE])
+{
+    const char *port = strrchr(place, ':');
+    size_t n = port ? (size_t)(port - place) : 0;
+    bool six = *place == '[';
+    struct ip a;
+
+    if (n == 0 || !port[1] || port[1 + strspn(port + 1, "0123456789")] ||
+        strpbrk(place, "/@?# \t\r\n") || (six && place[n - 1] != ']'))
+        return false;
+    (void)snprintf(ret, CLIENT_BASE, "%.*s", (int)(n - 2 * six), place + six);
+    return six ? ip_parse(ret, &a) && !ip_is_v4(&a) : !strpbrk(ret, ":[]");
+}
+
 /* "https://10.1.0.7:41233": the scheme that goes with the pin, a host and a port. */
 static int take_base(struct http_client *c, const char *base, struct eddis_error *err)
 {
-    const char *scheme = c->pin ? "https://" : "http://", *host = base + strlen(scheme), *port;
+    const char *scheme = c->pin ? "https://" : "http://";
     char address[CLIENT_BASE];
 
     if (strncmp(base, scheme, strlen(scheme)) != 0 || strlen(base) >= CLIENT_BASE ||
-        !(port = strrchr(host, ':')) || port == host || !port[1] ||
-        strspn(port + 1, "0123456789") != strlen(port + 1) || strpbrk(host, "/@?# \t\r\n"))
+        !take_host(base + strlen(scheme), address))
         return eddis_fail(err, -EINVAL, "'%s' is no address of a driver", base);
-    (void)snprintf(address, sizeof address, "%.*s", (int)(port - host), host);
     if (!c->pin && !http_address_is_loopback(address))
         return eddis_fail(err, -EPERM,
                           "will not speak plain HTTP to %s, which is no loopback address", address);

@@ -33,7 +33,7 @@ struct http_client;
 enum { HTTP_MAX_BASES = 16 };
 
 struct http_client_options {
-    const char *const *base; /* [n_bases] "https://10.1.0.7:41233", "http://127.0.0.1:41233" */
+    const char *const *base; /* [n_bases] "https://10.1.0.7:41233", "https://[fd00::7]:41233" */
     int n_bases;
     const char *token;  /* sent as bearer, kept in memory only */
     const char *pin;    /* of the server's key, see key.h; NULL: plain HTTP */

@@ -4,13 +4,14 @@
 
 #include "deadline.h"
 #include "lib/base/clock.h"
+#include "lib/base/ip.h"
 #include "lib/base/trust.h"
 #include "strangers.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 struct guest {
@@ -62,10 +63,15 @@ static bool is_ours(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 && trust_is_user(peer.uid);
 }
 
-static uint32_t address_of(const struct sockaddr *peer)
+/* See strangers_add. */
+static uint64_t address_of(const struct sockaddr *peer)
 {
-    return peer && peer->sa_family == AF_INET ? ((const struct sockaddr_in *)peer)->sin_addr.s_addr
-                                              : 0;
+    uint64_t ret = 0;
+    struct ip a;
+
+    if (ip_of_socket(peer, &a))
+        memcpy(&ret, a.byte + (ip_is_v4(&a) ? 8 : 0), sizeof ret);
+    return ret;
 }
 
 /* One of them has to go when there are too many. */

@@ -5,10 +5,10 @@
 #include "guests.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
+#include "lib/base/ip.h"
 #include "lib/base/json.h"
 #include "strangers.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
@@ -191,13 +191,13 @@ static int authenticate(const struct http_server *s, struct MHD_Connection *c)
 static void peer_text(struct MHD_Connection *c, char *ret, size_t size)
 {
     const struct sockaddr *peer = peer_of(c);
-    const struct sockaddr_in *a = (const struct sockaddr_in *)peer;
+    char text[IP_CHARS];
+    struct ip a;
 
     if (peer && peer->sa_family == AF_UNIX)
         (void)snprintf(ret, size, "this machine");
-    else if (!peer || peer->sa_family != AF_INET ||
-             !inet_ntop(AF_INET, &a->sin_addr, ret, (unsigned)size))
-        (void)snprintf(ret, size, "unknown");
+    else
+        (void)snprintf(ret, size, "%s", ip_of_socket(peer, &a) ? ip_text(&a, text) : "unknown");
 }
 
 static void count_refusal(struct http_server *s, struct MHD_Connection *c)
@@ -416,13 +416,14 @@ static void take_limits(struct http_server *s, const struct http_server_options 
         s->stranger_ns = s->deadline_ns;
 }
 
-static int take_address(const struct http_server_options *o, struct sockaddr_in *ret,
+static int take_address(const struct http_server_options *o, struct sockaddr_storage *ret,
                         struct eddis_error *err)
 {
-    *ret = (struct sockaddr_in){ .sin_family = AF_INET };
-    if (inet_pton(AF_INET, o->address, &ret->sin_addr) != 1)
-        return eddis_fail(err, -EINVAL, "'%s' is no IPv4 address to listen on", o->address);
-    if (ret->sin_addr.s_addr == htonl(INADDR_ANY))
+    struct ip a;
+
+    if (!ip_parse(o->address, &a))
+        return eddis_fail(err, -EINVAL, "'%s' is no address to listen on", o->address);
+    if (ip_is_unspecified(&a))
         return eddis_fail(err, -EINVAL, "will not listen on every address; name one");
     if (!o->key && !http_address_is_loopback(o->address))
         return eddis_fail(err, -EPERM,
@@ -430,6 +431,9 @@ static int take_address(const struct http_server_options *o, struct sockaddr_in 
                           o->address);
     if (o->key && MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
         return eddis_fail(err, -ENOTSUP, "this libmicrohttpd was built without TLS");
+    if (!ip_is_v4(&a) && MHD_is_feature_supported(MHD_FEATURE_IPv6) != MHD_YES)
+        return eddis_fail(err, -ENOTSUP, "this libmicrohttpd was built without IPv6");
+    (void)ip_to_socket(&a, 0, ret);
     return 0;
 }
 
@@ -456,7 +460,7 @@ static int make_socket(struct http_server *s, const char *path, struct eddis_err
     return eddis_fail_errno(err, rc, "cannot listen on '%s'", path);
 }
 
-static int listen_on(struct http_server *s, const struct sockaddr_in *address, int fd,
+static int listen_on(struct http_server *s, const struct sockaddr_storage *address, int fd,
                      const struct http_key *key, struct eddis_error *err)
 {
     const struct MHD_OptionItem none[] = { { MHD_OPTION_END, 0, NULL } };
@@ -477,7 +481,7 @@ static int listen_on(struct http_server *s, const struct sockaddr_in *address, i
 
     s->daemon = MHD_start_daemon(
         MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG |
-            (key ? MHD_USE_TLS : 0),
+            (key ? MHD_USE_TLS : 0) | (fd < 0 && address->ss_family == AF_INET6 ? MHD_USE_IPv6 : 0),
         0, NULL, NULL, on_request, s, MHD_OPTION_EXTERNAL_LOGGER, on_log, s, MHD_OPTION_ARRAY,
         where, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)SERVER_THREADS,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_MAX_HEADER, MHD_OPTION_CONNECTION_LIMIT,
@@ -502,7 +506,7 @@ int http_server_start(const struct http_server_options *o, struct http_server **
                       struct eddis_error *err)
 {
     struct http_server *s = calloc(1, sizeof *s);
-    struct sockaddr_in address;
+    struct sockaddr_storage address;
     int rc, fd = -1;
 
     if (!s)

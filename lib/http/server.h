@@ -51,7 +51,7 @@ struct http_request {
 };
 
 struct http_server_options {
-    const char *address;        /* "127.0.0.1"; the port is chosen by the kernel */
+    const char *address;        /* "127.0.0.1", "fd00::7"; the port is chosen by the kernel */
     const char *path;           /* of a Unix socket instead, which must not exist; or NULL */
     int local_who;              /* number of its peers without a token */
     const struct http_key *key; /* needed until the start is done; NULL: plain HTTP */

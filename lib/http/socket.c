@@ -2,7 +2,8 @@
 /* socket.c - options of TCP sockets, and which addresses are loopback */
 #include "socket.h"
 
-#include <arpa/inet.h>
+#include "lib/base/ip.h"
+
 #include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -30,7 +31,7 @@ void http_socket_tune(int fd, const struct http_tcp *t)
 
 bool http_address_is_loopback(const char *address)
 {
-    struct in_addr a;
+    struct ip a;
 
-    return inet_pton(AF_INET, address, &a) == 1 && ntohl(a.s_addr) >> 24 == IN_LOOPBACKNET;
+    return ip_parse(address, &a) && ip_is_loopback(&a);
 }

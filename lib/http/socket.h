@@ -19,7 +19,7 @@ struct http_tcp {
  */
 void http_socket_tune(int fd, const struct http_tcp *t);
 
-/* Whether this IPv4 address is one of this machine's own loopback addresses, 127.x.y.z. */
+/* Whether this is one of the machine's own loopback addresses, 127.x.y.z or ::1. */
 bool http_address_is_loopback(const char *address);
 
 #endif

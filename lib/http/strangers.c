@@ -22,7 +22,7 @@ void strangers_remove(struct strangers *s, struct stranger *x)
 }
 
 /* The oldest of an address that has too many, or of all, or NULL. */
-static struct stranger *too_many(struct strangers *s, uint32_t address)
+static struct stranger *too_many(struct strangers *s, uint64_t address)
 {
     struct stranger *oldest = NULL;
     int n = 0;
@@ -37,7 +37,7 @@ static struct stranger *too_many(struct strangers *s, uint32_t address)
     return s->n > s->most ? s->head.next : NULL;
 }
 
-struct stranger *strangers_add(struct strangers *s, struct stranger *x, uint32_t address,
+struct stranger *strangers_add(struct strangers *s, struct stranger *x, uint64_t address,
                                int64_t now_ns)
 {
     struct stranger *goes;

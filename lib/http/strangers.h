@@ -21,7 +21,7 @@ enum { STRANGERS = 512 };
 
 struct stranger {
     struct stranger *next, *prev; /* NULL: in no list */
-    uint32_t address;
+    uint64_t address;
     int64_t since_ns;
 };
 
@@ -32,10 +32,11 @@ struct strangers {
 
 void strangers_init(struct strangers *s, int most);
 
-/* Add x, which has come now from this IPv4 address.  Returns the one that has to go, x or another,
+/* Add x, which has come now from this address: a number that stands for it, of IPv6 for its network
+ * of 64 bits, since a machine may have all of one.  Returns the one that has to go, x or another,
  * which is in the list no longer; or NULL.
  */
-struct stranger *strangers_add(struct strangers *s, struct stranger *x, uint32_t address,
+struct stranger *strangers_add(struct strangers *s, struct stranger *x, uint64_t address,
                                int64_t now_ns);
 
 /* Take x out, when it is in the list. */

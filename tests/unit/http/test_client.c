@@ -303,9 +303,13 @@ static const struct {
     { "http://127.0.0.1:1", false, 0 },
     { "http://127.8.9.10:65535", false, 0 },
     { "https://10.1.0.7:41233", true, 0 },
+    { "https://[fd00::7]:41233", true, 0 },
+    { "http://[::1]:41233", false, 0 },
     /* no TLS, and others could listen */
     { "http://10.1.0.7:41233", false, -EPERM },
     { "http://localhost:41233", false, -EPERM },
+    { "http://[fd00::7]:41233", false, -EPERM },
+    { "http://[::2]:41233", false, -EPERM },
     { "http://128.0.0.1:1", false, -EPERM },
     { "http://127.0.0.1.evil.org:1", false, -EPERM },
     /* the scheme and the pin do not go together */
@@ -318,6 +322,15 @@ static const struct {
     { "https://:1", true, -EINVAL },
     { "https://user@10.1.0.7:1", true, -EINVAL },
     { "https://10.1.0.7:1/x", true, -EINVAL },
+    { "https://fd00::7:41233", true, -EINVAL },
+    { "https://[fd00::7]", true, -EINVAL },
+    { "https://[fd00::7]41233", true, -EINVAL },
+    { "https://[fd00::7:41233", true, -EINVAL },
+    { "https://fd00::7]:41233", true, -EINVAL },
+    { "https://[fe80::7%eth0]:41233", true, -EINVAL },
+    { "https://[10.1.0.7]:41233", true, -EINVAL },
+    { "https://[]:41233", true, -EINVAL },
+    { "https://[:41233", true, -EINVAL },
     { "", true, -EINVAL },
 };
 
@@ -331,6 +344,50 @@ START_TEST(base_row)
 
     ck_assert_int_eq(http_client_open(&o, &c, NULL), base_rows[_i].rc);
     http_client_close(c);
+}
+END_TEST
+
+static bool has_six(void)
+{
+    const struct sockaddr_in6 a = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+    int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool ret = fd >= 0 && bind(fd, (const struct sockaddr *)&a, sizeof a) == 0;
+
+    if (fd >= 0)
+        (void)close(fd);
+    return ret;
+}
+
+/* By IPv6 as by IPv4: who has the token is answered, who has not is refused and counted. */
+START_TEST(by_six)
+{
+    struct fixture f;
+    struct http_server *six;
+    struct http_client *wrong;
+    struct http_refusals r;
+    char *body = NULL, token[HTTP_TOKEN_CHARS + 1] = "";
+
+    if (!has_six())
+        return;
+    start(&f, _i);
+    serve(&f, "::1", f.key, &six, f.base);
+    (void)snprintf(f.base, sizeof f.base, "http%s://[::1]:%d", f.key ? "s" : "",
+                   http_server_port(six));
+    http_client_close(f.c);
+    ck_assert_int_eq(client(&f, f.token, &f.c), 0);
+    ck_assert_int_eq(http_client_call(f.c, "/x", NULL, CLOCK_S * 60, &body, NULL, NULL), 200);
+    ck_assert_str_eq(body, "{\"method\":\"GET\",\"n\":0}");
+    free(body);
+    memset(token, '0', HTTP_TOKEN_CHARS);
+    ck_assert_int_eq(client(&f, token, &wrong), 0);
+    ck_assert_int_eq(http_client_call(wrong, "/x", NULL, CLOCK_S * 60, &body, NULL, NULL), 401);
+    free(body);
+    http_client_close(wrong);
+    http_server_refusals(six, &r);
+    ck_assert_int_eq(r.total, 1);
+    ck_assert_str_eq(r.peer[0].peer, "::1");
+    http_server_stop(six);
+    stop(&f);
 }
 END_TEST
 
@@ -625,6 +682,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, answer_too_long, 0, 2);
     tcase_add_loop_test(tc, close_on_exec, 0, 2);
     tcase_add_loop_test(tc, base_row, 0, sizeof base_rows / sizeof *base_rows);
+    tcase_add_loop_test(tc, by_six, 0, 2);
     tcase_add_test(tc, another_key);
     tcase_add_test(tc, no_tls);
     tcase_add_test(tc, addresses_in_turn);

@@ -690,9 +690,12 @@ END_TEST
 /* Not every address, no address that is none, and without a key none that others can reach. */
 START_TEST(bad_options)
 {
-    static const char *const address[] = { "0.0.0.0", "localhost", "", "::1" };
-    static const char *const open_to_others[] = { "10.1.2.3", "192.0.2.1", "126.255.255.255",
-                                                  "128.0.0.1" };
+    static const char *const address[] = {
+        "0.0.0.0", "::", "::ffff:0.0.0.0", "fe80::1%lo", "[::1]", "localhost", ""
+    };
+    static const char *const open_to_others[] = { "10.1.2.3",       "192.0.2.1", "126.255.255.255",
+                                                  "128.0.0.1",      "fd00::7",   "::2",
+                                                  "::ffff:10.1.2.3" };
     struct http_server_options o = { .handle = handle };
     struct http_server *s;
     struct eddis_error err;
