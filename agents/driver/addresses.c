@@ -5,13 +5,12 @@
 #include "agents/driver/start/localhost.h"
 
 #include "lib/base/clock.h"
+#include "lib/base/ip.h"
 #include "lib/topo/interfaces.h"
 #include "scheduler/networks.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,21 +37,21 @@ static void add(struct found *f, const char *address)
 }
 
 /* The address that the kernel would send from; nothing is sent. */
-static bool add_route(struct found *f, struct sockaddr_in to)
+static bool add_route(struct found *f, const struct ip *to)
 {
-    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    struct sockaddr_in from = { 0 };
-    socklen_t n = sizeof from;
-    char text[LISTENERS_ADDRESS];
+    struct sockaddr_storage a, from = { 0 };
+    socklen_t size = ip_to_socket(to, DISCARD_PORT, &a), n = sizeof from;
+    int fd = socket(a.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    char text[IP_CHARS];
+    struct ip own;
     bool found;
 
-    to.sin_port = htons(DISCARD_PORT);
-    found = fd >= 0 && connect(fd, (struct sockaddr *)&to, sizeof to) == 0 &&
+    found = fd >= 0 && connect(fd, (struct sockaddr *)&a, size) == 0 &&
             getsockname(fd, (struct sockaddr *)&from, &n) == 0 &&
-            from.sin_addr.s_addr != htonl(INADDR_ANY) &&
-            inet_ntop(AF_INET, &from.sin_addr, text, sizeof text);
+            ip_of_socket((struct sockaddr *)&from, &own) && !ip_is_unspecified(&own) &&
+            (ip_is_v4(&own) || !ip_is_link_local(&own));
     if (found)
-        add(f, text);
+        add(f, ip_text(&own, text));
     if (fd >= 0)
         (void)close(fd);
     return found;
@@ -79,7 +78,7 @@ static struct lookup *under_way;
 
 static struct lookup *new_lookup(const char *const *name, size_t n)
 {
-    static const struct addrinfo hints = { .ai_family = AF_INET, .ai_socktype = SOCK_DGRAM };
+    static const struct addrinfo hints = { .ai_socktype = SOCK_DGRAM, .ai_flags = AI_ADDRCONFIG };
     struct lookup *l = calloc(1, sizeof *l + n * sizeof *l->q);
 
     if (l && !(l->query = calloc(n, sizeof(struct gaicb *)))) {
@@ -128,14 +127,27 @@ static void wait_for_names(const struct lookup *l)
         }
 }
 
-/* Add the ways to the names that were found.  Returns how many led nowhere. */
+/* Add the way to the first of a name's addresses of one family. */
+static bool add_first(struct found *f, const struct addrinfo *all, bool v4)
+{
+    struct ip to;
+
+    for (const struct addrinfo *i = all; i; i = i->ai_next)
+        if (ip_of_socket(i->ai_addr, &to) && ip_is_v4(&to) == v4)
+            return add_route(f, &to);
+    return false;
+}
+
+/* Add the ways to the names that were found, by IPv6 to those that IPv4 does not lead to.  Returns
+ * how many led nowhere.
+ */
 static int add_found(struct found *f, const struct lookup *l)
 {
     int lost = 0;
 
     for (size_t i = 0; i < l->n; i++)
         if (gai_error(l->query[i]) != 0 ||
-            !add_route(f, *(struct sockaddr_in *)(void *)l->q[i].ar_result->ai_addr))
+            (!add_first(f, l->q[i].ar_result, true) && !add_first(f, l->q[i].ar_result, false)))
             lost++;
     return lost;
 }
@@ -157,22 +169,32 @@ static int add_names(struct found *f, const char *const *name, size_t n)
 
 /* ---- all of it ---- */
 
-/* This machine's addresses that the user wishes for; "auto": all that others could reach. */
+/* Whether others could reach it, or may have it by the user's wish. */
+static bool is_open(const struct interface *o, const char *wish)
+{
+    bool any = strcmp(wish, "auto") == 0, near;
+    struct ip a;
+
+    if (o->loopback || !ip_parse(o->address, &a))
+        return false;
+    near = ip_is_link_local(&a);
+    return (any ? !near && !o->is_virtual : ip_is_v4(&a) || !near) &&
+           networks_wished(wish, o->name, o->address, o->prefix);
+}
+
+/* This machine's addresses that the user wishes for; "auto": all that others could reach.  Those of
+ * IPv4 come first.
+ */
 static int add_own(struct found *f, const char *wish, struct eddis_error *err)
 {
     struct interface *list = calloc(MAX_INTERFACES, sizeof *list);
-    bool any = strcmp(wish, "auto") == 0;
     int n = list ? interfaces_list(list, MAX_INTERFACES, err)
                  : eddis_fail(err, -ENOMEM, "no memory for the network interfaces");
 
-    for (int i = 0; i < n; i++) {
-        const struct interface *o = &list[i];
-        bool far = strncmp(o->address, "169.254.", 8) != 0 && !o->is_virtual;
-
-        if (!strchr(o->address, ':') && !o->loopback && (!any || far) &&
-            networks_wished(wish, o->name, o->address, o->prefix))
-            add(f, o->address);
-    }
+    for (int six = 0; six < 2; six++)
+        for (int i = 0; i < n; i++)
+            if ((strchr(list[i].address, ':') != NULL) == six && is_open(&list[i], wish))
+                add(f, list[i].address);
     free(list);
     return n < 0 ? n : 0;
 }
@@ -184,14 +206,14 @@ static int add_nodes(struct found *f, const struct job *job)
     int lost = 0;
 
     for (size_t i = 0; name && i < job->n_hosts; i++) {
-        struct sockaddr_in a = { .sin_family = AF_INET };
+        struct ip a;
         const char *s = name_of(&job->host[i]);
 
         if (localhost_is(job->host[i].host))
             continue;
-        if (inet_pton(AF_INET, s, &a.sin_addr) != 1)
+        if (!ip_parse(s, &a))
             name[n_names++] = s;
-        else if (!add_route(f, a))
+        else if (!add_route(f, &a))
             lost++;
     }
     if (name && n_names)

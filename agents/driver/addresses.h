@@ -4,7 +4,8 @@
  * The driver listens where its own way to the nodes begins and nowhere else: the kernel is asked
  * by which address it would send to each of them.  A node whose name only ssh can make sense of (an
  * alias of its configuration) gives no such address; then every address counts that is neither
- * loopback, link-local nor a bridge or tunnel.
+ * loopback, link-local nor a bridge or tunnel.  Where a name has addresses of both families the way
+ * by IPv4 counts, by IPv6 if there is none.
  */
 #ifndef EDDIS_AGENTS_DRIVER_ADDRESSES_H
 #define EDDIS_AGENTS_DRIVER_ADDRESSES_H

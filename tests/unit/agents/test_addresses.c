@@ -4,15 +4,16 @@
  */
 #include "agents/driver/addresses.h"
 
+#include "lib/base/ip.h"
 #include "lib/topo/interfaces.h"
 #include "suite.h"
 
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-enum { MAX_HOSTS = 4 };
+enum { MAX_HOSTS = 8 };
 
 struct fixture {
     struct job job;
@@ -71,7 +72,9 @@ START_TEST(this_machine)
 {
     struct interface own;
     char name[256] = "";
-    const char *const none[] = { NULL }, *const local[] = { "localhost", name, "127.0.0.1", NULL };
+    const char *const none[] = { NULL }, *const local[] = { "localhost",        name,
+                                                            "127.0.0.1",        "::1",
+                                                            "::ffff:127.0.0.2", NULL };
     struct fixture f;
 
     ck_assert_int_eq(gethostname(name, sizeof name - 1), 0);
@@ -134,21 +137,25 @@ END_TEST
 /* The way to a node outside: one address, the one that the kernel would take. */
 START_TEST(route)
 {
-    static const char *const host[] = { "192.0.2.1", NULL };
-    struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(9) }, from;
-    socklen_t size = sizeof from;
-    char text[INET_ADDRSTRLEN] = "";
-    int fd = socket(AF_INET, SOCK_DGRAM, 0);
+    static const char *const outside[][2] = { { "192.0.2.1", NULL }, { "2001:db8::1", NULL } };
+    const char *const *host = outside[_i];
+    struct sockaddr_storage to, from = { 0 };
+    socklen_t size, n = sizeof from;
+    char text[IP_CHARS];
     struct fixture f;
+    struct ip a;
+    int fd;
 
-    inet_pton(AF_INET, host[0], &to.sin_addr);
-    if (connect(fd, (struct sockaddr *)&to, sizeof to) == 0) {
-        ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&from, &size), 0);
-        inet_ntop(AF_INET, &from.sin_addr, text, sizeof text);
+    ck_assert(ip_parse(host[0], &a));
+    size = ip_to_socket(&a, 9, &to);
+    fd = socket(to.ss_family, SOCK_DGRAM, 0);
+    if (connect(fd, (struct sockaddr *)&to, size) == 0) {
+        ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&from, &n), 0);
+        ck_assert(ip_of_socket((struct sockaddr *)&from, &a));
         ck_assert_int_eq(ask(&f, "auto", host), 1);
-        ck_assert_str_eq(f.ret[0], text);
+        ck_assert_str_eq(f.ret[0], ip_text(&a, text));
     } else {
-        puts("SKIP route: this machine has no way to others");
+        printf("SKIP route: this machine has no way to %s\n", host[0]);
     }
     close(fd);
 }
@@ -161,7 +168,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, unknown_names);
     tcase_add_test(tc, wishes);
 #endif
-    tcase_add_test(tc, route);
+    tcase_add_loop_test(tc, route, 0, 2);
 }
 
 SUITE_MAIN("addresses", add_tests)
