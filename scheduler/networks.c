@@ -2,20 +2,20 @@
 /* networks.c - finds the networks that all nodes of a job are on, and ranks them */
 #include "networks.h"
 
+#include "lib/base/ip.h"
 #include "lib/base/strbuf.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MAX_CANDIDATES = 64, MAX_DROPPED = 64, SHORTEST_PREFIX = 8, LOCAL_SPEED = 0 };
 
-/* An IPv4 address in host order and where it is. */
+/* An address and where it is. */
 struct place {
-    uint32_t address;
+    struct ip address;
     int node, at; /* index into its addresses */
     bool several; /* other nodes have it, too */
     int other;    /* one of them */
@@ -29,46 +29,23 @@ struct search {
     int n_places;
     int *first; /* [n_nodes + 1]: where a node's places begin */
     struct networks *ret;
-    bool failed; /* no memory */
+    char unfit[256]; /* what Open MPI cannot use, the first that there was; "": nothing */
+    bool failed;     /* no memory */
 };
 
-static bool parse(const char *text, uint32_t *ret)
+static bool parse(const char *text, struct ip *ret)
 {
-    struct in_addr a;
-
-    if (!text || inet_pton(AF_INET, text, &a) != 1)
-        return false;
-    *ret = ntohl(a.s_addr);
-    return true;
-}
-
-static uint32_t mask_of(int prefix)
-{
-    return prefix <= 0 ? 0 : prefix >= 32 ? UINT32_MAX : ~(UINT32_MAX >> prefix);
-}
-
-static void format(uint32_t address, char *ret, size_t size)
-{
-    (void)snprintf(ret, size, "%u.%u.%u.%u", address >> 24, address >> 16 & 255, address >> 8 & 255,
-                   address & 255);
-}
-
-static void format_subnet(uint32_t address, int prefix, char *ret, size_t size)
-{
-    char text[16];
-
-    format(address & mask_of(prefix), text, sizeof text);
-    (void)snprintf(ret, size, "%s/%d", text, prefix);
+    return text && ip_parse(text, ret);
 }
 
 /* ---- the wish ---- */
 
 /* One word of it: a name, an address or a network. */
-static bool word_fits(const char *word, const char *interface, uint32_t address, int prefix)
+static bool word_fits(const char *word, const char *interface, const struct ip *address, int prefix)
 {
     const char *slash = strchr(word, '/');
     char text[64];
-    uint32_t wished;
+    struct ip wished;
     int bits = prefix; /* of an address its whole subnet is meant */
 
     if (strcmp(word, interface) == 0)
@@ -77,12 +54,12 @@ static bool word_fits(const char *word, const char *interface, uint32_t address,
                    word);
     if (slash)
         bits = atoi(slash + 1);
-    return parse(text, &wished) && (wished & mask_of(bits)) == (address & mask_of(bits));
+    return parse(text, &wished) && ip_same_network(&wished, address, bits);
 }
 
 bool networks_wished(const char *wish, const char *interface, const char *address, int prefix)
 {
-    uint32_t a;
+    struct ip a;
 
     if (strcmp(wish, "auto") == 0)
         return true;
@@ -93,7 +70,7 @@ bool networks_wished(const char *wish, const char *interface, const char *addres
         char word[64];
 
         (void)snprintf(word, sizeof word, "%.*s", (int)n, wish);
-        if (word[0] && word_fits(word, interface, a, prefix))
+        if (word[0] && word_fits(word, interface, &a, prefix))
             return true;
         wish += n + (wish[n] == ',');
     }
@@ -102,11 +79,11 @@ bool networks_wished(const char *wish, const char *interface, const char *addres
 
 /* ---- what is left out ---- */
 
-__attribute__((format(printf, 4, 5))) static void drop(struct search *s, uint32_t address,
+__attribute__((format(printf, 4, 5))) static void drop(struct search *s, const struct ip *address,
                                                        int prefix, const char *fmt, ...)
 {
     struct networks *r = s->ret;
-    char subnet[24], why[120];
+    char subnet[IP_NETWORK_CHARS], why[200];
     va_list ap;
 
     if (r->n_dropped == MAX_DROPPED)
@@ -120,26 +97,27 @@ __attribute__((format(printf, 4, 5))) static void drop(struct search *s, uint32_
     va_start(ap, fmt);
     (void)vsnprintf(why, sizeof why, fmt, ap);
     va_end(ap);
-    format_subnet(address, prefix, subnet, sizeof subnet);
-    (void)snprintf(r->dropped[r->n_dropped], sizeof *r->dropped, "%s: %s", subnet, why);
+    (void)snprintf(r->dropped[r->n_dropped], sizeof *r->dropped, "%s: %s",
+                   ip_network_text(address, prefix, subnet), why);
     for (int i = 0; i < r->n_dropped; i++)
         if (strcmp(r->dropped[i], r->dropped[r->n_dropped]) == 0)
             return; /* said before */
     r->n_dropped++;
 }
 
-static bool usable(uint32_t address)
+static bool usable(const struct ip *a)
 {
-    return address >> 24 != 127 && address >> 16 != 0xa9fe && address >> 24 != 0 &&
-           address >> 28 < 14;
+    return ip_is_unicast(a) && !ip_is_loopback(a) && !ip_is_link_local(a);
 }
 
 static int by_address(const void *a, const void *b)
 {
     const struct place *x = a, *y = b;
 
-    if (x->address != y->address)
-        return x->address < y->address ? -1 : 1;
+    int order = ip_compare(&x->address, &y->address);
+
+    if (order)
+        return order;
     return x->node != y->node ? (x->node < y->node ? -1 : 1) : x->at - y->at;
 }
 
@@ -154,7 +132,7 @@ static int by_node(const void *a, const void *b)
 static void mark_several(struct place *p, int n)
 {
     for (int i = 0, end; i < n; i = end) {
-        for (end = i + 1; end < n && p[end].address == p[i].address; end++)
+        for (end = i + 1; end < n && ip_compare(&p[end].address, &p[i].address) == 0; end++)
             ;
         if (p[end - 1].node == p[i].node)
             continue;
@@ -165,7 +143,7 @@ static void mark_several(struct place *p, int n)
     }
 }
 
-/* All IPv4 addresses that could be used, by node; those of several nodes are marked. */
+/* All addresses that could be used, by node; those of several nodes are marked. */
 static int collect(struct search *s)
 {
     int n = 0, all = 0;
@@ -181,8 +159,8 @@ static int collect(struct search *s)
             const struct network_address *a = &s->node[i].address[k];
             struct place p = { .node = i, .at = k };
 
-            if (a->prefix >= 1 && a->prefix <= 32 && parse(a->address, &p.address) &&
-                usable(p.address))
+            if (parse(a->address, &p.address) && usable(&p.address) && a->prefix >= 1 &&
+                a->prefix <= ip_bits(&p.address))
                 s->place[n++] = p;
         }
     s->n_places = n;
@@ -214,14 +192,15 @@ static bool better_place(const struct search *s, const struct place *p, const st
 }
 
 /* The best address that a node has in this subnet; NULL: none. */
-static const struct place *place_in(const struct search *s, int node, uint32_t net, int prefix)
+static const struct place *place_in(const struct search *s, int node, const struct ip *net,
+                                    int prefix)
 {
     const struct place *best = NULL;
 
     for (int i = s->first[node]; i < s->first[node + 1]; i++) {
         const struct place *p = &s->place[i];
 
-        if (!p->several && (p->address & mask_of(prefix)) == net &&
+        if (!p->several && ip_same_network(&p->address, net, prefix) &&
             (!best || better_place(s, p, best)))
             best = p;
     }
@@ -242,26 +221,65 @@ static int candidate_new(int n_nodes, struct network_candidate *ret)
     return ret->address && ret->interface ? 0 : -ENOMEM;
 }
 
+/* Where a node came from, when that is an address of its own. */
+static const struct place *came_by(const struct search *s, int node)
+{
+    struct ip from;
+
+    if (!parse(s->node[node].came_from, &from))
+        return NULL;
+    for (int i = s->first[node]; i < s->first[node + 1]; i++)
+        if (ip_compare(&s->place[i].address, &from) == 0 && !s->place[i].several)
+            return &s->place[i];
+    return NULL;
+}
+
+/* Whether the node came by this address, or, where that was one of the other family, by the same
+ * interface.
+ */
+static bool came_by_cable(const struct search *s, const struct place *p)
+{
+    const struct place *by = came_by(s, p->node);
+
+    if (!by)
+        return false;
+    if (ip_is_v4(&by->address) == ip_is_v4(&p->address))
+        return ip_compare(&by->address, &p->address) == 0;
+    return strcmp(address_at(s, by)->interface, address_at(s, p)->interface) == 0;
+}
+
 static void take_place(const struct search *s, const struct place *p, struct network_candidate *w)
 {
     const struct network_address *a = address_at(s, p);
-    const char *came = s->node[p->node].came_from;
-    uint32_t from;
 
-    format(p->address, w->address[p->node], sizeof *w->address);
+    (void)ip_text(&p->address, w->address[p->node]);
     (void)snprintf(w->interface[p->node], sizeof *w->interface, "%s", a->interface);
     w->is_virtual |= a->is_virtual;
+    w->six = !ip_is_v4(&p->address);
     if (p->node == 0 || a->speed_mbit < w->speed_mbit)
         w->speed_mbit = a->speed_mbit;
-    w->n_came += parse(came, &from) && from == p->address;
+    w->n_came += came_by_cable(s, p);
 }
 
-static bool wished(const struct search *s, uint32_t net, int prefix)
+/* Say that Open MPI cannot use this address of a node. */
+static void drop_unfit(struct search *s, const struct place *p, const struct ip *net, int prefix)
+{
+    const struct network_address *a = address_at(s, p);
+    char subnet[IP_NETWORK_CHARS];
+
+    drop(s, net, prefix, "%.60s, %s: %.120s", s->node[p->node].name, a->interface, a->unfit);
+    if (!s->unfit[0])
+        (void)snprintf(s->unfit, sizeof s->unfit, "%s on %.60s, %s: %.120s",
+                       ip_network_text(net, prefix, subnet), s->node[p->node].name, a->interface,
+                       a->unfit);
+}
+
+static bool wished(const struct search *s, const struct ip *net, int prefix)
 {
     for (int i = 0; i < s->n_places; i++) {
         const struct network_address *a = address_at(s, &s->place[i]);
 
-        if ((s->place[i].address & mask_of(prefix)) == net &&
+        if (ip_same_network(&s->place[i].address, net, prefix) &&
             networks_wished(s->wish, a->interface, a->address, prefix))
             return true;
     }
@@ -269,20 +287,23 @@ static bool wished(const struct search *s, uint32_t net, int prefix)
 }
 
 /* Every node's address in the subnet.  Returns 1, or 0 when one has none. */
-static int fill(struct search *s, uint32_t net, int prefix, struct network_candidate *w)
+static int fill(struct search *s, const struct ip *net, int prefix, struct network_candidate *w)
 {
     int rc = candidate_new(s->n_nodes, w);
 
-    format_subnet(net, prefix, w->subnet, sizeof w->subnet);
+    (void)ip_network_text(net, prefix, w->subnet);
     for (int i = 0; rc == 0 && i < s->n_nodes; i++) {
         const struct place *p = place_in(s, i, net, prefix);
 
-        if (p)
+        if (p && !address_at(s, p)->unfit) {
             take_place(s, p, w);
-        else {
-            drop(s, net, prefix, "%.60s has no address of its own in it", s->node[i].name);
-            return 0;
+            continue;
         }
+        if (p)
+            drop_unfit(s, p, net, prefix);
+        else
+            drop(s, net, prefix, "%.60s has no address of its own in it", s->node[i].name);
+        return 0;
     }
     return rc < 0 ? rc : 1;
 }
@@ -292,19 +313,19 @@ static int consider(struct search *s, const struct place *p)
 {
     struct networks *r = s->ret;
     int prefix = address_at(s, p)->prefix, rc;
-    uint32_t net = p->address & mask_of(prefix);
+    struct ip net = ip_masked(&p->address, prefix);
     struct network_candidate w = { 0 };
 
     if (p->several) {
-        drop(s, p->address, prefix, "%s is on %.40s and on %.40s: a bridge or container network",
+        drop(s, &p->address, prefix, "%s is on %.40s and on %.40s: a bridge or container network",
              address_at(s, p)->address, s->node[p->node].name, s->node[p->other].name);
         return 0;
     }
-    if (!wished(s, net, prefix)) {
-        drop(s, net, prefix, "is not what communication.interface asks for");
+    if (!wished(s, &net, prefix)) {
+        drop(s, &net, prefix, "is not what communication.interface asks for");
         return 0;
     }
-    rc = fill(s, net, prefix, &w);
+    rc = fill(s, &net, prefix, &w);
     for (int i = 0; i < r->n && rc == 1; i++)
         if (strcmp(r->network[i].subnet, w.subnet) == 0)
             rc = 0;
@@ -330,49 +351,54 @@ static int by_merit(const void *a, const void *b)
         return x->is_virtual ? 1 : -1;
     if (x->speed_mbit != y->speed_mbit)
         return x->speed_mbit > y->speed_mbit ? -1 : 1;
+    if (x->six != y->six)
+        return x->six ? 1 : -1;
     if (prefix_of(x) != prefix_of(y))
         return prefix_of(y) - prefix_of(x);
     return strcmp(x->subnet, y->subnet);
 }
 
-/* Where a node came from, when that is an address of its own. */
-static const struct place *came_by(const struct search *s, int node)
+/* The bits that two addresses begin with in common, of their own family; -1: they are of two. */
+static int bits_in_common(const struct ip *a, const struct ip *b)
 {
-    uint32_t from;
+    int bits = ip_is_v4(a) == ip_is_v4(b) ? ip_bits(a) : -1;
 
-    if (!parse(s->node[node].came_from, &from))
-        return NULL;
-    for (int i = s->first[node]; i < s->first[node + 1]; i++)
-        if (s->place[i].address == from && !s->place[i].several)
-            return &s->place[i];
-    return NULL;
+    while (bits > 0 && !ip_same_network(a, b, bits))
+        bits--;
+    return bits;
 }
 
 /* The smallest network that holds every address by which a node came. */
 static int consider_routed(struct search *s)
 {
     struct networks *r = s->ret;
-    uint32_t first = 0, differ = 0;
-    int prefix = 32, rc;
+    const struct place *first = came_by(s, 0);
+    int prefix = first ? ip_bits(&first->address) : 0, rc;
     struct network_candidate w = { .routed = true };
+    struct ip net;
 
     for (int i = 0; i < s->n_nodes; i++) {
         const struct place *p = came_by(s, i);
+        int bits;
 
         if (!p || !networks_wished(s->wish, address_at(s, p)->interface, address_at(s, p)->address,
                                    address_at(s, p)->prefix))
             return 0;
-        first = i ? first : p->address;
-        differ |= first ^ p->address;
+        bits = bits_in_common(&first->address, &p->address);
+        prefix = bits < prefix ? bits : prefix;
     }
-    while (prefix > 0 && differ & mask_of(prefix))
-        prefix--;
     if (prefix < SHORTEST_PREFIX)
         return 0;
+    net = ip_masked(&first->address, prefix);
+    for (int i = 0; i < s->n_nodes; i++)
+        if (address_at(s, came_by(s, i))->unfit) {
+            drop_unfit(s, came_by(s, i), &net, prefix);
+            return 0;
+        }
     rc = candidate_new(s->n_nodes, &w);
     for (int i = 0; rc == 0 && i < s->n_nodes; i++)
         take_place(s, came_by(s, i), &w);
-    format_subnet(first & mask_of(prefix), prefix, w.subnet, sizeof w.subnet);
+    (void)ip_network_text(&net, prefix, w.subnet);
     if (rc == 0)
         r->network[r->n++] = w;
     else
@@ -384,10 +410,10 @@ static int consider_routed(struct search *s)
 
 static bool all_came_by_loopback(const struct search *s)
 {
-    uint32_t from;
+    struct ip from;
 
     for (int i = 0; i < s->n_nodes; i++)
-        if (!parse(s->node[i].came_from, &from) || from >> 24 != 127)
+        if (!parse(s->node[i].came_from, &from) || !ip_is_loopback(&from))
             return false;
     return true;
 }
@@ -404,7 +430,7 @@ static bool same_machine(const struct search *s)
         if (s->first[i + 1] - s->first[i] != n)
             return false;
         for (int k = 0; k < n; k++)
-            if (s->place[s->first[i] + k].address != s->place[k].address)
+            if (ip_compare(&s->place[s->first[i] + k].address, &s->place[k].address) != 0)
                 return false;
     }
     return s->n_nodes == 1 || s->n_places > 0 || all_came_by_loopback(s);
@@ -450,8 +476,7 @@ static int stranger(const struct search *s)
         for (int k = s->first[0]; k < s->first[1] && !together; k++) {
             int prefix = address_at(s, &s->place[k])->prefix;
 
-            together = !s->place[k].several &&
-                       place_in(s, i, s->place[k].address & mask_of(prefix), prefix);
+            together = !s->place[k].several && place_in(s, i, &s->place[k].address, prefix);
         }
         if (!together)
             return i;
@@ -467,6 +492,8 @@ static int none(const struct search *s, struct eddis_error *err)
     describe(s, 0, &b);
     strbuf_add(&b, "; ");
     describe(s, stranger(s), &b);
+    if (s->unfit[0])
+        strbuf_addf(&b, "; %s", s->unfit);
     if (strcmp(s->wish, "auto") != 0)
         rc = eddis_fail(err, -ENETUNREACH,
                         "communication.interface \"%.60s\" names no network that joins all %d "

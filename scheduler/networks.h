@@ -3,12 +3,13 @@
  *
  * A candidate is a subnet in which every node has an address.  Interfaces are matched by subnet and
  * never by name: eth0 of one node may be the wrong cable on the next.  Left out are loopback and
- * link-local addresses, IPv6 (Open MPI 4.1 takes no IPv6 subnets), and addresses that several nodes
- * have: they belong to bridges of containers (172.17.0.1), not to a wire between the nodes.
+ * link-local addresses, those that Open MPI cannot use, and addresses that several nodes have: they
+ * belong to bridges of containers (172.17.0.1), not to a wire between the nodes.
  *
  * Order: physical networks before virtual ones, but first of all the one by which the agents came
  * to the driver, because it is known to work; then the slowest node's speed where the kernel tells
- * it, then the smaller subnet.  When no subnet joins all nodes, but all came to the driver, the
+ * it, then IPv4 before IPv6, then the smaller subnet.  A cable that an agent came by is as good by
+ * the other family.  When no subnet joins all nodes, but all came to the driver, the
  * smallest network that holds the addresses by which they came is tried: racks with a router
  * between them.  Whether a candidate carries traffic is found out by a probe, not here.
  *
@@ -18,16 +19,18 @@
 #define EDDIS_SCHEDULER_NETWORKS_H
 
 #include "lib/base/error.h"
+#include "lib/base/ip.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct network_address {
     const char *interface; /* its name on that node */
-    const char *address;   /* "10.1.0.7" */
+    const char *address;   /* "10.1.0.7", "fd00::7" */
     int prefix;            /* bits of it that are the network's */
     int64_t speed_mbit;    /* 0 unknown */
     bool is_virtual;
+    const char *unfit; /* why Open MPI cannot use it; NULL: it can */
 };
 
 struct network_node {
@@ -38,18 +41,19 @@ struct network_node {
 };
 
 struct network_candidate {
-    char subnet[24];         /* "10.1.0.0/24" */
-    char (*address)[16];     /* [n_nodes] of each node in it */
-    char (*interface)[16];   /* [n_nodes] */
-    int64_t speed_mbit;      /* of the slowest; 0 unknown */
-    int n_came;              /* nodes that came to the driver by it */
-    bool is_virtual, routed; /* of one node at least; not one subnet for all */
+    char subnet[IP_NETWORK_CHARS]; /* "10.1.0.0/24" */
+    char (*address)[IP_CHARS];     /* [n_nodes] of each node in it */
+    char (*interface)[16];         /* [n_nodes] */
+    int64_t speed_mbit;            /* of the slowest; 0 unknown */
+    int n_came;                    /* nodes that came to the driver by it */
+    bool is_virtual, routed;       /* of one node at least; not one subnet for all */
+    bool six;                      /* of IPv6 */
 };
 
 struct networks {
     struct network_candidate *network; /* [n], best first */
     int n;
-    char (*dropped)[160]; /* [n_dropped] "172.17.0.0/16: 172.17.0.1 is on c01 and c02, ..." */
+    char (*dropped)[256]; /* [n_dropped] "172.17.0.0/16: 172.17.0.1 is on c01 and c02, ..." */
     int n_dropped;
 };
 

@@ -30,6 +30,7 @@ struct run_agent {
     char log_dir[512];             /* where it writes them; "" */
     char mpi_version[64];
     bool mpi_guarded;           /* as struct hello */
+    bool mpi_v4_only;           /* likewise */
     struct node_address *known; /* [n_known] addresses of its node */
     int n_known;
     char came_from[HTTP_PEER_CHARS]; /* the one by which it came */

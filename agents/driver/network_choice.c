@@ -10,6 +10,7 @@
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
+#include "lib/base/ip.h"
 #include "lib/base/strbuf.h"
 
 #include <errno.h>
@@ -41,6 +42,32 @@ static const char *given(const struct job_run *r, int agent)
     return s && strcmp(s, "auto") != 0 ? s : NULL;
 }
 
+static bool is_six(const struct node_address *k)
+{
+    struct ip a;
+
+    return ip_parse(k->address, &a) && !ip_is_v4(&a) && !ip_is_link_local(&a);
+}
+
+/* Why Open MPI on the node cannot use an address; NULL: it can.  Of an interface's addresses of
+ * IPv6 Open MPI 4 tells others one, and connects from another.
+ */
+static const char *why_unfit(const struct run_agent *a, const struct node_address *k)
+{
+    int n = 0;
+
+    if (!is_six(k))
+        return NULL;
+    if (a->mpi_v4_only)
+        return "Open MPI there was built without IPv6; install one with it, or use IPv4";
+    for (int i = 0; i < a->n_known; i++)
+        n += is_six(&a->known[i]) && strcmp(a->known[i].interface, k->interface) == 0;
+    if (n > 1 && atoi(a->mpi_version) == 4)
+        return "several IPv6 addresses, which Open MPI 4 mixes up; leave one, or use IPv4 or Open "
+               "MPI 5";
+    return NULL;
+}
+
 /* Append what may be used of a node's addresses; returns how many. */
 static int add_addresses(const struct job_run *r, int agent, struct network_address *ret)
 {
@@ -51,12 +78,13 @@ static int add_addresses(const struct job_run *r, int agent, struct network_addr
     for (int i = 0; i < a->n_known; i++) {
         const struct node_address *k = &a->known[i];
 
-        if (!only || strcmp(only, k->address) == 0)
+        if (!only || ip_same(only, k->address))
             ret[n++] = (struct network_address){ .interface = k->interface,
                                                  .address = k->address,
                                                  .prefix = k->prefix,
                                                  .speed_mbit = k->speed_mbit,
-                                                 .is_virtual = k->is_virtual };
+                                                 .is_virtual = k->is_virtual,
+                                                 .unfit = why_unfit(a, k) };
     }
     return n;
 }

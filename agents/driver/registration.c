@@ -181,6 +181,7 @@ static int keep_addresses(struct run_agent *a, const struct inbox_item *i, struc
     (void)snprintf(a->came_from, sizeof a->came_from, "%s", i->peer);
     (void)snprintf(a->mpi_version, sizeof a->mpi_version, "%s", h->mpi_version);
     a->mpi_guarded = h->mpi_guarded;
+    a->mpi_v4_only = h->mpi_v4_only;
     return 0;
 }
 

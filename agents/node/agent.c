@@ -12,11 +12,13 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
+#include "lib/base/ip.h"
 #include "lib/base/json.h"
 #include "lib/base/proctree.h"
 #include "lib/base/program.h"
 #include "lib/base/random.h"
 #include "lib/base/text.h"
+#include "lib/topo/interfaces.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -110,6 +112,21 @@ static int find_sender(const struct agent *a)
     return pid ? atoi(pid) : -1;
 }
 
+/* Whether this node has an address of IPv6 that others reach. */
+static bool has_six(void)
+{
+    enum { MANY = 256 };
+    cleanup_free struct interface *list = calloc(MANY, sizeof *list);
+    int n = list ? interfaces_list(list, MANY, NULL) : 0;
+    struct ip a;
+
+    for (int i = 0; i < n; i++)
+        if (!list[i].loopback && ip_parse(list[i].address, &a) && !ip_is_v4(&a) &&
+            !ip_is_link_local(&a))
+            return true;
+    return false;
+}
+
 /* Without Open MPI the driver is told so when this agent registers. */
 static void look_for_mpi(struct agent *a)
 {
@@ -124,6 +141,7 @@ static void look_for_mpi(struct agent *a)
     if (major < 0)
         node_log_say(a->voice.log, "%s", err.text);
     a->mpi_guarded = guarded;
+    a->mpi_v4_only = major > 0 && has_six() && openmpi_is_v4_only();
     a->mpi = openmpi_row(major);
 }
 

@@ -44,6 +44,7 @@ struct agent {
     char mpi_version[OPENMPI_VERSION]; /* "": none was found */
     char mpi_guard[PATH_MAX];          /* library that its daemons are to load; "": none */
     bool mpi_guarded;                  /* mpirun was seen to load it */
+    bool mpi_v4_only;                  /* as struct hello; false where there is no IPv6 */
 
     struct lifeline life;
     struct agent_logs logs;

@@ -315,6 +315,7 @@ static int ask_registration(struct agent *a, struct eddis_error *err)
                        .pid = (int)getpid(),
                        .eddis_version = EDDIS_VERSION,
                        .mpi_guarded = a->mpi_guarded,
+                       .mpi_v4_only = a->mpi_v4_only,
                        .shared_logs = a->logs.place.shared };
     cleanup_free char *text = NULL;
 

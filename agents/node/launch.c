@@ -143,6 +143,11 @@ static bool is_several(const struct launch *l)
     return l->order->n_nodes > 1;
 }
 
+bool launch_is_six(const struct launch *l)
+{
+    return is_several(l) && strchr(l->order->network, ':') != NULL;
+}
+
 /* The byte transfer layer between ranks of a node has a name of its own in each version. */
 static void add_shared(struct strlist *a, const struct launch *l, const char *what,
                        const char *value)
@@ -163,7 +168,10 @@ static void add_connection(struct strlist *a, const struct launch *l)
     add_runtime(a, l, l->mpi->agent, agent);
     add_runtime(a, l, l->mpi->no_tree, "1");
     add_runtime(a, l, l->mpi->tmpdir, l->run_dir);
-    add_runtime(a, l, l->mpi->network, l->order->network);
+    /* No version of Open MPI takes a network of IPv6, but each the name of an interface. */
+    add_runtime(a, l, l->mpi->network, launch_is_six(l) ? l->interface : l->order->network);
+    if (launch_is_six(l))
+        add_runtime(a, l, l->mpi->no_v4, "1");
     /* A pulled cable is seen here too, though the agents see it first. */
     add_number(a, l, l->mpi->alive, timing_mpi_alive_s(l->brief->lease_ns));
     add_number(a, l, l->mpi->interval, timing_mpi_probe_s(l->brief->lease_ns));
@@ -206,7 +214,10 @@ static void add_several(struct strlist *a, const struct launch *l)
     strlist_addf(a, "-x");
     strlist_addf(a, "MASTER_PORT=%d", l->master_port);
     add_connection(a, l);
-    add_mca(a, l, "btl_tcp_if_include", l->order->network);
+    if (launch_is_six(l)) /* each node names its interface, see launch_ranks.c */
+        add_mca(a, l, "btl_tcp_disable_family", "4");
+    else
+        add_mca(a, l, "btl_tcp_if_include", l->order->network);
     /* Its other ways send in one direction at a time, which halves an all-reduce. */
     add_mca(a, l, "btl_tcp_flags", "1");
     /* The largest message of a halved layer then goes without asking the receiver first: of sixteen

@@ -54,6 +54,9 @@ struct launch {
 void launch_node_name(int node, char *ret);
 int launch_node_place(const char *name);
 
+/* Whether the job's network is one of IPv6. */
+bool launch_is_six(const struct launch *l);
+
 /* Append mpirun's argument vector to ret; its first word is "mpirun". */
 int launch_argv(const struct launch *l, struct strlist *ret, struct eddis_error *err);
 

@@ -65,6 +65,8 @@ static void add_interface(struct strlist *e, const struct launch *l)
 
     add_unless_given(e, l, "GLOO_SOCKET_IFNAME", name);
     add_unless_given(e, l, "UCX_NET_DEVICES", name);
+    if (launch_is_six(l)) /* or NCCL takes an address of IPv4 that the interface has, too */
+        add_unless_given(e, l, "NCCL_SOCKET_FAMILY", "AF_INET6");
     /* NCCL takes eth1 for every name that begins so. */
     if (!launch_given(l, "NCCL_SOCKET_IFNAME"))
         strlist_addf(e, "NCCL_SOCKET_IFNAME=%s%s", l->interface[0] ? "=" : "", name);
@@ -90,6 +92,8 @@ static void add_node(struct strlist *e, const struct launch *l)
     add_mca(e, l, "osc_sm_backing_directory", l->shm_dir);
     add_mca(e, l, "osc_rdma_backing_directory", l->shm_dir);
     add_mca(e, l, "orte_tmpdir_base", l->run_dir);
+    if (launch_is_six(l))
+        add_mca(e, l, "btl_tcp_if_include", l->interface);
     add_mca(e, l, "coll_tuned_use_dynamic_rules", "1");
     add_mca(e, l, "coll_tuned_dynamic_rules_filename", l->rules_file);
     /* See launch_argv. */

@@ -39,6 +39,7 @@ static const struct openmpi table[] = {
       .always = orted_always,
       .tmpdir = "orte_tmpdir_base",
       .network = "oob_tcp_if_include",
+      .no_v4 = "oob_tcp_disable_ipv4_family",
       .loopback = "lo",
       .alive = "oob_tcp_keepalive_time",
       .interval = "oob_tcp_keepalive_intvl",
@@ -62,6 +63,7 @@ static const struct openmpi table[] = {
       .always = prted_always,
       .tmpdir = "prte_tmpdir_base",
       .network = "oob_tcp_if_include",
+      .no_v4 = "oob_tcp_disable_ipv4_family",
       .alive = "oob_tcp_keepalive_time",
       .interval = "oob_tcp_keepalive_intvl",
       .strikes = "oob_tcp_keepalive_probes",
@@ -139,12 +141,11 @@ int openmpi_preload_guard(struct strlist *env, const char *library, const char *
     return env->failed ? eddis_fail(err, -ENOMEM, "no memory for variables") : 0;
 }
 
-/* Run `program --version` and write what it prints to ret. */
-static int run_version(const char *program, const char *guard, char *ret, size_t size,
+/* Run a program and write what it prints to ret. */
+static int run_program(const char *const *argv, const char *guard, char *ret, size_t size,
                        struct eddis_error *err)
 {
     static const struct spawn_rung end[] = { { 0, CLOCK_S }, { SIGKILL, 5 * CLOCK_S } };
-    const char *const argv[] = { program, "--version", NULL };
     cleanup_fd int from = -1, to = -1;
     struct spawn s = { .argv = argv, .in = -1, .err = -1, .parent_death_signal = SIGKILL };
     struct strlist env = { 0 };
@@ -166,7 +167,15 @@ static int run_version(const char *program, const char *guard, char *ret, size_t
     (void)close(cleanup_keep_fd(to));
     rc = read_until(from, ret, size, clock_after_ns(clock_now_ns(), VERSION_NS));
     (void)spawn_stop(pid, end, sizeof end / sizeof *end, NULL, NULL);
-    return rc < 0 ? eddis_fail_errno(err, rc, "'%s --version' does not answer", program) : 0;
+    return rc < 0 ? eddis_fail_errno(err, rc, "'%s %s' does not answer", argv[0], argv[1]) : 0;
+}
+
+static int run_version(const char *program, const char *guard, char *ret, size_t size,
+                       struct eddis_error *err)
+{
+    const char *const argv[] = { program, "--version", NULL };
+
+    return run_program(argv, guard, ret, size, err);
 }
 
 int openmpi_version(const char *guard, char *ret, size_t size, bool *ret_guarded,
@@ -189,6 +198,15 @@ int openmpi_version(const char *guard, char *ret, size_t size, bool *ret_guarded
         *ret_guarded = run_version(server, guard, more, sizeof more, NULL) == 0 &&
                        strstr(more, GUARD_ANSWER) != NULL;
     return major;
+}
+
+bool openmpi_is_v4_only(void)
+{
+    static const char *const argv[] = { "ompi_info", "--parsable", "--config", NULL };
+    char text[16384] = "";
+
+    return run_program(argv, "", text, sizeof text, NULL) == 0 &&
+           strstr(text, "\noptions:ipv6:no") != NULL;
 }
 
 /* ---- its words ---- */

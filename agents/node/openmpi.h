@@ -29,6 +29,7 @@ struct openmpi {
     const char *const *always; /* more words for each daemon, NULL-ended */
     /* Both. */
     const char *tmpdir, *network;
+    const char *no_v4;    /* parameter: their connections are of IPv6 alone */
     const char *loopback; /* value of `network` for one node; NULL: it would take no such one */
     const char *alive, *interval, *strikes; /* parameters of the keep-alive, in seconds */
     const char *no_lookup[4];               /* words: names of nodes are not looked up */
@@ -49,6 +50,9 @@ const struct openmpi *openmpi_row(int major);
  */
 int openmpi_version(const char *guard, char *ret, size_t size, bool *ret_guarded,
                     struct eddis_error *err);
+
+/* Whether ompi_info says that the Open MPI in PATH was built without IPv6.  Blocks as above. */
+bool openmpi_is_v4_only(void);
 
 /* Set in env, a list of NAME=VALUE, what loads the guard `library` behind the user's own, as a
  * sanitizer wants to be first, with this value of GUARD_VARIABLE.

@@ -27,6 +27,7 @@ struct hello {
     char mpi_version[64];
     char machine[BOOT_ID_CHARS]; /* the same on nodes that share one and its cores; "" unknown */
     bool mpi_guarded;  /* what its mpirun and daemon listen on is guarded (agents/guard) */
+    bool mpi_v4_only;  /* its Open MPI was built without IPv6 */
     bool shared_logs;  /* the logs are in the driver's own folder: nothing need be fetched */
     char log_dir[512]; /* where they are; "": the path is longer */
     struct node_address address[PROTOCOL_MAX_ADDRESSES];

@@ -27,6 +27,7 @@ static const struct field hello_fields[] = {
     FIELD(struct hello, mpi_version, TEXT, 0, 0),
     FIELD_LATE(struct hello, machine, NAME, 0, 0),
     FIELD_LATE(struct hello, mpi_guarded, BOOL, 0, 0),
+    FIELD_LATE(struct hello, mpi_v4_only, BOOL, 0, 0),
     FIELD(struct hello, shared_logs, BOOL, 0, 0),
     FIELD(struct hello, log_dir, TEXT, 0, 0),
 };

@@ -296,6 +296,86 @@ START_TEST(arguments_of_several)
 }
 END_TEST
 
+/* On a network of IPv6 each node names its interface, and nothing goes by IPv4. */
+static void take_six(struct case_ *c)
+{
+    strcpy(c->order.network, "fd00:7::/64");
+    strcpy(c->node[0].address, "fd00:7::7");
+}
+
+START_TEST(arguments_of_six)
+{
+    struct case_ *c = make_several();
+    struct strlist a = { 0 }, five = { 0 };
+    int times;
+
+    take_six(c);
+    ck_assert_int_eq(launch_argv(&c->launch, &a, NULL), 0);
+    ck_assert_str_eq(mca(&a, "oob_tcp_if_include", &times), "eth1");
+    ck_assert_str_eq(mca(&a, "oob_tcp_disable_ipv4_family", &times), "1");
+    ck_assert_ptr_null(mca(&a, "btl_tcp_if_include", &times)); /* another one on each node */
+    ck_assert_str_eq(mca(&a, "btl_tcp_disable_family", &times), "4");
+    c->launch.mpi = openmpi_row(5);
+    ck_assert_int_eq(launch_argv(&c->launch, &five, NULL), 0);
+    ck_assert(holds(&five, "oob_tcp_disable_ipv4_family") && holds(&five, "eth1"));
+    strlist_fini(&five);
+    strlist_fini(&a);
+    c->launch.mpi = openmpi_row(4);
+    c->launch.node = 1;
+    strcpy(c->launch.interface, "ens3");
+    ck_assert_int_eq(launch_daemon_argv(&c->launch, &a, NULL), 0);
+    ck_assert_str_eq(mca(&a, "oob_tcp_if_include", &times), "ens3");
+    ck_assert_str_eq(mca(&a, "oob_tcp_disable_ipv4_family", &times), "1");
+    strlist_fini(&a);
+    drop(c);
+}
+END_TEST
+
+START_TEST(variables_of_six)
+{
+    struct case_ *c = make_several();
+    struct rank_file *f;
+
+    (void)unsetenv("NCCL_SOCKET_FAMILY");
+    take_six(c);
+    c->launch.node = 1;
+    ck_assert_int_eq(launch_write_rank_file(&c->launch, NULL), 0);
+    ck_assert_int_eq(rank_file_read(c->file, 1, &f, NULL), 0);
+    ck_assert_str_eq(strlist_value(f->env, "MASTER_ADDR"), "fd00:7::7");
+    ck_assert_str_eq(strlist_value(f->env, "NCCL_SOCKET_FAMILY"), "AF_INET6");
+    ck_assert_str_eq(strlist_value(f->env, "OMPI_MCA_btl_tcp_if_include"), "eth1");
+    rank_file_free(f);
+    drop(c);
+}
+END_TEST
+
+/* What ompi_info says of IPv6; where there is none nothing is known. */
+START_TEST(built_without_six)
+{
+    static const char *const says[] = { "options:ipv6:no", "options:ipv6:yes", "xoptions:ipv6:no" };
+    cleanup_free char *path = strdup(getenv("PATH")), *file = NULL;
+    struct case_ *c = make();
+
+    if (system("ompi_info --parsable --config | grep -q '^options:ipv6:yes'") == 0)
+        ck_assert(!openmpi_is_v4_only());
+    ck_assert_int_ge(asprintf(&file, "%s/ompi_info", c->dir), 0);
+    ck_assert_int_eq(setenv("PATH", c->dir, 1), 0);
+    ck_assert(!openmpi_is_v4_only());
+    for (size_t i = 0; i < sizeof says / sizeof *says; i++) {
+        FILE *f = fopen(file, "we");
+
+        ck_assert_ptr_nonnull(f);
+        (void)fprintf(f, "#!/bin/sh\necho config:user:x\necho %s\n", says[i]);
+        (void)fclose(f);
+        ck_assert_int_eq(chmod(file, 0700), 0);
+        ck_assert_int_eq(openmpi_is_v4_only(), i == 0);
+    }
+    ck_assert_int_eq(setenv("PATH", path, 1), 0);
+    (void)unlink(file);
+    drop(c);
+}
+END_TEST
+
 START_TEST(hosts)
 {
     struct case_ *c = make_several();
@@ -634,6 +714,9 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, check, 0, sizeof check_rows / sizeof *check_rows);
     tcase_add_test(tc, check_data);
     tcase_add_test(tc, arguments_of_several);
+    tcase_add_test(tc, arguments_of_six);
+    tcase_add_test(tc, variables_of_six);
+    tcase_add_test(tc, built_without_six);
     tcase_add_test(tc, hosts);
     tcase_add_test(tc, names);
     tcase_add_test(tc, arguments_of_a_daemon);

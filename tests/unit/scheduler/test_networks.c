@@ -16,7 +16,8 @@
 enum { MAX_NODES = 6, MAX_ADDRESSES = 8 };
 
 /* A cluster in a line: nodes are separated by ';', addresses by ' ', each "interface=a.b.c.d/p" and
- * perhaps ":speed" and "v" for virtual; "<" before one: the agent came by it.
+ * perhaps ":speed", "v" for virtual and "u" for one that Open MPI cannot use; "<" before one: the
+ * agent came by it.
  */
 struct cluster {
     char text[1024];
@@ -39,6 +40,7 @@ static void read_address(struct network_node *node, struct network_address *a, c
     if (*end == ':')
         a->speed_mbit = strtol(end + 1, &end, 10);
     a->is_virtual = *end == 'v';
+    a->unfit = *end == 'u' ? "it is not to be used" : NULL;
     if (came)
         node->came_from = a->address;
 }
@@ -76,8 +78,38 @@ static const struct {
       "10.1.0.0/24 ", "172.17.0.0/16: 172.17.0.1 is on c01 and on c02" },
     { "lo=127.0.0.1/8 eth0=169.254.1.1/16 eth1=10.1.0.1/24;eth0=169.254.1.2/16 eth1=10.1.0.2/24",
       "auto", "10.1.0.0/24 ", NULL },
-    { "eth0=fd00::1/64 eth1=10.1.0.1/24;eth0=fd00::2/64 eth1=10.1.0.2/24", "auto", "10.1.0.0/24 ",
-      NULL },
+    /* IPv6, which is as good as IPv4 where nothing else tells them apart, but comes behind it */
+    { "eth0=fd00::1/64;eth1=fd00::2/64", "auto", "fd00::/64 ", NULL },
+    { "eth0=fd00::1/64 eth1=10.1.0.1/24;eth0=fd00::2/64 eth1=10.1.0.2/24", "auto",
+      "10.1.0.0/24 fd00::/64 ", NULL },
+    { "<eth0=fd00::1/64 eth0=10.1.0.1/24;<eth0=fd00::2/64 eth0=10.1.0.2/24", "auto",
+      "10.1.0.0/24 fd00::/64 ", NULL },
+    { "<eth0=fd00::1/64 eth1=10.1.0.1/24;<eth0=fd00::2/64 eth1=10.1.0.2/24", "auto",
+      "fd00::/64 10.1.0.0/24 ", NULL },
+    { "a=fd00::1/64:9000 b=10.1.0.1/24:1000;a=fd00::2/64:9000 b=10.1.0.2/24:1000", "auto",
+      "fd00::/64 10.1.0.0/24 ", NULL },
+    { "a=10.1.0.1/24 a=fd00::1/64;a=10.2.0.2/24 a=fd00::2/64", "auto", "fd00::/64 ",
+      "10.1.0.0/24: c02 has no address of its own in it" },
+    { "lo=::1/128 a=fe80::1/64 a=fd00::1/64;lo=::1/128 a=fe80::2/64 a=fd00::2/64", "auto",
+      "fd00::/64 ", NULL },
+    { "a=fe80::1/64;a=fe80::2/64", "auto", "", NULL },
+    { "a=ff02::1/64 a=::/64;a=ff02::2/64 a=::3/64", "auto", "", NULL },
+    { "d=fd01::1/64v a=fd00::1/64;d=fd01::1/64v a=fd00::2/64", "auto", "fd00::/64 ",
+      "fd01::/64: fd01::1 is on c01 and on c02" },
+    { "a=fd00::1/64 b=fd01::1/60;a=fd00::2/64 b=fd01::2/60", "fd01::/32", "fd01::/60 ",
+      "fd00::/64: is not what" },
+    { "a=fd00::1/64 b=fd01::1/60;a=fd00::2/64 b=fd01::2/60", "FD01:0::2", "fd01::/60 ",
+      "fd00::/64: is not what" },
+    /* as DHCPv6 gives them, and racks */
+    { "<a=fd00:7::1/128;<a=fd00:7::2/128", "auto", "fd00:7::/126 ", "fd00:7::1/128: c02" },
+    { "<a=fd00:0:1::1/64;<a=fd00:0:2::1/64", "auto", "fd00::/46 ", "fd00:0:1::/64: c02" },
+    { "<a=fd00:0:1::1/64;<b=10.1.0.1/24", "auto", "", NULL },
+    { "<a=fd00:0:1::1/64;<a=fd00:0:2::1/64u", "auto", "", NULL },
+    /* what Open MPI cannot use */
+    { "a=fd00::1/64 a=10.1.0.1/24;a=fd00::2/64u a=10.1.0.2/24", "auto", "10.1.0.0/24 ",
+      "fd00::/64: c02, a: it is not to be used" },
+    { "a=fd00::1/64u;a=fd00::2/64", "auto", "", NULL },
+    { "a=fd00::1/64u;a=fd00::1/64u", "auto", "127.0.0.0/8 ", NULL },
     /* one node is not in it */
     { "ib0=10.9.0.1/24 eth0=10.1.0.1/24;eth0=10.1.0.2/24;ib0=10.9.0.3/24 eth0=10.1.0.3/24", "auto",
       "10.1.0.0/24 ", "10.9.0.0/24: c02 has no address of its own in it" },
@@ -118,6 +150,7 @@ static const struct {
     { "a=10.1.0.1/24;a=10.2.0.1/24", "auto", "", NULL },
     { "a=hello/24 b=10.1.0.1/0 c=0.0.0.0/8 d=224.0.0.1/4;a=hello/24 b=10.1.0.2/99", "auto", "",
       NULL },
+    { "a=fd00::1/0 b=fd00::1/129;a=fd00::2/0 b=fd00::2/129", "auto", "", NULL },
 };
 
 START_TEST(row)
@@ -162,6 +195,10 @@ START_TEST(sentences)
     ck_assert_int_eq(networks_find(c.node, 2, "auto", &s, &err), -ENETUNREACH);
     ck_assert_str_eq(err.text, "no network joins all 2 nodes: c01 has 10.1.0.1/24; c02 has no "
                                "address but loopback");
+    read_cluster("a=fd00::1/64;a=fd00::2/64u", &c);
+    ck_assert_int_eq(networks_find(c.node, 2, "auto", &s, &err), -ENETUNREACH);
+    ck_assert_str_eq(err.text, "no network joins all 2 nodes: c01 has fd00::1/64; c02 has "
+                               "fd00::2/64; fd00::/64 on c02, a: it is not to be used");
 }
 END_TEST
 
@@ -330,6 +367,89 @@ START_TEST(random_clusters)
 }
 END_TEST
 
+/* ---- the same in IPv6 ---- */
+
+/* Write the address of IPv6 of which the last 32 bits are this one of IPv4, and of its kind. */
+static void to_six(const char *address, char ret[static IP_CHARS])
+{
+    uint32_t a = number(address);
+
+    if (a >> 24 == 127)
+        (void)snprintf(ret, IP_CHARS, "::1");
+    else
+        (void)snprintf(ret, IP_CHARS, "%s::%x:%x", a >> 16 == 0xa9fe ? "fe80" : "fd00", a >> 16,
+                       a & 0xffff);
+}
+
+struct six_texts {
+    char text[MAX_NODES][MAX_ADDRESSES][IP_CHARS], from[MAX_NODES][IP_CHARS];
+};
+
+static void turn_to_six(struct random_cluster *c, struct six_texts *t)
+{
+    for (int i = 0; i < c->n; i++) {
+        for (int k = 0; k < c->node[i].n_addresses; k++) {
+            to_six(c->text[i][k], t->text[i][k]);
+            c->address[i][k].address = t->text[i][k];
+            c->address[i][k].prefix += 96;
+        }
+        if (c->from[i][0]) {
+            to_six(c->from[i], t->from[i]);
+            c->node[i].came_from = t->from[i];
+        }
+    }
+}
+
+/* Whether the one of IPv6 is what the one of IPv4 becomes. */
+static bool is_turned(const struct network_candidate *six, const struct network_candidate *four,
+                      int n_nodes)
+{
+    for (int i = 0; i < n_nodes; i++) {
+        char text[IP_CHARS];
+
+        to_six(four->address[i], text);
+        if (!ip_same(six->address[i], text) || strcmp(six->interface[i], four->interface[i]) != 0)
+            return false;
+    }
+    return atoi(strchr(six->subnet, '/') + 1) == atoi(strchr(four->subnet, '/') + 1) + 96 &&
+           six->speed_mbit == four->speed_mbit && six->n_came == four->n_came && six->six &&
+           !four->six && six->is_virtual == four->is_virtual && six->routed == four->routed;
+}
+
+/* What is found among addresses of IPv4 is found among those of IPv6. */
+START_TEST(six_alike)
+{
+    uint64_t seed = 9;
+    int found = 0;
+
+    for (int round = 0; round < 3000; round++) {
+        struct random_cluster c;
+        struct networks four = { 0 }, six = { 0 };
+        struct six_texts t;
+        int rc;
+
+        random_cluster(&seed, &c);
+        rc = networks_find(c.node, c.n, "auto", &four, NULL);
+        turn_to_six(&c, &t);
+        ck_assert_int_eq(networks_find(c.node, c.n, "auto", &six, NULL), rc);
+        ck_assert_int_eq(six.n, four.n);
+        for (int i = 0; i < four.n; i++) {
+            bool same = strcmp(four.network[i].subnet, "127.0.0.0/8") == 0 &&
+                        strcmp(six.network[i].subnet, "127.0.0.0/8") == 0;
+
+            for (int k = 0; k < six.n && !same; k++)
+                same = is_turned(&six.network[k], &four.network[i], c.n);
+            ck_assert_msg(same, "%s, first of IPv6: %s", four.network[i].subnet,
+                          six.network[0].subnet);
+            found++;
+        }
+        networks_fini(&four);
+        networks_fini(&six);
+    }
+    ck_assert_int_gt(found, 500);
+}
+END_TEST
+
 /* As many nodes as there may be, with a container bridge each. */
 START_TEST(many_nodes)
 {
@@ -465,6 +585,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, row, 0, sizeof rows / sizeof *rows);
     tcase_add_test(tc, sentences);
     tcase_add_test(tc, random_clusters);
+    tcase_add_test(tc, six_alike);
     tcase_add_test(tc, many_nodes);
 }
 
