@@ -176,10 +176,10 @@ def not_loaded(folders):
         assert note < start and "does not load eddis-mpi-guard.so" in j.err, j.err
 
 
-def several(folders):
+def several(folders, families="4"):
     """Each node listens on its own address; who comes to the daemons' ports without the secret is refused."""
-    with Cluster(3, build=BUILD) as c, c.job(["-H", "node1,node2", "--", *WORKER]) as j:
-        own = {host: {network.address(i)} for i, host in enumerate(c.hosts)}
+    with Cluster(3, build=BUILD, families=families) as c, c.job(["-H", "node1,node2", "--", *WORKER]) as j:
+        own = {host: set(network.addresses(i, families)) for i, host in enumerate(c.hosts)}
         found = {}
 
         def look():
@@ -198,9 +198,14 @@ def several(folders):
         assert json.loads(s.stdout)["state"] == "running", s
         look_for_secret(c, j)
         j.interrupt()
-        theirs = network.address(c.hosts.index("node3"))
+        theirs, = network.addresses(c.hosts.index("node3"), families)
         assert f"4 refused requests from {theirs}" in j.summary()["refused"], j.summary()["refused"]
         j.check_nothing_left()
+
+
+def by_six(folders):
+    """The same of hosts that have IPv6 alone."""
+    several(folders, "6")
 
 
 def allocation(folders):
@@ -258,7 +263,7 @@ def open_mpi_5(folders):
                 {("eddis-run", "loopback"), ("prterun", "loopback")}, "prterun")
 
 
-CASES = [one_machine, preloaded, not_loaded, several, allocation, open_mpi_5]
+CASES = [one_machine, preloaded, not_loaded, several, by_six, allocation, open_mpi_5]
 
 if __name__ == "__main__":
     run(CASES, sys.argv[3:], Folders())

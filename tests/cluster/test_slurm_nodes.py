@@ -324,7 +324,7 @@ def stranger(c):
     c.await_state(job, "COMPLETED", "FAILED")
     out = c.read(f"slurm-{job}.out")
     assert c.job_field(job, "JobState") == "COMPLETED" and "done in" in out, out
-    address = c.lab.state()["hosts"]["node1"]["address"]
+    address = c.lab.state()["hosts"]["node1"]["addresses"][0]
     assert summary_of(c, "slow")["refused"] == f"{len(secrets)} refused requests from {address}"
     c.check_clean()
 

@@ -102,7 +102,7 @@ class Lab:
         """(its row, holder's pid, the switch's pid); a host may be given by its address too."""
         state = self.state()
         for name, row in state["hosts"].items():
-            if host in (name, row["address"]):
+            if host in (name, *row["addresses"]):
                 for pid, born in (row["holder"], state["switch"]):
                     if kernel.start_time(pid) != born:
                         raise LabError(f"the lab '{self.name}' is broken: run tests/lab/down --name {self.name}")
@@ -123,8 +123,9 @@ class Lab:
 
     # ---- up and down ----
 
-    def up(self, nodes, rate="0", cpu=(0,), keep=(), until=None):
-        """until: the pid of a process after whose end the lab goes by itself."""
+    def up(self, nodes, rate="0", cpu=(0,), keep=(), until=None, families="4"):
+        """until: the pid of a process after whose end the lab goes by itself.  families: of the hosts' addresses, "4",
+        "6" or "46"."""
         check_machine()
         if not 1 <= nodes <= network.MOST:
             raise LabError(f"a lab has 1 to {network.MOST} nodes, not {nodes}")
@@ -133,17 +134,17 @@ class Lab:
         except FileExistsError:
             raise LabError(f"there is a lab '{self.name}' already: tests/lab/down --name {self.name}") from None
         try:
-            self.build(nodes, rate, cpu, [ROOT] + [os.path.realpath(k) for k in keep], until)
+            self.build(nodes, rate, cpu, [ROOT] + [os.path.realpath(k) for k in keep], until, families)
         except BaseException:
             self.down()
             raise
 
-    def build(self, nodes, rate, cpu, keep, until):
+    def build(self, nodes, rate, cpu, keep, until, families):
         names = [LOGIN] + [f"node{i + 1}" for i in range(nodes)]
         os.mkdir(self.shared, 0o700)
         with open(self.folder + "/hosts", "w") as f:
             f.write("127.0.0.1 localhost\n")
-            f.writelines(f"{network.address(i)} {n}\n" for i, n in enumerate(names))
+            f.writelines(f"{a} {n}\n" for i, n in enumerate(names) for a in network.addresses(i, families))
         with open(self.folder + "/resolv.conf", "w") as f:
             f.write("options attempts:1 timeout:1\n")
         ssh.make(self.folder + "/ssh", names)
@@ -152,10 +153,10 @@ class Lab:
         state = {"switch": [switch, kernel.start_time(switch)], "hosts": {}}
         for i, n in enumerate(names):
             holder = self.hold(n, lambda n=n: self.become(n, keep))
-            state["hosts"][n] = {"address": network.address(i), "cpu": 0, "rate": "0", "loss": 0,
+            state["hosts"][n] = {"addresses": network.addresses(i, families), "cpu": 0, "rate": "0", "loss": 0,
                                  "cut": False, "holder": [holder, kernel.start_time(holder)]}
             self.save(state)
-        network.build(switch, names, [row["holder"][0] for row in state["hosts"].values()])
+        network.build(switch, names, [row["holder"][0] for row in state["hosts"].values()], families)
         for i, n in enumerate(names):
             self.sshd(n)
             if rate not in ("0", "none"):

@@ -14,7 +14,7 @@ import sys
 
 import kernel
 
-SUBNET = "10.77.0"
+SUBNET, SUBNET6 = "10.77.0", "fd00:77::"
 LOGIN, FIRST = 1, 11  # last parts of the addresses: the login host's, node1's
 MOST = 200
 BURST_S, BURST_BYTES = 0.002, 64 << 10
@@ -27,6 +27,16 @@ class NetworkError(Exception):
 def address(number):
     """Of host number 0, the login host, or of node `number`."""
     return f"{SUBNET}.{LOGIN if number == 0 else FIRST - 1 + number}"
+
+
+def address6(number):
+    """The same of IPv6, where the lab has it."""
+    return f"{SUBNET6}{LOGIN if number == 0 else FIRST - 1 + number:x}"
+
+
+def addresses(number, families="4"):
+    """Of a host in a lab of these families, "4", "6" or "46"."""
+    return [address(number)] * ("4" in families) + [address6(number)] * ("6" in families)
 
 
 def run(pid, command, lines=None):
@@ -46,7 +56,7 @@ def past_firewall(switch):
             run(switch, [sys.executable, "-c", call, path])
 
 
-def build(switch, hosts, holders):
+def build(switch, hosts, holders, families="4"):
     """The bridge and the cables; hosts and the pids of their holders, the login host first."""
     lines = ["link add br0 type bridge", "link set br0 up"]
     for host, pid in zip(hosts, holders):
@@ -55,8 +65,9 @@ def build(switch, hosts, holders):
     run(switch, ["ip", "-b", "-"], lines)
     past_firewall(switch)
     for number, pid in enumerate(holders):
-        run(pid, ["ip", "-b", "-"], ["link set lo up", f"addr add {address(number)}/24 dev eth0",
-                                     "link set eth0 up"])
+        own = [f"addr add {a}/64 dev eth0 nodad" if ":" in a else f"addr add {a}/24 dev eth0"
+               for a in addresses(number, families)]
+        run(pid, ["ip", "-b", "-"], ["link set lo up", *own, "link set eth0 up"])
 
 
 def bits_per_s(value):

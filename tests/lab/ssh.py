@@ -51,7 +51,7 @@ def make(folder, hosts):
         with open(os.path.join(folder, host + ".conf"), "w") as f:
             f.write(SSHD.format(folder=folder, host=host))
         with open(os.path.join(folder, host + ".key.pub")) as f:
-            known.append(f"{host},{network.address(number)} {' '.join(f.read().split()[:2])}\n")
+            known.append(f"{host},{','.join(network.addresses(number, '46'))} {' '.join(f.read().split()[:2])}\n")
     with open(os.path.join(folder, "known_hosts"), "w") as f:
         f.writelines(known)
     with open(os.path.join(folder, "config"), "w") as f:
