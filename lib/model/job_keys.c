@@ -184,8 +184,9 @@ static const struct job_key table[] = {
     { "communication.memory", "word", "normal", "normal, or layer: reuse gradient memory",
       "memory reuse between layers", NULL },
     { "communication.interface", "text or auto", "auto",
-      "the network to use: an interface's name, an address or a network like 10.1.0.0/24", NULL,
-      TEXT(communication.interface, "auto", true, job_check_interface, "auto") },
+      "the network to use: an interface's name, an address or a network like 10.1.0.0/24 or "
+      "fd00:7::/64",
+      NULL, TEXT(communication.interface, "auto", true, job_check_interface, "auto") },
     { "mpi.args", "list of words", "[]", "more arguments of mpirun", NULL,
       OTHER(list, mpi.args, "[]") },
     { "mpi.mca", "map", "{}", "MCA parameters of Open MPI by name", NULL,

@@ -112,18 +112,26 @@ END_TEST
 /* What the job folder keeps of them is the same job again. */
 START_TEST(text_again)
 {
-    for (int i = 0; i < ROUNDS / 10; i++) {
-        char literal[IP_CHARS];
-        struct job *job;
+    static const char *const fixed[] = { "::1", "1::", "::ffff:10.1.0.7", "1:2:3:4:5:6:7:8",
+                                         "fd00::" };
+
+    for (size_t i = 0; i < ROUNDS / 10; i++) {
+        char literal[IP_CHARS], line[IP_CHARS + 8];
+        int64_t workers = draw(2) ? 3 : 0;
         struct eddis_error err = { 0 };
         cleanup_free char *text = NULL;
+        struct job *job;
 
         draw_literal(literal);
-        job = by_line(literal);
+        if (i < sizeof fixed / sizeof *fixed)
+            (void)snprintf(literal, sizeof literal, "%s", fixed[i]);
+        (void)snprintf(line, sizeof line, workers ? "[%s]:3" : "%s", literal);
+        job = by_line(line);
         text = job_text(job);
         job_free(job);
-        ck_assert_int_eq(job_parse(text, strlen(text), "job.yaml", "/w", &job, &err), 0);
-        check_host(job, literal, 0);
+        ck_assert_msg(job_parse(text, strlen(text), "job.yaml", "/w", &job, &err) == 0, "%s: %s",
+                      literal, err.text);
+        check_host(job, literal, workers);
     }
 }
 END_TEST
