@@ -104,6 +104,23 @@ def several_addresses():
                     assert f"{SIX}: {why}" in networks(j), networks(j)
 
 
+def built_without():
+    """A node whose Open MPI has no IPv6, as its ompi_info says: one sentence, or IPv4."""
+    says = "mount -n -t tmpfs none /usr/local/bin && cd /usr/local/bin && " \
+           "printf '#!/bin/sh\\necho a:b\\necho options:ipv6:no\\n' >ompi_info && chmod 755 ompi_info"
+    why = "node2, eth0: Open MPI there was built without IPv6; install one with it, or use IPv4"
+    for families in "6", "46":
+        with Cluster(2, build=BUILD, families=families) as c:
+            assert c.run("node2", says).returncode == 0
+            with c.job(["-H", "node1,node2", *PRINT]) as j:
+                if families == "6":
+                    j.check(3, "start", f"no network joins all 2 nodes: node1 has {FIRST}/64; node2 has {SECOND}/64; "
+                                        f"{SIX} on {why}")
+                else:
+                    check(j, FOUR, 2, ["node1", "node2"])
+                    assert f"{SIX}: {why}" in networks(j), networks(j)
+
+
 # ---- both families ----
 
 def both():
@@ -143,4 +160,4 @@ def unlike():
             check(j, SIX, 2, [FIRST, SECOND])
 
 
-run([only, refused, trains, several_addresses, both, asked, unlike], sys.argv[3:])
+run([only, refused, trains, several_addresses, built_without, both, asked, unlike], sys.argv[3:])
