@@ -38,18 +38,25 @@ static void connect_to(struct fixture *f, enum who who, const char *url, const c
     ck_assert_int_eq(http_client_open(&o, &f->c[who], NULL), 0);
 }
 
-static void begin(struct fixture *f)
+static int open_on(struct fixture *f, const char (*address)[LISTENERS_ADDRESS], int n,
+                   struct eddis_error *err)
 {
-    static const char address[][LISTENERS_ADDRESS] = { "127.0.0.1" };
     struct listeners_options o = {
-        .n_agents = 2, .n_doors = 1, .address = address, .n_addresses = 1
+        .n_agents = 2, .n_doors = 1, .address = address, .n_addresses = n
     };
-    struct eddis_error err = { 0 };
 
     *f = (struct fixture){ 0 };
     ck_assert_int_eq(inbox_open(2, &f->b, NULL), 0);
     o.inbox = f->b;
-    ck_assert_msg(listeners_open(&f->d, &o, &err) == 0, "%s", err.text);
+    return listeners_open(&f->d, &o, err);
+}
+
+static void begin(struct fixture *f)
+{
+    static const char address[][LISTENERS_ADDRESS] = { "127.0.0.1" };
+    struct eddis_error err = { 0 };
+
+    ck_assert_msg(open_on(f, address, 1, &err) == 0, "%s", err.text);
     connect_to(f, AGENT_1, f->d.url[0], f->d.pin, f->d.agent_tokens, 1);
     connect_to(f, GUEST, f->d.url[0], f->d.pin, f->d.agent_tokens, 2);
     connect_to(f, READER, f->d.people_url, NULL, f->d.person_tokens, PERSON_READER);
@@ -406,6 +413,39 @@ START_TEST(refusals)
 }
 END_TEST
 
+/* One that is not this machine's is left out while there is another. */
+START_TEST(gone_address)
+{
+    static const char address[][LISTENERS_ADDRESS] = { "192.0.2.1", "127.0.0.1", "2001:db8::1" };
+    struct eddis_error err = { 0 };
+    struct fixture f;
+
+    ck_assert_msg(open_on(&f, address, 3, &err) == 0, "%s", err.text);
+    ck_assert_int_eq(f.d.n_agent_listeners, 1);
+    ck_assert_int_eq(strncmp(f.d.url[0], "https://127.0.0.1:", 18), 0);
+    finish(&f);
+    ck_assert_int_lt(open_on(&f, address + 2, 1, &err), 0);
+    ck_assert_ptr_nonnull(strstr(err.text, "cannot listen on 2001:db8::1"));
+    finish(&f);
+}
+END_TEST
+
+/* URLs have literals of IPv6 in brackets; the longest has room. */
+START_TEST(urls)
+{
+    static const char longest[] = "https://[ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255]:65535";
+    static const char address[][LISTENERS_ADDRESS] = { "::1" };
+    struct fixture f;
+
+    ck_assert_uint_lt(strlen(longest), LISTENERS_URL);
+    if (open_on(&f, address, 1, NULL) == 0) { /* a machine with IPv6 */
+        ck_assert_int_eq(strncmp(f.d.url[0], "https://[::1]:", 14), 0);
+        connect_to(&f, AGENT_1, f.d.url[0], f.d.pin, f.d.agent_tokens, 1);
+    }
+    finish(&f);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, refusals);
@@ -415,6 +455,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, too_many_orders);
     tcase_add_test(tc, events);
     tcase_add_test(tc, prometheus);
+    tcase_add_test(tc, gone_address);
+    tcase_add_test(tc, urls);
 }
 
 SUITE_MAIN("driver_listeners", add_tests)
