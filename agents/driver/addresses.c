@@ -169,7 +169,7 @@ static int add_names(struct found *f, const char *const *name, size_t n)
 
 /* ---- all of it ---- */
 
-/* Whether others could reach it, or may have it by the user's wish. */
+/* Whether others could reach it, or the user names it. */
 static bool is_open(const struct interface *o, const char *wish)
 {
     bool any = strcmp(wish, "auto") == 0, near;
