@@ -257,6 +257,16 @@ static int on_planned(void *ctx, const struct plan *p, const struct node_profile
     return 0;
 }
 
+/* The rest of the head is for this program. */
+static void on_joined(void *ctx)
+{
+    struct run *r = ctx;
+    cleanup_free char *text = run_head_joined(&r->head);
+
+    if (text)
+        run_view_print(&r->view, text);
+}
+
 static void on_settled(void *ctx, const struct plan *p)
 {
     struct run *r = ctx;
@@ -374,6 +384,7 @@ static int run_job(struct run *r)
                   .say = on_say,
                   .last_lines = on_last_lines,
                   .planned = on_planned,
+                  .joined = on_joined,
                   .settled = on_settled,
                   .waiting = on_waiting,
                   .progress = on_progress,

@@ -438,6 +438,54 @@ void plan_print_plan(const struct plan_print *o, const struct plan *p, const cha
     print_reason(o, p);
 }
 
+/* ---- workers, without a plan ---- */
+
+/* "0-3 on node1, 4-7 on node2" where those are few, else "4 on each node". */
+static void print_places(const struct plan_print *o, const struct plan *p,
+                         const struct node_profile *nodes)
+{
+    enum { MOST = 4 };
+    int n = 0, least = p->n_workers, most = 0;
+
+    for (int i = 0, end; i < p->n_workers; i = end, n++) {
+        for (end = i + 1; end < p->n_workers && p->worker[end].node == p->worker[i].node;)
+            end++;
+        least = end - i < least ? end - i : least;
+        most = end - i > most ? end - i : most;
+        if (p->n_nodes > MOST)
+            continue;
+        fprintf(o->out, "%s%d", n ? ", " : ": ranks ", i);
+        if (end - i > 1)
+            fprintf(o->out, "-%d", end - 1);
+        fputs(" on ", o->out);
+        print_foreign(o->out, nodes[p->worker[i].node].host);
+    }
+    if (p->n_nodes <= MOST)
+        return;
+    if (least == most)
+        fprintf(o->out, ": %d on each node", most);
+    else
+        fprintf(o->out, ": %d to %d on a node", least, most);
+}
+
+static void print_workers(const struct plan_print *o, const struct plan *p,
+                          const struct node_profile *nodes)
+{
+    int n = p->n_workers, gpus = 0;
+
+    for (int i = 0; i < n; i++)
+        gpus += p->worker[i].kind == DEVICE_CUDA;
+    print_label(o, "workers");
+    fprintf(o->out, "%-4d", n);
+    if (gpus > 0 && gpus < n)
+        fprintf(o->out, "%d on GPUs, %d on CPU cores", gpus, n - gpus);
+    else
+        fputs(gpus ? "on GPUs" : "on CPU cores", o->out);
+    if (p->n_nodes > 1)
+        print_places(o, p, nodes);
+    fputs("; a plan is printed once they use eddis, with -v at once\n", o->out);
+}
+
 /* Whether the text has the line of n bytes, its newline included. */
 static bool has_line(const char *text, const char *line, size_t n)
 {
@@ -454,7 +502,8 @@ static bool is_label(const char *line, const char *label)
 }
 
 /* Print the lines that are not in `before`: rows of the table below its head, paragraphs apart. */
-static void print_changes(const struct plan_print *o, const char *before, const char *now)
+static void print_changes(const struct plan_print *o, const char *label, const char *before,
+                          const char *now)
 {
     const char *head = NULL;
     bool same = false, blank = false;
@@ -462,13 +511,13 @@ static void print_changes(const struct plan_print *o, const char *before, const 
     for (size_t n; *now; now += n) {
         bool old = has_line(before, now, n = strcspn(now, "\n") + 1);
 
-        same = same || (old && is_label(now, "plan"));
+        same = same || (old && is_label(now, label));
         head = is_label(now, "  rank ") ? now : *now == '\n' ? NULL : head;
         blank = blank || *now == '\n';
         if (old)
             continue;
         if (same) {
-            print_label(o, "plan");
+            print_label(o, label);
             fputs("as before, but\n", o->out);
         }
         if (blank)
@@ -481,8 +530,19 @@ static void print_changes(const struct plan_print *o, const char *before, const 
     }
     if (!same)
         return;
-    print_label(o, "plan");
+    print_label(o, label);
     fputs("as before\n", o->out);
+}
+
+static void print_again(const struct plan_print *o, const char *label, const char *text,
+                        struct strbuf *before)
+{
+    if (before->len)
+        print_changes(o, label, strbuf_text(before), text);
+    else
+        fputs(text, o->out);
+    strbuf_fini(before);
+    strbuf_add(before, text);
 }
 
 void plan_print_again(const struct plan_print *o, const struct plan *p, const char *remark,
@@ -497,12 +557,21 @@ void plan_print_again(const struct plan_print *o, const struct plan *p, const ch
     plan_print_plan(&to, p, remark);
     if (fclose(to.out) != 0)
         return;
-    if (before->len)
-        print_changes(o, strbuf_text(before), text);
-    else
-        fputs(text, o->out);
-    strbuf_fini(before);
-    strbuf_add(before, text);
+    print_again(o, "plan", text, before);
+}
+
+void plan_print_workers(const struct plan_print *o, const struct plan *p,
+                        const struct node_profile *nodes, struct strbuf *before)
+{
+    struct plan_print to = *o;
+    cleanup_free char *text = NULL;
+
+    to.out = open_memstream(&text, &(size_t){ 0 });
+    if (!to.out)
+        return;
+    print_workers(&to, p, nodes);
+    if (fclose(to.out) == 0)
+        print_again(o, "workers", text, before);
 }
 
 char *plan_print_settled(const struct plan *p, bool colour)

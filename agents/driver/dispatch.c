@@ -190,6 +190,7 @@ static void take_report(struct driver *d, int agent, const struct report *r, int
 {
     for (int w = 0; w < r->n_workers; w++)
         hear_progress(d, agent, &r->worker[w], now_ns);
+    telling_heard(&d->telling); /* before what follows from it is printed */
     model_watch_look(&d->telling.models, &d->run, now_ns, false); /* before it ends by that */
     for (int o = 0; o < r->n_outputs; o++)
         hear_output(d, agent, &r->output[o], now_ns);

@@ -37,6 +37,7 @@ struct driver_view {
     /* Negative: the plan is not for what the user asked, err says why, and the job ends. */
     int (*planned)(void *ctx, const struct plan *p, const struct node_profile *nodes, int n,
                    struct eddis_error *err);
+    void (*joined)(void *ctx); /* a worker has used eddis, for the first time in the job */
     /* p, whose mode was open, is what the workers train by. */
     void (*settled)(void *ctx, const struct plan *p);
     void (*waiting)(void *ctx, const char *text); /* before the profile: for whom, and why */

@@ -317,6 +317,16 @@ static void say_trouble(void *self, int64_t now_ns)
     t->run->o->view.say(t->run->o->view.ctx, text);
 }
 
+void telling_heard(struct telling *t)
+{
+    const struct driver_view *v = &t->run->o->view;
+
+    if (t->told_joined || !t->run->state.any_page)
+        return;
+    t->told_joined = true;
+    v->joined(v->ctx);
+}
+
 void telling_stepped(struct telling *t)
 {
     t->stepped = true;

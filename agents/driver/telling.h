@@ -21,6 +21,7 @@ struct telling {
     const struct listeners *listeners; /* who was refused there */
     const char *waiting;               /* whom the start waits for */
     bool told_trouble;                 /* that something could not be recorded */
+    bool told_joined;                  /* that a worker uses eddis */
     bool told_equal;                   /* that the program divides its data itself */
     struct model_watch models;         /* what they were told of models and losses */
     int64_t n_alone;                   /* ranks of the generation that trained and met nobody */
@@ -44,6 +45,9 @@ void telling_fill(struct telling *t);
 
 /* Keep what the listeners tell of refused requests, since they will be closed. */
 void telling_fill_refused(struct telling *t);
+
+/* Say that a worker uses eddis, behind the report that tells it first. */
+void telling_heard(struct telling *t);
 
 /* Have telling_metrics show people how far the job is: ten times a second at most, however many
  * reports there are, since filling the status takes the longer the more workers there are.

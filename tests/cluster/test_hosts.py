@@ -31,7 +31,9 @@ def unequal(c):
         assert nodes == ["node1"] + ["node2"] * 2 + ["node3"] * 3, nodes
         assert "swordfish" not in j.file("job.yaml") and "swordfish" not in j.file("events.jsonl")
         assert "{host: node3, workers: 3}" in j.file("job.yaml"), j.file("job.yaml")
-        assert "nodes     3   node1" in j.out and "no checkpoints, until" in j.out, j.out
+        assert "nodes     3   node1" in j.out, j.out
+        assert "workers   6   on CPU cores: ranks 0 on node1, 1-2 on node2, 3-5 on node3;" in j.out, j.out
+        assert "no checkpoints, until" not in j.out, "of a program that may write none"
         os.remove(c.path(LOGIN, HOME + "/hosts"))
         j.check_nothing_left()
 

@@ -62,7 +62,7 @@ def prefixes():
     assert "\033" not in j.out + j.err
     with open(os.path.join(j.dir, "logs/rank-0000.log"), "rb") as f:
         assert b"\033[31mtwo\033[0m\nno endonly 0\nb\0d \xff\n" == f.read()[4:], "the file has all of it"
-    assert j.out.index("predicted") < j.out.index("one") < j.out.index("done in"), j.out
+    assert j.out.index("workers   2 ") < j.out.index("one") < j.out.index("done in"), j.out
 
 
 def own_prefix():

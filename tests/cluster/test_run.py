@@ -45,13 +45,29 @@ def script(text, *args, **options):
 def true():
     with job("--", "true") as j:
         j.check(0, "ok")
-        assert "done in" in j.out and "sync, allreduce" in j.out, j.out
+        head = j.out.split("\n\n")[0].split("\n")
+        assert [line.split(" ")[0] for line in head if line[0] != " "] == ["eddis", "nodes", "workers"], j.out
+        assert head[-1].endswith("they use eddis, with -v at once") and "done in" in j.out, j.out
+        assert "plan      " not in j.out and "rank  node" not in j.out, j.out
         assert "\033" not in j.out, "escape codes into a pipe"
         assert j.summary()["first_failure"] is None
         assert f"output in {j.dir}/logs/rank-0000.log" in j.out, j.out
         for name in ("job.yaml", "profile.json", "plan-1-1.json", "metrics.jsonl"):
             assert os.path.exists(os.path.join(j.dir, name)), name
         assert os.stat(j.dir).st_mode & 0o77 == 0
+
+
+def joined():
+    """The rest of the head is printed when the program uses eddis, or at once where somebody wants it."""
+    with job("--", WORKER, "again") as j:
+        j.check(0, "ok")
+        assert re.search(r"\nworkers   2   on CPU cores; .*\n\n(.*\n)*profile   .*\n"
+                         r"plan      sync, allreduce, global batch 256\n\n  rank", j.out), j.out
+        assert j.out.count("plan      ") == j.out.count("profile   ") == 1, j.out
+    for more in ["-v"], ["--set", "batch.global=20"]:
+        with job(*more, "--", "true") as j:
+            j.check(0, "ok")
+            assert ", for a program that uses eddis\n" in j.out and "workers   " not in j.out, j.out
 
 
 def false():
@@ -854,7 +870,7 @@ def secrets(j, *tokens):
         assert not re.search(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])", shown), pid
 
 
-CASES = [true, false, exit_7, segv, left_first, missing_program, last_words, example, opened_again, scopes, left, scripts, threads,
+CASES = [true, joined, false, exit_7, segv, left_first, missing_program, last_words, example, opened_again, scopes, left, scripts, threads,
          several_models, told, drift, gone, preflight, grandchildren, stubborn, timeout, interrupt, interrupt_twice, interrupt_early, quit_at_once, terminate, user_2, ignored,
          rank_killed, out_of_memory, agent_killed, keeper_killed, keeper_and_agent_killed, agent_stopped, mpirun_killed,
          driver_killed, driver_stopped, full_disk, few_files, usage, impossible, resume_by_name, dry_run, unknown_hosts, output, replay,

@@ -17,5 +17,5 @@ ALONE = "3 workers trained 3 models: nothing combined them"
 def test_plain(tmp_path, how):
     code, output = ended(tmp_path, "eddis-run", "-n", "3", "--", "python3", PROGRAM, how)
     assert code == 0, output
-    assert ", global batch 256, for a program that uses eddis\n" in output, output
+    assert "\nworkers   3 " in output and "plan  " not in output, output
     assert (ALONE in output) == (how == "alone"), output

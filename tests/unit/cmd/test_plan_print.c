@@ -186,6 +186,47 @@ START_TEST(again)
 }
 END_TEST
 
+/* In the place of a plan: where the workers run, and how to see more. */
+START_TEST(workers)
+{
+    static const char more[] = "; a plan is printed once they use eddis, with -v at once\n";
+    static const struct {
+        int nodes, unlike;
+        enum device_kind kind;
+        const char *line;
+    } rows[] = {
+        { 1, -1, DEVICE_CPU, "workers   1   on CPU cores" },
+        { 2, -1, DEVICE_CUDA, "workers   2   on GPUs: ranks 0 on node0, 1 on node1" },
+        { 2, 0, DEVICE_CUDA, "workers   3   on GPUs: ranks 0-1 on node0, 2 on node1" },
+        { 5, -1, DEVICE_CUDA, "workers   5   on GPUs: 1 on each node" },
+        { 5, 4, DEVICE_CUDA, "workers   6   on GPUs: 1 to 2 on a node" },
+        { 5, 4, DEVICE_CPU, "workers   5   1 on GPUs, 4 on CPU cores: 1 on each node" },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int n = rows[i].nodes;
+        cleanup_free struct node_profile *nodes = new_nodes(n);
+        cleanup_free char *want = NULL;
+        struct strbuf before = { 0 };
+        struct output out;
+        struct plan *p;
+
+        for (int k = 0; k < n; k++)
+            add_device(&nodes[k], rows[i].kind, 1);
+        if (rows[i].unlike >= 0) /* one GPU more, which takes the place of a CPU */
+            add_device(&nodes[rows[i].unlike], DEVICE_CUDA, 1);
+        p = plan_of(nodes, n, 256);
+        ck_assert_int_gt(asprintf(&want, "%s%sworkers   as before\n", rows[i].line, more), 0);
+        open_output(&out);
+        plan_print_workers(&out.o, p, nodes, &before);
+        plan_print_workers(&out.o, p, nodes, &before);
+        check_output(&out, want);
+        strbuf_fini(&before);
+        plan_free(p);
+    }
+}
+END_TEST
+
 /* A batch that is held at once needs no word, nor one of a program that takes no pieces. */
 START_TEST(pieces)
 {
@@ -607,6 +648,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, job_line);
     tcase_add_test(tc, example);
     tcase_add_test(tc, again);
+    tcase_add_test(tc, workers);
     tcase_add_test(tc, pieces);
     tcase_add_test(tc, one_machine);
     tcase_add_test(tc, hybrid);
