@@ -2,10 +2,14 @@
 /* trust.c - decides by owner, mode and the folders above who can have written a file */
 #include "trust.h"
 
+#include "cleanup.h"
+
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
 #include <pwd.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +17,8 @@
 #include <unistd.h>
 
 enum { NAME = 64, ENTRY = 16384 };
+
+static const int64_t ALL_USERS = UINT32_MAX; /* but -1, which is nobody's */
 
 bool trust_is_self(uid_t uid)
 {
@@ -32,6 +38,50 @@ bool trust_is_own(const struct stat *st)
 bool trust_is_open(const struct stat *st)
 {
     return (st->st_mode & (S_IWGRP | S_IWOTH)) && !(st->st_mode & S_ISVTX);
+}
+
+/* ---- user namespaces ---- */
+
+/* Read a short file of the system; "" when it cannot be. */
+static void read_system(const char *path, char ret[ENTRY])
+{
+    cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, ret, ENTRY - 1);
+
+    ret[n > 0 ? n : 0] = '\0';
+}
+
+/* How many users this process's namespace knows; all of them where there are no namespaces. */
+static int64_t mapped_users(void)
+{
+    char text[ENTRY];
+    int64_t n = 0;
+
+    read_system("/proc/self/uid_map", text);
+    if (!*text)
+        return ALL_USERS;
+    for (char *line = text, *end; *line; line = end) {
+        (void)strtoll(line, &end, 10); /* here */
+        (void)strtoll(end, &end, 10);  /* outside */
+        n += strtoll(end, &end, 10);
+        end += strspn(end, " \n");
+        if (end == line)
+            return ALL_USERS;
+    }
+    return n;
+}
+
+/* Whether it is the number that all users have who are unknown in this namespace, root among them,
+ * as in a container of Apptainer or unshare -U.
+ */
+static bool is_unmapped(uid_t uid)
+{
+    char text[ENTRY];
+
+    if (mapped_users() >= ALL_USERS)
+        return false;
+    read_system("/proc/sys/kernel/overflowuid", text);
+    return *text && strtoll(text, NULL, 10) == (int64_t)uid;
 }
 
 /* ---- names ---- */
@@ -141,16 +191,21 @@ static int refuse_mode(const struct stat *st, const char *path, struct eddis_err
                       path, owner, mode_of(st), advice);
 }
 
+/* Of a list the group's bits are the mask, and which of its entries may write the mode does not
+ * say.
+ */
 static int warn_group(const struct stat *st, const char *path, struct eddis_error *warning)
 {
     char owner[NAME], group[NAME];
+    bool list = has_list(path);
 
     name_of_user(st->st_uid, owner);
     name_of_group(st->st_gid, group);
     (void)eddis_fail(warning, 1,
-                     "members of %s may write to '%.200s' (owner %s, mode %04o), and so run "
-                     "programs in your name; chmod g-w it unless that is meant",
-                     group, path, owner, mode_of(st));
+                     "%s%s may write to '%.200s' (owner %s, mode %04o), and so run programs in "
+                     "your name; chmod g-w it unless that is meant",
+                     list ? "those whom its access control list names (getfacl)" : "members of ",
+                     list ? "" : group, path, owner, mode_of(st));
     return 1;
 }
 
@@ -229,6 +284,9 @@ static int check_above(const struct stat *st, const char *path, enum holder hold
         return refuse_mode(st, path, err);
     if (holder == FOR_OWN && !trust_is_user(st->st_uid))
         return refuse_owner(st, path, err);
+    if (!open && !trust_is_user(st->st_uid) &&
+        is_unmapped(st->st_uid)) /* root's, most likely, as / and /home are */
+        return 0;
     if (open || !trust_is_user(st->st_uid))
         return warn_above(st, path, warning);
     return trust_stat(st, path, warning, err);

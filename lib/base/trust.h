@@ -6,7 +6,8 @@
  * the user's own, without another member.  Another group, or an access control list, is trusted
  * too, but warned of.  The folder that holds it may not be writable by all, unless it is sticky, as
  * /tmp is; there and above, whoever else can replace it is warned of: what he puts in its place
- * belongs to him, and is refused itself.
+ * belongs to him, and is refused itself.  Where a user namespace hides who owns a folder above, as
+ * it hides root, nobody is warned of.
  *
  * Functions return 0, or 1 with the sentence of the warning in *warning, which may be NULL, or
  * -EPERM with a sentence that names owner, mode and what mends it.

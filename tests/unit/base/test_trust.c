@@ -11,8 +11,14 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 enum { STRANGER = 54321 };
@@ -151,6 +157,76 @@ START_TEST(those_who_can_replace_it)
 }
 END_TEST
 
+/* In a namespace with one mapping root's folders above show as those of a user without a name. */
+static int warned_in_namespace(const char *path)
+{
+    uid_t uid = geteuid() == 0 ? STRANGER : geteuid();
+    cleanup_free char *map = NULL;
+    cleanup_fd int fd = -1;
+    int n = asprintf(&map, "%u %u 1", (unsigned)uid, (unsigned)uid);
+
+    if (n < 0 || (geteuid() == 0 && setresuid(uid, uid, uid) < 0) || prctl(PR_SET_DUMPABLE, 1) ||
+        unshare(CLONE_NEWUSER) < 0)
+        return -EPERM;
+    fd = open("/proc/self/uid_map", O_WRONLY | O_CLOEXEC);
+    if (fd < 0 || write(fd, map, (size_t)n) != n)
+        return -EPERM;
+    return trust_holder(path, NULL, NULL);
+}
+
+START_TEST(in_a_namespace)
+{
+    cleanup_free char *own = file_join(scratch, "n");
+    struct stat st;
+    int status;
+    pid_t pid;
+
+    ck_assert_int_eq(make("n", S_IFDIR | 0755), 0);
+    if (geteuid() == 0) { /* root's own would be a stranger's there */
+        ck_assert_int_eq(chown(own, STRANGER, STRANGER) + chown(scratch, STRANGER, STRANGER), 0);
+        ck_assert_int_eq(chmod(scratch_base, 0711), 0);
+    }
+    pid = fork();
+    if (pid == 0)
+        _exit(-warned_in_namespace(own) & 0x7f);
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert(stat("/", &st) == 0 && st.st_uid == 0 && WIFEXITED(status));
+    if (WEXITSTATUS(status) != EPERM) /* else none may be made here */
+        ck_assert_int_eq(WEXITSTATUS(status), 0);
+}
+END_TEST
+
+/* A list's mask shows as the group's bits. */
+START_TEST(access_control_list)
+{
+    static const struct {
+        uint32_t version;
+        struct {
+            uint16_t tag, may;
+            uint32_t id;
+        } e[5];
+    } list = { 2,
+               { { 0x01, 7, UINT32_MAX },
+                 { 0x02, 7, STRANGER },
+                 { 0x04, 5, UINT32_MAX },
+                 { 0x10, 7, UINT32_MAX },
+                 { 0x20, 5, UINT32_MAX } } };
+    cleanup_free char *dir = file_join(scratch, "l");
+    struct stat st;
+
+    ck_assert_int_eq(make("l", S_IFDIR | 0755), 0);
+    if (setxattr(dir, "system.posix_acl_access", &list, sizeof list, 0) < 0)
+        return; /* not this file system */
+    ck_assert_int_eq(stat(dir, &st), 0);
+    ck_assert_int_eq(st.st_mode & 0777, 0775);
+    ck_assert_int_eq(trust_stat(&st, dir, &warning, &err), 1);
+    ck_assert_msg(strstr(warning.text, "whom its access control list names (getfacl) may write to"),
+                  "%s", warning.text);
+    ck_assert_int_eq(chmod(dir, 0755), 0); /* as the sentence says */
+    ck_assert(stat(dir, &st) == 0 && trust_stat(&st, dir, NULL, &err) == 0);
+}
+END_TEST
+
 /* What is read is what was checked, and in a folder of this user's or root's. */
 START_TEST(read_by_one_opening)
 {
@@ -218,6 +294,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, advice);
     tcase_add_test(tc, root_and_the_private_group);
     tcase_add_test(tc, those_who_can_replace_it);
+    tcase_add_test(tc, in_a_namespace);
+    tcase_add_test(tc, access_control_list);
     tcase_add_test(tc, read_by_one_opening);
     tcase_add_test(tc, private_files);
     tcase_add_test(tc, logs);
