@@ -66,7 +66,7 @@ static int check_made(const struct job *job, const char *key, const char *path,
 /* Whether what this user makes in the folder is trusted: NFS with root_squash and mounts of CIFS
  * give it to another.  Returns false with the reason; true where nothing can be made.
  */
-static bool keeps_owner(const char *path, char *ret, size_t size)
+static bool keeps_owner(const char *key, const char *path, char *ret, size_t size)
 {
     cleanup_free char *probe = file_join(path, ".eddis-XXXXXX");
     struct eddis_error why;
@@ -80,32 +80,32 @@ static bool keeps_owner(const char *path, char *ret, size_t size)
     if (!made || trust_stat(&st, probe, NULL, &why) >= 0)
         return true;
     if (trust_is_user(st.st_uid))
-        (void)snprintf(ret, size, "%s", why.text);
+        (void)snprintf(ret, size, "%s %s", key, why.text);
     else
-        (void)snprintf(
-            ret, size,
-            "checkpoint.dir '%.150s': the file system gives what user number %u makes to "
-            "user number %u (as root_squash does); run as that user, or name a folder "
-            "elsewhere",
-            path, (unsigned)geteuid(), (unsigned)st.st_uid);
+        (void)snprintf(ret, size,
+                       "%s '%.150s': the file system gives what user number %u makes to user "
+                       "number %u (as root_squash does); run as that user, or name a folder "
+                       "elsewhere",
+                       key, path, (unsigned)geteuid(), (unsigned)st.st_uid);
     return false;
 }
 
-/* A restart would refuse what it finds there, and all work be lost. */
-static int check_trusted(const struct job *job, struct eddis_error *err)
+/* A restart would refuse what it finds there: checkpoints, and all work be lost, or logs.  shared:
+ * as the warning of trust_holder.
+ */
+static int check_trusted(const struct job *job, const char *key, const char *path,
+                         struct eddis_error *shared, struct eddis_error *err)
 {
-    const char *path = job->checkpoint.dir;
     char text[PATH_MAX + 128];
-    struct eddis_error why, shared = { 0 };
+    struct eddis_error why;
 
     if (!path || !is_folder(path))
         return 0;
-    if (trust_holder(path, &shared, &why) < 0) {
-        (void)snprintf(text, sizeof text, "checkpoint.dir %s", why.text);
-        return wrong(job, "checkpoint.dir", err, text);
+    if (trust_holder(path, shared, &why) < 0) {
+        (void)snprintf(text, sizeof text, "%s %s", key, why.text);
+        return wrong(job, key, err, text);
     }
-    run_find_warn(&shared);
-    return keeps_owner(path, text, sizeof text) ? 0 : wrong(job, "checkpoint.dir", err, text);
+    return keeps_owner(key, path, text, sizeof text) ? 0 : wrong(job, key, err, text);
 }
 
 static int check_resume(const struct job *job, struct eddis_error *err)
@@ -152,9 +152,12 @@ static int check_keys(const struct job *job, struct eddis_error *err)
 int preflight_check(const struct job *job, struct eddis_error *err)
 {
     char text[PATH_MAX + 128];
+    struct eddis_error shared = { 0 };
     int rc;
 
     rc = check_made(job, "logs.dir", job->logs.dir, err);
+    if (rc == 0)
+        rc = check_trusted(job, "logs.dir", job->logs.dir, NULL, err);
     if (rc == 0)
         rc = check_keys(job, err);
     if (rc < 0 || job->n_hosts) /* the nodes look for theirs before a start */
@@ -167,7 +170,10 @@ int preflight_check(const struct job *job, struct eddis_error *err)
     rc = check_resume(job, err);
     if (rc == 0)
         rc = check_made(job, "checkpoint.dir", job->checkpoint.dir, err);
-    return rc < 0 ? rc : check_trusted(job, err);
+    if (rc == 0)
+        rc = check_trusted(job, "checkpoint.dir", job->checkpoint.dir, &shared, err);
+    run_find_warn(&shared);
+    return rc;
 }
 
 /* Whether ranks will run here, with the eddis that we are of. */

@@ -77,7 +77,9 @@ def others():
         os.chown(path, 0, 0)
     # Nor is anything written there, before it is too late.
     os.chmod(shared, 0o777)
-    refused(f"checkpoint.dir '{shared}' is not trusted: all users may write", "-n", "1", "--set", "checkpoint.dir=" + shared, "--", "true")
+    for key in "checkpoint.dir", "logs.dir":
+        refused(f"{key} '{shared}' is not trusted: all users may write .*chmod o-w it",
+                "-n", "1", "--set", f"{key}={shared}", "--", "true")
 
 
 def cleaned_by_root():
