@@ -194,7 +194,7 @@ int main(int argc, char **argv)
     if (n < 0)
         return usage();
     if (!r.cleanup && !r.node) /* a step of Slurm's has a group already */
-        scope_enter(argv, id->cgroup);
+        scope_enter(id->cgroup);
     fprintf(stderr, "eddis-keeper " EDDIS_VERSION "%s%s%s%s\n", r.node ? " " : "",
             r.node ? r.node : "", r.node ? " " : "", r.node ? r.step : "");
     code = r.cleanup ? clean_up(argv[2], id, n) : keep(&r, id);

@@ -6,9 +6,11 @@ import contextlib
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 
 from cases import Skip, run
 from node import PATIENCE, state_of, wait_for
@@ -45,7 +47,7 @@ def left():
 
 @contextlib.contextmanager
 def login(lingers):
-    """Yields (what begins a command as the user's session, the user's folder)."""
+    """Yields (what begins a command as the user's session, the user's folder, the manager)."""
     base = hierarchy()
     if os.geteuid() != 0 or not base or not os.path.exists(SYSTEMD) or not shutil.which("systemd-run"):
         raise Skip("needs root, control groups of version 2, and systemd")
@@ -80,7 +82,7 @@ def login(lingers):
                      os.path.exists(os.path.join(folder, "run/systemd/private")))
             if manager.poll() is not None:
                 raise Skip("systemd does not run here: " + manager.stdout.read()[-200:])
-            yield (lambda *command: begin(session, *command)), folder
+            yield (lambda *command: begin(session, *command)), folder, manager
         finally:
             for pid, _, _ in list(processes()):
                 with contextlib.suppress(ProcessLookupError):
@@ -95,7 +97,7 @@ def login(lingers):
 
 
 def guards_killed(lingers):
-    with login(lingers) as (begin, folder):
+    with login(lingers) as (begin, folder, _):
         program = os.path.join(BUILD, "cmd/eddis-run")
         job = os.path.join(folder, "job")
         j = begin(program, "-n", "1", "--job-dir", job, "--set", "binding=none", "--restarts", "0", "--", "sh", "-c",
@@ -129,6 +131,38 @@ def not_lingering():
     guards_killed(False)
 
 
-CASES = [lingering, not_lingering]
+def no_scope():
+    """A manager that is stopped or hangs up, or a systemd-run that works once only, cost no node: the job starts without a
+    scope."""
+    with login(True) as (begin, folder, manager):
+        once = os.path.join(folder, "systemd-run")
+        with open(once, "w") as f:
+            f.write(f'#!/bin/sh\n[ -e {folder}/asked ] && exit 1\ntouch {folder}/asked\n'
+                    f'exec {shutil.which("systemd-run")} "$@"\n')
+        os.chmod(once, 0o755)
+
+        def groups(job):
+            j = begin("env", f"PATH={folder}:{os.environ['PATH']}", os.path.join(BUILD, "cmd/eddis-run"), "-n", "1",
+                      "--job-dir", os.path.join(folder, job), "--set", "binding=none", "--restarts", "0",
+                      "--", "cat", "/proc/self/cgroup")
+            out, _ = j.communicate(timeout=PATIENCE)
+            assert j.returncode == 0, (job, out)
+            return out
+
+        assert ".scope/eddis-" in groups("answered")
+        manager.send_signal(signal.SIGSTOP)
+        wait_for("the manager to be stopped", lambda: state_of(manager.pid) in "TX")
+        assert ".scope/eddis-" not in groups("stopped")
+        private = os.path.join(folder, "run/systemd/private")
+        os.unlink(private)
+        with socket.socket(socket.AF_UNIX) as s:
+            s.bind(private)
+            os.chown(private, UID, UID)
+            s.listen()
+            threading.Thread(target=lambda: s.accept()[0].close()).start()
+            assert ".scope/eddis-" not in groups("hung up")
+
+
+CASES = [lingering, not_lingering, no_scope]
 
 run(CASES, sys.argv[3:])

@@ -1,24 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scope.c - has systemd-run make a scope, if it can */
+/* scope.c - decides where a scope helps, and has the service manager make it */
 #include "scope.h"
+
+#include "user_manager.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/proctree.h"
-#include "lib/base/spawn.h"
-#include "lib/base/strlist.h"
 
 #include <limits.h>
 #include <pwd.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static const char *const run_scope[] = { "systemd-run", "--user", "--scope",      "--quiet",
-                                         "--collect",   "-p",     "Delegate=yes", "--" };
 
 /* A batch system that takes a login into its own job's group is not to be left. */
 static bool is_in_login(void)
@@ -56,48 +52,28 @@ static bool can_make_group(const char *name)
     return can;
 }
 
-static void add_words(struct strlist *argv)
+/* The manager answers first and moves this process then. */
+static void wait_until_moved(const char *name, int64_t deadline_ns)
 {
-    for (size_t i = 0; i < sizeof run_scope / sizeof *run_scope; i++)
-        strlist_addf(argv, "%s", run_scope[i]);
+    while (clock_now_ns() < deadline_ns) {
+        cleanup_free char *text = proctree_read(getpid(), "cgroup", NULL);
+
+        if (text && strstr(text, name))
+            return;
+        clock_sleep_until_ns(clock_now_ns() + 5 * CLOCK_MS);
+    }
 }
 
-/* Whether it works: once begun in vain this program would not come back. */
-static bool manager_answers(void)
+void scope_enter(const char *group)
 {
-    static const struct spawn_rung rungs[] = { { 0, 4 * CLOCK_S }, { SIGKILL, CLOCK_S } };
-    struct strlist argv = { 0 };
-    struct spawn s = { .in = -1, .out = -1, .err = -1 };
-    int status = -1;
-    pid_t pid;
-    bool good;
+    const char *runtime_dir = getenv("XDG_RUNTIME_DIR");
+    int64_t deadline_ns = clock_now_ns() + 5 * CLOCK_S;
+    char name[80];
 
-    add_words(&argv);
-    strlist_addf(&argv, "true");
-    s.argv = (const char *const *)argv.item;
-    good = !argv.failed && spawn_start(&s, &pid, NULL) == 0 &&
-           spawn_stop(pid, rungs, 2, &status, NULL) == 0 && status == 0;
-    strlist_fini(&argv);
-    return good;
-}
-
-void scope_enter(char *const *argv, const char *group)
-{
-    char self[PATH_MAX], program[PATH_MAX];
-    struct strlist words = { 0 };
-    ssize_t n;
-
-    if (!is_in_login() || !getenv("XDG_RUNTIME_DIR") || !lingers() || can_make_group(group) ||
-        !manager_answers())
+    if (!is_in_login() || !runtime_dir || !lingers() || can_make_group(group))
         return;
-    n = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (n <= 0 || spawn_find(run_scope[0], program, sizeof program, NULL) < 0)
-        return;
-    self[n] = '\0';
-    add_words(&words);
-    strlist_addf(&words, "%s", self);
-    strlist_add_all(&words, argv + 1);
-    if (!words.failed)
-        (void)execv(program, words.item);
-    strlist_fini(&words);
+    (void)snprintf(name, sizeof name, "eddis-%d-%llx.scope", (int)getpid(),
+                   (unsigned long long)clock_wall_ns());
+    if (user_manager_scope(runtime_dir, name, deadline_ns, NULL) == 0)
+        wait_until_moved(name, deadline_ns);
 }

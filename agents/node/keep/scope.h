@@ -12,10 +12,9 @@
 
 #include "cgroup.h"
 
-/* Begin this program, called by argv, anew in a scope, under the same pid and with the same
- * descriptors, where that makes the group of this name possible.  Returns where not.  Blocks for
- * the manager's answer, five seconds at most.
+/* Move this process into a scope where that makes the group of this name possible.  Blocks for the
+ * manager, five seconds at most; where it does not answer, or refuses, nothing has happened.
  */
-void scope_enter(char *const *argv, const char *group);
+void scope_enter(const char *group);
 
 #endif
