@@ -90,6 +90,7 @@ static int64_t notice_pause(struct driver *d, int64_t *looked_ns)
 /* Stop with the workers where somebody wants it; that is no pause that surprises anybody. */
 static void pause_if_due(struct driver *d, int64_t *looked_ns)
 {
+    pausing_look(&d->pausing, &d->run);
     if (!pausing_due(&d->pausing, &d->run, clock_now_ns()))
         return;
     pausing_stop(&d->pausing, &d->run);

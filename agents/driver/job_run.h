@@ -25,6 +25,7 @@ struct run_agent {
     struct node_identity identity; /* of its latest start; all "": never started */
     bool may_have_left;            /* it was here, and nobody saw that nothing of it stayed */
     int pid;                       /* of the agent that registered; 0: none yet */
+    bool paused;                   /* it is ordered to stop its workers */
     int64_t sequence;              /* of its last report */
     bool shared_logs;              /* it writes them into our folder */
     char log_dir[512];             /* where it writes them; "" */

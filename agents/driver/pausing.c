@@ -10,6 +10,9 @@
 /* Somebody sits at the terminal. */
 static const int64_t most_ns = 2 * CLOCK_S;
 
+/* What is shorter nobody has asked for. */
+static const int64_t least_ns = CLOCK_S / 10;
+
 static bool is_there(const struct job_run *r, int agent)
 {
     const struct state_agent *a = &r->state.agent[agent];
@@ -17,11 +20,27 @@ static bool is_there(const struct job_run *r, int agent)
     return a->registered && !a->lost && !a->ended;
 }
 
-static void order_all(struct job_run *r, enum order_type type)
+static void order(struct job_run *r, int agent, bool pause)
+{
+    r->agent[agent].paused = pause;
+    job_run_order(r, agent,
+                  &(struct order){ .type = pause ? ORDER_PAUSE : ORDER_CONTINUE,
+                                   .generation = r->state.generation });
+}
+
+/* Those who have registered since then, too. */
+static void pause_all(struct job_run *r)
 {
     for (int i = 0; i < r->n_agents; i++)
-        if (is_there(r, i))
-            job_run_order(r, i, &(struct order){ .type = type, .generation = r->state.generation });
+        if (is_there(r, i) && !r->agent[i].paused)
+            order(r, i, true);
+}
+
+static void continue_all(struct job_run *r)
+{
+    for (int i = 0; i < r->n_agents; i++)
+        if (is_there(r, i) && r->agent[i].paused)
+            order(r, i, false);
 }
 
 void pausing_begin(struct pausing *p, struct job_run *r, int64_t now_ns)
@@ -30,7 +49,13 @@ void pausing_begin(struct pausing *p, struct job_run *r, int64_t now_ns)
         return;
     p->wanted = true;
     p->until_ns = now_ns + most_ns;
-    order_all(r, ORDER_PAUSE);
+    pause_all(r);
+}
+
+void pausing_look(const struct pausing *p, struct job_run *r)
+{
+    if (p->wanted)
+        pause_all(r);
 }
 
 void pausing_cancel(struct pausing *p, struct job_run *r)
@@ -38,14 +63,20 @@ void pausing_cancel(struct pausing *p, struct job_run *r)
     if (!p->wanted)
         return;
     p->wanted = false;
-    order_all(r, ORDER_CONTINUE);
+    continue_all(r);
 }
 
 /* An agent that asks for what is behind an order has carried it out. */
+static bool took(const struct job_run *r, int agent)
+{
+    return is_there(r, agent) && r->agent[agent].paused && r->agent[agent].orders.n == 0;
+}
+
+/* One that comes up will hear of it when it registers. */
 static bool all_took(const struct job_run *r)
 {
     for (int i = 0; i < r->n_agents; i++)
-        if (is_there(r, i) && r->agent[i].orders.n > 0)
+        if (!r->state.agent[i].lost && !r->state.agent[i].ended && !took(r, i))
             return false;
     return true;
 }
@@ -76,11 +107,20 @@ static void stop_here(void)
     (void)sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
+/* Who had taken the order, or was silent before, has not ended because of us. */
+static void put_down(struct job_run *r, int64_t began_ns, int64_t now_ns)
+{
+    state_put_off(&r->state, now_ns - began_ns);
+    state_paused(&r->state, now_ns - began_ns, now_ns);
+    for (int i = 0; i < r->n_agents; i++)
+        if (took(r, i))
+            state_waits(&r->state, i);
+}
+
 void pausing_stop(struct pausing *p, struct job_run *r)
 {
-    int64_t began_ns = clock_now_ns(), now_ns;
     const struct driver_view *v = &r->o->view;
-    bool all = all_took(r);
+    int64_t began_ns = clock_now_ns(), now_ns;
     char text[160];
 
     if (v->pausing)
@@ -88,10 +128,10 @@ void pausing_stop(struct pausing *p, struct job_run *r)
     stop_here();
     now_ns = clock_now_ns();
     p->wanted = false;
-    state_put_off(&r->state, now_ns - began_ns);
-    /* Who had taken the order has not ended because of us. */
-    state_paused(&r->state, all ? 0 : now_ns - began_ns, now_ns);
-    order_all(r, ORDER_CONTINUE);
+    put_down(r, began_ns, now_ns);
+    continue_all(r);
+    if (now_ns - began_ns < least_ns) /* no shell has the process group: nothing has stopped */
+        return;
     (void)snprintf(text, sizeof text,
                    "the job was stopped for %.1f s, its workers too, and goes on",
                    (double)(now_ns - began_ns) / CLOCK_S);

@@ -21,6 +21,9 @@ struct pausing {
 /* Order all agents to stop their workers, at SIGTSTP. */
 void pausing_begin(struct pausing *p, struct job_run *r, int64_t now_ns);
 
+/* Order those to stop their workers, too, who have registered since then. */
+void pausing_look(const struct pausing *p, struct job_run *r);
+
 /* Order all agents to go on, where this process has not stopped yet; else nothing happens. */
 void pausing_cancel(struct pausing *p, struct job_run *r);
 

@@ -90,6 +90,7 @@ static int start_agent(struct registration *r, int agent, int64_t deadline_ns, b
     starter_drop(r->starter, agent);
     orders_fini(&a->orders);
     a->pid = 0;
+    a->paused = false;
     a->sequence = 0;
     if (rc == 0) /* one that was given up may have stayed alive: it speaks for nobody now */
         rc = http_tokens_renew(r->listeners->agent_tokens, agent, err);

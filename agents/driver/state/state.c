@@ -332,4 +332,11 @@ void state_paused(struct state *s, int64_t pause_ns, int64_t now_ns)
 {
     s->pause_ns = pause_ns;
     s->paused_ns = now_ns;
+    for (int i = 0; i < s->o.n_agents; i++)
+        s->agent[i].waits = false;
+}
+
+void state_waits(struct state *s, int agent)
+{
+    s->agent[agent].waits = true;
 }

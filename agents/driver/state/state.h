@@ -177,9 +177,10 @@ void state_not_started(struct state *s, int agent, const char *sentence, int64_t
 void state_no_more_starts(struct state *s, const char *sentence);
 
 /* The driver itself was stopped for so long: no node was silent meanwhile, and the ends of agents
- * soon after are put down to it.
+ * soon after are put down to it, but of those that were silent before, or wait by order.
  */
 void state_paused(struct state *s, int64_t pause_ns, int64_t now_ns);
+void state_waits(struct state *s, int agent);
 
 /* All of the job has stood still for so long, as was wanted: no deadline has come nearer, and no
  * age counts that time.

@@ -200,18 +200,33 @@ static void start_failed(struct state *s, int agent, int64_t now_ns)
     may_regroup(s, now_ns);
 }
 
-/* Return how long the driver itself was stopped until a moment ago; 0: it was not. */
-static int64_t recent_pause_ns(const struct state *s, int64_t now_ns)
+/* Whether an agent that had registered was silent when the driver was stopped, for longer than one
+ * is that has nothing to tell.
+ */
+static bool was_silent(const struct state *s, const struct state_agent *a)
 {
-    return now_ns < s->paused_ns + timing_pause_blamed_ns(s->o.lease_ns) ? s->pause_ns : 0;
+    return a->registered &&
+           s->paused_ns - s->pause_ns > a->heard_ns + timing_poll_request_ns(s->o.lease_ns);
+}
+
+/* Return how long the driver itself was stopped until a moment ago, where that may have ended an
+ * agent; 0: it was not.
+ */
+static int64_t recent_pause_ns(const struct state *s, int agent, int64_t now_ns)
+{
+    const struct state_agent *a = &s->agent[agent];
+    bool recent = now_ns < s->paused_ns + timing_pause_blamed_ns(s->o.lease_ns);
+
+    return recent && !a->waits && !was_silent(s, a) ? s->pause_ns : 0;
 }
 
 /* Write why agents have ended where the driver itself is to blame; returns whether it is.  Only a
  * pause as long as the lease ends agents.
  */
-static bool paused_text(const struct state *s, const char *what, int64_t now_ns, char ret[512])
+static bool paused_text(const struct state *s, int agent, const char *what, int64_t now_ns,
+                        char ret[512])
 {
-    bool blamed = recent_pause_ns(s, now_ns) >= s->o.lease_ns;
+    bool blamed = recent_pause_ns(s, agent, now_ns) >= s->o.lease_ns;
 
     if (blamed)
         (void)snprintf(ret, 512,
@@ -222,9 +237,9 @@ static bool paused_text(const struct state *s, const char *what, int64_t now_ns,
 }
 
 /* Write "; eddis-run itself was stopped for 4.0 s, ...": a fact that may help, and no cause. */
-static void beside_text(const struct state *s, int64_t now_ns, char *ret, size_t size)
+static void beside_text(const struct state *s, int agent, int64_t now_ns, char *ret, size_t size)
 {
-    int64_t pause_ns = recent_pause_ns(s, now_ns);
+    int64_t pause_ns = recent_pause_ns(s, agent, now_ns);
 
     ret[0] = '\0';
     if (pause_ns)
@@ -240,9 +255,9 @@ static void ended_text(const struct state *s, int agent, const char *how, int64_
 {
     char beside[160];
 
-    if (paused_text(s, "the workers", now_ns, ret))
+    if (paused_text(s, agent, "the workers", now_ns, ret))
         return;
-    beside_text(s, now_ns, beside, sizeof beside);
+    beside_text(s, agent, now_ns, beside, sizeof beside);
     (void)snprintf(ret, 512, "node %.200s: its %.128s%s", state_host(s, agent), how, beside);
 }
 
@@ -258,8 +273,8 @@ static void ended_before(struct state *s, int agent, const char *how, int64_t no
     const char *why = strstr(how, ": "); /* its last words */
     char text[512], beside[160];
 
-    beside_text(s, now_ns, beside, sizeof beside);
-    if (!paused_text(s, "before they registered", now_ns, text))
+    beside_text(s, agent, now_ns, beside, sizeof beside);
+    if (!paused_text(s, agent, "before they registered", now_ns, text))
         (void)snprintf(text, sizeof text, "%.150s: its %.*s before it registered%.250s%s",
                        state_host(s, agent), (int)(why ? why - how : (ptrdiff_t)strlen(how)), how,
                        why ? why : "", beside);

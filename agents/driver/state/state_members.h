@@ -30,6 +30,7 @@ struct state_agent {
     bool idle_end;                         /* its last agent ended without ever having ranks */
     int64_t revive_ns;                     /* not before then */
     int64_t heard_ns;
+    bool waits; /* through the driver's latest pause, by order */
     char host[256];
 };
 

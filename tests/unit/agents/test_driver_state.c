@@ -481,13 +481,39 @@ START_TEST(job_pauses)
     left_ns = state_deadline(&f.s) - f.now_ns;
     f.now_ns += 3600 * second;
     state_put_off(&f.s, 3600 * second);
-    state_paused(&f.s, 0, f.now_ns);
+    state_paused(&f.s, 3600 * second, f.now_ns);
+    state_waits(&f.s, 1);
     ck_assert_int_ge(state_deadline(&f.s) - f.now_ns, left_ns);
     state_tick(&f.s, f.now_ns);
     did(&f, "");
     state_ended(&f.s, 1, "agent was killed by signal 9", f.now_ns + second);
     said(&f, "node b: its agent was killed by signal 9");
     ck_assert_ptr_null(strstr(f.said, "eddis-run itself"));
+    state_fini(&f.s);
+}
+END_TEST
+
+/* Of an agent that was silent before the pause that is the news. */
+START_TEST(agent_was_silent_before_a_pause)
+{
+    struct fixture f;
+
+    run_four(&f);
+    f.now_ns += 8 * second;
+    state_heard(&f.s, 0, f.now_ns);
+    f.now_ns += 100 * second;
+    state_paused(&f.s, 100 * second, f.now_ns);
+    state_ended(&f.s, 1, "session was lost", f.now_ns);
+    said(&f, "node b: its session was lost");
+    ck_assert_ptr_null(strstr(f.said, "eddis-run itself"));
+    state_fini(&f.s);
+    run_four(&f);
+    f.now_ns += 8 * second;
+    state_heard(&f.s, 0, f.now_ns);
+    f.now_ns += 100 * second;
+    state_paused(&f.s, 100 * second, f.now_ns);
+    state_ended(&f.s, 0, "session was lost", f.now_ns);
+    said(&f, "eddis-run itself was stopped for 100.0 s");
     state_fini(&f.s);
 }
 END_TEST
@@ -736,6 +762,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, agent_ends);
     tcase_add_test(tc, agent_ends_in_a_pause);
     tcase_add_test(tc, agent_ends_behind_a_short_pause);
+    tcase_add_test(tc, agent_was_silent_before_a_pause);
     tcase_add_test(tc, job_pauses);
     tcase_add_test(tc, agent_ends_before_it_registers);
     tcase_add_test(tc, agent_ends_before_it_registers_in_a_pause);
