@@ -168,7 +168,7 @@ static int pause_workers(struct agent *a, const struct order *o, struct eddis_er
 {
     (void)o;
     (void)err;
-    lifeline_pause(&a->life, a->session_log.fd);
+    lifeline_pause(&a->life, a->session_log.fd, http_client_hold(a->http, NULL));
     agent_hold(a);
     return 0;
 }

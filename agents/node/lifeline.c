@@ -7,9 +7,11 @@
 #include "lib/base/clock.h"
 #include "lib/base/process_fd.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 void lifeline_find_keeper(struct lifeline *l)
@@ -36,16 +38,42 @@ bool lifeline_is_cut(const struct lifeline *l)
     return l->silence_ns > l->lease_ns;
 }
 
-void lifeline_pause(struct lifeline *l, int session)
+static void drop_driver(struct lifeline *l)
 {
+    if (l->driver > 0)
+        (void)close(l->driver);
+    l->driver = 0;
+}
+
+void lifeline_pause(struct lifeline *l, int session, int driver)
+{
+    drop_driver(l);
     l->paused = true;
     l->session = session;
+    l->driver = driver > 0 ? driver : 0;
 }
 
 void lifeline_go_on(struct lifeline *l)
 {
+    drop_driver(l);
     l->paused = false;
     l->silence_ns = 0;
+}
+
+/* Whether nothing has come from the driver's machine for a while.  One that has closed the
+ * connection is there, and then only the session tells of it.
+ */
+static bool is_machine_gone(struct lifeline *l)
+{
+    struct pollfd fd = { .fd = l->driver > 0 ? l->driver : -1, .events = POLLRDHUP };
+    int code = 0;
+    socklen_t n = sizeof code;
+
+    if (fd.fd < 0 || poll(&fd, 1, 0) <= 0 || !fd.revents)
+        return false;
+    (void)getsockopt(fd.fd, SOL_SOCKET, SO_ERROR, &code, &n);
+    drop_driver(l);
+    return code == ETIMEDOUT || code == EHOSTUNREACH || code == ENETUNREACH || code == EHOSTDOWN;
 }
 
 /* Whether the process that the session began with is there: its end of it is open. */
@@ -66,6 +94,8 @@ int lifeline_beat(struct lifeline *l, int64_t now_ns)
         since = now_ns - l->heard_ns; /* between two beats */
     if (l->beat_ns)
         l->silence_ns += timing_silence_ns(since, period);
+    if (l->paused && is_machine_gone(l))
+        l->session = -1; /* somebody else has kept its other end */
     if (l->paused && has_session(l))
         l->silence_ns = 0;
     l->beat_ns = now_ns + period;
@@ -79,6 +109,7 @@ int lifeline_beat(struct lifeline *l, int64_t now_ns)
 
 void lifeline_end(struct lifeline *l)
 {
+    drop_driver(l);
     if (l->keeper_lost) {
         cgroup_leave(clock_after_ns(clock_now_ns(), CLOCK_S));
         (void)process_fd_signal(l->keeper_fd, l->keeper, SIGKILL);

@@ -26,7 +26,8 @@ struct lifeline {
     int64_t heard_ns;   /* when that was; 0: never */
     int64_t beat_ns;    /* when to beat next; 0: at once, for the first time */
     bool paused;        /* the driver has said that it will be silent */
-    int session;        /* what shows meanwhile that its process is there */
+    int session;        /* what shows meanwhile that its process is there ... */
+    int driver;         /* ... and a connection that its machine is; owned; 0: none */
 };
 
 /* Find the keeper, which is this process's parent, and a descriptor that shows its end. */
@@ -42,9 +43,11 @@ void lifeline_heard(void *ctx);
 bool lifeline_is_cut(const struct lifeline *l);
 
 /* The driver has said that it will be silent until it says that it goes on: as long as somebody has
- * the other end of `session`, a pipe or socket that is borrowed, its silence does not count.
+ * the other end of `session`, a pipe or socket that is borrowed, its silence does not count.  A
+ * session over a network does not show that the driver's machine is gone; `driver` does, a
+ * connection as of http_client_hold, which is taken; negative: there is none.
  */
-void lifeline_pause(struct lifeline *l, int session);
+void lifeline_pause(struct lifeline *l, int session, int driver);
 void lifeline_go_on(struct lifeline *l);
 
 /* At beat_ns: show that this process lives, and look who else does.  Returns flags of those who

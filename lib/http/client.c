@@ -11,9 +11,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 enum {
     CLIENT_MAX_ANSWER = 16 << 20,
@@ -512,6 +514,32 @@ int http_client_call(struct http_client *c, const char *path, const char *json, 
     if (ret_n)
         *ret_n = call.n;
     return call.status;
+}
+
+int http_client_hold(const struct http_client *c, struct eddis_error *err)
+{
+    const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV,
+                                    .ai_socktype = SOCK_STREAM };
+    const char *at = place(c, c->now), *port = strrchr(at, ':');
+    int bracket = *at == '[';
+    struct addrinfo *a = NULL;
+    char host[CLIENT_BASE];
+    int fd = -1, rc = 0;
+
+    (void)snprintf(host, sizeof host, "%.*s", (int)(port - at) - 2 * bracket, at + bracket);
+    if (c->path || getaddrinfo(host, port + 1, &hints, &a) != 0)
+        return eddis_fail(err, -EINVAL, "'%s' is no address to hold a connection to", at);
+    fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0)
+        http_socket_tune(fd, &c->tcp);
+    if (fd < 0 || (connect(fd, a->ai_addr, a->ai_addrlen) < 0 && errno != EINPROGRESS))
+        rc = eddis_fail_errno(err, -errno, "cannot connect to %s", at);
+    freeaddrinfo(a);
+    if (rc == 0)
+        return fd;
+    if (fd >= 0)
+        (void)close(fd);
+    return rc;
 }
 
 void http_client_close(struct http_client *c)

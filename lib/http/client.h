@@ -70,6 +70,14 @@ int http_client_wait(struct http_client *c, struct pollfd *fds, int n, int64_t d
 int http_client_call(struct http_client *c, const char *path, const char *json, int64_t timeout_ns,
                      char **ret_body, size_t *ret_n, struct eddis_error *err);
 
+/* Connect one more socket, at which nothing is asked, to the address that answered last, for as
+ * long as the system of the server's machine acknowledges: it does for a server that is stopped,
+ * too. Returns the socket, which the caller closes and which need not be connected yet; it fails
+ * (POLLERR) with ETIMEDOUT or the like once that machine is silent as long as tcp of the options
+ * says.
+ */
+int http_client_hold(const struct http_client *c, struct eddis_error *err);
+
 /* End requests under way and free c.  Accepts NULL. */
 void http_client_close(struct http_client *c);
 

@@ -140,4 +140,21 @@ def nodes():
             c.check_nothing_left()
 
 
-run([goes_on, no_hang, killed, continued, interrupted, nodes], sys.argv[3:])
+def unplugged():
+    """Stopped workers do not wait for a machine that is gone, which their session does not show."""
+    with lab.Cluster(2, build=BUILD) as c:
+        with c.job(["-H", "node1,node2", "--restarts", "0", "--", "sh", "-c", WORK.format(over="never")], lease=LEASE,
+                   before=SHELL) as j:
+            def workers():
+                return [pid for host in ("node1", "node2") for pid in c.pids(host, "sh")]
+            wait_for("two workers", lambda: len(workers()) == 2)
+            driver = stop(j, workers)
+            c.lab.cut(lab.LOGIN)
+            wait_for("the workers to end", lambda: not workers())
+            c.lab.join(lab.LOGIN)
+            os.kill(driver, signal.SIGCONT)
+            assert j.end() == 1, (j.code, j.err)
+            assert re.search(r"ended (its|the) workers", j.err), j.err
+
+
+run([goes_on, no_hang, killed, continued, interrupted, nodes, unplugged], sys.argv[3:])

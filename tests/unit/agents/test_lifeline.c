@@ -85,7 +85,7 @@ START_TEST(driver_pauses)
     int ends[2], lost = 0, i;
 
     ck_assert_int_eq(pipe(ends), 0);
-    lifeline_pause(&l, ends[1]);
+    lifeline_pause(&l, ends[1], -1);
     for (i = 1; i <= 3 * BEATS; i++) {
         tick_beat(l.page, TICK_KEEPER);
         ck_assert_int_eq(lifeline_beat(&l, begin_ns + i * period_ns), 0);
@@ -113,7 +113,7 @@ START_TEST(pause_without_a_session)
     struct lifeline l = make();
     int lost = 0;
 
-    lifeline_pause(&l, 0);
+    lifeline_pause(&l, 0, -1);
     for (int i = 1; i <= BEATS; i++) {
         tick_beat(l.page, TICK_KEEPER);
         lost = lifeline_beat(&l, begin_ns + i * period_ns);

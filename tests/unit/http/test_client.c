@@ -9,6 +9,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -672,8 +673,42 @@ START_TEST(two_connections)
 }
 END_TEST
 
+/* A server that takes no connection, as one that is stopped, is held all the same, and one that is
+ * gone is not.
+ */
+START_TEST(hold)
+{
+    struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), fd;
+    struct pollfd p = { .events = POLLOUT | POLLRDHUP };
+    struct fixture f = { .base = "" };
+    socklen_t n = sizeof a;
+
+    ck_assert_int_eq(bind(server, (struct sockaddr *)&a, n) + listen(server, 1), 0);
+    ck_assert_int_eq(getsockname(server, (struct sockaddr *)&a, &n), 0);
+    (void)snprintf(f.base, sizeof f.base, "http://127.0.0.1:%d", ntohs(a.sin_port));
+    ck_assert_int_eq(client(&f, "x", &f.c), 0);
+    p.fd = fd = http_client_hold(f.c, NULL);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(poll(&p, 1, 10000), 1);
+    ck_assert_int_eq(p.revents, POLLOUT);
+    (void)close(server);
+    p.events = POLLRDHUP;
+    ck_assert_int_eq(poll(&p, 1, 10000), 1);
+    (void)close(fd);
+    fd = http_client_hold(f.c, NULL);
+    if (fd >= 0) { /* else refused at once */
+        p.fd = fd;
+        ck_assert(poll(&p, 1, 10000) == 1 && p.revents & POLLERR);
+        (void)close(fd);
+    }
+    http_client_close(f.c);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_test(tc, hold);
     tcase_add_loop_test(tc, call, 0, 2);
     tcase_add_loop_test(tc, side_by_side, 0, 2);
     tcase_add_loop_test(tc, time_out_and_close, 0, 2);
