@@ -114,3 +114,41 @@ int sbatch_nodes_away(const struct sbatch_ask *a, char *ret, size_t size)
     strbuf_fini(&b);
     return count;
 }
+
+/* "2:4:1": sockets, cores of each and threads of a core; false: it is something else. */
+static bool read_cores(const char *text, int64_t *ret_cores, int64_t *ret_threads)
+{
+    char *end;
+    int64_t sockets = strtoll(text, &end, 10), cores;
+
+    if (*end++ != ':')
+        return false;
+    cores = strtoll(end, &end, 10);
+    if (*end++ != ':')
+        return false;
+    *ret_cores = sockets * cores;
+    *ret_threads = strtoll(end, &end, 10);
+    return sockets > 0 && cores > 0 && *ret_threads > 0;
+}
+
+int64_t sbatch_nodes_least(const char *list)
+{
+    cleanup_free char *names = strndup(list, strcspn(list, " \n")), *table = NULL;
+    const char *const argv[] = { "sinfo", "-h", "-a", "-N", "-o", "%N|%z", "-n", names, NULL };
+    char *state = NULL, last[256] = "";
+    int64_t least = 0, all = 0;
+
+    if (!names || slurm_program_run(argv, "", &table, NULL) != 0)
+        return 0;
+    for (char *line = strtok_r(table, "\n", &state); line; line = strtok_r(NULL, "\n", &state)) {
+        char *name = field(&line);
+        int64_t cores, threads;
+
+        if (!line || strcmp(name, last) == 0 || !read_cores(line, &cores, &threads))
+            continue;
+        (void)snprintf(last, sizeof last, "%s", name);
+        least += threads;
+        all += cores * threads;
+    }
+    return least == all && all > 0 ? -1 : least;
+}

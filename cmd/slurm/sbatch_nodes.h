@@ -10,11 +10,18 @@
 #include "cmd/slurm/sbatch_script.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* Ask sinfo for the nodes of the job's partitions.  Blocks.  Returns how many are away, 0 also
  * where sinfo does not answer, and writes the first ones to ret [size]:
  * "node4 is drained (broken fan), node7 is down and 3 more".
  */
 int sbatch_nodes_away(const struct sbatch_ask *a, char *ret, size_t size);
+
+/* Ask sinfo how many processors Slurm gives the least it may of each of these nodes, one core:
+ * "node[1-4] in partition main" is a list of names and what follows it.  Blocks.  Returns 0 where
+ * sinfo does not answer, and -1 where the nodes have no more than that.
+ */
+int64_t sbatch_nodes_least(const char *list);
 
 #endif

@@ -237,15 +237,19 @@ const char sbatch_submit_narrow[] =
  */
 bool sbatch_submit_is_narrow(const struct sbatch_ask *a, const char *said)
 {
-    static const char using[] = " using ";
-    const char *at = strstr(said, using), *where;
+    static const char using[] = " using ", on[] = " on nodes ";
+    const char *at = strstr(said, using), *list = strstr(said, on), *where;
     const char *nodes = sbatch_script_said(a, 0, "nodes", 'N', &where);
-    int64_t cpus = at ? strtoll(at + sizeof using - 1, NULL, 10) : 0;
+    int64_t cpus = at ? strtoll(at + sizeof using - 1, NULL, 10) : 0, least;
 
-    return a->job->slurm.cpus == 0 && sbatch_script_components(a->job) == 1 &&
-           !sbatch_script_said(a, 0, "cpus-per-task", 'c', &where) &&
-           !sbatch_script_said(a, 0, "ntasks", 'n', &where) && cpus > 0 &&
-           cpus == (nodes ? strtoll(nodes, NULL, 10) : sbatch_script_nodes(a->job));
+    if (a->job->slurm.cpus != 0 || sbatch_script_components(a->job) != 1 || cpus <= 0 ||
+        sbatch_script_said(a, 0, "cpus-per-task", 'c', &where) ||
+        sbatch_script_said(a, 0, "ntasks", 'n', &where))
+        return false;
+    least = list && !is_elsewhere(a) ? sbatch_nodes_least(list + sizeof on - 1) : 0;
+    if (least == 0)
+        least = nodes ? strtoll(nodes, NULL, 10) : sbatch_script_nodes(a->job);
+    return cpus <= least;
 }
 
 /* Whether the caller holds back a signal that is to end it. */

@@ -22,8 +22,9 @@
 int sbatch_submit_test(const struct sbatch_ask *a, const char *script, char **ret,
                        struct eddis_error *err);
 
-/* Whether Slurm gives the job one processor of each node, as its own default is where nobody asks
- * for more: said is what sbatch_submit_test has returned.  The workers of a node would share it.
+/* Whether Slurm gives the job one processor, or core, of each node, as its own default is where
+ * nobody asks for more: said is what sbatch_submit_test has returned.  The workers of a node would
+ * share it.  Blocks: sinfo tells how many processors a core is.
  */
 bool sbatch_submit_is_narrow(const struct sbatch_ask *a, const char *said);
 

@@ -20,7 +20,8 @@ from slurm_cluster import SlurmCluster, skip_without_slurm
 BUILD, SOURCE = os.path.realpath(sys.argv[1]), os.path.realpath(sys.argv[2])
 
 NODES = {"gres": {"node1": "gpu:2", "node2": "gpu:2"},
-         "features": {"node1": "a100", "node2": "a100", "node3": "v100", "node4": "v100"}}
+         "features": {"node1": "a100", "node2": "a100", "node3": "v100", "node4": "v100"}, "threads": {"node3": 2},
+         "conf": ["PartitionName=hidden Nodes=node4 Hidden=YES"]}
 
 DIGITS = f"""\
 command: [eddis-train, --data, {SOURCE}/examples/digits/digits.csv, --test, "360", --epochs, "3"]
@@ -149,6 +150,32 @@ def drained(c):
         c.sh("scontrol update nodename=node4 state=resume")
         c.sh("scancel -u root")
         c.await_empty()
+
+
+def hidden(c):
+    """Of a partition that users are not shown, too, it is told which node the job waits for."""
+    nobody = "setpriv --reuid 65534 --regid 65534 --clear-groups env HOME=/tmp "
+    c.run(LOGIN, f"cd /tmp && {nobody} sh -c 'echo \"{{command: hostname, slurm: {{partition: hidden}}}}\" > hidden.yaml'")
+    drain(c)
+    try:
+        p = c.run(LOGIN, f"cd /tmp && {nobody} {BUILD}/cmd/eddis-sbatch hidden.yaml --parsable")
+        assert p.returncode == 0 and re.search(r"that are up now: node4 is drained .*\(bad fan\)", p.stderr), p
+        assert c.queue() == [p.stdout.strip()], (p, c.queue())
+    finally:
+        c.sh("scontrol update nodename=node4 state=resume")
+        c.sh("scancel -u nobody")
+        c.await_empty()
+
+
+def narrow(c):
+    """A job that gets one core of each node is told of it, also where a core is two processors."""
+    c.write("train.yaml", "command: hostname\nslurm: {gres: \"gpu:0\", nodes: 1}\n")
+    for args, is_told in (("-w node2", True), ("-w node3", True), ("-w node2,node3 -N2", True), ("-w node3 -c4", False),
+                          ("-w node3 --exclusive", False)):
+        p = c.sh(f"eddis-sbatch train.yaml --parsable --hold {args}")
+        assert p.returncode == 0 and ("one processor of each node" in p.stderr) == is_told, (args, p)
+    c.sh("scancel -u root")
+    c.await_empty()
 
 
 def drained_followed(c):
@@ -376,7 +403,7 @@ def components(c):
     refused(c, "train.yaml --set 'slurm.components=[{nodes: 1}, {constraint: x}]'", 3, "feature", "slurm.components")
 
 
-CASES = [scripts, by_hand, named_nodes, refusals, drained, drained_followed, usage, answers, variables, ends,
+CASES = [scripts, by_hand, named_nodes, refusals, drained, hidden, narrow, drained_followed, usage, answers, variables, ends,
          own_script, unlike, array, code, late, saves, components]
 
 

@@ -57,15 +57,15 @@ GresTypes=gpu
 
 class Slurm:
     """gres, features: {node: text} as slurm.conf writes them, "gpu:2" and "a100,fast"; the devices of a
-    gres are null devices.  conf: more lines.  slurmd_timeout: seconds until a silent node is DOWN;
+    gres are null devices.  threads: {node: number} of a core, else 1.  conf: more lines.  slurmd_timeout: seconds until a silent node is DOWN;
     kill_wait: between SIGTERM and SIGKILL.
 
     Partitions: main, with all nodes, and short, the same of at most five minutes a job."""
 
-    def __init__(self, lab, proctrack=None, cpus=4, gres=None, features=None, conf=(), slurmd_timeout=10,
-                 kill_wait=2):
+    def __init__(self, lab, proctrack=None, cpus=4, gres=None, features=None, threads=None, conf=(),
+                 slurmd_timeout=10, kill_wait=2):
         self.lab, self.cpus, self.conf, self.timeout, self.kill_wait = lab, cpus, list(conf), slurmd_timeout, kill_wait
-        self.gres, self.features = gres or {}, features or {}
+        self.gres, self.features, self.threads = gres or {}, features or {}, threads or {}
         self.folder = lab.folder + "/slurm"
         self.proctrack = proctrack or ("cgroup" if can_cgroup(lab) else "linuxproc")
 
@@ -101,8 +101,10 @@ class Slurm:
         for number, node in enumerate(nodes, 1):
             more = f" Gres={self.gres[node]}" if node in self.gres else ""
             more += f" Feature={self.features[node]}" if node in self.features else ""
+            threads = self.threads.get(node, 1)
             lines.append(f"NodeName={node} NodeAddr={network.address(number)} CPUs={self.cpus} Boards=1 "
-                         f"SocketsPerBoard=1 CoresPerSocket={self.cpus} ThreadsPerCore=1 RealMemory=1024{more}")
+                         f"SocketsPerBoard=1 CoresPerSocket={self.cpus // threads} ThreadsPerCore={threads} "
+                         f"RealMemory=1024{more}")
         lines += [f"PartitionName=main Nodes={','.join(nodes)} Default=YES MaxTime=INFINITE",
                   f"PartitionName=short Nodes={','.join(nodes)} MaxTime=5"] + self.conf
         self.write("etc/slurm.conf", lines)

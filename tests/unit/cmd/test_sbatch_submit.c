@@ -256,11 +256,12 @@ START_TEST(doubtful)
 }
 END_TEST
 
-/* One processor of each node, by what Slurm itself says. */
+/* One core of each node, by what Slurm itself says; NULL: sinfo does not answer. */
 static const struct {
     const char *yaml, *word;
     int processors;
     bool narrow;
+    const char *nodes;
 } widths[] = {
     { "nodes: 2, gres: \"gpu:4\"", NULL, 2, true },
     { "nodes: 2, gres: \"gpu:4\"", NULL, 32, false }, /* the site gives some with each GPU */
@@ -269,13 +270,21 @@ static const struct {
     { "nodes: 2, gres: \"gpu:4\"", "-c1", 2, false },
     { "nodes: 2", "--gpus=4", 2, true },
     { "components: [{gres: gpu}, {}]", NULL, 1, false },
+    { "nodes: 2, gres: \"gpu:4\"", NULL, 4, true, "n1|2:8:2\nn1|2:8:2\nn2|2:8:2" },
+    { "nodes: 2, gres: \"gpu:4\"", NULL, 5, false, "n1|2:8:2\nn2|2:8:2" },
+    { "nodes: 2, gres: \"gpu:4\"", NULL, 2, true, "n1|2:8:2\nn2|2:8:2" }, /* a thread each */
+    { "nodes: 2, gres: \"gpu:4\"", NULL, 3, true, "n1|2:8:2\nn2|2:8:1" },
+    { "nodes: 2, gres: \"gpu:4\"", NULL, 4, false, "n1|1:1:2\nn2|1:1:2" }, /* all there are */
+    { "nodes: 2, gres: \"gpu:4\"", NULL, 2, true, "n1|unknown\n" },
+    { "gres: \"gpu:4\"", "-N2-4", 2, true, "n1|2:8:1\nn2|2:8:1" },
+    { "nodes: 4, gres: \"gpu:4\"", "-M east", 4, true, "n1|2:8:1" }, /* of another n1 */
 };
 
 START_TEST(narrow)
 {
     char *const words[] = { (char *)(uintptr_t)widths[_i].word, NULL };
     struct sbatch_ask a = { .words = words };
-    cleanup_free char *yaml = NULL;
+    cleanup_free char *yaml = NULL, *sinfo = NULL;
     struct eddis_error err = { 0 };
     struct job *job = NULL;
     char said[200];
@@ -284,6 +293,11 @@ START_TEST(narrow)
     ck_assert_msg(job_parse(yaml, strlen(yaml), "train.yaml", "/", &job, &err) == 0, "%s",
                   err.text);
     a.job = job;
+    ck_assert_int_ge(asprintf(&sinfo,
+                              "case \"$*\" in *'-n node[1-2]') printf '%s\\n';; *) exit 1;; esac",
+                              widths[_i].nodes ? widths[_i].nodes : ""),
+                     0);
+    make_program("sinfo", widths[_i].nodes ? sinfo : "exit 1");
     (void)snprintf(said, sizeof said,
                    "Job 7 to start at 2026-11-29T02:00:00 using %d processors on nodes node[1-2] "
                    "in partition main",
