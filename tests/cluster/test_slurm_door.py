@@ -295,7 +295,10 @@ def another_user(c):
     job = c.sh("sbatch --parsable --hold --wrap true").stdout.strip()
     p = c.run(LOGIN, f"{nobody} {BUILD}/cmd/eddis-run --stop {job}")
     check(p, 2, f"job {job} of user root waits", "for its user only")
-    assert c.queue() == [job], c.queue()
+    programs = "mkdir -p /tmp/some && ln -sf /usr/bin/squeue /usr/bin/scontrol /usr/bin/sacct /tmp/some"
+    p = c.run(LOGIN, f"{programs} && {nobody} PATH=/tmp/some {BUILD}/cmd/eddis-run --stop {job}")
+    check(p, 2, "scancel")  # that was not asked has refused nothing
+    assert "for its user only" not in p.stderr and c.queue() == [job], (p, c.queue())
     end_all(c)
 
 

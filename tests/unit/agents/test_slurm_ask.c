@@ -10,6 +10,7 @@
 #include "suite.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,8 +92,8 @@ START_TEST(down)
 }
 END_TEST
 
-/* Put programs into PATH that wait for a controller which does not answer. */
-static void put_stuck(const char *folder)
+/* Put Slurm's programs into PATH, which do this. */
+static void put_programs(const char *folder, const char *does)
 {
     static const char *const names[] = { "scontrol", "sinfo" };
 
@@ -103,7 +104,7 @@ static void put_stuck(const char *folder)
         (void)snprintf(path, sizeof path, "%s/%s", folder, names[i]);
         f = fopen(path, "w");
         ck_assert_ptr_nonnull(f);
-        (void)fputs("#!/bin/sh\nexec /bin/sleep 1000\n", f);
+        (void)fprintf(f, "#!/bin/sh\n%s\n", does);
         (void)fclose(f);
         ck_assert_int_eq(chmod(path, 0700), 0);
     }
@@ -122,7 +123,7 @@ START_TEST(stuck)
     char folder[] = "/tmp/eddis-test-ask-XXXXXX";
 
     ck_assert_ptr_nonnull(mkdtemp(folder));
-    put_stuck(folder);
+    put_programs(folder, "exec /bin/sleep 1000"); /* the controller does not answer */
     run.o = &o;
     run.n_agents = 1;
     run.state.agent = &silent;
@@ -144,12 +145,56 @@ START_TEST(stuck)
 }
 END_TEST
 
+/* A node may be silent for an hour and up: Slurm is asked less and less often, and at once again of
+ * the next one.
+ */
+START_TEST(less_often)
+{
+    static const int64_t again_s[] = { 2, 4, 8, 16, 30, 30 };
+    static struct job_run run;
+    const struct slurm_allocation allocation = { .job = "7" };
+    struct job job = { .timeouts.heartbeat_ns = CLOCK_S };
+    const struct driver_options o = { .slurm = &allocation, .job = &job };
+    struct state_agent agent = { .registered = true, .host = "n1" };
+    struct slurm_ask a = { .run = &run };
+    char folder[] = "/tmp/eddis-test-ask-XXXXXX";
+
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    put_programs(folder, "echo 'n1 idle'");
+    run.o = &o;
+    run.n_agents = 1;
+    run.state.agent = &agent;
+    ck_assert_int_eq(slurm_ask_open(&a, NULL), 0);
+    for (size_t i = 0; i < sizeof again_s / sizeof *again_s; i++) {
+        struct pollfd fd = { .fd = slurm_ask_fd(&a), .events = POLLIN };
+        int64_t asked_ns = a.nodes_ns;
+
+        slurm_ask_turn(&a, asked_ns - 1);
+        ck_assert(i == 0 || !a.asking_nodes);
+        slurm_ask_turn(&a, clock_after_ns(clock_now_ns(), asked_ns));
+        while (a.asking_nodes) {
+            ck_assert_int_eq(poll(&fd, 1, 60000), 1);
+            slurm_ask_turn(&a, clock_now_ns());
+        }
+        ck_assert_int_eq(a.again_s, again_s[i]);
+        ck_assert_int_ge(a.nodes_ns, clock_now_ns() + (again_s[i] - 1) * CLOCK_S);
+    }
+    agent.heard_ns = clock_now_ns();
+    slurm_ask_turn(&a, clock_now_ns());
+    ck_assert(a.again_s == 0 && a.nodes_ns == 0);
+    slurm_ask_close(&a);
+    (void)unsetenv("PATH");
+    ck_assert_int_eq(file_remove_tree(folder, NULL), 0);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, limit, 0, sizeof rows / sizeof *rows);
     tcase_add_test(tc, no_limit);
     tcase_add_test(tc, down);
     tcase_add_test(tc, stuck);
+    tcase_add_test(tc, less_often);
 }
 
 SUITE_MAIN("slurm_ask", add_tests)
