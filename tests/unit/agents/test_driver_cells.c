@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_driver_cells.c - every cell of the state machine's table, phase by input */
+/* test_driver_cells.c - every cell of the state machine's table, and what holds in all its states
+ */
 #include "agents/driver/state/state_input.h"
-#include "tests/unit/agents/state_trace/world.h"
+#include "lib/base/clock.h"
+#include "tests/unit/agents/world/world.h"
 
 #include "suite.h"
 
@@ -37,9 +39,7 @@ static void reach(struct world *w, enum state_phase phase)
     world_init(w, &world_sets[0]);
     for (int p = 0; p <= (int)phase; p++) {
         for (int i = 0; i < 3 && way[p].input[i]; i++) {
-            struct world_felt f = { 0 };
-
-            ck_assert(world_give(w, world_find_input(w->set, way[p].input[i]), &f));
+            ck_assert(world_give(w, world_find_input(w->set, way[p].input[i])));
         }
         ck_assert_int_eq(w->s.phase, way[p].phase);
     }
@@ -206,20 +206,16 @@ static void walk(const struct world_set *set, uint64_t seed)
 
     world_init(&w, set);
     for (int k = 0; k < 100; k++) {
-        struct world_felt f = { 0 };
-
         seed = seed * 6364136223846793005u + 1442695040888963407u;
-        (void)world_give(&w, seed >> 33 & 1 ? forward : (int)((seed >> 40) % (unsigned)n), &f);
+        (void)world_give(&w, seed >> 33 & 1 ? forward : (int)((seed >> 40) % (unsigned)n));
     }
     world_fini(&w);
 }
 
 static bool give(struct world *to, const struct world *from, int input)
 {
-    struct world_felt f = { 0 };
-
     world_copy(to, from);
-    return world_give(to, input, &f);
+    return world_give(to, input);
 }
 
 /* Any two inputs, one after the other. */
@@ -247,9 +243,7 @@ static void look_around(const struct world_set *set, const char *const *step)
     world_init(&w, set);
     two_inputs(&w);
     for (; *step; step++) {
-        struct world_felt f = { 0 };
-
-        ck_assert_msg(world_give(&w, world_find_input(set, *step), &f), "%s in %s", *step,
+        ck_assert_msg(world_give(&w, world_find_input(set, *step)), "%s in %s", *step,
                       state_phase_name(w.s.phase));
         two_inputs(&w);
     }
@@ -332,12 +326,110 @@ START_TEST(all_are_met)
 }
 END_TEST
 
+/* ---- what holds wherever the world goes ---- */
+
+enum { WALKS = 200, WALK_STEPS = 120 };
+
+static uint64_t next(uint64_t *seed)
+{
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    return *seed >> 33;
+}
+
+/* Print the inputs of a walk up to where it went wrong. */
+static void print_walk(const struct world_set *set, const int *input, int n)
+{
+    char name[64];
+
+    printf("%s:", set->name);
+    for (int i = 0; i <= n; i++) {
+        world_input_name(set, input[i], name, sizeof name);
+        printf("%s %s", i ? "," : "", name);
+    }
+    printf("\n");
+    (void)fflush(stdout);
+}
+
+/* A job that was preempted ends with another code as soon as it is known that it has saved. */
+static bool is_resumable_now(const struct state *before, const struct state *after)
+{
+    return before->outcome == STATE_OUTCOME_PREEMPTED &&
+           before->checkpoint != STATE_CHECKPOINT_SEEN &&
+           after->checkpoint == STATE_CHECKPOINT_SEEN;
+}
+
+/* Return whether the phase ends by some deadline, its own where it has one.  For a network and a
+ * plan it waits for its caller, who answers at once.
+ */
+static bool is_bounded(const struct state *s)
+{
+    switch (s->phase) {
+    case STATE_PHASE_NETWORK:
+    case STATE_PHASE_PLAN:
+    case STATE_PHASE_OVER:
+        return true;
+    case STATE_PHASE_PROBE_RUN:
+    case STATE_PHASE_RUN:
+        return state_deadline(s) < CLOCK_NEVER;
+    default:
+        return s->deadline_ns < CLOCK_NEVER;
+    }
+}
+
+/* Return what does not hold in this world, which another was before the last input; NULL: all does.
+ */
+static const char *broken(const struct world *before, const struct world *w)
+{
+    const struct state *a = &before->s, *b = &w->s;
+    bool final = a->outcome >= STATE_OUTCOME_OK || a->phase >= STATE_PHASE_BYE;
+    bool same = b->exit_code == a->exit_code && b->reason == a->reason;
+
+    if (b->impossible)
+        return "an input came that the table calls impossible";
+    if (w->late_starts)
+        return "ranks were started behind the end";
+    if (w->double_starts || (b->phase >= STATE_PHASE_BYE && w->start_ordered && !w->stop_ordered))
+        return "ranks that were started were not ordered to stop";
+    if (final && !same && !is_resumable_now(a, b))
+        return "the exit code was set twice";
+    if (!is_bounded(b))
+        return "nothing bounds the wait";
+    return NULL;
+}
+
+/* A third of the inputs goes on well, so that walks come far. */
+START_TEST(invariants)
+{
+    const struct world_set *set = &world_sets[_i / WALKS];
+    uint64_t seed = ((uint64_t)_i + 1) * 0x9e3779b97f4a7c15u;
+    int forward = world_find_input(set, "forward"), n = world_n_inputs(set), input[WALK_STEPS];
+    struct world w, before;
+
+    world_init(&w, set);
+    for (int k = 0; k < WALK_STEPS; k++) {
+        const char *wrong;
+
+        input[k] = next(&seed) % 3 == 0 ? forward : (int)(next(&seed) % (unsigned)n);
+        world_copy(&before, &w);
+        (void)world_give(&w, input[k]);
+        wrong = broken(&before, &w);
+        if (wrong)
+            print_walk(set, input, k);
+        ck_assert_msg(!wrong, "walk %d, step %d, %s: %s", _i, k, state_phase_name(w.s.phase),
+                      wrong);
+        world_fini(&before);
+    }
+    world_fini(&w);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, cell, 0, INPUTS * STATE_PHASES);
     tcase_add_test(tc, names);
     tcase_add_test(tc, count);
     tcase_add_test(tc, all_are_met);
+    tcase_add_loop_test(tc, invariants, 0, world_n_sets * WALKS);
 }
 
 SUITE_MAIN("driver_cells", add_tests)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* world_inputs.c - all that can happen to the world around the state machine; see world.h */
-#include "tests/unit/agents/state_trace/world.h"
+#include "tests/unit/agents/world/world.h"
 
 #include "lib/base/clock.h"
 
@@ -487,10 +487,8 @@ static bool give_ended(struct world *w, int agent)
 
 static bool give_back(struct world *w, int agent)
 {
-    struct world_felt none = { 0 };
-
     (void)registered(w, agent);
-    world_feel(w, &none);
+    world_act(w);
     return profiled(w, agent);
 }
 
@@ -711,19 +709,19 @@ static bool give(struct world *w, enum kind k, int of)
                                   : give_one(w, k);
 }
 
-bool world_give(struct world *w, int input, struct world_felt *f)
+bool world_give(struct world *w, int input)
 {
     int of;
     enum kind k = decode(w->set, input, &of);
     struct world to;
 
     world_copy(&to, w);
-    if (!give(&to, k, of) || world_differs(w, kinds[k].name, &to)) {
+    if (!give(&to, k, of)) {
         world_fini(&to);
         return false;
     }
     world_fini(w);
     *w = to;
-    world_feel(w, f);
+    world_act(w);
     return true;
 }
