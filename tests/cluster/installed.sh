@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# installed.sh - the README's way to install works as it stands there: its lines are run by an
+# installed.sh - the way to install of docs/install.md works as it stands there: its lines are run by an
 # ordinary user in an empty home, down to the trained example; and what they installed works from
 # where it is moved to.
 set -euo pipefail
@@ -24,8 +24,8 @@ run() {
 }
 
 # The indented lines between the two sentences, as they are.
-awk '/^The programs are in `build\/cmd`/ {on = 1} /^A job of yours:/ {on = 0} on && /^    / {print substr($0, 5)}' README.md >"$work/lines"
-[ "$(wc -l <"$work/lines")" -eq 6 ] || { cat "$work/lines"; echo "installed.sh: the README says something else"; exit 1; }
+awk '/^`.\/run-example` builds in/ {on = 1} /^On several nodes/ {on = 0} on && /^    / {print substr($0, 5)}' docs/install.md >"$work/lines"
+[ "$(wc -l <"$work/lines")" -eq 6 ] || { cat "$work/lines"; echo "installed.sh: docs/install.md says something else"; exit 1; }
 chmod 644 "$work/lines"
 run bash -eux "$work/lines"
 grep -q 'rank 1 of 2: y = 3.000 x -1.000' "$home"/.local/state/eddis/jobs/*/logs/rank-0001.log

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_readme.py BUILD SOURCE - the README's example of several machines does what is printed there.
+"""test_documents.py BUILD SOURCE - the example of several machines in docs/clusters.md does what is printed there.
 
 The commands of its block are run as they stand, in the project's folder, with BUILD in the place of
 build/ and a lab of another name.
@@ -15,11 +15,11 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
 from lab import skip_unless_possible  # noqa: E402
 
-HEADING = "## Several machines"
+HEADING = "## A cluster on one machine"
 
 
 def commands():
-    with open(os.path.join(SOURCE, "README.md")) as f:
+    with open(os.path.join(SOURCE, "docs/clusters.md")) as f:
         section = f.read().split(HEADING + "\n", 1)[1].split("\n## ", 1)[0]
     found = re.findall(r"^    \$ (.*)$", section, re.MULTILINE)
     assert len(found) >= 3, found
@@ -28,7 +28,7 @@ def commands():
 
 def main():
     skip_unless_possible()
-    env = dict(os.environ, EDDIS_LAB=f"readme-{os.getpid()}")
+    env = dict(os.environ, EDDIS_LAB=f"documents-{os.getpid()}")
     said, wrong = "", None
     for command in commands():
         line = re.sub(r"(?<![\w/])build/", BUILD + "/", command)
@@ -41,7 +41,7 @@ def main():
         if done.returncode and not wrong:
             wrong = f"{line}: ended with {done.returncode}"
     assert not wrong, wrong
-    # What the README prints of it: four nodes with batches as unequal as they are, a good end.
+    # What the document prints of it: four nodes with batches as unequal as they are, a good end.
     batches = {node: int(b) for node, b in re.findall(r"^ +\d+ +(node\d) .*? (\d+) +0\.\d+\b", said, re.MULTILINE)}
     assert len(batches) == 4 and sum(batches.values()) == 480, (batches, said)
     assert batches["node1"] > 1.2 * batches["node4"], batches  # 6.7 times on a machine that is calm
