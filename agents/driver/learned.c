@@ -30,8 +30,7 @@ static char *key_of(const struct job *job)
     return strbuf_steal(&b);
 }
 
-/* Earlier versions have kept none of them. */
-static const struct field program_fields[] = { PROGRAM_ROWS(struct learned_model, true) };
+static const struct field program_fields[] = { PROGRAM_ROWS(struct learned_model) };
 
 #define N(table) (sizeof table / sizeof *table)
 

@@ -50,19 +50,18 @@ static const struct field job_fields[] = {
     FIELD(struct job_status, eta_s, MEASURE, 0, 0),
     FIELD(struct job_status, recovery_s, MEASURE, 0, 0),
     FIELD(struct job_status, emulated, BOOL, 0, 0),
-    /* Members that older drivers did not write. */
-    FIELD_LATE(struct job_status, waiting, TEXT, 0, 0),
-    FIELD_LATE(struct job_status, refused, TEXT, 0, 0),
-    FIELD_LATE(struct job_status, stragglers, INT64, 0, INT64_MAX),
-    FIELD_LATE(struct job_status, recent_ideal_samples_per_s, MEASURE, 0, 0),
-    FIELD_LATE(struct job_status, all_slow_times, MEASURE, 0, 0),
-    FIELD_LATE(struct job_status, node_losses, INT64, 0, INT32_MAX),
-    FIELD_LATE(struct job_status, stopped_by_program, BOOL, 0, 0),
-    FIELD_LATE(struct job_status, models_compared, INT64, 0, INT64_MAX),
-    FIELD_LATE(struct job_status, models_unlike, INT64, 0, INT64_MAX),
-    FIELD_LATE(struct job_status, models_largest, MEASURE, 0, 0),
-    FIELD_LATE(struct job_status, models_say, TEXT, 0, 0),
-    FIELD_LATE(struct job_status, loss_says, TEXT, 0, 0),
+    FIELD(struct job_status, waiting, TEXT, 0, 0),
+    FIELD(struct job_status, refused, TEXT, 0, 0),
+    FIELD(struct job_status, stragglers, INT64, 0, INT64_MAX),
+    FIELD(struct job_status, recent_ideal_samples_per_s, MEASURE, 0, 0),
+    FIELD(struct job_status, all_slow_times, MEASURE, 0, 0),
+    FIELD(struct job_status, node_losses, INT64, 0, INT32_MAX),
+    FIELD(struct job_status, stopped_by_program, BOOL, 0, 0),
+    FIELD(struct job_status, models_compared, INT64, 0, INT64_MAX),
+    FIELD(struct job_status, models_unlike, INT64, 0, INT64_MAX),
+    FIELD(struct job_status, models_largest, MEASURE, 0, 0),
+    FIELD(struct job_status, models_say, TEXT, 0, 0),
+    FIELD(struct job_status, loss_says, TEXT, 0, 0),
 };
 
 /* Members of "equal_split_samples_per_s". */
@@ -124,17 +123,17 @@ static const struct field worker_fields[] = {
     FIELD(struct worker_status, relative_speed, MEASURE, 0, 0),
     FIELD(struct worker_status, overrun_ms, MEASURE, 0, 0),
     FIELD(struct worker_status, last_step_age_s, MEASURE, 0, 0),
-    FIELD_LATE(struct worker_status, queued_ms, MEASURE, 0, 0),
-    FIELD_LATE(struct worker_status, memory_bytes, INT64, 0, INT64_MAX),
-    FIELD_LATE(struct worker_status, straggler, TEXT, 0, 0),
-    FIELD_LATE(struct worker_status, straggler_times, MEASURE, 0, 0),
-    FIELD_LATE(struct worker_status, straggler_since, INT64, 0, INT64_MAX),
-    FIELD_LATE(struct worker_status, straggler_confidence, MEASURE, 0, 0),
-    FIELD_LATE(struct worker_status, straggler_says, TEXT, 0, 0),
-    FIELD_LATE(struct worker_status, memory_told, BOOL, 0, 0),
-    FIELD_LATE(struct worker_status, piece, INT64, 0, INT64_MAX),
-    FIELD_LATE(struct worker_status, group, INT, 0, STATUS_MAX_WORKERS - 1),
-    FIELD_LATE(struct worker_status, staleness, INT, 0, INT32_MAX),
+    FIELD(struct worker_status, queued_ms, MEASURE, 0, 0),
+    FIELD(struct worker_status, memory_bytes, INT64, 0, INT64_MAX),
+    FIELD(struct worker_status, straggler, TEXT, 0, 0),
+    FIELD(struct worker_status, straggler_times, MEASURE, 0, 0),
+    FIELD(struct worker_status, straggler_since, INT64, 0, INT64_MAX),
+    FIELD(struct worker_status, straggler_confidence, MEASURE, 0, 0),
+    FIELD(struct worker_status, straggler_says, TEXT, 0, 0),
+    FIELD(struct worker_status, memory_told, BOOL, 0, 0),
+    FIELD(struct worker_status, piece, INT64, 0, INT64_MAX),
+    FIELD(struct worker_status, group, INT, 0, STATUS_MAX_WORKERS - 1),
+    FIELD(struct worker_status, staleness, INT, 0, INT32_MAX),
 };
 
 /* Every measure of the table that is unknown so far. */
@@ -309,7 +308,7 @@ static int read_plans(const json_t *o, struct job_status *s, struct eddis_error 
     json_t *list;
     int rc;
 
-    if (!json_has(o, "plans")) /* of an older driver */
+    if (!json_has(o, "plans")) /* a line of metrics.jsonl */
         return 0;
     rc = json_want_array(o, "plans", STATUS_MAX_PLANS, &list, err);
     if (rc == 0)
@@ -337,14 +336,11 @@ static int read_failure(const json_t *o, struct job_status *s, struct eddis_erro
     return rc < 0 ? rc : 0;
 }
 
-/* Older drivers did not count them. */
 static int read_checkpoints(const json_t *o, struct job_status *s, struct eddis_error *err)
 {
     json_t *group;
     int rc;
 
-    if (!json_has(o, "checkpoints"))
-        return 0;
     rc = json_want_object(o, "checkpoints", &group, err);
     if (rc == 0)
         rc = fields_read(checkpoint_fields, N(checkpoint_fields), group, &s->checkpoints, err);

@@ -54,7 +54,7 @@ static const struct field emulated_fields[] = {
     FIELD_REAL(struct job_emulated, rate, DOUBLE, 0, 1000000),
     FIELD_REAL(struct job_emulated, fixed_s, DOUBLE, 0, 1000000),
     FIELD_REAL(struct job_emulated, sample_s, DOUBLE, 0, 1000000),
-    FIELD_REAL_LATE(struct job_emulated, jitter, 0, 1),
+    FIELD_REAL(struct job_emulated, jitter, DOUBLE, 0, 1),
 };
 
 static const struct field_rows emulated_rows =

@@ -360,7 +360,7 @@ static int read_mode(struct order *order, const json_t *o, struct eddis_error *e
     int rc = fields_read(mode_fields, N(mode_fields), o, order, err), options = 0;
 
     if (rc >= 0)
-        rc = options = sync_options_read(o, false, &order->options, err);
+        rc = options = sync_options_read(o, &order->options, err);
     if (rc >= 0)
         rc = read_groups(order, o, err);
     return rc < 0 ? rc : (int)N(mode_fields) + options + 1;

@@ -306,10 +306,8 @@ int fields_read(const struct field *f, size_t n, const json_t *o, void *s, struc
     int taken = 0;
 
     for (size_t i = 0; i < n; i++) {
-        int rc = 0;
+        int rc = read_one(&f[i], o, (char *)s + f[i].offset, err);
 
-        if (!f[i].late || json_has(o, f[i].key))
-            rc = read_one(&f[i], o, (char *)s + f[i].offset, err);
         if (rc < 0)
             return rc;
         taken += json_object_get(o, f[i].key) != NULL;

@@ -42,7 +42,6 @@ struct field {
     int64_t min, max;
     double low, high; /* both 0: any */
     const char *const *names;
-    bool late; /* may be missing, as older writers do not know it; the struct's member stays then */
 };
 
 /* A row for a struct's member of the same name. */
@@ -53,12 +52,8 @@ struct field {
     }
 #define FIELD(type, member, kind_, min_, max_)                                                     \
     FIELD_ROW(type, member, kind_, .min = min_, .max = max_)
-#define FIELD_LATE(type, member, kind_, min_, max_)                                                \
-    FIELD_ROW(type, member, kind_, .min = min_, .max = max_, .late = true)
 #define FIELD_REAL(type, member, kind_, low_, high_)                                               \
     FIELD_ROW(type, member, kind_, .low = low_, .high = high_)
-#define FIELD_REAL_LATE(type, member, low_, high_)                                                 \
-    FIELD_ROW(type, member, DOUBLE, .low = low_, .high = high_, .late = true)
 #define FIELD_WORD(type, member, words)                                                            \
     FIELD_ROW(type, member, ENUM, .max = sizeof(words) / sizeof *(words), .names = words)
 

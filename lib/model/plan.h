@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 enum {
-    PLAN_SCHEMA_VERSION = 2, /* written; 1, which had no candidates, is read too */
+    PLAN_SCHEMA_VERSION = 2,
     PLAN_MAX_WORKERS = 65536,
     PLAN_MAX_CANDIDATES = 16,
 };

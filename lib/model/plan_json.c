@@ -42,11 +42,11 @@ static const struct field plan_fields[] = {
     FIELD_REAL(struct plan, predicted_samples_per_s, DOUBLE, 0, MAX_PER_S),
     FIELD_REAL(struct plan, ideal_samples_per_s, DOUBLE, 0, MAX_PER_S),
     FIELD_REAL(struct plan, equal_samples_per_s, DOUBLE, 0, MAX_PER_S),
-    FIELD_LATE(struct plan, model_bytes, INT64, 0, INT64_MAX),
-    PROGRAM_ROWS(struct plan, true),
-    FIELD_LATE(struct plan, takes_pieces, BOOL, 0, 0),
-    FIELD_LATE(struct plan, change, TEXT, 0, 0),
-    FIELD_REAL_LATE(struct plan, gain, 0, MAX_PER_S),
+    FIELD(struct plan, model_bytes, INT64, 0, INT64_MAX),
+    PROGRAM_ROWS(struct plan),
+    FIELD(struct plan, takes_pieces, BOOL, 0, 0),
+    FIELD(struct plan, change, TEXT, 0, 0),
+    FIELD_REAL(struct plan, gain, DOUBLE, 0, MAX_PER_S),
 };
 
 static const struct field candidate_fields[] = {
@@ -56,13 +56,6 @@ static const struct field candidate_fields[] = {
     FIELD_REAL(struct plan_candidate, efficiency, DOUBLE, 0, 1),
     FIELD_REAL(struct plan_candidate, predicted_progress, DOUBLE, 0, MAX_PER_S),
     FIELD(struct plan_candidate, lost, TEXT, 0, 0),
-};
-
-/* In schema 1 each mode had one candidate, of which no more was written than its throughput. */
-static const char *const throughput_fields[SYNC_MODES] = {
-    [SYNC_MODE_SYNC] = "sync_samples_per_s",
-    [SYNC_MODE_ASYNC] = "async_samples_per_s",
-    [SYNC_MODE_HYBRID] = "hybrid_samples_per_s",
 };
 
 /* There together, or not at all. */
@@ -78,7 +71,7 @@ static const struct field worker_fields[] = {
     FIELD(struct plan_worker, rank, INT, 0, PLAN_MAX_WORKERS - 1),
     FIELD(struct plan_worker, local_rank, INT, 0, PLAN_MAX_WORKERS - 1),
     FIELD(struct plan_worker, node, INT, 0, PLAN_MAX_WORKERS - 1),
-    FIELD_LATE(struct plan_worker, group, INT, 0, PLAN_MAX_WORKERS - 1),
+    FIELD(struct plan_worker, group, INT, 0, PLAN_MAX_WORKERS - 1),
     FIELD(struct plan_worker, device_id, TEXT, 0, 0),
     FIELD(struct plan_worker, device, TEXT, 0, 0),
     FIELD(struct plan_worker, cpus, TEXT, 0, 0),
@@ -89,26 +82,16 @@ static const struct field worker_fields[] = {
     FIELD(struct plan_worker, batch, INT64, 0, MAX_BATCH),
     FIELD(struct plan_worker, equal_batch, INT64, 0, MAX_BATCH),
     FIELD_REAL(struct plan_worker, weight, DOUBLE, 0, 1),
-    FIELD_LATE(struct plan_worker, largest, INT64, 0, MAX_BATCH),
-    FIELD_LATE(struct plan_worker, max, INT64, 0, MAX_BATCH),
-    FIELD_LATE(struct plan_worker, piece, INT64, 0, MAX_BATCH),
-    FIELD_ROW(struct plan_worker, time, ENUM, .max = TIME_SOURCES, .names = time_sources,
-              .late = true),
+    FIELD(struct plan_worker, largest, INT64, 0, MAX_BATCH),
+    FIELD(struct plan_worker, max, INT64, 0, MAX_BATCH),
+    FIELD(struct plan_worker, piece, INT64, 0, MAX_BATCH),
+    FIELD_ROW(struct plan_worker, time, ENUM, .max = TIME_SOURCES, .names = time_sources),
 };
 
 /* Members that are written and read one by one. */
 static const struct field plan_others[] = {
     { .key = "candidates" },     { .key = "communication" }, { .key = "nodes" },
     { .key = "schema_version" }, { .key = "workers" },
-};
-static const struct field plan_others_1[] = {
-    { .key = "async_samples_per_s" },
-    { .key = "communication" },
-    { .key = "hybrid_samples_per_s" },
-    { .key = "nodes" },
-    { .key = "schema_version" },
-    { .key = "sync_samples_per_s" },
-    { .key = "workers" },
 };
 static const struct field worker_others[] = { { .key = "kind" } };
 
@@ -221,15 +204,13 @@ static int only_known(const json_t *o, const struct known *table, size_t n, stru
     return 0;
 }
 
-static int check_members(const json_t *o, int schema, struct eddis_error *err)
+static int check_members(const json_t *o, struct eddis_error *err)
 {
     struct known table[] = { { plan_fields, N(plan_fields) },
                              { network_fields, N(network_fields) },
                              { plan_others, N(plan_others) },
                              { NULL, 0 } };
 
-    if (schema == 1)
-        table[2] = (struct known){ plan_others_1, N(plan_others_1) };
     table[3].n = sync_options_fields(&table[3].field);
     return only_known(o, table, N(table), err);
 }
@@ -396,22 +377,12 @@ static int read_choice(const json_t *o, struct plan *p, struct eddis_error *err)
     return choice_read(json_object_get(o, "communication"), p->choice, err);
 }
 
-/* Those of older plans do not tell as what gradients travel. */
-static int read_options(const json_t *o, struct sync_options *ret, struct eddis_error *err)
-{
-    int rc = sync_options_read(o, true, ret, err);
-
-    if (rc >= 0 && !ret->wire)
-        ret->wire = SYNC_WIRE_FLOAT32;
-    return rc;
-}
-
 static int read_candidate(const json_t *o, struct plan_candidate *c, struct eddis_error *err)
 {
     int rc = fields_read(candidate_fields, N(candidate_fields), o, c, err);
 
     if (rc >= 0) {
-        int options = read_options(o, &c->options, err);
+        int options = sync_options_read(o, &c->options, err);
 
         rc = options < 0 ? options : fields_end(o, (size_t)(rc + options), err);
     }
@@ -432,31 +403,6 @@ static int read_candidates(const json_t *o, struct plan *p, struct eddis_error *
     return rc;
 }
 
-static int read_throughputs(const json_t *o, struct plan *p, struct eddis_error *err)
-{
-    const struct algorithm *own = algorithm_find(p->algorithm);
-    int rc = 0;
-
-    for (int m = 0; m < SYNC_MODES && rc == 0; m++) {
-        const struct algorithm *a = algorithm_asked(sync_mode_name((enum sync_mode)m), "auto");
-        struct plan_candidate *c = &p->candidate[p->n_candidates];
-
-        if (!json_has(o, throughput_fields[m]))
-            continue;
-        rc = json_want_number(o, throughput_fields[m], 0, MAX_PER_S, &c->predicted_samples_per_s,
-                              err);
-        snprintf(c->mode, sizeof c->mode, "%s", sync_mode_name(a->mode));
-        snprintf(c->algorithm, sizeof c->algorithm, "%s", a->name);
-        c->options.wire = SYNC_WIRE_FLOAT32;
-        if (a == own)
-            c->options = p->options;
-        else
-            snprintf(c->lost, sizeof c->lost, "a plan of schema 1 does not tell");
-        p->n_candidates++;
-    }
-    return rc;
-}
-
 /* Only who averages models does so at some period, by some rate. */
 static int check_mode(const struct plan *p, struct eddis_error *err)
 {
@@ -470,16 +416,16 @@ static int check_mode(const struct plan *p, struct eddis_error *err)
     return 0;
 }
 
-static int read_head(const json_t *o, int schema, struct plan *p, struct eddis_error *err)
+static int read_head(const json_t *o, struct plan *p, struct eddis_error *err)
 {
     int rc = fields_read(plan_fields, N(plan_fields), o, p, err);
 
     if (rc >= 0)
-        rc = read_options(o, &p->options, err);
+        rc = sync_options_read(o, &p->options, err);
     if (rc >= 0 && json_has(o, "network"))
         rc = fields_read(network_fields, N(network_fields), o, p, err);
     if (rc >= 0)
-        rc = schema == 1 ? read_throughputs(o, p, err) : read_candidates(o, p, err);
+        rc = read_candidates(o, p, err);
     if (rc >= 0)
         rc = check_mode(p, err);
     return rc < 0 ? rc : read_choice(o, p, err);
@@ -496,10 +442,10 @@ static int read_plan(const json_t *o, struct plan **ret, struct eddis_error *err
         return eddis_fail(err, -EINVAL, "it is no object");
     if ((rc = json_want_int(o, "schema_version", 0, INT64_MAX, &schema, err)) < 0)
         return rc;
-    if (schema < 1 || schema > PLAN_SCHEMA_VERSION)
-        return eddis_fail(err, -EINVAL, "its schema_version is %lld, this eddis reads 1 to %d",
+    if (schema != PLAN_SCHEMA_VERSION)
+        return eddis_fail(err, -EINVAL, "its schema_version is %lld, this eddis reads %d",
                           (long long)schema, PLAN_SCHEMA_VERSION);
-    if ((rc = check_members(o, (int)schema, err)) < 0 ||
+    if ((rc = check_members(o, err)) < 0 ||
         (rc = json_want_array(o, "nodes", PLAN_MAX_WORKERS, &nodes, err)) < 0 ||
         (rc = json_want_array(o, "workers", PLAN_MAX_WORKERS, &workers, err)) < 0)
         return rc;
@@ -508,7 +454,7 @@ static int read_plan(const json_t *o, struct plan **ret, struct eddis_error *err
     p = plan_new((int)json_array_size(nodes), (int)json_array_size(workers));
     if (!p)
         return eddis_fail(err, -ENOMEM, "no memory");
-    if ((rc = read_head(o, (int)schema, p, err)) < 0 || (rc = read_nodes(nodes, p, err)) < 0 ||
+    if ((rc = read_head(o, p, err)) < 0 || (rc = read_nodes(nodes, p, err)) < 0 ||
         (rc = read_workers(workers, p, err)) < 0 || (rc = check_duplicates(p, err)) < 0 ||
         (rc = check_groups(p, err)) < 0) {
         plan_free(p);

@@ -30,12 +30,12 @@ static const struct field node_fields[] = {
     FIELD(struct node_profile, threads, INT, 0, MOST_COUNT),
     FIELD(struct node_profile, n_numa, INT, 0, MOST_COUNT),
     FIELD(struct node_profile, memory_bytes, INT64, 0, MOST_BYTES),
-    FIELD_LATE(struct node_profile, memory_limit, INT64, 0, MOST_BYTES),
+    FIELD(struct node_profile, memory_limit, INT64, 0, MOST_BYTES),
     FIELD_REAL(struct node_profile, cpu_quota, FIGURE, 0, MOST_COUNT),
     FIELD_REAL(struct node_profile, load, FIGURE, 0, MOST_COUNT),
     FIELD_REAL(struct node_profile, read_bytes_per_s, FIGURE, 0, MOST_BYTES),
     FIELD(struct node_profile, read_path, LINE, 0, 0),
-    FIELD_LATE(struct node_profile, beside, LINE, 0, 0),
+    FIELD(struct node_profile, beside, LINE, 0, 0),
     FIELD(struct node_profile, note, LINE, 0, 0),
 };
 

@@ -6,15 +6,14 @@
 #include "lib/base/fields.h"
 #include "program_facts.h"
 
-/* late: older writers do not know them. */
-#define PROGRAM_ROW(type, member, late_)                                                           \
+#define PROGRAM_ROW(type, member)                                                                  \
     {                                                                                              \
         .key = #member, .kind = FIELD_INT64, .offset = offsetof(type, program.member), .min = 0,   \
-        .max = INT64_MAX, .late = (late_)                                                          \
+        .max = INT64_MAX                                                                           \
     }
-#define PROGRAM_ROWS(type, late)                                                                   \
-    PROGRAM_ROW(type, gradient_bytes, late), PROGRAM_ROW(type, float32_bytes, late),               \
-        PROGRAM_ROW(type, largest_bytes, late), PROGRAM_ROW(type, largest_behind, late),           \
-        PROGRAM_ROW(type, centre_bytes, late), PROGRAM_ROW(type, min_count, late)
+#define PROGRAM_ROWS(type)                                                                         \
+    PROGRAM_ROW(type, gradient_bytes), PROGRAM_ROW(type, float32_bytes),                           \
+        PROGRAM_ROW(type, largest_bytes), PROGRAM_ROW(type, largest_behind),                       \
+        PROGRAM_ROW(type, centre_bytes), PROGRAM_ROW(type, min_count)
 
 #endif

@@ -32,18 +32,9 @@ int sync_options_write(const struct sync_options *s, json_t *o)
     return fields_write(fields, N_FIELDS, s, o);
 }
 
-int sync_options_read(const json_t *o, bool late, struct sync_options *s, struct eddis_error *err)
+int sync_options_read(const json_t *o, struct sync_options *s, struct eddis_error *err)
 {
-    int taken = 0;
-
-    for (size_t i = 0; i < N_FIELDS; i++) {
-        int rc = late && !json_has(o, fields[i].key) ? 0 : fields_read(&fields[i], 1, o, s, err);
-
-        if (rc < 0)
-            return rc;
-        taken += rc;
-    }
-    return taken;
+    return fields_read(fields, N_FIELDS, o, s, err);
 }
 
 /* JSON keeps 15 digits. */

@@ -13,10 +13,8 @@ size_t sync_options_fields(const struct field **ret);
 /* Add every option to o.  Returns 0 or -ENOMEM. */
 int sync_options_write(const struct sync_options *s, json_t *o);
 
-/* Fill *s from o and return how many members were taken.  `late`: what o lacks stays as it is, for
- * older eddis had fewer options.  -EINVAL.
- */
-int sync_options_read(const json_t *o, bool late, struct sync_options *s, struct eddis_error *err);
+/* Fill *s from o and return how many members were taken.  -EINVAL. */
+int sync_options_read(const json_t *o, struct sync_options *s, struct eddis_error *err);
 
 /* Borrows the name of an option that is set in `wish` and that `has` has another value of; NULL:
  * there is none.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""replay.py BUILD [--write] - plans of schema 1 are replayed as they were: the same plan is in force,
+"""replay.py BUILD [--write] - stored plans are replayed as they are: the same plan is in force,
 and in sync mode the trained parameters are the same to the last bit.
 
 Which kernel OpenBLAS takes changes bits, so it is named, and a processor without it skips the test.
@@ -10,7 +10,7 @@ import json
 import os
 import sys
 
-from golden import HERE, Golden, path, plan_then
+from golden import HERE, Golden, path
 
 sys.path.insert(0, os.path.join(HERE, "../cluster"))
 
@@ -47,7 +47,7 @@ def replay(folders, name, stored):
     with Job(BUILD, folders, ["--plan", path("replay", name + ".json")] + JOBS[name], ranks=None) as j:
         assert j.end() == 0, (j.code, j.out, j.err)
         assert "replayed" in j.out, j.out
-        summary, plan = j.summary(), plan_then(json.loads(j.file("plan-1-1.json")))
+        summary, plan = j.summary(), json.loads(j.file("plan-1-1.json"))
     del plan["nodes"]
     predictions(plan, stored)
     answer = {"plan": plan, "samples": summary["samples"], "steps": summary["steps_done"]}

@@ -111,7 +111,7 @@ const char *folders_unsafe(const struct folders *f, int *ret_n)
 
 /* ---- what dead agents have left ---- */
 
-/* The mark, and in a second line the machine's boot id; "": an earlier version has made it. */
+/* The mark, and in a second line the machine's boot id; "": it could not be read. */
 struct mark {
     char digits[NODE_IDENTITY_DIGITS + 1], machine[BOOT_ID_CHARS];
 };

@@ -161,12 +161,15 @@ static const struct {
       0 },
     { AGENT_1, "/v1/agents",
       "{\"protocol\":2,\"agent\":0,\"pid\":1,\"host\":\"a\",\"eddis_version\":\"0\","
-      "\"mpi_version\":\"\",\"shared_logs\":false,\"log_dir\":\"\",\"address\":[]}",
+      "\"mpi_version\":\"\",\"machine\":\"a\",\"mpi_guarded\":false,\"mpi_v4_only\":false,\"shared_"
+      "logs\":false,"
+      "\"log_dir\":\"\",\"address\":[]}",
       403, 0 },
     { AGENT_1, "/v1/agents",
       "{\"protocol\":2,\"agent\":1,\"pid\":1,\"host\":\"a\",\"eddis_version\":\"0\","
-      "\"mpi_version\":\"\",\"machine\":\"6f0c1e5e-2f0b\",\"shared_logs\":false,\"log_dir\":\"\","
-      "\"address\":[]}",
+      "\"mpi_version\":\"\",\"machine\":\"6f0c1e5e-2f0b\",\"mpi_guarded\":false,\"mpi_v4_only\":"
+      "false,"
+      "\"shared_logs\":false,\"log_dir\":\"\",\"address\":[]}",
       0, INBOX_HELLO },
     /* no such number or method */
     { AGENT_1, "/v1/agents/-1/orders?after=0", NULL, 404, 0 },

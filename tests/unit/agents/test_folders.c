@@ -441,7 +441,7 @@ static const struct {
     const char *machine; /* %s: this one */
     bool stays;
 } machine_rows[] = {
-    { "", false }, /* of an earlier version */
+    { "", false }, /* it could not be read */
     { "\n", false },
     { "\n%s\n", false },
     { "\n00000000-0000-4000-8000-000000000000\n", true },

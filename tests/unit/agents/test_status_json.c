@@ -127,26 +127,6 @@ START_TEST(there_and_back)
 }
 END_TEST
 
-/* A summary that an earlier version wrote. */
-START_TEST(without_waiting)
-{
-    struct job_status s, got;
-    char *text, *at;
-
-    example(&s);
-    text = job_status_text(&s);
-    at = strstr(text, "\"waiting\": \"\"");
-    ck_assert_ptr_nonnull(at);
-    memcpy(at, "\"a\"      ", 9);
-    ck_assert_msg(job_status_parse(text, strlen(text), "summary.json", &got, &err) == 0, "%s",
-                  err.text);
-    ck_assert_str_eq(got.waiting, "");
-    free(text);
-    job_status_fini(&got);
-    job_status_fini(&s);
-}
-END_TEST
-
 /* What design section 10 lists, under those names. */
 START_TEST(keys_of_the_summary)
 {
@@ -461,7 +441,6 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, there_and_back);
-    tcase_add_test(tc, without_waiting);
     tcase_add_test(tc, keys_of_the_summary);
     tcase_add_test(tc, damaged_documents);
     tcase_add_loop_test(tc, bad_documents, 0, sizeof bad_rows / sizeof *bad_rows);

@@ -24,7 +24,10 @@ PATIENCE_S = 180
 
 def status(state="running", **more):
     worker = {"rank": 0, "pid": 1, "node": "n1\033[2J", "device": "emulated 1.00", "state": "compute", "steps_done": 5,
-              "batch": 8, "expected_ms": None, "last_step_age_s": 0.1, "overrun_ms": None}
+              "batch": 8, "expected_ms": None, "last_step_age_s": 0.1, "overrun_ms": None,
+              "straggler": "", "straggler_says": "", "straggler_since": 0, "straggler_times": None,
+              "straggler_confidence": None, "queued_ms": None, "memory_bytes": 0, "memory_told": False, "piece": 8,
+              "group": 0, "staleness": 0}
     worker |= {k: 1.5 for k in ("samples_per_s", "step_ms", "compute_ms", "input_ms", "exposed_ms", "wait_ms",
                                 "relative_speed")}
     s = {"schema_version": 1, "job": "", "name": "t", "state": state, "reason": "", "message": "", "mode": "sync",
@@ -35,7 +38,10 @@ def status(state="running", **more):
     s |= {"steps_done": 5, "steps_total": 10, "samples": 40, "global_batch": 8}
     s |= {k: None for k in ("loss", "accuracy", "test_loss", "recent_samples_per_s", "eta_s", "recovery_s")}
     s |= {"samples_per_s": 100.25, "ideal_samples_per_s": 110.5, "predicted_samples_per_s": 109, "start_s": 1.5,
-          "wall_s": 2.5}
+          "wall_s": 2.5, "waiting": "", "refused": "", "stragglers": 0, "recent_ideal_samples_per_s": None,
+          "all_slow_times": None, "node_losses": 0, "stopped_by_program": False, "models_compared": 0,
+          "models_unlike": 0, "models_largest": None, "models_say": "", "loss_says": "", "plans": [],
+          "checkpoints": {"written": 0, "failed": 0, "newest": -1, "reason": ""}}
     return s | more
 
 

@@ -138,8 +138,7 @@ END_TEST
 static const struct {
     const char *from, *to, *words;
 } edits[] = {
-    { "\"schema_version\": 2", "\"schema_version\": 3",
-      "schema_version is 3, this eddis reads 1 to 2" },
+    { "\"schema_version\": 2", "\"schema_version\": 3", "schema_version is 3, this eddis reads 2" },
     { "\"schema_version\": 2,", "", "\"schema_version\" is missing" },
     { "\"schema_version\": 2", "\"schema_version\": 2, \"sync_samples_per_s\": 1", "unknown" },
     { "\"candidates\": []", "\"candidates\": [7]", "candidate 0: " },
@@ -288,46 +287,6 @@ START_TEST(empty_hands)
 }
 END_TEST
 
-/* Plans that a run before schema 2 has left. */
-static const struct {
-    const char *file, *algorithm;
-    double candidate[3];
-    bool is_elastic;
-} stored[] = {
-    { "sync-1.json", "allreduce", { 28235.2941176471, 28235.2941176471, 28235.2941176471 }, false },
-    { "async-1.json", "easgd", { 28234.29346107, 28229.2912418918, 28226.2907610793 }, true },
-    { "hybrid-1.json", "hsgd", { 28234.29346107, 28223.290918039, 28223.290918039 }, true },
-};
-
-START_TEST(schema_1)
-{
-    cleanup_free char *path = file_join(PLANS, "%s", stored[_i].file), *text = NULL, *again = NULL;
-    struct eddis_error err = { 0 };
-    struct plan *p, *q;
-
-    ck_assert_msg(plan_read(path, &p, &err) == 0, "%s", err.text);
-    ck_assert_str_eq(p->algorithm, stored[_i].algorithm);
-    ck_assert_int_eq(p->n_candidates, 3);
-    for (int i = 0; i < 3; i++) {
-        const struct plan_candidate *c = &p->candidate[i];
-
-        ck_assert_double_eq(c->predicted_samples_per_s, stored[_i].candidate[i]);
-        ck_assert_int_eq(c->lost[0] == 0, strcmp(c->algorithm, p->algorithm) == 0);
-    }
-    ck_assert_int_eq(p->options.period > 0, stored[_i].is_elastic);
-    ck_assert_int_eq(p->options.moving_rate > 0, stored[_i].is_elastic);
-    text = plan_text(p);
-    ck_assert_ptr_nonnull(strstr(text, "\"schema_version\": 2"));
-    ck_assert_msg(plan_parse(text, strlen(text), "plan", &q, &err) == 0, "%s", err.text);
-    again = plan_text(q);
-    ck_assert_str_eq(text, again);
-    for (int r = 0; r < p->n_workers; r++)
-        ck_assert(memcmp(&p->worker[r], &q->worker[r], sizeof p->worker[r]) == 0);
-    plan_free(p);
-    plan_free(q);
-}
-END_TEST
-
 /* Another file than a plan. */
 START_TEST(no_plan)
 {
@@ -344,7 +303,6 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-    tcase_add_loop_test(tc, schema_1, 0, sizeof stored / sizeof *stored);
     tcase_add_test(tc, there_and_back);
     tcase_add_test(tc, ranks_by_node);
     tcase_add_test(tc, hungry_group);
