@@ -110,6 +110,33 @@ def test_loops(tmp_path):
     assert len(times) == 60 and set(times.values()) == {3}, times
 
 
+def test_left_used(tmp_path):
+    """A batch whose gradients have only been added to others' is a used one, also of a worker alone."""
+    script = tmp_path / "left.py"
+    script.write_text("""import torch
+from torch.utils import data
+
+import eddis.torch as eddis
+
+loader = eddis.loader(data.DataLoader(data.TensorDataset(torch.arange(16.0)), batch_size=2))
+p, frozen = (torch.nn.Parameter(torch.zeros(1)) for _ in range(2))
+optimizer = eddis.DistributedOptimizer(torch.optim.SGD([p, frozen], lr=0.1))
+frozen.requires_grad_(False)
+seen = []
+for _ in range(2):
+    for k, (batch,) in enumerate(loader):
+        seen += batch.tolist()
+        (p * batch).sum().backward()
+        if k % 2:
+            optimizer.step()
+            optimizer.zero_grad()
+        if k == 2:
+            break
+print(len(seen), "samples", len({*seen}), "different")
+""")
+    assert said(tmp_path, "python3", script) == "12 samples 12 different\n"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("yields, told", [
     ("if k % 2: yield x", "Own.__iter__ has ended with 2 batches left"),

@@ -190,8 +190,12 @@ class ParameterSet:
             member.address = p.data_ptr()
 
     def _settle(self) -> None:
-        """The group is known: hooks, where there is somebody to combine with."""
+        """The group is known: hooks, of all that is combined with others, or that only say that a step is used."""
         if self.worker.world.n_group_ranks == 1:
+            for member in self.members:
+                is_trained = member.parameter.requires_grad
+                member.parameter.requires_grad_(True).register_post_accumulate_grad_hook(self._touch)
+                member.parameter.requires_grad_(is_trained)  # one that is frozen now may be trained later
             return
         for device, members in self.members_of.items():
             for member, place in zip(members, device.places_for([m.parameter for m in members])):
@@ -213,6 +217,10 @@ class ParameterSet:
         """autograd's hook, before a gradient is added to what is there."""
         n = self.worker.n_with_samples() if self.worker.in_step else 1
         return gradients if n == 1 else tuple(None if g is None else g * n for g in gradients)
+
+    def _touch(self, parameter: torch.Tensor) -> None:
+        """autograd's hook, of a worker that combines with nobody."""
+        self.worker.is_touched = True
 
     def _ready(self, member: Member, parameter: torch.Tensor) -> None:
         """autograd's hook: this gradient is complete, for this backward pass."""
