@@ -25,6 +25,7 @@ def run(tmp_path, how, *more):
     ("scaler", "after step 1 the model of rank 0 (node "),
     slow("skips", "after step 4 the model of rank 2 (node "),
     slow("last", "after step 10 the model of rank 1 (node "),
+    slow("unmasked", "after step 10 the model of rank 1 (node "),
 ])
 def test_found(tmp_path, how, said):
     code, output, summary = run(tmp_path, how)
@@ -38,9 +39,10 @@ def test_found(tmp_path, how, said):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", ["alike", "bfloat16"])
+@pytest.mark.parametrize("how", ["alike", "bfloat16", "masked"])
 def test_silent(tmp_path, how):
     code, output, summary = run(tmp_path, how)
+    assert output.count("parameter 'mask' and 1 more hold NaN or infinity from the start") == (how == "masked"), output
     assert code == 0 and "after step" not in output and "not finite" not in output, output
     assert summary["models_compared"] >= 4 and summary["models_unlike"] == 0, summary
     assert summary["models_say"] == summary["loss_says"] == ""

@@ -18,7 +18,7 @@ from .._worker import worker
 from ._buffers import ModelState, share_rest
 from ._gradients import ParameterSet
 from ._others import refuse_others
-from ._sums import tell_sums
+from ._sums import look_for_partial, tell_sums
 
 _distributed: list[_Distributed] = []
 
@@ -170,6 +170,7 @@ def DistributedOptimizer(optimizer: torch.optim.Optimizer,
     refuse_others(optimizer, named)
     if not _distributed:
         worker.at_start.append(_share_rest)
+        worker.when_one.append(_look_for_partial)
         worker.before_end.append(_tell_sums)
     worker.is_sum = loss == "sum"
     _distributed.append(_Distributed(optimizer, named, backward_passes_per_step, model, worker.is_sum))
@@ -178,6 +179,10 @@ def DistributedOptimizer(optimizer: torch.optim.Optimizer,
 
 def _share_rest() -> None:
     share_rest([d.state for d in _distributed if d.state], [m.parameter for d in _distributed for m in d.set.members])
+
+
+def _look_for_partial() -> None:
+    look_for_partial(worker, [(m.name, m.parameter) for d in _distributed for m in d.set.members])
 
 
 def _tell_sums() -> None:

@@ -3,7 +3,9 @@
 
 alike, bfloat16: nothing is wrong.  scaler: rank 0 has another scaler than the others, as with another card.  skips:
 rank 2's loss is NaN once, and only it leaves that step out.  last: rank 1 changes its model behind the last step's
-update.  loss: rank 1 reports NaN once, and trains on.
+update.  loss: rank 1 reports NaN once, and trains on.  masked: nothing is wrong with a model that has parameters with
+infinities from the start, as masks have, and one of no numbers.  unmasked: of such a model rank 1 changes what is
+finite behind the last step's update.
 """
 
 import sys
@@ -19,6 +21,9 @@ torch.manual_seed(0)
 x = torch.randn(48 * STEPS, 8)
 loader = eddis.loader(DataLoader(TensorDataset(x, x.sum(1)), batch_size=48))
 model = torch.nn.Linear(8, 1).to(torch.bfloat16 if how == "bfloat16" else torch.float32)
+if how.endswith("masked"):
+    model.mask = torch.nn.Parameter(torch.full((4, 4), float("-inf")).triu(1))
+    model.unset = torch.nn.Parameter(torch.full((3,), float("nan")))
 optimizer = eddis.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=1e-5 if how == "scaler" else 0.01),
                                        model=model)
 scaler = torch.amp.GradScaler("cpu", init_scale=1024.0, enabled=how == "scaler" and eddis.rank() > 0)
@@ -32,6 +37,6 @@ for epoch in loader.epochs(1):
         if how != "skips" or loss.isfinite():
             scaler.step(optimizer)
         scaler.update()
-        if how == "last" and k == STEPS - 1 and eddis.rank() == 1:
+        if how in ("last", "unmasked") and k == STEPS - 1 and eddis.rank() == 1:
             with torch.no_grad():
-                model.weight.mul_(2)
+                (model.weight if how == "last" else model.mask).add_(2)
