@@ -203,19 +203,39 @@ print(f"off {worst:.1e}")
 
 @pytest.mark.slow
 def test_one_sample(tmp_path):
-    """What PyTorch's own cannot take is told with what helps."""
+    """What PyTorch's own cannot take is told with what helps, of each optimizer's model; what it can is taken, compiled
+    too, and nothing of eddis is in a model that is copied or saved then, or called in a later step."""
     script = tmp_path / "one.py"
-    script.write_text("""import torch
+    script.write_text("""import copy
+import io
+import sys
+
+import torch
+from torch.nn.modules import module
 from torch.utils import data
 
 import eddis.torch as eddis
 
-loader = eddis.loader(data.DataLoader(data.TensorDataset(torch.ones(5, 3)), batch_size=4))
-model = torch.nn.Sequential(torch.nn.BatchNorm1d(3), torch.nn.Linear(3, 1))
-optimizer = eddis.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.0))
-for batch, in loader:
-    model(batch).mean().backward()
-    optimizer.step()
+loader = eddis.loader(data.DataLoader(data.TensorDataset(torch.ones(5, 3, int(sys.argv[1]))), batch_size=4))
+one, other = (torch.nn.Sequential(torch.nn.BatchNorm1d(3), torch.nn.Conv1d(3, 1, 1)) for _ in "12")
+optimizers = [eddis.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.0)) for model in (one, other)]
+if len(sys.argv) > 2:
+    other = torch.compile(other, backend="eager", fullgraph=True)
+for epoch in loader.epochs(2):
+    for batch, in loader:
+        saved = io.BytesIO()
+        torch.save(one, saved)
+        copied = copy.deepcopy(one)
+        assert b"eddis" not in saved.getvalue()
+        assert not any(it._forward_pre_hooks for model in (one, copied) for it in model.modules())
+        copied(torch.ones(4, 3, 2))
+        other(batch).mean().backward()
+        for optimizer in optimizers:
+            optimizer.step()
+    assert not module._global_forward_pre_hooks
+print("done")
 """)
-    code, output = ended(tmp_path, "python3", script)
-    assert code == 1 and "an input of [1, 3]: call eddis.torch.init(min_count=2)" in output, output
+    code, output = ended(tmp_path, "python3", script, 1)
+    assert code == 1 and "an input of [1, 3, 1]: call eddis.torch.init(min_count=2)" in output, output
+    for more in (), ("compiled",):
+        assert said(tmp_path, "python3", script, 2, *more).endswith("done\n")

@@ -24,9 +24,11 @@ import torch
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.module import register_module_forward_pre_hook
+from torch.utils.hooks import RemovableHandle
 
 from .. import _lib as L
-from .._worker import worker
+from .._worker import Mark, worker
 
 
 class SyncBatchNorm(_BatchNorm):
@@ -101,22 +103,41 @@ class SyncBatchNorm(_BatchNorm):
         return made
 
 
-_told: set[int] = set()  # modules that refuse one value by a sentence of eddis
+_hook: RemovableHandle | None = None  # of all modules, while a step has one sample
 
 
 def tell_of_one_value() -> None:
-    """Have every batch normalisation that there is say what helps where one value per channel is all that it gets,
-    which PyTorch refuses.  It is looked for when there is a step with one sample, for few jobs have one."""
-    for it in gc.get_objects():
-        if issubclass(type(it), _BatchNorm) and not issubclass(type(it), SyncBatchNorm) and id(it) not in _told:
-            _told.add(id(it))
-            it.register_forward_pre_hook(_refuse_one_value)
+    """Have every batch normalisation say, until the step's end, what helps where one value per channel is all that it
+    gets, which PyTorch refuses.
+
+    By a hook of all modules, so that nothing stays in the script's own, which it may copy or save.  It is there in
+    steps with one sample only, for few jobs have one, and where there is a batch normalisation.
+    """
+    global _hook
+    if _hook is not None or not _is_there_any():
+        return
+    if _tell_no_more not in worker.marks:
+        worker.marks.append(_tell_no_more)
+    _hook = register_module_forward_pre_hook(_refuse_one_value)
 
 
-def _refuse_one_value(module: _BatchNorm, arguments: tuple[Any, ...]) -> None:
+@functools.cache
+def _is_there_any() -> bool:
+    return any(issubclass(type(it), _BatchNorm) and not issubclass(type(it), SyncBatchNorm) for it in gc.get_objects())
+
+
+def _tell_no_more(mark: Mark) -> None:
+    global _hook
+    if _hook is not None and mark is Mark.ENDS:
+        _hook.remove()
+        _hook = None
+
+
+def _refuse_one_value(module: torch.nn.Module, arguments: tuple[Any, ...]) -> None:
+    if not isinstance(module, _BatchNorm) or isinstance(module, SyncBatchNorm) or not module.training:
+        return
     input = arguments[0] if arguments else None
-    if worker.in_step and module.training and torch.is_tensor(input) and input.dim() > 1 and \
-            input.numel() == input.size(1):
+    if worker.in_step and torch.is_tensor(input) and input.dim() > 1 and input.numel() == input.size(1):
         raise ValueError(f"expected more than 1 value per channel when training, got an input of {list(input.shape)}: "
                          "call eddis.torch.init(min_count=2) before anything else of eddis, by which no worker gets "
                          "just one sample, or make the model one of "

@@ -110,7 +110,6 @@ class Loader:
         self._loop: _Loop | None = None
         self._has_begun = False  # a loop, in the epoch
         self._has_told_rows = False
-        self._has_told_of_one = False
         self._sampler = _Sampler(len(made_from.dataset))
         self._inner = _reader(made_from, self._sampler)
         worker.open()
@@ -250,8 +249,7 @@ class Loader:
         loop.batch, loop.has_batch = batch, True
         held = self._weigh(batch)
         piece = max(worker.step.piece, 1)
-        if not self._has_told_of_one and 1 in (held, min(held, piece), held % piece):
-            self._has_told_of_one = True
+        if 1 in (held, min(held, piece), held % piece):
             tell_of_one_value()
         return True
 
