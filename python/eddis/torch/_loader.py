@@ -232,6 +232,7 @@ class Loader:
     def _read(self, loop: _Loop) -> bool:
         """Read the batch of the next step, and begin it; False: the epoch is over."""
         told, name = self._sampler.told, type(self._made_from).__name__
+        _draws.differ()  # the script may have seeded in the step before
         worker.mark(Mark.ASKED)
         try:
             batch = next(loop.batches)

@@ -21,7 +21,7 @@ def draw():
 
 class Drawn(Dataset):
     def __len__(self):
-        return 8
+        return 16
 
     def __getitem__(self, i):
         return torch.tensor(draw(), dtype=torch.float64)
@@ -41,6 +41,8 @@ for epoch in loader.epochs(2):
         torch.manual_seed(7)  # a script may seed every epoch
     for x in loader:
         told["loop"].append(draw())
+        if epoch == 1:
+            torch.manual_seed(100 + len(told["loop"]))  # or every step
         told["read"].append(x.flatten().tolist())
         optimizer.zero_grad()
         (p * x.float()).sum().backward()
