@@ -61,6 +61,16 @@ static void explain(const struct models *m, const struct model_finding *f, char 
         (void)snprintf(ret, size, " (%s%s%s)", how, how[0] && before[0] ? "; " : "", before);
 }
 
+/* What mends it. */
+static const char *advice(const struct model_finding *f)
+{
+    if (f->verdict == MODELS_NOT_FINITE)
+        return "lower the learning rate, clip gradients, or have all workers leave out the steps "
+               "whose loss is not finite";
+    return "have every worker make every update, in the same way, and draw what changes the model, "
+           "or decides on passes, from a generator seeded alike (torch.Generator)";
+}
+
 static int fail(const struct models *m, const struct model_finding *f, int64_t steps,
                 struct eddis_error *err)
 {
@@ -70,9 +80,8 @@ static int fail(const struct models *m, const struct model_finding *f, int64_t s
     explain(m, f, more, sizeof more);
     return eddis_fail(err, -EPROTO,
                       "after step %" PRId64 " %s%s: what is trained from there on is wrong, so the "
-                      "job ends; have every worker make every update, in the same way, or write "
-                      "checks: {models: off}",
-                      steps, what, more);
+                      "job ends; %s, or write checks: {models: off}",
+                      steps, what, more, advice(f));
 }
 
 int models_agree(struct models *m, const struct model_sums *all, int64_t steps,

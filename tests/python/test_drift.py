@@ -23,6 +23,7 @@ def run(tmp_path, how, *more):
 
 @pytest.mark.parametrize("how, said", [
     ("scaler", "after step 1 the model of rank 0 (node "),
+    slow("noise", "after step 1 the model of rank "),
     slow("skips", "after step 4 the model of rank 2 (node "),
     slow("last", "after step 10 the model of rank 1 (node "),
     slow("unmasked", "after step 10 the model of rank 1 (node "),
@@ -32,14 +33,14 @@ def test_found(tmp_path, how, said):
     assert code == 1, output
     assert said in summary["models_say"] and summary["models_say"] in output, output
     assert summary["models_say"] in summary["message"], summary
-    assert "checks: {models: off}" in output, output
+    assert "from a generator seeded alike (torch.Generator), or write checks: {models: off}" in output, output
     events = [json.loads(line) for line in (tmp_path / "job/events.jsonl").read_text().splitlines()]
     assert [e for e in events if e.get("text") == summary["models_say"]], events
     assert summary["loss_says"].startswith("the loss of rank 2 ") == (how == "skips"), summary
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", ["alike", "bfloat16", "masked"])
+@pytest.mark.parametrize("how", ["alike", "alike_noise", "bfloat16", "masked"])
 def test_silent(tmp_path, how):
     code, output, summary = run(tmp_path, how)
     assert output.count("parameter 'mask' and 1 more hold NaN or infinity from the start") == (how == "masked"), output

@@ -37,8 +37,9 @@ class SyncBatchNorm(_BatchNorm):
     In training mode, inside of the loop over eddis.torch.loader, statistics are over the samples of all workers that
     train one model: all in sync mode, the group in hybrid mode, this worker in async mode.  Running statistics are
     equal on all of them.  Elsewhere it is torch.nn.BatchNorm.  Samples of a worker whose weight is 0 count nothing.
-    Each pass is a message: all workers make as many forward and backward passes through it, in one order.  After
-    eddis.torch.init(pieces=True) they would not.
+    Each pass is a message: all workers make as many forward and backward passes through it, in one order.  What
+    decides on passes, as a layer that is left out at random, is drawn from a torch.Generator seeded alike, for workers
+    draw unlike numbers otherwise.  After eddis.torch.init(pieces=True) they would make unlike numbers of passes.
 
     Raises RuntimeError for that, and ValueError on all workers where they have one value per channel, as torch
     does alone.

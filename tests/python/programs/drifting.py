@@ -5,7 +5,7 @@ alike, bfloat16: nothing is wrong.  scaler: rank 0 has another scaler than the o
 rank 2's loss is NaN once, and only it leaves that step out.  last: rank 1 changes its model behind the last step's
 update.  loss: rank 1 reports NaN once, and trains on.  masked: nothing is wrong with a model that has parameters with
 infinities from the start, as masks have, and one of no numbers.  unmasked: of such a model rank 1 changes what is
-finite behind the last step's update.
+finite behind the last step's update.  noise: each adds noise of its own to the model.  alike_noise: all draw it alike.
 """
 
 import sys
@@ -26,6 +26,7 @@ if how.endswith("masked"):
     model.unset = torch.nn.Parameter(torch.full((3,), float("nan")))
 optimizer = eddis.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=1e-5 if how == "scaler" else 0.01),
                                        model=model)
+alike = torch.Generator().manual_seed(1) if how == "alike_noise" else None
 scaler = torch.amp.GradScaler("cpu", init_scale=1024.0, enabled=how == "scaler" and eddis.rank() > 0)
 for epoch in loader.epochs(1):
     for k, (a, b) in enumerate(loader):
@@ -37,6 +38,9 @@ for epoch in loader.epochs(1):
         if how != "skips" or loss.isfinite():
             scaler.step(optimizer)
         scaler.update()
+        if how.endswith("noise"):
+            with torch.no_grad():
+                model.weight.add_(torch.randn(model.weight.shape, generator=alike))
         if how in ("last", "unmasked") and k == STEPS - 1 and eddis.rank() == 1:
             with torch.no_grad():
                 (model.weight if how == "last" else model.mask).add_(2)
