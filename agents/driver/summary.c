@@ -119,7 +119,7 @@ static void say_stopped(struct telling *t)
                    of);
 }
 
-/* Each by itself, whatever the plan said. */
+/* Each by itself, whatever the plan said.  Whether they train nobody sees. */
 static void say_alone(struct telling *t)
 {
     const struct state *s = &t->run->state;
@@ -129,9 +129,10 @@ static void say_alone(struct telling *t)
         s->generation > 1 || t->n_alone < s->n_ranks)
         return;
     (void)snprintf(u->message, sizeof u->message,
-                   "%d workers trained %d models: nothing combined them, for none used libeddis or "
-                   "MPI, or listened on MASTER_PORT or another port; see eddis-python(7)",
-                   s->n_ranks, s->n_ranks);
+                   "if these %d workers trained, each trained a model of its own: nothing combined "
+                   "them, for none used libeddis or MPI, or listened on MASTER_PORT or another "
+                   "port; see eddis-python(7)",
+                   s->n_ranks);
     journal_event(&t->run->journal, JOB_EVENT_NOTE, NULL, -1, u->message);
 }
 
