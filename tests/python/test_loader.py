@@ -163,3 +163,57 @@ for batch, in eddis.loader(Own(data.TensorDataset(torch.ones(8)), batch_size=2))
 """)
     code, output = ended(tmp_path, "python3", script)
     assert code == 1 and f"RuntimeError: {told}" in output, output
+
+
+# Rank 1 is in its first step until rank 0 has taken so many samples that it has made more steps than the plan has.
+ONE_CYCLE = """import pathlib
+import sys
+import time
+
+import torch
+from torch.utils import data
+
+import eddis.torch as eddis
+
+EPOCHS, MORE = 2, 5
+seen, short = pathlib.Path(sys.argv[1]), int(sys.argv[2])
+loader = eddis.loader(data.DataLoader(data.TensorDataset(torch.ones(80, 1)), batch_size=8))
+p = torch.nn.Parameter(torch.zeros(1))
+optimizer = eddis.DistributedOptimizer(torch.optim.SGD([p], lr=0.1, momentum=0.9))
+schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=0.1, total_steps=EPOCHS * len(loader) - short)
+steps = 0
+for epoch in loader.epochs(EPOCHS):
+    for batch, in loader:
+        while eddis.rank() and not seen.exists():
+            time.sleep(0.01)
+        group, = optimizer.param_groups
+        if steps >= 19 and not short:
+            assert abs(group["lr"] - group["min_lr"]) < 1e-12 and group["momentum"] == 0.95, (steps, group)
+        optimizer.zero_grad()
+        (p * batch).mean().backward()
+        optimizer.step()
+        schedule.step()
+        steps += 1
+        if steps == 20 + MORE:
+            seen.touch()
+print("steps", steps, "of", schedule.total_steps)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("short", [0, 1])
+def test_one_cycle(tmp_path, short):
+    """OneCycleLR of all steps that a loader says keeps its last rate on a worker that makes more; one of fewer is the
+    script's mistake."""
+    script = tmp_path / "cycle.py"
+    script.write_text(ONE_CYCLE)
+    code, output = ended(tmp_path, "eddis-run", "--set", "batch.global=8", "--set", "batch.rebalance=off", "--set",
+                         "sync.mode=async", "--set", "restarts=0", "--set",
+                         "profile.emulate=[{rate: 1, a_ms: 1, c_ms: 0.1}, {rate: 1}]", "--", "python3", script,
+                         tmp_path / "seen", str(short))
+    if short:
+        assert code == 1 and "Tried to step 20 times. The specified number of total steps is 19" in output, output
+    else:
+        assert code == 0 and output.count("eddis: rank 0 makes more than the 20 steps of its OneCycleLR") == 1, output
+        made = {int(n) for n in re.findall(r"steps (\d+) of 20", output)}
+        assert len(made) == 2 and max(made) >= 25 and sum(made) == 40, output

@@ -302,6 +302,11 @@ def the_loader() -> Loader:
     return _loader
 
 
+def planned_steps() -> int:
+    """Return the number of steps of all epochs, 0 where nobody has told how many these are."""
+    return len(the_loader()) * the_loader()._epochs
+
+
 def loader(made_from: data.DataLoader, epochs: int = 0) -> Loader:
     """A loader of the same data set that follows the plan: this worker's share of each step, each sample once an
     epoch, in an order that the job's seed gives.

@@ -18,6 +18,7 @@ from .._worker import worker
 from ._buffers import ModelState, share_rest
 from ._gradients import ParameterSet
 from ._others import refuse_others
+from ._schedules import keep_last_rates
 from ._sums import look_for_partial, tell_sums
 
 _distributed: list[_Distributed] = []
@@ -169,12 +170,17 @@ def DistributedOptimizer(optimizer: torch.optim.Optimizer,
             raise ValueError(f"parameter '{name}' is another optimizer's already: give each parameter to one")
     refuse_others(optimizer, named)
     if not _distributed:
+        worker.after_commit.append(_keep_last_rates)
         worker.at_start.append(_share_rest)
         worker.when_one.append(_look_for_partial)
         worker.before_end.append(_tell_sums)
     worker.is_sum = loss == "sum"
     _distributed.append(_Distributed(optimizer, named, backward_passes_per_step, model, worker.is_sum))
     return optimizer
+
+
+def _keep_last_rates() -> None:
+    keep_last_rates(d.optimizer for d in _distributed)
 
 
 def _share_rest() -> None:
