@@ -309,7 +309,8 @@ int eddis_stop(struct eddis *e);
 /* End all steps, as an eddis_step_begin that returns 0 does, but with a time-out, and not only
  * after the last epoch.  It may be called after the last step, which may be one with
  * EDDIS_STEP_STOP; after this worker's own eddis_stop; and, where the number of epochs is not
- * known, at any time.  In the last two cases all of the group leave their steps at the same one.
+ * known, at any time.  In the last two cases all of the group leave their steps at the same one:
+ * eddis-run ends a job of one model in which a worker waits for this one in a later step.
  * Collective.  It asks nobody to stop: it waits while another group goes on with its steps, until
  * that comes to its own end.  Then eddis_step_begin and eddis_plan_step return 0; in async and
  * hybrid mode the parameters are the centre.  Samples that were taken for later steps count as not

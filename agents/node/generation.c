@@ -280,6 +280,7 @@ static void fill(struct progress *p, const struct board_page *page, const struct
         .takes_pieces = page->takes_pieces != 0,
         .stops = page->stops != 0,
         .trained = page->trained != 0,
+        .ended = page->ended != 0,
         .models = page->models,
         .loss_step = page->loss_step,
         .told = page->told != 0,

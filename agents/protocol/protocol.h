@@ -202,6 +202,7 @@ struct progress {
     bool takes_pieces;          /* the program promises to keep to a plan's piece */
     bool stops;                 /* its program has called eddis_stop */
     bool trained;               /* it found none of the job's steps left */
+    bool ended;                 /* as in board_page */
     int64_t checkpoints_written, checkpoints_failed, checkpoint_step; /* as in board_page */
     char checkpoint_why[BOARD_WHY];
     bool told;                 /* it tells the numbers of its steps, or prints them, no more */

@@ -167,6 +167,7 @@ static const struct field progress_fields[] = {
     FIELD(struct progress, takes_pieces, BOOL, 0, 0),
     FIELD(struct progress, stops, BOOL, 0, 0),
     FIELD(struct progress, trained, BOOL, 0, 0),
+    FIELD(struct progress, ended, BOOL, 0, 0),
     FIELD(struct progress, told, BOOL, 0, 0),
     MODELS(compared, INT64, 0, INT64_MAX),
     MODELS(unlike, INT64, 0, INT64_MAX),

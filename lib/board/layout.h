@@ -63,8 +63,8 @@ enum {
     BOARD_COMPUTING = 2, /* EDDIS_PHASE_COMPUTE of lib/eddis.h */
     BOARD_JOB = 128,     /* of a job's id with its 0 */
     BOARD_WHY = 256,     /* of a sentence with its 0 */
-    /* Layout 24; an option more of an algorithm is another one. */
-    BOARD_VERSION = 24 << 16 | (int)sizeof(struct sync_options),
+    /* Layout 25; an option more of an algorithm is another one. */
+    BOARD_VERSION = 25 << 16 | (int)sizeof(struct sync_options),
 };
 
 /* Steps that a page may tell of: what is told next is counted, too. */
@@ -139,6 +139,8 @@ struct board_page {
     int64_t takes_pieces;   /* 1: the program promises to keep to a plan's piece */
     int64_t stops;          /* 1: this worker's program has called eddis_stop */
     int64_t trained;        /* 1: none of the job's steps was left */
+    int64_t ended;          /* 1: it has ended its steps, though there may be some left, and waits
+                             * for the workers that share its model to end theirs */
     int64_t told;           /* BOARD_TOLD_...: of its steps only the numbers are known, by that */
     int64_t thread;         /* number (gettid) of the one that begins the steps; 0: none yet */
     int64_t step_plan;      /* version that the last finished step was done under; 0: none yet */

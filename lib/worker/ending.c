@@ -34,6 +34,12 @@ static bool finish_early(struct eddis *e)
     return e->step.stop || e->samples.order.epochs == 0 || replan_wants_stop(&e->replan);
 }
 
+/* Whether nobody has agreed with that, so that others of its model may be in their next step. */
+static bool finish_alone(struct eddis *e)
+{
+    return finish_early(e) && !e->step.stop && !e->group.several;
+}
+
 /* Whether this worker has nothing more to do, or wants to do nothing more. */
 static int finish_check(struct eddis *e, int64_t deadline_ns, struct eddis_error *err)
 {
@@ -109,12 +115,16 @@ int eddis_finish(struct eddis *e, int64_t timeout_ns, struct eddis_error *err)
         return rc;
     /* Before a stop leaves any, and once: a call that is made again finds its own. */
     e->step.done |= step_none_left(e) && (e->step.stop || !replan_wants_stop(&e->replan));
+    if (finish_alone(e))
+        replan_show_ended(&e->replan, true);
     finish_stop(e);
     rc = e->group.several ? finish_models(e, deadline, err) : finish_meet(e, deadline, err);
     if (rc == -ETIMEDOUT)
         return eddis_fail_prefix(err, rc, "not all workers have ended their steps");
-    if (rc == 0)
+    if (rc == 0) {
+        replan_show_ended(&e->replan, false);
         step_over(e, e->step.done);
+    }
     return rc;
 }
 

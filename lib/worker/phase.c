@@ -383,7 +383,7 @@ void phase_show_restored(struct phase *p, int64_t done)
     page = board_begin(b);
     page->restored_samples = done;
     page->restored_at = page->samples_done;
-    page->trained = 0;
+    page->trained = page->ended = 0;
     board_end(b);
     phase_unlock_board(p);
 }

@@ -212,21 +212,26 @@ void replan_agree(struct replan *r, const struct sync_tail *tail)
 
 /* ---- what this worker wants ---- */
 
-/* Set one of the page's words from 0 to 1. */
-static void replan_mark(struct replan *r, size_t offset)
+/* Set one of the page's words. */
+static void replan_mark(struct replan *r, size_t offset, int64_t value)
 {
     struct board *b = phase_lock_board(r->phase);
 
     if (!b)
         return;
-    *(int64_t *)((char *)board_begin(b) + offset) = 1;
+    *(int64_t *)((char *)board_begin(b) + offset) = value;
     board_end(b);
     phase_unlock_board(r->phase);
 }
 
 void replan_show_trained(struct replan *r)
 {
-    replan_mark(r, offsetof(struct board_page, trained));
+    replan_mark(r, offsetof(struct board_page, trained), 1);
+}
+
+void replan_show_ended(struct replan *r, bool waits)
+{
+    replan_mark(r, offsetof(struct board_page, ended), waits);
 }
 
 void replan_stop(struct replan *r)
@@ -234,7 +239,7 @@ void replan_stop(struct replan *r)
     pthread_mutex_lock(&r->lock);
     r->stop = true;
     pthread_mutex_unlock(&r->lock);
-    replan_mark(r, offsetof(struct board_page, stops));
+    replan_mark(r, offsetof(struct board_page, stops), 1);
 }
 
 bool replan_wants_stop(struct replan *r)

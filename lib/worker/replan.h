@@ -74,6 +74,9 @@ bool replan_stops(struct replan *r);
 /* Show that this worker has found no step of the job left. */
 void replan_show_trained(struct replan *r);
 
+/* Show that this worker has ended its steps by itself and waits for the others; not any more. */
+void replan_show_ended(struct replan *r, bool waits);
+
 /* Whether the workers' models are compared behind this step, and tell this one's sums for that. */
 bool replan_sums_due(struct replan *r, int64_t step, bool last);
 void replan_tell_sums(struct replan *r, const double sum[MODEL_SUMS]);

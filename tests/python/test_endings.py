@@ -108,11 +108,9 @@ def test_refused(tmp_path):
         assert line.startswith(begin), lines
 
 
-@pytest.mark.slow
-def test_left_alone(tmp_path):
-    """One worker leaves an epoch early and goes on with the next, and is named at the next step."""
-    script = tmp_path / "alone.py"
-    script.write_text("""import torch
+ALONE = """import sys
+
+import torch
 from torch.utils import data
 
 import eddis.torch as eddis
@@ -120,14 +118,26 @@ import eddis.torch as eddis
 p = torch.nn.Parameter(torch.zeros(1))
 loader = eddis.loader(data.DataLoader(data.TensorDataset(torch.ones(80, 1)), batch_size=4))
 optimizer = eddis.DistributedOptimizer(torch.optim.SGD([p], lr=0.1))
-for epoch in loader.epochs(5):
+EPOCHS, at = 5, int(sys.argv[2])
+for epoch in loader.epochs(EPOCHS) if sys.argv[1] == "told" else range(EPOCHS):
     for step, (batch,) in enumerate(loader):
         (p * batch).sum().backward()
         optimizer.step()
-        if (epoch, step, eddis.rank()) == (1, 3, 1):
+        if (epoch, step, eddis.rank()) == (at, 3, 1):
             break
-""")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epochs, at, told", [
+    ("told", 1, "RuntimeError: at step 14 rank 1 is in its loop 3 over eddis.torch.loader and rank 0 still in loop 2"),
+    ("told", 4, "has ended its steps with step 43, and rank 0 waits for it in the next one"),
+    ("untold", 4, "has ended its steps with step 43, and rank 0 waits for it in the next one")])
+def test_left_alone(tmp_path, epochs, at, told):
+    """One worker leaves an epoch early and goes on with the next, or the last one, and is named at once."""
+    script = tmp_path / "alone.py"
+    script.write_text(ALONE)
     code, output = ended(tmp_path, "eddis-run", "--set", "batch.global=8", "--set", "restarts=0", "--set",
-                         "profile.emulate=[{rate: 1, a_ms: 1, c_ms: 0.1}, {rate: 1}]", "--", "python3", script)
-    told = "RuntimeError: at step 14 rank 1 is in its loop 3 over eddis.torch.loader and rank 0 still in loop 2"
-    assert code == 1 and told in output, output
+                         "timeouts.hang=1h", "--set", "profile.emulate=[{rate: 1, a_ms: 1, c_ms: 0.1}, {rate: 1}]",
+                         "--", "python3", script, epochs, str(at))
+    assert code == (1 if at == 1 else 124) and told in output, output

@@ -17,6 +17,9 @@
  * A hang that was found is judged once the agents have answered where their ranks stand, or are
  * late: who is elsewhere while others wait in a collective operation keeps them from going on.
  *
+ * A rank that has ended its steps by itself comes to no other one, so that one that waits in a step
+ * behind them does so for ever: no limit has to be waited for.
+ *
  * Before a generation's first step another limit holds, for programs load their data there.  It
  * counts only where steps are to come: a program without libeddis is never known to begin any, and
  * one that only shares buffers makes none.
@@ -31,6 +34,9 @@
 
 /* For agents to tell where their ranks stand: longer than stack_look.c lets py-spy look. */
 static const int64_t patience_ns = 8 * CLOCK_S;
+
+/* For pages of all ranks to be of one time. */
+static const int64_t settled_ns = 5 * CLOCK_S;
 
 /* ---- progress ---- */
 
@@ -87,6 +93,7 @@ void state_hang_progress(struct state *s, const struct state_input *in)
     r->opens = p->phase == STATE_RANK_START && p->phase_age_ns < 0;
     r->told = p->told;
     r->trained = p->trained;
+    r->ended = p->ended;
     r->will_step = p->told || p->steps_total > 0 || p->model_bytes > 0;
     r->at_once = p->at_once;
     r->waits_for = p->waits_for < s->n_ranks && p->waits_for != p->rank ? p->waits_for : -1;
@@ -441,6 +448,57 @@ static void quiet_text(const struct state *s, int rank, int64_t now_ns, char *re
         place_text(s, rank, ret + n, size - (size_t)n);
 }
 
+/* ---- ranks that end alone ---- */
+
+/* Whether such a rank waits for one that has ended its steps, or for whom nobody knows. */
+static bool awaits_ended(const struct state *s, const struct state_rank *r)
+{
+    return r->waits_for < 0 || s->rank[r->waits_for].ended;
+}
+
+/* One that waits behind the steps of another which has ended; -1: none. */
+static int left_behind(const struct state *s, const struct state_rank *ended)
+{
+    for (int r = 0; r < s->n_ranks; r++) {
+        const struct state_rank *k = &s->rank[r];
+
+        if (!k->exited && !k->ended && k->phase == STATE_RANK_WAIT && k->steps >= ended->steps &&
+            k->still_ns >= settled_ns && awaits_ended(s, k))
+            return r;
+    }
+    return -1;
+}
+
+/* One that has ended its steps while another waits for it in the next; -1: none. */
+static int ended_alone(const struct state *s, int *ret_behind)
+{
+    for (int r = 0; r < s->n_ranks; r++) {
+        const struct state_rank *k = &s->rank[r];
+        int behind = k->ended && !k->exited && k->still_ns >= settled_ns ? left_behind(s, k) : -1;
+
+        if (behind >= 0) {
+            *ret_behind = behind;
+            return r;
+        }
+    }
+    return -1;
+}
+
+static void alone_text(const struct state *s, int rank, int behind, char *ret, size_t size)
+{
+    const struct state_rank *r = &s->rank[rank];
+    char last[32] = "";
+
+    if (r->steps > 0)
+        (void)snprintf(last, sizeof last, " with step %" PRId64, r->steps - 1);
+    (void)snprintf(ret, size,
+                   "rank %d (node %.120s, pid %d) has ended its steps%s, and rank %d waits for it "
+                   "in the next one: leave the loop on all ranks at the same step, as by what a "
+                   "collective operation makes of their reasons, or call eddis_stop and go on "
+                   "until the loop ends",
+                   rank, state_host(s, r->agent), r->pid, last, behind);
+}
+
 /* ---- all ---- */
 
 /* Whether nobody has to be waited for who could tell where a rank stands. */
@@ -468,6 +526,20 @@ static bool looked(struct state *s, int64_t now_ns)
     return all_looked(s, now_ns);
 }
 
+/* found: the one that stands still. */
+static void blame(const struct state *s, int rank, int found, int64_t now_ns,
+                  struct state_failure *ret)
+{
+    const struct state_rank *r = &s->rank[rank];
+
+    ret->at_ns = now_ns;
+    ret->since_ns = now_ns - s->rank[found].still_ns;
+    ret->rank = rank;
+    ret->pid = r->pid;
+    ret->step = r->phase < 0 ? s->rank[found].steps : r->steps;
+    (void)snprintf(ret->node, sizeof ret->node, "%s", state_host(s, r->agent));
+}
+
 void state_hang_look(struct state *s, const struct state_input *in)
 {
     struct state_failure f = { .set = true,
@@ -478,10 +550,17 @@ void state_hang_look(struct state *s, const struct state_input *in)
                                .stepped = true };
     bool first = is_first(s), all_wait = false,
          limited = limit_ns(s) > 0 && limit_ns(s) != CLOCK_NEVER;
-    int r, found, quiet;
+    int r, found, quiet, behind;
 
     if (s->outcome == STATE_OUTCOME_SAVING)
         return;
+    r = ended_alone(s, &behind);
+    if (r >= 0) {
+        blame(s, r, r, in->now_ns, &f);
+        alone_text(s, r, behind, f.what, sizeof f.what);
+        state_failed(s, &f, in->now_ns);
+        return;
+    }
     found = quiet = find_quiet(s);
     if (quiet < 0 && limited)
         found = first ? find_first(s, &all_wait, in->now_ns) : find(s, &all_wait);
@@ -490,12 +569,9 @@ void state_hang_look(struct state *s, const struct state_input *in)
     if (found < 0 || !looked(s, in->now_ns))
         return;
     r = quiet < 0 && s->rank[found].told && elsewhere(s) >= 0 ? elsewhere(s) : found;
-    f.at_ns = in->now_ns;
-    f.since_ns = quiet >= 0 ? s->rank[r].quiet_ns : in->now_ns - s->rank[found].still_ns;
-    f.rank = r;
-    f.pid = s->rank[r].pid;
-    f.step = s->rank[s->rank[r].phase < 0 ? found : r].steps;
-    (void)snprintf(f.node, sizeof f.node, "%s", state_host(s, s->rank[r].agent));
+    blame(s, r, found, in->now_ns, &f);
+    if (quiet >= 0)
+        f.since_ns = s->rank[r].quiet_ns;
     if (quiet >= 0)
         quiet_text(s, r, in->now_ns, f.what, sizeof f.what);
     else if (first)

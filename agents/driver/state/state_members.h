@@ -59,6 +59,7 @@ struct state_rank {
     bool opens;         /* it has come to eddis_open and not out of it */
     bool will_step;     /* its model or its number of steps is known */
     bool trained;       /* it found no step left */
+    bool ended;         /* it has ended its steps by itself, and waits for the others */
     bool told;          /* of its steps their numbers are known, and nothing else */
     int waits_for;      /* the rank without which it cannot go on; -1: none that is known */
     int64_t still_ns;   /* without a step or another phase, when it was last reported */

@@ -190,8 +190,62 @@ START_TEST(hang_unanswered)
 }
 END_TEST
 
+static void show(struct fixture *f, const struct progress *like, int rank, int64_t still_ns)
+{
+    struct progress p = *like;
+
+    p.rank = rank;
+    p.steps_here = p.steps_done;
+    p.page_age_ns = p.phase_age_ns = still_ns;
+    state_progress(&f->s, &p, f->now_ns);
+}
+
+/* A rank that has left its loop is waited for by one in the next step, of which no end is seen; not
+ * where others have their steps still to do, have ended theirs, too, compute, or wait for those.
+ */
+START_TEST(ended_alone)
+{
+    static const struct {
+        int64_t still_s;
+        struct progress other;
+        bool fails;
+    } row[] = {
+        { 5, { .phase = 3, .steps_done = 1042, .waits_for = 1 }, true },
+        { 5, { .phase = 3, .steps_done = 1042, .waits_for = -1 }, true },
+        { 4, { .phase = 3, .steps_done = 1042, .waits_for = 1 }, false },
+        { 5, { .phase = 3, .steps_done = 1041, .waits_for = 1 }, false },
+        { 5, { .phase = 3, .steps_done = 1042, .waits_for = 4 }, false },
+        { 5, { .phase = 2, .steps_done = 1042, .waits_for = -1 }, false },
+        { 5, { .phase = 4, .steps_done = 1042, .waits_for = -1 }, false },
+        { 5, { .phase = 6, .steps_done = 1042, .waits_for = 1 }, false },
+    };
+    static const struct progress ended = {
+        .phase = 3, .steps_done = 1042, .ended = true, .waits_for = 0
+    };
+    struct fixture f;
+
+    run(&f, 0);
+    for (int r = 1; r < 4; r++)
+        show(&f, &ended, r, 5 * second);
+    progress(&f, 4, 2, 1042, second);
+    show(&f, &row[_i].other, 0, row[_i].still_s * second);
+    pass(&f, second);
+    ck_assert(state_is_ending(&f.s) == row[_i].fails);
+    if (row[_i].fails) {
+        said(&f, "rank 1 (node ");
+        said(&f, " has ended its steps with step 1041, and rank 0 waits for it in the next one: "
+                 "leave the loop on all ranks at the same step");
+        ck_assert_str_eq(f.s.reason, "hang");
+        ck_assert_int_eq(f.s.failure.rank, 1);
+        wind_up(&f);
+    }
+    state_fini(&f.s);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_loop_test(tc, ended_alone, 0, 8);
     tcase_add_loop_test(tc, elsewhere, 0, 7);
     tcase_add_loop_test(tc, hang_elsewhere, 0, 4);
     tcase_add_loop_test(tc, hang_of_a_page, 0, 3);

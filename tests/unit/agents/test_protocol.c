@@ -317,6 +317,7 @@ static char *sample_report(void)
           .takes_pieces = true,
           .stops = true,
           .trained = true,
+          .ended = true,
           .models = { 9, 2, 1e-6, MODEL_CHECK_DIFFER, 3, -1, 256, 128 },
           .loss_step = 7,
           .figures = { .plan = 2,
