@@ -197,7 +197,8 @@ static struct names cut_names(const char *s, char separator, bool label_first)
         if (number && n.n_numbers == 0)
             n.from = row_number(v);
         if (number)
-            n.counts_up = n.counts_up && kind == CSV_DIGITS && row_number(v) == n.from + n.n_numbers;
+            n.counts_up =
+                n.counts_up && kind == CSV_DIGITS && row_number(v) == n.from + n.n_numbers;
         n.n_numbers += number;
         n.n_text += kind == CSV_TEXT;
         if (label_first ? i == n.first_empty : !*end)

@@ -159,7 +159,7 @@ int host_list_add(struct host_list *l, const char *text, bool count, int line, i
     const char *at = strrchr(text, '@');
     cleanup_free char *user = at ? strndup(text, (size_t)(at - text)) : NULL;
     struct word w = { .l = l, .user = user, .line = line, .column = column };
-    struct parts p;
+    struct parts p = { 0 };
     int rc = at && !user ? job_no_memory(err) : 0;
 
     if (rc == 0 && user)
