@@ -100,7 +100,8 @@ def test_blow(cluster, folder, blow, restarts):
         summary = job.summary()
         first = summary["first_failure"]
         assert words in job.err and first["rank"] == rank and first["node"] == "node3", (first, job.err)
-        assert summary["restarts"] == (1 if restarts else 0), (summary, job.err)
+        counts = (0, 0) if not restarts else (1, 0) if blow is kill else (0, 1)
+        assert (summary["restarts"], summary["node_losses"]) == counts, (summary, job.err)
         if restarts:
             assert summary["reason"] == "ok", summary
             steps = [int(s) for s in re.findall(f"rank 0 of {left} begins at step (\\d+)", job.log(0))]
