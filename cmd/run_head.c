@@ -57,7 +57,7 @@ static bool says_training(const struct job *job)
 /* Whether the plan may be for nobody, and nobody has asked for it. */
 static bool is_brief(const struct run_head *h, const struct run_request *q, const struct plan *p)
 {
-    return !h->whole && !h->joined && !q->verbose && !q->dry_run && !q->plan_path &&
+    return !h->whole && !h->joined && !q->verbose && !q->dry_run && !q->plan_path && !q->detach &&
            !q->measure_equal && !p->emulated && strcmp(q->job->checkpoint.resume, "auto") == 0 &&
            !is_ours(q) && !says_training(q->job);
 }

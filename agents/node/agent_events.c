@@ -357,7 +357,8 @@ static void describe_end(const struct generation *g, int status, const char *wor
     char why[300] = "";
     bool known = openmpi_explain(words, why, sizeof why);
 
-    if (!known && WIFSIGNALED(status) && may_lack_shm(g))
+    if (!known && WIFSIGNALED(status) && may_lack_shm(g) &&
+        (WTERMSIG(status) == SIGSEGV || WTERMSIG(status) == SIGBUS))
         write_shm_lack(g, why, sizeof why);
     ret[0] = '\0';
     if (g->place > 0 && WIFSIGNALED(status))

@@ -51,6 +51,7 @@ void lifeline_pause(struct lifeline *l, int session, int driver)
     l->paused = true;
     l->session = session;
     l->driver = driver > 0 ? driver : 0;
+    l->met = false;
 }
 
 void lifeline_go_on(struct lifeline *l)
@@ -60,20 +61,26 @@ void lifeline_go_on(struct lifeline *l)
     l->silence_ns = 0;
 }
 
-/* Whether nothing has come from the driver's machine for a while.  One that has closed the
- * connection is there, and then only the session tells of it.
+/* Return whether the driver's machine has not answered for a while over a connection that stood.
+ * One that has closed it is there, and then only the session tells of it.
  */
 static bool is_machine_gone(struct lifeline *l)
 {
-    struct pollfd fd = { .fd = l->driver > 0 ? l->driver : -1, .events = POLLRDHUP };
+    struct pollfd fd = { .fd = l->driver > 0 ? l->driver : -1,
+                         .events = POLLRDHUP | (l->met ? 0 : POLLOUT) };
     int code = 0;
     socklen_t n = sizeof code;
 
     if (fd.fd < 0 || poll(&fd, 1, 0) <= 0 || !fd.revents)
         return false;
+    if (!(fd.revents & (POLLERR | POLLHUP | POLLRDHUP))) {
+        l->met = true;
+        return false;
+    }
     (void)getsockopt(fd.fd, SOL_SOCKET, SO_ERROR, &code, &n);
     drop_driver(l);
-    return code == ETIMEDOUT || code == EHOSTUNREACH || code == ENETUNREACH || code == EHOSTDOWN;
+    return l->met &&
+           (code == ETIMEDOUT || code == EHOSTUNREACH || code == ENETUNREACH || code == EHOSTDOWN);
 }
 
 /* Whether the process that the session began with is there: its end of it is open. */

@@ -28,6 +28,7 @@ struct lifeline {
     bool paused;        /* the driver has said that it will be silent */
     int session;        /* what shows meanwhile that its process is there ... */
     int driver;         /* ... and a connection that its machine is; owned; 0: none */
+    bool met;           /* that connection stood: a refused one shows nothing */
 };
 
 /* Find the keeper, which is this process's parent, and a descriptor that shows its end. */

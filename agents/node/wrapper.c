@@ -127,8 +127,10 @@ static bool show(void *ctx, const char *text, int64_t dropped)
 {
     struct wrapper *w = ctx;
     struct rank_message m = { .kind = RANK_OUTPUT, .dropped_lines = dropped };
+    char host[256] = "";
 
-    m.early = is_early(w) || last_words_are_of_mpi(text);
+    (void)gethostname(host, sizeof host - 1);
+    m.early = is_early(w) || last_words_are_of_mpi(text, host);
     address_message(w, &m);
     snprintf(m.lines, sizeof m.lines, "%s", text);
     return send(w->agent, &m, rank_message_size(&m), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;

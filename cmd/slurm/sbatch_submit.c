@@ -229,7 +229,7 @@ int sbatch_submit_test(const struct sbatch_ask *a, const char *script, char **re
 }
 
 const char sbatch_submit_narrow[] =
-    "Slurm gives the job one processor of each node, which all workers there share; write "
+    "Slurm gives the job one core, or one processor, of each node, which all workers share; write "
     "slurm.cpus, the processors of a node that go with slurm.gres, or \"all\" for whole nodes";
 
 /* The sentence is "Job 7 to start at ... using 4 processors on nodes node[1-4] in partition main".
@@ -244,6 +244,7 @@ bool sbatch_submit_is_narrow(const struct sbatch_ask *a, const char *said)
 
     if (a->job->slurm.cpus != 0 || sbatch_script_components(a->job) != 1 || cpus <= 0 ||
         sbatch_script_said(a, 0, "cpus-per-task", 'c', &where) ||
+        sbatch_script_said(a, 0, "cpus-per-gpu", 0, &where) ||
         sbatch_script_said(a, 0, "ntasks", 'n', &where))
         return false;
     least = list && !is_elsewhere(a) ? sbatch_nodes_least(list + sizeof on - 1) : 0;

@@ -202,10 +202,10 @@ static int warn_group(const struct stat *st, const char *path, struct eddis_erro
     name_of_user(st->st_uid, owner);
     name_of_group(st->st_gid, group);
     (void)eddis_fail(warning, 1,
-                     "%s%s may write to '%.200s' (owner %s, mode %04o), and so run programs in "
-                     "your name; chmod g-w it unless that is meant",
-                     list ? "those whom its access control list names (getfacl)" : "members of ",
-                     list ? "" : group, path, owner, mode_of(st));
+                     "members of %s%s may write to '%.200s' (owner %s, mode %04o), and so run "
+                     "programs in your name; chmod g-w it unless that is meant",
+                     group, list ? ", or others whom its access control list names (getfacl)," : "",
+                     path, owner, mode_of(st));
     return 1;
 }
 
@@ -284,7 +284,7 @@ static int check_above(const struct stat *st, const char *path, enum holder hold
         return refuse_mode(st, path, err);
     if (holder == FOR_OWN && !trust_is_user(st->st_uid))
         return refuse_owner(st, path, err);
-    if (!open && !trust_is_user(st->st_uid) &&
+    if (!trust_is_open(st) && !trust_is_user(st->st_uid) &&
         is_unmapped(st->st_uid)) /* root's, most likely, as / and /home are */
         return 0;
     if (open || !trust_is_user(st->st_uid))

@@ -173,7 +173,7 @@ def narrow(c):
     for args, is_told in (("-w node2", True), ("-w node3", True), ("-w node2,node3 -N2", True), ("-w node3 -c4", False),
                           ("-w node3 --exclusive", False)):
         p = c.sh(f"eddis-sbatch train.yaml --parsable --hold {args}")
-        assert p.returncode == 0 and ("one processor of each node" in p.stderr) == is_told, (args, p)
+        assert p.returncode == 0 and ("one core, or one processor, of each node" in p.stderr) == is_told, (args, p)
     c.sh("scancel -u root")
     c.await_empty()
 
@@ -234,7 +234,7 @@ def answers(c):
     assert p.returncode == 0 and "to start at" in p.stdout, p
     for args, narrow in (("", True), ("-c 2", False), ("--set slurm.cpus=all", False)):
         p = c.sh(f"eddis-sbatch train.yaml -H --parsable --set slurm.gres=gpu:2 {args}")
-        assert p.returncode == 0 and ("Slurm gives the job one processor of each node" in p.stderr) == narrow, (args, p)
+        assert p.returncode == 0 and ("Slurm gives the job one core, or one processor, of each node" in p.stderr) == narrow, (args, p)
     c.sh("scancel -u root")
     c.await_empty()
 

@@ -184,7 +184,7 @@ static int receive_all(int fd, void *ret, size_t n, int64_t deadline_ns, struct 
 
         if (some == 0)
             return eddis_fail(err, -EPIPE, "the user's service manager has hung up");
-        if (some < 0 && clock_now_ns() >= deadline_ns)
+        if (clock_now_ns() >= deadline_ns) /* also of one who sends without an end */
             return eddis_fail(err, -ETIMEDOUT,
                               "no answer of the user's service manager in the time for it");
         if (some < 0 && errno != EINTR && errno != EAGAIN && p.revents)
@@ -240,7 +240,7 @@ static int receive_kind(int fd, int64_t deadline_ns, struct eddis_error *err)
         rc = receive_all(fd, part, some, deadline_ns, err);
         left -= some;
     }
-    return rc < 0 ? rc : head[1];
+    return rc < 0 ? rc : (uint8_t)head[1];
 }
 
 int user_manager_scope(const char *runtime_dir, const char *name, int64_t deadline_ns,

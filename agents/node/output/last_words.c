@@ -3,6 +3,7 @@
 #include "last_words.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -311,24 +312,29 @@ bool last_words_blame_another(const char *text, size_t n)
 }
 
 /* Return the length of "[host:pid] ", or UCX's "[host:pid:0:thread] ", at the start of a line; 0:
- * it does not begin so.
+ * it does not begin so.  host: this one's name up to its first dot.
  */
-static size_t mpi_prefix(const char *line)
+static size_t mpi_prefix(const char *line, const char *host)
 {
-    size_t host = line[0] == '[' ? strcspn(line + 1, ":]\n ") : 0, digits;
+    size_t n = strlen(host), skip, digits;
 
-    if (host == 0 || line[1 + host] != ':' || strspn(line + 1, "0123456789-./ ") >= host)
-        return 0; /* a time or a date */
-    digits = strspn(line + host + 2, "0123456789:");
-    return digits && strncmp(line + host + 2 + digits, "] ", 2) == 0 ? host + digits + 4 : 0;
+    if (n == 0 || line[0] != '[' || strncmp(line + 1, host, n) != 0)
+        return 0;
+    skip = 1 + n + (line[1 + n] == '.' ? strcspn(line + 1 + n, ":]\n ") : 0);
+    if (line[skip] != ':')
+        return 0;
+    digits = strspn(line + skip + 1, "0123456789:");
+    return digits && strncmp(line + skip + 1 + digits, "] ", 2) == 0 ? skip + digits + 3 : 0;
 }
 
-bool last_words_are_of_mpi(const char *text)
+bool last_words_are_of_mpi(const char *text, const char *host)
 {
     const char *line = text;
+    char own[256];
 
+    (void)snprintf(own, sizeof own, "%.*s", (int)strcspn(host, "."), host);
     for (; *line; line += *line == '\n') {
-        if (*line != '\n' && !mpi_prefix(line))
+        if (*line != '\n' && !mpi_prefix(line, own))
             return false;
         line += strcspn(line, "\n");
     }

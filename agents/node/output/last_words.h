@@ -28,8 +28,9 @@ int last_words_tail(const char *text, size_t n, int most, struct last_line *ret)
 bool last_words_blame_another(const char *text, size_t n);
 
 /* Return whether Open MPI or UCX has printed all lines of text by itself, as when a peer is gone:
- * "[node1:4711] OPAL ERROR: Unreachable in file ...".
+ * "[node1:4711] OPAL ERROR: Unreachable in file ...".  host: the name of this machine; programs
+ * begin lines with other words and a number.
  */
-bool last_words_are_of_mpi(const char *text);
+bool last_words_are_of_mpi(const char *text, const char *host);
 
 #endif
