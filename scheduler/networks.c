@@ -186,6 +186,8 @@ static bool better_place(const struct search *s, const struct place *p, const st
 {
     const struct network_address *a = address_at(s, p), *b = address_at(s, than);
 
+    if (!a->unfit != !b->unfit)
+        return b->unfit != NULL;
     if (a->is_virtual != b->is_virtual)
         return b->is_virtual;
     return a->speed_mbit > b->speed_mbit;
@@ -243,7 +245,7 @@ static bool came_by_cable(const struct search *s, const struct place *p)
 
     if (!by)
         return false;
-    if (ip_is_v4(&by->address) == ip_is_v4(&p->address))
+    if (ip_is_v4(&by->address) || !ip_is_v4(&p->address))
         return ip_compare(&by->address, &p->address) == 0;
     return strcmp(address_at(s, by)->interface, address_at(s, p)->interface) == 0;
 }
@@ -366,6 +368,18 @@ static int bits_in_common(const struct ip *a, const struct ip *b)
     while (bits > 0 && !ip_same_network(a, b, bits))
         bits--;
     return bits;
+}
+
+/* A network of IPv6 alone takes no job away from the ways of IPv4 by which the nodes came. */
+static bool may_be_routed(const struct search *s)
+{
+    const struct networks *r = s->ret;
+    const struct place *by = came_by(s, 0);
+
+    for (int i = 0; i < r->n; i++)
+        if (!r->network[i].six || !by || !ip_is_v4(&by->address))
+            return false;
+    return r->n < MAX_CANDIDATES;
 }
 
 /* The smallest network that holds every address by which a node came. */
@@ -514,7 +528,7 @@ static int find(struct search *s, struct eddis_error *err)
         return loopback(s);
     for (int i = 0; rc == 0 && i < s->first[1]; i++)
         rc = consider(s, &s->place[i]);
-    if (rc == 0 && s->ret->n == 0)
+    if (rc == 0 && may_be_routed(s))
         rc = consider_routed(s);
     if (rc < 0 || s->failed)
         return eddis_fail(err, -ENOMEM, "no memory for the networks of %d nodes", s->n_nodes);

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,9 +37,12 @@ static void add(struct found *f, const char *address)
         (void)snprintf(f->ret[f->n++], LISTENERS_ADDRESS, "%s", address);
 }
 
-/* The address that the kernel would send from; nothing is sent. */
+/* Add the address that the kernel would send from; nothing is sent.  Of IPv6 it is none of those
+ * that last for some days only (RFC 8981): a job may last longer.
+ */
 static bool add_route(struct found *f, const struct ip *to)
 {
+    static const int stable = 2; /* IPV6_PREFER_SRC_PUBLIC of <linux/in6.h> */
     struct sockaddr_storage a, from = { 0 };
     socklen_t size = ip_to_socket(to, DISCARD_PORT, &a), n = sizeof from;
     int fd = socket(a.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -46,6 +50,8 @@ static bool add_route(struct found *f, const struct ip *to)
     struct ip own;
     bool found;
 
+    if (fd >= 0 && a.ss_family == AF_INET6)
+        (void)setsockopt(fd, IPPROTO_IPV6, IPV6_ADDR_PREFERENCES, &stable, sizeof stable);
     found = fd >= 0 && connect(fd, (struct sockaddr *)&a, size) == 0 &&
             getsockname(fd, (struct sockaddr *)&from, &n) == 0 &&
             ip_of_socket((struct sockaddr *)&from, &own) && !ip_is_unspecified(&own) &&
@@ -76,9 +82,11 @@ struct lookup {
 /* Those that the C library may still write to, even a moment behind their end: never freed. */
 static struct lookup *under_way;
 
-static struct lookup *new_lookup(const char *const *name, size_t n)
+static struct lookup *new_lookup(const char *const *name, size_t n, bool v4)
 {
-    static const struct addrinfo hints = { .ai_socktype = SOCK_DGRAM, .ai_flags = AI_ADDRCONFIG };
+    static const struct addrinfo four = { .ai_family = AF_INET, .ai_socktype = SOCK_DGRAM }, six = {
+        .ai_family = AF_INET6, .ai_socktype = SOCK_DGRAM, .ai_flags = AI_ADDRCONFIG
+    };
     struct lookup *l = calloc(1, sizeof *l + n * sizeof *l->q);
 
     if (l && !(l->query = calloc(n, sizeof(struct gaicb *)))) {
@@ -86,7 +94,7 @@ static struct lookup *new_lookup(const char *const *name, size_t n)
         return NULL;
     }
     for (size_t i = 0; l && i < n; i++) {
-        l->q[i] = (struct gaicb){ .ar_name = name[i], .ar_request = &hints };
+        l->q[i] = (struct gaicb){ .ar_name = name[i], .ar_request = v4 ? &four : &six };
         l->query[i] = &l->q[i];
     }
     if (l)
@@ -113,9 +121,9 @@ static void forget(struct lookup *l)
     }
 }
 
-static void wait_for_names(const struct lookup *l)
+static void wait_for_names(const struct lookup *l, int64_t deadline_ns)
 {
-    int64_t deadline_ns = clock_now_ns() + resolve_ns, left_ns;
+    int64_t left_ns;
 
     for (size_t i = 0; i < l->n; i++)
         while (gai_error(l->query[i]) == EAI_INPROGRESS &&
@@ -127,44 +135,44 @@ static void wait_for_names(const struct lookup *l)
         }
 }
 
-/* Add the way to the first of a name's addresses of one family. */
-static bool add_first(struct found *f, const struct addrinfo *all, bool v4)
+/* Add the ways to the names that were found, and keep the others.  Returns how many those are. */
+static size_t add_found(struct found *f, const struct lookup *l, const char **name)
 {
+    size_t lost = 0;
     struct ip to;
 
-    for (const struct addrinfo *i = all; i; i = i->ai_next)
-        if (ip_of_socket(i->ai_addr, &to) && ip_is_v4(&to) == v4)
-            return add_route(f, &to);
-    return false;
-}
-
-/* Add the ways to the names that were found, by IPv6 to those that IPv4 does not lead to.  Returns
- * how many led nowhere.
- */
-static int add_found(struct found *f, const struct lookup *l)
-{
-    int lost = 0;
-
     for (size_t i = 0; i < l->n; i++)
-        if (gai_error(l->query[i]) != 0 ||
-            (!add_first(f, l->q[i].ar_result, true) && !add_first(f, l->q[i].ar_result, false)))
-            lost++;
+        if (gai_error(l->query[i]) != 0 || !ip_of_socket(l->q[i].ar_result->ai_addr, &to) ||
+            !add_route(f, &to))
+            name[lost++] = name[i];
     return lost;
 }
 
-/* Resolve all names at once and add the ways to them.  Returns how many led nowhere. */
-static int add_names(struct found *f, const char *const *name, size_t n)
+/* Resolve names at once and add the ways of one family to them.  Returns how many are left. */
+static size_t add_family(struct found *f, const char **name, size_t n, bool v4, int64_t deadline_ns)
 {
-    struct lookup *l = new_lookup(name, n);
-    int lost = (int)n;
+    struct lookup *l = new_lookup(name, n, v4);
 
     if (l && getaddrinfo_a(GAI_NOWAIT, l->query, (int)n, NULL) == 0) {
-        wait_for_names(l);
-        lost = add_found(f, l);
+        wait_for_names(l, deadline_ns);
+        n = add_found(f, l, name);
     }
     if (l)
         forget(l);
-    return lost;
+    return n;
+}
+
+/* IPv6 is asked for only where IPv4 leads nowhere: a name server that does not answer such
+ * questions delays nobody else.  Returns how many led nowhere.
+ */
+static int add_names(struct found *f, const char **name, size_t n)
+{
+    int64_t deadline_ns = clock_now_ns() + resolve_ns;
+
+    n = add_family(f, name, n, true, deadline_ns);
+    if (n && clock_now_ns() < deadline_ns)
+        n = add_family(f, name, n, false, deadline_ns);
+    return (int)n;
 }
 
 /* ---- all of it ---- */

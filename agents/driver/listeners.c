@@ -42,6 +42,8 @@ static int open_agents(struct listeners *d, const struct listeners_options *o,
                            strchr(so.address, ':') ? "https://[%s]:%d" : "https://%s:%d",
                            so.address, http_server_port(d->agents[at]));
             d->n_agent_listeners++;
+        } else if (rc != -EADDRNOTAVAIL) {
+            return rc;
         }
     }
     return d->n_agent_listeners ? 0 : rc;

@@ -170,7 +170,8 @@ static void add_connection(struct strlist *a, const struct launch *l)
     add_runtime(a, l, l->mpi->tmpdir, l->run_dir);
     /* No version of Open MPI takes a network of IPv6, but each the name of an interface. */
     add_runtime(a, l, l->mpi->network, launch_is_six(l) ? l->interface : l->order->network);
-    if (launch_is_six(l))
+    /* Networks that the user has named may be of IPv4. */
+    if (launch_is_six(l) && !launch_user_sets(l->brief, l->mpi->network))
         add_runtime(a, l, l->mpi->no_v4, "1");
     /* A pulled cable is seen here too, though the agents see it first. */
     add_number(a, l, l->mpi->alive, timing_mpi_alive_s(l->brief->lease_ns));
@@ -214,10 +215,11 @@ static void add_several(struct strlist *a, const struct launch *l)
     strlist_addf(a, "-x");
     strlist_addf(a, "MASTER_PORT=%d", l->master_port);
     add_connection(a, l);
-    if (launch_is_six(l)) /* each node names its interface, see launch_ranks.c */
-        add_mca(a, l, "btl_tcp_disable_family", "4");
-    else
+    if (!launch_is_six(l))
         add_mca(a, l, "btl_tcp_if_include", l->order->network);
+    else if (!launch_user_sets(l->brief, "btl_tcp_if_include"))
+        add_mca(a, l, "btl_tcp_disable_family", "4"); /* each node names its interface, see
+                                                       * launch_ranks.c */
     /* Its other ways send in one direction at a time, which halves an all-reduce. */
     add_mca(a, l, "btl_tcp_flags", "1");
     /* The largest message of a halved layer then goes without asking the receiver first: of sixteen

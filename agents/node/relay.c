@@ -119,16 +119,18 @@ static bool is_digits(const char *s)
     return *s && !s[strspn(s, "0123456789")];
 }
 
-/* The place of an address among those that commas divide; -1: it is not there. */
+/* The place of an address among those that commas divide, with brackets around one or around all;
+ * -1: it is not there.
+ */
 static int find_address(const char *list, const char *address)
 {
     size_t n = strlen(address);
 
     for (int i = 0; n; i++) {
-        bool bracket = *list == '[';
-        size_t length = strcspn(list, ",");
+        size_t open = *list == '[', length = strcspn(list, ",");
+        size_t end = length - (length > open && list[length - 1] == ']');
 
-        if (length == n + 2 * bracket && strncmp(list + bracket, address, n) == 0)
+        if (end == n + open && strncmp(list + open, address, n) == 0)
             return i;
         if (!list[length])
             return -1;
