@@ -220,8 +220,9 @@ START_TEST(access_control_list)
     ck_assert_int_eq(stat(dir, &st), 0);
     ck_assert_int_eq(st.st_mode & 0777, 0775);
     ck_assert_int_eq(trust_stat(&st, dir, &warning, &err), 1);
-    ck_assert_msg(strstr(warning.text, "whom its access control list names (getfacl), may write to"),
-                  "%s", warning.text);
+    ck_assert_msg(
+        strstr(warning.text, "whom its access control list names (getfacl), may write to"), "%s",
+        warning.text);
     ck_assert_int_eq(chmod(dir, 0755), 0); /* as the sentence says */
     ck_assert(stat(dir, &st) == 0 && trust_stat(&st, dir, NULL, &err) == 0);
 }
