@@ -483,7 +483,7 @@ static void print_workers(const struct plan_print *o, const struct plan *p,
         fputs(gpus ? "on GPUs" : "on CPU cores", o->out);
     if (p->n_nodes > 1)
         print_places(o, p, nodes);
-    fputs("; a plan is printed once they use eddis, with -v at once\n", o->out);
+    fputs("; no plan, unless the program uses eddis (-v shows one)\n", o->out);
 }
 
 /* Whether the text has the line of n bytes, its newline included. */

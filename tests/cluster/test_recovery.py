@@ -106,7 +106,7 @@ def agent_killed():
     with training() as j:
         wait_checkpoint(j)
         os.kill(j.pids("eddis-agent")[0], signal.SIGKILL)
-        check_went_on(j, lost=1, sentences=("its agent", "restarting from step", "(generation 2, lost node 1)"))
+        check_went_on(j, lost=1, sentences=("its agent", "restarting from step", "(generation 2, node loss 1)"))
 
 
 def keeper_killed():

@@ -301,12 +301,12 @@ int64_t state_resume_step(const struct state *s)
     return s->resume_step >= 0 ? s->resume_step : s->begun_step;
 }
 
-/* "restart 1 of at most 3", "lost node 2" */
+/* "restart 1 of at most 3", "node loss 2" */
 static void count_text(const struct state *s, char *ret, size_t size)
 {
     bool node = s->before.cause == CAUSE_NODE;
     int64_t most = node ? s->o.node_losses : s->o.restarts;
-    int n = snprintf(ret, size, "%s %" PRId64, node ? "lost node" : "restart",
+    int n = snprintf(ret, size, "%s %" PRId64, node ? "node loss" : "restart",
                      node ? s->losses_recent : s->restarts_recent);
 
     if (most)

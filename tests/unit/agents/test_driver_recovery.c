@@ -165,7 +165,7 @@ START_TEST(goes_on_with_who_is_left)
     confirm(&f, 1000);                /* the cut one is not waited for */
     ck_assert_int_eq(f.s.phase, STATE_PHASE_PLAN);
     state_restart_text(&f.s, 2, text, sizeof text);
-    ck_assert_str_eq(text, "restarting from step 1000 on 2 nodes (generation 2, lost node 1)");
+    ck_assert_str_eq(text, "restarting from step 1000 on 2 nodes (generation 2, node loss 1)");
     launch(&f, STATE_PHASE_RUN);
     ck_assert_int_eq(f.s.n_ranks, 3);
     ck_assert(!state_is_known(&f.s, 2));

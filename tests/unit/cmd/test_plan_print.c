@@ -189,7 +189,7 @@ END_TEST
 /* In the place of a plan: where the workers run, and how to see more. */
 START_TEST(workers)
 {
-    static const char more[] = "; a plan is printed once they use eddis, with -v at once\n";
+    static const char more[] = "; no plan, unless the program uses eddis (-v shows one)\n";
     static const struct {
         int nodes, unlike;
         enum device_kind kind;
