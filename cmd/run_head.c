@@ -58,8 +58,8 @@ static bool says_training(const struct job *job)
 static bool is_brief(const struct run_head *h, const struct run_request *q, const struct plan *p)
 {
     return !h->whole && !h->joined && !q->verbose && !q->dry_run && !q->plan_path && !q->detach &&
-           !q->measure_equal && !p->emulated && strcmp(q->job->checkpoint.resume, "auto") == 0 &&
-           !is_ours(q) && !says_training(q->job);
+           !q->check && !q->measure_equal && !p->emulated &&
+           strcmp(q->job->checkpoint.resume, "auto") == 0 && !is_ours(q) && !says_training(q->job);
 }
 
 static const char *plan_remark(const struct run_head *h, const struct run_request *q,

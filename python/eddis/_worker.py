@@ -93,7 +93,7 @@ class Worker:
         self.after_values: list[Callable[[], None]] = []  # a call has written them
         self.before_end: list[Callable[[], None]] = []  # whether a step can end, of each optimizer
         self.at_start: list[Callable[[], None]] = []  # shares what else models hold
-        self.when_one: list[Callable[[], None]] = []  # all workers begin with one model now
+        self.before_restore: list[Callable[[], None]] = []  # the model is what the script has made
         self.marks: list[Callable[[Mark], None]] = []  # told of each
         self.restore: Callable[[], bool] | None = None  # go on from a checkpoint; False: there is none
         self.save: Callable[[], None] | None = None  # write a checkpoint, with all others
@@ -212,14 +212,14 @@ class Worker:
         if not self.restore and os.environ.get("EDDIS_RESUME_FROM"):
             raise RuntimeError("the job is to go on from a checkpoint, but the script has no eddis.torch.State, which "
                                "would read it: make one before the loop")
+        for look in self.before_restore:
+            look()
         if not (self.restore and self.restore()):
             L.call("broadcast_parameters", self.handle, 0)
             for take in self.after_values:
                 take()
             for share in self.at_start:
                 share()
-        for look in self.when_one:
-            look()
 
     # ---- steps
 

@@ -93,7 +93,10 @@ void state_hang_progress(struct state *s, const struct state_input *in)
     r->opens = p->phase == STATE_RANK_START && p->phase_age_ns < 0;
     r->told = p->told;
     r->trained = p->trained;
+    if (p->ended && !r->ended)
+        r->ended_ns = in->now_ns;
     r->ended = p->ended;
+    r->page_ns = in->now_ns;
     r->will_step = p->told || p->steps_total > 0 || p->model_bytes > 0;
     r->at_once = p->at_once;
     r->waits_for = p->waits_for < s->n_ranks && p->waits_for != p->rank ? p->waits_for : -1;
@@ -456,6 +459,17 @@ static bool awaits_ended(const struct state *s, const struct state_rank *r)
     return r->waits_for < 0 || s->rank[r->waits_for].ended;
 }
 
+/* Return whether a page of the rank has come so long after another had ended its steps that it was
+ * written since: a report may be as old as the lease.
+ */
+static bool is_later(const struct state *s, const struct state_rank *r,
+                     const struct state_rank *ended)
+{
+    int64_t settle_ns = s->o.lease_ns > settled_ns ? s->o.lease_ns : settled_ns;
+
+    return r->page_ns >= ended->ended_ns + settle_ns;
+}
+
 /* One that waits behind the steps of another which has ended; -1: none. */
 static int left_behind(const struct state *s, const struct state_rank *ended)
 {
@@ -463,7 +477,7 @@ static int left_behind(const struct state *s, const struct state_rank *ended)
         const struct state_rank *k = &s->rank[r];
 
         if (!k->exited && !k->ended && k->phase == STATE_RANK_WAIT && k->steps >= ended->steps &&
-            k->still_ns >= settled_ns && awaits_ended(s, k))
+            k->still_ns >= settled_ns && is_later(s, k, ended) && awaits_ended(s, k))
             return r;
     }
     return -1;
@@ -474,7 +488,7 @@ static int ended_alone(const struct state *s, int *ret_behind)
 {
     for (int r = 0; r < s->n_ranks; r++) {
         const struct state_rank *k = &s->rank[r];
-        int behind = k->ended && !k->exited && k->still_ns >= settled_ns ? left_behind(s, k) : -1;
+        int behind = k->ended && !k->exited && is_later(s, k, k) ? left_behind(s, k) : -1;
 
         if (behind >= 0) {
             *ret_behind = behind;
@@ -493,9 +507,8 @@ static void alone_text(const struct state *s, int rank, int behind, char *ret, s
         (void)snprintf(last, sizeof last, " with step %" PRId64, r->steps - 1);
     (void)snprintf(ret, size,
                    "rank %d (node %.120s, pid %d) has ended its steps%s, and rank %d waits for it "
-                   "in the next one: leave the loop on all ranks at the same step, as by what a "
-                   "collective operation makes of their reasons, or call eddis_stop and go on "
-                   "until the loop ends",
+                   "in the next one: leave the loop on all ranks at the same step, or call "
+                   "eddis_stop and go on until the loop ends",
                    rank, state_host(s, r->agent), r->pid, last, behind);
 }
 

@@ -60,6 +60,8 @@ struct state_rank {
     bool will_step;     /* its model or its number of steps is known */
     bool trained;       /* it found no step left */
     bool ended;         /* it has ended its steps by itself, and waits for the others */
+    int64_t ended_ns;   /* when its page said so first; 0: it has not */
+    int64_t page_ns;    /* when its last page came; 0: none has */
     bool told;          /* of its steps their numbers are known, and nothing else */
     int waits_for;      /* the rank without which it cannot go on; -1: none that is known */
     int64_t still_ns;   /* without a step or another phase, when it was last reported */

@@ -104,6 +104,8 @@ void state_put_off(struct state *s, int64_t ns)
     for (int r = 0; r < s->n_ranks; r++) {
         later(&s->rank[r].quiet_ns, ns);
         later(&s->rank[r].moved_ns, ns);
+        later(&s->rank[r].ended_ns, ns);
+        later(&s->rank[r].page_ns, ns);
     }
 }
 

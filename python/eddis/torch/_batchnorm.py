@@ -23,8 +23,8 @@ from typing import Any
 import torch
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
+from torch.nn.modules import module as modules
 from torch.nn.modules.batchnorm import _BatchNorm
-from torch.nn.modules.module import register_module_forward_pre_hook
 from torch.utils.hooks import RemovableHandle
 
 from .. import _lib as L
@@ -104,7 +104,7 @@ class SyncBatchNorm(_BatchNorm):
         return made
 
 
-_hook: RemovableHandle | None = None  # of all modules, while a step has one sample
+_hook: RemovableHandle | None = None  # of all modules, in force while a step has one sample
 
 
 def tell_of_one_value() -> None:
@@ -112,14 +112,16 @@ def tell_of_one_value() -> None:
     gets, which PyTorch refuses.
 
     By a hook of all modules, so that nothing stays in the script's own, which it may copy or save.  It is there in
-    steps with one sample only, for few jobs have one, and where there is a batch normalisation.
+    steps with one sample only, for few jobs have one, and where there is a batch normalisation.  It has one number for
+    good: torch.compile would compile anew for each other one.
     """
     global _hook
-    if _hook is not None or not _is_there_any():
+    if not _is_there_any():
         return
-    if _tell_no_more not in worker.marks:
+    if _hook is None:
+        _hook = modules.register_module_forward_pre_hook(_refuse_one_value)
         worker.marks.append(_tell_no_more)
-    _hook = register_module_forward_pre_hook(_refuse_one_value)
+    modules._global_forward_pre_hooks[_hook.id] = _refuse_one_value
 
 
 @functools.cache
@@ -128,14 +130,12 @@ def _is_there_any() -> bool:
 
 
 def _tell_no_more(mark: Mark) -> None:
-    global _hook
     if _hook is not None and mark is Mark.ENDS:
-        _hook.remove()
-        _hook = None
+        modules._global_forward_pre_hooks.pop(_hook.id, None)
 
 
-def _refuse_one_value(module: torch.nn.Module, arguments: tuple[Any, ...]) -> None:
-    if not isinstance(module, _BatchNorm) or isinstance(module, SyncBatchNorm) or not module.training:
+def _refuse_one_value(norm: torch.nn.Module, arguments: tuple[Any, ...]) -> None:
+    if not isinstance(norm, _BatchNorm) or isinstance(norm, SyncBatchNorm) or not norm.training:
         return
     input = arguments[0] if arguments else None
     if worker.in_step and torch.is_tensor(input) and input.dim() > 1 and input.numel() == input.size(1):

@@ -52,10 +52,15 @@ def differ() -> None:
         keep()
 
 
-def keep() -> None:
-    """Leave the generators as they are: they are this worker's own."""
+def own() -> int | None:
+    """Return what torch.initial_seed() is while this worker draws its own numbers; None: it does not yet."""
+    return _own
+
+
+def keep(seed: int | None = None) -> None:
+    """Leave the generators as they are: they are this worker's own, with that seed where a checkpoint holds them."""
     global _own
-    _own = torch.initial_seed()
+    _own = torch.initial_seed() if seed is None else seed
 
 
 def of_loader(made_from: data.DataLoader, step: int) -> torch.Generator | None:

@@ -172,7 +172,7 @@ def DistributedOptimizer(optimizer: torch.optim.Optimizer,
     if not _distributed:
         worker.after_commit.append(_keep_last_rates)
         worker.at_start.append(_share_rest)
-        worker.when_one.append(_look_for_partial)
+        worker.before_restore.append(_look_for_partial)
         worker.before_end.append(_tell_sums)
     worker.is_sum = loss == "sum"
     _distributed.append(_Distributed(optimizer, named, backward_passes_per_step, model, worker.is_sum))

@@ -331,7 +331,8 @@ def _told(key: str, values: dict[str, Any]) -> str:
 # ---- random numbers
 
 def _random_states(gpus: list[torch.device]) -> dict[str, Any]:
-    states: dict[str, Any] = {"torch": torch.get_rng_state(), "python": plain("random", random.getstate())}
+    states: dict[str, Any] = {"torch": torch.get_rng_state(), "own": _draws.own(),
+                              "python": plain("random", random.getstate())}
     states["cuda"] = [torch.cuda.get_rng_state(gpu) for gpu in gpus]
     if (numpy := _draws.numpy()) is not None:
         name, numbers, *rest = numpy.random.get_state()
@@ -346,7 +347,7 @@ def _set_random_states(states: dict[str, Any], gpus: list[torch.device]) -> None
         torch.cuda.set_rng_state(state, gpu)
     if "numpy" in states and (numpy := _draws.numpy()) is not None:
         numpy.random.set_state(tuple(states["numpy"]))
-    _draws.keep()
+    _draws.keep(states["own"])  # the script may have seeded anew since
 
 
 def _draw_anew() -> None:

@@ -23,11 +23,15 @@ _partial: set[torch.Tensor] = set()  # parameters that began with elements that 
 
 
 def look_for_partial(worker: Worker, named: Iterable[tuple[str, torch.Tensor]]) -> None:
-    """Find the parameters that begin with elements that are not finite, and have rank 0 say so.  All workers find the
-    same in sync mode, in which they have one model by now."""
+    """Find the parameters that the script has made with elements that are not finite, and have rank 0 say so.  All
+    workers take what rank 0 finds.  A checkpoint is not read yet: what training has made NaN is none of them.
+    Collective."""
     if worker.size == 1 or worker.is_several:
         return
-    found = {p: name for name, p in named if not all(map(math.isfinite, sums_of([p])))}
+    made = list(named)
+    odd = torch.tensor([not all(map(math.isfinite, sums_of([p]))) for _, p in made], dtype=torch.uint8, device="cpu")
+    worker.collective(L.BROADCAST, odd, odd.numel())
+    found = {p: name for (name, p), is_odd in zip(made, odd.tolist()) if is_odd}
     _partial.update(found)
     if found and worker.rank == 0:
         first, *others = found.values()
