@@ -484,8 +484,8 @@ def test_mpi_files_after_kills(make):
 
 
 def test_profile(make):
-    n = make(SLEEP, emulate=[{"rate": 1.0, "fixed_s": 0.002, "sample_s": 0.0001},
-                             {"rate": 0.25, "fixed_s": 0.002, "sample_s": 0.0001}])
+    n = make(SLEEP, emulate=[{"rate": 1.0, "fixed_s": 0.002, "sample_s": 0.0001, "jitter": 0.0},
+                             {"rate": 0.25, "fixed_s": 0.002, "sample_s": 0.0001, "jitter": 0.0}])
     n.registered()
     n.driver.order("profile", 0, turn=False)
     profile = json.loads(n.driver.wait("profile")["text"])
