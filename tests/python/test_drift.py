@@ -63,3 +63,49 @@ def test_loss(tmp_path):
 def test_unasked(tmp_path, more):
     code, output, summary = run(tmp_path, "scaler", *(word for one in more for word in ("--set", one)))
     assert code == 0 and summary["models_compared"] == 0, output
+
+
+@pytest.mark.slow
+def test_resumed(tmp_path):
+    """A checkpoint that training has filled with NaN is none that began so: the next comparison finds it.  Numbers
+    drawn behind it are those of a job that went on, also where the script seeds each step."""
+    script = tmp_path / "resumed.py"
+    script.write_text("""import os
+import sys
+
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+import eddis.torch as eddis
+
+torch.manual_seed(0)
+x = torch.randn(16 * 30, 8)
+loader = eddis.loader(DataLoader(TensorDataset(x, x.sum(1)), batch_size=16))
+model = torch.nn.Linear(8, 1)
+optimizer = eddis.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.01), model=model)
+state = eddis.State(model=model, optimizer=optimizer, n=0)
+for epoch in loader.epochs(1):
+    for a, b in loader:
+        print("draw", eddis.rank(), state.n, torch.rand(()).item(), flush=True)
+        optimizer.zero_grad()
+        bad = sys.argv[1] == "nan" and state.n == 6
+        ((model(a)[:, 0] - b).square().mean() * (float("nan") if bad else 1)).backward()
+        optimizer.step()
+        torch.manual_seed(100 + state.n)
+        state.n += 1
+        if state.n == 14 and eddis.rank() == 1 and not state.resumed and sys.argv[1] != "whole":
+            os.kill(os.getpid(), 9)
+""")
+
+    def run(how, checks):
+        code, output = ended(tmp_path, "eddis-run", "-n", 2, "--set", "batch.global=16", "--set", "sync.mode=sync",
+                             "--set", "checkpoint.every=10", "--set", f"checks.models={checks}", "--restarts", 1,
+                             "--job-dir", tmp_path / how, "--", "python3", script, how)
+        with open(tmp_path / how / "logs/rank-0001.log") as f:
+            return code, output, [line for line in f if line.startswith("draw 1 1")]
+
+    whole, resumed = run("whole", "off"), run("killed", "off")
+    assert whole[0] == resumed[0] == 0 and set(resumed[2]) == set(whole[2]) and len(whole[2]) == 11, (whole, resumed)
+    code, output, _ = run("nan", 20)
+    assert code == 1 and "the model holds NaN or infinity on all workers" in output, output
+    assert "from the start" not in output, output
