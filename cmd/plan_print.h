@@ -57,10 +57,10 @@ void plan_print_plan(const struct plan_print *o, const struct plan *p, const cha
 void plan_print_again(const struct plan_print *o, const struct plan *p, const char *remark,
                       struct strbuf *before);
 
-/* The line of the workers in the place of a plan, for a program of which nobody knows whether it
- * uses eddis; `before` as of plan_print_again.
+/* Print one line about the workers instead of a plan, if it is not known whether the program uses
+ * eddis; `before` as of plan_print_again.
  *
- *     workers   6   on GPUs: ranks 0-3 on node1, 4-5 on node2; a plan is printed once they ...
+ *     workers   6   on GPUs: ranks 0-3 on node1, 4-5 on node2; no plan, unless the program ...
  */
 void plan_print_workers(const struct plan_print *o, const struct plan *p,
                         const struct node_profile *nodes, struct strbuf *before);

@@ -22,9 +22,9 @@ struct run_head {
 };
 
 /* Return the text to print for plan p on n nodes, for the caller to free: the first time with the
- * job, its nodes and their profiles, later only what the plan has changed.  Of a program that may
- * use nothing of eddis it is the job, its nodes and a line of its workers.  folder: of a job that
- * is launched, else NULL.  NULL without memory.
+ * job, its nodes and their profiles, later only what the plan has changed.  If the
+ * program may use nothing of eddis, the text is three lines: job, nodes and workers.  folder: of a
+ * job that is launched, else NULL.  NULL without memory.
  */
 char *run_head_text(struct run_head *h, const struct run_request *q,
                     const struct job_folder *folder, const struct plan_print *how,

@@ -360,7 +360,7 @@ static int by_merit(const void *a, const void *b)
     return strcmp(x->subnet, y->subnet);
 }
 
-/* The bits that two addresses begin with in common, of their own family; -1: they are of two. */
+/* Return the number of leading bits that two addresses share; -1: they are of unlike families. */
 static int bits_in_common(const struct ip *a, const struct ip *b)
 {
     int bits = ip_is_v4(a) == ip_is_v4(b) ? ip_bits(a) : -1;

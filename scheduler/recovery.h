@@ -113,9 +113,9 @@ enum recovery_gather recovery_gather(const struct recovery_nodes *n);
  */
 int recovery_backoff_s(int in_vain);
 
-/* Whether so many nodes were lost running, each without a newer checkpoint or another number of
- * nodes than behind the one before, that the job ends.  Without any checkpoint nothing of it is
- * known.
+/* Return whether the job ends because of losses_in_vain lost nodes in a row.  A loss is in vain if
+ * it leaves the newest checkpoint and the number of nodes as the loss before it did.  Without any
+ * checkpoint the job does not end by this.
  */
 bool recovery_losses_end(int losses_in_vain, bool any_checkpoint);
 

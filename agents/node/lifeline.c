@@ -62,7 +62,7 @@ void lifeline_go_on(struct lifeline *l)
 }
 
 /* Return whether the driver's machine has not answered for a while over a connection that stood.
- * One that has closed it is there, and then only the session tells of it.
+ * If the machine has closed the connection, it is there, and only the session shows its end.
  */
 static bool is_machine_gone(struct lifeline *l)
 {

@@ -29,7 +29,7 @@ struct openmpi {
     const char *const *always; /* more words for each daemon, NULL-ended */
     /* Both. */
     const char *tmpdir, *network;
-    const char *no_v4;    /* parameter: their connections are of IPv6 alone */
+    const char *no_v4;    /* parameter: connect by IPv6 only */
     const char *loopback; /* value of `network` for one node; NULL: it would take no such one */
     const char *alive, *interval, *strikes; /* parameters of the keep-alive, in seconds */
     const char *no_lookup[4];               /* words: names of nodes are not looked up */

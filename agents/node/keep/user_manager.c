@@ -219,7 +219,7 @@ static int introduce(int fd, int64_t deadline_ns, struct eddis_error *err)
                : eddis_fail(err, -EACCES, "the user's service manager does not know this user");
 }
 
-/* Returns the kind of the next message, of which nothing else is needed. */
+/* Read the next message and return its kind; drop the rest of it. */
 static int receive_kind(int fd, int64_t deadline_ns, struct eddis_error *err)
 {
     char head[HEAD], part[256];

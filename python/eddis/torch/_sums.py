@@ -50,7 +50,7 @@ def tell_sums(worker: Worker, parameters: Iterable[torch.Tensor]) -> None:
 def sums_of(parameters: Iterable[torch.Tensor], partial: Collection[torch.Tensor] = ()) -> tuple[float, float]:
     """Return the sum of all elements, and of their squares.
 
-    partial: parameters of which elements that are not finite count as 0.
+    partial: parameters whose non-finite elements count as 0.
     """
     sums: dict[torch.device, torch.Tensor] = {}
     with torch.no_grad():
