@@ -2,7 +2,7 @@
 /* dispatch.c - what came in and what the state machine wants, to the subjects that it is for */
 #include "driver_impl.h"
 
-#include "check.h"
+#include "agents/driver/nodes/check.h"
 
 #include "agents/protocol/timing.h"
 #include "lib/base/clock.h"

@@ -2,10 +2,10 @@
 /* driver.c - one job: opening all that it needs, running it, closing all */
 #include "driver_impl.h"
 
-#include "addresses.h"
-#include "brief_make.h"
-#include "check.h"
-#include "summary.h"
+#include "agents/driver/nodes/addresses.h"
+#include "agents/driver/nodes/agent_config_make.h"
+#include "agents/driver/nodes/check.h"
+#include "agents/driver/report/summary.h"
 
 #include "agents/job/job_door.h"
 #include "lib/base/cleanup.h"

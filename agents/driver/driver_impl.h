@@ -11,18 +11,18 @@
 #ifndef EDDIS_AGENTS_DRIVER_DRIVER_IMPL_H
 #define EDDIS_AGENTS_DRIVER_DRIVER_IMPL_H
 
-#include "inbox.h"
-#include "job_run.h"
-#include "launching.h"
-#include "listeners.h"
-#include "logs.h"
-#include "network_choice.h"
-#include "pausing.h"
-#include "planning.h"
-#include "registration.h"
-#include "routes.h"
-#include "slurm_ask.h"
-#include "telling.h"
+#include "agents/driver/core/job_run.h"
+#include "agents/driver/core/routes.h"
+#include "agents/driver/logs/logs.h"
+#include "agents/driver/network/network_choice.h"
+#include "agents/driver/nodes/launch_orders.h"
+#include "agents/driver/nodes/listeners.h"
+#include "agents/driver/nodes/registration.h"
+#include "agents/driver/nodes/request_queue.h"
+#include "agents/driver/plan/pausing.h"
+#include "agents/driver/plan/planning.h"
+#include "agents/driver/report/job_report.h"
+#include "agents/driver/report/slurm_query.h"
 
 struct driver {
     struct job_run run;

@@ -2,7 +2,7 @@
 /* driver_loop.c - the driver's one thread: it waits for signals, requests, starts and time */
 #include "driver_impl.h"
 
-#include "checkpoint_look.h"
+#include "agents/driver/checkpoints/checkpoint_newest.h"
 
 #include "agents/protocol/timing.h"
 #include "lib/base/clock.h"

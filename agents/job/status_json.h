@@ -127,7 +127,7 @@ struct job_status {
     int64_t global_batch;
     double loss;                 /* last, weighted over workers */
     double accuracy, test_loss;  /* last test_accuracy and test_loss of rank 0 */
-    double samples_per_s;        /* samples over the longest sum of step times; see figures.h */
+    double samples_per_s;        /* samples over the longest sum of step times; see metrics.h */
     double recent_samples_per_s; /* over the last seconds; NAN: no steps are made */
     double ideal_samples_per_s;  /* sum of the devices at the batch of each generation's last plan,
                                     over generations */

@@ -68,7 +68,7 @@ def document():
 
 def routes():
     """The driver has these paths and no others."""
-    with open(os.path.join(SOURCE, "agents/driver/inbox.c")) as f:
+    with open(os.path.join(SOURCE, "agents/driver/nodes/request_queue.c")) as f:
         code = re.sub(r"/\*.*?\*/", "", f.read(), flags=re.S)
     begin = {path.split("{")[0] for path in API["paths"]}
     assert set(re.findall(r'"(/[a-z0-9][a-z0-9/]*)"', code)) == begin, begin

@@ -2,7 +2,7 @@
 /* test_addresses.c - which addresses a machine has is not ours to say: what is found is held
  * against its interfaces.
  */
-#include "agents/driver/addresses.h"
+#include "agents/driver/nodes/addresses.h"
 
 #include "lib/base/ip.h"
 #include "lib/topo/interfaces.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_admission.c - agents that are invited together, each with its own request over TLS */
-#include "agents/driver/admission.h"
+#include "agents/driver/nodes/admission.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"

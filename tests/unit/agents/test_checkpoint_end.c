@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_checkpoint_end.c - tests of agents/driver/checkpoint_end.h: nobody waits for the folder */
-#include "agents/driver/checkpoint_end.h"
+/* test_checkpoint_end.c - tests of agents/driver/checkpoints/checkpoint_end.h: nobody waits for the
+ * folder */
+#include "agents/driver/checkpoints/checkpoint_end.h"
 
 #include "agents/driver/driver.h"
 #include "lib/base/cleanup.h"

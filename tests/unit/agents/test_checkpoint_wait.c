@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_checkpoint_wait.c - tests of agents/driver/checkpoint_wait.h: whose answer it is */
-#include "agents/driver/checkpoint_wait.h"
+/* test_checkpoint_wait.c - tests of agents/driver/checkpoints/checkpoint_wait.h: whose answer it is
+ */
+#include "agents/driver/checkpoints/checkpoint_wait.h"
 
 #include "agents/driver/driver.h"
 #include "suite.h"

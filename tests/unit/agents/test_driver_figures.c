@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_driver_figures.c - tests of agents/driver/figures.h */
-#include "agents/driver/figures.h"
+/* test_driver_figures.c - tests of agents/driver/metrics/metrics.h */
+#include "agents/driver/metrics/metrics.h"
 
 #include "lib/base/clock.h"
 #include "suite.h"

@@ -2,10 +2,10 @@
 /* test_driver_listeners.c - the driver's listeners: what a request is let in as, how orders are
  * handed out, what readers get
  */
-#include "agents/driver/inbox.h"
-#include "agents/driver/journal.h"
-#include "agents/driver/listeners.h"
-#include "agents/driver/orders.h"
+#include "agents/driver/core/journal.h"
+#include "agents/driver/core/orders.h"
+#include "agents/driver/nodes/listeners.h"
+#include "agents/driver/nodes/request_queue.h"
 #include "agents/job/prometheus.h"
 
 #include "lib/base/clock.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fetch.c - tests of agents/driver/fetch.h */
-#include "agents/driver/fetch.h"
+/* test_fetch.c - tests of agents/driver/logs/log_fetch.h */
+#include "agents/driver/logs/log_fetch.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"

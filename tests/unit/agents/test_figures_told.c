@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_figures_told.c - figures of a program that tells the numbers of its steps, or prints them */
-#include "agents/driver/figures.h"
+#include "agents/driver/metrics/metrics.h"
 #include "lib/base/clock.h"
 #include "suite.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_held.c - tests of agents/driver/held.h: reports that wait for a folder that does not answer
+/* test_held.c - tests of agents/driver/logs/pending_reports.h: reports that wait for a folder that
+ * does not answer
  */
-#include "agents/driver/held.h"
+#include "agents/driver/logs/pending_reports.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_journal.c - tests of agents/driver/journal.h: records, while their folder does not answer */
-#include "agents/driver/journal.h"
+/* test_journal.c - tests of agents/driver/core/journal.h: records, while their folder does not
+ * answer */
+#include "agents/driver/core/journal.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"

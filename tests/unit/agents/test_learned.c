@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_learned.c - tests of agents/driver/learned.h: what is found again, and until when */
-#include "agents/driver/learned.h"
+/* test_learned.c - tests of agents/driver/history/past.h: what is found again, and until when */
+#include "agents/driver/history/past.h"
 
 #include "lib/base/clock.h"
 #include "suite.h"

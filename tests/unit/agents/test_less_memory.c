@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_less_memory.c - tests of agents/driver/less_memory.h: who is asked for less */
-#include "agents/driver/less_memory.h"
+/* test_less_memory.c - tests of agents/driver/plan/memory_retry.h: who is asked for less */
+#include "agents/driver/plan/memory_retry.h"
 
 #include "suite.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_memory_watch.c - tests of agents/driver/memory_watch.h: what reports of peaks come to */
-#include "agents/driver/memory_watch.h"
+/* test_memory_watch.c - tests of agents/driver/plan/memory_watch.h: what reports of peaks come to
+ */
+#include "agents/driver/plan/memory_watch.h"
 
 #include "scheduler/planner.h"
 #include "suite.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_metrics_rows.c - tests of agents/driver/metrics_rows.h */
-#include "agents/driver/metrics_rows.h"
+/* test_metrics_rows.c - tests of agents/driver/metrics/metrics_rows.h */
+#include "agents/driver/metrics/metrics_rows.h"
 
 #include "suite.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_pausing.c - tests of agents/driver/pausing.h: who is told of a pause, and waits through it
+/* test_pausing.c - tests of agents/driver/plan/pausing.h: who is told of a pause, and waits through
+ * it
  */
-#include "agents/driver/pausing.h"
+#include "agents/driver/plan/pausing.h"
 
 #include "agents/driver/driver.h"
 #include "lib/base/clock.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_planning.c - tests of agents/driver/planning.h: a restart waits for the list of checkpoints
+/* test_planning.c - tests of agents/driver/plan/planning.h: a restart waits for the list of
+ * checkpoints
  */
-#include "agents/driver/planning.h"
+#include "agents/driver/plan/planning.h"
 
 #include "lib/base/clock.h"
 #include "suite.h"

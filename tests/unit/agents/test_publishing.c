@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_publishing.c - tests of agents/driver/publishing.h: the equal split before the plan */
-#include "agents/driver/publishing.h"
+/* test_publishing.c - tests of agents/driver/plan/plan_versions.h: the equal split before the plan
+ */
+#include "agents/driver/plan/plan_versions.h"
 
 #include "suite.h"
 

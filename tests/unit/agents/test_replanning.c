@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_replanning.c - tests of agents/driver/replanning.h: what is said of a worker that takes
+/* test_replanning.c - tests of agents/driver/plan/replanner.h: what is said of a worker that takes
  * another time than was known, and when ratios are seconds
  */
-#include "agents/driver/replanning.h"
+#include "agents/driver/plan/replanner.h"
 
 #include "lib/base/clock.h"
 #include "suite.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_slurm_ask.c - tests of agents/driver/slurm_ask.h: what Slurm prints of an end and of nodes
+/* test_slurm_ask.c - tests of agents/driver/report/slurm_query.h: what Slurm prints of an end and
+ * of nodes
  */
-#include "agents/driver/slurm_ask.h"
+#include "agents/driver/report/slurm_query.h"
 
 #include "lib/base/clock.h"
 #include "lib/base/file.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_straggling.c - tests of agents/driver/straggling.h: what is said of workers that are slow,
- * and what their rows of the status say
+/* test_straggling.c - tests of agents/driver/plan/straggling.h: what is said of workers that are
+ * slow, and what their rows of the status say
  */
-#include "agents/driver/straggling.h"
+#include "agents/driver/plan/straggling.h"
 
 #include "lib/base/clock.h"
 #include "suite.h"

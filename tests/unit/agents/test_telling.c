@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_telling.c - tests of agents/driver/telling.h: figures as time passes, and trouble said */
-#include "agents/driver/telling.h"
+/* test_telling.c - tests of agents/driver/report/job_report.h: figures as time passes, and trouble
+ * said */
+#include "agents/driver/report/job_report.h"
 
 #include "lib/base/clock.h"
 #include "suite.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_versions.c - tests of agents/driver/versions.h */
-#include "agents/driver/versions.h"
+/* test_versions.c - tests of agents/driver/nodes/compatibility.h */
+#include "agents/driver/nodes/compatibility.h"
 
 #include "suite.h"
 

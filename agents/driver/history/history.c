@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* history.c - puts together what is known for a plan, and keeps it for the next job */
+#include "history.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static void load(struct known *k)
+{
+    const struct job *job = k->run->o->job;
+
+    if (!k->model.bytes)
+        k->model = learned_model(k->run->looks, job);
+    if (!k->loaded) {
+        learned_times_load(k->run->looks, job, k->model.bytes, &k->times);
+        learned_memory_load(k->run->looks, job, k->model.bytes, &k->memory);
+        k->memory_kept = k->memory.list.n > 0;
+    }
+    k->loaded = true;
+}
+
+void known_fill(struct known *k, struct planner_known *ret)
+{
+    load(k);
+    *ret = (struct planner_known){
+        .model_bytes = k->model.bytes,
+        .program = k->model.program,
+        .n_gradients = k->model.n_gradients,
+        .samples = k->model.samples,
+        .time = k->times.list.row,
+        .n_times = k->times.list.n,
+        .bound = k->memory.list.row,
+        .n_bounds = k->memory.list.n,
+        .takes_pieces = k->memory.takes_pieces,
+    };
+    if (k->run->state.generation > 1 && k->algorithm[0]) {
+        ret->algorithm = k->algorithm;
+        ret->wire = k->wire;
+    }
+    learned_wire(k->network->measured, ret);
+    if (k->run->wire.bytes_per_s > 0)
+        ret->bytes_per_s = k->run->wire.bytes_per_s;
+    if (k->run->wire.latency_s > 0)
+        ret->latency_s = k->run->wire.latency_s;
+}
+
+/* It was learnt with a model of another size. */
+static void drop(struct known *k, int64_t model_bytes)
+{
+    char text[160];
+
+    if ((k->times.list.n || k->memory.list.n) && k->model.bytes && k->run->state.generation == 1) {
+        (void)snprintf(text, sizeof text,
+                       "the model has %" PRId64 " bytes, that of the job before had %" PRId64
+                       ": what was learnt of its workers is forgotten",
+                       model_bytes, k->model.bytes);
+        job_run_say(k->run, JOB_EVENT_SAY, -1, -1, text);
+        learned_times_fini(&k->times);
+        learned_memory_fini(&k->memory);
+    }
+}
+
+static void keep_model(const struct known *k)
+{
+    struct eddis_error err = { 0 };
+
+    if (learned_keep_model(k->run->looks, k->run->o->job, &k->model, &err) < 0)
+        job_run_say(k->run, JOB_EVENT_NOTE, -1, -1, err.text);
+}
+
+static bool is_same(const struct program *a, const struct program *b)
+{
+    return program_is_same_size(a, b) && a->min_count == b->min_count;
+}
+
+bool known_model(struct known *k, int64_t bytes, const struct program *p)
+{
+    if (bytes == 0 || (bytes == k->model.bytes && is_same(p, &k->model.program)))
+        return false;
+    if (bytes != k->model.bytes) {
+        drop(k, bytes);
+        k->model = (struct learned_model){ .bytes = bytes };
+    }
+    k->model.program = *p;
+    keep_model(k);
+    return true;
+}
+
+void known_gradients(struct known *k, int64_t n)
+{
+    if (n == 0 || n == k->model.n_gradients)
+        return;
+    k->model.n_gradients = n;
+    keep_model(k);
+}
+
+bool known_samples(struct known *k, int64_t n)
+{
+    if (n == 0 || n == k->model.samples || !k->model.bytes)
+        return false;
+    k->model.samples = n;
+    keep_model(k);
+    return true;
+}
+
+void known_keep_times(struct known *k)
+{
+    struct eddis_error err = { 0 };
+
+    if (k->times.list.n &&
+        learned_times_keep(k->run->looks, k->run->o->job, k->model.bytes, &k->times, &err) < 0)
+        job_run_say(k->run, JOB_EVENT_NOTE, -1, -1, err.text);
+}
+
+/* What is dropped since it binds no more is dropped there, too. */
+void known_keep_memory(struct known *k)
+{
+    struct eddis_error err = { 0 };
+
+    if (k->model.bytes && (k->memory.list.n || k->memory_kept) &&
+        learned_memory_keep(k->run->looks, k->run->o->job, k->model.bytes, &k->memory, &err) < 0)
+        job_run_say(k->run, JOB_EVENT_NOTE, -1, -1, err.text);
+    k->memory_kept = k->memory.list.n > 0;
+}
+
+void known_fini(struct known *k)
+{
+    learned_times_fini(&k->times);
+    learned_memory_fini(&k->memory);
+}

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* past.c - a program's model and its workers' times, remembered, and a network's figures for the
+ * planner
+ */
+#include "past.h"
+
+#include "job_cache.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/fields.h"
+#include "lib/base/strbuf.h"
+#include "lib/model/network.h"
+#include "lib/model/program_facts_json.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "/home/ann/mnist\npython3\ntrain.py"; NULL without memory. */
+static char *key_of(const struct job *job)
+{
+    struct strbuf b = { 0 };
+
+    strbuf_add(&b, job->workdir);
+    for (char **word = job->command; *word; word++)
+        strbuf_addf(&b, "\n%s", *word);
+    return strbuf_steal(&b);
+}
+
+static const struct field program_fields[] = { PROGRAM_ROWS(struct learned_model) };
+
+#define N(table) (sizeof table / sizeof *table)
+
+struct learned_model learned_model(struct file_thread *looks, const struct job *job)
+{
+    cleanup_free char *key = key_of(job), *text = NULL;
+    cleanup_json json_t *o = NULL;
+    struct learned_model m = { 0 };
+
+    if (!key || job->profile.cache_ns == 0 ||
+        job_cache_load(looks, &(struct job_cache_entry){ "model", key }, job->profile.cache_ns,
+                       &text, NULL) < 0 ||
+        json_parse(text, strlen(text), "the model's size", &o, NULL) < 0)
+        return m;
+    if (json_want_int(o, "bytes", 0, INT64_MAX, &m.bytes, NULL) == 0) {
+        (void)fields_read(program_fields, N(program_fields), o, &m, NULL);
+        (void)json_want_int(o, "gradients", 0, INT64_MAX, &m.n_gradients, NULL);
+        (void)json_want_int(o, "samples", 0, INT64_MAX, &m.samples, NULL);
+    }
+    return m;
+}
+
+int learned_keep_model(struct file_thread *looks, const struct job *job,
+                       const struct learned_model *model, struct eddis_error *err)
+{
+    cleanup_free char *key = key_of(job), *text = NULL;
+    cleanup_json json_t *o = json_object();
+
+    if (!key || !o || json_object_set_new(o, "bytes", json_integer(model->bytes)) < 0 ||
+        json_object_set_new(o, "gradients", json_integer(model->n_gradients)) < 0 ||
+        json_object_set_new(o, "samples", json_integer(model->samples)) < 0 ||
+        fields_write(program_fields, N(program_fields), model, o) < 0 ||
+        !(text = json_text(o, false)))
+        return 0; /* the next run measures it again */
+    return job_cache_store(looks, &(struct job_cache_entry){ "model", key }, text, err);
+}
+
+/* ---- workers' times ---- */
+
+enum { TIMES_MOST = 16384 };
+
+#define TIMES_MAX_S 1e12 /* as a plan's */
+
+static const struct field time_fields[] = {
+    FIELD(struct planner_time, key, LINE, 0, 0),
+    FIELD_REAL(struct planner_time, fixed_s, DOUBLE, 0, TIMES_MAX_S),
+    FIELD_REAL(struct planner_time, sample_s, DOUBLE, 1e-15, TIMES_MAX_S),
+    FIELD(struct planner_time, largest, INT64, 1, INT64_C(1) << 53),
+    FIELD(struct planner_time, learnt_s, INT64, 0, INT64_MAX),
+};
+
+static const struct field_rows time_rows = FIELD_ROWS(time_fields, struct planner_time, TIMES_MOST);
+
+/* Another version of eddis may train, or wait, in another way. */
+static char *times_key(const struct job *job)
+{
+    cleanup_free char *program = key_of(job);
+    struct strbuf b = { 0 };
+
+    if (!program)
+        return NULL;
+    strbuf_addf(&b, "%s\n%s", EDDIS_VERSION, program);
+    return strbuf_steal(&b);
+}
+
+/* Rows of the workers that are learnt of a program. */
+struct kind {
+    const char *name, *list; /* of the entry, and of the rows in it */
+    const struct field_rows *rows;
+    size_t learnt_at; /* of the member of a row that says when, in seconds */
+};
+
+static int64_t now_s(void)
+{
+    return clock_wall_ns() / CLOCK_S;
+}
+
+static void *row_at(const struct kind *kind, void *rows, int i)
+{
+    return (char *)rows + (size_t)i * kind->rows->size;
+}
+
+static int64_t *learnt_at(const struct kind *kind, void *rows, int i)
+{
+    return (int64_t *)((char *)row_at(kind, rows, i) + kind->learnt_at);
+}
+
+static int make_room(const struct kind *kind, struct learned_rows *l)
+{
+    int room = l->n ? 2 * l->n : 1;
+    void *more;
+
+    if (l->n >= TIMES_MOST)
+        return -ENOMEM;
+    if (l->n < l->room)
+        return 0;
+    more = realloc(l->row, (size_t)room * kind->rows->size);
+    if (!more)
+        return -ENOMEM;
+    l->row = more;
+    l->room = room;
+    return 0;
+}
+
+/* Replace the row with this key, or add it, as learnt now. */
+static int put_row(const struct kind *kind, struct learned_rows *l, const void *row)
+{
+    int i = key_index_find(&l->index, l->row, row);
+
+    if (i < 0 && make_room(kind, l) < 0)
+        return -ENOMEM;
+    l->index.row_bytes = kind->rows->size;
+    memcpy(row_at(kind, l->row, i < 0 ? l->n : i), row, kind->rows->size);
+    *learnt_at(kind, l->row, i < 0 ? l->n : i) = now_s();
+    if (i >= 0)
+        return 0;
+    if (key_index_add(&l->index, l->row) < 0)
+        return -ENOMEM;
+    l->n++;
+    return 0;
+}
+
+static void rows_fini(struct learned_rows *l)
+{
+    key_index_fini(&l->index);
+    free(l->row);
+    *l = (struct learned_rows){ 0 };
+}
+
+/* Drop what is too old, or is said to be of the future. */
+static void drop_old(const struct kind *kind, int64_t age_ns, struct learned_rows *l)
+{
+    int64_t now = now_s(), learnt;
+    int n = 0;
+
+    for (int i = 0; i < l->n; i++) {
+        learnt = *learnt_at(kind, l->row, i);
+        if (learnt <= now && now - learnt <= age_ns / CLOCK_S)
+            memmove(row_at(kind, l->row, n++), row_at(kind, l->row, i), kind->rows->size);
+    }
+    l->n = n;
+}
+
+/* Those of a program whose model has so many bytes.  -ESTALE: it had others. */
+static int read_rows(json_t *o, int64_t model_bytes, const struct kind *kind,
+                     struct learned_rows *l)
+{
+    int64_t bytes;
+    int rc = json_want_int(o, "model_bytes", 0, INT64_MAX, &bytes, NULL);
+
+    if (rc == 0 && bytes != model_bytes)
+        rc = -ESTALE;
+    if (rc == 0)
+        rc = fields_read_rows(o, kind->list, kind->rows, &l->row, &l->n, NULL);
+    l->room = l->n;
+    l->index.row_bytes = kind->rows->size;
+    return rc;
+}
+
+/* Fill l, empty, and the object in which its rows are; without it there are none. */
+static json_t *load_rows(struct file_thread *looks, const struct job *job, int64_t model_bytes,
+                         const struct kind *kind, struct learned_rows *l)
+{
+    cleanup_free char *key = times_key(job), *text = NULL;
+    cleanup_json json_t *o = NULL;
+    int64_t age_ns = job->profile.cache_ns;
+
+    if (!key || model_bytes == 0 || age_ns == 0 ||
+        job_cache_load(looks, &(struct job_cache_entry){ kind->name, key }, age_ns, &text, NULL) <
+            0 ||
+        json_parse(text, strlen(text), "what was learnt", &o, NULL) < 0)
+        return NULL;
+    if (read_rows(o, model_bytes, kind, l) == 0) {
+        drop_old(kind, age_ns, l);
+        if (key_index_add_all(&l->index, l->row, l->n) == 0)
+            return cleanup_keep(o);
+    }
+    rows_fini(l);
+    return NULL;
+}
+
+/* Keep the rows in object o, which may hold more; NULL: there was no memory for it. */
+static int keep_rows(struct file_thread *looks, const struct job *job, int64_t model_bytes,
+                     const struct kind *kind, json_t *o, const struct learned_rows *l,
+                     struct eddis_error *err)
+{
+    cleanup_free char *key = times_key(job), *text = NULL;
+
+    if (!key || !o || json_object_set_new(o, "model_bytes", json_integer(model_bytes)) < 0 ||
+        fields_write_rows(o, kind->list, kind->rows, l->row, (size_t)l->n) < 0 ||
+        !(text = json_text(o, false)))
+        return eddis_fail(err, -ENOMEM, "no memory to keep what was learnt");
+    return job_cache_store(looks, &(struct job_cache_entry){ kind->name, key }, text, err);
+}
+
+static const struct kind times_kind = { "times", "times", &time_rows,
+                                        offsetof(struct planner_time, learnt_s) };
+
+void learned_times_load(struct file_thread *looks, const struct job *job, int64_t model_bytes,
+                        struct learned_times *ret)
+{
+    cleanup_json json_t *o = load_rows(looks, job, model_bytes, &times_kind, &ret->list);
+    struct planner_time *row = ret->list.row;
+
+    for (int i = 0; o && i < ret->list.n; i++)
+        row[i].source = TIME_LEARNT;
+}
+
+int learned_times_set(struct learned_times *l, const struct planner_time *row)
+{
+    return put_row(&times_kind, &l->list, row);
+}
+
+int learned_times_keep(struct file_thread *looks, const struct job *job, int64_t model_bytes,
+                       const struct learned_times *l, struct eddis_error *err)
+{
+    cleanup_json json_t *o = json_object();
+
+    return keep_rows(looks, job, model_bytes, &times_kind, o, &l->list, err);
+}
+
+void learned_times_fini(struct learned_times *l)
+{
+    rows_fini(&l->list);
+}
+
+/* ---- workers' memory ---- */
+
+static const struct field bound_fields[] = {
+    FIELD(struct planner_bound, key, LINE, 0, 0),
+    FIELD(struct planner_bound, samples, INT64, 1, INT64_C(1) << 53),
+    FIELD(struct planner_bound, measured, BOOL, 0, 0),
+    FIELD(struct planner_bound, learnt_s, INT64, 0, INT64_MAX),
+};
+
+static const struct field_rows bound_rows =
+    FIELD_ROWS(bound_fields, struct planner_bound, TIMES_MOST);
+
+static const struct kind bounds_kind = { "memory", "bounds", &bound_rows,
+                                         offsetof(struct planner_bound, learnt_s) };
+
+void learned_memory_load(struct file_thread *looks, const struct job *job, int64_t model_bytes,
+                         struct learned_memory *ret)
+{
+    cleanup_json json_t *o = load_rows(looks, job, model_bytes, &bounds_kind, &ret->list);
+
+    if (o && json_want_bool(o, "takes_pieces", &ret->takes_pieces, NULL) < 0)
+        rows_fini(&ret->list);
+}
+
+/* Its place, or -1. */
+static int bound_at(const struct learned_memory *l, const char *key)
+{
+    return key_index_find(&l->list.index, l->list.row, key);
+}
+
+const struct planner_bound *learned_memory_find(const struct learned_memory *l, const char *key)
+{
+    const struct planner_bound *row = l->list.row;
+    int i = bound_at(l, key);
+
+    return i < 0 ? NULL : &row[i];
+}
+
+int learned_memory_set(struct learned_memory *l, const struct planner_bound *row,
+                       struct eddis_error *err)
+{
+    const struct planner_bound *known = learned_memory_find(l, row->key);
+
+    if (known && !known->measured && known->samples <= row->samples)
+        return 0;
+    if (put_row(&bounds_kind, &l->list, row) < 0)
+        return eddis_fail(err, -ENOMEM, "no memory to keep what a worker's memory holds");
+    return 0;
+}
+
+void learned_memory_renew(struct learned_memory *l, const char *key)
+{
+    int i = bound_at(l, key);
+
+    if (i >= 0)
+        *learnt_at(&bounds_kind, l->list.row, i) = now_s();
+}
+
+void learned_memory_measured(struct learned_memory *l, const struct planner_bound *row, bool binds)
+{
+    const struct planner_bound *known = learned_memory_find(l, row->key);
+
+    if (known && !known->measured)
+        return;
+    if (binds)
+        (void)put_row(&bounds_kind, &l->list, row); /* without memory it is measured again */
+    else if (known) {
+        key_index_remove(&l->list.index, l->list.row, bound_at(l, row->key));
+        l->list.n--;
+    }
+}
+
+int learned_memory_keep(struct file_thread *looks, const struct job *job, int64_t model_bytes,
+                        const struct learned_memory *l, struct eddis_error *err)
+{
+    cleanup_json json_t *o = json_object();
+
+    if (o && json_object_set_new(o, "takes_pieces", json_boolean(l->takes_pieces)) < 0)
+        return eddis_fail(err, -ENOMEM, "no memory to keep what was learnt");
+    return keep_rows(looks, job, model_bytes, &bounds_kind, o, &l->list, err);
+}
+
+void learned_memory_fini(struct learned_memory *l)
+{
+    rows_fini(&l->list);
+}
+
+/* ---- the wire ---- */
+
+void learned_wire(const char *measured, struct planner_known *known)
+{
+    struct network *n = NULL;
+
+    if (measured && network_parse(measured, strlen(measured), "the network", &n, NULL) == 0)
+        (void)network_wire(n, &known->latency_s, &known->bytes_per_s); /* else unknown */
+    network_free(n);
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* log_fetch.c - the list of logs to fetch, and their pieces put together into files */
+#include "log_fetch.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/file.h"
+#include "lib/base/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Cut: its agent has left something out of the middle; part: the end did not come. */
+enum log_state { LOG_WANTED, LOG_UNDER_WAY, LOG_WHOLE, LOG_CUT, LOG_PART, LOG_NONE };
+
+struct log {
+    struct fetch_log id;
+    enum log_state state;
+    int64_t bytes;
+    char *path; /* NULL until the first piece */
+};
+
+struct fetch {
+    char *dir;
+    struct log *log; /* [n] */
+    int n;
+    struct eddis_error trouble; /* the first that could not be written */
+};
+
+struct fetch *fetch_new(const char *dir)
+{
+    struct fetch *f = calloc(1, sizeof *f);
+
+    if (f)
+        f->dir = strdup(dir);
+    if (f && f->dir)
+        return f;
+    free(f);
+    return NULL;
+}
+
+void fetch_free(struct fetch *f)
+{
+    if (!f)
+        return;
+    for (int i = 0; i < f->n; i++)
+        free(f->log[i].path);
+    free(f->log);
+    free(f->dir);
+    free(f);
+}
+
+void fetch_remove(struct fetch *f)
+{
+    for (int i = 0; i < f->n; i++)
+        if (f->log[i].path)
+            (void)unlink(f->log[i].path);
+}
+
+int fetch_add(struct fetch *f, const struct fetch_log *l, struct eddis_error *err)
+{
+    struct log *more;
+
+    for (int i = 0; i < f->n; i++)
+        if (f->log[i].id.agent == l->agent && f->log[i].id.rank == l->rank &&
+            f->log[i].id.generation == l->generation)
+            return 0;
+    more = realloc(f->log, (size_t)(f->n + 1) * sizeof *more);
+    if (!more)
+        return eddis_fail(err, -ENOMEM, "no memory for a log");
+    f->log = more;
+    f->log[f->n++] = (struct log){ .id = *l };
+    return 0;
+}
+
+static struct log *under_way(struct fetch *f, int agent)
+{
+    for (int i = 0; i < f->n; i++)
+        if (f->log[i].id.agent == agent && f->log[i].state == LOG_UNDER_WAY)
+            return &f->log[i];
+    return NULL;
+}
+
+bool fetch_next(struct fetch *f, int agent, struct fetch_log *ret)
+{
+    if (under_way(f, agent))
+        return false;
+    for (int i = 0; i < f->n; i++)
+        if (f->log[i].id.agent == agent && f->log[i].state == LOG_WANTED) {
+            f->log[i].state = LOG_UNDER_WAY;
+            *ret = f->log[i].id;
+            return true;
+        }
+    return false;
+}
+
+int fetch_piece(struct fetch *f, int agent, const struct log_piece *p, struct fetch_write *ret,
+                struct eddis_error *err)
+{
+    struct log *l = under_way(f, agent);
+    size_t n = strlen(p->text);
+    bool first = l && !l->path;
+
+    if (!l || l->id.rank != p->rank || p->offset != l->bytes || l->bytes + (int64_t)n > FETCH_MOST)
+        return eddis_fail(err, -EINVAL, "a piece of a log that nobody has asked for");
+    if (first)
+        l->path = file_join(f->dir, ".fetched-%d", (int)(l - f->log));
+    *ret = (struct fetch_write){ l->path ? strdup(l->path) : NULL, p->text, first };
+    if (!ret->path)
+        return eddis_fail(err, -ENOMEM, "no memory for a path");
+    l->bytes += (int64_t)n;
+    return 0;
+}
+
+int fetch_write(const struct fetch_write *w, struct eddis_error *err)
+{
+    if (w->first)
+        (void)unlink(w->path);
+    return file_append(w->path, w->text, strlen(w->text), 0600, err);
+}
+
+void fetch_failed(struct fetch *f, int agent, const struct eddis_error *why)
+{
+    struct log *l = under_way(f, agent);
+
+    if (l)
+        l->state = LOG_PART;
+    f->trouble = f->trouble.code ? f->trouble : *why;
+}
+
+void fetch_done(struct fetch *f, int agent, int rank, int64_t end, bool whole)
+{
+    struct log *l = under_way(f, agent);
+
+    if (!l || l->id.rank != rank)
+        return;
+    if (end < 0)
+        l->state = LOG_NONE;
+    else if (end != l->bytes)
+        l->state = LOG_PART;
+    else
+        l->state = whole ? LOG_WHOLE : LOG_CUT;
+}
+
+void fetch_give_up(struct fetch *f, int agent)
+{
+    for (int i = 0; i < f->n; i++) {
+        struct log *l = &f->log[i];
+
+        if ((agent < 0 || l->id.agent == agent) &&
+            (l->state == LOG_WANTED || l->state == LOG_UNDER_WAY))
+            l->state = LOG_PART;
+    }
+}
+
+bool fetch_over(const struct fetch *f)
+{
+    for (int i = 0; i < f->n; i++)
+        if (f->log[i].state == LOG_WANTED || f->log[i].state == LOG_UNDER_WAY)
+            return false;
+    return true;
+}
+
+/* ---- the end ---- */
+
+/* Name of the file that a log becomes, or becomes a part of. */
+static char *name_of(const struct fetch *f, const struct log *l, const char *host)
+{
+    char own[32];
+
+    if (l->id.rank >= 0)
+        return file_join(f->dir, "rank-%04d.log", l->id.rank);
+    if (!text_is_name(host, 200)) {
+        (void)snprintf(own, sizeof own, "%d", l->id.agent);
+        host = own;
+    }
+    return file_join(f->dir, "%s-%s.log", l->id.rank == -1 ? "agent" : "mpirun", host);
+}
+
+static bool is_one_of_several(const struct fetch *f, const struct log *l)
+{
+    for (int i = 0; i < f->n; i++)
+        if (&f->log[i] != l && f->log[i].id.rank == l->id.rank && l->id.rank >= 0)
+            return true;
+    return false;
+}
+
+static int copy(const char *from, int to, struct eddis_error *err)
+{
+    cleanup_free char *text = NULL;
+    size_t n;
+    int rc = file_read(from, FETCH_MOST, &text, &n, err);
+
+    return rc < 0 ? rc : file_write_all(to, text, n, err);
+}
+
+/* Behind what is there already, and a line that says of whom the next is. */
+static int append_to(const char *path, const struct log *l, const char *host,
+                     struct eddis_error *err)
+{
+    cleanup_fd int fd = file_open_append(path, 0600, err);
+    char line[400];
+    struct stat st;
+    int rc;
+
+    if (fd < 0)
+        return fd;
+    if (fstat(fd, &st) < 0)
+        return eddis_fail_errno(err, -errno, "cannot write '%s'", path);
+    (void)snprintf(line, sizeof line, "[eddis: generation %lld, on %.200s]\n",
+                   (long long)l->id.generation, host);
+    rc = file_write_all(fd, line, strlen(line), err);
+    if (rc >= 0 && l->path)
+        rc = copy(l->path, fd, err);
+    if (rc < 0)
+        (void)!ftruncate(fd, st.st_size);
+    return rc < 0 ? eddis_fail_prefix(err, rc, "'%s'", path) : 0;
+}
+
+static void drop(char **text)
+{
+    free(*text);
+    *text = NULL;
+}
+
+/* Make it the rank's file, or a part of that when earlier ones, or ranks that wrote here
+ * themselves, have made one.  A full disk has no room for a copy: then it keeps a file of its own.
+ */
+static int place(const struct fetch *f, struct log *l, const char *host, struct eddis_error *err)
+{
+    cleanup_free char *path = name_of(f, l, host), *own = NULL;
+    char line[400];
+    struct stat st;
+    int rc = 0;
+
+    if (!path)
+        return eddis_fail(err, -ENOMEM, "no memory for a path");
+    if (is_one_of_several(f, l) || (lstat(path, &st) == 0 && st.st_size)) {
+        rc = append_to(path, l, host, err);
+        own = file_join(f->dir, "rank-%04d.g%lld.log", l->id.rank, (long long)l->id.generation);
+        if (rc < 0 && l->path && l->id.rank >= 0 && own && rename(l->path, own) == 0)
+            rc = 0;
+        else
+            drop(&own);
+    } else if (l->path && rename(l->path, path) < 0) {
+        rc = eddis_fail_errno(err, -errno, "cannot write '%s'", path);
+    }
+    if (l->path)
+        (void)unlink(l->path); /* room for the next */
+    drop(&l->path);
+    if (rc < 0 || l->state != LOG_PART)
+        return rc;
+    (void)snprintf(line, sizeof line, "\n[eddis: the rest is on %.200s]\n", host);
+    return file_mark_end(own ? own : path, line, err);
+}
+
+static bool is_missing(const struct log *l)
+{
+    return l->id.rank >= 0 && (l->state == LOG_PART || l->state == LOG_CUT);
+}
+
+int fetch_finish(struct fetch *f, const char *(*host)(const void *ctx, int agent), const void *ctx,
+                 struct eddis_error *err)
+{
+    int missing = 0;
+
+    for (int i = 0; i < f->n; i++) {
+        struct log *l = &f->log[i];
+
+        if (l->state == LOG_NONE || (l->state == LOG_PART && !l->path && l->id.rank < 0))
+            continue;
+        if (place(f, l, host(ctx, l->id.agent), &f->trouble) < 0)
+            l->state = LOG_PART;
+        missing += is_missing(l);
+    }
+    if (f->trouble.code && err)
+        *err = f->trouble;
+    return missing;
+}
+
+bool fetch_missing(const struct fetch *f, int *at, struct fetch_log *ret)
+{
+    while (*at < f->n) {
+        const struct log *l = &f->log[(*at)++];
+
+        if (is_missing(l)) {
+            *ret = l->id;
+            return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* log_readers.c - parts of ranks' logs, read here or ordered from their nodes, for who looks now */
+#include "log_readers.h"
+
+#include "agents/protocol/log_answer.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/base/file_thread.h"
+#include "lib/base/strbuf.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const int64_t look_ns = 4 * CLOCK_S; /* for the answer of a node, or a file */
+
+enum { LOOKERS = 16 }; /* at one time, at most */
+
+/* Somebody who waits for a part of a rank's log. */
+struct looker {
+    struct http_exchange *x; /* NULL: free */
+    int agent, rank;
+    int64_t offset, begin, deadline_ns;
+    bool ordered;   /* of its node */
+    int64_t number; /* of the reading of a file; 0: none */
+    struct strbuf text;
+};
+
+struct lookers {
+    struct job_run *run;
+    struct looker looker[LOOKERS];
+    int64_t n_readings;
+};
+
+struct lookers *lookers_new(struct job_run *run)
+{
+    struct lookers *s = calloc(1, sizeof *s);
+
+    if (s)
+        s->run = run;
+    return s;
+}
+
+static void answer(struct looker *k, int64_t end)
+{
+    struct log_answer a = { .rank = k->rank, .offset = k->begin, .end = end };
+    cleanup_free char *text = strbuf_steal(&k->text), *json = NULL;
+
+    a.text = text;
+    json = text ? log_answer_text(&a) : NULL;
+    if (end < 0)
+        http_reply_error(k->x, 404, "this rank has no log yet");
+    else if (json)
+        http_reply(k->x, 200, json);
+    else
+        http_reply_error(k->x, 503, "no memory");
+    k->x = NULL;
+}
+
+static void refuse(struct looker *k, int status, const char *why)
+{
+    http_reply_error(k->x, status, why);
+    strbuf_fini(&k->text);
+    k->x = NULL;
+}
+
+void lookers_shut(struct lookers *s)
+{
+    for (int i = 0; s && i < LOOKERS; i++)
+        if (s->looker[i].x)
+            refuse(&s->looker[i], 503, "the job is over");
+}
+
+void lookers_free(struct lookers *s)
+{
+    free(s);
+}
+
+static struct looker *looker_of(struct lookers *s, int agent, int rank)
+{
+    for (int i = 0; i < LOOKERS; i++) {
+        struct looker *k = &s->looker[i];
+
+        if (k->x && k->ordered && k->agent == agent && k->rank == rank)
+            return k;
+    }
+    return NULL;
+}
+
+/* ---- logs that this machine can read itself ---- */
+
+struct reading {
+    struct file_task task;
+    struct lookers *lookers; /* not for the thread */
+    int64_t number;
+    char *path;
+    struct log_answer a; /* text NULL: there is none */
+};
+
+static void read_log(struct file_task *t)
+{
+    struct reading *r = (struct reading *)t;
+
+    (void)log_answer_read(r->path, &r->a, NULL);
+}
+
+static void was_read(struct file_task *t)
+{
+    const struct reading *r = (const struct reading *)t;
+
+    for (int i = 0; i < LOOKERS; i++) {
+        struct looker *k = &r->lookers->looker[i];
+
+        if (!k->x || k->number != r->number)
+            continue;
+        k->begin = r->a.offset;
+        if (r->a.text)
+            strbuf_add(&k->text, r->a.text);
+        answer(k, r->a.text ? r->a.end : -1);
+    }
+}
+
+static void free_reading(struct file_task *t)
+{
+    struct reading *r = (struct reading *)t;
+
+    free(r->path);
+    free(r->a.text);
+    free(r);
+}
+
+static void answer_here(struct lookers *s, struct looker *k)
+{
+    struct reading *r = calloc(1, sizeof *r);
+
+    if (r)
+        r->path = file_join(s->run->log_dir, "rank-%04d.log", k->rank);
+    if (!r || !r->path) {
+        free(r);
+        refuse(k, 503, "no memory");
+        return;
+    }
+    r->task = (struct file_task){ .run = read_log, .done = was_read, .free = free_reading };
+    r->lookers = s;
+    r->number = k->number = ++s->n_readings;
+    r->a = (struct log_answer){ .rank = k->rank, .offset = k->offset };
+    file_thread_add(s->run->looks, &r->task);
+}
+
+/* ---- all ---- */
+
+void lookers_add(struct lookers *s, const struct inbox_item *i, bool ending, int64_t now_ns)
+{
+    struct eddis_error err = { 0 };
+    struct looker *k = NULL;
+
+    if (i->rank >= s->run->state.n_ranks || s->run->state.rank[i->rank].agent < 0) {
+        http_reply_error(i->x, 404, "there is no such rank");
+        return;
+    }
+    for (int n = 0; n < LOOKERS && !k; n++)
+        k = s->looker[n].x ? NULL : &s->looker[n];
+    if (!k) {
+        http_reply_error(i->x, 503, "too many look at logs");
+        return;
+    }
+    *k = (struct looker){ .x = i->x,
+                          .agent = s->run->state.rank[i->rank].agent,
+                          .rank = i->rank,
+                          .offset = i->after > 0 ? i->after : -LOG_ANSWER_MOST,
+                          .begin = -1,
+                          .deadline_ns = now_ns + look_ns };
+    if (s->run->agent[k->agent].shared_logs) {
+        answer_here(s, k);
+        return;
+    }
+    if (ending || looker_of(s, k->agent, k->rank)) {
+        refuse(k, 503, ending ? "the job is ending" : "somebody else is looking at it");
+        return;
+    }
+    k->ordered = true;
+    if (orders_add(&s->run->agent[k->agent].orders,
+                   &(struct order){ .type = ORDER_LOGS,
+                                    .generation = s->run->state.generation,
+                                    .log_rank = k->rank,
+                                    .log_offset = k->offset },
+                   &err) < 0)
+        refuse(k, 503, err.text);
+}
+
+void lookers_piece(struct lookers *s, int agent, const struct log_piece *p)
+{
+    struct looker *k = looker_of(s, agent, p->rank);
+
+    if (!k)
+        return;
+    if (k->begin < 0)
+        k->begin = p->offset;
+    if (k->text.len + strlen(p->text) <= LOG_ANSWER_MOST)
+        strbuf_add(&k->text, p->text);
+}
+
+void lookers_end(struct lookers *s, int agent, const struct event *e)
+{
+    struct looker *k = looker_of(s, agent, e->rank);
+
+    if (!k)
+        return;
+    k->begin = k->begin < 0 ? e->step : k->begin;
+    answer(k, e->step < 0 ? -1 : k->begin + (int64_t)k->text.len);
+}
+
+void lookers_tick(struct lookers *s, int64_t now_ns)
+{
+    for (int i = 0; i < LOOKERS; i++)
+        if (s->looker[i].x && now_ns >= s->looker[i].deadline_ns)
+            refuse(&s->looker[i], 504,
+                   s->looker[i].ordered ? "the rank's node did not send its log in time"
+                                        : "the folder of the logs does not answer");
+}

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* logs.c - logs of ranks from their nodes: asking for them, taking their pieces, saying what lacks
+ */
+#include "logs.h"
+
+#include "log_readers.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/base/random.h"
+#include "lib/base/strbuf.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* For all logs together: to be fetched, and to be put into their places. */
+static const int64_t fetch_ns = 30 * CLOCK_S, place_ns = 10 * CLOCK_S;
+
+enum { PLACES = 3 }; /* named, of logs that were not fetched */
+
+int logs_open(struct logs *l, struct job_run *run, struct eddis_error *err)
+{
+    cleanup_free char *marker = NULL;
+    int fd, rc = *run->log_dir ? random_hex(l->marker, PROTOCOL_MARKER, err) : 0;
+
+    l->run = run;
+    l->held.fetch = &l->fetch;
+    if (rc < 0)
+        return rc;
+    marker = file_join(l->run->log_dir, ".%s", l->marker);
+    l->fetch = fetch_new(l->run->log_dir);
+    l->lookers = lookers_new(run);
+    if (!marker || !l->fetch || !l->lookers)
+        return eddis_fail(err, -ENOMEM, "no memory for the workers' logs");
+    if (!*l->run->log_dir) /* nothing is to stay */
+        return 0;
+    fd = open(marker, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return eddis_fail_errno(err, -errno, "cannot make '%s'", marker);
+    (void)close(fd);
+    return 0;
+}
+
+/* ---- the end of all ---- */
+
+struct closing {
+    struct file_task task;
+    struct fetch *fetch;
+    char *marker;
+};
+
+static void close_files(struct file_task *k)
+{
+    struct closing *c = (struct closing *)k;
+
+    if (c->fetch)
+        fetch_remove(c->fetch);
+    if (c->marker)
+        (void)unlink(c->marker);
+}
+
+static void free_closing(struct file_task *k)
+{
+    struct closing *c = (struct closing *)k;
+
+    fetch_free(c->fetch);
+    free(c->marker);
+    free(c);
+}
+
+void logs_close(struct logs *l)
+{
+    struct closing *c = l->run && l->run->records ? calloc(1, sizeof *c) : NULL;
+
+    lookers_shut(l->lookers);
+    held_refuse(&l->held);
+    if (!c)
+        return;
+    c->task = (struct file_task){ .run = close_files, .free = free_closing };
+    c->fetch = cleanup_keep(l->fetch);
+    c->marker = l->marker[0] ? file_join(l->run->log_dir, ".%s", l->marker) : NULL;
+    file_thread_add(l->run->records, &c->task);
+}
+
+void logs_fini(struct logs *l)
+{
+    lookers_free(l->lookers);
+    fetch_free(l->fetch); /* what came back behind logs_close */
+    held_fini(&l->held);
+}
+
+/* ---- for the folder ---- */
+
+/* A rank has begun or ended on a node: it has a log there. */
+static void note_rank(struct logs *l, int agent, const struct event *e)
+{
+    const struct fetch_log g = { .agent = agent, .rank = e->rank, .generation = e->generation };
+    struct eddis_error err = { 0 };
+
+    if (e->rank < 0 || e->generation < 1 || l->run->agent[agent].shared_logs ||
+        !l->run->o->folder || !l->fetch)
+        return;
+    if (fetch_add(l->fetch, &g, &err) < 0)
+        job_run_say(l->run, JOB_EVENT_NOTE, agent, e->rank, err.text);
+}
+
+static void order_next(struct logs *l, int agent)
+{
+    struct fetch_log g;
+    struct eddis_error err = { 0 };
+
+    if (!fetch_next(l->fetch, agent, &g))
+        return;
+    if (orders_add(
+            &l->run->agent[agent].orders,
+            &(struct order){ .type = ORDER_LOGS, .generation = g.generation, .log_rank = g.rank },
+            &err) < 0)
+        fetch_give_up(l->fetch, agent);
+}
+
+/* "node2:/home/me/job/logs/g1/rank-0001.log" */
+static void add_place(const struct logs *l, const struct fetch_log *g, struct strbuf *b)
+{
+    const char *dir = l->run->agent[g->agent].log_dir;
+
+    strbuf_add(b, l->run->state.agent[g->agent].host);
+    if (*dir)
+        strbuf_addf(b, ":%s/g%" PRId64 "/rank-%04d.log", dir, g->generation, g->rank);
+}
+
+/* Where logs are that could not be fetched: agents remove only what has arrived whole. */
+static void say_missing(struct logs *l, int missing, const struct eddis_error *why)
+{
+    struct strbuf b = { 0 };
+    struct fetch_log g;
+    int at = 0;
+
+    strbuf_addf(&b, "%d log%s not fetched whole", missing, missing == 1 ? " was" : "s were");
+    if (why->code)
+        strbuf_addf(&b, " (%s; %s)", why->text, file_room_advice(why->code));
+    strbuf_addf(&b, " and %s still on %s: ", missing == 1 ? "is" : "are",
+                missing == 1 ? "its node" : "their nodes");
+    for (int n = 0; n < PLACES && fetch_missing(l->fetch, &at, &g); n++) {
+        strbuf_add(&b, n ? ", " : "");
+        add_place(l, &g, &b);
+    }
+    if (missing > PLACES)
+        strbuf_addf(&b, " and %d more", missing - PLACES);
+    job_run_say(l->run, JOB_EVENT_SAY, -1, -1, strbuf_text(&b));
+    strbuf_fini(&b);
+}
+
+/* All that was fetched, on its way into its place; the thread has it to itself. */
+struct placing {
+    struct file_task task;
+    struct logs *logs; /* not for the thread */
+    struct fetch *fetch;
+    char (*host)[256]; /* [n_agents] */
+    int missing;
+    struct eddis_error err;
+};
+
+static const char *host_of(const void *ctx, int agent)
+{
+    const struct placing *p = ctx;
+
+    return p->host[agent];
+}
+
+static void place(struct file_task *k)
+{
+    struct placing *p = (struct placing *)k;
+
+    p->missing = fetch_finish(p->fetch, host_of, p, &p->err);
+}
+
+static void let_leave(struct logs *l)
+{
+    l->place_ns = 0;
+    l->fetched = true;
+    state_bye_from(&l->run->state, clock_now_ns());
+}
+
+static void placed(struct file_task *k)
+{
+    struct placing *p = (struct placing *)k;
+    struct logs *l = p->logs;
+
+    if (!l->place_ns) /* it was given up */
+        return;
+    l->fetch = cleanup_keep(p->fetch);
+    if (p->missing)
+        say_missing(l, p->missing, &p->err);
+    let_leave(l);
+}
+
+static void free_placing(struct file_task *k)
+{
+    struct placing *p = (struct placing *)k;
+
+    fetch_free(p->fetch); /* it was given up: the files stay where they are */
+    free(p->host);
+    free(p);
+}
+
+static void end_fetching(struct logs *l)
+{
+    struct placing *p = calloc(1, sizeof *p);
+
+    l->end_ns = 0;
+    if (p)
+        p->host = calloc((size_t)l->run->n_agents, sizeof *p->host);
+    if (!p || !p->host) {
+        free(p);
+        job_run_say(l->run, JOB_EVENT_SAY, -1, -1, "no memory for the workers' logs");
+        let_leave(l);
+        return;
+    }
+    for (int i = 0; i < l->run->n_agents; i++)
+        (void)snprintf(p->host[i], sizeof *p->host, "%s", l->run->state.agent[i].host);
+    p->task = (struct file_task){ .run = place, .done = placed, .free = free_placing };
+    p->logs = l;
+    p->fetch = cleanup_keep(l->fetch);
+    l->place_ns = clock_now_ns() + place_ns;
+    state_bye_from(&l->run->state, l->place_ns);
+    file_thread_add(l->run->records, &p->task);
+}
+
+/* The folder does not answer: the files are beside their places. */
+static void give_up_placing(struct logs *l)
+{
+    cleanup_free char *text = NULL;
+
+    if (asprintf(&text,
+                 "the logs that were fetched are not in their places: '%s' does not answer; what "
+                 "has come is in its files .fetched-*, the rest on its nodes",
+                 l->run->log_dir) >= 0)
+        job_run_say(l->run, JOB_EVENT_SAY, -1, -1, text);
+    let_leave(l);
+}
+
+/* Ask the agent of a node for its own logs, too, and for the first of all. */
+static void begin_fetching_from(struct logs *l, int agent)
+{
+    const struct state_agent *a = &l->run->state.agent[agent];
+    const struct fetch_log more[] = { { agent, PROTOCOL_LOG_AGENT, 0 },
+                                      { agent, PROTOCOL_LOG_MPIRUN, 0 } };
+
+    if (l->run->agent[agent].shared_logs || !a->registered)
+        return;
+    if (a->lost || a->ended) {
+        fetch_give_up(l->fetch, agent);
+        return;
+    }
+    for (int k = 0; k < 2; k++)
+        (void)fetch_add(l->fetch, &more[k], NULL);
+    order_next(l, agent);
+}
+
+/* Returns whether there is something to fetch, so that agents have to stay. */
+static bool begin_fetching(struct logs *l)
+{
+    if (!l->fetch || fetch_over(l->fetch)) /* NULL: a job that could not begin */
+        return false;
+    for (int i = 0; i < l->run->n_agents; i++)
+        begin_fetching_from(l, i);
+    job_run_say(l->run, JOB_EVENT_FETCHING, -1, -1, "logs");
+    l->end_ns = clock_now_ns() + fetch_ns;
+    state_bye_from(&l->run->state, l->end_ns);
+    if (fetch_over(l->fetch))
+        end_fetching(l);
+    return true;
+}
+
+static bool on_action(void *self, const struct action *a)
+{
+    return a->type == ACTION_BYE && begin_fetching(self);
+}
+
+bool logs_fetched(struct logs *l)
+{
+    bool fetched = l->fetched;
+
+    l->fetched = false;
+    return fetched;
+}
+
+void logs_stop(struct logs *l)
+{
+    if (l->end_ns) {
+        fetch_give_up(l->fetch, -1);
+        end_fetching(l);
+    } else if (l->place_ns) {
+        give_up_placing(l);
+    }
+}
+
+/* ---- what agents send ---- */
+
+int logs_pieces(struct logs *l, struct inbox_item *i, struct eddis_error *err)
+{
+    const struct report *r = i->report;
+
+    if (held_again(&l->held, i))
+        return 1;
+    if (r->n_pieces && l->end_ns) {
+        int rc = held_add(&l->held, l->run->records, i, err);
+
+        return rc < 0 ? rc : 1;
+    }
+    if (r->n_pieces && l->place_ns)
+        return eddis_fail(err, -ETIMEDOUT, "logs are not fetched any more");
+    for (int k = 0; k < r->n_pieces; k++)
+        lookers_piece(l->lookers, i->agent, &r->piece[k]);
+    return 0;
+}
+
+struct inbox_item *logs_written(struct logs *l, int *ret_rc, struct eddis_error *err)
+{
+    return held_take(&l->held, ret_rc, err);
+}
+
+void logs_look(struct logs *l, const struct inbox_item *i, int64_t now_ns)
+{
+    lookers_add(l->lookers, i, l->end_ns || l->place_ns, now_ns);
+}
+
+/* A log has been sent. */
+static void take_end(struct logs *l, int agent, const struct event *e)
+{
+    if (!l->end_ns) {
+        lookers_end(l->lookers, agent, e);
+        return;
+    }
+    fetch_done(l->fetch, agent, e->rank, e->step, !*e->text);
+    if (*e->text && e->rank >= 0 && e->step >= 0)
+        job_run_say(l->run, JOB_EVENT_NOTE, agent, e->rank, e->text);
+    order_next(l, agent);
+    if (fetch_over(l->fetch))
+        end_fetching(l);
+}
+
+static enum heard on_event(void *self, int agent, struct event *e, int64_t now_ns)
+{
+    (void)now_ns;
+    if (e->type == EVENT_LOGS)
+        take_end(self, agent, e);
+    else
+        note_rank(self, agent, e);
+    return HEARD;
+}
+
+static void tick(void *self, int64_t now_ns)
+{
+    struct logs *l = self;
+
+    lookers_tick(l->lookers, now_ns);
+    if (l->place_ns && now_ns >= l->place_ns)
+        give_up_placing(l);
+    if (!l->end_ns)
+        return;
+    for (int i = 0; i < l->run->n_agents; i++)
+        if (l->run->state.agent[i].ended || l->run->state.agent[i].lost)
+            fetch_give_up(l->fetch, i);
+    if (now_ns >= l->end_ns || fetch_over(l->fetch))
+        logs_stop(l);
+}
+
+const struct subject_ops logs_ops = { .on_event = on_event, .on_action = on_action, .tick = tick };

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pending_reports.c - reports whose pieces of logs are being written, and those whose are */
+#include "pending_reports.h"
+
+#include "lib/base/cleanup.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct held_report {
+    struct file_task task;
+    struct held_report *next;
+    struct held *held; /* not for the thread */
+    struct inbox_item *item;
+    struct fetch_write *piece; /* [n] */
+    int n;
+    bool over; /* it stays for held_take */
+    struct eddis_error err;
+};
+
+static void write_pieces(struct file_task *k)
+{
+    struct held_report *r = (struct held_report *)k;
+
+    for (int i = 0; i < r->n && !r->err.code; i++)
+        (void)fetch_write(&r->piece[i], &r->err);
+}
+
+static void free_report(struct file_task *k)
+{
+    struct held_report *r = (struct held_report *)k;
+
+    if (r->over)
+        return;
+    inbox_item_free(r->item);
+    for (int i = 0; i < r->n; i++)
+        free(r->piece[i].path);
+    free(r->piece);
+    free(r);
+}
+
+static void pieces_written(struct file_task *k)
+{
+    struct held_report *r = (struct held_report *)k;
+    struct held *h = r->held;
+    struct held_report **at = &h->writing;
+
+    while (*at != r)
+        at = &(*at)->next;
+    *at = r->next;
+    if (r->err.code && *h->fetch)
+        fetch_failed(*h->fetch, r->item->agent, &r->err);
+    r->over = true;
+    r->next = h->written;
+    h->written = r;
+}
+
+bool held_again(struct held *h, struct inbox_item *i)
+{
+    struct held_report *r = h->writing;
+
+    while (r && r->item->agent != i->agent)
+        r = r->next;
+    if (!r)
+        return false;
+    http_reply_error(r->item->x, 503, "it has come again");
+    r->item->x = i->x;
+    inbox_item_free(i);
+    return true;
+}
+
+static int take_pieces(struct held_report *r, struct fetch *f, const struct inbox_item *i,
+                       struct eddis_error *err)
+{
+    int rc = 0;
+
+    for (int k = 0; k < i->report->n_pieces && rc == 0; k++)
+        if ((rc = fetch_piece(f, i->agent, &i->report->piece[k], &r->piece[k], err)) == 0)
+            r->n++;
+    if (rc < 0 && r->n)
+        fetch_failed(f, i->agent, err);
+    return rc;
+}
+
+int held_add(struct held *h, struct file_thread *files, struct inbox_item *i,
+             struct eddis_error *err)
+{
+    struct held_report *r = calloc(1, sizeof *r);
+    int rc;
+
+    if (!r)
+        return eddis_fail(err, -ENOMEM, "no memory for a log");
+    r->piece = calloc((size_t)i->report->n_pieces, sizeof *r->piece);
+    rc = r->piece ? take_pieces(r, *h->fetch, i, err)
+                  : eddis_fail(err, -ENOMEM, "no memory for a log");
+    if (rc < 0) {
+        free_report(&r->task);
+        return rc;
+    }
+    r->task =
+        (struct file_task){ .run = write_pieces, .done = pieces_written, .free = free_report };
+    r->held = h;
+    r->item = i;
+    r->next = h->writing;
+    h->writing = r;
+    file_thread_add(files, &r->task);
+    return 0;
+}
+
+struct inbox_item *held_take(struct held *h, int *ret_rc, struct eddis_error *err)
+{
+    struct held_report *r = h->written;
+    struct inbox_item *i;
+
+    if (!r)
+        return NULL;
+    h->written = r->next;
+    *ret_rc = r->err.code;
+    *err = r->err;
+    i = cleanup_keep(r->item);
+    r->over = false;
+    free_report(&r->task);
+    return i;
+}
+
+void held_refuse(struct held *h)
+{
+    for (struct held_report *list[] = { h->writing, h->written }, **l = list; l < list + 2; l++)
+        for (struct held_report *r = *l; r; r = r->next) {
+            http_reply_error(r->item->x, 503, "the job is over");
+            r->item->x = NULL;
+        }
+}
+
+void held_fini(struct held *h)
+{
+    struct eddis_error err;
+    struct inbox_item *i;
+    int rc;
+
+    while ((i = held_take(h, &rc, &err)))
+        inbox_item_free(i);
+}

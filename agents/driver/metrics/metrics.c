@@ -1,0 +1,596 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* metrics.c - how far the workers are in all generations of a job, and its status from that */
+#include "metrics.h"
+
+#include "metrics_plans.h"
+#include "metrics_spans.h"
+
+#include "lib/base/clock.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what the workers have done ---- */
+
+int figures_init(struct figures *f, const struct plan *plan, int64_t real_version,
+                 struct eddis_error *err)
+{
+    *f = (struct figures){ 0 };
+    return figures_next(f, plan, real_version, err);
+}
+
+int figures_next(struct figures *f, const struct plan *plan, int64_t real_version,
+                 struct eddis_error *err)
+{
+    free(f->worker);
+    f->worker = NULL;
+    f->n_workers = 0;
+    f->plan = plan;
+    f->real_version = real_version;
+    f->worker = calloc((size_t)plan->n_workers, sizeof *f->worker);
+    if (!f->worker)
+        return eddis_fail(err, -ENOMEM, "no memory for %d workers", plan->n_workers);
+    f->n_workers = plan->n_workers;
+    figures_plans_begin(f);
+    return 0;
+}
+
+void figures_fini(struct figures *f)
+{
+    free(f->worker);
+    *f = (struct figures){ 0 };
+}
+
+/* Begin a window when the present one has become long enough; the one before covers the gap. */
+static void move_window(struct figures_worker *w)
+{
+    const struct figures_mark now = figures_spans_mark(&w->last);
+
+    if (now.steps - w->window[1].steps < FIGURES_WINDOW)
+        return;
+    w->window[0] = w->window[1];
+    w->window[1] = now;
+}
+
+/* These samples and all workers' own, which are as many as programs tell. */
+static int64_t with_all(const struct figures *f, int64_t samples)
+{
+    for (int i = 0; i < f->n_workers; i++)
+        if (__builtin_add_overflow(samples, f->worker[i].last.samples_done, &samples))
+            return INT64_MAX;
+    return samples;
+}
+
+/* The generation began with an older checkpoint than was thought, since the newest was damaged, or
+ * with none at all; or its program went back to an older one.
+ */
+static void went_back(struct figures *f, int64_t step)
+{
+    double each = f->past.step_samples > 0 ? f->past.step_samples : (double)f->plan->global_batch;
+    double left = (double)f->past.samples - trunc((double)(f->past.steps - step) * each);
+
+    f->past.samples = step ? (int64_t)fmin(fmax(left, 0), 9e18) : 0;
+    f->past.steps = step;
+}
+
+void figures_progress(struct figures *f, const struct progress *p, int64_t now_ns)
+{
+    struct figures_worker *w;
+    int64_t began;
+
+    if (p->rank < 0 || p->rank >= f->n_workers)
+        return;
+    w = &f->worker[p->rank];
+    figures_plans_progress(f, w, p);
+    w->seen = true;
+    w->seen_ns = now_ns;
+    w->last = *p;
+    began = p->steps_done > p->steps_here ? p->steps_done - p->steps_here : 0;
+    if (f->plan && p->steps_here > 0 && began < f->past.steps)
+        went_back(f, began);
+    if (w->warm.steps == 0 && p->steps_here >= PROTOCOL_COLD_STEPS)
+        w->warm = figures_spans_mark(p);
+    if (!w->real_begun && p->step_plan >= f->real_version) {
+        w->real_begun = true;
+        /* With a later plan already what was before is no longer of the equal split alone. */
+        if (f->real_version > 1 && p->step_plan == f->real_version)
+            w->real_first =
+                (struct figures_mark){ p->steps_before, p->samples_before, p->sum_before };
+        w->window[0] = w->window[1] = w->real_first;
+    }
+    if (w->real_begun)
+        move_window(w);
+}
+
+bool figures_real_begun(const struct figures *f)
+{
+    for (int i = 0; i < f->n_workers; i++)
+        if (!f->worker[i].real_begun)
+            return false;
+    return f->n_workers > 0;
+}
+
+bool figures_any_seen(const struct figures *f)
+{
+    for (int i = 0; i < f->n_workers; i++)
+        if (f->worker[i].seen)
+            return true;
+    return f->past.any_seen;
+}
+
+void figures_only_equal(struct figures *f)
+{
+    if (f->real_version < INT64_MAX)
+        figures_plans_drop(f);
+    f->real_version = INT64_MAX;
+}
+
+void figures_end(struct figures *f, int rank, const char *how)
+{
+    if (rank >= 0 && rank < f->n_workers)
+        (void)snprintf(f->worker[rank].end, sizeof f->worker[rank].end, "%s", how);
+}
+
+/* Samples of the job up to the checkpoint that the workers went on from; each tells the same. */
+static int64_t restored_samples(const struct figures *f)
+{
+    int64_t most = 0;
+
+    for (int i = 0; i < f->n_workers; i++)
+        if (f->worker[i].last.restored_samples > most)
+            most = f->worker[i].last.restored_samples;
+    return most;
+}
+
+/* Whether workers go at their own paces, or do together what such left out. */
+static bool counts_samples(const struct figures *f)
+{
+    return f->plan && (algorithm_has(f->plan->algorithm, ALGORITHM_SEVERAL) || restored_samples(f));
+}
+
+/* Then the job is as far as sync mode is with as many samples done. */
+static int64_t steps_of_samples(const struct figures *f)
+{
+    const struct progress *p = &f->worker[0].last;
+    int64_t samples = restored_samples(f), epoch = p->samples_in_epoch, steps = 0;
+
+    for (int i = 0; i < f->n_workers; i++)
+        samples += f->worker[i].last.samples_done - f->worker[i].last.restored_at;
+    if (epoch > 0) {
+        steps = samples / epoch * p->steps_in_epoch;
+        samples %= epoch;
+    }
+    steps += samples / f->plan->global_batch;
+    return steps > f->past.steps ? steps : f->past.steps; /* not all have read their checkpoint */
+}
+
+/* The worker that has printed the most; NULL: none has. */
+static const struct figures_worker *furthest(const struct figures *f)
+{
+    const struct figures_worker *best = NULL;
+
+    for (int i = 0; i < f->n_workers; i++)
+        if (f->worker[i].seen && (!best || f->worker[i].last.steps_done > best->last.steps_done))
+            best = &f->worker[i];
+    return best;
+}
+
+int64_t figures_steps(const struct figures *f)
+{
+    const struct figures_worker *first = furthest(f);
+    int64_t n = INT64_MAX;
+
+    if (figures_spans_told(f))
+        return first ? first->last.steps_done : f->past.steps;
+    if (counts_samples(f))
+        return steps_of_samples(f);
+    for (int i = 0; i < f->n_workers; i++) {
+        int64_t steps = f->worker[i].seen ? f->worker[i].last.steps_done : 0;
+
+        n = steps < n ? steps : n;
+    }
+    n = f->n_workers ? n : 0;
+    return n > f->past.steps ? n : f->past.steps; /* it has not read its checkpoint yet */
+}
+
+int64_t figures_steps_here(const struct figures *f)
+{
+    int64_t n = INT64_MAX;
+
+    for (int i = 0; i < f->n_workers; i++)
+        if (f->worker[i].last.steps_here < n)
+            n = f->worker[i].last.steps_here;
+    return f->n_workers ? n : 0;
+}
+
+static int64_t batch_in_force(const struct figures *f, int i)
+{
+    const struct plan_worker *pw = &f->plan->worker[i];
+    const struct figures_worker *w = &f->worker[i];
+
+    return f->real_version > 1 && w->seen && !w->real_begun ? pw->equal_batch : pw->batch;
+}
+
+double figures_modelled_speed(const struct plan_worker *w, int64_t batch)
+{
+    return batch > 0 ? (double)batch / (w->fixed_s + w->sample_s * (double)batch) : 0;
+}
+
+/* What is known of a device that has made no steps yet. */
+static double expected_speed(const struct figures *f, int i)
+{
+    return f->plan->relative ? NAN : f->plan->worker[i].samples_per_s;
+}
+
+/* b / (a + c b) of one worker, from the plan's model or as measured over the steps of the rate. */
+static double own_speed(const struct figures *f, int i)
+{
+    const struct figures_worker *w = &f->worker[i];
+    struct figures_mark from, to;
+    double speed;
+
+    if (f->plan->worker[i].kind == DEVICE_EMULATED)
+        return figures_modelled_speed(&f->plan->worker[i], batch_in_force(f, i));
+    if (w->real_begun)
+        figures_spans_real(w, &from, &to);
+    else
+        figures_spans_all(w, &from, &to);
+    speed = figures_spans_own_speed(&from, &to);
+    return isnan(speed) ? expected_speed(f, i) : speed;
+}
+
+/* The same over the steps of the last report; where it has none, as they were before. */
+static double recent_speed(const struct figures *f, int i)
+{
+    const struct progress *p = &f->worker[i].last;
+    const struct figures_mark to = { p->recent_steps, p->recent_samples, p->recent };
+    double speed;
+
+    if (f->plan->worker[i].kind == DEVICE_EMULATED)
+        return own_speed(f, i);
+    speed = figures_spans_own_speed(&(struct figures_mark){ 0 }, &to);
+    if (!isnan(speed))
+        return speed;
+    if (p->figures.plan >= f->plan->version && p->figures.own.median_s > 0)
+        return (double)p->figures.count / p->figures.own.median_s;
+    return own_speed(f, i);
+}
+
+static double ideal_rate(const struct figures *f, double (*speed)(const struct figures *f, int i))
+{
+    double sum = 0;
+
+    for (int i = 0; i < f->n_workers; i++)
+        sum += speed(f, i);
+    return sum;
+}
+
+void figures_replan(struct figures *f, const struct plan *plan)
+{
+    f->plan = plan;
+    figures_plans_begin(f);
+}
+
+/* The same as of all steps while there are no others. */
+static double equal_rate(const struct figures *f)
+{
+    return figures_real_begun(f) ? figures_spans_rates(f, figures_spans_equal)
+                                 : figures_spans_rate(f, figures_spans_equal);
+}
+
+/* Where a program goes on by itself is seen when it tells its next step. */
+static void end_told(struct figures *f)
+{
+    const struct figures_worker *first = furthest(f);
+
+    f->past.samples = with_all(f, f->past.samples);
+    if (first && first->last.steps_here > 0)
+        f->past.step_samples = (double)with_all(f, 0) / (double)first->last.steps_here;
+    f->past.steps = figures_steps(f);
+}
+
+static void end_counted(struct figures *f, int64_t resume_step)
+{
+    struct figures_past *past = &f->past;
+    int64_t redone = figures_steps(f) - (resume_step > 0 ? resume_step : 0);
+
+    past->samples = with_all(f, past->samples) - (redone > 0 ? redone * f->plan->global_batch : 0);
+    if (past->samples < 0 || resume_step <= 0)
+        past->samples = 0;
+    past->steps = resume_step > 0 ? resume_step : 0;
+}
+
+void figures_end_generation(struct figures *f, int64_t resume_step)
+{
+    struct figures_past *past = &f->past;
+    int64_t samples, ns;
+    double ideal;
+
+    if (!f->plan)
+        return;
+    ideal = ideal_rate(f, own_speed);
+    if (figures_spans_told(f) && resume_step <= 0)
+        end_told(f);
+    else
+        end_counted(f, resume_step);
+    /* Where a device's speed is not known yet this was as good as nothing. */
+    if (figures_spans_here(f, &samples, &ns) && !isnan(ideal)) {
+        double s = f->plan->relative ? (double)samples / f->plan->predicted_samples_per_s
+                                     : (double)ns / CLOCK_S;
+
+        past->ideal_samples += ideal * (double)ns / CLOCK_S;
+        past->equal_samples += f->plan->equal_samples_per_s * s;
+        past->all_samples += samples;
+        past->all_ns += ns;
+    }
+    if (f->real_version > 1 && equal_rate(f) > 0)
+        past->equal_samples_per_s = equal_rate(f);
+    past->any_seen = figures_any_seen(f);
+    figures_plans_end(f);
+    f->plan = NULL;
+}
+
+void figures_refine(struct figures *f, const struct plan *plan)
+{
+    f->plan = plan;
+    figures_plans_refine(f);
+}
+
+/* ---- the status ---- */
+
+static double job_rate(const struct figures *f)
+{
+    int64_t samples, ns;
+
+    figures_spans_here(f, &samples, &ns);
+    return figures_spans_per_s(f->past.all_samples + samples, f->past.all_ns + ns);
+}
+
+/* The mean over the time of all generations of what the plan of each could have done. */
+static double over_generations(const struct figures *f, double past_samples, double here_per_s)
+{
+    int64_t samples, ns;
+
+    if (f->past.all_ns == 0)
+        return here_per_s;
+    if (figures_spans_here(f, &samples, &ns))
+        past_samples += here_per_s * (double)ns / CLOCK_S;
+    return past_samples * CLOCK_S / (double)(f->past.all_ns + ns);
+}
+
+/* What a worker that makes no steps said last is no rate of now. */
+static double recent_rate(const struct figures *f, const struct job_status *s)
+{
+    int64_t samples = 0, longest_ns = 0;
+
+    for (int i = 0; i < f->n_workers; i++) {
+        const struct progress *p = &f->worker[i].last;
+
+        if (job_status_is_stalled(&s->worker[i]))
+            continue;
+        samples += p->recent_samples;
+        longest_ns = p->recent.total_ns > longest_ns ? p->recent.total_ns : longest_ns;
+    }
+    return longest_ns > 0 ? (double)samples * CLOCK_S / (double)longest_ns : NAN;
+}
+
+static struct board_times difference(const struct board_times *a, const struct board_times *b)
+{
+    return (struct board_times){ a->input_ns - b->input_ns, a->compute_ns - b->compute_ns,
+                                 a->exposed_ns - b->exposed_ns, a->wait_ns - b->wait_ns,
+                                 a->total_ns - b->total_ns };
+}
+
+static double mean_ms(int64_t ns, int64_t steps)
+{
+    return steps > 0 ? (double)ns / CLOCK_MS / (double)steps : NAN;
+}
+
+/* The steps since the report before; when there were none, and at the end, all under the plan in
+ * force.
+ */
+static void fill_means(const struct figures_worker *w, bool ended, struct worker_status *s)
+{
+    const struct progress *p = &w->last;
+    struct figures_mark from = w->real_first, to = figures_spans_mark(p);
+    bool recent = p->recent_steps > 0 && !ended;
+    struct board_times t = recent ? p->recent : difference(&to.sum, &from.sum);
+    int64_t n = recent ? p->recent_steps : to.steps - from.steps;
+    int64_t samples = recent ? p->recent_samples : to.samples - from.samples;
+
+    s->step_ms = mean_ms(t.total_ns, n);
+    s->compute_ms = mean_ms(t.compute_ns, n);
+    s->input_ms = mean_ms(t.input_ns, n);
+    s->exposed_ms = mean_ms(t.exposed_ns, n);
+    s->wait_ms = mean_ms(t.wait_ns, n);
+    if (t.total_ns > 0)
+        s->samples_per_s = (double)samples * CLOCK_S / (double)t.total_ns;
+}
+
+/* Of one plan and one speed; medians need not add up, so waiting is what the others leave. */
+static void fill_medians(const struct step_figures *f, struct worker_status *s)
+{
+    s->compute_ms = 1e3 * f->compute.median_s;
+    s->input_ms = 1e3 * f->input.median_s;
+    s->exposed_ms = 1e3 * f->exposed.median_s;
+    s->step_ms = fmax(1e3 * f->total.median_s, s->compute_ms + s->input_ms + s->exposed_ms);
+    s->wait_ms = fmax(s->step_ms - (s->compute_ms + s->input_ms + s->exposed_ms), 0);
+}
+
+static void fill_times(const struct figures_worker *w, bool ended, struct worker_status *s)
+{
+    const struct progress *p = &w->last;
+
+    fill_means(w, ended, s);
+    if (p->figures.plan > 0 && !ended)
+        fill_medians(&p->figures, s);
+    s->overrun_ms = mean_ms(p->overrun_ns, p->steps_here);
+    s->figures = p->figures;
+    s->queued_ms = 1e3 * p->queued_s;
+    s->memory_bytes = p->memory_bytes;
+    s->memory_told = p->memory_told;
+    s->piece = p->at_once;
+}
+
+/* From the samples that it had, not from its batch: the last step of an epoch is a shorter one. */
+static double relative_speed(const struct figures_worker *w, const struct plan_worker *pw,
+                             bool ended)
+{
+    struct figures_mark from = ended ? w->real_first : w->window[0],
+                        to = figures_spans_mark(&w->last);
+    struct board_times t = difference(&to.sum, &from.sum);
+    int64_t n = to.steps - from.steps;
+    double own_s = (double)(t.compute_ns + t.input_ns) / CLOCK_S;
+
+    if (!w->real_begun || n < FIGURES_WINDOW || own_s <= 0)
+        return NAN;
+    return (pw->fixed_s * (double)n + pw->sample_s * (double)(to.samples - from.samples)) / own_s;
+}
+
+static const char *phase_name(int phase)
+{
+    static const char *const names[] = { "start",    "input",      "compute", "wait",
+                                         "evaluate", "checkpoint", "done" };
+
+    return phase >= 0 && phase < (int)(sizeof names / sizeof *names) ? names[phase] : "start";
+}
+
+static void fill_worker(const struct figures *f, int i, bool ended, int64_t now_ns,
+                        struct worker_status *s)
+{
+    const struct plan_worker *pw = &f->plan->worker[i];
+    const struct figures_worker *w = &f->worker[i];
+
+    s->rank = i;
+    (void)snprintf(s->node, sizeof s->node, "%s", f->plan->node[pw->node]);
+    (void)snprintf(s->device, sizeof s->device, "%s", pw->device);
+    s->batch = batch_in_force(f, i);
+    s->group = pw->group;
+    s->staleness = w->last.staleness;
+    s->expected_ms = f->plan->relative
+                         ? NAN
+                         : 1e3 * (s->batch ? pw->fixed_s + pw->sample_s * (double)s->batch : 0);
+    (void)snprintf(s->state, sizeof s->state, "%s",
+                   w->end[0] ? w->end
+                   : w->seen ? phase_name(w->last.phase)
+                             : "waiting");
+    if (!w->seen)
+        return;
+    s->pid = w->last.pid;
+    s->steps_done = w->last.steps_done;
+    if (w->last.page_age_ns >= 0)
+        s->last_step_age_s = (double)(w->last.page_age_ns + now_ns - w->seen_ns) / CLOCK_S;
+    if (w->last.steps_done > 0)
+        fill_times(w, ended, s);
+    if (!f->plan->relative)
+        s->relative_speed = relative_speed(w, pw, ended);
+}
+
+/* Mean of the workers' last losses, by the samples that they stand for. */
+static double mean_loss(const struct figures *f)
+{
+    double sum = 0, weight = 0;
+
+    for (int i = 0; i < f->n_workers; i++) {
+        const struct figures_worker *w = &f->worker[i];
+        double b = (double)f->plan->worker[i].batch;
+
+        if (!w->seen || !isfinite(w->last.loss) || b <= 0)
+            continue;
+        sum += b * w->last.loss;
+        weight += b;
+    }
+    return weight > 0 ? sum / weight : NAN;
+}
+
+static double metric(const struct figures *f, const char *name)
+{
+    const struct progress *p = &f->worker[0].last;
+
+    for (int i = 0; i < BOARD_METRICS; i++)
+        if (strncmp(p->metric[i].name, name, BOARD_METRIC_NAME) == 0)
+            return p->metric[i].value;
+    return NAN;
+}
+
+/* Where a program divides its samples itself the job's word comes first: what is printed beside a
+ * step may be the steps of an epoch, as is seen in the next one.  0: unknown.
+ */
+static int64_t all_steps(const struct figures *f, const struct progress *p, int64_t done)
+{
+    bool told = figures_spans_told(f);
+    int64_t n = f->all_steps > 0 && (told || p->steps_total <= 0) ? f->all_steps : p->steps_total;
+
+    return told && done > n ? 0 : n;
+}
+
+static void fill_steps(const struct figures *f, struct job_status *s)
+{
+    const struct figures_worker *first = figures_spans_told(f) ? furthest(f) : NULL;
+    const struct progress *p = first ? &first->last : &f->worker[0].last;
+
+    s->steps_done = figures_steps(f);
+    s->steps_total = all_steps(f, p, s->steps_done);
+    s->epochs = p->epochs;
+    s->epoch = 0;
+    if (p->steps_in_epoch > 0)
+        s->epoch = s->steps_done / p->steps_in_epoch + 1;
+    if (s->epochs > 0 && s->epoch > s->epochs)
+        s->epoch = s->epochs;
+    s->samples = with_all(f, f->past.samples);
+    s->stopped_by_program = false;
+    for (int i = 0; i < f->n_workers; i++)
+        s->stopped_by_program |= f->worker[i].last.stops;
+}
+
+/* Of a program that divides its samples itself the time of a step tells more than its samples. */
+static double time_left_s(const struct figures *f, const struct job_status *s)
+{
+    const struct figures_worker *first = figures_spans_told(f) ? furthest(f) : NULL;
+    double left = (double)(s->steps_total - s->steps_done);
+
+    if (s->steps_total <= 0)
+        return NAN;
+    if (first && first->last.steps_here > 0)
+        return left * (double)first->last.sum.total_ns / CLOCK_S / (double)first->last.steps_here;
+    return s->recent_samples_per_s > 0
+               ? left * (double)f->plan->global_batch / s->recent_samples_per_s
+               : NAN;
+}
+
+static void fill_rates(const struct figures *f, struct job_status *s)
+{
+    const struct plan *p = f->plan;
+
+    s->samples_per_s = job_rate(f);
+    s->recent_samples_per_s = recent_rate(f, s);
+    s->equal_measured_samples_per_s = f->real_version > 1 ? equal_rate(f)
+                                      : f->past.equal_samples_per_s > 0
+                                          ? f->past.equal_samples_per_s
+                                          : NAN;
+    s->predicted_samples_per_s = p->relative ? NAN : p->predicted_samples_per_s;
+    s->equal_predicted_samples_per_s =
+        p->relative ? NAN : over_generations(f, f->past.equal_samples, p->equal_samples_per_s);
+    s->recent_ideal_samples_per_s = ideal_rate(f, recent_speed);
+    s->ideal_samples_per_s = over_generations(f, f->past.ideal_samples, ideal_rate(f, own_speed));
+    s->eta_s = time_left_s(f, s);
+}
+
+void figures_fill(const struct figures *f, int64_t now_ns, struct job_status *s)
+{
+    if (!f->plan || s->n_workers != f->n_workers)
+        return;
+    for (int i = 0; i < f->n_workers; i++)
+        fill_worker(f, i, s->state == JOB_ENDED, now_ns, &s->worker[i]);
+    s->global_batch = f->plan->global_batch;
+    s->loss = mean_loss(f);
+    s->accuracy = metric(f, "test_accuracy");
+    s->test_loss = metric(f, "test_loss");
+    s->emulated = f->plan->emulated;
+    fill_steps(f, s);
+    fill_rates(f, s);
+    figures_plans_fill(f, s);
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* metrics_plans.c - sums of the workers' steps under each plan */
+#include "metrics_plans.h"
+
+#include "metrics_spans.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- the list ---- */
+
+/* A long job's list keeps its first plan and the newest. */
+static struct figures_plan *next_place(struct figures_plans *l)
+{
+    if (l->n == STATUS_MAX_PLANS) {
+        l->n--;
+        memmove(&l->plan[1], &l->plan[2], (size_t)(l->n - 1) * sizeof *l->plan);
+    }
+    return &l->plan[l->n++];
+}
+
+/* What the plan says of itself, and the part of its ideal that steps do not measure. */
+static void expect(struct figures_plan *e, const struct plan *p)
+{
+    e->s.predicted_samples_per_s = p->relative ? NAN : p->predicted_samples_per_s;
+    e->s.ideal_samples_per_s = p->relative ? NAN : p->ideal_samples_per_s;
+    e->emulated_ideal = 0;
+    for (int i = 0; i < p->n_workers; i++)
+        if (p->worker[i].kind == DEVICE_EMULATED)
+            e->emulated_ideal += figures_modelled_speed(&p->worker[i], p->worker[i].batch);
+}
+
+void figures_plans_refine(struct figures *f)
+{
+    if (f->plans.n)
+        expect(&f->plans.plan[f->plans.n - 1], f->plan);
+}
+
+void figures_plans_begin(struct figures *f)
+{
+    const struct plan *p = f->plan;
+    struct figures_plan *e = next_place(&f->plans);
+
+    *e = (struct figures_plan){
+        .s = { .generation = p->generation,
+               .version = p->version,
+               .since = -1,
+               .samples_per_s = NAN },
+        .n_workers = p->n_workers,
+    };
+    expect(e, p);
+    (void)snprintf(e->s.reason, sizeof e->s.reason, "%s", p->change);
+}
+
+void figures_plans_drop(struct figures *f)
+{
+    if (f->plans.n)
+        f->plans.n--;
+}
+
+static bool is_present(const struct figures *f, const struct figures_plan *e)
+{
+    return f->plan && e->s.generation == f->plan->generation;
+}
+
+/* Of the present generation, the newest that a step under this version can be of. */
+static struct figures_plan *plan_of(struct figures *f, int64_t version)
+{
+    for (int i = f->plans.n - 1; i >= 0 && is_present(f, &f->plans.plan[i]); i--)
+        if (f->plans.plan[i].s.version <= version)
+            return &f->plans.plan[i];
+    return NULL;
+}
+
+/* ---- a worker's steps ---- */
+
+/* Steps of the worker with this index in the present generation. */
+static void add_span(const struct figures *f, struct figures_plan *e, int i,
+                     const struct figures_mark *from, const struct figures_mark *to)
+{
+    double per_s =
+        figures_spans_per_s(to->samples - from->samples, to->sum.total_ns - from->sum.total_ns);
+
+    if (isnan(per_s))
+        return;
+    e->rate += per_s;
+    e->n_rates++;
+    if (f->plan->worker[i].kind != DEVICE_EMULATED)
+        e->measured_ideal += figures_spans_own_speed(from, to);
+    if (to->steps - from->steps > e->s.steps)
+        e->s.steps = to->steps - from->steps;
+}
+
+static void leave(struct figures *f, struct figures_worker *w, const struct figures_mark *end)
+{
+    struct figures_plan *e = w->plan ? plan_of(f, w->plan) : NULL;
+
+    if (e && e->s.version == w->plan)
+        add_span(f, e, (int)(w - f->worker), &w->plan_begin, end);
+    w->plan = 0;
+}
+
+/* It is agreed on before anybody has done a step of it; the first version is from the start. */
+static void know_since(struct figures *f, const struct progress *p)
+{
+    struct figures_plan *e = plan_of(f, p->plan_version);
+
+    if (e && e->s.version == p->plan_version && p->plan_version > 1 && e->s.since < 0)
+        e->s.since = p->plan_since;
+}
+
+void figures_plans_progress(struct figures *f, struct figures_worker *w, const struct progress *p)
+{
+    struct figures_plan *e = plan_of(f, p->step_plan);
+    const struct figures_mark before = { p->steps_before, p->samples_before, p->sum_before },
+                              last = figures_spans_mark(&w->last);
+    bool next;
+    int64_t since;
+
+    know_since(f, p);
+    if (!e || p->steps_here == 0 || w->plan == e->s.version)
+        return;
+    /* Versions between may be other plans, or the same with a checkpoint. */
+    next = p->step_plan == e->s.version && plan_of(f, p->step_plan - 1) &&
+           plan_of(f, p->step_plan - 1)->s.version == w->plan;
+    leave(f, w, next ? &before : &last);
+    w->plan = e->s.version;
+    w->plan_begin = w->plan == 1 ? (struct figures_mark){ 0 } : before;
+    since = p->steps_done - p->steps_here + w->plan_begin.steps;
+    if (e->s.since < 0 || since < e->s.since)
+        e->s.since = since;
+}
+
+void figures_plans_end(struct figures *f)
+{
+    for (int i = 0; i < f->n_workers; i++) {
+        const struct figures_mark last = figures_spans_mark(&f->worker[i].last);
+
+        leave(f, &f->worker[i], &last);
+    }
+}
+
+/* ---- the status ---- */
+
+static struct plan_status status_of(const struct figures *f, const struct figures_plan *plan)
+{
+    struct figures_plan e = *plan;
+
+    for (int i = 0; is_present(f, plan) && i < f->n_workers; i++) {
+        const struct figures_worker *w = &f->worker[i];
+        const struct figures_mark last = figures_spans_mark(&w->last);
+
+        if (w->plan == e.s.version)
+            add_span(f, &e, i, &w->plan_begin, &last);
+    }
+    if (e.n_rates == e.n_workers && e.n_workers > 0) {
+        e.s.samples_per_s = e.rate;
+        e.s.ideal_samples_per_s = e.emulated_ideal + e.measured_ideal;
+    }
+    return e.s;
+}
+
+void figures_plans_fill(const struct figures *f, struct job_status *s)
+{
+    s->n_plans = f->plans.n;
+    for (int i = 0; i < s->n_plans; i++)
+        s->plan[i] = status_of(f, &f->plans.plan[i]);
+}

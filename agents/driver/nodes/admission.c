@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* admission.c - which secrets are good for which nodes, and who has come with them */
+#include "admission.h"
+
+#include "agent_config_make.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+int admission_doors(const struct job_run *r)
+{
+    const struct slurm_allocation *slurm = r->o->slurm;
+
+    if (!slurm)
+        return 0;
+    return r->n_agents + (slurm->groups ? slurm->groups : 1);
+}
+
+static int n_doors(const struct admission *a)
+{
+    return a->door ? a->run->n_agents + a->n_groups : 0;
+}
+
+int admission_open(struct admission *a, struct eddis_error *err)
+{
+    int n = a->run->n_agents, doors = admission_doors(a->run);
+
+    if (!doors)
+        return 0;
+    a->n_groups = doors - n;
+    a->door = calloc((size_t)doors, sizeof *a->door);
+    a->seat = calloc((size_t)n, sizeof *a->seat);
+    if (!a->door || !a->seat)
+        return eddis_fail(err, -ENOMEM, "no memory for the starts of %d nodes", n);
+    for (int i = 0; i < n; i++)
+        a->seat[i].door = -1;
+    return 0;
+}
+
+void admission_close(struct admission *a)
+{
+    free(a->door);
+    free(a->seat);
+    a->door = NULL;
+    a->seat = NULL;
+}
+
+/* ---- doors ---- */
+
+/* The number by which the secret of a door goes among the tokens. */
+static int token_of(const struct admission *a, int door)
+{
+    return a->run->n_agents + door;
+}
+
+/* Nobody was ever told the new secret.  Where none can be drawn the door itself is shut still. */
+static void shut(struct admission *a, int door)
+{
+    a->door[door] = (struct admission_door){ 0 };
+    (void)http_tokens_renew(a->listeners->agent_tokens, token_of(a, door), NULL);
+}
+
+static void leave_door(struct admission *a, int agent)
+{
+    int door = a->seat[agent].door;
+
+    a->seat[agent].door = -1;
+    if (door >= 0 && a->door[door].until_ns && --a->door[door].missing == 0)
+        shut(a, door);
+}
+
+static int open_door(struct admission *a, int door, int64_t until_ns, struct eddis_error *err)
+{
+    int rc;
+
+    if (a->door[door].until_ns)
+        return 0; /* one more of its group */
+    rc = http_tokens_renew(a->listeners->agent_tokens, token_of(a, door), err);
+    if (rc == 0)
+        a->door[door].until_ns = until_ns;
+    return rc;
+}
+
+void admission_registered(struct admission *a, int agent)
+{
+    if (a->seat)
+        leave_door(a, agent);
+}
+
+void admission_tick(struct admission *a, int64_t now_ns)
+{
+    for (int i = 0; i < n_doors(a); i++)
+        if (a->door[i].until_ns && now_ns >= a->door[i].until_ns)
+            shut(a, i);
+}
+
+void admission_shut(struct admission *a)
+{
+    for (int i = a->run->n_agents; i < n_doors(a); i++)
+        if (a->door[i].until_ns)
+            shut(a, i);
+}
+
+/* ---- inviting ---- */
+
+static char *write_invitation(const struct admission *a, int door)
+{
+    const struct listeners *l = a->listeners;
+    char *url[HTTP_MAX_BASES + 1] = { NULL }, *text;
+    struct invitation i = { .url = url, .lease_ns = a->run->o->job->timeouts.lease_ns };
+
+    for (int k = 0; k < l->n_agent_listeners; k++)
+        url[k] = (char *)(uintptr_t)l->url[k];
+    (void)snprintf(i.pin, sizeof i.pin, "%s", l->pin);
+    http_tokens_text(l->agent_tokens, token_of(a, door), i.secret);
+    text = invitation_text(&i);
+    explicit_bzero(i.secret, sizeof i.secret);
+    return text;
+}
+
+int admission_invite(struct admission *a, int agent, int group, int64_t until_ns, char **ret,
+                     struct eddis_error *err)
+{
+    int door = group < 0 ? agent : a->run->n_agents + group, rc;
+    char *text;
+
+    leave_door(a, agent); /* of an earlier start */
+    rc = open_door(a, door, until_ns, err);
+    if (rc < 0)
+        return rc;
+    text = write_invitation(a, door);
+    if (!text)
+        return eddis_fail(err, -ENOMEM, "no memory for an invitation");
+    a->seat[agent] = (struct admission_seat){ .door = door };
+    a->door[door].missing++;
+    *ret = text;
+    return 0;
+}
+
+/* ---- who comes ---- */
+
+/* The node of this name behind that door; -1: there is none. */
+static int find_seat(const struct admission *a, int door, const char *name)
+{
+    const struct job *job = a->run->o->job;
+
+    for (int i = 0; i < a->run->n_agents; i++)
+        if (a->seat[i].door == door && strcasecmp(job->host[i].host, name) == 0)
+            return i;
+    return -1;
+}
+
+static void answer(const struct admission *a, int agent, struct http_exchange *x)
+{
+    struct eddis_error err = { 0 };
+    char *brief = NULL;
+
+    if (brief_make(a->run, agent, a->listeners, a->log_marker, &brief, &err) < 0) {
+        http_reply_error(x, 503, err.text);
+        return;
+    }
+    http_reply(x, 200, brief);
+    explicit_bzero(brief, strlen(brief));
+    free(brief);
+}
+
+int admission_hear(struct admission *a, const struct inbox_item *i, struct eddis_error *err)
+{
+    int door = i->agent - a->run->n_agents, agent;
+    struct admission_seat *seat;
+    char text[512], name[sizeof i->join.node];
+
+    if (door < 0 || door >= n_doors(a) || clock_now_ns() >= a->door[door].until_ns) {
+        http_reply_error(i->x, 403, "the time to join is over");
+        return 0;
+    }
+    agent = find_seat(a, door, i->join.node);
+    if (agent < 0) {
+        http_reply_error(i->x, 403, "this node was not invited, or has registered");
+        return 0;
+    }
+    seat = &a->seat[agent];
+    if (seat->nonce[0] && strcmp(seat->nonce, i->join.nonce) != 0) {
+        (void)snprintf(name, sizeof name, "%s", a->run->o->job->host[agent].host);
+        (void)snprintf(text, sizeof text,
+                       "two have come as node %.200s, from %s and from %s, and one of them is not "
+                       "ours; nobody else may have the secret of this start",
+                       name, seat->peer, i->peer);
+        http_reply_error(i->x, 409, "somebody else has come as this node");
+        return eddis_fail(err, -EACCES, "%s", text);
+    }
+    (void)snprintf(seat->nonce, sizeof seat->nonce, "%s", i->join.nonce);
+    (void)snprintf(seat->peer, sizeof seat->peer, "%s", i->peer);
+    answer(a, agent, i->x);
+    return 0;
+}

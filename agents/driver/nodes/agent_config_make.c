@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* agent_config_make.c - command, environment, limits and secrets of one agent, from the job */
+#include "agent_config_make.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static size_t count(const char *const *list)
+{
+    size_t n = 0;
+
+    while (list && list[n])
+        n++;
+    return n;
+}
+
+/* The job's variables, then those of the command line, which win by coming later.  Returns a list
+ * of borrowed strings.
+ */
+static char **join_env(const struct job *job, const char *const *more)
+{
+    size_t n = count((const char *const *)job->env), m = count(more);
+    char **list = calloc(n + m + 1, sizeof *list);
+
+    if (!list)
+        return NULL;
+    for (size_t i = 0; i < n; i++)
+        list[i] = job->env[i];
+    for (size_t i = 0; i < m; i++)
+        list[n + i] = (char *)(uintptr_t)more[i];
+    return list;
+}
+
+char *brief_data_path(const struct job *job)
+{
+    const char *value = NULL;
+    char *path;
+
+    for (char **a = job->command; *a; a++) {
+        if (strncmp(*a, "--data=", 7) == 0)
+            value = *a + 7;
+        else if (strcmp(*a, "--data") == 0 && a[1])
+            value = a[1];
+    }
+    if (!value)
+        return NULL;
+    path = value[0] == '/' ? strdup(value) : file_join(job->workdir, "%s", value);
+    if (path && access(path, R_OK) == 0)
+        return path;
+    free(path);
+    return NULL;
+}
+
+/* A node's own list comes before that of all. */
+static void fill_emulate(const struct job *job, int agent, struct brief *b)
+{
+    const struct job_host *own = job->n_hosts ? &job->host[agent] : NULL;
+    const struct job_emulated *list = own && own->emulate ? own->emulate : job->profile.emulate;
+
+    b->n_emulate = (int)(own && own->emulate ? own->n_emulate : job->profile.n_emulate);
+    memcpy(b->emulate, list, (size_t)b->n_emulate * sizeof *list);
+}
+
+/* One that is to open libeddis has the time for it that its first step has: it may wait for data.
+ */
+static void fill_quiet(const struct job *job, struct brief *b)
+{
+    int64_t hang_ns = job->timeouts.hang_ns, first_ns = job->timeouts.first_step_ns;
+
+    if (job_origin(job, "timeouts.hang").kind == JOB_DEFAULT || hang_ns >= CLOCK_NEVER)
+        return;
+    b->quiet_ns = hang_ns;
+    b->quiet_start_ns = first_ns <= 0 ? CLOCK_NEVER : first_ns > hang_ns ? first_ns : hang_ns;
+}
+
+int brief_make(const struct job_run *r, int agent, const struct listeners *l,
+               const char *log_marker, char **ret, struct eddis_error *err)
+{
+    const struct job *job = r->o->job;
+    const struct job_folder *folder = r->o->folder;
+    cleanup_free char **env = join_env(job, r->o->env);
+    static char *empty[] = { NULL };
+    char *url[HTTP_MAX_BASES + 1] = { NULL };
+    struct brief b = {
+        .agent = agent,
+        .url = url,
+        .command = job->command,
+        .setup = job->setup ? job->setup : empty,
+        .workdir = job->workdir,
+        .env = env,
+        .log_dir = r->log_dir,
+        .checkpoint_dir = r->checkpoint_dir,
+        .data_path = r->data_path,
+        .step_pattern = job->progress.pattern,
+        .step_samples = job->progress.samples,
+        .mpi_args = job->mpi.args ? job->mpi.args : empty,
+        .mpi_mca = job->mpi.mca ? job->mpi.mca : empty,
+        .bind = strcmp(job->binding, "none") != 0,
+        .restarts = job->restarts,
+        .log_max_bytes = job->logs.max_mb * 1000000,
+        .cache_ns = job->profile.cache_ns,
+        .lease_ns = job->timeouts.lease_ns,
+        .heartbeat_ns = job->timeouts.heartbeat_ns,
+    };
+
+    if (!env)
+        return eddis_fail(err, -ENOMEM, "no memory for an agent's brief");
+    fill_quiet(job, &b);
+    if (strcmp(job->checkpoint.resume, "auto") != 0)
+        b.resume_from = job->checkpoint.resume;
+    if (job->n_hosts)
+        (void)snprintf(b.host, sizeof b.host, "%s", job->host[agent].host);
+    fill_emulate(job, agent, &b);
+    (void)snprintf(b.job_id, sizeof b.job_id, "%s", folder ? folder->id : job->name);
+    if (r->o->batch) {
+        (void)snprintf(b.fence_job, sizeof b.fence_job, "%s", r->o->batch->name);
+        b.fence_before = r->o->batch->restarts * SLURM_GENERATIONS;
+    }
+    for (int i = 0; i < l->n_agent_listeners; i++)
+        url[i] = (char *)(uintptr_t)l->url[i];
+    (void)snprintf(b.pin, sizeof b.pin, "%s", l->pin);
+    http_tokens_text(l->agent_tokens, agent, b.token);
+    (void)snprintf(b.log_marker, sizeof b.log_marker, "%s", log_marker);
+    (void)snprintf(b.mark, sizeof b.mark, "%s", r->agent[agent].identity.mark);
+    *ret = brief_text(&b);
+    explicit_bzero(b.token, sizeof b.token);
+    return *ret ? 0 : eddis_fail(err, -ENOMEM, "no memory for an agent's brief");
+}

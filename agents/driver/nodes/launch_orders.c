@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* launch_orders.c - who takes part in a generation, under which names and addresses, with what */
+#include "launch_orders.h"
+
+#include "agents/driver/history/past.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/random.h"
+#include "lib/base/text.h"
+#include "lib/model/network.h"
+#include "scheduler/network_checks.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the nodes ---- */
+
+static bool is_taken(const struct order_node *node, int n, const char *host)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(node[i].host, host) == 0)
+            return true;
+    return false;
+}
+
+/* mpirun would take two nodes of one name for one: a second "c07" is "c07-2". */
+static void name_node(struct order_node *node, int i, const char *host)
+{
+    (void)snprintf(node[i].host, sizeof node[i].host, "%s", host);
+    for (int k = 2; is_taken(node, i, node[i].host); k++)
+        (void)snprintf(node[i].host, sizeof node[i].host, "%.240s-%d", host, k);
+}
+
+/* Those that have ranks, by their first rank.  Returns their number. */
+static int list_nodes(const struct launching *l, struct order_node *node)
+{
+    const struct state *s = &l->run->state;
+    int n = 0;
+
+    for (int r = 0; r < s->n_ranks; r++) {
+        int agent = s->rank[r].agent;
+
+        if (n == 0 || node[n - 1].agent != agent) {
+            node[n].agent = agent;
+            name_node(node, n, s->agent[agent].host);
+            n++;
+        }
+        node[n - 1].n_ranks++;
+    }
+    if (n == 1)
+        (void)snprintf(node[0].host, sizeof node[0].host, "localhost");
+    for (int i = 0; n > 1 && i < n; i++)
+        (void)snprintf(node[i].address, sizeof node[i].address, "%s",
+                       l->run->agent[node[i].agent].address);
+    return n;
+}
+
+/* ---- the ranks ---- */
+
+static void fill_rank(struct order_rank *r, const struct plan_worker *w)
+{
+    *r = (struct order_rank){
+        .rank = w->rank, .local_rank = w->local_rank, .batch = w->batch, .weight = w->weight
+    };
+    (void)snprintf(r->device_id, sizeof r->device_id, "%s", w->device_id);
+    (void)snprintf(r->cpus, sizeof r->cpus, "%s", w->cpus);
+    if (w->kind == DEVICE_EMULATED) {
+        r->fixed_s = w->fixed_s;
+        r->sample_s = w->sample_s;
+    }
+}
+
+/* Later generations go on from the newest checkpoint, unless it is known that there is none. */
+static bool resumes(const struct state *s)
+{
+    return s->o.resumes || (s->generation > 1 && (s->resume_step >= 0 || !s->resume_known));
+}
+
+/* Steps between two comparisons of models; 0: none. */
+static int64_t check_models(const struct job *job)
+{
+    return job->check_models < 0 ? 0 : job->check_models ? job->check_models : MODEL_CHECK_EVERY;
+}
+
+/* What is the same for all nodes; the plan is prepare's to free. */
+static struct order training(const struct launching *l)
+{
+    const struct plan *p = l->plans->equal ? l->plans->equal : l->plans->plan;
+    const struct job *job = l->run->o->job;
+    const struct state *s = &l->run->state;
+    struct order o = {
+        .n_ranks = p->n_workers,
+        .seed = p->seed,
+        .bucket_bytes = p->bucket_bytes,
+        .warmup_steps = job->learning_rate.warmup_steps,
+        .checkpoint_every = job->checkpoint.every.steps,
+        .checkpoint_keep = job->checkpoint.keep,
+        .check_models = check_models(job),
+        .resume = resumes(s),
+        .resume_begun = s->o.resumes && s->resume_step < 0,
+        /* At once of the first step: what fails behind it is recovered from. */
+        .report_at_step = l->plans->equal_until ? l->plans->equal_until : 1,
+        .options = p->options,
+        .choice = p->choice,
+        .plan = order_plan(p, l->plans->newest, l->plans->equal ? BOARD_FLAG_PASSING : 0),
+        .n_plan = p->n_workers,
+        .open_ns = l->plans->newest ? 0 : job->timeouts.launch_ns,
+    };
+
+    (void)snprintf(o.mode, sizeof o.mode, "%s", p->mode);
+    (void)snprintf(o.algorithm, sizeof o.algorithm, "%s", p->algorithm);
+    return o;
+}
+
+/* The network probe: one rank on each node, which trains nothing. */
+static struct order probing(const struct launching *l)
+{
+    struct order o = { .probe = true,
+                       .n_ranks = l->run->state.n_ranks,
+                       .mode = "sync",
+                       .algorithm = "allreduce",
+                       .plan = order_plan_new(l->run->state.n_ranks),
+                       .n_plan = l->run->state.n_ranks };
+
+    if (!o.plan)
+        return o;
+    o.plan->version = 1;
+    o.plan->global_batch = o.n_ranks;
+    for (int r = 0; r < o.n_ranks; r++)
+        o.plan->batch[r] = 1;
+    return o;
+}
+
+/* The ranks of one node. */
+static void list_ranks(const struct launching *l, int agent, struct order *o)
+{
+    const struct plan *p = l->plans->equal ? l->plans->equal : l->plans->plan;
+
+    o->n_local = 0;
+    o->emulated = false;
+    for (int r = 0; r < o->n_ranks; r++) {
+        if (l->run->state.rank[r].agent != agent)
+            continue;
+        if (o->probe) {
+            o->rank[o->n_local++] =
+                (struct order_rank){ .rank = r, .batch = 1, .weight = 1.0 / o->n_ranks };
+            continue;
+        }
+        o->emulated = o->emulated || p->worker[r].kind == DEVICE_EMULATED;
+        fill_rank(&o->rank[o->n_local++], &p->worker[r]);
+    }
+}
+
+/* ---- the network that was believed ---- */
+
+static bool believes_network(const struct launching *l, const struct order *o)
+{
+    return l->run->state.network == STATE_NETWORK_CACHED && l->network->measured && !o->probe &&
+           !l->network->check.known && o->n_nodes > 1 && !l->run->o->plan_path;
+}
+
+static int choose_checks(const struct launching *l, const struct order *o,
+                         struct network_checks *ret, struct eddis_error *err)
+{
+    cleanup_free const char **host = calloc((size_t)o->n_nodes, sizeof *host);
+    cleanup_free int *rank = calloc((size_t)o->n_nodes, sizeof *rank);
+    struct network *n = NULL;
+    int first = 0, rc;
+
+    if (!host || !rank)
+        return eddis_fail(err, -ENOMEM, "no memory to check the network");
+    for (int i = 0; i < o->n_nodes; i++) {
+        host[i] = l->run->state.agent[o->node[i].agent].host;
+        rank[i] = first;
+        first += o->node[i].n_ranks;
+    }
+    rc = network_parse(l->network->measured, strlen(l->network->measured), "the network", &n, err);
+    if (rc == 0)
+        rc = network_checks_choose(n, host, rank, o->n_nodes, ret, err);
+    network_free(n);
+    return rc;
+}
+
+/* What the nodes have to find out of it, [o->n_nodes]; no turns: nothing. */
+static int ask_for_checks(const struct launching *l, const struct order *o,
+                          struct network_checks *ret, struct eddis_error *err)
+{
+    return believes_network(l, o) ? choose_checks(l, o, ret, err) : 0;
+}
+
+/* ---- the orders ---- */
+
+/* Whether mpirun's daemons of all nodes can ask each other for a secret. */
+static bool are_guarded(const struct launching *l, const struct order *o)
+{
+    for (int i = 0; i < o->n_nodes; i++)
+        if (!l->run->agent[o->node[i].agent].mpi_guarded)
+            return false;
+    return o->n_nodes > 1;
+}
+
+static int prepare_parts(struct launching *l, struct order *o, struct eddis_error *err)
+{
+    cleanup_free struct network_checks *checks = calloc((size_t)l->run->n_agents, sizeof *checks);
+    int rc = checks ? 0 : eddis_fail(err, -ENOMEM, "no memory for an order");
+
+    o->n_nodes = list_nodes(l, o->node);
+    if (o->n_nodes > 1)
+        (void)snprintf(o->network, sizeof o->network, "%s", l->network->subnet);
+    if (rc == 0)
+        rc = ask_for_checks(l, o, checks, err);
+    if (rc == 0 && o->n_nodes > 1 && l->run->checkpoint_dir && !o->probe)
+        rc = random_hex(o->share, PROTOCOL_MARKER, err);
+    if (rc == 0 && are_guarded(l, o))
+        rc = random_hex(o->mpi_secret, PROTOCOL_MPI_SECRET, err);
+    for (int i = 0; i < o->n_nodes && rc == 0; i++) {
+        list_ranks(l, o->node[i].agent, o);
+        o->checks = checks[i];
+        rc = orders_add(&l->run->agent[o->node[i].agent].orders, o, err);
+    }
+    return rc;
+}
+
+static void prepare(struct launching *l)
+{
+    struct order o = l->run->state.generation == 0 ? probing(l) : training(l);
+    cleanup_free struct order_rank *rank = calloc((size_t)o.n_ranks, sizeof *rank);
+    cleanup_free struct order_node *node = calloc((size_t)l->run->n_agents, sizeof *node);
+    cleanup_free struct board_plan *plan = o.plan;
+    cleanup_free int *group = calloc((size_t)o.n_ranks, sizeof *group);
+    struct eddis_error err = { 0 };
+    int rc;
+
+    o.type = ORDER_PREPARE;
+    o.generation = l->run->state.generation;
+    o.rank = rank;
+    o.node = node;
+    o.group = group;
+    for (int r = 0; group && !o.probe && r < o.n_ranks; r++)
+        group[r] = l->plans->plan->worker[r].group;
+    if (!rank || !node || !plan || !group)
+        rc = eddis_fail(&err, -ENOMEM, "no memory for an order");
+    else
+        rc = prepare_parts(l, &o, &err);
+    explicit_bzero(o.mpi_secret, sizeof o.mpi_secret);
+    if (rc < 0)
+        state_fail(&l->run->state, "internal", 1, err.text, clock_now_ns());
+}
+
+static int node_of(const struct launching *l, const char *host)
+{
+    cleanup_free struct order_node *node = calloc((size_t)l->run->n_agents, sizeof *node);
+    int n = node ? list_nodes(l, node) : 0;
+
+    for (int i = 0; i < n; i++)
+        if (strcmp(node[i].host, host) == 0)
+            return node[i].agent;
+    return -1;
+}
+
+/* mpirun wants a daemon of its own on a node of the generation. */
+static void relay(struct launching *l, int agent, const struct event *e)
+{
+    struct order o = { .type = ORDER_RELAY, .generation = e->generation, .relay = e->relay };
+    struct eddis_error err = { 0 };
+    int node = node_of(l, e->relay.host);
+
+    if (e->generation != l->run->state.generation || agent != l->run->state.first ||
+        !state_is_up(&l->run->state))
+        return;
+    if (node < 0)
+        eddis_fail(&err, -ENOENT, "mpirun wants to start on \"%.200s\", where it has no ranks",
+                   e->relay.host);
+    else if (orders_add(&l->run->agent[node].orders, &o, &err) == 0)
+        return;
+    job_run_say(l->run, JOB_EVENT_SAY, -1, -1, err.text);
+}
+
+static void order_generation(struct launching *l, enum order_type type)
+{
+    job_run_order_parts(l->run,
+                        &(struct order){ .type = type, .generation = l->run->state.generation });
+}
+
+static void profile(struct launching *l, int agent, bool turn)
+{
+    const struct order o = { .type = ORDER_PROFILE, .turn = turn };
+
+    if (turn)
+        job_run_say(l->run, JOB_EVENT_MEASURES, agent, -1, "");
+    if (agent >= 0)
+        job_run_order(l->run, agent, &o);
+    else
+        job_run_order_all(l->run, &o);
+}
+
+/* Of all nodes: the ranks that know their mode would wait in vain for those that do not. */
+static void unsettled(const struct launching *l, int agent, const struct event *e, int64_t now_ns)
+{
+    struct state *s = &l->run->state;
+    char text[512];
+
+    if (e->generation != s->generation)
+        return;
+    (void)snprintf(text, sizeof text, "node %.120s: %.380s", s->agent[agent].host, e->text);
+    text_strip_control(text);
+    state_fail(s, "start", 3, text, now_ns);
+}
+
+/* ---- entries ---- */
+
+static enum heard on_event(void *self, int agent, struct event *e, int64_t now_ns)
+{
+    if (e->type == EVENT_UNSETTLED)
+        unsettled(self, agent, e, now_ns);
+    else
+        relay(self, agent, e);
+    return HEARD;
+}
+
+static void start_mpirun(struct launching *l)
+{
+    const struct state *s = &l->run->state;
+
+    job_run_order(l->run, s->first,
+                  &(struct order){ .type = ORDER_START, .generation = s->generation });
+}
+
+static void stop_ranks(struct launching *l, enum stop_ladder ladder)
+{
+    job_run_order_parts(l->run, &(struct order){ .type = ORDER_STOP,
+                                                 .generation = l->run->state.generation,
+                                                 .ladder = ladder,
+                                                 .grace_ns = l->run->o->job->timeouts.grace_ns });
+}
+
+static bool on_action(void *self, const struct action *a)
+{
+    struct launching *l = self;
+
+    if (a->type == ACTION_PROFILE || a->type == ACTION_MEASURE)
+        profile(l, a->agent, a->type == ACTION_MEASURE);
+    else if (a->type == ACTION_PREPARE)
+        prepare(l);
+    else if (a->type == ACTION_CHECK)
+        order_generation(l, ORDER_CHECK);
+    else if (a->type == ACTION_START)
+        start_mpirun(l);
+    else if (a->type == ACTION_SIGNAL)
+        order_generation(l, ORDER_SIGNAL);
+    else if (a->type == ACTION_LOOK)
+        order_generation(l, ORDER_LOOK);
+    else if (a->type == ACTION_STOP)
+        stop_ranks(l, a->ladder);
+    return false;
+}
+
+const struct subject_ops launching_ops = { .on_event = on_event, .on_action = on_action };

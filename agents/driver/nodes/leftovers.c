@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* leftovers.c - ends what is left on nodes that were lost, or says who must */
+#include "leftovers.h"
+
+#include "agents/driver/start/host_cleanup.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/strbuf.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const int64_t most_ns = 5 * CLOCK_S;
+
+enum { NAMED = 4 }; /* nodes that a sentence names */
+
+/* The nodes to be looked at. */
+struct round {
+    struct job_run *run;
+    int *agent;            /* [n] */
+    struct job_host *host; /* [n] borrowed in their members */
+    char *(*mark)[2];      /* [n] borrowed, NULL-ended */
+    char *const **marks;   /* [n] into mark */
+    int n;
+    struct strbuf missed; /* names of those that could not be looked at */
+    int n_missed;
+};
+
+static void round_fini(struct round *o)
+{
+    free(o->agent);
+    free(o->host);
+    free(o->mark);
+    free(o->marks);
+    strbuf_fini(&o->missed);
+}
+
+static int round_init(struct round *o, struct job_run *r, struct eddis_error *err)
+{
+    const struct job *job = r->o->job;
+    size_t most = (size_t)r->n_agents;
+
+    *o = (struct round){ .run = r,
+                         .agent = calloc(most, sizeof *o->agent),
+                         .host = calloc(most, sizeof *o->host),
+                         .mark = calloc(most, sizeof *o->mark),
+                         .marks = calloc(most, sizeof *o->marks) };
+    if (!o->agent || !o->host || !o->mark || !o->marks)
+        return eddis_fail(err, -ENOMEM, "no memory to clean up");
+    for (int i = 0; i < r->n_agents; i++) {
+        if (!r->agent[i].may_have_left)
+            continue;
+        o->agent[o->n] = i;
+        if (job->n_hosts)
+            o->host[o->n] = job->host[i];
+        o->mark[o->n][0] = r->agent[i].identity.mark;
+        o->marks[o->n] = o->mark[o->n];
+        o->n++;
+    }
+    return 0;
+}
+
+static void on_host(void *ctx, int i, const char *host, enum host_cleanup_result result,
+                    const char *text)
+{
+    struct round *o = ctx;
+    struct run_agent *a = &o->run->agent[o->agent[i]];
+    const char *name = o->run->state.agent[o->agent[i]].host;
+    bool silent = result == HOST_UNSEEN || strcmp(text, "nothing was left") == 0;
+    char said[640];
+
+    (void)host;
+    (void)snprintf(said, sizeof said, "node %.100s was lost; at the end: %.500s", name, text);
+    job_run_say(o->run, silent ? JOB_EVENT_NOTE : JOB_EVENT_SAY, o->agent[i], -1, said);
+    a->may_have_left = result != HOST_CLEAN;
+    if (result == HOST_CLEAN)
+        return;
+    if (o->n_missed < NAMED)
+        strbuf_addf(&o->missed, "%s%s", o->n_missed ? ", " : "", name);
+    o->n_missed++;
+}
+
+/* By which word eddis-run finds the job again. */
+static const char *word_of(const struct job_folder *f)
+{
+    return strcmp(strrchr(f->path, '/') + 1, f->id) == 0 ? f->id : f->path;
+}
+
+static void say_missed(struct round *o)
+{
+    const struct job_folder *f = o->run->o->folder;
+    struct strbuf text = { 0 };
+
+    o->run->status.may_be_left = true;
+    if (o->n_missed > NAMED)
+        strbuf_addf(&o->missed, " and %d more", o->n_missed - NAMED);
+    strbuf_addf(&text, "something of the job may be left on %s", strbuf_text(&o->missed));
+    if (f)
+        strbuf_addf(&text, "; to end it, when it can be reached: eddis-run --cleanup %s",
+                    word_of(f));
+    job_run_say(o->run, JOB_EVENT_SAY, -1, -1, strbuf_text(&text));
+    strbuf_fini(&text);
+}
+
+int left_over_end(struct job_run *r, int stop, struct eddis_error *err)
+{
+    const struct job *job = r->o->job;
+    struct round o;
+    int rc = round_init(&o, r, err);
+
+    if (rc == 0 && o.n) {
+        const struct host_cleanup c = { .start = { .host = job->n_hosts ? o.host : NULL,
+                                                   .n = o.n,
+                                                   .ssh = &job->ssh,
+                                                   .slurm = r->o->slurm,
+                                                   .launch_ns = most_ns },
+                                        .job_id = "",
+                                        .mark = o.marks,
+                                        .node_ns = most_ns,
+                                        .deadline_ns = clock_after_ns(clock_now_ns(), most_ns),
+                                        .stop = stop,
+                                        .say = on_host,
+                                        .ctx = &o };
+
+        rc = host_cleanup(&c, err);
+    }
+    if (rc >= 0 && o.n_missed)
+        say_missed(&o);
+    round_fini(&o);
+    return rc;
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* request_queue.c - requests checked and parsed on the servers' threads, queued for the driver's */
+#include "request_queue.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+struct inbox {
+    pthread_mutex_t lock;
+    struct inbox_item *first, **last;
+    bool shut;
+    int fd;
+    int n_agents;
+};
+
+int inbox_open(int n_agents, struct inbox **ret, struct eddis_error *err)
+{
+    struct inbox *b = calloc(1, sizeof *b);
+
+    if (!b)
+        return eddis_fail(err, -ENOMEM, "no memory for the driver");
+    b->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (b->fd < 0) {
+        int rc = eddis_fail_errno(err, -errno, "cannot make an eventfd");
+
+        free(b);
+        return rc;
+    }
+    pthread_mutex_init(&b->lock, NULL);
+    b->last = &b->first;
+    b->n_agents = n_agents;
+    *ret = b;
+    return 0;
+}
+
+int inbox_fd(const struct inbox *b)
+{
+    return b->fd;
+}
+
+void inbox_item_free(struct inbox_item *i)
+{
+    if (!i)
+        return;
+    report_free(i->report);
+    free(i);
+}
+
+struct inbox_item *inbox_take(struct inbox *b)
+{
+    struct inbox_item *i;
+    uint64_t n;
+
+    pthread_mutex_lock(&b->lock);
+    i = b->first;
+    if (i) {
+        b->first = i->next;
+        if (!b->first)
+            b->last = &b->first;
+    } else {
+        (void)!read(b->fd, &n, sizeof n);
+    }
+    pthread_mutex_unlock(&b->lock);
+    return i;
+}
+
+static void refuse_late(struct http_exchange *x)
+{
+    http_reply_error(x, 503, "the job is over");
+}
+
+static void put(struct inbox *b, struct inbox_item *i)
+{
+    const uint64_t one = 1;
+    bool shut;
+
+    pthread_mutex_lock(&b->lock);
+    shut = b->shut;
+    if (!shut) {
+        *b->last = i;
+        b->last = &i->next;
+        (void)!write(b->fd, &one, sizeof one);
+    }
+    pthread_mutex_unlock(&b->lock);
+    if (shut) {
+        refuse_late(i->x);
+        inbox_item_free(i);
+    }
+}
+
+void inbox_shut(struct inbox *b)
+{
+    struct inbox_item *i;
+
+    pthread_mutex_lock(&b->lock);
+    b->shut = true;
+    pthread_mutex_unlock(&b->lock);
+    while ((i = inbox_take(b))) {
+        refuse_late(i->x);
+        inbox_item_free(i);
+    }
+}
+
+void inbox_close(struct inbox *b)
+{
+    if (!b)
+        return;
+    (void)close(b->fd);
+    pthread_mutex_destroy(&b->lock);
+    free(b);
+}
+
+/* ---- the server's side ---- */
+
+/* A whole number from 0; -1: it is none. */
+static int64_t number(const char *s)
+{
+    char *end;
+    long long n;
+
+    if (!s || *s < '0' || *s > '9' || strlen(s) > 18)
+        return -1;
+    n = strtoll(s, &end, 10);
+    return *end ? -1 : n;
+}
+
+/* "/v1/agents/12/orders" -> 12 and "orders"; -1: not of this form. */
+static int agent_path(const char *path, const char **ret_rest)
+{
+    static const char before[] = "/v1/agents/";
+    char digits[8] = "";
+    size_t n;
+    int64_t agent;
+
+    if (strncmp(path, before, sizeof before - 1) != 0)
+        return -1;
+    path += sizeof before - 1;
+    n = strcspn(path, "/");
+    if (n >= sizeof digits || path[n] != '/')
+        return -1;
+    memcpy(digits, path, n);
+    agent = number(digits);
+    if (agent < 0)
+        return -1;
+    *ret_rest = path + n + 1;
+    return (int)agent;
+}
+
+static int not_itself(struct eddis_error *err)
+{
+    eddis_fail(err, -EPERM, "an agent speaks for itself only");
+    return 403;
+}
+
+static int hello_request(const struct http_request *q, struct inbox_item *i,
+                         struct eddis_error *err)
+{
+    i->type = INBOX_HELLO;
+    if (hello_parse(q->body, q->body_n, &i->hello, err) < 0)
+        return 400;
+    i->agent = i->hello.agent;
+    return i->agent == q->who ? 0 : not_itself(err);
+}
+
+/* What a request of an agent asks for: 0, or a status with the sentence in err.  Whose business it
+ * is comes before what it says.
+ */
+static int agent_request(const struct http_request *q, struct inbox_item *i,
+                         struct eddis_error *err)
+{
+    bool post = strcmp(q->method, "POST") == 0, get = strcmp(q->method, "GET") == 0;
+    const char *rest = "";
+
+    if (strcmp(q->path, "/v1/agents") == 0 && post)
+        return hello_request(q, i, err);
+    i->agent = agent_path(q->path, &rest);
+    if (i->agent >= 0 && i->agent != q->who)
+        return not_itself(err);
+    if (i->agent >= 0 && strcmp(rest, "orders") == 0 && get) {
+        i->type = INBOX_POLL;
+        i->after = number(q->after);
+        if (i->after >= 0)
+            return 0;
+        eddis_fail(err, -EINVAL, "\"after\" must be the number of the last order");
+        return 400;
+    }
+    if (i->agent >= 0 && strcmp(rest, "reports") == 0 && post) {
+        i->type = INBOX_REPORT;
+        if (report_parse(q->body, q->body_n, &i->report, err) < 0)
+            return 400;
+        return i->report->agent == q->who ? 0 : not_itself(err);
+    }
+    eddis_fail(err, -ENOENT, "there is nothing here for an agent");
+    return 404;
+}
+
+/* Who is to join may ask for a brief, and nothing else. */
+static int join_request(const struct http_request *q, struct inbox_item *i, struct eddis_error *err)
+{
+    i->type = INBOX_JOIN;
+    i->agent = q->who;
+    if (strcmp(q->path, "/v1/join") != 0 || strcmp(q->method, "POST") != 0) {
+        eddis_fail(err, -EPERM, "who is to join asks for a brief only");
+        return 403;
+    }
+    return join_parse(q->body, q->body_n, &i->join, err) < 0 ? 400 : 0;
+}
+
+static int person_post(const struct http_request *q, struct inbox_item *i, struct eddis_error *err)
+{
+    bool stop = strcmp(q->path, "/v1/job/stop") == 0;
+
+    if (q->who != PERSON_OWNER) {
+        eddis_fail(err, -EPERM, "a reader may only read");
+        return stop ? 403 : 405;
+    }
+    i->type = INBOX_STOP;
+    if (stop)
+        return 0;
+    eddis_fail(err, -ENOENT, "there is nothing to be posted here but /v1/job/stop");
+    return 405;
+}
+
+static int log_request(const struct http_request *q, struct inbox_item *i, struct eddis_error *err)
+{
+    int64_t rank = number(q->path + 9);
+
+    i->type = INBOX_LOGS;
+    i->rank = (int)rank;
+    i->after = q->after ? number(q->after) : 0;
+    if (rank >= 0 && rank < BOARD_MAX_RANKS && i->after >= 0)
+        return 0;
+    eddis_fail(err, -EINVAL, "of a log it is /v1/logs/RANK?after=OFFSET");
+    return 400;
+}
+
+static int person_request(const struct http_request *q, struct inbox_item *i,
+                          struct eddis_error *err)
+{
+    static const struct {
+        const char *path;
+        enum inbox_type type;
+    } row[] = {
+        { "/v1/job", INBOX_JOB },         { "/v1/plan", INBOX_PLAN },
+        { "/v1/workers", INBOX_WORKERS }, { "/v1/events", INBOX_EVENTS },
+        { "/metrics", INBOX_METRICS },
+    };
+
+    if (strcmp(q->method, "GET") != 0)
+        return person_post(q, i, err);
+    if (strncmp(q->path, "/v1/logs/", 9) == 0)
+        return log_request(q, i, err);
+    for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
+        if (strcmp(q->path, row[k].path) != 0)
+            continue;
+        i->type = row[k].type;
+        i->after = q->after ? number(q->after) : 0;
+        if (i->after >= 0)
+            return 0;
+        eddis_fail(err, -EINVAL, "\"after\" must be the number of an event");
+        return 400;
+    }
+    eddis_fail(err, -ENOENT, "there is nothing here to be read");
+    return 404;
+}
+
+static void take(struct inbox *b, const struct http_request *q, struct http_exchange *x,
+                 int (*read)(const struct http_request *q, struct inbox_item *i,
+                             struct eddis_error *err))
+{
+    struct inbox_item *i = calloc(1, sizeof *i);
+    struct eddis_error err = { 0 };
+    int status;
+
+    if (!i) {
+        http_reply_error(x, 503, "no memory");
+        return;
+    }
+    i->x = x;
+    (void)snprintf(i->peer, sizeof i->peer, "%s", q->peer);
+    status = read(q, i, &err);
+    if (status) {
+        http_reply_error(x, status, err.text);
+        inbox_item_free(i);
+        return;
+    }
+    put(b, i);
+}
+
+void inbox_handle_agent(void *ctx, const struct http_request *q, struct http_exchange *x)
+{
+    const struct inbox *b = ctx;
+
+    take(ctx, q, x, q->who < b->n_agents ? agent_request : join_request);
+}
+
+void inbox_handle_person(void *ctx, const struct http_request *q, struct http_exchange *x)
+{
+    take(ctx, q, x, person_request);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* memory_retry.c - picks the workers to ask for less, by what the kernel's victims held */
+#include "memory_retry.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static bool lacked(const struct state_rank *r)
+{
+    return r->oom && r->at_once > 1;
+}
+
+/* Who exits EDDIS_EXIT_MEMORY speaks of itself.  The kernel may have killed several of a machine
+ * until it had enough: who held most there.
+ */
+static bool held_too_much(const struct state *s, int rank)
+{
+    const struct state_rank *r = &s->rank[rank];
+
+    if (!lacked(r) || !r->signal)
+        return lacked(r);
+    for (int i = 0; i < s->n_ranks; i++) {
+        const struct state_rank *x = &s->rank[i];
+        int64_t more = x->peak_bytes - r->peak_bytes;
+
+        if (lacked(x) && x->signal && x->agent == r->agent && (more > 0 || (more == 0 && i < rank)))
+            return false;
+    }
+    return true;
+}
+
+static void halve(struct known *k, int rank, const struct plan *p, const int *agent, bool now)
+{
+    struct job_run *run = k->run;
+    int64_t at_once = run->state.rank[rank].at_once;
+    int node = p->worker[rank].node;
+    struct planner_bound row = { .samples = at_once / 2 };
+    struct eddis_error err = { 0 };
+    char text[200];
+
+    planner_key(p->node[node], &run->agent[agent[node]].profile, &p->worker[rank], row.key);
+    (void)snprintf(text, sizeof text,
+                   "rank %d had no memory for %" PRId64 " samples at once: it %s at most %" PRId64
+                   " %s",
+                   rank, at_once, k->memory.takes_pieces ? "holds" : "gets", row.samples,
+                   now ? "from now on" : "in the next job");
+    job_run_say(run, JOB_EVENT_SAY, -1, rank, text);
+    if (learned_memory_set(&k->memory, &row, &err) < 0)
+        job_run_say(run, JOB_EVENT_NOTE, -1, -1, err.text);
+}
+
+bool less_memory(struct known *k, const struct state_failure *f, const struct plan *p,
+                 const int *agent)
+{
+    const struct state *s = &k->run->state;
+    bool any = false;
+
+    if (!p || f->cause != CAUSE_OOM || f->rank < 0)
+        return false;
+    for (int r = 0; r < s->n_ranks && r < p->n_workers; r++)
+        if (held_too_much(s, r)) {
+            halve(k, r, p, agent, f == &s->before);
+            any = true;
+        }
+    if (any)
+        known_keep_memory(k);
+    return any;
+}

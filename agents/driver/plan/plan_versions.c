@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan_versions.c - the plan and the equal split before it, as numbered versions for the workers */
+#include "plan_versions.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/model/choice_json.h"
+#include "scheduler/limits.h"
+#include "scheduler/planner.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Steps that workers do under the plan before when a new one is published: see lib/worker/replan.c.
+ */
+enum { STEPS_TO_TAKE_UP = 3 };
+
+/* The first worker that may take less than its equal share; -1: none. */
+static int too_small(const struct plan *p)
+{
+    for (int i = 0; i < p->n_workers; i++)
+        if (p->worker[i].equal_batch > limits_most(p, i))
+            return i;
+    return -1;
+}
+
+static bool is_equal(const struct plan *p)
+{
+    for (int i = 0; i < p->n_workers; i++)
+        if (p->worker[i].batch != p->worker[i].equal_batch)
+            return false;
+    return true;
+}
+
+/* Steps of an equal split that are asked for. */
+static int64_t asked_equal(const struct publishing *s)
+{
+    return s->run->state.generation > 1 ? 0 : s->run->o->measure_equal;
+}
+
+/* After so many steps the plan behind the equal split is published; 0: there is no such split. */
+static int64_t equal_until(const struct publishing *s)
+{
+    int64_t n = asked_equal(s);
+
+    if (too_small(s->plans.plan) >= 0 || is_equal(s->plans.plan))
+        return 0;
+    return n > STEPS_TO_TAKE_UP ? n - STEPS_TO_TAKE_UP : 0;
+}
+
+/* The plan's workers with an equal split of the same global batch, as version 1. */
+static struct plan *equal_of(const struct plan *p, struct eddis_error *err)
+{
+    struct plan *e = plan_copy(p);
+
+    if (!e) {
+        eddis_fail(err, -ENOMEM, "no memory for a plan");
+        return NULL;
+    }
+    for (int r = 0; r < e->n_workers; r++) {
+        struct plan_worker *w = &e->worker[r];
+
+        w->batch = w->equal_batch;
+        w->weight = (double)w->batch / (double)e->global_batch;
+        w->step_s = w->batch ? w->fixed_s + w->sample_s * (double)w->batch : 0;
+        w->samples_per_s = w->batch ? (double)w->batch / w->step_s : 0;
+    }
+    e->predicted_samples_per_s = e->equal_samples_per_s;
+    e->ideal_samples_per_s = planner_ideal(e);
+    return e;
+}
+
+/* The plan as version 1, or behind an equal split. */
+static int number(struct publishing *s, struct eddis_error *err)
+{
+    struct run_plans *all = &s->plans;
+
+    all->plan->version = 1;
+    all->equal_until = equal_until(s);
+    if (all->equal_until) {
+        all->equal = equal_of(all->plan, err);
+        if (!all->equal)
+            return -ENOMEM;
+        all->plan->version = 2;
+        journal_plan(&s->run->journal, all->equal);
+    }
+    journal_plan(&s->run->journal, all->plan);
+    return 0;
+}
+
+/* Steps of the same split would be held against each other, the first of them cold. */
+static void say_unmeasured(const struct publishing *s)
+{
+    const struct plan *p = s->plans.plan;
+    int i = too_small(p);
+    char text[160];
+
+    if (asked_equal(s) == 0 || (i < 0 && !is_equal(p)))
+        return;
+    if (i >= 0)
+        (void)snprintf(text, sizeof text,
+                       "the equal split is not measured, for rank %d may take %" PRId64
+                       " samples at most and an equal share is %" PRId64,
+                       i, limits_most(p, i), p->worker[i].equal_batch);
+    else
+        (void)snprintf(text, sizeof text, "the equal split is not measured, for %s",
+                       p->n_workers == 1 ? "there is one worker" : "it is the plan");
+    job_run_say(s->run, JOB_EVENT_SAY, -1, i, text);
+}
+
+int publishing_begin(struct publishing *s, bool open, struct eddis_error *err)
+{
+    int rc = number(s, err);
+
+    if (rc < 0)
+        return rc;
+    if (!open)
+        say_unmeasured(s);
+    s->plans.newest = !open;
+    s->run->status.plan_version = 1;
+    s->agreed = s->save_ns = 0;
+    s->refused = false;
+    return 0;
+}
+
+bool publishing_is_open(const struct publishing *s)
+{
+    return s->plans.plan && s->plans.newest == 0;
+}
+
+static int publish(struct publishing *s, const struct plan *p, int64_t flags,
+                   struct eddis_error *err)
+{
+    cleanup_free struct board_plan *b = order_plan(p, s->plans.newest + 1, flags);
+    cleanup_free int *group = calloc((size_t)p->n_workers, sizeof *group);
+    struct order o = { .type = s->plans.newest ? ORDER_REBALANCE : ORDER_SETTLE,
+                       .generation = s->run->state.generation,
+                       .options = p->options,
+                       .group = group,
+                       .plan = b,
+                       .n_plan = p->n_workers };
+    char text[96];
+
+    if (!b || !group)
+        return eddis_fail(err, -ENOMEM, "no memory for a plan");
+    (void)snprintf(o.mode, sizeof o.mode, "%s", p->mode);
+    (void)snprintf(o.algorithm, sizeof o.algorithm, "%s", p->algorithm);
+    for (int r = 0; r < p->n_workers; r++)
+        group[r] = p->worker[r].group;
+    s->plans.newest++;
+    if (!(flags & (BOARD_FLAG_CHECKPOINT | BOARD_FLAG_STOP)))
+        s->run->status.plan_version = s->plans.newest;
+    job_run_order_parts(s->run, &o);
+    (void)snprintf(text, sizeof text, "version %" PRId64 "%s%s", s->plans.newest,
+                   flags & BOARD_FLAG_CHECKPOINT ? ": write a checkpoint" : "",
+                   flags & BOARD_FLAG_STOP ? " and stop" : "");
+    job_run_say(s->run, JOB_EVENT_PLAN_PUBLISHED, -1, -1, text);
+    return 0;
+}
+
+int publishing_settle(struct publishing *s, struct plan *p, struct eddis_error *err)
+{
+    struct run_plans *all = &s->plans;
+    int rc;
+
+    if (p != all->plan)
+        plan_free(all->plan);
+    plan_free(all->equal);
+    all->plan = p;
+    all->equal = NULL;
+    rc = number(s, err);
+    if (rc < 0)
+        return rc;
+    say_unmeasured(s);
+    return all->equal ? publish(s, all->equal, BOARD_FLAG_PASSING, err) : publish(s, p, 0, err);
+}
+
+bool publishing_measures_equal(const struct publishing *s)
+{
+    return s->plans.equal && s->plans.newest <= 1;
+}
+
+/* Whether every worker has done a step under the newest plan. */
+static bool is_taken_up(const struct publishing *s)
+{
+    const struct figures *f = &s->run->figures;
+
+    for (int r = 0; r < f->n_workers; r++)
+        if (f->worker[r].last.step_plan < s->plans.newest)
+            return false;
+    return f->n_workers > 0;
+}
+
+static bool is_saving(const struct publishing *s)
+{
+    const struct figures *f = &s->run->figures;
+
+    for (int r = 0; r < f->n_workers; r++)
+        if (f->worker[r].last.phase == STATE_RANK_CHECKPOINT)
+            return true;
+    return false;
+}
+
+/* Time counts from the end of one checkpoint, so that slow files leave some for training; and never
+ * is more than one plan on its way to the workers, who keep the last few only.
+ */
+static bool is_due(struct publishing *s, int64_t now_ns)
+{
+    int64_t every_ns = s->run->o->job->checkpoint.every.ns;
+
+    if (!every_ns || publishing_is_open(s) || !state_all_up(&s->run->state) ||
+        s->run->state.outcome != STATE_OUTCOME_OPEN)
+        return false;
+    if (!s->save_ns || is_saving(s))
+        s->save_ns = clock_after_ns(now_ns, every_ns);
+    return now_ns >= s->save_ns && is_taken_up(s) && !publishing_measures_equal(s);
+}
+
+/* Returns whether that was done. */
+static bool publish_again(struct publishing *s, int64_t flags)
+{
+    struct eddis_error err = { 0 };
+
+    if (publish(s, s->plans.plan, flags, &err) == 0)
+        return true;
+    job_run_say(s->run, JOB_EVENT_NOTE, -1, -1, err.text);
+    return false;
+}
+
+bool publishing_stepped(struct publishing *s, int64_t now_ns)
+{
+    if (publishing_measures_equal(s) && !publishing_is_open(s))
+        return figures_steps_here(&s->run->figures) >= s->plans.equal_until && publish_again(s, 0);
+    if (!is_due(s, now_ns) || !publish_again(s, BOARD_FLAG_CHECKPOINT))
+        return false;
+    s->save_ns = 0;
+    return true;
+}
+
+int publishing_replace(struct publishing *s, struct plan *p, struct eddis_error *err)
+{
+    int rc;
+
+    p->version = s->plans.newest + 1;
+    rc = publish(s, p, 0, err);
+    if (rc < 0) {
+        plan_free(p);
+        return rc;
+    }
+    journal_plan(&s->run->journal, p);
+    figures_replan(&s->run->figures, p);
+    plan_free(s->plans.plan);
+    s->plans.plan = p;
+    s->run->status.replans++;
+    return 0;
+}
+
+void publishing_refine(struct publishing *s, struct plan *p)
+{
+    journal_plan(&s->run->journal, p);
+    figures_refine(&s->run->figures, p);
+    plan_free(s->plans.plan);
+    s->plans.plan = p;
+}
+
+void publishing_predict(struct publishing *s, double samples_per_s)
+{
+    struct plan *p = s->plans.plan;
+
+    /* An equal split was predicted by the same model, and is as wrong. */
+    if (p->predicted_samples_per_s > 0)
+        p->equal_samples_per_s *= samples_per_s / p->predicted_samples_per_s;
+    p->predicted_samples_per_s = samples_per_s;
+    journal_plan(&s->run->journal, p);
+    figures_refine(&s->run->figures, p);
+}
+
+void publishing_checkpoint(struct publishing *s)
+{
+    const struct run_plans *all = &s->plans;
+    const struct plan *p = publishing_measures_equal(s) ? all->equal : all->plan;
+    struct eddis_error err = { 0 };
+
+    if (p == all->equal)
+        figures_only_equal(&s->run->figures);
+    if (publish(s, p, BOARD_FLAG_CHECKPOINT | BOARD_FLAG_STOP, &err) < 0)
+        state_fail(&s->run->state, "internal", 1, err.text, clock_now_ns());
+}
+
+static int64_t newest_told(const struct progress *p)
+{
+    int64_t most = p->plan_version > p->step_plan ? p->plan_version : p->step_plan;
+
+    return most > p->figures.plan ? most : p->figures.plan;
+}
+
+bool publishing_knows(struct publishing *s, const struct progress *p)
+{
+    int64_t told = newest_told(p);
+    char text[160];
+
+    if (told <= s->plans.newest)
+        return true;
+    if (!s->refused) {
+        s->refused = true;
+        (void)snprintf(text, sizeof text,
+                       "rank %d tells of version %" PRId64 " of the plan, and %" PRId64
+                       " is the newest: its figures are left out",
+                       p->rank, told, s->plans.newest);
+        job_run_say(s->run, JOB_EVENT_SAY, -1, p->rank, text);
+    }
+    return false;
+}
+
+/* Workers agree on it among themselves; the first to say so is noted. */
+bool publishing_progress(struct publishing *s, const struct progress *p)
+{
+    char text[96];
+
+    if (p->plan_since < 0 || p->plan_version <= s->agreed)
+        return false;
+    s->agreed = p->plan_version;
+    (void)snprintf(text, sizeof text, "version %" PRId64 " from step %" PRId64, p->plan_version,
+                   p->plan_since);
+    job_run_say(s->run, JOB_EVENT_PLAN_AGREED, -1, -1, text);
+    return true;
+}
+
+/* --plan then replays it. */
+void publishing_choice(struct publishing *s, const char *text)
+{
+    struct job_status *t = &s->run->status;
+    struct plan *p = s->plans.plan;
+    struct eddis_error err = { 0 };
+    struct comm_choice *c = p ? calloc(1, sizeof *c) : NULL;
+
+    if (!p)
+        return;
+    if (!c || choice_parse(text, strlen(text), c, &err) < 0) {
+        free(c);
+        job_run_say(s->run, JOB_EVENT_NOTE, -1, -1, err.text);
+        return;
+    }
+    free(p->choice);
+    p->choice = c;
+    journal_plan(&s->run->journal, p);
+    (void)snprintf(t->communication, sizeof t->communication, "%s", c->reason);
+    job_run_say(s->run, JOB_EVENT_COMMUNICATION, -1, -1, c->reason);
+}
+
+void publishing_forget(struct publishing *s)
+{
+    plan_free(s->plans.plan);
+    plan_free(s->plans.equal);
+    s->plans.plan = s->plans.equal = NULL;
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan_watch.c - what workers tell goes to the policy of re-planning, and what it wishes is done */
+#include "plan_watch.h"
+
+#include "agents/driver/network/network_effect.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Returns the profiles [p->n_nodes] of the plan's nodes; NULL without memory. */
+static const struct node_profile **nodes_of(const struct plan_watch *w, const struct plan *p)
+{
+    const struct node_profile **node = calloc((size_t)p->n_nodes, sizeof *node);
+
+    for (int i = 0; node && i < p->n_nodes; i++)
+        node[i] = &w->run->agent[w->agent[i]].profile;
+    return node;
+}
+
+static int begin_memory(struct plan_watch *w, struct eddis_error *err)
+{
+    const struct plan *p = w->published->plans.plan;
+    cleanup_free const struct node_profile **node = nodes_of(w, p);
+
+    if (!node)
+        return eddis_fail(err, -ENOMEM, "no memory to watch %d nodes", p->n_nodes);
+    return memory_watch_begin(&w->memory, p, node, &w->known->memory, err);
+}
+
+int plan_watch_begin(struct plan_watch *w, struct eddis_error *err)
+{
+    struct planner_known known;
+    int rc;
+
+    w->replan.run = w->straggle.run = w->run;
+    w->length_known = false;
+    known_fill(w->known, &known);
+    rc = replanning_begin(&w->replan, &w->published->plans, &known, err);
+    if (rc == 0)
+        rc = straggling_begin(&w->straggle, w->published->plans.plan, err);
+    return rc < 0 ? rc : begin_memory(w, err);
+}
+
+void plan_watch_end(struct plan_watch *w)
+{
+    replanning_end(&w->replan);
+    straggling_end(&w->straggle);
+    memory_watch_end(&w->memory);
+}
+
+void plan_watch_keep(struct plan_watch *w)
+{
+    const struct plan *p = w->published->plans.plan;
+    cleanup_free const struct node_profile **node = p ? nodes_of(w, p) : NULL;
+
+    if (!node || !w->replan.policy || w->known->model.bytes == 0)
+        return;
+    replanning_learnt(&w->replan, p, node, &w->known->times);
+    known_keep_times(w->known);
+    (void)memory_watch_look(&w->memory);
+    memory_watch_learnt(&w->memory, p, node, &w->known->memory);
+    known_keep_memory(w->known);
+}
+
+/* More of them than this are counted in the end only. */
+enum { REPLANS_TOLD = 5 };
+
+enum { NETWORKS_TOLD = 6 }; /* the rest are events only */
+
+/* "1.9 times as fast", "4 % faster"; "" when the change is not for speed. */
+static const char *gain_text(double gain, char *ret, size_t size)
+{
+    ret[0] = '\0';
+    if (gain >= 1.095)
+        (void)snprintf(ret, size, "; predicted %.1f times as fast", gain);
+    else if (gain >= 1.005)
+        (void)snprintf(ret, size, "; predicted %.0f %% faster", 100 * (gain - 1));
+    return ret;
+}
+
+/* People hear of another plan when it is known from which step it holds. */
+static void tell_replan(struct plan_watch *w, const struct progress *p)
+{
+    const struct plan *now = w->published->plans.plan;
+    char text[400], gain[48];
+
+    if (!now || now->version != p->plan_version || !now->change[0] || w->told > REPLANS_TOLD)
+        return;
+    if (w->told++ < REPLANS_TOLD)
+        (void)snprintf(text, sizeof text, "re-planned from step %" PRId64 ": %s%s", p->plan_since,
+                       now->change, gain_text(now->gain, gain, sizeof gain));
+    else
+        (void)snprintf(text, sizeof text,
+                       "re-planned again, from step %" PRId64
+                       "; further re-plans are counted only: eddis-status shows the plan in force",
+                       p->plan_since);
+    job_run_say(w->run, JOB_EVENT_SAY, -1, -1, text);
+}
+
+/* Whether people are to hear of it: of another of about the same speed they need not, and one that
+ * changes all the time they have heard of.
+ */
+static bool network_is_news(struct plan_watch *w, double bytes_per_s)
+{
+    double before = w->network_bytes_per_s;
+
+    if (w->networks_told >= NETWORKS_TOLD ||
+        (before > 0 && bytes_per_s < 2 * before && before < 2 * bytes_per_s))
+        return false;
+    w->networks_told++;
+    w->network_bytes_per_s = bytes_per_s;
+    return true;
+}
+
+/* What is predicted now; plans count on what the workers make of the network. */
+static void watch_network(struct plan_watch *w)
+{
+    struct plan *p = w->published->plans.plan;
+    struct rebalance_contradiction c;
+    struct planner_known known;
+
+    if (!p || !replanning_contradicted(&w->replan, &c))
+        return;
+    w->run->wire = (struct run_wire){ c.network.bytes_per_s, c.network.latency_s };
+    known_fill(w->known, &known);
+    network_effect_contradicted(w->run, &c, &known, network_is_news(w, c.network.bytes_per_s), p);
+    journal_plan(&w->run->journal, p);
+}
+
+/* What a worker holds at once bounds its samples, too, unless the program takes pieces. */
+static void watch_memory(struct plan_watch *w)
+{
+    if (w->published->plans.plan && memory_watch_look(&w->memory))
+        replanning_memory(&w->replan, w->published->plans.plan, w->memory.most,
+                          w->known->memory.takes_pieces);
+}
+
+/* The plan's node of an address; -1: none, which other connections of a program go to. */
+static int node_at(const struct plan_watch *w, const char *address)
+{
+    const struct plan *p = w->published->plans.plan;
+
+    for (int i = 0; p && address[0] && i < p->n_nodes; i++)
+        if (strcmp(w->run->agent[w->agent[i]].address, address) == 0)
+            return i;
+    return -1;
+}
+
+static void watch_speed(struct plan_watch *w, const struct progress *p)
+{
+    struct time_model t;
+
+    if (replanning_model(&w->replan, p->rank, &t))
+        straggling_progress(&w->straggle, w->published->plans.plan, p, &t,
+                            node_at(w, p->link.peer));
+}
+
+void plan_watch_network(struct plan_watch *w)
+{
+    const struct plan *p = w->published->plans.plan;
+    struct planner_known known;
+
+    if (!p)
+        return;
+    known_fill(w->known, &known);
+    replanning_known(&w->replan, p, &known);
+}
+
+void plan_watch_model(struct plan_watch *w, int64_t bytes, const struct program *p)
+{
+    if (known_model(w->known, bytes, p))
+        plan_watch_network(w);
+}
+
+/* An earlier job of the program may have been shorter. */
+static void watch_length(struct plan_watch *w, const struct progress *p)
+{
+    const struct plan *now = w->published->plans.plan;
+    int64_t n;
+
+    if (w->length_known || !now || p->model_bytes == 0 || p->steps_total == 0 ||
+        __builtin_mul_overflow(p->steps_total, now->global_batch, &n))
+        return;
+    w->length_known = true;
+    if (known_samples(w->known, n))
+        plan_watch_network(w);
+}
+
+void plan_watch_progress(struct plan_watch *w, const struct progress *p, int64_t now_ns)
+{
+    if (publishing_progress(w->published, p)) {
+        replanning_agreed(&w->replan, p->plan_version, now_ns);
+        tell_replan(w, p);
+    }
+    replanning_progress(&w->replan, p, now_ns);
+    if (w->published->plans.plan)
+        memory_watch_progress(&w->memory, w->published->plans.plan, p);
+    watch_speed(w, p);
+    if (p->at_once > 0) /* before its first step it may not have said so */
+        w->known->memory.takes_pieces = p->takes_pieces;
+    plan_watch_model(w, p->model_bytes, &p->program);
+    watch_length(w, p);
+}
+
+/* No more often than people are shown something. */
+#define REPLAN_NS (CLOCK_S / 10)
+
+static void refine(struct plan_watch *w)
+{
+    const struct plan *now = w->published->plans.plan;
+    struct planner_known known;
+    struct plan *p;
+
+    if (!replanning_knows_seconds(&w->replan, now))
+        return;
+    known_fill(w->known, &known);
+    p = replanning_seconds(&w->replan, now, &known);
+    if (p)
+        publishing_refine(w->published, p);
+}
+
+/* What is predicted of the steps to come follows the first ones. */
+static void predict(struct plan_watch *w)
+{
+    double samples_per_s;
+
+    if (w->published->plans.plan &&
+        replanning_predicts(&w->replan, w->published->plans.plan, &samples_per_s))
+        publishing_predict(w->published, samples_per_s);
+}
+
+/* No plan of these workers is as fast; people hear of it once. */
+static void tell_alone(struct plan_watch *w)
+{
+    const struct plan *p = w->published->plans.plan;
+    char text[400];
+    double times;
+    int rank;
+
+    if (w->alone_told || !replanning_alone(&w->replan, &rank, &times))
+        return;
+    w->alone_told = true;
+    (void)snprintf(text, sizeof text,
+                   "rank %d on %s would be %.1f times as fast alone: exchanges take longer than "
+                   "what the other workers save; train on it alone, or try a larger batch.global "
+                   "or another sync.mode",
+                   rank, p->node[p->worker[rank].node], times);
+    job_run_say(w->run, JOB_EVENT_SAY, -1, rank, text);
+}
+
+/* What is known is read again for a plan only: it may be files, and a large network's figures. */
+static void replan(struct plan_watch *w, int64_t now_ns)
+{
+    struct run_plans *all = &w->published->plans;
+    struct rebalance_proposal wish;
+    struct eddis_error err = { 0 };
+    struct planner_known known;
+    struct plan *p;
+
+    refine(w);
+    watch_network(w);
+    predict(w);
+    watch_memory(w);
+    if (w->run->state.outcome != STATE_OUTCOME_OPEN)
+        return;
+    if (!replanning_decide(&w->replan, now_ns, &wish)) {
+        tell_alone(w);
+        return;
+    }
+    known_fill(w->known, &known);
+    p = replanning_plan(&w->replan, all->plan, &known, &wish);
+    if (!p)
+        return;
+    if (publishing_replace(w->published, p, &err) < 0) {
+        job_run_say(w->run, JOB_EVENT_NOTE, -1, -1, err.text);
+        return;
+    }
+    replanning_published(&w->replan, all->newest, p);
+    job_run_say(w->run, JOB_EVENT_REPLANNED, -1, -1, p->change);
+}
+
+void plan_watch_stepped(struct plan_watch *w, int64_t now_ns)
+{
+    if (publishing_stepped(w->published, now_ns))
+        replanning_published(&w->replan, w->published->plans.newest, w->published->plans.plan);
+    if (now_ns < w->replan_ns || !w->published->plans.plan ||
+        publishing_measures_equal(w->published) || w->run->state.phase != STATE_PHASE_RUN)
+        return;
+    w->replan_ns = now_ns + REPLAN_NS;
+    if (!publishing_is_open(w->published)) /* it stays so for programs that never commit */
+        replan(w, now_ns);
+    straggling_tell(&w->straggle, w->published->plans.plan, w->agent, now_ns);
+}

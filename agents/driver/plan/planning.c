@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* planning.c - a generation's plan, for the usable nodes: what has to be ready before it is
+ * launched, and its mode, once the program has told how large its model is
+ */
+#include "planning.h"
+
+#include "agents/driver/network/network_effect.h"
+#include "memory_retry.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/strbuf.h"
+#include "scheduler/planner.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A plan that is replayed holds as long as all nodes of the beginning are there, and suffice. */
+static int make_plan(struct planning *g, const struct node_profile *nodes, int n, struct plan **ret,
+                     struct eddis_error *err)
+{
+    cleanup_free int *began_as = calloc((size_t)n, sizeof *began_as);
+    struct planner_known known = { 0 };
+    bool replay = g->run->o->plan_path && !g->less_memory &&
+                  (g->run->state.generation == 1 || n == g->run->n_agents);
+    int rc;
+
+    if (!began_as)
+        return eddis_fail(err, -ENOMEM, "no memory for a plan");
+    for (int i = 0; i < n; i++)
+        began_as[i] = g->run->agent[g->agent[i]].first_rank;
+    g->choice_given = false;
+    if (!replay) {
+        known_fill(&g->known, &known);
+        known.began_as = g->run->state.generation > 1 ? began_as : NULL;
+        return planner_plan(g->run->o->job, nodes, n, &known, ret, err);
+    }
+    if (!g->replay)
+        return eddis_fail(err, g->unreadable.code, "%s", g->unreadable.text);
+    rc = plan_parse(g->replay, strlen(g->replay), g->run->o->plan_path, ret, err);
+    if (rc < 0)
+        return rc;
+    g->choice_given = (*ret)->choice != NULL;
+    rc = planner_adopt(*ret, g->run->o->job, nodes, n, err);
+    return rc < 0 ? eddis_fail_prefix(err, rc, "%s", g->run->o->plan_path) : rc;
+}
+
+/* Whether the workers' eddis_commit brings the mode. */
+static bool is_open(const struct planning *g, const struct plan *p)
+{
+    return g->run->state.generation == 1 && !g->run->o->plan_path &&
+           planner_is_open(g->run->o->job, p);
+}
+
+/* A restart keeps the mode that was settled. */
+static void take_mode(struct planning *g, const struct plan *p)
+{
+    struct job_status *s = &g->run->status;
+
+    (void)snprintf(g->known.algorithm, sizeof g->known.algorithm, "%s",
+                   publishing_is_open(&g->published) ? "" : p->algorithm);
+    g->known.wire = p->options.wire;
+    (void)snprintf(s->mode, sizeof s->mode, "%s", p->mode);
+    (void)snprintf(s->algorithm, sizeof s->algorithm, "%s", p->algorithm);
+}
+
+/* The plan is there: ready everything that counts under it. */
+static int take_plan(struct planning *g, struct eddis_error *err)
+{
+    struct plan *p = g->published.plans.plan;
+    cleanup_free int *node = calloc((size_t)p->n_workers, sizeof *node);
+    int rc;
+
+    if (!node)
+        return eddis_fail(err, -ENOMEM, "no memory for a plan");
+    rc = publishing_begin(&g->published, is_open(g, p), err);
+    if (rc == 0)
+        rc = plan_watch_begin(&g->watch, err);
+    if (rc < 0)
+        return rc;
+    rc = figures_next(&g->run->figures, p, p->version, err);
+    if (rc == 0)
+        rc = job_status_resize(&g->run->status, p->n_workers, err);
+    for (int r = 0; r < p->n_workers; r++) {
+        node[r] = g->agent[p->worker[r].node];
+        if (g->run->state.generation == 1 && p->worker[r].local_rank == 0)
+            g->run->agent[node[r]].first_rank = r;
+    }
+    take_mode(g, p);
+    return rc < 0 ? rc : state_planned(&g->run->state, p->n_workers, node, clock_now_ns(), err);
+}
+
+static void record_profiles(struct planning *g, const struct node_profile *nodes, int n)
+{
+    struct strbuf b = { 0 };
+
+    strbuf_add(&b, "{\"nodes\": [\n");
+    for (int i = 0; i < n; i++) {
+        cleanup_free char *one = profile_text(&nodes[i]);
+
+        strbuf_addf(&b, "%s%s", i ? ",\n" : "", one ? one : "null");
+    }
+    strbuf_addf(&b, "],\n\"network\": %s,\n\"schema_version\": 1}\n",
+                g->known.network->measured ? g->known.network->measured : "null");
+    journal_file(&g->run->journal, "profile.json", strbuf_text(&b));
+    strbuf_fini(&b);
+}
+
+static void forget_plans(struct planning *g)
+{
+    plan_watch_end(&g->watch);
+    figures_end_generation(&g->run->figures, state_resume_step(&g->run->state));
+    publishing_forget(&g->published);
+}
+
+/* The first n of g->agent, as the job wants them. */
+static int profiles(const struct planning *g, int n, struct node_profile *ret,
+                    struct eddis_error *err)
+{
+    const struct job *job = g->run->o->job;
+    int rc = 0;
+
+    for (int i = 0; i < n && rc == 0; i++) {
+        ret[i] = g->run->agent[g->agent[i]].profile;
+        if (job->n_hosts)
+            rc = planner_host(&job->host[g->agent[i]], &ret[i], err);
+    }
+    return rc;
+}
+
+/* The usable nodes, in the order of the job; fills g->agent.  Returns their number. */
+static int usable_nodes(struct planning *g, struct node_profile *nodes, struct eddis_error *err)
+{
+    int n = 0, rc;
+
+    for (int i = 0; i < g->run->n_agents; i++)
+        if (state_is_usable(&g->run->state, i))
+            g->agent[n++] = i;
+    rc = profiles(g, n, nodes, err);
+    return rc < 0 ? rc : n;
+}
+
+/* Its figures are an earlier job's, and nothing is known of a worker that could look: only those
+ * with libeddis tell of a model.
+ */
+static bool is_unconfirmed(const struct planning *g)
+{
+    return g->run->state.network == STATE_NETWORK_CACHED && !g->known.network->check.known &&
+           g->known.model.bytes == 0;
+}
+
+/* What the plan says beside the workers. */
+static void name_plan(struct planning *g, struct plan *p)
+{
+    p->generation = g->run->state.generation;
+    if (p->n_nodes < 2)
+        return;
+    (void)snprintf(p->network, sizeof p->network, "%s", g->known.network->subnet);
+    if (p->n_nodes ==
+        g->run->n_agents) /* else the slowest cable may be that of a node that is gone */
+        (void)snprintf(p->network_reason, sizeof p->network_reason, "%s", g->known.network->reason);
+    if (is_unconfirmed(g)) {
+        size_t n = strlen(p->network_reason);
+
+        (void)snprintf(p->network_reason + n, sizeof p->network_reason - n,
+                       "%snetwork not confirmed", n ? "; " : "");
+    }
+}
+
+static void say_restart(struct planning *g, int n_nodes)
+{
+    char text[256];
+
+    state_restart_text(&g->run->state, n_nodes, text, sizeof text);
+    job_run_say(g->run, JOB_EVENT_SAY, -1, -1, text);
+}
+
+/* Plan for these nodes, and go on with it or end behind it. */
+static int plan_nodes(struct planning *g, const struct node_profile *nodes, int n,
+                      struct eddis_error *err)
+{
+    const struct driver_view *v = &g->run->o->view;
+    int rc = g->run->o->profile_only ? 0 : make_plan(g, nodes, n, &g->published.plans.plan, err);
+
+    if (rc == 0 && g->published.plans.plan)
+        name_plan(g, g->published.plans.plan);
+    if (rc == 0 && g->published.plans.plan && is_open(g, g->published.plans.plan))
+        planner_leave_open(g->published.plans.plan);
+    if (rc == 0)
+        rc = v->planned(v->ctx, g->published.plans.plan, nodes, n, err);
+    if (rc < 0)
+        return rc;
+    if (!g->run->o->profile_only && !g->run->o->plan_only)
+        return take_plan(g, err);
+    state_finish(&g->run->state, clock_now_ns());
+    return 0;
+}
+
+/* Returns whether there were nodes to plan for. */
+static bool plan(struct planning *g)
+{
+    cleanup_free struct node_profile *nodes = calloc((size_t)g->run->n_agents, sizeof *nodes);
+    struct eddis_error err = { 0 };
+    int n;
+
+    if (!nodes) {
+        state_fail(&g->run->state, "internal", 1, "no memory for the nodes' profiles",
+                   clock_now_ns());
+        return false;
+    }
+    plan_watch_keep(&g->watch);
+    g->less_memory |=
+        less_memory(&g->known, &g->run->state.before, g->published.plans.plan, g->agent);
+    n = usable_nodes(g, nodes, &err);
+    if (n == 0) /* they went while the plan waited */
+        n = eddis_fail(&err, -ENOENT, "no node is left");
+    if (n >= 0) {
+        g->run->status.n_nodes = n;
+        record_profiles(g, nodes, n);
+        forget_plans(g);
+    }
+    if (n >= 0 && g->run->state.generation > 1)
+        say_restart(g, n);
+    if (n < 0 || plan_nodes(g, nodes, n, &err) < 0)
+        state_unplannable(&g->run->state, err.text, clock_now_ns());
+    return n >= 0;
+}
+
+/* ---- the mode, once the program has told how large its model is ---- */
+
+static struct plan *plan_settled(struct planning *g, struct eddis_error *err)
+{
+    int n = g->published.plans.plan->n_nodes;
+    cleanup_free struct node_profile *nodes = calloc((size_t)n, sizeof *nodes);
+    struct planner_known known;
+    struct plan *p = NULL;
+    int rc = nodes ? profiles(g, n, nodes, err)
+                   : eddis_fail(err, -ENOMEM, "no memory for the nodes' profiles");
+
+    known_fill(&g->known, &known);
+    if (rc == 0)
+        rc = planner_plan(g->run->o->job, nodes, n, &known, &p, err);
+    if (rc < 0)
+        return NULL;
+    name_plan(g, p);
+    return p;
+}
+
+/* Have everybody train by p, which is taken; the workers wait for it. */
+static int settle_by(struct planning *g, struct plan *p, struct eddis_error *err)
+{
+    const struct driver_view *v = &g->run->o->view;
+    int rc = publishing_settle(&g->published, p, err);
+
+    figures_refine(&g->run->figures, g->published.plans.plan);
+    take_mode(g, p);
+    if (rc == 0)
+        rc = plan_watch_begin(&g->watch, err);
+    if (rc < 0)
+        return rc;
+    job_run_say(g->run, JOB_EVENT_MODE, -1, -1, p->reason);
+    v->settled(v->ctx, p);
+    return 0;
+}
+
+/* A mode that cannot be planned is no reason to end a job that could train in another. */
+static void settle(struct planning *g)
+{
+    struct eddis_error err = { 0 };
+    struct plan *p = plan_settled(g, &err);
+
+    if (!p) {
+        job_run_say(g->run, JOB_EVENT_SAY, -1, -1, err.text);
+        p = g->published.plans.plan;
+    }
+    if (settle_by(g, p, &err) < 0)
+        state_fail(&g->run->state, "internal", 1, err.text, clock_now_ns());
+}
+
+/* How long the job is, as the program has told by its data. */
+static int64_t count_samples(const struct planning *g)
+{
+    const struct figures *f = &g->run->figures;
+    int64_t n;
+
+    if (!f->plan || f->n_workers == 0 ||
+        __builtin_mul_overflow(f->worker[0].last.steps_total, f->plan->global_batch, &n))
+        return 0;
+    return n;
+}
+
+/* Nobody has made a step yet. */
+static void take_model(struct planning *g, const struct event *e)
+{
+    if (e->generation != g->run->state.generation || !publishing_is_open(&g->published) ||
+        g->run->state.outcome != STATE_OUTCOME_OPEN)
+        return;
+    plan_watch_model(&g->watch, e->step, &e->program);
+    (void)known_samples(&g->known, count_samples(g));
+    settle(g);
+}
+
+/* ---- the network, once it is known ---- */
+
+static void take_network(struct planning *g)
+{
+    struct plan *p = g->published.plans.plan;
+    struct planner_known known;
+
+    if (!p || !g->known.network->check.known)
+        return;
+    known_fill(&g->known, &known);
+    if (publishing_is_open(&g->published)) /* it was planned without exchanges */
+        known.model_bytes = 0;
+    if (!g->known.network->check.holds)
+        network_effect_checked(g->run, &g->known.network->check, &known, p);
+    plan_watch_network(&g->watch);
+    name_plan(g, p);
+    journal_plan(&g->run->journal, p);
+}
+
+/* ---- entries ---- */
+
+/* That rank 0's buckets hold; 0: it laid none out. */
+static int64_t count_gradients(const struct plan *p)
+{
+    int64_t n = 0;
+
+    for (int i = 0; p && p->choice && i < p->choice->n_buckets; i++)
+        n += p->choice->bucket[i];
+    return n;
+}
+
+/* The plan that is replayed gives it. */
+static void take_choice(struct planning *g, const struct event *e)
+{
+    if (e->generation != g->run->state.generation || e->generation == 0 || g->choice_given)
+        return;
+    publishing_choice(&g->published, e->text);
+    known_gradients(&g->known, count_gradients(g->published.plans.plan));
+}
+
+static enum heard on_event(void *self, int agent, struct event *e, int64_t now_ns)
+{
+    (void)agent;
+    (void)now_ns;
+    if (e->type == EVENT_CHOICE) {
+        take_choice(self, e);
+    } else if (e->type == EVENT_COMMITTED) {
+        take_model(self, e);
+    } else if (e->generation > 0) {
+        take_network(self);
+        return HEARD_TAKEN; /* the state machine knows of a probe's only */
+    }
+    return HEARD;
+}
+
+/* For the next job.  A failure that was recovered from has taught its lesson. */
+static void keep(struct planning *g)
+{
+    const struct state *s = &g->run->state;
+
+    plan_watch_keep(&g->watch);
+    if (s->outcome == STATE_OUTCOME_FAILED)
+        (void)less_memory(&g->known, &s->failure, g->published.plans.plan, g->agent);
+}
+
+static bool on_action(void *self, const struct action *a)
+{
+    if (a->type == ACTION_PLAN)
+        return !checkpoint_wait_ready(&((struct planning *)self)->wait) || !plan(self);
+    if (a->type == ACTION_BYE) {
+        keep(self);
+        return false;
+    }
+    publishing_checkpoint(&((struct planning *)self)->published);
+    return false;
+}
+
+static void tick(void *self, int64_t now_ns)
+{
+    checkpoint_wait_tick(&((struct planning *)self)->wait, now_ns);
+}
+
+const struct subject_ops planning_ops = { .on_event = on_event,
+                                          .on_action = on_action,
+                                          .tick = tick };
+
+void planning_join(struct planning *g, struct job_run *run, const struct run_network *network)
+{
+    g->run = g->published.run = g->wait.run = run;
+    g->known = (struct known){ .run = run, .network = network };
+    g->watch = (struct plan_watch){ .run = run, .known = &g->known, .published = &g->published };
+}
+
+int planning_init(struct planning *g, struct eddis_error *err)
+{
+    struct plan *replay = NULL;
+
+    if (g->run->o->plan_path && /* now, while nobody waits for it */
+        plan_read(g->run->o->plan_path, &replay, &g->unreadable) == 0)
+        g->replay = plan_text(replay);
+    plan_free(replay);
+    if (!g->replay && !g->unreadable.code)
+        eddis_fail(&g->unreadable, -ENOMEM, "no memory for a plan");
+    g->watch.agent = g->agent = calloc((size_t)g->run->n_agents, sizeof *g->agent);
+    return g->agent ? 0 : eddis_fail(err, -ENOMEM, "no memory for %d agents", g->run->n_agents);
+}
+
+void planning_fini(struct planning *g)
+{
+    plan_watch_end(&g->watch);
+    publishing_forget(&g->published);
+    free(g->agent);
+    free(g->replay);
+    known_fini(&g->known);
+}

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* replanner.c - feeds the policy of re-planning from reports and makes plans of its proposals */
+#include "replanner.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "scheduler/limits.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static double seconds(int64_t ns)
+{
+    return (double)ns / CLOCK_S;
+}
+
+/* ---- the policy ---- */
+
+/* An equal split before the plan is learnt from as the plan is: two batches of each worker tell its
+ * constant from its slope.
+ */
+static void fill_workers(const struct run_plans *plans, const struct split_worker *bounds,
+                         struct rebalance_worker *w)
+{
+    const struct plan *p = plans->plan;
+
+    for (int i = 0; i < p->n_workers; i++) {
+        const struct plan_worker *from = &p->worker[i];
+
+        w[i] = (struct rebalance_worker){
+            .first = { .fixed_s = from->fixed_s, .sample_s = from->sample_s },
+            .source = from->time,
+            .batch = plans->equal ? from->equal_batch : from->batch,
+            .min = bounds[i].min,
+            .max = bounds[i].max,
+            .node = from->node,
+            .group = from->group,
+        };
+    }
+}
+
+static struct rebalance_network network_of(const struct plan *p, const struct planner_known *known)
+{
+    int64_t steps = known->samples > 0 ? (known->samples - 1) / p->global_batch + 1 : 0;
+
+    return (struct rebalance_network){ .n_nodes = p->n_nodes,
+                                       .steps = steps,
+                                       .model_bytes = known->model_bytes,
+                                       .program = known->program,
+                                       .bucket_bytes = p->bucket_bytes,
+                                       .n_gradients = known->n_gradients,
+                                       .latency_s = known->latency_s,
+                                       .bytes_per_s = known->bytes_per_s,
+                                       .wire = p->options.wire };
+}
+
+static int open_policy(struct replanning *r, const struct run_plans *plans,
+                       const struct planner_known *known, struct eddis_error *err)
+{
+    const struct plan *p = plans->plan;
+    const struct job *job = r->run->o->job;
+    cleanup_free struct rebalance_worker *w = calloc((size_t)p->n_workers, sizeof *w);
+    cleanup_free struct split_worker *bounds = calloc((size_t)p->n_workers, sizeof *bounds);
+    const struct rebalance_setup s = {
+        .worker = w,
+        .n = p->n_workers,
+        .version = 1,
+        .grain = job->batch.grain,
+        .algorithm = p->algorithm,
+        .period = p->options.period,
+        .keep_period = job->sync.options.period > 0,
+        .network = network_of(p, known),
+        .gap_steps = job->batch.rebalance,
+    };
+
+    r->n_workers = p->n_workers;
+    r->n_contradicted = 0;
+    r->contradicted = calloc((size_t)p->n_workers, sizeof *r->contradicted);
+    if (!w || !bounds || !r->contradicted)
+        return eddis_fail(err, -ENOMEM, "no memory to follow %d workers", p->n_workers);
+    r->min_count = known->program.min_count;
+    limits_bounds(job, p, r->min_count, NULL, bounds);
+    fill_workers(plans, bounds, w);
+    return rebalance_new(&s, &r->policy, err);
+}
+
+/* A single worker has nobody to share with; it is learnt for jobs that have more of them. */
+int replanning_begin(struct replanning *r, const struct run_plans *plans,
+                     const struct planner_known *known, struct eddis_error *err)
+{
+    replanning_end(r);
+    return open_policy(r, plans, known, err);
+}
+
+void replanning_end(struct replanning *r)
+{
+    rebalance_free(r->policy);
+    free(r->contradicted);
+    r->policy = NULL;
+    r->contradicted = NULL;
+    r->most = r->bound = NULL;
+}
+
+/* ---- what is measured ---- */
+
+/* A machine that has changed may have changed for many of them: the rest are events only. */
+enum { CONTRADICTED_TOLD = 3 };
+
+static void say_contradicted(struct replanning *r, int rank)
+{
+    static const char *const before[TIME_SOURCES] = { [TIME_GIVEN] = "is given for it",
+                                                      [TIME_LEARNT] = "earlier jobs have learnt",
+                                                      [TIME_MEASURED] =
+                                                          "it did before the restart" };
+    const struct learner *l = rebalance_learner(r->policy, rank);
+    double part = learner_contradicted(l);
+    char text[200];
+
+    if (part <= 0 || r->contradicted[rank] || !before[l->source])
+        return;
+    r->contradicted[rank] = true;
+    (void)snprintf(text, sizeof text,
+                   "rank %d takes %.2f times as long as %s: that is forgotten, and it is measured "
+                   "anew",
+                   rank, part, before[l->source]);
+    job_run_say(r->run, r->n_contradicted++ < CONTRADICTED_TOLD ? JOB_EVENT_SAY : JOB_EVENT_NOTE,
+                -1, rank, text);
+}
+
+void replanning_progress(struct replanning *r, const struct progress *p, int64_t now_ns)
+{
+    if (!r->policy || p->rank < 0 || p->rank >= r->n_workers)
+        return;
+    rebalance_figures(r->policy, p->rank, &p->figures, seconds(now_ns));
+    rebalance_exposed(r->policy, p->rank,
+                      &(struct rebalance_exposed){ .plan = p->step_plan,
+                                                   .steps = p->steps_here,
+                                                   .exchanges = p->exchanges,
+                                                   .exposed_s = seconds(p->sum.exposed_ns),
+                                                   .exchange_s = seconds(p->exchange_ns) });
+    say_contradicted(r, p->rank);
+}
+
+bool replanning_contradicted(struct replanning *r, struct rebalance_contradiction *ret)
+{
+    return r->policy && rebalance_contradicted(r->policy, ret);
+}
+
+/* What its workers may take has changed; without memory they keep to what they have. */
+static void set_bounds(struct replanning *r, const struct plan *p)
+{
+    cleanup_free struct split_worker *w = calloc((size_t)p->n_workers, sizeof *w);
+
+    if (w)
+        limits_bounds(r->run->o->job, p, r->min_count, r->bound, w);
+    for (int i = 0; w && i < p->n_workers; i++)
+        rebalance_bounds(r->policy, i, w[i].min, w[i].max);
+}
+
+void replanning_known(struct replanning *r, const struct plan *p, const struct planner_known *known)
+{
+    const struct rebalance_network n = network_of(p, known);
+
+    if (!r->policy)
+        return;
+    rebalance_network(r->policy, &n);
+    if (r->min_count == known->program.min_count)
+        return;
+    r->min_count = known->program.min_count;
+    set_bounds(r, p);
+}
+
+void replanning_memory(struct replanning *r, const struct plan *p, const int64_t *most,
+                       bool takes_pieces)
+{
+    r->most = most;
+    if (!r->policy || takes_pieces)
+        return;
+    r->bound = most;
+    set_bounds(r, p);
+}
+
+bool replanning_model(const struct replanning *r, int rank, struct time_model *ret)
+{
+    if (!r->policy || rank < 0 || rank >= r->n_workers)
+        return false;
+    *ret = learner_model(rebalance_learner(r->policy, rank));
+    return true;
+}
+
+void replanning_published(struct replanning *r, int64_t version, const struct plan *p)
+{
+    cleanup_free int64_t *batch = NULL;
+
+    if (!r->policy)
+        return;
+    batch = calloc((size_t)p->n_workers, sizeof *batch);
+    for (int i = 0; batch && i < p->n_workers; i++)
+        batch[i] = p->worker[i].batch;
+    if (batch)
+        rebalance_published(r->policy, version, batch, p->options.period);
+}
+
+void replanning_agreed(struct replanning *r, int64_t version, int64_t now_ns)
+{
+    if (r->policy)
+        rebalance_agreed(r->policy, version, seconds(now_ns));
+}
+
+/* ---- another plan ---- */
+
+/* What holds the whole batch bounds nobody. */
+static int64_t piece_of(const struct replanning *r, const struct plan *p, int rank)
+{
+    if (!r->most)
+        return p->worker[rank].piece;
+    return r->most[rank] < p->global_batch ? r->most[rank] : 0;
+}
+
+static struct planner_worker *learnt_workers(const struct replanning *r, const struct plan *p,
+                                             const int64_t *batch)
+{
+    cleanup_free struct rebalance_time *now = calloc((size_t)p->n_workers, sizeof *now);
+    struct planner_worker *w = now ? calloc((size_t)p->n_workers, sizeof *w) : NULL;
+
+    if (w)
+        rebalance_times(r->policy, now);
+    for (int i = 0; w && i < p->n_workers; i++) {
+        int64_t largest = learner_largest(rebalance_learner(r->policy, i));
+
+        w[i] = (struct planner_worker){
+            .batch = batch[i],
+            .fixed_s = now[i].t.fixed_s,
+            .sample_s = now[i].t.sample_s,
+            .time = now[i].source,
+            .largest = largest ? largest : p->worker[i].largest,
+            .piece = piece_of(r, p, i),
+        };
+    }
+    return w;
+}
+
+static struct plan *plan_again(struct replanning *r, const struct plan *p,
+                               const struct planner_known *known,
+                               const struct rebalance_proposal *wish, struct eddis_error *err)
+{
+    cleanup_free struct planner_worker *w = learnt_workers(r, p, wish->batch);
+    struct plan *again = NULL;
+
+    if (!w)
+        eddis_fail(err, -ENOMEM, "no memory for a plan");
+    else if (planner_again(r->run->o->job, p, w, wish->period, known, &again, err) == 0) {
+        again->gain = 1 + wish->gain;
+        (void)snprintf(again->change, sizeof again->change, "%s", wish->reason);
+    }
+    return again;
+}
+
+bool replanning_decide(struct replanning *r, int64_t now_ns, struct rebalance_proposal *ret)
+{
+    return r->policy && r->run->o->job->batch.rebalance >= 0 && !r->run->o->plan_path &&
+           rebalance_decide(r->policy, seconds(now_ns), ret);
+}
+
+struct plan *replanning_plan(struct replanning *r, const struct plan *p,
+                             const struct planner_known *known,
+                             const struct rebalance_proposal *wish)
+{
+    struct eddis_error err = { 0 };
+    struct plan *again = plan_again(r, p, known, wish, &err);
+
+    if (!again)
+        job_run_say(r->run, JOB_EVENT_NOTE, -1, -1, err.text);
+    return again;
+}
+
+/* Every worker's time: without samples it is none of its own, but a guess beside the others. */
+static bool all_are_seconds(const struct replanning *r, const struct plan *p)
+{
+    cleanup_free struct rebalance_time *now = calloc((size_t)p->n_workers, sizeof *now);
+    bool are = now != NULL; /* else it is asked again */
+
+    if (now)
+        rebalance_times(r->policy, now);
+    for (int i = 0; i < p->n_workers && are; i++)
+        are = now[i].source == TIME_MEASURED ||
+              (p->worker[i].batch == 0 && now[i].source != TIME_PROBE);
+    return are;
+}
+
+bool replanning_knows_seconds(const struct replanning *r, const struct plan *p)
+{
+    return r->policy && p->relative && figures_steps_here(&r->run->figures) > FIGURES_WINDOW &&
+           all_are_seconds(r, p);
+}
+
+/* The same batches: what is predicted of them changes, not what the workers do. */
+struct plan *replanning_seconds(struct replanning *r, const struct plan *p,
+                                const struct planner_known *known)
+{
+    cleanup_free int64_t *batch = calloc((size_t)p->n_workers, sizeof *batch);
+    const struct rebalance_proposal same = { .batch = batch, .period = p->options.period };
+    struct plan *again;
+
+    for (int i = 0; batch && i < p->n_workers; i++)
+        batch[i] = p->worker[i].batch;
+    again = batch ? replanning_plan(r, p, known, &same) : NULL;
+    if (!again)
+        return NULL;
+    for (int i = 0; i < p->n_workers; i++)
+        again->worker[i].piece = p->worker[i].piece;
+    again->takes_pieces = p->takes_pieces;
+    again->version = p->version;
+    again->gain = p->gain;
+    (void)snprintf(again->change, sizeof again->change, "%s", p->change);
+    return again;
+}
+
+bool replanning_predicts(struct replanning *r, const struct plan *p, double *ret_per_s)
+{
+    double step_s;
+
+    if (!r->policy || p->relative || !(p->predicted_samples_per_s > 0) ||
+        !rebalance_predicts(r->policy, (double)p->global_batch / p->predicted_samples_per_s,
+                            &step_s))
+        return false;
+    *ret_per_s = (double)p->global_batch / step_s;
+    return true;
+}
+
+bool replanning_alone(struct replanning *r, int *ret_rank, double *ret_times)
+{
+    return r->policy && rebalance_alone(r->policy, ret_rank, ret_times);
+}
+
+/* ---- what is kept ---- */
+
+void replanning_learnt(const struct replanning *r, const struct plan *p,
+                       const struct node_profile *const *node, struct learned_times *ret)
+{
+    for (int i = 0; r->policy && i < p->n_workers; i++) {
+        const struct plan_worker *w = &p->worker[i];
+        const struct learner *l = rebalance_learner(r->policy, i);
+        struct time_model t = learner_model(l);
+        struct planner_time row = { .fixed_s = t.fixed_s,
+                                    .sample_s = t.sample_s,
+                                    .largest = learner_largest(l),
+                                    .source = TIME_MEASURED };
+
+        if (w->kind == DEVICE_EMULATED || learner_source(l) != TIME_MEASURED)
+            continue;
+        planner_key(p->node[w->node], node[w->node], w, row.key);
+        (void)learned_times_set(ret, &row); /* without memory it is learnt again */
+    }
+}

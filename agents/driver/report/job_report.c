@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_report.c - the status, the lines of events.jsonl and metrics.jsonl, and answers to readers */
+#include "job_report.h"
+
+#include "agents/job/prometheus.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/base/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SHOW_NS (CLOCK_S / 10) /* between two looks that people get */
+#define EQUAL_NS                                                                                   \
+    (30 * CLOCK_S) /* from its first sign of life on a program may still open libeddis */
+
+/* ---- the status ---- */
+
+void telling_begin(struct telling *t)
+{
+    const struct driver_options *o = t->run->o;
+    struct job_status *s = &t->run->status;
+
+    job_status_init(s);
+    (void)snprintf(s->job, sizeof s->job, "%s", o->folder ? o->folder->id : "");
+    (void)snprintf(s->name, sizeof s->name, "%s", o->job->name);
+    s->n_nodes = t->run->n_agents;
+    s->start_s = (double)clock_wall_ns() / CLOCK_S;
+    s->exit_code = -1;
+}
+
+static void fill_failure(const struct state_failure *f, struct job_status *t)
+{
+    t->failure = (struct first_failure){ .set = f->set,
+                                         .rank = f->rank,
+                                         .pid = f->pid,
+                                         .code = f->code,
+                                         .signal = f->signal,
+                                         .step = f->step };
+    (void)snprintf(t->failure.node, sizeof t->failure.node, "%s", f->node);
+    (void)snprintf(t->failure.what, sizeof t->failure.what, "%.255s", f->what);
+}
+
+static void fill_end(const struct state *s, struct job_status *t)
+{
+    (void)snprintf(t->reason, sizeof t->reason, "%s", s->reason);
+    (void)snprintf(t->message, sizeof t->message, "%s", s->message);
+    t->exit_code = s->exit_code;
+}
+
+void telling_fill_refused(struct telling *t)
+{
+    struct job_status *s = &t->run->status;
+
+    if (listeners_refused(t->listeners))
+        listeners_refusals_text(t->listeners, s->refused, sizeof s->refused);
+}
+
+/* What became of ranks whose agent is gone nobody tells any more. */
+static void note_lost(struct telling *t)
+{
+    const struct state *s = &t->run->state;
+
+    for (int i = 0; i < s->n_ranks; i++) {
+        const struct state_agent *a = &s->agent[s->rank[i].agent];
+
+        if (s->rank[i].started && !s->rank[i].exited && (a->lost || a->ended))
+            figures_end(&t->run->figures, i, "lost");
+    }
+}
+
+void telling_fill(struct telling *t)
+{
+    const struct state *s = &t->run->state;
+    struct job_status *u = &t->run->status;
+    const struct state_failure *failure = state_failure_told(s);
+    int64_t now_ns = clock_now_ns();
+
+    u->state = state_shown(s);
+    u->wall_s = (double)(now_ns - t->run->begun_ns) / CLOCK_S;
+    (void)snprintf(u->waiting, sizeof u->waiting, "%s",
+                   s->phase == STATE_PHASE_REGISTER ? t->waiting : "");
+    telling_fill_refused(t);
+    u->generation = u->generations = s->n_ranks ? s->generation : 0;
+    u->restarts = s->restarts;
+    u->node_losses = s->node_losses;
+    note_lost(t);
+    figures_fill(&t->run->figures, now_ns, u);
+    model_watch_fill(t->run, u);
+    if (failure->set)
+        fill_failure(failure, u);
+    if (s->reason)
+        fill_end(s, u);
+}
+
+/* ---- events ---- */
+
+static enum job_event word_of(enum event_type type)
+{
+    static const enum job_event word[] = {
+        [EVENT_PROFILE] = JOB_EVENT_PROFILED,
+        [EVENT_UNMEASURED] = JOB_EVENT_UNMEASURED,
+        [EVENT_PREPARED] = JOB_EVENT_PREPARED,
+        [EVENT_CHECKED] = JOB_EVENT_CHECKED,
+        [EVENT_RANK_STARTED] = JOB_EVENT_RANK_STARTED,
+        [EVENT_RANK_EXIT] = JOB_EVENT_RANK_EXIT,
+        [EVENT_MPIRUN_EXIT] = JOB_EVENT_MPIRUN_EXIT,
+        [EVENT_RELAY] = JOB_EVENT_RELAY,
+        [EVENT_NETWORK] = JOB_EVENT_NETWORK,
+        [EVENT_CHOICE] = JOB_EVENT_CHOICE,
+        [EVENT_COMMITTED] = JOB_EVENT_COMMITTED,
+        [EVENT_STOPPED] = JOB_EVENT_STOPPED,
+        [EVENT_FAILED] = JOB_EVENT_FAILED,
+        [EVENT_UNSETTLED] = JOB_EVENT_FAILED,
+        [EVENT_NOTE] = JOB_EVENT_NOTE,
+        [EVENT_QUIET] = JOB_EVENT_NOTE,
+        [EVENT_PLACE] = JOB_EVENT_NOTE,
+        [EVENT_SIGNAL] = JOB_EVENT_SIGNAL,
+        [EVENT_LEFT] = JOB_EVENT_LEFT,
+    };
+
+    return word[type];
+}
+
+/* One line of events.jsonl for what an agent has reported. */
+static void note_event(struct job_run *r, int agent, const struct event *e)
+{
+    char text[600] = "";
+
+    if (e->type == EVENT_RANK_EXIT || e->type == EVENT_MPIRUN_EXIT) {
+        if (e->signal)
+            (void)snprintf(text, sizeof text, "pid %d, signal %d%s", e->pid, e->signal,
+                           e->oom ? ", out of memory" : "");
+        else
+            (void)snprintf(text, sizeof text, "pid %d, code %d", e->pid, e->code);
+        if (e->by_us)
+            (void)strncat(text, ", stopped by eddis", sizeof text - strlen(text) - 1);
+    } else if (e->type == EVENT_COMMITTED) {
+        (void)snprintf(text, sizeof text, "a model of %lld bytes", (long long)e->step);
+    } else if (e->type == EVENT_QUIET) {
+        (void)snprintf(text, sizeof text, e->step ? "does nothing" : "does something again");
+    } else if (e->type == EVENT_PLACE) {
+        (void)snprintf(text, sizeof text, "%s",
+                       e->text && *e->text ? e->text : "nobody can tell where it stands");
+        text_strip_control(text);
+    } else if (e->type == EVENT_RANK_STARTED) {
+        (void)snprintf(text, sizeof text, "pid %d", e->pid);
+    } else if (e->type == EVENT_SIGNAL) {
+        (void)snprintf(text, sizeof text, "%s", strsignal(e->signal));
+    } else if (e->type == EVENT_FAILED || e->type == EVENT_UNSETTLED || e->type == EVENT_NOTE ||
+               e->type == EVENT_LEFT) {
+        (void)snprintf(text, sizeof text, "%s", e->text);
+        text_strip_control(text);
+    }
+    job_run_say(r, word_of(e->type), agent, e->rank, text);
+}
+
+static enum heard on_event(void *self, int agent, struct event *e, int64_t now_ns)
+{
+    struct job_run *r = ((struct telling *)self)->run;
+
+    (void)now_ns;
+    note_event(r, agent, e);
+    if (e->type == EVENT_RANK_EXIT && e->generation == r->state.generation &&
+        state_has_rank(&r->state, agent, e->rank)) {
+        ((struct telling *)self)->n_alone += e->alone;
+        figures_end(&r->figures, e->rank,
+                    e->by_us    ? "stopped by eddis"
+                    : e->signal ? "killed"
+                                : "exited");
+    }
+    return HEARD;
+}
+
+void telling_output(struct telling *t, int agent, const struct output *o)
+{
+    const struct state *s = &t->run->state;
+    const struct driver_view *v = &t->run->o->view;
+
+    if (state_has_rank(s, agent, o->rank))
+        v->output(v->ctx, s->agent[agent].host, o->rank, o->text, o->dropped);
+}
+
+/* ---- actions ---- */
+
+static void show_last_lines(const struct job_run *r, int rank)
+{
+    const struct driver_view *v = &r->o->view;
+
+    if (r->event && r->event->last_lines && *r->event->last_lines)
+        v->last_lines(v->ctx, rank, r->event->last_lines);
+}
+
+static bool on_action(void *self, const struct action *a)
+{
+    struct job_run *r = ((struct telling *)self)->run;
+
+    if (a->type == ACTION_LAST_LINES) {
+        show_last_lines(r, a->rank);
+    } else if (a->type == ACTION_RECOVERED) {
+        r->status.recovery_s = (double)r->state.recovery_ns / CLOCK_S;
+        job_run_say(r, JOB_EVENT_RECOVERED, -1, -1, a->text);
+    } else {
+        job_run_say(r, JOB_EVENT_SAY, -1, -1, a->text);
+    }
+    return false;
+}
+
+/* ---- readers ---- */
+
+void telling_answer(struct telling *t, const struct inbox_item *i)
+{
+    cleanup_free char *text = NULL;
+
+    telling_fill(t);
+    switch (i->type) {
+    case INBOX_JOB:
+        text = job_status_text(&t->run->status);
+        break;
+    case INBOX_WORKERS:
+        text = job_status_workers_text(&t->run->status);
+        break;
+    case INBOX_EVENTS:
+        text = journal_events_text(&t->run->journal, i->after);
+        break;
+    case INBOX_PLAN:
+        if (!t->plans->plan) {
+            http_reply_error(i->x, 404, "there is no plan yet");
+            return;
+        }
+        text = plan_text(t->plans->plan);
+        break;
+    default:
+        text = prometheus_text(&t->run->status, listeners_refused(t->listeners));
+        if (text) {
+            http_reply_text(i->x, 200, PROMETHEUS_TYPE, text);
+            return;
+        }
+    }
+    if (text)
+        http_reply(i->x, 200, text);
+    else
+        http_reply_error(i->x, 503, "no memory");
+}
+
+/* ---- as time passes ---- */
+
+/* A folder that does not answer, and when it does again. */
+static void say_held(struct telling *t, int64_t now_ns)
+{
+    int64_t held_ns = t->run->records ? file_thread_held_ns(t->run->records, now_ns) : 0;
+    char text[JOB_FOLDER_MAX_PATH + 200];
+
+    if (!t->run->o->folder)
+        return;
+    if (!t->held_ns && held_ns >= FILE_THREAD_LATE_NS) {
+        t->held_ns = now_ns - held_ns;
+        (void)snprintf(text, sizeof text,
+                       "the job's folder '%s' has not answered for %.1f s; the job goes on, and "
+                       "what is to be written there waits",
+                       t->run->o->folder->path, (double)held_ns / CLOCK_S);
+        job_run_say(t->run, JOB_EVENT_SAY, -1, -1, text);
+    } else if (t->held_ns && held_ns < FILE_THREAD_LATE_NS) {
+        (void)snprintf(text, sizeof text, "the job's folder answers again, after %.1f s",
+                       (double)(now_ns - t->held_ns) / CLOCK_S);
+        t->held_ns = 0;
+        job_run_say(t->run, JOB_EVENT_SAY, -1, -1, text);
+    }
+}
+
+/* ", which is predicted to be 1.8x as fast", where it is worth a word. */
+static void gain_text(const struct plan *p, char *ret, size_t size)
+{
+    double gain =
+        p && p->equal_samples_per_s > 0 ? p->predicted_samples_per_s / p->equal_samples_per_s : 0;
+
+    ret[0] = '\0';
+    if (gain >= 1.05)
+        (void)snprintf(ret, size, ", which is predicted to be %.*fx as fast", gain < 2 ? 2 : 1,
+                       gain);
+}
+
+/* Who runs a script as it is should know what it leaves on the table. */
+static void say_equal(struct telling *t, int64_t now_ns)
+{
+    const struct state *s = &t->run->state;
+    char gain[64], text[300];
+
+    if (t->told_equal || s->phase != STATE_PHASE_RUN || s->n_ranks < 2 || s->any_page ||
+        !s->alive_ns || now_ns - s->alive_ns < EQUAL_NS)
+        return;
+    t->told_equal = true;
+    gain_text(t->plans ? t->plans->plan : NULL, gain, sizeof gain);
+    (void)snprintf(text, sizeof text,
+                   "the program divides its data itself, so that all workers have batches of one "
+                   "size; by eddis.torch or libeddis they follow the plan%s: eddis-python(7)",
+                   gain);
+    job_run_say(t->run, JOB_EVENT_SAY, -1, -1, text);
+}
+
+/* While there is time to do something about it. */
+static void say_trouble(void *self, int64_t now_ns)
+{
+    struct telling *t = self;
+    char text[600];
+
+    say_held(t, now_ns);
+    say_equal(t, now_ns);
+    model_watch_look(&t->models, t->run, now_ns, false);
+    if (!t->run->journal.trouble.code || t->told_trouble)
+        return;
+    t->told_trouble = true;
+    (void)snprintf(text, sizeof text, "%s; the job goes on: %s, or its records will have gaps",
+                   t->run->journal.trouble.text, file_room_advice(t->run->journal.trouble.code));
+    t->run->o->view.say(t->run->o->view.ctx, text);
+}
+
+void telling_heard(struct telling *t)
+{
+    const struct driver_view *v = &t->run->o->view;
+
+    if (t->told_joined || !t->run->state.any_page)
+        return;
+    t->told_joined = true;
+    v->joined(v->ctx);
+}
+
+void telling_stepped(struct telling *t)
+{
+    t->stepped = true;
+}
+
+static int64_t next_line_ns(const struct telling *t)
+{
+    return state_all_up(&t->run->state) ? t->metrics_ns : CLOCK_NEVER;
+}
+
+int64_t telling_next_ns(const struct telling *t)
+{
+    int64_t line_ns = next_line_ns(t);
+
+    return t->stepped && t->show_ns < line_ns ? t->show_ns : line_ns;
+}
+
+void telling_metrics(struct telling *t, int64_t now_ns)
+{
+    const struct driver_view *v = &t->run->o->view;
+
+    if (now_ns < telling_next_ns(t))
+        return;
+    telling_fill(t);
+    if (now_ns >= next_line_ns(t)) {
+        journal_metrics(&t->run->journal, &t->run->status);
+        t->metrics_ns = now_ns + CLOCK_S;
+    }
+    v->progress(v->ctx, &t->run->status); /* also of programs without libeddis */
+    t->stepped = false;
+    t->show_ns = now_ns + SHOW_NS;
+}
+
+const struct subject_ops telling_ops = { .on_event = on_event,
+                                         .on_action = on_action,
+                                         .tick = say_trouble };
