@@ -5,7 +5,7 @@
  *     agent_orders.c  asks for orders and carries them out
  *     agent_events.c  what children and wrappers do, and what the driver is told of it
  *
- * Each calls those below it only.  Log and events (voice.h), lease and keeper (lifeline.h) and the
+ * Each calls those below it only.  Log and events (event_sender.h), lease and keeper (watchdog.h) and the
  * ranks' logs (agent_logs.h) are subjects of their own, which do not know the agent.
  */
 #ifndef EDDIS_AGENTS_NODE_AGENT_IMPL_H
@@ -13,14 +13,14 @@
 
 #include "agent.h"
 #include "agent_logs.h"
+#include "event_sender.h"
 #include "generation.h"
-#include "hurry.h"
-#include "lifeline.h"
 #include "openmpi.h"
 #include "probe.h"
+#include "report_limit.h"
 #include "session_log.h"
 #include "stop.h"
-#include "voice.h"
+#include "watchdog.h"
 
 #include "agents/node/keep/folders.h"
 #include "agents/node/output/outputs.h"

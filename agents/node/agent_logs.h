@@ -3,7 +3,7 @@
 #ifndef EDDIS_AGENTS_NODE_AGENT_LOGS_H
 #define EDDIS_AGENTS_NODE_AGENT_LOGS_H
 
-#include "voice.h"
+#include "event_sender.h"
 
 #include "agents/node/output/log_place.h"
 #include "agents/node/output/log_send.h"

@@ -2,9 +2,9 @@
 /* generation.c - starts one generation on this node, follows it and ends it */
 #include "generation.h"
 
+#include "agents/node/watch/memory_limits.h"
+#include "agents/node/watch/page_check.h"
 #include "launch.h"
-#include "memory_limits.h"
-#include "page_sane.h"
 #include "relay.h"
 #include "shared_folder.h"
 

@@ -7,17 +7,17 @@
 #ifndef EDDIS_AGENTS_NODE_GENERATION_H
 #define EDDIS_AGENTS_NODE_GENERATION_H
 
-#include "core_watch.h"
-#include "link_watch.h"
+#include "agents/node/watch/core_watch.h"
+#include "agents/node/watch/link_watch.h"
+#include "agents/node/watch/poll_backoff.h"
+#include "agents/node/watch/quiet_watch.h"
+#include "agents/node/watch/stack_inspect.h"
+#include "agents/node/watch/step_watch.h"
 #include "openmpi.h"
-#include "poll_backoff.h"
-#include "quiet_watch.h"
 #include "rank_file.h"
-#include "stack_look.h"
-#include "step_watch.h"
 
 #include "agents/node/keep/folders.h"
-#include "meeting.h"
+#include "agents/node/watch/contact_watch.h"
 
 #include "agents/protocol/protocol.h"
 #include "lib/board/board.h"

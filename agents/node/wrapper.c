@@ -4,7 +4,7 @@
 
 #include "oom.h"
 #include "rank_file.h"
-#include "setup.h"
+#include "shell_setup.h"
 
 #include "agents/node/output/last_words.h"
 #include "agents/node/output/output_copy.h"

@@ -134,7 +134,7 @@ enum event_type {
     EVENT_QUIET,     /* a rank of which no step is known neither prints nor computes; step: for how
                       * long, in ns; 0: it does again */
     EVENT_PLACE,     /* where a rank stands, as was asked; text: "it waits in ...", "": unknown,
-                      * code: of agents/node/stack_look.h */
+                      * code: of agents/node/watch/stack_inspect.h */
     EVENT_SIGNAL,    /* Slurm has sent this one to the agents' step: SIGTERM or SIGUSR1 */
     EVENT_REFUSED,   /* mpirun or its daemon here has refused connections, so many, from the address
                       * `text`: see agents/guard/guard.h */

@@ -32,7 +32,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* For agents to tell where their ranks stand: longer than stack_look.c lets py-spy look. */
+/* For agents to tell where their ranks stand: longer than stack_inspect.c lets py-spy look. */
 static const int64_t patience_ns = 8 * CLOCK_S;
 
 /* For pages of all ranks to be of one time. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_core_watch.c - tests of agents/node/core_watch.h */
-#include "agents/node/core_watch.h"
+/* test_core_watch.c - tests of agents/node/watch/core_watch.h */
+#include "agents/node/watch/core_watch.h"
 
 #include "suite.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_hurry.c - tests of agents/node/hurry.h */
-#include "agents/node/hurry.h"
+/* test_hurry.c - tests of agents/node/report_limit.h */
+#include "agents/node/report_limit.h"
 
 #include "suite.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_lifeline.c - who is lost when: a driver or keeper silent for a lease, and nobody sooner */
-#include "agents/node/lifeline.h"
+#include "agents/node/watchdog.h"
 #include "agents/protocol/timing.h"
 #include "tests/unit/suite.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_link_watch.c - tests of agents/node/link_watch.h: this process is the rank */
-#include "agents/node/link_watch.h"
+/* test_link_watch.c - tests of agents/node/watch/link_watch.h: this process is the rank */
+#include "agents/node/watch/link_watch.h"
 
 #include "suite.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_meeting.c - who listens on a port, and who has trained alone */
-#include "agents/node/meeting.h"
+#include "agents/node/watch/contact_watch.h"
 
 #include "suite.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_memory_limits.c - tests of agents/node/memory_limits.h: who is under which limit, and what
- * is left of it
+/* test_memory_limits.c - tests of agents/node/watch/memory_limits.h: who is under which limit, and
+ * what is left of it
  */
-#include "agents/node/memory_limits.h"
+#include "agents/node/watch/memory_limits.h"
 
 #include "profiler/quota.h"
 #include "suite.h"

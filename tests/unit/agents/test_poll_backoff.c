@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_poll_backoff.c - tests of agents/node/poll_backoff.h */
-#include "agents/node/poll_backoff.h"
+/* test_poll_backoff.c - tests of agents/node/watch/poll_backoff.h */
+#include "agents/node/watch/poll_backoff.h"
 #include "lib/base/clock.h"
 #include "suite.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_quiet_watch.c - tests of agents/node/quiet_watch.h */
-#include "agents/node/quiet_watch.h"
+/* test_quiet_watch.c - tests of agents/node/watch/quiet_watch.h */
+#include "agents/node/watch/quiet_watch.h"
 
 #include "lib/base/clock.h"
 #include "suite.h"

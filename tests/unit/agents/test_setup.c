@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_setup.c - tests of agents/node/setup.h */
-#include "agents/node/setup.h"
+/* test_setup.c - tests of agents/node/shell_setup.h */
+#include "agents/node/shell_setup.h"
 
 #include "lib/base/clock.h"
 #include "lib/base/proctree.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_stack_look.c - tests of agents/node/stack_look.h */
-#include "agents/node/stack_look.h"
+/* test_stack_look.c - tests of agents/node/watch/stack_inspect.h */
+#include "agents/node/watch/stack_inspect.h"
 
 #include "lib/base/clock.h"
 #include "suite.h"

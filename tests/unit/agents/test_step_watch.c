@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_step_watch.c - tests of agents/node/step_watch.h */
-#include "agents/node/step_watch.h"
+/* test_step_watch.c - tests of agents/node/watch/step_watch.h */
+#include "agents/node/watch/step_watch.h"
 
 #include "suite.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lifeline.c - counts how long the driver and the keeper have been silent */
-#include "lifeline.h"
+/* watchdog.c - counts how long the driver and the keeper have been silent */
+#include "watchdog.h"
 
 #include "agents/node/keep/cgroup.h"
 #include "agents/protocol/timing.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hurry.c - doubles the pause between reports that are made at once */
-#include "hurry.h"
+/* report_limit.c - doubles the pause between reports that are made at once */
+#include "report_limit.h"
 
 #include "lib/base/clock.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* page_sane.c - the numbers of a board page, made what they may be */
-#include "page_sane.h"
+/* page_check.c - the numbers of a board page, made what they may be */
+#include "page_check.h"
 
 /* Of enum eddis_phase, with room for more. */
 enum { EDDIS_PHASES = 63 };

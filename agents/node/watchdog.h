@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lifeline.h - what an agent lives by: the driver's word and its keeper, each within a lease
+/* watchdog.h - what an agent lives by: the driver's word and its keeper, each within a lease
  *
  * The driver's silence is counted as the keeper's is, by the agent's own looks: see tick.h.
  */
-#ifndef EDDIS_AGENTS_NODE_LIFELINE_H
-#define EDDIS_AGENTS_NODE_LIFELINE_H
+#ifndef EDDIS_AGENTS_NODE_WATCHDOG_H
+#define EDDIS_AGENTS_NODE_WATCHDOG_H
 
 #include "agents/node/keep/tick.h"
 

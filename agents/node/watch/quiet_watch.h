@@ -5,8 +5,8 @@
  * time; one that waits in a loop, as NCCL's and MPI's do, does, and cannot be told from one that
  * computes.
  */
-#ifndef EDDIS_AGENTS_NODE_QUIET_WATCH_H
-#define EDDIS_AGENTS_NODE_QUIET_WATCH_H
+#ifndef EDDIS_AGENTS_NODE_WATCH_QUIET_WATCH_H
+#define EDDIS_AGENTS_NODE_WATCH_QUIET_WATCH_H
 
 #include <stdbool.h>
 #include <stddef.h>

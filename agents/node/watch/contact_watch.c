@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* meeting.c - who listens on MASTER_PORT, and what ranks have in their memory */
-#include "meeting.h"
+/* contact_watch.c - who listens on MASTER_PORT, and what ranks have in their memory */
+#include "contact_watch.h"
 
 #include "lib/base/cleanup.h"
 

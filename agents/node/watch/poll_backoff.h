@@ -6,8 +6,8 @@
  * small part of the time that it took, and a program that never opens libeddis is soon looked at no
  * more often than it is reported on.
  */
-#ifndef EDDIS_AGENTS_NODE_POLL_BACKOFF_H
-#define EDDIS_AGENTS_NODE_POLL_BACKOFF_H
+#ifndef EDDIS_AGENTS_NODE_WATCH_POLL_BACKOFF_H
+#define EDDIS_AGENTS_NODE_WATCH_POLL_BACKOFF_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* page_sane.h - a board page that anybody may have written, as a report takes it */
-#ifndef EDDIS_AGENTS_NODE_PAGE_SANE_H
-#define EDDIS_AGENTS_NODE_PAGE_SANE_H
+/* page_check.h - a board page that anybody may have written, as a report takes it */
+#ifndef EDDIS_AGENTS_NODE_WATCH_PAGE_CHECK_H
+#define EDDIS_AGENTS_NODE_WATCH_PAGE_CHECK_H
 
 #include "lib/board/layout.h"
 

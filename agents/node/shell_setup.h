@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* setup.h - the user's lines of shell before the program: modules, virtual environments
+/* shell_setup.h - the user's lines of shell before the program: modules, virtual environments
  *
  * One shell runs the lines and then becomes the program, so that what they set holds for it.  The
  * first line that fails is named, and the program does not start.
  */
-#ifndef EDDIS_AGENTS_NODE_SETUP_H
-#define EDDIS_AGENTS_NODE_SETUP_H
+#ifndef EDDIS_AGENTS_NODE_SHELL_SETUP_H
+#define EDDIS_AGENTS_NODE_SHELL_SETUP_H
 
 #include "lib/base/strlist.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* voice.c - hands the agent's events to its reporter and writes them down */
-#include "voice.h"
+/* event_sender.c - hands the agent's events to its reporter and writes them down */
+#include "event_sender.h"
 
 #include "lib/base/clock.h"
 

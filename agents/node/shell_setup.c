@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* setup.c - makes the words that run the user's shell lines before the program */
-#include "setup.h"
+/* shell_setup.c - makes the words that run the user's shell lines before the program */
+#include "shell_setup.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/spawn.h"

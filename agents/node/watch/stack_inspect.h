@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stack_look.h - where in its source a Python program is, as py-spy tells where it is installed
+/* stack_inspect.h - where in its source a Python program is, as py-spy tells where it is installed
  *
  * It is looked for in the program's own PATH, then beside the program's interpreter, as virtual
  * environments have it.  It runs beside the agent, which waits for nothing: start, then finish when
@@ -8,8 +8,8 @@
  * agent starts, see wrapper.c; programs that those start do not, and with higher values only root
  * may look.  Then nothing is known.
  */
-#ifndef EDDIS_AGENTS_NODE_STACK_LOOK_H
-#define EDDIS_AGENTS_NODE_STACK_LOOK_H
+#ifndef EDDIS_AGENTS_NODE_WATCH_STACK_INSPECT_H
+#define EDDIS_AGENTS_NODE_WATCH_STACK_INSPECT_H
 
 #include "lib/base/error.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stack_look.c - where in its source a Python program is, as py-spy tells where it is installed */
-#include "stack_look.h"
+/* stack_inspect.c - where in its source a Python program is, as py-spy tells where it is installed
+ */
+#include "stack_inspect.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* memory_limits.h - how much memory a node's workers may come to hold */
-#ifndef EDDIS_AGENTS_NODE_MEMORY_LIMITS_H
-#define EDDIS_AGENTS_NODE_MEMORY_LIMITS_H
+#ifndef EDDIS_AGENTS_NODE_WATCH_MEMORY_LIMITS_H
+#define EDDIS_AGENTS_NODE_WATCH_MEMORY_LIMITS_H
 
 #include "process_load.h"
 

@@ -6,8 +6,8 @@
  * nothing.  The other end of such a
  * link shows at the rank there.  Where ranks use another transport nothing is known.
  */
-#ifndef EDDIS_AGENTS_NODE_LINK_WATCH_H
-#define EDDIS_AGENTS_NODE_LINK_WATCH_H
+#ifndef EDDIS_AGENTS_NODE_WATCH_LINK_WATCH_H
+#define EDDIS_AGENTS_NODE_WATCH_LINK_WATCH_H
 
 #include "lib/base/error.h"
 #include "lib/model/link_load.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hurry.h - how often news of workers' steps may be reported before the next report is due
+/* report_limit.h - how often news of workers' steps may be reported before the next report is due
  *
  * News of a new plan or speed is worth a report at once.  On a node that is so noisy that every few
  * steps seem to be of another speed it is not: reports that follow each other within one interval
  * double the pause before the next, so that there are a few an interval at most.
  */
-#ifndef EDDIS_AGENTS_NODE_HURRY_H
-#define EDDIS_AGENTS_NODE_HURRY_H
+#ifndef EDDIS_AGENTS_NODE_REPORT_LIMIT_H
+#define EDDIS_AGENTS_NODE_REPORT_LIMIT_H
 
 #include <stdbool.h>
 #include <stdint.h>

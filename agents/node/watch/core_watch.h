@@ -6,8 +6,8 @@
  * the cores' clock, and for how long they were slowed down for heat.  What cannot be read is
  * unknown, and nothing is said of it.
  */
-#ifndef EDDIS_AGENTS_NODE_CORE_WATCH_H
-#define EDDIS_AGENTS_NODE_CORE_WATCH_H
+#ifndef EDDIS_AGENTS_NODE_WATCH_CORE_WATCH_H
+#define EDDIS_AGENTS_NODE_WATCH_CORE_WATCH_H
 
 #include "lib/base/error.h"
 #include "lib/model/core_loss.h"

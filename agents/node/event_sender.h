@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* voice.h - what an agent says: into its log, and as events to the driver */
-#ifndef EDDIS_AGENTS_NODE_VOICE_H
-#define EDDIS_AGENTS_NODE_VOICE_H
+/* event_sender.h - what an agent says: into its log, and as events to the driver */
+#ifndef EDDIS_AGENTS_NODE_EVENT_SENDER_H
+#define EDDIS_AGENTS_NODE_EVENT_SENDER_H
 
 #include "reporter.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* meeting.h - whether ranks that train have met anybody, as far as can be seen from outside
+/* contact_watch.h - whether ranks that train have met anybody, as far as can be seen from outside
  *
  * A rank that has a framework for training in its memory, but neither libeddis nor MPI, and listens
  * on no port, as those do that meet without MASTER_PORT; and a job whose MASTER_PORT nobody has
  * listened on: each rank trains a model of its own, whatever the plan says.
  */
-#ifndef EDDIS_AGENTS_NODE_MEETING_H
-#define EDDIS_AGENTS_NODE_MEETING_H
+#ifndef EDDIS_AGENTS_NODE_WATCH_CONTACT_WATCH_H
+#define EDDIS_AGENTS_NODE_WATCH_CONTACT_WATCH_H
 
 #include <stdbool.h>
 #include <stdint.h>

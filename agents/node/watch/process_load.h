@@ -4,8 +4,8 @@
  * Read by the agent, not by the worker: these are system calls, of which a step has none for its
  * progress.
  */
-#ifndef EDDIS_AGENTS_NODE_PROCESS_LOAD_H
-#define EDDIS_AGENTS_NODE_PROCESS_LOAD_H
+#ifndef EDDIS_AGENTS_NODE_WATCH_PROCESS_LOAD_H
+#define EDDIS_AGENTS_NODE_WATCH_PROCESS_LOAD_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
  * A page keeps the last BOARD_RING steps.  Those that were overwritten between two looks are
  * missed: figures are medians, which need not see every step.
  */
-#ifndef EDDIS_AGENTS_NODE_STEP_WATCH_H
-#define EDDIS_AGENTS_NODE_STEP_WATCH_H
+#ifndef EDDIS_AGENTS_NODE_WATCH_STEP_WATCH_H
+#define EDDIS_AGENTS_NODE_WATCH_STEP_WATCH_H
 
 #include "process_load.h"
 

@@ -4,8 +4,8 @@
  * The time for which cores were slowed down for heat is counted by Intel's processors; others tell
  * a temperature only, or nothing.  root is put before every path: "" but in tests.
  */
-#ifndef EDDIS_AGENTS_NODE_CORE_HEAT_H
-#define EDDIS_AGENTS_NODE_CORE_HEAT_H
+#ifndef EDDIS_AGENTS_NODE_WATCH_CORE_HEAT_H
+#define EDDIS_AGENTS_NODE_WATCH_CORE_HEAT_H
 
 #include <sched.h>
 #include <stdint.h>
