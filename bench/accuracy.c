@@ -15,13 +15,13 @@
  */
 #include "accuracy.h"
 
+#include "cmd/train/data/dataset.h"
+#include "cmd/train/model/matmul.h"
+#include "cmd/train/model/model.h"
+#include "cmd/train/model/optimizer.h"
 #include "lib/base/clock.h"
-#include "lib/data/dataset.h"
 #include "lib/data/permutation.h"
 #include "lib/model/algorithm.h"
-#include "lib/train/matmul.h"
-#include "lib/train/model.h"
-#include "lib/train/optimizer.h"
 #include "simulation.h"
 
 #include <errno.h>

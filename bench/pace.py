@@ -12,7 +12,7 @@ import json
 import os
 import struct
 
-COL_BYTES = 1 << 20  # CONV_COL_BYTES of lib/train/conv.h: images of a convolution's group share one product
+COL_BYTES = 1 << 20  # CONV_COL_BYTES of cmd/train/model/conv.h: images of a convolution's group share one product
 CLASSES = 10
 DEVICE = struct.Struct("ddqqqd")  # struct device of bench/pace.c
 GLOBAL = 256
@@ -71,7 +71,7 @@ class Cnn(Network):
 
 
 LARGE = Cnn(28, 3, (32, 64, 128))
-WARM_UP = (2 * 2 * 256 ** 3, 2)  # (operations, calls) before the first step, of lib/train/matmul.c
+WARM_UP = (2 * 2 * 256 ** 3, 2)  # (operations, calls) before the first step, of cmd/train/model/matmul.c
 SMALL = Cnn(8, 1, (16, 32, 64))  # little to compute: paced steps last as long where a machine is busy
 
 

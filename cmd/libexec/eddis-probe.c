@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* eddis-probe.c - measure this node and print its profile as JSON; the agent runs it */
-#include "cmd/options.h"
+#include "cmd/shared/options.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/error.h"

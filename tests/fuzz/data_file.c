@@ -2,7 +2,7 @@
 /* data_file.c - puts bytes into a file in memory and reads them as a data set, in two ways */
 #include "data_file.h"
 
-#include "lib/data/dataset.h"
+#include "cmd/train/data/dataset.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  */
 #include "target.h"
 
-#include "lib/train/model_file.h"
+#include "cmd/train/model/model_file.h"
 
 #include <stdlib.h>
 #include <string.h>

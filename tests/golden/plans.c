@@ -6,8 +6,8 @@
  * Plans as the driver does, without agents: the text for people, a line "----", and the document of
  * --dry-run --json.  A job that cannot be planned gives its sentence and exit code 2.
  */
-#include "cmd/dry_run.h"
-#include "cmd/plan_print.h"
+#include "cmd/run/view/dry_run.h"
+#include "cmd/run/view/plan_print.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/json.h"

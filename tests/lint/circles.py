@@ -17,10 +17,10 @@ from source import ROOT, finish
 LIMITS = {
     "agents": 3,
     "cmd": 1,
+    "cmd/train/data": 3,
     "lib": 1,
     "lib/checkpoint": 3,
     "lib/comm": 3,
-    "lib/data": 3,
     "lib/model": 15,
     "lib/smb": 2,
     "lib/sync": 5,

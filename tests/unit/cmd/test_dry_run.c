@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_dry_run.c - tests of cmd/dry_run.h */
-#include "cmd/dry_run.h"
+/* test_dry_run.c - tests of cmd/run/view/dry_run.h */
+#include "cmd/run/view/dry_run.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/json.h"

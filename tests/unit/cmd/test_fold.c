@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fold.c - tests of cmd/fold.h */
-#include "cmd/fold.h"
+/* test_fold.c - tests of cmd/run/view/fold.h */
+#include "cmd/run/view/fold.h"
 
 #include "lib/base/random.h"
 #include "lib/base/strbuf.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_job_place.c - tests of cmd/slurm/job_place.h and slurm_task.h: what is not known is not dead
+/* test_job_place.c - tests of cmd/slurm/job_location.h and slurm_lookup.h: what is not known is not
+ * dead
  */
-#include "cmd/slurm/job_place.h"
+#include "cmd/slurm/job_location.h"
 
 #include "agents/job/slurm_link.h"
-#include "cmd/slurm/slurm_task.h"
+#include "cmd/slurm/slurm_lookup.h"
 #include "lib/base/clock.h"
 #include "suite.h"
 #include "tests/unit/scratch.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_number.c - tests of cmd/number.h */
-#include "cmd/number.h"
+/* test_number.c - tests of cmd/shared/number.h */
+#include "cmd/shared/number.h"
 
 #include "suite.h"
 

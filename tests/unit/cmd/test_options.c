@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_options.c - tests of cmd/options.h */
-#include "cmd/options.h"
+/* test_options.c - tests of cmd/shared/options.h */
+#include "cmd/shared/options.h"
 
 #include "suite.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_output_view.c - tests of cmd/output_view.h */
-#include "cmd/output_view.h"
+/* test_output_view.c - tests of cmd/run/view/output_view.h */
+#include "cmd/run/view/output_view.h"
 
 #include "lib/base/clock.h"
 #include "suite.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_plan_print.c - tests of cmd/plan_print.h */
-#include "cmd/plan_print.h"
+/* test_plan_print.c - tests of cmd/run/view/plan_print.h */
+#include "cmd/run/view/plan_print.h"
 
 #include "lib/base/cleanup.h"
 #include "scheduler/planner.h"

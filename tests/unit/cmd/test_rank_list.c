@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_rank_list.c - tests of cmd/rank_list.h */
-#include "cmd/rank_list.h"
+/* test_rank_list.c - tests of cmd/shared/rank_list.h */
+#include "cmd/shared/rank_list.h"
 
 #include "suite.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_run_batch.c - tests of cmd/run_batch.h */
-#include "cmd/run_batch.h"
+/* test_run_batch.c - tests of cmd/run/request/run_batch.h */
+#include "cmd/run/request/run_batch.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/suite.h"
 

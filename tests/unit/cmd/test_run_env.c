@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_run_env.c - which variables of the caller reach the workers */
-#include "cmd/run_env.h"
+#include "cmd/run/request/run_env.h"
 
 #include "lib/base/strbuf.h"
 #include "suite.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_run_job.c - eddis-run's command line: which job it makes, and what it refuses */
-#include "cmd/run_job.h"
+#include "cmd/run/request/run_job.h"
 
 #include "suite.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_run_requeue.c - tests of cmd/run_requeue.h, with a script in the place of scontrol */
-#include "cmd/run_requeue.h"
+/* test_run_requeue.c - tests of cmd/run/run_requeue.h, with a script in the place of scontrol */
+#include "cmd/run/run_requeue.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/suite.h"
 

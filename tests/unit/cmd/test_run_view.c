@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_run_view.c - tests of cmd/run_view.h */
-#include "cmd/run_view.h"
+/* test_run_view.c - tests of cmd/run/view/run_view.h */
+#include "cmd/run/view/run_view.h"
 
 #include "suite.h"
 

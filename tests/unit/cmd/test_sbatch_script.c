@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_sbatch_script.c - tests of cmd/slurm/sbatch_script.h */
-#include "cmd/slurm/sbatch_script.h"
+/* test_sbatch_script.c - tests of cmd/sbatch/sbatch_script.h */
+#include "cmd/sbatch/sbatch_script.h"
 
 #include "lib/base/clock.h"
 #include "suite.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_sbatch_submit.c - tests of cmd/slurm/sbatch_submit.h and slurm_program.h: programs that say
+/* test_sbatch_submit.c - tests of cmd/sbatch/sbatch_submit.h and slurm_program.h: programs that say
  * more than they should, or nothing
  */
-#include "cmd/slurm/sbatch_submit.h"
+#include "cmd/sbatch/sbatch_submit.h"
 
 #include "cmd/slurm/slurm_program.h"
 #include "lib/base/clock.h"

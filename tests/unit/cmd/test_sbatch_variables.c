@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_sbatch_variables.c - tests of cmd/slurm/sbatch_variables.h */
-#include "cmd/slurm/sbatch_variables.h"
+/* test_sbatch_variables.c - tests of cmd/sbatch/sbatch_variables.h */
+#include "cmd/sbatch/sbatch_variables.h"
 
 #include "suite.h"
 

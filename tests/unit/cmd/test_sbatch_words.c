@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_sbatch_words.c - tests of cmd/slurm/sbatch_words.h */
-#include "cmd/slurm/sbatch_words.h"
+/* test_sbatch_words.c - tests of cmd/sbatch/sbatch_options.h */
+#include "cmd/sbatch/sbatch_options.h"
 
 #include "suite.h"
 

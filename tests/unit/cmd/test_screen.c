@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_screen.c - tests of cmd/screen.h */
-#include "cmd/screen.h"
+/* test_screen.c - tests of cmd/run/view/screen.h */
+#include "cmd/run/view/screen.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"

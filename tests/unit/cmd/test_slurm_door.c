@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_slurm_door.c - tests of cmd/slurm/slurm_door.h: two streams that come in any order */
-#include "cmd/slurm/slurm_door.h"
+/* test_slurm_door.c - tests of cmd/slurm/srun_proxy.h: two streams that come in any order */
+#include "cmd/slurm/srun_proxy.h"
 
 #include "lib/base/clock.h"
 #include "suite.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_slurm_task.c - tests of cmd/slurm/slurm_task.h */
-#include "cmd/slurm/slurm_task.h"
+/* test_slurm_task.c - tests of cmd/slurm/slurm_lookup.h */
+#include "cmd/slurm/slurm_lookup.h"
 
 #include "suite.h"
 

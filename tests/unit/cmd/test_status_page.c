@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_status_page.c - tests of cmd/status_page.h */
+/* test_status_page.c - tests of cmd/status/status_page.h */
 #include "suite.h"
 
-#include "cmd/status_page.h"
+#include "cmd/status/status_page.h"
 
 #include <math.h>
 #include <string.h>

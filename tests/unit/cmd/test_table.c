@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_table.c - tests of cmd/table.h */
-#include "cmd/table.h"
+/* test_table.c - tests of cmd/shared/table.h */
+#include "cmd/shared/table.h"
 
 #include "suite.h"
 

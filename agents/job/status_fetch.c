@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* status_fetch.c - asks the driver for a job's status, or reads what the job's folder keeps */
+#include "status_fetch.h"
+
+#include "job_door.h"
+#include "job_event.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/base/proctree.h"
+#include "lib/model/job.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MAX_SUMMARY = 64 << 20, TAIL = 64 << 10 };
+
+static const int64_t ask_ns = 5 * CLOCK_S;   /* for the driver's answer */
+static const int64_t birth_ns = 2 * CLOCK_S; /* for a driver that is only starting to tell */
+
+/* Read the last TAIL bytes of a file that may be long. */
+static int read_tail(const char *path, char **ret, size_t *ret_n, struct eddis_error *err)
+{
+    cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat st;
+
+    if (fd < 0)
+        return eddis_fail_errno(err, -errno, "cannot open '%s'", path);
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+        return eddis_fail(err, -EINVAL, "'%s' is not a regular file", path);
+    if (st.st_size > TAIL && lseek(fd, st.st_size - TAIL, SEEK_SET) < 0)
+        return eddis_fail_errno(err, -errno, "cannot read '%s'", path);
+    /* It may grow meanwhile, by lines. */
+    return file_read_fd(fd, path, 2 * TAIL, ret, ret_n, err);
+}
+
+/* Give ret the rows of an older line for the workers of which it has none; rank -1: no row yet. */
+static int take_rows(struct job_status *line, struct job_status *ret)
+{
+    for (int i = 0; i < line->n_workers; i++) {
+        struct worker_status *row = &line->worker[i], *grown;
+
+        if (row->rank < 0 || row->rank >= STATUS_MAX_WORKERS)
+            continue;
+        if (row->rank >= ret->n_workers) {
+            grown = realloc(ret->worker, ((size_t)row->rank + 1) * sizeof *grown);
+            if (!grown)
+                return -ENOMEM;
+            ret->worker = grown;
+            while (ret->n_workers <= row->rank)
+                grown[ret->n_workers++].rank = -1;
+        }
+        if (ret->worker[row->rank].rank < 0)
+            ret->worker[row->rank] = *row;
+    }
+    return 0;
+}
+
+/* Leave out the workers of which no line has told. */
+static void drop_gaps(struct job_status *s)
+{
+    int n = 0;
+
+    for (int i = 0; i < s->n_workers; i++)
+        if (s->worker[i].rank >= 0)
+            s->worker[n++] = s->worker[i];
+    s->n_workers = n;
+}
+
+/* Put together the table of workers out of the text [n], up to the newest line, which ret is of: a
+ * line tells of some of them.
+ */
+static int take_table(const char *text, size_t n, const char *path, struct job_status *ret,
+                      struct eddis_error *err)
+{
+    int rc = job_status_resize(ret, 0, err);
+
+    for (const char *end = memrchr(text, '\n', n); end && rc == 0;) {
+        const char *line = memrchr(text, '\n', (size_t)(end - text));
+        struct job_status s;
+
+        line = line ? line + 1 : text;
+        if (job_status_parse(line, (size_t)(end - line), path, &s, NULL) == 0) {
+            if (s.generation != ret->generation)
+                line = text; /* those workers are gone */
+            else if (take_rows(&s, ret) < 0)
+                rc = eddis_fail(err, -ENOMEM, "no memory for the workers");
+            job_status_fini(&s);
+        }
+        end = line > text ? line - 1 : NULL;
+    }
+    drop_gaps(ret);
+    return rc;
+}
+
+/* The newest line that is whole: a crash may have left a part of one behind it.  table: with the
+ * workers.
+ */
+static int last_metrics(const struct job_folder *f, bool table, struct job_status *ret,
+                        struct eddis_error *err)
+{
+    cleanup_free char *path = file_join(f->path, "metrics.jsonl");
+    cleanup_free char *text = NULL;
+    size_t n;
+    int rc;
+
+    if (!path)
+        return eddis_fail(err, -ENOMEM, "no memory for metrics");
+    rc = read_tail(path, &text, &n, err);
+    if (rc < 0)
+        return rc;
+    for (char *end = memrchr(text, '\n', n); end;) {
+        char *line = memrchr(text, '\n', (size_t)(end - text));
+
+        line = line ? line + 1 : text;
+        if (job_status_parse(line, (size_t)(end - line), path, ret, err) == 0)
+            return table ? take_table(text, (size_t)(end - text) + 1, path, ret, err)
+                         : job_status_resize(ret, 0, err);
+        end = line > text ? line - 1 : NULL;
+    }
+    return eddis_fail(err, -ENODATA, "'%s' has no whole line", path);
+}
+
+static int read_summary(const struct job_folder *f, struct job_status *ret, struct eddis_error *err)
+{
+    cleanup_free char *path = file_join(f->path, "summary.json");
+    cleanup_free char *text = NULL;
+    size_t n;
+    int rc;
+
+    if (!path)
+        return eddis_fail(err, -ENOMEM, "no memory for a summary");
+    rc = file_read(path, MAX_SUMMARY, &text, &n, err);
+    return rc < 0 ? rc : job_status_parse(text, n, path, ret, err);
+}
+
+/* A job that left nothing to read: its folder's name still tells something. */
+static void name_it(const struct job_folder *f, struct job_status *s)
+{
+    int64_t start;
+
+    snprintf(s->job, sizeof s->job, "%s", f->id);
+    if (job_folder_parse_id(f->id, s->name, sizeof s->name, &start))
+        s->start_s = (double)start;
+}
+
+/* Any folder may be named; a job's has its description, or at least a job's name. */
+static int check_folder(const struct job_folder *f, struct eddis_error *err)
+{
+    cleanup_free char *path = file_join(f->path, "job.yaml");
+
+    if (!path)
+        return eddis_fail(err, -ENOMEM, "no memory for a path");
+    if (job_folder_parse_id(f->id, NULL, 0, NULL) || access(path, F_OK) == 0)
+        return 0;
+    return eddis_fail(err, -ENOENT, "'%s' is no job's folder: there is no job.yaml in it", f->path);
+}
+
+/* What is to be known of a job that has nobody left to tell it. */
+static void say_lost(const struct job_folder *f, struct job_status *ret)
+{
+    cleanup_free char *path = file_join(f->path, "job.yaml");
+    struct job *job = NULL;
+
+    (void)snprintf(ret->message, sizeof ret->message, "the driver is gone and has left no summary");
+    if (path && job_read(path, &job, NULL) == 0)
+        (void)snprintf(ret->message, sizeof ret->message,
+                       "the driver is gone and has left no summary; workers run on for the rest of "
+                       "its lease at most (timeouts.lease, %g s)",
+                       (double)job->timeouts.lease_ns / CLOCK_S);
+    job_free(job);
+}
+
+static int from_files(const struct job_folder *f, enum job_state otherwise, bool table,
+                      struct job_status *ret, struct eddis_error *err)
+{
+    int rc = read_summary(f, ret, err);
+
+    if (rc != -ENOENT)
+        return rc;
+    rc = last_metrics(f, table, ret, err);
+    if (rc == -ENOENT || rc == -ENODATA) {
+        rc = check_folder(f, err);
+        if (rc < 0)
+            return rc;
+        job_status_init(ret);
+        name_it(f, ret);
+    }
+    if (rc < 0)
+        return rc;
+    /* A full disk may have had no room for the summary of a job that has ended. */
+    if (otherwise == JOB_LOST && ret->state != JOB_ENDED) {
+        ret->state = JOB_LOST;
+        ret->reason[0] = '\0'; /* what the driver meant to say, and nobody knows whether it held */
+        ret->exit_code = -1;
+        if (!ret->message[0])
+            say_lost(f, ret);
+    }
+    return 0;
+}
+
+int status_from_files(const struct job_folder *f, struct job_status *ret, struct eddis_error *err)
+{
+    return from_files(f, JOB_LOST, false, ret, err);
+}
+
+int status_glance(const struct job_folder *f, struct job_status *ret, struct eddis_error *err)
+{
+    struct job_driver d;
+    int rc = job_driver_read(f, &d, NULL);
+
+    return from_files(f, rc == 1 || rc == -EREMOTE ? JOB_STARTING : JOB_LOST, false, ret, err);
+}
+
+int status_last(const struct job_folder *f, struct job_status *ret, struct eddis_error *err)
+{
+    return from_files(f, JOB_STARTING, true, ret, err);
+}
+
+int status_driver_stopped(const struct job_driver *d, struct eddis_error *err)
+{
+    return proctree_state(d->pid) != 'T'
+               ? 0
+               : eddis_fail(err, -EAGAIN,
+                            "the job's eddis-run (pid %d) is stopped; kill -CONT %d, or fg, lets "
+                            "it go on",
+                            (int)d->pid, (int)d->pid);
+}
+
+double status_age_s(const struct job_status *s)
+{
+    double age_s = (double)clock_wall_ns() / CLOCK_S - s->start_s - s->wall_s;
+
+    return age_s > 0 && isfinite(age_s) ? age_s : 0;
+}
+
+static int ask(const struct job_driver *d, struct job_status *ret, struct eddis_error *err)
+{
+    struct http_client *c = NULL;
+    cleanup_free char *body = NULL;
+    size_t n = 0;
+    int rc = status_driver_stopped(d, err);
+
+    if (rc == 0)
+        rc = job_door_dial(d, d->token, &c, err);
+    if (rc == 0)
+        rc = http_client_call(c, "/v1/job", NULL, ask_ns, &body, &n, err);
+    if (rc == 200)
+        rc = job_status_parse(body, n, "answer of the driver", ret, err);
+    else if (rc >= 0)
+        rc = eddis_fail(err, -EPROTO, "the driver answered with HTTP status %d", rc);
+    http_client_close(c);
+    return rc;
+}
+
+/* The driver lives and does not answer: what it has written may be of a second ago, or older. */
+static int in_spite_of(const struct eddis_error *why, const struct job_folder *f,
+                       struct job_status *ret, struct eddis_error *err)
+{
+    int rc = from_files(f, JOB_STARTING, true, ret, err);
+    char old[48] = "";
+
+    if (rc == 0 && status_age_s(ret) >= 2)
+        (void)snprintf(old, sizeof old, ", %.0f s old", status_age_s(ret));
+    if (err && rc == 0)
+        eddis_fail(err, why->code, "%.300s; this is what the job's folder says%s", why->text, old);
+    return rc < 0 ? rc : 2;
+}
+
+int status_fetch(const struct job_folder *f, struct job_status *ret, struct eddis_error *err)
+{
+    int64_t deadline_ns = clock_now_ns() + birth_ns;
+    struct job_driver d;
+    struct stat st;
+    int rc;
+
+    for (;;) {
+        struct eddis_error asked;
+        bool young;
+
+        rc = job_driver_read(f, &d, err);
+        if (rc == 1) {
+            rc = ask(&d, ret, &asked);
+            if (rc == 0)
+                return 1;
+            /* It may just have ended. */
+            if (job_driver_read(f, &d, NULL) == 1)
+                return in_spite_of(&asked, f, ret, err);
+        } else if (rc == -EREMOTE) {
+            return from_files(f, JOB_STARTING, false, ret, err); /* what it has written so far */
+        } else if (rc < 0 && rc != -ENOENT) {
+            return rc;
+        }
+        rc = status_from_files(f, ret, err);
+        young = stat(f->path, &st) == 0 &&
+                clock_of_timespec(&st.st_mtim) > clock_wall_ns() - 10 * CLOCK_S;
+        /* Between making the folder and driver.json, or taking that away and the summary. */
+        if (rc < 0 || ret->state != JOB_LOST || !young || clock_now_ns() >= deadline_ns)
+            return rc;
+        job_status_fini(ret);
+        clock_sleep_until_ns(clock_now_ns() + 50 * CLOCK_MS);
+    }
+}
+
+/* Whether events.jsonl tells of a worker's start. */
+static bool had_ranks(const struct job_folder *f)
+{
+    cleanup_free char *path = file_join(f->path, "events.jsonl");
+    cleanup_free char *line = NULL, *word = NULL;
+    FILE *events = path ? fopen(path, "re") : NULL;
+    size_t room = 0;
+    bool found = false;
+
+    if (asprintf(&word, "\"%s\"", job_event_word(JOB_EVENT_RANK_STARTED)) < 0)
+        word = NULL;
+    while (events && word && !found && getline(&line, &room, events) > 0)
+        found = strstr(line, word) != NULL;
+    if (events)
+        (void)fclose(events);
+    return found;
+}
+
+int status_newest(struct job_folder *ret, struct eddis_error *err)
+{
+    cleanup_free struct job_folder *list = NULL;
+    int n = job_folder_list(&list, err);
+
+    for (int i = n - 1; i >= 0; i--) {
+        struct job_driver d;
+        int alive = job_driver_read(&list[i], &d, NULL);
+
+        if (alive != 1 && alive != -EREMOTE && !had_ranks(&list[i]))
+            continue;
+        *ret = list[i];
+        return 0;
+    }
+    return n < 0 ? n : job_folder_find(NULL, ret, err);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* eddis-agent.c - carries out the driver's orders on one node; started by eddis-keeper */
+#include "agents/node/agent.h"
+#include "cmd/shared/options.h"
+#include "lib/base/program.h"
+#include "lib/base/user_env.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct option_row rows[] = {
+    { "tick-fd", 0, "N", "descriptor of the page shared with eddis-keeper" },
+    { "mark", 0, "MARK", "digits by which eddis-run --cleanup finds this process" },
+    { "node", 0, "NAME", "ask eddis-run for the brief of this node" },
+    { "help", 'h', NULL, "print this and exit" },
+    { "version", 'V', NULL, "print the version and exit" },
+};
+
+static const char *const use[] = { "--tick-fd N [--mark MARK] [--node NAME] < BRIEF", NULL };
+
+static const struct option_table table = {
+    .program = "eddis-agent",
+    .summary = "carries out the orders of eddis-run on one node; eddis-keeper starts it",
+    .use = use,
+    .row = rows,
+    .n = sizeof rows / sizeof *rows,
+};
+
+static int fail(const struct eddis_error *err, int code)
+{
+    options_complain("eddis-agent", err, stderr);
+    return code;
+}
+
+/* Returns -1 to go on, else the exit code. */
+static int read_options(int argc, char **argv, struct agent_options *ret)
+{
+    struct options o = { .table = &table, .argc = argc, .argv = argv };
+    struct options_item item;
+    struct eddis_error err = { 0 };
+    int rc;
+
+    while ((rc = options_next(&o, &item, &err)) > 0) {
+        char *end;
+
+        if (options_is(&item, "help")) {
+            options_help(&table, stdout);
+            return options_flush(&err) < 0 ? fail(&err, 1) : EXIT_SUCCESS;
+        }
+        if (options_is(&item, "version")) {
+            puts("eddis-agent " EDDIS_VERSION);
+            return options_flush(&err) < 0 ? fail(&err, 1) : EXIT_SUCCESS;
+        }
+        if (options_is(&item, "mark"))
+            continue; /* to be seen in the list of processes */
+        if (options_is(&item, "node")) {
+            ret->node = item.value;
+            continue;
+        }
+        if (!options_is(&item, "tick-fd")) {
+            eddis_fail(&err, -1, "'%s' is too much; see --help", item.value);
+            return fail(&err, 2);
+        }
+        ret->tick_fd = (int)strtol(item.value, &end, 10);
+        if (*end || end == item.value || ret->tick_fd < 3) {
+            eddis_fail(&err, -1, "'%s' is no descriptor", item.value);
+            return fail(&err, 2);
+        }
+    }
+    if (rc < 0)
+        return fail(&err, 2);
+    if (ret->tick_fd < 0) {
+        eddis_fail(&err, -1, "started without eddis-keeper; users start eddis-run");
+        return fail(&err, 2);
+    }
+    return -1;
+}
+
+int main(int argc, char **argv)
+{
+    char bin[PATH_MAX] = "";
+    struct agent_options o = { .brief_fd = 0, .tick_fd = -1, .bin = bin };
+    struct eddis_error err = { 0 };
+    int code;
+
+    user_env_hide(argv);
+    program_outlive_file_limit();
+    code = read_options(argc, argv, &o);
+    if (code >= 0)
+        return code;
+    (void)program_folder(bin, sizeof bin, NULL);
+    code = agent_run(&o, &err);
+    return code < 0 ? fail(&err, 1) : code;
+}

@@ -1,0 +1,585 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* eddis-run.c - trains a job from its description to its summary */
+#include "agents/driver/driver.h"
+#include "cmd/run/end/run_end.h"
+#include "cmd/run/end/run_prune.h"
+#include "cmd/run/request/preflight.h"
+#include "cmd/run/request/run_allocation.h"
+#include "cmd/run/request/run_batch.h"
+#include "cmd/run/request/run_find.h"
+#include "cmd/run/request/run_job.h"
+#include "cmd/run/request/run_link.h"
+#include "cmd/run/request/run_options.h"
+#include "cmd/run/request/run_resume.h"
+#include "cmd/run/view/dry_run.h"
+#include "cmd/run/view/output_view.h"
+#include "cmd/run/view/plan_print.h"
+#include "cmd/run/view/run_check.h"
+#include "cmd/run/view/run_head.h"
+#include "cmd/run/view/run_view.h"
+#include "cmd/shared/number.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/base/program.h"
+#include "lib/base/strbuf.h"
+#include "lib/base/trust.h"
+#include "lib/base/user_env.h"
+#include "run_detach.h"
+#include "run_requeue.h"
+#include "run_slurm.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { EXIT_FAULT = 1, EXIT_USAGE = 2, EXIT_START = 3 };
+
+static const int64_t UNREAD_NS = 5 * CLOCK_S; /* for a reader of a job that was stopped */
+
+struct run {
+    struct run_request q;
+    struct run_view view;
+    struct output_view *output; /* NULL: what the workers print is not shown */
+    bool showed;                /* something of it */
+    char *log_dir;
+    struct job_folder folder;
+    bool launches; /* there is a folder */
+    struct run_head head;
+    int up;      /* whom to tell that the workers are up; -1: nobody */
+    int up_log;  /* and where the output goes from then on */
+    bool stuck;  /* that file does not answer: nothing more can be said */
+    bool unread; /* nor where nobody reads, and we were asked not to wait for that */
+    enum run_requeue put_back;
+    struct strbuf said; /* so that the summary does not say it again */
+};
+
+static int fail(const struct eddis_error *err, int code)
+{
+    options_complain("eddis-run", err, stderr);
+    return code;
+}
+
+/* ---- the driver's view ---- */
+
+static void on_say(void *ctx, const char *sentence)
+{
+    struct run *r = ctx;
+
+    if (r->output)
+        output_view_flush(r->output); /* what came before stands before */
+    run_view_say(&r->view, sentence);
+    strbuf_addf(&r->said, "%s\n", sentence);
+}
+
+static void on_last_lines(void *ctx, int rank, const char *lines)
+{
+    struct run *r = ctx;
+
+    /* On one screen they need not stand twice. */
+    if (r->output && r->view.errors == r->view.out && output_view_has(r->output, rank, lines))
+        return;
+    run_view_last_lines(&r->view, rank, lines);
+}
+
+static void on_output(void *ctx, const char *node, int rank, const char *text, int64_t dropped)
+{
+    struct run *r = ctx;
+
+    if (r->output)
+        output_view_add(r->output, node, rank, text, dropped, clock_now_ns());
+}
+
+static void on_turn(void *ctx)
+{
+    struct run *r = ctx;
+
+    if (r->output)
+        output_view_tick(r->output, clock_now_ns());
+}
+
+/* What follows in the terminal is the shell's. */
+static void on_pausing(void *ctx)
+{
+    struct run *r = ctx;
+
+    run_view_clear(&r->view);
+    (void)run_view_flush(&r->view, CLOCK_S / 5, NULL);
+}
+
+static void on_waiting(void *ctx, const char *text)
+{
+    run_view_waiting(&((struct run *)ctx)->view, text);
+}
+
+/* From here on nobody looks at the terminal: the job's output is a file of its folder. */
+static void go_to_background(struct run *r)
+{
+    struct eddis_error err = { 0 };
+
+    run_view_clear(&r->view);
+    (void)run_view_flush(&r->view, CLOCK_S, NULL);
+    if (run_detach_up(&r->up, r->up_log, &err) < 0)
+        run_view_say(&r->view, err.text);
+    run_view_look(&r->view);
+}
+
+static void on_progress(void *ctx, const struct job_status *s)
+{
+    struct run *r = ctx;
+
+    if (r->up >= 0 && s->state == JOB_RUNNING)
+        go_to_background(r);
+    run_view_progress(&r->view, s);
+}
+
+static void on_checked(void *ctx, const struct driver_check *node, int n)
+{
+    struct run *r = ctx;
+
+    for (int i = 0; i < n; i++) { /* the first may have been enough to end it */
+        char text[RUN_CHECK_SENTENCE];
+
+        if (run_check_sentence(&node[i], text) && !strstr(strbuf_text(&r->said), text))
+            on_say(r, text);
+    }
+    run_view_clear(&r->view);
+    (void)run_view_flush(&r->view, CLOCK_NEVER, NULL);
+    if (r->q.json)
+        run_check_json(node, n, stdout);
+    else if (!r->q.quiet)
+        run_check_print(node, n, stdout);
+}
+
+static void print_profile(const struct run *r, const struct plan_print *o,
+                          const struct node_profile *nodes, int n)
+{
+    if (!r->q.json) {
+        plan_print_nodes(o, nodes, n); /* with what could not be measured, and why */
+        plan_print_profiles(o, nodes, n);
+        putchar('\n');
+        plan_print_devices(o, nodes, n);
+        return;
+    }
+    printf("{\"nodes\": [\n");
+    for (int i = 0; i < n; i++) {
+        cleanup_free char *text = profile_text(&nodes[i]);
+
+        printf("%s%s", i ? ",\n" : "", text ? text : "null");
+    }
+    printf("],\n\"schema_version\": 1}\n");
+}
+
+static void print_dry_run_json(const struct run *r, const struct node_profile *nodes, int n,
+                               const struct plan *p)
+{
+    cleanup_free char *text = NULL;
+    struct eddis_error err = { 0 };
+
+    if (dry_run_json(r->q.job, nodes, n, p, &text, &err) < 0)
+        fail(&err, 0);
+    else
+        fputs(text, stdout);
+}
+
+/* From here on the workers of this plan may print. */
+static void show_output(struct run *r, const struct plan *p, const struct node_profile *nodes)
+{
+    const char *prefix = r->q.job->logs.prefix;
+    struct output_view_options o = {
+        .view = &r->view,
+        .ranks = &r->q.ranks,
+        .prefix = strcmp(prefix, "auto") != 0 ? prefix : NULL,
+        .log_dir = r->log_dir,
+        .n_ranks = p->n_workers,
+    };
+
+    for (int i = 0; i < p->n_workers; i++) {
+        int width = output_view_label(nodes[p->worker[i].node].host, i, NULL, 0);
+
+        o.width = width > o.width ? width : o.width;
+    }
+    if (r->output)
+        r->showed = output_view_end(r->output) || r->showed;
+    output_view_free(r->output);
+    r->output = output_view_new(&o);
+}
+
+/* Before anything is launched: whoever reads it slowly must not keep the job waiting. */
+static void print_plan(struct run *r, const struct plan_print *how, const struct plan *p,
+                       const struct node_profile *nodes, int n)
+{
+    cleanup_free char *text =
+        run_head_text(&r->head, &r->q, r->launches ? &r->folder : NULL, how, p, nodes, n);
+
+    if (!text)
+        return;
+    if (r->launches)
+        run_view_print(&r->view, text);
+    else
+        fputs(text, stdout);
+}
+
+static int on_planned(void *ctx, const struct plan *p, const struct node_profile *nodes, int n,
+                      struct eddis_error *err)
+{
+    struct run *r = ctx;
+    const struct plan_print o = {
+        .out = stdout,
+        .colour = r->view.colour,
+        .home = getenv("HOME"),
+        .now_s = clock_wall_ns() / CLOCK_S,
+    };
+    /* Later, with nodes lost, there may be fewer. */
+    int rc = p && p->generation <= 1 ? rank_list_check(&r->q.ranks, p->n_workers, err) : 0;
+
+    if (rc < 0)
+        return eddis_fail_prefix(err, rc, "--ranks");
+    run_view_clear(&r->view);
+    if (!r->launches) /* what follows may be long, and goes past the view */
+        (void)run_view_flush(&r->view, CLOCK_NEVER, NULL);
+    if (!p) {
+        print_profile(r, &o, nodes, n);
+    } else if (r->q.dry_run && r->q.json) {
+        print_dry_run_json(r, nodes, n, p);
+    } else if (!r->q.quiet && !r->q.json) {
+        print_plan(r, &o, p, nodes, n);
+        if (r->launches)
+            show_output(r, p, nodes);
+    }
+    fflush(stdout);
+    return 0;
+}
+
+/* The rest of the head is for this program. */
+static void on_joined(void *ctx)
+{
+    struct run *r = ctx;
+    cleanup_free char *text = run_head_joined(&r->head);
+
+    if (text)
+        run_view_print(&r->view, text);
+}
+
+static void on_settled(void *ctx, const struct plan *p)
+{
+    struct run *r = ctx;
+    cleanup_free char *text =
+        r->q.quiet || r->q.json ? NULL : plan_print_settled(p, r->view.colour);
+
+    if (!text)
+        return;
+    run_view_print(&r->view, text);
+    strbuf_add(&r->head.plan, text);
+}
+
+/* ---- the job's folder ---- */
+
+static int make_folder(struct run *r, struct eddis_error *err)
+{
+    cleanup_free char *path = NULL, *text = NULL, *dir = NULL;
+    struct eddis_error shared = { 0 };
+    struct stat st;
+    int rc = run_batch_folder(&r->q.batch, r->q.job_dir, &dir, err);
+
+    if (rc == 0)
+        rc = job_folder_make(r->q.job->name, dir, &r->folder, err);
+    if (rc < 0)
+        return rc;
+    if (dir && stat(r->folder.path, &st) == 0 && trust_stat(&st, dir, &shared, NULL) > 0)
+        run_find_warn(&shared);
+    r->launches = true;
+    r->log_dir =
+        r->q.job->logs.dir ? strdup(r->q.job->logs.dir) : file_join(r->folder.path, "logs");
+    path = file_join(r->folder.path, "job.yaml");
+    text = job_text(r->q.job);
+    if (!r->log_dir || !path || !text)
+        return eddis_fail(err, -ENOMEM, "no memory for the job's folder");
+    rc = file_write_atomic(path, text, strlen(text), 0600, err);
+    return rc == 0 && r->q.slurm ? run_link(&r->folder, r->q.slurm, err) : rc;
+}
+
+/* Of a job that was refused before a worker was started nobody needs a folder. */
+static void drop_folder(struct run *r)
+{
+    struct eddis_error err = { 0 };
+
+    if (r->launches && job_folder_drop(&r->folder, &err) < 0)
+        fail(&err, 0);
+    r->launches = false;
+}
+
+static bool was_refused(const struct job_status *s)
+{
+    return strcmp(s->reason, "usage") == 0 && s->generation == 0 && !s->folder_hangs &&
+           !s->may_be_left;
+}
+
+static void print_summary(struct run *r, struct job_status *s)
+{
+    int rank = s->failure.set ? s->failure.rank : -1;
+    struct strbuf b = { 0 };
+    cleanup_free char *json = NULL, *name = NULL;
+
+    if (r->q.json) {
+        json = job_status_text(s);
+        if (json)
+            printf("%s\n", json);
+    } else if (!r->q.quiet && r->launches) {
+        /* By its id only jobs in the usual place are found. */
+        if (r->q.job_dir && asprintf(&name, "%s/", r->folder.path) < 0)
+            name = NULL;
+        if (s->message[0] && strstr(strbuf_text(&r->said), s->message)) {
+            s->failure.set = s->failure.set && strcmp(s->failure.what, s->message) != 0;
+            s->message[0] = '\0';
+        }
+        job_status_print(s, name, &b);
+        job_status_print_more(s, name, &b);
+        if (s->communication[0] && r->q.verbose)
+            strbuf_addf(&b, "communication: %s\n", s->communication);
+        if (!s->folder_hangs)
+            run_view_add_output(r->log_dir, rank, s->n_workers, &b);
+        printf("%s%s", r->showed ? "\n" : "", strbuf_text(&b));
+        strbuf_fini(&b);
+    } else if (s->exit_code && s->message[0] && !strstr(strbuf_text(&r->said), s->message)) {
+        fprintf(stderr, "eddis-run: %s\n", s->message); /* how to go on, above all */
+    }
+}
+
+/* From here on the program's own thread prints, and may wait: as long as it takes for who has yet
+ * to read, but not where somebody has ended the job, and would have to ask again.
+ */
+static void end_output(struct run *r, const struct job_status *s)
+{
+    bool ended =
+        s && (strcmp(s->reason, "interrupted") == 0 || strcmp(s->reason, "preempted") == 0);
+
+    if (r->output)
+        r->showed = output_view_end(r->output) || r->showed;
+    run_view_clear(&r->view);
+    r->unread = run_view_flush(&r->view, ended ? UNREAD_NS : CLOCK_NEVER, NULL) == -ETIMEDOUT;
+}
+
+static int run_job(struct run *r)
+{
+    const struct driver_options o = {
+        .job = r->q.job,
+        .folder = r->launches ? &r->folder : NULL,
+        .runtime_dir = getenv("XDG_RUNTIME_DIR"),
+        .env = (const char *const *)r->q.env.at,
+        .slurm = run_allocation_of_starts(r->q.job, r->q.slurm),
+        .batch = r->q.batch.job[0] ? &r->q.batch : NULL,
+        .plan_path = r->q.plan_path,
+        .measure_equal = r->q.measure_equal,
+        .plan_only = r->q.dry_run,
+        .profile_only = r->q.profile,
+        .check_only = r->q.check,
+        .view = { .ctx = r,
+                  .say = on_say,
+                  .last_lines = on_last_lines,
+                  .planned = on_planned,
+                  .joined = on_joined,
+                  .settled = on_settled,
+                  .waiting = on_waiting,
+                  .progress = on_progress,
+                  .output = on_output,
+                  .pausing = on_pausing,
+                  .turn = on_turn,
+                  .checked = on_checked },
+    };
+    struct job_status status;
+    struct eddis_error err = { 0 };
+    int code = driver_run(&o, &status, &err);
+    bool has_job = r->launches;
+
+    if (code >= 0 && r->q.detach && r->up < 0 && status.folder_hangs) {
+        r->stuck = true;
+        job_status_fini(&status);
+        return code;
+    }
+    end_output(r, code < 0 ? NULL : &status);
+    if (code < 0 || was_refused(&status))
+        drop_folder(r);
+    if (code < 0)
+        return fail(&err, EXIT_START);
+    r->put_back = o.batch ? run_requeue_due(&status, code) : RUN_REQUEUE_NOT;
+    if (has_job && !r->unread)
+        print_summary(r, &status);
+    job_status_fini(&status);
+    /* Last, for the plan is worth having without it; the job would end so. */
+    if (((code == 0 && r->q.dry_run) || r->q.check) &&
+        preflight_program(r->q.job, &r->q.env, &err) < 0)
+        return code == 0 ? fail(&err, EXIT_USAGE) : EXIT_USAGE; /* a node has said it then */
+    return code;
+}
+
+/* What was asked for did not get there; but a job that has been trained is trained. */
+static int close_output(struct run *r, int code)
+{
+    struct eddis_error err = { 0 };
+    int rc = r->unread ? -ETIMEDOUT : r->view.out ? run_view_flush(&r->view, CLOCK_NEVER, &err) : 0;
+
+    r->unread = rc == -ETIMEDOUT;
+    if (rc == 0 && options_flush(&err) == 0)
+        return code;
+    if (!r->unread)
+        fail(&err, 0);
+    return code == 0 && (!r->launches || r->q.json) ? EXIT_FAULT : code;
+}
+
+/* ---- what runs no job ---- */
+
+static int prune_jobs(struct run *r)
+{
+    const struct run_prune p = { .older_ns = r->q.prune_ns,
+                                 .now_ns = clock_wall_ns(),
+                                 .only_failed = r->q.failed,
+                                 .only_tell = r->q.dry_run,
+                                 .json = r->q.json,
+                                 .quiet = r->q.quiet };
+    struct eddis_error err = { 0 };
+
+    return run_prune(&p, stdout, &err) < 0 ? fail(&err, EXIT_FAULT) : 0;
+}
+
+/* --resume of a job that has nothing left to do: how it went. */
+static int tell_over(const struct run *r)
+{
+    const char *name = strchr(r->q.over, '/') ? r->q.over : NULL;
+    struct eddis_error err = { 0 };
+    struct job_status status;
+    struct strbuf b = { 0 };
+
+    if (!run_resume_is_over(r->q.over, &status)) /* it was removed a moment ago */
+        return eddis_fail(&err, -ENOENT, "--resume %s: the job is gone", r->q.over),
+               fail(&err, EXIT_USAGE);
+    if (r->q.json) {
+        cleanup_free char *text = job_status_text(&status);
+
+        puts(text ? text : "null");
+    } else if (!r->q.quiet) {
+        printf("nothing left to train: job %s has come to its end\n", status.job);
+        job_status_print(&status, name, &b);
+        job_status_print_more(&status, name, &b);
+        fputs(strbuf_text(&b), stdout);
+        strbuf_fini(&b);
+    }
+    job_status_fini(&status);
+    return 0;
+}
+
+/* ---- jobs ---- */
+
+static void tell_detached(const struct run *r)
+{
+    const char *name = r->q.job_dir ? r->folder.path : r->folder.id, *end = r->q.job_dir ? "/" : "";
+
+    if (r->q.json)
+        printf("{\"job\": \"%s\"}\n", r->folder.id);
+    else if (r->q.quiet)
+        puts(r->folder.id);
+    else
+        printf("job %s goes on in the background; see it by eddis-status %s%s, end it by eddis-run "
+               "--stop %s%s\n",
+               r->folder.id, name, end, name, end);
+}
+
+/* Before the job, which must not wait for its folder.  Without it the output stays where it is. */
+static void open_log(struct run *r)
+{
+    cleanup_free char *path = file_join(r->folder.path, "driver.log");
+    struct eddis_error err = { 0 };
+
+    r->up_log = path ? run_detach_log(path, &err)
+                     : eddis_fail(&err, -ENOMEM, "no memory for the job's folder");
+    if (r->up_log < 0)
+        fail(&err, 0);
+}
+
+static int train(struct run *r)
+{
+    struct eddis_error err = { 0 };
+    int code = 0, rc;
+
+    if (!r->q.dry_run && !r->q.profile && !r->q.check && make_folder(r, &err) < 0) {
+        drop_folder(r);
+        return fail(&err, EXIT_USAGE);
+    }
+    rc = r->q.detach ? run_detach(&r->up, &code, &err) : 1;
+    if (rc == 1 && r->q.detach)
+        open_log(r);
+    if (rc == 1) /* before, there must be no thread */
+        rc = run_view_open(&r->view, r->q.quiet || r->q.json, &err) < 0 ? -1 : 1;
+    if (rc == 1)
+        code = run_job(r);
+    else if (rc < 0)
+        code = fail(&err, EXIT_FAULT);
+    else if (code == 0)
+        tell_detached(r);
+    return code;
+}
+
+static int submit(struct run *r)
+{
+    char program[PATH_MAX];
+    const struct sbatch_ask a = { .job = r->q.job, .program = program, .args = r->q.args.item };
+    struct eddis_error err = { 0 };
+    int code;
+
+    if (sbatch_script_check(&a, &err) < 0 || run_slurm_check(&a, &err) < 0)
+        return fail(&err, EXIT_USAGE);
+    if (program_path("eddis-run", program, sizeof program, &err) < 0)
+        return fail(&err, EXIT_START);
+    code = run_slurm(&a, r->q.quiet, &err);
+    return code < 0 ? fail(&err, EXIT_START) : code;
+}
+
+int main(int argc, char **argv)
+{
+    struct run r = { .up = -1 };
+    struct eddis_error err = { 0 };
+    int code = 0;
+
+    user_env_hide(argv);
+    program_outlive_file_limit();
+    (void)signal(SIGPIPE, SIG_IGN); /* eddis-run | head: the job goes on */
+    (void)signal(SIGCHLD, SIG_DFL); /* as by `trap '' CHLD`: exit codes are needed */
+    if (run_request_read(argc, argv, &r.q, &err) < 0)
+        return fail(&err, EXIT_USAGE);
+    if (r.q.help)
+        options_help(&run_options, stdout);
+    else if (r.q.version)
+        puts("eddis-run " EDDIS_VERSION);
+    else if (r.q.stop)
+        code = run_end_stop(r.q.stop, r.q.json, r.q.quiet);
+    else if (r.q.cleanup)
+        code = run_end_cleanup(r.q.cleanup, r.q.quiet);
+    else if (r.q.over)
+        code = tell_over(&r);
+    else if (r.q.prune)
+        code = prune_jobs(&r);
+    else if (r.q.submit)
+        code = submit(&r);
+    else
+        code = train(&r);
+    if (r.stuck)
+        _exit(code);
+    code = close_output(&r, code);
+    if (r.put_back)
+        run_requeue(&r.q.batch, r.put_back, run_batch_advanced(r.q.job, &r.q.batch), r.q.quiet);
+    if (r.unread)
+        _exit(code);
+    output_view_free(r.output);
+    run_view_close(&r.view);
+    run_request_fini(&r.q);
+    free(r.log_dir);
+    run_head_fini(&r.head);
+    strbuf_fini(&r.said);
+    return code;
+}

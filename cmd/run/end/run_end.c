@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_end.c - ends jobs, and what is left of them, here, in Slurm's queue, and on other nodes */
+#include "run_end.h"
+
+#include "agents/job/status_json.h"
+#include "cmd/run/request/run_find.h"
+#include "cmd/shared/options.h"
+#include "cmd/slurm/job_location.h"
+#include "cmd/slurm/slurm_lookup.h"
+#include "cmd/slurm/slurm_program.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/strbuf.h"
+#include "run_cleanup.h"
+#include "run_stop.h"
+#include "run_user.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EXIT_FAULT = 1, EXIT_USAGE = 2 };
+
+struct ask {
+    const char *word; /* that names the job */
+    bool json, quiet;
+};
+
+static int fail(const struct eddis_error *err, int code)
+{
+    options_complain("eddis-run", err, stderr);
+    return code;
+}
+
+/* Until when Slurm is asked: who ends a job waits for a busy controller. */
+static int64_t after_patience(void)
+{
+    return clock_now_ns() + SLURM_PROGRAM_NS;
+}
+
+/* 1: whoever was to be asked has not answered; 2: there is no such job. */
+static int no_place(int rc, const struct eddis_error *err)
+{
+    return fail(err, rc == -EIO || rc == -ETIMEDOUT ? EXIT_FAULT : EXIT_USAGE);
+}
+
+/* ---- on another node ---- */
+
+static int find_stop(const char *word, struct job_folder *ret, struct eddis_error *err)
+{
+    return run_find_job("--stop", word, ret, err);
+}
+
+static int find_cleanup(const char *word, struct job_folder *ret, struct eddis_error *err)
+{
+    return run_find_job("--cleanup", word, ret, err);
+}
+
+static void keep(void *ctx, const char *bytes, size_t n)
+{
+    strbuf_add_bytes(ctx, bytes, n);
+}
+
+/* How long it takes depends on the job's own times, which its eddis-run knows.  What it says is
+ * whole or not said: -ECONNRESET.
+ */
+static int go(const struct job_place *p, const char *option, const struct ask *q,
+              struct eddis_error *err)
+{
+    const char *words[] = { "eddis-run", option, p->far, NULL, NULL, NULL };
+    struct strbuf said = { 0 };
+    int n = 3, rc;
+
+    if (q->json)
+        words[n++] = "--json";
+    if (q->quiet)
+        words[n++] = "--quiet";
+    rc = slurm_door_run(&p->door, words, CLOCK_NEVER, keep, &said, err);
+    if (rc == 0 && (!q->quiet || q->json) && (!said.len || said.text[said.len - 1] != '\n'))
+        rc = eddis_fail(err, -ECONNRESET, "the answer of node %s of Slurm's job %s was lost",
+                        p->door.node, p->door.name);
+    if (rc >= 0)
+        fputs(strbuf_text(&said), stdout);
+    strbuf_fini(&said);
+    return rc;
+}
+
+/* Take a job that waits out of Slurm's queue, and say so.  Returns 1; 0: it waits no more. */
+static int withdraw(const struct job_place *p, const struct ask *q, struct eddis_error *err)
+{
+    struct slurm_job j;
+    int rc = slurm_task_withdraw(p->number, err);
+
+    if (rc == -EIO && *p->owner) /* Slurm has answered */
+        return eddis_fail(err, -EPERM, "%s, and Slurm cancels it for its user only", p->text);
+    if (rc < 0)
+        return rc;
+    rc = slurm_task_ask(p->number, after_patience(), &j, err);
+    if (rc < 0 && rc != -ENOENT && rc != -EINVAL) /* -EINVAL: tasks of an array that are over */
+        return rc;
+    if (rc == 0 && slurm_job_waits(&j))
+        return eddis_fail(err, -EIO, "%s, and Slurm does not cancel it", p->text);
+    if (rc == 0 && !slurm_job_is_over(&j))
+        return 0;
+    if (q->json)
+        printf("{\"slurm_job\": \"%s\", \"cancelled\": true}\n", p->number);
+    else if (!q->quiet)
+        printf("Slurm's job %s was waiting in the queue and is cancelled\n", p->number);
+    return 1;
+}
+
+/* A job's end ends the step over it, too: wait for Slurm's word that it is over, and say so.
+ * Returns 1; 0 when its folder here says more.
+ */
+static int stopped(const struct job_place *p, const struct ask *q, struct eddis_error *err)
+{
+    struct slurm_job j;
+    int rc = slurm_task_await_end(p->door.name, slurm_job_has_ended, clock_now_ns() + 60 * CLOCK_S,
+                                  &j, err);
+
+    if (rc < 0 && rc != -ENOENT)
+        return eddis_fail_prefix(err, rc, "job %s was told to stop", p->far);
+    if (p->has_folder)
+        return 0;
+    if (q->json)
+        printf("{\"slurm_job\": \"%s\", \"stopped\": true, \"exit_code\": %d}\n", p->door.name,
+               rc == 0 ? slurm_job_code(&j) : -1);
+    else if (!q->quiet && rc == 0)
+        printf("Slurm's job %s was stopped and has ended with code %d; its folder is on %s\n",
+               p->door.name, slurm_job_code(&j), p->door.node);
+    else if (!q->quiet)
+        printf("Slurm's job %s was stopped\n", p->door.name);
+    return 1;
+}
+
+/* ---- what callers want ---- */
+
+/* was_stopped: by a run of this option on its driver's node. */
+static int end_job(const struct ask *q, const struct job_place *p, bool was_stopped)
+{
+    struct job_status status;
+    struct eddis_error err = { 0 };
+    struct strbuf b = { 0 };
+    const char *name = strchr(q->word, '/') ? q->word : NULL;
+    int rc = run_stop(&p->folder, p->where == JOB_DEAD || was_stopped, &status, &err);
+
+    if (rc < 0)
+        return fail(&err, rc == -ETIMEDOUT ? EXIT_FAULT : EXIT_USAGE);
+    if (q->json) {
+        cleanup_free char *text = job_status_text(&status);
+
+        puts(text ? text : "null");
+    } else if (!q->quiet) {
+        printf("job %s %s\n", status.job,
+               run_stop_words(was_stopped && status.state == JOB_ENDED ? 1 : rc, &status));
+        job_status_print(&status, name, &b);
+        job_status_print_more(&status, name, &b);
+        fputs(strbuf_text(&b), stdout);
+        strbuf_fini(&b);
+    }
+    rc = rc != 1 && status.state == JOB_LOST ? EXIT_FAULT : 0; /* nothing was stopped then */
+    job_status_fini(&status);
+    return rc;
+}
+
+static int stop_far(const struct ask *q, const struct job_place *p)
+{
+    struct eddis_error err = { 0 };
+    int code = go(p, "--stop", q, &err);
+
+    if (code == -ECONNRESET) {
+        code = stopped(p, q, &err);
+        if (code >= 0)
+            return code ? EXIT_SUCCESS : end_job(q, p, true);
+    }
+    return code < 0 ? fail(&err, EXIT_FAULT) : code;
+}
+
+int run_end_stop(const char *word, bool json, bool quiet)
+{
+    const struct ask q = { .word = word, .json = json, .quiet = quiet };
+    struct eddis_error err = { 0 };
+    struct job_place p;
+    int rc = job_place_find(word, find_stop, after_patience(), &p, &err);
+
+    if (rc == 0 && p.where == JOB_WAITS) {
+        rc = withdraw(&p, &q, &err);
+        if (rc == 1)
+            return EXIT_SUCCESS;
+        if (rc == 0) /* Slurm has started it this moment */
+            rc = job_place_find(word, find_stop, after_patience(), &p, &err);
+    }
+    if (rc < 0)
+        return no_place(rc, &err);
+    if (p.where == JOB_WAITS)
+        return eddis_fail(&err, -EAGAIN, "%s", p.text), fail(&err, EXIT_FAULT);
+    return p.where == JOB_FAR ? stop_far(&q, &p) : end_job(&q, &p, false);
+}
+
+int run_end_cleanup(const char *word, bool quiet)
+{
+    const struct ask q = { .word = word, .quiet = quiet };
+    struct eddis_error err = { 0 };
+    struct job_place p;
+    int left = job_place_find(word, find_cleanup, after_patience(), &p, &err);
+
+    if (left < 0)
+        return no_place(left, &err);
+    if (p.where == JOB_FAR) {
+        left = go(&p, "--cleanup", &q, &err);
+        return left < 0 ? fail(&err, EXIT_FAULT) : left;
+    }
+    if (p.where == JOB_WAITS && !p.has_folder)
+        return eddis_fail(&err, -ENOENT, "%s, so that nothing of it is left anywhere", p.text),
+               fail(&err, EXIT_USAGE);
+    /* What its list says, host, command and where eddis is, are that user's words. */
+    if (run_user_become_owner(p.folder.path, &err) < 0)
+        return fail(&err, EXIT_FAULT);
+    left = run_cleanup(&p.folder, p.where != JOB_HERE, p.where == JOB_DEAD && p.over, quiet, &err);
+    return left < 0 ? fail(&err, EXIT_USAGE) : left ? EXIT_FAULT : EXIT_SUCCESS;
+}

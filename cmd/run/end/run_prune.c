@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_prune.c - removes the folders of jobs that ended long ago */
+#include "run_prune.h"
+
+#include "agents/job/slurm_link.h"
+#include "agents/job/status_fetch.h"
+#include "cmd/shared/number.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fts.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* A driver that is only starting has no driver.json yet, and when it was killed, its workers may
+ * write for a lease; one on another machine writes metrics every second.
+ */
+static const int64_t quiet_ns = 60 * CLOCK_S;
+static const int64_t silent_ns = 86400 * CLOCK_S;
+
+struct folder_use {
+    int64_t newest_ns; /* last change of anything in it, wall clock */
+    int64_t bytes;
+};
+
+static void look(const char *path, struct folder_use *ret)
+{
+    char *roots[] = { (char *)(uintptr_t)path, NULL };
+    FTS *fts = fts_open(roots, FTS_PHYSICAL | FTS_XDEV, NULL);
+    FTSENT *e;
+
+    *ret = (struct folder_use){ 0 };
+    while (fts && (e = fts_read(fts))) {
+        const struct stat *st = e->fts_statp;
+        int64_t ns;
+
+        if (e->fts_info == FTS_DP || e->fts_info == FTS_NS || e->fts_info == FTS_ERR)
+            continue;
+        ns = clock_of_timespec(&st->st_mtim);
+        ret->newest_ns = ns > ret->newest_ns ? ns : ret->newest_ns;
+        ret->bytes += (int64_t)st->st_blocks * 512;
+    }
+    if (fts)
+        (void)fts_close(fts);
+}
+
+static bool has_summary(const struct job_folder *f)
+{
+    cleanup_free char *path = file_join(f->path, "summary.json");
+    struct stat st;
+
+    return path && stat(path, &st) == 0;
+}
+
+/* Why the job is not surely over, when nothing in its folder has changed for age_ns.  NULL: it is;
+ * "": it runs.
+ */
+static const char *why_not_over(const struct job_folder *f, int64_t age_ns)
+{
+    struct job_driver d;
+    int rc = job_driver_read(f, &d, NULL);
+
+    explicit_bzero(&d, sizeof d);
+    if (rc == 1)
+        return "";
+    if (has_summary(f))
+        return NULL;
+    if (rc == -EREMOTE)
+        return age_ns < silent_ns ? "its driver is on another machine, and may live" : NULL;
+    if (age_ns >= quiet_ns)
+        return NULL;
+    return rc == 0 ? "its driver is gone for less than a minute, and workers may still be ending"
+                   : "it is not a minute old, and may be only starting";
+}
+
+/* Of a job that is over; one whose files cannot be read is not known to have failed. */
+static bool has_failed(const struct job_folder *f)
+{
+    struct job_status s;
+    bool failed = status_from_files(f, &s, NULL) == 0;
+
+    if (!failed)
+        return false;
+    failed = job_status_failed(&s);
+    job_status_fini(&s);
+    return failed;
+}
+
+static void tell(const struct run_prune *p, const struct job_folder *f, int64_t age_ns,
+                 int64_t bytes, FILE *out)
+{
+    char age[NUMBER_SIZE], size[NUMBER_SIZE];
+    int64_t age_s = age_ns / CLOCK_S;
+
+    if (p->quiet)
+        return;
+    if (p->json) {
+        fprintf(out, "{\"job\": \"%s\", \"age_s\": %" PRId64 ", \"bytes\": %" PRId64 "}\n", f->id,
+                age_s, bytes);
+        return;
+    }
+    number_age(age_s, age);
+    fprintf(out, "%s %s   %s%s, %s\n", p->only_tell ? "would remove" : "removing", f->id,
+            age_s < 1 ? "just now" : age, age_s < 1 ? "" : " old",
+            number_bytes((double)bytes, size));
+}
+
+int run_prune(const struct run_prune *p, FILE *out, struct eddis_error *err)
+{
+    cleanup_free struct job_folder *list = NULL;
+    int n = job_folder_list(&list, err), removed = 0, rc = 0;
+
+    for (int i = 0; i < n; i++) {
+        struct folder_use use;
+        struct eddis_error why;
+        const char *why_not;
+        int64_t age_ns;
+        int one = 0;
+
+        look(list[i].path, &use);
+        age_ns = p->now_ns > use.newest_ns ? p->now_ns - use.newest_ns : 0;
+        if (!use.newest_ns || age_ns < p->older_ns)
+            continue;
+        why_not = why_not_over(&list[i], age_ns);
+        if (why_not && *why_not && !p->quiet && !p->json)
+            fprintf(out, "leaving %s: %s\n", list[i].id, why_not);
+        if (why_not)
+            continue;
+        if (p->only_failed && !has_failed(&list[i]))
+            continue;
+        tell(p, &list[i], age_ns, use.bytes, out);
+        if (!p->only_tell) {
+            slurm_link_remove(&list[i]);
+            one = file_remove_tree(list[i].path, &why);
+        }
+        removed += one == 0;
+        if (one < 0 && rc == 0) {
+            rc = one;
+            if (err)
+                *err = why;
+        }
+    }
+    rc = n < 0 ? n : rc < 0 ? rc : removed;
+    if (rc >= 0 && !p->quiet && !p->json)
+        fprintf(out, "%d job%s %s\n", rc, rc == 1 ? "" : "s", p->only_tell ? "found" : "removed");
+    return rc;
+}

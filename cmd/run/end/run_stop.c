@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_stop.c - asks the driver of a job to end it, and waits until it has */
+#include "run_stop.h"
+
+#include "agents/job/job_door.h"
+#include "agents/job/status_fetch.h"
+#include "agents/protocol/timing.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/model/job.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const int64_t ask_ns = 5 * CLOCK_S;
+static const int64_t look_ns = CLOCK_S / 10;
+static const int64_t extra_ns = 60 * CLOCK_S; /* beyond what the job gives its workers */
+
+static int post(const struct job_driver *d, struct eddis_error *err)
+{
+    struct http_client *c = NULL;
+    cleanup_free char *body = NULL;
+    size_t n;
+    int rc = job_door_dial(d, d->owner, &c, err);
+
+    if (rc == 0)
+        rc = http_client_call(c, "/v1/job/stop", "{}", ask_ns, &body, &n, err);
+    http_client_close(c);
+    if (rc < 0)
+        return rc;
+    return rc < 300 ? 0 : eddis_fail(err, -EPROTO, "the driver answered with HTTP status %d", rc);
+}
+
+/* How long an orderly end may take behind a checkpoint, by what the job itself says. */
+static int64_t patience_ns(const struct job_folder *f)
+{
+    cleanup_free char *path = file_join(f->path, "job.yaml");
+    struct job *job = NULL;
+    int64_t ns = extra_ns;
+
+    if (path && job_read(path, &job, NULL) == 0)
+        ns = clock_after_ns(clock_after_ns(ns, job->timeouts.checkpoint_ns),
+                            timing_stop_ns(job->timeouts.lease_ns, job->timeouts.grace_ns));
+    job_free(job);
+    return ns;
+}
+
+/* The summary is written before driver.json goes, and that goes before the process does. */
+static int wait_for_end(const struct job_folder *f, struct eddis_error *err)
+{
+    int64_t deadline_ns = clock_after_ns(clock_now_ns(), patience_ns(f));
+    struct job_driver d;
+
+    while (job_driver_read(f, &d, NULL) == 1) {
+        explicit_bzero(d.token, sizeof d.token);
+        explicit_bzero(d.owner, sizeof d.owner);
+        if (clock_now_ns() >= deadline_ns)
+            return eddis_fail(err, -ETIMEDOUT,
+                              "job %s was asked to stop and still runs (pid %d); kill it, and what "
+                              "is left ends within its lease",
+                              f->id, (int)d.pid);
+        clock_sleep_until_ns(clock_now_ns() + look_ns);
+    }
+    return 0;
+}
+
+int run_stop(const struct job_folder *f, bool dead, struct job_status *ret, struct eddis_error *err)
+{
+    struct job_driver d;
+    int rc = 0, was = dead ? 0 : job_driver_read(f, &d, err);
+
+    if (was < 0 && was != -ENOENT)
+        return was;
+    if (was == 1) {
+        rc = post(&d, err);
+        if (rc < 0 && job_driver_read(f, &d, NULL) == 1)
+            return eddis_fail_prefix(err, rc, "cannot stop job %s", f->id);
+        rc = wait_for_end(f, err);
+    }
+    explicit_bzero(&d, sizeof d);
+    if (rc == 0)
+        rc = dead ? status_from_files(f, ret, err) : status_fetch(f, ret, err);
+    return rc < 0 ? rc : was == 1;
+}
+
+const char *run_stop_words(int rc, const struct job_status *s)
+{
+    if (rc == 1)
+        return "was stopped";
+    return s->state == JOB_LOST ? "cannot be stopped, its eddis-run is gone" : "had ended before";
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* preflight.c - looks for the program and the folders that a job names on this machine */
+#include "preflight.h"
+
+#include "agents/driver/start/start.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/file.h"
+#include "lib/base/program.h"
+#include "lib/base/strlist.h"
+#include "lib/base/trust.h"
+#include "run_find.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The value of this key is wrong for the reason that the sentence tells. */
+static int wrong(const struct job *job, const char *key, struct eddis_error *err,
+                 const char *sentence)
+{
+    struct job_origin o = job_origin(job, key);
+
+    if (o.kind == JOB_FLAG)
+        return eddis_fail(err, -EINVAL, "%s: %s", o.flag, sentence);
+    if (o.kind == JOB_FILE)
+        return eddis_fail(err, -EINVAL, "%s:%d:%d: %s", job->file, o.line, o.column, sentence);
+    return eddis_fail(err, -EINVAL, "%s", sentence);
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* Whether the folder is there and open to us, or can be made: what permissions allow, /proc or a
+ * full disk still may not.  Nothing of it stays.
+ */
+static bool can_make(const char *path)
+{
+    size_t kept = file_there(path);
+    bool can = file_mkdirs(path, 0700, NULL) == 0 && access(path, W_OK | X_OK) == 0;
+
+    file_rmdirs(path, kept);
+    return can;
+}
+
+static int check_made(const struct job *job, const char *key, const char *path,
+                      struct eddis_error *err)
+{
+    char text[PATH_MAX + 128];
+
+    if (!path || can_make(path))
+        return 0;
+    (void)snprintf(text, sizeof text,
+                   "%s '%.150s' is no folder to write in, and cannot be made; name another", key,
+                   path);
+    return wrong(job, key, err, text);
+}
+
+/* Whether what this user makes in the folder is trusted: NFS with root_squash and mounts of CIFS
+ * give it to another.  Returns false with the reason; true where nothing can be made.
+ */
+static bool keeps_owner(const char *key, const char *path, char *ret, size_t size)
+{
+    cleanup_free char *probe = file_join(path, ".eddis-XXXXXX");
+    struct eddis_error why;
+    struct stat st;
+    bool made;
+
+    if (!probe || !mkdtemp(probe))
+        return true;
+    made = stat(probe, &st) == 0;
+    (void)rmdir(probe);
+    if (!made || trust_stat(&st, probe, NULL, &why) >= 0)
+        return true;
+    if (trust_is_user(st.st_uid))
+        (void)snprintf(ret, size, "%s %s", key, why.text);
+    else
+        (void)snprintf(ret, size,
+                       "%s '%.150s': the file system gives what user number %u makes to user "
+                       "number %u (as root_squash does); run as that user, or name a folder "
+                       "elsewhere",
+                       key, path, (unsigned)geteuid(), (unsigned)st.st_uid);
+    return false;
+}
+
+/* A restart would refuse what it finds there: checkpoints, and all work be lost, or logs.  shared:
+ * as the warning of trust_holder.
+ */
+static int check_trusted(const struct job *job, const char *key, const char *path,
+                         struct eddis_error *shared, struct eddis_error *err)
+{
+    char text[PATH_MAX + 128];
+    struct eddis_error why;
+
+    if (!path || !is_folder(path))
+        return 0;
+    if (trust_holder(path, shared, &why) < 0) {
+        (void)snprintf(text, sizeof text, "%s %s", key, why.text);
+        return wrong(job, key, err, text);
+    }
+    return keeps_owner(key, path, text, sizeof text) ? 0 : wrong(job, key, err, text);
+}
+
+static int check_resume(const struct job *job, struct eddis_error *err)
+{
+    const char *path = job->checkpoint.resume;
+    char text[PATH_MAX + 128];
+
+    if (strcmp(path, "auto") == 0)
+        return 0;
+    if (is_folder(path))
+        return 0;
+    (void)snprintf(text, sizeof text, "checkpoint.resume '%.150s' is no folder; name one", path);
+    return wrong(job, "checkpoint.resume", err, text);
+}
+
+/* ssh passes over a key that is not there, and takes another. */
+static int check_key(const struct job *job, const char *key, const char *path,
+                     struct eddis_error *err)
+{
+    const char *home = getenv("HOME");
+    char full[PATH_MAX], text[PATH_MAX + 128];
+    bool own = path && strncmp(path, "~/", 2) == 0 && home;
+
+    if (!path)
+        return 0;
+    (void)snprintf(full, sizeof full, "%s%s", own ? home : "", own ? path + 1 : path);
+    if (access(full, R_OK) == 0)
+        return 0;
+    (void)snprintf(text, sizeof text,
+                   "ssh.identity '%.150s' is no file that can be read here; name a private key",
+                   path);
+    return wrong(job, key, err, text);
+}
+
+static int check_keys(const struct job *job, struct eddis_error *err)
+{
+    int rc = check_key(job, "ssh.identity", job->ssh.identity, err);
+
+    for (int i = 0; rc == 0 && i < (int)job->n_hosts; i++)
+        rc = check_key(job, "nodes", job->host[i].ssh.identity, err);
+    return rc;
+}
+
+int preflight_check(const struct job *job, struct eddis_error *err)
+{
+    char text[PATH_MAX + 128];
+    struct eddis_error shared = { 0 };
+    int rc;
+
+    rc = check_made(job, "logs.dir", job->logs.dir, err);
+    if (rc == 0)
+        rc = check_trusted(job, "logs.dir", job->logs.dir, NULL, err);
+    if (rc == 0)
+        rc = check_keys(job, err);
+    if (rc < 0 || job->n_hosts) /* the nodes look for theirs before a start */
+        return rc;
+    if (!is_folder(job->workdir)) {
+        (void)snprintf(text, sizeof text, "workdir '%.150s' is no folder; make it or name another",
+                       job->workdir);
+        return wrong(job, "workdir", err, text);
+    }
+    rc = check_resume(job, err);
+    if (rc == 0)
+        rc = check_made(job, "checkpoint.dir", job->checkpoint.dir, err);
+    if (rc == 0)
+        rc = check_trusted(job, "checkpoint.dir", job->checkpoint.dir, &shared, err);
+    run_find_warn(&shared);
+    return rc;
+}
+
+/* Whether ranks will run here, with the eddis that we are of. */
+static bool runs_here(const struct job *job)
+{
+    for (size_t i = 0; i < job->n_hosts; i++)
+        if (start_is_here(&job->host[i]) && !job->host[i].eddis)
+            return true;
+    return !job->n_hosts;
+}
+
+/* As a node does, which looks for itself. */
+static const char *search_path(const struct job *job, const struct run_env *more)
+{
+    const char *path = more->at ? strlist_value(more->at, "PATH") : NULL;
+
+    if (!path && job->env)
+        path = strlist_value(job->env, "PATH");
+    if (!path)
+        path = getenv("PATH");
+    return path && *path ? path : "/usr/local/bin:/usr/bin:/bin";
+}
+
+int preflight_program(const struct job *job, const struct run_env *more, struct eddis_error *err)
+{
+    const char *path = search_path(job, more);
+    char beside[PATH_MAX] = "";
+    struct eddis_error why = { 0 };
+    bool setup = job->setup && job->setup[0]; /* its lines may change PATH and the folder */
+    int rc = 0;
+
+    if (!runs_here(job))
+        return 0;
+    (void)program_folder(beside, sizeof beside, NULL);
+    if (!setup || strchr(job->command[0], '/'))
+        rc = program_check(job->command[0], job->workdir, setup ? NULL : path, beside, &why);
+    if (rc == 0 && !setup)
+        rc = program_check_script(job->command, job->workdir, path, &why);
+    return rc < 0 ? wrong(job, "command", err, why.text) : 0;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_batch.c - finds the checkpoints that an earlier start of a batch job has left */
+#include "run_batch.h"
+
+#include "agents/job/checkpoints.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/file.h"
+#include "lib/base/proctree.h"
+#include "run_resume.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *variable(void *ctx, const char *name)
+{
+    (void)ctx;
+    return getenv(name);
+}
+
+static int refuse_no_folder(const struct job *job, struct eddis_error *err)
+{
+    char origin[200];
+
+    job_origin_text(job, "slurm.requeue", origin, sizeof origin);
+    return eddis_fail(err, -EINVAL,
+                      "%s: slurm.requeue: a job that is put back begins anew without its "
+                      "checkpoints; name a folder that all nodes share as checkpoint.dir",
+                      origin);
+}
+
+/* Of a second eddis-run in the same script, or from before Slurm began to count anew: which of the
+ * two would go on from what cannot be told later.
+ */
+static int refuse_others(const char *dir, const struct slurm_batch *b, struct eddis_error *err)
+{
+    return eddis_fail(err, -EINVAL,
+                      "'%s' has checkpoints, though this is the first start of Slurm's job %s: "
+                      "name another checkpoint.dir, or go on from them by --resume %s",
+                      dir, b->job, dir);
+}
+
+static int take_checkpoint(struct job *job, const char *dir, const struct slurm_batch *b,
+                           struct eddis_error *err)
+{
+    struct eddis_error passed;
+    bool any = run_resume_any(dir, &passed);
+    int rc;
+
+    if (b->restarts == 0)
+        return any && strcmp(job->checkpoint.resume, dir) != 0 ? refuse_others(dir, b, err) : 0;
+    if (passed.code == -EPERM) /* others can have written it */
+        return eddis_fail(err, -EPERM, "%s", passed.text);
+    if (!any) {
+        fprintf(stderr,
+                "eddis-run: this is restart %" PRId64 " of Slurm's job %s, and '%s' has no whole "
+                "checkpoint to go on from: training begins anew%s%s\n",
+                b->restarts, b->job, dir, passed.code ? "; " : "", passed.text);
+        return 0;
+    }
+    rc = job_set(job, "checkpoint.resume", dir, "the job's earlier start", err);
+    return rc == 0 ? run_resume_check(job, dir, false, err) : rc;
+}
+
+int run_batch(struct job *job, struct slurm_batch *ret, struct eddis_error *err)
+{
+    cleanup_free char *dir = NULL;
+    struct slurm_batch b;
+    int rc;
+
+    if (strcmp(job->slurm.requeue, "on") != 0)
+        return 0;
+    rc = slurm_batch_read(variable, NULL, &b, err);
+    if (rc <= 0)
+        return rc;
+    if (!job->checkpoint.dir)
+        return refuse_no_folder(job, err);
+    dir = file_join(job->checkpoint.dir, "%s", b.name);
+    if (!dir)
+        return eddis_fail(err, -ENOMEM, "no memory for a path");
+    b.newest = checkpoints_newest(dir, NULL, 0);
+    rc = take_checkpoint(job, dir, &b, err);
+    if (rc < 0)
+        return rc;
+    *ret = b;
+    return 1;
+}
+
+/* The mask of signals in a line of /proc/PID/status, 0: there is no such line. */
+static unsigned long long mask_of(const char *text, const char *line)
+{
+    const char *at = strstr(text, line);
+
+    return at ? strtoull(at + strlen(line), NULL, 16) : 0;
+}
+
+static bool has(unsigned long long mask, int signal)
+{
+    return mask >> (signal - 1) & 1;
+}
+
+/* Whether a process handles or ignores SIGTERM, or is not there.  A bash with a trap for its EXIT
+ * handles all that would end it, SIGSEGV too, and ends by it nevertheless: whether it has one for
+ * SIGTERM besides cannot be seen.
+ */
+static bool outlives_term(pid_t pid)
+{
+    cleanup_free char *text = proctree_read(pid, "status", NULL);
+    unsigned long long caught;
+
+    if (!text || has(mask_of(text, "\nSigIgn:"), SIGTERM))
+        return true;
+    caught = mask_of(text, "\nSigCgt:");
+    return has(caught, SIGTERM) && !has(caught, SIGSEGV);
+}
+
+bool run_batch_is_exposed(void)
+{
+    const char *script = getenv("SLURM_TASK_PID");
+    long pid = script ? strtol(script, NULL, 10) : 0;
+
+    return pid > 1 && pid != getpid() && getenv("SLURM_JOB_ID") && !getenv("SLURM_STEP_ID") &&
+           !outlives_term((pid_t)pid);
+}
+
+bool run_batch_advanced(const struct job *job, const struct slurm_batch *b)
+{
+    cleanup_free char *dir = file_join(job->checkpoint.dir, "%s", b->name);
+
+    return dir && checkpoints_newest(dir, NULL, 0) > b->newest;
+}
+
+int run_batch_folder(const struct slurm_batch *b, const char *job_dir, char **ret,
+                     struct eddis_error *err)
+{
+    size_t n = job_dir ? strlen(job_dir) : 0;
+    char start[24] = "";
+
+    *ret = NULL;
+    if (!job_dir)
+        return 0;
+    if (b->restarts)
+        (void)snprintf(start, sizeof start, ".%" PRId64, b->restarts);
+    while (b->restarts && n > 1 && job_dir[n - 1] == '/')
+        n--;
+    if (asprintf(ret, "%.*s%s", (int)n, job_dir, start) >= 0)
+        return 0;
+    *ret = NULL;
+    return eddis_fail(err, -ENOMEM, "no memory for a path");
+}

@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_job.c - reads the job file and sets over it what the command line says */
+#include "run_job.h"
+
+#include "cmd/shared/job_file.h"
+#include "cmd/shared/options.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/base/spawn.h"
+#include "lib/base/text.h"
+#include "lib/base/user_env.h"
+#include "preflight.h"
+#include "run_allocation.h"
+#include "run_batch.h"
+#include "run_find.h"
+#include "run_options.h"
+#include "run_resume.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum value_kind {
+    AS_KEY,  /* as the key is written in the file */
+    AS_TEXT, /* one text, whatever it looks like */
+    AS_PATH, /* relative to the current folder */
+};
+
+/* A key that an option sets. */
+struct setting {
+    const char *option, *key, *flag;
+    enum value_kind kind;
+};
+
+static const struct setting settings[] = {
+    { "host", "nodes", "-H", AS_TEXT },
+    { "hostfile", "hostfile", "--hostfile", AS_PATH },
+    { "seed", "seed", "--seed", AS_KEY },
+    { "restarts", "restarts", "--restarts", AS_KEY },
+    { "max-restarts", "restarts", "--max-restarts", AS_KEY },
+    { "ssh-port", "ssh.port", "--ssh-port", AS_KEY },
+    { "ssh-command", "ssh.command", "--ssh-command", AS_TEXT },
+    { "network-interface", "communication.interface", "--network-interface", AS_TEXT },
+    { "timeout", "timeouts.job", "--timeout", AS_KEY },
+    { "log-dir", "logs.dir", "--log-dir", AS_PATH },
+};
+
+/* Words of the command line before they are put into a job. */
+struct words {
+    const char *file;
+    const char **command; /* into argv */
+    struct {
+        const char *key, *value, *flag;
+        enum value_kind kind;
+    } set[64];
+    int n_set;
+    const char *resume, *plan, *prune;
+    bool hosts, hostfile; /* were given */
+};
+
+static int remember(struct words *w, const struct setting *s, const char *value,
+                    struct eddis_error *err)
+{
+    if (w->n_set == (int)(sizeof w->set / sizeof *w->set))
+        return eddis_fail(err, -E2BIG, "too many options");
+    w->set[w->n_set].key = s->key;
+    w->set[w->n_set].value = value;
+    w->set[w->n_set].flag = s->flag;
+    w->set[w->n_set++].kind = s->kind;
+    return 0;
+}
+
+/* Fewer steps cannot be kept: the workers agree on the change while they train. */
+enum { LEAST_EQUAL_STEPS = 4 };
+
+static int take_measure_equal(const char *text, int64_t *ret, struct eddis_error *err)
+{
+    char *end;
+    long long n = strtoll(text, &end, 10);
+
+    if (end == text || *end || n < LEAST_EQUAL_STEPS || n > INT32_MAX)
+        return eddis_fail(err, -EINVAL,
+                          "--measure-equal \"%s\" is no whole number from %d, the fewest steps in "
+                          "which workers agree on a change",
+                          text, LEAST_EQUAL_STEPS);
+    *ret = n;
+    return 0;
+}
+
+static int take_set(struct words *w, const char *text, struct eddis_error *err)
+{
+    if (!strchr(text, '=') || text[0] == '=')
+        return eddis_fail(err, -EINVAL,
+                          "--set \"%s\" is not KEY=VALUE; write it as --set batch.global=512",
+                          text);
+    return remember(w, &(struct setting){ NULL, text, "--set", AS_KEY }, strchr(text, '=') + 1,
+                    err);
+}
+
+/* A forgotten number makes the job's file the option's value: say what was taken. */
+static int take_np(struct words *w, const char *text, struct eddis_error *err)
+{
+    if (strcmp(text, "auto") != 0 && (!*text || text[strspn(text, "0123456789")]))
+        return eddis_fail(err, -EINVAL, "-n needs the number of workers of each node and got '%s'",
+                          text);
+    return remember(w, &(struct setting){ NULL, "workers_per_node", "--np", AS_KEY }, text, err);
+}
+
+/* Options that are plain switches. */
+static bool take_switch(struct run_request *r, const struct options_item *i)
+{
+    const struct {
+        const char *name;
+        bool *flag;
+    } row[] = {
+        { "dry-run", &r->dry_run }, { "profile", &r->profile }, { "json", &r->json },
+        { "quiet", &r->quiet },     { "help", &r->help },       { "version", &r->version },
+        { "detach", &r->detach },   { "check", &r->check },     { "failed", &r->failed },
+        { "slurm", &r->submit },
+    };
+
+    for (size_t k = 0; k < sizeof row / sizeof *row; k++)
+        if (options_is(i, row[k].name)) {
+            *row[k].flag = true;
+            return true;
+        }
+    r->verbose += options_is(i, "verbose");
+    return options_is(i, "verbose");
+}
+
+static int take_option(struct run_request *r, struct words *w, const struct options_item *i,
+                       struct eddis_error *err)
+{
+    for (size_t k = 0; k < sizeof settings / sizeof *settings; k++)
+        if (options_is(i, settings[k].option)) {
+            w->hosts = w->hosts || settings[k].key == settings[0].key;
+            w->hostfile = w->hostfile || options_is(i, "hostfile");
+            return remember(w, &settings[k], i->value, err);
+        }
+    if (options_is(i, "np"))
+        return take_np(w, i->value, err);
+    if (options_is(i, "set"))
+        return take_set(w, i->value, err);
+    if (options_is(i, "env"))
+        return run_env_set(&r->env, i->value, err);
+    if (options_is(i, "ranks")) {
+        int rc = rank_list_parse(i->value, &r->ranks, err);
+
+        return rc < 0 ? eddis_fail_prefix(err, rc, "--ranks") : 0;
+    }
+    if (options_is(i, "measure-equal"))
+        return take_measure_equal(i->value, &r->measure_equal, err);
+    if (options_is(i, "resume"))
+        w->resume = i->value;
+    else if (options_is(i, "plan"))
+        w->plan = i->value;
+    else if (options_is(i, "job-dir"))
+        r->job_dir = i->value;
+    else if (options_is(i, "stop"))
+        r->stop = i->value;
+    else if (options_is(i, "cleanup"))
+        r->cleanup = i->value;
+    else if (options_is(i, "prune"))
+        w->prune = i->value;
+    else
+        (void)take_switch(r, i);
+    return 0;
+}
+
+static bool ends_in(const char *name, const char *end)
+{
+    size_t n = strlen(name), k = strlen(end);
+
+    return n >= k && strcmp(name + n - k, end) == 0;
+}
+
+static bool is_yaml(const char *name)
+{
+    return ends_in(name, ".yaml") || ends_in(name, ".yml") || ends_in(name, ".json");
+}
+
+/* Of two words that are not behind "--" the first is a program's name more often than a job's. */
+static int two_words(const char *first, const char *second, struct eddis_error *err)
+{
+    if (is_yaml(first) || access(first, F_OK) == 0)
+        return eddis_fail(err, -EINVAL,
+                          "\"%s\" and \"%s\": one job at a time; a command comes after --", first,
+                          second);
+    return eddis_fail(err, -EINVAL,
+                      "\"%s\" is no file of a job; a command comes after --: eddis-run -- %s %s",
+                      first, first, second);
+}
+
+static int read_words(int argc, char **argv, struct run_request *r, struct words *w,
+                      struct eddis_error *err)
+{
+    struct options o = { .table = &run_options, .argc = argc, .argv = argv };
+    struct options_item i;
+    int rc;
+
+    while ((rc = options_next(&o, &i, err)) == 1) {
+        if (i.row)
+            rc = take_option(r, w, &i, err);
+        else if (o.behind) {
+            w->command = (const char **)(uintptr_t)&argv[o.at]; /* argv ends with NULL */
+            return 0;
+        } else if (w->file)
+            rc = two_words(w->file, i.value, err);
+        else
+            w->file = i.value;
+        if (rc < 0)
+            return rc;
+        if (r->help || r->version)
+            return 0;
+    }
+    return rc;
+}
+
+/* A file that is no job may be a program. */
+static int hint_program(const char *name, int rc, struct eddis_error *err)
+{
+    size_t n = err ? strlen(err->text) : 0;
+    const char *slash = access(name, X_OK) == 0 && !strchr(name, '/') ? "./" : "";
+
+    if (err)
+        (void)snprintf(
+            err->text + n, sizeof err->text - n, "; if it is a program: eddis-run -- %s%s%s",
+            ends_in(name, ".py") ? "python3 " : "", ends_in(name, ".py") ? "" : slash, name);
+    return rc;
+}
+
+static int open_job(const struct words *w, struct run_request *r, struct eddis_error *err)
+{
+    static const char *const nothing[] = { "true", NULL };
+    const char *const *command = (const char *const *)w->command;
+    char folder[PATH_MAX];
+
+    if (w->file && w->command)
+        return eddis_fail(err, -EINVAL, "give either \"%s\" or a command after --, not both",
+                          w->file);
+    if (w->file) {
+        int rc = is_yaml(w->file) ? job_file_read("eddis-run", w->file, &r->job, err)
+                                  : job_read(w->file, &r->job, err);
+
+        if (rc == -ENOENT && spawn_find(w->file, folder, sizeof folder, NULL) == 0)
+            return eddis_fail(err, -ENOENT,
+                              "no file '%s'; to run the program of this name: eddis-run -- %s",
+                              w->file, w->file);
+        if (rc == -ENOENT && !is_yaml(w->file))
+            return job_file_missing(w->file, err);
+        return rc == -EINVAL && !is_yaml(w->file) ? hint_program(w->file, rc, err) : rc;
+    }
+    if (!w->command && w->resume && !r->profile)
+        return run_resume_job(w->resume, &r->env, &r->job, err);
+    if (!w->command && r->profile)
+        command = nothing; /* devices are measured without a job, too */
+    else if (!w->command)
+        return eddis_fail(err, -EINVAL,
+                          "which job? name a train.yaml, or a command after --; see eddis-run "
+                          "--help");
+    if (!getcwd(folder, sizeof folder))
+        return eddis_fail_errno(err, -errno, "cannot tell the current folder");
+    return job_from_command(command, folder, &r->job, err);
+}
+
+static int set_key(struct job *job, const struct words *w, int i, struct eddis_error *err)
+{
+    cleanup_free char *key = strndup(w->set[i].key, strcspn(w->set[i].key, "=")), *path = NULL;
+    const char *value = w->set[i].value;
+    char folder[PATH_MAX];
+
+    if (w->set[i].kind == AS_PATH && value[0] != '/' && value[0]) {
+        if (!getcwd(folder, sizeof folder))
+            return eddis_fail_errno(err, -errno, "cannot tell the current folder");
+        path = file_join(folder, "%s", value);
+        value = path;
+    }
+    if (!key || !value)
+        return eddis_fail(err, -ENOMEM, "no memory for an option");
+    if (w->set[i].kind == AS_TEXT)
+        return job_set_text(job, key, value, w->set[i].flag, err);
+    return job_set(job, key, value, w->set[i].flag, err);
+}
+
+static int set_keys(const struct words *w, struct run_request *r, struct eddis_error *err)
+{
+    cleanup_free char *checkpoint = NULL;
+    bool compared = false;
+    int rc = 0;
+
+    if (w->hosts && w->hostfile)
+        return eddis_fail(err, -EINVAL, "-H and --hostfile exclude each other; give one");
+    for (int i = 0; i < w->n_set && rc == 0; i++)
+        rc = set_key(r->job, w, i, err);
+    if (rc == 0 && w->resume)
+        rc = run_find_checkpoint(w->resume, &checkpoint, err);
+    compared = rc > 0;
+    if (checkpoint)
+        rc = job_set(r->job, "checkpoint.resume", checkpoint, "--resume", err);
+    if (rc == 0 && w->plan)
+        rc = run_find_plan(w->plan, &r->plan_path, err);
+    if (rc == 0 && (w->n_set || w->resume))
+        rc = job_check(r->job, err);
+    return rc == 0 && checkpoint ? run_resume_check(r->job, checkpoint, !compared, err) : rc;
+}
+
+/* "--prune --dry-run 30d" is said as often as "--prune 30d --dry-run"; so is --failed. */
+static void settle_prune(struct words *w, struct run_request *r)
+{
+    bool dry = w->prune && strcmp(w->prune, "--dry-run") == 0;
+    bool failed = w->prune && strcmp(w->prune, "--failed") == 0;
+
+    if (!w->file || (!dry && !failed))
+        return;
+    w->prune = w->file;
+    w->file = NULL;
+    r->dry_run = r->dry_run || dry;
+    r->failed = r->failed || failed;
+}
+
+/* --stop, --cleanup and --prune are about other jobs than one to be run. */
+static int check_mode(const struct words *w, struct run_request *r, struct eddis_error *err)
+{
+    const char *mode = r->stop ? "--stop" : r->cleanup ? "--cleanup" : "--prune";
+
+    if (!!r->stop + !!r->cleanup + !!w->prune > 1)
+        return eddis_fail(err, -EINVAL, "--stop, --cleanup and --prune: one of them at a time");
+    if (w->file || w->command || (!w->prune && r->dry_run) || r->profile || r->check || r->detach)
+        return eddis_fail(err, -EINVAL, "%s runs no job; give it alone", mode);
+    if (!w->prune && r->failed)
+        return eddis_fail(err, -EINVAL, "--failed belongs to --prune, not to %s", mode);
+    if (!w->prune)
+        return 0;
+    if (text_duration_ns(w->prune, &r->prune_ns, NULL) < 0 || r->prune_ns == CLOCK_NEVER)
+        return eddis_fail(err, -EINVAL, "--prune \"%s\" is no duration; write one like 30d or 12h",
+                          w->prune);
+    r->prune = true;
+    return 0;
+}
+
+/* Whether a job is to go on, as it was, that has nothing left to do. */
+static bool is_over(const struct words *w, const struct run_request *r)
+{
+    struct job_status s;
+
+    if (!w->resume || w->file || w->command || w->n_set || r->profile || r->dry_run ||
+        !run_resume_is_over(w->resume, &s))
+        return false;
+    job_status_fini(&s);
+    return true;
+}
+
+static int check_together(const struct run_request *r, struct eddis_error *err)
+{
+    if (r->detach && (r->dry_run || r->profile || r->check))
+        return eddis_fail(err, -EINVAL, "--detach: nothing is left to run behind %s",
+                          r->dry_run   ? "--dry-run"
+                          : r->profile ? "--profile"
+                                       : "--check");
+    if (r->submit && (r->detach || r->dry_run || r->profile || r->check))
+        return eddis_fail(err, -EINVAL, "--slurm waits for the job and trains; %s",
+                          r->detach ? "to submit it only: eddis-sbatch train.yaml"
+                                    : "in a job of Slurm, --dry-run, --profile and --check work "
+                                      "without it");
+    if (r->submit && getenv("SLURM_JOB_ID"))
+        return eddis_fail(err, -EINVAL,
+                          "--slurm: this is inside of Slurm's job %.20s, which eddis-run uses "
+                          "without it",
+                          getenv("SLURM_JOB_ID"));
+    if (r->failed)
+        return eddis_fail(err, -EINVAL, "--failed belongs to --prune: --prune 7d --failed");
+    if (r->check && (r->dry_run || r->profile))
+        return eddis_fail(err, -EINVAL, "--check and %s: one of them at a time",
+                          r->dry_run ? "--dry-run" : "--profile");
+    return 0;
+}
+
+static bool stands(const char *value, const char *word)
+{
+    return value && value >= word && value <= word + strlen(word);
+}
+
+/* Where in this word of the command line a path begins that is relative to this folder; NULL: it
+ * has none.  A job may be named by its id, too.
+ */
+static const char *path_in(const char *word, const struct words *w, const struct run_request *r)
+{
+    const char *may[] = { w->resume, w->plan }, *value = NULL;
+
+    for (size_t i = 0; i < sizeof may / sizeof *may; i++)
+        if (stands(may[i], word) && (strchr(may[i], '/') || access(may[i], F_OK) == 0))
+            value = may[i];
+    if (stands(r->job_dir, word))
+        value = r->job_dir;
+    for (int i = 0; i < w->n_set; i++)
+        if (w->set[i].kind == AS_PATH && stands(w->set[i].value, word))
+            value = w->set[i].value;
+    if (stands(w->file, word))
+        value = w->file;
+    return value && *value && *value != '/' ? value : NULL;
+}
+
+/* The words for the eddis-run that Slurm starts, maybe in another folder (sbatch's --chdir): the
+ * same, but for --slurm.
+ */
+static int keep_words(int argc, char **argv, const struct words *w, struct run_request *r,
+                      struct eddis_error *err)
+{
+    bool behind = false;
+    char folder[PATH_MAX];
+
+    if (!getcwd(folder, sizeof folder))
+        return eddis_fail_errno(err, -errno, "cannot tell the current folder");
+    for (int i = 1; i < argc; i++) {
+        const char *path;
+
+        behind = behind || strcmp(argv[i], "--") == 0;
+        if (!behind && strcmp(argv[i], "--slurm") == 0)
+            continue;
+        path = behind ? NULL : path_in(argv[i], w, r);
+        if (path)
+            strlist_addf(&r->args, "%.*s%s/%s", (int)(path - argv[i]), argv[i], folder, path);
+        else
+            strlist_addf(&r->args, "%s", argv[i]);
+    }
+    return r->args.failed ? eddis_fail(err, -ENOMEM, "no memory for the command line") : 0;
+}
+
+/* The nodes of an earlier allocation are somebody else's now: as many as it had. */
+static int forget_nodes(struct job *job, struct eddis_error *err)
+{
+    char n[24];
+    int rc = 0;
+
+    (void)snprintf(n, sizeof n, "%zu", job->n_hosts);
+    if (job->n_hosts && !job->slurm.nodes && !job->slurm.n_components)
+        rc = job_set(job, "slurm.nodes", n, "--resume", err);
+    return rc == 0 ? job_set(job, "nodes", "[]", "--resume", err) : rc;
+}
+
+static int prepare_submit(int argc, char **argv, const struct words *w, struct run_request *r,
+                          struct eddis_error *err)
+{
+    int rc = w->file || w->command ? 0 : forget_nodes(r->job, err);
+
+    return rc == 0 ? keep_words(argc, argv, w, r, err) : rc;
+}
+
+static void say_exposed(const struct run_request *r)
+{
+    if (!r->slurm || r->quiet || r->dry_run || r->profile || r->check || !run_batch_is_exposed())
+        return;
+    fprintf(
+        stderr,
+        "eddis-run: Slurm's signals may end the batch script, and the job with it before it has "
+        "saved: start it by exec, or write trap '' TERM USR1 above it and --signal=USR1@N "
+        "without B:, see eddis-run(1)\n");
+}
+
+static int pass_variables(struct run_request *r, struct eddis_error *err)
+{
+    struct strlist env = { 0 };
+    int rc;
+
+    user_env_add(&env);
+    rc = env.failed ? eddis_fail(err, -ENOMEM, "no memory for variables")
+                    : run_env_pass(&r->env, r->job, env.item ? env.item : environ, err);
+    strlist_fini(&env);
+    return rc;
+}
+
+/* What follows is seen where the job will run: its nodes, variables and folders. */
+static int look_around(const struct words *w, struct run_request *r, struct eddis_error *err)
+{
+    int rc = run_allocation(r->job, !w->file && !w->command, &r->slurm, err);
+
+    if (rc == 0 && r->slurm)
+        rc = job_check(r->job, err);
+    if (rc == 0 && r->slurm && !r->dry_run && !r->profile && !r->check)
+        rc = run_batch(r->job, &r->batch, err);
+    if (rc >= 0)
+        say_exposed(r);
+    if (rc >= 0)
+        rc = pass_variables(r, err);
+    if (rc == 0)
+        rc = preflight_check(r->job, err);
+    /* A plan and a check have something to tell before. */
+    return rc < 0 || r->dry_run || r->profile || r->check ? rc
+                                                          : preflight_program(r->job, &r->env, err);
+}
+
+int run_request_read(int argc, char **argv, struct run_request *ret, struct eddis_error *err)
+{
+    struct run_request r = { 0 };
+    struct words w = { 0 };
+    int rc = read_words(argc, argv, &r, &w, err);
+
+    if (rc == 0 && !r.help && !r.version) {
+        settle_prune(&w, &r);
+        if (r.stop || r.cleanup || w.prune) {
+            rc = check_mode(&w, &r, err);
+        } else if (is_over(&w, &r)) {
+            r.over = w.resume;
+        } else {
+            rc = check_together(&r, err);
+            if (rc == 0 && w.resume && !r.dry_run && !r.profile && !r.check && !r.submit)
+                rc = run_resume_alone(w.resume, w.file || w.command, err);
+            if (rc == 0)
+                rc = open_job(&w, &r, err);
+            if (rc == 0)
+                rc = set_keys(&w, &r, err);
+            if (rc == 0)
+                rc = r.submit ? prepare_submit(argc, argv, &w, &r, err) : look_around(&w, &r, err);
+        }
+    }
+    if (rc < 0)
+        run_request_fini(&r);
+    else
+        *ret = r;
+    return rc;
+}
+
+void run_request_fini(struct run_request *r)
+{
+    job_free(r->job);
+    slurm_allocation_free(r->slurm);
+    run_env_fini(&r->env);
+    free(r->plan_path);
+    strlist_fini(&r->args);
+    *r = (struct run_request){ 0 };
+}

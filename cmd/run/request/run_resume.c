@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_resume.c - goes on with a job of which only the folder is named, and compares checkpoints */
+#include "run_resume.h"
+
+#include "agents/job/checkpoints.h"
+#include "agents/job/status_fetch.h"
+#include "agents/protocol/timing.h"
+#include "cmd/shared/number.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/base/trust.h"
+#include "lib/checkpoint/checkpoint.h"
+#include "lib/model/job_trusted.h"
+#include "run_find.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const int64_t sign_ns = 2 * CLOCK_S; /* between two signs of a driver, and a little more */
+
+static const char masked[] = "=***"; /* how job_text writes a secret */
+
+static bool is_given(const struct run_env *given, const char *variable, size_t n)
+{
+    for (int i = 0; i < given->n; i++)
+        if (strncmp(given->at[i], variable, n) == 0 && given->at[i][n] == '=')
+            return true;
+    return false;
+}
+
+/* The secrets that job.yaml does not keep. */
+static int check_masked(const char *word, const struct job *job, const struct run_env *given,
+                        struct eddis_error *err)
+{
+    for (char *const *v = job->env; v && *v; v++) {
+        size_t n = strcspn(*v, "=");
+
+        if (strcmp(*v + n, masked) == 0 && !is_given(given, *v, n))
+            return eddis_fail(err, -EINVAL,
+                              "--resume %s: the value of %.*s is not kept in its job.yaml; give it "
+                              "again, -x %.*s=...",
+                              word, (int)n, *v, (int)n, *v);
+    }
+    for (char *const *v = job->command; v && *v; v++)
+        if (strstr(*v, masked))
+            return eddis_fail(err, -EINVAL,
+                              "--resume %s: its command has a secret that job.yaml does not keep; "
+                              "name the job's file or give the command again",
+                              word);
+    return 0;
+}
+
+/* The job.yaml of the folder that holds a checkpoint, or all of them, as a job's own ones are held:
+ * by the path as it was written, since "checkpoints" may be a link.  NULL: there is none.
+ */
+static char *holder_of(const char *word)
+{
+    cleanup_free char *folder = strdup(word);
+
+    for (int up = 0; folder && up < 2; up++) {
+        size_t n = strlen(folder);
+        char *slash;
+
+        while (n > 1 && folder[n - 1] == '/')
+            folder[--n] = '\0';
+        slash = strrchr(folder, '/');
+        if (!slash || slash == folder)
+            break;
+        *slash = '\0';
+        if (strcmp(slash + 1, "checkpoints") == 0) {
+            char *path = file_join(folder, "job.yaml");
+
+            if (path && access(path, F_OK) == 0)
+                return path;
+            free(path);
+        }
+    }
+    return NULL;
+}
+
+static int find_file(const char *word, char **ret, struct eddis_error *err)
+{
+    struct job_folder folder;
+    struct stat st;
+    int rc;
+
+    *ret = holder_of(word);
+    if (*ret)
+        return 0;
+    rc = run_find_job("--resume", word, &folder, err);
+    if (rc == -ENOENT && stat(word, &st) == 0)
+        return eddis_fail(err, -EINVAL,
+                          "--resume %s: this is no job's folder, so it does not say what to run; "
+                          "name a train.yaml, too, or a command after --",
+                          word);
+    if (rc < 0)
+        return rc;
+    *ret = file_join(folder.path, "job.yaml");
+    return *ret ? 0 : eddis_fail(err, -ENOMEM, "no memory for an option");
+}
+
+int run_resume_job(const char *word, const struct run_env *given, struct job **ret,
+                   struct eddis_error *err)
+{
+    cleanup_free char *path = NULL;
+    struct job *job = NULL;
+    struct eddis_error shared = { 0 };
+    int rc = find_file(word, &path, err);
+
+    if (rc == 0) { /* it says what to run */
+        rc = job_read_trusted(path, &shared, &job, err);
+        run_find_warn(&shared);
+        if (rc == -EPERM)
+            eddis_fail_prefix(err, rc, "--resume %s", word);
+    }
+    if (rc == 0)
+        rc = check_masked(word, job, given, err);
+    if (rc < 0) {
+        job_free(job);
+        return rc;
+    }
+    *ret = job;
+    return 0;
+}
+
+/* ---- a job that runs ---- */
+
+/* The job that would be run twice.  A checkpoint with another description is another job's. */
+static bool find_same(const char *word, bool other, struct job_folder *ret)
+{
+    cleanup_free char *path = other ? NULL : holder_of(word);
+
+    if (!path)
+        return run_find_job("--resume", word, ret, NULL) == 0;
+    path[strlen(path) - strlen("job.yaml")] = '\0';
+    return job_folder_find(path, ret, NULL) == 0;
+}
+
+/* When its driver was surely alive, by what only it writes; wall clock. */
+static int64_t last_sign_ns(const struct job_folder *f)
+{
+    static const char *const names[] = { JOB_DRIVER_FILE, "events.jsonl", "metrics.jsonl" };
+    int64_t newest_ns = 0;
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        cleanup_free char *path = file_join(f->path, "%s", names[i]);
+        struct stat st;
+        int64_t ns;
+
+        if (!path || stat(path, &st) < 0)
+            continue;
+        ns = clock_of_timespec(&st.st_mtim);
+        newest_ns = ns > newest_ns ? ns : newest_ns;
+    }
+    return newest_ns;
+}
+
+/* How long workers of a driver that died may still write checkpoints; at most a lease and more. */
+static int64_t left_ns(const struct job_folder *f)
+{
+    cleanup_free char *path = file_join(f->path, "job.yaml");
+    struct job *job = NULL;
+    int64_t all_ns = 0, ns;
+
+    if (path && job_read(path, &job, NULL) == 0)
+        all_ns = clock_after_ns(timing_surely_over_ns(job->timeouts.lease_ns), sign_ns);
+    job_free(job);
+    ns = clock_after_ns(last_sign_ns(f), all_ns) - clock_wall_ns();
+    return ns < all_ns ? ns : all_ns;
+}
+
+static int refuse_running(const char *word, const struct job_folder *f, const struct job_driver *d,
+                          struct eddis_error *err)
+{
+    char age[NUMBER_SIZE] = "";
+    int64_t start_s, now_s = clock_wall_ns() / CLOCK_S;
+    bool known = job_folder_parse_id(f->id, NULL, 0, &start_s) && start_s < now_s;
+
+    if (known)
+        number_age(now_s - start_s, age);
+    return eddis_fail(err, -EBUSY,
+                      "--resume %s: the job is running%s%s (pid %d); eddis-status %s shows it, "
+                      "eddis-run --stop %s ends it",
+                      word, known ? " for " : "", age, (int)d->pid, word, word);
+}
+
+int run_resume_alone(const char *word, bool other, struct eddis_error *err)
+{
+    struct job_folder f;
+    struct job_driver d;
+    int64_t ns;
+    int rc;
+
+    if (!find_same(word, other, &f))
+        return 0;
+    rc = job_driver_read(&f, &d, err);
+    explicit_bzero(d.token, sizeof d.token);
+    explicit_bzero(d.owner, sizeof d.owner);
+    if (rc == -EREMOTE)
+        return eddis_fail(err, rc,
+                          "--resume %s: the job's driver is on '%s', and only there it shows "
+                          "whether it runs; name a checkpoint and a train.yaml if that is dead",
+                          word, d.host);
+    if (rc == 1)
+        return refuse_running(word, &f, &d, err);
+    if (rc < 0 && job_folder_is_starting(&f))
+        return eddis_fail(err, -EBUSY,
+                          "--resume %s: the job is only just starting; eddis-status %s shows it, "
+                          "eddis-run --stop %s ends it",
+                          word, word, word);
+    if (rc < 0) /* it has ended in good order */
+        return 0;
+    ns = left_ns(&f);
+    if (ns <= 0)
+        return 0;
+    fprintf(stderr,
+            "eddis-run: the driver of job %s is gone (pid %d); waiting %.0f s for the end of its "
+            "workers, which eddis-run --cleanup %s ends at once\n",
+            f.id, (int)d.pid, ceil((double)ns / CLOCK_S), word);
+    clock_sleep_until_ns(clock_after_ns(clock_now_ns(), ns));
+    return 0;
+}
+
+/* ---- the checkpoint ---- */
+
+/* Open the checkpoint at path, or the newest of a folder, whose files have their sizes and, with
+ * sums, their sums.  Returns 1, or 0: there is none, or one before which others can have written.
+ * passed: that, or the first that is damaged.
+ */
+static int open_checkpoint(const char *path, bool sums, struct checkpoint **ret,
+                           struct eddis_error *passed)
+{
+    char at[PATH_MAX];
+    int64_t step = checkpoints_newest(path, at, sizeof at);
+    bool foreign;
+
+    *passed = (struct eddis_error){ 0 };
+    if (step < 0)
+        return checkpoint_open(path, sums, ret, passed) == 0;
+    for (; step >= 0; step = checkpoints_newest_below(path, step, at, sizeof at)) {
+        struct eddis_error why = { 0 };
+
+        if (checkpoint_open(at, sums, ret, &why) == 0)
+            return 1;
+        foreign = why.code == -EPERM && checkpoint_is_foreign(at);
+        if (!passed->code || (why.code == -EPERM && !foreign))
+            *passed = why;
+        if (why.code == -EPERM && !foreign)
+            break;
+    }
+    return 0;
+}
+
+/* A checkpoint that was named itself is not replaced by another; but there may be one to name. */
+static int refuse_damaged(const char *path, const struct eddis_error *why, struct eddis_error *err)
+{
+    cleanup_free char *dir = strdup(path);
+    char *slash = dir ? strrchr(dir, '/') : NULL;
+    const struct eddis_error damaged = *why;
+    struct eddis_error passed;
+    struct checkpoint *c = NULL;
+    int rc;
+
+    if (slash)
+        *slash = '\0';
+    if (slash && checkpoints_newest(dir, NULL, 0) >= 0 &&
+        open_checkpoint(dir, true, &c, &passed) == 1)
+        rc = eddis_fail(err, -EINVAL, "--resume: %s; step %" PRId64 " beside it is whole",
+                        damaged.text, checkpoint_meta(c)->step);
+    else
+        rc = eddis_fail(err, -EINVAL, "--resume: %s", damaged.text);
+    checkpoint_close(c);
+    return rc;
+}
+
+static int check_meta(const struct job *job, const struct checkpoint *c, struct eddis_error *err)
+{
+    const struct checkpoint_meta *m = checkpoint_meta(c);
+    const char *path = checkpoint_folder(c);
+
+    if (m->batch != job->batch.global)
+        return eddis_fail(
+            err, -EINVAL,
+            "--resume: the checkpoint '%s' is of a global batch of %lld and this job's is "
+            "%lld; --set batch.global=%lld goes on with it",
+            path, (long long)m->batch, (long long)job->batch.global, (long long)m->batch);
+    if (m->seed != (uint64_t)job->seed)
+        return eddis_fail(err, -EINVAL,
+                          "--resume: the checkpoint '%s' is of seed %llu and this job's is %lld; "
+                          "--seed %llu goes on with it",
+                          path, (unsigned long long)m->seed, (long long)job->seed,
+                          (unsigned long long)m->seed);
+    return 0;
+}
+
+int run_resume_check(const struct job *job, const char *checkpoint, bool sums,
+                     struct eddis_error *err)
+{
+    struct eddis_error passed, shared = { 0 };
+    struct checkpoint *c = NULL;
+    int rc;
+
+    if (sums)
+        run_find_tell_sums(checkpoint);
+    if (open_checkpoint(checkpoint, sums, &c, &passed) == 0)
+        return refuse_damaged(checkpoint, &passed, err);
+    (void)trust_path(checkpoint_folder(c), &shared, NULL);
+    run_find_warn(&shared);
+    rc = check_meta(job, c, err);
+    checkpoint_close(c);
+    return rc;
+}
+
+bool run_resume_any(const char *dir, struct eddis_error *passed)
+{
+    struct checkpoint *c = NULL;
+    bool any;
+
+    *passed = (struct eddis_error){ 0 };
+    if (checkpoints_newest(dir, NULL, 0) < 0)
+        return false;
+    any = open_checkpoint(dir, false, &c, passed) == 1;
+    checkpoint_close(c);
+    return any;
+}
+
+bool run_resume_text(const struct job *job, char *ret, size_t size)
+{
+    const char *from = job->checkpoint.resume;
+    char first[64] = "", bytes[NUMBER_SIZE];
+    struct eddis_error passed;
+    struct checkpoint *c = NULL;
+
+    if (strcmp(from, "auto") == 0)
+        return false;
+    if (open_checkpoint(from, false, &c, &passed) == 1) {
+        if (checkpoint_bytes(c) >= RUN_FIND_BIG_BYTES)
+            (void)snprintf(first, sizeof first, "; its workers read it first, %s",
+                           number_bytes((double)checkpoint_bytes(c), bytes));
+        (void)snprintf(ret, size, "step %" PRId64 " (%s)%s%s%s", checkpoint_meta(c)->step,
+                       checkpoint_folder(c), first, passed.code ? "; " : "", passed.text);
+    } else {
+        (void)snprintf(ret, size, "%s", from);
+    }
+    checkpoint_close(c);
+    return true;
+}
+
+bool run_resume_is_over(const char *word, struct job_status *ret)
+{
+    struct job_folder folder;
+
+    if (run_find_job("--resume", word, &folder, NULL) < 0 ||
+        status_from_files(&folder, ret, NULL) < 0)
+        return false;
+    if (ret->state == JOB_ENDED && strcmp(ret->reason, "ok") == 0)
+        return true;
+    job_status_fini(ret);
+    return false;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_requeue.c - asks scontrol how the job stands, and to put it back */
+#include "run_requeue.h"
+
+#include "cmd/slurm/slurm_program.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/text.h"
+#include "lib/slurm/slurm_job.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sysexits.h>
+
+/* Whether Slurm ends it for a job that is more urgent, and has told it to save before. */
+static bool is_preempted(const char *said)
+{
+    const char *at = strstr(said, " PreemptTime=");
+
+    return at && strncmp(strchr(at, '=') + 1, "None", 4) != 0;
+}
+
+/* Whether the job's time is over, or it runs on and was warned of its end, as by --signal.  One
+ * that was cancelled is to be gone, and so is one that was told to end while Slurm lets it run;
+ * one that somebody else puts back is put back.
+ */
+static bool is_to_go_on(const struct slurm_job *j, const char *said, bool by_term)
+{
+    if (strcmp(j->state, "RUNNING") == 0)
+        return !by_term || is_preempted(said);
+    return strcmp(j->state, "TIMEOUT") == 0 || strcmp(j->reason, "TimeLimit") == 0;
+}
+
+static void say_left(const struct slurm_batch *b, const struct slurm_job *j)
+{
+    if (strcmp(j->state, "RUNNING") == 0)
+        fprintf(stderr,
+                "eddis-run: job %s was told to end by SIGTERM and Slurm lets it run, so it is not "
+                "put back; it goes on from its checkpoint by --resume in another job\n",
+                b->job);
+    else
+        fprintf(stderr, "eddis-run: Slurm ends job %s itself, so it is not put back from here\n",
+                b->job);
+}
+
+static void say_stays(const struct slurm_batch *b, char *why)
+{
+    text_make_plain(why);
+    fprintf(stderr,
+            "eddis-run: Slurm does not put job %s back: %.*s; it goes on from its checkpoint by "
+            "--resume in another job\n",
+            b->job, (int)strcspn(why, "\n"), why);
+}
+
+static void say_no_progress(const struct slurm_batch *b)
+{
+    char than[48] = "";
+
+    if (b->newest >= 0)
+        (void)snprintf(than, sizeof than, " newer than step %" PRId64, b->newest);
+    fprintf(stderr,
+            "eddis-run: this start of Slurm's job %s has saved nothing%s, so it is not put back, "
+            "or it would come back for ever; give it more time (slurm.time), or put it back by "
+            "scontrol requeue %s\n",
+            b->job, than, b->job);
+}
+
+/* Returns whether the job is to be put back. */
+static bool look(const struct slurm_batch *b, bool by_term, bool advanced, bool quiet)
+{
+    const char *const show[] = { "scontrol", "-o", "show", "job", b->job, NULL };
+    struct eddis_error err = { 0 };
+    cleanup_free char *said = NULL;
+    struct slurm_job j;
+    int code = slurm_program_run(show, "", &said, &err);
+
+    if (code < 0) {
+        say_stays(b, err.text);
+    } else if (code > 0 || !slurm_job_parse(said, &j)) {
+        say_stays(b, said);
+    } else if (!is_to_go_on(&j, said, by_term)) {
+        if (!quiet)
+            say_left(b, &j);
+    } else if (!advanced && !is_preempted(said)) {
+        say_no_progress(b);
+    } else {
+        return true;
+    }
+    return false;
+}
+
+enum run_requeue run_requeue_due(const struct job_status *s, int code)
+{
+    static const char *const term[] = { "stopped by SIGTERM",
+                                        "stopped by Slurm's time limit (SIGTERM" };
+
+    if (code != EX_TEMPFAIL || strcmp(s->reason, "preempted") != 0)
+        return RUN_REQUEUE_NOT;
+    for (size_t i = 0; i < sizeof term / sizeof *term; i++)
+        if (strncmp(s->message, term[i], strlen(term[i])) == 0)
+            return RUN_REQUEUE_BY_TERM;
+    return RUN_REQUEUE_DUE;
+}
+
+void run_requeue(const struct slurm_batch *b, enum run_requeue due, bool advanced, bool quiet)
+{
+    const char *const requeue[] = { "scontrol", "requeue", b->job, NULL };
+    struct eddis_error err = { 0 };
+    cleanup_free char *said = NULL;
+    int code;
+
+    /* That which comes with the time limit, or by what is asked for here, must not end it. */
+    (void)signal(SIGTERM, SIG_IGN);
+    (void)signal(SIGINT, SIG_IGN);
+    (void)signal(SIGHUP, SIG_IGN);
+    if (!look(b, due == RUN_REQUEUE_BY_TERM, advanced, quiet))
+        return;
+    code = slurm_program_run(requeue, "", &said, &err);
+    if (code != 0)
+        say_stays(b, code < 0 ? err.text : said);
+    else if (!quiet)
+        fprintf(stderr,
+                "eddis-run: job %s is back in Slurm's queue, and goes on from its checkpoint\n",
+                b->job);
+}

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_slurm.c - submits a job and follows it
+ *
+ * Slurm is asked rarely, for its controller serves everybody: soon after the start and then less
+ * and less often.  The job's output is read from its file as it grows.  Nothing here waits for a
+ * reader of ours, and for a program of Slurm's only PATIENCE_NS: meanwhile no output is copied, and
+ * while it is one that obeys a Ctrl-C, the next one is heard after it.
+ */
+#include "run_slurm.h"
+
+#include "cmd/sbatch/sbatch_options.h"
+#include "cmd/sbatch/sbatch_submit.h"
+#include "cmd/slurm/slurm_output.h"
+#include "cmd/slurm/slurm_program.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/base/text.h"
+#include "lib/slurm/slurm_job.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#define LOOK_NS     (CLOCK_S / 4)  /* between two looks at the output */
+#define FIRST_NS    (CLOCK_S / 4)  /* between two questions to Slurm, at first ... */
+#define LAST_NS     (5 * CLOCK_S)  /* ... and in the end */
+#define HURRY_NS    (5 * CLOCK_S)  /* for an answer, to somebody who has asked twice to be gone */
+#define LATE_NS     (10 * CLOCK_S) /* for output that is late */
+#define PATIENCE_NS (10 * CLOCK_S) /* for any other */
+
+struct follow {
+    char id[64];
+    bool quiet;
+    int signals;                /* descriptor that tells of them */
+    int asked;                  /* how many there were */
+    int number;                 /* the first one */
+    struct slurm_job job;       /* as Slurm told last; its state is "" before */
+    char told[SLURM_JOB_NODES]; /* where it runs, as was said last */
+    struct slurm_output out;
+    int64_t pause_ns, next_ns;
+    bool silent; /* Slurm does not answer, which was said */
+};
+
+static void say(const struct follow *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* To a reader that stands still it is not said at all: its pipe is full of what was. */
+static void say(const struct follow *f, const char *fmt, ...)
+{
+    struct pollfd ready = { .fd = STDERR_FILENO, .events = POLLOUT };
+    char text[600];
+    va_list ap;
+
+    if (f->quiet || poll(&ready, 1, 1000) == 0)
+        return;
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    text_strip_control(text);
+    fprintf(stderr, "eddis-run: job %s %s\n", f->id, text);
+}
+
+/* ---- Slurm ---- */
+
+/* Between two questions a short job may have had all its time. */
+static void tell_place(struct follow *f, const struct slurm_job *now)
+{
+    bool runs = strcmp(now->state, "RUNNING") == 0;
+    bool ran = slurm_job_is_over(now) && strcmp(now->state, "BOOT_FAIL") != 0;
+
+    if (slurm_job_waits(now))
+        f->told[0] = '\0';
+    if ((!runs && !ran) || !*now->nodes || *now->nodes == '(' || strcmp(f->told, now->nodes) == 0)
+        return;
+    say(f, "%s on %.300s", runs ? "runs" : "ran", now->nodes);
+    memcpy(f->told, now->nodes, sizeof f->told);
+}
+
+static void tell_change(struct follow *f, const struct slurm_job *now)
+{
+    bool other = strcmp(f->job.state, now->state) != 0;
+    char why[400];
+
+    tell_place(f, now);
+    if (slurm_job_waits(now) && strcmp(now->reason, "None") == 0)
+        return; /* nobody has looked at it yet */
+    if (slurm_job_waits(now) && (other || strcmp(f->job.reason, now->reason) != 0))
+        say(f, "waits: %s", slurm_job_why(now, why, sizeof why));
+    else if (other && slurm_job_is_over(now) && strcmp(now->state, "COMPLETED") != 0)
+        say(f, "has ended: %s", now->state);
+}
+
+/* Returns 1 when the job is over, 0 when it is not or nobody knows.  A signal of which something
+ * new is to follow is not kept waiting; whoever holds Ctrl-C down is to hear of the end, too.
+ */
+static int ask(struct follow *f, struct eddis_error *err)
+{
+    const char *const argv[] = { "scontrol", "show", "job", f->id, NULL };
+    cleanup_free char *said = NULL;
+    struct slurm_job now;
+    bool hurry = f->asked >= 2;
+    int rc = slurm_program_run_for(argv, "", hurry ? HURRY_NS : PATIENCE_NS, !hurry, &said, err);
+
+    if (rc == 0 && slurm_job_parse(said, &now)) {
+        tell_change(f, &now);
+        if (strcmp(f->job.state, now.state) != 0)
+            f->pause_ns = FIRST_NS;
+        f->job = now;
+        f->silent = false;
+        return slurm_job_is_over(&now);
+    }
+    if (rc == -EINTR)
+        return 0;
+    if (said && slurm_job_is_unknown(said))
+        return eddis_fail(err, -ENOENT, "Slurm has forgotten job %s, so nobody knows how it ended",
+                          f->id);
+    if (!f->silent)
+        say(f, "is followed further; but Slurm does not answer now");
+    f->silent = true;
+    return 0;
+}
+
+/* It obeys a signal, and so no other one ends it. */
+static void cancel(const struct follow *f, const char *option, const char *signal)
+{
+    const char *const all[] = { "scancel", f->id, NULL };
+    const char *const one[] = { "scancel", option, signal, f->id, NULL };
+    cleanup_free char *said = NULL;
+    struct eddis_error err = { 0 };
+    int rc = slurm_program_run_for(option ? one : all, "", f->asked > 1 ? HURRY_NS : PATIENCE_NS,
+                                   false, &said, &err);
+
+    if (rc != 0)
+        say(f, "cannot be cancelled: %.300s", rc < 0 ? err.text : said);
+}
+
+/* A signal for us is one for the job. */
+static void take_signal(struct follow *f)
+{
+    struct signalfd_siginfo info;
+
+    if (read(f->signals, &info, sizeof info) != sizeof info)
+        return;
+    if (f->asked++ == 0)
+        f->number = (int)info.ssi_signo;
+    if (f->asked == 1 && strcmp(f->job.state, "RUNNING") == 0) {
+        say(f, "is told to save and end; another Ctrl-C has Slurm end it");
+        cancel(f, "--batch", f->number == SIGINT ? "--signal=INT" : "--signal=TERM");
+    } else {
+        if (f->asked <= 2)
+            say(f, "is cancelled");
+        cancel(f, NULL, NULL);
+    }
+    f->pause_ns = FIRST_NS;
+    f->next_ns = 0;
+}
+
+/* ---- from submit to end ---- */
+
+static void on_got(void *ctx, const char *id, const char *cluster)
+{
+    struct follow *f = ctx;
+
+    (void)snprintf(f->id, sizeof f->id, "%s", id);
+    if (*cluster)
+        say(f, "is in the queue of %s", cluster);
+    else
+        say(f, "is in Slurm's queue");
+}
+
+/* Who has asked three times does not wait for a Slurm that is silent. */
+static bool is_left(const struct follow *f)
+{
+    if (f->asked < 3 || !f->silent)
+        return false;
+    say(f, "is left to Slurm, which does not answer; squeue tells whether it has ended");
+    return true;
+}
+
+/* Wait until there is something to do: a signal, or room for more output. */
+static void rest(struct follow *f, bool more, int64_t until_ns)
+{
+    struct pollfd p[] = { { .fd = f->signals, .events = POLLIN },
+                          { .fd = more ? STDOUT_FILENO : -1, .events = POLLOUT } };
+
+    if (poll(p, 2, clock_poll_ms(until_ns)) > 0 && p[0].revents)
+        take_signal(f);
+}
+
+/* A signal for us when the job is over. */
+static bool take_late_signal(struct follow *f)
+{
+    struct signalfd_siginfo info;
+
+    if (read(f->signals, &info, sizeof info) != sizeof info)
+        return false;
+    if (f->asked++ == 0)
+        f->number = (int)info.ssi_signo;
+    return true;
+}
+
+/* Whether the output is not all here and may yet come: a network's file system shows it late. */
+static bool is_late(const struct follow *f)
+{
+    return f->out.failed || (*f->job.first && slurm_output_may_come(&f->out, f->job.out));
+}
+
+/* All that the job has written: the file was closed by its writer, and is opened anew to see it.
+ * False: somebody who has asked to be gone is not to wait for the reader of it.
+ */
+static bool copy_rest(struct follow *f)
+{
+    struct pollfd p[] = { { .fd = f->signals, .events = POLLIN }, { .events = POLLOUT } };
+    int64_t end_ns = clock_now_ns() + (f->asked ? HURRY_NS : LATE_NS);
+    bool told = false;
+
+    for (;;) {
+        bool more = slurm_output_copy(&f->out, f->job.out, STDOUT_FILENO);
+        int64_t until_ns = more && !f->asked ? CLOCK_NEVER
+                           : more            ? clock_now_ns() + HURRY_NS
+                                             : clock_now_ns() + LOOK_NS;
+        int rc;
+
+        if (!more && (!is_late(f) || clock_now_ns() >= end_ns))
+            return true;
+        if (!more && !told)
+            say(f, "is over; its output in %s is waited for, for ten seconds at most", f->job.out);
+        told = told || !more;
+        p[1].fd = more ? STDOUT_FILENO : -1;
+        rc = poll(p, 2, clock_poll_ms(until_ns));
+        if (rc == 0 && more)
+            return false;
+        if (rc > 0 && p[0].revents && take_late_signal(f))
+            return false;
+    }
+}
+
+static int follow(struct follow *f, struct eddis_error *err)
+{
+    bool read_to_end;
+    int rc = 0;
+
+    while (rc == 0) {
+        int64_t now_ns = clock_now_ns();
+        bool more;
+
+        if (now_ns >= f->next_ns) {
+            rc = ask(f, err);
+            f->next_ns = now_ns + f->pause_ns;
+            f->pause_ns = f->pause_ns * 5 / 4 < LAST_NS ? f->pause_ns * 5 / 4 : LAST_NS;
+        }
+        more = slurm_output_copy(&f->out, f->job.out, STDOUT_FILENO);
+        if (rc == 0)
+            rest(f, more, now_ns + LOOK_NS);
+        if (is_left(f))
+            return 128 + f->number;
+    }
+    if (rc < 0)
+        return rc;
+    read_to_end = copy_rest(f);
+    if (!f->out.seen && !f->out.is_others)
+        say(f, "has its output in %s, which this machine does not see", f->job.out);
+    else if (f->out.failed)
+        say(f, "has its output in %s, which this machine cannot read to its end", f->job.out);
+    if (!read_to_end || (f->asked && strcmp(f->job.state, "CANCELLED") == 0))
+        return 128 + f->number;
+    return slurm_job_code(&f->job);
+}
+
+/* ---- what cannot be followed ---- */
+
+static bool is_array(const char *word)
+{
+    return strncmp(word, "--ar", 4) == 0 || strncmp(word, "-a", 2) == 0;
+}
+
+int run_slurm_check(const struct sbatch_ask *a, struct eddis_error *err)
+{
+    static const char *const clusters[] = { "SBATCH_CLUSTERS", "SLURM_CLUSTERS" };
+    char *const *extra = a->job->slurm.extra;
+
+    if (sbatch_words_have(extra, "wait", 'W'))
+        return eddis_fail(err, -EINVAL,
+                          "--slurm waits for the job by itself; leave --wait out of slurm.extra");
+    for (char *const *word = extra; word && *word; word++)
+        if (is_array(*word))
+            return eddis_fail(err, -EINVAL,
+                              "--slurm follows one job, and \"%.100s\" in slurm.extra makes many; "
+                              "to submit them all: eddis-sbatch train.yaml",
+                              *word);
+    if (getenv("SBATCH_ARRAY_INX"))
+        return eddis_fail(err, -EINVAL,
+                          "--slurm follows one job, and the variable SBATCH_ARRAY_INX makes many; "
+                          "unset it, or submit them by eddis-sbatch train.yaml");
+    if (sbatch_words_have(extra, "clusters", 'M'))
+        return eddis_fail(err, -EINVAL,
+                          "--slurm follows jobs of this cluster only; leave --clusters out of "
+                          "slurm.extra, or submit the job by eddis-sbatch train.yaml");
+    for (size_t i = 0; i < sizeof clusters / sizeof *clusters; i++)
+        if (getenv(clusters[i]))
+            return eddis_fail(
+                err, -EINVAL,
+                "--slurm follows jobs of this cluster only, and the variable %s names "
+                "others; unset it, or submit the job by eddis-sbatch train.yaml",
+                clusters[i]);
+    return 0;
+}
+
+/* ---- */
+
+/* From here on signals are ours: one that came just before the number would leave a job behind. */
+static int hold_signals(struct follow *f, struct eddis_error *err)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    if (sigprocmask(SIG_BLOCK, &set, NULL) < 0 ||
+        (f->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)) < 0)
+        return eddis_fail_errno(err, -errno, "cannot wait for signals");
+    return 0;
+}
+
+/* The job that was taken. */
+static int follow_it(struct follow *f)
+{
+    struct eddis_error why = { 0 };
+    int rc = follow(f, &why);
+
+    if (rc >= 0)
+        return rc;
+    say(f, "is lost: %s", why.text);
+    return 1;
+}
+
+int run_slurm(const struct sbatch_ask *a, bool quiet, struct eddis_error *err)
+{
+    struct follow f = { .quiet = quiet, .pause_ns = FIRST_NS };
+    cleanup_free char *script = sbatch_script_text(a), *start = NULL;
+    bool doubtful;
+    int rc;
+
+    if (!script)
+        return eddis_fail(err, -ENOMEM, "no memory for the script");
+    (void)unsetenv("SBATCH_WAIT"); /* sbatch would stay, deaf to Ctrl-C, until the job's end */
+    rc = sbatch_submit_test(a, script, &start, err);
+    if (rc < 0)
+        return rc;
+    doubtful = rc == 1;
+    if (rc == 0 && !quiet && sbatch_submit_is_narrow(a, start))
+        fprintf(stderr, "eddis-run: %s\n", sbatch_submit_narrow);
+    rc = hold_signals(&f, err);
+    if (rc < 0)
+        return rc;
+    rc = sbatch_submit(a, script, doubtful, on_got, &f, err);
+    if (rc >= 0)
+        rc = follow_it(&f);
+    (void)close(f.signals);
+    return rc;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dry_run.h - what --dry-run adds to the plan: every value of the job and where it comes from
+ *
+ * For programs one JSON document, the same bytes for the same file and the same profiles:
+ *
+ *     { "schema_version": 1,
+ *       "job":     { "batch.global": { "origin": "train.yaml:4", "value": "256" }, ... },
+ *       "profile": [ ... ],    as profile.json, without when and whether it was cached
+ *       "plan":    { ... } }   as plan-1-1.json
+ */
+#ifndef EDDIS_CMD_RUN_VIEW_DRY_RUN_H
+#define EDDIS_CMD_RUN_VIEW_DRY_RUN_H
+
+#include "lib/base/error.h"
+#include "lib/model/job.h"
+#include "lib/model/plan.h"
+#include "lib/model/profile.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+enum { DRY_RUN_SCHEMA_VERSION = 1 };
+
+/* Print a line for each key: name, origin, value; unless all, only how many have their defaults. */
+void dry_run_print(const struct job *job, bool all, FILE *out);
+
+/* Print the names of these "NAME=VALUE", which the workers get beside the job's own. */
+void dry_run_env(char *const *env, FILE *out);
+
+/* Returns the JSON document with a newline at its end; the caller frees it. */
+int dry_run_json(const struct job *job, const struct node_profile *nodes, int n_nodes,
+                 const struct plan *plan, char **ret, struct eddis_error *err);
+
+#endif

@@ -1,0 +1,599 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan_print.c - prints the nodes, the plan, its predictions and its reason before a job starts */
+#include "plan_print.h"
+
+#include "cmd/shared/number.h"
+#include "cmd/shared/table.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/strbuf.h"
+#include "lib/base/text.h"
+#include "plan_table.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_NODE_LINES = 16 };
+
+static const char BOLD[] = "\033[1m";
+static const char YELLOW[] = "\033[33m";
+
+/* Print text in a colour, where the stream takes it. */
+static void paint(const struct plan_print *o, const char *colour, const char *text)
+{
+    if (o->colour)
+        fprintf(o->out, "%s%s\033[0m", colour, text);
+    else
+        fputs(text, o->out);
+}
+
+/* "nodes     " and the like: the first words of the lines are one column. */
+static void print_label(const struct plan_print *o, const char *label)
+{
+    paint(o, BOLD, label);
+    fprintf(o->out, "%*s", 10 - (int)strlen(label), "");
+}
+
+/* Print a text that came from elsewhere. */
+static void print_foreign(FILE *out, const char *text)
+{
+    for (; *text; text++)
+        fputc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, out);
+}
+
+void plan_print_job(const struct plan_print *o, const char *name, const char *id,
+                    const char *folder)
+{
+    size_t n = o->home ? strlen(o->home) : 0;
+    bool below = folder && n > 0 && strncmp(folder, o->home, n) == 0 &&
+                 (folder[n] == '/' || folder[n] == '\0');
+
+    fprintf(o->out, "eddis %s   job ", EDDIS_VERSION);
+    print_foreign(o->out, id ? id : name);
+    if (folder) {
+        fputs(below ? "   logs in ~" : "   logs in ", o->out);
+        print_foreign(o->out, below ? folder + n : folder);
+    }
+    fputc('\n', o->out);
+}
+
+/* ---- nodes ---- */
+
+static int count_devices(const struct node_profile *node, enum device_kind kind)
+{
+    int n = 0;
+
+    for (int i = 0; i < node->n_devices; i++)
+        n += node->device[i].kind == kind;
+    return n;
+}
+
+/* "2 NVIDIA A, 1 NVIDIA B": GPUs of one name together, in order of the first. */
+static void describe_gpus(const struct node_profile *node, struct strbuf *b)
+{
+    for (int i = 0; i < node->n_devices; i++) {
+        const struct device *d = &node->device[i];
+        int same = 0, before = 0;
+
+        if (d->kind != DEVICE_CUDA)
+            continue;
+        for (int j = 0; j < node->n_devices; j++)
+            if (node->device[j].kind == d->kind && strcmp(node->device[j].name, d->name) == 0) {
+                same++;
+                before += j < i;
+            }
+        if (before == 0)
+            strbuf_addf(b, ", %d %s", same, d->name);
+    }
+}
+
+/* "2 cores, 23 GB, no GPU; 4 emulated devices"; the caller frees, NULL without memory. */
+static char *describe_node(const struct node_profile *node)
+{
+    struct strbuf b = { 0 };
+    char n[NUMBER_SIZE];
+
+    strbuf_add(&b, number_of(node->cores, "core", n));
+    if (node->memory_bytes > 0)
+        strbuf_addf(&b, ", %s", number_bytes((double)node->memory_bytes, n));
+    if (count_devices(node, DEVICE_CUDA) == 0)
+        strbuf_add(&b, ", no GPU");
+    describe_gpus(node, &b);
+    if (isfinite(node->cpu_quota))
+        strbuf_addf(&b, ", limited to %.3g %s", node->cpu_quota,
+                    node->cpu_quota == 1 ? "core" : "cores");
+    if (count_devices(node, DEVICE_EMULATED) > 0)
+        strbuf_addf(&b, "; %s",
+                    number_of(count_devices(node, DEVICE_EMULATED), "emulated device", n));
+    return strbuf_steal(&b);
+}
+
+static void print_names(const struct plan_print *o, const struct node_profile *nodes, int first,
+                        int end)
+{
+    print_foreign(o->out, nodes[first].host);
+    if (end - first == 1)
+        return;
+    fputs(end - first > 2 ? " ... " : ", ", o->out);
+    print_foreign(o->out, nodes[end - 1].host);
+}
+
+/* Print nodes [first, end) of n, which are alike. */
+static void print_alike(const struct plan_print *o, const struct node_profile *nodes, int first,
+                        int end, int n, const char *what)
+{
+    int count = end - first;
+
+    print_names(o, nodes, first, end);
+    fputs(" (", o->out);
+    if (count > 2 && count < n)
+        fprintf(o->out, "%d nodes, ", count);
+    if (count > 1)
+        fputs("each ", o->out);
+    print_foreign(o->out, what ? what : "");
+    fputs(")\n", o->out);
+}
+
+static void print_notes(const struct plan_print *o, const struct node_profile *nodes, int n)
+{
+    int notes = 0;
+
+    for (int i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && strcmp(nodes[i].note, nodes[end].note) == 0;)
+            end++;
+        if (!nodes[i].note[0] || ++notes > MAX_NODE_LINES)
+            continue;
+        fprintf(o->out, "%14s", "");
+        print_names(o, nodes, i, end);
+        fputs(": ", o->out);
+        print_foreign(o->out, nodes[i].note);
+        fputc('\n', o->out);
+    }
+    if (notes > MAX_NODE_LINES)
+        fprintf(o->out, "%14s... and %d more such notes\n", "", notes - MAX_NODE_LINES);
+}
+
+/* The number is that of all; behind it a line for each run of nodes that are alike. */
+void plan_print_nodes(const struct plan_print *o, const struct node_profile *nodes, int n)
+{
+    int lines = 0;
+
+    print_label(o, "nodes");
+    fprintf(o->out, "%-4d", n);
+    for (int first = 0, end; first < n; first = end) {
+        cleanup_free char *what = describe_node(&nodes[first]);
+
+        for (end = first + 1; end < n; end++) {
+            cleanup_free char *other = describe_node(&nodes[end]);
+
+            if (!what || !other || strcmp(what, other) != 0)
+                break;
+        }
+        if (lines++ > 0)
+            fprintf(o->out, "%14s", "");
+        if (lines > MAX_NODE_LINES) {
+            fprintf(o->out, "... and %d more\n", n - first);
+            break;
+        }
+        print_alike(o, nodes, first, end, n, what);
+    }
+    print_notes(o, nodes, n);
+}
+
+/* ---- profile ---- */
+
+static void add_count(struct strbuf *b, const struct node_profile *nodes, int n,
+                      enum device_kind kind, const char *thing)
+{
+    char number[NUMBER_SIZE];
+    int count = 0;
+
+    for (int i = 0; i < n; i++)
+        count += count_devices(&nodes[i], kind);
+    if (count > 0)
+        strbuf_addf(b, "%s%s", b->len ? ", " : "", number_of(count, thing, number));
+}
+
+/* Of a node with emulated devices alone nothing is. */
+static bool is_measured(const struct node_profile *node)
+{
+    return count_devices(node, DEVICE_EMULATED) < node->n_devices || !node->n_devices;
+}
+
+/* Returns what there was to say when so many of n nodes were measured. */
+static const char *caveat(int count, int n, const char *one, const char *some, const char *all)
+{
+    return count == 0 ? "" : n == 1 ? one : count < n ? some : all;
+}
+
+void plan_print_profiles(const struct plan_print *o, const struct node_profile *nodes, int n)
+{
+    struct strbuf b = { 0 };
+    char age[NUMBER_SIZE];
+    int64_t oldest_s = INT64_MAX;
+    int measured = 0, cached = 0, busy = 0, disturbed = 0;
+    const char *beside;
+
+    add_count(&b, nodes, n, DEVICE_EMULATED, "emulated device");
+    add_count(&b, nodes, n, DEVICE_CUDA, "GPU");
+    add_count(&b, nodes, n, DEVICE_CPU, "CPU device"); /* "CPU" alone would be a core to many */
+    for (int i = 0; i < n; i++) {
+        if (!is_measured(&nodes[i]))
+            continue;
+        measured++;
+        disturbed += nodes[i].beside[0] != '\0';
+        if (!nodes[i].cached)
+            continue;
+        cached++;
+        busy += profile_is_busy(nodes[i].load, nodes[i].threads);
+        if (nodes[i].measured_s < oldest_s)
+            oldest_s = nodes[i].measured_s;
+    }
+    beside = caveat(disturbed, measured, ", beside another job", ", some beside other jobs",
+                    ", beside other jobs");
+    print_label(o, "profile");
+    fprintf(o->out, "%s, ", strbuf_text(&b));
+    strbuf_fini(&b);
+    if (measured == 0) {
+        fputs("as the job gives their times\n", o->out);
+        return;
+    }
+    if (cached == 0) {
+        fprintf(o->out, "measured now%s\n", beside);
+        return;
+    }
+    if (cached < measured)
+        fprintf(o->out, "%d of %d nodes ", cached, measured);
+    number_age(o->now_s - oldest_s, age);
+    fprintf(o->out, "cached %s%s%s%s\n", age, strcmp(age, "now") == 0 ? "" : " ago",
+            caveat(busy, cached, ", of a busy machine", ", some of busy machines",
+                   ", of busy machines"),
+            disturbed ? ", others beside other jobs" : "");
+}
+
+static const struct table_column device_columns[] = {
+    { "node", false },        { "device", false },     { "name", false },
+    { "cores", false },       { "memory", true },      { "fp32 TFLOP/s", true },
+    { "fp16 TFLOP/s", true }, { "memory GB/s", true }, { "to GB/s", true },
+    { "from GB/s", true },
+};
+
+static void add_scaled(struct table *t, double x, double unit)
+{
+    char n[NUMBER_SIZE];
+
+    table_add(t, "%s", isfinite(x) && x > 0 ? number_rate(x / unit, n) : "-");
+}
+
+static void add_device(struct table *t, const char *host, const struct device *d)
+{
+    char n[NUMBER_SIZE];
+
+    table_add(t, "%s", host);
+    table_add(t, "%s", d->id);
+    if (d->kind == DEVICE_EMULATED)
+        table_add(t, "emulated %.4g: %.4g ms + %.4g ms a sample", d->rate, d->fixed_s * 1e3,
+                  d->sample_s * 1e3 / d->rate);
+    else
+        table_add(t, "%s", d->name);
+    table_add(t, "%s", d->cpus);
+    table_add(t, "%s", d->memory_bytes > 0 ? number_bytes((double)d->memory_bytes, n) : "-");
+    add_scaled(t, d->fp32_flops, 1e12);
+    add_scaled(t, d->fp16_flops, 1e12);
+    add_scaled(t, d->memory_bytes_per_s, 1e9);
+    add_scaled(t, d->to_device_bytes_per_s, 1e9);
+    add_scaled(t, d->from_device_bytes_per_s, 1e9);
+}
+
+void plan_print_devices(const struct plan_print *o, const struct node_profile *nodes, int n)
+{
+    struct table t = { .column = device_columns,
+                       .n_columns = sizeof device_columns / sizeof *device_columns };
+
+    for (int i = 0; i < n; i++)
+        for (int d = 0; d < nodes[i].n_devices; d++)
+            add_device(&t, nodes[i].host, &nodes[i].device[d]);
+    table_print(&t, 2, o->out);
+    table_fini(&t);
+}
+
+/* ---- plan ---- */
+
+/* The sentence behind "of the devices' sum". */
+static void print_equal(const struct plan_print *o, const struct plan *p)
+{
+    double gain = p->predicted_samples_per_s / p->equal_samples_per_s;
+    char n[NUMBER_SIZE];
+
+    if (fabs(gain - 1) < 0.005)
+        fputs("; an equal split would give the same\n", o->out);
+    else if (p->relative)
+        fprintf(o->out, "; %s an equal split\n",
+                number_times(p->predicted_samples_per_s, p->equal_samples_per_s, n));
+    else
+        fprintf(o->out, "; an equal split would give %s\n", number_rate(p->equal_samples_per_s, n));
+}
+
+/* How fast, beside what the devices could do; a single worker has nothing to be held against. */
+static void print_speed(const struct plan_print *o, const struct plan *p)
+{
+    char n[NUMBER_SIZE];
+
+    if (p->n_workers == 1 && p->relative)
+        return;
+    fputs("  predicted ", o->out);
+    if (!p->relative)
+        fprintf(o->out, "%s samples/s", number_rate(p->predicted_samples_per_s, n));
+    if (p->n_workers == 1) {
+        fputc('\n', o->out);
+        return;
+    }
+    fprintf(o->out, "%s%s of the devices' sum", p->relative ? "" : ", ",
+            number_percent(p->predicted_samples_per_s, p->ideal_samples_per_s, n));
+    print_equal(o, p);
+    if (p->relative)
+        fputs("  of the devices only their ratios are known, not samples a second\n", o->out);
+}
+
+static bool is_candidate(const struct plan_candidate *c)
+{
+    return c->predicted_samples_per_s > 0;
+}
+
+static void print_candidate(const struct plan_print *o, const struct plan_candidate *c)
+{
+    char mode[sizeof c->mode], speed[NUMBER_SIZE], progress[NUMBER_SIZE];
+
+    memcpy(mode, c->mode, sizeof mode);
+    text_strip_control(mode);
+    fprintf(o->out, "  %s %-6s  %10s  %10.2f  %10s\n", c->lost[0] ? " " : "*", mode,
+            number_rate(c->predicted_samples_per_s, speed), c->efficiency,
+            number_rate(c->predicted_progress, progress));
+}
+
+/* What each mode would give, once it is known what their exchanges cost. */
+static void print_modes(const struct plan_print *o, const struct plan *p)
+{
+    char n[NUMBER_SIZE];
+
+    if (p->model_bytes == 0 || p->relative || p->n_workers == 1)
+        return;
+    fprintf(o->out, "  modes, for a model of %s\n\n", number_bytes((double)p->model_bytes, n));
+    fputs("    mode     samples/s  efficiency    progress\n", o->out);
+    for (int i = 0; i < p->n_candidates; i++)
+        if (is_candidate(&p->candidate[i]))
+            print_candidate(o, &p->candidate[i]);
+    fputc('\n', o->out);
+}
+
+static void print_predictions(const struct plan_print *o, const struct plan *p)
+{
+    fputc('\n', o->out);
+    print_speed(o, p);
+    print_modes(o, p);
+    if (p->choice && p->choice->reason[0]) {
+        fputs("  communication: ", o->out);
+        print_foreign(o->out, p->choice->reason);
+        fputc('\n', o->out);
+    }
+    if (p->emulated) {
+        fputs("  ", o->out);
+        paint(o, YELLOW, "emulated");
+        fputs(": workers emulate devices of these speeds by waiting\n", o->out);
+    }
+}
+
+static void print_network(const struct plan_print *o, const struct plan *p)
+{
+    if (!p->network[0])
+        return;
+    print_label(o, "network");
+    print_foreign(o->out, p->network);
+    if (strncmp(p->network, "127.", 4) == 0) /* by mistake, its devices serve twice */
+        fputs(", for all nodes are one machine under several names", o->out);
+    if (p->network_reason[0])
+        fputs(", ", o->out);
+    print_foreign(o->out, p->network_reason);
+    fputc('\n', o->out);
+}
+
+/* "hybrid, hsgd, 4 groups, period 16, moving rate 0.22" */
+static void print_mode(const struct plan_print *o, const struct plan *p)
+{
+    char n[NUMBER_SIZE];
+
+    fprintf(o->out, "%s, %s", p->mode, p->algorithm);
+    if (algorithm_has(p->algorithm, ALGORITHM_GROUPED))
+        fprintf(o->out, ", %s", number_of(p->n_groups, "group", n));
+    if (algorithm_has(p->algorithm, ALGORITHM_ELASTIC))
+        fprintf(o->out, ", period %lld, moving rate %.3g", (long long)p->options.period,
+                p->options.moving_rate);
+    if (sync_wire_is_half(p->options.wire))
+        fprintf(o->out, ", %s between nodes", sync_wire_name(p->options.wire));
+}
+
+static void print_reason(const struct plan_print *o, const struct plan *p)
+{
+    fputs("  ", o->out);
+    print_foreign(o->out, p->reason);
+    fputc('\n', o->out);
+}
+
+void plan_print_plan(const struct plan_print *o, const struct plan *p, const char *remark)
+{
+    char batch[NUMBER_SIZE];
+
+    print_network(o, p);
+    print_label(o, "plan");
+    print_mode(o, p);
+    fprintf(o->out, ", global batch %s",
+            text_grouped((double)p->global_batch, batch, sizeof batch));
+    if (remark) {
+        fputs(", ", o->out);
+        print_foreign(o->out, remark);
+    }
+    fputs("\n\n", o->out);
+    plan_table_print(p, o->out);
+    print_predictions(o, p);
+    print_reason(o, p);
+}
+
+/* ---- workers, without a plan ---- */
+
+/* "0-3 on node1, 4-7 on node2" where those are few, else "4 on each node". */
+static void print_places(const struct plan_print *o, const struct plan *p,
+                         const struct node_profile *nodes)
+{
+    enum { MOST = 4 };
+    int n = 0, least = p->n_workers, most = 0;
+
+    for (int i = 0, end; i < p->n_workers; i = end, n++) {
+        for (end = i + 1; end < p->n_workers && p->worker[end].node == p->worker[i].node;)
+            end++;
+        least = end - i < least ? end - i : least;
+        most = end - i > most ? end - i : most;
+        if (p->n_nodes > MOST)
+            continue;
+        fprintf(o->out, "%s%d", n ? ", " : ": ranks ", i);
+        if (end - i > 1)
+            fprintf(o->out, "-%d", end - 1);
+        fputs(" on ", o->out);
+        print_foreign(o->out, nodes[p->worker[i].node].host);
+    }
+    if (p->n_nodes <= MOST)
+        return;
+    if (least == most)
+        fprintf(o->out, ": %d on each node", most);
+    else
+        fprintf(o->out, ": %d to %d on a node", least, most);
+}
+
+static void print_workers(const struct plan_print *o, const struct plan *p,
+                          const struct node_profile *nodes)
+{
+    int n = p->n_workers, gpus = 0;
+
+    for (int i = 0; i < n; i++)
+        gpus += p->worker[i].kind == DEVICE_CUDA;
+    print_label(o, "workers");
+    fprintf(o->out, "%-4d", n);
+    if (gpus > 0 && gpus < n)
+        fprintf(o->out, "%d on GPUs, %d on CPU cores", gpus, n - gpus);
+    else
+        fputs(gpus ? "on GPUs" : "on CPU cores", o->out);
+    if (p->n_nodes > 1)
+        print_places(o, p, nodes);
+    fputs("; no plan, unless the program uses eddis (-v shows one)\n", o->out);
+}
+
+/* Whether the text has the line of n bytes, its newline included. */
+static bool has_line(const char *text, const char *line, size_t n)
+{
+    for (; *text; text += strcspn(text, "\n") + 1)
+        if (strncmp(text, line, n) == 0)
+            return true;
+    return false;
+}
+
+static bool is_label(const char *line, const char *label)
+{
+    line += strncmp(line, BOLD, sizeof BOLD - 1) == 0 ? sizeof BOLD - 1 : 0;
+    return strncmp(line, label, strlen(label)) == 0;
+}
+
+/* Print the lines that are not in `before`: rows of the table below its head, paragraphs apart. */
+static void print_changes(const struct plan_print *o, const char *label, const char *before,
+                          const char *now)
+{
+    const char *head = NULL;
+    bool same = false, blank = false;
+
+    for (size_t n; *now; now += n) {
+        bool old = has_line(before, now, n = strcspn(now, "\n") + 1);
+
+        same = same || (old && is_label(now, label));
+        head = is_label(now, "  rank ") ? now : *now == '\n' ? NULL : head;
+        blank = blank || *now == '\n';
+        if (old)
+            continue;
+        if (same) {
+            print_label(o, label);
+            fputs("as before, but\n", o->out);
+        }
+        if (blank)
+            fputc('\n', o->out);
+        if (head && head != now)
+            fprintf(o->out, "%.*s", (int)strcspn(head, "\n") + 1, head);
+        head = NULL;
+        same = blank = false;
+        fprintf(o->out, "%.*s", (int)n, now);
+    }
+    if (!same)
+        return;
+    print_label(o, label);
+    fputs("as before\n", o->out);
+}
+
+static void print_again(const struct plan_print *o, const char *label, const char *text,
+                        struct strbuf *before)
+{
+    if (before->len)
+        print_changes(o, label, strbuf_text(before), text);
+    else
+        fputs(text, o->out);
+    strbuf_fini(before);
+    strbuf_add(before, text);
+}
+
+void plan_print_again(const struct plan_print *o, const struct plan *p, const char *remark,
+                      struct strbuf *before)
+{
+    struct plan_print to = *o;
+    cleanup_free char *text = NULL;
+
+    to.out = open_memstream(&text, &(size_t){ 0 });
+    if (!to.out)
+        return;
+    plan_print_plan(&to, p, remark);
+    if (fclose(to.out) != 0)
+        return;
+    print_again(o, "plan", text, before);
+}
+
+void plan_print_workers(const struct plan_print *o, const struct plan *p,
+                        const struct node_profile *nodes, struct strbuf *before)
+{
+    struct plan_print to = *o;
+    cleanup_free char *text = NULL;
+
+    to.out = open_memstream(&text, &(size_t){ 0 });
+    if (!to.out)
+        return;
+    print_workers(&to, p, nodes);
+    if (fclose(to.out) == 0)
+        print_again(o, "workers", text, before);
+}
+
+char *plan_print_settled(const struct plan *p, bool colour)
+{
+    struct plan_print o = { .colour = colour };
+    char *text = NULL;
+
+    o.out = open_memstream(&text, &(size_t){ 0 });
+    if (!o.out)
+        return NULL;
+    print_label(&o, "mode");
+    print_mode(&o, p);
+    fputs("\n\n", o.out);
+    if (algorithm_has(p->algorithm, ALGORITHM_SEVERAL)) { /* with batches of its own */
+        plan_table_print(p, o.out);
+        fputc('\n', o.out);
+    }
+    print_modes(&o, p);
+    print_reason(&o, p);
+    fputc('\n', o.out);
+    if (fclose(o.out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}

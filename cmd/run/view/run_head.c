@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_head.c - puts the head of a job and its plans together */
+#include "run_head.h"
+
+#include "cmd/run/request/run_resume.h"
+#include "dry_run.h"
+#include "lib/base/cleanup.h"
+#include "lib/model/job.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Nobody asked for none: a long job must not find out at its end. */
+static void print_no_checkpoints(const struct job *job, FILE *out)
+{
+    if (job->n_hosts > 1 && job_period_is_never(&job->checkpoint.every) &&
+        job_origin(job, "checkpoint.every").kind == JOB_DEFAULT)
+        fputs("  no checkpoints, until checkpoint.dir names a folder that all nodes share\n", out);
+}
+
+static void print_resume(const struct job *job, FILE *out)
+{
+    char text[PATH_MAX + 512];
+
+    if (run_resume_text(job, text, sizeof text))
+        fprintf(out, "  goes on from %s\n", text);
+}
+
+/* Ours is known; of others only their workers can tell whether they use eddis. */
+static bool is_ours(const struct run_request *q)
+{
+    const char *program = q->job->command ? q->job->command[0] : "";
+    const char *name = strrchr(program, '/');
+
+    return strcmp(name ? name + 1 : program, "eddis-train") == 0;
+}
+
+/* Whether the job says something of its training, which only eddis heeds. */
+static bool says_training(const struct job *job)
+{
+    static const char *const group[] = { "batch.",         "sync.",       "learning_rate.",
+                                         "communication.", "checkpoint.", "checks.",
+                                         "profile.emulate" };
+    const struct job_key *key;
+    size_t n = job_keys(&key);
+
+    for (size_t i = 0; i < n; i++)
+        for (size_t g = 0; g < sizeof group / sizeof *group; g++)
+            if (strncmp(key[i].name, group[g], strlen(group[g])) == 0 &&
+                job_origin(job, key[i].name).kind != JOB_DEFAULT)
+                return true;
+    return false;
+}
+
+/* Whether the plan may be for nobody, and nobody has asked for it. */
+static bool is_brief(const struct run_head *h, const struct run_request *q, const struct plan *p)
+{
+    return !h->whole && !h->joined && !q->verbose && !q->dry_run && !q->plan_path && !q->detach &&
+           !q->check && !q->measure_equal && !p->emulated &&
+           strcmp(q->job->checkpoint.resume, "auto") == 0 && !is_ours(q) && !says_training(q->job);
+}
+
+static const char *plan_remark(const struct run_head *h, const struct run_request *q,
+                               const struct plan *p)
+{
+    if (p->generation <= 1 && q->plan_path)
+        return "replayed";
+    return h->doubtful && !is_ours(q) ? "for a program that uses eddis" : NULL;
+}
+
+/* The profiles, where there is no plan before, and the plan. */
+static void print_whole(const struct plan_print *o, const struct run_request *q, const char *remark,
+                        const struct plan *p, const struct node_profile *nodes, int n,
+                        struct strbuf *before)
+{
+    bool first = !before->len;
+
+    if (first)
+        plan_print_profiles(o, nodes, n);
+    if (q->verbose)
+        strbuf_fini(before);
+    plan_print_again(o, p, remark, before);
+    if (first) {
+        print_resume(q->job, o->out);
+        print_no_checkpoints(q->job, o->out);
+    }
+}
+
+/* Keep what is printed when a worker uses eddis. */
+static void keep_rest(struct run_head *h, const struct run_request *q, const struct plan_print *how,
+                      const struct plan *p, const struct node_profile *nodes, int n)
+{
+    struct plan_print o = *how;
+    struct strbuf none = { 0 };
+    cleanup_free char *text = NULL;
+
+    o.out = open_memstream(&text, &(size_t){ 0 });
+    if (!o.out)
+        return;
+    print_whole(&o, q, NULL, p, nodes, n, &none);
+    strbuf_fini(&none);
+    strbuf_fini(&h->rest);
+    if (fclose(o.out) == 0)
+        strbuf_add(&h->rest, text);
+}
+
+static void print_head(struct run_head *h, const struct run_request *q, const struct plan_print *o,
+                       const struct plan *p, const struct node_profile *nodes, int n)
+{
+    if (is_brief(h, q, p)) {
+        plan_print_workers(o, p, nodes, &h->plan);
+        keep_rest(h, q, o, p, nodes, n);
+        return;
+    }
+    if (!h->whole)
+        h->doubtful = !h->joined;
+    h->whole = true;
+    print_whole(o, q, plan_remark(h, q, p), p, nodes, n, &h->plan);
+}
+
+char *run_head_text(struct run_head *h, const struct run_request *q,
+                    const struct job_folder *folder, const struct plan_print *how,
+                    const struct plan *p, const struct node_profile *nodes, int n)
+{
+    struct plan_print o = *how;
+    char *text = NULL;
+    size_t size = 0;
+
+    o.out = open_memstream(&text, &size);
+    if (!o.out)
+        return NULL;
+    if (!h->printed) {
+        plan_print_job(&o, q->job->name, folder ? folder->id : NULL, folder ? folder->path : NULL);
+        plan_print_nodes(&o, nodes, n);
+    }
+    h->printed = true;
+    print_head(h, q, &o, p, nodes, n);
+    if (q->dry_run || q->verbose) {
+        putc('\n', o.out);
+        dry_run_print(q->job, q->verbose, o.out);
+        dry_run_env(q->env.at, o.out);
+    }
+    putc('\n', o.out);
+    if (fclose(o.out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+char *run_head_joined(struct run_head *h)
+{
+    struct strbuf text = { 0 };
+
+    h->joined = true;
+    if (!h->rest.len)
+        return NULL;
+    h->whole = true;
+    strbuf_fini(&h->plan);
+    h->plan = h->rest;
+    h->rest = (struct strbuf){ 0 };
+    strbuf_addf(&text, "%s\n", strbuf_text(&h->plan));
+    return strbuf_steal(&text);
+}
+
+void run_head_fini(struct run_head *h)
+{
+    strbuf_fini(&h->plan);
+    strbuf_fini(&h->rest);
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* eddis-sbatch.c - puts a job into Slurm's queue
+ *
+ * Words before the job's file are options of this program, words behind it options of sbatch, but
+ * for the long names of ours, which sbatch does not have.
+ */
+#include "cmd/shared/job_file.h"
+#include "cmd/shared/options.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/program.h"
+#include "lib/base/strlist.h"
+#include "lib/base/user_env.h"
+#include "sbatch_options.h"
+#include "sbatch_script.h"
+#include "sbatch_submit.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { EXIT_FAULT = 1, EXIT_USAGE = 2, EXIT_START = 3 };
+
+static const struct option_row rows[] = {
+    { "print", 0, NULL, "print the script and stop" },
+    { "test-only", 0, NULL, "ask Slurm whether and when it could start the job, and stop" },
+    { "set", 0, "KEY=VALUE", "set any key of train.yaml, --set slurm.nodes=8" },
+    { "json", 0, NULL, "print one JSON document instead of text" },
+    { "parsable", 0, NULL, "print the job's number only, as sbatch does" },
+    { "help", 'h', NULL, "print this and exit" },
+    { "version", 'V', NULL, "print the version and exit" },
+};
+
+static const char *const use[] = { "[option ...] train.yaml [option of sbatch ...]", NULL };
+
+static const struct option_table table = {
+    .program = "eddis-sbatch",
+    .summary = "Submit a training job to Slurm.",
+    .use = use,
+    .row = rows,
+    .n = sizeof rows / sizeof *rows,
+    .footer =
+        "What stands behind the file is handed to sbatch: eddis-sbatch train.yaml -p gpu -N 4\n"
+        "exit codes: 0 it is in the queue, 2 usage, 3 Slurm does not take it; with --wait the\n"
+        "job's own.  More in eddis-sbatch(1).\n",
+};
+
+struct request {
+    const char *file; /* borrowed from argv */
+    struct strlist set, words;
+    bool print, test, json, parsable, help, version;
+};
+
+static int fail(const struct eddis_error *err, int code)
+{
+    options_complain("eddis-sbatch", err, stderr);
+    return code;
+}
+
+/* ---- the command line ---- */
+
+static bool take_switch(struct request *q, const char *name)
+{
+    const struct {
+        const char *name;
+        bool *flag;
+    } row[] = {
+        { "print", &q->print },       { "test-only", &q->test }, { "json", &q->json },
+        { "parsable", &q->parsable }, { "help", &q->help },      { "version", &q->version },
+    };
+
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        if (strcmp(name, row[i].name) == 0) {
+            *row[i].flag = true;
+            return true;
+        }
+    return false;
+}
+
+static int take_set(struct request *q, const char *text, struct eddis_error *err)
+{
+    if (!strchr(text, '='))
+        return eddis_fail(err, -EINVAL, "--set needs KEY=VALUE and got \"%.100s\"", text);
+    strlist_addf(&q->set, "%s", text);
+    return 0;
+}
+
+static int read_ours(struct options *o, struct request *q, struct eddis_error *err)
+{
+    struct options_item i;
+    int rc;
+
+    while ((rc = options_next(o, &i, err)) == 1) {
+        if (!i.row) {
+            q->file = i.value;
+            return 0;
+        }
+        if (options_is(&i, "set"))
+            rc = take_set(q, i.value, err);
+        else
+            (void)take_switch(q, i.row->name);
+        if (rc < 0)
+            return rc;
+    }
+    if (rc == -EINVAL && strncmp(err->text, "unknown option", 14) == 0 &&
+        !strstr(err->text, "did you mean")) {
+        const struct eddis_error ours = *err;
+
+        return eddis_fail(err, rc,
+                          "%.200s; options of sbatch stand behind the job's file: "
+                          "eddis-sbatch train.yaml -p gpu",
+                          ours.text);
+    }
+    return rc;
+}
+
+static int read_words(int argc, char **argv, struct request *q, struct eddis_error *err)
+{
+    struct options o = { .table = &table, .argc = argc, .argv = argv };
+    bool theirs = false;
+    int rc = read_ours(&o, q, err);
+
+    for (int i = o.at + 1; q->file && i < argc && rc == 0; i++) {
+        const char *w = argv[i];
+
+        if (!theirs && strcmp(w, "--") == 0)
+            theirs = true;
+        else if (!theirs && strcmp(w, "--set") == 0 && i + 1 < argc)
+            rc = take_set(q, argv[++i], err);
+        else if (!theirs && strncmp(w, "--set=", 6) == 0)
+            rc = take_set(q, w + 6, err);
+        else if (theirs || strncmp(w, "--", 2) != 0 || !take_switch(q, w + 2))
+            strlist_addf(&q->words, "%s", w);
+    }
+    if (rc == 0 && !q->file && !q->help && !q->version)
+        rc = eddis_fail(err, -EINVAL, "which job? name a train.yaml; see eddis-sbatch --help");
+    if (rc == 0 && (q->set.failed || q->words.failed))
+        rc = eddis_fail(err, -ENOMEM, "no memory for the command line");
+    return rc;
+}
+
+/* ---- the job ---- */
+
+static int set_keys(const struct request *q, struct job *job, struct eddis_error *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < q->set.n && rc == 0; i++) {
+        const char *equals = strchr(q->set.item[i], '=');
+        cleanup_free char *key = strndup(q->set.item[i], (size_t)(equals - q->set.item[i]));
+
+        rc = key ? job_set(job, key, equals + 1, "--set", err)
+                 : eddis_fail(err, -ENOMEM, "no memory for an option");
+    }
+    return rc == 0 && q->set.n ? job_check(job, err) : rc;
+}
+
+/* ---- what is printed ---- */
+
+struct answer {
+    const struct request *q;
+    const struct job *job;
+    const char *later; /* why it cannot start now; NULL: it can */
+    sigset_t before;   /* signals that were blocked before ours */
+};
+
+/* Where Slurm's own default is, unless somebody says otherwise. */
+static bool writes_here(const struct answer *a)
+{
+    static const struct {
+        const char *name;
+        char letter;
+    } row[] = { { "output", 'o' }, { "chdir", 'D' }, { "array", 'a' }, { "clusters", 'M' } };
+
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        if (sbatch_words_have(a->q->words.item, row[i].name, row[i].letter) ||
+            sbatch_words_have(a->job->slurm.extra, row[i].name, row[i].letter))
+            return false;
+    return !getenv("SBATCH_OUTPUT") && !getenv("SBATCH_ARRAY_INX");
+}
+
+/* A signal would leave a job behind that nobody was told of, as long as Slurm is asked about it. */
+static void hold_signals(struct answer *a)
+{
+    sigset_t ours;
+
+    sigemptyset(&ours);
+    sigaddset(&ours, SIGINT);
+    sigaddset(&ours, SIGTERM);
+    sigaddset(&ours, SIGHUP);
+    (void)sigprocmask(SIG_BLOCK, &ours, &a->before);
+}
+
+static void let_signals(const struct answer *a)
+{
+    if (a->later)
+        (void)sigprocmask(SIG_SETMASK, &a->before, NULL);
+}
+
+static void on_got(void *ctx, const char *id, const char *cluster)
+{
+    const struct answer *a = ctx;
+    const char *job = a->job->name;
+
+    if (a->q->parsable)
+        printf("%s%s%s\n", id, *cluster ? ";" : "", cluster);
+    else if (a->q->json) /* no text of these needs an escape: see text_is_name and Slurm's names */
+        printf("{\"cluster\": \"%s\", \"job\": \"%s\", \"name\": \"%s\", \"schema_version\": 1}\n",
+               cluster, id, job);
+    else if (writes_here(a))
+        printf("job %s (%s) is in Slurm's queue; its output goes to slurm-%s.out, and scancel %s "
+               "ends it\n",
+               id, job, id, id);
+    else
+        printf("job %s (%s) is in Slurm's queue; scancel %s ends it\n", id, job, id);
+    fflush(stdout);
+    if (a->later)
+        fprintf(stderr, "eddis-sbatch: job %s waits: %s\n", id, a->later);
+    let_signals(a);
+}
+
+static int submit(const struct request *q, const struct sbatch_ask *ask, const char *script,
+                  struct eddis_error *err)
+{
+    struct answer answer = { .q = q, .job = ask->job };
+    cleanup_free char *start = NULL;
+    int rc = sbatch_submit_test(ask, script, &start, err);
+
+    if (rc < 0)
+        return fail(err, rc == -ENOMEM ? EXIT_FAULT : EXIT_START);
+    if (q->test && rc == 1) {
+        eddis_fail(err, -EAGAIN,
+                   "%s; only Slurm's queue tells whether it ever can: submit it without "
+                   "--test-only",
+                   start);
+        return fail(err, EXIT_START);
+    }
+    if (q->test) {
+        puts(start);
+        return 0;
+    }
+    if (rc == 0 && sbatch_submit_is_narrow(ask, start))
+        fprintf(stderr, "eddis-sbatch: %s\n", sbatch_submit_narrow);
+    if (rc == 1) {
+        answer.later = start;
+        hold_signals(&answer);
+    }
+    rc = sbatch_submit(ask, script, rc == 1, on_got, &answer, err);
+    if (rc >= 0)
+        return rc;
+    (void)fail(err, EXIT_START);
+    let_signals(&answer);
+    return EXIT_START;
+}
+
+/* The command line of eddis-run, which is run in the folder of this one, by its path. */
+static int make_args(const struct request *q, struct strlist *args, struct eddis_error *err)
+{
+    char folder[PATH_MAX];
+
+    for (size_t i = 0; i < q->set.n; i++) {
+        strlist_addf(args, "--set");
+        strlist_addf(args, "%s", q->set.item[i]);
+    }
+    if (*q->file == '/')
+        strlist_addf(args, "%s", q->file);
+    else if (getcwd(folder, sizeof folder))
+        strlist_addf(args, "%s/%s", folder, q->file);
+    else
+        return eddis_fail_errno(err, -errno, "cannot tell the current folder");
+    return args->failed ? eddis_fail(err, -ENOMEM, "no memory for a command line") : 0;
+}
+
+static int run_with(const struct request *q, const struct sbatch_ask *ask, struct eddis_error *err)
+{
+    cleanup_free char *script = NULL;
+
+    if (sbatch_script_check(ask, err) < 0)
+        return fail(err, EXIT_USAGE);
+    script = sbatch_script_text(ask);
+    if (!script)
+        return eddis_fail(err, -ENOMEM, "no memory for the script"), fail(err, EXIT_FAULT);
+    if (!q->print)
+        return submit(q, ask, script, err);
+    fputs(script, stdout);
+    return 0;
+}
+
+static int run(const struct request *q, const struct job *job, struct eddis_error *err)
+{
+    struct strlist args = { 0 };
+    struct sbatch_ask ask = { .job = job, .words = q->words.item };
+    char program[PATH_MAX];
+    int code;
+
+    if (program_path("eddis-run", program, sizeof program, err) < 0 ||
+        make_args(q, &args, err) < 0) {
+        code = fail(err, EXIT_START);
+    } else {
+        ask.program = program;
+        ask.args = args.item;
+        code = run_with(q, &ask, err);
+    }
+    strlist_fini(&args);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    struct request q = { 0 };
+    struct eddis_error err = { 0 };
+    struct job *job = NULL;
+    int code = EXIT_USAGE;
+
+    user_env_hide(argv);
+    program_outlive_file_limit();
+    if (read_words(argc, argv, &q, &err) < 0) {
+        fail(&err, 0);
+    } else if (q.help || q.version) {
+        if (q.help)
+            options_help(&table, stdout);
+        else
+            puts("eddis-sbatch " EDDIS_VERSION);
+        code = 0;
+    } else if (job_file_read("eddis-sbatch", q.file, &job, &err) < 0 ||
+               set_keys(&q, job, &err) < 0) {
+        fail(&err, 0);
+    } else {
+        code = run(&q, job, &err);
+    }
+    job_free(job);
+    strlist_fini(&q.set);
+    strlist_fini(&q.words);
+    if (code == 0 && options_flush(&err) < 0)
+        code = fail(&err, EXIT_FAULT);
+    return code;
+}

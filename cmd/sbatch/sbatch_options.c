@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sbatch_options.c - options of sbatch: found, refused, made lines of a script */
+#include "sbatch_options.h"
+
+#include <errno.h>
+#include <string.h>
+
+static bool is_option(const char *word)
+{
+    return word[0] == '-' && word[1];
+}
+
+static bool is_next(const char *word)
+{
+    return strcmp(word, ":") == 0;
+}
+
+int sbatch_words_no_gpus_per_task(const char *word, struct eddis_error *err)
+{
+    return eddis_fail(err, -EINVAL,
+                      "%s hides the other GPUs of a node from each task, and eddis starts one task "
+                      "on each node; ask for GPUs of a node instead: slurm.gres: \"gpu:4\", or "
+                      "--gres=gpu:4",
+                      word);
+}
+
+/* Words that a script of eddis cannot have, as they begin, since sbatch takes shortened ones. */
+static int check_option(const char *word, struct eddis_error *err)
+{
+    if (strncmp(word, "--gpus-per-t", 12) == 0 || strncmp(word, "--ntasks-per-g", 14) == 0)
+        return sbatch_words_no_gpus_per_task(word, err);
+    if (strncmp(word, "--wrap", 6) == 0)
+        return eddis_fail(err, -EINVAL,
+                          "--wrap is a program in the place of the script, which is eddis's own "
+                          "here; the program is \"command\" in the job's file");
+    return 0;
+}
+
+int sbatch_words_check(char *const *words, size_t components, struct eddis_error *err)
+{
+    bool value = false; /* may stand here */
+    size_t at = 1;
+    int rc = 0;
+
+    for (; words && *words && rc == 0; words++) {
+        for (const char *c = *words; *c; c++)
+            if ((unsigned char)*c < ' ' || *c == 0x7f)
+                return eddis_fail(err, -EINVAL, "an option of sbatch has a control character");
+        if (is_option(*words))
+            rc = check_option(*words, err);
+        else if (is_next(*words) && ++at > components)
+            rc = eddis_fail(err, -EINVAL,
+                            "\":\" goes on to the next component, but slurm.components has no "
+                            "more");
+        else if (!value && !is_next(*words))
+            rc = eddis_fail(err, -EINVAL,
+                            "\"%.100s\" belongs to no option of sbatch; the job has one file, and "
+                            "options of eddis-run are keys of it",
+                            *words);
+        /* "--name=value" and "-N4" have theirs; whether "--name" has one, sbatch knows. */
+        value = is_option(*words) && !strchr(*words, '=') && ((*words)[1] == '-' || !(*words)[2]);
+    }
+    return rc;
+}
+
+static bool is_named(const char *word, const char *name, char letter)
+{
+    size_t n = strlen(name);
+
+    if (!is_option(word))
+        return false;
+    if (word[1] != '-')
+        return letter && word[1] == letter;
+    return strncmp(word + 2, name, n) == 0 && (!word[2 + n] || word[2 + n] == '=');
+}
+
+bool sbatch_words_have(char *const *words, const char *name, char letter)
+{
+    for (; words && *words; words++)
+        if (is_named(*words, name, letter))
+            return true;
+    return false;
+}
+
+/* Returns the first word of a component, which end at ":" and at the list's end. */
+static char *const *begin(char *const *words, size_t component)
+{
+    for (; words && *words && component > 0; words++)
+        component -= is_next(*words);
+    return words;
+}
+
+static bool goes_on(char *const *words)
+{
+    return words && *words && !is_next(*words);
+}
+
+const char *sbatch_words_value(char *const *words, size_t component, const char *name, char letter)
+{
+    const char *found = NULL;
+
+    for (words = begin(words, component); goes_on(words); words++) {
+        const char *equals = strchr(*words, '=');
+
+        if (!is_named(*words, name, letter))
+            continue;
+        if ((*words)[1] != '-' && (*words)[2])
+            found = *words + 2;
+        else if ((*words)[1] == '-' && equals)
+            found = equals + 1;
+        else
+            found = goes_on(words + 1) ? words[1] : found;
+    }
+    return found;
+}
+
+bool sbatch_words_have_share(char *const *words, size_t component)
+{
+    static const struct {
+        const char *name;
+        char letter;
+    } row[] = {
+        { "exclusive", 0 },
+        { "cpus-per-task", 'c' },
+        { "ntasks", 'n' },
+        { "oversubscribe", 's' },
+        { "gres", 0 },
+        { "gpus", 'G' },
+        { "gpus-per-node", 0 },
+        { "cpus-per-gpu", 0 },
+        { "ntasks-per-node", 0 },
+        { "mincpus", 0 },
+        { "gpus-per-socket", 0 },
+        { "ntasks-per-socket", 0 },
+    };
+
+    for (words = begin(words, component); goes_on(words); words++)
+        for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+            if (is_named(*words, row[i].name, row[i].letter))
+                return true;
+    return false;
+}
+
+/* In such a line sbatch ends at '#', and takes quotes away. */
+static void add_word(const char *word, struct strbuf *b)
+{
+    bool plain = *word && !strpbrk(word, " \t\"'\\#");
+
+    strbuf_add(b, plain ? " " : " \"");
+    for (const char *c = word; *c; c++)
+        strbuf_addf(b, "%s%c", *c == '"' || *c == '\\' ? "\\" : "", *c);
+    strbuf_add(b, plain ? "" : "\"");
+}
+
+void sbatch_words_add(char *const *words, size_t component, struct strbuf *b)
+{
+    bool open = false; /* a line */
+
+    for (words = begin(words, component); goes_on(words); words++) {
+        if (is_option(*words) || !open)
+            strbuf_add(b, open ? "\n#SBATCH" : "#SBATCH");
+        add_word(*words, b);
+        open = true;
+    }
+    strbuf_add(b, open ? "\n" : "");
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* slurm_lookup.c - finds a job of Slurm's by its number */
+#include "slurm_lookup.h"
+
+#include "cmd/slurm/slurm_program.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/spawn.h"
+#include "lib/base/strbuf.h"
+#include "lib/base/text.h"
+#include "lib/model/slurm.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAMED = 8, LONGEST = 20 };
+
+static const int64_t controller_ns = 10 * CLOCK_S; /* for one answer of it */
+
+bool slurm_task_is_number(const char *word)
+{
+    static const char digits[] = "0123456789";
+    size_t n = strspn(word, digits), k;
+
+    if (!n || n > LONGEST || !word[n])
+        return n && n <= LONGEST;
+    k = strspn(word + n + 1, digits);
+    return strchr("_+", word[n]) && k && k <= LONGEST && !word[n + 1 + k];
+}
+
+/* ---- several records ---- */
+
+enum rank { OVER, WAITS, RUNS };
+
+static enum rank rank_of(const struct slurm_job *j)
+{
+    return slurm_job_is_over(j) ? OVER : slurm_job_waits(j) ? WAITS : RUNS;
+}
+
+/* "12_1, 12_2 and 9 more" of the tasks of a rank. */
+static void add_tasks(const char *said, enum rank rank, int count, struct strbuf *b)
+{
+    struct slurm_job j;
+    int told = 0;
+
+    while (told < NAMED && slurm_job_next(&said, &j))
+        if (rank_of(&j) == rank)
+            strbuf_addf(b, "%s%s_%s", told++ ? ", " : "", j.array, j.task);
+    if (count > told)
+        strbuf_addf(b, " and %d more", count - told);
+}
+
+static int refuse(const char *word, const char *said, enum rank rank, int count,
+                  struct eddis_error *err)
+{
+    struct strbuf b = { 0 };
+    int rc;
+
+    add_tasks(said, rank, count, &b);
+    rc = eddis_fail(err, rank == RUNS ? -ENOTUNIQ : -EINVAL,
+                    "Slurm's job %s is an array of which %d tasks %s; name one: %s", word, count,
+                    rank == RUNS ? "run" : "are over", strbuf_text(&b));
+    strbuf_fini(&b);
+    return rc;
+}
+
+int slurm_task_choose(const char *word, const char *said, struct slurm_job *ret,
+                      struct eddis_error *err)
+{
+    int count[3] = { 0, 0, 0 };
+    struct slurm_job j;
+    enum rank best;
+
+    for (const char *at = said; slurm_job_next(&at, &j);)
+        count[rank_of(&j)] += !*j.het || j.component == 0;
+    best = count[RUNS] ? RUNS : count[WAITS] ? WAITS : OVER;
+    if (!count[best])
+        return eddis_fail(err, -EIO, "what Slurm tells of its job %s is not understood", word);
+    if (count[best] > 1 && best != WAITS)
+        return refuse(word, said, best, count[best], err);
+    for (const char *at = said; slurm_job_next(&at, &j);)
+        if (rank_of(&j) == best && (!*j.het || j.component == 0))
+            break;
+    *ret = j;
+    return 0;
+}
+
+/* ---- asking ---- */
+
+/* The cluster is this machine's: a number of another one is another job. */
+static int run(const char *const *argv, int64_t end_ns, char **ret, struct eddis_error *err)
+{
+    int64_t left_ns = end_ns - clock_now_ns();
+
+    (void)unsetenv("SLURM_CLUSTERS");
+    return slurm_program_run_for(argv, "", left_ns > CLOCK_S ? left_ns : CLOCK_S, true, ret, err);
+}
+
+static int no_slurm(const char *number, struct eddis_error *err)
+{
+    return eddis_fail(err, -ENOTSUP,
+                      "there is no Slurm on this machine that would know of a job %s", number);
+}
+
+/* Its programs are installed, and no configuration is. */
+static bool is_bare(const char *said)
+{
+    return strstr(said, "resolve_ctls_from_dns_srv") || strstr(said, "configuration source");
+}
+
+static int show(const char *number, int64_t end_ns, char **ret, struct eddis_error *err)
+{
+    const char *const argv[] = { "scontrol", "show", "job", number, NULL };
+    char path[PATH_MAX];
+    int rc;
+
+    if (spawn_find("scontrol", path, sizeof path, NULL) < 0)
+        return no_slurm(number, err);
+    rc = run(argv, end_ns, ret, err);
+    if (rc > 0 && is_bare(*ret))
+        return no_slurm(number, err);
+    if (rc > 0 && slurm_job_is_unknown(*ret))
+        return eddis_fail(err, -ENOENT, "Slurm knows no job %s, or no more", number);
+    if (rc <= 0)
+        return rc;
+    (*ret)[strcspn(*ret, "\n")] = '\0';
+    text_make_plain(*ret);
+    return eddis_fail(err, -EIO, "Slurm does not tell of its job %s: %.200s", number, *ret);
+}
+
+int slurm_task_ask(const char *word, int64_t end_ns, struct slurm_job *ret, struct eddis_error *err)
+{
+    cleanup_free char *said = NULL, *first = NULL;
+    char number[2 * LONGEST + 4];
+    struct slurm_job j;
+    const char *at;
+    int rc;
+
+    /* The driver of a heterogeneous job is in its first component, whichever is named. */
+    (void)snprintf(number, sizeof number, "%.*s", (int)strcspn(word, "+"), word);
+    rc = show(number, end_ns, &said, err);
+    if (rc < 0)
+        return rc;
+    at = said;
+    if (slurm_job_next(&at, &j) && *j.het && j.component > 0) {
+        rc = show(j.het, end_ns, &first, err);
+        if (rc < 0)
+            return rc;
+    }
+    return slurm_task_choose(word, first ? first : said, ret, err);
+}
+
+int slurm_task_await_end(const char *word, bool (*is_end)(const struct slurm_job *j),
+                         int64_t end_ns, struct slurm_job *ret, struct eddis_error *err)
+{
+    struct slurm_job j;
+
+    for (;;) {
+        int rc = slurm_task_ask(word, clock_now_ns() + controller_ns, &j, err);
+        bool late = clock_now_ns() >= end_ns;
+
+        if (rc < 0 && (late || (rc != -EIO && rc != -ETIMEDOUT)))
+            return rc;
+        if (rc == 0 && (is_end(&j) || (late && strcmp(j.state, "COMPLETING") == 0))) {
+            *ret = j;
+            return 0;
+        }
+        if (late)
+            return eddis_fail(err, -ETIMEDOUT,
+                              "Slurm's job %s is still %s; look at it by eddis-status %s", word,
+                              j.state, word);
+        clock_sleep_until_ns(clock_now_ns() + CLOCK_S / 4);
+    }
+}
+
+int slurm_task_cluster(int64_t end_ns, char *ret, size_t size, struct eddis_error *err)
+{
+    static const char *const argv[] = { "scontrol", "show", "config", NULL };
+    static const char key[] = "\nClusterName ";
+    cleanup_free char *said = NULL;
+    const char *at;
+    int rc = run(argv, end_ns, &said, err);
+
+    if (rc < 0)
+        return rc;
+    at = strstr(said, key);
+    if (rc > 0 || !at)
+        return eddis_fail(err, -EIO, "Slurm does not tell the name of its cluster");
+    at += sizeof key - 1;
+    at += strspn(at, " =");
+    (void)snprintf(ret, size, "%.*s", (int)strcspn(at, " \n"), at);
+    return 0;
+}
+
+static const char *variable(void *ctx, const char *name)
+{
+    const struct slurm_job *j = ctx;
+
+    return strcmp(name, "SLURM_JOB_ID") == 0         ? j->id
+           : strcmp(name, "SLURM_JOB_NODELIST") == 0 ? j->nodes
+                                                     : NULL;
+}
+
+void slurm_task_first_node(const struct slurm_job *j, char *ret, size_t size)
+{
+    struct slurm_allocation *a = NULL;
+
+    (void)snprintf(ret, size, "%s", j->first);
+    if (!*ret && slurm_allocation_read(variable, (void *)(uintptr_t)j, &a, NULL) == 1 && a->n)
+        (void)snprintf(ret, size, "%s", a->node[0].name);
+    slurm_allocation_free(a);
+}
+
+int slurm_task_withdraw(const char *word, struct eddis_error *err)
+{
+    const char *const argv[] = { "scancel", "--state=PENDING", word, NULL };
+    cleanup_free char *said = NULL;
+    int rc = run(argv, clock_now_ns() + SLURM_PROGRAM_NS, &said, err);
+
+    if (rc <= 0)
+        return rc;
+    said[strcspn(said, "\n")] = '\0';
+    text_make_plain(said);
+    return eddis_fail(err, -EIO, "Slurm's job %s waits and cannot be cancelled: %.200s", word,
+                      said);
+}

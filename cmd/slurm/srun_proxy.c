@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* srun_proxy.c - runs srun, and tells what srun says from what the program beyond it says */
+#include "srun_proxy.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/base/program.h"
+#include "lib/base/spawn.h"
+#include "lib/base/strlist.h"
+#include "lib/base/text.h"
+#include "lib/base/user_env.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+enum { EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127, PATIENCE_S = 30 };
+
+static const char hello[] = "eddis is here\n";
+
+/* Says so, and finds eddis by the path that it has here, else in PATH there. */
+static const char script[] = "echo eddis is here; p=$1; shift; test -x \"$p\" || p=${p##*/}; "
+                             "exec \"$p\" \"$@\"";
+
+/* ---- beginning ---- */
+
+/* Every option is given: what is left out is read from variables.  But --unbuffered would make the
+ * program's output a terminal.
+ */
+static void add_words(const struct slurm_door *at, const char *program, const char *const *words,
+                      struct strlist *ret)
+{
+    static const char *const always[] = {
+        "--overlap",
+        "--nodes=1",
+        "--ntasks=1",
+        "--ntasks-per-node=1",
+        "--mpi=none",
+        "--export=ALL",
+        "--kill-on-bad-exit=0",
+        "--wait=0",
+        "--mem=0",
+        "--input=none",
+        "--cpu-bind=none",
+        "--open-mode=t",
+        "--chdir=/",
+        "--job-name=eddis",
+        "--quiet",
+        NULL,
+    };
+
+    strlist_addf(ret, "srun");
+    strlist_addf(ret, "--jobid=%s", at->job);
+    if (at->group >= 0)
+        strlist_addf(ret, "--het-group=%d", at->group);
+    strlist_addf(ret, "--nodelist=%s", at->node);
+    strlist_add_all(ret, (char *const *)(uintptr_t)always);
+    strlist_addf(ret, "/bin/sh");
+    strlist_addf(ret, "-c");
+    strlist_addf(ret, "%s", script);
+    strlist_addf(ret, "eddis");
+    strlist_addf(ret, "%s", program);
+    strlist_add_all(ret, (char *const *)(uintptr_t)(words + 1));
+}
+
+/* Of another job of Slurm's that this process may be in, srun is to know nothing. */
+static void add_environment(struct strlist *ret)
+{
+    struct strlist own = { 0 };
+
+    user_env_add(&own);
+    for (size_t i = 0; i < own.n; i++) {
+        const char *e = own.item[i];
+
+        if (strncmp(e, "SLURM_CONF=", 11) == 0 ||
+            (strncmp(e, "SLURM_", 6) != 0 && strncmp(e, "SRUN_", 5) != 0 &&
+             strncmp(e, "PMI", 3) != 0))
+            strlist_addf(ret, "%s", e);
+    }
+    ret->failed = ret->failed || own.failed;
+    strlist_fini(&own);
+}
+
+static int start(struct slurm_door_call *c, const char *const *argv, const char *const *envp,
+                 struct eddis_error *err)
+{
+    struct spawn s = { .argv = argv,
+                       .envp = envp,
+                       .in = -1,
+                       .own_group = true, /* a Ctrl-C is for us, and we end it */
+                       .parent_death_signal = SIGTERM };
+    int out[2], errors[2], rc;
+
+    if (pipe2(out, O_CLOEXEC) < 0)
+        return eddis_fail_errno(err, -errno, "cannot make a pipe for srun");
+    if (pipe2(errors, O_CLOEXEC) < 0) {
+        rc = eddis_fail_errno(err, -errno, "cannot make a pipe for srun");
+        (void)close(out[0]);
+        (void)close(out[1]);
+        return rc;
+    }
+    s.out = out[1];
+    s.err = errors[1];
+    rc = spawn_start(&s, &c->pid, err);
+    (void)close(out[1]);
+    (void)close(errors[1]);
+    c->out = out[0];
+    c->errors = errors[0];
+    if (rc == 0)
+        return 0;
+    (void)close(c->out);
+    (void)close(c->errors);
+    return rc == -ENOENT ? eddis_fail(err, -ENOTSUP,
+                                      "there is no 'srun' in PATH to reach node %s of Slurm's job "
+                                      "%s by",
+                                      c->at->node, c->at->name)
+                         : rc;
+}
+
+int slurm_door_begin(const struct slurm_door *at, const char *const *words, bool quiet,
+                     struct slurm_door_call *ret, struct eddis_error *err)
+{
+    struct slurm_door_call c = { .at = at, .quiet = quiet };
+    struct strlist argv = { 0 }, envp = { 0 };
+    char program[PATH_MAX], real[PATH_MAX];
+    int rc = program_path(words[0], program, sizeof program, err);
+
+    if (rc < 0)
+        return rc;
+    add_words(at, realpath(program, real) ? real : program, words, &argv);
+    add_environment(&envp);
+    if (argv.failed || envp.failed)
+        rc = eddis_fail(err, -ENOMEM, "no memory for srun's arguments");
+    (void)signal(SIGCHLD, SIG_DFL); /* its exit code is needed */
+    if (rc == 0)
+        rc = start(&c, (const char *const *)argv.item, (const char *const *)envp.item, err);
+    strlist_fini(&argv);
+    strlist_fini(&envp);
+    c.end_ns = clock_now_ns() + PATIENCE_S * CLOCK_S;
+    if (rc == 0)
+        *ret = c;
+    return rc;
+}
+
+/* ---- what it says ---- */
+
+static void close_end(int *fd)
+{
+    (void)close(*fd);
+    *fd = -1;
+}
+
+/* Behind its first line comes what is for the caller: move that to the front.  Returns its length.
+ */
+static int take_hello(struct slurm_door_call *c, char *bytes, size_t n)
+{
+    const size_t length = sizeof hello - 1;
+    size_t rest = 0;
+
+    for (size_t i = 0; i < n && !c->here; i++) {
+        if (c->said_n == length) {
+            memmove(c->said, c->said + 1, length - 1);
+            c->said_n--;
+        }
+        c->said[c->said_n++] = bytes[i];
+        c->here = c->said_n == length && memcmp(c->said, hello, length) == 0;
+        rest = n - i - 1;
+    }
+    if (!c->here)
+        return 0;
+    c->end_ns = CLOCK_NEVER;
+    memmove(bytes, bytes + n - rest, rest);
+    return (int)rest;
+}
+
+/* A line of standard error: of srun, of a program before ours, or of ours. */
+static void take_line(struct slurm_door_call *c)
+{
+    static const char *const own[] = { "srun: ", "slurmstepd" };
+
+    c->line[c->line_n] = '\0';
+    c->line_n = 0;
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        if (strncmp(c->line, own[i], strlen(own[i])) != 0)
+            continue;
+        c->cut = c->cut || strstr(c->line, "*** STEP ") || strstr(c->line, "step aborted") ||
+                 strstr(c->line, "orce Terminated");
+        /* "task 0: Exited with exit code 2": so do we; and what is only advice is none to us. */
+        if (i == 0 && !strstr(c->line, ": task 0: ") && !strstr(c->line, "lacks support"))
+            (void)snprintf(c->srun, sizeof c->srun, "%.250s", c->line);
+        return;
+    }
+    (void)snprintf(c->last, sizeof c->last, "%.250s", c->line);
+    if (c->here && !c->quiet) {
+        fprintf(stderr, "%s\n", c->line);
+        c->shown = true;
+    }
+}
+
+static void read_errors(struct slurm_door_call *c)
+{
+    char bytes[512];
+    ssize_t n = read(c->errors, bytes, sizeof bytes);
+
+    if (n < 0 && errno == EINTR)
+        return;
+    for (ssize_t i = 0; i < n; i++) {
+        bool end = bytes[i] == '\n';
+
+        if (!end)
+            c->line[c->line_n++] = bytes[i];
+        if (end || c->line_n == sizeof c->line - 1)
+            take_line(c);
+    }
+    if (n > 0)
+        return;
+    if (c->line_n)
+        take_line(c);
+    close_end(&c->errors);
+}
+
+int slurm_door_read(struct slurm_door_call *c, char *ret, size_t size, struct eddis_error *err)
+{
+    struct pollfd p[] = { { .fd = c->out, .events = POLLIN },
+                          { .fd = c->errors, .events = POLLIN } };
+    ssize_t n = 0;
+
+    if (poll(p, 2, 0) > 0) {
+        if (p[1].revents)
+            read_errors(c);
+        if (p[0].revents) {
+            n = read(c->out, ret, size);
+            if (n == 0)
+                close_end(&c->out);
+        }
+    }
+    if (n > 0)
+        return c->here ? (int)n : take_hello(c, ret, (size_t)n);
+    if (!c->here && clock_now_ns() >= c->end_ns)
+        return eddis_fail(err, -ETIMEDOUT,
+                          "srun has not reached node %s of Slurm's job %s within %d s%s%s; look at "
+                          "the node by sinfo -n %s",
+                          c->at->node, c->at->name, PATIENCE_S, *c->srun ? ": " : "", c->srun,
+                          c->at->node);
+    return 0;
+}
+
+bool slurm_door_is_over(const struct slurm_door_call *c)
+{
+    return c->out < 0 && c->errors < 0;
+}
+
+/* ---- its end ---- */
+
+int slurm_door_end(struct slurm_door_call *c, struct eddis_error *err)
+{
+    /* TERM has srun end the step; who is killed has a helper that does. */
+    static const struct spawn_rung now[] = { { SIGTERM, 5 * CLOCK_S }, { SIGKILL, CLOCK_S } };
+    static const struct spawn_rung soon[] = { { 0, 5 * CLOCK_S },
+                                              { SIGTERM, 5 * CLOCK_S },
+                                              { SIGKILL, CLOCK_S } };
+    bool over = slurm_door_is_over(c);
+    const char *why = *c->srun ? c->srun : c->last;
+    int status = 0, code;
+
+    (void)spawn_stop(c->pid, over ? soon : now, over ? 3 : 2, &status, NULL);
+    if (c->out >= 0)
+        close_end(&c->out);
+    if (c->errors >= 0)
+        close_end(&c->errors);
+    code = spawn_exit_code(status);
+    if (!over)
+        return code;
+    if (!c->here)
+        return eddis_fail(err, -EIO, "cannot reach node %s of Slurm's job %s: %s", c->at->node,
+                          c->at->name, *why ? why : "srun does not say why");
+    if (code == EXIT_NOT_FOUND || code == EXIT_NOT_EXECUTABLE)
+        return eddis_fail(
+            err, -ENOENT,
+            "there is no eddis on node %s of Slurm's job %s, neither where it is here "
+            "nor in PATH",
+            c->at->node, c->at->name);
+    /* Of its own accord it ends by no signal. */
+    if (c->cut || code > 128)
+        return eddis_fail(err, -ECONNRESET,
+                          "Slurm has cut the answer of node %s of job %s short%s%s", c->at->node,
+                          c->at->name, *c->srun ? ": " : "", c->srun);
+    /* The two streams may come in any order: its sentence was not known to be its own. */
+    if (code && !c->shown && !c->quiet && *c->last)
+        fprintf(stderr, "%s\n", c->last);
+    return code;
+}
+
+/* ---- to its end ---- */
+
+static int copy(struct slurm_door_call *c, int signals, int64_t end_ns,
+                void (*take)(void *ctx, const char *bytes, size_t n), void *ctx,
+                struct eddis_error *err)
+{
+    char bytes[16384];
+
+    while (!slurm_door_is_over(c)) {
+        struct pollfd p[] = { { .fd = c->out, .events = POLLIN },
+                              { .fd = c->errors, .events = POLLIN },
+                              { .fd = signals, .events = POLLIN } };
+        struct signalfd_siginfo info;
+        int n;
+
+        (void)poll(p, 3, clock_poll_ms(c->end_ns < end_ns ? c->end_ns : end_ns));
+        if (p[2].revents && read(signals, &info, sizeof info) == sizeof info)
+            return 128 + (int)info.ssi_signo;
+        n = slurm_door_read(c, bytes, sizeof bytes, err);
+        if (n < 0)
+            return n;
+        if (n > 0)
+            take(ctx, bytes, (size_t)n);
+        if (clock_now_ns() >= end_ns)
+            return eddis_fail(err, -ETIMEDOUT,
+                              "eddis on node %s of Slurm's job %s has not answered in time",
+                              c->at->node, c->at->name);
+    }
+    return 0;
+}
+
+int slurm_door_run(const struct slurm_door *at, const char *const *words, int64_t most_ns,
+                   void (*take)(void *ctx, const char *bytes, size_t n), void *ctx,
+                   struct eddis_error *err)
+{
+    struct slurm_door_call c;
+    cleanup_fd int signals = -1;
+    sigset_t set, before;
+    int rc, code;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    if (sigprocmask(SIG_BLOCK, &set, &before) < 0)
+        return eddis_fail_errno(err, -errno, "cannot wait for signals");
+    signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    rc = signals < 0 ? eddis_fail_errno(err, -errno, "cannot wait for signals")
+                     : slurm_door_begin(at, words, false, &c, err);
+    if (rc == 0) {
+        rc = copy(&c, signals, clock_after_ns(clock_now_ns(), most_ns), take, ctx, err);
+        code = slurm_door_end(&c, rc == 0 ? err : NULL);
+        rc = rc == 0 ? code : rc;
+    }
+    (void)sigprocmask(SIG_SETMASK, &before, NULL);
+    return rc;
+}

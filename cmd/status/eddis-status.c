@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* eddis-status.c - who is slow, why, and what was done about it */
+#include "agents/job/job_folder.h"
+#include "agents/job/status_fetch.h"
+#include "agents/job/status_json.h"
+#include "cmd/shared/options.h"
+#include "cmd/slurm/job_location.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/json.h"
+#include "lib/base/program.h"
+#include "lib/base/strbuf.h"
+#include "lib/base/text.h"
+#include "lib/base/user_env.h"
+#include "status_far.h"
+#include "status_list.h"
+#include "status_live.h"
+#include "status_logs.h"
+#include "status_page.h"
+#include "status_screen.h"
+
+#include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { EXIT_FAULT = 1, EXIT_USAGE = 2 };
+
+static const int64_t shortest_ns = 100 * CLOCK_MS;
+static const int64_t patience_ns = 5 * CLOCK_S; /* with a Slurm that is silent */
+
+static const struct option_row rows[] = {
+    { "once", '1', NULL, "print the status once, also on a terminal" },
+    { "watch", 'w', NULL, "go on until the job ends, also when not on a terminal" },
+    { "json", 'j', NULL, "numbers for programs; with --watch one line for each look" },
+    { "list", 'l', NULL, "list the jobs" },
+    { "report", 'r', NULL, "the summary of a job that has ended" },
+    { "logs", 0, "RANK", "the end of what a worker has printed" },
+    { "lines", 'n', "N", "so many lines of it (default 20)" },
+    { "follow", 'f', NULL, "and what it prints from now on, until the job ends" },
+    { "interval", 'i', "TIME", "time between two looks (default 1s)" },
+    { "ascii", 0, NULL, "print ASCII characters only" },
+    { "version", 'V', NULL, "print the version" },
+    { "help", 'h', NULL, "print this" },
+};
+
+static const char *const uses[] = { "[OPTION]... [JOB]", NULL };
+
+static const struct option_table table = {
+    .program = "eddis-status",
+    .summary = "show a running or ended job: the newest, or JOB by the beginning of its id, by its "
+               "folder or by Slurm's number",
+    .use = uses,
+    .row = rows,
+    .n = sizeof rows / sizeof *rows,
+};
+
+struct request {
+    const char *job; /* NULL: status_newest */
+    bool once, watch, json, list, report, ascii, version, help;
+    bool dead;            /* whatever its files say, the driver is gone */
+    bool color, terminal; /* of standard output */
+    int64_t interval_ns;
+    int64_t log_rank, log_lines; /* rank -1: no log */
+    bool follow;
+};
+
+static int fail(const struct eddis_error *err, int code)
+{
+    options_complain("eddis-status", err, stderr);
+    return code;
+}
+
+static int take_number(const char *flag, const char *text, int64_t least, int64_t *ret,
+                       struct eddis_error *err)
+{
+    char *end;
+    long long n = strtoll(text, &end, 10);
+
+    if (text[0] < '0' || text[0] > '9' || *end || n < least || n > INT32_MAX)
+        return eddis_fail(err, -EINVAL, "%s \"%s\" is no whole number from %d", flag, text,
+                          (int)least);
+    *ret = n;
+    return 0;
+}
+
+static int take_option(struct request *q, const struct options_item *i, struct eddis_error *err)
+{
+    const struct {
+        const char *name;
+        bool *flag;
+    } flags[] = {
+        { "once", &q->once },       { "watch", &q->watch },   { "json", &q->json },
+        { "list", &q->list },       { "report", &q->report }, { "ascii", &q->ascii },
+        { "version", &q->version }, { "help", &q->help },     { "follow", &q->follow },
+    };
+
+    for (size_t k = 0; k < sizeof flags / sizeof *flags; k++)
+        if (options_is(i, flags[k].name)) {
+            *flags[k].flag = true;
+            return 0;
+        }
+    if (options_is(i, "logs"))
+        return take_number("--logs", i->value, 0, &q->log_rank, err);
+    if (options_is(i, "lines"))
+        return take_number("--lines", i->value, 1, &q->log_lines, err);
+    if (options_is(i, "interval")) {
+        int rc = text_duration_ns(i->value, &q->interval_ns, err);
+
+        if (rc < 0)
+            return eddis_fail_prefix(err, rc, "--interval");
+        if (q->interval_ns < shortest_ns || q->interval_ns > 86400 * CLOCK_S)
+            return eddis_fail(err, -EINVAL, "--interval '%s' is not between 100ms and 1d",
+                              i->value);
+        return 0;
+    }
+    if (q->job)
+        return eddis_fail(err, -EINVAL, "one job at a time: '%s' and '%s'", q->job, i->value);
+    q->job = i->value;
+    return 0;
+}
+
+static int parse(int argc, char **argv, struct request *q, struct eddis_error *err)
+{
+    struct options o = { .table = &table, .argc = argc, .argv = argv };
+    struct options_item item;
+    int rc;
+
+    while ((rc = options_next(&o, &item, err)) == 1) {
+        rc = take_option(q, &item, err);
+        if (rc < 0)
+            return rc;
+    }
+    if (rc == 0 && q->once && q->watch)
+        rc = eddis_fail(err, -EINVAL, "--once and --watch exclude each other");
+    if (rc == 0 && q->log_rank < 0 && (q->follow || q->log_lines))
+        rc = eddis_fail(err, -EINVAL, "--lines and --follow go with --logs only");
+    if (rc == 0 && q->log_rank >= 0 && (q->watch || q->json || q->list || q->report || q->once))
+        rc = eddis_fail(err, -EINVAL, "--logs goes with --lines and --follow only");
+    if (rc == 0 && q->list && (q->watch || q->report || q->job))
+        rc = eddis_fail(err, -EINVAL, "--list goes with --json only");
+    if (rc == 0 && q->report && (q->watch || q->json))
+        rc = eddis_fail(err, -EINVAL, "--report goes with neither --watch nor --json");
+    return rc;
+}
+
+/* What the terminal can show; asked once, here. */
+static void look_around(struct request *q)
+{
+    const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
+
+    q->terminal = isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") != 0;
+    q->color = q->terminal && !(no_color && *no_color);
+    if (!setlocale(LC_CTYPE, "") || strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
+        q->ascii = true;
+}
+
+/* ---- printing ---- */
+
+static int print_json(const struct job_status *s, bool one_line, struct eddis_error *err)
+{
+    cleanup_free char *text = job_status_text(s);
+    cleanup_json json_t *o = NULL;
+
+    if (text && one_line) {
+        int rc = json_parse(text, strlen(text), "status", &o, err);
+
+        if (rc < 0)
+            return rc;
+        free(text);
+        text = json_text(o, false);
+    }
+    if (!text)
+        return eddis_fail(err, -ENOMEM, "no memory for the status");
+    puts(text);
+    return 0;
+}
+
+/* By its id only jobs in the usual place are found; NULL: by that. */
+static const char *place(const struct request *q)
+{
+    return q->job && strchr(q->job, '/') ? q->job : NULL;
+}
+
+static void print_summary(const struct request *q, const struct job_status *s)
+{
+    struct strbuf b = { 0 };
+
+    job_status_print(s, place(q), &b);
+    if (!q->report)
+        job_status_print_more(s, place(q), &b);
+    fputs(strbuf_text(&b), stdout);
+    strbuf_fini(&b);
+}
+
+static void print_advice(const struct request *q, const struct job_status *s)
+{
+    struct strbuf b = { 0 };
+
+    job_status_print_advice(s, place(q), &b);
+    fputs(strbuf_text(&b), stdout);
+    strbuf_fini(&b);
+}
+
+static int print_page(const struct request *q, const struct job_status *s, struct eddis_error *err)
+{
+    const struct status_print o = { .out = stdout, .color = q->color };
+    struct status_page page;
+    int lines, columns = 0, rc;
+
+    if (q->terminal)
+        screen_size(&lines, &columns);
+    rc = status_page_make(s, q->ascii, columns, &page, err);
+    if (rc < 0)
+        return rc;
+    status_page_print(&page, s, &o);
+    status_page_fini(&page);
+    return 0;
+}
+
+static int print_once(const struct request *q, const struct job_folder *f,
+                      const struct job_status *s, struct eddis_error *err)
+{
+    int rc;
+
+    if (q->json)
+        return print_json(s, q->watch, err);
+    if (q->report) {
+        if (s->state != JOB_ENDED && s->state != JOB_LOST)
+            return eddis_fail(err, -EAGAIN, "job %s has not ended yet: it is %s", f->id,
+                              job_state_name(s->state));
+        if (s->state == JOB_ENDED) {
+            print_summary(q, s);
+            putchar('\n');
+        }
+    }
+    rc = print_page(q, s, err);
+    if (rc == 0 && s->state == JOB_ENDED && !q->report)
+        print_summary(q, s);
+    if (rc == 0)
+        print_advice(q, s);
+    if (rc == 0 && q->report)
+        printf("folder  %s\n", f->path);
+    return rc;
+}
+
+static void say_unanswered(int fetched, const struct eddis_error *why)
+{
+    if (fetched == 2)
+        fprintf(stderr, "eddis-status: %s\n", why->text);
+}
+
+/* Look until the job has ended.  Not on a terminal: a page, or a line of JSON, for each look. */
+static int watch_plainly(const struct request *q, const struct job_folder *f,
+                         struct eddis_error *err)
+{
+    for (;;) {
+        int64_t next_ns = clock_after_ns(clock_now_ns(), q->interval_ns);
+        struct job_status s;
+        int live = status_fetch(f, &s, err), rc = live;
+
+        if (live < 0)
+            return live;
+        say_unanswered(live, err);
+        rc = print_once(q, f, &s, err);
+        job_status_fini(&s);
+        if (rc == 0 && (fflush(stdout) != 0 || ferror(stdout)))
+            rc = eddis_fail_errno(err, -errno, "cannot write");
+        if (rc < 0 || !live)
+            return rc;
+        if (!q->json)
+            putchar('\n');
+        clock_sleep_until_ns(next_ns);
+    }
+}
+
+static int look_once(const struct request *q, const struct job_folder *f, struct eddis_error *err)
+{
+    struct job_status s;
+    int rc = q->dead ? status_from_files(f, &s, err) : status_fetch(f, &s, err);
+
+    if (rc < 0)
+        return rc;
+    say_unanswered(rc, err);
+    rc = print_once(q, f, &s, err);
+    job_status_fini(&s);
+    return rc;
+}
+
+static int show_log(const struct request *q, const struct job_folder *f, struct eddis_error *err)
+{
+    const struct status_logs o = { .rank = (int)q->log_rank,
+                                   .lines = q->log_lines ? q->log_lines : 20,
+                                   .follow = q->follow,
+                                   .plain = isatty(STDOUT_FILENO),
+                                   .interval_ns = q->interval_ns };
+
+    return status_logs_print(f, &o, err);
+}
+
+static int show(const struct request *q, const struct job_folder *f, struct eddis_error *err)
+{
+    const struct status_live live = { q->interval_ns, q->color, q->ascii };
+    int rc;
+
+    if (q->watch && (!q->terminal || q->json) && !q->dead)
+        return watch_plainly(q, f, err);
+    if (q->terminal && !q->once && !q->json && !q->report && !q->dead) {
+        rc = status_live_run(f, &live, err);
+        if (rc != 0)
+            return rc == 1 ? 0 : rc;
+    }
+    return look_once(q, f, err);
+}
+
+/* ---- on another node ---- */
+
+/* The words of this program there: the same, but for the job's. */
+static void far_words(const struct request *q, const struct job_place *p, int argc, char **argv,
+                      struct strlist *ret)
+{
+    bool named = false;
+
+    strlist_addf(ret, "eddis-status");
+    for (int i = 1; i < argc; i++) {
+        bool job = argv[i] == q->job;
+
+        named = named || job;
+        strlist_addf(ret, "%s", job ? p->far : argv[i]);
+    }
+    if (!named)
+        strlist_addf(ret, "%s", p->far);
+}
+
+static bool is_end(const struct job_status *s)
+{
+    return s->state == JOB_ENDED || s->state == JOB_LOST;
+}
+
+/* On a terminal the page is made here, where its width and colours are known. */
+static int show_far_page(const struct request *q, const struct job_place *p,
+                         struct eddis_error *err)
+{
+    const struct status_live live = { q->interval_ns, q->color, q->ascii };
+    struct job_folder f = p->folder;
+    struct job_status s;
+    int rc = q->once ? status_far_fetch(&p->door, p->far, &s, err)
+                     : status_live_far(&p->door, p->far, &live, &s, err);
+
+    if (rc != 0)
+        return rc == 1 && !q->once ? 0 : rc; /* by 'q' */
+    (void)snprintf(f.id, sizeof f.id, "%s", s.job);
+    if (q->once || is_end(&s))
+        rc = print_once(q, &f, &s, err);
+    else
+        rc = -ECONNRESET; /* its last look was lost on the way */
+    job_status_fini(&s);
+    return rc;
+}
+
+/* ---- looks from there ---- */
+
+struct far_look {
+    const struct request *q;
+    const struct job_folder *f;
+    bool ended;
+};
+
+static int show_look(void *ctx, struct job_status *s, struct eddis_error *err)
+{
+    struct far_look *l = ctx;
+    int rc = print_once(l->q, l->f, s, err);
+
+    l->ended = is_end(s);
+    job_status_fini(s);
+    if (!l->q->json)
+        putchar('\n');
+    if (rc == 0 && (fflush(stdout) != 0 || ferror(stdout)))
+        rc = eddis_fail_errno(err, -errno, "cannot write");
+    return rc;
+}
+
+static int watch_far(const struct request *q, const struct job_place *p, struct eddis_error *err)
+{
+    struct far_look l = { .q = q, .f = &p->folder };
+    int rc = status_far_watch(&p->door, p->far, q->interval_ns, show_look, &l, err);
+
+    return rc == 0 && !l.ended ? -ECONNRESET : rc;
+}
+
+/* The end of Slurm's job has ended the look at it: what is left to be told is in its folder. */
+static int show_end(const struct request *q, const struct job_place *p, struct eddis_error *err)
+{
+    char how[64];
+
+    if (!status_far_ended(&p->door, how, sizeof how))
+        return eddis_fail(
+            err, -ECONNRESET,
+            "Slurm has cut the look at its job %s short, which is not over; look again",
+            p->door.name);
+    if (p->has_folder)
+        return q->log_rank >= 0 ? 0 : look_once(q, &p->folder, err);
+    fprintf(stderr, "eddis-status: Slurm's job %s has ended: %s; its folder is on %s\n",
+            p->door.name, how, p->door.node);
+    return 0;
+}
+
+static int show_far(const struct request *q, const struct job_place *p, int argc, char **argv,
+                    struct eddis_error *err)
+{
+    const int64_t most_ns = q->follow ? CLOCK_NEVER : 120 * CLOCK_S;
+    struct strlist words = { 0 };
+    int rc;
+
+    if (q->terminal && !q->json && !q->report && q->log_rank < 0) {
+        rc = show_far_page(q, p, err);
+    } else if (q->watch) {
+        rc = watch_far(q, p, err);
+    } else {
+        far_words(q, p, argc, argv, &words);
+        rc = words.failed ? eddis_fail(err, -ENOMEM, "no memory for a command line")
+                          : status_far_print(&p->door, &words, isatty(STDOUT_FILENO), most_ns, err);
+        strlist_fini(&words);
+    }
+    return rc == -ECONNRESET ? show_end(q, p, err) : rc;
+}
+
+/* ---- */
+
+static int find(const struct request *q, struct job_place *ret, struct eddis_error *err)
+{
+    int64_t end_ns = clock_now_ns() + patience_ns;
+    struct job_folder f;
+    int rc;
+
+    if (q->job)
+        return job_place_find(q->job, job_folder_find, end_ns, ret, err);
+    rc = status_newest(&f, err);
+    if (rc == 0)
+        job_place_of(&f, end_ns, ret);
+    return rc;
+}
+
+static int show_job(struct request *q, int argc, char **argv, struct eddis_error *err)
+{
+    struct job_place p;
+    int rc = find(q, &p, err);
+
+    if (rc < 0)
+        return fail(err, rc == -EIO || rc == -ETIMEDOUT ? EXIT_FAULT : EXIT_USAGE);
+    if (p.where == JOB_FAR)
+        rc = show_far(q, &p, argc, argv, err);
+    if (p.where == JOB_WAITS)
+        fprintf(stderr, "eddis-status: %s\n", p.text);
+    if (p.where == JOB_WAITS && !p.has_folder)
+        return EXIT_FAULT;
+    q->dead = p.where == JOB_DEAD;
+    if (p.where != JOB_FAR)
+        rc = q->log_rank >= 0 ? show_log(q, &p.folder, err) : show(q, &p.folder, err);
+    return rc < 0 ? fail(err, EXIT_FAULT) : rc;
+}
+
+int main(int argc, char **argv)
+{
+    struct request q = { .interval_ns = CLOCK_S, .log_rank = -1 };
+    struct eddis_error err = { 0 };
+    int rc;
+
+    user_env_hide(argv);
+    program_outlive_file_limit();
+    if (parse(argc, argv, &q, &err) < 0)
+        return fail(&err, EXIT_USAGE);
+    if (q.help || q.version) {
+        if (q.help)
+            options_help(&table, stdout);
+        else
+            puts("eddis-status " EDDIS_VERSION);
+        return options_flush(&err) < 0 ? fail(&err, EXIT_FAULT) : 0;
+    }
+    look_around(&q);
+    if (!q.list)
+        rc = show_job(&q, argc, argv, &err);
+    else if (status_list(q.json, &err) < 0)
+        return fail(&err, EXIT_FAULT);
+    else
+        rc = 0;
+    if (fflush(stdout) != 0) {
+        eddis_fail_errno(&err, -errno, "cannot write");
+        return fail(&err, EXIT_FAULT);
+    }
+    return rc; /* 0, or 128 + the signal that ended the view */
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* status_far.c - runs eddis-status where the job's driver is */
+#include "status_far.h"
+
+#include "cmd/slurm/slurm_lookup.h"
+#include "lib/base/clock.h"
+#include "lib/base/strbuf.h"
+#include "lib/base/text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const int64_t most_ns = 60 * CLOCK_S; /* for one answer, of a driver that may be busy */
+
+struct text {
+    bool plain;
+    char line[4096]; /* n bytes of one that has not ended */
+    size_t n;
+};
+
+static void end_line(struct text *t, const char *end)
+{
+    t->line[t->n] = '\0';
+    t->n = 0;
+    text_make_plain(t->line);
+    fputs(t->line, stdout);
+    fputs(end, stdout);
+}
+
+static void pass(void *ctx, const char *bytes, size_t n)
+{
+    struct text *t = ctx;
+
+    if (!t->plain)
+        (void)fwrite(bytes, 1, n, stdout);
+    for (size_t i = 0; t->plain && i < n; i++) {
+        if (bytes[i] == '\n')
+            end_line(t, "\n");
+        else
+            t->line[t->n++] = bytes[i];
+        if (t->n == sizeof t->line - 1)
+            end_line(t, "");
+    }
+    (void)fflush(stdout);
+}
+
+static void keep(void *ctx, const char *bytes, size_t n)
+{
+    strbuf_add_bytes(ctx, bytes, n);
+}
+
+int status_far_print(const struct slurm_door *door, const struct strlist *words, bool plain,
+                     int64_t longest_ns, struct eddis_error *err)
+{
+    struct text t = { .plain = plain };
+    int rc = slurm_door_run(door, (const char *const *)words->item, longest_ns, pass, &t, err);
+
+    if (t.n)
+        end_line(&t, "");
+    return rc;
+}
+
+int status_far_fetch(const struct slurm_door *door, const char *word, struct job_status *ret,
+                     struct eddis_error *err)
+{
+    const char *const words[] = { "eddis-status", word, "--once", "--json", NULL };
+    struct strbuf b = { 0 };
+    int rc = slurm_door_run(door, words, most_ns, keep, &b, err);
+
+    if (rc == 0)
+        rc = b.failed
+                 ? eddis_fail(err, -ENOMEM, "no memory for the status")
+                 : job_status_parse(strbuf_text(&b), b.len, "answer of eddis-status", ret, err);
+    strbuf_fini(&b);
+    return rc;
+}
+
+struct watch {
+    struct strbuf b; /* of a line that has not ended */
+    int (*show)(void *ctx, struct job_status *s, struct eddis_error *err);
+    void *ctx;
+    int rc; /* of the first that has failed ... */
+    struct eddis_error err;
+};
+
+static void take_lines(void *ctx, const char *bytes, size_t n)
+{
+    struct watch *w = ctx;
+    const char *at, *end;
+
+    strbuf_add_bytes(&w->b, bytes, n);
+    for (at = strbuf_text(&w->b); (end = strchr(at, '\n')); at = end + 1) {
+        struct job_status s;
+
+        if (w->rc == 0 &&
+            job_status_parse(at, (size_t)(end - at), "answer of eddis-status", &s, &w->err) == 0)
+            w->rc = w->show(w->ctx, &s, &w->err);
+    }
+    if (at != strbuf_text(&w->b)) {
+        struct strbuf rest = { 0 };
+
+        strbuf_add(&rest, at);
+        strbuf_fini(&w->b);
+        w->b = rest;
+    }
+}
+
+int status_far_watch(const struct slurm_door *door, const char *word, int64_t interval_ns,
+                     int (*show)(void *ctx, struct job_status *s, struct eddis_error *err),
+                     void *ctx, struct eddis_error *err)
+{
+    struct watch w = { .show = show, .ctx = ctx };
+    char interval[32];
+    const char *const words[] = { "eddis-status", word,     "--watch", "--json",
+                                  "--interval",   interval, NULL };
+    int rc;
+
+    (void)snprintf(interval, sizeof interval, "%" PRId64 "ms", interval_ns / CLOCK_MS);
+    rc = slurm_door_run(door, words, CLOCK_NEVER, take_lines, &w, err);
+    strbuf_fini(&w.b);
+    if (w.rc < 0 && err)
+        *err = w.err;
+    return w.rc < 0 ? w.rc : rc;
+}
+
+bool status_far_ended(const struct slurm_door *door, char *ret, size_t size)
+{
+    struct slurm_job j;
+    int rc = slurm_task_await_end(door->name, slurm_job_is_over, clock_now_ns() + 20 * CLOCK_S, &j,
+                                  NULL);
+
+    if (rc == 0)
+        (void)snprintf(ret, size, "%s, exit code %d", j.state, slurm_job_code(&j));
+    else
+        (void)snprintf(ret, size, "Slurm has forgotten how");
+    return rc == 0 || rc == -ENOENT;
+}

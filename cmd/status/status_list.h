@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* status_list.h - eddis-status --list: the jobs of this user, oldest first */
+#ifndef EDDIS_CMD_STATUS_STATUS_LIST_H
+#define EDDIS_CMD_STATUS_STATUS_LIST_H
+
+#include "lib/base/error.h"
+
+#include <stdbool.h>
+
+/* Print JOBID NAME STATE TIME NODES to standard output, or the same as one JSON document. */
+int status_list(bool json, struct eddis_error *err);
+
+#endif

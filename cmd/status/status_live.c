@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* status_live.c - draws the page of a job again and again until it ends */
+#include "status_live.h"
+
+#include "agents/job/status_fetch.h"
+#include "status_page.h"
+#include "status_screen.h"
+
+#include "agents/job/job_door.h"
+#include "agents/job/status_json.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/strbuf.h"
+#include "lib/http/client.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+static const int64_t answer_ns = 5 * CLOCK_S;
+
+struct live {
+    const struct status_live *o;
+    const struct job_folder *folder;
+    struct http_client *client;
+    struct job_status status;
+    struct eddis_error trouble; /* of the last request; code 0: none */
+    bool asking, fresh, over;
+    int signals; /* a signalfd */
+    int end;     /* 0: go on; else what to return */
+};
+
+/* The driver does not answer: the last table stays, unless its folder has a newer one. */
+static void keep_last(struct live *v)
+{
+    struct eddis_error why = v->trouble;
+    struct job_status s;
+
+    if (status_last(v->folder, &s, NULL) == 0) {
+        bool newer = !v->status.job[0] || s.wall_s > v->status.wall_s + 1;
+        struct job_status old = newer ? v->status : s;
+
+        if (newer)
+            v->status = s;
+        job_status_fini(&old);
+    }
+    eddis_fail(&v->trouble, why.code, "%.0f s old: %.300s", status_age_s(&v->status), why.text);
+}
+
+static void on_answer(void *ctx, int status, const char *body, size_t n,
+                      const struct eddis_error *err)
+{
+    struct live *v = ctx;
+    struct job_status s;
+    struct job_driver d;
+
+    v->asking = false;
+    v->fresh = true;
+    if (status == 200 && job_status_parse(body, n, "answer of the driver", &s, &v->trouble) == 0) {
+        job_status_fini(&v->status);
+        v->status = s;
+        v->trouble.code = 0;
+        v->over = s.state == JOB_ENDED;
+        return;
+    }
+    if (status == 0 && err)
+        v->trouble = *err;
+    else if (status != 200)
+        eddis_fail(&v->trouble, -EPROTO, "the driver answered with HTTP status %d", status);
+    v->over = job_driver_read(v->folder, &d, NULL) != 1;
+    if (!v->over)
+        keep_last(v);
+}
+
+/* A driver that is stopped is not asked. */
+static int ask(struct live *v, struct eddis_error *err)
+{
+    struct eddis_error stopped = { 0 };
+    struct job_driver d;
+
+    if (job_driver_read(v->folder, &d, NULL) == 1 && status_driver_stopped(&d, &stopped) < 0) {
+        on_answer(v, 0, NULL, 0, &stopped);
+        return 0;
+    }
+    v->asking = true;
+    return http_client_start(v->client, "/v1/job", NULL, answer_ns, on_answer, v, err);
+}
+
+static void paint(struct live *v)
+{
+    struct status_print o = { .out = stdout, .color = v->o->color, .window = true };
+    struct status_page page;
+
+    v->fresh = false;
+    screen_size(&o.rows, &o.columns);
+    if (status_page_make(&v->status, v->o->ascii, o.columns, &page, &v->trouble) < 0)
+        return;
+    o.rows -= 1; /* the last row is for the keys */
+    fputs("\033[H", stdout);
+    status_page_print(&page, &v->status, &o);
+    fputs("\033[J", stdout);
+    if (v->trouble.code)
+        printf("\033[%d;1H%.*s", o.rows + 1, o.columns - 1, v->trouble.text);
+    else
+        printf("\033[%d;1H%.*s", o.rows + 1, o.columns - 1, "q quits");
+    status_page_fini(&page);
+    /* Nobody looks any more: the terminal is gone. */
+    if (fflush(stdout) != 0)
+        v->end = 128 + SIGHUP;
+}
+
+static void on_keys(struct live *v)
+{
+    char key[64];
+    ssize_t n = read(STDIN_FILENO, key, sizeof key);
+
+    if (n > 0 && (memchr(key, 'q', (size_t)n) || memchr(key, 'Q', (size_t)n)))
+        v->end = 1;
+}
+
+static void on_signal(struct live *v)
+{
+    struct signalfd_siginfo s;
+
+    if (read(v->signals, &s, sizeof s) != (ssize_t)sizeof s)
+        return;
+    if (s.ssi_signo == SIGTSTP) {
+        screen_leave();
+        (void)raise(SIGSTOP);
+        screen_enter();
+    } else if (s.ssi_signo != SIGWINCH) {
+        v->end = 128 + (int)s.ssi_signo;
+    }
+    v->fresh = true;
+}
+
+static int watch(struct live *v, struct eddis_error *err)
+{
+    struct pollfd fds[2] = { { .fd = v->signals, .events = POLLIN },
+                             { .fd = isatty(STDIN_FILENO) ? STDIN_FILENO : -1, .events = POLLIN } };
+    int64_t next_ns = 0;
+
+    while (!v->end && !v->over) {
+        int rc;
+
+        if (!v->asking && clock_now_ns() >= next_ns) {
+            next_ns = clock_now_ns() + v->o->interval_ns;
+            rc = ask(v, err);
+            if (rc < 0)
+                return rc;
+        }
+        rc = http_client_wait(v->client, fds, fds[1].fd < 0 ? 1 : 2, next_ns, err);
+        if (rc < 0)
+            return rc;
+        if (fds[0].revents)
+            on_signal(v);
+        if (fds[1].fd >= 0 && fds[1].revents)
+            on_keys(v);
+        if (v->fresh && !v->end && !v->over)
+            paint(v);
+    }
+    return v->end;
+}
+
+/* ---- on another node ---- */
+
+static const int64_t silent_ns = 15 * CLOCK_S;
+
+/* A look of the program there. */
+static void on_line(struct live *v, const char *line, size_t n)
+{
+    struct job_status s;
+
+    if (job_status_parse(line, n, "answer of eddis-status", &s, &v->trouble) < 0) {
+        v->fresh = true;
+        return;
+    }
+    job_status_fini(&v->status);
+    v->status = s;
+    v->trouble.code = 0;
+    v->fresh = true;
+}
+
+/* Take whole lines out of what has come so far. */
+static void take_lines(struct live *v, struct strbuf *b)
+{
+    const char *text = strbuf_text(b), *at = text, *end;
+    struct strbuf rest = { 0 };
+
+    while ((end = strchr(at, '\n'))) {
+        on_line(v, at, (size_t)(end - at));
+        at = end + 1;
+    }
+    if (at == text)
+        return;
+    strbuf_add(&rest, at);
+    strbuf_fini(b);
+    *b = rest;
+}
+
+static void say_silent(struct live *v, const struct slurm_door_call *c)
+{
+    eddis_fail(&v->trouble, -ETIMEDOUT, "node %s of Slurm's job %s does not answer now",
+               c->at->node, c->at->name);
+    v->fresh = true;
+}
+
+/* Nothing is drawn before the first look: until then what goes wrong is one sentence. */
+static int watch_far(struct live *v, struct slurm_door_call *c, struct eddis_error *err)
+{
+    struct strbuf b = { 0 };
+    bool shown = false;
+    int64_t heard_ns = clock_now_ns();
+    int rc = 0;
+
+    while (!v->end && rc >= 0 && !slurm_door_is_over(c)) {
+        struct pollfd fds[] = { { .fd = v->signals, .events = POLLIN },
+                                { .fd = shown && isatty(STDIN_FILENO) ? STDIN_FILENO : -1,
+                                  .events = POLLIN },
+                                { .fd = c->out, .events = POLLIN },
+                                { .fd = c->errors, .events = POLLIN } };
+        char bytes[16384];
+
+        (void)poll(fds, 4,
+                   clock_poll_ms(c->here ? heard_ns + v->o->interval_ns + silent_ns : c->end_ns));
+        if (fds[0].revents)
+            on_signal(v);
+        if (fds[1].revents)
+            on_keys(v);
+        rc = slurm_door_read(c, bytes, sizeof bytes, err);
+        if (rc > 0) {
+            heard_ns = clock_now_ns();
+            strbuf_add_bytes(&b, bytes, (size_t)rc);
+            take_lines(v, &b);
+        } else if (c->here && clock_now_ns() >= heard_ns + v->o->interval_ns + silent_ns) {
+            heard_ns = clock_now_ns();
+            say_silent(v, c);
+        }
+        if (v->fresh && !v->end && rc >= 0) {
+            if (!shown && v->status.job[0])
+                screen_enter();
+            shown = shown || v->status.job[0];
+            if (shown)
+                paint(v);
+        }
+    }
+    strbuf_fini(&b);
+    if (shown)
+        screen_leave();
+    return rc < 0 ? rc : v->end;
+}
+
+static int look_far(struct live *v, const struct slurm_door *door, const char *word,
+                    struct eddis_error *err)
+{
+    cleanup_free char *interval = NULL;
+    struct slurm_door_call c;
+    int rc, code;
+
+    if (asprintf(&interval, "%" PRId64 "ms", v->o->interval_ns / CLOCK_MS) < 0) {
+        interval = NULL;
+        return eddis_fail(err, -ENOMEM, "no memory for the view");
+    }
+    rc = slurm_door_begin(door,
+                          (const char *const[]){ "eddis-status", word, "--watch", "--json",
+                                                 "--interval", interval, NULL },
+                          true, &c, err);
+    if (rc < 0)
+        return rc;
+    rc = watch_far(v, &c, err);
+    code = slurm_door_end(&c, rc == 0 ? err : NULL);
+    if (rc == 0 && code > 0 && *c.last)
+        fprintf(stderr, "%s\n", c.last);
+    return rc ? rc : code;
+}
+
+/* ---- what callers want ---- */
+
+/* The signals become a descriptor, v->signals. */
+static void hold_signals(struct live *v, sigset_t *ret_before)
+{
+    static const int caught[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH };
+    sigset_t set;
+
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof caught / sizeof *caught; i++)
+        sigaddset(&set, caught[i]);
+    (void)sigprocmask(SIG_BLOCK, &set, ret_before);
+    v->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static void let_signals(struct live *v, const sigset_t *before)
+{
+    if (v->signals >= 0)
+        (void)close(v->signals);
+    (void)sigprocmask(SIG_SETMASK, before, NULL);
+}
+
+int status_live_far(const struct slurm_door *door, const char *word, const struct status_live *o,
+                    struct job_status *ret, struct eddis_error *err)
+{
+    struct live v = { .o = o, .signals = -1 };
+    sigset_t before;
+    int rc;
+
+    job_status_init(&v.status);
+    hold_signals(&v, &before);
+    rc = v.signals < 0 ? eddis_fail_errno(err, -errno, "cannot wait for signals")
+                       : look_far(&v, door, word, err);
+    let_signals(&v, &before);
+    if (rc == 0)
+        *ret = v.status;
+    else
+        job_status_fini(&v.status);
+    return rc;
+}
+
+int status_live_run(const struct job_folder *f, const struct status_live *o,
+                    struct eddis_error *err)
+{
+    struct live v = { .o = o, .folder = f, .signals = -1 };
+    struct job_driver d;
+    sigset_t before;
+    int rc = job_driver_read(f, &d, err);
+
+    if (rc != 1)
+        return rc == -ENOENT ? 0 : rc;
+    rc = job_door_dial(&d, d.token, &v.client, err);
+    if (rc < 0)
+        return rc;
+    job_status_init(&v.status);
+    hold_signals(&v, &before);
+    if (v.signals < 0) {
+        rc = eddis_fail_errno(err, -errno, "cannot wait for signals");
+    } else {
+        screen_enter();
+        rc = watch(&v, err);
+        screen_leave();
+    }
+    let_signals(&v, &before);
+    http_client_close(v.client);
+    job_status_fini(&v.status);
+    return rc;
+}

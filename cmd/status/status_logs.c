@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* status_logs.c - prints the log of a rank, from the driver or from the job's folder */
+#include "status_logs.h"
+
+#include "agents/job/status_fetch.h"
+
+#include "agents/job/job_door.h"
+#include "agents/protocol/log_answer.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/base/text.h"
+#include "lib/model/job.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const int64_t ask_ns = 10 * CLOCK_S;
+static const int64_t patience_ns = 60 * CLOCK_S; /* with a driver that fetches logs */
+
+static int ask(const struct job_driver *d, int64_t after, struct log_answer *a,
+               struct eddis_error *err)
+{
+    struct http_client *c = NULL;
+    cleanup_free char *body = NULL;
+    char path[64];
+    size_t n = 0;
+    int rc = job_door_dial(d, d->token, &c, err);
+
+    (void)snprintf(path, sizeof path, "/v1/logs/%d?after=%lld", a->rank, (long long)after);
+    if (rc == 0)
+        rc = http_client_call(c, path, NULL, ask_ns, &body, &n, err);
+    http_client_close(c);
+    if (rc == 200)
+        return log_answer_parse(body, n, a, err);
+    if (rc < 0)
+        return rc;
+    if (rc == 404)
+        return eddis_fail(err, -ENOENT, "rank %d has no log yet", a->rank);
+    if (rc == 503 || rc == 504)
+        return eddis_fail(err, -EAGAIN, "the driver is busy with other logs, or ending");
+    return eddis_fail(err, -EPROTO, "the driver answered with HTTP status %d", rc);
+}
+
+/* Where the job's own folder, or its train.yaml, says that logs are.  Returns a path. */
+static char *log_path(const struct job_folder *f, int rank)
+{
+    cleanup_free char *yaml = file_join(f->path, "job.yaml");
+    char *path = file_join(f->path, "logs/rank-%04d.log", rank);
+    struct job *job = NULL;
+
+    if (!yaml || !path || access(path, F_OK) == 0 || job_read(yaml, &job, NULL) < 0)
+        return path;
+    if (job->logs.dir) {
+        free(path);
+        path = file_join(job->logs.dir, "rank-%04d.log", rank);
+    }
+    job_free(job);
+    return path;
+}
+
+static int read_folder(const struct job_folder *f, int64_t after, struct log_answer *a,
+                       struct eddis_error *err)
+{
+    cleanup_free char *path = log_path(f, a->rank), *tail = NULL;
+    int rc;
+
+    if (!path)
+        return eddis_fail(err, -ENOMEM, "no memory for a path");
+    /* What comes after the first half of a long output, see rank_log.h. */
+    if (after == 0 && strlen(path) > 4 &&
+        asprintf(&tail, "%.*s.tail.log", (int)strlen(path) - 4, path) < 0)
+        tail = NULL;
+    a->offset = after > 0 ? after : -LOG_ANSWER_MOST;
+    if (tail && access(tail, F_OK) == 0)
+        return log_answer_read(tail, a, err);
+    rc = log_answer_read(path, a, err);
+    return rc == -ENOENT ? eddis_fail(err, rc, "there is no log of rank %d in '%s'", a->rank, path)
+                         : rc;
+}
+
+/* Returns 1 while the job runs, 0 when the text is of its folder. */
+static int fetch(const struct job_folder *f, int64_t after, struct log_answer *a,
+                 struct eddis_error *err)
+{
+    int64_t end_ns = clock_now_ns() + patience_ns;
+    struct job_driver d;
+
+    while (job_driver_read(f, &d, NULL) == 1) {
+        struct eddis_error asked = { 0 };
+        int rc = ask(&d, after, a, &asked);
+
+        if (rc == 0)
+            return 1;
+        if (job_driver_read(f, &d, NULL) == 1 && (rc != -EAGAIN || clock_now_ns() >= end_ns)) {
+            if (err)
+                *err = asked;
+            return rc;
+        }
+        clock_sleep_until_ns(clock_now_ns() + CLOCK_S / 10);
+    }
+    return read_folder(f, after, a, err);
+}
+
+/* Where its last n lines begin. */
+static const char *last_lines(const char *text, int64_t n)
+{
+    const char *at = text + strlen(text);
+
+    if (at > text && at[-1] == '\n')
+        at--;
+    for (; at > text; at--)
+        if (at[-1] == '\n' && --n == 0)
+            return at;
+    return text;
+}
+
+static int print(const struct status_logs *o, char *text, struct eddis_error *err)
+{
+    for (char *line = text; o->plain && *line;) {
+        size_t n = strcspn(line, "\n");
+        char end = line[n];
+
+        line[n] = '\0';
+        text_make_plain(line);
+        fputs(line, stdout);
+        if (end)
+            putchar('\n');
+        line += n + (end != '\0');
+    }
+    if (!o->plain)
+        fputs(text, stdout);
+    if (fflush(stdout) != 0)
+        return eddis_fail_errno(err, -errno, "cannot write");
+    return 0;
+}
+
+/* A log is missing: say so of a rank that the job does not have. */
+static int no_log(const struct job_folder *f, int rank, struct eddis_error *err)
+{
+    struct job_status s;
+    int n;
+
+    if (status_fetch(f, &s, NULL) < 0)
+        return -ENOENT;
+    n = s.n_workers;
+    job_status_fini(&s);
+    if (n == 1 && rank > 0)
+        return eddis_fail(err, -ENOENT, "there is no rank %d: the job has rank 0 alone", rank);
+    if (n > 0 && rank >= n)
+        return eddis_fail(err, -ENOENT, "there is no rank %d: the job has %d, from 0 to %d", rank,
+                          n, n - 1);
+    return -ENOENT;
+}
+
+int status_logs_print(const struct job_folder *f, const struct status_logs *o,
+                      struct eddis_error *err)
+{
+    struct log_answer a = { .rank = o->rank };
+    int live = fetch(f, 0, &a, err), rc = live;
+
+    if (rc >= 0)
+        rc = print(o, (char *)(uintptr_t)last_lines(a.text, o->lines), err);
+    while (rc >= 0 && o->follow && live == 1) {
+        int64_t after = a.end;
+
+        free(a.text);
+        a.text = NULL;
+        clock_sleep_until_ns(clock_now_ns() + o->interval_ns);
+        rc = live = fetch(f, after > 0 ? after : 0, &a, err);
+        if (rc >= 0)
+            rc = print(o, a.text, err);
+    }
+    free(a.text);
+    if (rc == -ENOENT)
+        return no_log(f, o->rank, err);
+    return rc < 0 ? rc : 0;
+}

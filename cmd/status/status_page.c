@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* status_page.c - writes a job's status as a page of text */
+#include "status_page.h"
+
+#include "cmd/shared/table.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/strbuf.h"
+#include "lib/base/text.h"
+#include "lib/model/algorithm.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LABEL = 8 };                            /* cells of "where   " */
+enum { BAR = 24, LEAST_BAR = 5, BAR_GAP = 3 }; /* cells; fewer than the least show nothing */
+
+enum { WORKER_LINES = 10 }; /* below the table */
+
+static const struct table_column worker_columns[] = {
+    { "rank", true },   { "node", false },     { "device", false }, { "step", true },
+    { "batch", true },  { "samples/s", true }, { "step ms", true }, { "compute", true },
+    { "input", true },  { "exposed", true },   { "wait", true },    { "speed", true },
+    { "state", false },
+};
+
+/* Of the other modes. */
+static const struct table_column elastic_columns[] = {
+    { "rank", true },  { "node", false },     { "device", false }, { "step", true },
+    { "batch", true }, { "samples/s", true }, { "step ms", true }, { "compute", true },
+    { "input", true }, { "exposed", true },   { "wait", true },    { "speed", true },
+    { "group", true }, { "stale", true },     { "state", false },
+};
+
+/* What a narrow window does without, the first of them first: who it is, how fast and in which
+ * state stays.
+ */
+static const char *const spare_columns[] = { "device", "batch", "step ms",   "input",
+                                             "stale",  "group", "samples/s", "exposed",
+                                             "node",   "wait",  "compute",   "step" };
+
+static bool is_elastic(const struct job_status *s)
+{
+    return algorithm_has(s->algorithm, ALGORITHM_SEVERAL);
+}
+
+enum status_mark status_mark(const struct worker_status *w)
+{
+    static const char *const gone[] = { "killed", "lost" };
+
+    for (size_t i = 0; i < sizeof gone / sizeof *gone; i++)
+        if (strcmp(w->state, gone[i]) == 0)
+            return STATUS_GONE;
+    return w->straggler[0] ? STATUS_SLOW : STATUS_PLAIN;
+}
+
+/* ---- the head ---- */
+
+static void add_clean(struct strbuf *b, const char *text)
+{
+    cleanup_free char *clean = strdup(text);
+
+    if (!clean) {
+        b->failed = true;
+        return;
+    }
+    text_strip_control(clean);
+    strbuf_add(b, clean);
+}
+
+/* Characters of n bytes. */
+static int width_of(const char *text, size_t n)
+{
+    int width = 0;
+
+    for (size_t i = 0; i < n; i++)
+        width += ((unsigned char)text[i] & 0xc0) != 0x80;
+    return width;
+}
+
+/* A line of parts with three spaces between them.  One that the window has no room for begins
+ * another line.  Frees parts.
+ */
+static void add_parts(struct strbuf *b, const char *label, struct strbuf *parts, int columns)
+{
+    int at = LABEL;
+
+    strbuf_addf(b, "%-*s", LABEL, label);
+    for (const char *part = strbuf_text(parts), *gap; *part; part = gap) {
+        size_t blank = strspn(part, " "), n;
+
+        gap = strstr(part + blank, "   ");
+        n = gap ? (size_t)(gap - part) : strlen(part);
+        gap = part + n;
+        if (columns && at > LABEL && at + width_of(part, n) > columns) {
+            strbuf_addf(b, "\n%*s", LABEL, "");
+            part += blank;
+            n -= blank;
+            at = LABEL;
+        }
+        strbuf_addf(b, "%.*s", (int)n, part);
+        at += width_of(part, n);
+    }
+    strbuf_add(b, "\n");
+    b->failed = b->failed || parts->failed;
+    strbuf_fini(parts);
+}
+
+static void job_parts(struct strbuf *b, const struct job_status *s)
+{
+    add_clean(b, s->job);
+    strbuf_addf(b, "   %s", job_state_name(s->state));
+    if (s->reason[0]) {
+        strbuf_add(b, " (");
+        add_clean(b, s->reason);
+        if (s->exit_code > 0)
+            strbuf_addf(b, ", exit code %d", s->exit_code);
+        strbuf_add(b, ")");
+    }
+    if (s->mode[0]) {
+        strbuf_add(b, "   ");
+        add_clean(b, s->mode);
+        strbuf_add(b, ", ");
+        add_clean(b, s->algorithm);
+    }
+    if (s->n_workers)
+        strbuf_addf(b, "   %d worker%s on %d node%s", s->n_workers, s->n_workers == 1 ? "" : "s",
+                    s->n_nodes, s->n_nodes == 1 ? "" : "s");
+    if (s->emulated)
+        strbuf_add(b, "   emulated devices");
+}
+
+static void add_bar(struct strbuf *b, double part, int cells, bool ascii)
+{
+    int full = (int)(part * cells + 0.5);
+
+    strbuf_addf(b, "%*s", BAR_GAP, "");
+    for (int i = 0; i < cells; i++)
+        strbuf_add(b, i < full ? (ascii ? "#" : "\u2501") : (ascii ? "." : "\u2500"));
+}
+
+static void add_times(struct strbuf *b, const struct job_status *s)
+{
+    char time[32];
+
+    if (isfinite(s->wall_s))
+        strbuf_addf(b, "   %s", job_status_duration(s->wall_s, time, sizeof time));
+    if (isfinite(s->eta_s) && s->state == JOB_RUNNING)
+        strbuf_addf(b, ", ETA %s", job_status_duration(s->eta_s, time, sizeof time));
+}
+
+/* The bar has what the window leaves of the line. */
+static int bar_cells(const struct strbuf *before, const struct strbuf *after, int columns)
+{
+    int left = columns - (int)before->len - (int)after->len - BAR_GAP;
+
+    if (!columns || left > BAR)
+        return BAR;
+    return left < LEAST_BAR ? 0 : left;
+}
+
+static void add_progress(struct strbuf *b, const struct job_status *s, bool ascii, int columns)
+{
+    struct strbuf before = { 0 }, after = { 0 };
+    double part = s->steps_total > 0 ? fmin((double)s->steps_done / (double)s->steps_total, 1) : 0;
+    int cells;
+
+    strbuf_add(&before, "where   ");
+    if (s->epochs > 0)
+        strbuf_addf(&before, "epoch %" PRId64 "/%" PRId64 "   ", s->epoch, s->epochs);
+    strbuf_addf(&before, "step %" PRId64, s->steps_done);
+    if (s->steps_total > 0) {
+        strbuf_addf(&before, "/%" PRId64, s->steps_total);
+        strbuf_addf(&after, " %.0f %%", 100 * part);
+    }
+    add_times(&after, s);
+    cells = s->steps_total > 0 ? bar_cells(&before, &after, columns) : 0;
+    strbuf_add(b, strbuf_text(&before));
+    if (cells)
+        add_bar(b, part, cells, ascii);
+    strbuf_addf(b, "%s\n", strbuf_text(&after));
+    b->failed = b->failed || before.failed || after.failed;
+    strbuf_fini(&before);
+    strbuf_fini(&after);
+}
+
+static void add_result(struct strbuf *b, const struct job_status *s)
+{
+    if (!isfinite(s->loss) && !isfinite(s->accuracy))
+        return;
+    strbuf_add(b, "result  ");
+    if (isfinite(s->loss))
+        strbuf_addf(b, "loss %.4g", s->loss);
+    if (isfinite(s->accuracy))
+        strbuf_addf(b, "%stest accuracy %.3f", isfinite(s->loss) ? "   " : "", s->accuracy);
+    strbuf_add(b, "\n");
+}
+
+static void speed_parts(struct strbuf *b, const struct job_status *s)
+{
+    bool measured;
+    double equal = job_status_equal(s, &measured);
+    char n[40];
+
+    strbuf_addf(b, "%s samples/s", text_grouped(s->samples_per_s, n, sizeof n));
+    if (isfinite(s->recent_samples_per_s) && s->state == JOB_RUNNING)
+        strbuf_addf(b, " (now %s)", text_grouped(s->recent_samples_per_s, n, sizeof n));
+    if (s->ideal_samples_per_s > 0 && s->replans == 0) /* else it is said of the last plan */
+        strbuf_addf(b, "   %.0f %% of ideal (%s)", 100 * s->samples_per_s / s->ideal_samples_per_s,
+                    text_grouped(s->ideal_samples_per_s, n, sizeof n));
+    if (equal > 0)
+        strbuf_addf(b, "   %.1fx an equal split (%s %s)", s->samples_per_s / equal,
+                    measured ? "measured" : "predicted", text_grouped(equal, n, sizeof n));
+}
+
+static void add_count(struct strbuf *b, int64_t n, const char *what)
+{
+    strbuf_addf(b, ", %" PRId64 " %s%s", n, what, n == 1 ? "" : "s");
+}
+
+/* The plan in force, what it gives, and why it took the place of the one before. */
+static void add_plan(struct strbuf *b, const struct job_status *s)
+{
+    const struct plan_status *p = s->n_plans ? &s->plan[s->n_plans - 1] : NULL;
+    char n[40];
+
+    if (s->plan_version == 0)
+        return;
+    strbuf_addf(b, "plan    generation %" PRId64 ", version %" PRId64, s->generation,
+                s->plan_version);
+    if (p && p->since >= 0)
+        strbuf_addf(b, " from step %" PRId64, p->since);
+    strbuf_addf(b, ", global batch %" PRId64, s->global_batch);
+    add_count(b, s->replans, "re-plan");
+    add_count(b, s->restarts, "restart");
+    if (s->node_losses)
+        add_count(b, s->node_losses, "lost node");
+    strbuf_add(b, "\n");
+    if (!p || s->n_plans < 2)
+        return;
+    strbuf_add(b, "        ");
+    if (isfinite(p->samples_per_s))
+        strbuf_addf(b, "%s samples/s", text_grouped(p->samples_per_s, n, sizeof n));
+    else
+        strbuf_add(b, "not measured yet");
+    if (p->ideal_samples_per_s > 0 && isfinite(p->samples_per_s))
+        strbuf_addf(b, ", %.0f %% of its ideal", 100 * p->samples_per_s / p->ideal_samples_per_s);
+    if (p->reason[0]) {
+        strbuf_add(b, "; why: ");
+        add_clean(b, p->reason);
+    }
+    strbuf_add(b, "\n");
+}
+
+/* ---- the workers ---- */
+
+static void add_measure(struct table *t, double x, int digits)
+{
+    if (isfinite(x))
+        table_add(t, "%.*f", digits, x);
+    else
+        table_add(t, "-");
+}
+
+static void add_worker(struct table *t, const struct worker_status *w, bool elastic)
+{
+    char n[40];
+
+    table_add(t, "%d", w->rank);
+    table_add(t, "%s", w->node[0] ? w->node : "-");
+    table_add(t, "%s", w->device[0] ? w->device : "-");
+    table_add(t, "%" PRId64, w->steps_done);
+    table_add(t, "%" PRId64, w->batch);
+    if (isfinite(w->samples_per_s))
+        table_add(t, "%s", text_grouped(w->samples_per_s, n, sizeof n));
+    else
+        table_add(t, "-");
+    add_measure(t, w->step_ms, 1);
+    add_measure(t, w->compute_ms, 1);
+    add_measure(t, w->input_ms, 1);
+    add_measure(t, w->exposed_ms, 1);
+    add_measure(t, w->wait_ms, 1);
+    add_measure(t, w->relative_speed, 2);
+    if (elastic) {
+        table_add(t, "%d", w->group);
+        table_add(t, "%d", w->staleness);
+    }
+    table_add(t, "%s", w->state);
+}
+
+/* As the driver has named it. */
+static void add_slow(FILE *out, const struct worker_status *w)
+{
+    char node[sizeof w->node], says[sizeof w->straggler_says];
+
+    memcpy(node, w->node, sizeof node);
+    memcpy(says, w->straggler_says, sizeof says);
+    text_strip_control(node);
+    text_strip_control(says);
+    fprintf(out, "slow    rank %d on %s %s\n", w->rank, node, says);
+}
+
+/* Keep the slowest, the slowest first.  Returns their number. */
+static int keep_slowest(const struct worker_status **slowest, int n, const struct worker_status *w)
+{
+    int at = n;
+
+    while (at > 0 && slowest[at - 1]->straggler_times < w->straggler_times)
+        at--;
+    if (at == WORKER_LINES)
+        return n;
+    n += n < WORKER_LINES;
+    memmove(&slowest[at + 1], &slowest[at], (size_t)(n - 1 - at) * sizeof *slowest);
+    slowest[at] = w;
+    return n;
+}
+
+static void add_slowest(FILE *out, const struct job_status *s)
+{
+    const struct worker_status *slowest[WORKER_LINES];
+    int n = 0, all = 0;
+
+    for (int i = 0; i < s->n_workers; i++)
+        if (status_mark(&s->worker[i]) == STATUS_SLOW) {
+            n = keep_slowest(slowest, n, &s->worker[i]);
+            all++;
+        }
+    if (isfinite(s->all_slow_times))
+        fprintf(out, "slow    most workers take %.1f times as long as before\n", s->all_slow_times);
+    for (int i = 0; i < n; i++)
+        add_slow(out, slowest[i]);
+    if (all > n)
+        fprintf(out, "slow    and %d more\n", all - n);
+}
+
+/* Nobody makes steps: those who wait for others are not to blame. */
+static void add_stalled(FILE *out, const struct job_status *s, double age_s)
+{
+    int blamed = 0;
+
+    for (int i = 0; i < s->n_workers; i++) {
+        const struct worker_status *w = &s->worker[i];
+        char node[sizeof w->node];
+
+        if (job_status_has_ended(w) || strcmp(w->state, "wait") == 0)
+            continue;
+        if (++blamed > WORKER_LINES)
+            continue;
+        memcpy(node, w->node, sizeof node);
+        text_strip_control(node);
+        fprintf(out, "stalled rank %d on %s has made no step for %.0f s, its state is %s\n",
+                w->rank, node, w->last_step_age_s, w->state);
+    }
+    if (blamed > WORKER_LINES)
+        fprintf(out, "stalled and %d more\n", blamed - WORKER_LINES);
+    if (!blamed)
+        fprintf(out, "stalled no rank has made a step for %.0f s: all wait for one another\n",
+                age_s);
+}
+
+static void print_workers(const struct job_status *s, int columns, FILE *out)
+{
+    double age_s = job_status_stalled_s(s);
+    struct table t = { .column = worker_columns,
+                       .n_columns = sizeof worker_columns / sizeof *worker_columns };
+
+    if (is_elastic(s))
+        t = (struct table){ .column = elastic_columns,
+                            .n_columns = sizeof elastic_columns / sizeof *elastic_columns };
+    for (int i = 0; i < s->n_workers; i++)
+        add_worker(&t, &s->worker[i], is_elastic(s));
+    if (columns)
+        table_fit(&t, 2, columns, spare_columns, sizeof spare_columns / sizeof *spare_columns);
+    fputc('\n', out);
+    table_print(&t, 2, out);
+    table_fini(&t);
+    fputc('\n', out);
+    if (age_s > 0) {
+        add_stalled(out, s, age_s);
+        return;
+    }
+    add_slowest(out, s);
+}
+
+static int count_lines(const char *text)
+{
+    int n = 0;
+
+    for (; (text = strchr(text, '\n')); text++)
+        n++;
+    return n;
+}
+
+static void add_note(struct strbuf *b, const char *text)
+{
+    if (!*text)
+        return;
+    strbuf_add(b, "note    ");
+    add_clean(b, text);
+    strbuf_add(b, "\n");
+}
+
+int status_page_make(const struct job_status *s, bool ascii, int columns, struct status_page *ret,
+                     struct eddis_error *err)
+{
+    struct strbuf head = { 0 }, job = { 0 }, speed = { 0 };
+    char *text = NULL;
+    size_t n = 0;
+    FILE *out;
+
+    job_parts(&job, s);
+    add_parts(&head, "job", &job, columns);
+    add_progress(&head, s, ascii, columns);
+    if (isfinite(s->samples_per_s)) {
+        speed_parts(&speed, s);
+        add_parts(&head, "speed", &speed, columns);
+    }
+    add_plan(&head, s);
+    add_result(&head, s);
+    job_status_print_checkpoints(s, "saves   ", &head);
+    add_note(&head, s->waiting);
+    add_note(&head, s->refused);
+    add_note(&head, s->message);
+    out = head.failed ? NULL : open_memstream(&text, &n);
+    if (!out) {
+        strbuf_fini(&head);
+        return eddis_fail(err, -ENOMEM, "no memory for the status");
+    }
+    fputs(strbuf_text(&head), out);
+    if (s->n_workers)
+        print_workers(s, columns, out);
+    if (fclose(out) != 0 || !text) {
+        strbuf_fini(&head);
+        free(text);
+        return eddis_fail(err, -ENOMEM, "no memory for the status");
+    }
+    *ret = (struct status_page){ text, count_lines(strbuf_text(&head)) + 2, s->n_workers };
+    strbuf_fini(&head);
+    return 0;
+}
+
+void status_page_fini(struct status_page *p)
+{
+    free(p->text);
+    p->text = NULL;
+}
+
+/* ---- printing ---- */
+
+/* Bytes of the first `columns` characters of a line of n bytes. */
+static size_t cut(const char *line, size_t n, int columns)
+{
+    int width = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (((unsigned char)line[i] & 0xc0) != 0x80 && ++width > columns)
+            return i;
+    return n;
+}
+
+static const char *color_of(const struct status_page *p, const struct job_status *s, int line)
+{
+    static const char *const codes[] = {
+        [STATUS_PLAIN] = "", [STATUS_SLOW] = "\033[33m", [STATUS_GONE] = "\033[31m"
+    };
+
+    if (line == p->first - 1 && p->n_workers)
+        return "\033[1m";
+    if (line < p->first || line >= p->first + p->n_workers)
+        return "";
+    return codes[status_mark(&s->worker[line - p->first])];
+}
+
+int status_page_print(const struct status_page *p, const struct job_status *s,
+                      const struct status_print *o)
+{
+    int n_lines = count_lines(p->text), line = 0;
+
+    for (const char *at = p->text; *at; line++) {
+        const char *end = strchr(at, '\n');
+        const char *color = o->color ? color_of(p, s, line) : "";
+        size_t n = o->columns ? cut(at, (size_t)(end - at), o->columns) : (size_t)(end - at);
+
+        if (o->rows && n_lines > o->rows && line == o->rows - 1) {
+            fprintf(o->out, "... %d more lines; eddis-status --once shows all%s", n_lines - line,
+                    o->window ? "\033[K" : "\n");
+            return o->rows;
+        }
+        fprintf(o->out, "%s%.*s%s%s\n", color, (int)n, at, *color ? "\033[0m" : "",
+                o->window ? "\033[K" : "");
+        at = end + 1;
+    }
+    return line;
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* eddis-train.c - the embedded trainer: options, data, one call, and what is printed */
+#include "cmd/shared/options.h"
+#include "cmd/train/model/evaluation.h"
+#include "cmd/train/model/matmul.h"
+#include "lib/base/address_space.h"
+#include "lib/base/blas_core.h"
+#include "lib/base/error.h"
+#include "lib/base/program.h"
+#include "lib/eddis.h"
+#include "train_options.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { EXIT_FAULT = 1, EXIT_USAGE = 2 };
+enum { ROOM_BYTES = 128000000 }; /* for MPI and the threads of OpenBLAS */
+
+static int complain(const struct eddis_error *err, int code)
+{
+    options_complain("eddis-train", err, stderr);
+    return code;
+}
+
+/* Lines that nobody will see are a fault, but not worse than another. */
+static int close_output(int code)
+{
+    struct eddis_error err = { 0 };
+
+    if (options_flush(&err) == 0)
+        return code;
+    return complain(&err, code ? code : EXIT_FAULT);
+}
+
+static void print_epoch(void *arg, const struct trainer_epoch *r)
+{
+    const struct train_options *o = arg;
+
+    if (o->quiet)
+        return;
+    (void)printf("epoch %lld/%lld  loss %.4f", (long long)r->epoch, (long long)o->trainer.epochs,
+                 r->loss);
+    if (r->tested)
+        (void)printf("  test accuracy %.4f  test loss %.4f", r->accuracy, r->test_loss);
+    if (r->samples_per_s > 0)
+        (void)printf("  %.0f samples/s", r->samples_per_s);
+    (void)printf("\n");
+    (void)fflush(stdout);
+}
+
+static void print_note(void *arg, const char *text)
+{
+    (void)arg;
+    (void)fprintf(stderr, "eddis-train: %s\n", text);
+}
+
+static int exit_code(int rc)
+{
+    return rc == -EINVAL ? EXIT_USAGE : rc == -ENOMEM ? EDDIS_EXIT_MEMORY : EXIT_FAULT;
+}
+
+/* One of all workers. */
+static void tell(const struct train_options *o, const struct eddis *e)
+{
+    struct eddis_world world = { .size = sizeof world };
+
+    if (eddis_world(e, &world) >= 0 && world.rank == 0)
+        train_data_tell(o, print_note, NULL);
+}
+
+/* The data are checked before the job is joined: every worker reads the same file, so all find the
+ * same fault and leave with the same code.
+ */
+static int train(struct train_options *o)
+{
+    struct eddis_options e_options = { .size = sizeof e_options,
+                                       .samples = o->trainer.data.n_train,
+                                       .epochs = o->trainer.epochs,
+                                       .batch = o->batch,
+                                       .seed = o->seed,
+                                       .own_pace = 1,
+                                       .pieces = 1,
+                                       .read_ahead = 1 };
+    struct eddis_error err = { 0 };
+    struct eddis *e = NULL;
+    int rc = matmul_warm_up(&err);
+
+    if (rc == 0)
+        rc = eddis_open(&e_options, &e, &err);
+    if (rc < 0)
+        return complain(&err, EXIT_FAULT);
+    tell(o, e);
+    rc = trainer_run(&o->trainer, e, &err);
+    if (rc < 0)
+        eddis_abort(e, complain(&err, exit_code(rc)));
+    return 0;
+}
+
+/* No worker of a job: one process, one line. */
+static int test(struct train_options *o)
+{
+    const struct trainer_data *d = &o->trainer.data;
+    struct evaluation e = { 0 };
+    struct eddis_error err = { 0 };
+    struct loss sum = { 0 };
+    int rc = evaluation_init(&e, o->loaded.model, d->test, d->first_test, d->input.scale, &err);
+
+    if (rc == 0)
+        rc = evaluation_run(&e, 0, d->n_test, &sum, &err);
+    evaluation_fini(&e);
+    if (rc < 0)
+        return complain(&err, EXIT_FAULT);
+    train_data_tell(o, print_note, NULL);
+    (void)printf("test accuracy %.4f  test loss %.4f  %lld of %lld right\n",
+                 (double)sum.hits / (double)d->n_test, sum.sum / (double)d->n_test,
+                 (long long)sum.hits, (long long)d->n_test);
+    return 0;
+}
+
+/* A job that started again goes on from its own checkpoint, whatever has become of that one. */
+static bool begins(void)
+{
+    const char *generation = getenv("EDDIS_GENERATION");
+
+    return !generation || strcmp(generation, "1") == 0;
+}
+
+/* Begin anew with kernels that suit this processor, where OpenBLAS has not found them.  What is run
+ * by another program, as by a loader or valgrind, does not begin itself.
+ */
+static void take_kernels(char **argv)
+{
+    const char *core = blas_core_better(matmul_core());
+    char self[PATH_MAX];
+    ssize_t n = core ? readlink("/proc/self/exe", self, sizeof self - 1) : 0;
+
+    if (n <= 0)
+        return;
+    self[n] = '\0';
+    if (strcmp(basename(self), program_invocation_short_name) == 0 &&
+        setenv(BLAS_CORE_VARIABLE, core, 1) == 0)
+        (void)execv(self, argv);
+    (void)unsetenv(BLAS_CORE_VARIABLE);
+    fprintf(stderr, "eddis-train: OpenBLAS does not know this processor; %s=%s makes it faster\n",
+            BLAS_CORE_VARIABLE, core);
+}
+
+int main(int argc, char **argv)
+{
+    struct train_options o = { 0 };
+    struct eddis_error err = { 0 };
+    int code;
+
+    program_outlive_file_limit();
+    /* OpenBLAS's threads wait for memory for ever, and an exit for them. */
+    if (train_options_parse(argc, argv, &o, &err) < 0)
+        _exit(complain(&err, EXIT_USAGE));
+    if (o.help)
+        train_options_help();
+    if (o.version)
+        (void)printf("eddis-train %s\n", EDDIS_VERSION);
+    if (o.help || o.version)
+        _exit(close_output(0));
+    if (address_space_check(ROOM_BYTES, "a training", &err) < 0)
+        _exit(complain(&err, EXIT_FAULT));
+    take_kernels(argv);
+    if (o.trainer.resume && begins() && train_options_check_resume(&o, &err) < 0)
+        return complain(&err, EXIT_USAGE);
+    if (train_options_check_output(&o, &err) < 0)
+        return complain(&err, EXIT_USAGE);
+    matmul_set_threads(o.threads ? o.threads : matmul_default_threads());
+    if (train_data_open(&o, &err) < 0)
+        return complain(&err, EXIT_USAGE);
+    o.trainer.on_epoch = print_epoch;
+    o.trainer.on_note = print_note;
+    o.trainer.arg = &o;
+    code = o.test_only ? test(&o) : train(&o);
+    train_data_close(&o);
+    return close_output(code);
+}

@@ -1,0 +1,600 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trainer.c - the training loop */
+#include "trainer.h"
+
+#include "cmd/train/data/prefetch.h"
+#include "evaluation.h"
+#include "lib/base/clock.h"
+#include "model_file.h"
+#include "pace.h"
+#include "train_state.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const int64_t slice_ns = CLOCK_S, patience_ns = 600 * CLOCK_S;
+
+/* What one run holds. */
+struct run {
+    const struct trainer *t;
+    struct eddis *e;
+    struct eddis_world world;
+    struct optimizer optimizer;
+    struct model *model;
+    int layer_id[MODEL_MAX_LAYERS];
+    struct train_state state;
+    struct pace pace;
+
+    struct prefetch *prefetch;
+    int64_t ahead,
+        ahead_from; /* the step that prefetch reads, or -1, and from which of its samples */
+    int64_t *index;
+    int64_t index_cap;
+    struct real_batch batch;
+    real *sum; /* [n_values of the model] gradients of a step's pieces so far; NULL: none had any */
+    struct evaluation test;
+
+    double loss_sum; /* of this worker's samples of the epoch so far */
+    int64_t loss_count;
+    int64_t epoch_ns; /* time in steps */
+
+    bool several; /* models, that meet at the end only: async and hybrid mode */
+    struct eddis_step last;
+    bool unsaved; /* the last checkpoint could not be written */
+};
+
+/* On rank 0, to people. */
+static void note(const struct run *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void note(const struct run *r, const char *fmt, ...)
+{
+    char text[1024];
+    va_list ap;
+
+    if (r->world.rank != 0 || !r->t->on_note)
+        return;
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    r->t->on_note(r->t->arg, text);
+}
+
+/* ---- setting up ---------------------------------------------------------------------------- */
+
+static int add_parameter(struct run *r, int layer, struct param *p, struct eddis_error *err)
+{
+    struct eddis_parameter q = { .size = sizeof q,
+                                 .name = p->name,
+                                 .dtype = REAL_DTYPE,
+                                 .n_dims = p->n_dims,
+                                 .dims = { p->dims[0], p->dims[1] },
+                                 .value = p->value };
+
+    return eddis_add_parameter(r->e, layer, &q, err);
+}
+
+/* Name all layers to the library; afterwards the gradients live in its memory. */
+static int register_model(struct run *r, struct eddis_error *err)
+{
+    struct model *m = r->model;
+    int id[MODEL_MAX_LAYERS][2], rc;
+
+    for (int i = 0; i < m->n_layers; i++) {
+        struct layer *l = &m->layer[i];
+
+        rc = eddis_add_layer(r->e, l->name,
+                             l->is_conv ? EDDIS_LAYER_CONVOLUTION : EDDIS_LAYER_DENSE, err);
+        if (rc < 0)
+            return rc;
+        r->layer_id[i] = rc;
+        id[i][0] = add_parameter(r, rc, &l->weight, err);
+        id[i][1] = id[i][0] < 0 ? id[i][0] : add_parameter(r, rc, &l->bias, err);
+        if (id[i][1] < 0)
+            return id[i][1];
+    }
+    rc = eddis_commit(r->e, err);
+    for (int i = 0; rc >= 0 && i < m->n_layers; i++) {
+        m->layer[i].weight.gradient = eddis_gradient(r->e, id[i][0]);
+        m->layer[i].bias.gradient = eddis_gradient(r->e, id[i][1]);
+    }
+    return rc < 0 ? rc : 0;
+}
+
+static int restore(struct run *r, struct eddis_error *err)
+{
+    struct eddis_error passed = { 0 }, own = { 0 };
+    int rc = train_state_restore(&r->state, r->e, r->t->resume, &passed, &own);
+
+    if (rc < 0)
+        return eddis_fail(err, rc, "%s", own.text);
+    if (passed.text[0])
+        note(r, "%s: %s", passed.text,
+             rc > 0 ? "resuming from an older checkpoint"
+                    : "there is no older one, starting afresh");
+    return 0;
+}
+
+/* The job's momentum replaces the trainer's own. */
+static int take_momentum(struct run *r, struct eddis_error *err)
+{
+    if (!(r->world.momentum > 0))
+        return 0;
+    if (r->optimizer.kind == OPTIMIZER_ADAM)
+        return eddis_fail(err, -EINVAL, "the job's sync.momentum is for --optimizer sgd, not adam");
+    r->optimizer.kind = OPTIMIZER_NESTEROV;
+    r->optimizer.momentum = r->world.momentum;
+    return 0;
+}
+
+/* What may be open until eddis_commit. */
+static int take_mode(struct run *r, struct eddis_error *err)
+{
+    if (eddis_world(r->e, &r->world) < 0)
+        return eddis_fail(err, -EINVAL, "cannot learn the job's mode");
+    r->several = r->world.flags & EDDIS_WORLD_SEVERAL;
+    return take_momentum(r, err);
+}
+
+static int set_up(struct run *r, struct eddis_error *err)
+{
+    const struct trainer *t = r->t;
+    int rc = eddis_world(r->e, &r->world);
+
+    if (rc < 0)
+        return eddis_fail(err, rc, "cannot learn the number of workers");
+    rc = model_new(&t->model, &r->model, err);
+    if (rc == 0)
+        rc = evaluation_init(&r->test, r->model, t->data.test, t->data.first_test,
+                             t->data.input.scale, err);
+    if (rc == 0)
+        rc = register_model(r, err);
+    if (rc == 0)
+        rc = take_mode(r, err);
+    if (rc == 0)
+        rc = train_state_init(&r->state, r->model, &r->optimizer, &t->data.input, err);
+    if (rc < 0)
+        return rc;
+    model_init(r->model, r->world.seed);
+    if (t->start)
+        model_copy(r->model, t->start);
+    if (r->world.emulated)
+        r->pace.n_layers = r->model->n_layers;
+    rc = eddis_broadcast_parameters(r->e, 0, err);
+    if (rc >= 0)
+        rc = restore(r, err);
+    return rc < 0 ? rc : prefetch_new(t->data.train, t->data.input.scale, &r->prefetch, err);
+}
+
+static void tear_down(struct run *r)
+{
+    prefetch_free(r->prefetch);
+    train_state_fini(&r->state);
+    model_free(r->model);
+    free(r->index);
+    free(r->sum);
+    real_batch_fini(&r->batch);
+    evaluation_fini(&r->test);
+}
+
+/* ---- input --------------------------------------------------------------------------------- */
+
+/* Samples of the piece that begins at the step's sample `from`. */
+static int64_t piece_count(const struct eddis_step *s, int64_t from)
+{
+    return s->count - from < s->piece ? s->count - from : s->piece;
+}
+
+/* Have a piece's samples read in the thread. */
+static int start_reading(struct run *r, const struct eddis_step *s, int64_t from,
+                         struct eddis_error *err)
+{
+    struct eddis_step piece = *s;
+    int rc;
+
+    piece.first += from;
+    piece.count = piece_count(s, from);
+    if (piece.count > r->index_cap) {
+        int64_t *grown = realloc(r->index, (size_t)piece.count * sizeof *grown);
+
+        if (!grown)
+            return eddis_fail(err, -ENOMEM, "out of memory");
+        r->index = grown;
+        r->index_cap = piece.count;
+    }
+    rc = eddis_sample_indices(r->e, &piece, r->index, err);
+    if (rc >= 0)
+        rc = prefetch_start(r->prefetch, r->index, piece.count, err);
+    if (rc >= 0) {
+        r->ahead = s->step;
+        r->ahead_from = from;
+    }
+    return rc < 0 ? rc : 0;
+}
+
+/* Set the thread on the piece behind this one, of this step or of the next. */
+static int read_on(struct run *r, const struct eddis_step *s, int64_t from, struct eddis_error *err)
+{
+    struct eddis_step next = { .size = sizeof next };
+    int rc;
+
+    if (from + s->piece < s->count)
+        return start_reading(r, s, from + s->piece, err);
+    rc = s->flags & EDDIS_STEP_STOP ? 0
+                                    : eddis_plan_step(r->e, s->step + 1, EDDIS_FOREVER, &next, err);
+    return rc > 0 ? start_reading(r, &next, 0, err) : rc;
+}
+
+/* Get a piece of the step and set the thread on the one behind it. */
+static int get_piece(struct run *r, const struct eddis_step *s, int64_t from,
+                     struct prefetch_batch *ret, struct eddis_error *err)
+{
+    int rc = 0;
+
+    eddis_set_phase(r->e, EDDIS_PHASE_INPUT);
+    if (r->ahead >= 0 && (r->ahead != s->step || r->ahead_from != from)) {
+        r->ahead = -1; /* the library has gone elsewhere */
+        rc = prefetch_wait(r->prefetch, ret, err);
+    }
+    if (rc == 0 && r->ahead < 0)
+        rc = start_reading(r, s, from, err);
+    if (rc == 0)
+        rc = prefetch_wait(r->prefetch, ret, err);
+    if (rc < 0)
+        return rc;
+    r->ahead = -1;
+    if (ret->n != piece_count(s, from))
+        return eddis_fail(err, -EPROTO, "step %lld was announced with %lld samples and has %lld",
+                          (long long)s->step, (long long)piece_count(s, from), (long long)ret->n);
+    rc = read_on(r, s, from, err);
+    eddis_set_phase(r->e, EDDIS_PHASE_COMPUTE);
+    return rc < 0 ? rc : 0;
+}
+
+/* ---- a step -------------------------------------------------------------------------------- */
+
+/* Forward and loss. */
+static int forward(struct run *r, const struct prefetch_batch *b, double *ret_loss,
+                   struct eddis_error *err)
+{
+    struct model *m = r->model;
+    const real *x = NULL;
+    int rc = model_reserve(m, b->n, err);
+
+    if (rc == 0)
+        rc = real_batch_of(&r->batch, b->x, b->n * m->n_features, &x, err);
+    if (rc < 0)
+        return rc;
+    model_begin(m, x, b->n);
+    for (int i = 0; i < m->n_layers; i++) {
+        model_forward(m, i);
+        pace_forward(&r->pace, i);
+    }
+    *ret_loss = model_loss(m, b->label, 1).sum;
+    if (!isfinite(*ret_loss))
+        return eddis_fail(err, -EDOM, "the loss is no finite number any more; try a smaller --lr");
+    return 0;
+}
+
+/* Weigh the piece's mean by its part of the step's samples, beside what the pieces before gave. */
+static void add_up(struct run *r, struct param *p, double part, bool last)
+{
+    real *sum = r->sum + p->offset;
+
+    for (int64_t i = 0; i < p->n; i++)
+        sum[i] += (real)part * p->gradient[i];
+    if (!last)
+        return;
+    memcpy(p->gradient, sum, (size_t)p->n * sizeof *sum);
+    memset(sum, 0, (size_t)p->n * sizeof *sum);
+}
+
+/* The way back; announces every layer behind the last piece. */
+static int backward(struct run *r, double part, bool last, struct eddis_error *err)
+{
+    struct model *m = r->model;
+    int rc = 0;
+
+    for (int i = m->n_layers - 1; i >= 0 && rc >= 0; i--) {
+        model_backward(m, i);
+        if (part < 1) {
+            add_up(r, &m->layer[i].weight, part, last);
+            add_up(r, &m->layer[i].bias, part, last);
+        }
+        pace_backward(&r->pace, i);
+        if (last)
+            rc = eddis_announce_layer(r->e, r->layer_id[i], err);
+    }
+    return rc < 0 ? rc : 0;
+}
+
+static int make_sum(struct run *r, struct eddis_error *err)
+{
+    if (!r->sum)
+        r->sum = calloc((size_t)r->model->n_values, sizeof *r->sum);
+    return r->sum ? 0 : eddis_fail(err, -ENOMEM, "out of memory");
+}
+
+/* Forward, loss and backward over the step's samples, a piece at a time; `first` has been read, and
+ * its read_ns becomes that of all.
+ */
+static int compute(struct run *r, const struct eddis_step *s, struct prefetch_batch *first,
+                   double *ret_loss, struct eddis_error *err)
+{
+    struct prefetch_batch b = *first;
+    int64_t from = 0;
+    int rc = b.n < s->count ? make_sum(r, err) : 0;
+
+    while (rc == 0) {
+        double loss = 0;
+
+        pace_piece(&r->pace, from, b.n, s->count);
+        rc = forward(r, &b, &loss, err);
+        *ret_loss += loss;
+        if (rc == 0)
+            rc = backward(r, (double)b.n / (double)s->count, from + b.n == s->count, err);
+        from += b.n;
+        if (rc < 0 || from == s->count)
+            return rc;
+        rc = get_piece(r, s, from, &b, err);
+        first->read_ns += rc < 0 ? 0 : b.read_ns;
+    }
+    return rc;
+}
+
+/* Without samples: nothing to add, but the others' gradients come into the slots as ever. */
+static int compute_nothing(struct run *r, struct eddis_error *err)
+{
+    int rc = 0;
+
+    pace_backward(&r->pace, 0);
+    for (int i = r->model->n_layers - 1; rc >= 0 && i >= 0; i--)
+        rc = eddis_announce_layer(r->e, r->layer_id[i], err);
+    return rc;
+}
+
+/* In slices, so that a signal is not kept waiting. */
+static int wait_gradients(struct run *r, struct eddis_error *err)
+{
+    int64_t deadline = clock_after_ns(clock_now_ns(), patience_ns);
+    int rc;
+
+    do
+        rc = eddis_wait(r->e, slice_ns, err);
+    while (rc == -ETIMEDOUT && clock_now_ns() < deadline);
+    return rc;
+}
+
+static int one_step(struct run *r, const struct eddis_step *s, struct eddis_error *err)
+{
+    struct eddis_report report = { .size = sizeof report, .has_loss = s->count > 0 };
+    struct prefetch_batch batch;
+    int64_t begun = clock_now_ns(), updating;
+    double loss = 0;
+    int rc = get_piece(r, s, 0, &batch, err);
+
+    if (rc < 0)
+        return rc;
+    pace_begin(&r->pace, begun, clock_of_seconds(s->emulated_s));
+    if (r->t->weigh_equally)
+        rc = eddis_set_weight(r->e, s->count > 0, err);
+    if (rc < 0)
+        return rc;
+    if (s->batch)
+        train_state_look_ahead(&r->state);
+    rc = s->count > 0 ? compute(r, s, &batch, &loss, err) : compute_nothing(r, err);
+    report.overrun_ns = pace_overrun_ns(&r->pace);
+    report.read_ns = batch.read_ns;
+    if (rc >= 0)
+        rc = wait_gradients(r, err);
+    if (rc < 0)
+        return rc;
+    updating = clock_now_ns();
+    if (s->batch)
+        train_state_update(&r->state, s->lr_factor);
+    train_state_report(&r->state, s, &report);
+    pace_credit(&r->pace, clock_now_ns() - updating);
+    report.loss = s->count > 0 ? loss / (double)s->count : 0;
+    r->loss_sum += loss;
+    r->loss_count += s->count;
+    rc = eddis_step_end(r->e, &report, err);
+    r->epoch_ns += clock_now_ns() - begun;
+    return rc;
+}
+
+/* ---- the test after an epoch --------------------------------------------------------------- */
+
+/* This worker's share of the test set. */
+static int test_share(struct run *r, struct loss *ret, struct eddis_error *err)
+{
+    int64_t n = r->t->data.n_test;
+    int64_t first = n * r->world.rank / r->world.n_ranks;
+    int64_t end = n * (r->world.rank + 1) / r->world.n_ranks;
+
+    eddis_set_phase(r->e, EDDIS_PHASE_EVALUATE);
+    return evaluation_run(&r->test, first, end, ret, err);
+}
+
+static int publish(struct run *r, const struct trainer_epoch *epoch, struct eddis_error *err)
+{
+    int rc = 0;
+
+    if (epoch->tested)
+        rc = eddis_set_metric(r->e, "test_accuracy", epoch->accuracy, err);
+    if (rc >= 0 && epoch->tested)
+        rc = eddis_set_metric(r->e, "test_loss", epoch->test_loss, err);
+    if (rc >= 0 && r->world.rank == 0 && r->t->on_epoch)
+        r->t->on_epoch(r->t->arg, epoch);
+    return rc < 0 ? rc : 0;
+}
+
+static bool test_is_due(const struct run *r, const struct eddis_step *s)
+{
+    return r->t->eval_every > 0 && (s->epoch + 1) % r->t->eval_every == 0;
+}
+
+/* Add up what all workers saw in the epoch and, when it is time, in the test. */
+static int end_epoch(struct run *r, const struct eddis_step *s, struct eddis_error *err)
+{
+    const struct trainer *t = r->t;
+    bool last = s->epoch + 1 == t->epochs || s->flags & EDDIS_STEP_STOP;
+    bool due = test_is_due(r, s);
+    struct trainer_epoch epoch = { .epoch = s->epoch + 1,
+                                   .tested = t->data.n_test && (last || due) };
+    struct loss test = { 0 };
+    double sums[5] = { r->loss_sum, (double)r->loss_count };
+    int rc = epoch.tested ? test_share(r, &test, err) : 0;
+
+    if (rc < 0)
+        return rc;
+    sums[2] = test.sum;
+    sums[3] = (double)test.hits;
+    if (r->epoch_ns > 0) /* each by its own clock: with several models nobody knows the others' */
+        sums[4] = 1e9 * (double)r->loss_count / (double)r->epoch_ns;
+    rc = eddis_allreduce(r->e, sums, 5, EDDIS_FLOAT64, EDDIS_SUM, patience_ns, err);
+    if (rc < 0)
+        return rc;
+    epoch.loss = sums[1] > 0 ? sums[0] / sums[1] : 0;
+    if (epoch.tested) {
+        epoch.test_loss = sums[2] / (double)t->data.n_test;
+        epoch.accuracy = sums[3] / (double)t->data.n_test;
+    }
+    epoch.samples_per_s = sums[4];
+    r->loss_sum = 0;
+    r->loss_count = r->epoch_ns = 0;
+    return publish(r, &epoch, err);
+}
+
+/* The whole test set, with this worker's model as it is. */
+static int test_own(struct run *r, struct trainer_epoch *epoch, struct eddis_error *err)
+{
+    int64_t n = r->t->data.n_test;
+    struct loss test = { 0 };
+    int rc;
+
+    eddis_set_phase(r->e, EDDIS_PHASE_EVALUATE);
+    rc = evaluation_run(&r->test, 0, n, &test, err);
+    epoch->tested = rc == 0;
+    epoch->test_loss = test.sum / (double)n;
+    epoch->accuracy = (double)test.hits / (double)n;
+    return rc;
+}
+
+/* With several models: rank 0 tells what it alone saw, and tests its own; others are elsewhere. */
+static int own_epoch(struct run *r, const struct eddis_step *s, struct eddis_error *err)
+{
+    struct trainer_epoch epoch = { .epoch = s->epoch + 1 };
+    bool tests = r->world.rank == 0 && r->t->data.n_test && test_is_due(r, s);
+    int rc = tests ? test_own(r, &epoch, err) : 0;
+
+    if (rc < 0)
+        return rc;
+    if (r->loss_count)
+        epoch.loss = r->loss_sum / (double)r->loss_count;
+    r->loss_sum = 0;
+    r->loss_count = r->epoch_ns = 0;
+    return publish(r, &epoch, err);
+}
+
+/* ---- the run ------------------------------------------------------------------------------- */
+
+/* Whether training cannot go on, or the failure is what the caller must know. */
+static bool is_fatal(int rc, bool last)
+{
+    return last || rc == -ESTALE || rc == -ETIMEDOUT || rc == -ECONNABORTED;
+}
+
+/* Write a checkpoint after step s; last: nothing comes after it that could replace it. */
+static int save(struct run *r, const struct eddis_step *s, const char *folder, bool last,
+                struct eddis_error *err)
+{
+    struct eddis_error own = { 0 };
+    long long step = (long long)s->step + 1;
+    int rc = train_state_save(&r->state, r->e, folder, r->world.rank, &own);
+
+    if (rc < 0 && is_fatal(rc, last))
+        return eddis_fail(err, rc, "the checkpoint of step %lld was not written: %s", step,
+                          own.text);
+    if (rc < 0 && !r->unsaved)
+        note(r, "no checkpoint of step %lld, training goes on: %s", step, own.text);
+    else if (rc >= 0 && r->unsaved)
+        note(r, "checkpoints are written again, from step %lld on", step);
+    r->unsaved = rc < 0;
+    return 0;
+}
+
+static int after_step(struct run *r, const struct eddis_step *s, struct eddis_error *err)
+{
+    bool stop = s->flags & EDDIS_STEP_STOP;
+    bool end_of_epoch = stop || s->flags & EDDIS_STEP_END_OF_EPOCH;
+    int rc = 0;
+
+    if (end_of_epoch && !r->several)
+        rc = end_epoch(r, s, err);
+    else if (end_of_epoch && s->epoch + 1 < r->t->epochs && !stop)
+        rc = own_epoch(r, s, err);
+    if (rc < 0)
+        return rc;
+    if (s->flags & EDDIS_STEP_CHECKPOINT)
+        rc = save(r, s, NULL, stop, err);
+    if (rc >= 0 && end_of_epoch && r->t->checkpoint_folder && !r->several)
+        rc = save(r, s, r->t->checkpoint_folder, stop || s->epoch + 1 == r->t->epochs, err);
+    return rc;
+}
+
+static int all_steps(struct run *r, struct eddis_error *err)
+{
+    struct eddis_step s = { .size = sizeof s };
+    int rc;
+
+    while ((rc = eddis_step_begin(r->e, &s, err)) > 0) {
+        rc = one_step(r, &s, err);
+        if (rc >= 0)
+            rc = after_step(r, &s, err);
+        if (rc < 0)
+            break;
+        r->last = s;
+    }
+    return rc < 0 ? rc : 0;
+}
+
+/* With several models: all have come to the end, with the centre. */
+static int all_met(struct run *r, struct eddis_error *err)
+{
+    int rc;
+
+    r->last.epoch = r->t->epochs ? r->t->epochs - 1 : r->last.epoch;
+    rc = end_epoch(r, &r->last, err);
+    if (rc < 0 || !r->t->checkpoint_folder)
+        return rc;
+    return save(r, &r->last, r->t->checkpoint_folder, true, err);
+}
+
+static int save_parameters(const struct run *r, struct eddis_error *err)
+{
+    if (!r->t->save || r->world.rank != 0)
+        return 0;
+    return model_file_write(r->t->save, &r->t->model, r->model, &r->t->data.input, err);
+}
+
+int trainer_run(const struct trainer *t, struct eddis *e, struct eddis_error *err)
+{
+    struct run r = {
+        .t = t, .e = e, .optimizer = t->optimizer, .ahead = -1, .world = { .size = sizeof r.world }
+    };
+    int rc = set_up(&r, err);
+
+    if (rc >= 0)
+        rc = all_steps(&r, err);
+    if (rc >= 0 && r.several)
+        rc = all_met(&r, err);
+    if (rc >= 0)
+        rc = save_parameters(&r, err);
+    /* The library borrows the parameters until it is closed. */
+    if (rc >= 0)
+        rc = eddis_close(e, err);
+    tear_down(&r);
+    return rc < 0 ? rc : 0;
+}
