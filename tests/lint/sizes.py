@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""sizes.py - no function over 80 lines, no file over 800, no header over 250; prints the largest.
+"""sizes.py - no function over 80 lines, no file over 800, no header over 250, README.md at most 120; prints the largest.
 
 With the project's brace style a function opens with '{' and closes with '}' in the first column;
 tables close with '};' and may be as long as they are.
@@ -9,7 +9,7 @@ import re
 
 from source import ROOT, c_files, finish
 
-FUNCTION, FILE, HEADER = 80, 800, 250
+FUNCTION, FILE, HEADER, README = 80, 800, 250, 120
 NAME = re.compile(r"(\w+)\s*\(")
 # the public interface is one page on purpose
 HEADER_MAY = {"lib/eddis.h": 500}
@@ -43,6 +43,9 @@ def main():
             largest_functions.append((length, f"{path}:{line} {name}"))
             if length > FUNCTION:
                 faults.append(f"{path}:{line}: {name} has {length} lines, over {FUNCTION}")
+    readme = len((ROOT / "README.md").read_text().splitlines())
+    if readme > README:
+        faults.append(f"README.md: {readme} lines, over {README}: what explains goes to docs/")
     for title, rows in (("functions", largest_functions), ("files", largest_files)):
         print(f"largest {title}:")
         for length, where in sorted(rows, reverse=True)[:10]:
