@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* eddis.h - the C API of a training program
  *
- * Parameters, samples, checkpoints and collectives have headers of their own, which this one
- * includes.
+ * Parameters, samples, checkpoints and collectives have their own headers, which this one includes.
  *
- * One process is one worker (a rank).  It opens a handle, registers its layers and their
- * parameters, and then, at every step, asks which samples to take, announces its gradients as
- * back-propagation produces them, waits for the combined ones and updates its weights:
+ * One process is one worker (a rank).  It opens a handle and registers its layers and their
+ * parameters.  Then, at every step, it asks which samples to take, announces its gradients as
+ * back-propagation produces them, waits for the combined gradients and updates its weights:
  *
  *     struct eddis_options o = { .size = sizeof o, .samples = n_samples, .epochs = 20 };
  *     struct eddis_step s = { .size = sizeof s };
@@ -18,7 +17,7 @@
  *             .dims = { 64, 10 }, .value = weights }, &err);
  *     eddis_commit(e, &err);
  *     eddis_broadcast_parameters(e, 0, &err);
- *     ... eddis_restore_begin, and what a checkpoint holds     // when there is one
+ *     ... eddis_restore_begin and the rest                // if there is a checkpoint
  *     while (eddis_step_begin(e, &s, &err) == 1) {
  *         eddis_sample_indices(e, &s, index, &err);       // which s.count samples to read
  *         ... forward, backward: mean gradient over the s.count samples, from the last layer on
@@ -32,70 +31,73 @@
  *     }
  *     eddis_close(e, &err);
  *
- * The combined gradient is the sum over workers of weight_i * gradient_i with weight_i =
- * count_i / sum of counts: exactly the mean over the union of all samples, however unequal the
+ * The combined gradient is the sum over workers of weight_i * gradient_i, with weight_i = count_i /
+ * sum of counts.  It is exactly the mean over the union of all samples, however unequal the
  * workers' shares are.
  *
- * In async and hybrid mode (eddis_world.mode) a worker, or a group of them, trains a model of its
- * own; models are drawn to a common centre every few steps, by eddis_step_begin.  The program is
- * the same.  What differs: a "group" below is one worker in async mode and all of them in sync
- * mode; the means are over the group's samples; a step's number is the group's own; samples come
- * from a counter that all share, so that fast groups take more of them; and groups come to the end
- * of an epoch at unlike times, so collectives of all workers there make fast ones wait.  At the
- * end, when eddis_step_begin or eddis_finish has returned 0, and while a checkpoint is written, the
+ * In async and hybrid mode (eddis_world.mode) each worker, or each group of workers, trains its own
+ * model.  eddis_step_begin draws the models to a common centre every few steps.  The program is the
+ * same.  A "group" below is one worker in async mode and all workers in sync mode.  Means are over
+ * the group's samples, and a step's number is the group's own.  Samples come from a counter that
+ * all groups share, so fast groups take more of them.  Groups reach the end of an epoch at
+ * different times, so a collective of all workers there makes fast ones wait.  After
+ * eddis_step_begin or eddis_finish has returned 0, and while a checkpoint is written, the
  * parameters are the centre: the model to evaluate and to keep.
  *
- * Started by eddis-run the plan (batch sizes, algorithm, seed) comes from it.  Under plain mpirun
- * every worker gets an equal share of eddis_options.batch; a worker alone sends nothing.
+ * If eddis-run started the program, the plan (batch sizes, algorithm, seed) comes from eddis-run.
+ * Under plain mpirun every worker gets an equal share of eddis_options.batch.  A single worker
+ * sends nothing.
  *
- * Memory: all pointers are of host memory.  Values of parameters are read and written by
- * eddis_broadcast_parameters, read on its root and written on the others, and beyond that in async
- * and hybrid mode alone:
- *   - eddis_step_begin reads them the first time, and the first time after eddis_restore_end, and
- *     where the step before has said EDDIS_STEP_READS; where it has written them the step says
- *     EDDIS_STEP_WRITTEN.  When it returns 0 it has written them.  eddis_finish reads and writes.
- *   - eddis_checkpoint_begin reads and writes them: they are the centre then.  _commit and _abandon
- *     write what they were before.
- * So a program whose values are on a GPU copies them to eddis_parameter.value before a call that
- * reads them, and back after one that has written them.  What eddis_gradient_block tells may be
- * registered with the GPU.
+ * Memory: all pointers are to host memory.  eddis_broadcast_parameters reads the values of
+ * parameters on its root and writes them on the others.  Only in async and hybrid mode other calls
+ * use them too:
+ *   - eddis_step_begin reads them in the first call, in the first call after eddis_restore_end, and
+ *     if the step before had EDDIS_STEP_READS.  If it wrote them, the step has EDDIS_STEP_WRITTEN;
+ *     if it returns 0, it has written them.  eddis_finish reads and writes them.
+ *   - eddis_checkpoint_begin reads them and writes the centre.  _commit and _abandon write back the
+ *     values from before.
+ * A program whose values are on a GPU copies them to eddis_parameter.value before a call that reads
+ * them, and back after one that has written them.  The memory that eddis_gradient_block returns may
+ * be registered with the GPU.
  *
- * Errors: 0 or a count on success, a negative errno value on failure, with one sentence in err
- * (may be NULL).  NULL where it is not said that it may be, and a size field that is not set, are
- * -EINVAL on this worker alone, before anything is sent.  "Collective": every worker must call it,
- * in the same order.  Waits take a timeout; EDDIS_FOREVER is allowed.  A wait that ends with
- * -ETIMEDOUT may be called again, so short slices keep a program responsive to signals.
+ * Errors: calls return 0 or a count on success, and a negative errno value on failure, with one
+ * sentence in err (may be NULL).  A NULL argument that is not documented as allowed, or a size
+ * field that is not set, gives -EINVAL on this worker alone, before anything is sent.
+ * "Collective": every worker must make the call, in the same order.  Waits take a timeout in
+ * nanoseconds; EDDIS_FOREVER is allowed.  A wait that ended with -ETIMEDOUT may be repeated, so
+ * short timeouts keep a program responsive to signals.
  *
- * Handles: a process may open several, one after the other or at once, each a worker of its own;
- * all ranks open and close them in the same order.  Under eddis-run one at a time, since it reads
- * one progress page.  They share one communication thread, and MPI, which the first one starts
- * unless the program has; it ends when the process exits.  Without eddis-run all ranks wait there
- * for each other, so leave by exit or by returning from main: to mpirun a process that ends by
- * _exit has failed, and all fail with it.
+ * Handles: a process may open several, one after the other or at once; each is a worker of its own.
+ * All ranks open and close them in the same order.  Under eddis-run only one may be open at a time,
+ * since eddis-run reads one progress page per process.  Handles share MPI and one communication
+ * thread.  The first handle starts MPI unless the program has; MPI ends when the process exits.
+ * Without eddis-run all ranks wait for each other there.  So leave by exit or by returning from
+ * main: mpirun treats a process that ends by _exit as failed, and ends all others.
  *
- * Threads: one thread at a time may be inside a call of one handle, except that any thread may at
- * any time announce, ask for samples (eddis_plan_step, eddis_counts, eddis_sample_indices), ask for
- * a stop (eddis_stop), and make collectives (eddis_collective.h) and requests to the Soft Memory
- * Box.  No announcement, collective or request may be made beside eddis_commit, and nothing beside
- * eddis_close.  In a child made by fork every call but eddis_pass_slurm_signals fails with -EPERM.
+ * Threads: one thread at a time may be inside a call of one handle, with these exceptions.  Any
+ * thread may at any time announce, ask for samples (eddis_plan_step, eddis_counts,
+ * eddis_sample_indices) and ask for a stop (eddis_stop).  It may also start collectives
+ * (eddis_collective.h) and requests to the Soft Memory Box.  No announcement, collective or request
+ * may run concurrently with eddis_commit, and nothing concurrently with eddis_close.  In a child
+ * made by fork every call but eddis_pass_slurm_signals fails with -EPERM.
  *
- * Exit: a process that exits without eddis_close ends the job, with its status or 1: the others
- * would wait for it for ever.  What it has written with stdio is kept; exit handlers from before
- * eddis_open do not run.  With eddis_options.close_at_exit, for bindings that do not know why their
- * language ends, an exit with status 0 waits for the others as eddis_close does, before
- * eddis_commit and after eddis_step_begin or eddis_finish has returned 0; no other thread may use
- * the handle any more then.  stdout and stderr are written out before it waits, other files of
- * stdio when it ends.  In exit handlers that run after that, those from before eddis_open,
- * eddis_close returns 0 and other calls fail with -EPERM.  Between these two times such an exit
- * says so and ends the job with 1, also in a job of one worker.  An exit with another status is as
+ * Exit: a process that exits without eddis_close ends the job, with its exit status or 1, since the
+ * others would wait for it forever.  Its stdio output is flushed; exit handlers registered before
+ * eddis_open do not run.  eddis_options.close_at_exit is for bindings that do not know why their
+ * language ends.  With it, an exit with status 0 waits for the others as eddis_close does, if it
+ * comes before eddis_commit or after eddis_step_begin or eddis_finish has returned 0.  No other
+ * thread may use the handle then.  stdout and stderr are flushed before the wait, other stdio files
+ * when it ends.  In exit handlers that run later (those registered before eddis_open), eddis_close
+ * returns 0 and other calls fail with -EPERM.  An exit between eddis_commit and that 0 prints a
+ * message and ends the job with 1, also with one worker.  An exit with another status acts as
  * without the option.
  *
- * EDDIS_EXIT_FINISH also ends the steps first: where the number of epochs is not known, where this
- * worker has asked for a stop or has been told of another's, and where no step is left; where steps
- * are left to do the job ends with 1, as above.  A step that has begun is waited for, with zero for
- * what was not announced, and ended; then all is done that eddis_finish does.  A checkpoint that
- * another worker writes meanwhile is not kept, see eddis_checkpoint_commit.  What was announced,
- * and the values of parameters, have to be in memory that lasts until then: none of main's own.
+ * EDDIS_EXIT_FINISH also ends the steps first, in three cases: the number of epochs is not known; a
+ * stop was requested by this worker, or by another one as far as known; or no step is left.  If
+ * steps are left to do, the job ends with 1, as above.  A step that has begun is completed, with
+ * zero for what was not announced; then everything is done that eddis_finish does.  A checkpoint
+ * that another worker is writing meanwhile is not kept, see eddis_checkpoint_commit.  Announced
+ * memory and the values of parameters must stay valid until then: they must not be on main's stack.
  */
 #ifndef EDDIS_H
 #define EDDIS_H
@@ -107,7 +109,7 @@
 extern "C" {
 #endif
 
-/* The library is built with hidden symbols; these are its own. */
+/* The library is built with hidden symbols; these are the exported ones. */
 #pragma GCC visibility push(default)
 
 #define EDDIS_VERSION_MAJOR 0
@@ -132,10 +134,10 @@ struct eddis_checkpoint; /* a checkpoint being written or read */
 enum eddis_dtype {
     EDDIS_FLOAT32 = 1,
     EDDIS_FLOAT64 = 2,
-    EDDIS_INT32 = 3, /* integers and bytes: collectives only, never parameters */
+    EDDIS_INT32 = 3, /* integers and bytes: for collectives only, never for parameters */
     EDDIS_INT64 = 4,
     EDDIS_UINT8 = 5,
-    EDDIS_FLOAT16 = 6, /* 16-bit floating point; added up as float32, rounded once a hop */
+    EDDIS_FLOAT16 = 6, /* 16-bit floating point; added as float32, rounded once a hop */
     EDDIS_BFLOAT16 = 7,
 };
 
@@ -149,7 +151,7 @@ enum eddis_layer_kind {
     EDDIS_LAYER_EMBEDDING = 4,
 };
 
-/* What a worker is doing, as people see it. */
+/* The activity of a worker that status displays show. */
 enum eddis_phase {
     EDDIS_PHASE_START = 0,
     EDDIS_PHASE_INPUT = 1,   /* waiting for data; from eddis_step_end on */
@@ -165,67 +167,68 @@ enum eddis_phase {
 #define EDDIS_READ_NONE (-1)
 
 struct eddis_options {
-    size_t size;          /* sizeof (struct eddis_options) */
-    int64_t samples;      /* samples of one epoch, all workers together; 0: eddis_set_data tells */
-    int64_t epochs;       /* how many; 0: unknown, eddis_step_begin never returns 0 by itself, and
-                           * eddis_finish ends the steps at any time */
-    int64_t batch;        /* global batch without a plan of eddis-run; 0: 64 a worker */
-    uint64_t seed;        /* of the order of samples, without a plan of eddis-run */
-    int64_t bucket_bytes; /* gradients gathered into one message; 0: the plan's, or as measured
-                           * in the first steps, or without eddis-run 4 MiB */
-    int own_pace;         /* 1: the program itself takes the time of an emulated device, see
-                           * eddis_step; 0: eddis_wait sleeps until it is over */
-    int measure; /* 1: measure how to combine gradients without eddis-run too, where no plan
-                  * keeps what was chosen: two runs may then differ in rounding */
-    int pieces; /* 1: the program takes a step's samples eddis_step.piece at a time; 0: all at once:
-                 * a worker gets no more than its memory holds */
-    int read_ahead; /* how many steps behind the present one eddis_plan_step tells, 1 to 64, the
-                     * same on all workers; 0: 2; EDDIS_READ_NONE: none.  In async and hybrid mode a
-                     * group takes the samples of so many more steps from the counter */
-    int drop_last;  /* 1: what of an epoch does not fill a global batch is left out, samples modulo
-                     * batch of them, others in each epoch.  In async and hybrid mode a group's step
-                     * may still be short where an epoch ends inside of it */
-    int64_t min_count; /* no worker gets fewer samples than this in a step, or it gets none, as
-                        * batch normalisation cannot take one; what cannot be shared so is left out:
-                        * of an epoch's end, and in async and hybrid mode of a group's step that an
-                        * epoch's end has cut, or what other groups had done before a restart.  At
-                        * most the global batch; 0: any number. eddis-run's plans keep to it once
-                        * eddis_commit has told it */
-    int close_at_exit; /* an exit of the process with status 0 ends the job (0), closes the handle
-                        * (EDDIS_EXIT_CLOSE), or ends the steps before (EDDIS_EXIT_FINISH), see
-                        * above */
+    size_t size;     /* sizeof (struct eddis_options) */
+    int64_t samples; /* samples of one epoch, all workers together; 0: set by eddis_set_data */
+    int64_t epochs;  /* 0: unknown; then steps go on until eddis_finish, which is allowed at any
+                      * time, or a stop */
+    int64_t batch;   /* global batch if eddis-run gives no plan; 0: 64 per worker */
+    uint64_t seed;   /* for the order of samples, if eddis-run gives no plan */
+    int64_t bucket_bytes; /* bytes of gradients sent in one message; 0: the plan's value, or one
+                           * measured in the first steps, or without eddis-run 4 MiB */
+    int own_pace;         /* 1: the program itself sleeps for the time of an emulated device
+                           * (eddis_step.emulated_s); 0: eddis_wait sleeps */
+    int measure; /* 1: also without eddis-run measure how to combine gradients; no plan keeps the
+                  * choice then, so two runs may differ in rounding */
+    int pieces;  /* 1: the program splits a step into micro-batches of eddis_step.piece samples; 0:
+                  * it does not, so a worker gets no more samples than its memory holds */
+    int read_ahead;    /* how many steps after the present one eddis_plan_step answers for, 1 to 64,
+                        * the same on all workers; 0: 2; EDDIS_READ_NONE: none.  In async and hybrid
+                        * mode a group takes the samples of this many further steps from the counter */
+    int drop_last;     /* 1: drop the samples of an epoch that do not fill a global batch (samples
+                        * modulo batch, different ones in each epoch).  In async and hybrid mode a
+                        * group's step may still be short if an epoch ends inside it */
+    int64_t min_count; /* smallest number of samples of a worker in a step, unless it gets none
+                        * (batch normalisation cannot take one sample); 0: any; at most the global
+                        * batch.  Samples that cannot be divided so are dropped: at an epoch's end;
+                        * in async and hybrid mode if a group's step is cut short by an epoch's end,
+                        * or by what other groups had done before a restart.  eddis-run's plans
+                        * respect it after eddis_commit */
+    int close_at_exit; /* action at an exit of the process with status 0.  0: end the job;
+                        * EDDIS_EXIT_CLOSE: close the handle; EDDIS_EXIT_FINISH: end the steps, then
+                        * close; see above */
 };
 
 #define EDDIS_EXIT_CLOSE  1
 #define EDDIS_EXIT_FINISH 2
 
-/* Join the job.  Collective.  Blocks until all workers are there.  The handle is closed by
- * eddis_close.  -EINVAL: options; -ENODEV: MPI or the job's shared memory cannot be used; -EBUSY:
- * under eddis-run, another handle is open; -EPERM: in a child made by fork, when its parent has
- * joined.
+/* Join the job and create a handle, which the caller frees with eddis_close.  Collective.  Block
+ * until all workers have joined.  -EINVAL: invalid options; -ENODEV: MPI or the job's shared memory
+ * cannot be used; -EBUSY: under eddis-run, another handle is open; -EPERM: called in a forked child
+ * whose parent has joined.
  */
 int eddis_open(const struct eddis_options *options, struct eddis **ret, struct eddis_error *err);
 
-/* Leave the job in good order and free everything, gradient slots included.  Collective; waits
- * for the others as long as they take, to evaluate or to save perhaps.  Under eddis-run the job's
- * timeouts.hang ends that wait; elsewhere it lasts as long as the others live, and each minute
- * standard error is told for whom.  Accepts NULL, and a handle that an exit has closed.  -EPROTO:
- * the models told of behind the last step are not one, as in eddis_wait.
+/* Leave the job in good order and free everything, gradient slots included.  Collective: wait for
+ * the others as long as they take, perhaps to evaluate or to save.  Under eddis-run the job's
+ * timeouts.hang limits that wait.  Elsewhere it lasts as long as the others live, and standard
+ * error names the missing workers every minute.  e may be NULL, or a handle that an exit has
+ * closed.  -EPROTO: the models of the workers differed after the last step, as in eddis_wait.
  */
 int eddis_close(struct eddis *e, struct eddis_error *err);
 
-/* End the whole job with this exit code (1 to 255), as soon as what stdio holds has been written,
- * in three seconds at most; does not return.  EDDIS_EXIT_MEMORY, which a plain exit may give, too:
- * no memory for the samples of a step, as of a GPU.  Under eddis-run the job then goes on from its
- * newest checkpoint, and this worker holds half as many at once.
+/* Flush stdio, for at most three seconds, then end the whole job with this exit code (1 to 255).
+ * Do not return.  EDDIS_EXIT_MEMORY (also valid for a plain exit) means that memory, such as a
+ * GPU's, was too small for a step's samples.  Under eddis-run the job then resumes from its newest
+ * checkpoint, and this worker gets half as many samples at once.
  */
 #define EDDIS_EXIT_MEMORY 79
+/* End the job with this exit code; see above. */
 void eddis_abort(struct eddis *e, int code) __attribute__((noreturn));
 
-/* What mode and algorithm come to. */
+/* Properties of the job's mode and algorithm. */
 enum eddis_world_flags {
-    EDDIS_WORLD_SEVERAL = 1, /* workers, or groups of them, train models of their own */
-    EDDIS_WORLD_GROUPS = 2,  /* a model belongs to a group of workers */
+    EDDIS_WORLD_SEVERAL = 1, /* each worker, or each group of workers, trains its own model */
+    EDDIS_WORLD_GROUPS = 2,  /* each model is trained by a group of workers */
 };
 
 struct eddis_world {
@@ -233,21 +236,24 @@ struct eddis_world {
     int rank, n_ranks;
     int local_rank, n_local_ranks; /* on this node */
     int generation;                /* 1 at first, one more after each restart */
-    int emulated;                  /* 1: this worker emulates a device of another speed */
-    double emulated_fixed_s;       /* its mean step is fixed + per_sample * count seconds */
+    int emulated; /* 1: this worker emulates a device of another speed, with a mean step time of
+                   * emulated_fixed_s + emulated_sample_s * count seconds */
+    double emulated_fixed_s;
     double emulated_sample_s;
     uint64_t seed;                /* of the job */
-    const char *mode, *algorithm; /* "sync", "allreduce"; "auto": as eddis_commit will find */
-    double momentum; /* Nesterov's, that the job asks the program's own step to use; 0: its own */
+    const char *mode, *algorithm; /* "sync", "allreduce"; "auto" until eddis_commit */
+    double momentum; /* Nesterov momentum for the program's own update; 0: the program's */
     unsigned flags;  /* enum eddis_world_flags */
-    /* Until eddis_commit knows a mode that is "auto" all workers are one group. */
-    int group, n_groups;           /* this worker's, of those with a model of their own, from 0 */
-    int group_rank, n_group_ranks; /* and its place there, in the order of ranks */
-    int node, n_nodes;             /* nodes are counted in the order of ranks */
+    /* If the mode is "auto", all workers are one group until eddis_commit. */
+    int group, n_groups;           /* this worker's group, from 0; each group has its own model */
+    int group_rank, n_group_ranks; /* this worker's index in its group, by rank */
+    int node, n_nodes;             /* numbered in the order of their first ranks */
     int64_t batch;                 /* samples of a step of all workers together */
 };
 
-/* Who and how many we are; fills the first ret->size bytes, with texts that last until close. */
+/* Fill the first ret->size bytes of *ret with this worker's rank, group, node, mode and device.
+ * The texts stay valid until eddis_close.
+ */
 int eddis_world(const struct eddis *e, struct eddis_world *ret);
 
 #include "eddis_parameters.h"
@@ -255,100 +261,99 @@ int eddis_world(const struct eddis *e, struct eddis_world *ret);
 /* ---- a step ------------------------------------------------------------------------------ */
 
 enum {
-    EDDIS_STEP_CHECKPOINT = 1, /* write a checkpoint after this step; same on all workers, in async
-                                * and hybrid mode at unlike steps, but as often */
+    EDDIS_STEP_CHECKPOINT = 1, /* write a checkpoint after this step; set on all workers.  In async
+                                * and hybrid mode at different steps, but equally often */
     EDDIS_STEP_STOP = 2,       /* this is the last step; likewise */
-    EDDIS_STEP_END_OF_EPOCH = 4, /* the group's last step of the epoch; it may leave an epoch out */
-    EDDIS_STEP_READS = 8,    /* the next eddis_step_begin reads this worker's values of parameters,
-                              * unless a checkpoint comes between */
-    EDDIS_STEP_WRITTEN = 16, /* this call has written them */
-    EDDIS_STEP_SUMS = 32, /* sync mode: tell the sums of the parameters with this step's report */
+    EDDIS_STEP_END_OF_EPOCH = 4, /* the group's last step of an epoch; an epoch may lack it */
+    EDDIS_STEP_READS = 8, /* the next eddis_step_begin reads this worker's parameter values, unless
+                           * a checkpoint comes before it */
+    EDDIS_STEP_WRITTEN = 16, /* this call has written parameter values */
+    EDDIS_STEP_SUMS = 32,    /* sync mode: give the parameters' sums in this step's report */
 };
 
 struct eddis_step {
     size_t size;            /* sizeof (struct eddis_step) */
-    int64_t step;           /* number of the step, from 0, through all epochs */
+    int64_t step;           /* number of the step, from 0, counted through all epochs */
     int64_t epoch;          /* from 0 */
     int64_t step_in_epoch;  /* from 0 */
-    int64_t steps_in_epoch; /* in async and hybrid mode about so many */
-    int64_t first;          /* this worker's samples: positions first .. first + count - 1 of the */
-    int64_t count;          /* epoch's permutation; it may be 0: announce all the same, or
-                             * EDDIS_ZERO, since the others' gradient is to be received */
-    int64_t batch;          /* samples of the group at this step; 0: only the flags count */
+    int64_t steps_in_epoch; /* in async and hybrid mode an estimate */
+    int64_t first;          /* this worker's samples: positions first .. first + count - 1 of */
+    int64_t count;          /* the epoch's permutation.  count may be 0: announce all the same (or
+                             * EDDIS_ZERO), to receive the others' gradient */
+    int64_t batch;          /* samples of the group at this step; 0: only flags is valid */
     double weight;          /* count / batch */
-    double lr_factor;       /* multiply the learning rate by it: the job's warm-up, and in async and
-                             * hybrid mode the group's samples beside an equal share of the batch */
-    unsigned flags;         /* EDDIS_STEP_... */
-    double emulated_s;      /* seconds that an emulated device computes in this step; 0: none */
-    int64_t piece;          /* most samples to hold at once; without eddis_options.pieces: count */
-    int64_t samples_before; /* of all workers before this step's, through all epochs; in async and
-                             * hybrid mode those that the counter gave out before */
+    double lr_factor;  /* factor for the learning rate: the job's warm-up, and in async and hybrid
+                        * mode the group's samples relative to an equal share of the batch */
+    unsigned flags;    /* EDDIS_STEP_... */
+    double emulated_s; /* seconds that an emulated device computes in this step; 0: none */
+    int64_t piece;     /* largest micro-batch in samples; without eddis_options.pieces: count */
+    int64_t samples_before; /* samples of all workers before this step, through all epochs; in async
+                             * and hybrid mode those that the counter gave out before */
 };
 
-/* Begin the next step and say what this worker has to do in it.  The only call in which an
- * algorithm may change parameter values.  Returns 1, or 0 when the job's epochs are over or it
- * was told to stop: evaluate, save, close.
- *   - async, hybrid: draws the parameters to the centre when that is due, which waits for the
- *     centre to be read; collective the first time, and the last, where all wait for the last group
- *     to end its steps, and the centre becomes the parameters.  As samples are taken ahead,
- *     that group may be eddis_options.read_ahead + 3 of its steps behind the first, + 4 in hybrid
- *     mode.  To be called until it returns 0, also after EDDIS_STEP_STOP.
+/* Begin the next step and write to *ret what this worker has to do in it.  Only this call may
+ * change parameter values for an algorithm.  Return 1, or 0 if the job's epochs are done or it was
+ * asked to stop: then evaluate, save and close.
+ *   - async, hybrid: draw the parameters to the centre when due, which waits until the centre has
+ *     been read.  Call it until it returns 0, also after EDDIS_STEP_STOP.  Collective in the first
+ *     and in the last call.  In the last, all wait until every group has ended its steps, and the
+ *     centre becomes the parameters.  Samples are taken ahead, so the last group may be
+ *     eddis_options.read_ahead + 3 of its steps behind the first (+ 4 in hybrid mode).
  */
 int eddis_step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error *err);
 
-/* Have all workers stop, long before the last epoch perhaps; of any worker and from any thread at
- * any time, also twice or on all.  It only asks: the group's first step that begins after its
- * present one is EDDIS_STEP_STOP, or the one after it, and in async and hybrid mode other groups
- * hear of it from the counter of samples, a step or two later.  Until then go on: a step needs all
- * workers of the group.  No step says EDDIS_STEP_CHECKPOINT for it, as one does where eddis-run
- * stops the job: the program saves by itself, after eddis_finish for example.  -EINVAL: NULL;
- * -EPERM: in a forked child.
+/* Ask all workers to stop before the last epoch is done.  Any worker and any thread may call it at
+ * any time, also repeatedly.  It only asks: one of the next two steps that the group begins has
+ * EDDIS_STEP_STOP.  In async and hybrid mode other groups learn of it from the counter of samples,
+ * a step or two later.  Go on until then, since a step needs all workers of the group.  No step
+ * gets EDDIS_STEP_CHECKPOINT for it, unlike a stop by eddis-run: save by yourself, for example
+ * after eddis_finish.  -EINVAL: e is NULL; -EPERM: in a forked child.
  */
 int eddis_stop(struct eddis *e);
 
-/* End all steps, as an eddis_step_begin that returns 0 does, but with a time-out, and not only
- * after the last epoch.  It may be called after the last step, which may be one with
- * EDDIS_STEP_STOP; after this worker's own eddis_stop; and, where the number of epochs is not
- * known, at any time.  In the last two cases all of the group leave their steps at the same one:
- * eddis-run ends a job of one model in which a worker waits for this one in a later step.
- * Collective.  It asks nobody to stop: it waits while another group goes on with its steps, until
- * that comes to its own end.  Then eddis_step_begin and eddis_plan_step return 0; in async and
- * hybrid mode the parameters are the centre.  Samples that were taken for later steps count as not
- * done in checkpoints that are written from now on, and a job that resumes from one takes them.  A
- * program that goes back (eddis_restore_end) goes on with its steps, too, where nobody has asked
- * for a stop.  Returns 0, or in async and hybrid mode 1: another worker writes a checkpoint; write
- * it with that one, eddis_checkpoint_begin to eddis_checkpoint_commit, and call this again.
- * -ETIMEDOUT: err names a worker that has not come, or what is not known yet; call it again before
- * anything else but eddis_step_begin.  In async and hybrid mode it comes with EDDIS_FOREVER, too,
- * where the exchange with the centre at the start or the end waits for longer than 600 s.
- * -EINVAL: inside of a step; before eddis_commit; epochs are known, there are steps to do, and
- * nobody has asked to stop; or a checkpoint, as above, was not written.
+/* End all steps, as an eddis_step_begin that returns 0 does, but with a timeout and not only after
+ * the last epoch.  Collective.  Call it after the last step or one with EDDIS_STEP_STOP, after this
+ * worker's own eddis_stop, or, if the number of epochs is unknown, at any time.  In the last two
+ * cases all workers of the group must leave at the same step.  Otherwise one of them waits for this
+ * worker in a later step, and eddis-run ends such a job of one model.  It stops nobody: it waits
+ * until each other group has ended its own steps.  Afterwards eddis_step_begin and eddis_plan_step
+ * return 0, and in async and hybrid mode the parameters are the centre.  Samples taken for later
+ * steps count as not done in checkpoints written from now on; a job that resumes from one takes
+ * them again.  A program that goes back (eddis_restore_end) also continues its steps, unless a stop
+ * was requested.  Return 0; or in async and hybrid mode 1 if another worker writes a checkpoint.
+ * Then join it, eddis_checkpoint_begin to eddis_checkpoint_commit, and call eddis_finish again.
+ * -ETIMEDOUT: err names a missing worker or information; call it again before anything else but
+ * eddis_step_begin.  In async and hybrid mode EDDIS_FOREVER too can end so, if the exchange with
+ * the centre at the start or the end takes over 600 s.  -EINVAL: inside a step; before
+ * eddis_commit; steps of known epochs are left and nobody asked to stop; or the checkpoint above
+ * was not written.
  */
 int eddis_finish(struct eddis *e, int64_t timeout_ns, struct eddis_error *err);
 
-/* Count for `weight` instead of count samples at this step, on this worker: for losses that are
- * not plain means over samples (tokens, masked pixels).  Before the step's first announcement.
- * The workers' weights need not add up to anything, and are of any size: a gradient is multiplied
- * by its part of them all, and stays in the range of its type.
+/* Use `weight` instead of count as this worker's weight in this step, for losses that are not plain
+ * means over samples (tokens, masked pixels).  Call it before the step's first announcement.
+ * Weights need not add up to 1 and may be of any size.  A gradient is multiplied by its share of
+ * their sum, so it stays in the range of its type.
  */
 int eddis_set_weight(struct eddis *e, double weight, struct eddis_error *err);
 
-/* This parameter's gradient is ready, after the last piece.  Never blocks.  source: its elements,
- * the mean over all of this worker's samples, to be left alone until the wait returns; NULL: it is
- * in eddis_gradient; EDDIS_ZERO: it is zero.  Of a step with weight 0 no source is read.  result:
- * where the combined gradient goes, may be source; EDDIS_IN_PLACE: read it where eddis_result says;
- * NULL: where eddis_parameter.result says, and if that is NULL read it in eddis_gradient, until the
- * set's next round or the next eddis_step_begin.  A parameter not announced by eddis_wait counts as
- * zero; what the others announced of it goes to eddis_parameter.result, without which eddis_wait
- * fails.  In a group of one worker nothing is copied that is announced with its own place as
- * result, and nothing touched of what is not announced and has no eddis_parameter.result.
+/* Announce that this parameter's gradient is ready, after the last micro-batch.  Never block.
+ * source: its elements, the mean over all of this worker's samples, borrowed until the wait
+ * returns; NULL: it is in eddis_gradient; EDDIS_ZERO: it is zero.  Not read if the step's weight is
+ * 0.  result: where the combined gradient goes, may be source; EDDIS_IN_PLACE: read it through
+ * eddis_result; NULL: to eddis_parameter.result, and if that is NULL too, read it in eddis_gradient
+ * until the set's next round or the next eddis_step_begin.  A parameter that is not announced
+ * before eddis_wait counts as zero.  If others announced it, the combined gradient goes to
+ * eddis_parameter.result; without that, eddis_wait fails.  In a group of one worker, a gradient
+ * announced with result == source is not copied.  In such a group, a parameter with neither an
+ * announcement nor an eddis_parameter.result is left unchanged.
  */
 int eddis_announce(struct eddis *e, int parameter, const void *source, void *result,
                    struct eddis_error *err);
 
-/* The same of n parameters at once, which costs less than n calls: parameter [n], source [n] and
- * result [n], each as above; NULL for either list: NULL for all.  All or none: when one is refused
- * none has been announced.
+/* Announce n parameters at once, which costs less than n calls: parameter [n], source [n] and
+ * result [n], each as in eddis_announce.  source or result may be NULL: NULL for all n.  If one is
+ * rejected, none has been announced.
  */
 int eddis_announce_many(struct eddis *e, int n, const int *parameter, const void *const *source,
                         void *const *result, struct eddis_error *err);
@@ -356,124 +361,126 @@ int eddis_announce_many(struct eddis *e, int n, const int *parameter, const void
 #define EDDIS_IN_PLACE ((void *)1)
 #define EDDIS_ZERO     ((const void *)2)
 
-/* Borrows the combined gradient of a parameter whose result is EDDIS_IN_PLACE, after a wait for its
- * layer, until the next round of its set (eddis_wait_set), eddis_step_begin, eddis_finish,
- * _checkpoint_begin or _restore_end.  Spares a copy where the workers of a node share memory; not
- * to be written to.
+/* Borrow the combined gradient of a parameter whose result is EDDIS_IN_PLACE; read-only.  Call it
+ * after a wait for its layer.  Valid until the next round of its set (eddis_wait_set),
+ * eddis_step_begin, eddis_finish, _checkpoint_begin or _restore_end.  It saves a copy if the
+ * workers of a node share memory.
  */
 const void *eddis_result(const struct eddis *e, int parameter);
 
-/* All parameters of the layer are ready in their library slots; results as of NULL above. */
+/* Announce that the gradients of all parameters of the layer are ready in their eddis_gradient
+ * memory.  Results go where eddis_announce puts them for result NULL.
+ */
 int eddis_announce_layer(struct eddis *e, int layer, struct eddis_error *err);
 
-/* As eddis_announce for a `factored` parameter: its gradient is u' v, u [k, m], v [k, n], row by
- * row, with the mean's 1/count already in one of them.
+/* Announce a `factored` parameter, like eddis_announce: its gradient is u' v with u [k, m] and v
+ * [k, n], row-major.  One of them already includes the mean's factor 1/count.
  */
 int eddis_announce_factors(struct eddis *e, int parameter, const void *u, const void *v, int64_t k,
                            void *result, struct eddis_error *err);
 
-/* Wait until the combined gradients of one layer (of all) are in place.  eddis_wait first counts
- * what was not announced as zero; eddis_wait_layer demands that the layer was announced, and ends
- * once all that shares its bucket, and the buckets before it, has been announced by all workers.
- * -ETIMEDOUT: err names what is missing and from whom; the wait may be repeated.  -EINVAL of
- * eddis_wait: a parameter that others announced has no place for its result in this step, so that
- * this worker's model would no longer be theirs; err names it.  -EPROTO on all workers: in sync
- * mode their models behind the step before, of which EDDIS_STEP_SUMS had them tell, are not one any
- * more, or not finite; err names the rank and the step.
+/* Wait until the combined gradients of one layer, which must have been announced, are in place: all
+ * workers have announced everything in its bucket and in the buckets before it.  Errors as below.
  */
 int eddis_wait_layer(struct eddis *e, int layer, int64_t timeout_ns, struct eddis_error *err);
+
+/* Wait until all combined gradients of the step are in place; what was not announced counts as
+ * zero.  -ETIMEDOUT: err names what is missing and from whom; the wait may be repeated.  -EINVAL:
+ * others announced a parameter that has no place for its result here in this step, so this worker's
+ * model would differ from theirs; err names it.  -EPROTO on all workers, in sync mode: the models
+ * after the step before, compared by EDDIS_STEP_SUMS, differ or are not finite; err names a rank.
+ */
 int eddis_wait(struct eddis *e, int64_t timeout_ns, struct eddis_error *err);
 
-/* Sets: a step combines each set of parameters in rounds of its own.  A round of a set begins with
- * the first announcement of one of its parameters and ends when eddis_wait_set succeeds, which
- * first counts what was not announced as zero; a call without an announcement makes a round of
- * zeros.  After it the set's parameters may be announced again, in the same step: that is its next
- * round.  So a step may update one set by the other's new values, as a GAN does, or one set several
- * times, as L-BFGS does with its closure.  Rounds of unlike sets may overlap, and leave in the
- * order in which they began.  eddis_wait, at the end of a step, ends the rounds that are still
- * under way; where the step has had none it makes one of every set, in their order.  A set may be
- * left out of a step, by all.
+/* Wait until the round of this set has ended; first count what was not announced as zero.
  *
- * All workers of a group make as many rounds in a step, of the same sets in the same order; else
- * all get -EPROTO, which names two of them, from the next round that one of them makes.  Where one
- * makes a round while the others make none any more (after the job's last step, in a checkpoint, in
- * a collective of EDDIS_ALL, in eddis_close or in an exchange of hybrid mode), nobody gets that:
- * the waits go on, and tell for whom they are.
+ * A step combines each set of parameters in rounds of its own.  A round begins with the first
+ * announcement of one of the set's parameters and ends when eddis_wait_set succeeds; a call without
+ * an announcement makes a round of zeros.  Then the set's parameters may be announced again in the
+ * same step, for its next round.  So a step may update one set by the other's new values, as a GAN
+ * does, or one set several times, as L-BFGS does with its closure.  Rounds of different sets may
+ * overlap; they are sent in the order in which they began.  At the end of a step eddis_wait ends
+ * the rounds that are still open.  If the step has had none, it makes one round of every set, in
+ * their order.  All workers together may leave a set out of a step.
  *
- * Samples, plans and checkpoints are of steps, as without sets.  In async and hybrid mode a round
- * combines the gradients of that set within the group, and updates the group's own model; the
- * parameters of all sets are drawn to the centre together, between steps.  What is read at
- * eddis_result and eddis_gradient stays until the set's next round begins, by an announcement or by
- * an eddis_wait_set without one, and no longer than eddis_result and eddis_announce say.
+ * All workers of a group make the same number of rounds in a step, of the same sets in the same
+ * order.  Otherwise all get -EPROTO, which names two of them, from the next round that one of them
+ * makes.  That cannot be detected if the others make no rounds any more: after the job's last step,
+ * in a checkpoint, in a collective of EDDIS_ALL, in eddis_close or in an exchange of hybrid mode.
+ * Then the waits continue and report for whom they wait.
+ *
+ * Samples, plans and checkpoints belong to steps, as without sets.  In async and hybrid mode a
+ * round combines the set's gradients within the group, and the group updates its own model.  The
+ * parameters of all sets are drawn to the centre together, between steps.  Results at eddis_result
+ * and eddis_gradient stay valid until the set's next round begins, but no longer than documented at
+ * eddis_result and eddis_announce.
  */
 int eddis_wait_set(struct eddis *e, int set, int64_t timeout_ns, struct eddis_error *err);
 
-/* Count for `weight` in the set's next round, instead of the step's weight; before the round's
- * first announcement.
- */
+/* Set this worker's weight in the set's next round, before the round's first announcement. */
 int eddis_set_round_weight(struct eddis *e, int set, double weight, struct eddis_error *err);
 
 struct eddis_report {
     size_t size;        /* sizeof (struct eddis_report) */
-    int has_loss;       /* 1: loss is meant */
+    int has_loss;       /* 1: loss is set */
     double loss;        /* mean over this worker's samples */
-    int64_t overrun_ns; /* emulated devices: real work that did not fit into the emulated time */
-    /* What the program itself has measured, which counts instead of the phases' times; 0: these.
-     * Where calls only queue work for a device, its end falls into eddis_wait or later, and only
-     * events of the device tell how long it took.
+    int64_t overrun_ns; /* emulated devices: real work beyond the emulated time */
+    /* The program's own measurements, used instead of the phases' times; 0: none.  If calls only
+     * queue work for a device, that work ends in eddis_wait or later, and only events of the device
+     * can measure it.
      */
-    int64_t compute_ns;   /* forward and backward pass and update of this step */
-    int64_t input_ns;     /* time that this step stood still for its samples; 1: none */
-    double work;          /* units of work in this step's samples where they are not alike (tokens,
-                           * pixels): their split goes by it; 0: they are alike */
-    int64_t memory_bytes; /* most that was allocated on the device at once, so far or since asked
-                           * last; 0: not asked.  A plan's largest counts; where all are 0, the peak
-                           * of the process, as of getrusage too, set anew with each plan */
-    int64_t read_ns;      /* of its samples, ahead: what exceeds compute is input; 0: unknown */
-    /* Of the elements of all parameters after this step's update, and of their squares, in double
-     * precision and in the same order on all workers.  Where the step says EDDIS_STEP_SUMS they are
-     * compared, so that a worker whose model is no longer that of the others is found; else they
-     * are passed over.  Parameters that are not the same on all workers by intent do not belong in
-     * them.
+    int64_t compute_ns; /* forward pass, backward pass and update of this step */
+    int64_t input_ns;   /* time that this step waited for its samples; 1: none */
+    double work; /* units of work in this step's samples if samples differ in cost (tokens, pixels):
+                  * samples are divided by it; 0: all cost the same */
+    int64_t memory_bytes; /* peak device memory so far or since last asked; 0: not asked.  The
+                           * largest of a plan's steps counts; if all are 0, the peak of the process
+                           * (getrusage) is used, reset with each plan */
+    int64_t read_ns;      /* time to read its samples ahead; the part that exceeds compute counts as
+                           * input; 0: unknown */
+    /* Sums of the elements of all parameters after this step's update, and of their squares, in
+     * double precision and added in the same order on all workers.  If the step has EDDIS_STEP_SUMS
+     * they are compared, to find a worker whose model differs; otherwise they are ignored.  Leave
+     * out parameters that differ between workers on purpose.
      */
-    int has_sums; /* 1: sum and squares are meant */
+    int has_sums; /* 1: sum and squares are set */
     double sum, squares;
 };
 
-/* End the step and publish it on the progress board.  report may be NULL.  Its compute and input
- * count up to the time from the end of the step before: what they leave of that was waiting.
- * Where the library takes the time of an emulated device they are passed over. -EINVAL: a member
- * of report is negative, or its work is not finite.
+/* End the step and publish it on the progress board.  report may be NULL.  Its compute_ns and
+ * input_ns are limited to the time since the end of the step before; the rest of that time counts
+ * as waiting.  They are ignored if the library itself sleeps for an emulated device.  -EINVAL: a
+ * member of report is negative, or its work is not finite.
  */
 int eddis_step_end(struct eddis *e, const struct eddis_report *report, struct eddis_error *err);
 
-/* Say what this worker does from now on; durations of a step are split by it. */
+/* Set what this worker does from now on.  The time of a step is divided by phase. */
 void eddis_set_phase(struct eddis *e, enum eddis_phase phase);
 
-/* Publish a result of the whole job, "test_accuracy" = 0.98, under at most 8 names of at most 23
- * characters.  The last value counts; the summary has rank 0's test_accuracy and test_loss.
+/* Publish a result of the whole job, such as "test_accuracy" = 0.98, under at most 8 names of up to
+ * 23 characters.  The last value counts.  The summary shows rank 0's test_accuracy and test_loss.
  */
 int eddis_set_metric(struct eddis *e, const char *name, double value, struct eddis_error *err);
 
-/* For a program that uses nothing else of this: tell that its step has ended, of so many samples
- * of this worker (-1: none has yet; the step of the call before and 0 samples: it is alive).
- * Needs no handle and no MPI, sends nothing and never waits; from any thread.  Between two calls
- * there may be several steps, which count alike; the first call starts the clock.  A step before
- * the last one told is a sign of life too, and its samples do not count: steps never go back.
- * eddis-run shows the steps and sees a hang between them; its plans and signs do not reach such a
- * program, which divides its samples itself.  Does nothing where eddis-run has not started the
- * program.  A handle that is opened later begins anew, and from then on eddis_step_end tells.
- * -EINVAL: step or samples; -EBUSY: a handle is open, or another process of this worker has told;
- * -EPERM: in a child made by fork by one that has; -ENOENT, -EPROTO: what eddis-run made for it is
- * not there any more.
+/* Report that a step of this worker with this many samples has ended, for a program that uses no
+ * other call of eddis.  Step -1: none has ended yet.  The same step again with 0 samples: still
+ * alive.  Needs no handle and no MPI, sends nothing and never waits; any thread may call it.  If
+ * several steps lie between two calls, they count equally; the first call starts the clock.  A step
+ * number below the last reported one only shows that the program is alive: its samples do not
+ * count.  eddis-run shows the steps and detects a hang between them; its plans and stop requests do
+ * not reach such a program, which divides its samples itself.  Do nothing if eddis-run has not
+ * started the program.  A handle that is opened later starts again, and from then on eddis_step_end
+ * reports.  -EINVAL: step or samples; -EBUSY: a handle is open, or another process of this worker
+ * has reported; -EPERM: in a child forked by a process that has; -ENOENT, -EPROTO: the progress
+ * page that eddis-run made is gone or invalid.
  */
 int eddis_progress(int64_t step, int64_t samples, struct eddis_error *err);
 
-/* For a process that a worker has made, as one that reads samples, and whose runtime takes SIGTERM
- * itself: let the signals pass by which Slurm ends a job, as eddis_open does for the worker's own.
- * From Slurm SIGTERM and, where it was at its default, SIGUSR1 do nothing here from now on; from
- * anybody else they do what they did before.  Does nothing where the job does not run in a
- * step of Slurm's.  Needs no handle, and may be called in a child made by fork.
+/* Ignore the signals with which Slurm ends a job, as eddis_open does for the worker itself.  For a
+ * child process of a worker, such as a sample reader, whose runtime handles SIGTERM itself.  From
+ * Slurm, SIGTERM and (if it had its default action) SIGUSR1 do nothing here from now on; from any
+ * other sender they act as before.  Do nothing if the job does not run in a Slurm step.  Needs no
+ * handle; may be called in a forked child.
  */
 void eddis_pass_slurm_signals(void);
 
@@ -482,7 +489,7 @@ void eddis_pass_slurm_signals(void);
 #include "eddis_checkpoint.h"
 #include "eddis_collective.h"
 
-/* "0.1.0", of the library that is loaded. */
+/* Return the version of the loaded library, such as "0.1.0"; a static string. */
 const char *eddis_version(void);
 
 #pragma GCC visibility pop

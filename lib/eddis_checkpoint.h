@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eddis_checkpoint.h - a part of eddis.h, which includes it: checkpoints and going back to them */
+/* eddis_checkpoint.h - a part of eddis.h, which includes it: write checkpoints and go back to them
+ */
 #ifndef EDDIS_CHECKPOINT_H
 #define EDDIS_CHECKPOINT_H
 
@@ -8,113 +9,116 @@
 #endif
 
 /* A checkpoint is a folder "step-00000500" with the files that the workers put into it and a
- * manifest of their sizes and checksums.  It is written as "step-00000500.g1.part", by generation
- * 1, and renamed when complete, so a folder without ".part" is whole.  The library adds the seed,
- * the number of samples, and the step: in async and hybrid mode sync mode's with as many done.
+ * manifest of their sizes and checksums.  Generation 1 writes it as "step-00000500.g1.part" and
+ * renames it when it is complete, so a folder without ".part" is whole.  The library adds the seed,
+ * the number of samples and the step.  In async and hybrid mode the step is the one at which sync
+ * mode has done as many samples.
  *
  * A job that lost a worker is started again as the next generation, perhaps with fewer workers and
- * another split.  Its workers resume from the job's newest whole checkpoint; what a process of an
- * older generation still writes never becomes one (-ESTALE there).
+ * another split.  Its workers resume from the job's newest whole checkpoint.  What a process of an
+ * older generation still writes never becomes a checkpoint (-ESTALE in that process).
  */
 
-/* Begin one for the state after the steps ended so far.  Collective.  folder: where checkpoints
- * are kept, for this job alone; NULL: the job's.  -ENOENT: the job has none and none was given;
- * -ESTALE: a later generation, or another job, writes there now.  -EINVAL: inside of a step; or an
- * eddis_finish, or an eddis_step_begin at the start or the end of all steps, has timed out and is
- * to be called again before.  After any failure training may go on: nothing has changed.
+/* Begin a checkpoint of the state after the steps ended so far; commit or abandon frees *ret.
+ * Collective.  folder: where this job alone keeps checkpoints; NULL: the job's folder.  -ENOENT:
+ * the job has no folder and none was given; -ESTALE: a later generation, or another job, writes
+ * there now.  -EINVAL: inside a step; or an eddis_finish, or an eddis_step_begin at the start or
+ * the end of all steps, has timed out and must be repeated first.  After any failure training may
+ * go on: nothing has changed.
  */
 int eddis_checkpoint_begin(struct eddis *e, const char *folder, struct eddis_checkpoint **ret,
                            struct eddis_error *err);
 
-/* Borrows the folder to write own files into, valid until commit. */
+/* Borrow the path of the folder to write own files into; valid until commit. */
 const char *eddis_checkpoint_folder(const struct eddis_checkpoint *c);
 
-/* Write n bytes under a name (letters, digits, '.', '_', '-'; "eddis." first is the library's) into
- * this worker's part.  For state that is equal on all workers only rank 0 need do so.  -EINVAL: the
- * name; or c is of eddis_restore_begin, which this call and commit leave as it is.  -ENOENT: the
- * checkpoint was given up meanwhile, as when another worker has died; its commit will say so.
+/* Write n bytes under a name into this worker's part.  A name has letters, digits, '.', '_' and
+ * '-'; names that begin with "eddis." are reserved.  Only rank 0 need put state that is equal on
+ * all workers.  -EINVAL: invalid name; or c is from eddis_restore_begin, which this call and commit
+ * leave unchanged.  -ENOENT: the checkpoint was given up meanwhile, for example because another
+ * worker died; its commit fails.
  */
 int eddis_checkpoint_put(struct eddis_checkpoint *c, const char *name, const void *data, size_t n,
                          struct eddis_error *err);
 
-/* Make it whole: all files synced, manifest written, folder renamed, the oldest beyond `keep`
- * removed (0: the job's number).  Collective.  Frees c, also on failure; nothing half-written
- * remains then and training may go on.  A put that failed on any worker fails this on all, with its
- * sentence.  Returns 0, or 1: nothing of it remains either, because the program of another worker
- * has come to its end (EDDIS_EXIT_FINISH) and can put nothing into it; err->code is 0, and
- * err->text tells.  -ESTALE: a later generation, or another job, writes there now.
+/* Complete the checkpoint: sync all files, write the manifest, rename the folder, and remove the
+ * oldest checkpoints beyond `keep` (0: the job's number).  Collective.  Free c, also on failure;
+ * nothing half-written remains then and training may go on.  If a put failed on any worker, commit
+ * fails on all with that error.  Return 0; or 1 if the program of another worker has ended
+ * (EDDIS_EXIT_FINISH) and can put nothing.  Then nothing of the checkpoint remains, err->code is 0
+ * and err->text has the reason.  -ESTALE: a later generation, or another job, writes there now.
  */
 int eddis_checkpoint_commit(struct eddis_checkpoint *c, int keep, struct eddis_error *err);
 
-/* Give one up in the place of commit: nothing of it remains, and training goes on.  Collective.
- * Frees c, which may be one of eddis_restore_begin too.
+/* Give up a checkpoint instead of committing it: nothing of it remains, and training goes on.
+ * Collective.  Free c, which may also be from eddis_restore_begin.
  */
 int eddis_checkpoint_abandon(struct eddis_checkpoint *c, struct eddis_error *err);
 
-/* Open the checkpoint to begin with, or to go back to.  Collective: rank 0 chooses and all open the
- * same.  Before the first step:
- *   - In generation 2 and later the newest whole one that the job has written.
- *   - In generation 1, or when the job has none: path, which is one or a folder of them, the newest
- *     whole one of which is taken; NULL: what the job was told to resume from.
+/* Open the checkpoint to resume from, or to go back to.  Collective: rank 0 chooses, and all open
+ * the same.  Before the first step:
+ *   - In generation 2 and later: the newest whole one that the job has written.
+ *   - In generation 1, or if the job has written none: path, a checkpoint or a folder whose newest
+ *     whole checkpoint is taken; NULL: the one that the job was started to resume from.
  * After a step:
- *   - path, likewise; NULL: the newest whole one that the job has written, or, when it has none,
- *     what it was told to resume from.
- * Its checksums are verified.  Returns 1, or 0: there is none, a fresh start; err->code is 0, and
- * err->text (may be "") tells which newer one was passed over as damaged.  -ENOENT, -EBADMSG:
- * what path names is not there or not whole; -EINVAL: it was made with another number of samples,
- * global batch or seed.
+ *   - path, likewise; NULL: the newest whole one that the job has written or, if it has none, the
+ *     one it was started to resume from.
+ * Verify its checksums.  Return 1; or 0 if there is none, for a fresh start.  Then err->code is 0,
+ * and err->text names a newer checkpoint skipped as damaged (or is "").  -ENOENT, -EBADMSG: path is
+ * missing or not whole; -EINVAL: it was made with another number of samples, global batch or seed.
  */
 int eddis_restore_begin(struct eddis *e, const char *path, struct eddis_checkpoint **ret,
                         struct eddis_error *err);
 
 struct eddis_checkpoint_info {
     size_t size;  /* sizeof (struct eddis_checkpoint_info) */
-    int64_t step; /* the first behind it, of the whole job; in async and hybrid mode sync mode's
-                   * with as many samples done */
-    int n_ranks;  /* workers that have written it: ranks 0 to n_ranks - 1 */
+    int64_t step; /* the first step after it, of the whole job; in async and hybrid mode the step at
+                   * which sync mode has done as many samples */
+    int n_ranks;  /* number of workers that wrote it: ranks 0 to n_ranks - 1 */
     int generation;
-    int own; /* 1: what this worker's rank has put is for it, see below */
+    int own; /* 1: this worker takes what its own rank has put, see below */
 };
 
-/* Tell of a checkpoint that eddis_restore_begin has opened; fills the first ret->size bytes.
+/* Describe a checkpoint that eddis_restore_begin has opened; fill the first ret->size bytes.
  *
- * State that is one of a model, as an optimizer's moments, is put by rank 0, and in async and
- * hybrid mode, where each group has its own, by eddis_world.group_rank 0 of each; what is of one
- * worker, as the state of its random numbers, by that one.  Where `own` is 1 a worker takes what
- * its own rank has put, and of its group the rank of group_rank 0: with one model there was this
- * rank, with several the group has the same workers and goes on with its own values.  Where it is
- * 0, it was not there before, or belongs to another group now and begins with the centre: it takes
- * rank 0's of the model, or begins it anew, and draws its random state from eddis_world's seed,
- * generation and rank.
+ * Rank 0 puts the state of the model, such as an optimizer's moments.  In async and hybrid mode
+ * each group has its own model, so eddis_world.group_rank 0 of each group puts it.  Each worker
+ * puts its own state, such as that of its random numbers.  If `own` is 1, a worker takes its own
+ * state from what its own rank has put, and its model's state from its group's group_rank 0.  With
+ * one model this rank existed before; with several the group has the same workers and goes on with
+ * its own values.  If `own` is 0, the worker is new, or it now belongs to another group that begins
+ * with the centre.  Then it takes the model's state of rank 0 or begins it anew, and seeds its
+ * random state from eddis_world's seed, generation and rank.
  */
 int eddis_checkpoint_info(const struct eddis_checkpoint *c, struct eddis_checkpoint_info *ret,
                           struct eddis_error *err);
 
-/* Return the bytes that this rank has put under this name.  -ENOENT: none, or there was no such
- * rank; -EINVAL: c is being written.
+/* Return the number of bytes that this rank has put under this name.  -ENOENT: none, or there was
+ * no such rank; -EINVAL: c is being written.
  */
 int64_t eddis_checkpoint_size(const struct eddis_checkpoint *c, int rank, const char *name,
                               struct eddis_error *err);
 
-/* Read what this rank has put under this name into data; its length must be n exactly (-EMSGSIZE).
- * Any worker may read what any has put, all must see the folder.  -ENOENT: as above; -EBADMSG: the
- * file has changed since.
+/* Read what this rank has put under this name into data [n bytes]; n must be its exact length
+ * (-EMSGSIZE).  Any worker may read what any other has put; all must see the folder.  -ENOENT:
+ * nothing there, as above; -EBADMSG: the file has changed since it was written.
  */
 int eddis_checkpoint_get_from(const struct eddis_checkpoint *c, int rank, const char *name,
                               void *data, size_t n, struct eddis_error *err);
 
-/* Of rank 0. */
+/* Read what rank 0 has put under this name, as eddis_checkpoint_get_from does. */
 int eddis_checkpoint_get(struct eddis_checkpoint *c, const char *name, void *data, size_t n,
                          struct eddis_error *err);
 
-/* Done reading: the next eddis_step_begin is the step after the checkpoint.  Between two steps, or
- * when eddis_step_begin has returned 0.  Collective.  Frees c.
- *   - async, hybrid, auto: after eddis_commit; the parameters must be what the checkpoint holds:
- *     they become the centre.  Groups that are as they were go on with their own values.
+/* End reading and continue from the checkpoint: the next eddis_step_begin is the step after it.
+ * Call it between two steps, or after eddis_step_begin has returned 0.  Collective.  Free c.
+ *   - async, hybrid, auto: call it after eddis_commit.  The parameters must have the checkpoint's
+ *     values, which become the centre. Groups with the same workers as before go on with their own
+ *     values.
  *
- * Going back to an earlier step, as when the loss is no number any more, works in every mode.  All
- * workers do it together, so they must agree on it, in async and hybrid mode where all of them
- * meet, in a checkpoint:
+ * Every mode can go back to an earlier step, for example if the loss is not finite.  All workers do
+ * it together, so they must agree on it.  In async and hybrid mode they do so in a checkpoint,
+ * where all of them meet:
  *
  *     if (s.flags & EDDIS_STEP_CHECKPOINT) {              // after eddis_step_end
  *         eddis_checkpoint_begin(e, NULL, &c, &err);      // all workers are here now
@@ -131,11 +135,11 @@ int eddis_checkpoint_get(struct eddis_checkpoint *c, const char *name, void *dat
  *         }
  *     }
  *
- * The newest plan holds from the restored step on.  What eddis_plan_step said before is void: a
- * thread that reads ahead may go on calling it meanwhile, and begins again at the restored step.
- * Checkpoints of the steps that were left stay until one is committed in their folder before these
- * steps are reached again, which removes those later than itself.  A job that was told to stop
- * stops all the same. -EINVAL: c is of eddis_checkpoint_begin, and is left as it is.
+ * The newest plan applies from the restored step on.  Earlier answers of eddis_plan_step are void:
+ * a thread that reads ahead may go on calling it meanwhile, and begins again at the restored step.
+ * Checkpoints of later steps stay until a new one is committed in their folder, which removes those
+ * later than itself.  A job that was asked to stop still stops.  -EINVAL: c is from
+ * eddis_checkpoint_begin; it is left unchanged.
  */
 int eddis_restore_end(struct eddis_checkpoint *c, struct eddis_error *err);
 

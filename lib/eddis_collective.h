@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eddis_collective.h - a part of eddis.h, which includes it: collectives of any buffer,
- * which overtake queued gradients
+/* eddis_collective.h - a part of eddis.h, which includes it: collectives of any buffer, sent before
+ * queued gradients
  */
 #ifndef EDDIS_COLLECTIVE_H
 #define EDDIS_COLLECTIVE_H
@@ -9,47 +9,66 @@
 #error "include eddis.h, of which this is a part"
 #endif
 
-/* Threads: any may call these, at any time but during eddis_commit and eddis_close; a request is
- * waited for by one at a time, not needfully the one that started it.  What must be alike on all
- * workers of a scope is the order in which the calls begin, whichever threads make them, so threads
- * beside one another take scopes of their own or turns.  All other calls that say "Collective", and
- * in async and hybrid mode the first eddis_step_begin and the last, have a place in the order of
+/* Threads: any thread may call these at any time, except during eddis_commit and eddis_close.  Only
+ * one thread at a time may wait for a request, not necessarily the one that started it.  All
+ * workers of a scope must begin their calls in the same order, whichever threads make them.  So
+ * concurrent threads use different scopes or take turns.  All other calls marked "Collective", and
+ * in async and hybrid mode the first and the last eddis_step_begin, count in the order of
  * EDDIS_ALL.
  */
 
-/* Collective.  The non-blocking forms return a request to be given to eddis_request_wait or
- * _test; the buffers belong to the library until then.  n counts elements, bytes bytes.
- * allreduce works in place; the result is the same bits on every worker.
- * allgather: in [bytes] of each worker to out [n_ranks * bytes], in order of ranks.
- * A blocking form that ended with -ETIMEDOUT is still under way and has the buffers: the same call,
- * everything but the timeout as before, goes on with it.  -EBUSY: another call with one of these
- * buffers before that; nothing was begun.
- * -EMSGSIZE: another worker's call is of another size, or another call; communication is over.
+/* Combine n elements of `buffer` over all workers, in place, with the same bits on every worker.
+ * Collective.
+ *
+ * A blocking call that ended with -ETIMEDOUT is still under way and keeps its buffers: repeat the
+ * same call, only the timeout may differ, to go on waiting.  -EBUSY: a different call used one of
+ * these buffers before that; nothing was begun.  -EMSGSIZE: another worker called another
+ * collective, or with another size; no communication is possible any more.
  */
 int eddis_allreduce(struct eddis *e, void *buffer, size_t n, enum eddis_dtype dtype,
                     enum eddis_op op, int64_t timeout_ns, struct eddis_error *err);
+
+/* Copy `bytes` bytes of `buffer` from rank root to all workers.  Collective; errors as of
+ * eddis_allreduce.
+ */
 int eddis_broadcast(struct eddis *e, void *buffer, size_t bytes, int root, int64_t timeout_ns,
                     struct eddis_error *err);
+
+/* Gather in [bytes] of each worker in out [n_ranks * bytes], by rank, on all workers.  Collective;
+ * errors as of eddis_allreduce.
+ */
 int eddis_allgather(struct eddis *e, const void *in, void *out, size_t bytes, int64_t timeout_ns,
                     struct eddis_error *err);
+
+/* Wait until all workers have called this.  Collective; errors as of eddis_allreduce. */
 int eddis_barrier(struct eddis *e, int64_t timeout_ns, struct eddis_error *err);
 
+/* Start an all-reduce without waiting.  *ret is for eddis_request_wait or _test; until it is done
+ * the library borrows the buffers.
+ */
 int eddis_allreduce_start(struct eddis *e, void *buffer, size_t n, enum eddis_dtype dtype,
                           enum eddis_op op, struct eddis_request **ret, struct eddis_error *err);
+
+/* Start a broadcast without waiting; *ret as of eddis_allreduce_start. */
 int eddis_broadcast_start(struct eddis *e, void *buffer, size_t bytes, int root,
                           struct eddis_request **ret, struct eddis_error *err);
+
+/* Start an allgather without waiting; *ret as of eddis_allreduce_start. */
 int eddis_allgather_start(struct eddis *e, const void *in, void *out, size_t bytes,
                           struct eddis_request **ret, struct eddis_error *err);
+
+/* Start a barrier without waiting; *ret as of eddis_allreduce_start. */
 int eddis_barrier_start(struct eddis *e, struct eddis_request **ret, struct eddis_error *err);
 
-/* The same of some of the workers.  Collective among these, in the order of their calls of this
- * scope; what others do, and in what order the scopes follow one another, does not matter.  So a
- * worker may reduce in its group at a step that other groups have not come to.
+/* The workers that take part in a collective.  The calls of one scope are collective among its
+ * workers and in the same order there.  What other workers do, and how calls of different scopes
+ * are ordered, does not matter.  So a worker may reduce in its group at a step that other groups
+ * have not reached.
  */
 enum eddis_scope {
     EDDIS_ALL = 0,   /* all workers */
-    EDDIS_GROUP = 1, /* its group, whose workers train one model; all of them in sync mode */
-    EDDIS_NODE = 2,  /* those of its node, of whatever group */
+    EDDIS_GROUP = 1, /* the worker's group, which trains one model; in sync mode all workers */
+    EDDIS_NODE = 2,  /* the workers of its node, in any group */
 };
 
 enum eddis_collective_kind {
@@ -59,32 +78,38 @@ enum eddis_collective_kind {
     EDDIS_BARRIER = 4,
 };
 
-/* Ranks of a scope are places in it, from 0 in the order of ranks: eddis_world.group_rank of a
- * group, local_rank of a node.
+/* Arguments of a collective in any scope.  Ranks in it are indices within the scope, from 0 in the
+ * order of ranks: eddis_world.group_rank in a group, local_rank on a node.
  */
 struct eddis_collective {
     size_t size; /* sizeof (struct eddis_collective) */
     enum eddis_collective_kind kind;
     enum eddis_scope scope;
     void *buffer;           /* allreduce, broadcast: in place; allgather: the result */
-    const void *in;         /* allgather: what to gather */
+    const void *in;         /* allgather: this worker's block */
     size_t n;               /* allreduce: elements; broadcast: bytes; allgather: bytes of in */
     enum eddis_dtype dtype; /* allreduce */
     enum eddis_op op;       /* allreduce */
-    int root;               /* broadcast: its place in the scope */
+    int root;               /* broadcast: index of the sender in the scope */
 };
 
-/* *c is read in the call only.  Time-outs, requests and errors are as above. */
+/* Run the collective that *c describes and wait for it; *c is not used after the call.  Timeouts
+ * and errors are those of eddis_allreduce.
+ */
 int eddis_collective(struct eddis *e, const struct eddis_collective *c, int64_t timeout_ns,
                      struct eddis_error *err);
+
+/* Start the collective that *c describes without waiting; *ret as of eddis_allreduce_start. */
 int eddis_collective_start(struct eddis *e, const struct eddis_collective *c,
                            struct eddis_request **ret, struct eddis_error *err);
 
-/* Wait for the request; 0: done and freed.  -ETIMEDOUT: still under way, wait again. */
+/* Wait for the request.  Return 0 when it is done; r is freed then.  -ETIMEDOUT: still under way,
+ * wait again.
+ */
 int eddis_request_wait(struct eddis *e, struct eddis_request *r, int64_t timeout_ns,
                        struct eddis_error *err);
 
-/* 1: done and freed; 0: still under way. */
+/* Poll the request.  Return 1 when it is done, and r is freed; 0 while it is under way. */
 int eddis_request_test(struct eddis *e, struct eddis_request *r, struct eddis_error *err);
 
 #endif

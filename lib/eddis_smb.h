@@ -15,26 +15,26 @@
  *     eddis_smb_accumulate(e, key, own, timeout, &err);                 // key += own
  *     eddis_smb_read(e, key, 0, n, x, timeout, &err);
  *
- * A buffer is striped over the memory of several nodes and addressed as one; on its own node it is
- * shared memory.  It is full of zeros at first and goes with its last user.
+ * A buffer is striped over the memory of several nodes and addressed as one; within a node it is
+ * shared memory.  It is zero-filled at first and is freed with its last user.
  *
- * Order: a worker's requests to a buffer are carried out in the order of its calls, those that were
- * started and not yet waited for included; only eddis_smb_wait lets others pass.  Accumulates into
- * a buffer, of all workers, are carried out one after the other, each whole.  A read or write while
- * another worker accumulates or writes sees or leaves some elements as before and some as after it;
- * no element is ever half one and half the other, and no addition is lost.
+ * Order: a worker's requests to a buffer, also those started and not yet waited for, are carried
+ * out in the order of its calls.  Only eddis_smb_wait lets later ones pass.  Accumulates of all
+ * workers into a buffer are carried out one after the other.  If a read or write overlaps another
+ * worker's accumulate or write, some elements have the value before and some the value after it.
+ * No element is ever mixed, and no addition is lost.
  *
- * Death: a worker that is killed leaves nothing locked.  An accumulate of its that had begun is
- * finished, each element once, or not done at all; a write may be partly there; what it was
- * attached to stays until the box goes.  Under eddis-run a worker's death ends the generation, and
- * its boxes with it: what is to outlive it belongs into a checkpoint.  No file is left behind.
+ * Death: a worker that is killed leaves nothing locked.  Its accumulate is either finished, each
+ * element once, or not done at all; its write may be partly done.  Buffers it was attached to stay
+ * until the box is closed.  Under eddis-run a worker's death ends the generation and its boxes:
+ * save in a checkpoint what must outlive it.  No file is left behind.
  *
- * Functions return 0 or a negative errno value, and then say why in err.  All have a time-out:
- * -ETIMEDOUT then, and what was asked may still happen, but the memory given is not looked at any
- * more.  -ENOENT: nobody has made a buffer of this key, or its last user has left.  -EINVAL: bad
- * use: not attached, out of range, unlike types or lengths, counting in what is not int64.
- * Any thread may call them at any time once eddis_smb_open has returned, a started request being
- * waited for by one at a time.
+ * Functions return 0 or a negative errno value, with the reason in err.  Timeouts are in
+ * nanoseconds.  After -ETIMEDOUT the request may still be carried out, but the caller's memory is
+ * not accessed any more.  -ENOENT: no buffer has this key, or its last user has left.  -EINVAL: not
+ * attached, out of range, different types or lengths, or counting in a buffer that is not int64.
+ * Once eddis_smb_open has returned, any thread may call them at any time; only one at a time may
+ * wait for a started request.
  */
 #ifndef EDDIS_SMB_H
 #define EDDIS_SMB_H
@@ -50,60 +50,76 @@ extern "C" {
 
 #pragma GCC visibility push(default)
 
-/* Open the job's box.  Collective; a second call changes nothing.  servers: over how many nodes
- * buffers are striped, at most one a node; 0: all.  It is closed by eddis_close.
+/* Open the job's box.  Collective; a second call changes nothing.  servers: number of nodes that
+ * buffers are striped over, at most one stripe a node; 0: all nodes.  eddis_close closes the box.
  */
 int eddis_smb_open(struct eddis *e, int servers, struct eddis_error *err);
 
-/* Make a buffer of n elements, EDDIS_FLOAT32, EDDIS_FLOAT64 or EDDIS_INT64, and attach to it.
- * *ret_key is never 0.  -ENOSPC, -ENOMEM: a server has no room.
+/* Create a buffer of n elements of type EDDIS_FLOAT32, EDDIS_FLOAT64 or EDDIS_INT64, and attach to
+ * it.  *ret_key is never 0.  -ENOSPC, -ENOMEM: a server has too little memory.
  */
 int eddis_smb_create(struct eddis *e, enum eddis_dtype dtype, size_t n, uint64_t *ret_key,
                      int64_t timeout_ns, struct eddis_error *err);
 
-/* Become a user of the buffer; ret_dtype and ret_n may be NULL. */
+/* Attach to (become a user of) the buffer and return its type and length; ret_dtype and ret_n may
+ * be NULL.
+ */
 int eddis_smb_attach(struct eddis *e, uint64_t key, enum eddis_dtype *ret_dtype, size_t *ret_n,
                      int64_t timeout_ns, struct eddis_error *err);
 
-/* No longer be one; as often as created and attached.  The last user frees the buffer. */
+/* Detach from the buffer; call it once for each create and attach.  The last user's call frees the
+ * buffer.
+ */
 int eddis_smb_detach(struct eddis *e, uint64_t key, int64_t timeout_ns, struct eddis_error *err);
 
-/* Elements first .. first + count - 1. */
+/* Copy elements first .. first + count - 1 of the buffer to data [count]. */
 int eddis_smb_read(struct eddis *e, uint64_t key, size_t first, size_t count, void *data,
                    int64_t timeout_ns, struct eddis_error *err);
+
+/* Copy data [count] to elements first .. first + count - 1 of the buffer. */
 int eddis_smb_write(struct eddis *e, uint64_t key, size_t first, size_t count, const void *data,
                     int64_t timeout_ns, struct eddis_error *err);
 
-/* key += source, element by element, where the buffers are: both of one type and length. */
+/* Add source to the buffer key (key += source), element by element, in the box's memory.  Both must
+ * have one type and length.
+ */
 int eddis_smb_accumulate(struct eddis *e, uint64_t key, uint64_t source, int64_t timeout_ns,
                          struct eddis_error *err);
 
-/* Each write and accumulate, once it is done, and each call of eddis_smb_notify gives a notice;
- * a buffer's notices are counted from 1.  eddis_smb_wait waits until there are more than *count,
- * and then sets *count to their number.
+/* Add a notice to the buffer.  Each completed write and accumulate adds one, too; they are counted
+ * from 1.
  */
 int eddis_smb_notify(struct eddis *e, uint64_t key, int64_t timeout_ns, struct eddis_error *err);
+
+/* Wait until the buffer has had more than *count notices, then set *count to their number. */
 int eddis_smb_wait(struct eddis *e, uint64_t key, uint64_t *count, int64_t timeout_ns,
                    struct eddis_error *err);
 
-/* Add to an element of an EDDIS_INT64 buffer; *ret_before is what it was.  Of all workers' calls
- * each sees another value when add is positive: a shared counter.
+/* Add to an element of an EDDIS_INT64 buffer, atomically; *ret_before is its value before.  If add
+ * is positive, each call of all workers gets a different value: a shared counter.
  */
 int eddis_smb_fetch_add(struct eddis *e, uint64_t key, size_t element, int64_t add,
                         int64_t *ret_before, int64_t timeout_ns, struct eddis_error *err);
 
-/* The same without waiting.  The memory belongs to the library until the request is done. */
+/* Start a request without waiting for it.  The memory belongs to the library until the request is
+ * done.
+ */
 struct eddis_smb_request;
+
+/* Start a read without waiting.  data belongs to the library until the request is done. */
 int eddis_smb_read_start(struct eddis *e, uint64_t key, size_t first, size_t count, void *data,
                          struct eddis_smb_request **ret, struct eddis_error *err);
+
+/* Start a write without waiting.  data belongs to the library until the request is done. */
 int eddis_smb_write_start(struct eddis *e, uint64_t key, size_t first, size_t count,
                           const void *data, struct eddis_smb_request **ret,
                           struct eddis_error *err);
+
+/* Start an accumulate (key += source) without waiting. */
 int eddis_smb_accumulate_start(struct eddis *e, uint64_t key, uint64_t source,
                                struct eddis_smb_request **ret, struct eddis_error *err);
 
-/* Wait for the request; its result, and then it is freed.  -ETIMEDOUT: still under way, wait again.
- */
+/* Wait for the request, return its result and free it.  -ETIMEDOUT: still under way, wait again. */
 int eddis_smb_request_wait(struct eddis *e, struct eddis_smb_request *r, int64_t timeout_ns,
                            struct eddis_error *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* address_space.c - maps what is wanted, and gives it back */
+/* address_space.c - reserve address space as a trial, and release it */
 #include "address_space.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* address_space.h - whether a limit of the address space (ulimit -v) leaves room for something
+/* address_space.h - check whether the limit of the address space (ulimit -v) leaves enough free
  *
- * Libraries that get no memory for their threads end the process by a signal, or wait for ever: so
- * they are asked for before.
+ * A library that cannot allocate memory for its threads aborts the process or hangs.  So callers
+ * check before they use one.
  */
 #ifndef EDDIS_BASE_ADDRESS_SPACE_H
 #define EDDIS_BASE_ADDRESS_SPACE_H
@@ -11,8 +11,8 @@
 
 #include <stddef.h>
 
-/* Check that `what` can have so many bytes of address space.  0 where there is no limit.  -ENOMEM
- * with a sentence that names the limit.
+/* Check that `bytes` of address space are free for `what` (for the error text), by mapping and
+ * unmapping them.  Return 0 also if there is no limit.  -ENOMEM: err names the limit.
  */
 int address_space_check(size_t bytes, const char *what, struct eddis_error *err);
 

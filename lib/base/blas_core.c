@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* blas_core.c - which kernels of OpenBLAS this processor can run */
+/* blas_core.c - choose OpenBLAS kernels that this processor can run */
 #include "blas_core.h"
 
 #include <stdbool.h>
@@ -7,12 +7,15 @@
 #include <stdlib.h>
 #include <strings.h>
 
-/* Without AVX.  Prescott and Barcelona are taken for what is not known. */
+/* Names of OpenBLAS kernels without AVX.  OpenBLAS falls back to Prescott and Barcelona on
+ * processors that it does not know.
+ */
 static const char *const narrow[] = {
     "Prescott", "Core2",  "Penryn",       "Dunnington", "Nehalem",   "Atom",   "Nano",    "Athlon",
     "Opteron",  "Bobcat", "Opteron_SSE3", "Barcelona",  "Northwood", "Katmai", "Generic", "Unknown",
 };
 
+/* Check whether `core` names kernels without AVX. */
 static bool is_narrow(const char *core)
 {
     for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++)
@@ -21,7 +24,8 @@ static bool is_narrow(const char *core)
     return false;
 }
 
-/* NULL: nothing that is wider. */
+/* Return the name of the widest kernels that this processor can run; NULL: nothing wider than SSE.
+ */
 static const char *widest(void)
 {
 #if defined(__x86_64__)

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* blas_core.h - kernels for a processor that OpenBLAS does not know
+/* blas_core.h - select better kernels for a processor that OpenBLAS does not know
  *
- * When it is loaded OpenBLAS chooses its kernels by the number of the processor's model.  One that
- * is newer than the library gets those of the first processors of 64 bits, at a fifth of the
- * speed: so OpenBLAS 0.3.21, of Debian 12, on Intel's processors from 2023 on.
+ * When OpenBLAS is loaded, it chooses its kernels by the processor's model number.  For a processor
+ * newer than the library it falls back to the kernels of the first 64-bit processors, at a fifth of
+ * the speed.  Example: OpenBLAS 0.3.21 (Debian 12) on Intel processors from 2023 on.
  */
 #ifndef EDDIS_BASE_BLAS_CORE_H
 #define EDDIS_BASE_BLAS_CORE_H
 
 #define BLAS_CORE_VARIABLE "OPENBLAS_CORETYPE" /* read when OpenBLAS is loaded */
 
-/* Return the value of that variable for better kernels than those of `taken`, a name as
- * openblas_get_corename() returns it.  NULL: there are none, or the user has chosen.
+/* Return the value for OPENBLAS_CORETYPE that selects better kernels than `taken`, a name from
+ * openblas_get_corename().  NULL: there are none, or the user has set the variable.
  */
 const char *blas_core_better(const char *taken);
 

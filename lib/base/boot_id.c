@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* boot_id.c - by what processes know that they are on one machine */
+/* boot_id.c - read the kernel's boot id, which shows whether processes run on one machine */
 #include "boot_id.h"
 
 #include "cleanup.h"

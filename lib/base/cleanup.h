@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cleanup.h - locals that release themselves at the end of their scope
+/* cleanup.h - local variables that release themselves at the end of their scope
  *
- * Four kinds only: memory, a descriptor, a FILE, and (in json.h) a JSON value.  Everything else
- * is closed by name, in one place, after one label.
+ * Only four kinds: memory, a descriptor, a FILE, and (in json.h) a JSON value.  Everything else is
+ * closed explicitly, in one place, after one label.
  */
 #ifndef EDDIS_BASE_CLEANUP_H
 #define EDDIS_BASE_CLEANUP_H
@@ -12,11 +12,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* Free the pointer that p points to. */
 static inline void cleanup_free_(void *p)
 {
     free(*(void **)p);
 }
 
+/* Close *fd unless it is negative.  Keeps errno. */
 static inline void cleanup_fd_(int *fd)
 {
     int saved = errno;
@@ -26,6 +28,7 @@ static inline void cleanup_fd_(int *fd)
     errno = saved;
 }
 
+/* Close *f unless it is NULL.  Keeps errno. */
 static inline void cleanup_file_(FILE **f)
 {
     int saved = errno;
@@ -39,7 +42,9 @@ static inline void cleanup_file_(FILE **f)
 #define cleanup_fd   __attribute__((cleanup(cleanup_fd_)))
 #define cleanup_file __attribute__((cleanup(cleanup_file_)))
 
-/* Hand a self-releasing pointer or descriptor to somebody else: returns it and forgets it. */
+/* Pass ownership of a self-releasing pointer or descriptor to the caller: return its value and
+ * reset the variable to NULL or -1.
+ */
 #define cleanup_keep(p)                                                                            \
     ({                                                                                             \
         __typeof__(p) kept_ = (p);                                                                 \

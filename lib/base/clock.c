@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clock.c - the kernel's clocks, sleeps to a moment, and wall time as text */
+/* clock.c - read the kernel's clocks, sleep until a time, and format wall time */
 #include "clock.h"
 
 #include <errno.h>
@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <time.h>
 
+/* Return the time of clock `id` in nanoseconds. */
 static int64_t read_ns(clockid_t id)
 {
     struct timespec t;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* crc32.c - the checksum, eight bytes at a time by tables */
+/* crc32.c - compute CRC-32, eight bytes at a time, by table look-up */
 #include "crc32.h"
 
 #include "crc32_table.h"
 
-/* The next four bytes as a number, first byte lowest, at any address of any machine. */
+/* Load four bytes as a little-endian number, from any alignment on any machine. */
 static uint32_t four(const unsigned char *s)
 {
     return s[0] | (uint32_t)s[1] << 8 | (uint32_t)s[2] << 16 | (uint32_t)s[3] << 24;
 }
 
-/* Eight bytes at a time: their look-ups do not wait for each other, as those of one byte after
- * another do; checkpoints may be gigabytes.
+/* Process eight bytes at a time, because their look-ups are independent.  Byte by byte, each
+ * look-up waits for the one before; checkpoints may be gigabytes.
  */
 uint32_t crc32_update(uint32_t crc, const void *p, size_t n)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* descriptors.c - asks the kernel for all of them at once, or goes through their numbers */
+/* descriptors.c - close inherited descriptors, or mark them close-on-exec */
 #include "descriptors.h"
 
 #include <fcntl.h>
@@ -7,8 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Numbers above are given by nobody that we know.  The limit of open files says nothing of those
- * that were opened before it was lowered.
+/* Descriptors to check.  No program that we know uses a higher number.  RLIMIT_NOFILE is no bound:
+ * it may have been lowered after a descriptor was opened.
  */
 enum { FIRST = 3, END = 1 << 16 };
 

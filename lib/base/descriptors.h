@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* descriptors.h - open files that a process has from whoever started it: a lock of a script, the
- * pipe of a terminal's other program.  Who holds one that is not its own keeps its owner waiting.
+/* descriptors.h - descriptors that this process inherited: the lock of a script, a pipe of the
+ * terminal program.  A process that keeps such a descriptor open may block its owner.
  *
- * All of our own are opened close-on-exec, by which these are told apart.
+ * eddis opens all its own descriptors close-on-exec; the others are inherited.
  */
 #ifndef EDDIS_BASE_DESCRIPTORS_H
 #define EDDIS_BASE_DESCRIPTORS_H
 
-/* Close all above 2 that are not close-on-exec, before there is another thread. */
+/* Close every descriptor above 2 that is not close-on-exec.  Call it before the first thread is
+ * started.
+ */
 void descriptors_close_inherited(void);
 
-/* Have the next exec leave 0, 1 and 2 alone.  Also between fork and exec of a process with threads.
+/* Mark every descriptor above 2 close-on-exec.  May be called between fork and exec in a
+ * multi-threaded process.
  */
 void descriptors_end_at_exec(void);
 

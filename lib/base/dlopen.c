@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dlopen.c - opens the first library of a list that is there and looks up its symbols */
+/* dlopen.c - load the first available library of a list and look up its symbols */
 #include "dlopen.h"
 
 #include <dlfcn.h>

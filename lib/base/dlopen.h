@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dlopen.h - a library that may be absent, as one table of symbols
+/* dlopen.h - load an optional library through a table of its symbols
  *
  *     static const struct dlopen_symbol symbols[] = {
  *         { "cuInit", &api.init, false },
@@ -14,15 +14,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* A function to look up in a library */
 struct dlopen_symbol {
     const char *name;
-    void *slot;    /* address of a function pointer, set on success */
-    bool optional; /* its slot is NULL when the library lacks it */
+    void *slot;    /* address of the function pointer to set on success */
+    bool optional; /* may be missing from the library; the slot is then set to NULL */
 };
 
-/* Load the first of the names (NULL-ended) that is there and fill the slots.  The library stays
- * loaded for the life of the process: drivers do not survive being unloaded.
- * -ENOENT: none of the names is installed; -ENOTSUP: it is, without a symbol that is needed.
+/* Load the first available library of the NULL-ended names and fill the slots.  The library stays
+ * loaded until the process ends, because drivers do not survive being unloaded.  -ENOENT: no
+ * library of these names; -ENOTSUP: it lacks a required symbol.
  */
 int dlopen_library(const char *const *names, const struct dlopen_symbol *symbols, size_t n,
                    struct eddis_error *err);

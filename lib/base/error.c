@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* error.c - writes the one sentence of a failure, cut and without newlines */
+/* error.c - format error messages: limited in length, on one line */
 #include "error.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-/* A sentence is one line whatever was quoted in it: a host name or a file may hold anything. */
+/* Replace control characters by spaces, so that the message stays on one line whatever it quotes: a
+ * host name or file may contain anything.
+ */
 static void one_line(char *s)
 {
     for (; *s; s++)

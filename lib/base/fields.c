@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fields.c - reads and writes the members of a struct by their table */
+/* fields.c - convert structs to and from JSON objects by tables of their members */
 #include "fields.h"
 
 #include "cleanup.h"
@@ -15,8 +15,8 @@ enum { MAX_LIST = 65536 };
 
 /* ---- writing ---- */
 
-/* A string of JSON must be UTF-8; a path or an argument need not be.  Such bytes travel as the
- * object {"hex": "2f746d70"}.
+/* Return a string as JSON, or as the object {"hex": "2f746d70"} if it is not UTF-8, as JSON
+ * requires but a path or an argument may not be.  NULL without memory.
  */
 static json_t *write_bytes(const char *s)
 {
@@ -32,7 +32,7 @@ static json_t *write_bytes(const char *s)
     return hex ? json_pack("{s:s}", "hex", hex) : NULL;
 }
 
-/* Length of the UTF-8 character at s, 0 when there is none. */
+/* Return the length in bytes of the UTF-8 character at s; 0: invalid. */
 static size_t utf8_length(const unsigned char *s)
 {
     size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
@@ -46,13 +46,16 @@ static size_t utf8_length(const unsigned char *s)
             return 0;
     if (n <= 2)
         return n;
-    /* Surrogates, overlong forms and numbers that are too large: jansson knows. */
+    /* jansson rejects surrogates, overlong forms and numbers that are too large. */
     memcpy(one, s, n);
     j = json_stringn(one, n);
     json_decref(j);
     return j ? n : 0;
 }
 
+/* Return text for people as a JSON string, with '?' for every byte that is not UTF-8.  NULL without
+ * memory.
+ */
 static json_t *write_sentence(const char *s)
 {
     json_t *j = json_string(s);
@@ -73,6 +76,9 @@ static json_t *write_sentence(const char *s)
     return json_string(clean);
 }
 
+/* Return a NULL-ended list of strings (NULL: empty) as a JSON array, each by write_bytes.  NULL
+ * without memory.
+ */
 static json_t *write_list(char *const *list)
 {
     json_t *j = json_array();
@@ -85,6 +91,7 @@ static json_t *write_list(char *const *list)
     return j;
 }
 
+/* Return the member at p as a JSON value, by the kind of its row.  NULL without memory. */
 static json_t *write_one(const struct field *f, const void *p)
 {
     switch (f->kind) {
@@ -136,12 +143,15 @@ int fields_write(const struct field *f, size_t n, const void *s, json_t *o)
 
 /* ---- reading ---- */
 
+/* Return the value of a lower-case hexadecimal digit; -1: it is none. */
 static int hex_digit(char c)
 {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Returns the string of write_bytes, or NULL when j is none or memory is short. */
+/* Return a new string from the JSON that write_bytes made, for the caller to free.  NULL if j is
+ * not such a value, or without memory.
+ */
 static char *read_bytes(const json_t *j)
 {
     const char *hex;
@@ -167,6 +177,9 @@ static char *read_bytes(const json_t *j)
     return s;
 }
 
+/* Read a string member into *p, newly allocated; null gives NULL if the row is FIELD_OPTIONAL.
+ * -EINVAL: missing or not a string.
+ */
 static int read_string(const struct field *f, const json_t *o, char **p, struct eddis_error *err)
 {
     json_t *j = json_object_get(o, f->key);
@@ -185,6 +198,9 @@ static int read_string(const struct field *f, const json_t *o, char **p, struct 
     return 0;
 }
 
+/* Read a list of strings into a new NULL-ended array *p.  After a failure *p holds the strings read
+ * so far, for the caller to free.
+ */
 static int read_list(const struct field *f, const json_t *o, char ***p, struct eddis_error *err)
 {
     json_t *j;
@@ -203,6 +219,7 @@ static int read_list(const struct field *f, const json_t *o, char ***p, struct e
     return 0;
 }
 
+/* Read a string member into *p as its index in the row's names. */
 static int read_enum(const struct field *f, const json_t *o, int *p, struct eddis_error *err)
 {
     const char *s;
@@ -218,6 +235,9 @@ static int read_enum(const struct field *f, const json_t *o, int *p, struct eddi
     return eddis_fail(err, -EINVAL, "member \"%s\" is none of the words it may be", f->key);
 }
 
+/* Read a number within the row's bounds.  A FIELD_MEASURE that is null or a FIELD_FIGURE that is
+ * absent gives NAN.
+ */
 static int read_double(const struct field *f, const json_t *o, double *p, struct eddis_error *err)
 {
     bool any = f->low == f->high;
@@ -230,6 +250,7 @@ static int read_double(const struct field *f, const json_t *o, double *p, struct
     return json_want_number(o, f->key, any ? -HUGE_VAL : f->low, any ? HUGE_VAL : f->high, p, err);
 }
 
+/* Read a whole number within the row's bounds into the int, int64_t or uint64_t at p. */
 static int read_whole(const struct field *f, const json_t *o, void *p, struct eddis_error *err)
 {
     bool any = f->kind == FIELD_UINT64;
@@ -246,6 +267,7 @@ static int read_whole(const struct field *f, const json_t *o, void *p, struct ed
     return 0;
 }
 
+/* Read a boolean member into *p as 0 or 1. */
 static int read_flag(const struct field *f, const json_t *o, int32_t *p, struct eddis_error *err)
 {
     bool set;
@@ -256,6 +278,9 @@ static int read_flag(const struct field *f, const json_t *o, int32_t *p, struct 
     return rc;
 }
 
+/* Read a string into the char array p [f->size].  Control characters of a FIELD_LINE become '?'.
+ * -EINVAL if a FIELD_NAME or FIELD_HOST is not empty and has other characters than its kind allows.
+ */
 static int read_text(const struct field *f, const json_t *o, char *p, struct eddis_error *err)
 {
     int rc = json_copy_string(o, f->key, p, f->size, err);
@@ -269,6 +294,7 @@ static int read_text(const struct field *f, const json_t *o, char *p, struct edd
     return rc;
 }
 
+/* Read the member of row f from object o into p. */
 static int read_one(const struct field *f, const json_t *o, void *p, struct eddis_error *err)
 {
     switch (f->kind) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fields.h - a struct to and from a JSON object, by a table of its members
+/* fields.h - convert a struct to and from a JSON object by a table of its members
  *
- * One row a member, used by the writer and by the strict reader alike, so that the two cannot
- * drift apart.  Every member of the table must be there, but for those marked `late`, and nothing
- * else may be: the reader returns how many it took, and fields_end compares that with what the
- * object holds.
+ * One row per member serves both the writer and the strict reader, so that the two cannot diverge.
+ * Every member of the table must be present, except FIELD_FIGURE, and no other may be.  To check
+ * the latter, the reader returns how many members it read, and fields_end compares that with the
+ * size of the object.
  */
 #ifndef EDDIS_BASE_FIELDS_H
 #define EDDIS_BASE_FIELDS_H
@@ -15,36 +15,38 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Types of members */
 enum field_kind {
     FIELD_INT,     /* int, min .. max */
     FIELD_INT64,   /* int64_t, min .. max */
-    FIELD_UINT64,  /* uint64_t, all of it */
+    FIELD_UINT64,  /* uint64_t, full range */
     FIELD_DOUBLE,  /* finite, low .. high */
-    FIELD_MEASURE, /* finite or NAN, which is null in JSON */
-    FIELD_FIGURE,  /* finite, low .. high, or NAN, which is left out of the JSON */
+    FIELD_MEASURE, /* finite, low .. high, or NAN, written as null */
+    FIELD_FIGURE,  /* finite, low .. high, or NAN, omitted from the JSON */
     FIELD_BOOL,
-    FIELD_FLAG,     /* int32_t, 0 or 1, which are false and true in JSON */
-    FIELD_ENUM,     /* int, 0 .. max - 1, by names[] */
+    FIELD_FLAG,     /* int32_t, 0 or 1, written as false or true */
+    FIELD_ENUM,     /* int, 0 .. max - 1, written as names[] */
     FIELD_TEXT,     /* char [size] */
-    FIELD_LINE,     /* char [size]: text for people; control characters become '?' when read */
+    FIELD_LINE,     /* char [size]: text for people; control characters are read as '?' */
     FIELD_NAME,     /* char [size]: letters, digits, '.', '_', '-' */
     FIELD_HOST,     /* char [size]: as FIELD_NAME, with ':' as well */
-    FIELD_SENTENCE, /* char *: text for people; bytes that are no UTF-8 become '?' */
-    FIELD_BYTES,    /* char *: any bytes but 0, kept exactly */
+    FIELD_SENTENCE, /* char *: text for people; bytes that are not UTF-8 are written as '?' */
+    FIELD_BYTES,    /* char *: any bytes except 0, preserved exactly */
     FIELD_OPTIONAL, /* as FIELD_BYTES, or NULL */
     FIELD_LIST,     /* char **: NULL-ended, its items as FIELD_BYTES */
 };
 
+/* One row: how one member of a struct is stored in JSON. */
 struct field {
     const char *key;
     enum field_kind kind;
     size_t offset, size;
     int64_t min, max;
-    double low, high; /* both 0: any */
+    double low, high; /* bounds; both equal: none */
     const char *const *names;
 };
 
-/* A row for a struct's member of the same name. */
+/* Make a row for a struct member; its JSON key is the member's name. */
 #define FIELD_ROW(type, member, kind_, ...)                                                        \
     {                                                                                              \
         .key = #member, .kind = FIELD_##kind_, .offset = offsetof(type, member),                   \
@@ -57,7 +59,7 @@ struct field {
 #define FIELD_WORD(type, member, words)                                                            \
     FIELD_ROW(type, member, ENUM, .max = sizeof(words) / sizeof *(words), .names = words)
 
-/* A list of structs. */
+/* Description of an array of structs, stored as a list of objects */
 struct field_rows {
     const struct field *field;
     size_t n;    /* fields */
@@ -70,34 +72,35 @@ struct field_rows {
         (fields), sizeof(fields) / sizeof *(fields), sizeof(type), (most_)                         \
     }
 
-/* Add the members of s to object o.  Returns 0 or -ENOMEM. */
+/* Add the n members of struct s to object o.  Return 0 or -ENOMEM. */
 int fields_write(const struct field *f, size_t n, const void *s, json_t *o);
 
-/* Fill s from o.  Returns how many of the n members o has.  -EINVAL: err names the member; strings
- * made so far stay in s, for the caller's free function.
+/* Fill struct s from object o.  Return how many of the n members are present in o.  -EINVAL: err
+ * names the member.  Strings allocated so far stay in s, for the caller to free.
  */
 int fields_read(const struct field *f, size_t n, const json_t *o, void *s, struct eddis_error *err);
 
-/* -EINVAL when member key of o, if there, is no whole number from min to max: bounds that depend on
- * other members, which a table cannot state.
+/* Check that member `key` of o, if present and not null, is a whole number from min to max.  For
+ * bounds that depend on other members, which a table cannot state.  Return 0 or -EINVAL.
  */
 int fields_limit(const json_t *o, const char *key, int64_t min, int64_t max,
                  struct eddis_error *err);
 
-/* Whether a row of f has this key. */
+/* Check whether a row of f has this key. */
 bool fields_have(const struct field *f, size_t n, const char *key);
 
-/* Write an array of n structs of `size` bytes as the list `key` of objects. */
+/* Add n structs, an array at `row`, to object o as the list `key` of objects.  Return 0 or -ENOMEM.
+ */
 int fields_write_rows(json_t *o, const char *key, const struct field_rows *r, const void *row,
                       size_t n);
 
-/* Read such a list of at most `most` rows into a new array that the caller frees, strings
- * included, also after a failure.  *ret is NULL for an empty list.
+/* Read the list `key` of at most r->most objects into a new array *ret of *ret_n structs.  The
+ * caller frees it and its strings, also after a failure.  Both stay unchanged if the list is empty.
  */
 int fields_read_rows(const json_t *o, const char *key, const struct field_rows *r, void **ret,
                      int *ret_n, struct eddis_error *err);
 
-/* -EINVAL when o holds more than the n members that were read. */
+/* Check that object o has exactly n members, the number that was read.  Return 0 or -EINVAL. */
 int fields_end(const json_t *o, size_t n, struct eddis_error *err);
 
 #endif

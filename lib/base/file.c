@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* file.c - reads, replaces and removes files and folders, with a limit on each */
+/* file.c - read, replace and remove files and folders, each with a size limit */
 #include "file.h"
 
 #include "cleanup.h"
@@ -46,10 +46,12 @@ int file_read_fd(int fd, const char *name, size_t max, char **ret, size_t *ret_n
     return 0;
 }
 
-/* Returns a descriptor of a regular file of at most max bytes, or negative errno. */
+/* Open a regular file of at most max bytes for reading.  Return its descriptor or a negative errno
+ * value.
+ */
 static int open_regular(const char *path, size_t max, struct eddis_error *err)
 {
-    /* O_NONBLOCK: a FIFO in the file's place must not hold the program for ever. */
+    /* O_NONBLOCK: if the path is a FIFO, open must not block. */
     cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat st;
 
@@ -159,13 +161,16 @@ const char *file_room_advice(int code)
     return code == -EFBIG ? "raise the limit of a file's size (ulimit -f)" : "free space there";
 }
 
+/* Open a file to append, with `more` flags; create it with `mode` if missing.  Return its
+ * descriptor.  -EPERM: it existed and is not trusted (trust_fd).
+ */
 static int open_append(const char *path, int more, mode_t mode, struct eddis_error *err)
 {
     const int flags = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC | more;
     cleanup_fd int fd = open(path, flags | O_EXCL, mode);
     int rc;
 
-    if (fd >= 0) /* its owner and mode are what the file system makes of ours */
+    if (fd >= 0) /* new: not checked, its owner and mode are set by the file system */
         return cleanup_keep_fd(fd);
     fd = open(path, flags, mode);
     if (fd < 0)
@@ -191,7 +196,7 @@ int file_append(const char *path, const void *data, size_t n, mode_t mode, struc
     rc = file_write_all(fd, data, n, err);
     if (rc == 0)
         return 0;
-    if (before >= 0) /* a full disk takes a part */
+    if (before >= 0) /* a full disk may have stored a part */
         (void)!ftruncate(fd, before);
     return eddis_fail_errno(err, rc, "cannot write '%s'", path);
 }
@@ -268,8 +273,8 @@ void file_rmdirs(const char *path, size_t kept)
     }
 }
 
-/* Open a folder whose entries are to be removed: one of our own that forbids it, as a worker may
- * have made it, is opened up first.
+/* Open a folder in order to remove its entries.  Restore missing owner permissions first if it is
+ * our own: a worker may have removed them.  Return a descriptor or a negative errno value.
  */
 static int open_to_remove(int parent, const char *name)
 {
@@ -286,6 +291,9 @@ static int open_to_remove(int parent, const char *name)
     return fd;
 }
 
+/* Remove all entries of a folder recursively, without following links.  Continue after errors;
+ * return 0 or the last one as a negative errno value.
+ */
 static int remove_inside(int parent, const char *name)
 {
     int fd = open_to_remove(parent, name);

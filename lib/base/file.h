@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* file.h - whole files and folders: read with a limit, replace atomically, remove a tree */
+/* file.h - whole files and folders: read with a size limit, replace atomically, remove a tree */
 #ifndef EDDIS_BASE_FILE_H
 #define EDDIS_BASE_FILE_H
 
@@ -8,77 +8,85 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Read a regular file of at most max bytes.  Returns its text, followed by a 0 byte that *ret_n
- * (may be NULL) does not count.  -EFBIG: longer than max; -EINVAL: not a regular file; -ENOENT.
+/* Read a regular file of at most max bytes into *ret, which the caller frees.  A 0 byte follows the
+ * text; *ret_n (may be NULL) does not count it.  -EFBIG: longer than max; -EINVAL: not a regular
+ * file; -ENOENT.
  */
 int file_read(const char *path, size_t max, char **ret, size_t *ret_n, struct eddis_error *err);
 
-/* As file_read, of a file that steers what is run: what is opened is checked itself, then the
- * folder that holds it, as trust_file (trust.h) does.  warning, which may be NULL, is written when
- * others may write to it; -EPERM: they may, and are not trusted.
+/* Read a file as file_read does, if trust_file (trust.h) accepts it: for files that decide what is
+ * executed. *warning (may be NULL) is set if a group or others may write to it or replace it.
+ * -EPERM: it is not trusted.
  */
 int file_read_trusted(const char *path, size_t max, struct eddis_error *warning, char **ret,
                       size_t *ret_n, struct eddis_error *err);
 
-/* Read fd to its end, at most max bytes.  Blocks.  Result as file_read. */
+/* Read fd to its end, at most max bytes; `name` is for errors.  Blocks.  The result is as for
+ * file_read.
+ */
 int file_read_fd(int fd, const char *name, size_t max, char **ret, size_t *ret_n,
                  struct eddis_error *err);
 
-/* Replace the file by these n bytes: written beside it, synced, renamed.  A reader sees the old
- * file or the new one, never a part.
+/* Replace the file by these n bytes: write a new file beside it, sync and rename it.  A reader sees
+ * the old file or the new one, never a part.
  */
 int file_write_atomic(const char *path, const void *data, size_t n, mode_t mode,
                       struct eddis_error *err);
 
-/* Whether file_write_atomic could write here: a file is made beside it and removed. */
+/* Check whether file_write_atomic could write here, by creating and removing a file beside it. */
 int file_try(const char *path, struct eddis_error *err);
 
-/* Return what is to be done where a write failed by this code, negative errno: "free space there",
- * or for -EFBIG that the limit is to be raised.
+/* Return the remedy for a write that failed for lack of space: "free space there", or, if code is
+ * -EFBIG, to raise the limit of a file's size.
  */
 const char *file_room_advice(int code);
 
-/* Open a log to append, made with this mode when missing.  -EPERM: others may write to it, or have
- * put it there; not of one that this call makes.  Never blocks for a FIFO.
+/* Open a log to append; create it with this mode if missing.  Never blocks on a FIFO.  Return its
+ * descriptor.  -EPERM: it existed and another user owns it or all users may write to it.
  */
 int file_open_append(const char *path, mode_t mode, struct eddis_error *err);
 
-/* Append n bytes in one write, or none of them; the file is made when missing.  For one writer. */
+/* Append n bytes to the file, or nothing if that fails; create it with this mode if missing.  For a
+ * single writer.
+ */
 int file_append(const char *path, const void *data, size_t n, mode_t mode, struct eddis_error *err);
 
-/* Put a line at the file's end: on a full disk, where it cannot be appended, over the last bytes.
+/* Write `line` at the end of the file.  If it cannot be appended because the disk is full,
+ * overwrite the last bytes.
  */
 int file_mark_end(const char *path, const char *line, struct eddis_error *err);
 
-/* Returns the folder in which eddis keeps what it can measure again, $XDG_CACHE_HOME/eddis or
- * ~/.cache/eddis; NULL when this user has none, or without memory.
+/* Return the folder for cached measurements, which can be repeated: $XDG_CACHE_HOME/eddis or
+ * ~/.cache/eddis.  The caller frees it.  NULL if this user has no home folder, or without memory.
  */
 char *file_cache_dir(void);
 
-/* Write all n bytes to fd, going on after short writes and interrupts.  Blocks. */
+/* Write all n bytes to fd; continue after short writes and interrupts.  Blocks. */
 int file_write_all(int fd, const void *data, size_t n, struct eddis_error *err);
 
-/* Make the folder and those above it with this mode; those that are there stay as they are. */
+/* Create the folder and its missing parents with this mode.  Existing folders stay as they are. */
 int file_mkdirs(const char *path, mode_t mode, struct eddis_error *err);
 
-/* How many bytes at the path's beginning name what is there; all of them: so does the path. */
+/* Return the length of the longest leading part of the path that exists; strlen(path) if all of it
+ * does.
+ */
 size_t file_there(const char *path);
 
-/* Remove the folder and those above it that are longer than `kept` bytes, as far as they are empty:
- * with file_there before, what file_mkdirs has made.
+/* Remove the folder and its parents whose paths are longer than `kept` bytes, up to the first that
+ * is not empty.  With the result of an earlier file_there, this undoes file_mkdirs.
  */
 void file_rmdirs(const char *path, size_t kept);
 
-/* Remove a folder and all in it, never following a link.  A missing folder is success. */
+/* Remove a folder and everything in it, without following links.  A missing folder is success. */
 int file_remove_tree(const char *path, struct eddis_error *err);
 
-/* Likewise, but leave the folder, which must be there. */
+/* Remove everything in a folder, without following links, and keep the folder, which must exist. */
 int file_remove_inside(const char *path, struct eddis_error *err);
 
-/* fsync a folder, so that a rename inside it survives a power cut. */
+/* fsync a folder, so that a rename in it survives a power failure. */
 int file_sync_dir(const char *path, struct eddis_error *err);
 
-/* Returns "<dir>/<fmt...>", or NULL without memory. */
+/* Return "<dir>/<fmt...>" for the caller to free; NULL without memory. */
 char *file_join(const char *dir, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* file_thread.c - a queue of tasks, the thread that runs them, and those that are over */
+/* file_thread.c - a thread that runs file tasks, its queue, and the list of finished tasks */
 #include "file_thread.h"
 
 #include "clock.h"
@@ -12,22 +12,25 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Singly linked list of tasks; `last` points to the final `next` */
 struct list {
     struct file_task *first, **last;
 };
 
+/* State of the thread; all but `fd` is protected by `lock` */
 struct file_thread {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct list waiting, over;
     struct file_task *running;
-    int64_t since_ns; /* when that was begun */
-    int fd;           /* eventfd: a task is over */
+    int64_t since_ns; /* when `running` was started, monotonic */
+    int fd;           /* eventfd, readable if a task has finished */
     bool stopping;
 };
 
 /* ---- lists ---- */
 
+/* Append a task to the list. */
 static void append(struct list *l, struct file_task *k)
 {
     k->next = NULL;
@@ -35,6 +38,7 @@ static void append(struct list *l, struct file_task *k)
     l->last = &k->next;
 }
 
+/* Remove and return the first task; NULL: the list is empty. */
 static struct file_task *take_first(struct list *l)
 {
     struct file_task *k = l->first;
@@ -44,7 +48,7 @@ static struct file_task *take_first(struct list *l)
     return k;
 }
 
-/* Returns whether it was there. */
+/* Remove task k from the list.  Return false if it was not in it. */
 static bool take(struct list *l, const struct file_task *k)
 {
     for (struct file_task **at = &l->first; *at; at = &(*at)->next)
@@ -57,6 +61,7 @@ static bool take(struct list *l, const struct file_task *k)
     return false;
 }
 
+/* Free every task of the list by its own free(), without running it. */
 static void free_tasks(struct list *l)
 {
     struct file_task *k;
@@ -65,6 +70,7 @@ static void free_tasks(struct list *l)
         k->free(k);
 }
 
+/* Free the thread's state and the tasks that remain. */
 static void free_all(struct file_thread *t)
 {
     free_tasks(&t->waiting);
@@ -77,6 +83,9 @@ static void free_all(struct file_thread *t)
 
 /* ---- the thread ---- */
 
+/* Run a task without the lock, append it to the finished ones and wake those who wait.  Called with
+ * the lock held.
+ */
 static void run_one(struct file_thread *t, struct file_task *k)
 {
     const uint64_t one = 1;
@@ -92,6 +101,7 @@ static void run_one(struct file_thread *t, struct file_task *k)
     pthread_cond_broadcast(&t->changed);
 }
 
+/* Run tasks in order until stopped, then free the state. */
 static void *run(void *arg)
 {
     struct file_thread *t = arg;
@@ -106,10 +116,11 @@ static void *run(void *arg)
             pthread_cond_wait(&t->changed, &t->lock);
     }
     pthread_mutex_unlock(&t->lock);
-    free_all(t); /* nobody else knows of it any more */
+    free_all(t); /* file_thread_stop has given it up */
     return NULL;
 }
 
+/* Initialise the lock and condition and start the detached thread with all signals blocked. */
 static int start(struct file_thread *t, struct eddis_error *err)
 {
     pthread_attr_t detached;
@@ -125,7 +136,7 @@ static int start(struct file_thread *t, struct eddis_error *err)
     pthread_condattr_destroy(&clock);
     pthread_attr_init(&detached);
     pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
-    sigfillset(&all); /* signals are for the caller's thread */
+    sigfillset(&all); /* so that signals go to the caller's threads */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     rc = pthread_create(&thread, &detached, run, t);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -189,6 +200,7 @@ int file_thread_fd(const struct file_thread *t)
     return t->fd;
 }
 
+/* Remove and return the first finished task; NULL: there is none, and the eventfd is reset. */
 static struct file_task *take_over(struct file_thread *t)
 {
     struct file_task *k;
@@ -213,6 +225,7 @@ void file_thread_turn(struct file_thread *t)
     }
 }
 
+/* Convert a monotonic deadline in ns to a timespec. */
 static struct timespec moment(int64_t deadline_ns)
 {
     return (struct timespec){ .tv_sec = deadline_ns / CLOCK_S, .tv_nsec = deadline_ns % CLOCK_S };

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* file_thread.h - calls that a file system can hold up, made by a thread of their own
+/* file_thread.h - run blocking file system calls in a separate thread
  *
- * A server that does not answer, or a disk that is busy, holds a call for as long as it likes, and
- * no deadline helps.  Who must go on meanwhile hands the call over as a task:
+ * A file server that does not answer, or a busy disk, can block a call without limit, and no
+ * deadline can interrupt it.  A caller that must not block passes the call on as a task:
  *
- *     file_thread_add --> waiting --run()--> over --file_thread_turn--> done(), free()
- *                         (the thread's, in their order)               (the caller's)
+ *     file_thread_add --> waiting --run()--> finished --file_thread_turn--> done(), free()
+ *                         (thread, in order)             (caller)
  *
- * run() may touch what is in its task and nothing else: the others may have been closed while it
- * was held up.  Signals are blocked on the thread.
+ * run() may access only its own task, because everything else may have been freed while the call
+ * was blocked.  Signals are blocked in the thread.
  */
 #ifndef EDDIS_BASE_FILE_THREAD_H
 #define EDDIS_BASE_FILE_THREAD_H
@@ -19,50 +19,56 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A folder that takes longer does not answer. */
+/* A folder whose call takes longer is considered unresponsive. */
 #define FILE_THREAD_LATE_NS (2 * CLOCK_S)
 
-/* The first member of what a caller hands over. */
+/* Header of a task; the first member of the caller's own struct */
 struct file_task {
     struct file_task *next;
-    void (*run)(struct file_task *k);  /* on the thread */
-    void (*done)(struct file_task *k); /* on the caller's, behind run; NULL: nobody asks */
-    void (*free)(struct file_task *k); /* last of all, and alone when the task is never run */
+    void (*run)(struct file_task *k);  /* in the thread */
+    void (*done)(struct file_task *k); /* in the caller's thread, after run; NULL: none */
+    void (*free)(struct file_task *k); /* called last, also if the task is never run */
 };
 
 struct file_thread;
 
+/* Start the thread and return it in *ret. */
 int file_thread_start(struct file_thread **ret, struct eddis_error *err);
 
-/* Queue a task, which is the thread's from then on. */
+/* Queue a task for the thread, which takes ownership of it. */
 void file_thread_add(struct file_thread *t, struct file_task *k);
 
-/* Return a descriptor that is readable when a task may be over. */
+/* Return a descriptor, owned by t, that becomes readable when a task may have finished. */
 int file_thread_fd(const struct file_thread *t);
 
-/* End the tasks that are over by their done() and free(), in their order. */
+/* Call done() and free() of every finished task, in order. */
 void file_thread_turn(struct file_thread *t);
 
-/* Whether no task is waiting or being run. */
+/* Check whether no task is waiting or running. */
 bool file_thread_idle(struct file_thread *t);
 
-/* Wait until it is idle; false: the deadline came first. */
+/* Wait until no task is waiting or running.  Return false if the deadline (monotonic) comes first.
+ */
 bool file_thread_settle(struct file_thread *t, int64_t deadline_ns);
 
-/* Return how long the call under way has taken until now; 0: there is none. */
+/* Return for how many ns the current task has been running; 0: there is none. */
 int64_t file_thread_held_ns(struct file_thread *t, int64_t now_ns);
 
-/* Wait until this task, which was added, is over.  Returns true: it is the caller's to read and to
- * free; false: the deadline came first, and it goes on as any other.
+/* Wait until this queued task has finished, and remove it from the finished ones.  Return true: the
+ * caller now owns it and frees it.  False: the deadline (monotonic) came first, and the task
+ * continues as any other.
  */
 bool file_thread_await(struct file_thread *t, struct file_task *k, int64_t deadline_ns);
 
-/* Look at each task that is waiting or being run, by what does not change in it. */
+/* Call look() for every task that is running or waiting, with the lock held. look() may read only
+ * members that run() does not change.
+ */
 void file_thread_each(struct file_thread *t, void (*look)(const struct file_task *k, void *ctx),
                       void *ctx);
 
-/* End it without waiting: tasks that are not over are never done, those that wait never run; one
- * that is held up is left to the thread, which ends when it returns.  Accepts NULL.
+/* Stop the thread without waiting for it.  Tasks that wait are freed without run(), finished ones
+ * without done().  A blocked task is left to the thread, which ends when the call returns.  Accepts
+ * NULL.
  */
 void file_thread_stop(struct file_thread *t);
 

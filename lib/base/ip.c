@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ip.c - reads, writes and compares addresses of IPv4 and IPv6 */
+/* ip.c - read, format and compare IPv4 and IPv6 addresses */
 #include "ip.h"
 
 #include <arpa/inet.h>
@@ -7,10 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAPPED = 12 }; /* bytes before an address of IPv4 */
+enum { MAPPED = 12 }; /* bytes before the IPv4 address */
 
 static const uint8_t mapped[MAPPED] = { [10] = 0xff, [11] = 0xff };
 
+/* Store the four bytes of an IPv4 address in mapped form. */
 static void take_v4(const void *four, struct ip *ret)
 {
     memcpy(ret->byte, mapped, MAPPED);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json.c - the limits before jansson, and the checked reading of single members */
+/* json.c - check limits before jansson parses, and read single members strictly */
 #include "json.h"
 
 #include "cleanup.h"
@@ -9,7 +9,9 @@
 #include <math.h>
 #include <string.h>
 
-/* jansson's own limit is 2048 levels of recursion; ours is checked before it starts. */
+/* Check whether the text nests brackets deeper than JSON_MAX_NESTING.  Checked first, because
+ * jansson would recurse to 2048 levels.
+ */
 static bool too_deep(const char *s, size_t n)
 {
     int depth = 0;
@@ -74,11 +76,11 @@ int json_write_file(const char *path, const json_t *j, struct eddis_error *err)
     if (!text)
         return eddis_fail(err, -ENOMEM, "no memory to write '%s'", path);
     n = strlen(text);
-    text[n] = '\n'; /* in the place of the 0: the length travels beside it */
+    text[n] = '\n'; /* replaces the final 0, which is not needed: the length is passed */
     return file_write_atomic(path, text, n + 1, 0600, err);
 }
 
-/* The member, or NULL with the sentence set. */
+/* Borrow a member of object o; NULL, with err set, if it is missing. */
 static json_t *member(const json_t *o, const char *key, struct eddis_error *err)
 {
     json_t *v = json_object_get(o, key);

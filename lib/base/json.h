@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json.h - strict reading and stable writing of JSON, over jansson
  *
- * Reading: what comes from a file or a socket is untrusted.  Size and depth are limited before
- * anything is built, duplicate keys are refused, and each json_want_ function checks the type and
- * range of one member and says in one sentence which member was wrong.
- * Writing: keys sorted, so that equal values are equal bytes.
+ * Reading: data from a file or socket is untrusted.  Size and depth are limited before anything is
+ * allocated, and duplicate keys are rejected.  Each json_want_ function checks the type and range
+ * of one member and reports a wrong one by name.
+ *
+ * Writing: keys are sorted, so that equal values give equal bytes.
  */
 #ifndef EDDIS_BASE_JSON_H
 #define EDDIS_BASE_JSON_H
@@ -17,10 +18,11 @@
 #include <stdint.h>
 
 enum {
-    JSON_MAX_BYTES = 16 << 20, /* a file of ours; HTTP bodies have a limit of their own */
+    JSON_MAX_BYTES = 16 << 20, /* limit of eddis's files; HTTP bodies have their own limit */
     JSON_MAX_NESTING = 32,
 };
 
+/* Drop the reference *j; NULL is allowed. */
 static inline void cleanup_json_(json_t **j)
 {
     json_decref(*j);
@@ -28,38 +30,53 @@ static inline void cleanup_json_(json_t **j)
 
 #define cleanup_json __attribute__((cleanup(cleanup_json_)))
 
-/* Parse n bytes that `what` names in errors ("plan.json", "report of agent 3").
- * Returns a new reference.  -EINVAL: not JSON, twice the same key, or nested too deep.
+/* Parse n bytes of text; errors call it `what` ("plan.json", "report of agent 3").  Return a new
+ * reference in *ret.  -EINVAL: not JSON, a duplicate key, or nested too deep.
  */
 int json_parse(const char *text, size_t n, const char *what, json_t **ret, struct eddis_error *err);
 
-/* Read and parse a file of at most JSON_MAX_BYTES.  Returns a new reference. */
+/* Read and parse a file of at most JSON_MAX_BYTES.  Return a new reference in *ret. */
 int json_read_file(const char *path, json_t **ret, struct eddis_error *err);
 
-/* Returns the text with sorted keys: on one line, or indented for people; NULL without memory. */
+/* Return the JSON text with sorted keys, on one line or indented for people.  The caller frees it.
+ * NULL without memory.
+ */
 char *json_text(const json_t *j, bool indented);
 
-/* Replace the file by the indented text and a newline, atomically, mode 0600. */
+/* Replace the file atomically by the indented text and a newline, mode 0600. */
 int json_write_file(const char *path, const json_t *j, struct eddis_error *err);
 
-/* Members of object o.  A missing member or one of the wrong type or range is -EINVAL; nothing is
- * written then.  Strings, arrays and objects are borrowed from o.
+/* Read member `key` of object o, a whole number from min to max, into *ret.  -EINVAL: missing, of
+ * another type, or out of range; *ret is unchanged, and err names the member.  This holds for all
+ * functions json_want_*.
  */
 int json_want_int(const json_t *o, const char *key, int64_t min, int64_t max, int64_t *ret,
                   struct eddis_error *err);
+
+/* Read member `key` of object o, a number from min to max, into *ret.  -EINVAL. */
 int json_want_number(const json_t *o, const char *key, double min, double max, double *ret,
                      struct eddis_error *err);
+
+/* Read the boolean member `key` of object o into *ret.  -EINVAL. */
 int json_want_bool(const json_t *o, const char *key, bool *ret, struct eddis_error *err);
+
+/* Borrow the string member `key` of object o, which has no 0 byte inside.  -EINVAL. */
 int json_want_string(const json_t *o, const char *key, const char **ret, struct eddis_error *err);
+
+/* Borrow the array member `key` of object o, of at most max_items.  -EINVAL. */
 int json_want_array(const json_t *o, const char *key, size_t max_items, json_t **ret,
                     struct eddis_error *err);
+
+/* Borrow the object member `key` of object o.  -EINVAL. */
 int json_want_object(const json_t *o, const char *key, json_t **ret, struct eddis_error *err);
 
-/* Copy a string member into ret [size]; -EINVAL when it is longer. */
+/* Copy the string member `key` of object o into ret [size].  -EINVAL: missing, not a string, or too
+ * long.
+ */
 int json_copy_string(const json_t *o, const char *key, char *ret, size_t size,
                      struct eddis_error *err);
 
-/* Whether o has the member and it is not null. */
+/* Check whether object o has the member and it is not null. */
 bool json_has(const json_t *o, const char *key);
 
 #endif

@@ -10,12 +10,13 @@
 
 enum { FEWEST = 16 };
 
+/* Borrow the key of row i. */
 static const char *key_at(const struct key_index *x, const void *rows, int i)
 {
     return (const char *)rows + (size_t)i * x->row_bytes;
 }
 
-/* The head of the list in which this key is. */
+/* Return the head of the hash list for this key. */
 static int *head_of(const struct key_index *x, const char *key)
 {
     return &x->first[crc32_update(0, key, strlen(key)) & (uint32_t)(x->room - 1)];
@@ -30,6 +31,7 @@ int key_index_find(const struct key_index *x, const void *rows, const char *key)
     return i;
 }
 
+/* Add row i to the hash list of its key. */
 static void link_row(struct key_index *x, const void *rows, int i)
 {
     int *head = head_of(x, key_at(x, rows, i));
@@ -38,6 +40,7 @@ static void link_row(struct key_index *x, const void *rows, int i)
     *head = i;
 }
 
+/* Remove row i from the hash list of its key. */
 static void unlink_row(struct key_index *x, const void *rows, int i)
 {
     int *at = head_of(x, key_at(x, rows, i));
@@ -47,6 +50,7 @@ static void unlink_row(struct key_index *x, const void *rows, int i)
     *at = x->next[i];
 }
 
+/* Double the table and hash all rows again.  -ENOMEM: nothing has changed. */
 static int grow(struct key_index *x, const void *rows)
 {
     int room = x->room ? 2 * x->room : FEWEST;

@@ -1,33 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* key_index.h - which row of an array has a key, without looking at all of them
+/* key_index.h - find the row of an array that has a key, by hashing
  *
- * The rows are their owner's, who may move the array; each begins with its key, a string, and no
- * two have the same.  Rows of one hash form a list through `next`.
+ * The caller owns the rows and may move the array.  Each row begins with its key, a char array, and
+ * keys are unique.  Rows of equal hash are linked through `next`.
  */
 #ifndef EDDIS_BASE_KEY_INDEX_H
 #define EDDIS_BASE_KEY_INDEX_H
 
 #include <stddef.h>
 
-/* Zeroed but for row_bytes it is empty. */
+/* Index of the first n rows of an array.  Empty if zeroed except for row_bytes. */
 struct key_index {
-    size_t row_bytes;  /* of one row */
-    int n, room;       /* rows that are known; room is a power of two or 0 */
-    int *first, *next; /* [room], -1 at the end of a list */
+    size_t row_bytes;  /* size of one row in bytes */
+    int n, room;       /* rows in the index, and its capacity: a power of two or 0 */
+    int *first, *next; /* [room]: row numbers; -1 ends a list */
 };
 
-/* Returns the number of the row with this key among those that are known, or -1. */
+/* Return the number of the indexed row that has this key; -1: none has. */
 int key_index_find(const struct key_index *x, const void *rows, const char *key);
 
-/* Take the row behind those that are known.  -ENOMEM: it is not, all others still are. */
+/* Add the row that follows the indexed ones.  -ENOMEM: the index is unchanged. */
 int key_index_add(struct key_index *x, const void *rows);
 
-/* Take n rows.  -ENOMEM. */
+/* Add the next n rows.  -ENOMEM: some of them may have been added. */
 int key_index_add_all(struct key_index *x, const void *rows, int n);
 
-/* Forget row i, into whose place the last one is moved. */
+/* Remove row i, and move the last row into its place, in the index and in the array. */
 void key_index_remove(struct key_index *x, void *rows, int i);
 
+/* Free the index's memory; it is then empty and valid. */
 void key_index_fini(struct key_index *x);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pidfd_call.h - the system calls on descriptors of processes, which glibc names from 2.36 on */
+/* pidfd_call.h - system calls for process descriptors; glibc has wrappers from 2.36 on */
 #ifndef EDDIS_BASE_PIDFD_CALL_H
 #define EDDIS_BASE_PIDFD_CALL_H
 
@@ -10,7 +10,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* As on all architectures with the common numbers of new calls. */
+/* Numbers common to all architectures for new system calls. */
 #ifndef SYS_pidfd_send_signal
 #define SYS_pidfd_send_signal 424
 #endif
@@ -18,7 +18,7 @@
 #define SYS_pidfd_open 434
 #endif
 
-/* Returns a descriptor, which exec closes, or a negative errno value. */
+/* Open a close-on-exec descriptor of a process.  Return it or a negative errno value. */
 static inline int pidfd_call_open(pid_t pid)
 {
     long fd = syscall(SYS_pidfd_open, pid, 0);
@@ -26,14 +26,14 @@ static inline int pidfd_call_open(pid_t pid)
     return fd < 0 ? -errno : (int)fd;
 }
 
-/* Returns 0, or a negative errno value. */
+/* Send a signal to the process of a pidfd.  Return 0 or a negative errno value. */
 static inline int pidfd_call_signal(int fd, int sig)
 {
     return syscall(SYS_pidfd_send_signal, fd, sig, NULL, 0) < 0 ? -errno : 0;
 }
 
-/* Return whether this error of pidfd_open tells of the kernel (before 5.3), or a filter, and not of
- * the process: the call itself asks for no permission.
+/* Check whether this error (positive errno) of pidfd_open comes from an old kernel (before 5.3) or
+ * a seccomp filter, not from the process.  The call itself needs no permission.
  */
 static inline bool pidfd_call_refused(int error)
 {

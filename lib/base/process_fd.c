@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* process_fd.c - asks the kernel for a pidfd, else has a thread look */
+/* process_fd.c - open a pidfd, or start a thread that polls /proc in its stead */
 #include "process_fd.h"
 
 #include "pidfd_call.h"
@@ -16,18 +16,20 @@
 
 enum { PERIOD_MS = 50, STACK = 256 << 10 };
 
-/* What a thread watches, which frees it. */
+/* Process that a thread watches; the thread frees it */
 struct watched {
     pid_t pid;
-    int64_t start; /* with the pid, who it is */
-    int fd;        /* the pipe's writing end */
+    int64_t start; /* start time; pid and start identify the process */
+    int fd;        /* write end of the pipe */
 };
 
+/* Check whether a state of /proc/PID/stat is that of an ended process. */
 static bool has_ended(char state)
 {
     return state == 'Z' || state == 'X';
 }
 
+/* Check whether the process with this pid and start time is still alive. */
 static bool is_there(pid_t pid, int64_t start)
 {
     char state = proctree_state(pid);
@@ -35,10 +37,13 @@ static bool is_there(pid_t pid, int64_t start)
     return state && !has_ended(state) && proctree_start(pid) == start;
 }
 
+/* Poll the process every PERIOD_MS until it has ended or the read end is closed.  Write a byte at
+ * its end, and free w.
+ */
 static void *watch(void *ctx)
 {
     struct watched *w = ctx;
-    struct pollfd reader = { .fd = w->fd }; /* POLLERR: nobody reads any more */
+    struct pollfd reader = { .fd = w->fd }; /* POLLERR: the read end was closed */
 
     while (poll(&reader, 1, PERIOD_MS) <= 0)
         if (!is_there(w->pid, w->start)) {
@@ -50,7 +55,9 @@ static void *watch(void *ctx)
     return NULL;
 }
 
-/* All signals are blocked in the thread: they are for those who wait for them. */
+/* Start a detached thread that runs watch(w).  All signals are blocked in it, so that they go to
+ * the caller's threads.  Return 0 or a negative errno value.
+ */
 static int start_thread(struct watched *w)
 {
     pthread_attr_t attr;
@@ -70,7 +77,9 @@ static int start_thread(struct watched *w)
     return rc;
 }
 
-/* Without a thread for what waits to be reaped: its end shows already, as in a pidfd. */
+/* Watch a process by a thread; if it is a zombie, write the byte at once, as a pidfd would be
+ * readable.  Takes w on success.  Return 0 or a negative errno value.
+ */
 static int begin_watch(struct watched *w)
 {
     char state = proctree_state(w->pid);
@@ -85,7 +94,9 @@ static int begin_watch(struct watched *w)
     return 0;
 }
 
-/* The pipe's reading end. */
+/* Make a pipe that gets a byte when the process ends.  Return its read end, or a negative errno
+ * value.
+ */
 static int open_pipe(pid_t pid)
 {
     struct watched *w = malloc(sizeof *w);

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* process_fd.h - waits for the end of a process that is no child, and signals it
+/* process_fd.h - wait for the end of a process that need not be a child, and signal it
  *
- * A descriptor of pidfd_open(2) where the kernel gives one (Linux 5.3).  Where it does not know the
- * call, or a filter of seccomp refuses it, the reading end of a pipe: a thread of this process
- * looks at /proc/PID/stat every 50 ms, and writes a byte when the process that had this pid at
- * first has ended or waits to be reaped.  glibc needs no <sys/pidfd.h> (2.36) for either.
+ * The descriptor is a pidfd (Linux 5.3) if the kernel provides one.  If the kernel lacks the call
+ * or a seccomp filter rejects it, the descriptor is the read end of a pipe.  A thread of this
+ * process then polls /proc/PID/stat every 50 ms.  It writes a byte when the process has ended or is
+ * a zombie; a later process of the same pid is recognised by its start time.  Neither needs
+ * <sys/pidfd.h> (glibc 2.36).
  */
 #ifndef EDDIS_BASE_PROCESS_FD_H
 #define EDDIS_BASE_PROCESS_FD_H
 
 #include <sys/types.h>
 
-/* Returns a descriptor that is readable from the end of the process on, for the caller to close; in
- * a child that was forked it shows nothing.  -1 with errno, as pidfd_open: ESRCH: there is none;
- * others of pidfd_open, pipe and pthread_create.
+/* Return a descriptor that becomes readable when the process ends; the caller closes it.  In a
+ * forked child it may never become readable.  -1 with errno set: ESRCH if there is no such process,
+ * or an error of pidfd_open, pipe2 or pthread_create.
  */
 int process_fd_open(pid_t pid);
 
-/* Send sig to the process for which fd was opened.  Returns 0, -ESRCH when it has ended, -EPERM.
- * Where the kernel takes no descriptor, it goes to the pid, unless fd shows the end.
+/* Send sig to the process for which fd was opened.  If the kernel has no pidfd, send it to the pid
+ * unless fd shows that the process has ended.  Return 0, -ESRCH if it has ended, or -EPERM.
  */
 int process_fd_signal(int fd, pid_t pid, int sig);
 

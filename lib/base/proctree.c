@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* proctree.c - walks /proc for the descendants of a process */
+/* proctree.c - walk /proc for the descendants of a process */
 #include "proctree.h"
 
 #include "cleanup.h"
@@ -19,17 +19,17 @@
 
 enum { MAX_TEXT = 4 << 20 };
 
-#define EXITING 0x4 /* the kernel's PF_EXITING, in the flags of /proc/PID/stat */
+#define EXITING 0x4 /* PF_EXITING of the kernel, in the flags of /proc/PID/stat */
 
-/* The command in /proc/PID/stat may hold spaces, brackets and newlines: what follows the last ')'
- * is safe.
+/* Read /proc/PID/stat into *ret.  The command in it may contain spaces, brackets and newlines, so
+ * fields are parsed after the last ')'.  -ESRCH: no such process; -EINVAL: cannot be parsed.
  */
 static int read_stat(const char *pid, struct proctree_process *ret)
 {
     char path[64], line[512];
     cleanup_fd int fd = -1;
     char *open_bracket, *close_bracket;
-    int64_t used[4]; /* as user and kernel, itself and its children */
+    int64_t used[4]; /* user and kernel time, of itself and of its children */
     unsigned flags;
     int parent;
     ssize_t n;
@@ -92,7 +92,7 @@ int proctree_all(struct proctree_process **ret, struct eddis_error *err)
     return n;
 }
 
-/* Move the descendants of root to the front, parents first; returns their number. */
+/* Move the descendants of root to the front of the array, parents first.  Return their number. */
 static int sift(struct proctree_process *all, int n, pid_t root)
 {
     int found = 0;
@@ -250,7 +250,7 @@ int proctree_signal(pid_t root, int sig, pid_t except, struct eddis_error *err)
         for (int j = 0; !spared && except && j < i; j++)
             spared = all[j].pid == all[i].parent && all[j].state == '\0';
         if (spared) {
-            all[i].state = '\0'; /* its children are spared too */
+            all[i].state = '\0'; /* marks it: its children are spared too */
             continue;
         }
         if (all[i].state != 'Z' && proctree_send(&all[i], sig) == 0)

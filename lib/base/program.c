@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* program.c - finds the folder of the running program, the others beside it, and a user's */
+/* program.c - find eddis's own programs, and check the programs and scripts of a user's command */
 #include "program.h"
 
 #include "cleanup.h"
@@ -39,7 +39,9 @@ int program_folder(char *ret, size_t size, struct eddis_error *err)
 
 int program_path(const char *name, char *ret, size_t size, struct eddis_error *err)
 {
-    /* Beside us; helpers from bin/ or from the build folder; programs from a helper's folder. */
+    /* In order: beside this program; helpers, seen from bin/ or from the build folder; programs,
+     * seen from a helper's folder.
+     */
     static const char *const places[] = { "", "../libexec/eddis/", "libexec/", "../",
                                           "../../bin/" };
     char folder[PATH_MAX];
@@ -57,6 +59,7 @@ int program_path(const char *name, char *ret, size_t size, struct eddis_error *e
                       name, folder);
 }
 
+/* Check whether the path is an executable regular file. */
 static bool is_program(const char *path)
 {
     struct stat st;
@@ -66,7 +69,9 @@ static bool is_program(const char *path)
 
 /* ---- what was meant ---- */
 
-/* Add the names of a folder's files; of programs alone. */
+/* Add the names of a folder's regular files to the list, hidden ones excluded; if `programs`, only
+ * executable ones.
+ */
 static void add_names(struct strlist *names, const char *folder, bool programs)
 {
     DIR *d = opendir(folder);
@@ -84,20 +89,21 @@ static void add_names(struct strlist *names, const char *folder, bool programs)
         (void)closedir(d);
 }
 
+/* Compare two strings by strcmp, for qsort. */
 static int compare_names(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Write "did you mean ...?" to ret, in the words `before` and the nearest name; where there is
- * none, the advice.
+/* Write "did you mean ...?" to ret with `before` and the name nearest to `word`; if no name is
+ * near, write `advice`.  Frees the list.
  */
 static void ask(struct strlist *names, const char *before, size_t before_n, const char *word,
                 const char *advice, char *ret, size_t size)
 {
     const char *near = NULL;
 
-    if (names->n) { /* folders tell in no order */
+    if (names->n) { /* readdir has no order; sort, so that the answer is stable */
         qsort(names->item, names->n, sizeof *names->item, compare_names);
         near = text_nearest(word, (const char *const *)names->item, names->n);
     }
@@ -108,7 +114,9 @@ static void ask(struct strlist *names, const char *before, size_t before_n, cons
     strlist_fini(names);
 }
 
-/* The same of the files in the folder of a path; written: as the user wrote it. */
+/* Write "did you mean ...?" or `advice` to ret, from the names in the folder of `path`.  `written`
+ * is the path as the user wrote it.
+ */
 static void ask_beside(const char *path, const char *written, const char *advice, char *ret,
                        size_t size)
 {
@@ -122,7 +130,9 @@ static void ask_beside(const char *path, const char *written, const char *advice
     ask(&names, written, (size_t)(word - written), word, advice, ret, size);
 }
 
-/* The same of the programs in PATH, and beside. */
+/* Write "did you mean ...?" to ret from the programs in PATH (`path`) and in the folder `beside`
+ * ("": none); if none is near, write how to install or name the program.
+ */
 static void ask_path(const char *name, const char *path, const char *beside, char *ret, size_t size)
 {
     struct strlist names = { 0 };
@@ -145,12 +155,12 @@ static void ask_path(const char *name, const char *path, const char *beside, cha
 
 enum { ASKED = NAME_MAX + 128 };
 
-/* NULL without memory. */
+/* Return the path of `name` relative to `folder`, for the caller to free; NULL without memory. */
 static char *path_of(const char *name, const char *folder)
 {
     char *path = NULL;
 
-    while (name[0] == '.' && name[1] == '/' && name[2]) /* for the sentence */
+    while (name[0] == '.' && name[1] == '/' && name[2]) /* so that messages read well */
         name += 2;
     return asprintf(&path, "%s%s%s", name[0] == '/' ? "" : folder, name[0] == '/' ? "" : "/",
                     name) < 0
@@ -168,7 +178,9 @@ void program_meant(const char *path, const char *advice, char *ret, size_t size)
         (void)snprintf(ret, size, "%s", advice);
 }
 
-/* Whether a folder of PATH has such a file, a program if it must be one; writes its path. */
+/* Look for a file `name` in the folders of PATH (`path`); it must be executable if `program`.
+ * Write its path to ret.  Return false if there is none.
+ */
 static bool in_path(const char *name, const char *path, bool program, char ret[PATH_MAX])
 {
     while (*path) {
@@ -184,7 +196,7 @@ static bool in_path(const char *name, const char *path, bool program, char ret[P
 
 /* ---- the first line of a script that is a program ---- */
 
-/* Read what follows "#!" in the first line.  false: there is no such line. */
+/* Read the rest of a script's first line after "#!".  Return false if there is no such line. */
 static bool read_first_line(const char *path, char ret[PATH_MAX])
 {
     cleanup_fd int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -198,7 +210,9 @@ static bool read_first_line(const char *path, char ret[PATH_MAX])
     return true;
 }
 
-/* Returns the word that env is to run, cut off; NULL: it has options. */
+/* Return the program that env is to run, cut off in `words`; NULL: none, or env has options or
+ * assignments.
+ */
 static const char *run_by_env(char *words)
 {
     char *word = words + strspn(words, " \t");
@@ -207,7 +221,9 @@ static const char *run_by_env(char *words)
     return *word && *word != '-' && !strchr(word, '=') ? word : NULL;
 }
 
-/* The kernel says of a missing interpreter that the script is not there. */
+/* Check that the interpreter of a script's "#!" line exists, since exec reports a missing one as if
+ * the script were missing. env's program is looked up in PATH (`path`, NULL: unknown).
+ */
 static int check_interpreter(const char *file, const char *path, struct eddis_error *err)
 {
     char line[PATH_MAX], at[PATH_MAX], *name, *rest;
@@ -240,6 +256,9 @@ static int check_interpreter(const char *file, const char *path, struct eddis_er
 
 /* ---- a program ---- */
 
+/* Check a program whose name contains a slash, relative to `folder`; `search` is the PATH for a
+ * script's interpreter.
+ */
 static int check_with_slash(const char *folder, const char *name, const char *search,
                             struct eddis_error *err)
 {
@@ -274,11 +293,12 @@ int program_check(const char *name, const char *folder, const char *path, const 
 
 /* ---- a script's ---- */
 
-/* Interpreters, and their options of one letter that take no word and leave the script the first.
+/* Interpreters and their one-letter options without argument.  After these, the first word is the
+ * script.
  */
 static const struct interpreter {
     const char *name, *flags;
-    bool searches; /* looks for a script in PATH, too */
+    bool searches; /* also looks for a script in PATH */
 } interpreters[] = {
     { "python", "bBdEiIOPqsSuvx", false },
     { "sh", "eux", true },
@@ -290,7 +310,9 @@ static const struct interpreter {
     { "julia", "", false },
 };
 
-/* "/opt/bin/python3.11" is python. */
+/* Return the interpreter that a program is, by its name without a version ("/opt/bin/python3.11" is
+ * python); NULL: none that we know.
+ */
 static const struct interpreter *interpreter_of(const char *program)
 {
     const char *slash = strrchr(program, '/'), *name = slash ? slash + 1 : program;
@@ -305,7 +327,9 @@ static const struct interpreter *interpreter_of(const char *program)
     return NULL;
 }
 
-/* Borrows the word that is the script; NULL: none, or there are options that this cannot read. */
+/* Borrow the script's word of a command; NULL: there is none, or it has options that this function
+ * cannot parse.
+ */
 static const char *script_of(char *const *word, const struct interpreter *i)
 {
     for (word++; *word && **word == '-'; word++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* program.h - where the other programs of eddis are, seen from the one that runs
+/* program.h - find the other programs of eddis, and check the programs of a user's command
  *
- * Programs find each other relative to their own file, so that an installed tree may be moved and
- * the build folder works without installing.  And whether a program of the user's is there.
+ * Programs find each other relative to their own file.  So an installed tree may be moved, and the
+ * build folder works without installation.
  */
 #ifndef EDDIS_BASE_PROGRAM_H
 #define EDDIS_BASE_PROGRAM_H
@@ -11,13 +11,13 @@
 
 #include <stddef.h>
 
-/* To be called first by a program of eddis that writes: a file that reaches its limit (ulimit -f)
- * is then as a full disk, -EFBIG, and not the end of the program.  What spawn_start starts gets the
- * default again.
+/* Ignore SIGXFSZ, so that a write beyond the file size limit (ulimit -f) fails with -EFBIG instead
+ * of ending the program.  Call it first in each program that writes. spawn_start restores the
+ * default in children.
  */
 void program_outlive_file_limit(void);
 
-/* Write the absolute path of "eddis-agent", "eddis-keeper", ... to ret [size].
+/* Write the absolute path of an eddis program ("eddis-agent", "eddis-keeper", ...) to ret [size].
  * -ENOENT: it is not installed beside this program.
  */
 int program_path(const char *name, char *ret, size_t size, struct eddis_error *err);
@@ -25,23 +25,23 @@ int program_path(const char *name, char *ret, size_t size, struct eddis_error *e
 /* Write the folder of this program's own file to ret [size]. */
 int program_folder(char *ret, size_t size, struct eddis_error *err);
 
-/* Look for the program of a command as one that works in `folder` finds it, by this PATH; one of
- * the folder `beside` is found last, "" none.  Of a script that names its interpreter that must be
- * there, too.  -ENOENT, -EACCES or, with lines that end in CRLF, -ENOEXEC, with what to do about
- * it: where a name is near that is there, that one is asked for.  path NULL, of a name with a
- * slash: it is not known, and what only it would tell is taken for right.
+/* Check that a command's program exists: found as execvp would in `folder` with this PATH, or in
+ * the folder `beside` ("": none).  A script's interpreter must exist, too. path NULL: PATH is
+ * unknown; allowed if the name has a slash, and what depends on PATH is not checked.  -ENOENT,
+ * -EACCES, or -ENOEXEC (lines that end in CRLF); err has a remedy.
  */
 int program_check(const char *name, const char *folder, const char *path, const char *beside,
                   struct eddis_error *err);
 
-/* Where the NULL-ended command is an interpreter with a script, as "python3 -u train.py", look for
- * the script likewise.  0 also where that cannot be told from the words.  -ENOENT as above.
+/* If the NULL-ended command is an interpreter with a script, as "python3 -u train.py", check that
+ * the script exists.  Return 0 also if the script cannot be determined from the words.  -ENOENT: it
+ * is missing.
  */
 int program_check_script(char *const *command, const char *folder, const char *path,
                          struct eddis_error *err);
 
-/* Write to ret [size] what a user may have meant by the path of a file that is not there: the name
- * in its folder that is nearest, as a question, or else the advice.
+/* Write a hint for a path that does not exist to ret [size]: a question with the nearest name in
+ * its folder, or else the advice.
  */
 void program_meant(const char *path, const char *advice, char *ret, size_t size);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* random.c - random digits from the kernel, and the seeded stream */
+/* random.c - random digits from the kernel, and a seeded random stream */
 #include "random.h"
 
 #include <errno.h>

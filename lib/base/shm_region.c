@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shm_region.c - making, finding, reserving and mapping an anonymous memory file */
+/* shm_region.c - make, find, reserve and map an anonymous memory file */
 #include "shm_region.h"
 
 #include <errno.h>
@@ -76,6 +76,9 @@ void shm_region_release(int fd, size_t at, size_t bytes)
     (void)fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)at, (off_t)bytes);
 }
 
+/* Map `bytes` of the region from offset `at` with this protection; address in *ret.  Return 0 or a
+ * negative errno value.
+ */
 static int region_map(int fd, size_t at, size_t bytes, int protection, void **ret)
 {
     void *p = mmap(NULL, bytes, protection, MAP_SHARED, fd, (off_t)at);

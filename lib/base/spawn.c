@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spawn.c - forks and executes a program, and stops it by a ladder of signals */
+/* spawn.c - fork and execute a program, and stop it by a ladder of signals */
 #include "spawn.h"
 
 #include "cleanup.h"
@@ -47,12 +47,17 @@ int spawn_find(const char *name, char *ret, size_t size, struct eddis_error *err
     return eddis_fail(err, -ENOENT, "no program '%s' in PATH", name);
 }
 
-/* Move fd above 2, so that putting 0, 1 and 2 in place cannot overwrite one still needed. */
+/* Duplicate fd above 2 if it is 0, 1 or 2, so that replacing these cannot overwrite it.  Return the
+ * descriptor; -1 with errno set.
+ */
 static int above_stdio(int fd)
 {
     return fd > 2 ? fd : fcntl(fd, F_DUPFD_CLOEXEC, 3);
 }
 
+/* Make the child's descriptors 0, 1 and 2 (/dev/null for negative ones).  Return 0 or a negative
+ * errno value.
+ */
 static int place_stdio(const struct spawn *s)
 {
     int want[3] = { s->in, s->out, s->err };
@@ -68,6 +73,9 @@ static int place_stdio(const struct spawn *s)
     return 0;
 }
 
+/* Restore the default action of all signals except SIGHUP, and block only those in the 0-ended list
+ * (NULL: none).
+ */
 static void default_signals(const int *blocked)
 {
     sigset_t set;
@@ -81,7 +89,9 @@ static void default_signals(const int *blocked)
     sigprocmask(SIG_SETMASK, &set, NULL);
 }
 
-/* In the child; returns the errno value that the parent is to hear. */
+/* Set up the forked child and execute the program.  Return the (positive) errno value to report to
+ * the parent.
+ */
 static int child_exec(const struct spawn *s, const char *program, char *const *env, pid_t parent)
 {
     int rc;
@@ -93,7 +103,7 @@ static int child_exec(const struct spawn *s, const char *program, char *const *e
         if (getppid() != parent)
             return ESRCH;
     }
-    if (s->ptracer > 0) /* kept over exec, not over fork; an error where there is no Yama */
+    if (s->ptracer > 0) /* inherited over exec, not over fork; fails harmlessly without Yama */
         (void)prctl(PR_SET_PTRACER, (unsigned long)s->ptracer, 0, 0, 0);
     if (s->own_session ? setsid() < 0 : (s->own_group && setpgid(0, 0) < 0))
         return errno;
@@ -109,7 +119,9 @@ static int child_exec(const struct spawn *s, const char *program, char *const *e
     return errno;
 }
 
-/* Fork and execute; both sides of the pipe are closed. */
+/* Fork and execute the program.  Read an exec error from the pipe `report`, and close both its
+ * ends.  Return 0 and the pid in *ret, or a negative errno value.
+ */
 static int start(const struct spawn *s, const char *program, char *const *env,
                  const int report[static 2], pid_t *ret, struct eddis_error *err)
 {
@@ -171,6 +183,9 @@ int spawn_start(const struct spawn *s, pid_t *ret, struct eddis_error *err)
     return rc;
 }
 
+/* Reap the child without blocking.  Return true if it has ended; also if it is not a child (any
+ * more), *status then unchanged.
+ */
 static bool reaped(pid_t pid, int *status)
 {
     pid_t got;

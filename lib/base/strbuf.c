@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* strbuf.c - grows a string by doubling, and remembers that it once could not */
+/* strbuf.c - a string that grows by doubling and records a failed allocation */
 #include "strbuf.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* Make room for `more` bytes and a final 0.  Return false, and set `failed`, if there is no memory
+ * or an earlier append failed.
+ */
 static bool reserve(struct strbuf *b, size_t more)
 {
     size_t want, cap;

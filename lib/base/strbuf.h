@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* strbuf.h - a string that grows
  *
- * Zero-initialised is empty and valid.  An append that finds no memory sets `failed` and appends
- * nothing from then on, so a long text is built without a check on each line and tested once:
+ * A zero-initialised buffer is empty and valid.  An append without memory sets `failed`, and later
+ * appends do nothing.  So a long text is built without a check after each line and tested once:
  *
  *     struct strbuf b = { 0 };
  *     strbuf_addf(&b, "%d ranks", n);
@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* A growing string */
 struct strbuf {
     char *text; /* NULL while empty; otherwise text[len] is 0 */
     size_t len;
@@ -23,24 +24,31 @@ struct strbuf {
     bool failed;
 };
 
+/* Append a string. */
 void strbuf_add(struct strbuf *b, const char *s);
+
+/* Append n bytes. */
 void strbuf_add_bytes(struct strbuf *b, const void *p, size_t n);
+
+/* Append formatted text. */
 void strbuf_addf(struct strbuf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Append formatted text with the arguments ap. */
 void strbuf_vaddf(struct strbuf *b, const char *fmt, va_list ap)
     __attribute__((format(printf, 2, 0)));
 
-/* Borrows the text, "" when empty; valid until the next change. */
+/* Borrow the text, "" if empty; valid until the next change. */
 const char *strbuf_text(const struct strbuf *b);
 
-/* Returns the text, never NULL for an empty buffer, or NULL after a failed append; b is empty
- * afterwards.
+/* Return the text for the caller to free, and empty the buffer.  An empty buffer gives ""; NULL: an
+ * append failed.
  */
 char *strbuf_steal(struct strbuf *b);
 
-/* Empty it but keep the memory. */
+/* Empty the buffer but keep its memory. */
 void strbuf_clear(struct strbuf *b);
 
-/* Free the memory; b is empty and valid afterwards. */
+/* Free the memory; b is then empty and valid. */
 void strbuf_fini(struct strbuf *b);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* strlist.c - grows a list of strings that ends with NULL */
+/* strlist.c - grow a list of strings that ends with NULL */
 #include "strlist.h"
 
 #include <stdarg.h>

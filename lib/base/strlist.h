@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* strlist.h - a NULL-ended list of strings that grows: argument vectors and environments
+/* strlist.h - a growing NULL-ended list of strings, for argument vectors and environments
  *
- * Zero-initialised is empty and valid; after an append without memory `failed` stays set.
+ * A zero-initialised list is empty and valid.  An append without memory sets `failed` and leaves
+ * the list unchanged.
  */
 #ifndef EDDIS_BASE_STRLIST_H
 #define EDDIS_BASE_STRLIST_H
@@ -9,20 +10,27 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* A growing list of strings */
 struct strlist {
     char **item; /* NULL while empty, else item[n] is NULL */
     size_t n;
     bool failed;
 };
 
+/* Append a formatted string. */
 void strlist_addf(struct strlist *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void strlist_add_all(struct strlist *l, char *const *items); /* NULL-ended */
+
+/* Append copies of all strings of a NULL-ended list; NULL: none. */
+void strlist_add_all(struct strlist *l, char *const *items);
+
+/* Free the strings and the list; l is then empty and valid. */
 void strlist_fini(struct strlist *l);
 
-/* Set NAME=VALUE in a list of such, in the place of an earlier value or at the end. */
+/* Set NAME=VALUE in an environment list: replace the first NAME=, or append. */
 void strlist_set(struct strlist *l, const char *name, const char *value);
 
-/* Borrows the value of NAME in a NULL-ended list of NAME=VALUE, or NULL. */
+/* Borrow the value of NAME from a NULL-ended list of NAME=VALUE; NULL: not in it, or env is NULL.
+ */
 const char *strlist_value(char *const *env, const char *name);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text.c - near words, durations, foreign text made plain, grouped digits */
+/* text.c - nearest words, durations, sanitised foreign text, grouped digits */
 #include "text.h"
 
 #include "clock.h"
@@ -21,7 +21,9 @@ static int min3(int a, int b, int c)
     return m < c ? m : c;
 }
 
-/* Optimal string alignment distance; words longer than WORD_MAX_LEN are never near. */
+/* Return the optimal string alignment distance of two words, ignoring case except in swaps.
+ * WORD_MAX_LEN if a word is longer than that.
+ */
 static int distance(const char *a, const char *b)
 {
     int d[3][WORD_MAX_LEN + 1];
@@ -55,7 +57,7 @@ const char *text_nearest(const char *word, const char *const *names, size_t n)
     for (size_t i = 0; i < n; i++) {
         int d = distance(word, names[i]);
 
-        /* "batchsize" for "batch": what was meant is often the first part of what was written. */
+        /* "batchsize" for "batch": the name meant is often a prefix of the word. */
         if (strlen(names[i]) >= 4 && strncmp(word, names[i], strlen(names[i])) == 0 && d > 2)
             d = 2;
         if (d < best_d) {
@@ -68,6 +70,7 @@ const char *text_nearest(const char *word, const char *const *names, size_t n)
     return best;
 }
 
+/* Parse a unit (ms, s, m, h, d) at *s, write its ns to *ret and advance *s.  -EINVAL: none. */
 static int unit_ns(const char **s, int64_t *ret)
 {
     static const struct {
@@ -90,6 +93,7 @@ static int unit_ns(const char **s, int64_t *ret)
     return -EINVAL;
 }
 
+/* Add `value` units of `unit` ns to *total.  -ERANGE: overflow. */
 static int add_part(double value, int64_t unit, int64_t *total)
 {
     double ns = value * (double)unit;
@@ -100,13 +104,13 @@ static int add_part(double value, int64_t unit, int64_t *total)
     return 0;
 }
 
-/* "[D-]HH:MM:SS" or "MM:SS", as Slurm writes it */
+/* Parse "[D-]HH:MM:SS" or "MM:SS", as Slurm writes it, into ns.  -EINVAL, -ERANGE. */
 static int parse_clock(const char *s, int64_t *ret)
 {
     unsigned day = 0, a, b, c;
     int used = 0;
 
-    /* sscanf alone would take spaces and signs. */
+    /* sscanf alone would accept spaces and signs. */
     if (s[strspn(s, "0123456789:-")] || *s == '-' || strstr(s, ":-") || strstr(s, "--"))
         return -EINVAL;
     if (sscanf(s, "%5u-%n", &day, &used) == 1 && used)
@@ -152,7 +156,7 @@ int text_duration_ns(const char *s, int64_t *ret, struct eddis_error *err)
         if (!isdigit((unsigned char)*p))
             goto bad;
         v = strtod(p, &end);
-        if (end != p + strspn(p, "0123456789.")) /* hexadecimal, exponents */
+        if (end != p + strspn(p, "0123456789.")) /* rejects hexadecimal and exponents */
             goto bad;
         p = end;
         if (unit_ns(&p, &unit) < 0)
@@ -168,7 +172,7 @@ bad:
     return eddis_fail(err, -EINVAL, "'%s' is no duration; write 250ms, 10s, 5m, 2h or 7d", s);
 }
 
-/* The character of UTF-8 at s: its length, and the character in *ret.  0: there is none. */
+/* Decode the UTF-8 character at s into *ret.  Return its length in bytes; 0: invalid. */
 static size_t utf8_char(const unsigned char *s, uint32_t *ret)
 {
     static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -186,7 +190,7 @@ static size_t utf8_char(const unsigned char *s, uint32_t *ret)
     return n;
 }
 
-/* C0 but the tab, DEL, and C1: U+009B is as good as ESC [. */
+/* Check whether a character is a control: C0 except tab, DEL, or C1 (U+009B acts as ESC [). */
 static bool is_control(uint32_t c)
 {
     return (c < 0x20 && c != '\t') || (c >= 0x7f && c < 0xa0);
@@ -198,7 +202,7 @@ void text_strip_control(char *s)
         uint32_t c = 0;
         size_t n = utf8_char((const unsigned char *)s, &c);
 
-        if (n == 0) { /* a terminal of one byte a character sees the byte */
+        if (n == 0) { /* a terminal with one byte per character acts on the byte */
             c = (unsigned char)*s;
             n = 1;
         }
@@ -208,7 +212,9 @@ void text_strip_control(char *s)
     }
 }
 
-/* Behind a string that an OSC, DCS, SOS, PM or APC sequence carries: its end is BEL or ST. */
+/* Return the position after the string of an OSC, DCS, SOS, PM or APC sequence, which ends with BEL
+ * or ST.
+ */
 static const char *skip_string(const char *s)
 {
     for (; *s; s++) {
@@ -222,7 +228,7 @@ static const char *skip_string(const char *s)
     return s;
 }
 
-/* Behind the parameters and the last letter of a sequence that began with CSI. */
+/* Return the position after the parameters and final letter of a CSI sequence. */
 static const char *skip_csi(const char *s)
 {
     while (*s >= 0x20 && *s < 0x40)
@@ -230,7 +236,7 @@ static const char *skip_csi(const char *s)
     return *s >= 0x40 && *s < 0x7f ? s + 1 : s;
 }
 
-/* Behind the sequence that ESC, just before s, has begun. */
+/* Return the position after the sequence that the ESC just before s begins. */
 static const char *skip_escape(const char *s)
 {
     if (*s == '[')
@@ -271,7 +277,9 @@ void text_make_plain(char *s)
     *to = '\0';
 }
 
-/* more: what else than letters and digits may stand in it. */
+/* Check whether s has 1 to max letters, digits or characters of `more`, and does not begin with '-'
+ * or '.'.
+ */
 static bool is_made_of(const char *s, size_t max, const char *more)
 {
     size_t n = 0;

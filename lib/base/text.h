@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text.h - small questions about strings */
+/* text.h - parse, check and sanitise short texts */
 #ifndef EDDIS_BASE_TEXT_H
 #define EDDIS_BASE_TEXT_H
 
@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Borrows the one of n names nearest to word by edit distance (insertions, deletions, changes
- * and swaps of neighbours), or NULL when none is near enough to be what was meant.
+/* Borrow the one of n names nearest to `word` by edit distance (insertions, deletions, changes,
+ * swaps of neighbours); NULL if none is near enough to be a misspelling.
  */
 const char *text_nearest(const char *word, const char *const *names, size_t n);
 
@@ -19,31 +19,35 @@ const char *text_nearest(const char *word, const char *const *names, size_t n);
  */
 int text_duration_ns(const char *s, int64_t *ret, struct eddis_error *err);
 
-/* Replace control characters by '?' in place, so that foreign text cannot drive a terminal; tabs
- * stay.  Of the bytes above 0x7f only UTF-8's control characters are replaced.
+/* Replace control characters except tabs by '?' in place, so that foreign text cannot control a
+ * terminal.  Bytes above 0x7f are kept unless they form a control character of UTF-8 or, outside
+ * UTF-8, are C1 controls.
  */
 void text_strip_control(char *s);
 
-/* Make foreign text plain in place, so that it can be shown: terminal sequences (colours,
- * movements, titles) and control characters but tabs are gone, what is no UTF-8 becomes '?'.
+/* Make foreign text fit to display, in place: remove terminal sequences (colours, movements,
+ * titles) and control characters except tabs, and replace bytes that are not UTF-8 by '?'.
  */
 void text_make_plain(char *s);
 
-/* Whether s is one to max letters, digits, '.', '_' or '-', and does not start with '-' or '.'. */
+/* Check whether s has 1 to max letters, digits, '.', '_' or '-', and does not begin with '-' or
+ * '.'.
+ */
 bool text_is_name(const char *s, size_t max);
 
-/* As text_is_name, with ':' as well: what names a host, an address of IPv6 among others. */
+/* Check as text_is_name, but allow ':' too: for host names and addresses including IPv6. */
 bool text_is_host(const char *s, size_t max);
 
-/* Whether s is exactly n lower-case hexadecimal digits. */
+/* Check whether s is exactly n lower-case hexadecimal digits. */
 bool text_is_hex(const char *s, size_t n);
 
-/* Borrows the name of a signal that people and schedulers send, "TERM"; "?": another.  glibc's own
- * table is there from 2.32 on.
+/* Borrow the name of a common signal without SIG, "TERM"; "?": another. glibc has its own table
+ * only from 2.32 on.
  */
 const char *text_signal(int sig);
 
-/* Write n as "22 400": digits in groups of three; size at least 32.  Returns ret. */
+/* Write n, rounded, as "22 400" with digits in groups of three; size is at least 32.  Return ret.
+ */
 char *text_grouped(double n, char *ret, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trust.c - decides by owner, mode and the folders above who can have written a file */
+/* trust.c - decide by owner, mode and parent folders who may have written a file */
 #include "trust.h"
 
 #include "cleanup.h"
@@ -18,7 +18,7 @@
 
 enum { NAME = 64, ENTRY = 16384 };
 
-static const int64_t ALL_USERS = UINT32_MAX; /* but -1, which is nobody's */
+static const int64_t ALL_USERS = UINT32_MAX; /* user ids, without -1, which is invalid */
 
 bool trust_is_self(uid_t uid)
 {
@@ -42,7 +42,7 @@ bool trust_is_open(const struct stat *st)
 
 /* ---- user namespaces ---- */
 
-/* Read a short file of the system; "" when it cannot be. */
+/* Read a short file of /proc; "" if it cannot be read. */
 static void read_system(const char *path, char ret[ENTRY])
 {
     cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -51,7 +51,9 @@ static void read_system(const char *path, char ret[ENTRY])
     ret[n > 0 ? n : 0] = '\0';
 }
 
-/* How many users this process's namespace knows; all of them where there are no namespaces. */
+/* Return the number of user ids that this process's user namespace maps; ALL_USERS if the kernel
+ * has no namespaces.
+ */
 static int64_t mapped_users(void)
 {
     char text[ENTRY];
@@ -62,7 +64,7 @@ static int64_t mapped_users(void)
         return ALL_USERS;
     for (char *line = text, *end; *line; line = end) {
         (void)strtoll(line, &end, 10); /* here */
-        (void)strtoll(end, &end, 10);  /* outside */
+        (void)strtoll(end, &end, 10);  /* first id outside */
         n += strtoll(end, &end, 10);
         end += strspn(end, " \n");
         if (end == line)
@@ -71,8 +73,8 @@ static int64_t mapped_users(void)
     return n;
 }
 
-/* Whether it is the number that all users have who are unknown in this namespace, root among them,
- * as in a container of Apptainer or unshare -U.
+/* Check whether uid is the overflow id, which stands for all users that this namespace does not
+ * map.  Root is one of them in a container of Apptainer or unshare -U.
  */
 static bool is_unmapped(uid_t uid)
 {
@@ -86,6 +88,7 @@ static bool is_unmapped(uid_t uid)
 
 /* ---- names ---- */
 
+/* Write "user NAME", or "user number UID" if it has no name. */
 static void name_of_user(uid_t uid, char ret[NAME])
 {
     struct passwd entry, *found = NULL;
@@ -97,6 +100,7 @@ static void name_of_user(uid_t uid, char ret[NAME])
         (void)snprintf(ret, NAME, "user number %u", (unsigned)uid);
 }
 
+/* Write "group NAME", or "group number GID" if it has no name. */
 static void name_of_group(gid_t gid, char ret[NAME])
 {
     struct group entry, *found = NULL;
@@ -108,7 +112,9 @@ static void name_of_group(gid_t gid, char ret[NAME])
         (void)snprintf(ret, NAME, "group number %u", (unsigned)gid);
 }
 
-/* Whether the group is this user's alone, as adduser of Debian and others makes one for each. */
+/* Check whether the group belongs to this user alone, as adduser of Debian makes one per user: his
+ * primary group, of his name, without other members.
+ */
 static bool is_private_group(gid_t gid)
 {
     struct passwd user_entry, *user = NULL;
@@ -126,7 +132,9 @@ static bool is_private_group(gid_t gid)
     return true;
 }
 
-/* With one, the group's bits of the mode tell of others, too. */
+/* Check whether the path has an access control list.  The group bits of its mode are then the
+ * list's mask.
+ */
 static bool has_list(const char *path)
 {
     return getxattr(path, "system.posix_acl_access", NULL, 0) > 0;
@@ -134,12 +142,15 @@ static bool has_list(const char *path)
 
 /* ---- what is at a place ---- */
 
+/* Return the permission bits of a mode. */
 static unsigned mode_of(const struct stat *st)
 {
     return st->st_mode & 07777;
 }
 
-/* Root runs what is a user's as that user; others can take a copy only. */
+/* Write the remedy for a file of another owner: root can run eddis as that user or chown the file;
+ * others can only copy it.
+ */
 static void owner_advice(const char *owner, char *ret, size_t size)
 {
     bool named = strncmp(owner, "user number ", 12) != 0;
@@ -151,6 +162,7 @@ static void owner_advice(const char *owner, char *ret, size_t size)
                        owner, named ? ", by runuser -u " : "", named ? owner + 5 : "");
 }
 
+/* Return -EPERM with a message that names owner, mode, this user and the remedy. */
 static int refuse_owner(const struct stat *st, const char *path, struct eddis_error *err)
 {
     char owner[NAME], self[NAME], advice[3 * NAME];
@@ -163,7 +175,8 @@ static int refuse_owner(const struct stat *st, const char *path, struct eddis_er
                       path, owner, mode_of(st), self, advice);
 }
 
-/* Of a mount whose modes are all the same, chmod has no effect; of another's folder it is refused.
+/* Write the remedy for a file that all users may write to. chmod has no effect on mounts with one
+ * mode for all files, and is not permitted on another user's folder.
  */
 static void mode_advice(const struct stat *st, char *ret, size_t size)
 {
@@ -179,6 +192,7 @@ static void mode_advice(const struct stat *st, char *ret, size_t size)
                                             : "if what is in it is right, make it yours by cp -r");
 }
 
+/* Return -EPERM with a message that all users may write to the path. */
 static int refuse_mode(const struct stat *st, const char *path, struct eddis_error *err)
 {
     char owner[NAME], advice[3 * NAME];
@@ -191,8 +205,8 @@ static int refuse_mode(const struct stat *st, const char *path, struct eddis_err
                       path, owner, mode_of(st), advice);
 }
 
-/* Of a list the group's bits are the mask, and which of its entries may write the mode does not
- * say.
+/* Return 1 with a warning that a group may write to the path.  With an access control list the
+ * group bits are its mask, so the mode does not show which entries may write.
  */
 static int warn_group(const struct stat *st, const char *path, struct eddis_error *warning)
 {
@@ -250,6 +264,7 @@ int trust_private(int fd, const char *path, struct eddis_error *err)
 
 /* ---- who can replace it ---- */
 
+/* Return 1 with a warning that others may replace the contents of the folder. */
 static int warn_above(const struct stat *st, const char *path, struct eddis_error *warning)
 {
     char owner[NAME];
@@ -267,13 +282,14 @@ static int warn_above(const struct stat *st, const char *path, struct eddis_erro
     return 1;
 }
 
-/* What another owner of a folder means: with FOR_ANY he is warned of in all of them, with FOR_OWN
- * he is refused in the one that holds it.
+/* Role of a checked folder.  FOR_ANY: it holds the checked path and another owner gives a warning.
+ * FOR_OWN: it holds the file, and another owner is an error.  ABOVE: a parent of it.
  */
 enum holder { ABOVE, FOR_ANY, FOR_OWN };
 
-/* A folder above.  Another owner is a colleague or an administrator.  What is put there in the
- * place of the user's own belongs to another; so only at once in the holder it is refused.
+/* Check a folder above a path.  Another owner may be a colleague or administrator and gives a
+ * warning: a file that he puts in place of the user's belongs to him and is rejected itself.  Only
+ * for FOR_OWN another owner is an error.
  */
 static int check_above(const struct stat *st, const char *path, enum holder holder,
                        struct eddis_error *warning, struct eddis_error *err)
@@ -285,14 +301,14 @@ static int check_above(const struct stat *st, const char *path, enum holder hold
     if (holder == FOR_OWN && !trust_is_user(st->st_uid))
         return refuse_owner(st, path, err);
     if (!trust_is_open(st) && !trust_is_user(st->st_uid) &&
-        is_unmapped(st->st_uid)) /* root's, most likely, as / and /home are */
+        is_unmapped(st->st_uid)) /* most likely root's, as / and /home are */
         return 0;
     if (open || !trust_is_user(st->st_uid))
         return warn_above(st, path, warning);
     return trust_stat(st, path, warning, err);
 }
 
-/* Cut the last name of an absolute path off. */
+/* Remove the last name of an absolute path in place. */
 static void cut_name(char *path)
 {
     char *slash = strrchr(path, '/');
@@ -300,7 +316,9 @@ static void cut_name(char *path)
     slash[slash == path] = '\0';
 }
 
-/* Check a folder and those above it; `path` is used up. */
+/* Check a folder and all its parents; cuts `path` down to "/".  Return 0, 1 after a warning (of the
+ * first found), or a negative errno value.
+ */
 static int check_folders(char *path, enum holder holder, struct eddis_error *warning,
                          struct eddis_error *err)
 {

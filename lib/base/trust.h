@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trust.h - decides whether another user can have written, or can replace, a file or a folder
+/* trust.h - decide whether another user may have written, or can replace, a file or folder
  *
- * Trusted is what belongs to this process's user or to root and is not writable by all.  A group
- * may write when it is the user's private one, as umask 002 of Debian means it: of the user's name,
- * the user's own, without another member.  Another group, or an access control list, is trusted
- * too, but warned of.  The folder that holds it may not be writable by all, unless it is sticky, as
- * /tmp is; there and above, whoever else can replace it is warned of: what he puts in its place
- * belongs to him, and is refused itself.  Where a user namespace hides who owns a folder above, as
- * it hides root, nobody is warned of.
+ * A file is trusted if it belongs to this process's user or root and is not writable by all.  A
+ * group may write if it is the user's private group: his primary group, of his name, without
+ * another member (Debian's umask 002 relies on it).  Another group, or an access control list, is
+ * trusted with a warning.
  *
- * Functions return 0, or 1 with the sentence of the warning in *warning, which may be NULL, or
- * -EPERM with a sentence that names owner, mode and what mends it.
+ * The folder that holds the file must not be writable by all, unless it is sticky like /tmp.  For
+ * this folder and its parents, a warning names whoever else can replace their contents: a file that
+ * he puts there belongs to him and is rejected itself.  If a user namespace hides the owner of a
+ * parent folder, as it hides root, there is no warning.
+ *
+ * Functions return 0; 1 with a warning in *warning, which may be NULL; or -EPERM with a message
+ * that names owner, mode and remedy.
  */
 #ifndef EDDIS_BASE_TRUST_H
 #define EDDIS_BASE_TRUST_H
@@ -22,43 +24,49 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-/* Modes of what eddis makes for the user to share: less what umask takes away. */
+/* Modes of files that eddis creates for the user to share, before umask */
 #define TRUST_DIR_MODE  0775
 #define TRUST_FILE_MODE 0664
 
-/* Return whether it is this process's user. */
+/* Check whether uid is this process's effective user. */
 bool trust_is_self(uid_t uid);
 
-/* Return whether it is this process's user, or root. */
+/* Check whether uid is this process's effective user or root. */
 bool trust_is_user(uid_t uid);
 
-/* Return whether this process's user owns it and nobody else may write to it. */
+/* Check whether this process's user owns the file and nobody else may write to it. */
 bool trust_is_own(const struct stat *st);
 
-/* Return whether others may replace what is in this folder. */
+/* Check whether others may replace the contents of this folder: writable by group or all, and not
+ * sticky.
+ */
 bool trust_is_open(const struct stat *st);
 
-/* Check a file or folder by its state; the path is for sentences. */
+/* Check a file or folder by its stat; `path` is for messages and the access control list.  Return
+ * 0; 1: others may write to it (*warning); -EPERM: not trusted.
+ */
 int trust_stat(const struct stat *st, const char *path, struct eddis_error *warning,
                struct eddis_error *err);
 
-/* Check an open file or folder itself. */
+/* Check an open file or folder as trust_stat does, without its parents. */
 int trust_fd(int fd, const char *path, struct eddis_error *warning, struct eddis_error *err);
 
-/* Check that an open file is a regular one that nobody else may even read.  Root believes those of
- * any user.
+/* Check that an open file is regular, owned by this user, and not readable or writable by others.
+ * Root accepts any owner.  Return 0 or -EPERM.
  */
 int trust_private(int fd, const char *path, struct eddis_error *err);
 
-/* Check a folder by who can replace what is in it, and those above it; links are resolved. */
+/* Check that others cannot replace what is in a folder, by the folder itself and its parents; links
+ * are resolved.  Return 0; 1: some may (*warning); -EPERM: all users may write to it.
+ */
 int trust_holder(const char *dir, struct eddis_error *warning, struct eddis_error *err);
 
-/* Check an open file itself, then the folder that the path finds it in, which may not belong to
- * another user, as one that is above it may.
+/* Check an open file itself, then the folder of `path` and its parents.  That folder must not
+ * belong to another user (-EPERM); a parent may, with a warning (1).
  */
 int trust_file(int fd, const char *path, struct eddis_error *warning, struct eddis_error *err);
 
-/* Check what is at a path itself, then the folder that holds it as trust_holder does. */
+/* Check the file or folder at a path as trust_stat does, then its parents as trust_holder does. */
 int trust_path(const char *path, struct eddis_error *warning, struct eddis_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* user_env.c - hides variables of the user's by another name, and shows them again */
+/* user_env.c - hide some of the user's variables by renaming them, and restore them */
 #include "user_env.h"
 
 #include <errno.h>
@@ -10,11 +10,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Before the name of one that is hidden. */
+/* Prefix of the name of a hidden variable */
 #define HIDDEN "EDDIS_HIDDEN_"
 
 static const size_t hidden = sizeof HIDDEN - 1;
 
+/* Check whether a NAME=VALUE is a hidden variable. */
 static bool is_hidden(const char *variable)
 {
     return strncmp(variable, HIDDEN, hidden) == 0;
@@ -39,7 +40,9 @@ bool user_env_steers(const char *variable)
     return false;
 }
 
-/* As the programs of eddis see it: hidden ones under their other name. */
+/* Append this process's environment with the variables that steer libraries renamed.  Return false
+ * if there are none, or without memory.
+ */
 static bool hide_all(struct strlist *ret)
 {
     bool any = false;
@@ -64,13 +67,13 @@ void user_env_hide(char **argv)
         return;
     }
     self[n > 0 ? n : 0] = '\0';
-    /* What is run by another program, as by a loader or valgrind, does not begin itself. */
+    /* A program run by a loader or valgrind must not execute itself. */
     if (strcmp(basename(self), program_invocation_short_name) == 0)
         (void)execve(self, argv, env.item);
-    /* What is read later is hidden at least. */
+    /* Without exec, at least variables that libraries read later are hidden. */
     (void)clearenv();
     for (size_t i = 0; i < env.n; i++)
-        (void)putenv(env.item[i]); /* which takes it */
+        (void)putenv(env.item[i]); /* putenv keeps the string */
     free(env.item);
 }
 

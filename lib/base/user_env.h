@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* user_env.h - keeps the user's variables from the libraries that speak HTTP and TLS for eddis
+/* user_env.h - hide the user's variables from the HTTP and TLS libraries of eddis
  *
  * SSLKEYLOGFILE writes a session's keys to a file, GNUTLS_*, OPENSSL_* and CURL_* change what is
  * trusted, *_proxy sends tokens elsewhere, *_MODULES loads code.  They are meant for the user's
- * programs: programs of eddis with such libraries hide them under another name, and give them back
- * to every program that they start.  LD_LIBRARY_PATH and LD_PRELOAD stay as they are.
+ * programs.  So eddis programs with such libraries rename them, and restore them for every program
+ * that they start.  LD_LIBRARY_PATH and LD_PRELOAD are left alone.
  */
 #ifndef EDDIS_BASE_USER_ENV_H
 #define EDDIS_BASE_USER_ENV_H
@@ -13,18 +13,19 @@
 
 #include <stdbool.h>
 
-/* Return whether a NAME=VALUE is one of them. */
+/* Check whether a NAME=VALUE is such a variable, not yet hidden. */
 bool user_env_steers(const char *variable);
 
-/* Hide them from this program, before anything else in main: execute it anew without them, since
- * libraries read some as they are loaded, before main.  Does nothing where there are none.
+/* Hide such variables from this program: rename them and execute the program again, because some
+ * libraries read them while they are loaded.  Call it first in main.  Does nothing if there are
+ * none.
  */
 void user_env_hide(char **argv);
 
-/* Return the value that the user's programs see; NULL: none. */
+/* Return the value that the user's programs will see, hidden or not; NULL: not set. */
 const char *user_env_get(const char *name);
 
-/* Append this process's environment as the user's programs see it. */
+/* Append this process's environment as the user's programs will see it. */
 void user_env_add(struct strlist *ret);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* board.c - maps the shared memory of a node, and reads and writes it under its locks */
+/* board.c - map the shared memory of a node; read and write it under its locks */
 #include "board_impl.h"
 
 #include "lib/base/cleanup.h"
@@ -18,27 +18,31 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What the sequence number guards of a page: all behind it. */
+/* Start of the part of a page that the sequence number guards; it reaches to the end. */
 #define PAGE_HEAD offsetof(struct board_page, rank)
 _Static_assert(PAGE_HEAD % 8 == 0 && sizeof(struct board_page) % 8 == 0 &&
                    sizeof(struct board_slot) % 8 == 0,
                "copied by words of 8 bytes");
 
+/* Return the size of the file with pages for n_local workers. */
 static size_t file_bytes(const struct board_area *a, int n_local)
 {
     return (size_t)board_pages_at(a->n_ranks) + (size_t)n_local * BOARD_PAGE_BYTES;
 }
 
+/* Return the page of a local rank in the shared memory. */
 static struct board_page *page_of(const struct board *b, int local_rank)
 {
     return (struct board_page *)(b->map + file_bytes(&b->setup, local_rank));
 }
 
+/* Check that the text ends with 0 within its array. */
 static bool is_text(const char *s, size_t size)
 {
     return memchr(s, 0, size) != NULL;
 }
 
+/* Check that the values of a communication choice are valid. */
 static bool choice_is_sane(const struct comm_choice *c)
 {
     return c->version >= 0 && c->direct_bytes >= 0 && c->tree_bytes >= 0 && c->halving_bytes >= 0 &&
@@ -47,6 +51,7 @@ static bool choice_is_sane(const struct comm_choice *c)
            c->n_buckets <= CHOICE_MAX_BUCKETS && is_text(c->reason, sizeof c->reason);
 }
 
+/* Check that the links to revalidate are valid. */
 static bool checks_are_sane(const struct network_checks *c, int n_ranks)
 {
     bool sane = c->turns >= 0 && c->turns <= NETWORK_CHECK_TURNS;
@@ -78,8 +83,8 @@ bool board_area_is_sane(const struct board_area *a)
            checks_are_sane(&a->checks, a->n_ranks) && sync_options_are_sane(&a->options);
 }
 
-/* A board without a mapping, whose setup is a copy of this one with its own arrays.  Without them
- * all ranks are of one group and one node.
+/* Make a board without a mapping, with a copy of this setup and its arrays.  Without arrays all
+ * ranks are of one group and one node.
  */
 static int board_new(const struct board_area *setup, struct board **ret, struct eddis_error *err)
 {
@@ -104,6 +109,7 @@ static int board_new(const struct board_area *setup, struct board **ret, struct 
     return 0;
 }
 
+/* Map the whole file. */
 static int map_file(struct board *b, int fd, const char *path, struct eddis_error *err)
 {
     size_t size = file_bytes(&b->setup, b->setup.n_local);
@@ -116,7 +122,7 @@ static int map_file(struct board *b, int fd, const char *path, struct eddis_erro
     return 0;
 }
 
-/* The constant part, for the workers. */
+/* Write the constant part, which workers read. */
 static void write_setup(struct board *b)
 {
     size_t n = (size_t)b->setup.n_ranks;
@@ -157,7 +163,9 @@ int board_create(const char *path, const struct board_area *setup, struct board 
         board_close(b);
         return rc;
     }
-    /* All blocks now: a full /dev/shm is an error here and would be a SIGBUS in a worker later. */
+    /* Allocate all blocks now: a full /dev/shm is an error here, and would be a SIGBUS in a worker
+     * later.
+     */
     rc = -posix_fallocate(fd, 0, (off_t)size);
     if (rc < 0) {
         eddis_fail_errno(err, rc, "no room for progress board '%s' (%zu bytes)", path, size);
@@ -175,7 +183,7 @@ fail:
     return rc;
 }
 
-/* Copy a page as some writer left it whole; -EAGAIN. */
+/* Copy a page in a consistent state.  -EAGAIN: its writer was busy in all tries. */
 static int copy_page(const struct board *b, int local_rank, struct board_page *ret)
 {
     struct board_page *page = page_of(b, local_rank);
@@ -196,12 +204,14 @@ static int copy_page(const struct board *b, int local_rank, struct board_page *r
     return -EAGAIN;
 }
 
+/* Check that no time is negative. */
 static bool times_are_sane(const struct board_times *t)
 {
     return t->input_ns >= 0 && t->compute_ns >= 0 && t->exposed_ns >= 0 && t->wait_ns >= 0 &&
            t->total_ns >= 0;
 }
 
+/* Check that the program's sizes are valid. */
 static bool program_is_sane(const struct program *p)
 {
     return p->gradient_bytes >= 0 && p->float32_bytes >= 0 &&
@@ -210,6 +220,7 @@ static bool program_is_sane(const struct program *p)
            p->centre_bytes >= 0 && p->min_count >= 0;
 }
 
+/* Check that the page is of this rank and layout and its values are valid. */
 static bool page_is_sane(const struct board *b, int local_rank, const struct board_page *p)
 {
     if (p->version != BOARD_VERSION || p->local_rank != local_rank ||
@@ -251,11 +262,13 @@ int board_read(const struct board *b, int local_rank, struct board_page *ret,
     return 0;
 }
 
+/* Check whether a process has opened the page. */
 static bool page_is_open(const struct board_page *page)
 {
     return seqlock_load_u64(&page->magic) == BOARD_MAGIC;
 }
 
+/* Check whether the page is written from the worker's output, not by the worker itself. */
 static bool page_is_output(const struct board_page *page)
 {
     return __atomic_load_n(&page->told, __ATOMIC_ACQUIRE) == BOARD_TOLD_OUTPUT;
@@ -269,12 +282,15 @@ bool board_all_mapped(const struct board *b)
     return true;
 }
 
+/* Set the error of a damaged board.  Return -EPROTO. */
 static int damaged(const char *path, struct eddis_error *err)
 {
     return eddis_fail(err, -EPROTO, "progress board '%s' is damaged", path);
 }
 
-/* Read and check the area before anything is mapped, so that no size is trusted. */
+/* Read the area from the file to *ret and check it, before anything is mapped, so that no size is
+ * trusted.
+ */
 static int read_area(int fd, const char *path, struct board_area *ret, struct eddis_error *err)
 {
     struct stat st;
@@ -295,7 +311,7 @@ static int read_area(int fd, const char *path, struct board_area *ret, struct ed
     return 0;
 }
 
-/* The area, and what is of each rank. */
+/* Read the area and the ranks' groups and nodes into a new board. */
 static int read_setup(int fd, const char *path, struct board **ret, struct eddis_error *err)
 {
     cleanup_free struct board_area *area = malloc(sizeof *area);
@@ -319,7 +335,7 @@ static int read_setup(int fd, const char *path, struct board **ret, struct eddis
     return 0;
 }
 
-/* Whether another living process writes to this page, and does not give way. */
+/* Check whether another living process writes to this page and does not give it up. */
 static bool page_is_taken(const struct board_page *page)
 {
     pid_t pid = __atomic_load_n(&page->pid, __ATOMIC_RELAXED);
@@ -328,6 +344,7 @@ static bool page_is_taken(const struct board_page *page)
            (kill(pid, 0) == 0 || errno == EPERM);
 }
 
+/* Reset the page of this local rank for process pid, and mark it open. */
 static void init_page(struct board *b, int local_rank, pid_t pid)
 {
     struct board_page *page = page_of(b, local_rank);
@@ -341,7 +358,7 @@ static void init_page(struct board *b, int local_rank, pid_t pid)
     b->page.plan_since = -1;
     b->page.waits_for = -1;
     b->page.magic = BOARD_MAGIC;
-    /* A dead predecessor may have left the number odd. */
+    /* A dead predecessor may have left the sequence number odd. */
     __atomic_and_fetch(&page->sequence, ~1U, __ATOMIC_RELAXED);
     seqlock_write_begin(&page->sequence);
     seqlock_store(&page->rank, &b->page.rank, sizeof *page - PAGE_HEAD);
@@ -350,7 +367,8 @@ static void init_page(struct board *b, int local_rank, pid_t pid)
     seqlock_store_u64(&page->magic, BOARD_MAGIC);
 }
 
-/* pid 0: by the worker itself. */
+/* Map the file and open a page; pid 0: for the worker itself, else for the output of process pid.
+ */
 static int open_page(const char *path, int local_rank, pid_t pid, struct board **ret,
                      struct eddis_error *err)
 {
@@ -418,7 +436,7 @@ void board_end(struct board *b)
 
     if (from > done || from < done - BOARD_RING)
         from = done - BOARD_RING;
-    /* The newest slot again even without a new step: its writer may have completed it. */
+    /* The newest slot again, even without a new step: its writer may have completed it. */
     if (from == done)
         from--;
     if (from < 0)
@@ -454,7 +472,7 @@ const struct board_area *board_setup(const struct board *b)
     return &b->setup;
 }
 
-/* Fails where the name would be too long. */
+/* Write the path of the note to ret; false if it would be too long. */
 static bool left_path(const char *path, int local_rank, char ret[PATH_MAX])
 {
     return snprintf(ret, PATH_MAX, "%s.left-%d", path, local_rank) < PATH_MAX;

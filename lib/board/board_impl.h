@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* board_impl.h - what the two halves of the board share: pages in board.c, plans in board_plans.c
+/* board_impl.h - state shared by the two halves of the board: pages in board.c, plans in
+ * board_plans.c
  */
 #ifndef EDDIS_BOARD_BOARD_IMPL_H
 #define EDDIS_BOARD_BOARD_IMPL_H
@@ -11,22 +12,24 @@ enum { BOARD_READ_TRIES = 100 };
 struct board {
     unsigned char *map;
     size_t size;
-    int local_rank;          /* of the worker; -1 in the agent */
+    int local_rank;          /* the worker's local rank; -1 in the agent */
     int64_t published;       /* steps_done at the last board_end */
     struct board_page page;  /* the worker's own copy, which board_end publishes */
-    struct board_area setup; /* constant part, copied once, so that nobody can change it later */
+    struct board_area setup; /* constant part, copied once: nobody can change it later */
     int32_t *places;         /* setup.group [n_ranks], setup.node_of [n_ranks] */
 };
 
+/* Return the area in the shared memory. */
 static inline struct board_area *board_area_of(const struct board *b)
 {
     return (struct board_area *)b->map;
 }
 
-/* Whether nothing in it misleads who reads it. */
+/* Check that the area's values are valid, so that they mislead no reader. */
 bool board_area_is_sane(const struct board_area *a);
 
-/* Groups and nodes are numbered from 0 and no rank is in one beyond the others' number. */
+/* Check that groups and nodes are numbered from 0, below n_ranks, and nodes in the order of ranks.
+ */
 bool board_groups_are_sane(const struct board_area *a);
 
 #endif

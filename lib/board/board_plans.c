@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* board_plans.c - plans, and the mode that comes with the first one, under the area's lock */
+/* board_plans.c - read and write plans, and the mode that comes with the first one, under the
+ * area's lock
+ */
 #include "board_impl.h"
 
 #include "lib/base/cleanup.h"
@@ -10,18 +12,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Return the slot of a plan version. */
 static struct board_slot *slot_of(const struct board *b, int64_t version)
 {
     return (struct board_slot *)(b->map + board_slot_at(b->setup.n_ranks, version % BOARD_PLANS));
 }
 
-/* Of the groups in the memory. */
+/* Return the bytes of the groups in the shared memory. */
 static size_t group_bytes(const struct board_area *a)
 {
     return (size_t)(board_node_at(a->n_ranks) - BOARD_GROUP_AT);
 }
 
-/* Newest plan version that this worker is known to work under; 0: none. */
+/* Return the newest plan version that this worker is known to work under; 0: none. */
 static int64_t version_in_force(const struct board *b, int local_rank)
 {
     struct board_page page;
@@ -30,16 +33,19 @@ static int64_t version_in_force(const struct board *b, int local_rank)
         return 0;
     if (page.plan_since >= 0)
         return page.plan_version;
-    /* It has seen plan_version, perhaps over several that it never took: its last step tells. */
+    /* It has seen plan_version, perhaps skipping several, but not taken it: its last step has the
+     * one in force.
+     */
     return page.steps_done ? page.ring[(page.steps_done - 1) % BOARD_RING].plan : 0;
 }
 
-/* Behind the batches. */
+/* Return a slot's micro-batch sizes, which follow the n batches. */
 static int64_t *pieces_of(const struct board_slot *slot, size_t n)
 {
     return (int64_t *)(slot + 1) + n;
 }
 
+/* Write a slot's micro-batch sizes [n]; piece NULL: all 0. */
 static void store_pieces(struct board_slot *slot, const int64_t *piece, size_t n)
 {
     static const int64_t any;
@@ -48,6 +54,9 @@ static void store_pieces(struct board_slot *slot, const int64_t *piece, size_t n
         seqlock_store(pieces_of(slot, n) + i, piece ? &piece[i] : &any, sizeof any);
 }
 
+/* Check that the plan may be published now.  -EINVAL: not the next version; -EBUSY: a local worker
+ * is too far behind.
+ */
 static int check_version(const struct board *b, const struct board_plan *plan,
                          struct eddis_error *err)
 {
@@ -63,20 +72,24 @@ static int check_version(const struct board *b, const struct board_plan *plan,
     return 0;
 }
 
-/* From mode to options. */
+/* Return the size of the area's members from mode to options. */
 static size_t mode_bytes(void)
 {
     return offsetof(struct board_area, choice) - offsetof(struct board_area, mode);
 }
 
-/* Inside a write; groups [group_bytes]. */
+/* Write b->setup's mode and these groups [group_bytes] to the shared memory.  Called inside a
+ * write.
+ */
 static void write_mode(struct board *b, const int32_t *groups)
 {
     seqlock_store(board_area_of(b)->mode, b->setup.mode, mode_bytes());
     seqlock_store(b->map + BOARD_GROUP_AT, groups, group_bytes(&b->setup));
 }
 
-/* groups: as of write_mode, with what is new in b->setup; NULL: the mode stays. */
+/* Write a plan, and with groups (as in write_mode) the new mode in b->setup; groups NULL: the mode
+ * stays.
+ */
 static void write_plan(struct board *b, const struct board_plan *plan, const int32_t *groups)
 {
     const struct board_slot head = { plan->version, plan->global_batch, plan->flags, plan->period };
@@ -132,11 +145,11 @@ int64_t board_batch(const struct board *b, int64_t version, int local_rank)
     const struct board_slot *slot = slot_of(b, version > 0 ? version : 0);
     const int64_t *batch = (const int64_t *)(slot + 1);
 
-    /* Its only writer is this process. */
+    /* This process is its only writer. */
     return slot->version == version ? batch[b->setup.first_rank + local_rank] : 0;
 }
 
-/* Of mode and groups as the agent has left them whole. */
+/* Copy mode and groups in a consistent state.  -EAGAIN: the agent was writing in all tries. */
 static int copy_mode(const struct board *b, struct board_area *ret, int32_t *groups)
 {
     struct board_area *a = board_area_of(b);

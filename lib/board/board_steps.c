@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* board_steps.c - the steps of a program that only tells their numbers, on its page */
+/* board_steps.c - show the steps of a program that reports only their numbers, on its page */
 #include "board.h"
 
-/* From the call before to this one, or from now on where that was none. */
+/* The steps from the last call to this one, or none if it is the first call. */
 struct stretch {
-    int64_t first, steps; /* new ones; 0 steps: a sign of life */
+    int64_t first, steps; /* the new steps; 0 steps: only a sign of life */
     int64_t samples, since_ns, end_ns;
 };
 
-/* Since a program that computes is in that phase, another one is no call's. */
+/* Return the steps that this call reports.  The phase BOARD_COMPUTING shows that there was a call
+ * before; any other phase shows that there was none.
+ */
 static struct stretch stretch_to(const struct board_page *p, int64_t step, int64_t samples,
                                  int64_t now_ns)
 {
@@ -24,8 +26,9 @@ static struct stretch stretch_to(const struct board_page *p, int64_t step, int64
     return s;
 }
 
-/* An even part of what the stretch took.  Under no plan, since the program divides its samples
- * itself, and does not tell compute from waiting: devices are not to be known by it.
+/* Return step i of the stretch, with an equal part of its time and samples.  It has no plan, since
+ * the program divides its samples itself.  Compute and waiting are not separated, so device speeds
+ * must not be derived from it.
  */
 static struct board_step step_of(const struct stretch *s, int64_t i)
 {
@@ -37,6 +40,7 @@ static struct board_step step_of(const struct stretch *s, int64_t i)
                                 .t = { .compute_ns = ns, .total_ns = ns } };
 }
 
+/* Write the new steps to the page's ring and sums. */
 static void show_steps(struct board_page *p, const struct stretch *s)
 {
     int64_t from = s->steps > BOARD_RING ? s->steps - BOARD_RING : 0;

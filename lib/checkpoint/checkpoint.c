@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkpoint.c - writes the checkpoint of all ranks, and keeps the newest */
+/* checkpoint.c - write the checkpoint of all ranks, and keep the newest ones */
 #include "checkpoint.h"
 
 #include "checkpoint_impl.h"
@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Free c, which may be NULL; the files stay. */
 static void checkpoint_free(struct checkpoint *c)
 {
     if (!c)
@@ -30,6 +31,9 @@ static void checkpoint_free(struct checkpoint *c)
     free(c);
 }
 
+/* Return the path of a checkpoint's folder, which the caller frees; generation 0: a whole one.
+ * NULL without memory.
+ */
 static char *path_of(const char *dir, int64_t step, int generation)
 {
     char name[48];
@@ -38,6 +42,7 @@ static char *path_of(const char *dir, int64_t step, int generation)
     return file_join(dir, "%s", name);
 }
 
+/* Return a new checkpoint struct for this part; NULL without memory. */
 static struct checkpoint *new_part(const char *dir, int64_t step, int generation)
 {
     struct checkpoint *c = calloc(1, sizeof *c);
@@ -53,7 +58,8 @@ static struct checkpoint *new_part(const char *dir, int64_t step, int generation
     return NULL;
 }
 
-/* Remove whatever has this name: a folder, or a file that somebody put there. */
+/* Remove whatever has this path: a folder, or a file that somebody put there.  It may be missing.
+ */
 static int remove_any(const char *path, struct eddis_error *err)
 {
     if (unlink(path) == 0 || errno == ENOENT)
@@ -76,7 +82,8 @@ int checkpoint_begin(const char *dir, int64_t step, const struct fence *f, struc
     if (rc == 0 && mkdir(c->folder, TRUST_DIR_MODE) < 0)
         rc = eddis_fail_errno(err, -errno, "cannot make folder '%s'", c->folder);
     else if (rc == 0 && stat(c->folder, &st) == 0 && trust_stat(&st, c->folder, NULL, err) < 0) {
-        rc = -EPERM; /* of a file system that gives it to another, who could change it */
+        rc = -EPERM; /* on a file system that gives the folder to another user, who could change it
+                      */
         (void)rmdir(c->folder);
     }
     if (rc < 0) {
@@ -115,7 +122,7 @@ const char *checkpoint_folder(const struct checkpoint *c)
     return c->folder;
 }
 
-/* Make a new file of these bytes, on disk when this returns; nothing is left after a failure. */
+/* Create a file with these bytes and sync it to disk.  After a failure nothing is left. */
 static int write_file(const char *folder, const char *name, const void *data, size_t n,
                       struct eddis_error *err)
 {
@@ -132,7 +139,7 @@ static int write_file(const char *folder, const char *name, const void *data, si
         eddis_fail_prefix(err, rc, "'%s'", path);
     else if (fsync(fd) < 0)
         rc = eddis_fail_errno(err, -errno, "cannot sync '%s'", path);
-    /* Network file systems tell of a full disk as late as this. */
+    /* Network file systems may report a full disk only here. */
     if (close(fd) < 0 && rc == 0)
         rc = eddis_fail_errno(err, -errno, "cannot close '%s'", path);
     if (rc < 0)
@@ -167,7 +174,7 @@ bool checkpoint_is_own(const char *name)
     return strncmp(name, CHECKPOINT_OWN, sizeof CHECKPOINT_OWN - 1) == 0;
 }
 
-/* Whether a file is called as such an entry of any rank. */
+/* Check whether a file has the name of a library's entry of any rank. */
 static bool is_own_file(const char *file)
 {
     int name = 0;
@@ -185,8 +192,8 @@ int checkpoint_add_list(struct checkpoint *c, const char *text, size_t n, struct
     return manifest_parse_list(text, n, &c->m, err);
 }
 
-/* Every listed file must be there in its length; every other file in the folder is one that the
- * program wrote itself: it is summed, synced and added.
+/* Check that every listed file exists with its length.  Every other file in the folder was written
+ * by the program itself: sum it, sync it and add it to the list.
  */
 static int take_stock(struct checkpoint *c, struct eddis_error *err)
 {
@@ -231,7 +238,9 @@ static int take_stock(struct checkpoint *c, struct eddis_error *err)
     return rc < 0 ? rc : manifest_sort(&c->m, err);
 }
 
-/* Give the folder its final name; an earlier checkpoint of the step ends under the part's name. */
+/* Rename the part to its final name.  An earlier checkpoint of the step gets the part's name and is
+ * removed.
+ */
 static int rename_whole(const struct checkpoint *c, struct eddis_error *err)
 {
     cleanup_free char *whole = path_of(c->dir, c->step, 0);
@@ -241,10 +250,12 @@ static int rename_whole(const struct checkpoint *c, struct eddis_error *err)
     if (renameat2(AT_FDCWD, c->folder, AT_FDCWD, whole, RENAME_NOREPLACE) == 0)
         return 0;
     if (errno == EEXIST && renameat2(AT_FDCWD, c->folder, AT_FDCWD, whole, RENAME_EXCHANGE) == 0) {
-        (void)remove_any(c->folder, NULL); /* else the next prune does */
+        (void)remove_any(c->folder, NULL); /* otherwise the next prune removes it */
         return 0;
     }
-    /* A file system without these two (NFS): for a moment there is neither the old nor the new. */
+    /* A file system without these flags (NFS): for a moment there is neither the old nor the new
+     * one.
+     */
     if ((errno == EINVAL || errno == ENOSYS) && rename(c->folder, whole) == 0)
         return 0;
     if (errno == ENOTEMPTY || errno == EEXIST || errno == ENOTDIR) {
@@ -258,7 +269,9 @@ static int rename_whole(const struct checkpoint *c, struct eddis_error *err)
     return eddis_fail_errno(err, -errno, "cannot rename '%s'", c->folder);
 }
 
-/* Why it failed, in the words that help: the folder belongs to another, or is gone. */
+/* Replace the error of a failed commit by a more helpful one, if another process now writes to the
+ * folder, or the folder is gone.  Return the error code.
+ */
 static int explain(const struct checkpoint *c, int rc, struct eddis_error *err)
 {
     struct eddis_error why = { 0 };
@@ -269,6 +282,7 @@ static int explain(const struct checkpoint *c, int rc, struct eddis_error *err)
     return rc;
 }
 
+/* Write the manifest, sync the folder, check the fence and rename the part. */
 static int make_whole(struct checkpoint *c, struct eddis_error *err)
 {
     cleanup_free char *text = manifest_text(&c->m);
@@ -287,7 +301,9 @@ void checkpoint_drop_later(struct checkpoint *c, int64_t last_step)
     c->drop_to = last_step;
 }
 
-/* Those that cannot be removed stay: the commit itself has succeeded. */
+/* Remove whole checkpoints of later steps up to drop_to.  Failures are ignored: the commit itself
+ * has succeeded.
+ */
 static void drop_later(const struct checkpoint *c)
 {
     cleanup_free struct checkpoint_name *names = NULL;
@@ -317,7 +333,7 @@ int checkpoint_commit_take(struct checkpoint *c, const struct checkpoint_meta *m
     }
     c->owner = false;
     rc = file_sync_dir(c->dir, err);
-    /* Old ones that cannot be removed now are tried again next time. */
+    /* If old ones cannot be removed now, the next commit tries again. */
     if (rc == 0)
         (void)checkpoint_prune(c->dir, c->step, c->fence.generation, keep, NULL);
     if (rc == 0)

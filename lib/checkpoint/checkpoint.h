@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkpoint.h - a checkpoint as files: written so that a part of one never looks whole
+/* checkpoint.h - a checkpoint as files, written so that an incomplete one never looks whole
  *
  *     <dir>/step-00000500/           whole: it was renamed to this name when all below was on disk
  *         rank-0000.weights          what a rank put
@@ -8,15 +8,15 @@
  *     <dir>/step-00000600.g2.part/   one that generation 2 is writing, or left by a crash
  *     <dir>/.generation              who may write here: fence.h
  *
- * Nothing here talks to other ranks.  The order among them is the caller's:
+ * Nothing here communicates with other ranks.  The caller ensures this order among them:
  *
  *     rank 0: checkpoint_begin          | barrier | others: checkpoint_join
  *     all:    checkpoint_put ...        |
  *     others: checkpoint_list --------> | gather  | rank 0: checkpoint_add_list
  *     rank 0: checkpoint_commit_take    | tell    | others: checkpoint_abandon_take (frees only)
  *
- * A folder is taken for whole when its MANIFEST parses, is the one of this step (a folder named
- * step-... must bear its own number) and every file in it has its size and checksum.
+ * A folder counts as whole if its MANIFEST parses and every file in it has its size and checksum.
+ * If the folder is named step-..., that must be the MANIFEST's step.
  */
 #ifndef EDDIS_CHECKPOINT_CHECKPOINT_H
 #define EDDIS_CHECKPOINT_CHECKPOINT_H
@@ -30,114 +30,118 @@
 #include <stdint.h>
 
 enum {
-    CHECKPOINT_MAX_NAME = 128, /* of an entry, without "rank-0000." */
+    CHECKPOINT_MAX_NAME = 128, /* length of an entry's name, without "rank-0000." */
     CHECKPOINT_MAX_FILES = 65536,
     CHECKPOINT_MAX_MANIFEST = 16 << 20,
 };
 
-/* How the names of entries begin that the library itself makes; a program's do not. */
+/* Prefix of the names of the library's own entries; a program's names must not have it. */
 #define CHECKPOINT_OWN "eddis."
 
 struct checkpoint;
 
 struct checkpoint_meta {
-    int64_t step;    /* the next one to be done; of listed samples that of sync mode */
-    uint64_t seed;   /* of the order of samples */
-    int64_t samples; /* of one epoch */
-    int64_t batch;   /* of all ranks: with it the step tells the position in the epoch */
+    int64_t step;    /* the next step to do; if samples are listed, the step of sync mode */
+    uint64_t seed;   /* seed of the order of samples */
+    int64_t samples; /* samples of one epoch */
+    int64_t batch;   /* global batch; with the step it gives the position in the epoch */
     int n_ranks;
     int generation;
 };
 
 /* ---- writing ---- */
 
-/* Make "<dir>/step-<step>.g<generation>.part"; what is left there of an earlier attempt is removed.
- * Rank 0 alone.  -ESTALE and -ENOENT: as fence_check.
+/* Create "<dir>/step-<step>.g<generation>.part", on rank 0 alone; remove what an earlier attempt
+ * left there.  *ret is freed by commit or abandon.  -ESTALE, -ENOENT: as fence_check.
  */
 int checkpoint_begin(const char *dir, int64_t step, const struct fence *f, struct checkpoint **ret,
                      struct eddis_error *err);
 
-/* Take part in the one that rank 0 of this generation began.  -ENOENT: this node does not see its
- * folder.
+/* Open the part that rank 0 of this generation has created, on another rank.  -ENOENT: this node
+ * does not see its folder.
  */
 int checkpoint_join(const char *dir, int64_t step, int generation, struct checkpoint **ret,
                     struct eddis_error *err);
 
-/* Borrows the folder, valid until the checkpoint is freed. */
+/* Borrow the path of the folder; valid until the checkpoint is freed. */
 const char *checkpoint_folder(const struct checkpoint *c);
 
-/* Write n bytes as "rank-<rank>.<name>" and sync them.  -EINVAL: name; -EEXIST: it was put before;
- * after -ENOSPC and the like the file is gone again.  Blocks.
+/* Write n bytes as "rank-<rank>.<name>", sync them and add them to the list.  Blocks.  -EINVAL:
+ * invalid name; -EEXIST: it was put before.  After a failed write, such as -ENOSPC, the file is
+ * removed again.
  */
 int checkpoint_put(struct checkpoint *c, int rank, const char *name, const void *data, size_t n,
                    struct eddis_error *err);
 
-/* Return whether an entry of this name is the library's own. */
+/* Check whether an entry of this name is the library's own. */
 bool checkpoint_is_own(const char *name);
 
-/* What this process has put, as text for rank 0's checkpoint_add_list.  NULL without memory. */
+/* Return the list of what this process has put, as text for rank 0's checkpoint_add_list; the
+ * caller frees it.  NULL without memory.
+ */
 char *checkpoint_list(const struct checkpoint *c);
 
-/* Add another rank's list, n bytes.  -EINVAL: it is damaged. */
+/* Add another rank's list, n bytes, on rank 0.  -EINVAL: it is damaged. */
 int checkpoint_add_list(struct checkpoint *c, const char *text, size_t n, struct eddis_error *err);
 
-/* Make it whole: files that are in the folder but in no list are read, summed and synced (-EINVAL:
- * one is called as an entry of the library's own); then the manifest, the rename, and
- * checkpoint_prune(dir, step, keep).  An earlier checkpoint of the same
- * step is replaced.  Rank 0 alone; takes c.  After a failure no part of it is left.  -ESTALE: a
- * later generation writes here, fence.h.
+/* Complete the checkpoint, on rank 0 alone; takes c.  Files in the folder that are in no list are
+ * read, summed and synced (-EINVAL: one has the name of a library's entry).  Then write the
+ * manifest, rename the folder, and call checkpoint_prune(dir, step, keep).  An earlier checkpoint
+ * of the same step is replaced.  After a failure nothing of it is left.  -ESTALE: a later
+ * generation writes here, see fence.h.
  */
 int checkpoint_commit_take(struct checkpoint *c, const struct checkpoint_meta *meta, int keep,
                            struct eddis_error *err);
 
-/* Have the commit remove whole checkpoints of later steps too, up to this one. */
+/* Let the commit also remove whole checkpoints of later steps, up to last_step. */
 void checkpoint_drop_later(struct checkpoint *c, int64_t last_step);
 
-/* Give it up: rank 0 removes the folder, others only free.  Accepts NULL. */
+/* Give up writing: rank 0 removes the folder; all free c, which may be NULL. */
 void checkpoint_abandon_take(struct checkpoint *c);
 
-/* Remove what is not worth keeping in dir: parts of this generation and those before, and of the
- * checkpoints up to this step all but the `keep` newest whole ones (keep <= 0: none is removed).
- * Later steps, of a run that went further, stay.  Sizes are compared here, checksums are not.
+/* Remove old checkpoints in dir: parts of this and earlier generations, and all but the `keep`
+ * newest whole ones up to this step (keep <= 0: no whole ones).  Those of later steps, from a run
+ * that went further, stay.  Sizes are compared, checksums are not.
  */
 int checkpoint_prune(const char *dir, int64_t step, int generation, int keep,
                      struct eddis_error *err);
 
 /* ---- reading ---- */
 
-/* Open the newest whole checkpoint in dir, every file's sum compared.  Returns 1, or 0 when there
- * is none (also when dir is missing).  passed (may be NULL) receives the sentence about the newest
- * one that is not whole, or belongs to another user; its code is 0 when there is none.  -EPERM: one
- * of this user's own, which others may write to.
+/* Open the newest whole checkpoint in dir, with every checksum compared.  Return 1, or 0 if there
+ * is none (also if dir is missing).  passed (may be NULL): error of the newest one that is not
+ * whole or belongs to another user; code 0: none.  -EPERM: it is this user's, but others may write
+ * to it.
  */
 int checkpoint_open_newest(const char *dir, struct checkpoint **ret, struct eddis_error *passed,
                            struct eddis_error *err);
 
-/* Return whether the folder itself belongs to neither this user nor root: it is not the job's. */
+/* Check whether the folder belongs to neither this user nor root, so that it is not the job's. */
 bool checkpoint_is_foreign(const char *path);
 
-/* Open one for reading.  Every file's size is compared, with sums every file is read and its sum
- * compared too; checkpoint_get looks at the sum of what it reads in any case.  -ENOENT; -EBADMSG:
- * it is not whole, err says what is wrong with it.  Freed by checkpoint_close.
+/* Open a checkpoint for reading; checkpoint_close frees *ret.  Every file's size is compared; with
+ * `sums` also every checksum.  checkpoint_get compares the checksum of what it reads in any case.
+ * -ENOENT: it does not exist; -EBADMSG: it is not whole, err has the reason.
  */
 int checkpoint_open(const char *path, bool sums, struct checkpoint **ret, struct eddis_error *err);
 
-/* Bytes of all its files, by its manifest. */
+/* Return the bytes of all its files, by its manifest. */
 int64_t checkpoint_bytes(const struct checkpoint *c);
 
-/* Whether path is a folder that holds checkpoints, not one itself. */
+/* Check whether path is a folder of checkpoints, not a checkpoint itself. */
 bool checkpoint_is_collection(const char *path);
 
-void checkpoint_close(struct checkpoint *c); /* accepts NULL */
+/* Close and free a checkpoint opened for reading; c may be NULL. */
+void checkpoint_close(struct checkpoint *c);
 
-/* Borrows. */
+/* Borrow its step, seed and other data. */
 const struct checkpoint_meta *checkpoint_meta(const struct checkpoint *c);
 
-/* Bytes put by this rank under this name, or -ENOENT. */
+/* Return the bytes that this rank has put under this name, or -ENOENT. */
 int64_t checkpoint_size(const struct checkpoint *c, int rank, const char *name);
 
-/* Read what this rank put under this name to data [n].  -ENOENT; -EMSGSIZE: it has another
- * length; -EBADMSG: the file has changed since it was opened.
+/* Read what this rank has put under this name to data [n].  -ENOENT: nothing; -EMSGSIZE: it has
+ * another length; -EBADMSG: the file has changed since it was opened.
  */
 int checkpoint_get(const struct checkpoint *c, int rank, const char *name, void *data, size_t n,
                    struct eddis_error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkpoint_impl.h - what writing and reading checkpoints share */
+/* checkpoint_impl.h - state and helpers shared by writing and reading checkpoints */
 #ifndef EDDIS_CHECKPOINT_CHECKPOINT_IMPL_H
 #define EDDIS_CHECKPOINT_CHECKPOINT_IMPL_H
 
@@ -9,40 +9,45 @@
 
 struct checkpoint {
     char *dir;    /* NULL: open for reading */
-    char *folder; /* the checkpoint's own */
+    char *folder; /* path of the checkpoint's folder */
     int64_t step;
-    bool owner;         /* rank 0 while writing: removes the folder unless it is committed */
-    struct fence fence; /* the owner's */
-    int64_t drop_to;    /* later steps up to this one are removed by the commit */
+    bool owner;         /* rank 0 while writing: must remove the folder unless it is committed */
+    struct fence fence; /* set if owner */
+    int64_t drop_to;    /* the commit removes checkpoints of later steps up to this one */
     struct manifest m;
 };
 
-/* A folder's entries that are called as checkpoints are, newest first. */
+/* The name of a checkpoint's folder. */
 struct checkpoint_name {
     int64_t step;
-    int generation; /* that writes it; 0: whole */
+    int generation; /* generation that writes it; 0: it is whole */
 };
 
-/* Returns their number and an array that the caller frees; 0 when dir is missing. */
+/* List the checkpoints and parts in dir, newest first.  Return their number, 0 if dir is missing;
+ * the caller frees *ret.
+ */
 int checkpoint_names(const char *dir, struct checkpoint_name **ret, struct eddis_error *err);
 
 /* Write "step-00000500" or "step-00000500.g1.part" to ret [48]. */
 void checkpoint_name_text(const struct checkpoint_name *n, char *ret);
 
-/* Parse such a name; false: it is another. */
+/* Parse such a name; return false if it is another name. */
 bool checkpoint_name_parse(const char *text, struct checkpoint_name *ret);
 
-/* Write the name of the file of an entry to ret [MANIFEST_MAX_FILE + 1]; false: the name cannot
- * be one.
+/* Write the file name of an entry to ret [MANIFEST_MAX_FILE + 1]; return false if the entry's name
+ * is invalid.
  */
 bool checkpoint_file_name(int rank, const char *name, char *ret);
 
-/* Size and sum of a regular file in a folder; sync: and see that it is on disk. */
+/* Compute size and checksum of a regular file in a folder.  sync: also sync it to disk.  -EPERM:
+ * other users may write to it.
+ */
 int checkpoint_sum(const char *folder, const char *name, bool sync, struct manifest_file *ret,
                    struct eddis_error *err);
 
-/* Read and parse the folder's manifest, and compare its step with the folder's name and every
- * file's size; with sums also the checksums.  -ENOENT: no such folder; -EBADMSG: not whole.
+/* Read and parse the folder's manifest; compare its step with the folder's name, and every file's
+ * size, with `sums` also its checksum.  The caller calls manifest_fini on *ret.  -ENOENT: no such
+ * folder; -EBADMSG: not whole.
  */
 int checkpoint_check(const char *folder, bool sums, struct manifest *ret, struct eddis_error *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkpoint_read.c - finds the newest whole checkpoint and reads it, for any number of ranks */
+/* checkpoint_read.c - find the newest whole checkpoint and read it, on any number of ranks */
 #include "checkpoint.h"
 
 #include "checkpoint_impl.h"
@@ -49,7 +49,7 @@ bool checkpoint_name_parse(const char *text, struct checkpoint_name *ret)
             return false;
         n.generation = (int)generation;
     }
-    /* There is one way to write it. */
+    /* Only the exact spelling counts. */
     checkpoint_name_text(&n, again);
     if (strcmp(again, text) != 0)
         return false;
@@ -65,6 +65,7 @@ bool checkpoint_file_name(int rank, const char *name, char *ret)
     return true;
 }
 
+/* Compare two names for qsort: higher steps first, then lower generations. */
 static int newest_first(const void *a, const void *b)
 {
     const struct checkpoint_name *x = a, *y = b;
@@ -122,13 +123,13 @@ int checkpoint_sum(const char *folder, const char *name, bool sync, struct manif
 
     if (!path)
         return eddis_fail(err, -ENOMEM, "no memory for a checkpoint");
-    /* O_NONBLOCK: a FIFO among the files must not hold the program for ever. */
+    /* O_NONBLOCK: a FIFO among the files must not block the program forever. */
     fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) < 0)
         return eddis_fail_errno(err, -errno, "cannot open '%s'", path);
     if (!S_ISREG(st.st_mode))
         return eddis_fail(err, -EINVAL, "'%s' is not a file; a checkpoint holds files only", path);
-    /* The program's own, made with its umask, is now part of ours. */
+    /* A file of the program's own, made with its umask, becomes part of the checkpoint. */
     if (sync && (st.st_mode & S_IWOTH) && trust_is_self(st.st_uid) &&
         fchmod(fd, st.st_mode & 07775) == 0)
         st.st_mode &= (mode_t)~S_IWOTH;
@@ -149,8 +150,8 @@ int checkpoint_sum(const char *folder, const char *name, bool sync, struct manif
     return 0;
 }
 
-/* Write the last component of a path, without slashes behind it, to ret [MANIFEST_MAX_FILE + 1];
- * false: it is too long.
+/* Write the last component of a path, without trailing slashes, to ret [MANIFEST_MAX_FILE + 1];
+ * return false if it is too long.
  */
 static bool last_name(const char *path, char *ret)
 {
@@ -169,7 +170,9 @@ static bool last_name(const char *path, char *ret)
     return true;
 }
 
-/* The folder's name, if it is one that tells a step, must tell the manifest's. */
+/* Check that the folder is not a part and that a step in its name is the manifest's.  -EBADMSG if
+ * not.
+ */
 static int check_name(const char *folder, const struct manifest *m, struct eddis_error *err)
 {
     struct checkpoint_name name;
@@ -187,14 +190,15 @@ static int check_name(const char *folder, const struct manifest *m, struct eddis
     return 0;
 }
 
-/* Not a fault of the checkpoint, or one that somebody else may have written: another one would be
- * the wrong answer.
+/* Check whether a failure is not the checkpoint's fault (no memory or descriptors), or means that
+ * others could have written it.  Then opening an older one instead would be wrong.
  */
 static bool is_own_fault(int rc)
 {
     return rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE || rc == -EPERM;
 }
 
+/* Check that a file exists with its size, and with `sums` its checksum.  -EBADMSG if not. */
 static int check_file(const char *folder, const struct manifest_file *want, bool sums,
                       struct eddis_error *err)
 {

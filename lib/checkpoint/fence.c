@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fence.c - the file by which a folder refuses what an older generation writes */
+/* fence.c - the file that prevents older generations from completing checkpoints in a folder */
 #include "fence.h"
 
 #include "checkpoint_impl.h"
@@ -19,16 +19,20 @@
 
 enum { FENCE_MAX_BYTES = 4096 };
 
-/* What a part is renamed to before it is removed, behind it the owner's word and a number. */
+/* Prefix of the name that a part gets before it is removed; the owner's word and a number follow.
+ */
 #define FENCE_DEAD ".dead-part-"
 
+/* Write the text of a fence file. */
 static void fence_text(const struct fence *f, char *ret, size_t size)
 {
     snprintf(ret, size, "eddis generation 1\njob %s\ngeneration %d\nowner %s\n", f->job,
              f->generation, f->owner);
 }
 
-/* -ENOENT: there is none; what is no fence of ours counts as one of generation 0. */
+/* Read the folder's fence.  -ENOENT: there is none.  A file that is not a valid fence counts as
+ * generation 0.
+ */
 static int fence_read(const char *dir, struct fence *ret, struct eddis_error *err)
 {
     cleanup_free char *path = file_join(dir, ".generation");
@@ -48,6 +52,7 @@ static int fence_read(const char *dir, struct fence *ret, struct eddis_error *er
     return 0;
 }
 
+/* Write the folder's fence atomically. */
 static int fence_write(const char *dir, const struct fence *f, struct eddis_error *err)
 {
     cleanup_free char *path = file_join(dir, ".generation");
@@ -59,9 +64,11 @@ static int fence_write(const char *dir, const struct fence *f, struct eddis_erro
     return file_write_atomic(path, text, strlen(text), TRUST_FILE_MODE, err);
 }
 
-/* ---- what dead generations left ---- */
+/* ---- parts of dead generations ---- */
 
-/* Rename it, so that nobody can rename it to a whole one any more, then remove it at leisure. */
+/* Rename a part or a leftover file, so that nobody can complete it any more, then remove it.
+ * Return 0 or a negative errno value.
+ */
 static int take_away(const char *dir, const char *name, const struct fence *f, int number)
 {
     cleanup_free char *path = file_join(dir, "%s", name);
@@ -72,17 +79,20 @@ static int take_away(const char *dir, const char *name, const struct fence *f, i
     if (rename(path, dead) < 0)
         return errno == ENOENT ? 0 : -errno;
     if (unlink(dead) < 0)
-        (void)file_remove_tree(dead, NULL); /* else the next who opens does */
+        (void)file_remove_tree(dead, NULL); /* otherwise the next fence_open removes it */
     return 0;
 }
 
-/* Of a process that was killed while it took something away, or wrote .generation. */
+/* Check whether the file was left by a process that was killed while it removed a part or wrote the
+ * fence.
+ */
 static bool is_left_over(const char *name)
 {
     return strncmp(name, FENCE_DEAD, strlen(FENCE_DEAD)) == 0 ||
            strncmp(name, ".generation.", strlen(".generation.")) == 0;
 }
 
+/* Remove the parts of other generations, and what killed processes left. */
 static int take_away_all(const char *dir, const struct fence *f, struct eddis_error *err)
 {
     DIR *d = opendir(dir);
@@ -107,6 +117,7 @@ static int take_away_all(const char *dir, const struct fence *f, struct eddis_er
 
 /* ---- opening and checking ---- */
 
+/* Set the error that another generation or job writes to the folder now.  Return -ESTALE. */
 static int fence_stale(const char *dir, const struct fence *f, const struct fence *other,
                        struct eddis_error *err)
 {
@@ -122,6 +133,7 @@ static int fence_stale(const char *dir, const struct fence *f, const struct fenc
                       strcmp(other->job, "-") == 0 ? "" : other->job, dir);
 }
 
+/* Check whether `other` is an invalid fence or an older generation of f's job. */
 static bool is_older(const struct fence *other, const struct fence *f)
 {
     return other->generation == 0 ||
@@ -137,14 +149,14 @@ int fence_open(const char *dir, const char *job, int generation, struct fence *r
     snprintf(f.job, sizeof f.job, "%s", text_is_name(job, FENCE_JOB) ? job : "-");
     if (rc == 0)
         rc = file_mkdirs(dir, TRUST_DIR_MODE, err);
-    if (rc == 0) /* nothing is written where it could not be believed afterwards */
+    if (rc == 0) /* do not write where other users could change it */
         rc = trust_holder(dir, NULL, err);
     if (rc < 0)
         return rc;
     if (fence_read(dir, &other, NULL) == 0 && strcmp(other.job, f.job) == 0 &&
         other.generation > generation)
         return fence_stale(dir, &f, &other, err);
-    /* Before too: they may be what fills the disk. */
+    /* Also before writing: old parts may fill the disk. */
     (void)take_away_all(dir, &f, NULL);
     rc = fence_write(dir, &f, err);
     rc2 = take_away_all(dir, &f, rc < 0 ? NULL : err);
@@ -165,7 +177,7 @@ int fence_check(const char *dir, const struct fence *f, struct eddis_error *err)
                    : rc;
     if (strcmp(now.owner, f->owner) == 0)
         return 0;
-    /* An older one that was frozen while it opened has written over ours. */
+    /* An older process, which was frozen while it opened the folder, has overwritten our fence. */
     if (is_older(&now, f))
         return fence_write(dir, f, err);
     return fence_stale(dir, f, &now, err);

@@ -47,6 +47,7 @@ int manifest_add(struct manifest *m, const char *name, int64_t bytes, uint32_t c
     return 0;
 }
 
+/* Compare two files by name, for qsort and bsearch. */
 static int by_name(const void *a, const void *b)
 {
     return strcmp(((const struct manifest_file *)a)->name, ((const struct manifest_file *)b)->name);
@@ -73,6 +74,7 @@ const struct manifest_file *manifest_find(const struct manifest *m, const char *
     return bsearch(&key, m->file, m->n, sizeof key, by_name);
 }
 
+/* Append the lines of the files. */
 static void add_list(struct strbuf *b, const struct manifest *m)
 {
     for (size_t i = 0; i < m->n; i++)
@@ -103,13 +105,14 @@ char *manifest_text(const struct manifest *m)
     return strbuf_steal(&b);
 }
 
-/* ---- parsing: each take_ function eats what it wants or marks the cursor as failed ---- */
+/* ---- parsing: each take_ function consumes what it expects, or marks the cursor as failed ---- */
 
 struct cursor {
     const char *p, *end;
     bool failed;
 };
 
+/* Consume this word. */
 static void take_word(struct cursor *c, const char *word)
 {
     size_t n = strlen(word);
@@ -121,7 +124,7 @@ static void take_word(struct cursor *c, const char *word)
     c->p += n;
 }
 
-/* A decimal number without sign or leading zeros, at most max. */
+/* Consume a decimal number without sign or leading zeros, at most max, and return it. */
 static uint64_t take_number(struct cursor *c, uint64_t max)
 {
     const char *start = c->p;
@@ -139,6 +142,7 @@ static uint64_t take_number(struct cursor *c, uint64_t max)
     return v;
 }
 
+/* Consume a checksum of 8 hexadecimal digits and return it. */
 static uint32_t take_crc(struct cursor *c)
 {
     static const char digits[] = "0123456789abcdef";
@@ -160,7 +164,7 @@ static uint32_t take_crc(struct cursor *c)
     return v;
 }
 
-/* The rest of the line as a file's name to ret [MANIFEST_MAX_FILE + 1]. */
+/* Consume the rest of the line as a file's name, into ret [MANIFEST_MAX_FILE + 1]. */
 static void take_name(struct cursor *c, char *ret)
 {
     const char *line = c->failed ? NULL : memchr(c->p, '\n', (size_t)(c->end - c->p));
@@ -178,6 +182,7 @@ static void take_name(struct cursor *c, char *ret)
         c->failed = true;
 }
 
+/* Consume a file's line and add the file to the manifest. */
 static int take_file(struct cursor *c, struct manifest *m, struct eddis_error *err)
 {
     char name[MANIFEST_MAX_FILE + 1];
@@ -191,6 +196,7 @@ static int take_file(struct cursor *c, struct manifest *m, struct eddis_error *e
     return c->failed ? 0 : manifest_add(m, name, bytes, crc, err);
 }
 
+/* Consume a line of a key and a number, at most max, and return the number. */
 static uint64_t take_member(struct cursor *c, const char *key, uint64_t max)
 {
     uint64_t v;
@@ -201,6 +207,7 @@ static uint64_t take_member(struct cursor *c, const char *key, uint64_t max)
     return v;
 }
 
+/* Check that the files are sorted by name, without duplicates. */
 static bool is_sorted(const struct manifest *m)
 {
     for (size_t i = 1; i < m->n; i++)

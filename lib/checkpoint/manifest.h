@@ -13,8 +13,8 @@
  *     00000000 0 rank-0001.weights
  *     end 5d41402a                            CRC-32 of all bytes before this line
  *
- * There is one way to write each manifest and the parser takes no other: any lost, added or
- * flipped byte is noticed.  Pure: no files here.
+ * Each manifest has exactly one spelling, and the parser accepts no other, so any lost, added or
+ * changed byte is noticed.  No files are accessed here.
  */
 #ifndef EDDIS_CHECKPOINT_MANIFEST_H
 #define EDDIS_CHECKPOINT_MANIFEST_H
@@ -31,37 +31,43 @@ struct manifest_file {
     uint32_t crc;
 };
 
-/* Zero-initialised is empty. */
+/* A manifest; initialize it with zeros for an empty one. */
 struct manifest {
     struct checkpoint_meta meta;
-    struct manifest_file *file; /* [n] */
+    struct manifest_file *file; /* [n], with memory for `room` */
     size_t n, room;
 };
 
+/* Free the list of files and reset the manifest. */
 void manifest_fini(struct manifest *m);
 
-/* Whether a file of this name may be in a checkpoint: letters, digits, '.', '_', '-', and neither
- * ".", ".." nor the manifest's own.
+/* Check whether a file of this name may be in a checkpoint: letters, digits, '.', '_', '-', and not
+ * ".", ".." or the manifest's own name.
  */
 bool manifest_is_name(const char *name);
 
+/* Append a file.  -EINVAL: there are too many. */
 int manifest_add(struct manifest *m, const char *name, int64_t bytes, uint32_t crc,
                  struct eddis_error *err);
 
-/* Put the files in the order of their names; -EEXIST: err tells a name that comes twice. */
+/* Sort the files by name.  -EEXIST: err has a name that occurs twice. */
 int manifest_sort(struct manifest *m, struct eddis_error *err);
 
-/* Borrows the file of this name from a sorted manifest, or NULL. */
+/* Borrow the file of this name from a sorted manifest; NULL: none. */
 const struct manifest_file *manifest_find(const struct manifest *m, const char *name);
 
-/* Returns the whole text of a sorted manifest, or its lines of files only; NULL without memory. */
+/* Return the whole text of a sorted manifest, which the caller frees; NULL without memory. */
 char *manifest_text(const struct manifest *m);
+
+/* Return only the lines of the files, which the caller frees; NULL without memory. */
 char *manifest_list_text(const struct manifest *m);
 
-/* Parse what manifest_text wrote; the result is sorted.  -EBADMSG: it is anything else. */
+/* Parse the output of manifest_text; *ret is sorted, and the caller calls manifest_fini on it.
+ * -EBADMSG: the text is anything else.
+ */
 int manifest_parse(const char *text, size_t n, struct manifest *ret, struct eddis_error *err);
 
-/* Append the files of what manifest_list_text wrote.  -EINVAL: it is anything else. */
+/* Append the files in the output of manifest_list_text.  -EINVAL: the text is anything else. */
 int manifest_parse_list(const char *text, size_t n, struct manifest *m, struct eddis_error *err);
 
 #endif

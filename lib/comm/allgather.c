@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* allgather.c - every rank's block to all, sent around a ring
+/* allgather.c - copies every rank's block to all ranks, around a ring
  *
- * The copying half of the ring all-reduce with blocks of equal size: at step s rank r passes on
- * the block of rank r - s.  n - 1 steps, each link carries each block once.
+ * The copying half of the ring all-reduce with blocks of equal size.  In step s rank r sends the
+ * block of rank r - s to its right.  There are n - 1 steps; each link carries each block once at
+ * most.
  */
 #include "collective_impl.h"
 #include "ring.h"
@@ -10,23 +11,26 @@
 #include <assert.h>
 #include <string.h>
 
+/* The collective's instance. */
 struct allgather {
     struct collective base;
     const void *in;
     char *out;
-    size_t bytes;
+    size_t bytes; /* of each block */
     int step;
-    int pending;
+    int pending; /* operations under way in this step */
 };
 
 static const struct collective_ops allgather_ops;
 
+/* Return c as this collective's instance. */
 static struct allgather *allgather(struct collective *c)
 {
     assert(c->ops == &allgather_ops);
     return (struct allgather *)c;
 }
 
+/* Post the messages of this step. */
 static void allgather_go(struct allgather *a, struct outbox *out)
 {
     int rank = a->base.place.rank, size = a->base.place.n_ranks;
@@ -39,6 +43,7 @@ static void allgather_go(struct allgather *a, struct outbox *out)
     a->pending = 2;
 }
 
+/* Copy this rank's block to its place in the output and begin the first step. */
 static int allgather_start(struct collective *c, struct outbox *out)
 {
     struct allgather *a = allgather(c);
@@ -53,6 +58,8 @@ static int allgather_start(struct collective *c, struct outbox *out)
     return 0;
 }
 
+/* Begin the next step once both messages of this step are complete.  Return 1 after the last step.
+ */
 static int allgather_done(struct collective *c, const struct comm_op *op, struct outbox *out)
 {
     struct allgather *a = allgather(c);
@@ -66,6 +73,9 @@ static int allgather_done(struct collective *c, const struct comm_op *op, struct
     return 0;
 }
 
+/* Return the rank that is missing: the one whose block is received in this step, as ranks to the
+ * right of a missing one stop one step later each.
+ */
 static int allgather_waits_for(const struct collective *c)
 {
     const struct allgather *a = (const struct allgather *)c;

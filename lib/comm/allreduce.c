@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* allreduce.c - the kinds of all-reduce and which one is taken */
+/* allreduce.c - the kinds of all-reduce, and the choice between them */
 #include "node_groups.h"
 #include "reduction.h"
 
@@ -11,7 +11,9 @@ static const struct allreduce_kind *const kinds[] = { &allreduce_direct,  &allre
                                                       &allreduce_halving, &allreduce_ring,
                                                       &allreduce_shared,  &allreduce_hosts };
 
-/* A function of what all ranks know alike, so that all take the same. */
+/* Return the kind of all-reduce for this many bytes, chosen by values that all ranks know, so that
+ * all choose the same kind.
+ */
 const char *allreduce_choose(const struct comm_place *p, size_t bytes)
 {
     const struct comm_limits l = comm_limits(p);
@@ -34,7 +36,7 @@ int allreduce_new_kind(const char *kind, const struct comm_place *p, const struc
                           (int)a->rule);
     if (a->wire && (!comm_type_half(a->wire) || a->type != COMM_FLOAT32 || a->rule != COMM_SUM))
         return eddis_fail(err, -EINVAL, "only sums of float32 travel as 16-bit numbers");
-    /* So that no kind's memory for contributions overflows. */
+    /* So that the size of no kind's scratch memory overflows. */
     if (a->n > SIZE_MAX / 4 / (size_t)p->n_ranks / width)
         return eddis_fail(err, -ENOMEM, "no memory to combine %zu elements", a->n);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {

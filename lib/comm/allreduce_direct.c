@@ -1,30 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* allreduce_direct.c - everybody sends everything to everybody: one step, for small buffers
+/* allreduce_direct.c - every rank sends all its data to every other: one step, for small buffers
  *
- * Each rank adds all contributions in the order of ranks once the last one is there, its own as the
- * others have it, so the result has the same bits everywhere.
+ * Each rank adds all contributions in the order of ranks once the last one has arrived.  It uses
+ * its own contribution as the others receive it, so the result has the same bits everywhere.
  */
 #include "reduction.h"
 
 #include <assert.h>
 
+/* The collective's instance. */
 struct direct {
     struct reduction r;
-    int pending;
-    bool *missing; /* [n_ranks] whose contribution has not come */
+    int pending;   /* operations under way */
+    bool *missing; /* [n_ranks] ranks whose contribution has not arrived */
     size_t stride; /* bytes from one contribution to the next */
     char scratch[] __attribute__((aligned(64)));
-    /* one contribution a rank, own included, then missing */
+    /* one contribution for each rank, including this one; then `missing` */
 };
 
 static const struct collective_ops direct_ops;
 
+/* Return c as this kind's instance. */
 static struct direct *direct(struct collective *c)
 {
     assert(c->ops == &direct_ops);
     return (struct direct *)c;
 }
 
+/* Return the size of an instance in bytes, with a buffer for each rank's contribution. */
 static size_t direct_instance_bytes(const struct comm_place *p, const struct allreduce *a)
 {
     size_t ranks = (size_t)p->n_ranks;
@@ -32,7 +35,7 @@ static size_t direct_instance_bytes(const struct comm_place *p, const struct all
     return sizeof(struct direct) + ranks * reduction_room(a, a->n) + ranks * sizeof(bool);
 }
 
-/* Where a rank's contribution is, as it travels. */
+/* Borrow the buffer of a rank's contribution, in the form in which it travels. */
 static char *direct_contribution(struct direct *d, int rank)
 {
     struct comm_part all = reduction_whole(&d->r);
@@ -40,6 +43,7 @@ static char *direct_contribution(struct direct *d, int rank)
     return d->scratch + (size_t)rank * d->stride + reduction_pad(&d->r, &all);
 }
 
+/* Post the receives from all other ranks and the sends to them. */
 static int direct_start(struct collective *c, struct outbox *out)
 {
     struct direct *d = direct(c);
@@ -66,6 +70,7 @@ static int direct_start(struct collective *c, struct outbox *out)
     return 0;
 }
 
+/* Add up all contributions in the order of ranks. */
 static void direct_add_up(struct direct *d)
 {
     struct comm_part all = reduction_whole(&d->r);
@@ -77,6 +82,7 @@ static void direct_add_up(struct direct *d)
         reduction_add(&d->r, &all, direct_contribution(d, i));
 }
 
+/* Count a completed operation; after the last one add up. */
 static int direct_done(struct collective *c, const struct comm_op *op, struct outbox *out)
 {
     struct direct *d = direct(c);
@@ -90,6 +96,7 @@ static int direct_done(struct collective *c, const struct comm_op *op, struct ou
     return 1;
 }
 
+/* Return a rank whose contribution is missing. */
 static int direct_waits_for(const struct collective *c)
 {
     const struct direct *d = (const struct direct *)c;
@@ -97,7 +104,7 @@ static int direct_waits_for(const struct collective *c)
     for (int i = 0; i < c->place.n_ranks; i++)
         if (d->missing[i])
             return i;
-    return (c->place.rank + 1) % c->place.n_ranks; /* a send that is not taken */
+    return (c->place.rank + 1) % c->place.n_ranks; /* a send that is not received */
 }
 
 static const struct collective_ops direct_ops = {

@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* allreduce_halving.c - reduce-scatter by recursive halving, all-gather by recursive doubling, for
- * buffers of which each of a ring's many steps would have its delay
+ * buffers too small for the delays of a ring's many steps
  *
  * After R. Rabenseifner, "Optimization of Collective Reduction Operations" (ICCS 2004).  The first
- * 2^k ranks, as many as there are, reduce among themselves; each of the others, a guest, first
- * gives all it has to the rank 2^k below it, and has the result from there:
+ * 2^k ranks, with the largest possible k, are the core and reduce among themselves.  Each other
+ * rank, an extra rank, first sends all its data to the rank 2^k below it, and receives the result
+ * from there:
  *
- *     step           with               of 8 ranks and 8 blocks, rank 5 (binary 101)
- *     0              the guest          -
- *     1 .. k         rank ^ 2^(k-step)  adds what 1, 7 and 4 have of blocks 4-7, 4-5 and 5, and
- *                                       gives them its 0-3, 6-7 and 4
- *     k+1 .. 2k      the same, back     gives 4, 7 and 1 its sums of blocks 5, 4-5 and 4-7, for
- *                                       theirs of 4, 6-7 and 0-3
- *     2k+1           the guest          -
+ *     step           partner            example: rank 5 (binary 101) of 8 ranks, 8 blocks
+ *     0              the extra rank     -
+ *     1 .. k         rank ^ 2^(k-step)  adds blocks 4-7, 4-5 and 5 of ranks 1, 7 and 4, and sends
+ *                                       them its blocks 0-3, 6-7 and 4
+ *     k+1 .. 2k      the same, back     sends 4, 7 and 1 its sums of blocks 5, 4-5 and 4-7, and
+ *                                       receives their sums of 4, 6-7 and 0-3
+ *     2k+1           the extra rank     -
  *
- * That is 2 log2(n) steps instead of 2 (n - 1), and as many bytes as a ring where n is a power of
- * two.  Every element is added up on one rank, in an order that depends on ranks alone.
+ * That takes 2 log2(n) steps instead of 2 (n - 1), and as many bytes as a ring if n is a power of
+ * two.  Every element is summed on one rank, in an order that depends on ranks alone.
  *
- * All that will be added may arrive from the start; what comes back goes where the same step
- * forward sent from, so it may arrive once that has left.
+ * Data to be added may arrive from the start.  A result is received into the memory from which the
+ * same forward step sent, so its receive is posted once that send is complete.
  *
- * Where messages are narrower than the data a step has two rooms of scratch: one for what it adds,
- * which is sent back from there, and one for what it sends, which comes back to there.  The rank
- * that has a block's sum takes it rounded, as the others will have it.
+ * If elements travel in half precision, a step has two buffers of scratch.  One holds the data that
+ * it adds, and later the result that it sends back.  The other holds the data that it sends, and
+ * later the result that comes back.  The rank that sums a block rounds it, as the others receive
+ * it.
  */
 #include "reduction.h"
 
@@ -30,23 +32,26 @@
 
 enum { HALVING_MAX_STEPS = 64 };
 
+/* The collective's instance. */
 struct halving {
     struct reduction r;
     int core;                       /* 2^k */
     int steps;                      /* 2k + 2 */
-    int receiving, folded, sending; /* steps posted, added, posted */
+    int receiving, folded, sending; /* number of steps posted, folded, posted */
     bool arrived[HALVING_MAX_STEPS], left[HALVING_MAX_STEPS];
-    char scratch[] __attribute__((aligned(64))); /* of step 0 and of steps 1 .. k, see below */
+    char scratch[] __attribute__((aligned(64))); /* buffers of steps 0 .. k, see halving_scratch */
 };
 
 static const struct collective_ops halving_ops;
 
+/* Return c as this kind's instance. */
 static struct halving *halving(struct collective *c)
 {
     assert(c->ops == &halving_ops);
     return (struct halving *)c;
 }
 
+/* Return the largest power of two that is at most n_ranks. */
 static int halving_core(int n_ranks)
 {
     int core = 1;
@@ -56,12 +61,13 @@ static int halving_core(int n_ranks)
     return core;
 }
 
-/* Bytes that these blocks are received in. */
+/* Return the bytes of a buffer for a message of this many blocks. */
 static size_t halving_room(const struct allreduce *a, int core, int blocks)
 {
     return reduction_room(a, (a->n / (size_t)core + 1) * (size_t)blocks);
 }
 
+/* Return the size of an instance in bytes, with the buffers of all steps. */
 static size_t halving_instance_bytes(const struct comm_place *p, const struct allreduce *a)
 {
     size_t bytes = 0, all = reduction_room(a, a->n);
@@ -74,12 +80,15 @@ static size_t halving_instance_bytes(const struct comm_place *p, const struct al
     return sizeof(struct halving) + (p->n_ranks > core && all > bytes ? all : bytes);
 }
 
+/* Check whether a step is a forward one, which adds, or one back, which copies. */
 static bool halving_adds(const struct halving *h, int step)
 {
     return step < h->steps / 2;
 }
 
-/* Of the core, the blocks that are halved to at a step forward, or doubled from at one back. */
+/* Return the number of blocks that a core rank keeps in a forward step, or had before a step back
+ * doubles them.
+ */
 static int halving_blocks(const struct halving *h, int step)
 {
     int forward = halving_adds(h, step) ? step : h->steps - 1 - step;
@@ -87,7 +96,7 @@ static int halving_blocks(const struct halving *h, int step)
     return h->core >> forward;
 }
 
-/* With whom, or -1. */
+/* Return the rank with which this rank exchanges in a step; -1: none. */
 static int halving_partner(const struct halving *h, int step)
 {
     const struct comm_place *p = &h->r.base.place;
@@ -98,7 +107,9 @@ static int halving_partner(const struct halving *h, int step)
     return guest ? -1 : p->rank ^ halving_blocks(h, step);
 }
 
-/* What a step forward leaves this member to add up; what a step back has from it. */
+/* Return the blocks that `member` keeps in a forward step, which are the blocks that it sends in
+ * the matching step back.
+ */
 static struct comm_part halving_kept(const struct halving *h, int member, int step)
 {
     int blocks = halving_blocks(h, step), first;
@@ -109,7 +120,7 @@ static struct comm_part halving_kept(const struct halving *h, int member, int st
     return reduction_blocks(&h->r, h->core, first, first + blocks);
 }
 
-/* What this rank receives or sends; nothing where there is no partner. */
+/* Return the range that this rank receives or sends in a step; empty if it has no partner. */
 static struct comm_part halving_part(const struct halving *h, int step, bool receive)
 {
     int rank = h->r.base.place.rank, partner = halving_partner(h, step);
@@ -119,8 +130,8 @@ static struct comm_part halving_part(const struct halving *h, int step, bool rec
     return halving_kept(h, receive == halving_adds(h, step) ? rank : partner, step);
 }
 
-/* A message's room.  What step 0 adds may lie where the other steps will add; when it narrows it
- * lies before them, since it is sent back from there while they still send.
+/* Borrow the buffer for the message p of a step.  The buffer of step 0 overlaps those of other
+ * steps.  In half precision it lies before them, since it is sent back while the others still send.
  */
 static char *halving_scratch(struct halving *h, int step, bool receive, const struct comm_part *p)
 {
@@ -138,7 +149,7 @@ static char *halving_scratch(struct halving *h, int step, bool receive, const st
     return at + (narrows && !added ? halving_room(a, h->core, h->core >> forward) : 0);
 }
 
-/* Where what this rank receives arrives. */
+/* Borrow the memory in which the message p of a step arrives: scratch, or the data itself. */
 static void *halving_arrival(struct halving *h, int step, const struct comm_part *p)
 {
     void *room = halving_scratch(h, step, true, p);
@@ -146,6 +157,7 @@ static void *halving_arrival(struct halving *h, int step, const struct comm_part
     return halving_adds(h, step) ? room : reduction_receive(&h->r, p, room);
 }
 
+/* Post the receive of the next step; an empty message has arrived at once. */
 static void halving_receive(struct halving *h, struct outbox *out)
 {
     int step = h->receiving++;
@@ -157,6 +169,7 @@ static void halving_receive(struct halving *h, struct outbox *out)
                         halving_arrival(h, step, &p), reduction_message(&h->r, &p), step, out);
 }
 
+/* Post the send of the next step; an empty message is sent at once. */
 static void halving_send(struct halving *h, struct outbox *out)
 {
     int step = h->sending++;
@@ -169,6 +182,7 @@ static void halving_send(struct halving *h, struct outbox *out)
                         reduction_message(&h->r, &p), step, out);
 }
 
+/* Add the message received in the next step to fold, or copy it. */
 static void halving_fold(struct halving *h)
 {
     int step = h->folded++;
@@ -182,11 +196,13 @@ static void halving_fold(struct halving *h)
         return;
     }
     reduction_add(&h->r, &p, arrival);
-    if (!halving_adds(h, step + 1)) /* the last: it is a sum of all */
+    if (!halving_adds(h, step + 1)) /* the last addition: the sum is complete */
         reduction_round(&h->r, &p, arrival);
 }
 
-/* What is added at step 0 has the others' scratch; what comes back needs its place. */
+/* Check whether the next receive may be posted.  Step 0 shares its buffer with others, which must
+ * wait for it; a step back needs the memory from which the forward step sent.
+ */
 static bool halving_can_receive(const struct halving *h)
 {
     int step = h->receiving;
@@ -195,6 +211,7 @@ static bool halving_can_receive(const struct halving *h)
            (halving_adds(h, step) || h->left[h->steps - 1 - step]);
 }
 
+/* Check whether the sends of all steps are complete. */
 static bool halving_all_left(const struct halving *h)
 {
     for (int step = 0; step < h->steps; step++)
@@ -203,7 +220,9 @@ static bool halving_all_left(const struct halving *h)
     return true;
 }
 
-/* Do all that is possible.  Returns 1 at the end. */
+/* Fold received messages and post receives and sends, as far as possible.  Return 1 if the
+ * all-reduce is over, else 0.
+ */
 static int halving_go(struct halving *h, struct outbox *out)
 {
     for (bool moved = true; moved;) {
@@ -218,6 +237,7 @@ static int halving_go(struct halving *h, struct outbox *out)
     return h->folded == h->steps && halving_all_left(h);
 }
 
+/* Compute the core and the number of steps, and begin. */
 static int halving_start(struct collective *c, struct outbox *out)
 {
     struct halving *h = halving(c);
@@ -232,6 +252,7 @@ static int halving_start(struct collective *c, struct outbox *out)
     return halving_go(h, out);
 }
 
+/* Mark a step's receive or send as complete and continue. */
 static int halving_done(struct collective *c, const struct comm_op *op, struct outbox *out)
 {
     struct halving *h = halving(c);
@@ -240,6 +261,7 @@ static int halving_done(struct collective *c, const struct comm_op *op, struct o
     return halving_go(h, out);
 }
 
+/* Return the rank that the next step to fold waits for, or one that does not receive. */
 static int halving_waits_for(const struct collective *c)
 {
     const struct halving *h = (const struct halving *)c;
@@ -248,7 +270,7 @@ static int halving_waits_for(const struct collective *c)
         return halving_partner(h, h->folded);
     for (int step = 0; step < h->sending; step++)
         if (!h->left[step])
-            return halving_partner(h, step); /* it does not take what is sent */
+            return halving_partner(h, step); /* it does not receive the messages sent to it */
     return (c->place.rank + 1) % c->place.n_ranks;
 }
 

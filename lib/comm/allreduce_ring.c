@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* allreduce_ring.c - reduce-scatter and all-gather around a ring, for large buffers
  *
- * At every step a rank sends one block to the right and receives another from the left; ring.h
- * says which.  A large block travels in segments, so that one is added while others are on their
- * way:
+ * In every step a rank sends one block to the right and receives another from the left, as given by
+ * ring.h.  A large block travels in segments, so that one is added while others are in transit:
  *
  *     move         0      1      2      3      4      5    ...       (two segments a block)
  *     step         0      0      1      1      2      2
- *     receive   |  ahead of their arrival, into scratch, later into place
- *     add          |  in order: what was received at one step is sent at the next
+ *     receive   |  posted early, into scratch; in the second half into the data
+ *     add          |  in order: a block received in one step is sent in the next
  *     send      |  |
  *
- * Move i is segment i % segments of step i / segments; ring_go does whatever of the following has
- * become possible, each strictly in the order of moves, a window of them under way:
- *     receive i   into a free piece of scratch, or while copying into the block, which must have
- *                 left before (it did size - 1 steps ago)
- *     fold i      add what has arrived to the block
- *     send i      the own block at step 0, else what was folded one step before
- * Empty segments are not sent.  The tail is part of the last block's last segment.
+ * Move i is segment i % segments of step i / segments.  ring_go does all of the following that have
+ * become possible, each strictly in the order of moves, with a window of them under way:
+ *     receive i   into a free buffer of scratch, or in the copying half into the block, which must
+ *                 have been sent before (that was size - 1 steps ago)
+ *     fold i      add the received segment to the block, or copy it
+ *     send i      the own block in step 0, else the segment folded one step before
+ * Empty segments are not sent.  The trailer is part of the last block's last segment.
  *
- * Where messages are narrower than the data all are received into scratch and sent from it; the
- * rank that has added a block's last contribution takes the sum as it sends it, rounded.
+ * If elements travel in half precision, all messages are received into scratch and sent from it.
+ * The rank that added a block's last contribution keeps the sum as it sends it, rounded.
  *
  * Block b is summed in the order of ranks b, b + 1, ..., whatever the order of arrival and the
  * number of segments.
@@ -32,29 +31,35 @@
 
 enum {
     RING_WINDOW = 2,      /* messages under way in each direction */
-    RING_SEGMENTS = 1024, /* at most, so that moves are an int */
+    RING_SEGMENTS = 1024, /* at most, so that the number of moves fits an int */
 };
 
+/* The collective's instance. */
 struct ring {
     struct reduction r;
-    int segments;                                 /* of every block */
-    int moves;                                    /* in all, in each direction */
-    int receiving, folded, sending, sent;         /* moves posted, added, posted, gone */
-    bool arrived[RING_WINDOW], left[RING_WINDOW]; /* by move % RING_WINDOW, out of order */
-    size_t stride;                                /* of scratch, from one piece to the next */
-    char scratch[] __attribute__((aligned(64)));  /* RING_WINDOW pieces; as many to be sent */
+    int segments; /* segments of every block */
+    int moves;    /* total moves in each direction */
+    /* number of moves posted, folded, posted, sent completely */
+    int receiving, folded, sending, sent;
+    /* indexed by move % RING_WINDOW, as they complete out of order */
+    bool arrived[RING_WINDOW], left[RING_WINDOW];
+    size_t stride; /* bytes from one buffer of scratch to the next */
+    /* RING_WINDOW buffers to receive, as many to send */
+    char scratch[] __attribute__((aligned(64)));
 };
 
 static const struct collective_ops ring_ops;
 
+/* Return c as this kind's instance. */
 static struct ring *ring(struct collective *c)
 {
     assert(c->ops == &ring_ops);
     return (struct ring *)c;
 }
 
-/* COMM_PIECE_BYTES is long enough that Open MPI's asking before each message does not slow the link
- * down, and short enough that adding one takes less than the next one's way, at 1 Gbit/s.
+/* Return the number of segments of a block, each of about piece_bytes bytes.  COMM_PIECE_BYTES is
+ * large enough that Open MPI's handshake before each message does not slow the link.  It is small
+ * enough that adding a segment takes less time than the next one's transfer at 1 Gbit/s.
  */
 static int ring_segments(const struct comm_place *p, const struct allreduce *a)
 {
@@ -64,6 +69,7 @@ static int ring_segments(const struct comm_place *p, const struct allreduce *a)
     return n < RING_SEGMENTS ? (int)n : RING_SEGMENTS;
 }
 
+/* Return the size in bytes of a buffer of scratch, which holds the longest segment. */
 static size_t ring_stride(const struct comm_place *p, const struct allreduce *a)
 {
     size_t longest = (a->n / (size_t)p->n_ranks + 1) / (size_t)ring_segments(p, a) + 1;
@@ -71,12 +77,13 @@ static size_t ring_stride(const struct comm_place *p, const struct allreduce *a)
     return reduction_room(a, longest);
 }
 
+/* Return the size of an instance in bytes, with its scratch buffers. */
 static size_t ring_instance_bytes(const struct comm_place *p, const struct allreduce *a)
 {
     return sizeof(struct ring) + (a->wire ? 2 : 1) * RING_WINDOW * ring_stride(p, a);
 }
 
-/* What this rank sends at a move (from: itself) or receives (from: its left neighbour). */
+/* Return the segment that rank `from` sends in a move. */
 static struct comm_part ring_piece(const struct ring *g, int from, int move)
 {
     int size = g->r.base.place.n_ranks;
@@ -85,6 +92,7 @@ static struct comm_part ring_piece(const struct ring *g, int from, int move)
                              move % g->segments);
 }
 
+/* Return the segment that this rank receives in a move, from its left neighbour. */
 static struct comm_part ring_incoming(const struct ring *g, int move)
 {
     const struct comm_place *p = &g->r.base.place;
@@ -92,19 +100,22 @@ static struct comm_part ring_incoming(const struct ring *g, int move)
     return ring_piece(g, (p->rank + p->n_ranks - 1) % p->n_ranks, move);
 }
 
+/* Check whether a move adds (reduce-scatter) or copies (all-gather). */
 static bool ring_adds(const struct ring *g, int move)
 {
     return move < g->moves / 2;
 }
 
-/* Where a piece is received to be added, or its message is written to be sent. */
+/* Borrow the scratch buffer in which segment p of a move is received to be added, or written to be
+ * sent.
+ */
 static char *ring_room(struct ring *g, int move, bool sent, const struct comm_part *p)
 {
     return g->scratch + (size_t)(move % RING_WINDOW + (sent ? RING_WINDOW : 0)) * g->stride +
            reduction_pad(&g->r, p);
 }
 
-/* Where the piece of a move arrives. */
+/* Borrow the memory in which segment p of a move arrives: scratch, or the data itself. */
 static void *ring_arrival(struct ring *g, int move, const struct comm_part *p)
 {
     void *room = ring_room(g, move, false, p);
@@ -112,6 +123,7 @@ static void *ring_arrival(struct ring *g, int move, const struct comm_part *p)
     return ring_adds(g, move) ? room : reduction_receive(&g->r, p, room);
 }
 
+/* Post the receive of the next move; an empty segment has arrived at once. */
 static void ring_receive(struct ring *g, struct outbox *out)
 {
     struct collective *c = &g->r.base;
@@ -124,6 +136,7 @@ static void ring_receive(struct ring *g, struct outbox *out)
                         ring_arrival(g, move, &p), reduction_message(&g->r, &p), move, out);
 }
 
+/* Add or copy the segment received in the next move to fold. */
 static void ring_fold(struct ring *g)
 {
     int move = g->folded++;
@@ -137,12 +150,13 @@ static void ring_fold(struct ring *g)
         reduction_take(&g->r, &p, ring_arrival(g, move, &p));
 }
 
-/* Whether this rank has made the sum that it sends at this move. */
+/* Check whether this rank has completed the sum that it sends in this move. */
 static bool ring_owns(const struct ring *g, int move)
 {
     return !ring_adds(g, move) && ring_adds(g, move - g->segments);
 }
 
+/* Post the send of the next move; an empty segment is sent at once. */
 static void ring_pass_on(struct ring *g, struct outbox *out)
 {
     struct collective *c = &g->r.base;
@@ -160,19 +174,23 @@ static void ring_pass_on(struct ring *g, struct outbox *out)
                     reduction_message(&g->r, &p), move, out);
 }
 
+/* Check whether the next receive has a free buffer, and in the copying half its block was sent. */
 static bool ring_can_receive(const struct ring *g)
 {
     return g->receiving < g->moves && g->receiving < g->folded + RING_WINDOW &&
            (ring_adds(g, g->receiving) || g->sent > g->receiving - g->moves / 2);
 }
 
+/* Check whether the next send is within the window and its segment is folded. */
 static bool ring_can_send(const struct ring *g)
 {
     return g->sending < g->moves && g->sending < g->sent + RING_WINDOW &&
            g->folded + g->segments > g->sending;
 }
 
-/* Do all that is possible.  Returns 1 at the end. */
+/* Fold received segments and post receives and sends, as far as possible.  Return 1 if the
+ * all-reduce is over, else 0.
+ */
 static int ring_go(struct ring *g, struct outbox *out)
 {
     for (bool moved = true; moved;) {
@@ -189,6 +207,7 @@ static int ring_go(struct ring *g, struct outbox *out)
     return g->folded == g->moves && g->sent == g->moves;
 }
 
+/* Compute the segments and the number of moves, and begin. */
 static int ring_start(struct collective *c, struct outbox *out)
 {
     struct ring *g = ring(c);
@@ -200,6 +219,7 @@ static int ring_start(struct collective *c, struct outbox *out)
     return ring_go(g, out);
 }
 
+/* Mark a move's receive or send as complete and continue. */
 static int ring_done(struct collective *c, const struct comm_op *op, struct outbox *out)
 {
     struct ring *g = ring(c);
@@ -209,8 +229,9 @@ static int ring_done(struct collective *c, const struct comm_op *op, struct outb
     return ring_go(g, out);
 }
 
-/* When one rank has not started, its right neighbour stands at step 0, the next at step 1, ...;
- * so the step says who is missing.  Once all have contributed it is the neighbour.
+/* Return the rank that is missing.  If one rank has not started, its right neighbour stops in step
+ * 0, the next one in step 1, ..., so the step shows who is missing.  Once all have contributed it
+ * is the left neighbour; or the right one, if that does not receive.
  */
 static int ring_waits_for(const struct collective *c)
 {
@@ -219,7 +240,7 @@ static int ring_waits_for(const struct collective *c)
     int back = ring_adds(g, g->folded) ? g->folded / g->segments + 1 : 1;
 
     if (g->folded == g->receiving)
-        return (c->place.rank + 1) % size; /* it does not take what is sent */
+        return (c->place.rank + 1) % size; /* it does not receive the messages sent to it */
     return (c->place.rank - back + size) % size;
 }
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* allreduce_shared.c - ranks that share memory with those of their node
+/* allreduce_shared.c - all-reduce of ranks that share memory with the other ranks of their node
  *
  * Two kinds in one file.  "shared": all members are on one node.  "hosts": on several.  This file
- * knows the order of the two stages and nothing else of them:
+ * only controls the order of the two stages:
  *
  *     every rank of a node     reduce piece i     (node_stage.h)
  *     the first rank           sum piece i between the nodes (between_stage.h), publish it
  *     every rank of a node     take piece i
  *
- * On one node there is nothing between: the node's stage publishes what it has reduced, in place as
- * one piece.  Between nodes there are several in place, so that some are on the wire while the next
- * is reduced.
+ * On one node there is no second stage: the node's stage publishes its sums itself, in place as one
+ * piece.  With several nodes the data in place is cut into several pieces, so that some travel
+ * while the next is reduced.
  */
 #include "between_stage.h"
 #include "node_groups.h"
@@ -20,37 +20,40 @@
 #include <assert.h>
 #include <errno.h>
 
-/* Summed in one poll, so that messages of others do not wait long. */
+/* Bytes summed in one poll at most, so that other messages do not wait long. */
 enum { POLL_BYTES = 2 << 20 };
 
+/* The collective's instance. */
 struct shared {
     struct reduction r;
     const struct node_groups *nodes;
     struct node_stage node;
-    struct between_stage between; /* on the node's first rank, where there are several nodes */
-    uint64_t passed;              /* pieces passed on to the other nodes, on a first rank */
-    const void *scratch[];        /* [n_here] */
+    struct between_stage between; /* on the node's first rank, if there are several nodes */
+    uint64_t passed;              /* pieces whose sum between nodes was started, on a first rank */
+    const void *scratch[];        /* [n_here], for the node's stage */
 };
 
+/* Return c as the instance of either kind. */
 static struct shared *shared(struct collective *c)
 {
     assert(c->ops == allreduce_shared.ops || c->ops == allreduce_hosts.ops);
     return (struct shared *)c;
 }
 
+/* Return the size of an instance in bytes, with scratch for the node's stage. */
 static size_t shared_instance_bytes(const struct comm_place *p, const struct allreduce *a)
 {
     (void)a;
     return sizeof(struct shared) + (size_t)p->n_ranks * sizeof(const void *);
 }
 
-/* Whether this rank sums between the nodes. */
+/* Check whether this rank sums between the nodes. */
 static bool is_between(const struct shared *s)
 {
     return s->nodes->n > 1 && s->nodes->here == 0;
 }
 
-/* Of a piece in place, which is to be so long on the wire. */
+/* Return the size in memory of a piece in place, so that it has stage_bytes on the wire. */
 static size_t stage_bytes(const struct comm_place *firsts, const struct allreduce *a)
 {
     size_t travels = comm_type_bytes(a->wire ? a->wire : a->type);
@@ -58,6 +61,7 @@ static size_t stage_bytes(const struct comm_place *firsts, const struct allreduc
     return comm_limits(firsts).stage_bytes * (comm_type_bytes(a->type) / travels);
 }
 
+/* Prepare the node's stage, and on a first rank the stage between nodes. */
 static int shared_prepare(struct reduction *r, struct eddis_error *err)
 {
     struct shared *s = (struct shared *)r;
@@ -94,6 +98,7 @@ static int shared_prepare(struct reduction *r, struct eddis_error *err)
     return between_stage_init(&s->between, &between, err);
 }
 
+/* Free the collectives between nodes and give back the node's slots. */
 static void shared_fini(struct collective *c)
 {
     struct shared *s = shared(c);
@@ -102,7 +107,7 @@ static void shared_fini(struct collective *c)
     node_stage_fini(&s->node);
 }
 
-/* The sum of a piece between the nodes is not over (0), over (1) or has failed. */
+/* Publish a piece on the node if its sum between nodes is over, which rc 1 means.  Return rc. */
 static int shared_summed(struct shared *s, uint64_t piece, int rc)
 {
     if (rc == 1)
@@ -110,7 +115,9 @@ static int shared_summed(struct shared *s, uint64_t piece, int rc)
     return rc;
 }
 
-/* Pass the next sum of the node on, in their order.  Returns 1 when there was one. */
+/* Start the sum between nodes of the node's next reduced piece, in order.  Return 1 if there was
+ * one, else 0, or a failure.
+ */
 static int shared_pass_on(struct shared *s, struct outbox *out, struct eddis_error *err)
 {
     struct comm_part piece;
@@ -123,8 +130,8 @@ static int shared_pass_on(struct shared *s, struct outbox *out, struct eddis_err
     return shared_summed(s, s->passed++, rc) < 0 ? rc : 1;
 }
 
-/* Go on as far as the others let.  Returns 1 at the end, 0, or a failure; *ret_moved: whether this
- * was of any use.
+/* Continue as far as the other ranks allow.  Return 1 if the all-reduce is over, else 0, or a
+ * failure.  *ret_moved: whether anything moved.
  */
 static int shared_go(struct shared *s, struct outbox *out, bool *ret_moved, struct eddis_error *err)
 {
@@ -145,8 +152,9 @@ static int shared_go(struct shared *s, struct outbox *out, bool *ret_moved, stru
     return node_stage_over(&s->node);
 }
 
-/* ---- what collective_impl.h asks for ---- */
+/* ---- operations of collective_impl.h ---- */
 
+/* Start both stages. */
 static int shared_start(struct collective *c, struct outbox *out)
 {
     struct shared *s = shared(c);
@@ -159,6 +167,7 @@ static int shared_start(struct collective *c, struct outbox *out)
     return shared_go(s, out, &moved, NULL);
 }
 
+/* Continue the sum between nodes after its completed operation. */
 static int shared_done(struct collective *c, const struct comm_op *op, struct outbox *out)
 {
     struct shared *s = shared(c);
@@ -170,6 +179,8 @@ static int shared_done(struct collective *c, const struct comm_op *op, struct ou
     return rc <= 0 ? rc : shared_go(s, out, &moved, NULL);
 }
 
+/* Return the member that the stage between nodes waits for, if it is busy, else the node's stage.
+ */
 static int shared_waits_for(const struct collective *c)
 {
     const struct shared *s = (const struct shared *)c;
@@ -179,6 +190,7 @@ static int shared_waits_for(const struct collective *c)
     return s->nodes->member[node_stage_waits_for(&s->node)];
 }
 
+/* Inspect shared memory; -EPIPE if the rank that is waited for has left. */
 static int shared_poll(struct collective *c, struct outbox *out, struct eddis_error *err)
 {
     struct shared *s = shared(c);
@@ -194,6 +206,7 @@ static int shared_poll(struct collective *c, struct outbox *out, struct eddis_er
                       s->nodes->rank[here]);
 }
 
+/* Borrow the result: in the node's results, or in the data. */
 static const void *shared_result(const struct reduction *r)
 {
     const struct shared *s = (const struct shared *)r;

@@ -1,39 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* allreduce_tree.c - reduce along a binomial tree to rank 0 and back, for small buffers of many
+/* allreduce_tree.c - reduce along a binomial tree to rank 0 and back, for small buffers, many ranks
  *
- * Rank r's children are r + 1, r + 2, r + 4, ... below its lowest set bit.  A parent takes them
- * one after the other, so that the order of additions is fixed.  2 log2(n) steps, 2 (n - 1)
- * messages in all.
+ * Rank r's children are r + 1, r + 2, r + 4, ... below its lowest set bit.  A parent receives from
+ * them one after the other, so that the order of additions is fixed.  It takes 2 log2(n) steps and
+ * 2 (n - 1) messages.
  */
 #include "reduction.h"
 
 #include <assert.h>
 
+/* Receiving from children; sent to the parent; sending the result to children. */
 enum tree_state { TREE_UP, TREE_SENT_UP, TREE_DOWN };
 
+/* The collective's instance. */
 struct tree {
     struct reduction r;
     enum tree_state state;
-    int mask;                                    /* TREE_UP: the child waited for is rank + mask */
+    int mask;                                    /* TREE_UP: rank + mask is the child waited for */
     int pending;                                 /* operations under way */
-    char scratch[] __attribute__((aligned(64))); /* what is received; behind it what is sent */
+    char scratch[] __attribute__((aligned(64))); /* a buffer to receive, then one to send */
 };
 
 static const struct collective_ops tree_ops;
 
+/* Return c as this kind's instance. */
 static struct tree *tree(struct collective *c)
 {
     assert(c->ops == &tree_ops);
     return (struct tree *)c;
 }
 
+/* Return the size of an instance in bytes, with its buffers. */
 static size_t tree_instance_bytes(const struct comm_place *p, const struct allreduce *a)
 {
     (void)p;
     return sizeof(struct tree) + (a->wire ? 2 : 1) * reduction_room(a, a->n);
 }
 
-/* Room for a message that is received to be added or, where it narrows, that is sent. */
+/* Borrow the buffer for a message that is received to be added, or sent in half precision. */
 static char *tree_room(struct tree *t, bool sent)
 {
     struct comm_part all = reduction_whole(&t->r);
@@ -42,6 +46,7 @@ static char *tree_room(struct tree *t, bool sent)
            reduction_pad(&t->r, &all);
 }
 
+/* Post an operation on all data with a member and count it as pending. */
 static void tree_post(struct tree *t, enum comm_kind kind, int member, void *data,
                       struct outbox *out)
 {
@@ -51,7 +56,9 @@ static void tree_post(struct tree *t, enum comm_kind kind, int member, void *dat
     t->pending++;
 }
 
-/* First power of two above all children of rank: its lowest set bit, or n rounded up for 0. */
+/* Return the first power of two above all children of rank: its lowest set bit, or n rounded up for
+ * rank 0.
+ */
 static int tree_span(int rank, int n)
 {
     int span = 1;
@@ -61,7 +68,8 @@ static int tree_span(int rank, int n)
     return span;
 }
 
-/* Pass the result to the children, the largest subtree first.  Returns 1 without children. */
+/* Send the result to the children, the largest subtree first.  Return 1 if there are none, else 0.
+ */
 static int tree_go_down(struct tree *t, struct outbox *out)
 {
     struct collective *c = &t->r.base;
@@ -78,11 +86,11 @@ static int tree_go_down(struct tree *t, struct outbox *out)
         tree_post(t, COMM_SEND, rank + mask, data, out);
     }
     if (rank == 0 && data)
-        reduction_take(&t->r, &all, data); /* what the others have */
+        reduction_take(&t->r, &all, data); /* as the others receive it */
     return t->pending == 0;
 }
 
-/* Take the next child's sum, or when there is none send up. */
+/* Receive the next child's sum; if there is none, send the sum to the parent. */
 static int tree_go_up(struct tree *t, struct outbox *out)
 {
     struct collective *c = &t->r.base;
@@ -100,6 +108,7 @@ static int tree_go_up(struct tree *t, struct outbox *out)
     return 0;
 }
 
+/* Begin to receive from the children. */
 static int tree_start(struct collective *c, struct outbox *out)
 {
     struct tree *t = tree(c);
@@ -112,6 +121,9 @@ static int tree_start(struct collective *c, struct outbox *out)
     return tree_go_up(t, out);
 }
 
+/* Continue after a completed operation: add a child's sum, or pass the result on to the children.
+ * Return 1 if the all-reduce is over.
+ */
 static int tree_done(struct collective *c, const struct comm_op *op, struct outbox *out)
 {
     struct tree *t = tree(c);
@@ -128,7 +140,7 @@ static int tree_done(struct collective *c, const struct comm_op *op, struct outb
             reduction_take(&t->r, &all, op->data);
             return tree_go_down(t, out);
         }
-        /* Only now, when the send has let go of the buffer, may the result be put there. */
+        /* Only now may the result be received into the buffer, as the send has released it. */
         tree_post(t, COMM_RECEIVE, op->member, reduction_receive(&t->r, &all, tree_room(t, false)),
                   out);
         return 0;
@@ -138,6 +150,7 @@ static int tree_done(struct collective *c, const struct comm_op *op, struct outb
     return t->pending == 0;
 }
 
+/* Return the child or parent that is waited for. */
 static int tree_waits_for(const struct collective *c)
 {
     const struct tree *t = (const struct tree *)c;

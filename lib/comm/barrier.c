@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* barrier.c - over when every rank has started it; dissemination in log2(n) rounds
+/* barrier.c - a collective that is over once every rank has started it; log2(n) rounds
  *
- * In round k a rank tells the one 2^k to its right and hears the one 2^k to its left.
+ * Dissemination barrier: in round k a rank sends to the rank 2^k to its right and receives from the
+ * rank 2^k to its left.
  *
  * Source: Hensgen, Finkel and Manber, Two algorithms for barrier synchronization, Int. J.
  * Parallel Prog. 17(1), 1988.
@@ -10,21 +11,24 @@
 
 #include <assert.h>
 
+/* The collective's instance. */
 struct barrier {
     struct collective base;
-    int distance; /* 2^round */
-    int pending;
-    char sent, received; /* MPI likes a byte better than none */
+    int distance;        /* 2^round */
+    int pending;         /* operations under way in this round */
+    char sent, received; /* one byte, as MPI handles empty messages worse */
 };
 
 static const struct collective_ops barrier_ops;
 
+/* Return c as this collective's instance. */
 static struct barrier *barrier(struct collective *c)
 {
     assert(c->ops == &barrier_ops);
     return (struct barrier *)c;
 }
 
+/* Return the member from which this rank receives in this round. */
 static int barrier_left(const struct barrier *b)
 {
     const struct comm_place *p = &b->base.place;
@@ -32,6 +36,7 @@ static int barrier_left(const struct barrier *b)
     return (p->rank - b->distance + p->n_ranks) % p->n_ranks;
 }
 
+/* Post the messages of this round.  Return 1 if no round is left, else 0. */
 static int barrier_go(struct barrier *b, struct outbox *out)
 {
     const struct comm_place *p = &b->base.place;
@@ -44,12 +49,16 @@ static int barrier_go(struct barrier *b, struct outbox *out)
     return 0;
 }
 
+/* Begin the first round. */
 static int barrier_start(struct collective *c, struct outbox *out)
 {
     barrier(c)->distance = 1;
     return barrier_go(barrier(c), out);
 }
 
+/* Begin the next round once both messages of this round are complete.  Return 1 after the last
+ * round.
+ */
 static int barrier_done(struct collective *c, const struct comm_op *op, struct outbox *out)
 {
     struct barrier *b = barrier(c);
@@ -61,6 +70,7 @@ static int barrier_done(struct collective *c, const struct comm_op *op, struct o
     return barrier_go(b, out);
 }
 
+/* Return the rank whose message is awaited in this round. */
 static int barrier_waits_for(const struct collective *c)
 {
     return barrier_left((const struct barrier *)c);

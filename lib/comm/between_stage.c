@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* between_stage.c - sums of pieces between nodes, some at a time, by the collectives of messages */
+/* between_stage.c - sums pieces between nodes, several at a time, by all-reduces over messages */
 #include "between_stage.h"
 
 #include "collective_impl.h"
 
 #include <assert.h>
 
-/* The sum of n elements, and of the tail if tail. */
+/* Make the all-reduce of n elements, with the trailer if `tail`. */
 static int stage_make(struct between_stage *s, size_t n, bool tail, struct collective **ret,
                       struct eddis_error *err)
 {
@@ -37,7 +37,9 @@ void between_stage_fini(struct between_stage *s)
     collective_free(s->last);
 }
 
-/* The collective's messages come back to the owner. */
+/* Change the owner of the lane's new messages, from `before` on, to the stage's owner; free the
+ * lane if rc is 1.  Return rc.
+ */
 static int stage_result(struct between_stage *s, struct between_lane *l, int rc, size_t before,
                         struct outbox *out)
 {
@@ -79,7 +81,7 @@ int between_stage_done(struct between_stage *s, const struct comm_op *op, uint64
     return stage_result(s, l, collective_done(l->busy, &inner, out, err), before, out);
 }
 
-/* The lane whose piece was started first; NULL: none is busy. */
+/* Return the lane whose piece was started first; NULL: none is busy. */
 static const struct between_lane *stage_first(const struct between_stage *s)
 {
     const struct between_lane *first = NULL;

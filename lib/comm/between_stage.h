@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* between_stage.h - the stage of an all-reduce between nodes, over messages of one rank of each
+ * node
  *
- * The data comes in pieces of equal length but for the last, which has the tail.  Piece i takes
- * lane i % COMM_LANES: pieces of unlike lanes are under way at a time, so that one's delays pass
- * while another's bytes travel, and those of one lane follow each other.  All ranks of the stage
- * start the same pieces, of each lane in the same order.  Where a piece lies and who else has added
- * to it is the caller's business.
+ * The data comes in pieces of equal length, except for the last, which has the trailer.  Piece i
+ * uses lane i % COMM_LANES.  Pieces of different lanes may be under way at the same time, so that
+ * one's delays overlap with another's transfer.  Pieces of one lane follow each other.  All ranks
+ * of the stage start the same pieces, in the same order in each lane.  The caller decides where a
+ * piece lies.
  *
- * A collective for each lane and one for the last piece are made once and started for every piece,
- * so that memory is short when the stage is made or not at all; their scratch, about half a piece
+ * A collective for each lane and one for the last piece are made once and started for every piece.
+ * So a lack of memory shows when the stage is made, or never.  Their scratch, about half a piece
  * each in two nodes' ring, is kept as long as the stage.
  */
 #ifndef EDDIS_COMM_BETWEEN_STAGE_H
@@ -18,48 +19,52 @@
 
 #include <stdint.h>
 
+/* The parameters of the stage between nodes. */
 struct between_stage_options {
-    struct comm_place place;      /* the ranks of the stage, on the channel of its messages */
-    const struct allreduce *what; /* all of it, borrowed; the data is told piece by piece */
-    size_t piece_n;               /* elements of each piece but the last */
-    uint64_t n_pieces;            /* at least 1 */
-    struct collective *owner;     /* whom the transport tells of the stage's operations */
+    struct comm_place place; /* the ranks of the stage, with the channel of its messages */
+    /* the whole all-reduce, borrowed; between_stage_start gets each piece's data */
+    const struct allreduce *what;
+    size_t piece_n;           /* elements of each piece but the last */
+    uint64_t n_pieces;        /* at least 1 */
+    struct collective *owner; /* owner of the stage's operations in the transport */
 };
 
-/* Pieces that one follows after the other. */
+/* A sequence of pieces, one under way at a time. */
 struct between_lane {
-    struct collective *sum;  /* of a piece that is not the last; NULL: there is none here */
-    struct collective *busy; /* what is under way: sum, or the stage's last; NULL: nothing */
-    uint64_t piece;          /* which */
+    struct collective *sum;  /* for pieces except the last; NULL: the lane has none */
+    struct collective *busy; /* the one under way: sum, or the stage's last; NULL: none */
+    uint64_t piece;          /* number of the piece under way */
 };
 
+/* The stage's state on one rank. */
 struct between_stage {
     struct between_stage_options o;
     struct between_lane lane[COMM_LANES];
-    struct collective *last;
+    struct collective *last; /* for the last piece */
 };
 
 /* Make the collectives.  -ENOMEM. */
 int between_stage_init(struct between_stage *s, const struct between_stage_options *o,
                        struct eddis_error *err);
 
-/* Accepts one that is zero-initialised. */
+/* Free the collectives.  Accept a zero-initialised stage. */
 void between_stage_fini(struct between_stage *s);
 
-/* Return whether piece i can be started. */
+/* Check whether piece i can be started. */
 bool between_stage_free(const struct between_stage *s, uint64_t i);
 
-/* Start the sum of piece i, at data.  Returns 1 when it is over, 0 when not, or a failure. */
+/* Start to sum piece i, whose data is `data`.  Return 1 if the sum is over, else 0, or a failure.
+ */
 int between_stage_start(struct between_stage *s, uint64_t i, void *data, struct outbox *out,
                         struct eddis_error *err);
 
-/* One of its operations is complete.  Returns as between_stage_start; when that is 1, ret has the
- * piece.
+/* Continue after the stage's completed operation op.  Return like between_stage_start, with the
+ * number of its piece in ret.
  */
 int between_stage_done(struct between_stage *s, const struct comm_op *op, uint64_t *ret,
                        struct outbox *out, struct eddis_error *err);
 
-/* Return whether a piece is under way. */
+/* Check whether a piece is under way. */
 bool between_stage_busy(const struct between_stage *s);
 
 /* Return the rank of the stage that the first piece under way waits for. */

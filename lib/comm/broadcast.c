@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* broadcast.c - copy from one rank to all by a binomial tree
+/* broadcast.c - copies from one rank to all by a binomial tree
  *
- * Ranks are counted from the root.  Rank r receives from r without its lowest set bit and then
+ * Ranks are counted from the root.  Rank r receives from r without its lowest set bit.  Then it
  * sends to r + 1, r + 2, r + 4, ... below that bit, the farthest first.
  */
 #include "collective_impl.h"
@@ -9,23 +9,26 @@
 #include <assert.h>
 #include <errno.h>
 
+/* The collective's instance. */
 struct broadcast {
     struct collective base;
     void *data;
     size_t bytes;
     int root;
     int pending;
-    bool have; /* the data is here */
+    bool have; /* this rank has the data */
 };
 
 static const struct collective_ops broadcast_ops;
 
+/* Return c as this collective's instance. */
 static struct broadcast *broadcast(struct collective *c)
 {
     assert(c->ops == &broadcast_ops);
     return (struct broadcast *)c;
 }
 
+/* Return this rank's number counted from the root. */
 static int broadcast_virtual(const struct broadcast *b)
 {
     const struct comm_place *p = &b->base.place;
@@ -33,6 +36,9 @@ static int broadcast_virtual(const struct broadcast *b)
     return (p->rank - b->root + p->n_ranks) % p->n_ranks;
 }
 
+/* Return the first power of two above all children: the lowest set bit of the rank counted from the
+ * root, or n rounded up for the root.
+ */
 static int broadcast_span(const struct broadcast *b)
 {
     int span = 1, v = broadcast_virtual(b);
@@ -42,6 +48,7 @@ static int broadcast_span(const struct broadcast *b)
     return span;
 }
 
+/* Send the data to all children, the farthest first.  Return 1 if there are none, else 0. */
 static int broadcast_send(struct broadcast *b, struct outbox *out)
 {
     int n = b->base.place.n_ranks, v = broadcast_virtual(b);
@@ -56,11 +63,13 @@ static int broadcast_send(struct broadcast *b, struct outbox *out)
     return b->pending == 0;
 }
 
+/* Return the member from which this rank receives. */
 static int broadcast_parent(const struct broadcast *b)
 {
     return (broadcast_virtual(b) - broadcast_span(b) + b->root) % b->base.place.n_ranks;
 }
 
+/* Send the data from the root, or post the receive from the parent. */
 static int broadcast_start(struct collective *c, struct outbox *out)
 {
     struct broadcast *b = broadcast(c);
@@ -76,6 +85,7 @@ static int broadcast_start(struct collective *c, struct outbox *out)
     return 0;
 }
 
+/* After the receive send to the children.  Return 1 once all sends are complete. */
 static int broadcast_done(struct collective *c, const struct comm_op *op, struct outbox *out)
 {
     struct broadcast *b = broadcast(c);
@@ -86,6 +96,7 @@ static int broadcast_done(struct collective *c, const struct comm_op *op, struct
     return b->pending == 0;
 }
 
+/* Return the parent until the data has arrived, then the next rank. */
 static int broadcast_waits_for(const struct collective *c)
 {
     const struct broadcast *b = (const struct broadcast *)c;

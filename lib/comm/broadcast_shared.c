@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* broadcast_shared.c - copy from the first rank to all through memory that ranks of a node share
+/* broadcast_shared.c - copies from the first rank to all through memory shared by a node's ranks
  *
  *     the first rank      piece -> results of its node --- message ---> results of other nodes
  *     all others of a node     '-- copied out                   '-- copied out
  *
- * The node's first rank publishes: it counts in the slot which pieces lie in the results.  They are
- * free to be written once all of the node have arrived, since who has arrived reads nothing there
- * any more; and who is over arrives at the next reduction only then.
+ * The node's first rank publishes: it stores in the slot how many pieces are in the results.  The
+ * results may be written once all ranks of the node have arrived, since a rank that has arrived
+ * reads no earlier results.  A rank arrives at the next reduction only when its broadcast is over.
  *
- * Between nodes a piece goes from first rank to first rank: along a chain, which loads each link
- * once, or where that would be long down a tree of two branches.
+ * Between nodes a piece goes from first rank to first rank: along a chain, which uses each link
+ * once, or with many nodes along a binary tree.
  */
 #include "collective_impl.h"
 #include "node_groups.h"
@@ -21,58 +21,67 @@
 
 enum {
     PIECE_BYTES = 256 << 10,
-    WINDOW = 4,      /* messages under way from the parent, and to each child */
-    CHAIN_NODES = 8, /* with more a tree */
+    WINDOW = 4,      /* largest number of messages under way from the parent, and to each child */
+    CHAIN_NODES = 8, /* with more nodes a tree is used */
     CHILDREN = 2,
-    POLL_BYTES = 2 << 20, /* copied in one poll, so that messages of others do not wait long */
+    /* bytes copied in one poll at most, so that other messages do not wait long */
+    POLL_BYTES = 2 << 20,
 };
 
-/* Another node's first rank. */
+/* Another node's first rank, to which this one sends. */
 struct child {
     int member;
-    uint64_t sending, sent; /* pieces posted, gone */
+    uint64_t sending, sent; /* number of pieces posted, sent completely */
 };
 
+/* The collective's instance. */
 struct shared_broadcast {
     struct collective base;
     char *data;
     size_t bytes;
     int slot;
     uint64_t use, n_pieces;
-    uint64_t receiving, published, taken; /* pieces */
-    bool arrived[WINDOW];                 /* by piece % WINDOW, out of order */
-    int parent, n_children;               /* parent: a member */
+    /* numbers of pieces: posted receives, in the results, copied by this rank */
+    uint64_t receiving, published, taken;
+    bool arrived[WINDOW];   /* indexed by piece % WINDOW, as they arrive out of order */
+    int parent, n_children; /* parent: member that this rank receives from */
     struct child child[CHILDREN];
 };
 
 static const struct collective_ops shared_ops;
 
+/* Return c as this collective's instance. */
 static struct shared_broadcast *shared(struct collective *c)
 {
     assert(c->ops == &shared_ops);
     return (struct shared_broadcast *)c;
 }
 
+/* Borrow the members grouped by nodes. */
 static const struct node_groups *nodes_of(const struct shared_broadcast *b)
 {
     return b->base.place.nodes;
 }
 
+/* Borrow the broadcast's slot in shared memory. */
 static struct shm_slot *slot_of(const struct shared_broadcast *b)
 {
     return shm_slot(nodes_of(b)->shm, b->slot);
 }
 
+/* Check whether this rank is its node's first, which publishes pieces. */
 static bool is_publisher(const struct shared_broadcast *b)
 {
     return nodes_of(b)->here == 0;
 }
 
+/* Check whether this rank has the original data. */
 static bool is_root(const struct shared_broadcast *b)
 {
     return b->base.place.rank == 0;
 }
 
+/* Borrow the results of the node's shared memory, writable. */
 static char *results(const struct shared_broadcast *b)
 {
     const struct comm_shm *m = nodes_of(b)->shm;
@@ -80,6 +89,7 @@ static char *results(const struct shared_broadcast *b)
     return m->map + m->at.results;
 }
 
+/* Return the size of piece i. */
 static size_t piece_bytes(const struct shared_broadcast *b, uint64_t i)
 {
     size_t at = (size_t)i * PIECE_BYTES;
@@ -89,6 +99,7 @@ static size_t piece_bytes(const struct shared_broadcast *b, uint64_t i)
 
 /* ---- between nodes ---- */
 
+/* Set the parent and the children of a node's first rank, by the chain or tree of nodes. */
 static void family_find(struct shared_broadcast *b)
 {
     const struct node_groups *n = nodes_of(b);
@@ -102,6 +113,7 @@ static void family_find(struct shared_broadcast *b)
         b->child[b->n_children++].member = n->first[i];
 }
 
+/* Post the send or receive of piece i, in the results, with a member. */
 static void piece_post(struct shared_broadcast *b, enum comm_kind kind, int member, uint64_t i,
                        struct outbox *out)
 {
@@ -109,7 +121,9 @@ static void piece_post(struct shared_broadcast *b, enum comm_kind kind, int memb
                     (int)(i % WINDOW), out);
 }
 
-/* Returns whether a piece was published. */
+/* Count received pieces as published, in order, and post further receives.  Return whether a piece
+ * was published.
+ */
 static bool shared_hear(struct shared_broadcast *b, struct outbox *out)
 {
     uint64_t before = b->published;
@@ -121,6 +135,7 @@ static bool shared_hear(struct shared_broadcast *b, struct outbox *out)
     return b->published > before;
 }
 
+/* Post the sends of published pieces to all children, within their windows. */
 static void shared_tell(struct shared_broadcast *b, struct outbox *out)
 {
     for (struct child *c = b->child; c < b->child + b->n_children; c++)
@@ -128,6 +143,7 @@ static void shared_tell(struct shared_broadcast *b, struct outbox *out)
             piece_post(b, COMM_SEND, c->member, c->sending, out);
 }
 
+/* Check whether all pieces were sent to all children. */
 static bool shared_told(const struct shared_broadcast *b)
 {
     for (int i = 0; i < b->n_children; i++)
@@ -138,7 +154,9 @@ static bool shared_told(const struct shared_broadcast *b)
 
 /* ---- in the node ---- */
 
-/* Copy pieces from *at to end, but not too many.  Returns whether there were any. */
+/* Copy pieces *at .. end - 1 and advance *at, but copy at most POLL_BYTES.  Return whether any was
+ * copied.
+ */
 static bool pieces_copy(const struct shared_broadcast *b, char *to, const char *from, uint64_t *at,
                         uint64_t end)
 {
@@ -150,6 +168,9 @@ static bool pieces_copy(const struct shared_broadcast *b, char *to, const char *
     return *at > before;
 }
 
+/* Publish further pieces on the node: copied from the data on the root, received elsewhere; and
+ * send them to the children.  Return whether any was published.
+ */
 static bool shared_publish(struct shared_broadcast *b, struct outbox *out)
 {
     bool moved = is_root(b) ? pieces_copy(b, results(b), b->data, &b->published, b->n_pieces)
@@ -161,8 +182,8 @@ static bool shared_publish(struct shared_broadcast *b, struct outbox *out)
     return moved;
 }
 
-/* Go on as far as the others let.  Returns 1 at the end, else 0; *ret_moved: whether this was of
- * any use.
+/* Continue as far as the other ranks allow.  Return 1 if the broadcast is over, else 0.
+ * *ret_moved: whether anything moved.
  */
 static int shared_go(struct shared_broadcast *b, struct outbox *out, bool *ret_moved)
 {
@@ -185,8 +206,9 @@ static int shared_go(struct shared_broadcast *b, struct outbox *out, bool *ret_m
     return 1;
 }
 
-/* ---- what collective_impl.h asks for ---- */
+/* ---- operations of collective_impl.h ---- */
 
+/* Arrive at the slot's next use and begin to copy. */
 static int shared_start(struct collective *c, struct outbox *out)
 {
     struct shared_broadcast *b = shared(c);
@@ -203,6 +225,7 @@ static int shared_start(struct collective *c, struct outbox *out)
     return shared_go(b, out, &moved);
 }
 
+/* Count a received or sent piece and continue. */
 static int shared_done(struct collective *c, const struct comm_op *op, struct outbox *out)
 {
     struct shared_broadcast *b = shared(c);
@@ -215,7 +238,9 @@ static int shared_done(struct collective *c, const struct comm_op *op, struct ou
     return shared_go(b, out, &moved);
 }
 
-/* The member of this node without which it cannot go on; -1: it is of another node. */
+/* Return the rank of this node, by its number on the node, that the broadcast waits for; -1: it
+ * waits for another node.
+ */
 static int shared_waits_here(const struct shared_broadcast *b)
 {
     const struct node_groups *n = nodes_of(b);
@@ -225,6 +250,7 @@ static int shared_waits_here(const struct shared_broadcast *b)
     return is_publisher(b) ? -1 : 0;
 }
 
+/* Return the member that the broadcast waits for. */
 static int shared_waits_for(const struct collective *c)
 {
     const struct shared_broadcast *b = (const struct shared_broadcast *)c;
@@ -238,6 +264,7 @@ static int shared_waits_for(const struct collective *c)
     return b->parent;
 }
 
+/* Inspect shared memory; -EPIPE if the rank that is waited for has left. */
 static int shared_poll(struct collective *c, struct outbox *out, struct eddis_error *err)
 {
     struct shared_broadcast *b = shared(c);
@@ -253,6 +280,7 @@ static int shared_poll(struct collective *c, struct outbox *out, struct eddis_er
     return eddis_fail(err, -EPIPE, "rank %d has left in the middle of a broadcast", n->rank[here]);
 }
 
+/* Give back the broadcast's slot. */
 static void shared_fini(struct collective *c)
 {
     shm_slots_give(nodes_of(shared(c))->shm, shared(c)->slot, 1);

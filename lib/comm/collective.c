@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* collective.c - what every collective does around its own start, done and poll */
+/* collective.c - common parts of all collectives: make, start, continue, free */
 #include "collective_impl.h"
 
 #include <assert.h>
@@ -7,14 +7,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-enum { ALIGN = 64 }; /* of instances */
+enum { ALIGN = 64 }; /* alignment of instances */
 
 int collective_make(const struct collective_ops *ops, size_t bytes, const struct comm_place *p,
                     struct collective **ret, struct eddis_error *err)
 {
-    /* Zeroed by the system, so that the scratch memory inside costs nothing until it is used; and
-     * that is aligned.
-     */
+    /* The system zeroes the block lazily, so that scratch memory costs nothing until it is used. */
     void *memory = bytes > SIZE_MAX - ALIGN ? NULL : calloc(1, bytes + ALIGN);
     struct collective *c;
 
@@ -30,7 +28,7 @@ int collective_make(const struct collective_ops *ops, size_t bytes, const struct
     return 0;
 }
 
-/* The transport's number of a member. */
+/* Return the member's rank in the transport. */
 static int collective_rank(const struct collective *c, int member)
 {
     return c->place.peer && member >= 0 ? c->place.peer[member] : member;
@@ -50,6 +48,9 @@ void collective_post(struct collective *c, enum comm_kind kind, int member, void
                                        .part = part });
 }
 
+/* Record whether the collective is over, and return that; fill err if it or the send queue has
+ * failed.
+ */
 static int collective_result(struct collective *c, int over, const struct outbox *out,
                              struct eddis_error *err)
 {

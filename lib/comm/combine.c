@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* combine.c - the loops over elements, and the 16-bit numbers through float32 */
+/* combine.c - loops over elements; 16-bit numbers are converted to float32 in blocks */
 #include "combine.h"
 #include "half.h"
 
@@ -35,8 +35,8 @@ bool comm_rule_valid(enum comm_rule rule)
     return rule == COMM_SUM || rule == COMM_MIN || rule == COMM_MAX;
 }
 
-/* One function a type.  Sums are made in SUM_TYPE, which is unsigned for integers because signed
- * overflow is undefined.
+/* Define a function that combines n elements of one type.  Sums use SUM_TYPE, which is unsigned for
+ * integers because signed overflow is undefined.
  */
 #define COMBINE(NAME, TYPE, SUM_TYPE)                                                              \
     static void NAME(enum comm_rule rule, TYPE *restrict acc, const TYPE *restrict in, size_t n)   \
@@ -61,7 +61,7 @@ COMBINE(combine_uint8, uint8_t, uint8_t)
 /* ---- 16-bit floating point, a block at a time ---- */
 
 enum {
-    HALF_BLOCK = 1024, /* elements; two such blocks of float32 fit into the first cache */
+    HALF_BLOCK = 1024, /* elements; two such blocks of float32 fit into the L1 cache */
 };
 
 void comm_widen(enum comm_type half, float *to, const void *from, size_t n)
@@ -92,7 +92,7 @@ void combine_widened(enum comm_type half, float *acc, const void *in, size_t n)
     }
 }
 
-/* out may be in[0]. */
+/* Combine k arrays of a 16-bit type in float32, in blocks; out may be in[0]. */
 static void half_many(enum comm_type type, enum comm_rule rule, void *out, const void *const *in,
                       int k, size_t n)
 {
@@ -140,12 +140,12 @@ void combine(enum comm_type type, enum comm_rule rule, void *acc, const void *in
 /* ---- many buffers ---- */
 
 enum {
-    MANY_STREAMS = 8,        /* read side by side: twice as fast as one after the other */
-    MANY_BLOCK_BYTES = 4096, /* with more of them, sums stay in the first cache in between */
+    MANY_STREAMS = 8,        /* inputs read in parallel: twice as fast as one after the other */
+    MANY_BLOCK_BYTES = 4096, /* with more inputs, intermediate sums stay in the L1 cache */
 };
 
-/* out = in[0] + ... + in[k - 1], k at most MANY_STREAMS.  The loop is inlined for every k, so that
- * the sum stays in a register.
+/* Define a function that sums k arrays of a type, k at most MANY_STREAMS.  Its loop is inlined for
+ * every k, so that the sum stays in a register.
  */
 #define SUM_STREAMS(NAME, TYPE)                                                                    \
     static inline __attribute__((always_inline)) void NAME##_of(                                   \
@@ -195,7 +195,9 @@ enum {
 SUM_STREAMS(sum_float32, float)
 SUM_STREAMS(sum_float64, double)
 
-/* The same for any k, a block at a time: what is summed so far is the next sum's first input. */
+/* Sum any number k of arrays of n elements of `width` bytes by `sum`, in blocks; each intermediate
+ * sum is the first input of the next call.
+ */
 static void sum_many(void (*sum)(void *out, const void *const *in, int k, size_t n), size_t width,
                      void *out, const void *const *in, int k, size_t n)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* half.c - converting 16-bit numbers, by the processor where it can
+/* half.c - converts 16-bit numbers, by the processor's instructions if it has them
  *
- * bfloat16 is one loop of integers, which the compiler makes vectors of: once for any processor and
- * once for those with AVX2, so that both give the same bits.  float16 has instructions of its own.
+ * bfloat16 is one integer loop, which the compiler vectorises: once for any processor and once for
+ * those with AVX2, so that both give the same bits.  float16 has processor instructions.
  */
 #include "half.h"
 
@@ -13,6 +13,7 @@
 #include <immintrin.h>
 #endif
 
+/* Return the bits of a float. */
 static uint32_t float_bits(float f)
 {
     uint32_t u;
@@ -21,6 +22,7 @@ static uint32_t float_bits(float f)
     return u;
 }
 
+/* Return the float with these bits. */
 static float bits_float(uint32_t u)
 {
     float f;
@@ -35,13 +37,14 @@ enum {
     FLOAT_QUIET = 0x00400000,
 };
 
-/* A loop that is compiled into each function that calls it, for that one's processors. */
+/* Marks a loop that is compiled into each caller, for the caller's target processor. */
 #define LOOP static inline __attribute__((always_inline))
 
-/* ---- float16, without the processor's help ---- */
+/* ---- float16, without processor instructions ---- */
 
-/* Shifts the exponent into place and mends its two special values: the largest is infinity or
- * NaN, and 0 counts in steps of 2^-24, which a subtraction makes of 2^-14 + steps.
+/* Convert one float16 to float32.  Shift the exponent into place and correct its two special
+ * values: the largest means infinity or NaN; 0 means multiples of 2^-24, computed as (2^-14 +
+ * multiple) - 2^-14.
  */
 static float float16_to_float(uint16_t h)
 {
@@ -54,10 +57,11 @@ static float float16_to_float(uint16_t h)
     return bits_float(sign | (e == exponent ? special : e == 0 ? small : normal));
 }
 
+/* Convert one float32 to float16, rounded to nearest, ties to even. */
 static uint16_t float16_from_float(float f)
 {
     const uint32_t overflow = UINT32_C(143) << 23, tiny = UINT32_C(113) << 23;
-    const uint32_t magic = UINT32_C(126) << 23; /* its last bit is worth 2^-24 */
+    const uint32_t magic = UINT32_C(126) << 23; /* its lowest bit has the value 2^-24 */
     uint32_t u = float_bits(f), sign = u >> 16 & 0x8000, a = u & FLOAT_MAGNITUDE;
     uint32_t special = a > FLOAT_INFINITY ? 0x7e00 | (a >> 13 & 0x3ff) : 0x7c00;
     uint32_t small = float_bits(bits_float(a) + bits_float(magic)) - magic;
@@ -80,18 +84,21 @@ void float16_narrow_portable(uint16_t *to, const float *from, size_t n)
 
 /* ---- bfloat16, for any processor ---- */
 
-/* No choice by a branch, and unsigned throughout: else it is no vector. */
+/* Convert n bfloat16 numbers to float32.  The loop uses unsigned numbers and no branches; otherwise
+ * the compiler does not vectorise it.
+ */
 LOOP void widen_loop(float *restrict to, const uint16_t *restrict from, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         to[i] = bits_float((uint32_t)from[i] << 16);
 }
 
+/* Convert n float32 numbers to bfloat16, rounded to nearest, ties to even. */
 LOOP void narrow_loop(uint16_t *restrict to, const float *restrict from, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         uint32_t u = float_bits(from[i]);
-        uint32_t rounded = u + 0x7fff + (u >> 16 & 1); /* never carries out of an infinity */
+        uint32_t rounded = u + 0x7fff + (u >> 16 & 1); /* an infinity never overflows */
         uint32_t nan = u | FLOAT_QUIET;
 
         to[i] = (uint16_t)(((u & FLOAT_MAGNITUDE) > FLOAT_INFINITY ? nan : rounded) >> 16);
@@ -108,17 +115,20 @@ void bfloat16_narrow_portable(uint16_t *to, const float *from, size_t n)
     narrow_loop(to, from, n);
 }
 
-/* ---- with the processor's help ---- */
+/* ---- with processor instructions ---- */
 
 #if defined __x86_64__
 
-/* Not every compiler's builtin knows f16c; a processor with AVX2 has it (the level x86-64-v3). */
+/* Check whether the processor has AVX2, and so f16c too (level x86-64-v3); some compilers' builtin
+ * does not know f16c.
+ */
 static bool is_fast(void)
 {
     return __builtin_cpu_supports("avx2");
 }
 
-/* Those of float16 return how many they have converted: the rest is not a whole vector. */
+/* Convert whole vectors of 8 float16 numbers; return the number converted, at most 7 less than n.
+ */
 __attribute__((target("avx,f16c"))) static size_t float16_widen_fast(float *to,
                                                                      const uint16_t *from, size_t n)
 {
@@ -129,6 +139,7 @@ __attribute__((target("avx,f16c"))) static size_t float16_widen_fast(float *to,
     return i;
 }
 
+/* Convert whole vectors of 8 float32 numbers to float16; return the number converted. */
 __attribute__((target("avx,f16c"))) static size_t float16_narrow_fast(uint16_t *to,
                                                                       const float *from, size_t n)
 {
@@ -140,12 +151,14 @@ __attribute__((target("avx,f16c"))) static size_t float16_narrow_fast(uint16_t *
     return i;
 }
 
+/* Convert n bfloat16 numbers to float32, by the loop compiled for AVX2. */
 __attribute__((target("avx2"))) static void bfloat16_widen_fast(float *to, const uint16_t *from,
                                                                 size_t n)
 {
     widen_loop(to, from, n);
 }
 
+/* Convert n float32 numbers to bfloat16, by the loop compiled for AVX2. */
 __attribute__((target("avx2"))) static void bfloat16_narrow_fast(uint16_t *to, const float *from,
                                                                  size_t n)
 {
@@ -154,6 +167,7 @@ __attribute__((target("avx2"))) static void bfloat16_narrow_fast(uint16_t *to, c
 
 #else
 
+/* Other processors: no instructions are used, so the portable loops convert all numbers. */
 static bool is_fast(void)
 {
     return false;

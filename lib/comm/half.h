@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* half.h - 16-bit floating-point numbers to float32 and back, many at a time
+/* half.h - convert arrays of 16-bit floating-point numbers to float32 and back
  *
  * float16 is IEEE 754 binary16, bfloat16 the upper half of a float32.  Rounding is to nearest, ties
- * to even, and what is too large becomes an infinity; a NaN stays one.  Widening and narrowing
- * again changes nothing but a signalling NaN, to a quiet one.  Processors with instructions for it
- * use them; the bits are the same without.
+ * to even.  Too large numbers become infinity; a NaN stays a NaN.  Conversion to float32 and back
+ * changes nothing except that a signalling NaN becomes quiet.  Processors with suitable
+ * instructions use them; the resulting bits are the same without.
  */
 #ifndef EDDIS_COMM_HALF_H
 #define EDDIS_COMM_HALF_H
@@ -12,16 +12,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Convert n numbers from one form to the other; the two must not overlap. */
+/* Convert n float16 numbers to float32.  In all these functions the two arrays must not overlap. */
 void float16_widen(float *to, const uint16_t *from, size_t n);
+
+/* Convert n float32 numbers to float16, rounded. */
 void float16_narrow(uint16_t *to, const float *from, size_t n);
+
+/* Convert n bfloat16 numbers to float32. */
 void bfloat16_widen(float *to, const uint16_t *from, size_t n);
+
+/* Convert n float32 numbers to bfloat16, rounded. */
 void bfloat16_narrow(uint16_t *to, const float *from, size_t n);
 
-/* Do the same without the processor's own instructions, for tests and measurements. */
+/* Convert float16 to float32 without special processor instructions; for tests and measurements. */
 void float16_widen_portable(float *to, const uint16_t *from, size_t n);
+
+/* Convert float32 to float16 without special processor instructions; for tests and measurements. */
 void float16_narrow_portable(uint16_t *to, const float *from, size_t n);
+
+/* Convert bfloat16 to float32 without special processor instructions; for tests and measurements.
+ */
 void bfloat16_widen_portable(float *to, const uint16_t *from, size_t n);
+
+/* Convert float32 to bfloat16 without special processor instructions; for tests and measurements.
+ */
 void bfloat16_narrow_portable(uint16_t *to, const float *from, size_t n);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* loop.c - the loop: when a message arrives, in virtual time, and the endpoints of its ranks */
+/* loop.c - the in-process loop: arrival of messages in virtual time, and the ranks' endpoints */
 #include "loop.h"
 #include "wakeup.h"
 
@@ -10,47 +10,53 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An operation somewhere between post and poll. */
+/* An operation between post and poll. */
 struct loop_item {
     struct loop_item *next;
     struct comm_op op;
-    int rank;           /* who posted it */
-    int64_t arrival_ns; /* sends: when the other end may see it */
-    void *copy;         /* sends that completed at once: their data */
+    int rank;           /* the rank that posted it */
+    int64_t arrival_ns; /* sends: the time at which the other end may see it */
+    void *copy;         /* sends that completed at once: a copy of their data */
 };
 
+/* A list of operations, with a pointer to its last link. */
 struct loop_list {
     struct loop_item *first, **last;
 };
 
+/* Messages and endpoints of all ranks. */
 struct loop {
     pthread_mutex_t lock; /* guards all below */
     int n_ranks;
-    uint64_t random; /* state of the stream; 0: no delays */
+    uint64_t random; /* state of the random stream; 0: no delays */
     int64_t now_ns;
-    int64_t latency_ns;         /* of a link that carries one message at a time ... */
-    double bytes_per_s;         /* ... at this rate; 0: there are no links */
-    bool empty;                 /* messages carry nothing */
-    int64_t *free_ns;           /* [n_ranks] when the rank's link is free again */
-    struct loop_list *sends;    /* [n_ranks] by destination, in order of arrival for one tag */
-    struct loop_list *receives; /* [n_ranks] by owner, posted and not yet met */
+    int64_t latency_ns; /* of a link, which carries one message at a time ... */
+    double bytes_per_s; /* ... at this rate; 0: there are no links */
+    bool empty;         /* no data is transferred */
+    int64_t *free_ns;   /* [n_ranks] time at which the rank's link is free again */
+    /* [n_ranks] by destination; of one sender and tag in order of arrival */
+    struct loop_list *sends;
+    struct loop_list *receives; /* [n_ranks] by receiver, posted and not yet matched */
     struct loop_list *done;     /* [n_ranks] to be returned by poll */
-    struct wakeup **wakeup;     /* [n_ranks] of open ends; NULL: must be polled */
+    struct wakeup **wakeup;     /* [n_ranks] of open endpoints; NULL: the endpoint must be polled */
     int aborted;
 };
 
+/* One rank's endpoint. */
 struct loop_end {
     struct transport base;
     struct loop *loop;
     struct wakeup *wakeup;
 };
 
+/* Make the list empty. */
 static void list_init(struct loop_list *l)
 {
     l->first = NULL;
     l->last = &l->first;
 }
 
+/* Append an item to the list. */
 static void list_add(struct loop_list *l, struct loop_item *i)
 {
     i->next = NULL;
@@ -58,7 +64,7 @@ static void list_add(struct loop_list *l, struct loop_item *i)
     l->last = &i->next;
 }
 
-/* Take the item that *at points to. */
+/* Remove the item that *at points to from the list, and return it. */
 static struct loop_item *list_take(struct loop_list *l, struct loop_item **at)
 {
     struct loop_item *i = *at;
@@ -69,6 +75,7 @@ static struct loop_item *list_take(struct loop_list *l, struct loop_item **at)
     return i;
 }
 
+/* Free all items of the list. */
 static void list_fini(struct loop_list *l)
 {
     while (l->first) {
@@ -106,13 +113,15 @@ int loop_new(int n_ranks, uint64_t seed, struct loop **ret, struct eddis_error *
     return 0;
 }
 
-/* Whether messages of the two, between the same ranks, keep their order. */
+/* Check whether two operations between the same ranks have equal channel and tag, so that their
+ * messages keep their order.
+ */
 static bool op_same_stream(const struct comm_op *a, const struct comm_op *b)
 {
     return a->channel == b->channel && a->tag == b->tag;
 }
 
-/* Over a link: behind what the rank has sent before. */
+/* Return the arrival time over a link, after all earlier messages of the rank. */
 static int64_t loop_link_arrival(struct loop *l, int from, size_t bytes)
 {
     int64_t *at = &l->free_ns[from];
@@ -123,7 +132,9 @@ static int64_t loop_link_arrival(struct loop *l, int from, size_t bytes)
     return *at;
 }
 
-/* Arrival of a new send: random, but not before an earlier one of the same pair and tag. */
+/* Return the arrival time of a new send: random, or by the link, but not before an earlier message
+ * of the same stream.
+ */
 static int64_t loop_arrival(struct loop *l, int from, const struct comm_op *op)
 {
     int64_t at = l->now_ns;
@@ -138,13 +149,16 @@ static int64_t loop_arrival(struct loop *l, int from, const struct comm_op *op)
     return at;
 }
 
-/* Something is there for this rank.  With the lock. */
+/* Wake the rank's endpoint, if it waits.  Call with the lock held. */
 static void loop_tell(struct loop *l, int rank)
 {
     if (l->wakeup[rank])
         wakeup_wake(l->wakeup[rank]);
 }
 
+/* Queue a send for its destination.  Complete it at once by a copy of its data, at random or if it
+ * is small, else with its delivery.
+ */
 static int loop_post_send(struct loop *l, int rank, struct loop_item *item)
 {
     const struct comm_op *op = &item->op;
@@ -168,6 +182,7 @@ static int loop_post_send(struct loop *l, int rank, struct loop_item *item)
     return 0;
 }
 
+/* Post an operation of this rank; transport_post. */
 static int loop_post(struct transport *t, const struct comm_op *op, struct eddis_error *err)
 {
     struct loop *l = ((struct loop_end *)t)->loop;
@@ -192,8 +207,9 @@ static int loop_post(struct transport *t, const struct comm_op *op, struct eddis
     return 0;
 }
 
-/* Hand over one message, taken off the lists.  Returns -EMSGSIZE when it is not as long as the
- * receiver expects; it is lost then.
+/* Copy a message into its receive and mark both operations as complete.  The two items must be in
+ * no list; they are freed or moved to the lists of completed ones.  -EMSGSIZE: their lengths
+ * differ, and the message is lost.
  */
 static int loop_deliver(struct loop *l, int rank, struct loop_item *send, struct loop_item *receive,
                         struct eddis_error *err)
@@ -219,7 +235,7 @@ static int loop_deliver(struct loop *l, int rank, struct loop_item *send, struct
     return 0;
 }
 
-/* Match what this rank has posted with what has arrived. */
+/* Deliver all messages that have arrived for receives posted by this rank. */
 static int loop_match(struct loop *l, int rank, struct eddis_error *err)
 {
     struct loop_item **at = &l->receives[rank].first;
@@ -243,6 +259,9 @@ static int loop_match(struct loop *l, int rank, struct eddis_error *err)
     return 0;
 }
 
+/* Deliver arrived messages and return completed operations; transport_poll.  -ECONNABORTED: some
+ * rank called abort.
+ */
 static int loop_poll(struct transport *t, struct comm_op *ret, int max, struct eddis_error *err)
 {
     struct loop *l = ((struct loop_end *)t)->loop;
@@ -264,6 +283,7 @@ static int loop_poll(struct transport *t, struct comm_op *ret, int max, struct e
     return rc < 0 ? rc : n;
 }
 
+/* Store the exit code, so that every rank's polls fail, and wake all ranks. */
 static void loop_abort(struct transport *t, int code)
 {
     struct loop *l = ((struct loop_end *)t)->loop;
@@ -275,6 +295,7 @@ static void loop_abort(struct transport *t, int code)
     pthread_mutex_unlock(&l->lock);
 }
 
+/* Close a rank's endpoint and free it. */
 static int loop_close(struct transport *t, bool orderly, struct eddis_error *err)
 {
     struct loop_end *e = (struct loop_end *)t;
@@ -289,16 +310,19 @@ static int loop_close(struct transport *t, bool orderly, struct eddis_error *err
     return 0;
 }
 
+/* Sleep for at most ns until a message arrives for this rank; return whether one did. */
 static bool loop_wait(struct transport *t, int64_t ns)
 {
     return wakeup_wait(((struct loop_end *)t)->wakeup, ns);
 }
 
+/* Record that a wait missed a message; return whether waiting is still useful. */
 static bool loop_missed(struct transport *t)
 {
     return wakeup_missed(((struct loop_end *)t)->wakeup);
 }
 
+/* End the present wait of this endpoint, or the next one. */
 static void loop_wake(struct transport *t)
 {
     wakeup_wake(((struct loop_end *)t)->wakeup);
@@ -338,7 +362,7 @@ int loop_open(struct loop *l, int rank, struct transport **ret, struct eddis_err
     return 0;
 }
 
-/* Whether this send has a receiver waiting and no earlier one of its pair and tag before it. */
+/* Check whether rank `to` has posted a receive for the stream of this send. */
 static bool loop_wanted(const struct loop *l, int to, const struct loop_item *send)
 {
     for (struct loop_item *r = l->receives[to].first; r; r = r->next)
@@ -358,7 +382,7 @@ void loop_set_empty(struct loop *l)
     l->empty = true;
 }
 
-/* When the next delivery is, INT64_MAX: never. */
+/* Return the time of the next possible delivery; INT64_MAX: none. */
 static int64_t loop_next(const struct loop *l)
 {
     int64_t next = INT64_MAX;

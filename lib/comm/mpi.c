@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mpi.c - messages over MPI's point-to-point calls; the only file that includes mpi.h
  *
- * MPI can be started once in a process, so a root stands for MPI itself, and the endpoints of
- * workers, which come and go, are derived from it: each has communicators of its own.
+ * MPI can be started only once in a process.  So a root endpoint represents MPI itself.  The
+ * endpoints of workers, which open and close, are derived from it; each has its own communicators.
  */
 #include "transport.h"
 #include "wakeup.h"
@@ -17,15 +17,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CANCEL_NS (CLOCK_S / 10) /* for messages that are on their way */
+#define CANCEL_NS (CLOCK_S / 10) /* for messages in transit */
 
 enum { MPI_CHUNK_BYTES = 1 << 30 }; /* counts are int */
 
-/* Open MPI 4.1 takes 208 MB of address space; with less it dies of SIGSEGV as it starts, or hangs.
+/* Open MPI 4.1 takes 208 MB of address space; with less it crashes by SIGSEGV at its start, or
+ * hangs.
  */
 enum { MPI_ROOM_BYTES = 224000000 };
 
-/* An operation, how many of its chunks are under way, and how much has come of a receive. */
+/* An operation, the number of its chunks under way, and for a receive the bytes received so far. */
 struct mpi_slot {
     struct comm_op op;
     size_t got;
@@ -33,35 +34,39 @@ struct mpi_slot {
     int next_free;
 };
 
+/* One endpoint: the root, or a worker's. */
 struct mpi_end {
     struct transport base;
-    struct mpi_end *root;         /* that this one was derived from; NULL: this one is it */
-    bool owns_root;               /* and closes it */
-    MPI_Comm comm[COMM_CHANNELS]; /* one a channel; all MPI_COMM_NULL in a root */
-    MPI_Request dup;              /* of the channel that is being opened */
-    int channels;                 /* opened so far */
-    MPI_Request *request;         /* [n], one a chunk */
-    int *slot_of;                 /* [n] */
-    int *index;                   /* [n] scratch of MPI_Testsome, */
-    MPI_Status *status;           /* [n] and this */
+    struct mpi_end *root; /* the root that this one was derived from; NULL: this is a root */
+    bool owns_root;       /* close closes the root too */
+    MPI_Comm comm[COMM_CHANNELS]; /* one for each channel; all MPI_COMM_NULL in a root */
+    MPI_Request dup;              /* request of the channel that is being opened */
+    int channels;                 /* channels opened so far */
+    MPI_Request *request;         /* [n], one for each chunk */
+    int *slot_of;                 /* [n] slot of each chunk's operation */
+    int *index;                   /* [n] scratch of MPI_Testsome */
+    MPI_Status *status;           /* [n] scratch of MPI_Testsome */
     int n, cap;
     struct mpi_slot *slot; /* [slots] */
     int slots, first_free; /* -1: none */
-    bool by_mpirun;        /* it has started this process */
-    /* The root's. */
-    bool finalize;         /* MPI was started here */
-    bool disorder;         /* an endpoint was closed with messages under way */
-    int near;              /* ranks that share this one's memory; 0: not known yet */
-    struct wakeup *wakeup; /* of all endpoints; NULL: ranks of one host meet in memory */
+    bool by_mpirun;        /* mpirun started this process */
+    /* Used in a root only. */
+    bool finalize; /* MPI was started here, so close must finalise it */
+    bool disorder; /* some endpoint was closed with messages under way */
+    int near;      /* ranks on this rank's host; 0: not known yet */
+    /* shared by all endpoints; NULL: some ranks share a host, so waits would miss messages */
+    struct wakeup *wakeup;
 };
 
 static const struct transport_ops mpi_ops; /* at the end */
 
+/* Return t as an endpoint of this kind. */
 static struct mpi_end *mpi_end(struct transport *t)
 {
     return (struct mpi_end *)t;
 }
 
+/* Fill err with MPI's text for mpi_code and return `code`. */
 static int mpi_fail(struct eddis_error *err, int code, const char *what, int mpi_code)
 {
     char text[MPI_MAX_ERROR_STRING + 1] = "";
@@ -71,6 +76,7 @@ static int mpi_fail(struct eddis_error *err, int code, const char *what, int mpi
     return eddis_fail(err, code, "%s failed: %s", what, text);
 }
 
+/* Enlarge the arrays of requests.  Return 0 or -ENOMEM. */
 static int mpi_grow_requests(struct mpi_end *e)
 {
     int cap = e->cap ? 2 * e->cap : 64;
@@ -97,7 +103,7 @@ static int mpi_grow_requests(struct mpi_end *e)
     return 0;
 }
 
-/* Returns a free slot or -ENOMEM. */
+/* Return a free slot, enlarging the array if needed, or -ENOMEM. */
 static int mpi_slot_take(struct mpi_end *e)
 {
     int s = e->first_free;
@@ -118,12 +124,14 @@ static int mpi_slot_take(struct mpi_end *e)
     return s;
 }
 
+/* Return a slot to the free ones. */
 static void mpi_slot_put(struct mpi_end *e, int s)
 {
     e->slot[s].next_free = e->first_free;
     e->first_free = s;
 }
 
+/* Start a send or receive, in chunks of at most MPI_CHUNK_BYTES; transport_post. */
 static int mpi_post(struct transport *t, const struct comm_op *op, struct eddis_error *err)
 {
     struct mpi_end *e = mpi_end(t);
@@ -153,7 +161,7 @@ static int mpi_post(struct transport *t, const struct comm_op *op, struct eddis_
     return 0;
 }
 
-/* Drop the requests that MPI_Testsome has completed. */
+/* Remove the requests that MPI_Testsome has completed. */
 static void mpi_compact(struct mpi_end *e)
 {
     int kept = 0;
@@ -167,7 +175,7 @@ static void mpi_compact(struct mpi_end *e)
     e->n = kept;
 }
 
-/* What MPI_Testsome has failed with. */
+/* Fill err for a failed MPI_Testsome, which tested requests from `first` on and returned rc. */
 static int mpi_fail_some(const struct mpi_end *e, int first, int finished, int rc,
                          struct eddis_error *err)
 {
@@ -184,7 +192,8 @@ static int mpi_fail_some(const struct mpi_end *e, int first, int finished, int r
     return mpi_fail(err, -EIO, "receiving from another worker", rc);
 }
 
-/* A chunk is done.  Returns whether the operation is, or that it was not as long as it should be.
+/* Count a chunk as done.  Return 1 if its operation is complete, else 0; -EMSGSIZE: the received
+ * length differs.
  */
 static int mpi_chunk_done(struct mpi_slot *slot, const MPI_Status *s, struct eddis_error *err)
 {
@@ -201,14 +210,15 @@ static int mpi_chunk_done(struct mpi_slot *slot, const MPI_Status *s, struct edd
                : transport_fail_length(&slot->op, slot->got, err);
 }
 
+/* Test the requests and return completed operations; transport_poll. */
 static int mpi_poll(struct transport *t, struct comm_op *ret, int max, struct eddis_error *err)
 {
     struct mpi_end *e = mpi_end(t);
     int finished = 0, first, n = 0, rc;
 
     if (!e->n) {
-        /* What others push through this process still moves, for instance what a connection
-         * could not take at once.
+        /* Let MPI progress operations of other ranks, for instance data that a connection could not
+         * take at once.
          */
         int flag;
 
@@ -216,7 +226,9 @@ static int mpi_poll(struct transport *t, struct comm_op *ret, int max, struct ed
                         &flag, MPI_STATUS_IGNORE);
         return rc == MPI_SUCCESS ? 0 : mpi_fail(err, -EIO, "MPI_Iprobe", rc);
     }
-    /* A window at a time: each request completes at most one operation, so ret cannot overflow. */
+    /* Test a window of requests at a time: each completes at most one operation, so ret cannot
+     * overflow.
+     */
     for (first = 0; first < e->n && finished <= 0; first += max) {
         int tested = e->n - first < max ? e->n - first : max;
 
@@ -241,10 +253,10 @@ static int mpi_poll(struct transport *t, struct comm_op *ret, int max, struct ed
     return n;
 }
 
-/* mpirun ends a job of which one process ends with a code.  MPI_Abort would first send it a message
- * to print, which mpirun 4.1 copies while another of its threads frees it (orte/mca/rml/oob, the
- * message to itself): now and then that kills mpirun, and what the workers last wrote is lost.
- * Other launchers may let the rest run.
+/* End all ranks.  Under mpirun exit with the code: mpirun then ends the job.  MPI_Abort would first
+ * send mpirun a message, which mpirun 4.1 copies while another of its threads frees it
+ * (orte/mca/rml/oob, the message to itself).  Now and then that kills mpirun, and the workers' last
+ * output is lost.  Other launchers may let other ranks run on, so there call MPI_Abort.
  */
 static void mpi_abort(struct transport *t, int code)
 {
@@ -253,13 +265,13 @@ static void mpi_abort(struct transport *t, int code)
     MPI_Abort(MPI_COMM_WORLD, code);
 }
 
-/* Whether request i is a receive, and under way. */
+/* Check whether request i is a receive that is under way. */
 static bool mpi_is_receiving(const struct mpi_end *e, int i)
 {
     return e->request[i] != MPI_REQUEST_NULL && e->slot[e->slot_of[i]].op.kind == COMM_RECEIVE;
 }
 
-/* Whether any is. */
+/* Check whether any receive is under way. */
 static bool mpi_receives(const struct mpi_end *e)
 {
     for (int i = 0; i < e->n; i++)
@@ -268,8 +280,8 @@ static bool mpi_receives(const struct mpi_end *e)
     return false;
 }
 
-/* Take back the receives, so that nothing is written to their buffers any more.  One whose message
- * is on its way comes to its end instead, if its sender is still there.
+/* Cancel all receives, so that their buffers are not written any more; wait up to CANCEL_NS.  A
+ * receive whose message is in transit completes instead, if its sender is still there.
  */
 static void mpi_cancel(struct transport *t)
 {
@@ -287,7 +299,7 @@ static void mpi_cancel(struct transport *t)
     while (mpi_receives(e) && clock_now_ns() < end);
 }
 
-/* An endpoint of a worker's. */
+/* Close a worker's endpoint: free its communicators, or cancel its receives if not orderly. */
 static void mpi_leave(struct mpi_end *e, bool orderly)
 {
     if (!orderly || e->n || e->channels < COMM_CHANNELS) {
@@ -300,6 +312,9 @@ static void mpi_leave(struct mpi_end *e, bool orderly)
             MPI_Comm_free(&e->comm[i]);
 }
 
+/* Close an endpoint and free it, with its root if it owns that.  A root that started MPI also
+ * finalises MPI, if orderly and no message is under way.
+ */
 static int mpi_close(struct transport *t, bool orderly, struct eddis_error *err)
 {
     struct mpi_end *e = mpi_end(t);
@@ -307,7 +322,7 @@ static int mpi_close(struct transport *t, bool orderly, struct eddis_error *err)
 
     if (e->root)
         mpi_leave(e, orderly);
-    /* Ending MPI while messages are under way waits for ever when their peer is gone. */
+    /* MPI_Finalize with messages under way waits forever if their peer is gone. */
     else if (e->finalize && orderly && e->n == 0 && !e->disorder)
         rc = MPI_Finalize();
     if (e->owns_root)
@@ -323,7 +338,7 @@ static int mpi_close(struct transport *t, bool orderly, struct eddis_error *err)
     return rc == MPI_SUCCESS ? rc2 : eddis_fail(err, -EIO, "MPI_Finalize failed with code %d", rc);
 }
 
-/* Of the root, which all endpoints' waits are made on. */
+/* Return the root's wakeup, on which all endpoints wait. */
 static struct wakeup *mpi_wakeup(struct transport *t)
 {
     struct mpi_end *e = mpi_end(t);
@@ -331,22 +346,26 @@ static struct wakeup *mpi_wakeup(struct transport *t)
     return e->root ? e->root->wakeup : e->wakeup;
 }
 
+/* Sleep for at most ns until data arrives over TCP; return whether it did, or mpi_wake was called.
+ */
 static bool mpi_wait(struct transport *t, int64_t ns)
 {
     return wakeup_wait(mpi_wakeup(t), ns);
 }
 
+/* Record that a wait missed a message; return whether waiting is still useful. */
 static bool mpi_missed(struct transport *t)
 {
     return wakeup_missed(mpi_wakeup(t));
 }
 
+/* End the present wait on the wakeup, or the next one. */
 static void mpi_wake(struct transport *t)
 {
     wakeup_wake(mpi_wakeup(t));
 }
 
-/* Start MPI unless the program has. */
+/* Start MPI with MPI_THREAD_MULTIPLE, unless the program has, and check that level. */
 static int mpi_start(struct mpi_end *e, struct eddis_error *err)
 {
     int there = 0, over = 0, level = 0, rc;
@@ -374,6 +393,7 @@ static int mpi_start(struct mpi_end *e, struct eddis_error *err)
     return 0;
 }
 
+/* Return a new endpoint without channels; NULL with err: no memory. */
 static struct mpi_end *mpi_new(struct eddis_error *err)
 {
     struct mpi_end *e = calloc(1, sizeof *e);
@@ -409,7 +429,7 @@ int transport_mpi_start(struct transport **ret, struct eddis_error *err)
     return 0;
 }
 
-/* How many ranks share this one's memory: as many as there are, unless they are on several hosts.
+/* Count the ranks on this rank's host, and make the wakeup if there is only this one.  Collective.
  */
 static int mpi_find_near(struct mpi_end *root, struct eddis_error *err)
 {
@@ -420,12 +440,12 @@ static int mpi_find_near(struct mpi_end *root, struct eddis_error *err)
         return mpi_fail(err, -ENODEV, "MPI_Comm_split_type", rc);
     MPI_Comm_size(near, &root->near);
     MPI_Comm_free(&near);
-    /* Ranks of one host meet in memory, of which nobody hears. */
+    /* Ranks of one host use shared memory, whose messages end no wait. */
     return root->near == 1 ? wakeup_new(&root->wakeup, err) : 0;
 }
 
-/* Begin to open the next channel, unless there are all.  It must not block: what other endpoints
- * wait for would stand still.
+/* Begin to open the next channel, unless all are open.  This must not block, as other endpoints'
+ * operations would stop meanwhile.
  */
 static int mpi_begin_channel(struct mpi_end *e, struct eddis_error *err)
 {
@@ -437,6 +457,7 @@ static int mpi_begin_channel(struct mpi_end *e, struct eddis_error *err)
     return rc == MPI_SUCCESS ? 0 : mpi_fail(err, -ENODEV, "MPI_Comm_idup", rc);
 }
 
+/* Begin to open a worker's endpoint; transport_derive. */
 static int mpi_derive(struct transport *t, struct transport **ret, struct eddis_error *err)
 {
     struct mpi_end *root = mpi_end(t), *e = mpi_new(err);
@@ -459,6 +480,7 @@ static int mpi_derive(struct transport *t, struct transport **ret, struct eddis_
     return 0;
 }
 
+/* Continue to open an endpoint's channels; transport_ready. */
 static int mpi_ready(struct transport *t, struct eddis_error *err)
 {
     struct mpi_end *e = mpi_end(t);
@@ -509,7 +531,7 @@ int transport_mpi_open_world(struct transport **ret, struct eddis_error *err)
     for (int i = 0; i < COMM_CHANNELS; i++)
         mpi_end(t)->comm[i] = MPI_COMM_WORLD;
     mpi_end(t)->channels = COMM_CHANNELS;
-    t->hosts = true; /* as far as is known */
+    t->hosts = true; /* assumed */
     *ret = t;
     return 0;
 }

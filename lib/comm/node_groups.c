@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* node_groups.c - sorting the members of a group by nodes */
+/* node_groups.c - groups the members of a group of ranks by their nodes */
 #include "node_groups.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* The transport's number of a member. */
+/* Return the member's rank in the transport. */
 static int member_rank(const struct comm_place *p, int member)
 {
     return p->peer ? p->peer[member] : member;
 }
 
+/* Fill in all nodes and the members on this node. */
 static void groups_fill(struct node_groups *n, const struct comm_place *p, const int *node_of)
 {
     for (int i = 0; i < p->n_ranks; i++) {
-        int node = n->n - 1; /* mostly that of the member before */
+        int node = n->n - 1; /* usually the previous member's node */
 
         while (node >= 0 && node_of[n->first[node]] != node_of[i])
             node--;

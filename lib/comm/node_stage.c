@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* node_stage.c - cutting, contributing, reducing and taking pieces in a node's memory */
+/* node_stage.c - cuts, contributes, reduces and takes pieces in a node's shared memory */
 #include "node_stage.h"
 
 #include "shm_impl.h"
@@ -12,34 +12,37 @@
 enum {
     CHUNK_MIN_BYTES = 16 << 10,
     CHUNK_MAX_BYTES = 256 << 10,
-    PATIENT_BYTES = 512 << 10, /* of a piece in place: worth waiting for the others' shares */
-    PATIENCE_MIN_NS =
-        100 * 1000 * 1000, /* longer than a busy system puts a rank aside for others */
+    /* size of a piece in place from which it is worth waiting for other ranks' shares */
+    PATIENT_BYTES = 512 << 10,
+    /* longer than a busy system deschedules a rank */
+    PATIENCE_MIN_NS = 100 * 1000 * 1000,
 };
 
-/* One piece and where it lies. */
+/* One piece and its location. */
 struct piece {
     struct shm_slot *slot;
-    int number; /* of the slot */
+    int number; /* number of the slot */
     uint64_t use;
-    size_t first, n; /* elements of the whole */
+    size_t first, n; /* range of elements in the data */
     size_t tail_bytes;
     size_t chunk_n;
     uint64_t chunks;
-    bool patient; /* chunks are left to those whose share they are */
+    bool patient; /* chunks are left to the owners of their shares */
 };
 
+/* Return the bytes of an element. */
 static size_t width(const struct node_stage *s)
 {
     return comm_type_bytes(s->o.what->type);
 }
 
-/* Elements of the whole cache lines in these bytes, of at least one line. */
+/* Return the number of elements in the whole cache lines of `bytes` bytes, at least one line. */
 static size_t line_elements(size_t bytes, size_t element_bytes)
 {
     return (bytes < SHM_LINE ? SHM_LINE : bytes / SHM_LINE * SHM_LINE) / element_bytes;
 }
 
+/* Compute the number and the size of the pieces. */
 static void stage_cut(struct node_stage *s)
 {
     const struct allreduce *a = s->o.what;
@@ -68,6 +71,7 @@ void node_stage_start(struct node_stage *s)
 
 /* ---- pieces ---- */
 
+/* Return piece i with its slot, its use and its chunks. */
 static struct piece stage_piece(const struct node_stage *s, uint64_t i)
 {
     const struct allreduce *a = s->o.what;
@@ -94,13 +98,13 @@ static struct piece stage_piece(const struct node_stage *s, uint64_t i)
     return p;
 }
 
-/* First chunk of a member's share; that of the next member is behind its last. */
+/* Return the first chunk of a member's share; the next member's share follows. */
 static uint64_t piece_share(const struct node_stage *s, const struct piece *p, int member)
 {
     return p->chunks * (uint64_t)member / (uint64_t)s->o.n_here;
 }
 
-/* A member's contribution to a piece; member n_here: the sum. */
+/* Borrow a member's contribution to a piece in shared memory; member n_here: the sum. */
 static char *piece_data(const struct node_stage *s, const struct piece *p, int member)
 {
     const struct comm_shm *shm = s->o.shm;
@@ -113,19 +117,20 @@ static char *piece_data(const struct node_stage *s, const struct piece *p, int m
     return shm->map + shm->at.pool + of * shm->at.piece_bytes;
 }
 
-/* The same in private memory. */
+/* Borrow the piece in the rank's private data. */
 static char *piece_private(const struct node_stage *s, const struct piece *p)
 {
     return (char *)s->o.what->data + p->first * width(s);
 }
 
+/* Return the size of the piece, with its trailer. */
 static size_t piece_bytes(const struct node_stage *s, const struct piece *p)
 {
     return p->n * width(s) + p->tail_bytes;
 }
 
-/* What this rank reads and writes while it reduces its shares; and all results where it sums
- * between nodes.
+/* Map the pages that this rank reads and writes when it reduces its shares; and all results, if it
+ * sums between nodes.
  */
 static void stage_populate(const struct node_stage *s)
 {
@@ -141,7 +146,7 @@ static void stage_populate(const struct node_stage *s)
         end = piece_share(s, &p, s->o.here + 1) * chunk;
         end = end < p.n * width(s) ? end : p.n * width(s);
         if (!p.patient || at >= end)
-            continue; /* pages are met as they come */
+            continue; /* small pieces: pages are mapped on first use */
         at += s->offset + p.first * width(s);
         end += s->offset + p.first * width(s);
         shm_populate_part(s->o.shm, at, end - at);
@@ -167,10 +172,13 @@ int node_stage_init(struct node_stage *s, const struct node_stage_options *o,
         stage_populate(s);
         return 0;
     }
-    s->in_place = false; /* holds no slot */
+    s->in_place = false; /* so that node_stage_fini gives no slot back */
     return eddis_fail(err, -ENOSPC, "the node's memory has no room for %zu bytes more", bytes);
 }
 
+/* Sum one claimed chunk of the piece, and the trailer with chunk 0.  After the last chunk mark the
+ * piece as done, or as reduced if the first rank publishes it.
+ */
 static void piece_reduce(struct node_stage *s, const struct piece *p, uint64_t chunk)
 {
     const struct allreduce *a = s->o.what;
@@ -192,8 +200,11 @@ static void piece_reduce(struct node_stage *s, const struct piece *p, uint64_t c
                               memory_order_release);
 }
 
-/* ---- one turn ---- */
+/* ---- progress ---- */
 
+/* Arrive at all pieces whose slots are free, which copies private data into the pool.  Return
+ * whether there were any.
+ */
 static bool stage_arrive(struct node_stage *s)
 {
     bool moved = false;
@@ -202,7 +213,7 @@ static bool stage_arrive(struct node_stage *s)
         struct piece p = stage_piece(s, s->arrived);
 
         if (s->o.shm->uses[p.number] + 1 != p.use)
-            break; /* an earlier piece is in its place still */
+            break; /* an earlier piece still uses its slot */
         if (!s->in_place)
             memcpy(piece_data(s, &p, s->o.here), piece_private(s, &p), piece_bytes(s, &p));
         shm_arrive(s->o.shm, p.slot, p.use);
@@ -212,7 +223,9 @@ static bool stage_arrive(struct node_stage *s)
     return moved;
 }
 
-/* Reduce what is left of a member's share, within the budget.  Returns whether there was any. */
+/* Reduce the remaining chunks of a member's share, within the budget.  Return whether there were
+ * any.
+ */
 static bool piece_help(struct node_stage *s, const struct piece *p, int member, size_t *budget)
 {
     uint64_t first = piece_share(s, p, member), chunks = piece_share(s, p, member + 1) - first;
@@ -228,20 +241,22 @@ static bool piece_help(struct node_stage *s, const struct piece *p, int member, 
     return moved;
 }
 
-/* A part of this rank's share of piece `own` has taken so long. */
+/* Add ns to the time that this rank's share of piece `own` has taken. */
 static void stage_time(struct node_stage *s, int64_t ns)
 {
     s->own_ns = s->timed == s->own ? s->own_ns + ns : ns;
     s->timed = s->own;
 }
 
-/* This rank's shares of the pieces that all have contributed to. */
+/* Reduce this rank's shares of the pieces to which all ranks have contributed, within the budget.
+ * Return whether anything moved.
+ */
 static bool stage_reduce_own(struct node_stage *s, size_t *budget)
 {
     bool moved = false;
 
     if (s->own < s->taken)
-        s->own = s->taken; /* its slot may have another use already */
+        s->own = s->taken; /* its slot may already have another use */
     for (; s->own < s->arrived && *budget; s->own++) {
         struct piece p = stage_piece(s, s->own);
         int64_t began;
@@ -255,12 +270,14 @@ static bool stage_reduce_own(struct node_stage *s, size_t *budget)
             moved = true;
         }
         if (!*budget)
-            break; /* there may be more */
+            break; /* some chunks may be left */
     }
     return moved;
 }
 
-/* Whether those whose shares are left of piece `claimed` have had their time. */
+/* Check whether the owners of the remaining shares of piece `claimed` have had enough time, so that
+ * others may take their chunks.
+ */
 static bool stage_is_due(struct node_stage *s, const struct piece *p)
 {
     int64_t now;
@@ -273,7 +290,9 @@ static bool stage_is_due(struct node_stage *s, const struct piece *p)
     return now - s->since_ns > PATIENCE_MIN_NS + (s->o.n_here + 1) * s->own_ns;
 }
 
-/* Others' shares of the pieces of which this rank's own is done. */
+/* Reduce other members' shares of the pieces in which this rank's own share is done, within the
+ * budget.  Return whether anything moved.
+ */
 static bool stage_reduce_others(struct node_stage *s, size_t *budget)
 {
     bool moved = false;
@@ -349,17 +368,17 @@ bool node_stage_over(const struct node_stage *s)
     return s->taken == s->n_pieces;
 }
 
-/* ---- who is waited for ---- */
+/* ---- the member that is waited for ---- */
 
 int node_stage_waits_for(const struct node_stage *s)
 {
     struct piece p = stage_piece(s, s->taken);
 
-    /* Until it has arrived itself it waits for the piece whose place it takes. */
+    /* Before this rank has arrived, it waits for the slot's previous use. */
     if (s->taken == s->arrived)
         p.use--;
     if (shm_reduced(p.slot, p.use) && s->o.here > 0)
-        return 0; /* who publishes it */
+        return 0; /* the first rank publishes it */
     return shm_waits_for(s->o.shm, p.slot, p.use);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* op.c - the outbox: a growing list of operations */
+/* op.c - the send queue: a growing list of operations */
 #include "op.h"
 
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* op.h - what a state machine asks of the wire: messages to send and to receive
+/* op.h - operations of a state machine: messages to send and to receive
  *
- * A collective never blocks and never talks to MPI.  It appends operations to an outbox; whoever
- * drives it (a communication thread over MPI, or a test over the in-process loop) posts them on a
- * transport and hands each back when it is complete.  The memory of an operation belongs to the
- * transport between the two.
+ * A collective never blocks and never calls MPI.  It appends operations to a send queue.  Its
+ * driver posts them on a transport and returns each to the collective when it is complete.  The
+ * driver is a communication thread over MPI, or a test over the in-process loop.  Between these two
+ * moments the operation's memory belongs to the transport.
  *
- * Between two ranks messages of one channel and tag arrive in the order of sending; others may
+ * Between two ranks messages of one channel and tag arrive in the order of sending.  Others may
  * overtake each other.
  */
 #ifndef EDDIS_COMM_OP_H
@@ -15,37 +15,41 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whose messages they are.  Tags of unlike channels never meet. */
+/* The purpose of a message.  Tags of different channels never match. */
 enum comm_channel { COMM_GRADIENTS = 0, COMM_REQUESTS = 1, COMM_BOX = 2, COMM_CHANNELS = 3 };
 
+/* The kinds of operations. */
 enum comm_kind { COMM_SEND = 1, COMM_RECEIVE = 2 };
 
+/* One send or receive. */
 struct comm_op {
     enum comm_kind kind;
     enum comm_channel channel;
     int peer; /* rank at the other end */
     int tag;
-    void *data; /* read only by a send */
+    void *data; /* a send only reads it */
     size_t bytes;
-    void *owner; /* whom to tell when it is complete: a collective but for COMM_BOX */
-    int member;  /* peer's number in the owner's group */
-    int part;    /* the owner's own mark */
+    void *owner; /* object that continues when it is complete: a collective, except for COMM_BOX */
+    int member;  /* peer's member number in the owner's group */
+    int part;    /* for the owner's own use */
 };
 
-/* Zero-initialised is empty and valid; an append without memory sets `failed`. */
+/* A send queue: a list of operations to be posted.  Zero-initialised it is empty and valid.
+ * `failed`: an append found no memory.
+ */
 struct outbox {
     struct comm_op *op;
     size_t n, cap;
     bool failed;
 };
 
-/* Append a copy of op. */
+/* Append a copy of op.  Without memory set out->failed. */
 void outbox_add(struct outbox *out, const struct comm_op *op);
 
-/* Forget the operations and keep the memory. */
+/* Remove all operations but keep the queue's memory. */
 void outbox_clear(struct outbox *out);
 
-/* Free the memory; it is empty and valid again. */
+/* Free the queue's memory; the queue is then empty and valid. */
 void outbox_fini(struct outbox *out);
 
 #endif

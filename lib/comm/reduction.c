@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reduction.c - the instance of an all-reduce: its data and its result, adding a contribution,
- * whole or in parts, and where the parts lie
+/* reduction.c - the data of an all-reduce: ranges of it, their messages, and adding contributions
  */
 #include "reduction.h"
 
@@ -26,7 +25,7 @@ const void *allreduce_result(const struct collective *c)
     return r->kind->result ? r->kind->result(r) : r->what.data;
 }
 
-/* n elements from `first` on. */
+/* Return the range of n elements from `first` on, with the trailer if `tail`. */
 static struct comm_part reduction_cut(const struct reduction *r, size_t first, size_t n, bool tail)
 {
     const struct allreduce *a = &r->what;
@@ -37,7 +36,9 @@ static struct comm_part reduction_cut(const struct reduction *r, size_t first, s
                                .bytes = n * width + (tail ? a->tail_bytes : 0) };
 }
 
-/* With fewer elements than blocks several end at n: the tail goes with the last only. */
+/* Return a segment of block b.  With fewer elements than blocks several segments end at n; only the
+ * last one has the trailer.
+ */
 struct comm_part reduction_segment(const struct reduction *r, int blocks, int b, int segments,
                                    int segment)
 {
@@ -63,18 +64,19 @@ struct comm_part reduction_whole(const struct reduction *r)
 
 /* ---- messages ---- */
 
-/* Bytes of an element in a message. */
+/* Return the bytes of an element in a message. */
 static size_t message_width(const struct allreduce *a)
 {
     return comm_type_bytes(a->wire ? a->wire : a->type);
 }
 
-/* The tail of a part, in memory and in its message; 0: it has none. */
+/* Return the bytes of p's trailer; 0: it has none. */
 static size_t part_tail(const struct reduction *r, const struct comm_part *p)
 {
     return p->bytes - p->n * comm_type_bytes(r->what.type);
 }
 
+/* Borrow p's trailer in the data. */
 static char *memory_tail(const struct reduction *r, const struct comm_part *p)
 {
     return p->data + p->n * comm_type_bytes(r->what.type);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reduction.h - what the kinds of all-reduce share, for their authors */
+/* reduction.h - common parts of the kinds of all-reduce, for their authors */
 #ifndef EDDIS_COMM_REDUCTION_H
 #define EDDIS_COMM_REDUCTION_H
 
@@ -7,75 +7,83 @@
 
 struct allreduce_kind;
 
-/* First in every instance of an all-reduce. */
+/* The first member of every instance of an all-reduce. */
 struct reduction {
     struct collective base;
     const struct allreduce_kind *kind;
     struct allreduce what;
-    size_t bytes; /* of the elements and the tail */
+    size_t bytes; /* of the elements and the trailer */
 };
 
-/* What the author of a kind provides. */
+/* The operations of a kind of all-reduce. */
 struct allreduce_kind {
     const struct collective_ops *ops;
-    /* Return the bytes of an instance, with its scratch memory. */
+    /* Return the size of an instance in bytes, with its scratch memory. */
     size_t (*instance_bytes)(const struct comm_place *p, const struct allreduce *a);
-    /* Prepare what else is needed, in a zeroed instance that knows what to reduce; NULL: nothing.
-     * A kind without it takes messages only.
+    /* Prepare a zeroed instance whose `what` is set; NULL: nothing to prepare, and the kind uses
+     * messages only.
      */
     int (*prepare)(struct reduction *r, struct eddis_error *err);
-    /* Return where the result is to be read; NULL: in the buffer that was given. */
+    /* Borrow the result; NULL: it is in the data itself. */
     const void *(*result)(const struct reduction *r);
 };
 
-/* Some elements, and the tail when the last ones are among them. */
+/* A range of elements, with the trailer if it contains the last ones. */
 struct comm_part {
     char *data;
     size_t n;     /* elements */
-    size_t bytes; /* with the tail */
+    size_t bytes; /* with the trailer */
 };
 
-/* Return a segment of block b, of the given numbers of blocks and of segments a block, as ring.h
- * cuts.
+/* Return segment `segment` of block b, if the data is cut into `blocks` blocks and each block into
+ * `segments` segments, as ring.h cuts.
  */
 struct comm_part reduction_segment(const struct reduction *r, int blocks, int b, int segments,
                                    int segment);
 
-/* Return all of it. */
+/* Return the range of all data. */
 struct comm_part reduction_whole(const struct reduction *r);
 
-/* Return blocks first .. end - 1 of the given number of blocks. */
+/* Return blocks first .. end - 1, if the data is cut into `blocks` blocks. */
 struct comm_part reduction_blocks(const struct reduction *r, int blocks, int first, int end);
 
-/* ---- parts in messages, where elements may be narrower than in memory ---- */
+/* ---- ranges in messages, in which elements may have 16 bits instead of 32 ---- */
 
-/* Return whether they are. */
+/* Check whether elements travel in half precision. */
 bool reduction_narrows(const struct reduction *r);
 
-/* Return the bytes, a multiple of 64, that hold a message of n elements and the tail; and how far
- * into them that of a part begins, so that the tail behind the elements is aligned.
- */
+/* Return the bytes, a multiple of 64, of a buffer for a message of n elements and the trailer. */
 size_t reduction_room(const struct allreduce *a, size_t n);
+
+/* Return the offset of p's message in its buffer, chosen so that the trailer behind the elements is
+ * aligned.
+ */
 size_t reduction_pad(const struct reduction *r, const struct comm_part *p);
 
-/* Return the bytes of a part's message. */
+/* Return the size in bytes of p's message. */
 size_t reduction_message(const struct reduction *r, const struct comm_part *p);
 
-/* Write a part's message to room, rounded where it narrows. */
+/* Write p's message to the buffer `room`, converted to half precision if it travels so. */
 void reduction_write(const struct reduction *r, const struct comm_part *p, void *room);
 
-/* Return what to send of a part, and where to receive it in its place: the part itself, or where
- * it narrows room, which for sending is written here.  What was received is given to reduction_take
- * with the same room.
+/* Return the memory from which to send p: its own, or `room`, to which it is written here if it
+ * travels in half precision.
  */
 void *reduction_send(const struct reduction *r, const struct comm_part *p, void *room);
+
+/* Return the memory in which to receive p: its own, or `room` if it travels in half precision. Then
+ * pass it to reduction_take.
+ */
 void *reduction_receive(const struct reduction *r, const struct comm_part *p, void *room);
 
-/* Compute p = p rule in; or p = in, nothing where that is p itself.  in: a message. */
+/* Compute p = p rule in, with `in` a received message. */
 void reduction_add(const struct reduction *r, const struct comm_part *p, const void *in);
+
+/* Set p to the message `in`; do nothing if `in` is p itself. */
 void reduction_take(const struct reduction *r, const struct comm_part *p, const void *in);
 
-/* p is a total that others are told: be rounded as they will have it; room as for sending. */
+/* Round p, a total that is sent to others, to the values that they receive; `room` as for sending.
+ */
 void reduction_round(const struct reduction *r, const struct comm_part *p, void *room);
 
 extern const struct allreduce_kind allreduce_ring, allreduce_halving, allreduce_direct,

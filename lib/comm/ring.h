@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ring.h - which block each rank sends in a ring all-reduce
+/* ring.h - computes which block each rank sends in a ring all-reduce
  *
- * Pure arithmetic on (rank, size, step): no messages and no memory, so the test proves it by
+ * Pure arithmetic on (rank, size, step), without messages or memory, so the test proves it by
  * running every size up to 64.  A vector of n elements is cut into `size` blocks whose lengths
  * differ by at most one.  Steps 0 .. size-2 add, steps size-1 .. 2*size-3 copy.
  *
@@ -13,10 +13,12 @@
 
 #include <stddef.h>
 
-/* Return the first element of block b, 0 <= b <= size; block b ends where b + 1 starts. */
+/* Return the first element of block b, 0 <= b <= size.  Block b ends where b + 1 starts. */
 size_t ring_block(size_t n, int size, int b);
 
-/* Return the block that rank sends to rank + 1 at this step; it receives the block before it. */
+/* Return the block that rank sends to rank + 1 in this step.  It receives the block before that
+ * one.
+ */
 int ring_send(int rank, int size, int step);
 
 /* Return the number of steps of the whole all-reduce. */

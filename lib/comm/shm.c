@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shm.c - laying out, making, opening and leaving a node's memory, and its slots */
+/* shm.c - lays out, makes, opens and leaves a node's shared memory; its slots */
 #include "shm_impl.h"
 
 #include <errno.h>
@@ -10,18 +10,22 @@
 
 enum {
     SHM_PAGE = 4096,
-    /* A piece of every rank, all that are on their way, should stay in the last cache. */
+    /* Limits of a piece in the pool: all pieces under way, of every rank, should stay in the
+     * last-level cache.
+     */
     SHM_PIECE_BYTES = 256 << 10,
     SHM_PIECE_MIN_BYTES = 32 << 10,
     SHM_POOL_BYTES = 8 << 20,
-    SHM_IDLE_POLLS = 512, /* between two looks at who is still there */
+    SHM_IDLE_POLLS = 512, /* polls between two checks whether a rank is still there */
 };
 
+/* Round n up to a multiple of `to`. */
 static size_t round_up(size_t n, size_t to)
 {
     return (n + to - 1) / to * to;
 }
 
+/* Return the size of a piece in the pool, so that all fit in SHM_POOL_BYTES if possible. */
 static size_t shm_piece_bytes(int n_ranks)
 {
     size_t piece = SHM_POOL_BYTES / SHM_POOL_SLOTS / ((size_t)n_ranks + 1);
@@ -30,6 +34,7 @@ static size_t shm_piece_bytes(int n_ranks)
     return piece > SHM_PIECE_MIN_BYTES ? piece : SHM_PIECE_MIN_BYTES;
 }
 
+/* Compute the layout of the memory from its size.  -ENOMEM: it is too large for this machine. */
 static int shm_lay_out(struct comm_shm *m, struct eddis_error *err)
 {
     size_t ranks = (size_t)m->n_ranks, slots = SHM_POOL_SLOTS + (size_t)m->size.slots;
@@ -39,7 +44,7 @@ static int shm_lay_out(struct comm_shm *m, struct eddis_error *err)
                                  sizeof(struct shm_slot) + ranks * sizeof(struct shm_rank),
                              .piece_bytes = m->size.pool ? shm_piece_bytes(m->n_ranks) : 0 };
 
-    /* The system would rather end a process than refuse it more than there is. */
+    /* The system would kill a process rather than refuse it more memory than there is. */
     if (arena > memory / 2 / (ranks + 1))
         return eddis_fail(err, -ENOMEM,
                           "%zu bytes of shared memory for each of %d ranks are more "
@@ -55,7 +60,7 @@ static int shm_lay_out(struct comm_shm *m, struct eddis_error *err)
     return 0;
 }
 
-/* What this process keeps for itself. */
+/* Make a rank's struct with the layout, but no memory yet. */
 static int shm_new(int rank, int n_ranks, const struct comm_shm_size *size, struct comm_shm **ret,
                    struct eddis_error *err)
 {
@@ -80,14 +85,15 @@ static int shm_new(int rank, int n_ranks, const struct comm_shm_size *size, stru
     return 0;
 }
 
+/* Borrow a rank's entry in shared memory. */
 static struct shm_member *shm_member(const struct comm_shm *m, int rank)
 {
     return (struct shm_member *)(m->map + m->at.members) + rank;
 }
 
-/* The lock that says this rank is there, on a byte of its own.  It is the process's: a lock of the
- * open file would go on with any child that the process has forked, a loader of data, and a rank
- * that was killed would look alive for as long.
+/* Lock the byte that shows that this rank is there.  The lock belongs to the process.  A lock of
+ * the open file would survive in any forked child, such as a data loader.  Then a killed rank would
+ * seem alive as long as the child.
  */
 static int shm_lock(const struct comm_shm *m, struct eddis_error *err)
 {
@@ -98,6 +104,7 @@ static int shm_lock(const struct comm_shm *m, struct eddis_error *err)
                : eddis_fail_errno(err, -errno, "locking shared memory");
 }
 
+/* Unmap the memory, unless the mappings belong to another rank's struct. */
 static void shm_unmap(struct comm_shm *m)
 {
     if (m->joined)
@@ -106,7 +113,7 @@ static void shm_unmap(struct comm_shm *m)
     shm_region_unmap(m->results, m->size.arena_bytes);
 }
 
-/* Have the pages now: later there would be a signal instead of an error. */
+/* Allocate these pages of the file now: a later shortage would be a signal instead of an error. */
 static int shm_reserve(const struct comm_shm *m, size_t at, size_t bytes, struct eddis_error *err)
 {
     int rc;
@@ -117,6 +124,7 @@ static int shm_reserve(const struct comm_shm *m, size_t at, size_t bytes, struct
     return rc == 0 ? 0 : eddis_fail_errno(err, rc, "getting %zu bytes of shared memory", bytes);
 }
 
+/* Lock this rank's byte, allocate the pages that it must provide, and map the memory. */
 static int shm_map(struct comm_shm *m, struct eddis_error *err)
 {
     size_t arena = m->size.arena_bytes;
@@ -141,12 +149,13 @@ static int shm_map(struct comm_shm *m, struct eddis_error *err)
     if (rc < 0)
         return eddis_fail_errno(err, rc, "mapping %zu bytes of shared memory", m->at.bytes);
     m->results = results;
-    /* Where the system lets shared memory have them, large pages spare much of the walking. */
+    /* If the system allows huge pages for shared memory, they save much of the page walks. */
     (void)madvise(m->map, m->at.bytes, MADV_HUGEPAGE);
     return 0;
 }
 
 #ifdef MADV_POPULATE_WRITE
+/* Map these pages of the memory for writing or reading; ignore failures. */
 static void populate(const struct comm_shm *m, size_t at, size_t bytes, bool write)
 {
     size_t first = at / SHM_PAGE * SHM_PAGE;
@@ -156,6 +165,7 @@ static void populate(const struct comm_shm *m, size_t at, size_t bytes, bool wri
                       write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
 }
 #else
+/* Do nothing: this system cannot map pages in advance. */
 static void populate(const struct comm_shm *m, size_t at, size_t bytes, bool write)
 {
     (void)m, (void)at, (void)bytes, (void)write;
@@ -270,7 +280,7 @@ void comm_shm_close(struct comm_shm *m)
         atomic_store(&shm_member(m, m->rank)->left, true);
     shm_unmap(m);
     if (m->fd >= 0)
-        (void)close(m->fd); /* lets go of the lock as well */
+        (void)close(m->fd); /* releases the lock too */
     free(m->uses);
     free(m->taken);
     free(m);
@@ -330,13 +340,13 @@ void shm_arrive(const struct comm_shm *m, struct shm_slot *s, uint64_t use)
     atomic_store_explicit(&s->opened, use, memory_order_release);
 }
 
-/* The next value of a share's count, or 0: nothing is left of this use. */
+/* Return the next value of a share's claim count, or 0 if no chunk of this use is left. */
 static uint64_t share_next(uint64_t claimed, uint64_t use, uint64_t chunks)
 {
     uint32_t of = (uint32_t)(claimed >> 32), n = (uint32_t)claimed;
 
     if (of != (uint32_t)use)
-        n = (int32_t)(of - (uint32_t)use) > 0 ? UINT32_MAX : 0; /* a newer one, or an older one */
+        n = (int32_t)(of - (uint32_t)use) > 0 ? UINT32_MAX : 0; /* a newer use, or an older one */
     return n < chunks ? use << 32 | (n + 1) : 0;
 }
 
@@ -377,14 +387,15 @@ int shm_waits_for(const struct comm_shm *m, struct shm_slot *s, uint64_t use)
                     : atomic_load_explicit(&r->arrived, memory_order_acquire) < use))
             return i;
     }
-    /* Between two chunks, or just about to be seen; or killed there, by which nothing in its line
-     * shows who it was: each look at who is still there is at another one.
+    /* No rank is known to be missing: one is between two chunks, or its progress is not visible
+     * yet, or it was killed there, which its fields do not show.  So take another rank at each
+     * check.
      */
     return (m->rank + 1 + (int)(m->idle / SHM_IDLE_POLLS % others)) % m->n_ranks;
 }
 
-/* Whether that rank has not left and its process still holds its lock.  One of this very process
- * does, which is not told of its own locks.
+/* Check whether the rank has not left and its process still holds its lock.  A rank of this process
+ * is always there: a process does not see its own locks.
  */
 static bool shm_is_there(const struct comm_shm *m, int rank)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shm_agree.c - the agreement of a node's ranks about the memory that they share
+/* shm_agree.c - the collective by which a node's ranks create their shared memory
  *
- *     first:   make, tell the others where -> hear how each fared -> tell all the verdict
- *     others:  hear where, open, answer -> hear the verdict
+ *     first rank:  make it, send its mark -> receive each rank's result -> send the common result
+ *     others:      receive the mark, open it, send the result -> receive the common result
  */
 #include "collective_impl.h"
 #include "shm_impl.h"
@@ -10,30 +10,35 @@
 #include <assert.h>
 #include <stdio.h>
 
+/* A message of the agreement: a result, and the memory's mark. */
 struct agree_word {
     int32_t code;
-    struct shm_region_mark mark; /* of the first's first word */
+    struct shm_region_mark mark; /* valid in the first rank's first message */
     char text[sizeof((struct eddis_error *)0)->text];
 };
 
+/* The collective's instance. */
 struct agreement {
     struct collective base;
     struct comm_shm_size size;
     struct comm_shm *shm;
     struct agree_word said, verdict;
-    int pending;               /* operations under way */
-    bool judged;               /* the verdict is on its way */
-    struct agree_word heard[]; /* [n_ranks] the first's; one of the others */
+    int pending; /* operations under way */
+    bool judged; /* the common result is being sent or received */
+    /* received messages: [n_ranks] on the first rank, else one; code 1: not yet received */
+    struct agree_word heard[];
 };
 
 static const struct collective_ops agree_ops;
 
+/* Return c as this collective's instance. */
 static struct agreement *agreement(struct collective *c)
 {
     assert(c->ops == &agree_ops);
     return (struct agreement *)c;
 }
 
+/* Store a result and its text in this rank's message. */
 static void agree_say(struct agreement *s, int rc, const struct eddis_error *err)
 {
     s->said.code = rc;
@@ -41,6 +46,7 @@ static void agree_say(struct agreement *s, int rc, const struct eddis_error *err
         (void)snprintf(s->said.text, sizeof s->said.text, "%s", err->text);
 }
 
+/* Post a message to or from a member. */
 static void agree_post(struct agreement *s, enum comm_kind kind, int member, struct agree_word *w,
                        struct outbox *out)
 {
@@ -48,6 +54,9 @@ static void agree_post(struct agreement *s, enum comm_kind kind, int member, str
     s->pending++;
 }
 
+/* Make the memory on the first rank and send its mark; on the others post the receive of the mark.
+ * Return 1 if there is only one rank, else 0.
+ */
 static int agree_start(struct collective *c, struct outbox *out)
 {
     struct agreement *s = agreement(c);
@@ -70,7 +79,9 @@ static int agree_start(struct collective *c, struct outbox *out)
     return c->place.n_ranks == 1;
 }
 
-/* All have answered: the lowest rank's failure counts. */
+/* Send the common result once all ranks have answered: the failure of the lowest rank that failed,
+ * else success.
+ */
 static int agree_judge(struct agreement *s, struct outbox *out)
 {
     int n = s->base.place.n_ranks;
@@ -86,7 +97,7 @@ static int agree_judge(struct agreement *s, struct outbox *out)
     return 0;
 }
 
-/* The first has told where: open it, unless the first failed, and answer. */
+/* Open the memory, unless the first rank failed, and send the result to the first rank. */
 static int agree_answer(struct agreement *s, struct outbox *out)
 {
     const struct comm_place *p = &s->base.place;
@@ -102,6 +113,7 @@ static int agree_answer(struct agreement *s, struct outbox *out)
     return 0;
 }
 
+/* Continue after a completed message, once no other one is pending. */
 static int agree_done(struct collective *c, const struct comm_op *op, struct outbox *out)
 {
     struct agreement *s = agreement(c);
@@ -114,6 +126,7 @@ static int agree_done(struct collective *c, const struct comm_op *op, struct out
     return c->place.rank ? agree_answer(s, out) : agree_judge(s, out);
 }
 
+/* Return a member whose message is missing. */
 static int agree_waits_for(const struct collective *c)
 {
     const struct agreement *s = (const struct agreement *)c;
@@ -124,6 +137,7 @@ static int agree_waits_for(const struct collective *c)
     return c->place.rank ? 0 : 1;
 }
 
+/* Close the memory, unless comm_shm_take has taken it. */
 static void agree_fini(struct collective *c)
 {
     comm_shm_close(agreement(c)->shm);
@@ -149,7 +163,7 @@ int comm_shm_share(const struct comm_place *p, const struct comm_shm_size *size,
         return rc;
     agreement(c)->size = *size;
     for (size_t i = 0; i < words; i++)
-        agreement(c)->heard[i].code = 1; /* nothing heard so far */
+        agreement(c)->heard[i].code = 1; /* nothing received so far */
     *ret = c;
     return 0;
 }

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport.c - what all transports do alike, and how long to wait between two polls
+/* transport.c - common parts of all transports, and the policy of waiting between two polls
  *
- * The policy of waiting.  While messages are awaited:
+ * While messages are awaited:
  *
- *     where a message ends a wait, and nothing is awaited in shared memory
+ *     if a message ends a wait, and nothing is awaited in shared memory
  *         poll REST_POLLS times, then listen for a sixteenth of the time since something moved.
- *         MPI takes what has come in piece by piece, and whoever else wants the core has it in
- *         between: so it is asked a few times before each wait, however long that takes.
- *     elsewhere
+ *         MPI reads arrived data in portions, and other threads may take the core in between.  So
+ *         it is polled several times before each wait, however long that takes.
+ *     otherwise
  *         poll without a pause for SPIN_NS after something moved, then nap for a sixteenth of the
- *         time since: so a waiting thread costs a few per cent of a core and answers within a few
- *         per cent of what it waited.
+ *         time since.  So a waiting thread costs a few per cent of a core, and its delay is a few
+ *         per cent of the time that it waited.
  *
- * With nothing under way only what others push through this process needs a look, the more rarely
- * the longer nothing has moved: a step of 100 ms costs five of them.
+ * With nothing under way a poll only lets MPI progress operations of other ranks.  It becomes rarer
+ * the longer nothing has moved: a step of 100 ms costs five polls.
  */
 #include "transport.h"
 
@@ -55,7 +55,7 @@ int transport_poll(struct transport *t, struct comm_op *ret, int max, struct edd
 
     if (n > 0)
         t->under_way -= n;
-    /* Where that happens again and again, waits tell nothing. */
+    /* If that happens repeatedly, waits are useless: poll instead. */
     if (n > 0 && t->quiet.unheard)
         t->wakes = t->ops->missed(t);
     t->quiet.unheard = false;
@@ -80,6 +80,7 @@ int transport_fail_length(const struct comm_op *op, size_t got, struct eddis_err
                       got, op->bytes, advice);
 }
 
+/* Return x limited to the range low .. high. */
 static int64_t between(int64_t x, int64_t low, int64_t high)
 {
     return x < low ? low : x > high ? high : x;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tuner.c - what to measure next, predicting the rest, and choosing limits by it */
+/* tuner.c - chooses the next measurement, predicts times, and chooses limits by them */
 #include "tuner.h"
 
 #include "shm.h"
@@ -8,19 +8,26 @@
 #include <stdio.h>
 
 enum {
-    MAX_RUNS = 2, /* the quicker one counts */
-    MUST = 2,     /* rungs that are measured though they do not fit: two make a line */
+    MAX_RUNS = 2, /* the faster one counts */
+    MUST = 2,     /* rungs measured even beyond the budget: two points make a line */
     MESSAGE_KINDS = TUNER_RING + 1,
-    SIZES = TUNER_RUNGS + 1, /* that limits are chosen by: one more is predicted */
-    STAGE_MOST = 8,          /* times the usual, of a piece between nodes */
+    /* number of sizes by which limits are chosen: one more than rungs, predicted */
+    SIZES = TUNER_RUNGS + 1,
+    STAGE_MOST = 8, /* largest piece between nodes, in multiples of the default */
 };
 
-#define MAY_WIN 3.0  /* times the predicted best: worth a try */
-#define LIKELY  1.5  /* times the predicted best: worth it if that makes room for a second run */
-#define CROSSES 1.15 /* times as long among hosts, when several buckets are halved at once */
-#define CLEARLY 1.1  /* times faster in the mean of the rungs, or in all: worth another choice */
-#define SLOWER  2.0  /* times slower: shared memory is not taken */
-#define LATENCY 8    /* a piece travels so many times as long as its latency */
+/* A kind that is predicted to be slower than the best by this factor is not tried ... */
+#define MAY_WIN 3.0
+/* ... or by this one, if that makes room for a second run. */
+#define LIKELY 1.5
+
+/* The factor of halving's time among hosts, for several buckets at once. */
+#define CROSSES 1.15
+
+/* The least speed-up for another choice, in the mean of the rungs; for `few` in their product. */
+#define CLEARLY 1.1
+#define SLOWER  2.0 /* shared memory slower by this factor is not chosen */
+#define LATENCY 8   /* a piece's transfer takes this many times its latency */
 
 size_t tuner_bytes(int rung)
 {
@@ -36,6 +43,7 @@ void tuner_init(struct tuner *t, const struct comm_place *p, size_t shared_bytes
     *t = (struct tuner){ .place = *p, .shared_bytes = shared_bytes, .left_s = budget_s };
 }
 
+/* Check whether the kind can be used by these ranks. */
 static bool is_possible(const struct tuner *t, int kind)
 {
     if (kind == TUNER_SHARED)
@@ -45,7 +53,7 @@ static bool is_possible(const struct tuner *t, int kind)
 
 /* ---- predicting ---- */
 
-/* The last rung before `before` at which the kind was measured, or -1. */
+/* Return the last rung before `before` on which the kind was measured; -1: none. */
 static int rung_measured(const struct tuner *t, int kind, int before)
 {
     int i = before - 1;
@@ -55,7 +63,7 @@ static int rung_measured(const struct tuner *t, int kind, int before)
     return i;
 }
 
-/* Seconds a byte between the kind's last two measured rungs; 0 when there are none. */
+/* Return the seconds per byte between the kind's last two measured rungs; 0 if there are none. */
 static double slope(const struct tuner *t, int kind)
 {
     int last = rung_measured(t, kind, t->n), first = rung_measured(t, kind, last);
@@ -70,12 +78,13 @@ static double slope(const struct tuner *t, int kind)
 
 /* ---- the formulas of tuner.h ---- */
 
+/* Check whether the number of ranks is no power of two, so that halving has extra ranks. */
 static bool has_guests(const struct tuner *t)
 {
     return exp2(floor(log2(t->place.n_ranks))) < t->place.n_ranks;
 }
 
-/* Messages one after the other. */
+/* Return the number of messages of a kind that follow one another; see tuner.h. */
 static double kind_steps(const struct tuner *t, int kind)
 {
     double p = t->place.n_ranks;
@@ -92,7 +101,7 @@ static double kind_steps(const struct tuner *t, int kind)
     }
 }
 
-/* How often the buffer goes over the busiest link. */
+/* Return how many times a kind sends the data over the busiest link; see tuner.h. */
 static double kind_copies(const struct tuner *t, int kind)
 {
     double p = t->place.n_ranks;
@@ -109,8 +118,8 @@ static double kind_copies(const struct tuner *t, int kind)
     }
 }
 
-/* Seconds a byte of a message, as the kind says that is slowed most by them: a link that lets a few
- * hundred KB pass at once hides from some what all will see of more.
+/* Return the seconds per byte of a message, from the kind that suggests the most.  A link that lets
+ * a few hundred KB pass in a burst hides from some kinds the rate that larger data gets.
  */
 static double byte_s(const struct tuner *t)
 {
@@ -121,6 +130,7 @@ static double byte_s(const struct tuner *t)
     return most;
 }
 
+/* Return the predicted seconds of a kind at a size, by the formulas of tuner.h. */
 static double model_s(const struct tuner *t, int kind, size_t bytes)
 {
     double a = t->seconds[0][TUNER_TREE] / kind_steps(t, TUNER_TREE);
@@ -128,7 +138,8 @@ static double model_s(const struct tuner *t, int kind, size_t bytes)
     return kind_steps(t, kind) * a + kind_copies(t, kind) * byte_s(t) * (double)bytes;
 }
 
-/* Time of a kind at a rung, as measured or else predicted. */
+/* Return the seconds of a kind at a rung, measured or else predicted; INFINITY if it is impossible.
+ */
 static double time_s(const struct tuner *t, int kind, int rung)
 {
     int last = rung_measured(t, kind, t->n);
@@ -144,7 +155,7 @@ static double time_s(const struct tuner *t, int kind, int rung)
     return t->seconds[last][kind] + a_byte * (double)(tuner_bytes(rung) - tuner_bytes(last));
 }
 
-/* By messages. */
+/* Return the seconds of the fastest kind of message at a rung. */
 static double best_s(const struct tuner *t, int rung)
 {
     double best = INFINITY;
@@ -154,10 +165,10 @@ static double best_s(const struct tuner *t, int rung)
     return best;
 }
 
-/* Time as it counts for the choice.  On a full link halving and a ring take the same time alone.
- * But buckets that are halved at once send to unlike partners, two of them to one host while
- * another's link is idle; those in a ring never meet.  Between nodes that share memory a bucket's
- * pieces follow each other.
+/* Return a kind's seconds at a rung as they count for the choice.  Alone, halving and a ring take
+ * the same time on a full link.  But several buckets halved at once use different partners: two may
+ * use one host's link while another's is idle.  In a ring they never meet.  Between nodes that
+ * share memory a bucket's pieces follow each other.
  */
 static double weighed_s(const struct tuner *t, int kind, int rung)
 {
@@ -166,9 +177,11 @@ static double weighed_s(const struct tuner *t, int kind, int rung)
     return time_s(t, kind, rung) * (crosses ? CROSSES : 1);
 }
 
-/* ---- what to measure ---- */
+/* ---- the next measurement ---- */
 
-/* At first trees, which are never bad, and with few ranks all; shared memory wherever it is there.
+/* Check whether the kind is measured on the next rung.  First rung: trees, which are never bad, and
+ * with few ranks all kinds.  Later ones: kinds that are predicted to take at most may_win times the
+ * best time and to fit into the budget.  Shared memory wherever it is available and fits.
  */
 static bool is_tried(const struct tuner *t, int kind, double may_win)
 {
@@ -184,7 +197,7 @@ static bool is_tried(const struct tuner *t, int kind, double may_win)
            (s <= t->left_s || (t->n < MUST && kind == TUNER_TREE));
 }
 
-/* Choose the kinds of the next rung.  Returns how long one run of each takes. */
+/* Store the kinds of the next rung in ret.  Return the predicted seconds of one run of each. */
 static double next_kinds(const struct tuner *t, double may_win, struct tuner_rung *ret)
 {
     static const char *const name[TUNER_KINDS] = { "direct", "tree", "halving", "ring", "shared" };
@@ -235,15 +248,17 @@ void tuner_note(struct tuner *t, const double *seconds)
     t->n++;
 }
 
-/* ---- what to make of it ---- */
+/* ---- the choice ---- */
 
-/* The rungs that limits are chosen by: where a tenth in all counts none that is predicted. */
+/* Return the number of sizes by which limits are chosen: for `few` no predicted size counts. */
 static int sizes(const struct tuner *t)
 {
     return t->few ? t->n : SIZES;
 }
 
-/* A limit between the rung and the one below it, or beyond the last. */
+/* Return the limit between a rung and the one below it; behind the last rung the default `usual`,
+ * if that is larger.
+ */
 static size_t size_before(const struct tuner *t, int rung, size_t usual)
 {
     size_t below = rung ? tuner_bytes(rung - 1) : 0;
@@ -253,7 +268,7 @@ static size_t size_before(const struct tuner *t, int rung, size_t usual)
     return (size_t)sqrt((double)below * (double)tuner_bytes(rung));
 }
 
-/* As allreduce_choose. */
+/* Return the kind that allreduce_choose takes with these limits. */
 static int kind_of(const struct tuner *t, const struct comm_limits *l, size_t bytes)
 {
     if (is_possible(t, TUNER_DIRECT) && bytes <= l->direct_bytes)
@@ -263,7 +278,8 @@ static int kind_of(const struct tuner *t, const struct comm_limits *l, size_t by
     return bytes <= l->halving_bytes ? TUNER_HALVING : TUNER_RING;
 }
 
-/* Logarithm of the times of all rungs multiplied: thus one disturbed figure does not decide alone.
+/* Return the logarithm of the product of the times of all rungs, so that one disturbed measurement
+ * does not decide alone.
  */
 static double loss(const struct tuner *t, const struct comm_limits *l)
 {
@@ -274,7 +290,9 @@ static double loss(const struct tuner *t, const struct comm_limits *l)
     return all;
 }
 
-/* The usual limits, or those between two rungs that are clearly better. */
+/* Return the limits with the smallest loss: the default ones, or limits between rungs that are
+ * clearly better.
+ */
 static struct comm_limits best_limits(const struct tuner *t)
 {
     const struct comm_limits usual = comm_limits(&t->place);
@@ -295,8 +313,8 @@ static struct comm_limits best_limits(const struct tuner *t)
     return best;
 }
 
-/* Whether memory of the nodes is not clearly slower than messages with these limits, all rungs
- * multiplied: of two runs on a busy machine one would else take the other way.
+/* Check whether shared memory is not clearly slower than messages with these limits, in the product
+ * over all rungs.  Without that margin two runs on a busy machine would choose differently.
  */
 static bool is_shared_taken(const struct tuner *t, const struct comm_limits *l)
 {
@@ -311,9 +329,9 @@ static bool is_shared_taken(const struct tuner *t, const struct comm_limits *l)
     return n && all < n * log(SLOWER);
 }
 
-/* The line through the times of what is taken, which may be predicted, at the two largest sizes;
- * the latency is no less than that of a few bytes.  Times of small messages alone tell nothing of
- * the bandwidth.
+/* Fit the cost: the line through the chosen kinds' times, measured or predicted, at the two largest
+ * sizes; its latency is at least that of a few bytes.  Leave it 0 if only small messages were
+ * measured, which do not show the bandwidth.
  */
 static void fit_cost(const struct tuner *t, const struct tuner_result *r, struct comm_cost *ret)
 {
@@ -333,7 +351,7 @@ static void fit_cost(const struct tuner *t, const struct tuner_result *r, struct
     ret->latency_s = fmax(least, seconds[1] - bytes / ret->bytes_per_s);
 }
 
-/* "64 KB" */
+/* Write a size like "64 KB" to ret [n] and return ret. */
 static const char *size_text(size_t bytes, char *ret, size_t n)
 {
     const size_t mb = (size_t)1 << 20;
@@ -343,7 +361,7 @@ static const char *size_text(size_t bytes, char *ret, size_t n)
     return ret;
 }
 
-/* "direct up to 64 KB, by a tree up to 1 MB, by a ring above" */
+/* Write the limits to ret [n], like "direct up to 64 KB, by a tree up to 1 MB, by a ring above". */
 static void messages_text(const struct tuner *t, const struct comm_limits *l, char *ret, size_t n)
 {
     const struct {
@@ -365,6 +383,7 @@ static void messages_text(const struct tuner *t, const struct comm_limits *l, ch
     (void)snprintf(ret + used, n - used, "by a ring%s", above ? " above" : "");
 }
 
+/* Write the sentence about the choice to r->reason. */
 static void explain(const struct tuner *t, struct tuner_result *r)
 {
     char how[160] = "in memory that ranks of a node share";
@@ -400,7 +419,9 @@ void tuner_choose(const struct tuner *t, struct tuner_result *ret)
     explain(t, ret);
 }
 
-/* The cost's latency is that of few bytes, which take 2 log2 n steps; a ring has 2 (n - 1). */
+/* Return the size of pieces between nodes.  The cost's latency is that of a few bytes, which take 2
+ * log2 n steps; a ring has 2 (n - 1).
+ */
 size_t tuner_stage_bytes(const struct comm_cost *c, const struct comm_limits *l, int n_nodes)
 {
     const size_t usual = COMM_SHM_PIECE_BYTES, most = STAGE_MOST * usual;

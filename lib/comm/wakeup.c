@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wakeup.c - watching all TCP sockets of this process by one epoll, and an event to end the wait */
+/* wakeup.c - watches all TCP sockets of this process by one epoll, with an eventfd to end a wait */
 #include "wakeup.h"
 
 #include "lib/base/cleanup.h"
@@ -16,17 +16,18 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SCAN_EVERY_NS (5 * CLOCK_MS) /* at most */
+#define SCAN_EVERY_NS (5 * CLOCK_MS) /* shortest time between two scans */
 
 enum {
     EVENTS = 16,
-    MISSES = 64, /* more than were heard: waits tell nothing */
+    MISSES = 64, /* waits are useless if this many more were missed than heard */
 };
 
+/* The watched sockets, and the event that ends a wait. */
 struct wakeup {
     int poll_fd, wake_fd;
     int64_t scanned_ns;
-    int64_t heard, missed; /* waits that ended by an arrival; that should have */
+    int64_t heard, missed; /* waits that an arrival ended; waits that missed one */
 };
 
 int wakeup_new(struct wakeup **ret, struct eddis_error *err)
@@ -61,6 +62,7 @@ void wakeup_free(struct wakeup *w)
     free(w);
 }
 
+/* Check whether fd is a TCP socket that does not listen. */
 static bool is_connection(int fd)
 {
     int protocol = 0, listens = 0;
@@ -70,8 +72,8 @@ static bool is_connection(int fd)
            getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &m) == 0 && !listens;
 }
 
-/* Watch new connections; those that are watched already are refused, those that are closed have
- * left by themselves.  Returns whether there was one.
+/* Watch this process's new TCP connections.  epoll refuses those it watches already, and drops
+ * closed ones by itself.  Return whether there was a new one.
  */
 static bool scan_sockets(struct wakeup *w)
 {

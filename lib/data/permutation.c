@@ -4,11 +4,12 @@
 
 #include "lib/base/random.h"
 
-/* Halves of one or two bits would not mix; below 64 elements the walk is a little longer instead.
+/* Halves of one or two bits would not mix; below 64 elements the walk is slightly longer instead.
  */
 enum { MIN_BITS = 6 };
 
-/* splitmix64's finaliser: every bit of the result depends on every bit of x. */
+/* Mix the bits of x by splitmix64's finaliser: every bit of the result depends on every bit of x.
+ */
 static uint64_t scramble(uint64_t x)
 {
     x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -31,7 +32,9 @@ void permutation_init(struct permutation *p, int64_t n, uint64_t seed, int64_t e
     p->shift = random_below(&state, p->n);
 }
 
-/* A bijection of [0, 2^(low_bits + high_bits)): each line changes one half by the other. */
+/* Return the image of x under a bijection of [0, 2^(low_bits + high_bits)): each line changes one
+ * half by a function of the other.
+ */
 static uint64_t network(const struct permutation *p, uint64_t x)
 {
     const uint64_t low_mask = (UINT64_C(1) << p->low_bits) - 1;

@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ranges.c - a queue of own steps, cut out of what a counter hands out */
+/* ranges.c - a queue of one worker's steps, cut from the ranges that it took from a counter */
 #include "ranges.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* One own step. */
+/* One step of this worker. */
 struct piece {
     int64_t first, count; /* positions through all epochs */
     int64_t step_in_epoch;
-    int64_t passed;
+    int64_t passed; /* samples of the job up to its end */
 };
 
+/* The steps of one worker, and the ranges that are handed out. */
 struct ranges {
     struct ranges_options o;
     struct range *left;  /* [o.n_left] */
     struct piece *queue; /* [n], steps first_step .. first_step + n - 1 */
     size_t n, room;
     int64_t first_step;
-    struct piece last; /* queued last; count 0: none yet */
+    struct piece last; /* the step queued last; count 0: none yet */
     bool exhausted;
 };
 
-/* The end of what can be handed out. */
+/* Return the end of all positions; INT64_MAX: unlimited. */
 static int64_t end_of(int64_t samples, int64_t epochs)
 {
     int64_t end;
@@ -62,6 +63,7 @@ void ranges_close(struct ranges *r)
     free(r);
 }
 
+/* Append a step to the queue. */
 static int queue_push(struct ranges *r, const struct piece *p, struct eddis_error *err)
 {
     if (r->n == r->room) {
@@ -77,7 +79,8 @@ static int queue_push(struct ranges *r, const struct piece *p, struct eddis_erro
     return 0;
 }
 
-/* Queue positions that follow one another, a step an epoch. */
+/* Queue consecutive positions x, one step for each epoch.  passed: samples of the job before them.
+ */
 static int queue_positions(struct ranges *r, struct range x, int64_t passed,
                            struct eddis_error *err)
 {
@@ -105,7 +108,7 @@ static int queue_positions(struct ranges *r, struct range x, int64_t passed,
 
 int ranges_add(struct ranges *r, int64_t counter, int64_t count, struct eddis_error *err)
 {
-    int64_t at = 0; /* of the counter where left[i] begins */
+    int64_t at = 0; /* counter value at which left[i] begins */
     bool none = count > 0;
     int rc = 0;
 
@@ -155,7 +158,7 @@ int ranges_look(const struct ranges *r, int64_t step, struct ranges_step *ret,
     if (r->exhausted && i >= (int64_t)r->n)
         return 0;
     if (i + 1 >= (int64_t)r->n && !r->exhausted)
-        return -EAGAIN; /* said by nobody: the caller waits */
+        return -EAGAIN; /* err stays unchanged: the caller waits */
     p = &r->queue[i];
     epoch = p->first / r->o.samples;
     last = i + 1 == (int64_t)r->n || p[1].first / r->o.samples > epoch;
@@ -178,7 +181,8 @@ void ranges_finish(struct ranges *r, int64_t step)
     gone = gone < r->n ? gone : r->n;
     r->n -= gone;
     memmove(r->queue, r->queue + gone, r->n * sizeof *r->queue);
-    r->first_step = step + 1; /* also behind the last: steps without samples have numbers too */
+    /* also behind the last step: steps without samples have numbers too */
+    r->first_step = step + 1;
 }
 
 void ranges_delay(struct ranges *r, int64_t step)
@@ -223,6 +227,7 @@ size_t ranges_rest(const struct ranges *r, int64_t counter, struct range *ret)
     return n;
 }
 
+/* Compare two ranges by their first positions, for qsort. */
 static int by_first(const void *a, const void *b)
 {
     const struct range *x = a, *y = b;

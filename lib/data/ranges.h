@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ranges.h - samples that workers take from a shared counter instead of a fixed share
+/* ranges.h - samples that workers take from a shared counter instead of fixed shares
  *
- * N samples an epoch.  Positions run through all epochs: position p is sample p mod N of the
- * permutation of epoch p / N.  Whoever wants samples adds their number to a counter that all share
- * and owns the positions that the counter passed, so every position belongs to one, a fast worker
- * takes more, and the job is over when the counter has passed the last one:
+ * An epoch has N samples.  Positions run through all epochs: position p is sample p mod N of the
+ * permutation of epoch p / N.  A worker that wants samples adds their number to a shared counter
+ * and owns the positions that the counter passed.  So each position belongs to one worker, and a
+ * fast worker takes more.  The job is over once the counter has passed the last position:
  *
  *     counter        0 ............ 40 ....... 64 ............ 104
  *     taken by       worker 0       worker 2   worker 0        worker 1
  *                                        |
  *                                        an epoch ends inside: two steps
  *
- * A range is done as one step, or as several when an epoch ends inside of it; of these, the ones
- * that are too short are left out.  After a restart only
- * what was left is handed out: the counter begins at 0 again and counts through the list of the
- * ranges that were not finished (property 51 of sampling: every sample exactly once an epoch,
- * whatever happens to the split).
+ * A range is one step, or several if an epoch ends inside it; steps that are too short are left
+ * out.  After a restart only the remaining positions are handed out: the counter begins at 0 again
+ * and counts through the list of unfinished ranges (property 51 of sampling: every sample exactly
+ * once in an epoch, even if the split changes).
  *
- * One worker's end, or one group's: pure arithmetic on what the counter said.  Threads: as
+ * This is the part of one worker or group: pure arithmetic on the counter's values.  Threads: like
  * sampler.h.
  */
 #ifndef EDDIS_DATA_RANGES_H
@@ -36,72 +35,79 @@ struct range {
     int64_t first, count;
 };
 
+/* The options of ranges_open. */
 struct ranges_options {
-    int64_t samples;          /* N */
-    int64_t min_count;        /* a shorter step is left out; 0: none is */
-    int64_t epochs;           /* 0: without end */
-    const struct range *left; /* [n_left], in order, copied; n_left 0: everything */
+    int64_t samples;   /* N */
+    int64_t min_count; /* shorter steps are left out; 0: none */
+    int64_t epochs;    /* 0: unlimited */
+    /* [n_left] ranges to hand out, in order, copied; n_left 0: all positions */
+    const struct range *left;
     size_t n_left;
-    int64_t first_step; /* number of the first step that will be queued */
-    /* Samples that were done before: what the counter shows is behind them. */
+    int64_t first_step; /* number of the first step */
+    /* Samples done before; they are not part of the counter's value. */
     int64_t done_before;
 };
 
-/* Make the ranges, nothing queued.  The options' list is copied. */
+/* Make the ranges, with no step queued; the caller frees *ret by ranges_close. */
 int ranges_open(const struct ranges_options *o, struct ranges **ret, struct eddis_error *err);
 
-/* Accepts NULL. */
+/* Free r.  Accept NULL. */
 void ranges_close(struct ranges *r);
 
-/* Tell that the counter was at `counter` when `count` were added: queue the steps of that range,
- * one or more, none where all are too short, or learn that nothing is left, which ranges_exhausted
- * tells.  A count of 0 tells nothing.
+/* Queue the steps of the range that was taken by adding `count` to the counter at value `counter`.
+ * That may be several steps, or none if all are too short.  If the counter is past the end, record
+ * that nothing is left, for ranges_exhausted.  A count of 0 does nothing.
  */
 int ranges_add(struct ranges *r, int64_t counter, int64_t count, struct eddis_error *err);
 
-/* Tell that nothing is left. */
+/* Record that no samples are left. */
 void ranges_exhaust(struct ranges *r);
 
-/* Whether the counter has passed the last sample. */
+/* Check whether no samples are left to take: the counter has passed the last one. */
 bool ranges_exhausted(const struct ranges *r);
 
-/* Return the number of the step after the last one queued. */
+/* Return the number of the step after the last queued one. */
 int64_t ranges_end(const struct ranges *r);
 
+/* The samples of one step. */
 struct ranges_step {
     int64_t epoch, first, count; /* positions in the epoch's permutation */
-    int64_t step_in_epoch;       /* counts the own steps */
-    bool last_of_epoch;          /* the next own step is of a later epoch, or there is none */
-    int64_t passed;              /* samples of the job up to the end of its range */
+    int64_t step_in_epoch;       /* counts this worker's own steps */
+    bool last_of_epoch;          /* this worker's next step is in a later epoch, or there is none */
+    int64_t passed;              /* samples of the job up to the end of the step's range */
 };
 
-/* Say what is to be done at a step.  Returns 1, or 0 behind the last step once nothing is left.
- * -EAGAIN, without a sentence in err: it, or the one after it, is not taken yet, so wait; -ESTALE:
- * it is over.
+/* Store the samples of a step in ret.  Return 1, or 0 behind the last step once nothing is left.
+ * -EAGAIN, with err unchanged: this step or the next one is not taken yet, so wait; -ESTALE: the
+ * step is over.
  */
 int ranges_look(const struct ranges *r, int64_t step, struct ranges_step *ret,
                 struct eddis_error *err);
 
-/* Drop the steps up to this one, which are done. */
+/* Remove the steps up to this one, which are done. */
 void ranges_finish(struct ranges *r, int64_t step);
 
-/* Make the steps that are queued one later, as this one, the first, has no samples. */
+/* Give the queued steps the numbers after `step`, because `step` itself has no samples. */
 void ranges_delay(struct ranges *r, int64_t step);
 
-/* Count the samples of all epochs; INT64_MAX: without end. */
+/* Return the number of samples of all epochs; INT64_MAX: unlimited. */
 int64_t ranges_total(const struct ranges *r);
 
-/* Count the queued steps that are not done, and write their ranges to ret [that many]. */
+/* Return the number of queued steps that are not done. */
 size_t ranges_n_unfinished(const struct ranges *r);
+
+/* Write the ranges of the queued steps to ret [ranges_n_unfinished]. */
 void ranges_unfinished(const struct ranges *r, struct range *ret);
 
-/* Write what nobody has taken while the counter is at `counter` to ret, which has room for
- * ranges_n_rest ranges.  Returns how many they are.
- */
+/* Return the most ranges that ranges_rest can write. */
 size_t ranges_n_rest(const struct ranges *r);
+
+/* Write the ranges that nobody has taken, if the counter is at `counter`, to ret [ranges_n_rest].
+ * Return their number.
+ */
 size_t ranges_rest(const struct ranges *r, int64_t counter, struct range *ret);
 
-/* Sort r [n] and join neighbours.  Returns how many are left of n. */
+/* Sort r [n] and join adjacent ranges.  Return the number of ranges left. */
 size_t ranges_join(struct range *r, size_t n);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sampler.c - plans by the step that they hold from, and a step's split by largest remainder */
+/* sampler.c - plans ordered by their first step, and the split of a step by largest remainder */
 #include "sampler.h"
 
 #include "permutation.h"
@@ -13,19 +13,21 @@
 
 enum { MAX_RANKS = 1 << 20 };
 
+/* The batch sizes in force from a step on. */
 struct plan {
     int64_t version, from_step;
     int64_t *batch; /* [n_ranks] */
-    int64_t piece;  /* of this rank; 0: all */
-    bool small;     /* a rank has some samples, but fewer than min_count */
+    int64_t piece;  /* this rank's micro-batch size; 0: no limit */
+    bool small;     /* some rank has fewer than min_count samples, but not 0 */
 };
 
+/* A sampler with its plans. */
 struct sampler {
     struct sampler_options o;
-    int64_t batch; /* B; 0 before the first plan */
-    int64_t asked;
+    int64_t batch;     /* B; 0 before the first plan */
+    int64_t asked;     /* highest step asked for; -1: none */
     int64_t forgotten; /* steps below it cannot be asked for any more */
-    struct plan *plan; /* by from_step, which grows strictly */
+    struct plan *plan; /* ordered by from_step, strictly increasing */
     size_t n_plans, plan_room;
 };
 
@@ -81,6 +83,7 @@ int sampler_set_data(struct sampler *s, int64_t samples, int64_t epochs, struct 
     return 0;
 }
 
+/* Check the batch sizes and store their sum in *ret. */
 static int sum_of(const struct sampler *s, const int64_t *batch, int64_t *ret,
                   struct eddis_error *err)
 {
@@ -98,6 +101,7 @@ static int sum_of(const struct sampler *s, const int64_t *batch, int64_t *ret,
     return 0;
 }
 
+/* Check that a plan with this sum may follow the newest one. */
 static int check_plan(const struct sampler *s, int64_t version, int64_t from_step, int64_t sum,
                       struct eddis_error *err)
 {
@@ -121,6 +125,7 @@ static int check_plan(const struct sampler *s, int64_t version, int64_t from_ste
     return 0;
 }
 
+/* Check whether some batch size is below min_count, but not 0. */
 static bool has_small(const struct sampler *s, const int64_t *batch)
 {
     for (int i = 0; i < s->o.n_ranks; i++)
@@ -163,7 +168,7 @@ int sampler_add_plan(struct sampler *s, int64_t version, int64_t from_step, cons
                                            .small = has_small(s, batch),
                                            .batch = cleanup_keep(copy) };
     if (!s->batch)
-        s->batch = sum; /* the same ever after, so that it may be read beside another thread */
+        s->batch = sum; /* constant from now on, so other threads may read it */
     return 0;
 }
 
@@ -172,7 +177,7 @@ void sampler_set_piece(struct sampler *s, int64_t piece)
     s->plan[s->n_plans - 1].piece = piece;
 }
 
-/* Borrows the plan in force at a step. */
+/* Borrow the plan in force in a step. */
 static const struct plan *plan_at(const struct sampler *s, int64_t step)
 {
     size_t low = 0, high = s->n_plans;
@@ -188,10 +193,12 @@ static const struct plan *plan_at(const struct sampler *s, int64_t step)
     return &s->plan[low];
 }
 
+/* A rank's share of n samples. */
 struct share {
     int64_t floor, rest; /* b n / B = floor + rest / B */
 };
 
+/* Return the share of batch size b in n samples, if all batch sizes together are `all`. */
 static struct share share_of(int64_t b, int64_t n, int64_t all)
 {
     unsigned __int128 product = (unsigned __int128)b * (unsigned __int128)n;
@@ -199,6 +206,7 @@ static struct share share_of(int64_t b, int64_t n, int64_t all)
     return (struct share){ (int64_t)(product / (uint64_t)all), (int64_t)(product % (uint64_t)all) };
 }
 
+/* Compare two pairs { rest, rank }: larger rests first, then lower ranks; for qsort. */
 static int by_rest(const void *a, const void *b)
 {
     const int64_t *x = a, *y = b; /* { rest, rank } */
@@ -208,16 +216,17 @@ static int by_rest(const void *a, const void *b)
     return (x[1] > y[1]) - (x[1] < y[1]);
 }
 
-/* Split n samples among n_ranks in the proportion of batch, which adds up to all.  Largest
- * remainder: with `left` samples after rounding down, the first `left` ranks in the order of their
- * rests get one more.
+/* A split of n samples among n_ranks ranks in proportion to batch, whose sum is `all`, by largest
+ * remainder: `left` samples remain after rounding down, and the `left` ranks with the largest rests
+ * get one more each.
  */
 struct split {
-    int64_t *batch; /* [n_ranks], ours */
+    int64_t *batch; /* [n_ranks] batch sizes, which split_make replaces by the result */
     int n_ranks;
     int64_t all, n;
 };
 
+/* Compare two pairs { batch, rank }: larger batches first, then lower ranks; for qsort. */
 static int by_batch(const void *a, const void *b)
 {
     const int64_t *x = a, *y = b; /* { batch, rank } */
@@ -227,8 +236,9 @@ static int by_batch(const void *a, const void *b)
     return (x[1] > y[1]) - (x[1] < y[1]);
 }
 
-/* Leave out the ranks that would get fewer than `least`, as few as possible: when those of the k
- * largest batches share, the last of them gets b n / S of their sum S, which grows as k falls.
+/* Set the batches to 0 of as few ranks as possible, so that each other rank gets at least `least`
+ * samples.  If the k largest batches share, with sum S, the smallest of them gets b n / S, which
+ * grows as k falls.  order: scratch [n_ranks].
  */
 static void split_narrow(struct split *p, int64_t least, int64_t (*order)[2])
 {
@@ -250,7 +260,7 @@ static void split_narrow(struct split *p, int64_t least, int64_t (*order)[2])
     p->all = sum;
 }
 
-/* Put the ranks' numbers in the place of their batches. */
+/* Replace the batch sizes by the ranks' numbers of samples. */
 static int split_make(struct split *p, int64_t least, struct eddis_error *err)
 {
     cleanup_free int64_t(*order)[2] = malloc((size_t)p->n_ranks * sizeof *order);
@@ -274,7 +284,9 @@ static int split_make(struct split *p, int64_t least, struct eddis_error *err)
     return 0;
 }
 
-/* Moves ret->first to the rank's part of what begins there, of a step of all ranks. */
+/* Set ret->count to the rank's samples of a step, and advance ret->first from the step's first
+ * position to the rank's.
+ */
 static int plan_part(const struct sampler *s, const struct plan *p, int rank,
                      struct sampler_step *ret, struct eddis_error *err)
 {
@@ -361,7 +373,7 @@ int sampler_counts(const struct sampler *s, const struct sampler_group *g, int64
         ret[i] = p->batch[g->member[i]];
         split.all += ret[i];
     }
-    /* Taken under an older plan, by which the group had something to do: all alike. */
+    /* The samples were taken under an older plan that gave the group work: split them equally. */
     if (split.all == 0) {
         for (int i = 0; i < g->n_members; i++)
             ret[i] = 1;
@@ -399,7 +411,7 @@ int64_t sampler_asked(const struct sampler *s)
     return s->asked;
 }
 
-/* Free the first plans. */
+/* Free the first n plans. */
 static void drop_plans(struct sampler *s, size_t n)
 {
     for (size_t i = 0; i < n; i++)

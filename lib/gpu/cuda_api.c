@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_api.c - loads the CUDA driver and finds its functions */
+/* cuda_api.c - load the CUDA driver and look up its functions */
 #include "cuda_api.h"
 
 #include "lib/base/dlopen.h"
 
 #include <errno.h>
 
+/* Load libcuda and fill the table.  -ENOENT: not installed; -ENOTSUP: it lacks a function. */
 static int load_symbols(struct cuda_api *a, struct eddis_error *err)
 {
     static const char *const names[] = { "libcuda.so.1", "libcuda.so", NULL };
@@ -62,7 +63,7 @@ int cuda_load(struct cuda_api *ret, struct eddis_error *err)
     if (rc < 0)
         return rc;
     e = a.init(0);
-    /* A stub library in the driver's place is a machine without a driver. */
+    /* A machine with only a stub library has no driver. */
     if (e == CUDA_ERROR_STUB_LIBRARY)
         return eddis_fail(err, -ENOENT, "libcuda.so.1 is only a stub of the NVIDIA driver");
     if (e == CUDA_ERROR_NO_DEVICE)

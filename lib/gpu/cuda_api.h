@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_api.h - the driver's functions that we call, loaded at run time
+/* cuda_api.h - the functions of the CUDA driver that eddis calls, loaded at run time
  *
- * The types are spelt out here and the names below carry their version, so that headers of CUDA
- * 11.8, 12 and 13, which map the plain names differently, give the same calls.
+ * The types are written out here and the symbol names have their version suffix.  The headers of
+ * CUDA 11.8, 12 and 13 map the plain names differently; this way all give the same calls.
  */
 #ifndef EDDIS_GPU_CUDA_API_H
 #define EDDIS_GPU_CUDA_API_H
@@ -12,6 +12,7 @@
 #include <cuda.h>
 #include <stddef.h>
 
+/* Functions of the driver */
 struct cuda_api {
     CUresult (*init)(unsigned flags);
     CUresult (*driver_version)(int *ret);
@@ -39,12 +40,14 @@ struct cuda_api {
     CUresult (*stream_wait)(CUstream s);
 };
 
-/* Load the driver and start it.  Blocks.  -ENOENT: none is installed; -ENODEV: it has no device;
- * -ENOTSUP: too old.
+/* Load the driver and initialise it.  Blocks.  -ENOENT: not installed; -ENODEV: no GPU; -ENOTSUP:
+ * too old.
  */
 int cuda_load(struct cuda_api *ret, struct eddis_error *err);
 
-/* Return 0, or the failure e with the driver's words in err; what: "cannot allocate 64 MB". */
+/* Return 0 if e is success; otherwise a negative errno value, with `what` ("cannot allocate 64 MB")
+ * and the driver's message in err.
+ */
 int cuda_check(const struct cuda_api *api, CUresult e, const char *what, struct eddis_error *err);
 
 #endif

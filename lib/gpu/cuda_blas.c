@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_blas.c - loads cuBLAS and times a product of matrices */
+/* cuda_blas.c - load cuBLAS and time matrix products */
 #include "cuda_blas.h"
 
 #include "lib/base/clock.h"
@@ -15,11 +15,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* cuBLAS' own headers are not needed for so little, and differ between versions in ways that do
- * not matter here; these values and types have been the same since 11.0.
+/* cuBLAS's headers are not needed for these few calls, and differ between versions in irrelevant
+ * ways.  These values and types have been the same since 11.0.
  */
 enum { BLAS_OP_N = 0, BLAS_R_16F = 2, BLAS_COMPUTE_32F = 68, BLAS_GEMM_DEFAULT = -1 };
 
+/* Functions of cuBLAS and a handle */
 struct blas {
     int (*create)(void **ret);
     int (*destroy)(void *h);
@@ -32,6 +33,7 @@ struct blas {
     void *handle;
 };
 
+/* Load the cuBLAS library of this name and create a handle. */
 static int load_one(const char *name, struct blas *b, struct eddis_error *err)
 {
     const struct dlopen_symbol symbols[] = {
@@ -50,15 +52,15 @@ static int load_one(const char *name, struct blas *b, struct eddis_error *err)
     return rc;
 }
 
-/* What looking for a library has come to. */
+/* State of the search for a library */
 struct search {
     struct blas *blas;
     int rc;
-    bool found; /* one is there that does not load, the first of which says why */
+    bool found; /* a library exists but failed to load; err has the first failure */
     struct eddis_error *err;
 };
 
-/* Returns whether it is loaded. */
+/* Try to load a library.  Return true on success. */
 static bool try_one(struct search *s, const char *name)
 {
     struct eddis_error e = { 0 };
@@ -73,7 +75,7 @@ static bool try_one(struct search *s, const char *name)
     return rc == 0;
 }
 
-/* The toolkit's own folder is often not where the loader looks. */
+/* Try the loader's path and the CUDA toolkit's folder, which the loader often does not search. */
 static bool try_toolkit(struct search *s, int major)
 {
     static const char *const folders[] = { "", "/usr/local/cuda/lib64/", CUDA_LIBDIR "/" };
@@ -87,7 +89,9 @@ static bool try_toolkit(struct search *s, int major)
     return is;
 }
 
-/* Nodes that train with PyTorch need no toolkit: its packages bring cuBLAS along. */
+/* Try the NVIDIA packages of the Python installations below a prefix.  Nodes that train with
+ * PyTorch need no toolkit: its packages include cuBLAS.
+ */
 static bool try_python(struct search *s, const char *prefix, int major)
 {
     char pattern[PATH_MAX + 128];
@@ -105,7 +109,7 @@ static bool try_python(struct search *s, const char *prefix, int major)
     return is;
 }
 
-/* Of the python3 in PATH, of an environment that is active, and the user's own packages. */
+/* Try the python3 in PATH, an active environment, and the user's own packages. */
 static bool try_pythons(struct search *s, int major)
 {
     const char *home = getenv("HOME");
@@ -122,7 +126,7 @@ static bool try_pythons(struct search *s, int major)
     return is;
 }
 
-/* The newest cuBLAS that runs on this driver: one of a later CUDA would be loaded and fail. */
+/* Load the newest cuBLAS that this driver can run; one of a later CUDA would load and then fail. */
 static int load_blas(int driver_version, struct blas *b, struct eddis_error *err)
 {
     struct search s = { .blas = b, .err = err };
@@ -135,7 +139,7 @@ static int load_blas(int driver_version, struct blas *b, struct eddis_error *err
     return s.rc;
 }
 
-/* One product of n x n matrices in device memory. */
+/* A product of n x n matrices in device memory */
 struct product {
     const struct cuda_place *place;
     const struct blas *blas;
@@ -143,10 +147,11 @@ struct product {
     CUdeviceptr a, c;
 };
 
+/* Start c = a * a on the stream.  Return a cuBLAS status. */
 static int start_product(const struct product *p, int n)
 {
     static const float one = 1.0F, zero = 0.0F;
-    const void *a = (const void *)(uintptr_t)p->a; /* device memory: passed on, never read here */
+    const void *a = (const void *)(uintptr_t)p->a; /* device memory: passed on, not accessed here */
     void *c = (void *)(uintptr_t)p->c;
 
     if (p->half)
@@ -157,7 +162,7 @@ static int start_product(const struct product *p, int n)
                           c, n);
 }
 
-/* Seconds of one product, averaged over three so that the start of a kernel does not count. */
+/* Measure the seconds of one product, averaged over three to reduce the cost of the start. */
 static int time_product(const struct product *p, int n, double *ret_s, struct eddis_error *err)
 {
     int64_t start = clock_now_ns();
@@ -176,7 +181,9 @@ static int time_product(const struct product *p, int n, double *ret_s, struct ed
     return rc;
 }
 
-/* Random values near 1: a GPU multiplies zeros faster, for they cost no power. */
+/* Fill matrix a with random values near 1.  Zeros would be multiplied faster, since they need less
+ * power.
+ */
 static int fill(const struct product *p, size_t bytes, struct eddis_error *err)
 {
     const struct cuda_place *l = p->place;
@@ -200,7 +207,9 @@ static int fill(const struct product *p, size_t bytes, struct eddis_error *err)
                : cuda_check(l->api, l->api->stream_wait(l->stream), "a copy to the GPU fails", err);
 }
 
-/* Best of the products that fit in the time, larger ones while they are too short. */
+/* Write the best operations per second of the products that fit in 0.4 s, with larger matrices
+ * while a product is too short.
+ */
 static int best_rate(const struct product *p, int most, double *ret, struct eddis_error *err)
 {
     int64_t deadline = 0;
@@ -224,6 +233,7 @@ static int best_rate(const struct product *p, int most, double *ret, struct eddi
     return rc;
 }
 
+/* Measure the operations per second for one precision.  Allocates and frees its matrices. */
 static int measure(const struct cuda_place *place, const struct blas *b, bool half, double *ret,
                    struct eddis_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpu_cuda.c - the GPUs of this process, through the CUDA driver */
+/* gpu_cuda.c - list and measure the GPUs of this process with the CUDA driver */
 #include "gpu.h"
 
 #include "cuda_api.h"
@@ -15,13 +15,14 @@
 #include <string.h>
 
 enum { COPY_BYTES = 64 << 20, SWEEP_BYTES = 256 << 20, COPY_ROUNDS = 8 };
-enum { COPIES = 4 }; /* told at once: to begin and to wait take a tenth of one on a fast GPU */
+enum { COPIES = 4 }; /* copies per wait: start and wait cost a tenth of one copy on a fast GPU */
 
 bool gpu_built(void)
 {
     return true;
 }
 
+/* Write a UUID as "GPU-..." like nvidia-smi. */
 static void uuid_text(const CUuuid *u, char *ret, size_t size)
 {
     const unsigned char *b = (const unsigned char *)u->bytes;
@@ -32,6 +33,7 @@ static void uuid_text(const CUuuid *u, char *ret, size_t size)
                    b[14], b[15]);
 }
 
+/* Fill *ret with the properties of one GPU. */
 static int describe(const struct cuda_api *api, int ordinal, struct gpu_device *ret,
                     struct eddis_error *err)
 {
@@ -55,7 +57,7 @@ static int describe(const struct cuda_api *api, int ordinal, struct gpu_device *
         return cuda_check(api, e, "the NVIDIA driver does not describe a GPU", err);
     g.name[sizeof g.name - 1] = 0;
     text_strip_control(g.name);
-    for (char *c = g.pci; *c; c++) /* sysfs and hwloc write it in lower case */
+    for (char *c = g.pci; *c; c++) /* as in sysfs and hwloc */
         *c = (char)tolower((unsigned char)*c);
     g.memory_bytes = (int64_t)bytes;
     uuid_text(&uuid, g.uuid, sizeof g.uuid);
@@ -85,6 +87,7 @@ int gpu_list(struct gpu_device *ret, int max, int *ret_n, struct eddis_error *er
 
 enum direction { TO_DEVICE, FROM_DEVICE, INSIDE };
 
+/* Start one copy in this direction on the stream; x is device memory of SWEEP_BYTES. */
 static CUresult copy(const struct cuda_place *p, enum direction d, CUdeviceptr x)
 {
     if (d == TO_DEVICE)
@@ -94,7 +97,8 @@ static CUresult copy(const struct cuda_place *p, enum direction d, CUdeviceptr x
     return p->api->inside_device(x, x + SWEEP_BYTES / 2, SWEEP_BYTES / 2, p->stream);
 }
 
-/* Bytes moved per second, the best of the rounds; inside the device read and write both count. */
+/* Write the best bytes per second of several rounds.  Within the device, read and write both count.
+ */
 static int copy_rate(const struct cuda_place *p, enum direction d, CUdeviceptr x, double *ret,
                      struct eddis_error *err)
 {
@@ -119,6 +123,7 @@ static int copy_rate(const struct cuda_place *p, enum direction d, CUdeviceptr x
     return 0;
 }
 
+/* Measure all three directions into f. */
 static int copy_rates(const struct cuda_place *p, struct gpu_figures *f, struct eddis_error *err)
 {
     CUdeviceptr x = 0;
@@ -137,7 +142,9 @@ static int copy_rates(const struct cuda_place *p, struct gpu_figures *f, struct 
 
 /* ---- one device ---- */
 
-/* With the context current and the stream and pinned memory there. */
+/* Measure copies and products into f; an error goes to its note.  Needs a current context, the
+ * stream and pinned memory.
+ */
 static void measure_all(const struct cuda_place *p, struct gpu_figures *f)
 {
     struct eddis_error e = { 0 };
@@ -146,6 +153,7 @@ static void measure_all(const struct cuda_place *p, struct gpu_figures *f)
         (void)snprintf(f->note, sizeof f->note, "%.*s", (int)sizeof f->note - 1, e.text);
 }
 
+/* Measure a GPU whose context is current. */
 static int measure_in_context(const struct cuda_api *api, struct gpu_figures *f,
                               struct eddis_error *err)
 {

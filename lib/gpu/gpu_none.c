@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpu_none.c - stands in where eddis was built without CUDA: there are no GPUs */
+/* gpu_none.c - replacement in a build without CUDA: there are no GPUs */
 #include "gpu.h"
 
 #include <errno.h>
@@ -10,6 +10,7 @@ bool gpu_built(void)
     return false;
 }
 
+/* Return -ENOTSUP if the machine has an NVIDIA driver, otherwise -ENOENT. */
 static int none(struct eddis_error *err)
 {
     if (access("/proc/driver/nvidia/version", F_OK) == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client.c - runs requests on libcurl's multi interface, address after address */
+/* client.c - run requests on libcurl's multi interface, trying several addresses */
 #include "client.h"
 
 #include "lib/base/cleanup.h"
@@ -21,19 +21,20 @@ enum {
     CLIENT_MAX_ANSWER = 16 << 20,
     CLIENT_MAX_FDS = 64,
     CLIENT_FD_WORDS = 64,
-    CLIENT_CONNECTIONS = 2, /* a long poll and whatever else there is to say */
+    CLIENT_CONNECTIONS = 2, /* a long poll and one other request */
     CLIENT_BASE = 128,
 };
 
+/* One request, until its answer or failure was reported */
 struct request {
     struct request *next;
     struct http_client *c;
     CURL *easy;
     char *path, *json;
-    int base;  /* that it is under way to */
-    int tries; /* addresses tried before */
+    int base;  /* index of the address it is sent to */
+    int tries; /* number of addresses tried before */
     int64_t deadline_ns;
-    struct strbuf unreached; /* why those did not work */
+    struct strbuf unreached; /* error messages of those */
     struct strbuf answer;
     bool too_long;
     char why[CURL_ERROR_SIZE];
@@ -41,21 +42,22 @@ struct request {
     void *ctx;
 };
 
+/* A client with its connections and requests */
 struct http_client {
     CURLM *multi;
     char base[HTTP_MAX_BASES][CLIENT_BASE];
-    int n_bases, now; /* the one to be tried first */
-    int other;        /* the one tried last when that did not work */
-    bool known;       /* `now` has answered */
-    bool unanswered;  /* the last request was: only a new connection will do */
+    int n_bases, now; /* number of addresses; the one to try first */
+    int other;        /* the one tried last if `now` failed */
+    bool known;       /* `now` has answered once */
+    bool unanswered;  /* the last request was not answered: use a new connection */
     int64_t connect_ns;
     char *pin, *path;
     struct http_tcp tcp;
-    struct curl_slist *headers; /* the token is in the first */
+    struct curl_slist *headers; /* the first contains the token */
     struct request *requests;
 };
 
-/* Descriptors below 64 * CLIENT_FD_WORDS that are open, as a set of bits. */
+/* Write the set of open descriptors below 64 * CLIENT_FD_WORDS as bits. */
 static void open_fds(uint64_t *set)
 {
     DIR *d = opendir("/proc/self/fd");
@@ -72,7 +74,9 @@ static void open_fds(uint64_t *set)
         closedir(d);
 }
 
-/* curl's own pair of wake-up sockets is not close-on-exec: whoever execs next would inherit it. */
+/* Create curl's multi handle and set close-on-exec on its wake-up sockets, which curl does not do:
+ * otherwise an exec would pass them on.  NULL: failure.
+ */
 static CURLM *multi_open(void)
 {
     uint64_t before[CLIENT_FD_WORDS], after[CLIENT_FD_WORDS];
@@ -87,6 +91,7 @@ static CURLM *multi_open(void)
     return m;
 }
 
+/* Open a tuned socket for curl (CURLOPT_OPENSOCKETFUNCTION). */
 static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *a)
 {
     const struct http_client *c = ctx;
@@ -97,6 +102,9 @@ static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_so
     return fd;
 }
 
+/* Append received bytes to the answer (CURLOPT_WRITEFUNCTION).  Return 0, which ends the request,
+ * if it is too long or without memory.
+ */
 static size_t on_answer(char *p, size_t size, size_t n, void *ctx)
 {
     struct request *r = ctx;
@@ -109,7 +117,9 @@ static size_t on_answer(char *p, size_t size, size_t n, void *ctx)
     return r->answer.failed ? 0 : size * n;
 }
 
-/* Copy the host of "10.1.0.7:41233" or "[fd00::7]:41233"; false: it is no such text. */
+/* Copy the host of "10.1.0.7:41233" or "[fd00::7]:41233" to ret.  Return false if the text has
+ * another form.
+ */
 static bool take_host(const char *place, char ret[static CLIENT_BASE])
 {
     const char *port = strrchr(place, ':');
@@ -124,7 +134,9 @@ static bool take_host(const char *place, char ret[static CLIENT_BASE])
     return six ? ip_parse(ret, &a) && !ip_is_v4(&a) : !strpbrk(ret, ":[]");
 }
 
-/* "https://10.1.0.7:41233": the scheme that goes with the pin, a host and a port. */
+/* Add an address like "https://10.1.0.7:41233".  Its scheme must be https with a pin, http without.
+ * -EINVAL: malformed; -EPERM: plain HTTP to an address that is not loopback.
+ */
 static int take_base(struct http_client *c, const char *base, struct eddis_error *err)
 {
     const char *scheme = c->pin ? "https://" : "http://";
@@ -140,6 +152,7 @@ static int take_base(struct http_client *c, const char *base, struct eddis_error
     return 0;
 }
 
+/* Create the multi handle and the headers with the token.  Return false on failure. */
 static bool client_set(struct http_client *c, const char *token)
 {
     cleanup_free char *bearer = NULL;
@@ -151,7 +164,7 @@ static bool client_set(struct http_client *c, const char *token)
     } else {
         bearer = NULL;
     }
-    /* Without the last one curl asks the server's leave before it sends a long body. */
+    /* "Expect:" keeps curl from asking the server before it sends a long body. */
     return c->multi && c->headers &&
            curl_slist_append(c->headers, "Content-Type: application/json") &&
            curl_slist_append(c->headers, "Expect:") &&
@@ -190,12 +203,13 @@ int http_client_open(const struct http_client_options *o, struct http_client **r
     return 0;
 }
 
-/* "10.1.0.7:41233" */
+/* Borrow "host:port" of address `base`. */
 static const char *place(const struct http_client *c, int base)
 {
     return strstr(c->base[base], "://") + 3;
 }
 
+/* Free a request that is not in the list of its client. */
 static void request_free(struct request *r)
 {
     if (r->easy)
@@ -207,6 +221,7 @@ static void request_free(struct request *r)
     free(r);
 }
 
+/* Remove a request from its client and from curl. */
 static void request_unlink(struct http_client *c, struct request *r)
 {
     struct request **at = &c->requests;
@@ -217,7 +232,9 @@ static void request_unlink(struct http_client *c, struct request *r)
     curl_multi_remove_handle(c->multi, r->easy);
 }
 
-/* libcurl takes names from 7.85 on, and numbers no more before long. */
+/* Allow only HTTPS, or only HTTP. libcurl has protocols by name from 7.85 on; by number is
+ * deprecated.
+ */
 static CURLcode limit_protocol(CURL *e, bool tls)
 {
 #if LIBCURL_VERSION_NUM >= 0x075500
@@ -227,7 +244,8 @@ static CURLcode limit_protocol(CURL *e, bool tls)
 #endif
 }
 
-/* TLS 1.3 with the key of the pin.  No authority, and so no list of them to be read. */
+/* Set TLS 1.3 with the pinned key.  No certificate authority is used, so no list of them is read.
+ */
 static bool request_set_tls(struct request *r)
 {
     CURL *e = r->easy;
@@ -243,6 +261,7 @@ static bool request_set_tls(struct request *r)
     return !bad;
 }
 
+/* Set curl's options that do not depend on the address.  Return false on failure. */
 static bool request_set(struct request *r)
 {
     CURL *e = r->easy;
@@ -250,7 +269,7 @@ static bool request_set(struct request *r)
 
     bad |= limit_protocol(e, r->c->pin != NULL) != CURLE_OK;
     bad |= curl_easy_setopt(e, CURLOPT_FOLLOWLOCATION, 0L) != CURLE_OK;
-    bad |= curl_easy_setopt(e, CURLOPT_PROXY, "") != CURLE_OK; /* none, whatever http_proxy says */
+    bad |= curl_easy_setopt(e, CURLOPT_PROXY, "") != CURLE_OK; /* none, even if http_proxy is set */
     bad |= curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L) != CURLE_OK;
     bad |= curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) != CURLE_OK;
     bad |= curl_easy_setopt(e, CURLOPT_OPENSOCKETFUNCTION, open_socket) != CURLE_OK;
@@ -270,6 +289,7 @@ static bool request_set(struct request *r)
     return !bad && (!r->c->pin || request_set_tls(r));
 }
 
+/* Convert ns to milliseconds for curl: rounded up, 1 to 2^30. */
 static long milliseconds(int64_t ns)
 {
     int64_t ms = ns / CLOCK_MS + 1;
@@ -277,13 +297,15 @@ static long milliseconds(int64_t ns)
     return ms < 1 ? 1 : ms > 1 << 30 ? 1 << 30 : (long)ms;
 }
 
-/* How many addresses a request may try. */
+/* Return how many addresses a request may try: 2 once an address has answered, otherwise all. */
 static int most_tries(const struct http_client *c)
 {
     return c->known && c->n_bases > 2 ? 2 : c->n_bases;
 }
 
-/* Send it on its way to r->base. */
+/* Start sending the request to address r->base, with a share of the remaining time.  Return false
+ * on failure.
+ */
 static bool request_go(struct request *r)
 {
     int64_t left_ns = r->deadline_ns - clock_now_ns();
@@ -329,7 +351,9 @@ int http_client_start(struct http_client *c, const char *path, const char *json,
     return 0;
 }
 
-/* Why this address did not take the request: it was not sent.  False: it may have been sent. */
+/* Check whether the request certainly was not sent to this address, and write the reason to err.
+ * False: it may have been sent.
+ */
 static bool was_not_reached(const struct request *r, CURLcode code, struct eddis_error *err)
 {
     const char *at = place(r->c, r->base);
@@ -353,7 +377,9 @@ static bool was_not_reached(const struct request *r, CURLcode code, struct eddis
     return true;
 }
 
-/* The address behind the one that was tried, or any but the one that is known. */
+/* Return the address to try after `tried`: the next one, or, once `now` has answered, each of the
+ * others in turn.
+ */
 static int next_base(struct http_client *c, int tried)
 {
     if (!c->known)
@@ -364,7 +390,9 @@ static int next_base(struct http_client *c, int tried)
     return c->other;
 }
 
-/* The address did not take it: go on to the next one.  False when there is none, or no time. */
+/* Record why the address failed and send the request to the next one.  Return false if there is
+ * none, or no time.
+ */
 static bool request_turn(struct request *r, const struct eddis_error *why)
 {
     struct http_client *c = r->c;
@@ -381,7 +409,7 @@ static bool request_turn(struct request *r, const struct eddis_error *why)
     return request_go(r);
 }
 
-/* Tell the caller and forget the request, unless it has another address to try. */
+/* Report the result to the caller and free the request, unless another address is tried. */
 static void request_end(struct request *r, CURLcode code)
 {
     struct eddis_error err = { 0 };
@@ -410,7 +438,7 @@ static void request_end(struct request *r, CURLcode code)
     request_free(r);
 }
 
-/* Let curl work and hand out finished answers; returns how many. */
+/* Let curl work and report finished requests.  Return their number. */
 static int run(struct http_client *c)
 {
     int running, left, n = 0;
@@ -448,7 +476,7 @@ int http_client_wait(struct http_client *c, struct pollfd *fds, int n, int64_t d
             ms = 0;
         if (ms && curl_multi_poll(c->multi, extra, (unsigned)n, ms < 0 ? 60000 : ms, NULL))
             return eddis_fail(err, -EIO, "libcurl cannot wait for its connections");
-        /* curl's revents know nothing of POLLHUP and POLLERR. */
+        /* curl's revents do not include POLLHUP and POLLERR. */
         ready = poll(fds, (nfds_t)n, 0);
         if (ready < 0 && errno != EINTR)
             return eddis_fail_errno(err, -errno, "cannot poll");
@@ -457,6 +485,7 @@ int http_client_wait(struct http_client *c, struct pollfd *fds, int n, int64_t d
     }
 }
 
+/* Result of http_client_call's request */
 struct call {
     bool over;
     int status;
@@ -465,6 +494,7 @@ struct call {
     struct eddis_error err;
 };
 
+/* Store a copy of the answer in the struct call (http_done_fn). */
 static void call_done(void *ctx, int status, const char *body, size_t body_n,
                       const struct eddis_error *err)
 {
@@ -483,7 +513,9 @@ static void call_done(void *ctx, int status, const char *body, size_t body_n,
     call->n = body_n;
 }
 
-/* The wait failed: nobody may write to the caller's stack later. */
+/* Free the request of a call whose wait failed, so that it cannot write to the caller's stack
+ * later.
+ */
 static void forget_call(struct http_client *c, struct call *call)
 {
     for (struct request *r = c->requests; r; r = r->next)

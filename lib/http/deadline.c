@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* deadline.c - the thread that shuts down sockets which are late */
+/* deadline.c - a thread that shuts down sockets whose deadline has passed */
 #include "deadline.h"
 
 #include "lib/base/clock.h"
@@ -11,26 +11,30 @@
 #include <sys/socket.h>
 #include <time.h>
 
+/* Deadline of one socket */
 struct deadline {
     struct deadline *next, *prev;
     int fd;
     int64_t at_ns;
-    void (*wake)(void *ctx); /* instead of shutting the socket down; NULL: none */
+    void (*wake)(void *ctx); /* called instead of shutting the socket down; NULL: none */
     void *ctx;
 };
 
+/* The thread and its ring of deadlines, protected by `lock` */
 struct deadlines {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed; /* on the monotonic clock */
-    pthread_cond_t woken;   /* none is being woken any more */
-    struct deadline head;   /* of a ring */
-    int64_t nearest_ns;     /* what the thread sleeps until */
-    bool stop, awake;       /* awake: nobody may wait */
-    int waking;             /* calls of wake() under way */
+    pthread_cond_t woken;   /* `waking` has become 0 */
+    struct deadline head;   /* head of the ring */
+    int64_t nearest_ns;     /* when the thread wakes up next */
+    bool stop, awake;       /* awake: deadlines_wake was called, no more waiting */
+    int waking;             /* running calls of wake() */
 };
 
-/* Wake those whose time has come, with the lock free: who waits is closed by nobody. */
+/* Call wake() of every deadline that has passed, with the lock released during the call.  A
+ * connection that waits cannot be closed meanwhile.
+ */
 static void wake_due(struct deadlines *d, int64_t now_ns)
 {
     struct deadline *x = d->head.next;
@@ -55,7 +59,7 @@ static void wake_due(struct deadlines *d, int64_t now_ns)
     }
 }
 
-/* Shut down what is late; returns the nearest moment of the others. */
+/* Wake and shut down what is late.  Return the nearest remaining deadline. */
 static int64_t sweep(struct deadlines *d, int64_t now_ns)
 {
     int64_t nearest = CLOCK_NEVER;
@@ -65,7 +69,7 @@ static int64_t sweep(struct deadlines *d, int64_t now_ns)
     for (struct deadline *x = d->head.next; x != &d->head; x = x->next) {
         if (x->at_ns <= now_ns && !x->wake) {
             (void)shutdown(x->fd, SHUT_RDWR);
-            x->at_ns = CLOCK_NEVER; /* the server sees the end of the stream and closes it */
+            x->at_ns = CLOCK_NEVER; /* the server reads the end of the stream and closes it */
         }
         if (x->at_ns < nearest)
             nearest = x->at_ns;
@@ -73,6 +77,7 @@ static int64_t sweep(struct deadlines *d, int64_t now_ns)
     return nearest;
 }
 
+/* Sweep at each deadline until stopped. */
 static void *deadlines_thread(void *arg)
 {
     struct deadlines *d = arg;
@@ -138,7 +143,7 @@ void deadlines_stop(struct deadlines *d)
     free(d);
 }
 
-/* With the lock held: let the thread look again when it would sleep too long. */
+/* Wake the thread if at_ns is before its next wake-up.  Called with the lock held. */
 static void wake(struct deadlines *d, int64_t at_ns)
 {
     if (at_ns < d->nearest_ns) {
@@ -198,7 +203,7 @@ void deadlines_wake(struct deadlines *d)
         if (x->wake)
             x->at_ns = 0;
     wake_due(d, 0);
-    while (d->waking) /* the thread has taken one */
+    while (d->waking) /* the thread is calling one */
         pthread_cond_wait(&d->woken, &d->lock);
     pthread_mutex_unlock(&d->lock);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* guests.c - gives each connection its deadline, and strangers their place among each other */
+/* guests.c - deadlines of a server's connections, and limits for unauthenticated ones */
 #include "guests.h"
 
 #include "deadline.h"
@@ -14,16 +14,18 @@
 #include <string.h>
 #include <unistd.h>
 
+/* One connection */
 struct guest {
-    struct stranger stranger; /* first: in the list until a token was shown */
+    struct stranger stranger; /* first member; in the list until authenticated */
     struct deadline *deadline;
     bool local, waited;
 };
 
+/* All connections of a server */
 struct guests {
     struct guests_options o;
     struct deadlines *deadlines;
-    pthread_mutex_t lock; /* of `strangers` */
+    pthread_mutex_t lock; /* protects `strangers` */
     struct strangers strangers;
 };
 
@@ -55,6 +57,7 @@ void guests_close(struct guests *s)
     free(s);
 }
 
+/* Check whether the peer of a Unix socket is this user or root. */
 static bool is_ours(int fd)
 {
     struct ucred peer;
@@ -63,7 +66,7 @@ static bool is_ours(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 && trust_is_user(peer.uid);
 }
 
-/* See strangers_add. */
+/* Return the number that stands for a peer's address, see strangers_add. */
 static uint64_t address_of(const struct sockaddr *peer)
 {
     uint64_t ret = 0;
@@ -74,7 +77,7 @@ static uint64_t address_of(const struct sockaddr *peer)
     return ret;
 }
 
-/* One of them has to go when there are too many. */
+/* Add an unauthenticated connection.  If there are too many, let one of them time out at once. */
 static void stranger_came(struct guests *s, struct guest *g, const struct sockaddr *peer,
                           int64_t now_ns)
 {
@@ -82,7 +85,7 @@ static void stranger_came(struct guests *s, struct guest *g, const struct sockad
 
     pthread_mutex_lock(&s->lock);
     goes = strangers_add(&s->strangers, &g->stranger, address_of(peer), now_ns);
-    if (goes) /* with the lock held: it may be about to end */
+    if (goes) /* under the lock: it may be ending */
         deadline_set(s->deadlines, ((struct guest *)goes)->deadline, 0);
     pthread_mutex_unlock(&s->lock);
 }
@@ -99,7 +102,7 @@ struct guest *guests_begin(struct guests *s, int fd, const struct sockaddr *peer
     }
     if (s->o.local && g && !g->local)
         (void)shutdown(fd, SHUT_RDWR);
-    if (!g || !g->deadline) { /* nobody would end it */
+    if (!g || !g->deadline) { /* without a deadline nothing would end it */
         (void)shutdown(fd, SHUT_RDWR);
         free(g);
         return NULL;

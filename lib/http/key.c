@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* key.c - makes a key and its certificate with GnuTLS, and the pin of the key */
+/* key.c - make a key, its certificate and its pin with GnuTLS */
 #include "key.h"
 
 #include <errno.h>
@@ -14,11 +14,13 @@
 
 enum { SHA256_BYTES = 32, YEAR_S = 365 * 86400, DAY_S = 86400 };
 
+/* A key with its certificate and pin */
 struct http_key {
-    gnutls_datum_t key, certificate; /* PEM, both ended by a 0 that size does not count */
+    gnutls_datum_t key, certificate; /* PEM, followed by a 0 that size does not count */
     char pin[HTTP_PIN_CHARS + 1];
 };
 
+/* Overwrite and free the data. */
 static void wipe(gnutls_datum_t *d)
 {
     if (d->data)
@@ -27,8 +29,8 @@ static void wipe(gnutls_datum_t *d)
     *d = (gnutls_datum_t){ 0 };
 }
 
-/* Nobody looks at the names and dates of a pinned key; a clock that is a day slow may not matter
- * either.
+/* Make a self-signed certificate for key k.  Peers with the pin ignore its names and dates; valid
+ * from yesterday, so that a slow clock does not matter.
  */
 static int sign(gnutls_x509_crt_t c, gnutls_x509_privkey_t k)
 {
@@ -49,7 +51,7 @@ static int sign(gnutls_x509_crt_t c, gnutls_x509_privkey_t k)
     return rc ? rc : gnutls_x509_crt_sign2(c, c, k, GNUTLS_DIG_SHA256, 0);
 }
 
-/* SHA-256 of the public key as DER, in base64: what libcurl compares. */
+/* Write the pin: SHA-256 of the public key as DER, in base64, the form that libcurl compares. */
 static int make_pin(gnutls_x509_crt_t c, char ret[HTTP_PIN_CHARS + 1])
 {
     gnutls_datum_t der = { 0 }, text = { 0 };
@@ -76,6 +78,7 @@ static int make_pin(gnutls_x509_crt_t c, char ret[HTTP_PIN_CHARS + 1])
     return rc;
 }
 
+/* Generate the key and write key, certificate and pin to k.  Return a GnuTLS code. */
 static int generate(struct http_key *k, gnutls_x509_privkey_t key, gnutls_x509_crt_t crt)
 {
     int rc = gnutls_x509_privkey_generate(key, GNUTLS_PK_ECDSA,

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* key.h - a TLS key made for one job
  *
- * There is no authority that would vouch for a driver, and none is needed: whoever starts an agent
- * tells it, over the same private way as its token, the hash of the driver's public key.  That hash
- * is the pin; an agent speaks to no server that shows another key.  The certificate around the key
- * is there because TLS wants one: self-signed, its names and dates mean nothing.
+ * No authority certifies a driver, and none is needed.  Whoever starts an agent passes it the hash
+ * of the driver's public key, over the same private channel as its token.  That hash is the pin; an
+ * agent talks to no server with another key.  The certificate exists only because TLS requires one:
+ * it is self-signed, and its names and dates mean nothing.
  *
- * The key is ECDSA over P-256, made in memory from the kernel's randomness, and never written.
+ * The key is ECDSA over P-256, made in memory from the kernel's randomness, and never written to a
+ * file.
  */
 #ifndef EDDIS_HTTP_KEY_H
 #define EDDIS_HTTP_KEY_H
@@ -17,17 +18,19 @@ enum { HTTP_PIN_CHARS = 52 }; /* "sha256//" and 44 characters of base64 */
 
 struct http_key;
 
-/* Make a key and its certificate. */
+/* Generate a key and its certificate. */
 int http_key_new(struct http_key **ret, struct eddis_error *err);
 
-/* Borrow the pin until http_key_free: "sha256//...", as libcurl takes it. */
+/* Borrow the pin until http_key_free: "sha256//...", as libcurl expects it. */
 const char *http_key_pin(const struct http_key *k);
 
-/* Borrow the private key and the certificate in PEM, for the server. */
+/* Borrow the private key in PEM, for the server. */
 const char *http_key_private(const struct http_key *k);
+
+/* Borrow the certificate in PEM, for the server. */
 const char *http_key_certificate(const struct http_key *k);
 
-/* Wipe and free k; accepts NULL.  Servers started with the key need it no longer. */
+/* Wipe and free k.  Accepts NULL.  Running servers no longer need the key. */
 void http_key_free(struct http_key *k);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* refusals.c - counts refused requests by peer, the last of them together */
+/* refusals.c - count rejected requests by peer; further peers are counted together */
 #include "refusals.h"
 
 #include <stdio.h>

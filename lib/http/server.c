@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* server.c - serves requests with libmicrohttpd, each checked before its body is read */
+/* server.c - serve requests with libmicrohttpd; each is checked before its body is read */
 #include "server.h"
 
 #include "guests.h"
@@ -21,8 +21,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Not epoll alone: with exactly a multiple of 128 ready connections its internal thread sleeps a
- * whole time-out with work pending (libmicrohttpd 0.9.75).
+/* poll, not epoll: with an exact multiple of 128 ready connections, the epoll thread of
+ * libmicrohttpd 0.9.75 sleeps a whole time-out with work pending.
  */
 enum { SERVER_THREADS = 2, SERVER_CONNECTIONS = 4096, SERVER_PATH = 512, SERVER_BACKLOG = 256 };
 
@@ -30,33 +30,37 @@ enum { SERVER_TOO_LARGE = 413 }; /* libmicrohttpd has renamed its constant */
 
 static const char tls_priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3";
 
+/* A server */
 struct http_server {
     struct MHD_Daemon *daemon;
     struct guests *guests;
     struct http_server_options o;
     int64_t deadline_ns, stranger_ns, refusal_ns;
     int port;
-    char path[sizeof((struct sockaddr_un *)0)->sun_path]; /* of the Unix socket; "": none */
-    pthread_mutex_t counting;                             /* of `refusals` */
+    char path[sizeof((struct sockaddr_un *)0)->sun_path]; /* path of the Unix socket; "": none */
+    pthread_mutex_t counting;                             /* protects `refusals` */
     struct http_refusals refusals;
-    atomic_llong refused;     /* their total, for those who ask often */
-    pthread_mutex_t handling; /* one call of the handler at a time */
+    atomic_llong refused;     /* their total, for frequent readers */
+    pthread_mutex_t handling; /* serialises calls of the handler */
 };
 
-/* Two owners: libmicrohttpd, until the request is completed, and the handler, until the reply. */
+/* A request and its reply.  Two owners: libmicrohttpd, until the request is completed, and the
+ * handler, until the reply.
+ */
 struct http_exchange {
     struct http_server *s;
     struct MHD_Connection *connection;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* protects what follows */
     int owners;
     int who;
     char *body;
     size_t body_n, body_cap;
     bool handled, answered, suspended;
     int status;
-    struct MHD_Response *response; /* queued by libmicrohttpd's thread */
+    struct MHD_Response *response; /* libmicrohttpd's thread queues it */
 };
 
+/* Borrow the record of a connection; NULL: none. */
 static struct guest *guest_of(struct MHD_Connection *c)
 {
     const union MHD_ConnectionInfo *i =
@@ -65,6 +69,7 @@ static struct guest *guest_of(struct MHD_Connection *c)
     return i ? i->socket_context : NULL;
 }
 
+/* Borrow the peer's address; NULL: unknown. */
 static const struct sockaddr *peer_of(struct MHD_Connection *c)
 {
     const union MHD_ConnectionInfo *i =
@@ -73,12 +78,13 @@ static const struct sockaddr *peer_of(struct MHD_Connection *c)
     return i ? i->client_addr : NULL;
 }
 
-/* From now on this connection has ns to get on. */
+/* Set the connection's deadline to ns from now. */
 static void connection_allow(struct http_server *s, struct MHD_Connection *c, int64_t ns)
 {
     guests_allow(s->guests, guest_of(c), ns);
 }
 
+/* Add a started connection, or remove an ended one (MHD_OPTION_NOTIFY_CONNECTION). */
 static void connection_changed(void *ctx, struct MHD_Connection *c, void **socket_context,
                                enum MHD_ConnectionNotificationCode what)
 {
@@ -96,6 +102,7 @@ static void connection_changed(void *ctx, struct MHD_Connection *c, void **socke
     }
 }
 
+/* Return a new exchange owned by libmicrohttpd; NULL without memory. */
 static struct http_exchange *exchange_new(struct http_server *s, struct MHD_Connection *c)
 {
     struct http_exchange *x = calloc(1, sizeof *x);
@@ -109,7 +116,8 @@ static struct http_exchange *exchange_new(struct http_server *s, struct MHD_Conn
     return x;
 }
 
-/* Called with the lock held, which it releases. */
+/* Drop one owner; the last one frees the exchange.  Called with the lock held, which it releases.
+ */
 static void exchange_leave(struct http_exchange *x)
 {
     bool last = --x->owners == 0;
@@ -124,6 +132,7 @@ static void exchange_leave(struct http_exchange *x)
     free(x);
 }
 
+/* Return a response with a copy of text (NULL: empty body) of this type; NULL without memory. */
 static struct MHD_Response *make_response(const char *type, const char *text)
 {
     struct MHD_Response *r = MHD_create_response_from_buffer(
@@ -139,7 +148,7 @@ void http_reply_text(struct http_exchange *x, int status, const char *type, cons
     struct MHD_Response *r = make_response(type, text);
 
     pthread_mutex_lock(&x->lock);
-    x->response = r; /* without memory: NULL, and the connection is closed */
+    x->response = r; /* NULL without memory: the connection is then closed */
     x->status = status;
     x->answered = true;
     if (x->suspended)
@@ -160,7 +169,7 @@ void http_reply_error(struct http_exchange *x, int status, const char *sentence)
     http_reply(x, status, text);
 }
 
-/* Refuse before the handler is asked; the connection is closed behind it. */
+/* Reject a request before the handler is called; the connection is closed afterwards. */
 static enum MHD_Result refuse(struct MHD_Connection *c, int status, const char *json)
 {
     struct MHD_Response *r = make_response("application/json", json);
@@ -174,13 +183,15 @@ static enum MHD_Result refuse(struct MHD_Connection *c, int status, const char *
     return rc;
 }
 
-/* Whose token the request carries; -1: nobody's. */
+/* Return the number of the request's token, or that of local peers without one on a Unix socket;
+ * -1: not authenticated.
+ */
 static int authenticate(const struct http_server *s, struct MHD_Connection *c)
 {
     const char *h = MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
 
     if (*s->path && !guests_is_local(guest_of(c)))
-        return -1; /* another user: what he has sent may be there, but he gets no answer */
+        return -1; /* another user: his data may have been read, but he gets no answer */
     if (!h && *s->path)
         return s->o.local_who;
     if (!h || strncmp(h, "Bearer ", 7) != 0)
@@ -188,6 +199,7 @@ static int authenticate(const struct http_server *s, struct MHD_Connection *c)
     return http_tokens_who(s->o.tokens, h + 7);
 }
 
+/* Write the peer's address for people; "this machine" for a Unix socket. */
 static void peer_text(struct MHD_Connection *c, char *ret, size_t size)
 {
     const struct sockaddr *peer = peer_of(c);
@@ -200,6 +212,7 @@ static void peer_text(struct MHD_Connection *c, char *ret, size_t size)
         (void)snprintf(ret, size, "%s", ip_of_socket(peer, &a) ? ip_text(&a, text) : "unknown");
 }
 
+/* Count a rejected request of this connection's peer. */
 static void count_refusal(struct http_server *s, struct MHD_Connection *c)
 {
     char peer[HTTP_PEER_CHARS];
@@ -211,6 +224,7 @@ static void count_refusal(struct http_server *s, struct MHD_Connection *c)
     pthread_mutex_unlock(&s->counting);
 }
 
+/* Check whether a path is printable ASCII without spaces and shorter than SERVER_PATH. */
 static bool path_is_plain(const char *path)
 {
     size_t n = 0;
@@ -221,7 +235,9 @@ static bool path_is_plain(const char *path)
     return n > 0 && n < SERVER_PATH;
 }
 
-/* The headers are there: who is it, and is what he announces acceptable?  0, or a status. */
+/* Authenticate a request and check its headers.  Return 0 and the token's number, or the HTTP
+ * status to reject it with.
+ */
 static int check_headers(struct http_server *s, struct MHD_Connection *c, const char *path,
                          int *ret_who)
 {
@@ -239,6 +255,7 @@ static int check_headers(struct http_server *s, struct MHD_Connection *c, const 
     return path_is_plain(path) ? 0 : MHD_HTTP_BAD_REQUEST;
 }
 
+/* Reject a request with this status and a JSON error. */
 static enum MHD_Result refuse_headers(struct MHD_Connection *c, int status)
 {
     switch (status) {
@@ -253,6 +270,7 @@ static enum MHD_Result refuse_headers(struct MHD_Connection *c, int status)
     }
 }
 
+/* Append bytes to the body.  Return false if it gets too long, or without memory. */
 static bool take_body(struct http_exchange *x, const char *data, size_t n)
 {
     if (n > HTTP_MAX_BODY - x->body_n)
@@ -275,7 +293,7 @@ static bool take_body(struct http_exchange *x, const char *data, size_t n)
     return true;
 }
 
-/* Ask the handler; afterwards the answer is there or the connection sleeps. */
+/* Call the handler.  Afterwards the exchange is answered, or its connection suspended. */
 static void hand_over(struct http_exchange *x, const char *method, const char *path)
 {
     struct http_server *s = x->s;
@@ -305,7 +323,7 @@ static void hand_over(struct http_exchange *x, const char *method, const char *p
     pthread_mutex_unlock(&x->lock);
 }
 
-/* Give libmicrohttpd the answer when it is there. */
+/* Queue the answer in libmicrohttpd if there is one. */
 static enum MHD_Result pass_answer(struct http_exchange *x)
 {
     enum MHD_Result rc = MHD_YES;
@@ -320,12 +338,15 @@ static enum MHD_Result pass_answer(struct http_exchange *x)
     return rc;
 }
 
+/* Resume a suspended connection. */
 static void resume(void *ctx)
 {
     MHD_resume_connection(ctx);
 }
 
-/* Have who has shown a wrong token, or none, wait.  False: he need not wait any more. */
+/* Count a request with a wrong or no token and suspend its connection for a while.  Return false if
+ * it has waited already.
+ */
 static bool wait_for_refusal(struct http_server *s, struct MHD_Connection *c)
 {
     struct guest *g = guest_of(c);
@@ -337,6 +358,8 @@ static bool wait_for_refusal(struct http_server *s, struct MHD_Connection *c)
     return guests_wait(s->guests, g, s->refusal_ns, resume, c);
 }
 
+/* Process a request: its headers, then parts of its body, then its end (MHD_AccessHandlerCallback).
+ */
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const char *url,
                                   const char *method, const char *http, const char *data,
                                   size_t *data_n, void **state)
@@ -371,6 +394,9 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
     return pass_answer(x);
 }
 
+/* Release the exchange of a completed request and allow the connection to be idle
+ * (MHD_OPTION_NOTIFY_COMPLETED).
+ */
 static void on_completed(void *ctx, struct MHD_Connection *c, void **state,
                          enum MHD_RequestTerminationCode how)
 {
@@ -385,11 +411,12 @@ static void on_completed(void *ctx, struct MHD_Connection *c, void **state,
     exchange_leave(x);
 }
 
-/* What libmicrohttpd has to say is about single peers' broken connections. */
+/* Drop libmicrohttpd's messages: they are about broken connections of single peers. */
 static void on_log(void *ctx, const char *fmt, va_list ap)
 {
 }
 
+/* Free a server that is not running. */
 static void free_server(struct http_server *s)
 {
     guests_close(s->guests);
@@ -398,15 +425,17 @@ static void free_server(struct http_server *s)
     free(s);
 }
 
+/* Return ns, or otherwise_ns if it is 0. */
 static int64_t or_else(int64_t ns, int64_t otherwise_ns)
 {
     return ns ? ns : otherwise_ns;
 }
 
+/* Copy the options and replace zero limits by defaults. */
 static void take_limits(struct http_server *s, const struct http_server_options *o)
 {
     s->o = *o;
-    s->o.key = NULL; /* ours until the start is done only */
+    s->o.key = NULL; /* borrowed only until the start */
     if (s->o.strangers <= 0 || s->o.strangers > STRANGERS)
         s->o.strangers = STRANGERS;
     s->deadline_ns = or_else(o->deadline_ns, 10 * CLOCK_S);
@@ -416,6 +445,9 @@ static void take_limits(struct http_server *s, const struct http_server_options 
         s->stranger_ns = s->deadline_ns;
 }
 
+/* Convert the address to listen on.  -EPERM: without a key it must be loopback; -EINVAL: malformed
+ * or unspecified.
+ */
 static int take_address(const struct http_server_options *o, struct sockaddr_storage *ret,
                         struct eddis_error *err)
 {
@@ -437,7 +469,7 @@ static int take_address(const struct http_server_options *o, struct sockaddr_sto
     return 0;
 }
 
-/* Returns the descriptor of a listening Unix socket. */
+/* Return the descriptor of a listening Unix socket of mode 0600 at `path`. */
 static int make_socket(struct http_server *s, const char *path, struct eddis_error *err)
 {
     struct sockaddr_un a = { .sun_family = AF_UNIX };
@@ -460,6 +492,9 @@ static int make_socket(struct http_server *s, const char *path, struct eddis_err
     return eddis_fail_errno(err, rc, "cannot listen on '%s'", path);
 }
 
+/* Start libmicrohttpd on an address, or on the listening socket fd (-1: none), with TLS if there is
+ * a key.
+ */
 static int listen_on(struct http_server *s, const struct sockaddr_storage *address, int fd,
                      const struct http_key *key, struct eddis_error *err)
 {
@@ -496,6 +531,7 @@ static int listen_on(struct http_server *s, const struct sockaddr_storage *addre
     return 0;
 }
 
+/* Unlink the Unix socket, if the server has one. */
 static void remove_socket(const struct http_server *s)
 {
     if (*s->path)
@@ -561,7 +597,7 @@ void http_server_stop(struct http_server *s)
     if (!s)
         return;
     remove_socket(s);
-    guests_wake(s->guests); /* nobody may be asleep when it stops */
+    guests_wake(s->guests); /* libmicrohttpd must not stop with suspended connections */
     MHD_stop_daemon(s->daemon);
     free_server(s);
 }

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* server.h - a small HTTP/JSON server on one address or Unix socket, over libmicrohttpd
  *
- * With a key it speaks TLS 1.3 and nothing older.  Without one it speaks plain HTTP, and then it
- * listens on a loopback address, or a Unix socket, or not at all, so that nobody can leave TLS out
- * by mistake.
+ * With a key it uses TLS 1.3 only.  Without one it uses plain HTTP, only on a loopback address or a
+ * Unix socket.  So TLS cannot be left out by mistake.
  *
- * Every request is authenticated before anything of it is looked at: "Authorization: Bearer
- * <token>" must be one of the tokens given at start, and the handler learns whose.  Who has none
- * gets a short 401, but not at once, is counted by his address, and his connection is closed.  A
- * connection that has shown no token is a stranger's (strangers.h): it has a short time, and may
- * have to go for the next one; so those of agents that have registered are never in danger.  Limits
- * come before allocation: header 8 KB, body HTTP_MAX_BODY, connections, and a deadline for each
- * connection, its TLS handshake included.
+ * Every request is authenticated before its content is processed: "Authorization: Bearer <token>"
+ * must contain a token given at start, and the handler gets that token's number.  A request without
+ * one gets a short 401 after a delay, is counted by address, and its connection is closed.  An
+ * unauthenticated connection (strangers.h) has a short time limit and may be closed in favour of a
+ * newer one.  So connections of registered agents are never in danger.  Limits apply before memory
+ * is allocated: 8 KB of header, HTTP_MAX_BODY of body, the number of connections, and a deadline
+ * for each connection, including its TLS handshake.
  *
- * At a Unix socket the kernel tells who the peer is: this user and root need no token, others are
- * shown out.
+ * On a Unix socket the kernel identifies the peer: this user and root need no token, others are
+ * disconnected.
  *
- * The handler runs on the server's own threads, one call at a time (the server holds a lock
- * around it).  It answers at once with http_reply, or keeps the exchange and answers later from
- * any thread: that is a long poll.
+ * The handler runs in the server's threads, one call at a time (under a lock of the server).  It
+ * answers at once with http_reply, or keeps the exchange and answers later from any thread (long
+ * poll).
  */
 #ifndef EDDIS_HTTP_SERVER_H
 #define EDDIS_HTTP_SERVER_H
@@ -38,62 +37,68 @@ enum {
 };
 
 struct http_server;
-struct http_exchange; /* one request and its answer to come */
+struct http_exchange; /* one request and its reply */
 
+/* A request as the handler sees it */
 struct http_request {
     const char *method; /* "GET", "POST" */
     const char *path;   /* "/v1/agents/0/orders", checked to be printable ASCII */
-    int who;            /* number of the token that it came with */
+    int who;            /* number of its token */
     const char *body;   /* body_n bytes, followed by a 0; valid until the handler returns */
     size_t body_n;
-    const char *after; /* value of the query argument "after", NULL without */
+    const char *after; /* value of the query argument "after"; NULL: absent */
     const char *peer;  /* the client's address, for messages */
 };
 
+/* Options of a server; the struct is copied */
 struct http_server_options {
     const char *address;        /* "127.0.0.1", "fd00::7"; the port is chosen by the kernel */
-    const char *path;           /* of a Unix socket instead, which must not exist; or NULL */
-    int local_who;              /* number of its peers without a token */
-    const struct http_key *key; /* needed until the start is done; NULL: plain HTTP */
+    const char *path;           /* Unix socket to create instead of `address`; NULL: none */
+    int local_who;              /* `who` of its peers without a token */
+    const struct http_key *key; /* borrowed until the start; NULL: plain HTTP */
     struct http_tokens *tokens; /* borrowed until the stop */
     void (*handle)(void *ctx, const struct http_request *q, struct http_exchange *x);
     void *ctx;
-    int max_connections; /* with a token; 0: 4096 */
-    int strangers; /* connections without one (strangers.h); 0: STRANGERS, which is the most */
-    int64_t deadline_ns; /* for a request to come in whole and for its answer to be taken; a
-                          * connection may be idle three times as long.  0: 10 s */
-    int64_t stranger_ns; /* until a token was shown; 0: 3 s, at most deadline_ns */
-    int64_t refusal_ns;  /* until who has shown a wrong one is told so; 0: 1 s */
+    int max_connections; /* authenticated connections; 0: 4096 */
+    int strangers;       /* unauthenticated ones; 0: STRANGERS, the maximum */
+    /* Time limit to receive a request, and to send its reply; a connection may be idle three times
+     * as long.  0: 10 s
+     */
+    int64_t deadline_ns;
+    int64_t stranger_ns; /* limit to authenticate; 0: 3 s; at most deadline_ns */
+    int64_t refusal_ns;  /* delay before a 401; 0: 1 s */
     struct http_tcp tcp;
 };
 
-/* Start listening; returns a server.  http_server_port tells the port. */
+/* Start a server that listens, in *ret. */
 int http_server_start(const struct http_server_options *o, struct http_server **ret,
                       struct eddis_error *err);
+
+/* Return the port on which the server listens; 0 on a Unix socket. */
 int http_server_port(const struct http_server *s);
 
-/* Borrow the path of a server's Unix socket until it stops; s may be NULL, "": it has none. */
+/* Borrow the path of a server's Unix socket until it stops; "": it has none. s may be NULL. */
 const char *http_server_path(const struct http_server *s);
 
-/* Tell of requests refused so far for a wrong or missing token: how many, and from whom.  Any
- * thread.
- */
+/* Return the number of requests rejected for a wrong or missing token.  Any thread. */
 int64_t http_server_refused(const struct http_server *s);
+
+/* Copy the numbers of rejected requests by peer to *ret.  Any thread. */
 void http_server_refusals(struct http_server *s, struct http_refusals *ret);
 
-/* Answer with a status and a JSON text (copied; NULL: an empty body).  Frees x, once, whatever
- * happened to the connection meanwhile.
+/* Answer with a status and a JSON text (copied; NULL: an empty body).  Frees x; call it once,
+ * whatever happened to the connection.
  */
 void http_reply(struct http_exchange *x, int status, const char *json);
 
-/* As http_reply with a text of another type, "text/plain; version=0.0.4". */
+/* Answer as http_reply does, with a text of another type: "text/plain; version=0.0.4". */
 void http_reply_text(struct http_exchange *x, int status, const char *type, const char *text);
 
-/* As http_reply with {"error": <sentence>}. */
+/* Answer as http_reply does, with {"error": <sentence>}. */
 void http_reply_error(struct http_exchange *x, int status, const char *sentence);
 
-/* Stop listening, remove the Unix socket and free everything.  Every kept exchange must have been
- * answered.  Accepts NULL.
+/* Stop the server, remove its Unix socket and free it.  All exchanges must have been answered.
+ * Accepts NULL.
  */
 void http_server_stop(struct http_server *s);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* socket.c - options of TCP sockets, and which addresses are loopback */
+/* socket.c - set options of TCP sockets, and recognise loopback addresses */
 #include "socket.h"
 
 #include "lib/base/ip.h"
@@ -9,6 +9,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+/* Set an integer option; errors are ignored. */
 static void set(int fd, int level, int name, int value)
 {
     (void)setsockopt(fd, level, name, &value, sizeof value);
@@ -19,8 +20,8 @@ void http_socket_tune(int fd, const struct http_tcp *t)
     set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
     if (t->silence_ms <= 0)
         return;
-    /* The user timeout ends what has data under way, keepalive what has none; where both are set
-     * the kernel counts the probes' silence against the user timeout.
+    /* The user timeout ends connections with data in flight, keepalive those without.  If both are
+     * set, unanswered probes count against the user timeout.
      */
     set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, t->silence_ms > INT_MAX ? INT_MAX : (int)t->silence_ms);
     set(fd, IPPROTO_TCP, TCP_KEEPIDLE, t->probe_s);

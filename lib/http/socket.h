@@ -1,25 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* socket.h - TCP as both ends of the control plane want it */
+/* socket.h - TCP options for both ends of the control plane */
 #ifndef EDDIS_HTTP_SOCKET_H
 #define EDDIS_HTTP_SOCKET_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* When a connection is given up, whether data are under way or not.  All 0: when the system does,
- * which is after hours.
+/* When to abort a connection, whether data are in flight or not.  All 0: the system's default,
+ * hours.
  */
 struct http_tcp {
-    int64_t silence_ms;  /* that the peer has acknowledged nothing */
-    int probe_s, probes; /* an idle connection: time before and between probes, and their number */
+    int64_t silence_ms;  /* abort if the peer acknowledges nothing for this long */
+    int probe_s, probes; /* idle connections: interval and number of keepalive probes */
 };
 
-/* Send small messages at once, and give the connection up as t says.  Best effort: what the kernel
- * refuses is left as it is.
- */
+/* Disable Nagle's delay and set the limits of t.  Errors are ignored. */
 void http_socket_tune(int fd, const struct http_tcp *t);
 
-/* Whether this is one of the machine's own loopback addresses, 127.x.y.z or ::1. */
+/* Check whether the text is a loopback address, 127.x.y.z or ::1. */
 bool http_address_is_loopback(const char *address);
 
 #endif

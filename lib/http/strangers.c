@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* strangers.c - a ring of those without a token, by age */
+/* strangers.c - a ring of unauthenticated connections, ordered by age */
 #include "strangers.h"
 
 #include <stddef.h>
@@ -21,7 +21,9 @@ void strangers_remove(struct strangers *s, struct stranger *x)
     s->n--;
 }
 
-/* The oldest of an address that has too many, or of all, or NULL. */
+/* Return the oldest connection of an address that has more than its half, or the oldest of all if
+ * there are too many; NULL: within limits.
+ */
 static struct stranger *too_many(struct strangers *s, uint64_t address)
 {
     struct stranger *oldest = NULL;

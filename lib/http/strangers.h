@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* strangers.h - connections that have shown no token yet, and which of them have to go
+/* strangers.h - unauthenticated connections, and which of them to close
  *
- * Anybody who reaches a server can open connections and say nothing.  Those who have shown a token
- * are not counted; of the others all addresses together may have so many, STRANGERS where there is
- * room, and one address half of them.  One more takes the place of the oldest, of its own address
- * first, when that has had STRANGERS_GRACE_NS: who has something to say has said it by then, so
- * that idle connections keep nobody out.  Else the new one has to go: when a thousand agents come
- * back at one moment, those who have begun get through, and the others come again.
+ * Anyone who reaches a server can open connections without sending anything.  Unauthenticated
+ * connections are limited: `most` in total (at most STRANGERS), and half of that per address.  A
+ * further one replaces the oldest, of its own address first, if that one is older than
+ * STRANGERS_GRACE_NS.  By then an honest peer has sent its token, so idle connections keep nobody
+ * out.  If the oldest is younger, the new connection is closed.  So if a thousand agents reconnect
+ * at once, those that have begun succeed, and the others retry.
  */
 #ifndef EDDIS_HTTP_STRANGERS_H
 #define EDDIS_HTTP_STRANGERS_H
@@ -19,27 +19,30 @@ enum { STRANGERS = 512 };
 
 #define STRANGERS_GRACE_NS (CLOCK_S / 4)
 
+/* One unauthenticated connection */
 struct stranger {
-    struct stranger *next, *prev; /* NULL: in no list */
+    struct stranger *next, *prev; /* neighbours in the ring; NULL: not in it */
     uint64_t address;
     int64_t since_ns;
 };
 
+/* All unauthenticated connections */
 struct strangers {
-    struct stranger head; /* of a ring, the oldest first */
+    struct stranger head; /* head of the ring, oldest first */
     int n, most;
 };
 
+/* Make the ring empty, for at most `most` connections. */
 void strangers_init(struct strangers *s, int most);
 
-/* Add x, which has come now from this address: a number that stands for it, of IPv6 for its network
- * of 64 bits, since a machine may have all of one.  Returns the one that has to go, x or another,
- * which is in the list no longer; or NULL.
+/* Add x, which has just connected from this address.  `address` is a number for it; for IPv6 that
+ * of its /64 network, because one machine may use all of it.  Return the connection to close, x or
+ * another, which was removed from the ring; NULL: none.
  */
 struct stranger *strangers_add(struct strangers *s, struct stranger *x, uint64_t address,
                                int64_t now_ns);
 
-/* Take x out, when it is in the list. */
+/* Remove x from the ring, if it is in it. */
 void strangers_remove(struct strangers *s, struct stranger *x);
 
 #endif

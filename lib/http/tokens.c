@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tokens.c - draws tokens and tells in constant time whose one is */
+/* tokens.c - draw tokens, and find the owner of a token in constant time */
 #include "tokens.h"
 
 #include "lib/base/random.h"
@@ -12,8 +12,9 @@
 
 enum { NUMBER_CHARS = 8, SECRET_CHARS = HTTP_TOKEN_CHARS - NUMBER_CHARS };
 
+/* The tokens' secrets by number */
 struct http_tokens {
-    pthread_mutex_t lock; /* of what follows, against a renewal */
+    pthread_mutex_t lock; /* protects what follows against a renewal */
     int n;
     char (*secret)[SECRET_CHARS + 1]; /* [n] */
 };
@@ -61,7 +62,9 @@ int http_tokens_renew(struct http_tokens *t, int who, struct eddis_error *err)
     return rc;
 }
 
-/* The number in front; -1: none of ours, or not written as we write it. */
+/* Return the number at the start of a token; -1: out of range, or not eight lower-case hexadecimal
+ * digits.
+ */
 static int number(const struct http_tokens *t, const char *given)
 {
     static const char digits[] = "0123456789abcdef";
@@ -85,7 +88,7 @@ int http_tokens_who(struct http_tokens *t, const char *given)
     if (strlen(given) != HTTP_TOKEN_CHARS || (who = number(t, given)) < 0)
         return -1;
     pthread_mutex_lock(&t->lock);
-    /* Time does not depend on how much of it is right. */
+    /* The time does not depend on the number of correct digits. */
     for (int i = 0; i < SECRET_CHARS; i++)
         differ |= (unsigned char)(t->secret[who][i] ^ given[NUMBER_CHARS + i]);
     pthread_mutex_unlock(&t->lock);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithm.c - the rows of the table of algorithms, and the only place that compares their names
- */
+/* algorithm.c - the table of synchronisation algorithms; the only file that compares their names */
 #include "algorithm.h"
 
 #include <math.h>
@@ -8,16 +7,16 @@
 
 enum { WRITERS = 4, PERIODS = 5 };
 
-/* Of 2, 4, 8 and, when there is a fourth row, 16 writers, at periods of 1, 4, 16, 64, 256.  Source:
- * bench/accuracy --efficiency --seeds 20, the samples that one process needs for 97 % of the digits
- * over those of the row; async with as many workers, hybrid with 16.  By chance, and as two writers
- * are slower than four, some points rise with the writers or the period: those are replaced by
- * their mean.  Measured, in the same order:
+/* Progress per sample beside sync for 2, 4, 8 and, with a fourth row, 16 writers, at periods of 1,
+ * 4, 16, 64, 256 steps.  Source: bench/accuracy --efficiency --seeds 20: samples that one process
+ * needs for 97 % of the digits, divided by those of the row. async uses as many workers, hybrid
+ * uses 16.  By chance, and because two writers are slower than four, some measured values rise with
+ * writers or period; they are replaced by their mean.  Measured, in the same order:
  *
- *     easgd   .70 .72 .69 .68 .59     hsgd   .72 .74 .72 .69 .51
- *             .88 .82 .70 .57 .44            .85 .87 .77 .74 .66
- *             .82 .70 .36 .18 .07            .91 .82 .63 .53 .41
- *             .73 .59 .36 .24 .18
+ *       easgd   .70 .72 .69 .68 .59     hsgd   .72 .74 .72 .69 .51
+ *               .88 .82 .70 .57 .44            .85 .87 .77 .74 .66
+ *               .82 .70 .36 .18 .07            .91 .82 .63 .53 .41
+ *               .73 .59 .36 .24 .18
  */
 struct efficiency {
     int rows;
@@ -52,7 +51,7 @@ static const char *const mode_names[SYNC_MODES] = { "sync", "async", "hybrid" };
 
 const char *const sync_wire_names[SYNC_WIRES] = { "auto", "float32", "bfloat16", "float16" };
 
-/* What later versions will have. */
+/* Reserved names: rejected with the message that a later version will have them */
 static const char *const later_modes[] = { "local" };
 static const char *const later_names[] = { "bsp",    "asp",      "ssp",   "gosgd",
                                            "adpsgd", "local-ps", "local", "diloco" };
@@ -112,6 +111,7 @@ bool algorithm_has(const char *name, enum algorithm_trait trait)
 
 /* ---- what a job asks for ---- */
 
+/* Check whether the word is "auto". */
 static bool is_auto(const char *word)
 {
     return strcmp(word, "auto") == 0;
@@ -166,12 +166,15 @@ const char *algorithm_later(size_t i)
 
 /* ---- efficiency ---- */
 
-/* A place in a table of n: the point before it, and how far it is to the next. */
+/* Position between two points of a table: index of the point before, of the one after, and the
+ * fraction in between (0 to 1)
+ */
 struct place {
     int before, after;
     double part;
 };
 
+/* Locate x in a table of n points at 0 .. n - 1; x beyond the last one gives the last one. */
 static struct place place_of(double x, int n)
 {
     int before = (int)fmin(x, n - 1);
@@ -180,13 +183,15 @@ static struct place place_of(double x, int n)
     return (struct place){ before, after, fmin(x, n - 1) - before };
 }
 
+/* Interpolate linearly from a (part 0) to b (part 1). */
 static double between(double a, double b, double part)
 {
     return a + (b - a) * part;
 }
 
-/* In proportion to the logarithms between points.  Beyond the last ones nothing is measured: there
- * it falls as 1 / writers and 1 / period, as it does where a training needs a number of averages.
+/* Interpolate linearly in the logarithms of writers and period.  Beyond the measured points,
+ * extrapolate as 1 / writers and 1 / period, as for a training that needs a fixed number of
+ * averages.
  */
 double algorithm_efficiency(const struct algorithm *a, int writers, int64_t period)
 {

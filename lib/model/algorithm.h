@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* algorithm.h - the table of synchronisation algorithms: modes, traits, options, efficiencies
  *
- * lib/sync implements a row by the ops of the same name, scheduler predicts it by the predictor of
- * the same name, and tests hold the three together.  Code asks whether an algorithm has a trait;
- * names are compared here alone.  libeddis links this file, so it stands on nothing.
+ * lib/sync implements each row by the ops of the same name, and scheduler predicts it by the
+ * predictor of the same name; tests check that the three agree.  Code asks for traits; only this
+ * file compares names. libeddis links it, so it depends on nothing else.
  */
 #ifndef EDDIS_MODEL_ALGORITHM_H
 #define EDDIS_MODEL_ALGORITHM_H
@@ -14,18 +14,18 @@
 
 enum sync_mode { SYNC_MODE_SYNC, SYNC_MODE_ASYNC, SYNC_MODE_HYBRID, SYNC_MODES };
 
-/* "sync", "async", "hybrid". */
+/* Return the name of a mode: "sync", "async" or "hybrid". */
 const char *sync_mode_name(enum sync_mode mode);
 
-/* What the rest of eddis asks of an algorithm. */
+/* Properties of an algorithm on which other code depends */
 enum algorithm_trait {
-    ALGORITHM_EXACT = 1,   /* an update is that of one process on the whole batch */
-    ALGORITHM_SEVERAL = 2, /* workers, or groups of them, train models of their own */
-    ALGORITHM_ELASTIC = 4, /* models are drawn to a centre, at some period and by some rate */
-    ALGORITHM_GROUPED = 8, /* a model belongs to a group of workers */
+    ALGORITHM_EXACT = 1,   /* an update equals that of one process on the whole batch */
+    ALGORITHM_SEVERAL = 2, /* each worker, or group of workers, trains its own model */
+    ALGORITHM_ELASTIC = 4, /* models are pulled to a common centre, every period by a rate */
+    ALGORITHM_GROUPED = 8, /* a group of workers shares one model */
 };
 
-/* The number format of the sums of gradients on their way between nodes. */
+/* Number format of gradient sums sent between nodes */
 enum sync_wire {
     SYNC_WIRE_AUTO,
     SYNC_WIRE_FLOAT32,
@@ -34,83 +34,89 @@ enum sync_wire {
     SYNC_WIRES
 };
 
-/* "auto", "float32", "bfloat16", "float16"; the second returns NULL behind the last. */
+/* Names of the formats: "auto", "float32", "bfloat16", "float16". */
 extern const char *const sync_wire_names[SYNC_WIRES];
+
+/* Return the name of format i; NULL after the last. */
 const char *sync_wire_name(size_t i);
 
-/* Return what has this name; SYNC_WIRE_AUTO: nothing has. */
+/* Return the format of this name; SYNC_WIRE_AUTO if there is none. */
 enum sync_wire sync_wire_find(const char *name);
 
-/* Return whether numbers of 16 bits travel. */
+/* Check whether the format has 16 bits. */
 bool sync_wire_is_half(enum sync_wire w);
 
-/* What a job may set of an algorithm.  In every member 0 is "auto" in a job, and in a plan "the
- * algorithm has none"; each has its row in sync_options_rows.h.  It lies in shared memory as it
- * stands here: no padding.
+/* Options of an algorithm.  0 means "auto" in a job and "not applicable" in a plan.  Each member
+ * has its row in sync_options_rows.h.  The struct is placed in shared memory: no padding.
  */
 struct sync_options {
-    int64_t period;      /* steps between two averages of models */
-    double moving_rate;  /* how far a model and the centre move towards each other then, up to 1 */
-    double momentum;     /* Nesterov's, of the workers' own steps; 0: as the program has it */
-    enum sync_wire wire; /* of gradients */
+    int64_t period;     /* steps between two averages of models */
+    double moving_rate; /* fraction by which model and centre approach each other then, up to 1 */
+    double momentum;    /* Nesterov momentum of the workers' own steps; 0: as the program sets it */
+    enum sync_wire wire; /* format of gradients between nodes */
     int32_t unused;      /* 0 */
 };
 
-/* Whether every member lies in the range that a plan may give it. */
+/* Check whether every option is in the range that a plan may contain. */
 bool sync_options_are_sane(const struct sync_options *o);
 
+/* One synchronisation algorithm */
 struct algorithm {
     const char *name; /* "allreduce" */
     enum sync_mode mode;
-    unsigned traits;                     /* of enum algorithm_trait */
+    unsigned traits;                     /* bits of enum algorithm_trait */
     const char *summary;                 /* one line */
-    const char *source;                  /* paper; "" when it is common knowledge */
+    const char *source;                  /* paper; "": common knowledge */
     const struct efficiency *efficiency; /* see algorithm_efficiency; NULL: 1 */
 };
 
-/* Borrows the rows, of which the first is what a job gets that asks for nothing; returns their
- * number.
- */
+/* Borrow the table in *ret and return the number of its rows.  The first row is the default. */
 size_t algorithms(const struct algorithm **ret);
 
-/* Borrows a row by name, or NULL. */
+/* Borrow the algorithm of this name; NULL: there is none. */
 const struct algorithm *algorithm_find(const char *name);
 
-/* Whether the algorithm of this name has the trait; false when there is no such algorithm. */
+/* Check whether the algorithm of this name has the trait; false if there is no such algorithm. */
 bool algorithm_has(const char *name, enum algorithm_trait trait);
 
-/* ---- what a job asks for: a mode and a name, each of which may be "auto" ---- */
+/* ---- a job's request: a mode and a name, each may be "auto" ---- */
 
-/* Whether both are "auto". */
+/* Check whether both mode and name are "auto". */
 bool algorithm_is_open(const char *mode, const char *name);
 
-/* Whether row a is of this mode and has this name. */
+/* Check whether algorithm a matches the requested mode and name. */
 bool algorithm_suits(const struct algorithm *a, const char *mode, const char *name);
 
-/* Borrows the first row that suits, or NULL. */
+/* Borrow the first algorithm that matches the requested mode and name; NULL: none does. */
 const struct algorithm *algorithm_asked(const char *mode, const char *name);
 
-/* Whether some row that suits has the trait. */
+/* Check whether an algorithm that matches the requested mode and name has the trait. */
 bool algorithm_may_have(const char *mode, const char *name, enum algorithm_trait trait);
 
-/* Word i that train.yaml may hold as sync.mode or sync.algorithm, and that a later version will
- * know; NULL behind the last.
- */
+/* Return the i-th word that train.yaml may contain as sync.mode; NULL after the last. */
 const char *sync_mode_word(size_t i);
+
+/* Return the i-th word for sync.mode that is reserved for a later version; NULL after the last. */
 const char *sync_mode_later(size_t i);
+
+/* Return the i-th word that train.yaml may contain as sync.algorithm; NULL after the last. */
 const char *algorithm_word(size_t i);
+
+/* Return the i-th word for sync.algorithm that is reserved for a later version; NULL after the
+ * last.
+ */
 const char *algorithm_later(size_t i);
 
 /* ---- efficiency ---- */
 
-/* Return the progress per sample beside sync, 1 at most: of `writers` (workers of the async modes,
- * groups of the hybrid ones) that average models every `period` steps.  Never more for more
- * writers, or for a longer period; 1 for one writer and for what has no period (0).
+/* Return the progress per sample relative to sync, at most 1.  `writers` are workers in async mode,
+ * groups in hybrid mode; they average models every `period` steps.  Never rises with writers or
+ * period.  1 for one writer, for period 0 and for an algorithm without measurements.
  */
 double algorithm_efficiency(const struct algorithm *a, int writers, int64_t period);
 
-/* Another mode is chosen only when its predicted progress is this factor ahead of sync; and 16 bits
- * between nodes when their speed is ahead of float32's.
+/* Factor by which another mode's predicted progress must exceed that of sync to be chosen.  The
+ * speed of 16 bits between nodes must exceed that of float32 by it, too.
  */
 #define ALGORITHM_MARGIN 1.05
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* choice_json.c - the measured choice of communication to and from JSON */
+/* choice_json.c - convert the measured communication settings to and from JSON */
 #include "choice_json.h"
 
 #include "lib/base/cleanup.h"
@@ -25,6 +25,7 @@ static const struct field fields[] = {
 
 enum { N_FIELDS = sizeof fields / sizeof *fields, LISTS = 2 };
 
+/* Return an array of n numbers as JSON; NULL without memory. */
 static json_t *numbers_json(const uint16_t *v, int n)
 {
     json_t *list = json_array();
@@ -45,6 +46,7 @@ json_t *choice_json(const struct comm_choice *c)
     return cleanup_keep(o);
 }
 
+/* Read a list of at most `max` numbers 0 to 65535 into ret, and its length into *ret_n. */
 static int read_numbers(const json_t *o, const char *key, uint16_t *ret, int max, int32_t *ret_n,
                         struct eddis_error *err)
 {
@@ -65,7 +67,7 @@ static int read_numbers(const json_t *o, const char *key, uint16_t *ret, int max
     return rc;
 }
 
-/* An order holds every parameter once. */
+/* Check that the order contains every parameter exactly once. */
 static int check_order(const struct comm_choice *c, struct eddis_error *err)
 {
     bool seen[CHOICE_MAX_ORDER] = { false };
@@ -79,6 +81,7 @@ static int check_order(const struct comm_choice *c, struct eddis_error *err)
     return 0;
 }
 
+/* Read all members of object o into *c and check them. */
 static int read_members(const json_t *o, struct comm_choice *c, struct eddis_error *err)
 {
     int rc;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* choice_json.h - what was chosen of the communication, to and from JSON */
+/* choice_json.h - the measured communication settings, to and from JSON */
 #ifndef EDDIS_MODEL_CHOICE_JSON_H
 #define EDDIS_MODEL_CHOICE_JSON_H
 
@@ -7,14 +7,18 @@
 
 #include "lib/base/json.h"
 
-/* Returns a new object, NULL without memory. */
+/* Return a new JSON object with these settings; NULL without memory. */
 json_t *choice_json(const struct comm_choice *c);
 
-/* Read an object that choice_json made, or somebody edited.  -EINVAL. */
+/* Read an object from choice_json, possibly edited by a user.  -EINVAL: it is malformed; *ret is
+ * then unchanged.
+ */
 int choice_read(const json_t *o, struct comm_choice *ret, struct eddis_error *err);
 
-/* The same as text on one line, which the caller frees, and from text. */
+/* Return the settings as JSON text on one line, for the caller to free; NULL without memory. */
 char *choice_text(const struct comm_choice *c);
+
+/* Parse the output of choice_text.  -EINVAL: it is malformed; *ret is then unchanged. */
 int choice_parse(const char *text, size_t n, struct comm_choice *ret, struct eddis_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host_list.c - adds up the hosts of a job, so that each stands there once with its workers */
+/* host_list.c - build a job's list of hosts, each once, with its total of workers */
 #include "host_list.h"
 
 #include "host_range.h"
@@ -23,6 +23,7 @@ void host_list_fini(struct host_list *l)
     *l = (struct host_list){ 0 };
 }
 
+/* Double the list's capacity. */
 static int grow(struct host_list *l, struct eddis_error *err)
 {
     size_t cap = l->cap ? 2 * l->cap : 16;
@@ -39,7 +40,7 @@ static int grow(struct host_list *l, struct eddis_error *err)
     return 0;
 }
 
-/* A word on its way into the list. */
+/* A word being added to the list */
 struct word {
     struct host_list *l;
     const char *user; /* NULL: none */
@@ -47,6 +48,7 @@ struct word {
     int line, column;
 };
 
+/* Append one host name with the user and workers of the word in ctx (a host_range_fn). */
 static int add_name(void *ctx, const char *name, struct eddis_error *err)
 {
     const struct word *w = ctx;
@@ -84,7 +86,9 @@ bool host_list_count(const char *s, size_t n, int64_t *ret)
     return job_whole_parse(text, ret) && *ret >= 1 && *ret <= MAX_WORKERS;
 }
 
-/* The colon before a count: the only one outside of brackets; more make it an IPv6 address. */
+/* Find the colon before a count: the only colon outside brackets.  NULL: there is none, or several
+ * as in an IPv6 address.
+ */
 static const char *find_count(const char *s)
 {
     const char *colon = NULL;
@@ -101,13 +105,14 @@ static const char *find_count(const char *s)
     return colon;
 }
 
-/* The parts of a word behind its user. */
+/* Parts of a word after its user name */
 struct parts {
-    const char *host, *count; /* NULL: no colon before a number of workers */
+    const char *host, *count; /* count NULL: the word has no number of workers */
     size_t host_n;
-    bool literal; /* an IPv6 address in brackets, which are not part of it */
+    bool literal; /* the host is an IPv6 address that was in brackets */
 };
 
+/* Split "[address]:count" into its parts. */
 static int cut_literal(const char *s, struct parts *ret, struct eddis_error *err)
 {
     const char *close = strchr(s, ']');
@@ -123,6 +128,7 @@ static int cut_literal(const char *s, struct parts *ret, struct eddis_error *err
     return 0;
 }
 
+/* Split "host:count" or "[address]:count" into its parts. */
 static int cut(const char *s, struct parts *ret, struct eddis_error *err)
 {
     const char *colon;
@@ -136,6 +142,9 @@ static int cut(const char *s, struct parts *ret, struct eddis_error *err)
     return 0;
 }
 
+/* Read the number of workers of a word.  -EINVAL: it is invalid, or not allowed here (`may` is
+ * false).
+ */
 static int read_count(const char *text, const struct parts *p, bool may, int64_t *ret,
                       struct eddis_error *err)
 {
@@ -196,20 +205,22 @@ int host_list_add_line(struct host_list *l, const char *words, struct eddis_erro
     }
 }
 
-/* ---- hosts that stand twice ---- */
+/* ---- repeated hosts ---- */
 
+/* A host with its index in the list, for sorting */
 struct place {
     const char *host;
-    char six[IP_CHARS]; /* its shortest spelling if it is an address of IPv6, else "" */
+    char six[IP_CHARS]; /* shortest spelling of an IPv6 address; "": not one */
     size_t index;
 };
 
-/* Names differ in more than capitals, addresses in more than their spelling. */
+/* Compare two hosts: names without regard to case, addresses without regard to spelling. */
 static int compare_hosts(const struct place *x, const struct place *y)
 {
     return strcasecmp(x->six[0] ? x->six : x->host, y->six[0] ? y->six : y->host);
 }
 
+/* Order places by host, then by index, for qsort. */
 static int by_host(const void *a, const void *b)
 {
     const struct place *x = a, *y = b;
@@ -218,7 +229,7 @@ static int by_host(const void *a, const void *b)
     return order ? order : (x->index > y->index) - (x->index < y->index);
 }
 
-/* Returns the hosts sorted by name, and by index where these are the same; NULL without memory. */
+/* Return the hosts sorted by name, then by index, for the caller to free; NULL without memory. */
 static struct place *sorted(const struct host_list *l)
 {
     struct place *p = calloc(l->n + 1, sizeof *p);
@@ -251,7 +262,9 @@ int host_list_twice(const struct host_list *l, ssize_t *ret_first, ssize_t *ret_
     return 0;
 }
 
-/* Add `from`, which is the same host, to `to`, and empty it. */
+/* Add the workers of `from`, the same host, to `to`, and free the members of `from`.  -EINVAL: they
+ * name different users.
+ */
 static int merge(struct job_host *to, struct job_host *from, struct eddis_error *err)
 {
     if (from->ssh.user && to->ssh.user && strcmp(from->ssh.user, to->ssh.user) != 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host_range.c - writes out the ranges in a host's name, "v100-[1-4,7]" */
+/* host_range.c - expand the ranges in a host name, "v100-[1-4,7]" */
 #include "host_range.h"
 
 #include <ctype.h>
@@ -12,13 +12,14 @@
 
 enum { MAX_BRACKETS = 8, MAX_DIGITS = 9, NAME_SIZE = 512 };
 
-/* The pattern cut at its brackets: literal 0, choice 0, literal 1, ..., the last literal. */
+/* The pattern split at its brackets: literal 0, choice 0, literal 1, ..., the last literal */
 struct parts {
     const char *literal[MAX_BRACKETS + 1], *choice[MAX_BRACKETS];
     size_t literal_n[MAX_BRACKETS + 1], choice_n[MAX_BRACKETS];
     size_t brackets;
 };
 
+/* State of one expansion; `name` is built from left to right */
 struct expansion {
     struct parts p;
     host_range_fn *fn;
@@ -27,17 +28,19 @@ struct expansion {
     char name[NAME_SIZE];
 };
 
-/* Numbers lo to hi, printed with at least `width` digits. */
+/* Numbers lo to hi, printed with at least `width` digits */
 struct span {
     long lo, hi;
     int width;
 };
 
+/* Return -EINVAL with `what` and an example of a range. */
 static int shape(struct eddis_error *err, const char *what)
 {
     return eddis_fail(err, -EINVAL, "%s; write a range like v100-[1-4,7]", what);
 }
 
+/* Split a pattern of n bytes at its brackets. */
 static int cut(const char *s, size_t n, struct parts *p, struct eddis_error *err)
 {
     const char *end = s + n;
@@ -66,6 +69,9 @@ static int cut(const char *s, size_t n, struct parts *p, struct eddis_error *err
     }
 }
 
+/* Read a decimal number of at most 9 digits at *s and advance *s.  Return false if it is none or
+ * longer.
+ */
 static bool read_number(const char **s, const char *end, long *ret, int *digits)
 {
     char text[MAX_DIGITS + 1];
@@ -79,7 +85,7 @@ static bool read_number(const char **s, const char *end, long *ret, int *digits)
     return n > 0 && (*s == end || !isdigit((unsigned char)**s));
 }
 
-/* Take the next span of a choice from *s; it ends at a comma or at the end. */
+/* Read the next number or range of a choice at *s, up to a comma or the end. */
 static int read_span(const char **s, const char *end, struct span *ret, struct eddis_error *err)
 {
     const char *first = *s;
@@ -112,6 +118,7 @@ static int read_span(const char **s, const char *end, struct span *ret, struct e
 
 static int expand(struct expansion *x, size_t bracket, size_t at, struct eddis_error *err);
 
+/* Expand the names for each number of the span, after `at` bytes of the name. */
 static int expand_span(struct expansion *x, const struct span *span, size_t bracket, size_t at,
                        struct eddis_error *err)
 {
@@ -125,7 +132,9 @@ static int expand_span(struct expansion *x, const struct span *span, size_t brac
     return rc;
 }
 
-/* Go on behind `at` bytes of the name, with this literal and the bracket after it. */
+/* Append literal `bracket` after `at` bytes of the name, then expand the bracket after it.  Without
+ * one, the name is complete: pass it to the callback.
+ */
 static int expand(struct expansion *x, size_t bracket, size_t at, struct eddis_error *err)
 {
     const char *s, *end;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host_range.h - "v100-[1-4,7]" written out
+/* host_range.h - expand ranges in host names, "v100-[1-4,7]"
  *
- * Between brackets stand numbers and ranges of them; a first number with leading zeros keeps their
- * width, "c[08-10]" is c08, c09, c10.  Of several brackets the last runs fastest.
+ * Brackets contain numbers and ranges of numbers.  A first number with leading zeros sets the
+ * width: "c[08-10]" is c08, c09, c10.  With several brackets, the last one varies fastest.
  */
 #ifndef EDDIS_MODEL_HOST_RANGE_H
 #define EDDIS_MODEL_HOST_RANGE_H
@@ -13,11 +13,11 @@
 
 enum { HOST_RANGE_MAX = 16384 };
 
-/* Called for each name in turn; a negative result ends the expansion and is its result. */
+/* Callback for each name in order; a negative result ends the expansion and is returned. */
 typedef int host_range_fn(void *ctx, const char *name, struct eddis_error *err);
 
-/* Expand a pattern of n bytes; a text without brackets is one name.  -EINVAL: brackets that do not
- * fit, numbers that run backwards; -E2BIG: more than HOST_RANGE_MAX names.
+/* Expand a pattern of n bytes and call fn for each name; text without brackets is one name.
+ * -EINVAL: unbalanced brackets or invalid ranges; -E2BIG: more than HOST_RANGE_MAX names.
  */
 int host_range_expand(const char *pattern, size_t n, host_range_fn *fn, void *ctx,
                       struct eddis_error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hostfile.c - reads one machine a line, as Open MPI, MPICH and DeepSpeed have it */
+/* hostfile.c - parse host files: one machine per line, as for Open MPI, MPICH and DeepSpeed */
 #include "hostfile.h"
 
 #include "job_impl.h"
@@ -11,12 +11,12 @@
 
 #define SPACE " \t\r\v\f"
 
-/* What a line says beside its host; 0: nothing. */
+/* Numbers after the host on a line; 0: not given */
 struct numbers {
     int64_t slots, most;
 };
 
-/* Take "KEY = NUMBER" or "NUMBER" from *s. */
+/* Read "KEY = NUMBER" or "NUMBER" at *s and advance *s. */
 static int read_setting(char **s, struct numbers *ret, struct eddis_error *err)
 {
     char *word = *s, *value = word;
@@ -43,6 +43,7 @@ static int read_setting(char **s, struct numbers *ret, struct eddis_error *err)
     return 0;
 }
 
+/* Append the hosts of line `number`, whose comment was removed.  Cuts the line in place. */
 static int read_line(char *line, int number, struct host_list *l, struct eddis_error *err)
 {
     struct numbers have = { 0 };
@@ -70,7 +71,9 @@ static int read_line(char *line, int number, struct host_list *l, struct eddis_e
     return 0;
 }
 
-/* Returns line `number` without its comment; -EINVAL for what is no text. */
+/* Copy a line of n bytes without its comment into *ret, for the caller to free.  -EINVAL: it is not
+ * UTF-8 text.
+ */
 static int copy_line(const char *s, size_t n, char **ret, struct eddis_error *err)
 {
     size_t end = n;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job.h - what a user asked for: train.yaml and the flags over it, validated
+/* job.h - a user's request: train.yaml and the flags that override it, validated
  *
- * One table in job_keys.c names every key of train.yaml with its type, range, default and the
- * member of struct job it fills; reading, defaults, --dry-run's origins, "did you mean" and the
- * manual's test all use it.
+ * One table in job_keys.c defines every key of train.yaml: type, range, default and member of
+ * struct job.  Reading, defaults, origins, suggestions and the test of the manual use it.
  */
 #ifndef EDDIS_MODEL_JOB_H
 #define EDDIS_MODEL_JOB_H
@@ -21,17 +20,18 @@ enum { JOB_MAX_EMULATED = 64, JOB_MAX_KEYS = 96, JOB_MAX_HOSTS = 16384 };
 enum job_origin_kind {
     JOB_DEFAULT,
     JOB_FILE, /* line and column of train.yaml */
-    JOB_FLAG, /* flag holds its name, "--seed" */
+    JOB_FLAG, /* flag is its name, "--seed" */
 };
 
+/* Where a key's value comes from */
 struct job_origin {
     enum job_origin_kind kind;
     int line, column; /* from 1 */
     const char *flag; /* borrowed, static */
 };
 
-/* One device that a CPU emulates: a step of b samples takes fixed_s + sample_s * b / rate on
- * average, with this relative standard deviation.
+/* Device that a CPU emulates.  A step of b samples takes fixed_s + sample_s * b / rate on average,
+ * with relative standard deviation `jitter`.
  */
 struct job_emulated {
     double rate;     /* speed relative to the others, > 0 */
@@ -40,57 +40,58 @@ struct job_emulated {
     double jitter;
 };
 
-/* How a host is logged in to; a member that is NULL or 0 is left to ssh and its configuration. */
+/* How to log in to a host; members that are NULL or 0 are left to ssh and its configuration */
 struct job_ssh {
     char *user;
     int64_t port;
-    char *identity; /* path of a private key: absolute, or "~/..." which ssh itself expands */
-    char **command; /* NULL-ended: the program in the place of ssh, with its first arguments */
+    char *identity; /* path of a private key: absolute, or "~/...", which ssh expands */
+    char **command; /* NULL-ended: the program to run instead of ssh, with its first arguments */
 };
 
-/* One machine that takes part.  Ranges are expanded and repeated lines of a hostfile added up, so
- * that every host stands here once; what a host does not say is taken from the job.
+/* One machine of the job, listed once: ranges are expanded, repeated lines merged.  Members that
+ * are NULL or 0 take the job's value.
  */
 struct job_host {
     char *host;                 /* checked by job_check_host */
-    int64_t workers, max_batch; /* 0: auto; samples of one of them at a step, 0: the job's */
+    int64_t workers, max_batch; /* 0: auto; most samples per step of one worker, 0: the job's */
     int64_t *device;            /* [n_device] CUDA ordinals or rows of emulate to use; NULL: all */
-    size_t n_device;            /* 0 with device NULL */
-    char *address;              /* that others reach it at; NULL: auto */
+    size_t n_device;            /* 0 if device is NULL */
+    char *address;              /* at which other nodes reach it; NULL: auto */
     struct job_emulated *emulate; /* [n_emulate]; NULL: the job's */
     size_t n_emulate;
-    char *eddis; /* prefix of eddis there, or a build folder of it; NULL: as on this machine */
+    char *eddis; /* eddis's prefix or build folder there; NULL: as on this machine */
     struct job_ssh ssh;
 };
 
-/* How often something is done: every so many steps, or so much time; both 0: never. */
+/* Interval in steps or in time; both 0: never */
 struct job_period {
     int64_t steps, ns;
 };
 
-/* Groups of the hybrid mode. */
+/* Groups of hybrid mode */
 struct job_groups {
-    int64_t n;   /* how many; 0: auto */
-    int *of;     /* [n_of] the group of each rank, when the job names them; else NULL */
-    size_t n_of; /* ranks that it names, from 0 */
+    int64_t n;   /* number of groups; 0: auto */
+    int *of;     /* [n_of] group of each rank; NULL: not given by the job */
+    size_t n_of; /* number of ranks in `of` */
 };
 
+/* A job; strings and arrays are owned by it */
 struct job {
-    char *file;   /* train.yaml as given, NULL when the job comes from flags alone */
-    char *folder; /* absolute; relative paths of the file are relative to it */
+    char *file;   /* path of train.yaml as given; NULL: the job comes from flags only */
+    char *folder; /* absolute; base of relative paths */
     char *name;
     char **command;        /* NULL-ended */
     char *workdir;         /* absolute */
-    char **setup;          /* NULL-ended lines for the user's shell, before the command */
-    struct job_host *host; /* [n_hosts]; NULL: this machine alone */
+    char **setup;          /* NULL-ended shell lines to run before the command */
+    struct job_host *host; /* [n_hosts]; NULL: only this machine */
     size_t n_hosts;
-    char *hostfile;           /* as given, absolute; its hosts are in `host` */
-    struct job_ssh ssh;       /* the default of all hosts */
+    char *hostfile;           /* absolute path, or NULL; its hosts are in `host` */
+    struct job_ssh ssh;       /* default for all hosts */
     int64_t workers_per_node; /* 0: auto */
     uint64_t seed;
     struct {
         int64_t global, min, max, grain; /* max 0: auto */
-        int64_t rebalance;               /* steps between two re-plans at least; 0: auto, -1: off */
+        int64_t rebalance;               /* fewest steps between two re-plans; 0: auto, -1: off */
     } batch;
     struct {
         char *mode, *algorithm; /* "auto" or a name of algorithm.h */
@@ -101,15 +102,15 @@ struct job {
         int64_t warmup_steps; /* learning_rate.warmup */
     } learning_rate;
     struct {
-        char *pattern;          /* finds the number of a step in the output; NULL: none */
-        int64_t samples, steps; /* of a step that a worker prints; of all epochs; 0: unknown */
+        char *pattern; /* regular expression for the step number in the output; NULL: none */
+        int64_t samples, steps; /* samples per printed step; total steps; 0: unknown */
     } progress;
     struct {
         double bucket_mb;       /* 0: auto */
-        char *wire, *interface; /* "auto"; or a sync_wire; or a name, an address, a network */
+        char *wire, *interface; /* "auto", or a sync_wire; "auto", or a name, address or network */
     } communication;
     struct {
-        char **args; /* NULL-ended, given to mpirun as they are */
+        char **args; /* NULL-ended, passed to mpirun unchanged */
         char **mca;  /* NULL-ended: name, value, name, value, ... */
     } mpi;
     struct {
@@ -123,128 +124,127 @@ struct job {
         int64_t keep;
         char *resume; /* "auto", or a checkpoint's absolute path */
     } checkpoint;
-    int64_t check_models, restarts, node_losses; /* 0: auto; the first in steps, -1: off */
+    int64_t check_models, restarts, node_losses; /* 0: auto; check_models in steps, -1: off */
     struct {
         int64_t launch_ns, lease_ns, heartbeat_ns, node_lost_ns, hang_ns, first_step_ns, grace_ns,
-            checkpoint_ns, job_ns; /* hang, first_step and job: CLOCK_NEVER for "none" */
+            checkpoint_ns, job_ns; /* hang, first_step, job: CLOCK_NEVER: none */
     } timeouts;
     char **env;      /* NULL-ended "NAME=VALUE", sorted by name */
-    char **env_pass; /* NULL-ended patterns, "WANDB_*": the caller's variables that go with them */
+    char **env_pass; /* NULL-ended patterns ("WANDB_*") of the caller's variables to pass on */
     char *binding;   /* "auto" or "none" */
     struct {
-        char *dir;      /* absolute; NULL: in the job's folder */
-        char *prefix;   /* before a line on the screen, where {node} and {rank} stand for them */
-        int64_t max_mb; /* of one rank's log file */
+        char *dir;    /* absolute; NULL: in the job's folder */
+        char *prefix; /* printed before each line on the screen, with {node} and {rank} replaced */
+        int64_t max_mb; /* size limit of one rank's log file */
     } logs;
     struct job_slurm slurm;
-    struct job_origin origin[JOB_MAX_KEYS]; /* by number of the key in the table */
+    struct job_origin origin[JOB_MAX_KEYS]; /* indexed by the key's row in the table */
 };
 
-/* Read and check train.yaml.  Returns a job that job_free frees.  -EINVAL, -ENOENT, ...: err is
+/* Read and check train.yaml; job_free frees the job.  -EINVAL, -ENOENT, ...: err is
  * "<file>:<line>:<column>: <what is wrong>; <what to do>".
  */
 int job_read(const char *path, struct job **ret, struct eddis_error *err);
 
-/* What is wrong in a file's keys; of values that do not fit, and of no YAML, the first alone. */
+/* Errors of a file's keys.  Without valid YAML, and for contradicting values, only the first. */
 enum { JOB_MAX_MISTAKES = 10 };
 struct job_mistakes {
     int n;
-    bool more; /* there are others */
+    bool more; /* there are more errors */
     char text[JOB_MAX_MISTAKES][sizeof((struct eddis_error *)0)->text];
 };
 
-/* As job_read, and write all that is wrong to *ret_wrong, err being the first of it. */
+/* Read as job_read does, and write all errors to *ret_wrong; err is the first of them. */
 int job_read_all(const char *path, struct job_mistakes *ret_wrong, struct job **ret,
                  struct eddis_error *err);
 
-/* As job_read from n bytes of text; `name` stands for the file in errors, `folder` (absolute) is
- * what relative paths are relative to.
+/* Read a job from n bytes of text as job_read does.  `name` is the file in errors; relative paths
+ * are relative to `folder` (absolute).
  */
 int job_parse(const char *text, size_t n, const char *name, const char *folder, struct job **ret,
               struct eddis_error *err);
 
-/* A job of defaults and this command, without a file: `eddis-run -n 4 -- python3 train.py`.
- * folder is absolute.
+/* Make a job from this NULL-ended command and defaults, without a file, as for `eddis-run -n 4 --
+ * python3 train.py`.  The folder is absolute.
  */
 int job_from_command(const char *const *command, const char *folder, struct job **ret,
                      struct eddis_error *err);
 
-/* Set one key over the file by its dotted name, "batch.global", from a flag's text; the checks and
- * sentences are those of the file, with the flag in the place of file, line and column.  Lists and
- * maps are written as in YAML, "[a, b]".  flag is static.
+/* Override one key by its dotted name ("batch.global") with a flag's text.  Errors are those of the
+ * file, but name the flag, a static string.  Lists and maps are YAML: "[a, b]".
  */
 int job_set(struct job *job, const char *key, const char *value, const char *flag,
             struct eddis_error *err);
 
-/* As job_set, but value is the text of one scalar whatever it looks like, never a list: "nodes" is
- * then what -H takes, "a:2,c[01-04]".
+/* Override a key as job_set does, but take value as one scalar, never as YAML: for "nodes" it is
+ * then the argument of -H, "a:2,c[01-04]".
  */
 int job_set_text(struct job *job, const char *key, const char *value, const char *flag,
                  struct eddis_error *err);
 
-/* Check the values against each other (batch.min against batch.max, ...).  job_read and job_parse
- * have done it for the file's values; call it again after the last job_set.
+/* Check the values against each other (batch.min against batch.max, ...). job_read and job_parse do
+ * this for the file; call it again after the last job_set.
  */
 int job_check(const struct job *job, struct eddis_error *err);
 
-/* Check the name of a variable that a user wants his workers to have: letters, digits and _, and
- * none that eddis itself sets.  -EINVAL: the sentence says which.
+/* Check the name of a variable that a user sets for the workers: letters, digits and _, and none
+ * that eddis sets itself.  -EINVAL: err states which.
  */
 int job_check_variable(const char *name, struct eddis_error *err);
 
-/* Whether values of a variable of this name [n] are never to be shown: it holds KEY, TOKEN, SECRET,
- * PASSWORD, PASSWD or CREDENTIAL.
+/* Check whether values of a variable of this name [n] must never be shown: it contains KEY, TOKEN,
+ * SECRET, PASSWORD, PASSWD or CREDENTIAL.
  */
 bool job_is_secret(const char *name, size_t n);
 
-/* Returns text with the values of assignments to secret names masked, as in "export API_KEY=***";
- * NULL without memory.  Names are in capitals: --tokenizer=bert is no secret.
+/* Return a copy of text with the values of secret assignments masked, "export API_KEY=***"; NULL
+ * without memory.  Only names in capitals count: --tokenizer=bert is not secret.
  */
 char *job_masked(const char *text);
 
-/* Check the name or address of a host: a host name of letters, digits, '.', '-' and '_', an IPv4 or
- * an IPv6 address.  What passes is no option of any program and no path.  -EINVAL.
+/* Check the name or address of a host: a host name of letters, digits, '.', '-' and '_', or an IPv4
+ * or IPv6 address.  A valid one is never an option or a path.  -EINVAL.
  */
 int job_check_host(const char *host, struct eddis_error *err);
 
-/* Check an address of a host, in numbers; the name of a user to log in as. */
+/* Check a host's numeric address, or the name of a user to log in as.  -EINVAL. */
 int job_check_address(const char *address, struct eddis_error *err);
 int job_check_user(const char *user, struct eddis_error *err);
 
-/* How this host is logged in to: what it says itself, else what the job says.  Borrows from both.
- */
+/* Return how to log in to this host: its own settings, else the job's.  Borrows from both. */
 struct job_ssh job_host_ssh(const struct job *job, const struct job_host *host);
 
-/* Whether it is never. */
+/* Check whether the period is never. */
 bool job_period_is_never(const struct job_period *p);
 
-void job_free(struct job *job); /* accepts NULL and a half-built job */
+void job_free(struct job *job); /* accepts NULL and an incomplete job */
 
-/* The job as text of a train.yaml, every key with its value and a comment that tells its origin,
- * what the job folder keeps as job.yaml; read again, defaults are defaults.  Values of variables
- * with secret names are masked; the hosts of a hostfile are nodes.  NULL without memory.
+/* Return the job as the text of a train.yaml (job.yaml in the job's folder): every key with its
+ * value and origin.  Read again, defaults stay defaults.  Values of secret variables are masked;
+ * hosts of a hostfile become nodes.  NULL without memory.
  */
 char *job_text(const struct job *job);
 
+/* One key of train.yaml */
 struct job_key {
-    const char *name;    /* dotted: "batch.global" */
-    const char *type;    /* in words, for the manual: "whole number", "duration" */
-    const char *initial; /* default, in words */
-    const char *help;    /* one line */
-    const char *later;   /* NULL, or the feature it waits for: the key is refused by name */
-    const struct job_field *field; /* how it is read and where it goes; job_impl.h */
+    const char *name;              /* dotted: "batch.global" */
+    const char *type;              /* for the manual: "whole number", "duration" */
+    const char *initial;           /* default, for the manual */
+    const char *help;              /* one line */
+    const char *later;             /* NULL, or the missing feature: the key is rejected by name */
+    const struct job_field *field; /* how to read it, and into which member; job_impl.h */
 };
 
-/* Borrows the table's rows, in the order of the manual; returns their number. */
+/* Borrow the table in *ret, in the order of the manual, and return its number of rows. */
 size_t job_keys(const struct job_key **ret);
 
-/* Origin of a key's value, by dotted name; a default for an unknown name. */
+/* Return the origin of a key's value by dotted name; JOB_DEFAULT for an unknown name. */
 struct job_origin job_origin(const struct job *job, const char *key);
 
-/* Write an origin as people read it: "train.yaml:7", "--seed", "default". */
+/* Write a key's origin for people: "train.yaml:7", "--seed", "default". */
 void job_origin_text(const struct job *job, const char *key, char *ret, size_t size);
 
-/* A key's value as people read it, "256", "10s", "auto". */
+/* Write a key's value for people: "256", "10s", "auto". */
 void job_value_text(const struct job *job, const char *key, char *ret, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_check.c - values against each other */
+/* job_check.c - check the values of a job against each other */
 #include "job_impl.h"
 
 #include "job_lease.h"
@@ -11,13 +11,14 @@
 #include <stdio.h>
 #include <string.h>
 
-static const int64_t every_ns = 300 * CLOCK_S; /* the default of checkpoint.every */
+static const int64_t every_ns = 300 * CLOCK_S; /* default of checkpoint.every */
 
 bool job_period_is_never(const struct job_period *p)
 {
     return p->steps == 0 && p->ns == 0;
 }
 
+/* Check whether the key's value is a default, not from the file or a flag. */
 static bool is_default(const struct job *job, const char *key)
 {
     return job_origin(job, key).kind == JOB_DEFAULT;
@@ -35,7 +36,9 @@ void job_follow(struct job *job)
         job->checkpoint.every.ns = job->n_hosts > 1 && !job->checkpoint.dir ? 0 : every_ns;
 }
 
-/* Fail at the place of key a, or of b when a is a default. */
+/* Return -EINVAL for two keys that contradict each other, at the position of key a; of b if a is a
+ * default.
+ */
 static int clash(const struct job *job, const char *a, const char *b, struct eddis_error *err,
                  const char *what)
 {
@@ -52,7 +55,7 @@ static int clash(const struct job *job, const char *a, const char *b, struct edd
                      what);
 }
 
-/* Fail at the place of what names the hosts. */
+/* Return -EINVAL at the position of the key that names the hosts. */
 static int wrong_hosts(const struct job *job, struct eddis_error *err, const char *what)
 {
     struct job_origin o = job_origin(job, job->hostfile ? "hostfile" : "nodes");
@@ -62,6 +65,7 @@ static int wrong_hosts(const struct job *job, struct eddis_error *err, const cha
     return job_wrong(&r, o.line, o.column, err, "%s", what);
 }
 
+/* Check timeouts.heartbeat and timeouts.node_lost against timeouts.lease. */
 static int check_timeouts(const struct job *job, struct eddis_error *err)
 {
     int64_t lease = job->timeouts.lease_ns;
@@ -76,6 +80,7 @@ static int check_timeouts(const struct job *job, struct eddis_error *err)
     return 0;
 }
 
+/* Check a host's devices and workers against the emulated devices. */
 static int check_host(const struct job *job, const struct job_host *h, struct eddis_error *err)
 {
     size_t rows = h->n_emulate ? h->n_emulate : job->profile.n_emulate;
@@ -100,6 +105,7 @@ static int check_host(const struct job *job, const struct job_host *h, struct ed
     return 0;
 }
 
+/* Check every host, and that several hosts share a checkpoint folder if there are checkpoints. */
 static int check_hosts(const struct job *job, struct eddis_error *err)
 {
     int rc = 0;
@@ -114,7 +120,7 @@ static int check_hosts(const struct job *job, struct eddis_error *err)
     return rc;
 }
 
-/* ---- how the workers keep in step ---- */
+/* ---- synchronisation ---- */
 
 #define WHOLE_OPTION(member, low, high, trait, help, otherwise)                                    \
     { "sync." #member, trait, otherwise },
@@ -125,7 +131,7 @@ static int check_hosts(const struct job *job, struct eddis_error *err)
 #define WIRE_OPTION(member)
 #define LATER_OPTION(name, type, initial, help, feature)
 
-/* Keys that mean something to some algorithms alone. */
+/* Keys that apply only to algorithms with a trait */
 static const struct {
     const char *key;
     enum algorithm_trait trait;
@@ -135,7 +141,7 @@ static const struct {
     { "sync.groups", ALGORITHM_GROUPED, "only hybrid training has groups" },
 };
 
-/* Whether a key has the value that it would have if nobody had written it. */
+/* Check whether a key has its default value, written or not. */
 static bool is_unset(const struct job *job, const char *key)
 {
     char value[32];
@@ -144,15 +150,17 @@ static bool is_unset(const struct job *job, const char *key)
     return strcmp(value, job_key_find(&job_table, key)->initial) == 0;
 }
 
-/* Whether the key is of a file and what it does not go with was said by a flag, as when a job is
- * resumed in another mode: nobody edits the file for that.
+/* Check whether the key is from the file, but the key `said_by` that excludes it is from a flag.
+ * This happens if a job is resumed in another mode; the user then need not edit the file.
  */
 static bool is_overruled(const struct job *job, const char *key, const char *said_by)
 {
     return job_origin(job, key).kind == JOB_FILE && job_origin(job, said_by).kind == JOB_FLAG;
 }
 
-/* What to do about keys that have no meaning: the flags for all of them, since one is named. */
+/* Append the remedy for keys that do not apply: to remove the key, or the flags that reset all such
+ * keys, although the message names only one.
+ */
 static void add_advice(const struct job *job, const char *key, const char *said_by,
                        struct strbuf *b)
 {
@@ -169,6 +177,7 @@ static void add_advice(const struct job *job, const char *key, const char *said_
                         job_key_find(&job_table, option[i].key)->initial);
 }
 
+/* Check that mode, algorithm and options fit together. */
 static int check_sync(const struct job *job, struct eddis_error *err)
 {
     const char *mode = job->sync.mode, *name = job->sync.algorithm;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_emulate.c - the type of profile.emulate and of a node's: devices that CPUs emulate */
+/* job_emulate.c - the type of profile.emulate and nodes.emulate: devices that CPUs emulate */
 #include "job_impl.h"
 
 #include "lib/base/text.h"
@@ -7,12 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What one device may say; milliseconds in the file are seconds in struct job_emulated. */
+/* Members of one device in the file.  The file has milliseconds, struct job_emulated has seconds.
+ */
 static const struct member {
     const char *name;
     size_t offset;
     double scale, low, high;
-    bool optional; /* 0 where the first entry leaves it out */
+    bool optional; /* may be missing in the first entry: 0 */
 } members[] = {
     { "rate", offsetof(struct job_emulated, rate), 1, 1e-6, 1e6 },
     { "a_ms", offsetof(struct job_emulated, fixed_s), 1000, 0, 3.6e6 },
@@ -22,11 +23,13 @@ static const struct member {
 
 enum { N_MEMBERS = sizeof members / sizeof *members };
 
+/* Return the address of member m of the device. */
 static double *member_at(struct job_emulated *d, size_t m)
 {
     return (double *)((char *)d + members[m].offset);
 }
 
+/* Return -EINVAL for an unknown member, with the nearest known one. */
 static int unknown(const struct job_reader *r, const char *name, const struct job_node *c,
                    struct eddis_error *err)
 {
@@ -44,6 +47,7 @@ static int unknown(const struct job_reader *r, const char *name, const struct jo
                      name);
 }
 
+/* Read member c into device d and set its `given`.  -EINVAL: unknown, or not a number in range. */
 static int read_member(const struct job_reader *r, const char *name, const struct job_node *c,
                        struct job_emulated *d, bool *given, struct eddis_error *err)
 {
@@ -67,7 +71,9 @@ static int read_member(const struct job_reader *r, const char *name, const struc
     return unknown(r, name, c, err);
 }
 
-/* Read one device; what it leaves out is taken from the first, which must say everything. */
+/* Read one device of the list.  Members that it omits are taken from the first device, which must
+ * have all that are not optional.
+ */
 static int read_device(const struct job_reader *r, const char *name, const struct job_node *n,
                        const struct job_emulated *first, struct job_emulated *d,
                        struct eddis_error *err)
@@ -98,7 +104,7 @@ static int read_device(const struct job_reader *r, const char *name, const struc
     return 0;
 }
 
-/* Takes list. */
+/* Replace the member by this list of n devices, which is then owned by base. */
 static void emulate_set(void *base, const struct job_key *key, struct job_emulated *list, size_t n)
 {
     struct job_emulated **member = job_member(base, key);
@@ -108,6 +114,7 @@ static void emulate_set(void *base, const struct job_key *key, struct job_emulat
     *(size_t *)((char *)base + key->field->count) = n;
 }
 
+/* Read a list of devices (job_type.read). */
 static int emulate_read(const struct job_reader *r, const struct job_key *key,
                         const struct job_node *n, struct eddis_error *err)
 {
@@ -118,11 +125,11 @@ static int emulate_read(const struct job_reader *r, const struct job_key *key,
     if (n->n > JOB_MAX_EMULATED)
         return job_wrong(r, n->line, n->column, err, "\"%s\" has %zu entries; write at most %d",
                          key->name, n->n, JOB_MAX_EMULATED);
-    if (n->n == 0 && r->base != r->job) { /* a node without its own has those of the job */
+    if (n->n == 0 && r->base != r->job) { /* a node without its own devices uses those of the job */
         emulate_set(r->base, key, NULL, 0);
         return 0;
     }
-    list = d = calloc(n->n + 1, sizeof *list); /* one more, so that it is never empty */
+    list = d = calloc(n->n + 1, sizeof *list); /* one more, so that the allocation is never empty */
     if (!list)
         return job_no_memory(err);
     for (const struct job_node *c = n->first; c; c = c->next, d++) {
@@ -137,14 +144,15 @@ static int emulate_read(const struct job_reader *r, const struct job_key *key,
     return 0;
 }
 
-/* Whether the member stands in the file: the first entry's optional ones only where they are not 0,
- * so that others have to say 0.
+/* Check whether job_text writes member m: an optional one only if it is not 0 in the first entry.
+ * Then the others must write their 0, too.
  */
 static bool is_written(const struct job_emulated *first, size_t m)
 {
     return !members[m].optional || *(const double *)((const char *)first + members[m].offset) > 0;
 }
 
+/* Append the devices as YAML (job_type.write). */
 static void emulate_write(const void *base, const struct job_key *key, struct strbuf *b)
 {
     struct job_emulated *const *list = job_member_const(base, key);
@@ -164,11 +172,13 @@ static void emulate_write(const void *base, const struct job_key *key, struct st
     strbuf_add(b, "]");
 }
 
+/* Free the devices (job_type.free). */
 static void emulate_free(void *base, const struct job_key *key)
 {
     emulate_set(base, key, NULL, 0);
 }
 
+/* Append the form of a valid value (job_type.expect). */
 static void emulate_expect(const struct job_key *key, struct strbuf *b)
 {
     strbuf_add(b, "a list like [{rate: 1.0, a_ms: 2, c_ms: 0.1}, {rate: 0.5}]");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_groups.c - the type of sync.groups: how many groups there are, or which ranks are in each */
+/* job_groups.c - the type of sync.groups: the number of groups, or the ranks of each */
 #include "job_impl.h"
 
 #include "lib/base/cleanup.h"
@@ -9,7 +9,7 @@
 
 enum { MAX_RANKS = 65536 };
 
-/* Takes of. */
+/* Replace the member by n groups with the ranks `of` [n_of], which base then owns. */
 static void groups_set(void *base, const struct job_key *key, int64_t n, int *of, size_t n_of)
 {
     struct job_groups *g = job_member(base, key);
@@ -18,6 +18,7 @@ static void groups_set(void *base, const struct job_key *key, int64_t n, int *of
     *g = (struct job_groups){ .n = n, .of = of, .n_of = n_of };
 }
 
+/* Return the number of ranks in all lists of n. */
 static size_t count_ranks(const struct job_node *n)
 {
     size_t ranks = 0;
@@ -27,7 +28,9 @@ static size_t count_ranks(const struct job_node *n)
     return ranks;
 }
 
-/* One group's list: each of its ranks is below n_of and in no group yet. */
+/* Read the list of group `number` and mark its ranks in of [n_of].  -EINVAL: a rank is not below
+ * n_of or already in a group.
+ */
 static int read_group(const struct job_reader *r, const struct job_key *key,
                       const struct job_node *list, int number, int *of, size_t n_of,
                       struct eddis_error *err)
@@ -51,6 +54,7 @@ static int read_group(const struct job_reader *r, const struct job_key *key,
     return 0;
 }
 
+/* Read a list of groups, each a list of ranks; together they must contain each rank from 0 once. */
 static int read_lists(const struct job_reader *r, const struct job_key *key,
                       const struct job_node *n, struct eddis_error *err)
 {
@@ -75,6 +79,7 @@ static int read_lists(const struct job_reader *r, const struct job_key *key,
     return 0;
 }
 
+/* Read the number of groups, their lists, or "auto" (job_type.read). */
 static int groups_read(const struct job_reader *r, const struct job_key *key,
                        const struct job_node *n, struct eddis_error *err)
 {
@@ -90,6 +95,7 @@ static int groups_read(const struct job_reader *r, const struct job_key *key,
     return 0;
 }
 
+/* Append the groups as YAML (job_type.write). */
 static void groups_write(const void *base, const struct job_key *key, struct strbuf *b)
 {
     const struct job_groups *g = job_member_const(base, key);
@@ -114,11 +120,13 @@ static void groups_write(const void *base, const struct job_key *key, struct str
     strbuf_add(b, "]");
 }
 
+/* Free the ranks and set the member to auto (job_type.free). */
 static void groups_free(void *base, const struct job_key *key)
 {
     groups_set(base, key, 0, NULL, 0);
 }
 
+/* Append the form of a valid value (job_type.expect). */
 static void groups_expect(const struct job_key *key, struct strbuf *b)
 {
     strbuf_add(b, "how many there are, from 1, a list of the ranks of each, like [[0, 1], [2, 3]], "

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_host.c - what hosts, users, addresses and other words that reach programs may look like
+/* job_host.c - check hosts, users, addresses and other texts that are passed to programs
  *
- * Each becomes an argument of ssh or of Open MPI somewhere, so none may be taken for an option, and
- * none needs quotes in any shell.
+ * Each becomes an argument of ssh or of Open MPI.  So none may look like an option, and none may
+ * need quotes in a shell.
  */
 #include "host_list.h"
 #include "job_impl.h"
@@ -20,6 +20,7 @@
 
 enum { HOST_MAX_BYTES = 253, LABEL_MAX_BYTES = 63, USER_MAX_BYTES = 64 };
 
+/* Check whether s is a numeric address of this family. */
 static bool is_address(int family, const char *s)
 {
     unsigned char address[sizeof(struct in6_addr)];
@@ -27,7 +28,9 @@ static bool is_address(int family, const char *s)
     return inet_pton(family, s, address) == 1;
 }
 
-/* Labels of letters, digits, '-' and '_', divided by dots; a last dot is allowed. */
+/* Check whether s is a host name: labels of letters, digits, '-' and '_', separated by dots; a
+ * final dot is allowed.
+ */
 static bool is_host_name(const char *s)
 {
     if (!*s || strlen(s) > HOST_MAX_BYTES)
@@ -42,8 +45,8 @@ static bool is_host_name(const char *s)
     return true;
 }
 
-/* Why an address of IPv6 is none that other machines can use; NULL: it is none of IPv6, or one that
- * they can.
+/* Return why an IPv6 address cannot be used from other machines; NULL: it can, or it is not an IPv6
+ * address.
  */
 static const char *why_not(const char *s)
 {
@@ -61,6 +64,7 @@ static const char *why_not(const char *s)
     return s[n] ? "names an interface behind its '%'" : NULL;
 }
 
+/* Return -EINVAL for an IPv6 address that other machines cannot use. */
 static int check_reach(const char *address, struct eddis_error *err)
 {
     const char *why = why_not(address);
@@ -74,7 +78,7 @@ static int check_reach(const char *address, struct eddis_error *err)
 
 int job_check_host(const char *host, struct eddis_error *err)
 {
-    bool numbers = host[strspn(host, DIGITS ".")] == '\0'; /* to be one of IPv4, or nothing */
+    bool numbers = host[strspn(host, DIGITS ".")] == '\0'; /* then only an IPv4 address is valid */
     int rc = check_reach(host, err);
 
     if (rc < 0)
@@ -109,7 +113,7 @@ int job_check_user(const char *user, struct eddis_error *err)
                       user);
 }
 
-/* "10.1.0.0/24" or "fd00::/64". */
+/* Check whether s is a network like "10.1.0.0/24" or "fd00::/64". */
 static bool is_network(const char *s)
 {
     const char *slash = strchr(s, '/');

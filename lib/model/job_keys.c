@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_keys.c - every key of train.yaml: the one table
+/* job_keys.c - the table of all keys of train.yaml
  *
- * A row with `later` is known and refused by name: a wish that nothing here would fulfil must not
- * be taken silently.
+ * A row with `later` is a known key without an implementation.  It is rejected by name, since a
+ * request must not be ignored silently.
  */
 #include "job_impl.h"
 
@@ -16,7 +16,7 @@ enum { BILLION = 1000000000 };
 #define MINUTE (60 * CLOCK_S)
 #define DAY    (86400 * CLOCK_S)
 
-/* Fields by type; `initial` is the default as it would stand in the file. */
+/* Fields by type; `initial` is the default as written in a file. */
 #define AT(what, kind, member) .type = &job_type_##kind, .offset = offsetof(struct what, member)
 #define FIELD(kind, member)    AT(job, kind, member)
 #define WHOLE(member, lo, hi, w, initial)                                                          \
@@ -56,7 +56,7 @@ enum { BILLION = 1000000000 };
         FIELD(kind, member), .value = initial                                                      \
     }
 
-/* What is handed on to sbatch. */
+/* Fields that are passed to sbatch. */
 #define SBATCH(what, member, w)                                                                    \
     &(const struct job_field)                                                                      \
     {                                                                                              \
@@ -72,7 +72,7 @@ enum { BILLION = 1000000000 };
 #define REPLAN      "learning rates that follow the batch"
 #define COMPRESSION "gradient compression"
 
-/* The options of an algorithm. */
+/* Keys of the algorithms' options, from sync_options_rows.h */
 #define WHOLE_OPTION(member, low, high, trait, help, otherwise)                                    \
     { "sync." #member,                                                                             \
       "whole number or auto",                                                                      \
@@ -392,7 +392,7 @@ size_t job_keys_below(const struct job_table *t, const char *prefix, char (*ret)
             continue;
         len = strcspn(rest, ".");
         if (n && strncmp(ret[n - 1], rest, len) == 0 && ret[n - 1][len] == '\0')
-            continue; /* the rows of one group stand together */
+            continue; /* rows of one group are adjacent */
         memcpy(ret[n], rest, len);
         ret[n++][len] = '\0';
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_lease.h - the two limits of a job file that follow its lease
+/* job_lease.h - the two limits of a job file that depend on its lease
  *
- * All other limits that follow it are in agents/protocol/timing.h, which holds these against them.
+ * All other limits that depend on it are in agents/protocol/timing.h, which checks these against
+ * them.
  */
 #ifndef EDDIS_MODEL_JOB_LEASE_H
 #define EDDIS_MODEL_JOB_LEASE_H
@@ -11,13 +12,13 @@
 #include <stdint.h>
 
 enum {
-    JOB_LEASE_HEARTBEATS = 8,       /* in a lease, when nobody says otherwise ... */
-    JOB_LEASE_LEAST_HEARTBEATS = 8, /* ... and when somebody does */
-    JOB_LEASE_LOST_PART = 2,        /* node_lost is the lease and this part of it ... */
-    JOB_LEASE_LEAST_LOST_PART = 4,  /* ... and this one at least */
+    JOB_LEASE_HEARTBEATS = 8,       /* heartbeats in a lease: default ... */
+    JOB_LEASE_LEAST_HEARTBEATS = 8, /* ... and minimum */
+    JOB_LEASE_LOST_PART = 2,        /* node_lost exceeds the lease by 1/2 of it by default ... */
+    JOB_LEASE_LEAST_LOST_PART = 4,  /* ... and by 1/4 at least */
 };
 
-/* Default of timeouts.heartbeat, in ns. */
+/* Return the default of timeouts.heartbeat in ns. */
 static inline int64_t job_lease_heartbeat_ns(int64_t lease_ns)
 {
     int64_t ns = lease_ns / JOB_LEASE_HEARTBEATS;
@@ -25,15 +26,15 @@ static inline int64_t job_lease_heartbeat_ns(int64_t lease_ns)
     return ns < CLOCK_S ? ns : CLOCK_S;
 }
 
-/* Default of timeouts.node_lost, in ns. */
+/* Return the default of timeouts.node_lost in ns. */
 static inline int64_t job_lease_node_lost_ns(int64_t lease_ns)
 {
     return lease_ns + lease_ns / JOB_LEASE_LOST_PART;
 }
 
-/* Least timeouts.node_lost, in ns.  An agent's ranks have ended a lease after it heard the driver
- * last; the driver, who heard it last a little earlier or later, must not take them for dead
- * before.
+/* Return the minimum of timeouts.node_lost in ns.  An agent's ranks end one lease after its last
+ * message from the driver.  The driver's last message from the agent may be somewhat older, and the
+ * driver must not consider the ranks dead before they are.
  */
 static inline int64_t job_lease_least_node_lost_ns(int64_t lease_ns)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_list.c - types of several words: lists, lines of a shell, the command */
+/* job_list.c - types of several words: lists, shell lines, the command */
 #include "job_impl.h"
 
 #include "lib/base/cleanup.h"
@@ -60,6 +60,7 @@ void job_words_member_free(void *base, const struct job_key *key)
     *member = NULL;
 }
 
+/* Append a list of words as YAML, with secrets masked (job_type.write). */
 static void words_write(const void *base, const struct job_key *key, struct strbuf *b)
 {
     char *const *const *member = job_member_const(base, key);
@@ -75,6 +76,7 @@ static void words_write(const void *base, const struct job_key *key, struct strb
     strbuf_add(b, "]");
 }
 
+/* Append the scalars of a YAML list to the words; each must pass the key's check. */
 static int list_add(const struct job_reader *r, const struct job_key *key,
                     const struct job_node *list, struct job_words *w, struct eddis_error *err)
 {
@@ -98,6 +100,7 @@ static int list_add(const struct job_reader *r, const struct job_key *key,
     return 0;
 }
 
+/* Read a list of words (job_type.read). */
 static int list_read(const struct job_reader *r, const struct job_key *key,
                      const struct job_node *n, struct eddis_error *err)
 {
@@ -108,6 +111,7 @@ static int list_read(const struct job_reader *r, const struct job_key *key,
     return job_words_keep(r, key, &w, list_add(r, key, n, &w, err), err);
 }
 
+/* Append the form of a valid value (job_type.expect). */
 static void list_expect(const struct job_key *key, struct strbuf *b)
 {
     strbuf_add(b, "a list of words, like [a, b]");
@@ -121,8 +125,10 @@ const struct job_type job_type_list = {
     .expect = list_expect,
 };
 
-/* ---- lines: a list, or one text of them ---- */
+/* ---- lines: a list, or a text of several lines ---- */
 
+/* Read a list of lines, or a text that is split into lines; blank ones are dropped (job_type.read).
+ */
 static int lines_read(const struct job_reader *r, const struct job_key *key,
                       const struct job_node *n, struct eddis_error *err)
 {
@@ -143,6 +149,7 @@ static int lines_read(const struct job_reader *r, const struct job_key *key,
     return job_words_keep(r, key, &w, rc, err);
 }
 
+/* Append the form of a valid value (job_type.expect). */
 static void lines_expect(const struct job_key *key, struct strbuf *b)
 {
     strbuf_add(b, "a list of lines, like [source venv/bin/activate], or a text of them");
@@ -158,8 +165,8 @@ const struct job_type job_type_lines = {
 
 /* ---- the command: a list, or a line split as a shell would, without a shell ---- */
 
-/* Append the next word of *p to b, taking its quotes away.  Returns 1 when the word was quoted
- * somewhere, 0 when not, -EINVAL when a quote does not end.
+/* Append the next word of *p to b without its quotes, and advance *p.  Return 1 if a part of it was
+ * quoted, 0 if not, -EINVAL if a quote does not end.
  */
 static int next_word(const char **p, struct strbuf *b)
 {
@@ -185,6 +192,7 @@ static int next_word(const char **p, struct strbuf *b)
     return quote ? -EINVAL : quoted;
 }
 
+/* Check whether a word is a shell operator such as "|" or "&&". */
 static bool is_shell(const char *word)
 {
     static const char *const operators[] = { "|",  "||", "&",  "&&", ";",    ">",
@@ -196,6 +204,9 @@ static bool is_shell(const char *word)
     return false;
 }
 
+/* Split a command line into words as a shell does.  -EINVAL: an open quote, too many words, or an
+ * unquoted shell operator, since no shell will interpret it.
+ */
 static int line_add(const struct job_reader *r, const struct job_key *key, const struct job_node *n,
                     struct job_words *w, struct eddis_error *err)
 {
@@ -230,6 +241,7 @@ static int line_add(const struct job_reader *r, const struct job_key *key, const
     }
 }
 
+/* Read a command, a list or one line (job_type.read). */
 static int command_read(const struct job_reader *r, const struct job_key *key,
                         const struct job_node *n, struct eddis_error *err)
 {
@@ -245,6 +257,7 @@ static int command_read(const struct job_reader *r, const struct job_key *key,
     return job_words_keep(r, key, &w, rc, err);
 }
 
+/* Append the form of a valid value (job_type.expect). */
 static void command_expect(const struct job_key *key, struct strbuf *b)
 {
     strbuf_add(b, "a list like [python3, train.py], or one line of words");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_map.c - types of maps of names to text: env, mpi.mca */
+/* job_map.c - types of maps from names to text: env, mpi.mca */
 #include "job_impl.h"
 
 #include <ctype.h>
@@ -10,6 +10,7 @@
 
 enum { MAX_VARIABLE = 256 };
 
+/* Check whether s is a valid name: letters, digits and _, not beginning with a digit. */
 static bool is_variable(const char *s)
 {
     size_t n = strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
@@ -17,8 +18,9 @@ static bool is_variable(const char *s)
     return n > 0 && n <= MAX_VARIABLE && !s[n] && !isdigit((unsigned char)*s);
 }
 
-/* Those that every worker gets from us, and whose other values would split the job; an end of "_"
- * stands for all that begin so.  What a user may want to choose, as MASTER_PORT, is not among them.
+/* Check whether eddis sets this variable for every worker, so that another value would split the
+ * job.  Names in the list that end in "_" are prefixes.  Variables that a user may choose, as
+ * MASTER_PORT, are not in it.
  */
 static bool is_ours(const char *s)
 {
@@ -56,7 +58,7 @@ int job_check_variable(const char *name, struct eddis_error *err)
     return 0;
 }
 
-/* Check one entry of a map; its value is text, "" in quotes when it is meant to be empty. */
+/* Check one entry of a map: a valid name and a scalar value; an empty value must be "". */
 static int check_entry(const struct job_reader *r, const struct job_key *key,
                        const struct job_node *n, struct eddis_error *err)
 {
@@ -74,11 +76,13 @@ static int check_entry(const struct job_reader *r, const struct job_key *key,
     return 0;
 }
 
+/* Append the form of a valid value (job_type.expect). */
 static void map_expect(const struct job_key *key, struct strbuf *b)
 {
     strbuf_add(b, "a map like {NAME: value}");
 }
 
+/* Return "NAME=value" of an entry, for the caller to free; NULL without memory. */
 static char *assignment(const struct job_node *n)
 {
     struct strbuf b = { 0 };
@@ -88,6 +92,7 @@ static char *assignment(const struct job_node *n)
     return strbuf_steal(&b);
 }
 
+/* Order assignments by name, for qsort. */
 static int by_name(const void *a, const void *b)
 {
     const char *x = *(char *const *)a, *y = *(char *const *)b;
@@ -97,6 +102,7 @@ static int by_name(const void *a, const void *b)
     return order ? order : (nx > ny) - (nx < ny);
 }
 
+/* Read environment variables, sorted by name (job_type.read). */
 static int env_read(const struct job_reader *r, const struct job_key *key, const struct job_node *n,
                     struct eddis_error *err)
 {
@@ -131,7 +137,7 @@ bool job_is_secret(const char *name, size_t n)
     return false;
 }
 
-/* The end of a value in a line for a shell: a blank outside of quotes. */
+/* Return the end of a value in a shell line: the first blank outside quotes. */
 static const char *end_of_value(const char *s)
 {
     char quote = '\0';
@@ -168,6 +174,7 @@ char *job_masked(const char *text)
     return strbuf_steal(&b);
 }
 
+/* Append the variables as YAML, with secret values masked (job_type.write). */
 static void env_write(const void *base, const struct job_key *key, struct strbuf *b)
 {
     char *const *const *member = job_member_const(base, key);
@@ -190,6 +197,7 @@ const struct job_type job_type_env = {
     .expect = map_expect,
 };
 
+/* Read MCA parameters as a list name, value, name, value, ... (job_type.read). */
 static int mca_read(const struct job_reader *r, const struct job_key *key, const struct job_node *n,
                     struct eddis_error *err)
 {
@@ -208,6 +216,7 @@ static int mca_read(const struct job_reader *r, const struct job_key *key, const
     return job_words_keep(r, key, &w, rc, err);
 }
 
+/* Append the MCA parameters as YAML (job_type.write). */
 static void mca_write(const void *base, const struct job_key *key, struct strbuf *b)
 {
     char *const *const *member = job_member_const(base, key);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* job_nodes.c - the types of nodes and hostfile: the hosts of a job
  *
- * An entry is a name, or a map of job_host_table's rows; a range in it stands for as many hosts
- * with the same settings.  Both keys fill job.host, so each empties the other.
+ * An entry is a name, or a map with the keys of job_host_table.  A range in a name gives several
+ * hosts with the same settings.  Both keys fill job.host, so each replaces the other.
  */
 #include "host_list.h"
 #include "hostfile.h"
@@ -16,13 +16,14 @@
 
 /* ---- one host ---- */
 
-/* The name was expanded before; here it only must be there. */
+/* Check that a host name is a scalar; it was expanded before (job_type.read). */
 static int host_read(const struct job_reader *r, const struct job_key *key,
                      const struct job_node *n, struct eddis_error *err)
 {
     return n->kind == JOB_SCALAR ? 0 : job_mistyped(r, key, n, err);
 }
 
+/* Append the host name as YAML (job_type.write). */
 static void host_write(const void *base, const struct job_key *key, struct strbuf *b)
 {
     const char *const *member = job_member_const(base, key);
@@ -30,6 +31,7 @@ static void host_write(const void *base, const struct job_key *key, struct strbu
     job_scalar_add(b, *member ? *member : "");
 }
 
+/* Free the host name (job_type.free). */
 static void host_free(void *base, const struct job_key *key)
 {
     char **member = job_member(base, key);
@@ -38,6 +40,7 @@ static void host_free(void *base, const struct job_key *key)
     *member = NULL;
 }
 
+/* Append the form of a valid value (job_type.expect). */
 static void host_expect(const struct job_key *key, struct strbuf *b)
 {
     strbuf_add(b, "a name, an address or a range like v100-[1-4,7]");
@@ -54,7 +57,7 @@ const struct job_type job_type_host = {
 
 enum { MAX_DEVICES = 1024 };
 
-/* Takes list. */
+/* Replace the member by this list of n devices, which base then owns. */
 static void devices_set(void *base, const struct job_key *key, int64_t *list, size_t n)
 {
     int64_t **member = job_member(base, key);
@@ -64,6 +67,7 @@ static void devices_set(void *base, const struct job_key *key, int64_t *list, si
     *(size_t *)((char *)base + key->field->count) = n;
 }
 
+/* Read a list of distinct device numbers, or "auto" (job_type.read). */
 static int devices_read(const struct job_reader *r, const struct job_key *key,
                         const struct job_node *n, struct eddis_error *err)
 {
@@ -92,6 +96,7 @@ static int devices_read(const struct job_reader *r, const struct job_key *key,
     return 0;
 }
 
+/* Append the devices as YAML (job_type.write). */
 static void devices_write(const void *base, const struct job_key *key, struct strbuf *b)
 {
     int64_t *const *list = job_member_const(base, key);
@@ -106,11 +111,13 @@ static void devices_write(const void *base, const struct job_key *key, struct st
     strbuf_add(b, "]");
 }
 
+/* Free the list of devices (job_type.free). */
 static void devices_free(void *base, const struct job_key *key)
 {
     devices_set(base, key, NULL, 0);
 }
 
+/* Append the form of a valid value (job_type.expect). */
 static void devices_expect(const struct job_key *key, struct strbuf *b)
 {
     strbuf_add(b, "a list of whole numbers from 0, like [0, 1], or auto");
@@ -126,7 +133,9 @@ const struct job_type job_type_devices = {
 
 /* ---- nodes ---- */
 
-/* Takes the hosts of l, and the hostfile's path or NULL, into the job. */
+/* Replace the job's hosts by those of l, and its hostfile by this path (NULL: none).  The job then
+ * owns both.
+ */
 static void take_hosts(struct job *job, struct host_list *l, char *hostfile)
 {
     job_hosts_free(job->host, job->n_hosts);
@@ -137,13 +146,16 @@ static void take_hosts(struct job *job, struct host_list *l, char *hostfile)
     l->n = 0;
 }
 
-/* A flag's hosts take the place of the file's; in the file one key names them. */
+/* Return -EINVAL: the file has both "nodes" and "hostfile".  A flag of one replaces the other
+ * instead.
+ */
 static int exclude(const struct job_reader *r, const struct job_node *n, struct eddis_error *err)
 {
     return job_wrong(r, n->key_line, n->key_column, err,
                      "\"nodes\" and \"hostfile\" exclude each other; remove one");
 }
 
+/* Borrow the value of a key in a map; NULL: the map has no such key. */
 static const struct job_node *child(const struct job_node *map, const char *key)
 {
     for (const struct job_node *n = map->first; n; n = n->next)
@@ -152,6 +164,7 @@ static const struct job_node *child(const struct job_node *map, const char *key)
     return NULL;
 }
 
+/* Return -EINVAL: a host is repeated; names both positions. */
 static int twice(const struct job_reader *r, const struct host_list *l, ssize_t first,
                  ssize_t second, struct eddis_error *err)
 {
@@ -161,7 +174,7 @@ static int twice(const struct job_reader *r, const struct host_list *l, ssize_t 
                      l->at[second].host, l->line[first]);
 }
 
-/* Add the hosts of one entry of the list. */
+/* Append the hosts of one entry of `nodes`, a name or a map, with their settings. */
 static int add_entry(const struct job_reader *r, const struct job_node *n, struct host_list *l,
                      struct eddis_error *err)
 {
@@ -196,7 +209,7 @@ static int add_entry(const struct job_reader *r, const struct job_node *n, struc
     return rc;
 }
 
-/* Add what -H takes: "a:2,c[01-04]". */
+/* Append the hosts of the argument of -H, "a:2,c[01-04]". */
 static int add_line(const struct job_reader *r, const struct job_node *n, struct host_list *l,
                     struct eddis_error *err)
 {
@@ -210,6 +223,7 @@ static int add_line(const struct job_reader *r, const struct job_node *n, struct
     return rc < 0 ? job_wrong(r, n->line, n->column, err, "%s", why.text) : 0;
 }
 
+/* Append the hosts of a list.  -EINVAL if a host is repeated. */
 static int add_list(const struct job_reader *r, const struct job_node *list, struct host_list *l,
                     struct eddis_error *err)
 {
@@ -223,6 +237,7 @@ static int add_list(const struct job_reader *r, const struct job_node *list, str
     return rc == 0 && second >= 0 ? twice(r, l, first, second, err) : rc;
 }
 
+/* Read `nodes`: a list, or the argument of -H (job_type.read). */
 static int nodes_read(const struct job_reader *r, const struct job_key *key,
                       const struct job_node *n, struct eddis_error *err)
 {
@@ -243,19 +258,23 @@ static int nodes_read(const struct job_reader *r, const struct job_key *key,
     return rc;
 }
 
-/* What a row stands in, "ssh." of "nodes.ssh.user"; returns its length, 0: in nothing. */
+/* Write the group inside a map to which a row belongs ("ssh." of "nodes.ssh.user") to *ret; return
+ * its length, 0: none.
+ */
 static size_t map_of(const struct job_key *k, const char **ret)
 {
     *ret = strchr(k->name, '.') + 1;
     return (size_t)(strrchr(k->name, '.') + 1 - *ret);
 }
 
-/* Append ", name: value" of each row that differs from what a host without it would say. */
+/* Append ", name: value" for each setting of the host that differs from the default.  Return
+ * whether there are any.
+ */
 static bool add_settings(struct strbuf *b, const struct job_host *h)
 {
     static const struct job_host nothing;
     const char *map = "", *before = "";
-    size_t inside = 0; /* length of `before`, whose map is open */
+    size_t inside = 0; /* length of `before`, the map that is open */
     bool any = false;
 
     for (size_t i = 1; i < job_host_table.n; i++) { /* row 0 is the host itself */
@@ -286,6 +305,7 @@ static bool add_settings(struct strbuf *b, const struct job_host *h)
     return any;
 }
 
+/* Append the hosts as YAML (job_type.write). */
 static void nodes_write(const void *base, const struct job_key *key, struct strbuf *b)
 {
     const struct job *job = base;
@@ -306,6 +326,7 @@ static void nodes_write(const void *base, const struct job_key *key, struct strb
     strbuf_add(b, "]");
 }
 
+/* Free the hosts (job_type.free). */
 static void nodes_free(void *base, const struct job_key *key)
 {
     struct job *job = base;
@@ -315,6 +336,7 @@ static void nodes_free(void *base, const struct job_key *key)
     job->n_hosts = 0;
 }
 
+/* Append the form of a valid value (job_type.expect). */
 static void nodes_expect(const struct job_key *key, struct strbuf *b)
 {
     strbuf_add(b, "a list like [a100-1, {host: \"v100-[1-4]\", workers: 2}]");
@@ -330,6 +352,7 @@ const struct job_type job_type_nodes = {
 
 /* ---- hostfile ---- */
 
+/* Read the hostfile at a path, or "none", into the job's hosts (job_type.read). */
 static int hostfile_read(const struct job_reader *r, const struct job_key *key,
                          const struct job_node *n, struct eddis_error *err)
 {
@@ -361,6 +384,7 @@ static int hostfile_read(const struct job_reader *r, const struct job_key *key,
     return rc < 0 ? job_wrong(r, n->line, n->column, err, "%s", why.text) : 0;
 }
 
+/* Append the hostfile's path or "none" (job_type.write). */
 static void hostfile_write(const void *base, const struct job_key *key, struct strbuf *b)
 {
     const struct job *job = base;
@@ -368,6 +392,7 @@ static void hostfile_write(const void *base, const struct job_key *key, struct s
     job_scalar_add(b, job->hostfile ? job->hostfile : key->field->word);
 }
 
+/* Free the hostfile's path (job_type.free). */
 static void hostfile_free(void *base, const struct job_key *key)
 {
     struct job *job = base;
@@ -376,6 +401,7 @@ static void hostfile_free(void *base, const struct job_key *key)
     job->hostfile = NULL;
 }
 
+/* Append the form of a valid value (job_type.expect). */
 static void hostfile_expect(const struct job_key *key, struct strbuf *b)
 {
     strbuf_add(b, "a path or none");

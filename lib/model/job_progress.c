@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_progress.c - the pattern by which steps are found in a program's output */
+/* job_progress.c - check the pattern that finds steps in a program's output */
 #include "job_impl.h"
 
 #include "lib/base/cleanup.h"
@@ -11,13 +11,13 @@
 
 enum { PATTERN_MAX_BYTES = 1024 };
 
-/* Compile it; 0 or a code of regcomp. */
+/* Compile the pattern into *ret.  Return 0 or an error code of regcomp. */
 static int compile(const char *pattern, regex_t *ret)
 {
     return regcomp(ret, pattern, REG_EXTENDED);
 }
 
-/* The column, from 1, from which on it cannot be read: behind the longest beginning that can be. */
+/* Return the column, from 1, where a pattern becomes invalid: after its longest valid beginning. */
 static int bad_column(const char *pattern)
 {
     cleanup_free char *begin = strdup(pattern);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_read.c - from a tree or a flag to struct job: each key finds its row, its type does the rest
- */
+/* job_read.c - read a YAML tree or a flag into struct job, each key by the type of its row */
 #include "job_impl.h"
 #include "job_trusted.h"
 
@@ -14,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PATH_SIZE = 128 }; /* of a dotted key; longer than any in the table */
+enum { PATH_SIZE = 128 }; /* size of a dotted key; longer than any in the table */
 
 void job_free(struct job *job)
 {
@@ -26,6 +25,7 @@ void job_free(struct job *job)
     free(job);
 }
 
+/* Return the origin of a key's value, to be set. */
 static struct job_origin *origin_of(struct job *job, const struct job_key *key)
 {
     return &job->origin[key - job_table.row];
@@ -40,7 +40,7 @@ struct job_origin job_origin(const struct job *job, const char *key)
 
 /* ---- defaults ---- */
 
-/* Read a value given as text: the value itself, or YAML for lists and maps. */
+/* Read a value given as text: as the value itself, or as YAML for lists and maps. */
 static int read_text(const struct job_reader *r, const struct job_key *key, const char *text,
                      struct eddis_error *err)
 {
@@ -63,7 +63,9 @@ static int read_text(const struct job_reader *r, const struct job_key *key, cons
     return rc;
 }
 
-/* Returns the folder's last part made a valid name. */
+/* Return the last part of the folder's path, made a valid job name, for the caller to free.  NULL
+ * without memory.
+ */
 static char *name_of_folder(const char *folder)
 {
     const char *slash = strrchr(folder, '/');
@@ -79,7 +81,9 @@ static char *name_of_folder(const char *folder)
     return name;
 }
 
-/* Returns a job of defaults without a command. */
+/* Make a job with all defaults and no command, in *ret.  `file` may be NULL; folder must be
+ * absolute.
+ */
 static int job_new(const char *file, const char *folder, struct job **ret, struct eddis_error *err)
 {
     struct job *job = calloc(1, sizeof *job);
@@ -115,7 +119,8 @@ static int job_new(const char *file, const char *folder, struct job **ret, struc
 
 /* ---- the file's keys ---- */
 
-/* The nearest key anywhere in the table whose last part is like the word. */
+/* Return the key of the table whose last part is most similar to the word; NULL: none is similar.
+ */
 static const char *nearest_elsewhere(const struct job_table *t, const char *word)
 {
     const char *last[JOB_MAX_KEYS], *nearest;
@@ -132,7 +137,9 @@ static const char *nearest_elsewhere(const struct job_table *t, const char *word
     return NULL;
 }
 
-/* The nearest key of the group to a dotted word, without the group's name; NULL: none is near. */
+/* Return the key of the group most similar to a dotted word, without the group's name; NULL: none
+ * is similar.
+ */
 static const char *nearest_dotted(const struct job_table *t, const char *group, const char *word)
 {
     const char *names[JOB_MAX_KEYS];
@@ -145,7 +152,9 @@ static const char *nearest_dotted(const struct job_table *t, const char *group, 
     return text_nearest(word, names, count);
 }
 
-/* --set names a key "batch.global"; append how the file has it: "batch: {global: 3}". */
+/* Append a dotted key as the file writes it: "batch: {global: 3}" for "batch.global".  Long or
+ * structured values become "...".
+ */
 static void add_nested(const char *name, const struct job_node *value, struct strbuf *b)
 {
     bool is_short = value->kind == JOB_SCALAR && !value->quoted && strlen(value->text) <= 32;
@@ -163,7 +172,7 @@ static void add_nested(const char *name, const struct job_node *value, struct st
         strbuf_add(b, "}");
 }
 
-/* The key of which `dotted` is a part, as env of env.HOME; NULL: none. */
+/* Return the key to which a dotted name is internal, as env to env.HOME; NULL: none. */
 static const struct job_key *key_around(const struct job_table *t, const char *dotted)
 {
     const struct job_key *key = NULL;
@@ -176,6 +185,7 @@ static const struct job_key *key_around(const struct job_table *t, const char *d
     return key;
 }
 
+/* Return -EINVAL for an unknown key of a group, with the nearest key or how to write it. */
 static int unknown_key(const struct job_reader *r, const struct job_table *t, const char *group,
                        const struct job_node *n, struct eddis_error *err)
 {
@@ -191,7 +201,7 @@ static int unknown_key(const struct job_reader *r, const struct job_table *t, co
     nearest = text_nearest(n->key, names, count);
     if (!r->flag && strchr(n->key, '.'))
         dotted = nearest_dotted(t, group, n->key);
-    if (!nearest && r->flag && strchr(n->key, '.')) /* its group may be what is misspelt */
+    if (!nearest && r->flag && strchr(n->key, '.')) /* the group itself may be misspelt */
         nearest = nearest_dotted(t, "", n->key);
     if (!nearest)
         nearest = nearest_elsewhere(t, n->key);
@@ -216,6 +226,7 @@ static int unknown_key(const struct job_reader *r, const struct job_table *t, co
     return rc;
 }
 
+/* Return -EINVAL for a key that waits for a later version. */
 static int refuse_later(const struct job_reader *r, const struct job_key *key, int line, int column,
                         struct eddis_error *err)
 {
@@ -224,6 +235,7 @@ static int refuse_later(const struct job_reader *r, const struct job_key *key, i
                      key->name, key->later);
 }
 
+/* Read the value of a known key and record its origin in the job. */
 static int read_value(const struct job_reader *r, const struct job_key *key,
                       const struct job_node *n, struct eddis_error *err)
 {
@@ -240,7 +252,9 @@ static int read_value(const struct job_reader *r, const struct job_key *key,
     return rc;
 }
 
-/* Gather what err says, unless the group inside has; false: it ends the reading. */
+/* Add an -EINVAL error to the list of the reader, unless a nested group has added it.  Return false
+ * if reading must stop: no list, another error, or the list is full.
+ */
 static bool gather(const struct job_reader *r, int rc, const struct eddis_error *err)
 {
     struct job_mistakes *all = r->all;
@@ -258,6 +272,7 @@ static bool gather(const struct job_reader *r, int rc, const struct eddis_error 
     return true;
 }
 
+/* Read one key of a group: a value, or a nested group. */
 static int read_key(const struct job_reader *r, const struct job_table *t, const char *group,
                     const struct job_node *n, struct eddis_error *err)
 {
@@ -295,7 +310,9 @@ int job_group_read(const struct job_reader *r, const struct job_table *t, const 
     return wrong;
 }
 
-/* misspelt: or one that is near, of which has been told what was meant. */
+/* Check whether the map has this key.  `misspelt`: or one so similar that its error has suggested
+ * this one.
+ */
 static bool has_key(const struct job_node *map, const char *name, bool misspelt)
 {
     for (const struct job_node *n = map->first; n; n = n->next)
@@ -304,6 +321,8 @@ static bool has_key(const struct job_node *map, const char *name, bool misspelt)
     return false;
 }
 
+/* Read all keys of the job, check that it has a command, then check the values against each other.
+ */
 static int read_root(const struct job_reader *r, const struct job_node *root,
                      struct eddis_error *err)
 {
@@ -330,7 +349,7 @@ static int read_root(const struct job_reader *r, const struct job_node *root,
     return job_check(r->job, err);
 }
 
-/* Whether this line, from 1, is one of job_text that holds a default. */
+/* Check whether this line, from 1, of text [n] ends with job_text's mark of a default. */
 static bool is_default_line(const char *text, size_t n, int line)
 {
     static const char mark[] = "  # default";
@@ -348,7 +367,9 @@ static bool is_default_line(const char *text, size_t n, int line)
     return n >= sizeof mark - 1 && memcmp(stop - (sizeof mark - 1), mark, sizeof mark - 1) == 0;
 }
 
-/* A job that an earlier one has written names all values, of which nobody has asked for most. */
+/* Restore default origins in a job read from job_text's output.  Such a text contains all values,
+ * though nobody asked for most of them.
+ */
 static void keep_defaults(struct job *job, const char *text, size_t n)
 {
     size_t head = strlen(JOB_TEXT_HEAD);
@@ -360,6 +381,7 @@ static void keep_defaults(struct job *job, const char *text, size_t n)
             job->origin[i] = (struct job_origin){ .kind = JOB_DEFAULT };
 }
 
+/* Parse n bytes of text into a new job, collecting errors in `all` (NULL: stop at the first). */
 static int parse(const char *text, size_t n, const char *name, const char *folder,
                  struct job_mistakes *all, struct job **ret, struct eddis_error *err)
 {
@@ -390,6 +412,7 @@ int job_parse(const char *text, size_t n, const char *name, const char *folder, 
     return parse(text, n, name, folder, NULL, ret, err);
 }
 
+/* Parse the text of the file at `path`; relative paths are relative to its folder. */
 static int parse_file(const char *path, const char *text, size_t n, struct job_mistakes *all,
                       struct job **ret, struct eddis_error *err)
 {
@@ -405,6 +428,7 @@ static int parse_file(const char *path, const char *text, size_t n, struct job_m
     return parse(text, n, path, folder, all, ret, err);
 }
 
+/* Read and parse the file at `path`. */
 static int read_file(const char *path, struct job_mistakes *all, struct job **ret,
                      struct eddis_error *err)
 {
@@ -477,7 +501,7 @@ int job_from_command(const char *const *command, const char *folder, struct job 
     return 0;
 }
 
-/* The words for an unknown key of a flag, as those of a file. */
+/* Return -EINVAL for an unknown key or a group's name in a flag. */
 static int no_such_key(const struct job_reader *r, const char *key, struct eddis_error *err)
 {
     char group[PATH_SIZE], below[JOB_MAX_KEYS][32];
@@ -498,6 +522,9 @@ static int no_such_key(const struct job_reader *r, const char *key, struct eddis
 
 /* ---- flags ---- */
 
+/* Set one key from a flag; a quoted node is taken as one scalar.  Resets the origin of the key that
+ * it replaces (nodes and hostfile).
+ */
 static int set(struct job *job, const char *key, const struct job_node *value, const char *flag,
                struct eddis_error *err)
 {

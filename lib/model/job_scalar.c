@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The word that the key may have in the place of a number or the like, and that was meant. */
+/* Return the special word of the key ("auto") that a mistyped value resembles; NULL: none. */
 static const char *word_meant(const struct job_key *key, const struct job_node *n)
 {
     const char *all[1 + sizeof key->field->words / sizeof *key->field->words];
@@ -46,17 +46,20 @@ int job_mistyped(const struct job_reader *r, const struct job_key *key, const st
     return rc;
 }
 
+/* Check whether the node is the key's special word ("auto"). */
 static bool is_word(const struct job_key *key, const struct job_node *n)
 {
     return n->kind == JOB_SCALAR && key->field->word && strcmp(n->text, key->field->word) == 0;
 }
 
+/* Append " or auto" if the key has a special word. */
 static void expect_word(const struct job_key *key, struct strbuf *b)
 {
     if (key->field->word)
         strbuf_addf(b, " or %s", key->field->word);
 }
 
+/* Replace the member by text, which base then owns.  Return 0. */
 static int replace_text(const struct job_reader *r, const struct job_key *key, char *text)
 {
     char **member = job_member(r->base, key);
@@ -66,6 +69,7 @@ static int replace_text(const struct job_reader *r, const struct job_key *key, c
     return 0;
 }
 
+/* Free the member (job_type.free). */
 static void text_free(void *base, const struct job_key *key)
 {
     char **member = job_member(base, key);
@@ -74,6 +78,7 @@ static void text_free(void *base, const struct job_key *key)
     *member = NULL;
 }
 
+/* Append the text as YAML; NULL is the special word (job_type.write). */
 static void text_write(const void *base, const struct job_key *key, struct strbuf *b)
 {
     const char *const *member = job_member_const(base, key);
@@ -83,6 +88,7 @@ static void text_write(const void *base, const struct job_key *key, struct strbu
 
 /* ---- name ---- */
 
+/* Read a name (job_type.read). */
 static int name_read(const struct job_reader *r, const struct job_key *key,
                      const struct job_node *n, struct eddis_error *err)
 {
@@ -94,6 +100,7 @@ static int name_read(const struct job_reader *r, const struct job_key *key,
     return text ? replace_text(r, key, text) : job_no_memory(err);
 }
 
+/* Append the form of a valid value (job_type.expect). */
 static void name_expect(const struct job_key *key, struct strbuf *b)
 {
     strbuf_addf(b, "at most %d letters, digits, '.', '_' or '-', beginning with a letter or digit",
@@ -109,7 +116,9 @@ const struct job_type job_type_name = {
 
 /* ---- path ---- */
 
-/* Returns the absolute path, without "./" at its start and "/" at its end. */
+/* Return the absolute path for the caller to free, without leading "./" and trailing "/".  NULL
+ * without memory.
+ */
 static char *absolute(const char *folder, const char *path)
 {
     char *text;
@@ -148,6 +157,7 @@ int job_path_read(const struct job_reader *r, const struct job_key *key, const s
     return 0;
 }
 
+/* Read a path and make it absolute (job_type.read). */
 static int path_read(const struct job_reader *r, const struct job_key *key,
                      const struct job_node *n, struct eddis_error *err)
 {
@@ -159,6 +169,7 @@ static int path_read(const struct job_reader *r, const struct job_key *key,
     return rc < 0 ? rc : replace_text(r, key, text);
 }
 
+/* Append the form of a valid value (job_type.expect). */
 static void path_expect(const struct job_key *key, struct strbuf *b)
 {
     strbuf_add(b, "a path");
@@ -172,8 +183,9 @@ const struct job_type job_type_path = {
     .expect = path_expect,
 };
 
-/* ---- text that its row checks ---- */
+/* ---- text, validated by its row ---- */
 
+/* Read a text that passes the row's check (job_type.read). */
 static int text_read(const struct job_reader *r, const struct job_key *key,
                      const struct job_node *n, struct eddis_error *err)
 {
@@ -191,6 +203,7 @@ static int text_read(const struct job_reader *r, const struct job_key *key,
     return text ? replace_text(r, key, text) : job_no_memory(err);
 }
 
+/* Append the form of a valid value (job_type.expect). */
 static void text_expect(const struct job_key *key, struct strbuf *b)
 {
     strbuf_add(b, "a text");
@@ -204,7 +217,7 @@ const struct job_type job_type_text = {
     .expect = text_expect,
 };
 
-/* ---- whole number; the word is 0, another one -1 ---- */
+/* ---- whole number; the special word is 0, words[0] is -1 ---- */
 
 bool job_whole_parse(const char *s, int64_t *ret)
 {
@@ -218,6 +231,7 @@ bool job_whole_parse(const char *s, int64_t *ret)
     return errno == 0 && *end == '\0';
 }
 
+/* Read a whole number in range, or a word (job_type.read). */
 static int whole_read(const struct job_reader *r, const struct job_key *key,
                       const struct job_node *n, struct eddis_error *err)
 {
@@ -233,6 +247,7 @@ static int whole_read(const struct job_reader *r, const struct job_key *key,
     return 0;
 }
 
+/* Append the number, or the word for 0 or -1 (job_type.write). */
 static void whole_write(const void *base, const struct job_key *key, struct strbuf *b)
 {
     int64_t v = *(const int64_t *)job_member_const(base, key);
@@ -245,6 +260,7 @@ static void whole_write(const void *base, const struct job_key *key, struct strb
         strbuf_addf(b, "%lld", (long long)v);
 }
 
+/* Append the form of a valid value (job_type.expect). */
 static void whole_expect(const struct job_key *key, struct strbuf *b)
 {
     strbuf_addf(b, "a whole number from %lld to %lld", (long long)key->field->min,
@@ -260,7 +276,7 @@ const struct job_type job_type_whole = {
     .expect = whole_expect,
 };
 
-/* ---- number; the word is 0 ---- */
+/* ---- number; the special word is 0 ---- */
 
 bool job_number_parse(const char *s, double *ret)
 {
@@ -292,6 +308,7 @@ void job_number_add(struct strbuf *b, double x, double scale)
     strbuf_add(b, text);
 }
 
+/* Read a number in range, or the word (job_type.read). */
 static int number_read(const struct job_reader *r, const struct job_key *key,
                        const struct job_node *n, struct eddis_error *err)
 {
@@ -305,6 +322,7 @@ static int number_read(const struct job_reader *r, const struct job_key *key,
     return 0;
 }
 
+/* Append the number, or the word for 0 (job_type.write). */
 static void number_write(const void *base, const struct job_key *key, struct strbuf *b)
 {
     double v = *(const double *)job_member_const(base, key);
@@ -315,6 +333,7 @@ static void number_write(const void *base, const struct job_key *key, struct str
         job_number_add(b, v, 1);
 }
 
+/* Append the form of a valid value (job_type.expect). */
 static void number_expect(const struct job_key *key, struct strbuf *b)
 {
     strbuf_addf(b, "a number from %g to %g", key->field->low, key->field->high);
@@ -329,6 +348,7 @@ const struct job_type job_type_number = {
 
 /* ---- duration ---- */
 
+/* Append ns as text in the largest unit that divides it, "5m"; CLOCK_NEVER is "none". */
 static void add_duration(struct strbuf *b, int64_t ns)
 {
     static const struct {
@@ -356,6 +376,7 @@ static void add_duration(struct strbuf *b, int64_t ns)
         strbuf_add(b, "0s");
 }
 
+/* Read a duration in range; "none" if the key has a word (job_type.read). */
 static int duration_read(const struct job_reader *r, const struct job_key *key,
                          const struct job_node *n, struct eddis_error *err)
 {
@@ -369,17 +390,19 @@ static int duration_read(const struct job_reader *r, const struct job_key *key,
     return 0;
 }
 
+/* Append the duration (job_type.write). */
 static void duration_write(const void *base, const struct job_key *key, struct strbuf *b)
 {
     add_duration(b, *(const int64_t *)job_member_const(base, key));
 }
 
+/* Check whether v is from `least` to `most`. */
 static bool is_within(int64_t v, int64_t least, int64_t most)
 {
     return v >= least && v <= most;
 }
 
-/* ", like 10s, 5m or 2h": those that the key takes. */
+/* Append examples in the field's range: ", like 10s, 5m or 2h". */
 static void add_examples(const struct job_field *f, struct strbuf *b)
 {
     static const struct {
@@ -400,6 +423,7 @@ static void add_examples(const struct job_field *f, struct strbuf *b)
         strbuf_addf(b, "%s%s", i == 0 ? ", like " : i == n - 1 ? " or " : ", ", fits[i]);
 }
 
+/* Append the form of a valid value (job_type.expect). */
 static void duration_expect(const struct job_key *key, struct strbuf *b)
 {
     strbuf_add(b, "a duration from ");
@@ -418,6 +442,7 @@ const struct job_type job_type_duration = {
 
 /* ---- period: a whole number of steps, or a duration ---- */
 
+/* Read a number of steps or a duration (job_type.read). */
 static int period_read(const struct job_reader *r, const struct job_key *key,
                        const struct job_node *n, struct eddis_error *err)
 {
@@ -437,6 +462,7 @@ static int period_read(const struct job_reader *r, const struct job_key *key,
     return 0;
 }
 
+/* Append the period (job_type.write). */
 static void period_write(const void *base, const struct job_key *key, struct strbuf *b)
 {
     const struct job_period *p = job_member_const(base, key);
@@ -447,6 +473,7 @@ static void period_write(const void *base, const struct job_key *key, struct str
         strbuf_addf(b, "%lld", (long long)p->steps);
 }
 
+/* Append the form of a valid value (job_type.expect). */
 static void period_expect(const struct job_key *key, struct strbuf *b)
 {
     strbuf_addf(b, "a whole number of steps from %lld to %lld or a duration from ",
@@ -465,17 +492,19 @@ const struct job_type job_type_period = {
 
 /* ---- word ---- */
 
-/* Choice i of the field, or NULL behind the last. */
+/* Return choice i of the field; NULL after the last. */
 static const char *nth_word(const struct job_field *f, size_t i)
 {
     return f->nth_word ? f->nth_word(i) : f->words[i];
 }
 
+/* Return choice i that a later version will have; NULL after the last. */
 static const char *nth_soon(const struct job_field *f, size_t i)
 {
     return f->nth_soon ? f->nth_soon(i) : NULL;
 }
 
+/* Check whether s is among the field's words, given by `word`. */
 static bool among(const char *s, const struct job_field *f,
                   const char *(*word)(const struct job_field *f, size_t i))
 {
@@ -485,7 +514,9 @@ static bool among(const char *s, const struct job_field *f,
     return false;
 }
 
-/* Add the words to all, where n are; returns how many there are then. */
+/* Append the field's words, given by `word`, to all [JOB_MAX_WORDS] after the first n.  Return
+ * their new number.
+ */
 static size_t gather(const struct job_field *f,
                      const char *(*word)(const struct job_field *f, size_t i), const char **all,
                      size_t n)
@@ -495,6 +526,7 @@ static size_t gather(const struct job_field *f,
     return n;
 }
 
+/* Append the choices of the field (job_type.expect). */
 static void word_expect(const struct job_key *key, struct strbuf *b)
 {
     const char *word;
@@ -503,6 +535,7 @@ static void word_expect(const struct job_key *key, struct strbuf *b)
         strbuf_addf(b, "%s%s", i == 0 ? "" : nth_word(key->field, i + 1) ? ", " : " or ", word);
 }
 
+/* Return -EINVAL for a value that is no choice, with the nearest one. */
 static int word_refuse(const struct job_reader *r, const struct job_key *key,
                        const struct job_node *n, struct eddis_error *err)
 {
@@ -521,6 +554,7 @@ static int word_refuse(const struct job_reader *r, const struct job_key *key,
                      words, nearest);
 }
 
+/* Read one of the field's choices (job_type.read). */
 static int word_read(const struct job_reader *r, const struct job_key *key,
                      const struct job_node *n, struct eddis_error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_slurm.c - what sbatch is asked for: words that reach it, and components of unequal nodes
+/* job_slurm.c - check texts for sbatch, and read components of unequal nodes
  *
- * Each text becomes a part of a line "#SBATCH --option=text", where quotes, backslashes and '#'
- * have meanings of their own, so that none may stand in it.
+ * Each text becomes part of a line "#SBATCH --option=text".  Quotes, backslashes and '#' are
+ * special there, so texts must not contain them.
  */
 #include "job_impl.h"
 
@@ -36,6 +36,7 @@ int job_check_slurm_word(const char *word, struct eddis_error *err)
 
 /* ---- components ---- */
 
+/* Free n components and their array.  Accepts NULL. */
 static void list_free(struct job_component *list, size_t n)
 {
     for (size_t i = 0; list && i < n; i++)
@@ -43,6 +44,7 @@ static void list_free(struct job_component *list, size_t n)
     free(list);
 }
 
+/* Read the list of components (job_type.read). */
 static int components_read(const struct job_reader *r, const struct job_key *key,
                            const struct job_node *n, struct eddis_error *err)
 {
@@ -52,7 +54,7 @@ static int components_read(const struct job_reader *r, const struct job_key *key
 
     if (n->kind != JOB_LIST || n->n > MAX_COMPONENTS)
         return job_mistyped(r, key, n, err);
-    list = calloc(n->n + 1, sizeof *list); /* one more, so that it is never empty */
+    list = calloc(n->n + 1, sizeof *list); /* one more, so that the allocation is never empty */
     if (!list)
         return job_no_memory(err);
     for (const struct job_node *c = n->first; c && rc == 0; c = c->next, k++) {
@@ -77,7 +79,7 @@ static int components_read(const struct job_reader *r, const struct job_key *key
     return 0;
 }
 
-/* Each row that differs from what a component without it would say. */
+/* Append a component as a YAML map: its nodes and each member that is set. */
 static void component_write(const struct job_component *c, struct strbuf *b)
 {
     static const struct job_component nothing;
@@ -98,6 +100,7 @@ static void component_write(const struct job_component *c, struct strbuf *b)
     strbuf_add(b, "}");
 }
 
+/* Append the components as YAML (job_type.write). */
 static void components_write(const void *base, const struct job_key *key, struct strbuf *b)
 {
     const struct job *job = base;
@@ -110,6 +113,7 @@ static void components_write(const void *base, const struct job_key *key, struct
     strbuf_add(b, "]");
 }
 
+/* Free the components (job_type.free). */
 static void components_free(void *base, const struct job_key *key)
 {
     struct job *job = base;
@@ -119,6 +123,7 @@ static void components_free(void *base, const struct job_key *key)
     job->slurm.n_components = 0;
 }
 
+/* Append the form of a valid value (job_type.expect). */
 static void components_expect(const struct job_key *key, struct strbuf *b)
 {
     strbuf_addf(b,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_text.c - the job as text: a train.yaml again, and single values for people */
+/* job_text.c - write a job as a train.yaml, and single values for people */
 #include "job_impl.h"
 
 #include "lib/base/text.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Whether a scalar may stand without quotes and still be text for every reader of YAML. */
+/* Check whether every YAML reader takes the unquoted scalar as text. */
 static bool is_plain(const char *s)
 {
     static const char *const taken[] = {
@@ -29,8 +29,8 @@ static bool is_plain(const char *s)
     return isalpha((unsigned char)*s) || *s == '/' || *s == '_' || strncmp(s, "./", 2) == 0;
 }
 
-/* Append one character of UTF-8 that starts at s, as itself or as an escape; returns its length.
- * Escaped is what libyaml would refuse or fold: controls, other line ends, byte order marks.
+/* Append the UTF-8 character at s, escaped if libyaml would reject or fold it (controls, other line
+ * ends, byte order marks).  Return its length in bytes.
  */
 static size_t add_character(struct strbuf *b, const char *s)
 {
@@ -81,7 +81,7 @@ void job_origin_text(const struct job *job, const char *key, char *ret, size_t s
 {
     struct job_origin o = job_origin(job, key);
 
-    if (job->hostfile && strcmp(key, "nodes") == 0) { /* who has read the lines names the file */
+    if (job->hostfile && strcmp(key, "nodes") == 0) { /* the hosts are the lines of that file */
         snprintf(ret, size, "%s", job->hostfile);
         return;
     }
@@ -109,7 +109,9 @@ void job_value_text(const struct job *job, const char *key, char *ret, size_t si
     strbuf_fini(&b);
 }
 
-/* Append the origin as a comment; a file's name may hold anything. */
+/* Append the key's origin as a comment.  Control and non-ASCII characters of a file's name are
+ * replaced.
+ */
 static void add_origin(struct strbuf *b, const struct job *job, const char *key)
 {
     char text[512];
@@ -122,7 +124,9 @@ static void add_origin(struct strbuf *b, const struct job *job, const char *key)
     strbuf_addf(b, "  # %s\n", text);
 }
 
-/* Append "batch:" when the row begins another group than the one before; returns its last word. */
+/* Append "batch:" if the row begins another group than the row `before`.  Return the row's name
+ * without its group.
+ */
 static const char *add_group(struct strbuf *b, const char *name, const char *before)
 {
     const char *dot = strchr(name, '.');
@@ -151,7 +155,7 @@ char *job_text(const struct job *job)
             continue;
         strbuf_addf(&b, "%s: ", add_group(&b, k->name, before));
         if (job->hostfile && strcmp(k->name, "hostfile") == 0)
-            strbuf_add(&b, k->field->word); /* its hosts stand under nodes */
+            strbuf_add(&b, k->field->word); /* its hosts are written as nodes */
         else
             k->field->type->write(job, k, &b);
         add_origin(&b, job, k->name);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_trusted.h - reads a job.yaml that says what to run */
+/* job_trusted.h - read a job.yaml that decides which program is run */
 #ifndef EDDIS_MODEL_JOB_TRUSTED_H
 #define EDDIS_MODEL_JOB_TRUSTED_H
 
 #include "job.h"
 
-/* As job_read; -EPERM: others can have written the file, or can replace it.  As file_read_trusted
- * (lib/base/file.h), also the warning.
+/* Read a job as job_read does, if file_read_trusted (lib/base/file.h) accepts the file; *warning is
+ * as there.  -EPERM: others may have written the file or can replace it.
  */
 int job_read_trusted(const char *path, struct eddis_error *warning, struct job **ret,
                      struct eddis_error *err);

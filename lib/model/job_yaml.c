@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_yaml.c - bytes to a tree with marks, over libyaml
+/* job_yaml.c - parse bytes into a tree with positions, over libyaml
  *
- * Events rather than libyaml's own document: aliases are refused before anything is expanded,
- * depth and numbers are limited while the tree grows.
+ * Uses libyaml's events instead of its documents: aliases are rejected before anything is expanded,
+ * and depth and sizes are limited while the tree grows.
  */
 #include "job_impl.h"
 
@@ -13,6 +13,7 @@
 #include <string.h>
 #include <yaml.h>
 
+/* State of one parse */
 struct tree {
     const struct job_reader *r;
     const char *text; /* [n] */
@@ -86,7 +87,7 @@ void job_node_words(const struct job_node *n, char *ret, size_t size)
              n->quoted && job_number_parse(n->text, &number) ? " in quotes" : "");
 }
 
-/* Length of the UTF-8 sequence that starts s [n], 0 when there is none (RFC 3629). */
+/* Return the length of the UTF-8 sequence at the start of s [n]; 0: invalid (RFC 3629). */
 static size_t utf8_length(const unsigned char *s, size_t n)
 {
     static const struct {
@@ -127,7 +128,7 @@ size_t job_utf8_bad(const char *s, size_t n)
     return n;
 }
 
-/* Fail at a byte of the text, where libyaml gives no mark. */
+/* Return -EINVAL at the line and column of byte `at` of the text, if libyaml gives no position. */
 static int wrong_byte(const struct job_reader *r, const char *text, size_t at,
                       struct eddis_error *err, const char *what)
 {
@@ -144,13 +145,14 @@ static int wrong_byte(const struct job_reader *r, const char *text, size_t at,
     return job_wrong(r, line, column, err, "%s", what);
 }
 
+/* Return -EINVAL with `what` at the position of an event. */
 static int refuse(struct tree *t, const yaml_event_t *e, struct eddis_error *err, const char *what)
 {
     return job_wrong(t->r, (int)e->start_mark.line + 1, (int)e->start_mark.column + 1, err, "%s",
                      what);
 }
 
-/* The column, from 1, of the tab that a line is indented by, of the lines from 0; 0: of none. */
+/* Return the column, from 1, of the tab that indents a line (from 0); 0: none does. */
 static int indented_by_tab(const struct tree *t, size_t line)
 {
     const char *at = t->text, *end = t->text + t->n, *tab;
@@ -165,6 +167,7 @@ static int indented_by_tab(const struct tree *t, size_t line)
     return tab < end && *tab == '\t' ? (int)(tab - at) + 1 : 0;
 }
 
+/* Convert an error of libyaml to a message, and return its code. */
 static int parser_failed(struct tree *t, struct eddis_error *err)
 {
     yaml_parser_t *p = &t->parser;
@@ -173,7 +176,7 @@ static int parser_failed(struct tree *t, struct eddis_error *err)
 
     if (p->error == YAML_MEMORY_ERROR)
         return job_no_memory(err);
-    if (p->error == YAML_READER_ERROR) /* has an offset and no mark */
+    if (p->error == YAML_READER_ERROR) /* has an offset, no position */
         return wrong_byte(t->r, t->text, p->problem_offset < t->n ? p->problem_offset : t->n, err,
                           "a character that YAML does not allow; this must be plain text");
     if ((tab = indented_by_tab(t, p->problem_mark.line)) > 0)
@@ -187,7 +190,9 @@ static int parser_failed(struct tree *t, struct eddis_error *err)
                      p->problem ? p->problem : "for no stated reason", where);
 }
 
-/* What an event holds that a job may not: NULL when it is fine. */
+/* Return why an event is not allowed in a job file (alias, anchor, tag, directive); NULL: it is
+ * allowed.
+ */
 static const char *forbidden(const yaml_event_t *e)
 {
     const unsigned char *anchor = NULL, *tag = NULL;
@@ -221,7 +226,7 @@ static const char *forbidden(const yaml_event_t *e)
     return tag ? "a tag; remove the word that starts with !" : NULL;
 }
 
-/* The caller deletes the event after success. */
+/* Read the next event and reject forbidden ones.  After success the caller deletes it. */
 static int next_event(struct tree *t, yaml_event_t *e, struct eddis_error *err)
 {
     const char *what;
@@ -239,6 +244,7 @@ static int next_event(struct tree *t, yaml_event_t *e, struct eddis_error *err)
     return rc;
 }
 
+/* Return a new node for an event, without children; NULL without memory. */
 static struct job_node *node_new(const yaml_event_t *e)
 {
     struct job_node *n = calloc(1, sizeof *n);
@@ -264,7 +270,9 @@ static struct job_node *node_new(const yaml_event_t *e)
 static int build(struct tree *t, const yaml_event_t *e, struct job_node **ret,
                  struct eddis_error *err);
 
-/* Read a key that began with this event; on success ret has key and mark and nothing else. */
+/* Read the map key that is this event into ret: key, line and column.  -EINVAL: not a scalar, or
+ * the map has it already.
+ */
 static int read_key(struct tree *t, const yaml_event_t *e, const struct job_node *map,
                     struct job_node *ret, struct eddis_error *err)
 {
@@ -283,7 +291,7 @@ static int read_key(struct tree *t, const yaml_event_t *e, const struct job_node
     return 0;
 }
 
-/* One child of n, whose first event is e: a list's item, or a map's key and value. */
+/* Read one child of n, whose first event is e: a list item, or a key and its value. */
 static int read_child(struct tree *t, yaml_event_t *e, struct job_node *n, struct job_node **ret,
                       struct eddis_error *err)
 {
@@ -314,6 +322,7 @@ static int read_child(struct tree *t, yaml_event_t *e, struct job_node *n, struc
     return 0;
 }
 
+/* Read all children of a list or map up to its end. */
 static int read_children(struct tree *t, struct job_node *n, struct eddis_error *err)
 {
     struct job_node **tail = &n->first;
@@ -336,7 +345,7 @@ static int read_children(struct tree *t, struct job_node *n, struct eddis_error 
     }
 }
 
-/* Returns the node that begins with this event, with all below it. */
+/* Return in *ret the node that begins with this event, with everything below it. */
 static int build(struct tree *t, const yaml_event_t *e, struct job_node **ret,
                  struct eddis_error *err)
 {
@@ -361,7 +370,7 @@ static int build(struct tree *t, const yaml_event_t *e, struct job_node **ret,
     return 0;
 }
 
-/* Take an event that must not be a second document. */
+/* Read to the end of the stream; a second document is -EINVAL. */
 static int expect_end(struct tree *t, struct eddis_error *err)
 {
     for (;;) {
@@ -380,6 +389,7 @@ static int expect_end(struct tree *t, struct eddis_error *err)
     }
 }
 
+/* Read the only document of the stream into *ret. */
 static int parse(struct tree *t, struct job_node **ret, struct eddis_error *err)
 {
     struct job_node *root = NULL;
@@ -420,7 +430,7 @@ int job_yaml_parse(const struct job_reader *r, const char *text, size_t n, struc
 
     if (n > JOB_MAX_BYTES)
         return job_wrong(r, 1, 1, err, "longer than 1 MiB; this is no job file");
-    if (n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) { /* a byte order mark says UTF-8 */
+    if (n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) { /* skip a UTF-8 byte order mark */
         text += 3;
         n -= 3;
     }

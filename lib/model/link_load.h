@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* link_load.h - how busy a worker's way to another machine is */
+/* link_load.h - load of a worker's connections to other machines */
 #ifndef EDDIS_MODEL_LINK_LOAD_H
 #define EDDIS_MODEL_LINK_LOAD_H
 
-/* Of the connection that has most to do. */
+/* Load of the busiest connection */
 struct link_load {
-    double busy;        /* part of the time in which what was sent was under way; NAN: unknown */
-    double bytes_per_s; /* that arrived in this time */
-    char peer[46];      /* address that it goes to; "": unknown */
+    double busy;        /* fraction of the time spent sending, 0 to 1; NAN: unknown */
+    double bytes_per_s; /* acknowledged bytes per second of that time */
+    char peer[46];      /* address of the other end; "": unknown */
 };
 
 #endif

@@ -1,29 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model_check.h - what comparing the models of workers that train one gave, in plain numbers */
+/* model_check.h - result of comparing the models of workers that should be equal */
 #ifndef EDDIS_MODEL_MODEL_CHECK_H
 #define EDDIS_MODEL_MODEL_CHECK_H
 
 #include <stdint.h>
 
-/* Steps between two comparisons, where nobody says. */
+/* Default number of steps between two comparisons */
 enum { MODEL_CHECK_EVERY = 256 };
 
 enum {
-    MODEL_CHECK_ALIKE,      /* as far as was compared */
-    MODEL_CHECK_DIFFER,     /* one worker's model is not that of the others */
-    MODEL_CHECK_NOT_FINITE, /* all hold NaN or infinity */
+    MODEL_CHECK_ALIKE,      /* all compared models are equal */
+    MODEL_CHECK_DIFFER,     /* one worker's model differs from the others */
+    MODEL_CHECK_NOT_FINITE, /* all models contain NaN or infinity */
 };
 
-/* Lies in shared memory (lib/board/layout.h).  Behind step s: s steps were done. */
+/* Result so far; placed in shared memory (lib/board/layout.h).  "After step s" means s steps were
+ * done.
+ */
 struct model_check {
-    int64_t compared; /* how often */
-    int64_t unlike;   /* how often of these they differed by no more than rounding does */
-    double largest;   /* relative difference of these, at most */
+    int64_t compared; /* number of comparisons */
+    int64_t unlike;   /* comparisons with differences within rounding error */
+    double largest;   /* largest relative difference among those */
     int64_t found;    /* MODEL_CHECK_... */
-    int64_t rank;     /* whose model differs from those of the others; -1: nobody's */
-    int64_t other;    /* of two that are as many: the other one; -1: the others are more */
-    int64_t step;     /* behind which that was found */
-    int64_t alike;    /* behind which they were last found to be alike; 0: never */
+    int64_t rank;     /* rank whose model differs from the others; -1: none */
+    int64_t other;    /* without a majority, a rank of the other model; -1: majority */
+    int64_t step;     /* step after which `found` was found */
+    int64_t alike;    /* step after which the models were last equal; 0: never */
 };
 
 #endif

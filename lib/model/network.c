@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* network.c - a measured network to and from JSON, and what it says of a node's wire */
+/* network.c - convert a measured network to and from JSON, and compute a node's bandwidth */
 #include "network.h"
 
 #include "lib/base/cleanup.h"
@@ -39,6 +39,7 @@ static const struct field_rows link_rows =
 
 /* ---- writing ---- */
 
+/* Add the list "hosts" to object o, empty if there are no names.  Return 0 or -ENOMEM. */
 static int write_hosts(const struct network *n, json_t *o)
 {
     json_t *list = json_array();
@@ -64,6 +65,7 @@ char *network_text(const struct network *n)
 
 /* ---- reading ---- */
 
+/* Read one link; its nodes must exist and differ. */
 static int read_link(const json_t *o, const struct network *n, struct network_link *ret,
                      struct eddis_error *err)
 {
@@ -76,6 +78,7 @@ static int read_link(const json_t *o, const struct network *n, struct network_li
     return ret->from != ret->to ? 0 : eddis_fail(err, -EINVAL, "a link from a node to itself");
 }
 
+/* Read the list "links" into a new array of n. */
 static int read_links(const json_t *o, struct network *n, struct eddis_error *err)
 {
     json_t *list;
@@ -95,6 +98,7 @@ static int read_links(const json_t *o, struct network *n, struct eddis_error *er
     return 0;
 }
 
+/* Read the list "hosts" into a new array of n; it is empty or has one name per node. */
 static int read_hosts(const json_t *o, struct network *n, struct eddis_error *err)
 {
     json_t *list;
@@ -119,6 +123,7 @@ static int read_hosts(const json_t *o, struct network *n, struct eddis_error *er
     return n->host ? 0 : eddis_fail(err, -ENOMEM, "no memory for the hosts");
 }
 
+/* Read all members of object o into n.  After a failure the caller frees n. */
 static int read_all(const json_t *o, struct network *n, struct eddis_error *err)
 {
     int rc;
@@ -162,6 +167,7 @@ const struct network_link *network_slowest(const struct network *n)
     return slowest;
 }
 
+/* Order doubles, for qsort. */
 static int compare(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -169,13 +175,14 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Return the median of n values, which are sorted in place. */
 static double median(double *x, size_t n)
 {
     qsort(x, n, sizeof *x, compare);
     return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
 }
 
-/* The speeds of the links at this node to ret; returns their number. */
+/* Write the bytes per second of all links of this node to ret.  Return their number. */
 static size_t links_at(const struct network *n, int node, double *ret)
 {
     size_t k = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* network.h - what the network between the nodes of a job was measured to be
+/* network.h - measurements of the network between the nodes of a job
  *
- * Plain data, to and from JSON.  Nodes are numbers by their places in the order that started the
- * measurement; `host`, when there, names them.
+ * Plain data, to and from JSON.  Nodes are numbered by their order at the start of the measurement;
+ * `host`, if set, has their names.
  */
 #ifndef EDDIS_MODEL_NETWORK_H
 #define EDDIS_MODEL_NETWORK_H
@@ -14,38 +14,39 @@
 
 enum { NETWORK_MAX_NODES = 65536, NETWORK_MAX_LINKS = 1 << 20 };
 
-/* From one node to another; the other direction is a link of its own. */
+/* From one node to another; the opposite direction is a separate link */
 struct network_link {
     int from, to;
-    double latency_s;   /* of a small message, one way */
-    double bytes_per_s; /* of a large one */
+    double latency_s;   /* one-way latency of a small message */
+    double bytes_per_s; /* bandwidth for a large message */
 };
 
+/* A measured network */
 struct network {
     char network[64]; /* "10.1.0.0/24"; "" unknown */
     int n_nodes;
     char **host;        /* [n_nodes], or NULL */
-    double allreduce_s; /* a number from each of them, added up; NAN when it failed */
+    double allreduce_s; /* duration of an all-reduce of one number; NAN: it failed */
     struct network_link *link;
     int n_links;
-    /* What did not answer, when something did not. */
-    int failed_from, failed_to; /* -1: nothing failed, or not a pair */
-    char failed[128];           /* which step of the measurement; "": none */
+    /* The nodes that did not answer, if the measurement failed */
+    int failed_from, failed_to; /* -1: no failure, or not between two nodes */
+    char failed[128];           /* failed step of the measurement; "": none */
 };
 
-/* Returns JSON text on one line; NULL without memory. */
+/* Return JSON text on one line, for the caller to free; NULL without memory. */
 char *network_text(const struct network *n);
 
-/* Parse what network_text wrote; what names the source in errors. */
+/* Parse the output of network_text; `what` names the source in errors. network_free frees *ret. */
 int network_parse(const char *text, size_t size, const char *what, struct network **ret,
                   struct eddis_error *err);
 
-/* Borrows the link with the least bytes_per_s, or NULL when there is none. */
+/* Borrow the link with the least bandwidth; NULL: there are no links. */
 const struct network_link *network_slowest(const struct network *n);
 
-/* What a node's wire carries: the median of the links that it is at, of the node that has least, so
- * that one link measured in a bad moment does not count, and a slow node does.  latency_s is the
- * median of all links.  -ENODATA: there is no link; -ENOMEM.
+/* Estimate what a node's network interface carries: the bandwidth is the median over a node's
+ * links, for the node with the least.  So a slow node counts, but a single disturbed measurement
+ * does not.  The latency is the median of all links.  -ENODATA: no links; -ENOMEM.
  */
 int network_wire(const struct network *n, double *ret_latency_s, double *ret_bytes_per_s);
 

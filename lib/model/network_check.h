@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* network_check.h - whether the network is what an earlier job has measured: what is asked of a
- * job's ranks, and what they say
+/* network_check.h - revalidation of a network that an earlier job has measured: request and result
  *
- * The driver asks each node for a few links, by the plan area of its board; in eddis_commit the
- * first ranks of the nodes send one message over each, and rank 0 shows what came of it on its
- * page. Both lie in shared memory as they stand here, so sizes are fixed.
+ * The driver asks each node to measure a few links, through the plan area of its board.  In
+ * eddis_commit the first rank of each node sends one message over each link, and rank 0 publishes
+ * the result on its progress page.  Both structs are placed in shared memory, so their sizes are
+ * fixed.
  */
 #ifndef EDDIS_MODEL_NETWORK_CHECK_H
 #define EDDIS_MODEL_NETWORK_CHECK_H
@@ -12,38 +12,39 @@
 #include <stdint.h>
 
 enum {
-    NETWORK_CHECK_ROWS = 2, /* links of one node, at most */
-    NETWORK_CHECK_TURNS = 5 /* one after the other: 4 of most links, so that nodes of one machine do
-                             * not all send at once, and one more of nodes that were left over */
+    NETWORK_CHECK_ROWS = 2, /* most links per node */
+    /* Time slots: 4 for most links, so that the nodes of one machine do not all send at once, and 1
+     * for the nodes that remain
+     */
+    NETWORK_CHECK_TURNS = 5
 };
 
-/* What the ratio of a speed to the one before must be within to be the same, at most and at least.
- */
+/* Limits of the ratio of new to old bandwidth within which they count as equal */
 #define NETWORK_CHECK_MOST  (4 / 3.0)
 #define NETWORK_CHECK_LEAST (3 / 4.0)
-#define NETWORK_CHECK_FAST  1e9 /* bytes a second; what carries more is not told apart */
+#define NETWORK_CHECK_FAST  1e9 /* bytes per second; faster links count as equal */
 
-/* A link of this node to another, measured in both directions. */
+/* A link of this node, measured in both directions */
 struct network_check_row {
-    int32_t peer; /* rank to measure with, the first of its node; -1: none */
+    int32_t peer; /* first rank of the other node; -1: none */
     int32_t turn;
-    double bytes_per_s; /* from here to there, as it was */
+    double bytes_per_s; /* earlier bandwidth in this direction */
 };
 
-/* Asked of a node; turns alike for all. */
+/* Request to one node; `turns`, the number of time slots, is the same for all */
 struct network_checks {
     struct network_check_row row[NETWORK_CHECK_ROWS];
-    int64_t turns; /* 0: nothing is asked */
+    int64_t turns; /* 0: no request */
 };
 
-/* Said by rank 0. */
+/* Result, published by rank 0 */
 struct network_check {
-    int32_t known;           /* 1: some links were measured */
-    int32_t holds;           /* 1: they are as they were */
-    int32_t from, to;        /* ranks: the link that has changed most */
-    double was_bytes_per_s;  /* of it, then ... */
+    int32_t known;           /* 1: there is a result */
+    int32_t holds;           /* 1: the network is unchanged */
+    int32_t from, to;        /* ranks of the link that has changed most */
+    double was_bytes_per_s;  /* its bandwidth before ... */
     double bytes_per_s;      /* ... and now */
-    double wire_bytes_per_s; /* of all links of a node, of the node that has least */
+    double wire_bytes_per_s; /* mean over a node's links, both directions, of the slowest node */
 };
 
 #ifndef __cplusplus

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* network_check_json.c - what is asked of a job's ranks about the network, and what they say */
+/* network_check_json.c - convert the network's revalidation request and result to and from JSON */
 #include "network_check_json.h"
 
 #include "lib/base/cleanup.h"
@@ -45,6 +45,7 @@ json_t *network_checks_json(const struct network_checks *c)
     return cleanup_keep(o);
 }
 
+/* Read the request from object o, which must have exactly NETWORK_CHECK_ROWS rows. */
 static int read_asked(const json_t *o, struct network_checks *c, struct eddis_error *err)
 {
     struct network_check_row *row = NULL;

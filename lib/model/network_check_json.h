@@ -9,12 +9,16 @@
 
 #include <stddef.h>
 
-/* Return an object of what is asked; NULL without memory. */
+/* Return the request as a new JSON object; NULL without memory. */
 json_t *network_checks_json(const struct network_checks *c);
+
+/* Read the request from a JSON object.  -EINVAL: it is malformed; *ret is then unchanged. */
 int network_checks_read(const json_t *o, struct network_checks *ret, struct eddis_error *err);
 
-/* Return what was said as one line, to be freed; NULL without memory. */
+/* Return the result as JSON text on one line, for the caller to free; NULL without memory. */
 char *network_check_text(const struct network_check *c);
+
+/* Parse the output of network_check_text.  -EINVAL: it is malformed; *ret is then unchanged. */
 int network_check_parse(const char *text, size_t n, struct network_check *ret,
                         struct eddis_error *err);
 

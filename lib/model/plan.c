@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan.c - makes, frees, reads and writes plans; plan_json.c knows their members */
+/* plan.c - make, free, read and write plans; plan_json.c converts their members */
 #include "plan.h"
 
 #include "lib/base/cleanup.h"
@@ -8,7 +8,9 @@
 #include <errno.h>
 #include <string.h>
 
-/* Room for every worker's longest strings, so that the limit is on workers and not on bytes. */
+/* Enough for every worker's longest strings, so that the number of workers is limited, not the
+ * size.
+ */
 enum { PLAN_MAX_BYTES = PLAN_MAX_WORKERS * 1024 };
 
 struct plan *plan_new(int n_nodes, int n_workers)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_json.c - a plan to and from JSON
+/* plan_json.c - convert a plan to and from JSON
  *
- * What is read may have been edited by hand or come from another cluster, so everything that the
- * launch relies on is checked here: the order of ranks, the sum of the batches, no device twice.
- * Weights are not read but computed again from the batches: 15 digits of JSON would not give the
- * same bits, and a replayed plan must.
+ * A plan may have been edited by hand or come from another cluster.  So everything that the launch
+ * relies on is checked here: the order of ranks, the sum of the batches, no device twice.  Weights
+ * are computed from the batches, not read: 15 digits of JSON would not give the same bits, and a
+ * replayed plan must.
  */
 #include "plan.h"
 
@@ -20,11 +20,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_S        1e12 /* seconds of one step */
+#define MAX_S        1e12 /* seconds per step */
 #define MAX_PER_S    1e18 /* samples per second */
 #define MAX_BATCH    (INT64_C(1) << 53)
 #define MAX_BUCKET   (INT64_C(1) << 40)
-#define WEIGHT_ERROR 1e-12 /* of a weight's 15 digits */
+#define WEIGHT_ERROR 1e-12 /* rounding error of 15 digits */
 
 #define N(table) (sizeof table / sizeof *table)
 
@@ -58,7 +58,7 @@ static const struct field candidate_fields[] = {
     FIELD(struct plan_candidate, lost, TEXT, 0, 0),
 };
 
-/* There together, or not at all. */
+/* Either all present or none */
 static const struct field network_fields[] = {
     FIELD(struct plan, network, TEXT, 0, 0),
     FIELD(struct plan, network_reason, TEXT, 0, 0),
@@ -88,7 +88,7 @@ static const struct field worker_fields[] = {
     FIELD_ROW(struct plan_worker, time, ENUM, .max = TIME_SOURCES, .names = time_sources),
 };
 
-/* Members that are written and read one by one. */
+/* Members that are written and read individually */
 static const struct field plan_others[] = {
     { .key = "candidates" },     { .key = "communication" }, { .key = "nodes" },
     { .key = "schema_version" }, { .key = "workers" },
@@ -102,6 +102,7 @@ const char *time_source_name(enum time_source s)
 
 /* ---- writing ---- */
 
+/* Add the list "workers" to object o.  Return 0 or -ENOMEM. */
 static int write_workers(const struct plan *p, json_t *o)
 {
     json_t *list = json_array();
@@ -120,6 +121,7 @@ static int write_workers(const struct plan *p, json_t *o)
     return 0;
 }
 
+/* Add the list "candidates" to object o.  Return 0 or -ENOMEM. */
 static int write_candidates(const struct plan *p, json_t *o)
 {
     json_t *list = json_array();
@@ -137,6 +139,7 @@ static int write_candidates(const struct plan *p, json_t *o)
     return 0;
 }
 
+/* Add the list "nodes" to object o.  Return 0 or -ENOMEM. */
 static int write_nodes(const struct plan *p, json_t *o)
 {
     json_t *list = json_array();
@@ -149,6 +152,7 @@ static int write_nodes(const struct plan *p, json_t *o)
     return 0;
 }
 
+/* Add all members of the plan to object o.  Return 0 or -ENOMEM. */
 static int write_plan(const struct plan *p, json_t *o)
 {
     json_t *choice = p->choice ? choice_json(p->choice) : json_null();
@@ -181,12 +185,13 @@ char *plan_text(const struct plan *p)
 
 /* ---- reading ---- */
 
+/* A table of allowed members */
 struct known {
     const struct field *field;
     size_t n;
 };
 
-/* Every member of o has to be in one of n tables. */
+/* Check that every member of o is in one of n tables. */
 static int only_known(const json_t *o, const struct known *table, size_t n, struct eddis_error *err)
 {
     const char *key;
@@ -204,6 +209,7 @@ static int only_known(const json_t *o, const struct known *table, size_t n, stru
     return 0;
 }
 
+/* Check that a plan has only allowed members. */
 static int check_members(const json_t *o, struct eddis_error *err)
 {
     struct known table[] = { { plan_fields, N(plan_fields) },
@@ -215,6 +221,7 @@ static int check_members(const json_t *o, struct eddis_error *err)
     return only_known(o, table, N(table), err);
 }
 
+/* Check that a worker has only allowed members. */
 static int check_worker_members(const json_t *o, struct eddis_error *err)
 {
     const struct known table[] = { { worker_fields, N(worker_fields) },
@@ -223,6 +230,7 @@ static int check_worker_members(const json_t *o, struct eddis_error *err)
     return only_known(o, table, N(table), err);
 }
 
+/* Read the device kind of a worker. */
 static int read_kind(const json_t *o, enum device_kind *ret, struct eddis_error *err)
 {
     const char *s;
@@ -233,7 +241,9 @@ static int read_kind(const json_t *o, enum device_kind *ret, struct eddis_error 
     return rc;
 }
 
-/* The weight is that of the batch, to the last bit. */
+/* Replace the weight read by the exact batch / global_batch.  -EINVAL: they differ by more than
+ * rounding, or sample_s is 0.
+ */
 static int set_weight(const struct plan *p, struct plan_worker *w, struct eddis_error *err)
 {
     double weight = w->weight;
@@ -246,6 +256,7 @@ static int set_weight(const struct plan *p, struct plan_worker *w, struct eddis_
     return 0;
 }
 
+/* Read one worker of plan p and check it against the plan. */
 static int read_worker(const json_t *o, const struct plan *p, struct plan_worker *w,
                        struct eddis_error *err)
 {
@@ -253,7 +264,7 @@ static int read_worker(const json_t *o, const struct plan *p, struct plan_worker
 
     if (!json_is_object(o))
         return eddis_fail(err, -EINVAL, "it is no object");
-    w->time = p->relative ? TIME_PROBE : TIME_GIVEN; /* plans of before do not say */
+    w->time = p->relative ? TIME_PROBE : TIME_GIVEN; /* older plans lack this member */
     if ((rc = check_worker_members(o, err)) < 0 ||
         (rc = fields_limit(o, "node", 0, p->n_nodes - 1, err)) < 0 ||
         (rc = fields_limit(o, "group", 0, p->n_workers - 1, err)) < 0 ||
@@ -265,7 +276,9 @@ static int read_worker(const json_t *o, const struct plan *p, struct plan_worker
     return set_weight(p, w, err);
 }
 
-/* Ranks count up from node to node, and local ranks within each; n_local [n_nodes] starts at 0. */
+/* Check worker i: ranks count up from node to node, local ranks within each node. n_local [n_nodes]
+ * counts a node's workers and starts at 0.
+ */
 static int check_order(const struct plan *p, int i, int *n_local, struct eddis_error *err)
 {
     const struct plan_worker *w = &p->worker[i];
@@ -282,6 +295,7 @@ static int check_order(const struct plan *p, int i, int *n_local, struct eddis_e
     return 0;
 }
 
+/* Read all workers and check that their batches add up to the global batch. */
 static int read_workers(const json_t *list, struct plan *p, struct eddis_error *err)
 {
     cleanup_free int *n_local = calloc((size_t)p->n_nodes + 1, sizeof *n_local);
@@ -296,7 +310,7 @@ static int read_workers(const json_t *list, struct plan *p, struct eddis_error *
             rc = check_order(p, i, n_local, err);
         if (rc < 0)
             return eddis_fail_prefix(err, rc, "worker %d", i);
-        left -= p->worker[i].batch; /* each is at most global_batch: no overflow */
+        left -= p->worker[i].batch; /* no overflow: each is at most global_batch */
         equal_left -= p->worker[i].equal_batch;
         if (left < 0 || equal_left < 0)
             break;
@@ -307,6 +321,7 @@ static int read_workers(const json_t *list, struct plan *p, struct eddis_error *
     return 0;
 }
 
+/* Order pointers to workers by node and device id, for qsort. */
 static int compare_devices(const void *a, const void *b)
 {
     const struct plan_worker *x = *(const struct plan_worker *const *)a;
@@ -317,7 +332,7 @@ static int compare_devices(const void *a, const void *b)
     return strcmp(x->device_id, y->device_id);
 }
 
-/* Only a CPU is shared by two workers. */
+/* Check that no two workers share a device other than a CPU. */
 static int check_duplicates(const struct plan *p, struct eddis_error *err)
 {
     cleanup_free const struct plan_worker **w = calloc((size_t)p->n_workers, sizeof *w);
@@ -334,6 +349,7 @@ static int check_duplicates(const struct plan *p, struct eddis_error *err)
     return 0;
 }
 
+/* Read the host names of the nodes. */
 static int read_nodes(const json_t *list, struct plan *p, struct eddis_error *err)
 {
     for (int i = 0; i < p->n_nodes; i++) {
@@ -346,7 +362,7 @@ static int read_nodes(const json_t *list, struct plan *p, struct eddis_error *er
     return 0;
 }
 
-/* Groups are numbered from 0 without a gap, and all take samples. */
+/* Check that groups are numbered from 0 without gaps and each gets samples.  Sets p->n_groups. */
 static int check_groups(struct plan *p, struct eddis_error *err)
 {
     cleanup_free bool *seen = calloc((size_t)p->n_workers, sizeof *seen);
@@ -367,6 +383,7 @@ static int check_groups(struct plan *p, struct eddis_error *err)
     return 0;
 }
 
+/* Read the communication settings, if the plan has any, into a new p->choice. */
 static int read_choice(const json_t *o, struct plan *p, struct eddis_error *err)
 {
     if (!json_has(o, "communication"))
@@ -377,6 +394,7 @@ static int read_choice(const json_t *o, struct plan *p, struct eddis_error *err)
     return choice_read(json_object_get(o, "communication"), p->choice, err);
 }
 
+/* Read one candidate. */
 static int read_candidate(const json_t *o, struct plan_candidate *c, struct eddis_error *err)
 {
     int rc = fields_read(candidate_fields, N(candidate_fields), o, c, err);
@@ -389,6 +407,7 @@ static int read_candidate(const json_t *o, struct plan_candidate *c, struct eddi
     return rc;
 }
 
+/* Read the list "candidates". */
 static int read_candidates(const json_t *o, struct plan *p, struct eddis_error *err)
 {
     json_t *list;
@@ -403,12 +422,12 @@ static int read_candidates(const json_t *o, struct plan *p, struct eddis_error *
     return rc;
 }
 
-/* Only who averages models does so at some period, by some rate. */
+/* Check that exactly the algorithms that average models have a period and a rate. */
 static int check_mode(const struct plan *p, struct eddis_error *err)
 {
     bool elastic = algorithm_has(p->algorithm, ALGORITHM_ELASTIC);
 
-    if (!algorithm_find(p->algorithm)) /* planner_adopt says so */
+    if (!algorithm_find(p->algorithm)) /* planner_adopt reports it */
         return 0;
     if (elastic != (p->options.period > 0) || elastic != (p->options.moving_rate > 0))
         return eddis_fail(err, -EINVAL, "\"period\" and \"moving_rate\" do not fit the mode '%s'",
@@ -416,6 +435,7 @@ static int check_mode(const struct plan *p, struct eddis_error *err)
     return 0;
 }
 
+/* Read all members of the plan except nodes and workers. */
 static int read_head(const json_t *o, struct plan *p, struct eddis_error *err)
 {
     int rc = fields_read(plan_fields, N(plan_fields), o, p, err);
@@ -431,6 +451,7 @@ static int read_head(const json_t *o, struct plan *p, struct eddis_error *err)
     return rc < 0 ? rc : read_choice(o, p, err);
 }
 
+/* Read and check a plan from object o into a new *ret. */
 static int read_plan(const json_t *o, struct plan **ret, struct eddis_error *err)
 {
     json_t *nodes, *workers;
@@ -464,7 +485,9 @@ static int read_plan(const json_t *o, struct plan **ret, struct eddis_error *err
     return 0;
 }
 
-/* Who gives another file may not know what a plan is, nor where there is one. */
+/* Return rc with a message that explains what a plan is and where to find one, for users who give
+ * another file.
+ */
 static int no_plan(const char *what, int rc, struct eddis_error *err)
 {
     char why[sizeof err->text];
@@ -487,7 +510,7 @@ int plan_parse(const char *text, size_t n, const char *what, struct plan **ret,
 
     if (rc < 0)
         return no_plan(what, rc, err);
-    whole = json_object_get(j, "plan"); /* what eddis-run --dry-run --json prints */
+    whole = json_object_get(j, "plan"); /* the output of eddis-run --dry-run --json */
     if (!json_is_object(whole))
         whole = j;
     rc = read_plan(whole, ret, err);

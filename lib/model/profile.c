@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profile.c - a node's profile to and from JSON, every number of which is checked */
+/* profile.c - convert a node's profile to and from JSON, with a check of every number */
 #include "profile.h"
 
 #include "lib/base/cleanup.h"
@@ -82,7 +82,7 @@ bool device_kind_find(const char *name, enum device_kind *ret)
     return false;
 }
 
-/* Returns the device as an object, NULL without memory. */
+/* Return the device as a new JSON object; NULL without memory. */
 static json_t *device_value(const struct device *d)
 {
     cleanup_json json_t *o = json_object();
@@ -110,6 +110,7 @@ char *profile_text(const struct node_profile *p)
     return json_text(o, true);
 }
 
+/* Read the device kind of object o. */
 static int kind_read(const json_t *o, enum device_kind *ret, struct eddis_error *err)
 {
     const char *s;
@@ -122,7 +123,7 @@ static int kind_read(const json_t *o, enum device_kind *ret, struct eddis_error 
     return eddis_fail(err, -EINVAL, "no kind of device is called '%.20s'", s);
 }
 
-/* What the single fields cannot tell. */
+/* Check what the single members cannot show: id, cores, and values of an emulated device. */
 static int device_check(const struct device *d, struct eddis_error *err)
 {
     if (!d->id[0])
@@ -134,6 +135,7 @@ static int device_check(const struct device *d, struct eddis_error *err)
     return 0;
 }
 
+/* Read one device from object o and check it. */
 static int device_read(const json_t *o, struct device *ret, struct eddis_error *err)
 {
     int rc = kind_read(o, &ret->kind, err);
@@ -143,6 +145,7 @@ static int device_read(const json_t *o, struct device *ret, struct eddis_error *
     return rc < 0 ? rc : device_check(ret, err);
 }
 
+/* Read a list of devices; their ids must be unique. */
 static int devices_read(const json_t *list, struct node_profile *p, struct eddis_error *err)
 {
     for (size_t i = 0; i < json_array_size(list); i++) {

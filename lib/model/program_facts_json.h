@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* program_facts_json.h - rows of a field table for a struct's member `program` */
+/* program_facts_json.h - field table rows for a member `program` of a struct */
 #ifndef EDDIS_MODEL_PROGRAM_FACTS_JSON_H
 #define EDDIS_MODEL_PROGRAM_FACTS_JSON_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* slurm.c - reads lists of nodes, "n[01-04,7],x1", and the counts beside them, "2(x2),1" */
+/* slurm.c - parse Slurm's lists of nodes, "n[01-04,7],x1", and their task counts, "2(x2),1" */
 #include "slurm.h"
 
 #include "host_range.h"
@@ -14,18 +14,20 @@
 #include <string.h>
 #include <strings.h>
 
-/* Numbers from here on are not of steps that srun has made, but of the batch script's and salloc's
- * shell: they have the whole job.
+/* Step numbers from here on are not steps of srun, but the shells of batch scripts and of salloc,
+ * which have the whole job.
  */
 static const int64_t first_special = 0xfffffff0;
 
 enum { MAX_TASKS = 1 << 24 };
 
+/* Return -ENOMEM with a message. */
 static int no_memory(struct eddis_error *err)
 {
     return eddis_fail(err, -ENOMEM, "no memory for the nodes of the allocation");
 }
 
+/* Parse s (NULL: absent) as a whole number from 0.  Return false if it is none. */
 static bool whole(const char *s, int64_t *ret)
 {
     return s && isdigit((unsigned char)*s) && job_whole_parse(s, ret);
@@ -33,7 +35,7 @@ static bool whole(const char *s, int64_t *ret)
 
 /* ---- lists of nodes ---- */
 
-/* A list on its way into the allocation. */
+/* A list being added to an allocation */
 struct list {
     struct slurm_allocation *a;
     size_t cap;
@@ -48,6 +50,7 @@ const struct slurm_node *slurm_allocation_find(const struct slurm_allocation *a,
     return NULL;
 }
 
+/* Append one node to the list in ctx (a host_range_fn). */
 static int add_node(void *ctx, const char *name, struct eddis_error *err)
 {
     struct list *l = ctx;
@@ -71,6 +74,7 @@ static int add_node(void *ctx, const char *name, struct eddis_error *err)
     return a->node[a->n].name ? (a->n++, 0) : no_memory(err);
 }
 
+/* Append the nodes of a comma-separated list with ranges. */
 static int add_list(struct list *l, const char *text, struct eddis_error *err)
 {
     for (const char *s = text;; s++) {
@@ -94,7 +98,9 @@ const char *slurm_allocation_job(const struct slurm_allocation *a, int group)
 
 /* ---- counts ---- */
 
-/* "2(x2),1" holds for three nodes.  What is not so is left out: the counts are not vital. */
+/* Set the task counts of the nodes from `first` on.  "2(x2),1" is for three nodes.  If the text is
+ * malformed or the number of nodes differs, all counts stay 0, since they are not essential.
+ */
 static void add_counts(struct slurm_allocation *a, size_t first, const char *text)
 {
     size_t at = first;
@@ -124,8 +130,9 @@ static void add_counts(struct slurm_allocation *a, size_t first, const char *tex
         a->node[i].tasks = 0;
 }
 
-/* ---- nodes that stand twice ---- */
+/* ---- repeated nodes ---- */
 
+/* Order pointers to nodes by name, then by position, for qsort. */
 static int by_name(const void *x, const void *y)
 {
     const struct slurm_node *const *a = x, *const *b = y;
@@ -134,7 +141,7 @@ static int by_name(const void *x, const void *y)
     return order ? order : (*a > *b) - (*a < *b);
 }
 
-/* Two groups of a heterogeneous job may share a node: it is of the first. */
+/* Remove repeated nodes: if two groups of a heterogeneous job share a node, the first keeps it. */
 static int keep_once(struct slurm_allocation *a, struct eddis_error *err)
 {
     cleanup_free struct slurm_node **p = calloc(a->n + 1, sizeof *p);
@@ -162,11 +169,13 @@ static int keep_once(struct slurm_allocation *a, struct eddis_error *err)
 
 /* ---- variables ---- */
 
+/* Source of environment variables */
 struct variables {
     slurm_variable_fn *get;
     void *ctx;
 };
 
+/* Borrow the value of a variable; NULL: unset or empty. */
 static const char *get(const struct variables *v, const char *name)
 {
     const char *text = v->get(v->ctx, name);
@@ -174,7 +183,9 @@ static const char *get(const struct variables *v, const char *name)
     return text && *text ? text : NULL;
 }
 
-/* Read the list and the counts of these variables; `end` is put behind their names. */
+/* Append the nodes and task counts from the variables `nodes` and `counts`, both with the suffix
+ * `end`.
+ */
 static int read_nodes(const struct variables *v, struct list *l, const char *nodes,
                       const char *counts, const char *end, struct eddis_error *err)
 {
@@ -211,6 +222,7 @@ static int read_number(const struct variables *v, const char *name, char ret[SLU
     return 0;
 }
 
+/* Read the job number and nodes of group l->group of a heterogeneous job. */
 static int read_group(const struct variables *v, struct list *l, struct eddis_error *err)
 {
     char end[32], name[64];
@@ -222,6 +234,7 @@ static int read_group(const struct variables *v, struct list *l, struct eddis_er
     return rc < 0 ? rc : read_nodes(v, l, "SLURM_JOB_NODELIST", "SLURM_TASKS_PER_NODE", end, err);
 }
 
+/* Read the nodes of the job, or of all groups of a heterogeneous job. */
 static int read_job(const struct variables *v, struct slurm_allocation *a, struct eddis_error *err)
 {
     struct list l = { .a = a };
@@ -237,7 +250,7 @@ static int read_job(const struct variables *v, struct slurm_allocation *a, struc
     return rc;
 }
 
-/* Put the nodes of the step into the place of the job's. */
+/* Replace the job's nodes by those of the current step. */
 static int read_step(const struct variables *v, struct slurm_allocation *job,
                      struct eddis_error *err)
 {
@@ -274,7 +287,9 @@ static int read_step(const struct variables *v, struct slurm_allocation *job,
     return rc;
 }
 
-/* Whether the variables of a step hold; negative: this task of it must not start workers. */
+/* Check whether this process belongs to a step of srun.  -EINVAL: it is a task other than 0 of it,
+ * which must not start workers.
+ */
 static int is_step(const struct variables *v, struct eddis_error *err)
 {
     int64_t step, task;
@@ -289,6 +304,7 @@ static int is_step(const struct variables *v, struct eddis_error *err)
     return get(v, "SLURM_STEP_NODELIST") != NULL;
 }
 
+/* Read the allocation: the job and, in a step, its nodes. */
 static int read_all(const struct variables *v, struct slurm_allocation *a, struct eddis_error *err)
 {
     const char *size = get(v, "SLURM_HET_SIZE");
@@ -316,7 +332,7 @@ int slurm_allocation_read(slurm_variable_fn *variable, void *ctx, struct slurm_a
     struct slurm_allocation *a;
     int rc;
 
-    /* The shell of salloc has no list of a heterogeneous job as a whole. */
+    /* For a heterogeneous job, the shell of salloc has no list of all nodes. */
     if (!get(&v, "SLURM_JOB_ID") || (!get(&v, "SLURM_JOB_NODELIST") && !get(&v, "SLURM_HET_SIZE")))
         return 0;
     a = calloc(1, sizeof *a);

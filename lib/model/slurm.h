@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* slurm.h - the nodes of a Slurm allocation, from the variables that Slurm sets
  *
- * A batch script and the shell of salloc have the job's variables; a program that srun has started
- * has those of its step beside them.  A batch script has SLURM_PROCID and SLURM_NODEID, too, so it
- * is SLURM_STEP_ID alone that tells of a step; and that of salloc's shell on a node is none, for it
- * stands for the whole job.  The nodes of a heterogeneous job stand in one list for each group;
- * each group is a job with a number of its own, too, by which its steps go.
+ * Batch scripts and the shell of salloc have the job's variables; programs started by srun also
+ * have those of their step.  A batch script has SLURM_PROCID and SLURM_NODEID, too, so only
+ * SLURM_STEP_ID identifies a step. salloc's shell on a node also has one, but its special number
+ * stands for the whole job.  A heterogeneous job has one list of nodes per group.  Each group is
+ * also a job with its own number, which its steps use.
  */
 #ifndef EDDIS_MODEL_SLURM_H
 #define EDDIS_MODEL_SLURM_H
@@ -17,36 +17,39 @@
 
 enum { SLURM_ID = 24, SLURM_GROUPS = 128 };
 
+/* One node of an allocation */
 struct slurm_node {
-    char *name;    /* as Slurm knows it */
-    int group;     /* of the heterogeneous job, from 0 */
-    int64_t tasks; /* that srun would start there; 0: not known */
+    char *name;    /* name in Slurm */
+    int group;     /* group of a heterogeneous job, from 0 */
+    int64_t tasks; /* tasks that srun would start there; 0: unknown */
 };
 
+/* Nodes of a job or step */
 struct slurm_allocation {
-    char job[SLURM_ID]; /* number of the job; of a heterogeneous one that of its first group */
-    int groups;         /* 0: the job is not heterogeneous */
-    char (*group_job)[SLURM_ID]; /* [groups] the number of each as a job of its own */
-    struct slurm_node *node;     /* [n], each once, by group and then as Slurm lists them */
+    char job[SLURM_ID];          /* number of the job; of its first group if heterogeneous */
+    int groups;                  /* 0: the job is not heterogeneous */
+    char (*group_job)[SLURM_ID]; /* [groups] job number of each group */
+    struct slurm_node *node;     /* [n], each once, by group and in Slurm's order */
     size_t n;
 };
 
-/* The value of a variable, or NULL. */
+/* Callback: return the value of a variable; NULL: unset. */
 typedef const char *slurm_variable_fn(void *ctx, const char *name);
 
-/* Returns 1 and an allocation that slurm_allocation_free frees; 0: these variables are of none.
- * -EINVAL: a variable cannot be read, or this is a task that must not start workers.
+/* Read the allocation from the variables.  Return 1 and the allocation, for slurm_allocation_free;
+ * 0: the variables describe none.  -EINVAL: a variable cannot be parsed, or this task must not
+ * start workers.
  */
 int slurm_allocation_read(slurm_variable_fn *variable, void *ctx, struct slurm_allocation **ret,
                           struct eddis_error *err);
 
-/* Borrow the node of exactly this name; NULL: it is not in the allocation. */
+/* Borrow the node of exactly this name; NULL: not in the allocation. */
 const struct slurm_node *slurm_allocation_find(const struct slurm_allocation *a, const char *name);
 
-/* Borrow the number by which the steps of a group go. */
+/* Borrow the job number to use for steps of a group. */
 const char *slurm_allocation_job(const struct slurm_allocation *a, int group);
 
-/* Accepts NULL. */
+/* Free an allocation.  Accepts NULL. */
 void slurm_allocation_free(struct slurm_allocation *a);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* slurm_batch.c - reads a batch job's name and starts from the variables that Slurm sets */
+/* slurm_batch.c - read a batch job's name and number of restarts from Slurm's variables */
 #include "slurm_batch.h"
 
 #include "lib/base/text.h"
@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Parse the variable's value as a number from 0 to `most`.  -EINVAL: it is none or missing. */
 static int read_number(const char *name, const char *value, int64_t most, int64_t *ret,
                        struct eddis_error *err)
 {
@@ -29,7 +30,7 @@ int slurm_batch_read(slurm_variable_fn *variable, void *ctx, struct slurm_batch 
     const char *array = variable(ctx, "SLURM_ARRAY_JOB_ID");
     const char *task = variable(ctx, "SLURM_ARRAY_TASK_ID");
     const char *cluster = variable(ctx, "SLURM_CLUSTER_NAME");
-    const char *restarts = variable(ctx, "SLURM_RESTART_COUNT"); /* not set at first */
+    const char *restarts = variable(ctx, "SLURM_RESTART_COUNT"); /* unset in the first start */
     struct slurm_batch b = { .newest = -1 };
     int64_t id = 0, index = 0;
     bool of_array = array && *array && task && *task;
@@ -48,7 +49,7 @@ int slurm_batch_read(slurm_variable_fn *variable, void *ctx, struct slurm_batch 
     if (!cluster || !text_is_name(cluster, SLURM_NAME - 2 * SLURM_ID - sizeof "slurm--"))
         return eddis_fail(err, -EINVAL, "SLURM_CLUSTER_NAME='%.60s' is no name of a cluster",
                           cluster ? cluster : "");
-    /* The number alone would mean all tasks of the array. */
+    /* The number without the index would name all tasks of the array. */
     (void)snprintf(b.job, sizeof b.job, "%" PRId64, id);
     if (of_array)
         (void)snprintf(b.job, sizeof b.job, "%" PRId64 "_%" PRId64, id, index);

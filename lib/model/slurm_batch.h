@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* slurm_batch.h - what a batch job of Slurm's is called at each of its starts
+/* slurm_batch.h - identity of a Slurm batch job over its restarts
  *
- * Slurm may put a batch job back and start its script anew, on other nodes, while a node that was
- * cut off still runs what the start before had begun.  The name stays; the number of the start does
- * not, so that checkpoints know the older from the newer.
+ * Slurm may requeue a batch job and start its script again on other nodes.  Meanwhile a node that
+ * was cut off may still run processes of the earlier start.  The name stays the same and the number
+ * of the start grows, so that it is known which checkpoints are older.
  */
 #ifndef EDDIS_MODEL_SLURM_BATCH_H
 #define EDDIS_MODEL_SLURM_BATCH_H
@@ -15,19 +15,19 @@
 enum {
     SLURM_NAME = 128,
     SLURM_MOST_STARTS = 900000,
-    SLURM_GENERATIONS = 1000, /* that one start is given */
+    SLURM_GENERATIONS = 1000, /* generations reserved for one start */
 };
 
+/* A batch job at this start */
 struct slurm_batch {
-    char job[2 * SLURM_ID]; /* as scontrol takes it: "12", of an array "12_3" */
+    char job[2 * SLURM_ID]; /* id for scontrol: "12", or "12_3" in an array */
     char name[SLURM_NAME];  /* "slurm-<cluster>-<job>" */
-    int64_t restarts;       /* starts before this one */
-    int64_t newest;         /* step of the newest checkpoint as this one begins; -1: there is none,
-                             * or nobody has looked */
+    int64_t restarts;       /* number of earlier starts */
+    int64_t newest;         /* newest checkpoint's step at this start; -1: none or unknown */
 };
 
-/* Returns 1, or 0: these variables are of no batch script, which alone is started again.
- * -EINVAL: one that is needed is missing or cannot be read.
+/* Read the batch job from the variables.  Return 1; 0: this is not a batch script, and only those
+ * are requeued.  -EINVAL: a variable is missing or cannot be parsed.
  */
 int slurm_batch_read(slurm_variable_fn *variable, void *ctx, struct slurm_batch *ret,
                      struct eddis_error *err);

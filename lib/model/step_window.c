@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_window.c - keeps a worker's last steps of one plan and one speed, and sums them up */
+/* step_window.c - keep a worker's last steps of one plan and one speed, and compute statistics */
 #include "step_window.h"
 
 #include <float.h>
@@ -14,7 +14,9 @@ void step_window_init(struct step_window *w)
 
 /* ---- order statistics ---- */
 
-/* By insertion: for so few values half the time of qsort's calls, of which simulations are made. */
+/* Sort n values.  Insertion sort takes half the time of qsort for so few values, and simulations
+ * consist of these calls.
+ */
 static void sort(double *v, int n)
 {
     for (int i = 1; i < n; i++) {
@@ -27,7 +29,7 @@ static void sort(double *v, int n)
     }
 }
 
-/* Of n sorted values, between two of them where it falls there. */
+/* Return the quantile `part` (0 to 1) of n sorted values, interpolated. */
 static double quantile(const double *v, int n, double part)
 {
     double at = part * (n - 1);
@@ -36,12 +38,14 @@ static double quantile(const double *v, int n, double part)
     return below + 1 < n ? v[below] + (at - below) * (v[below + 1] - v[below]) : v[n - 1];
 }
 
+/* Return the median of n values, which are sorted in place. */
 static double median(double *v, int n)
 {
     sort(v, n);
     return quantile(v, n, 0.5);
 }
 
+/* Return the quartiles and maximum of n values, which are sorted in place. */
 static struct step_spread spread_of(double *v, int n)
 {
     sort(v, n);
@@ -51,12 +55,13 @@ static struct step_spread spread_of(double *v, int n)
                                  .max_s = v[n - 1] };
 }
 
+/* Return the worker's own seconds of a step: compute and input. */
 static double own_s(const struct window_step *s)
 {
     return s->compute_s + s->input_s;
 }
 
-/* Seconds a unit of work. */
+/* Return own seconds per unit of work. */
 static double pace(const struct window_step *s)
 {
     return own_s(s) / s->work;
@@ -64,12 +69,13 @@ static double pace(const struct window_step *s)
 
 /* ---- what is in the window ---- */
 
-/* The kept point with `back` younger ones. */
+/* Return the kept point that has `back` newer ones. */
 static const struct step_point *kept(const struct step_window *w, int back)
 {
     return &w->point[(w->points - 1 - back) % STEP_WINDOW_MAX];
 }
 
+/* Add a point; the oldest is dropped if the window is full. */
 static void keep(struct step_window *w, const struct step_point *p)
 {
     if (w->points == 0)
@@ -79,6 +85,7 @@ static void keep(struct step_window *w, const struct step_point *p)
     w->n += w->n < STEP_WINDOW_MAX;
 }
 
+/* Empty the window, for this plan version. */
 static void begin(struct step_window *w, int64_t plan)
 {
     w->plan = plan;
@@ -86,8 +93,9 @@ static void begin(struct step_window *w, int64_t plan)
     w->next.n = 0;
 }
 
-/* Whether the newest point is out of the range of the n points before, whose median lies in it:
- * said without sorting them, which is done for few points then.
+/* Check whether the newest pace exceeds the least of the n earlier paces by the ratio, or falls
+ * below the greatest by it.  If not, it cannot differ that much from their median, so the sort is
+ * saved.
  */
 static bool may_have_changed(const struct step_window *w, const double *v, int n)
 {
@@ -100,7 +108,9 @@ static bool may_have_changed(const struct step_window *w, const double *v, int n
     return newest > low * STEP_WINDOW_RATIO || newest < high / STEP_WINDOW_RATIO;
 }
 
-/* Whether the newest points are all slower, or all faster, than the median of those before. */
+/* Check whether the newest STEP_WINDOW_CHANGE points are all slower, or all faster, than the median
+ * of the earlier ones by the ratio.
+ */
 static bool has_changed(const struct step_window *w)
 {
     double v[STEP_WINDOW_MAX], before;
@@ -120,6 +130,7 @@ static bool has_changed(const struct step_window *w)
     return slower == STEP_WINDOW_CHANGE || faster == STEP_WINDOW_CHANGE;
 }
 
+/* Restart the window with its newest STEP_WINDOW_CHANGE points. */
 static void begin_again(struct step_window *w)
 {
     struct step_point newest[STEP_WINDOW_CHANGE];
@@ -131,6 +142,7 @@ static void begin_again(struct step_window *w)
         keep(w, &newest[i]);
 }
 
+/* Add a step to the sums of a point. */
 static void sum_up(struct step_point *to, const struct window_step *s)
 {
     struct window_step *sum = &to->mean;
@@ -147,6 +159,7 @@ static void sum_up(struct step_point *to, const struct window_step *s)
     sum->total_s += s->total_s;
 }
 
+/* Return a point with the means of these sums. */
 static struct step_point mean_of(const struct step_point *sum)
 {
     struct step_point p = *sum;
@@ -161,7 +174,9 @@ static struct step_point mean_of(const struct step_point *sum)
     return p;
 }
 
-/* Steps that were missed between have taken as long as the others. */
+/* Check whether the steps up to `last` have lasted long enough for a point.  Missed steps in
+ * between count as long as the others.
+ */
 static bool is_point(const struct step_point *sum, int64_t last)
 {
     double all_s = fmax(sum->mean.total_s, own_s(&sum->mean)) / (double)sum->n;
@@ -192,8 +207,11 @@ void step_window_add(struct step_window *w, const struct window_step *s, int64_t
         begin_again(w);
 }
 
-/* ---- figures ---- */
+/* ---- statistics ---- */
 
+/* Return the spread of a time over the window's points, scaled to this amount of work (0:
+ * unscaled).
+ */
 static struct step_spread spread_by(const struct step_window *w, double work,
                                     double (*time_s)(const struct window_step *))
 {
@@ -204,21 +222,25 @@ static struct step_spread spread_by(const struct step_window *w, double work,
     return spread_of(v, w->n);
 }
 
+/* Return a step's compute time, for spread_by. */
 static double compute_s(const struct window_step *s)
 {
     return s->compute_s;
 }
 
+/* Return a step's input time, for spread_by. */
 static double input_s(const struct window_step *s)
 {
     return s->input_s;
 }
 
+/* Return a step's exposed communication time, for spread_by. */
 static double exposed_s(const struct window_step *s)
 {
     return s->exposed_s;
 }
 
+/* Return a step's total time, for spread_by. */
 static double total_s(const struct window_step *s)
 {
     return s->total_s;
@@ -247,6 +269,7 @@ bool step_window_figures(const struct step_window *w, struct step_figures *ret)
     return true;
 }
 
+/* Check that quartiles and maximum are in order and in range. */
 static bool spread_is_sane(const struct step_spread *s)
 {
     return s->low_s >= 0 && s->low_s <= s->median_s && s->median_s <= s->high_s &&

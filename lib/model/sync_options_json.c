@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sync_options_json.c - the options of an algorithm as a field table, made of their rows */
+/* sync_options_json.c - the options of an algorithm as a field table, made from their rows */
 #include "sync_options_json.h"
 
 #include <math.h>
 
-/* 0 is a value of each: auto, or none. */
+/* 0 is valid for each option: auto, or not applicable. */
 #define WHOLE_OPTION(member, low, high, trait, help, otherwise)                                    \
     FIELD(struct sync_options, member, INT64, 0, high),
 #define NUMBER_OPTION(member, low, high, trait, help, otherwise)                                   \
@@ -37,12 +37,13 @@ int sync_options_read(const json_t *o, struct sync_options *s, struct eddis_erro
     return fields_read(fields, N_FIELDS, o, s, err);
 }
 
-/* JSON keeps 15 digits. */
+/* Check whether two numbers are equal within the precision of JSON (15 digits). */
 static bool near(double a, double b)
 {
     return fabs(a - b) <= 1e-9 * fmax(fabs(a), fabs(b));
 }
 
+/* Return the option of row f as a number. */
 static double value(const struct field *f, const struct sync_options *s)
 {
     const void *p = (const char *)s + f->offset;

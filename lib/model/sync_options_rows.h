@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sync_options_rows.h - the keys below `sync` in train.yaml that are options of an algorithm
  *
- * One row an option, in the order of the manual.  job_keys.c makes a key of train.yaml of each,
- * job_check.c refuses it where no algorithm that is asked for has its trait, sync_options_json.c
- * makes a member of JSON of it.  Whoever includes this file has defined:
+ * One row per option, in the order of the manual.  From each row, job_keys.c makes a key of
+ * train.yaml, sync_options_json.c a JSON member, and job_check.c a check: the key is rejected if no
+ * requested algorithm has the trait.  A file that includes this one first defines:
  *
- *   WHOLE_OPTION(member, low, high, trait, help, otherwise): a whole number or auto
- *   NUMBER_OPTION(member, low, high, trait, help, otherwise): a number or auto
- *   PLAIN_OPTION(member, high, trait, help, otherwise): a number from 0 on, which is its default
- *   GROUPS_OPTION(help): the key of the groups, which are no option but lists of ranks
- *   WIRE_OPTION(member): an enum sync_wire, the key of which is communication.wire
- *   LATER_OPTION(name, type, initial, help, feature): nothing has it yet: refused by name
+ *     WHOLE_OPTION(member, low, high, trait, help, otherwise): a whole number or auto
+ *     NUMBER_OPTION(member, low, high, trait, help, otherwise): a number or auto
+ *     PLAIN_OPTION(member, high, trait, help, otherwise): a number from 0, the default
+ *     GROUPS_OPTION(help): the key of the groups, which are lists of ranks, not an option
+ *     WIRE_OPTION(member): an enum sync_wire; its key is communication.wire
+ *     LATER_OPTION(name, type, initial, help, feature): not implemented, rejected by name
  *
- * member: of struct sync_options; otherwise: why a key has no meaning where no
- * algorithm has the trait.
+ * member: of struct sync_options. otherwise: error text if no selected algorithm supports the
+ * option.
  */
 LATER_OPTION(staleness, "whole number", "3", "steps that a worker may be ahead of the slowest",
              "parameter servers")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* slurm_job.c - reads what scontrol prints of a job */
+/* slurm_job.c - parses what "scontrol show job" prints */
 #include "slurm_job.h"
 
 #include <ctype.h>
@@ -9,7 +9,7 @@
 
 /* ---- one field ---- */
 
-/* Whether a field begins here: "Power=". */
+/* Check whether a field such as "Power=" begins here. */
 static bool is_field(const char *at, const char *end)
 {
     const char *s = at;
@@ -19,7 +19,9 @@ static bool is_field(const char *at, const char *end)
     return s > at && s < end && *s == '=';
 }
 
-/* Copy the value of " Name=", which ends before the next field and may have blanks: a path does. */
+/* Copy the value of " Name=" into ret [size]. It ends before the next field and may contain blanks,
+ * as a path does. Return false and "" if the line has no such field.
+ */
 static bool take(const char *line, size_t n, const char *name, char *ret, size_t size)
 {
     const char *at = memmem(line, n, name, strlen(name)), *end = line + n, *stop;
@@ -36,12 +38,12 @@ static bool take(const char *line, size_t n, const char *name, char *ret, size_t
     return true;
 }
 
-/* ---- records of several lines ---- */
+/* ---- records of more than one line ---- */
 
-static const char indent[] = "\n   "; /* before all lines but a record's first */
+static const char indent[] = "\n   "; /* precedes each line of a record but the first */
 
-/* Returns the line of a record that begins with this field, with a blank before it, and its length;
- * NULL: it has none.
+/* Borrow the line of a record that begins with this field, including one blank before it, and set
+ * its length; NULL: there is none.
  */
 static const char *line_of(const char *record, size_t n, const char *name, size_t *ret_n)
 {
@@ -58,7 +60,9 @@ static const char *line_of(const char *record, size_t n, const char *name, size_
     return NULL;
 }
 
-/* A field of the line that begins with `first`. */
+/* Copy the value of field `name` from the line that begins with `first` into ret [size]; "" if
+ * there is none.
+ */
 static void field(const char *record, size_t n, const char *first, const char *name, char *ret,
                   size_t size)
 {
@@ -70,7 +74,9 @@ static void field(const char *record, size_t n, const char *first, const char *n
         (void)take(line, line_n, name, ret, size);
 }
 
-/* The rest of the line is the value, whatever it holds. */
+/* Copy the value of field `name` into ret [size], where the value is the whole rest of its line; ""
+ * if there is none.
+ */
 static void whole(const char *record, size_t n, const char *name, char *ret, size_t size)
 {
     size_t line_n = 0;
@@ -82,6 +88,7 @@ static void whole(const char *record, size_t n, const char *name, char *ret, siz
                        line + 1 + strlen(name));
 }
 
+/* Parse "code:signal", such as "1:0", into the job's exit code and signal. */
 static void set_code(struct slurm_job *j, const char *code)
 {
     const char *colon = strchr(code, ':');
@@ -90,14 +97,14 @@ static void set_code(struct slurm_job *j, const char *code)
     j->signal = colon ? atoi(colon + 1) : 0;
 }
 
-/* Slurm shows a job so that runs, while it sends it a signal. */
+/* Change SIGNALING to RUNNING: Slurm shows it for a running job while it sends the job a signal. */
 static void settle_state(struct slurm_job *j)
 {
     if (strcmp(j->state, "SIGNALING") == 0)
         strcpy(j->state, "RUNNING");
 }
 
-/* "ada(1000)" */
+/* Parse "ada(1000)" into the job's user name and user id. Leave them unset if there is no id. */
 static void set_user(struct slurm_job *j, const char *user)
 {
     const char *uid = strrchr(user, '(');
@@ -108,7 +115,9 @@ static void set_user(struct slurm_job *j, const char *user)
     j->uid = (uid_t)strtoul(uid + 1, NULL, 10);
 }
 
-/* "JobId=15 ArrayJobId=12 ArrayTaskId=3 JobName=...", of which the name ends all that counts. */
+/* Parse the job's numbers from "JobId=15 ArrayJobId=12 ArrayTaskId=3 JobName=...". Stop at the
+ * name, since a user may write anything there.
+ */
 static void take_numbers(const char *line, size_t n, struct slurm_job *j)
 {
     const char *name = memmem(line, n, " JobName=", 9);
@@ -124,7 +133,7 @@ static void take_numbers(const char *line, size_t n, struct slurm_job *j)
     j->component = atoi(number);
 }
 
-/* Its first line is without what stands before the others. */
+/* Parse a record of n bytes that has several lines. Return false if it has no state. */
 static bool parse_record(const char *record, size_t n, struct slurm_job *ret)
 {
     struct slurm_job j = { .state = "" };
@@ -150,7 +159,9 @@ static bool parse_record(const char *record, size_t n, struct slurm_job *ret)
     return true;
 }
 
-/* With -o.  The name stands before " UserId=", and so may whatever it holds. */
+/* Parse a record in one line, as scontrol's -o prints it. Search only behind " UserId=", since
+ * the job's name before it may contain anything. Return false if it has no state.
+ */
 static bool parse_line(const char *text, struct slurm_job *ret)
 {
     const char *user = strstr(text, " UserId=");
@@ -177,7 +188,7 @@ static bool parse_line(const char *text, struct slurm_job *ret)
     return true;
 }
 
-/* ---- what callers want ---- */
+/* ---- entry points ---- */
 
 bool slurm_job_next(const char **text, struct slurm_job *ret)
 {
@@ -232,7 +243,7 @@ bool slurm_job_never_starts(const struct slurm_job *j)
     return false;
 }
 
-/* What a job ends as, and the code where the script's own says nothing; 0: it says it. */
+/* Final states of a job, and eddis's exit code if the job's script gave none. */
 static const struct {
     const char *state;
     int code;
@@ -293,7 +304,7 @@ const char *slurm_job_why(const struct slurm_job *j, char *ret, size_t size)
     const char *words = NULL;
     bool known = strncmp(j->start, "20", 2) == 0;
     bool is_sentence =
-        strncmp(j->reason, "Nodes_required", 14) == 0; /* the same in Slurm's words */
+        strncmp(j->reason, "Nodes_required", 14) == 0; /* Slurm's own sentence says the same */
 
     for (size_t i = 0; i < sizeof row / sizeof *row && !words; i++)
         if (strncmp(j->reason, row[i].reason, strlen(row[i].reason)) == 0)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* slurm_job.h - a job as `scontrol show job` tells of it
+/* slurm_job.h - a job as "scontrol show job" reports it
  *
- * A record has a line for each of its fields that a user may fill with whatever he likes, a name or
- * a path, and the others stand in lines whose first field is known: so no name is taken for a
- * state.  With -o all stands in one line, where that cannot be told; it is read as well as it can
- * be.
+ * In a record, each field that a user can fill freely (a name, a path) has a line of its own. All
+ * other fields stand in lines whose first field is known, so a job's name cannot be taken for a
+ * state. With -o everything is in one line, where this cannot be distinguished; it is parsed as
+ * well as possible.
  */
 #ifndef EDDIS_LIB_SLURM_SLURM_JOB_H
 #define EDDIS_LIB_SLURM_SLURM_JOB_H
@@ -18,51 +18,61 @@
 
 enum { SLURM_JOB_NUMBER = 24, SLURM_JOB_NODES = 4096 };
 
+/* A record of a job, or of one component or task of it. */
 struct slurm_job {
-    char id[SLURM_JOB_NUMBER];    /* "15", by which its steps go */
-    char array[SLURM_JOB_NUMBER]; /* of a task of an array: "12"; "": it is none ... */
-    char task[64];                /* ... and "3", or "1-3" of those that wait */
-    char het[SLURM_JOB_NUMBER];   /* of a component: the number of the first one; "": it is none */
-    int component;                /* from 0 */
-    char user[64];                /* "ada"; "": it is not told */
-    uid_t uid;                    /* of that user */
+    char id[SLURM_JOB_NUMBER];    /* "15", the number for its steps */
+    char array[SLURM_JOB_NUMBER]; /* array job of a task: "12"; "": not a task of an array ... */
+    char task[64];                /* ... and task number "3", or "1-3" for pending ones */
+    char het[SLURM_JOB_NUMBER];   /* number of the first component of a heterogeneous job; "": not
+                                     heterogeneous */
+    int component;                /* its component, from 0 */
+    char user[64];                /* owner, "ada"; "": not reported */
+    uid_t uid;                    /* user id of the owner */
     char state[32];               /* "PENDING", "RUNNING", "COMPLETED", ... */
-    char reason[80];              /* why it waits: "Resources"; "None" */
+    char reason[80];              /* reason for waiting: "Resources"; "None" */
     char start[32];               /* "2026-11-24T14:02:00", or "Unknown" */
     char nodes[SLURM_JOB_NODES];  /* "node[1-4]"; "" or "(null)": none yet */
-    char first[256]; /* the node of a batch script; "": none yet, or it has no script */
+    char first[256]; /* node of the batch script; "": none yet, or there is no script */
     char out[PATH_MAX];
-    int code, signal; /* of the script, when it has ended */
+    int code, signal; /* of the script, after it has ended */
 };
 
-/* Read the first record; of a heterogeneous job it is the first component's.  False: it is none. */
+/* Parse the first record; for a heterogeneous job it is that of the first component. Return false
+ * if there is none.
+ */
 bool slurm_job_parse(const char *text, struct slurm_job *ret);
 
-/* Read the next of several records and go behind it. */
+/* Parse the next record and move *text behind it. Return false if there is none, or it has no
+ * state.
+ */
 bool slurm_job_next(const char **text, struct slurm_job *ret);
 
-/* Whether scontrol says that there is no such job, or no more. */
+/* Check whether scontrol's output says that there is no such job, or no longer. */
 bool slurm_job_is_unknown(const char *said);
 
-/* Whether it has ended for good, and waits to be started. */
+/* Check whether a job has ended for good. */
 bool slurm_job_is_over(const struct slurm_job *j);
+
+/* Check whether a job is pending: it is waiting to be started. */
 bool slurm_job_waits(const struct slurm_job *j);
 
-/* Whether it waits for what its partition does not allow or does not have. */
+/* Check whether a job waits for something that its partition does not allow or does not have. */
 bool slurm_job_never_starts(const struct slurm_job *j);
 
-/* The same as slurm_job_is_over, or its script is known to have ended while an epilog still runs:
- * one that has ended with 0 is COMPLETING as one that is only being told to end.
+/* Check whether a job is over, or whether its script is known to have ended while an epilog still
+ * runs. The latter needs an exit code or signal: COMPLETING with 0 may also be a script that is
+ * only being stopped.
  */
 bool slurm_job_has_ended(const struct slurm_job *j);
 
-/* What eddis-run exits with for a job that has ended: the script's own code, 128 + its signal, 124
- * when time was over, or 1 when Slurm ended it for another reason.
+/* Return eddis-run's exit code for a job that has ended: the script's own, else 128 + its signal.
+ * 124: a time limit; 137: out of memory. If the script gave none, it follows from the state in
+ * which Slurm ended the job.
  */
 int slurm_job_code(const struct slurm_job *j);
 
-/* Write why it waits for people, "its nodes are busy (Resources), to start at about ..."; returns
- * ret.
+/* Write to ret [size] why a job waits, "its nodes are busy (Resources), to start at about ...";
+ * return ret.
  */
 const char *slurm_job_why(const struct slurm_job *j, char *ret, size_t size);
 

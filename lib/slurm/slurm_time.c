@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* slurm_time.c - reads a time limit */
+/* slurm_time.c - parses a time limit of Slurm's */
 #include "slurm_time.h"
 
 #include "lib/base/clock.h"
@@ -10,7 +10,9 @@
 #include <string.h>
 #include <strings.h>
 
-/* "1", "1:2" or "1:2:3" as numbers; returns how many, 0: something else stands there. */
+/* Parse "1", "1:2" or "1:2:3" into up to three numbers. Return how many; 0: the text has another
+ * form.
+ */
 static int read_numbers(const char *s, unsigned ret[3])
 {
     int n = 0, used;

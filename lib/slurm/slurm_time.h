@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* slurm_time.h - times as Slurm writes and reads them
+/* slurm_time.h - time limits as Slurm writes and reads them
  *
  *     minutes   minutes:seconds   hours:minutes:seconds
  *     days-hours   days-hours:minutes   days-hours:minutes:seconds
@@ -9,8 +9,8 @@
 
 #include <stdint.h>
 
-/* Returns a time limit in ns; CLOCK_NEVER: no limit, as 0, "infinite" and "UNLIMITED" say; -1: this
- * is none.
+/* Return a time limit in ns; CLOCK_NEVER: no limit, as 0, "infinite" and "UNLIMITED" mean; -1: not
+ * a time.
  */
 int64_t slurm_time_limit_ns(const char *text);
 

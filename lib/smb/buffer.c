@@ -8,9 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A sum that has made no progress for so long is made by the next in the queue. */
+/* Time without progress after which the next process in the queue continues a sum. */
 #define SUM_HELP_NS (20 * CLOCK_MS)
 
+/* Return the offset of the piece in a buffer's shared memory. */
 static size_t piece_at(int n_ranks)
 {
     size_t at = sizeof(struct shared_buffer) + (size_t)n_ranks * sizeof(struct shared_slot);
@@ -18,9 +19,9 @@ static size_t piece_at(int n_ranks)
     return (at + 63) / 64 * 64;
 }
 
-/* In the middle of a page: large blocks of malloc begin right behind the beginning of one, and some
- * processors copy three times as slowly to a place whose offset in its page is a little above that
- * of the source.
+/* Return the offset of the elements in a buffer's shared memory: the middle of a page.  Large
+ * malloc blocks begin just after the start of a page.  Some processors copy three times as slowly
+ * if the target's page offset is slightly above the source's.
  */
 static size_t data_at(int n_ranks)
 {
@@ -43,6 +44,7 @@ int buffer_init(struct shared_buffer *s, const struct memory_shape *shape, int n
     return memory_lock_init(&s->lock);
 }
 
+/* Return the address of an element, counted from the first one stored here. */
 static char *buffer_data(const struct memory_buffer *b, size_t element)
 {
     const struct shared_buffer *s = b->shared;
@@ -55,14 +57,16 @@ const struct memory_shape *memory_shape(const struct memory_buffer *b)
     return &b->shared->shape;
 }
 
-/* ---- the lock, and what a killed owner left ---- */
+/* ---- the lock, and recovery after a killed owner ---- */
 
+/* Store a word so that nothing written later is visible before it. */
 static void buffer_set(uint64_t *p, uint64_t value)
 {
     __atomic_store_n(p, value, __ATOMIC_SEQ_CST);
     __atomic_thread_fence(__ATOMIC_SEQ_CST); /* nothing written later may be seen before it */
 }
 
+/* Return the slot with the smallest ticket in the queue of sums; NULL: the queue is empty. */
 static struct shared_slot *queue_first(struct shared_buffer *s)
 {
     struct shared_slot *first = NULL;
@@ -79,7 +83,7 @@ static struct shared_slot *queue_first(struct shared_buffer *s)
     return first;
 }
 
-/* Elements of the piece that begins at this element. */
+/* Return the number of elements in the piece that begins at this element. */
 static size_t piece_length(const struct shared_buffer *s, size_t at)
 {
     size_t n = MEMORY_PIECE / comm_type_bytes(s->shape.type);
@@ -87,6 +91,9 @@ static size_t piece_length(const struct shared_buffer *s, size_t at)
     return s->shape.count - at < n ? s->shape.count - at : n;
 }
 
+/* Copy the summed piece to its place and mark its elements as added.  Safe to repeat after a crash.
+ * With the lock held.
+ */
 static void sum_copy(struct memory_buffer *b)
 {
     struct shared_buffer *s = b->shared;
@@ -97,7 +104,9 @@ static void sum_copy(struct memory_buffer *b)
     buffer_set(&s->state, (at + n) * 4 | SUM_ADD);
 }
 
-/* Each line may be done again by whoever comes after a killed owner. */
+/* Take the finished sum out of the queue and publish its notice.  Each line is safe to repeat by
+ * the process that takes over after a crash.  With the lock held.
+ */
 static void sum_leave(struct shared_buffer *s)
 {
     buffer_set(&s->version, s->over_version);
@@ -107,6 +116,9 @@ static void sum_leave(struct shared_buffer *s)
     buffer_set(&s->state, SUM_ADD);
 }
 
+/* Take the buffer's lock without waiting; finish what a killed owner left half done.  -EAGAIN: it
+ * is taken.
+ */
 static int buffer_lock(struct memory_buffer *b)
 {
     struct shared_buffer *s = b->shared;
@@ -122,6 +134,7 @@ static int buffer_lock(struct memory_buffer *b)
     return rc ? -EAGAIN : 0;
 }
 
+/* Release the buffer's lock. */
 static void buffer_unlock(struct memory_buffer *b)
 {
     pthread_mutex_unlock(&b->shared->lock);
@@ -205,7 +218,7 @@ int memory_notify(struct memory_buffer *b, uint64_t *ret_version)
 
 /* ---- sums ---- */
 
-/* Add a piece of the first sum in the queue. */
+/* Add the next piece of the first sum in the queue.  Return its bytes.  With the lock held. */
 static size_t sum_piece(struct memory_buffer *b, const struct memory_buffer *source)
 {
     struct shared_buffer *s = b->shared;
@@ -219,8 +232,8 @@ static size_t sum_piece(struct memory_buffer *b, const struct memory_buffer *sou
     return bytes;
 }
 
-/* With the lock held: go on with the first sum in the queue.  One whose source is gone ends as it
- * is: its user has died or left.
+/* Continue the first sum in the queue while *budget lasts.  If its source is gone, because its user
+ * has died or left, end the sum as it is.  With the lock held.
  */
 static int sum_turn(struct memory *m, struct memory_buffer *b, struct shared_slot *first,
                     size_t *budget)
@@ -245,6 +258,7 @@ static int sum_turn(struct memory *m, struct memory_buffer *b, struct shared_slo
     return 0;
 }
 
+/* Put a sum into the queue, in this rank's slot.  With the lock held. */
 static void sum_queue(struct shared_buffer *s, uint64_t source, int rank, bool notify)
 {
     struct shared_slot *slot = &s->slot[rank];
@@ -254,7 +268,9 @@ static void sum_queue(struct shared_buffer *s, uint64_t source, int rank, bool n
     buffer_set(&slot->ticket, ++s->last_ticket);
 }
 
-/* Whether the sum that is first in the queue is ours to make, or has been left by its process. */
+/* Check whether this process should continue the first sum in the queue: it is its own, or its
+ * process made no progress for SUM_HELP_NS.  *sum keeps the progress last seen.
+ */
 static bool sum_wanted(struct shared_buffer *s, const struct shared_slot *first, int rank,
                        int64_t now_ns, struct memory_sum *sum)
 {
@@ -289,7 +305,7 @@ int memory_accumulate(struct memory *m, struct memory_buffer *b, uint64_t source
     }
     first = queue_first(s);
     if (first && *budget && sum_wanted(s, first, rank, now_ns, sum) && buffer_lock(b) == 0) {
-        first = queue_first(s); /* it may have changed before the lock was ours */
+        first = queue_first(s); /* it may have changed before the lock was taken */
         rc = first ? sum_turn(m, b, first, budget) : 0;
         buffer_unlock(b);
         if (rc < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chunk_window.c - cutting an order into pieces and counting them */
+/* chunk_window.c - cut an order's elements into chunks and count them */
 #include "chunk_window.h"
 
 #include "smb_impl.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chunk_window.h - the elements of one order on their way in pieces, a few of them at a time
+/* chunk_window.h - send the elements of one order in chunks, a few at a time
  *
- * Client and server cut an order that reads or writes alike: into pieces of at most SMB_CHUNK
- * bytes, from its first element on, of which at most SMB_WINDOW are under way.  A piece lies in a
- * message, from its posting until its elements are where they belong:
+ * Client and server cut an order that reads or writes in the same way: into chunks of at most
+ * SMB_CHUNK bytes, from its first element on.  At most SMB_WINDOW chunks are under way.  A chunk is
+ * in a message from its posting until its elements are in place:
  *
  *     READ     server: elements                         -> client
  *     WRITE    client: struct chunk_head, elements      -> server
@@ -22,8 +22,8 @@
 
 #include <stdint.h>
 
-/* Before the elements of a written piece.  A write that timed out no longer has its data, but the
- * server expects its bytes.
+/* Precedes the elements of a written chunk.  A write that timed out no longer has its data, but the
+ * server still expects the bytes.
  */
 struct chunk_head {
     uint64_t abandoned;
@@ -32,34 +32,36 @@ struct chunk_head {
 struct chunk_window {
     int peer;       /* rank at the other end, a member of the box */
     uint32_t seq;   /* number of the order */
-    bool reading;   /* READ, or else WRITE */
-    size_t element; /* bytes of one */
+    bool reading;   /* true: READ; false: WRITE */
+    size_t element; /* bytes of one element */
     size_t count;   /* elements of the order; 0: it moves none */
-    size_t posted;  /* elements of the pieces posted so far */
-    size_t moved;   /* elements that are where they belong */
-    int under_way;  /* pieces */
+    size_t posted;  /* elements of the chunks posted so far */
+    size_t moved;   /* elements that are in place */
+    int under_way;  /* chunks under way */
 };
 
-/* Return whether a piece may be posted now. */
+/* Check whether another chunk may be posted now. */
 bool chunk_window_has_room(const struct chunk_window *w);
 
-/* Return whether all elements are where they belong. */
+/* Check whether all elements are in place. */
 bool chunk_window_over(const struct chunk_window *w);
 
-/* Count the next piece as posted.  Returns its message, whose at and n say which elements it has,
- * with its head at zero; NULL without memory.
+/* Count the next chunk as posted.  Return its message, with at and n set to its elements and the
+ * head zeroed; NULL without memory.
  */
 struct message *chunk_window_next(struct smb *b, struct chunk_window *w);
 
-/* Borrow the head of a piece, of a write, and the elements of any. */
+/* Borrow the head of a written chunk. */
 struct chunk_head *chunk_window_head(const struct message *m);
+
+/* Borrow the memory for a chunk's elements in its message. */
 void *chunk_window_elements(const struct chunk_window *w, const struct message *m);
 
-/* Send or receive a piece. */
+/* Post the send or receive of a chunk; the message belongs to the transport until it is done. */
 void chunk_window_post(struct smb *b, const struct chunk_window *w, enum comm_kind kind,
                        struct message *m, struct outbox *out);
 
-/* Count the elements of a piece as moved, and free it. */
+/* Count the elements of a chunk as in place, and free its message. */
 void chunk_window_moved(struct smb *b, struct chunk_window *w, struct message *m);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory.c - the file, its directory and what this process has mapped of it */
+/* memory.c - the memory file, its directory of buffers, and this process's mappings of it */
 #include "memory_impl.h"
 
 #include "lib/base/shm_region.h"
@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #define MEMORY_MAGIC    UINT64_C(0x656464697342f001)
-#define MEMORY_RESERVED UINT64_MAX /* id of a buffer that is being made */
+#define MEMORY_RESERVED UINT64_MAX /* id of a buffer that is being made or freed */
 
-enum { MEMORY_TAKE = 16 << 20 }; /* bytes taken from the system in one turn: some milliseconds */
+enum { MEMORY_TAKE = 16 << 20 }; /* bytes allocated or freed in one turn: takes some milliseconds */
 
 struct shared_entry {
     uint64_t id; /* 0: free; written last */
@@ -21,9 +21,9 @@ struct shared_entry {
 struct shared_root {
     uint64_t magic;
     int32_t n_ranks;
-    pthread_mutex_t lock; /* for changing what follows */
-    uint64_t end;         /* of the file: offsets are never used twice */
-    uint64_t freed;       /* buffers so far */
+    pthread_mutex_t lock; /* guards changes of all that follows */
+    uint64_t end;         /* end of the file: offsets are never used twice */
+    uint64_t freed;       /* buffers freed so far */
     struct shared_entry entry[MEMORY_BUFFERS];
 };
 
@@ -34,6 +34,7 @@ struct memory {
     uint64_t swept; /* root->freed at the last sweep */
 };
 
+/* Round up to a multiple of the page size. */
 static size_t page_round(size_t bytes)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -55,7 +56,10 @@ int memory_lock_init(pthread_mutex_t *lock)
     return -rc;
 }
 
-/* The directory is whole at any moment: an entry's id is written last and taken away first. */
+/* Take the directory's lock without waiting.  -EAGAIN: it is taken.  After a killed owner nothing
+ * needs repair: an entry's id is written last and cleared first, so the directory is always
+ * consistent.
+ */
 static int root_lock(struct shared_root *r)
 {
     int rc = pthread_mutex_trylock(&r->lock);
@@ -65,6 +69,9 @@ static int root_lock(struct shared_root *r)
     return rc ? -EAGAIN : 0;
 }
 
+/* Map the directory of the file and return a new struct memory, which takes fd; fd is closed on
+ * failure.
+ */
 static int memory_map_root(int fd, struct memory **ret, struct eddis_error *err)
 {
     struct memory *m = calloc(1, sizeof *m);
@@ -135,6 +142,7 @@ int memory_open(int64_t pid, int64_t there, struct memory **ret, struct eddis_er
     return rc;
 }
 
+/* Unmap a buffer and free its struct. */
 static void memory_unmap(struct memory_buffer *b)
 {
     shm_region_unmap(b->shared, b->bytes);
@@ -158,6 +166,7 @@ void memory_close(struct memory *m)
 
 /* ---- finding ---- */
 
+/* Return the directory entry with this id (0: a free one); NULL: there is none. */
 static struct shared_entry *memory_entry(const struct memory *m, uint64_t id)
 {
     for (int i = 0; i < MEMORY_BUFFERS; i++)
@@ -166,6 +175,7 @@ static struct shared_entry *memory_entry(const struct memory *m, uint64_t id)
     return NULL;
 }
 
+/* Map a buffer of the file and add it to the list; NULL without memory. */
 static struct memory_buffer *memory_map(struct memory *m, uint64_t id, size_t offset, size_t bytes)
 {
     struct memory_buffer *b = calloc(1, sizeof *b);
@@ -217,6 +227,9 @@ void memory_sweep(struct memory *m)
 
 /* ---- making and freeing ---- */
 
+/* Reserve a directory entry and space at the file's end for a new buffer.  -EAGAIN: the lock is
+ * taken; -ENOSPC: no free entry.
+ */
 static int memory_reserve(struct memory *m, struct memory_creation *c, struct eddis_error *err)
 {
     struct shared_root *r = m->root;
@@ -242,6 +255,7 @@ static int memory_reserve(struct memory *m, struct memory_creation *c, struct ed
     return 0;
 }
 
+/* Give back what memory_reserve took, and set the error.  Return rc. */
 static int memory_creation_fail(struct memory *m, const struct memory_creation *c, int rc,
                                 struct eddis_error *err)
 {
@@ -262,7 +276,7 @@ int memory_create(struct memory *m, uint64_t id, const struct memory_shape *shap
     rc = c->offset ? 0 : memory_reserve(m, c, err);
     if (rc < 0)
         return rc;
-    /* Taken now: a page that is not there when it is written to would kill whoever writes. */
+    /* Allocated now: a write to a missing page would kill the writing process (SIGBUS). */
     take = c->bytes - c->ready < MEMORY_TAKE ? c->bytes - c->ready : MEMORY_TAKE;
     rc = shm_region_reserve(m->fd, c->offset + c->ready, take);
     if (rc < 0)
@@ -283,7 +297,9 @@ int memory_create(struct memory *m, uint64_t id, const struct memory_shape *shap
     return 0;
 }
 
-/* From here on nobody finds it.  -EAGAIN: the lock is taken. */
+/* Hide a buffer that is to be freed, so that nobody finds it any more, and note its space in *c.
+ * -EAGAIN: the lock is taken; -ENOENT: no such buffer.
+ */
 static int memory_hide(struct memory *m, uint64_t id, struct memory_creation *c)
 {
     struct shared_root *r = m->root;
@@ -318,8 +334,8 @@ int memory_free(struct memory *m, uint64_t id, struct memory_creation *c)
     return 0;
 }
 
-/* Who is no user yet may come when the last one leaves: the buffer's own lock goes with its memory,
- * but not while the directory is locked.
+/* Count one more user.  A new user may come just as the last one leaves, and the buffer's own lock
+ * goes with its memory.  The directory's lock prevents that the buffer is freed meanwhile.
  */
 int memory_attach(struct memory *m, struct memory_buffer *b)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* message.c - the memory of messages, spare pieces, and the list of what is under way */
+/* message.c - allocate and post messages, keep spare ones, and list those under way */
 #include "smb_impl.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MESSAGE_SPARE = 16 }; /* pieces kept for use again: fresh ones are not mapped yet */
+enum { MESSAGE_SPARE = 16 }; /* chunk messages kept for reuse: new memory would cost page faults */
 
 _Static_assert(sizeof(struct work_result) <= sizeof(struct work_order),
                "a small message has room for either");
@@ -68,6 +68,7 @@ void message_post(struct smb *b, enum comm_kind kind, int rank, int tag, struct 
                                        .member = rank });
 }
 
+/* Free a message that was sent; its `done`. */
 static int message_sent(struct smb *b, struct message *m, struct outbox *out,
                         struct eddis_error *err)
 {

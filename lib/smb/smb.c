@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* smb.c - opening a box, being driven, and leaving */
+/* smb.c - open a box, drive it, and leave it */
 #include "smb_impl.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* Check whether this rank is the server of its node's stripe. */
 static bool smb_serves(const struct smb *b)
 {
     return b->own >= 0 && b->server[b->own] == b->place.rank;
@@ -13,7 +14,9 @@ static bool smb_serves(const struct smb *b)
 
 /* ---- opening ---- */
 
-/* This node's memory is where its server says. */
+/* Open this node's memory, which the server's answer describes, and reply whether this rank uses
+ * it; a message's `done`.
+ */
 static int near_told(struct smb *b, struct message *m, struct outbox *out, struct eddis_error *err)
 {
     struct work_order hello = { .kind = WORK_HELLO, .rank = b->place.rank };
@@ -26,6 +29,7 @@ static int near_told(struct smb *b, struct message *m, struct outbox *out, struc
     return message_send(b, b->server[b->own], SMB_TAG_ORDER, &hello, sizeof hello, out, err);
 }
 
+/* Start the server, or the wait for the server's description of this node's memory. */
 static int smb_begin(struct smb *b, struct outbox *out, struct eddis_error *err)
 {
     struct message *m;
@@ -44,7 +48,7 @@ static int smb_begin(struct smb *b, struct outbox *out, struct eddis_error *err)
     return 0;
 }
 
-/* The first ranks of the first nodes serve. */
+/* Choose the servers: the first ranks of the first nodes.  -EINVAL: more servers than nodes. */
 static int smb_choose_servers(struct smb *b, const struct smb_options *o, struct eddis_error *err)
 {
     int n_nodes = 0;
@@ -107,6 +111,7 @@ int smb_open(const struct smb_options *o, struct smb **ret, struct eddis_error *
 
 /* ---- being driven ---- */
 
+/* Return rc, or -ENOMEM if an operation could not be added to `out`. */
 static int smb_result(int rc, const struct outbox *out, struct eddis_error *err)
 {
     return rc >= 0 && out->failed ? message_no_memory(err) : rc;
@@ -125,6 +130,7 @@ int smb_receive(struct smb *b, const struct comm_op *op, int64_t now_ns, struct 
     return smb_result(message_done(b, op->owner, out, err), out, err);
 }
 
+/* Notify all servers whose memory this rank does not use itself that it sends no more orders. */
 static int smb_say_goodbye(struct smb *b, struct outbox *out, struct eddis_error *err)
 {
     struct work_order bye = { .kind = WORK_BYE, .rank = b->place.rank };

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* smb_client.c - this rank's requests: their order, their turns and their ends
+/* smb_client.c - this rank's requests: their order, turns and ends
  *
- * An order to a stripe in this node's memory is carried out here, another is sent; of those that
- * move elements a few are under way at a time.  An operation that timed out goes on without its
- * request, since its messages are under way and its order holds for others.
+ * An order to a stripe in this node's memory is carried out here; any other is sent to its server.
+ * Of those that move elements only a few are under way at a time.  An operation that timed out
+ * continues without its request: its messages are under way, and later ones wait for it.
  */
 #include "smb_client.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* Give the request back; the operation itself may go on. */
+/* Give the request back to the caller with result rc; the operation itself may continue. */
 static void op_report(struct smb *b, struct smb_op *op, int rc)
 {
     struct smb_request *r = op->r;
@@ -30,13 +30,16 @@ static void op_report(struct smb *b, struct smb_op *op, int rc)
     b->done_last = &r->next;
 }
 
+/* Check whether an operation uses the buffer of this key. */
 static bool op_touches(const struct smb_op *op, smb_key key)
 {
     return key.id && (op->what.key.id == key.id ||
                       (op->what.kind == SMB_ACCUMULATE && op->what.source.id == key.id));
 }
 
-/* Whether an earlier one has to be over first.  Waits for notices let others pass. */
+/* Check whether an earlier operation on one of its buffers must finish first.  Waits for notices
+ * let others pass.
+ */
 static bool op_blocked(const struct smb *b, const struct smb_op *op)
 {
     if (b->near == NEAR_UNKNOWN)
@@ -49,7 +52,9 @@ static bool op_blocked(const struct smb *b, const struct smb_op *op)
     return false;
 }
 
-/* Returns 1 when the operation is over. */
+/* Continue an operation: begin it, continue its orders, and go on to the next stage.  Return 1 when
+ * it is done and its request was given back.
+ */
 static int op_turn(struct smb *b, struct smb_op *op, int64_t now_ns, size_t *budget,
                    struct outbox *out, struct eddis_error *err)
 {
@@ -85,6 +90,7 @@ static int op_turn(struct smb *b, struct smb_op *op, int64_t now_ns, size_t *bud
     return 1;
 }
 
+/* Return the rank whose server the operation waits for; -1: none. */
 static int op_peer(const struct smb *b, const struct smb_op *op)
 {
     for (int i = 0; i < op->n_parts; i++)
@@ -93,7 +99,9 @@ static int op_peer(const struct smb *b, const struct smb_op *op)
     return -1;
 }
 
-/* Tell the caller; what is under way goes on. */
+/* End a request with -ETIMEDOUT and name the reason; orders under way continue.  A wait at a server
+ * is cancelled.
+ */
 static int op_time_out(struct smb *b, struct smb_op *op, struct outbox *out,
                        struct eddis_error *err)
 {
@@ -126,7 +134,9 @@ static int op_time_out(struct smb *b, struct smb_op *op, struct outbox *out,
     return rc;
 }
 
-/* Whether nobody but the caller would miss it. */
+/* Check whether a timed-out operation can be dropped at once: it has not begun, or is a wait in
+ * this node's memory.
+ */
 static bool op_droppable(const struct smb_op *op)
 {
     return !op->begun || (op->what.kind == SMB_WAIT && !op->part[0].remote);

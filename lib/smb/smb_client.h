@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* smb_client.h - an operation of this rank, for the files that carry it out
+/* smb_client.h - an operation of this rank, shared by the files that carry it out
  *
- * A request is an operation of one or two stages; a stage is one order a stripe.
+ * A request becomes an operation of one or two stages; a stage has one order for each stripe.
  *
- *     smb_client.c    which operations there are, whose turn it is, when one is over or too late
- *     smb_orders.c    what a request needs to be right, and which orders it takes, stage by stage
- *     smb_moves.c     carrying out one order, here or by a server, with the elements that it moves
+ *     smb_client.c    the operations: their order, turns, ends and timeouts
+ *     smb_orders.c    check a request, and make its orders, stage by stage
+ *     smb_moves.c     carry out one order, here or by a server, and move its elements
  */
 #ifndef EDDIS_SMB_SMB_CLIENT_H
 #define EDDIS_SMB_SMB_CLIENT_H
@@ -18,47 +18,49 @@ struct smb_part {
     int stripe;
     bool remote, sent, answered, over;
     struct work work;
-    struct chunk_window window; /* READ, WRITE; used when remote */
+    struct chunk_window window; /* READ, WRITE; used if remote */
 };
 
 struct smb_op {
     struct smb_op *next;
-    struct smb_request *r;   /* NULL: it timed out */
-    struct smb_request what; /* as it was asked; data is NULL after a time-out */
+    struct smb_request *r;   /* NULL: the request timed out */
+    struct smb_request what; /* copy of the request; data is NULL after a timeout */
     bool begun;
     int stage, rc;
-    size_t element; /* bytes */
+    size_t element; /* bytes of one element */
     int n_parts;
     int moving;             /* orders under way that move elements to or from servers */
     struct smb_part part[]; /* [n_servers] */
 };
 
-/* Borrow where a sentence about the operation goes; NULL: nobody reads it any more. */
+/* Borrow the error of the operation's request; NULL: it timed out, and nobody reads it. */
 static inline struct eddis_error *smb_op_error(struct smb_op *op)
 {
     return op->r ? &op->r->error : NULL;
 }
 
-/* Return what a kind of request is called in sentences. */
+/* Return the name of a kind of request for messages; a static string. */
 const char *smb_orders_name(enum smb_kind kind);
 
-/* Check a request and make the orders of its first stage.  Returns 0 when there are some, 1 when it
- * is over at once, or a failure of the request.
+/* Check a request and make the orders of its first stage.  Return 0 if there are orders, 1 if it is
+ * done at once, or a failure of the request.
  */
 int smb_orders_begin(struct smb *b, struct smb_op *op);
 
-/* Make the orders of the next stage, after those of this one are carried out; n_parts is 0 when it
- * was the last.
+/* Make the orders of the next stage when all of this one are carried out; n_parts is 0 if it was
+ * the last.
  */
 void smb_orders_next(struct smb *b, struct smb_op *op);
 
-/* Write what the failure of an order means.  Returns op->rc. */
+/* Write the error for a failed order.  Return op->rc. */
 int smb_orders_explain(struct smb_op *op);
 
-/* Forget what this rank is attached to. */
+/* Free the list of buffers that this rank is attached to. */
 void smb_orders_fini(struct smb *b);
 
-/* Go on with an order.  Sets over.  *budget: bytes that may still be moved in this turn. */
+/* Continue an order; set p->over when it is done.  *budget: bytes that may still be moved in this
+ * turn.
+ */
 int smb_moves_turn(struct smb *b, struct smb_part *p, int64_t now_ns, size_t *budget,
                    struct outbox *out, struct eddis_error *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* smb_impl.h - what the files behind smb.h share
+/* smb_impl.h - state and messages shared by the files behind smb.h
  *
  * Messages, all of one channel:
  *
@@ -9,10 +9,10 @@
  *     smb_tag_data(.., 0)    client    server    a piece of a write (chunk_window.h)
  *     smb_tag_data(.., 1)    server    client    a piece of a read
  *
- * A server waits for an order of each rank that does not use its memory itself.  A rank that shares
- * its node is first told where the memory is (an answer nobody asked for), says hello, and is not
- * heard of any more; should it not get at that memory, it is a client like those of other nodes.
- * The last order of a client is a goodbye.
+ * A server waits for an order of each rank that does not use its memory itself.  A rank on its node
+ * first gets the place of the memory (an answer without an order), replies with WORK_HELLO, and
+ * sends no more.  If it cannot open that memory, it is a client like those of other nodes.  The
+ * last order of a client is WORK_BYE.
  */
 #ifndef EDDIS_SMB_SMB_IMPL_H
 #define EDDIS_SMB_SMB_IMPL_H
@@ -23,34 +23,36 @@
 #include "work.h"
 
 enum {
-    SMB_CHUNK = 256 * 1024, /* bytes of a piece on its way */
-    SMB_WINDOW = 2,         /* pieces of one order under way: one is sent, one is filled */
-    /* Orders of one operation under way at a time, of those that move elements.  Pieces from all
-     * servers at once come in faster than this rank's link takes them, and what its switch has no
-     * room for is sent again, after a fifth of a second if it was the last of a connection.
+    SMB_CHUNK = 256 * 1024, /* bytes of a chunk */
+    SMB_WINDOW = 2,         /* chunks of one order under way: one is sent while one is filled */
+    /* Orders of one operation under way at a time, of those that move elements.  Chunks from all
+     * servers at once would arrive faster than this rank's link carries them.  A switch drops what
+     * its buffers cannot hold; a drop at the end of a burst is sent again only after a fifth of a
+     * second.
      */
     SMB_ORDERS = 4,
-    SMB_TURN = 1024 * 1024, /* bytes copied or added in one turn: some 0.2 ms */
+    SMB_TURN = 1024 * 1024, /* bytes copied or added in one turn: about 0.2 ms */
     SMB_TAG_ORDER = 0,
     SMB_TAG_ANSWER = 1,
-    SMB_TAG_ORDERS = 16000, /* orders of a client to a server at a time */
+    SMB_TAG_ORDERS = 16000, /* limit of one client's orders to a server at a time */
 };
 
+/* Return the message tag of an order's chunks; reading: 1 for READ, 0 for WRITE. */
 static inline int smb_tag_data(uint32_t seq, int reading)
 {
     return 2 + 2 * (int)(seq % SMB_TAG_ORDERS) + reading;
 }
 
 enum smb_near {
-    NEAR_UNKNOWN, /* not told yet where this node's memory is */
-    NEAR_NONE,    /* none here, or it cannot be used: orders only */
+    NEAR_UNKNOWN, /* the place of this node's memory is not known yet */
+    NEAR_NONE,    /* there is none, or it cannot be opened: use orders only */
     NEAR_MAPPED,
 };
 
 struct smb_op;
 struct task;
 
-struct smb_user { /* a buffer that this rank is attached to */
+struct smb_user { /* a buffer that this rank is attached to, and how often */
     struct smb_user *next;
     uint64_t id;
     enum comm_type type;
@@ -62,11 +64,11 @@ struct smb {
     struct comm_place place;
     int n_servers;
     int *server; /* [n_servers] the rank that serves the stripe */
-    int own;     /* this node's stripe, -1: none */
-    bool *same;  /* [n_ranks] on this node */
+    int own;     /* stripe of this node; -1: none */
+    bool *same;  /* [n_ranks] whether a rank is on this node */
     bool started, leaving, bye;
     struct message under_way; /* head of the list of messages posted */
-    struct message *spare;    /* with room for a piece, for use again */
+    struct message *spare;    /* chunk messages for reuse */
     int n_spare;
 
     enum smb_near near;
@@ -77,26 +79,42 @@ struct smb {
     struct smb_user *users;
     struct smb_request *done, **done_last;
     const struct smb_request *starting;
-    uint32_t *seq; /* [n_servers] orders so far */
-    uint64_t made; /* keys so far */
+    uint32_t *seq; /* [n_servers] orders sent so far */
+    uint64_t made; /* keys made so far */
 
     /* Server. */
     struct task *tasks;
-    int clients; /* of which an order may come */
+    int clients; /* ranks from which an order may come */
 };
 
-/* smb_client.c: this rank's requests.  smb_client_poll returns whether something moved. */
+/* Start a request of this rank.  Return 1 if it is done already, else 0.  (smb_client.c) */
 int smb_client_start(struct smb *b, struct smb_request *r, int64_t now_ns, struct outbox *out,
                      struct eddis_error *err);
+
+/* Continue all requests of this rank.  Return 1 if there was progress, else 0. */
 int smb_client_poll(struct smb *b, int64_t now_ns, struct outbox *out, struct eddis_error *err);
+
+/* Return the rank of the server that a request waits for; -1: none, or it waits for notices. */
 int smb_client_waits_for(const struct smb *b, const struct smb_request *r);
+
+/* Check whether an order of this rank waits for this node's memory. */
 bool smb_client_awaits_memory(const struct smb *b);
+
+/* Free all requests and attachments. */
 void smb_client_fini(struct smb *b);
 
-/* smb_server.c: the rank that serves a stripe. */
+/* Start the server of a stripe: listen for orders and send the ranks of this node the place of its
+ * memory.  (smb_server.c)
+ */
 int smb_server_start(struct smb *b, struct outbox *out, struct eddis_error *err);
+
+/* Continue all tasks.  Return 1 if there was progress, else 0. */
 int smb_server_poll(struct smb *b, int64_t now_ns, struct outbox *out, struct eddis_error *err);
+
+/* Check whether a task waits for this node's memory or its next turn. */
 bool smb_server_awaits_memory(const struct smb *b);
+
+/* Free all tasks. */
 void smb_server_fini(struct smb *b);
 
 #endif

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* smb_moves.c - carrying out one order of this rank: in this node's memory, or by a server
+/* smb_moves.c - carry out one order of this rank: in this node's memory, or by a server
  *
- * An order to a server that moves elements is sent when it may be under way, and its pieces follow
- * a few at a time; an answer says that it is over.  Answers come in any order.
+ * An order to a server that moves elements is sent as soon as it may be under way.  Its chunks
+ * follow, a few at a time.  An answer reports its end; answers come in any order.
  */
 #include "smb_client.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* This rank's memory of the part's element. */
+/* Return the address in the request's data of this element of the part; NULL: the request timed
+ * out.
+ */
 static char *part_data(const struct smb_part *p, size_t at)
 {
     const struct smb_request *w = &p->op->what;
@@ -18,6 +20,7 @@ static char *part_data(const struct smb_part *p, size_t at)
                    : NULL;
 }
 
+/* Copy a received chunk to the request's data and count the chunk; a message's `done`. */
 static int piece_done(struct smb *b, struct message *m, struct outbox *out, struct eddis_error *err)
 {
     struct smb_part *p = m->who;
@@ -31,7 +34,9 @@ static int piece_done(struct smb *b, struct message *m, struct outbox *out, stru
     return 0;
 }
 
-/* Copy what is to be written, or say that it is gone. */
+/* Copy a chunk's elements into its message.  If the request timed out, send zeros marked as
+ * abandoned.
+ */
 static void piece_fill(struct smb_part *p, const struct message *m)
 {
     size_t bytes = m->n * p->window.element;
@@ -47,6 +52,7 @@ static void piece_fill(struct smb_part *p, const struct message *m)
     p->op->rc = -ECANCELED;
 }
 
+/* Post the next chunk of the part. */
 static int part_post(struct smb *b, struct smb_part *p, struct outbox *out, struct eddis_error *err)
 {
     struct message *m = chunk_window_next(b, &p->window);
@@ -61,7 +67,9 @@ static int part_post(struct smb *b, struct smb_part *p, struct outbox *out, stru
     return 0;
 }
 
-/* An answer: it may be another order's than the one that was sent with the receive. */
+/* Give an answer to the order it belongs to, which may not be the one sent with this receive; a
+ * message's `done`.  -EPROTO: no such order.
+ */
 static int part_answered(struct smb *b, struct message *m, struct outbox *out,
                          struct eddis_error *err)
 {
@@ -85,6 +93,7 @@ static int part_answered(struct smb *b, struct message *m, struct outbox *out,
                       b->server[stripe], result.seq);
 }
 
+/* Send the part's order, and post the receive of an answer. */
 static int part_send(struct smb *b, struct smb_part *p, struct outbox *out, struct eddis_error *err)
 {
     struct message *m = message_new(b, sizeof(struct work_result));
@@ -98,7 +107,7 @@ static int part_send(struct smb *b, struct smb_part *p, struct outbox *out, stru
     return message_send(b, peer, SMB_TAG_ORDER, &p->work.order, sizeof p->work.order, out, err);
 }
 
-/* Go on with an order to a server: send it, as soon as it may be under way; post pieces. */
+/* Continue an order to a server: send it as soon as it may be under way, and post chunks. */
 static int part_turn_remote(struct smb *b, struct smb_part *p, struct outbox *out,
                             struct eddis_error *err)
 {
@@ -124,7 +133,7 @@ int smb_moves_turn(struct smb *b, struct smb_part *p, int64_t now_ns, size_t *bu
 {
     bool moving = p->window.count > 0;
 
-    if (moving && !p->op->what.data && !p->sent) { /* given up, and not sent */
+    if (moving && !p->op->what.data && !p->sent) { /* timed out before it was sent */
         p->over = true;
         p->op->rc = -ECANCELED;
         return 0;

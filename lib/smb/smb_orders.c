@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* smb_orders.c - what a request needs to be right, and the orders that carry it out */
+/* smb_orders.c - check requests, and make the orders that carry them out */
 #include "smb_client.h"
 #include "stripe.h"
 
@@ -12,11 +12,13 @@ static const char *const names[] = {
     [SMB_WAIT] = "wait",       [SMB_FETCH_ADD] = "count",   [SMB_DETACH] = "detachment",
 };
 
+/* Return the name of an element type for messages. */
 static const char *type_name(enum comm_type type)
 {
     return type == COMM_FLOAT32 ? "float32" : type == COMM_FLOAT64 ? "float64" : "int64";
 }
 
+/* Return a key as the number that messages show. */
 static unsigned long long key_number(smb_key key)
 {
     return (unsigned long long)key.id;
@@ -47,6 +49,7 @@ int smb_orders_explain(struct smb_op *op)
 
 /* ---- users ---- */
 
+/* Return this rank's attachment to a buffer; NULL: not attached. */
 static struct smb_user *user_find(const struct smb *b, smb_key key)
 {
     struct smb_user *u = b->users;
@@ -56,6 +59,7 @@ static struct smb_user *user_find(const struct smb *b, smb_key key)
     return u;
 }
 
+/* Note that this rank is attached to the operation's buffer. */
 static int user_add(struct smb *b, struct smb_op *op, enum comm_type type, size_t n)
 {
     struct smb_user *u = calloc(1, sizeof *u);
@@ -67,6 +71,7 @@ static int user_add(struct smb *b, struct smb_op *op, enum comm_type type, size_
     return 0;
 }
 
+/* Forget an attachment and free it. */
 static void user_remove(struct smb *b, const struct smb_user *u)
 {
     for (struct smb_user **at = &b->users; *at; at = &(*at)->next)
@@ -81,6 +86,7 @@ static void user_remove(struct smb *b, const struct smb_user *u)
 
 /* ---- orders ---- */
 
+/* Add an order to this stripe's server to the operation. */
 static void part_add(struct smb *b, struct smb_op *op, enum work_kind kind, int stripe)
 {
     struct smb_part *p = &op->part[op->n_parts++];
@@ -102,9 +108,9 @@ static void part_add(struct smb *b, struct smb_op *op, enum work_kind kind, int 
     b->seq[stripe] += p->remote;
 }
 
-/* Every stripe that holds some of the elements first .. first + count - 1 of n; beginning, for
- * what moves elements, with this node's, or with one chosen by rank if it has none, so that not all
- * ranks ask the same server first.
+/* Add an order for every stripe that holds some of the elements first .. first + count - 1 of n.
+ * Orders that move elements begin with this node's stripe, or with one chosen by rank, so that not
+ * all ranks use the same server first.
  */
 static void part_each(struct smb *b, struct smb_op *op, enum work_kind kind, size_t n, size_t first,
                       size_t count)
@@ -133,8 +139,9 @@ static void part_each(struct smb *b, struct smb_op *op, enum work_kind kind, siz
     }
 }
 
-/* ---- what a request needs to be right ---- */
+/* ---- checks ---- */
 
+/* Check range, type and memory of a read, write or fetch-add.  -EINVAL if not valid. */
 static int check_elements(struct smb_op *op, const struct smb_user *u)
 {
     const struct smb_request *w = &op->what;
@@ -153,6 +160,9 @@ static int check_elements(struct smb_op *op, const struct smb_user *u)
     return 0;
 }
 
+/* Check that the source of an accumulate is attached, another buffer, and of the same type and
+ * length.  -EINVAL if not.
+ */
 static int check_source(struct smb *b, struct smb_op *op, const struct smb_user *u)
 {
     const struct smb_user *s = user_find(b, op->what.source);
@@ -173,6 +183,7 @@ static int check_source(struct smb *b, struct smb_op *op, const struct smb_user 
     return 0;
 }
 
+/* Check type and length of a new buffer.  -EINVAL if not valid. */
 static int check_create(struct smb_op *op)
 {
     const struct smb_request *w = &op->what;
@@ -187,6 +198,7 @@ static int check_create(struct smb_op *op)
 
 /* ---- stages ---- */
 
+/* Make the orders that create a buffer. */
 static void begin_create(struct smb *b, struct smb_op *op)
 {
     size_t n = op->what.n;
@@ -196,7 +208,9 @@ static void begin_create(struct smb *b, struct smb_op *op)
     op->part[0].work.order.users = 1;
 }
 
-/* Data is wanted: all in one place gives the notice along with it. */
+/* Make the orders of a read, write or accumulate.  If all elements are in stripe 0, which counts
+ * notices, its order also gives the notice.
+ */
 static void begin_data(struct smb *b, struct smb_op *op, const struct smb_user *u)
 {
     const struct smb_request *w = &op->what;
@@ -210,7 +224,9 @@ static void begin_data(struct smb *b, struct smb_op *op, const struct smb_user *
         op->part[0].work.order.notify = 1;
 }
 
-/* Returns 0 when there are orders, 1 when it is over at once, or a failure of the request. */
+/* Count one attachment less, and make the order to detach at the last one.  Return 0 if there is an
+ * order, or 1 if the request is done at once.
+ */
 static int begin_detach(struct smb *b, struct smb_op *op, struct smb_user *u)
 {
     op->what.n = u->n;
@@ -222,6 +238,9 @@ static int begin_detach(struct smb *b, struct smb_op *op, struct smb_user *u)
     return 0;
 }
 
+/* Make the order to attach, or count one more attachment if this rank has one.  Return 0 if there
+ * is an order, or 1 if the request is done.
+ */
 static int begin_attach(struct smb *b, struct smb_op *op, struct smb_user *u)
 {
     if (!u) {
@@ -276,18 +295,20 @@ int smb_orders_begin(struct smb *b, struct smb_op *op)
     }
 }
 
-/* A buffer that could not be made, or that nobody waits for any more, is freed where it was made.
+/* Make orders that free the stripes of a buffer that could not be made completely, or whose request
+ * timed out.
  */
 static void next_undo(struct smb *b, struct smb_op *op)
 {
     int n = op->n_parts;
 
     op->n_parts = 0;
-    for (int i = 0; i < n; i++) /* the i-th is read before it can be written over */
+    for (int i = 0; i < n; i++) /* part i is read before it can be overwritten */
         if (op->part[i].work.result.rc == 0)
             part_add(b, op, WORK_FREE, op->part[i].stripe);
 }
 
+/* Attach to the created buffer, or undo its creation. */
 static void next_create(struct smb *b, struct smb_op *op)
 {
     if (op->rc == 0 && op->r)
@@ -298,7 +319,9 @@ static void next_create(struct smb *b, struct smb_op *op)
         op->n_parts = 0;
 }
 
-/* One that timed out is taken back. */
+/* Note the attachment and its type and length.  If the request timed out, make the order to detach
+ * again.
+ */
 static void next_attach(struct smb *b, struct smb_op *op)
 {
     const struct work_result got = op->part[0].work.result;
@@ -320,6 +343,7 @@ static void next_attach(struct smb *b, struct smb_op *op)
     part_add(b, op, WORK_DETACH, 0);
 }
 
+/* Make the orders that free the buffer, if this was its last user. */
 static void next_detach(struct smb *b, struct smb_op *op)
 {
     bool last = op->part[0].work.result.last;
@@ -329,7 +353,9 @@ static void next_detach(struct smb *b, struct smb_op *op)
         part_each(b, op, WORK_FREE, op->what.n, 0, op->what.n);
 }
 
-/* Only now, when all stripes are done, may others be told; never of data that did not leave. */
+/* Make the order for the notice if it was not given yet.  Others may be notified only now that all
+ * stripes are done, and never of data that was not sent.
+ */
 static void next_data(struct smb *b, struct smb_op *op)
 {
     bool told = op->n_parts == 1 && op->part[0].stripe == 0;
@@ -339,6 +365,7 @@ static void next_data(struct smb *b, struct smb_op *op)
         part_add(b, op, WORK_NOTIFY, 0);
 }
 
+/* Copy the results of a fetch-add, wait or notice to the request. */
 static void next_values(struct smb_op *op)
 {
     const struct work_result *got = &op->part[0].work.result;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* smb_server.c - carrying out the orders of ranks that do not use this node's memory themselves
+/* smb_server.c - carry out orders of ranks that do not use this node's memory themselves
  *
- * An order becomes a task.  Each turn goes on with every task, a little each and beginning with
- * another one, until the bytes of the turn are used up.
+ * An order becomes a task.  Each turn continues every task, a little each and beginning with
+ * another one, until the turn's bytes are used up.
  */
 #include "smb_impl.h"
 
@@ -15,8 +15,8 @@ struct task {
     int client;
     struct work work;
     struct chunk_window window; /* READ, WRITE */
-    bool abandoned;             /* WRITE: its data is gone; WAIT: its client gave up */
-    struct message *arrived;    /* WRITE: pieces that are not written yet */
+    bool abandoned;             /* WRITE: its data is gone; WAIT: its client cancelled it */
+    struct message *arrived;    /* WRITE: chunks that are not written yet */
 };
 
 static int smb_server_listen(struct smb *b, int client, struct outbox *out,
@@ -24,11 +24,13 @@ static int smb_server_listen(struct smb *b, int client, struct outbox *out,
 
 /* ---- orders ---- */
 
+/* Check whether the task moves elements. */
 static bool task_moves(const struct task *t)
 {
     return t->work.order.kind == WORK_READ || t->work.order.kind == WORK_WRITE;
 }
 
+/* Append a task to the list. */
 static void task_add(struct smb *b, struct task *t)
 {
     struct task **at = &b->tasks;
@@ -39,6 +41,7 @@ static void task_add(struct smb *b, struct task *t)
     *at = t;
 }
 
+/* Mark the client's wait with this number as cancelled. */
 static void smb_server_cancel(struct smb *b, int client, uint32_t seq)
 {
     for (struct task *t = b->tasks; t; t = t->next)
@@ -46,6 +49,9 @@ static void smb_server_cancel(struct smb *b, int client, uint32_t seq)
             t->abandoned = true;
 }
 
+/* Handle an order that has arrived: make a task of it, or note a hello, goodbye or cancellation; a
+ * message's `done`.
+ */
 static int smb_server_order(struct smb *b, struct message *m, struct outbox *out,
                             struct eddis_error *err)
 {
@@ -79,6 +85,7 @@ static int smb_server_order(struct smb *b, struct message *m, struct outbox *out
     return 0;
 }
 
+/* Post the receive of the client's next order. */
 static int smb_server_listen(struct smb *b, int client, struct outbox *out, struct eddis_error *err)
 {
     struct message *m = message_new(b, sizeof(struct work_order));
@@ -107,8 +114,9 @@ int smb_server_start(struct smb *b, struct outbox *out, struct eddis_error *err)
     return rc;
 }
 
-/* ---- pieces ---- */
+/* ---- chunks ---- */
 
+/* Count a chunk that was sent; a message's `done`. */
 static int piece_sent(struct smb *b, struct message *m, struct outbox *out, struct eddis_error *err)
 {
     struct task *t = m->who;
@@ -119,6 +127,7 @@ static int piece_sent(struct smb *b, struct message *m, struct outbox *out, stru
     return 0;
 }
 
+/* Add a received chunk to those to be written; a message's `done`. */
 static int piece_arrived(struct smb *b, struct message *m, struct outbox *out,
                          struct eddis_error *err)
 {
@@ -132,6 +141,7 @@ static int piece_arrived(struct smb *b, struct message *m, struct outbox *out,
     return 0;
 }
 
+/* Post the next chunk: send its elements, or receive them. */
 static int task_post(struct smb *b, struct task *t, struct memory_buffer *m, struct outbox *out,
                      struct eddis_error *err)
 {
@@ -148,7 +158,7 @@ static int task_post(struct smb *b, struct task *t, struct memory_buffer *m, str
     return 0;
 }
 
-/* Write the pieces that are here, as far as the lock is free. */
+/* Write the chunks that have arrived, while the lock is free and *budget lasts. */
 static void task_write(struct smb *b, struct task *t, struct memory_buffer *m, size_t *budget)
 {
     while (t->arrived && *budget) {
@@ -165,13 +175,16 @@ static void task_write(struct smb *b, struct task *t, struct memory_buffer *m, s
     }
 }
 
+/* Check whether the order's elements are stored on this node. */
 static bool task_in_range(const struct work_order *o, const struct memory_shape *s)
 {
     return o->first >= s->first && o->count <= s->count &&
            o->first - s->first <= s->count - o->count;
 }
 
-/* READ and WRITE.  Returns 1 when it is over. */
+/* Continue a READ or WRITE: write arrived chunks, post further ones, and give the notice at its
+ * end.  Return 1 when it is done.
+ */
 static int task_move(struct smb *b, struct task *t, size_t *budget, struct outbox *out,
                      struct eddis_error *err)
 {
@@ -202,6 +215,7 @@ static int task_move(struct smb *b, struct task *t, size_t *budget, struct outbo
 
 /* ---- turns ---- */
 
+/* Continue a task, and send the answer when it is done.  Return 1 then. */
 static int task_turn(struct smb *b, struct task *t, int64_t now_ns, size_t *budget,
                      struct outbox *out, struct eddis_error *err)
 {
@@ -224,6 +238,7 @@ static int task_turn(struct smb *b, struct task *t, int64_t now_ns, size_t *budg
     return rc < 0 ? rc : 1;
 }
 
+/* Free a task and its arrived chunks. */
 static void task_free(struct task *t)
 {
     while (t->arrived) {
@@ -255,14 +270,16 @@ int smb_server_poll(struct smb *b, int64_t now_ns, struct outbox *out, struct ed
         task_free(t);
         over = 1;
     }
-    if (b->tasks == first && first->next) { /* the next turn begins with another */
+    if (b->tasks == first && first->next) { /* so the next turn begins with another */
         b->tasks = first->next;
         task_add(b, first);
     }
     return over || budget < SMB_TURN;
 }
 
-/* A move waits for messages, unless pieces are here, or could be posted, or all have moved. */
+/* Check whether the task can continue without a message.  A move needs messages unless chunks have
+ * arrived, can be posted, or are all done.
+ */
 static bool task_awaits_memory(const struct task *t)
 {
     return !task_moves(t) || t->arrived || chunk_window_over(&t->window) ||

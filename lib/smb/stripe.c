@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stripe.c - the runs of blocks that stripes are */
+/* stripe.c - compute the runs of blocks that make up stripes */
 #include "stripe.h"
 
 size_t stripe_first(size_t n, int m, int s)

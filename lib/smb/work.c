@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* work.c - carrying out an order in this node's memory, a turn at a time */
+/* work.c - carry out an order in this node's memory, a turn at a time */
 #include "work.h"
 
 #include <errno.h>
 
 enum { WORK_PIECE = 256 * 1024 }; /* bytes written with a lock held */
 
+/* Return the smaller number. */
 static size_t work_min(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
-/* READ and WRITE of the next elements. */
+/* Read or write the next elements while *budget lasts.  -EAGAIN: not done yet. */
 static int work_move(struct work *w, struct memory_buffer *b, char *data, size_t *budget)
 {
     size_t bytes = comm_type_bytes(memory_shape(b)->type);
@@ -36,6 +37,7 @@ static int work_move(struct work *w, struct memory_buffer *b, char *data, size_t
     return w->order.notify ? memory_notify(b, &w->result.version) : 0;
 }
 
+/* Attach a client and return the buffer's type and length in the result. */
 static int work_attach(struct work *w, struct memory *m, struct memory_buffer *b)
 {
     int rc = memory_attach(m, b);
@@ -45,6 +47,7 @@ static int work_attach(struct work *w, struct memory *m, struct memory_buffer *b
     return rc;
 }
 
+/* Detach a client; result.last: it was the last user. */
 static int work_detach(struct work *w, struct memory_buffer *b)
 {
     bool last = false;
@@ -54,12 +57,14 @@ static int work_detach(struct work *w, struct memory_buffer *b)
     return rc;
 }
 
+/* Check whether there are more notices than the client knows.  -EAGAIN: not yet. */
 static int work_wait(struct work *w, const struct memory_buffer *b)
 {
     w->result.version = memory_version(b);
     return w->result.version > w->order.version ? 0 : -EAGAIN;
 }
 
+/* Create the stripe of a buffer.  -EAGAIN: not done yet. */
 static int work_create(struct work *w, struct memory *m)
 {
     const struct work_order *o = &w->order;
@@ -68,7 +73,7 @@ static int work_create(struct work *w, struct memory *m)
     return memory_create(m, o->id, &shape, o->users, &w->creation, NULL);
 }
 
-/* -EAGAIN: not yet. */
+/* Continue the order.  Return its result, or -EAGAIN if it is not done yet. */
 static int work_do(struct work *w, struct memory *m, void *data, int64_t now_ns, size_t *budget)
 {
     const struct work_order *o = &w->order;

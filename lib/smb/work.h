@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* work.h - one stripe's share of a request: what is asked, and doing it in this node's memory
+/* work.h - one stripe's part of a request: its order, and carrying it out in this node's memory
  *
- * An order is asked of the server of a stripe.  Who shares that server's memory carries it out
- * itself; from another node it travels as it is, and the server does it.  All processes are of one
- * build, so it travels as a struct.
+ * An order goes to the server of a stripe.  A rank that shares the server's memory carries it out
+ * itself; from another node the struct is sent as it is, and the server carries it out.  All
+ * processes are of one build, so a struct can be sent.
  */
 #ifndef EDDIS_SMB_WORK_H
 #define EDDIS_SMB_WORK_H
@@ -11,9 +11,9 @@
 #include "memory.h"
 
 enum work_kind {
-    WORK_HELLO,  /* to a server: its client is there; first: 1 when it uses the memory itself */
+    WORK_HELLO,  /* a client has started; first: 1 if it uses the memory itself */
     WORK_BYE,    /* no more orders */
-    WORK_CANCEL, /* end the wait of this number */
+    WORK_CANCEL, /* end the wait with this seq */
     WORK_CREATE,
     WORK_ATTACH,
     WORK_DETACH,
@@ -26,11 +26,11 @@ enum work_kind {
     WORK_FETCH_ADD,
 };
 
-/* What is asked of a server. */
+/* An order to a server. */
 struct work_order {
     int32_t kind;
-    int32_t rank;   /* for whom */
-    uint32_t seq;   /* of the client's orders to this server */
+    int32_t rank;   /* the requesting rank */
+    uint32_t seq;   /* number among the client's orders to this server */
     int32_t type;   /* CREATE */
     int32_t notify; /* WRITE, ACCUMULATE: count a notice at the end */
     int32_t users;  /* CREATE */
@@ -41,7 +41,7 @@ struct work_order {
     uint64_t version;      /* WAIT */
 };
 
-/* What comes back; the members that belong to the kind of order. */
+/* An answer; only the members for the order's kind are set. */
 struct work_result {
     uint32_t seq;
     int32_t rc;
@@ -50,20 +50,20 @@ struct work_result {
     uint64_t n;       /* ATTACH */
     int64_t before;   /* FETCH_ADD */
     uint64_t version; /* WAIT, NOTIFY */
-    int64_t pid, fd;  /* answer 0 of a server to its own node: where its memory is */
+    int64_t pid, fd;  /* first answer of a server to its own node: the place of its memory */
 };
 
-/* An order that is being carried out. */
+/* An order in progress. */
 struct work {
     struct work_order order;
     struct work_result result;
-    size_t moved; /* READ, WRITE that work_turn carries out: elements done */
+    size_t moved; /* READ, WRITE by work_turn: elements done */
     struct memory_creation creation;
     struct memory_sum sum;
 };
 
-/* Go on with an order.  data: memory of its first element, for READ and WRITE.  *budget: bytes that
- * may still be moved in this turn.  Returns 1 when it is over, with the result, else 0.
+/* Continue an order.  data: memory of its first element, for READ and WRITE.  *budget: bytes that
+ * may still be moved in this turn.  Return 1 when it is done, with the result in w, else 0.
  */
 int work_turn(struct work *w, struct memory *m, void *data, int64_t now_ns, size_t *budget);
 

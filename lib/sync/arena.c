@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* arena.c - where in the arena each parameter's gradient lies */
+/* arena.c - places each parameter's gradient in the arena */
 #include "arena.h"
 
 #include "lib/comm/node_groups.h"
@@ -11,16 +11,18 @@
 
 enum {
     ALIGN = 64,
-    PAGE = 4096, /* where the arena begins, so that a GPU may be given it */
-    TAIL = (sizeof(struct sync_tail) + ALIGN - 1) / ALIGN * ALIGN, /* free behind every slot */
+    PAGE = 4096, /* alignment of the arena, so that a GPU can map it */
+    /* trailer space behind every slot */
+    TAIL = (sizeof(struct sync_tail) + ALIGN - 1) / ALIGN * ALIGN,
 };
 
+/* Round bytes up to a multiple of ALIGN. */
 static size_t align(size_t bytes)
 {
     return (bytes + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-/* Of a gradient of n elements and its mark. */
+/* Return the bytes of a gradient of n elements and its mark. */
 static size_t marked_bytes(size_t n, enum comm_type type)
 {
     return (n + 1) * comm_type_bytes(type);
@@ -48,7 +50,9 @@ int arena_init(struct arena *a, int n_slots, struct eddis_error *err)
     return 0;
 }
 
-/* Returns the bytes of the arena. */
+/* Set every slot's offset and every item, in reverse order of parameters.  Return the arena's size
+ * in bytes.
+ */
 static size_t place_slots(struct arena *a)
 {
     size_t at = 0;
@@ -75,7 +79,7 @@ int arena_place(struct arena *a, const struct comm_place *place, struct eddis_er
         memset(a->data, 0, bytes);
         return 0;
     }
-    a->own = calloc(1, bytes + PAGE - 1); /* whose pages nobody has touched */
+    a->own = calloc(1, bytes + PAGE - 1); /* its pages are untouched until first use */
     if (!a->own)
         return eddis_fail(err, -ENOMEM, "no memory for gradients of %zu bytes", bytes);
     a->data = (char *)(((uintptr_t)a->own + PAGE - 1) / PAGE * PAGE);

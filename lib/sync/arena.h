@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* arena.h - the one block of memory that the gradients of all parameters lie in
+/* arena.h - the block of memory that holds the gradients of all parameters
  *
- * A slot a parameter, in the reverse order of registration, 64-byte aligned, and behind each room
- * for a tail (sync.h), so that a bucket may end with any slot:
+ * Each parameter has one slot, 64-byte aligned, in the reverse order of registration.  Each slot
+ * is followed by space for a trailer (sync.h), so that a bucket may end with any slot:
  *
- *     slot n-1 | room for a tail | slot n-2 | room for a tail | ... | slot 0 | room for a tail
+ *     slot n-1 | trailer space | slot n-2 | trailer space | ... | slot 0 | trailer space
  *
- * A slot is the gradient and one element more, its mark: 1 where the worker has announced it, else
- * 0.  It is added up with the rest, so that all learn whether anybody has.
+ * A slot holds the gradient and one more element, its mark: 1 if the worker announced the
+ * gradient, else 0.  Marks are summed with the gradients, so every rank learns whether any rank
+ * announced it.
  *
- * A bucket is a run of neighbours, rooms included: these are zero but for the tail behind it, since
- * they are added up too.  No slot moves.
+ * A bucket is a run of neighbouring slots with the trailer spaces between them.  These spaces are
+ * summed too, so they are zero, except for the trailer behind the bucket.  Slots never move.
  */
 #ifndef EDDIS_SYNC_ARENA_H
 #define EDDIS_SYNC_ARENA_H
@@ -18,51 +19,55 @@
 #include "bucket.h"
 #include "sync.h"
 
+/* One parameter's slot. */
 struct arena_slot {
     size_t n, offset; /* elements, without the mark; bytes from the arena's start */
     enum comm_type type;
-    int set; /* slots of unlike sets never share a bucket */
+    int set; /* slots of different sets never share a bucket */
 };
 
+/* The gradients of all parameters. */
 struct arena {
     char *data;
-    void *own; /* what it lies in, unless that is memory that ranks share */
+    void *own; /* allocation that contains data; NULL: data is memory shared by ranks */
     size_t bytes;
     struct arena_slot *slot; /* [n_slots] by parameter */
     int n_slots;
-    struct bucket_item *item; /* [n_slots] in the order of the arena */
+    struct bucket_item *item; /* [n_slots] in arena order */
 };
 
-/* Make room for the slots [n_slots], whose n, type and set are to be filled in. */
+/* Allocate n_slots slots; the caller then fills in n, type and set of each. */
 int arena_init(struct arena *a, int n_slots, struct eddis_error *err);
 
-/* Give every slot its place, in the arena that the ranks of the place's node share, if they share
- * one (the others then read results where they lie), else in memory of its own.
+/* Compute every slot's offset and get the arena's memory, zeroed.  If the ranks of the node share
+ * an arena, use that, so that other ranks read results in place; else allocate memory.
  */
 int arena_place(struct arena *a, const struct comm_place *place, struct eddis_error *err);
 
-/* Accepts an arena of zeros and a half-built one. */
+/* Free the arena's memory.  Accept a zeroed or half-built arena. */
 void arena_fini(struct arena *a);
 
-/* Borrows the slot's data. */
+/* Borrow the slot's gradient. */
 void *arena_data(const struct arena *a, int slot);
 
-/* Set the slot's mark; look at it where the slot was combined to, `data`. */
+/* Set the slot's mark to 1 if announced, else to 0. */
 void arena_mark(const struct arena *a, int slot, bool announced);
+
+/* Check the slot's mark in `data`, the combined copy of the slot. */
 bool arena_marked(const struct arena *a, int slot, const void *data);
 
-/* Return the bytes of a bucket of the slots last, last - 1, ..., first without its tail. */
+/* Return the bytes of a bucket of the slots last, last - 1, ..., first, without its trailer. */
 size_t arena_span(const struct arena *a, int last, int first);
 
-/* Clear what lies between the slots: between two layouts, since what was a tail may now lie in the
- * middle of a bucket.
+/* Zero the gaps between slots.  Needed after a new layout: a former trailer may now lie inside a
+ * bucket.
  */
 void arena_clear_gaps(const struct arena *a);
 
-/* Return the bytes that a parameter of n elements takes in an arena, tail included. */
+/* Return the bytes that a parameter of n elements takes in an arena, with trailer space. */
 size_t arena_slot_bytes(size_t n, enum comm_type type);
 
-/* Return the size of an arena, bytes, from the sum of its parameters' arena_slot_bytes. */
+/* Return the size of an arena in bytes, given the sum of its parameters' arena_slot_bytes. */
 size_t arena_bytes(size_t slots_bytes);
 
 #endif

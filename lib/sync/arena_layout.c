@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* arena_layout.c - when gradients are ready and how long buckets take, and one layout agreed from
- * it
+/* arena_layout.c - measures when gradients are ready and how long buckets take; agrees on a layout
  */
 #include "arena_layout.h"
 
@@ -9,36 +8,38 @@
 
 enum { LAYOUT_WARM = 1, LAYOUT_MEASURED = 3 }; /* steps */
 
-/* What was under way without a pause. */
+/* A time during which at least one bucket was under way. */
 struct spell {
     size_t bytes;
     int64_t ns;
 };
 
-/* The same in a step. */
+/* The sums over one step. */
 struct traffic {
     size_t bytes;
     int64_t busy_ns;
     int spells;
 };
 
+/* The measurement of steps, and the agreement on a layout. */
 struct arena_layout {
     bool root;
     int n_items;
     int steps; /* begun */
     bool started;
-    int64_t begin_ns; /* of the present step */
-    int under_way;
-    int64_t since_ns;                      /* of the present spell */
-    struct spell spell, smallest, largest; /* the present one, and the quickest of their sizes */
+    int64_t begin_ns; /* of the present step, on the caller's clock */
+    int under_way;    /* buckets */
+    int64_t since_ns; /* beginning of the present spell */
+    /* the present one; the fastest of the smallest and of the largest size */
+    struct spell spell, smallest, largest;
     struct traffic traffic[LAYOUT_MEASURED];
-    struct bucket_item *item;       /* borrowed since it was started */
+    struct bucket_item *item;       /* borrowed from the start of agreeing */
     const struct bucket_cost *cost; /* the same */
     int broadcast_tag;
     struct bucket_layout agreed;
-    struct collective *latest, *broadcast; /* of ready; of agreed */
-    int64_t *ready;                        /* [n_items] ns, of this rank, then of the last one */
-    int64_t ready_ns[][LAYOUT_MEASURED];   /* [n_items] since the step began */
+    struct collective *latest, *broadcast; /* all-reduce of ready; broadcast of agreed */
+    int64_t *ready; /* [n_items] ns: this rank's, then those of the last rank */
+    int64_t ready_ns[][LAYOUT_MEASURED]; /* [n_items] ns since the step began */
 };
 
 int arena_layout_new(const struct comm_place *p, int n_items, struct arena_layout **ret,
@@ -86,7 +87,7 @@ void arena_layout_begin(struct arena_layout *l, bool passing, int64_t now_ns)
     l->begin_ns = now_ns;
 }
 
-/* Number of the present step among the measured ones, or -1. */
+/* Return the number of the present step among the measured ones, from 0; -1: it is not measured. */
 static int layout_step(const struct arena_layout *l)
 {
     int step = l->steps - 1 - LAYOUT_WARM;
@@ -142,6 +143,7 @@ bool arena_layout_started(const struct arena_layout *l)
     return l->started;
 }
 
+/* Return the median of three times. */
 static int64_t median(const int64_t t[LAYOUT_MEASURED])
 {
     int64_t low = t[0] < t[1] ? t[0] : t[1], high = t[0] < t[1] ? t[1] : t[0];
@@ -149,8 +151,9 @@ static int64_t median(const int64_t t[LAYOUT_MEASURED])
     return t[2] < low ? low : t[2] > high ? high : t[2];
 }
 
-/* The line through the smallest and the largest spell tells of a latency that they cannot have had:
- * the machine was busy with starting when it was measured.
+/* Estimate the latency in seconds from the line through the smallest and the largest spell, limited
+ * to known_s / 8 .. known_s.  known_s, measured before the first step, may be too large: the
+ * machine was busy starting.  Return known_s if the spells are too similar.
  */
 static double layout_latency_s(const struct arena_layout *l, double known_s)
 {
@@ -164,8 +167,9 @@ static double layout_latency_s(const struct arena_layout *l, double known_s)
     return s >= known_s ? known_s : s > least ? s : least;
 }
 
-/* A measurement before the first step has no time for large buffers and tells too little of the
- * bandwidth; and these steps too little where a rank was waited for.  Neither tells too much.
+/* Estimate a bucket's cost from the measured steps and the earlier measurement `known`.  Take the
+ * larger bandwidth: the earlier measurement had no time for large buffers, and steps in which a
+ * rank was waited for show too little.  Neither shows too much.
  */
 static struct bucket_cost layout_cost(const struct arena_layout *l, const struct bucket_cost *known)
 {
@@ -175,27 +179,30 @@ static struct bucket_cost layout_cost(const struct arena_layout *l, const struct
         const struct traffic *t = &l->traffic[i];
         double busy_s = (double)t->busy_ns * 1e-9, sent_s = busy_s - t->spells * c.latency_s;
 
-        /* where latency is nearly all, what is left of it is noise */
+        /* if latency is nearly everything, the remainder is noise */
         if (sent_s > busy_s / 2 && (double)t->bytes > c.bytes_per_s * sent_s)
             c.bytes_per_s = (double)t->bytes / sent_s;
     }
     return c;
 }
 
+/* Compute the new layout on rank 0 into l->agreed, from the ready times of the last rank. */
 static void layout_make(struct arena_layout *l)
 {
     struct bucket_cost c = layout_cost(l, l->cost);
 
-    /* Those under way share the link and wait for the latency together. */
+    /* Buckets under way share the link and wait for the latency together. */
     c.latency_s /= BUCKET_IN_FLIGHT;
     for (int i = 0; i < l->n_items; i++)
         l->item[i].ready_ns = l->ready[i];
-    /* Without memory, or when it does not fit: as before. */
+    /* Without memory, or if it does not fit, the present layout stays. */
     if (bucket_merge(l->item, l->n_items, &c, &l->agreed) < 0)
         l->agreed.n = 0;
 }
 
-/* latest_rc: what the collective of all times has returned; when it is over, the layout follows. */
+/* Continue after latest_rc, the return value of the all-reduce of ready times: if that is over,
+ * make the layout on rank 0 and start its broadcast.  Return like arena_layout_start.
+ */
 static int layout_follow(struct arena_layout *l, int latest_rc, struct outbox *out,
                          struct eddis_error *err)
 {

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* arena_layout.h - one layout of buckets for all ranks, made of what they have measured
+/* arena_layout.h - measures steps and makes one layout of buckets for all ranks
  *
- *     step 0          nothing counts: caches, connections and the program's own start
- *     steps 1 .. 3    each rank notes when its gradients are ready, rank 0 what buckets take
- *     step 4          rank 0 lays the buckets out (bucket.h) by when the last rank has each
- *                     gradient ready, and broadcasts how, before the first of them leaves
+ *     step 0          not measured: caches, connections and the program's own start
+ *     steps 1 .. 3    each rank records when its gradients are ready; rank 0 also how long
+ *                     buckets take
+ *     step 4          rank 0 computes the layout (bucket.h) from the time at which the last rank
+ *                     has each gradient ready, and broadcasts it before the first bucket leaves
  *
- * So the layout holds from the same step on every rank.  Steps under a plan that is soon to be
+ * So the new layout holds from the same step on every rank.  Steps under a plan that will soon be
  * replaced come before step 0: with other batches gradients are ready at other times.  Each rank
- * counts from its own begin of the step; that one begins later than the others is not seen.
+ * measures from its own beginning of the step; a rank that begins late is not noticed.
  *
- * The layout is cut from the arena as it lies, in runs of neighbours, because programs have
- * pointers into it.  Gathering any order into buffers of their own would cost each step a copy of
- * the model each way, 11 ms for 85 MB here, beside its memory; predicted for 60 gradients over
- * links of 1 Gbit/s, runs leave 7.4 ms exposed against 7.4 of a free order when layers are
- * registered in order, 8.1 against 8.0 when blocks of ten are not, and 13.4 against 7.2 when
- * nothing is (cut by size alone: 55, 103, 120).
+ * The layout cuts the arena into runs of neighbours and moves nothing, because programs have
+ * pointers into it.  Gathering gradients of any order into separate buffers would cost each step a
+ * copy of the model in each direction (11 ms for 85 MB here), and the memory.  Predicted exposed
+ * time of 60 gradients over links of 1 Gbit/s, runs against a free order: 7.4 and 7.4 ms if layers
+ * are registered in order; 8.1 and 8.0 if blocks of ten are not; 13.4 and 7.2 if nothing is.  Cut
+ * by size alone the three take 55, 103 and 120 ms.
  */
 #ifndef EDDIS_SYNC_ARENA_LAYOUT_H
 #define EDDIS_SYNC_ARENA_LAYOUT_H
@@ -28,49 +29,58 @@ struct arena_layout;
 
 enum {
     ARENA_LAYOUT_MAX_ITEMS = 2048
-}; /* as many as a plan can keep in an order, see CHOICE_MAX_ORDER */
+}; /* the most that a plan can store in an order, see CHOICE_MAX_ORDER */
 
+/* Make a measurement of n_items gradients for the ranks of p; the caller frees *ret by
+ * arena_layout_free.
+ */
 int arena_layout_new(const struct comm_place *p, int n_items, struct arena_layout **ret,
                      struct eddis_error *err);
 
-/* Accepts NULL. */
+/* Free l.  Accept NULL. */
 void arena_layout_free(struct arena_layout *l);
 
-/* Note that a step begins, and then that an item of it is ready.  passing: as in struct
- * engine_step.
+/* Record that a step begins at now_ns.  passing: the plan will soon be replaced, so measuring
+ * restarts (struct engine_step).
  */
 void arena_layout_begin(struct arena_layout *l, bool passing, int64_t now_ns);
+
+/* Record that gradient `item` (arena order) is ready at now_ns. */
 void arena_layout_ready(struct arena_layout *l, int item, int64_t now_ns);
 
-/* Note that a bucket of the step leaves, and that one is combined. */
+/* Record that a bucket of `bytes` bytes leaves at now_ns. */
 void arena_layout_left(struct arena_layout *l, size_t bytes, int64_t now_ns);
+
+/* Record that a bucket is combined at now_ns. */
 void arena_layout_back(struct arena_layout *l, int64_t now_ns);
 
-/* Return whether the present step takes the new layout. */
+/* Check whether measuring is over, so that the present step takes the new layout. */
 bool arena_layout_due(const struct arena_layout *l);
 
 enum { ARENA_LAYOUT_TAGS = 2 };
 
-/* Begin to agree, once, with ARENA_LAYOUT_TAGS tags; rank 0 reads the items [n_items], whose times
- * it fills in, and what is known of the cost: both are borrowed until agreed.  Returns 1 when
- * agreed, else 0.
+/* Begin, once, to agree on the layout, with the ARENA_LAYOUT_TAGS tags `tag`.  Rank 0 uses item
+ * [n_items], whose ready times it fills in, and the measured cost; both are borrowed until agreed.
+ * Return 1 if agreed already, else 0.
  */
 int arena_layout_start(struct arena_layout *l, struct bucket_item *item,
                        const struct bucket_cost *cost, const int *tag, struct outbox *out,
                        struct eddis_error *err);
+
+/* Check whether agreeing has begun. */
 bool arena_layout_started(const struct arena_layout *l);
 
-/* Return whether the operation belongs to l; go on after it, if so, returning as
- * arena_layout_start.
- */
+/* Check whether the operation belongs to l. */
 bool arena_layout_owns(const struct arena_layout *l, const struct comm_op *op);
+
+/* Continue to agree after l's completed operation op.  Return like arena_layout_start. */
 int arena_layout_receive(struct arena_layout *l, const struct comm_op *op, struct outbox *out,
                          struct eddis_error *err);
 
 /* Return the rank that agreeing waits for; -1: none. */
 int arena_layout_waits_for(const struct arena_layout *l);
 
-/* Return the layout agreed on, borrowed; one without buckets: leave all as it is. */
+/* Borrow the agreed layout; n == 0: keep the present one. */
 const struct bucket_layout *arena_layout_agreed(const struct arena_layout *l);
 
 #endif

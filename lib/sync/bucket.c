@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bucket.c - buckets by size, or merged by when their gradients are ready */
+/* bucket.c - makes buckets by size, or merges them by the times at which gradients are ready */
 #include "bucket.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* Of a bucket, beyond which nothing else counts. */
+/* A latency in seconds beyond which only the number of buckets matters. */
 #define HIGHEST_PRICE_S 1000
 
-/* What a bucket may take, of what is predicted, when time allows.  With half as much again sixteen
- * hosts on two cores, whose messages wait for one another, had 10 ms exposed instead of 7.
+/* The factor by which a bucket may exceed its predicted time in a layout of fewer buckets.  With a
+ * factor of 1.5, sixteen hosts on two cores, whose messages wait for one another, had 10 ms exposed
+ * instead of 7.
  */
 #define SLACK 3.0
 
-/* A message whose bytes travel so many times as long as its latency is worth no merging: the link
- * wastes next to nothing, and large buckets near the end are at the mercy of the prediction.  Four
- * hosts with layers of 250 KB: [1 x 16] took 53 % of two cores and left 1.4 ms exposed, [8 4 2 1 1]
- * 57 % and 1.8 ms, [12 3 1] 60 % and 13 ms.
+/* The ratio of transfer time to latency above which buckets are not merged further.  The link
+ * wastes almost nothing then, and large buckets near the end depend on the prediction.  Four hosts
+ * with layers of 250 KB: [1 x 16] took 53 % of two cores and left 1.4 ms exposed, [8 4 2 1 1] 57 %
+ * and 1.8 ms, [12 3 1] 60 % and 13 ms.
  */
 #define WORTH 8.0
 
-enum { WORTH_BYTES = 256 << 10 }; /* or less than this */
+enum { WORTH_BYTES = 256 << 10 }; /* the size of a merged bucket may reach this in any case */
 
 int bucket_fill(const struct bucket_item *item, int n, size_t first_bytes, size_t bytes,
                 struct bucket_run *ret)
@@ -46,6 +47,7 @@ int64_t bucket_ns(const struct bucket_cost *cost, size_t bytes)
     return (int64_t)((cost->latency_s + (double)bytes / cost->bytes_per_s) * 1e9 + 0.5);
 }
 
+/* Return the later of two times. */
 static int64_t later(int64_t a, int64_t b)
 {
     return a > b ? a : b;
@@ -70,11 +72,13 @@ int64_t bucket_end_ns(const struct bucket_item *item, const struct bucket_run *r
 
 /* ---- merging ---- */
 
+/* One entry of an order of items. */
 struct ranked {
     int64_t ready_ns;
     int item;
 };
 
+/* Compare two entries by ready time, then by item, for qsort. */
 static int ranked_compare(const void *a, const void *b)
 {
     const struct ranked *x = a, *y = b;
@@ -84,22 +88,22 @@ static int ranked_compare(const void *a, const void *b)
     return x->item - y->item;
 }
 
-/* The first items of the order, in their best cut. */
+/* The first items of the order, cut into buckets in the best way. */
 struct prefix {
     int64_t end_ns;
-    int begin; /* of its last bucket: a place in the order */
+    int begin; /* index in the order at which its last bucket begins */
     int buckets;
-    struct bucket_run run; /* that bucket */
+    struct bucket_run run; /* the last bucket */
 };
 
-/* Places of the order that may become a bucket; begins empty, with run.first = INT32_MAX. */
+/* A range of the order that may become a bucket.  Initially empty, with run.first = INT32_MAX. */
 struct range {
     struct bucket_run run;
     int64_t ready_ns;
     size_t bytes;
 };
 
-/* Take one more item.  Returns whether the `count` items are neighbours in the arena now. */
+/* Add item `at` to the range.  Return whether its `count` items are neighbours in the arena now. */
 static bool range_take(struct range *r, const struct bucket_item *item, int at, int count)
 {
     r->bytes += item[at].bytes;
@@ -109,14 +113,15 @@ static bool range_take(struct range *r, const struct bucket_item *item, int at, 
     return r->run.end - r->run.first == count;
 }
 
-/* What a bucket costs, and how large one of several items may be. */
+/* The cost of a bucket, and the largest size of a bucket of several items. */
 struct price {
     struct bucket_cost cost;
     size_t most_bytes;
 };
 
-/* The first j items from all p[i], i < j: the last bucket is places i .. j - 1.  An earlier end is
- * better for whatever follows, so the best prefixes make the best whole.
+/* Find the best cut of the first j items, given the best cuts p[i] of the first i items, i < j: the
+ * last bucket takes items i .. j - 1.  This is optimal: an earlier end of a prefix is never worse
+ * for the items that follow.
  */
 static struct prefix prefix_find(const struct bucket_item *item, const struct ranked *order, int j,
                                  const struct price *price, const struct prefix *p)
@@ -133,13 +138,14 @@ static struct prefix prefix_find(const struct bucket_item *item, const struct ra
         if (!range_take(&r, item, order[i].item, j - i) || p[i].end_ns == INT64_MAX)
             continue;
         end = later(p[i].end_ns, r.ready_ns) + bucket_ns(&price->cost, r.bytes);
-        /* Of equal ends the fewer buckets. */
+        /* Of equal ends take the one with fewer buckets. */
         if (end < best.end_ns || (end == best.end_ns && p[i].buckets + 1 < best.buckets))
             best = (struct prefix){ end, i, p[i].buckets + 1, r.run };
     }
     return best;
 }
 
+/* Compute the best cuts p[0 .. n] of every prefix of the order, without a size limit. */
 static void prefix_fill(const struct bucket_item *item, const struct ranked *order, int n,
                         const struct bucket_cost *cost, struct prefix *p)
 {
@@ -150,7 +156,9 @@ static void prefix_fill(const struct bucket_item *item, const struct ranked *ord
         p[j] = prefix_find(item, order, j, &price, p);
 }
 
-/* Both orders, as announced and as in the arena, into p [n + 1]: the one that ends first. */
+/* Compute the best cuts for arena order and for the order of ready times.  Leave in p [n + 1] and
+ * `order` the one that ends first.
+ */
 static void merge_orders(const struct bucket_item *item, struct ranked *order, int n,
                          const struct bucket_cost *cost, struct prefix *p)
 {
@@ -169,6 +177,7 @@ static void merge_orders(const struct bucket_item *item, struct ranked *order, i
     prefix_fill(item, order, n, cost, p);
 }
 
+/* Return the size in bytes above which merging is not worth it; see WORTH. */
 static size_t worth_bytes(const struct bucket_cost *cost)
 {
     double bytes = WORTH * cost->latency_s * cost->bytes_per_s;
@@ -176,10 +185,10 @@ static size_t worth_bytes(const struct bucket_cost *cost)
     return bytes > WORTH_BYTES ? (size_t)bytes : WORTH_BYTES;
 }
 
-/* Every message costs work, on machines that compute meanwhile, and no prediction is exact.  So of
- * the layouts that end as early as the best, p, and merge nothing that is not worth it, take the
- * one of the fewest buckets that would do so even if all but the last took three times as long.  p
- * becomes that when it has fewer, and else stays.
+/* Replace the best layout p by one of fewer buckets, if there is one.  It must end as early as p,
+ * and merge only up to worth_bytes.  It must still do so if all buckets but the last took SLACK
+ * times as long.  Reason: every message costs work on machines that compute, and predictions are
+ * inexact.
  */
 static void merge_relax(const struct bucket_item *item, const struct ranked *order, int n,
                         const struct bucket_cost *cost, struct prefix *p)
@@ -192,10 +201,10 @@ static void merge_relax(const struct bucket_item *item, const struct ranked *ord
     int last = 0;
 
     if (!all)
-        return; /* more messages, no fault */
+        return; /* more messages, but correct */
     for (int j = 1; j <= n; j++)
         all[j].end_ns = INT64_MAX;
-    for (int k = 0; k + 1 < p[n].buckets && !last; k++) { /* k before the last */
+    for (int k = 0; k + 1 < p[n].buckets && !last; k++) { /* k buckets before the last */
         const struct prefix *before = all + (size_t)k * row;
         struct prefix *next = all + (size_t)(k + 1) * row;
 
@@ -214,31 +223,35 @@ static void merge_relax(const struct bucket_item *item, const struct ranked *ord
     free(all);
 }
 
-/* Items of one or more neighbours each.  Merging looks at all pairs, which for thousands would take
- * half a second while all ranks wait.  Telling no more than so many apart takes some milliseconds:
- * of 2048 the last bucket then ended 0.05 % later where they were ready in order, 0.16 % where in
- * none, 0.5 % in the worst of 60 combinations of networks, models and orders.
+/* The most atoms, which are items or joined neighbours.  Merging examines all pairs, which for
+ * thousands of items would take half a second while all ranks wait; with this limit it takes a few
+ * milliseconds.  With 2048 items the last bucket then ended 0.05 % later if they were ready in
+ * order, and 0.16 % if in no order.  The worst of 60 combinations of networks, models and orders
+ * was 0.5 %.
  */
 enum { ATOMS = 512 };
 
-/* What an atom may be at least, of what the coarsest may. */
+/* The size limit of the finest atom, as a fraction of the limit of the coarsest. */
 #define FINEST 0.05
 
+/* The items, joined into at most ATOMS atoms. */
 struct atoms {
     int n;
     int first[ATOMS + 1]; /* atom i is the items first[i] .. first[i + 1] - 1 */
     struct bucket_item item[ATOMS];
 };
 
-/* What atoms are made of, and how fine. */
+/* The items' total size and times, and the size limits of atoms. */
 struct grain {
-    size_t bytes;             /* of all items */
-    int64_t soonest, latest;  /* when they are ready */
-    double of_bytes, of_time; /* an atom may be at most; 0: nothing joins */
+    size_t bytes;            /* of all items */
+    int64_t soonest, latest; /* first and last ready time, ns */
+    /* limits of an atom: fraction of all bytes, fraction of the whole time; 0: nothing joins */
+    double of_bytes, of_time;
 };
 
-/* Join neighbours of one type.  What is ready long before the last one has time to spare, so atoms
- * may be the coarser the sooner they are ready.  Returns whether there was room for all.
+/* Join neighbouring items of one type into atoms within the limits g.  Items that are ready long
+ * before the last one may form coarser atoms, because they have time to spare.  Return whether at
+ * most ATOMS atoms were needed.
  */
 static bool atoms_join(struct atoms *a, const struct bucket_item *item, int n,
                        const struct grain *g)
@@ -271,8 +284,8 @@ static bool atoms_join(struct atoms *a, const struct bucket_item *item, int n,
     return true;
 }
 
-/* Find atoms as fine as there is room for; where there is room for all, they are the items.
- * Returns whether there was, which types that take turns too often prevent.
+/* Join the items into atoms, as fine as fits in ATOMS; if all items fit, each is an atom.  Return
+ * false if they do not fit because the types alternate too often.
  */
 static bool atoms_make(struct atoms *a, const struct bucket_item *item, int n)
 {
@@ -292,7 +305,7 @@ static bool atoms_make(struct atoms *a, const struct bucket_item *item, int n)
     return false;
 }
 
-/* Returns as bucket_merge, in atoms. */
+/* Find the best layout of atoms, with runs counted in atoms.  Return like bucket_merge. */
 static int merge_atoms(const struct atoms *a, const struct bucket_cost *cost,
                        struct bucket_layout *ret)
 {
@@ -305,7 +318,7 @@ static int merge_atoms(const struct atoms *a, const struct bucket_cost *cost,
     if (!order || !p)
         goto out;
     merge_orders(item, order, n, &c, p);
-    /* A higher price makes fewer of them. */
+    /* A higher latency leads to fewer buckets. */
     while (p[n].buckets > BUCKET_MAX && c.latency_s < HIGHEST_PRICE_S) {
         c.latency_s = c.latency_s > 1e-6 ? 2 * c.latency_s : 2e-6;
         merge_orders(item, order, n, &c, p);

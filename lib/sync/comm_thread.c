@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_thread.c - the communication thread itself, and the workers' ends of it: opening, what they
- * work with, failure, closing; comm_thread_impl.h says how thread and callers take turns
+/* comm_thread.c - the communication thread and the workers' ends of it: open, set engine and box,
+ * fail, close; comm_thread_impl.h describes how thread and callers share the progress token
  */
 #include "comm_thread_impl.h"
 
@@ -13,6 +13,7 @@
 
 /* ---- the thread ---- */
 
+/* Check whether any end has queued commands. */
 static bool any_mail(const struct comm_hub *h)
 {
     for (const struct comm_thread *t = h->ends; t; t = t->next_end)
@@ -21,7 +22,7 @@ static bool any_mail(const struct comm_hub *h)
     return false;
 }
 
-/* Until told to stop and nothing is left to do.  With the lock held. */
+/* Make turns until asked to stop and no commands are left.  Call with the lock held. */
 static void thread_loop(struct comm_hub *h)
 {
     transport_moved(h->root);
@@ -40,6 +41,7 @@ static void thread_loop(struct comm_hub *h)
     }
 }
 
+/* Record the result of opening the transport and wake the opener.  Call with the lock held. */
 static void thread_opened(struct comm_hub *h, int rc, const struct eddis_error *err)
 {
     h->open_err = *err;
@@ -48,7 +50,9 @@ static void thread_opened(struct comm_hub *h, int rc, const struct eddis_error *
     comm_thread_rouse(h);
 }
 
-/* It stays to the end: MPI ends in the thread that began it. */
+/* Run the communication thread: open the transport, make turns, close it.  MPI must be ended by the
+ * thread that initialised it.
+ */
 static void *thread_main(void *arg)
 {
     struct comm_hub *h = arg;
@@ -70,6 +74,7 @@ static void *thread_main(void *arg)
 
 /* ---- the hub ---- */
 
+/* Return a new hub with a lock and an event, but no thread yet; NULL: no memory. */
 static struct comm_hub *hub_new(void)
 {
     struct comm_hub *h = calloc(1, sizeof *h);
@@ -85,6 +90,7 @@ static struct comm_hub *hub_new(void)
     return h;
 }
 
+/* Free a hub without a running thread. */
 static void hub_free(struct comm_hub *h)
 {
     pthread_cond_destroy(&h->event);
@@ -92,7 +98,9 @@ static void hub_free(struct comm_hub *h)
     free(h);
 }
 
-/* Signals are for the program's threads. */
+/* Start the hub's thread with all signals blocked, which are for the program's threads, and wait
+ * until it has opened the transport.
+ */
 static int hub_start(struct comm_hub *h, struct eddis_error *err)
 {
     sigset_t all, old;
@@ -161,7 +169,7 @@ int comm_hub_close(struct comm_hub *h, bool orderly, struct eddis_error *err)
     return rc;
 }
 
-/* Lock, and until resume nobody holds the token. */
+/* Lock the hub and wait until nobody holds the token.  Nobody takes it until resume. */
 static void halt(struct comm_hub *h)
 {
     pthread_mutex_lock(&h->lock);
@@ -171,6 +179,7 @@ static void halt(struct comm_hub *h)
         comm_thread_sleep(h, CLOCK_NEVER);
 }
 
+/* End a halt and unlock the hub. */
 static void resume(struct comm_hub *h)
 {
     h->halts--;
@@ -180,6 +189,7 @@ static void resume(struct comm_hub *h)
 
 /* ---- a worker's end ---- */
 
+/* Return a new end of h, not yet in its list; NULL: no memory. */
 static struct comm_thread *end_new(struct comm_hub *h)
 {
     struct comm_thread *t = calloc(1, sizeof *t);
@@ -192,6 +202,7 @@ static struct comm_thread *end_new(struct comm_hub *h)
     return t;
 }
 
+/* Free an end and its published values. */
 static void end_free(struct comm_thread *t)
 {
     outbox_fini(&t->out);
@@ -202,7 +213,7 @@ static void end_free(struct comm_thread *t)
     free(t);
 }
 
-/* In a halt.  transport NULL: one rank. */
+/* Add t to its hub's list, with this transport; NULL: one rank.  Call in a halt. */
 static void end_add(struct comm_thread *t, struct transport *transport)
 {
     t->transport = transport;
@@ -212,7 +223,7 @@ static void end_add(struct comm_thread *t, struct transport *transport)
     t->hub->ends = t;
 }
 
-/* In a halt. */
+/* Remove t from its hub's list.  Call in a halt. */
 static void end_remove(struct comm_thread *t)
 {
     struct comm_thread **at = &t->hub->ends;
@@ -309,7 +320,7 @@ void comm_thread_set_box(struct comm_thread *t, struct smb *box)
 {
     halt(t->hub);
     t->box = box;
-    t->polls = true; /* it opens by being polled */
+    t->polls = true; /* polling opens the box */
     resume(t->hub);
 }
 
@@ -364,7 +375,7 @@ void comm_thread_give_up(struct comm_thread *t, const char *why)
     struct eddis_error err = { 0 };
     int rc = eddis_fail(&err, -ECONNABORTED, "%s", why);
 
-    halt(t->hub); /* nobody is amidst a turn, who else waits goes on after it */
+    halt(t->hub); /* no turn is under way; other waiting callers continue after the halt */
     transport_cancel(t->transport);
     comm_thread_fail(t, rc, &err);
     resume(t->hub);

@@ -1,42 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* comm_thread_impl.h - the progress token of the communication thread, and a turn of its holder
  *
- * Whoever holds the token makes progress for all workers of the hub: takes the mail, hands engine,
- * box and collectives what the transport has completed, posts what they send.  The thread holds it,
- * or a caller as long as it waits: waking the thread and being woken by it would double the delay
- * of a small message.
+ * The holder of the token makes progress for all workers of the hub.  It takes commands, passes
+ * completed operations of the transport to engine, box and collectives, and posts their messages.
+ * The thread holds the token, or a caller while it waits: waking the thread and being woken by it
+ * would double the delay of a small message.
  *
- *                           mail, or time to look             a caller waits
+ *                         command, or time to poll            a caller waits
  *             thread holds <--------------------- nobody holds --------------> caller holds
  *                  |                                ^      ^                        |
  *                  '---- after every turn ----------'      '------- its wait ends --'
  *
- * What the three do:
- *     nobody holds   the thread sleeps by the event, until mail or for a time that transport_rest
- *                    says, which is why a caller mostly finds the token free
- *     thread holds   one turn without the lock; when nothing moved it rests, and when it rests in
- *                    the transport, still with the token, `listens` is set
- *     caller holds   turns without the lock until it has what it waits for; rests likewise, but
- *                    sleeps by the event with the token, so that it loses no time to take it again
+ * The three states:
+ *     nobody holds   the thread sleeps on `event`, until a command or for the time given by
+ *                    transport_rest; so a caller usually finds the token free
+ *     thread holds   one turn without the lock; if nothing moved it rests.  While it rests in the
+ *                    transport, still with the token, `listens` is set
+ *     caller holds   turns without the lock until its wait is over; rests in the same way, but
+ *                    sleeps on `event` with the token, so that it loses no time to take it again
  *
- * Handing over: a caller counts as one of `callers` from the begin of its wait to the end.  As long
- * as there are any the thread leaves the token alone, and gives it as soon as its turn is over; if
- * it listens it is woken.  The caller yields until then, since it would be woken later than that;
- * to sleep doubled the time of a small sum between hosts.  Where another caller holds the token it
- * sleeps by the event.  During a halt, which is how engine and box are set, the holder gives the
+ * Handing over: a caller is counted in `callers` from the beginning to the end of its wait.  While
+ * there are callers, the thread does not take the token and gives it as soon as its turn is over;
+ * if it listens, it is woken.  The caller yields until then, since a wake-up would come later:
+ * sleeping doubled the time of a small sum between hosts.  If another caller holds the token, the
+ * caller sleeps on `event`.  During a halt, in which engine and box are set, the holder gives the
  * token after its turn and nobody takes it.
  *
- * No wake-up is lost.  All that somebody may sleep for (mail, failure, stop, callers, halts,
- * holder, what is published) changes under the lock, and comm_thread_rouse follows before the lock
- * is let go. Who goes to sleep has looked at it under the lock and not let go of it since: a wait
- * for the event does that in one, and `listens` is set before the lock is let go, from when on a
- * rouse wakes the transport, which keeps a wake-up that comes before its wait.
+ * No wake-up is lost.  All state that a thread may sleep for changes under the lock: commands,
+ * failure, stop, callers, halts, holder, published values.  comm_thread_rouse follows before the
+ * lock is released.  A thread that goes to sleep has checked this state under the lock and
+ * not released it since.  A wait on `event` releases it atomically.  `listens` is set before the
+ * lock is released; from then on comm_thread_rouse wakes the transport, which remembers a wake-up
+ * that comes before its wait.
  *
- * No deadlock.  The holder waits for no other thread but for locks that the engine's hooks take;
- * nobody may wait for the token with one of those held.
+ * No deadlock.  The holder waits for no other thread except for locks that the engine's hooks
+ * take; nobody may wait for the token while holding one of those.
  *
- * With one rank there is no thread and no transport, and turns are made under the lock, which then
- * is all that keeps two apart: of callers that wait and of those that send mail.
+ * With one rank there is no thread and no transport.  Turns are made under the lock, which then
+ * alone keeps callers that wait and callers that send commands apart.
  */
 #ifndef EDDIS_SYNC_COMM_THREAD_IMPL_H
 #define EDDIS_SYNC_COMM_THREAD_IMPL_H
@@ -45,20 +46,23 @@
 
 #include <pthread.h>
 
+/* The holder of the progress token. */
 enum holder { HOLDER_NOBODY, HOLDER_THREAD, HOLDER_CALLER };
 
-/* The thread and the token: what the workers of a process share. */
+/* The thread and the token, shared by the workers of a process. */
 struct comm_hub {
-    pthread_mutex_t lock; /* of the hub and of all its workers' ends */
-    pthread_cond_t event; /* something has changed that somebody may sleep for */
+    pthread_mutex_t lock; /* guards the hub and all its ends */
+    pthread_cond_t event; /* some state has changed that a thread may sleep for */
     pthread_t thread;
     bool threaded; /* false: one rank */
 
-    /* The token and who wants it, guarded by lock. */
+    /* The token and the threads that want it, guarded by lock. */
     enum holder holder;
-    struct transport *listens; /* that the holder rests in; NULL: it does not */
-    int callers;               /* that wait */
-    int halts;                 /* by those who change what is the holder's: nobody takes it */
+    /* the transport that the holder rests in; NULL: it does not rest in one */
+    struct transport *listens;
+    int callers; /* number of waiting callers */
+    /* halts under way: nobody takes the token, so that the holder's state can be changed */
+    int halts;
 
     /* Guarded by lock. */
     bool opened, stop, orderly;
@@ -68,25 +72,27 @@ struct comm_hub {
 
     /* The holder's; others change them in a halt. */
     struct comm_thread *ends;
-    struct transport *root; /* the ends' own are derived from it, or it is the only end's */
+    /* the ends' transports are derived from it, or it is the only end's own */
+    struct transport *root;
 
     comm_thread_open_fn open;
     void *open_arg;
 };
 
-/* What is known of a set's last round; buckets by their numbers among all. */
+/* The published state of a set's last round.  Bucket numbers count over all sets. */
 struct published_set {
-    int first, end; /* its buckets; end: behind the last */
-    int64_t round;  /* engine_rounds_begun of these; for it ... */
+    int first, end; /* its buckets are first .. end - 1 */
+    int64_t round;  /* engine_rounds_begun of the set when published; in this round ... */
     int left;       /* ... the buckets before this one have left ... */
     int combined;   /* ... and those before this one are combined */
-    int held_peer;  /* whom the buckets wait for that have not left; -1: nobody */
+    int held_peer;  /* rank that the buckets wait for that have not left; -1: none */
 };
 
+/* One worker's end of a hub. */
 struct comm_thread {
     struct comm_hub *hub;
     struct comm_thread *next_end;
-    bool own_hub; /* made for this end alone */
+    bool own_hub; /* the hub has no other end */
 
     /* Guarded by the hub's lock. */
     struct mail *first, **last;
@@ -94,18 +100,18 @@ struct comm_thread {
     comm_thread_failure_fn on_failure;
     void *on_failure_arg;
     unsigned requests[REQUEST_LEVELS]; /* sent so far */
-    struct comm_wait *box_waits;       /* of kind WAIT_BOX, under way */
+    struct comm_wait *box_waits;       /* waits of kind WAIT_BOX under way */
 
     /* Published, guarded by the hub's lock. */
-    bool ready;          /* usable */
+    bool ready;          /* the transport is usable */
     int64_t *done_round; /* [n_buckets], room for one a parameter */
-    int *peer;           /* [n_buckets] of those that have left */
+    int *peer;           /* [n_buckets] rank that a bucket which has left waits for */
     int *bucket_of;      /* [n_parameters] */
     int n_buckets, n_parameters;
     struct published_set *set; /* [n_sets] */
     int n_sets;
-    int layouts; /* engine_layouts of these */
-    bool left;   /* the box */
+    int layouts; /* engine_layouts of the published layout */
+    bool left;   /* the box was left */
     int64_t exchanges, staleness;
     int exchange_peer;
     int64_t sent_bytes;
@@ -119,19 +125,21 @@ struct comm_thread {
     bool usable; /* the transport */
     struct outbox out;
     struct request *active;
-    struct mail_box *boxed; /* requests to the box that are done and not published */
-    bool polls;             /* something waits for shared memory */
+    struct mail_box *boxed; /* requests to the box that are done but not yet published */
+    bool polls;             /* some operation waits for shared memory */
 
     /* Of the present turn. */
-    bool in_turn; /* it had not failed when the turn began */
+    bool in_turn; /* the end had not failed when the turn began */
     struct mail *taken;
-    int moved; /* whether anything has, or a failure */
+    int moved; /* whether anything moved, or a failure */
     struct eddis_error turn_err;
 
     struct comm_place place;
 };
 
-/* Whether the hub's transport carries nothing itself. */
+/* Check whether the ends' transports are derived from the hub's, which then carries no messages
+ * itself.
+ */
 static inline bool comm_hub_derives(const struct comm_hub *h)
 {
     return h->root && h->root->ops->derive;
@@ -139,31 +147,31 @@ static inline bool comm_hub_derives(const struct comm_hub *h)
 
 /* All with the hub's lock held. */
 
-/* Make one turn, for the holder, and rest when nothing moved, until deadline_ns at most; both
- * without the lock unless there is one rank.  Returns 0, or for how many ns the holder may sleep by
- * the event before the next turn; the lock was not let go of then since mail was looked for.
+/* Make one turn for all ends, as the holder, and rest if nothing moved, until deadline_ns at most;
+ * both without the lock unless there is one rank.  Return 0, or the ns that the holder may sleep on
+ * `event` before the next turn; the lock was then held since commands were last checked.
  */
 int64_t comm_thread_turn(struct comm_hub *h, int64_t deadline_ns);
 
-/* Make known what is done and for whom the rest waits; for the holder. */
+/* Publish, as the holder, which operations are done and which ranks the others wait for. */
 void comm_thread_publish(struct comm_thread *t);
 
-/* Take the engine's layout, which may have changed. */
+/* Publish the engine's layout, which may have changed. */
 void comm_thread_publish_layout(struct comm_thread *t);
 
-/* End the communication with this failure unless it has ended. */
+/* End the communication with this failure, unless it has ended already. */
 void comm_thread_fail(struct comm_thread *t, int rc, const struct eddis_error *err);
 
-/* Return the failure as err. */
+/* Return the code of the failure that ended the communication and copy it to err; 0: none. */
 int comm_thread_failed(const struct comm_thread *t, struct eddis_error *err);
 
-/* Wake all that sleep, the holder among them. */
+/* Wake all sleeping threads, and the holder if it rests in a transport. */
 void comm_thread_rouse(struct comm_hub *h);
 
-/* Give the token back. */
+/* Give the token back and wake all sleeping threads. */
 void comm_thread_give(struct comm_hub *h);
 
-/* Sleep until the next event, at most until deadline_ns; CLOCK_NEVER: until it comes. */
+/* Sleep until the next event, at most until deadline_ns; CLOCK_NEVER: without a limit. */
 void comm_thread_sleep(struct comm_hub *h, int64_t deadline_ns);
 
 #endif

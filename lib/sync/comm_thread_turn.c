@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_thread_turn.c - sending mail, and one turn of whoever holds the progress token: mail,
- * messages, shared memory
+/* comm_thread_turn.c - sends commands, and makes one turn as holder of the progress token:
+ * commands, messages, shared memory
  */
 #include "comm_thread_impl.h"
 
@@ -11,9 +11,11 @@
 
 enum { POLL = 64 }; /* completed operations taken at a time */
 
-/* ---- mail ---- */
+/* ---- commands ---- */
 
-/* See enum request_level; tags of unlike levels never meet. */
+/* Set the request's tag from its level and its number on that level, so that tags of different
+ * levels never match; see enum request_level.
+ */
 static void number(struct comm_thread *t, struct request *r)
 {
     unsigned n = t->requests[r->level]++ % (COMM_TAGS / REQUEST_LEVELS);
@@ -27,6 +29,9 @@ void comm_thread_send(struct comm_thread *t, struct mail *m)
     comm_thread_send_all(t, m);
 }
 
+/* Queue the commands, number the requests among them, and wake the holder.  After a failure drop
+ * them: the waits return it.  With one rank handle them at once.
+ */
 void comm_thread_send_all(struct comm_thread *t, struct mail *first)
 {
     struct mail **end = &first;
@@ -35,7 +40,7 @@ void comm_thread_send_all(struct comm_thread *t, struct mail *first)
     for (; *end; end = &(*end)->next)
         if ((*end)->kind == MAIL_REQUEST)
             number(t, (struct request *)*end);
-    if (first && !t->failure.code) { /* else the waits say it */
+    if (first && !t->failure.code) { /* otherwise the waits return the failure */
         *t->last = first;
         t->last = end;
         if (t->hub->threaded)
@@ -46,6 +51,7 @@ void comm_thread_send_all(struct comm_thread *t, struct mail *first)
     pthread_mutex_unlock(&t->hub->lock);
 }
 
+/* Start the collective of a request and add it to the active ones. */
 static int start_request(struct comm_thread *t, struct request *r, struct eddis_error *err)
 {
     int rc = collective_start(r->collective, r->tag, &t->out, err);
@@ -58,13 +64,13 @@ static int start_request(struct comm_thread *t, struct request *r, struct eddis_
     return 0;
 }
 
-/* With one rank there is nobody to send to. */
+/* Post the messages of the end's send queue; with one rank there are none. */
 static int post(struct comm_thread *t, struct eddis_error *err)
 {
     return t->transport ? transport_post(t->transport, &t->out, err) : 0;
 }
 
-/* A request to the box is done. */
+/* Add the finished request r to those that publish_box reports as done. */
 static void boxed(struct comm_thread *t, struct smb_request *r)
 {
     struct mail_box *m = r->user;
@@ -73,6 +79,7 @@ static void boxed(struct comm_thread *t, struct smb_request *r)
     t->boxed = m;
 }
 
+/* Start a request to the box; it may be done at once. */
 static int start_box(struct comm_thread *t, struct mail_box *m, int64_t now_ns,
                      struct eddis_error *err)
 {
@@ -85,6 +92,7 @@ static int start_box(struct comm_thread *t, struct mail_box *m, int64_t now_ns,
     return rc < 0 ? rc : 0;
 }
 
+/* Pass a weight to the engine: that of a set's next round, or of the whole step. */
 static void handle_weight(struct comm_thread *t, const struct mail_weight *m)
 {
     if (m->set < 0)
@@ -93,6 +101,7 @@ static void handle_weight(struct comm_thread *t, const struct mail_weight *m)
         engine_set_round_weight(t->engine, m->set, m->weight);
 }
 
+/* Handle one command: pass it to the engine or the box, or start a request. */
 static int handle(struct comm_thread *t, struct mail *m, struct eddis_error *err)
 {
     int64_t now = clock_now_ns();
@@ -121,6 +130,7 @@ static int handle(struct comm_thread *t, struct mail *m, struct eddis_error *err
     return start_request(t, (struct request *)m, err);
 }
 
+/* Handle a list of commands and post the messages of each. */
 static int handle_all(struct comm_thread *t, struct mail *m, struct eddis_error *err)
 {
     while (m) {
@@ -136,6 +146,7 @@ static int handle_all(struct comm_thread *t, struct mail *m, struct eddis_error 
     return 0;
 }
 
+/* Take all queued commands of the end; the queue is empty afterwards. */
 static struct mail *take_mail(struct comm_thread *t)
 {
     struct mail *m = t->first;
@@ -147,6 +158,7 @@ static struct mail *take_mail(struct comm_thread *t)
 
 /* ---- messages ---- */
 
+/* Pass a completed operation to its owner: a collective, the box or the engine. */
 static int dispatch(struct comm_thread *t, const struct comm_op *op, struct eddis_error *err)
 {
     switch (op->channel) {
@@ -159,7 +171,9 @@ static int dispatch(struct comm_thread *t, const struct comm_op *op, struct eddi
     }
 }
 
-/* Take what the transport has completed.  Returns how much, or a failure. */
+/* Take the transport's completed operations and pass each to its owner.  Return their number, or a
+ * failure.
+ */
 static int receive(struct comm_thread *t, struct eddis_error *err)
 {
     struct comm_op op[POLL];
@@ -176,8 +190,9 @@ static int receive(struct comm_thread *t, struct eddis_error *err)
     return n;
 }
 
-/* ---- shared memory: these return whether anything moved, or a failure ---- */
+/* ---- shared memory: these functions return whether anything moved, or a failure ---- */
 
+/* Poll shared memory for the engine. */
 static int poll_engine(struct comm_thread *t, struct eddis_error *err)
 {
     int moved;
@@ -189,6 +204,7 @@ static int poll_engine(struct comm_thread *t, struct eddis_error *err)
     return moved;
 }
 
+/* Poll shared memory for the active requests. */
 static int poll_requests(struct comm_thread *t, struct eddis_error *err)
 {
     int moved = 0;
@@ -207,7 +223,9 @@ static int poll_requests(struct comm_thread *t, struct eddis_error *err)
     return moved;
 }
 
-/* What is done is the algorithm's, which goes on, or a caller's. */
+/* Poll shared memory for the box.  Pass each finished request to the engine's algorithm, which may
+ * continue, or keep it for the caller that made it.
+ */
 static int poll_box(struct comm_thread *t, struct eddis_error *err)
 {
     struct smb_request *r;
@@ -229,6 +247,7 @@ static int poll_box(struct comm_thread *t, struct eddis_error *err)
     return rc;
 }
 
+/* Poll shared memory for engine, requests and box, and post the messages that result. */
 static int poll_memory(struct comm_thread *t, struct eddis_error *err)
 {
     int engine, requests, box, rc;
@@ -243,7 +262,9 @@ static int poll_memory(struct comm_thread *t, struct eddis_error *err)
 
 /* ---- publishing ---- */
 
-/* Returns whether one is done, here and below. */
+/* Publish requests that are done and the ranks that the others wait for.  Return whether one is
+ * done.
+ */
 static bool publish_requests(struct comm_thread *t)
 {
     struct request **at = &t->active;
@@ -264,6 +285,9 @@ static bool publish_requests(struct comm_thread *t)
     return done;
 }
 
+/* Publish finished requests to the box and the ranks that waits for the box need.  Return whether a
+ * request is done or the box was left.
+ */
 static bool publish_box(struct comm_thread *t)
 {
     bool done = t->boxed != NULL;
@@ -297,7 +321,9 @@ void comm_thread_publish_layout(struct comm_thread *t)
     }
 }
 
-/* Of a round only the buckets that have left since, or are under way, can have changed. */
+/* Publish the state of one set's last round: only buckets that have left since, or are under way,
+ * can have changed.  Return whether another bucket is combined.
+ */
 static bool publish_set(struct comm_thread *t, int set)
 {
     struct published_set *s = &t->set[set];
@@ -324,6 +350,9 @@ static bool publish_set(struct comm_thread *t, int set)
     return done;
 }
 
+/* Publish the engine's layout, rounds and exchanges.  Return whether a bucket or an exchange is
+ * done.
+ */
 static bool publish_engine(struct comm_thread *t)
 {
     int64_t before = t->exchanges;
@@ -339,8 +368,8 @@ static bool publish_engine(struct comm_thread *t)
     return done || t->exchanges != before;
 }
 
-/* Callers are woken only by what one may wait for, not by every message; a single one holds the
- * token, or is told when it is given.
+/* Publish the end's finished operations.  Wake callers only if something is done that one may wait
+ * for, not for every message.  A single caller holds the token, or is woken when it is given.
  */
 void comm_thread_publish(struct comm_thread *t)
 {
@@ -362,11 +391,13 @@ void comm_thread_fail(struct comm_thread *t, int rc, const struct eddis_error *e
     if (t->failure.code)
         return;
     t->failure = *err;
-    /* Of what failed inside; to waits it would say that they are to be repeated. */
+    /* Rename an operation's -ETIMEDOUT: callers would take it for a time-out of their own and
+     * repeat their waits.
+     */
     t->failure.code = rc == -ETIMEDOUT ? -ECONNABORTED : rc;
     if (t->on_failure)
         t->on_failure(t->on_failure_arg, &t->failure);
-    /* Nobody will look at it any more, and callers free theirs. */
+    /* Drop the queue: nobody handles it any more, and callers free their commands. */
     (void)take_mail(t);
     comm_thread_rouse(t->hub);
 }
@@ -403,19 +434,23 @@ void comm_thread_sleep(struct comm_hub *h, int64_t deadline_ns)
         pthread_cond_timedwait(&h->event, &h->lock, &ts);
 }
 
+/* Release the hub's lock during a turn; not with one rank. */
 static void unlock(struct comm_hub *h)
 {
     if (h->threaded)
         pthread_mutex_unlock(&h->lock);
 }
 
+/* Take the hub's lock again; not with one rank. */
 static void lock(struct comm_hub *h)
 {
     if (h->threaded)
         pthread_mutex_lock(&h->lock);
 }
 
-/* Whether the holder must go on instead of resting. */
+/* Check whether the holder must continue instead of resting: a command, a failure, a halt, or the
+ * thread's token is wanted.
+ */
 static bool is_called(const struct comm_hub *h)
 {
     for (const struct comm_thread *t = h->ends; t; t = t->next_end)
@@ -424,8 +459,8 @@ static bool is_called(const struct comm_hub *h)
     return h->halts || (h->holder == HOLDER_THREAD && (h->callers || h->stop));
 }
 
-/* How to rest for all ends: the shortest rest of any, and so that each is woken that would be.
- * *ret_where: the transport to rest in; NULL when there is none.
+/* Choose how to rest for all ends: the shortest rest of any, and a kind by which each end would be
+ * woken.  *ret_where: the transport to rest in; NULL: none.
  */
 static struct transport_rest choose_rest(const struct comm_hub *h, int64_t deadline_ns,
                                          struct transport **ret_where)
@@ -444,11 +479,15 @@ static struct transport_rest choose_rest(const struct comm_hub *h, int64_t deadl
         best.kind = r.kind < best.kind ? r.kind : best.kind;
         best.ns = r.kind != REST_YIELD && r.ns < best.ns ? r.ns : best.ns;
     }
-    if (best.kind == REST_NAP && best.ns == INT64_MAX) /* no end, or all have failed */
+    /* no end is in the turn, or all have failed */
+    if (best.kind == REST_NAP && best.ns == INT64_MAX)
         best.ns = comm_hub_derives(h) ? transport_rest(h->root, false, deadline_ns).ns : CLOCK_S;
     return best;
 }
 
+/* Rest, with the lock released, and return 0; or return the ns that the holder may sleep on `event`
+ * instead.
+ */
 static int64_t rest(struct comm_hub *h, int64_t deadline_ns)
 {
     struct transport *where;
@@ -464,7 +503,7 @@ static int64_t rest(struct comm_hub *h, int64_t deadline_ns)
     return 0;
 }
 
-/* Returns whether the transport can be used from now on, or a failure. */
+/* Check whether the transport can be used from now on.  Return 1 if so, else 0, or a failure. */
 static int become_ready(struct comm_thread *t, struct eddis_error *err)
 {
     int rc = transport_ready(t->transport, err);
@@ -473,7 +512,9 @@ static int become_ready(struct comm_thread *t, struct eddis_error *err)
     return rc;
 }
 
-/* Handle mail and take what has come.  Returns whether anything moved, or a failure. */
+/* Handle the commands m, completed operations and shared memory of one end.  Return whether
+ * anything moved, or a failure.
+ */
 static int move(struct comm_thread *t, struct mail *m, struct eddis_error *err)
 {
     int rc = t->usable ? handle_all(t, m, err) : become_ready(t, err);
@@ -483,7 +524,7 @@ static int move(struct comm_thread *t, struct mail *m, struct eddis_error *err)
     return polled < 0 ? polled : m || rc || n || polled;
 }
 
-/* The part of a turn that needs no lock. */
+/* Make progress for every end of the turn; needs no lock. */
 static void move_all(struct comm_hub *h)
 {
     struct comm_op op;
@@ -493,13 +534,14 @@ static void move_all(struct comm_hub *h)
         any |= t->in_turn;
         if (t->in_turn)
             t->moved = move(t, t->taken, &t->turn_err);
-        if (t->in_turn && t->moved < 0) /* callers free what they have given once they know */
+        if (t->in_turn && t->moved < 0) /* callers free their memory once they see the failure */
             transport_cancel(t->transport);
     }
-    if (!any && comm_hub_derives(h)) /* what others push through this process */
+    if (!any && comm_hub_derives(h)) /* progress for operations of other ranks */
         (void)transport_poll(h->root, &op, 1, NULL);
 }
 
+/* Select the ends of this turn, those that have not failed, and take their commands. */
 static void begin_turn(struct comm_hub *h)
 {
     for (struct comm_thread *t = h->ends; t; t = t->next_end) {
@@ -508,7 +550,7 @@ static void begin_turn(struct comm_hub *h)
     }
 }
 
-/* Returns whether anything moved. */
+/* Publish the results of the turn and its failures.  Return whether anything moved. */
 static bool end_turn(struct comm_hub *h)
 {
     bool moved = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_thread_wait.c - callers that wait, and hold the progress token meanwhile */
+/* comm_thread_wait.c - callers that wait and meanwhile hold the progress token */
 #include "comm_thread_impl.h"
 
 #include "lib/base/clock.h"
@@ -7,9 +7,9 @@
 #include <errno.h>
 #include <sched.h>
 
-/* ---- what is waited for; all of it published ---- */
+/* ---- conditions of waits, all on published values ---- */
 
-/* First bucket that is waited for; -1: none. */
+/* Return the first bucket that the wait w of kind WAIT_ROUND still needs; -1: none. */
 static int bucket_missing(const struct comm_thread *t, const struct comm_wait *w)
 {
     const struct published_set *s = &t->set[w->set];
@@ -22,6 +22,7 @@ static int bucket_missing(const struct comm_thread *t, const struct comm_wait *w
     return b < end ? b : -1;
 }
 
+/* Check whether the published state satisfies the wait. */
 static bool wait_done(const struct comm_thread *t, const struct comm_wait *w)
 {
     switch (w->kind) {
@@ -41,7 +42,9 @@ static bool wait_done(const struct comm_thread *t, const struct comm_wait *w)
     return t->exchanges >= w->exchanges;
 }
 
-/* After a time-out: for whom. */
+/* Record in w, after a time-out, the rank that is missing, and for WAIT_ROUND the first missing
+ * bucket.
+ */
 static void wait_tell(const struct comm_thread *t, struct comm_wait *w)
 {
     switch (w->kind) {
@@ -56,19 +59,21 @@ static void wait_tell(const struct comm_thread *t, struct comm_wait *w)
     case WAIT_EXCHANGE:
         w->peer = t->exchange_peer;
         break;
-    case WAIT_BOX: /* is told as it goes */
+    case WAIT_BOX: /* publish_box keeps w->peer up to date */
     case WAIT_LEFT:
     case WAIT_READY:
         break;
     }
 }
 
+/* Add w to the list of waits for the box, so that its peer is kept up to date. */
 static void box_wait_begin(struct comm_thread *t, struct comm_wait *w)
 {
     w->next = t->box_waits;
     t->box_waits = w;
 }
 
+/* Remove w from the list of waits for the box. */
 static void box_wait_end(struct comm_thread *t, const struct comm_wait *w)
 {
     struct comm_wait **at = &t->box_waits;
@@ -80,7 +85,9 @@ static void box_wait_end(struct comm_thread *t, const struct comm_wait *w)
 
 /* ---- waiting ---- */
 
-/* Returns 1 when it is done, 0 when it is to be waited for, or why that is over. */
+/* Return 1 if the wait is over, 0 if it must continue, -ETIMEDOUT after deadline_ns, or the failure
+ * that ended the communication.
+ */
 static int wait_look(const struct comm_thread *t, const struct comm_wait *w, int64_t deadline_ns,
                      struct eddis_error *err)
 {
@@ -92,6 +99,7 @@ static int wait_look(const struct comm_thread *t, const struct comm_wait *w, int
     return rc < 0 ? rc : clock_now_ns() >= deadline_ns ? -ETIMEDOUT : 0;
 }
 
+/* Register a waiting caller, and wake the thread if it rests with the token. */
 static void wait_begin(struct comm_thread *t, struct comm_wait *w)
 {
     t->hub->callers++;
@@ -101,6 +109,7 @@ static void wait_begin(struct comm_thread *t, struct comm_wait *w)
         box_wait_begin(t, w);
 }
 
+/* Unregister a waiting caller and give the token back if it holds it; otherwise wake the thread. */
 static void wait_end(struct comm_thread *t, const struct comm_wait *w, bool holds)
 {
     if (w->kind == WAIT_BOX)
@@ -109,9 +118,10 @@ static void wait_end(struct comm_thread *t, const struct comm_wait *w, bool hold
     if (holds)
         comm_thread_give(t->hub);
     else
-        comm_thread_rouse(t->hub); /* the thread, which stands back as long as there are callers */
+        comm_thread_rouse(t->hub); /* so that the thread takes the token again */
 }
 
+/* Let other threads run, with the lock released meanwhile. */
 static void yield(struct comm_hub *h)
 {
     pthread_mutex_unlock(&h->lock);
@@ -119,14 +129,16 @@ static void yield(struct comm_hub *h)
     pthread_mutex_lock(&h->lock);
 }
 
-/* Make a turn with the token, or do something about not having it.  Returns whether it has. */
+/* Make a turn with the token; take it if it is free, else yield or sleep.  Give it back during a
+ * halt.  Return whether the caller holds the token now.
+ */
 static bool wait_turn(struct comm_thread *t, bool holds, int64_t deadline_ns)
 {
     struct comm_hub *h = t->hub;
     int64_t ns;
 
     if (!holds && h->holder == HOLDER_THREAD) {
-        yield(h); /* it gives the token sooner than this caller would be woken */
+        yield(h); /* the thread gives the token sooner than this caller would be woken */
     } else if (!holds && (h->holder == HOLDER_CALLER || h->halts)) {
         comm_thread_sleep(h, deadline_ns);
     } else {
@@ -145,8 +157,8 @@ static bool wait_turn(struct comm_thread *t, bool holds, int64_t deadline_ns)
     return holds;
 }
 
-/* Returns as wait_look, but not 0.  It is not over while the thread makes its turn: what that
- * publishes says for whom the wait was.
+/* Make turns until the wait is over.  Return like wait_look, but never 0.  Do not time out during
+ * the thread's turn: that turn publishes which rank is missing.
  */
 static int wait_until(struct comm_thread *t, struct comm_wait *w, int64_t deadline_ns,
                       struct eddis_error *err)
@@ -159,7 +171,7 @@ static int wait_until(struct comm_thread *t, struct comm_wait *w, int64_t deadli
         holds = wait_turn(t, holds, deadline_ns);
         rc = wait_look(t, w, t->hub->holder == HOLDER_THREAD ? CLOCK_NEVER : deadline_ns, err);
     } while (rc == 0);
-    /* Whom shared memory waits for changes without anything moving here. */
+    /* The rank that shared memory waits for may change although nothing moves here. */
     if (rc == -ETIMEDOUT && (holds || t->hub->holder == HOLDER_NOBODY))
         comm_thread_publish(t);
     wait_end(t, w, holds);

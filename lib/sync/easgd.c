@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* easgd.c - SEASGD: every worker trains a model of its own, drawn to a common centre
  *
- * Gradients stay where they are: a worker's step uses the mean over its own samples.  What the
- * workers have in common is the centre in the Soft Memory Box, see elastic.h.
+ * Gradients are not sent: a worker's step uses the mean over its own samples.  The workers share
+ * only the centre in the Soft Memory Box, see elastic.h.
  */
 #include "elastic.h"
 #include "sync_impl.h"
@@ -13,24 +13,28 @@
 
 extern const struct sync_ops sync_easgd; /* the row in sync.c */
 
+/* The algorithm's instance. */
 struct easgd {
     struct sync base;
     struct sync_models m;
     struct elastic *elastic;
 };
 
+/* Return s as this algorithm's instance. */
 static struct easgd *easgd(struct sync *s)
 {
     assert(s->ops == &sync_easgd);
     return (struct easgd *)s;
 }
 
+/* Close the algorithm and free it, also if half-built. */
 static void easgd_close(struct sync *s)
 {
     elastic_close(easgd(s)->elastic);
     free(s);
 }
 
+/* Open the algorithm for a worker with a model of its own: its place must have one rank. */
 static int easgd_open(const struct sync_setup *o, struct sync **ret, struct eddis_error *err)
 {
     struct easgd *g;
@@ -52,7 +56,7 @@ static int easgd_open(const struct sync_setup *o, struct sync **ret, struct eddi
     return 0;
 }
 
-/* Nobody else has a part in this gradient. */
+/* Do nothing and return 1: the gradient is this worker's alone, so it is combined already. */
 static int easgd_begin(struct sync *s, int buffer, int tag, int64_t now_ns, struct outbox *out,
                        struct eddis_error *err)
 {
@@ -60,6 +64,7 @@ static int easgd_begin(struct sync *s, int buffer, int tag, int64_t now_ns, stru
     return 1;
 }
 
+/* Fail with -EPROTO: easgd sends no messages, so none can arrive. */
 static int easgd_receive(struct sync *s, const struct comm_op *op, int64_t now_ns,
                          struct outbox *out, struct eddis_error *err)
 {
@@ -67,12 +72,14 @@ static int easgd_receive(struct sync *s, const struct comm_op *op, int64_t now_n
     return eddis_fail(err, -EPROTO, "a message came that easgd has not asked for");
 }
 
+/* Return -1: a buffer is combined at once. */
 static int easgd_waits_for(const struct sync *s, int buffer)
 {
     (void)s, (void)buffer;
     return -1;
 }
 
+/* Begin an exchange with the centre; a SYNC_STEP that is not due is over at once. */
 static int easgd_exchange(struct sync *s, const struct sync_turn *t, int64_t now_ns,
                           struct outbox *out, struct eddis_error *err)
 {
@@ -84,12 +91,14 @@ static int easgd_exchange(struct sync *s, const struct sync_turn *t, int64_t now
     return elastic_begin(g->elastic, t->what, now_ns, out, err);
 }
 
+/* Continue the exchange after a finished request to the box. */
 static int easgd_box(struct sync *s, struct smb_request *r, int64_t now_ns, struct outbox *out,
                      struct eddis_error *err)
 {
     return elastic_done(easgd(s)->elastic, r, now_ns, out, err);
 }
 
+/* Return the rank that the exchange under way waits for in the box; -1: none. */
 static int easgd_exchange_waits_for(const struct sync *s)
 {
     return elastic_waits_for(((const struct easgd *)s)->elastic);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elastic.c - an exchange with the centre as a list of phases, each a few requests to the box */
+/* elastic.c - runs an exchange with the centre as a list of phases, each a few requests to the box
+ */
 #include "elastic.h"
 
 #include <assert.h>
@@ -8,18 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What an exchange is made of. */
+/* The phases of exchanges. */
 enum elastic_phase {
     ELASTIC_OVER,
-    ELASTIC_ATTACH, /* to the centre */
-    ELASTIC_CREATE, /* the increment's buffer */
-    ELASTIC_SEED,   /* the first writer's parameters become the centre */
-    ELASTIC_SETTLE, /* the increment under way is in the centre */
-    ELASTIC_READ,   /* the centre */
-    ELASTIC_PULL,   /* the equations; the increment leaves */
-    ELASTIC_COPY,   /* the centre becomes the parameters */
-    ELASTIC_FREE,   /* the increment's buffer */
-    ELASTIC_DETACH, /* from the centre */
+    ELASTIC_ATTACH, /* attach to the centre */
+    ELASTIC_CREATE, /* create the increment's buffer */
+    ELASTIC_SEED,   /* write the first writer's parameters to the centre */
+    ELASTIC_SETTLE, /* wait until the increment under way is in the centre */
+    ELASTIC_READ,   /* read the centre */
+    ELASTIC_PULL,   /* apply the equations and send the increment */
+    ELASTIC_COPY,   /* copy the centre to the parameters */
+    ELASTIC_FREE,   /* detach from the increment's buffer */
+    ELASTIC_DETACH, /* detach from the centre */
 };
 
 enum { ELASTIC_MAX_PHASES = 5 };
@@ -33,24 +34,25 @@ static const enum elastic_phase phases[][ELASTIC_MAX_PHASES] = {
     [SYNC_LEAVE] = { ELASTIC_SETTLE, ELASTIC_FREE, ELASTIC_DETACH },
 };
 
-/* All values of one type: they share a buffer in the box. */
+/* All values of one type in the centre, which share a buffer in the box. */
 struct part {
     enum comm_type type;
     size_t n;
     smb_key centre, increment;
     void *data;                /* [n]: the centre as read, then the increment */
-    struct smb_request now;    /* what the exchange waits for */
-    struct smb_request update; /* what goes on beside steps */
+    struct smb_request now;    /* request that the exchange waits for */
+    struct smb_request update; /* request that continues during the next steps */
 };
 
+/* One writer's end of the averaging. */
 struct elastic {
     struct sync_models m;
     double moving_rate;
     struct part part[SYNC_TYPES];
     int n_parts;
-    const enum elastic_phase *at; /* of the exchange under way */
-    int waiting;                  /* requests `now` that are not done */
-    int updating;                 /* updates under way */
+    const enum elastic_phase *at; /* next phase of the exchange under way */
+    int waiting;                  /* number of requests `now` that are not done */
+    int updating;                 /* number of updates under way */
 };
 
 static const enum elastic_phase over[] = { ELASTIC_OVER };
@@ -115,6 +117,9 @@ bool elastic_due(const struct sync_models *m, const struct sync_turn *t, int64_t
 
 /* ---- opening ---- */
 
+/* Add the part of this type (index into sync_type) and allocate its copy of the centre, unless no
+ * value has the type.
+ */
 static int part_open(struct elastic *e, int type, struct eddis_error *err)
 {
     struct part *p = &e->part[e->n_parts];
@@ -164,7 +169,7 @@ void elastic_close(struct elastic *e)
 
 /* ---- the equations ---- */
 
-/* x moves towards c by d, and c's place holds d afterwards. */
+/* Apply the equations to n float32 values: x moves towards c by d, and c becomes d. */
 static void pull_float32(float *restrict x, float *restrict c, size_t n, float rate)
 {
     for (size_t i = 0; i < n; i++) {
@@ -175,6 +180,7 @@ static void pull_float32(float *restrict x, float *restrict c, size_t n, float r
     }
 }
 
+/* Apply the equations to n float64 values: x moves towards c by d, and c becomes d. */
 static void pull_float64(double *restrict x, double *restrict c, size_t n, double rate)
 {
     for (size_t i = 0; i < n; i++) {
@@ -187,8 +193,8 @@ static void pull_float64(double *restrict x, double *restrict c, size_t n, doubl
 
 enum { KEPT_BLOCK = 512 };
 
-/* What a number of 16 bits is no longer the float32 rounded to, the program has moved: the float32
- * moves as far.
+/* Move each float32 copy by as much as the program has moved its 16-bit number x.  A number was
+ * moved if it differs from its copy, rounded.
  */
 static void kept_follow(enum comm_type type, float *kept, const uint16_t *x, size_t n)
 {
@@ -207,10 +213,12 @@ static void kept_follow(enum comm_type type, float *kept, const uint16_t *x, siz
     }
 }
 
+/* What part_move does with values and a part's data: equations, data to values, values to data. */
 enum direction { DIRECTION_PULL, DIRECTION_TO_VALUES, DIRECTION_FROM_VALUES };
 
-/* One value of 16 bits, the first of which is number `at` of all.  The centre as the program has it
- * while a checkpoint is written is not what is kept.
+/* Do part_move for one 16-bit value, whose first element is element `at` of all 16-bit values.
+ * Copying the centre to the value leaves the float32 copy unchanged: it may be just for a
+ * checkpoint.
  */
 static void half_move(const struct elastic *e, const struct sync_value *v, size_t at, float *data,
                       enum direction how)
@@ -233,7 +241,9 @@ static void half_move(const struct elastic *e, const struct sync_value *v, size_
     }
 }
 
-/* At the beginning, with values that are the centre. */
+/* Set up the float32 copies at SYNC_START, when the values equal the centre: continue with the
+ * given ones, or make new ones.
+ */
 static void halves_begin(const struct elastic *e)
 {
     const struct sync_halves *h = e->m.halves;
@@ -254,7 +264,7 @@ static void halves_begin(const struct elastic *e)
         memcpy(h->kept, h->centre, h->n * sizeof *h->kept);
 }
 
-/* Go through a part's values beside its data. */
+/* Combine a part's values with its data in the given direction; see enum direction. */
 static void part_move(const struct elastic *e, const struct part *p, enum direction how)
 {
     char *data = p->data;
@@ -283,7 +293,9 @@ static void part_move(const struct elastic *e, const struct part *p, enum direct
 
 /* ---- requests to the box ---- */
 
-/* Start r anew.  Returns 1 when it is done already. */
+/* Start request r anew with the members of `what`, but its own user and a new deadline.  Return 1
+ * if it is done already, else 0, or a failure.
+ */
 static int ask(struct elastic *e, struct smb_request *r, const struct smb_request *what,
                int64_t now_ns, struct outbox *out, struct eddis_error *err)
 {
@@ -299,7 +311,9 @@ static int ask(struct elastic *e, struct smb_request *r, const struct smb_reques
     return rc;
 }
 
-/* The update's next request.  Returns 1 when nothing is left of it. */
+/* Start the update's next request, which adds the written increment to the centre.  Return 1 if the
+ * update is complete, else 0, or a failure.
+ */
 static int update_go_on(struct elastic *e, struct part *p, int64_t now_ns, struct outbox *out,
                         struct eddis_error *err)
 {
@@ -315,6 +329,7 @@ static int update_go_on(struct elastic *e, struct part *p, int64_t now_ns, struc
     return rc;
 }
 
+/* Apply the equations to a part and start to write its increment. */
 static int update_begin(struct elastic *e, struct part *p, int64_t now_ns, struct outbox *out,
                         struct eddis_error *err)
 {
@@ -331,6 +346,7 @@ static int update_begin(struct elastic *e, struct part *p, int64_t now_ns, struc
 
 /* ---- an exchange ---- */
 
+/* Return the request to the box that this phase makes for a part. */
 static struct smb_request phase_request(enum elastic_phase phase, const struct part *p)
 {
     switch (phase) {
@@ -355,13 +371,15 @@ static struct smb_request phase_request(enum elastic_phase phase, const struct p
     }
 }
 
+/* Record the result of the part's request `now`, which is done: the key of a new buffer. */
 static void part_done(struct elastic *e, struct part *p)
 {
     if (p->now.kind == SMB_CREATE)
         p->increment = p->now.key;
 }
 
-/* One request a part. */
+/* Start the phase's request to the box for every part, and count those that are not done at once.
+ */
 static int phase_ask(struct elastic *e, enum elastic_phase phase, int64_t now_ns,
                      struct outbox *out, struct eddis_error *err)
 {
@@ -384,6 +402,7 @@ static int phase_ask(struct elastic *e, enum elastic_phase phase, int64_t now_ns
     return 0;
 }
 
+/* Begin a phase: start its requests to the box, apply the equations, or copy the centre. */
 static int phase_begin(struct elastic *e, enum elastic_phase phase, int64_t now_ns,
                        struct outbox *out, struct eddis_error *err)
 {
@@ -408,7 +427,8 @@ static int phase_begin(struct elastic *e, enum elastic_phase phase, int64_t now_
     }
 }
 
-/* Go on until something must be waited for.  Returns 1 when the exchange is over. */
+/* Do phases until one must be waited for.  Return 1 if the exchange is over, else 0, or a failure.
+ */
 static int elastic_run(struct elastic *e, int64_t now_ns, struct outbox *out,
                        struct eddis_error *err)
 {

@@ -3,14 +3,14 @@
  *
  * SEASGD's three equations, with x the writer's parameters, c the centre, a the moving rate:
  *
- *     d = a (x - c)        here, right after c was read: the read is waited for, on purpose,
- *     x = x - d            because stale reads hurt learning
- *     c = c + d            by the box, which adds one writer's increment at a time
+ *     d = a (x - c)        here, right after reading c; the exchange waits for the read on
+ *     x = x - d            purpose, because stale reads harm learning
+ *     c = c + d            in the box, which adds one writer's increment at a time
  *
- * The increment has a buffer of the writer's own in the box; writing it and having it added go on
- * while the next steps compute.  The next exchange waits for them first, so that at most one
- * increment is under way and a read contains the writer's own last one.  Only accumulating changes
- * the centre, so the sum of all x and c is what it was, up to rounding.
+ * The increment d has its own buffer in the box for each writer.  Writing and adding it continue
+ * while the next steps compute.  The next exchange waits for both first.  So at most one increment
+ * is under way, and a read contains the writer's own last increment.  Only these additions change
+ * the centre, so the sum of all x and c stays constant, up to rounding.
  *
  *     SYNC_STEP     settle | read | pull                     a step ... | settle
  *     background                   '- write - accumulate ------------------'
@@ -18,8 +18,8 @@
  * a = 0.9 / p for p writers is stable whatever the delays; a fixed 0.2 diverges from p = 8 on
  * (p of 8 increments of 0.2 overlap: together they overshoot the centre by more than its distance).
  *
- * Parameters of 16 bits have a float32 copy here, and the centre is float32: x is that copy, which
- * is moved by as much as the program has moved its own, and rounded to them.
+ * 16-bit parameters have a float32 copy here, and their centre is float32.  The copy is x: it
+ * follows the program's changes of the parameters, which are set to the rounded copy.
  *
  * Source: Ahn et al., ShmCaffe, ICDCS 2018; Zhang, Choromanska and LeCun, Deep learning with
  * elastic averaging SGD, NeurIPS 2015.
@@ -31,17 +31,17 @@
 
 struct elastic;
 
-/* Open this writer's end.  user: what its requests to the box carry, so that the algorithm knows
- * them as its own.
+/* Open this writer's end of the averaging; the caller frees *ret by elastic_close.  user: stored in
+ * each request to the box, so that the algorithm recognises its own requests.
  */
 int elastic_open(const struct sync_setup *o, void *user, struct elastic **ret,
                  struct eddis_error *err);
 
-/* Begin an exchange.  Returns 1 when it is over already, else 0. */
+/* Begin an exchange of this kind.  Return 1 if it is over already, else 0. */
 int elastic_begin(struct elastic *e, enum sync_exchange what, int64_t now_ns, struct outbox *out,
                   struct eddis_error *err);
 
-/* Go on after this request to the box, which is done.  Returns 1 when that ends an exchange, else
+/* Continue after the request r to the box, which is done.  Return 1 if that ends an exchange, else
  * 0.
  */
 int elastic_done(struct elastic *e, struct smb_request *r, int64_t now_ns, struct outbox *out,
@@ -50,17 +50,22 @@ int elastic_done(struct elastic *e, struct smb_request *r, int64_t now_ns, struc
 /* Return the rank that the exchange under way waits for; -1: none. */
 int elastic_waits_for(const struct elastic *e);
 
-/* Accepts NULL. */
+/* Free e.  Accept NULL. */
 void elastic_close(struct elastic *e);
 
-/* Return whether an exchange is due before the step of t, `since` steps after the last exchange.
- * Where the period changes two exchanges are less than the sum of both periods apart.
+/* Check whether an exchange is due before the step of t, `since` steps after the last one.  Writers
+ * take different steps of a period.  If the period changes, two exchanges are less than the sum of
+ * both periods apart.
  */
 bool elastic_due(const struct sync_models *m, const struct sync_turn *t, int64_t since);
 
-/* Copy all values, one behind the other, into a block of elastic_values_bytes, and back. */
+/* Return the bytes of all values together. */
 size_t elastic_values_bytes(const struct sync_value *v, int n);
+
+/* Copy all values, one after another, into `block` of elastic_values_bytes. */
 void elastic_values_gather(const struct sync_value *v, int n, void *block);
+
+/* Copy all values back from a block filled by elastic_values_gather. */
 void elastic_values_scatter(const struct sync_value *v, int n, const void *block);
 
 #endif

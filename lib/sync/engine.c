@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engine.c - making an engine, and how its buckets are laid out */
+/* engine.c - makes an engine and lays out its buckets */
 #include "engine_impl.h"
 
 #include "lib/comm/node_groups.h"
@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Add a bucket of these parameters; last -1: of none. */
+/* Append a bucket of the parameters last, last - 1, ..., first; last -1: an empty one. */
 static void engine_add_bucket(struct engine *e, int last, int first, int64_t done_step)
 {
     struct bucket *b = &e->bucket[e->n_buckets];
@@ -32,8 +32,8 @@ static void engine_add_bucket(struct engine *e, int last, int first, int64_t don
     e->n_buckets++;
 }
 
-/* Each set has its own of the runs, in their order.  No bucket may be under way, nor one of a step
- * after done_step have left.
+/* Replace all buckets by the given runs, set after set; each set takes its runs in their order.  No
+ * bucket may be under way, and none of a step after done_step may have left.
  */
 static void engine_cut(struct engine *e, const struct bucket_run *run, int n_runs,
                        int64_t done_step)
@@ -54,15 +54,18 @@ static void engine_cut(struct engine *e, const struct bucket_run *run, int n_run
     e->layouts++;
 }
 
-/* Whether the layout is to be measured: nobody has decided it, and it could change something. */
+/* Check whether the layout must be measured: no plan or option fixes it, and it could make a
+ * difference.
+ */
 static bool engine_measures(const struct engine *e, const struct engine_options *o)
 {
     return !o->layout && !o->bucket_bytes && e->place.n_ranks > 1 && e->n_slots > 1 &&
            e->n_slots <= ARENA_LAYOUT_MAX_ITEMS;
 }
 
-/* Until it is measured a bucket's bytes travel as long as its latency, which BUCKET_IN_FLIGHT of
- * them wait for together: small enough that the first steps overlap with the computing.
+/* Return the bucket size in bytes until the layout is measured: the bytes that travel in one
+ * latency, for which BUCKET_IN_FLIGHT buckets wait together.  That is small enough for the first
+ * steps to overlap with computing.  It is limited to ENGINE_EARLY_BYTES .. ENGINE_BUCKET_BYTES.
  */
 static size_t engine_early_bytes(const struct engine *e)
 {
@@ -73,7 +76,7 @@ static size_t engine_early_bytes(const struct engine *e)
                                          : ENGINE_BUCKET_BYTES;
 }
 
-/* The first layout: the given one, or by size. */
+/* Make the first layout: the plan's, or one by size. */
 static int engine_lay_out(struct engine *e, const struct engine_options *o, struct eddis_error *err)
 {
     size_t bytes = o->bucket_bytes         ? o->bucket_bytes
@@ -99,8 +102,8 @@ static int engine_lay_out(struct engine *e, const struct engine_options *o, stru
     return 0;
 }
 
-/* What a bucket costs where nobody has measured it: a ring's 2 (n - 1) steps over links of
- * 1 Gbit/s, or by messages or shared memory within a host.
+/* Return a typical cost of a bucket if none was measured.  Without shared memory: a ring's 2 (n -
+ * 1) steps, over links of 1 Gbit/s between hosts, or by messages within one.
  */
 static struct bucket_cost engine_typical_cost(const struct comm_place *p)
 {
@@ -112,7 +115,9 @@ static struct bucket_cost engine_typical_cost(const struct comm_place *p)
                     : (struct bucket_cost){ 2e-5 * steps, 1e9 * shares };
 }
 
-/* The buckets as the algorithm sees them: opens it, or gives it the new ones. */
+/* Pass the present buckets to the algorithm as its buffers: open it by the options o, or replace
+ * its buffers if it is open.
+ */
 static int engine_give_buffers(struct engine *e, const struct engine_options *o,
                                struct eddis_error *err)
 {
@@ -139,6 +144,7 @@ static int engine_give_buffers(struct engine *e, const struct engine_options *o,
     return rc;
 }
 
+/* Start measuring the layout, if it must be measured and the algorithm can change buffers. */
 static int engine_open_layout(struct engine *e, const struct engine_options *o,
                               struct eddis_error *err)
 {
@@ -147,8 +153,8 @@ static int engine_open_layout(struct engine *e, const struct engine_options *o,
     return arena_layout_new(&e->place, e->n_slots, &e->layout, err);
 }
 
-/* Whether something travels as float16, which a weight beyond the batch would make infinite, and a
- * small one zero.
+/* Check whether parameters are float16 or travel as float16.  There a weight far above the batch
+ * would overflow to infinity, and a small one underflow to zero.
  */
 static bool engine_is_narrow(const struct engine *e, enum sync_wire wire)
 {
@@ -159,7 +165,8 @@ static bool engine_is_narrow(const struct engine *e, enum sync_wire wire)
     return narrow;
 }
 
-/* Ranks with several sets agree on whose round is next; with float16 on what they weigh in it. */
+/* Make the agreement on rounds if it is needed: with several sets, or with float16 for the weights.
+ */
 static int engine_open_order(struct engine *e, enum sync_wire wire, struct eddis_error *err)
 {
     e->weighs = e->place.n_ranks > 1 && engine_is_narrow(e, wire);
@@ -168,6 +175,9 @@ static int engine_open_order(struct engine *e, enum sync_wire wire, struct eddis
     return round_order_new(&e->place, &e->order, err);
 }
 
+/* Lay out the buckets and open the algorithm, the agreement on rounds and the measuring of the
+ * layout.
+ */
 static int engine_open(struct engine *e, const struct engine_options *o, struct eddis_error *err)
 {
     int rc = engine_lay_out(e, o, err);
@@ -198,7 +208,7 @@ int engine_take_layout(struct engine *e, struct eddis_error *err)
     return rc;
 }
 
-/* Every set has a parameter, or there is none at all. */
+/* Check that every set has a parameter, or that there are no parameters. */
 static int engine_check_sets(const struct engine *e, const struct engine_options *o,
                              struct eddis_error *err)
 {
@@ -213,6 +223,7 @@ static int engine_check_sets(const struct engine *e, const struct engine_options
     return 0;
 }
 
+/* Allocate the sets that the parameters name, and the queue of rounds. */
 static int engine_make_sets(struct engine *e, const struct engine_options *o,
                             struct eddis_error *err)
 {
@@ -231,8 +242,8 @@ static int engine_make_sets(struct engine *e, const struct engine_options *o,
     return 0;
 }
 
-/* How many times as fast gradients travel as the network carries float32, of which what is known
- * of it is.
+/* Return the factor by which gradients travel faster than as float32, the type in which the network
+ * was measured; 1 unless float32 parameters travel as 16-bit numbers between hosts.
  */
 static double engine_narrowing(const struct engine_options *o)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engine_impl.h - what the files of the engine share: engine.c makes it and lays its buckets out,
- * engine_round.c fills, sends and combines them
+/* engine_impl.h - the engine's state, shared by engine.c (makes it and lays out buckets) and
+ * engine_round.c (fills, sends and combines buckets)
  */
 #ifndef EDDIS_SYNC_ENGINE_IMPL_H
 #define EDDIS_SYNC_ENGINE_IMPL_H
@@ -11,76 +11,84 @@
 #include "arena_layout.h"
 #include "round_order.h"
 
-/* What becomes of a parameter's slot in the arena. */
+/* The state of a parameter's slot in the arena. */
 struct slot {
     int set, bucket;
-    bool announced; /* in this round, or taken as zero */
-    bool waiting;   /* announced, and to be packed when the ranks' weights are known: */
+    bool announced; /* in this round; or packed as zeros */
+    bool waiting;   /* announced, but not packed before the ranks' weights are known */
     struct engine_announcement announcement;
-    bool placeless; /* in this round it was not announced and has no place ... */
+    bool placeless; /* not announced in this round, and without a destination ... */
     bool missed;    /* ... but others announced it */
-    void *place;    /* of every round's result; NULL: none */
-    void *result;   /* where this round's goes; NULL: stays in the slot */
+    void *place;    /* default destination of results; NULL: none */
+    void *result;   /* destination of this round's result; NULL: the slot */
 };
 
+/* A bucket: a run of slots that is combined as one buffer. */
 struct bucket {
     int set;
-    int last, first; /* parameters last, last - 1, ..., first; none: -1, 0 */
-    size_t offset;   /* bytes */
-    size_t n;        /* elements, with the gaps that align the slots */
+    int last, first; /* its parameters are last, last - 1, ..., first; none: -1, 0 */
+    size_t offset;   /* bytes from the arena's start */
+    size_t n;        /* elements, including the gaps between slots */
     enum comm_type type;
     int missing; /* parameters not announced in this round */
     int64_t done_step, done_round;
-    const char *result; /* of the last round combined, and the tail that came with it */
+    const char *result; /* of the last combined round, with its trailer */
     const struct sync_tail *tail;
 };
 
 /* Parameters that are combined together, in rounds of their own. */
 struct set {
-    int first, n;       /* its buckets are first, first + 1, ..., first + n - 1 */
-    int64_t round;      /* begun so far */
-    bool open;          /* the last of them is not combined */
-    int number;         /* of it among its step's rounds, of any set, from 0 */
-    bool leads;         /* it is the first of them */
-    int left, finished; /* buckets of the round that left, and that are combined */
-    bool unlike;        /* one of these was another round's on another rank: see sync_tail_fail */
-    double weight;      /* of the round */
-    double whole;       /* what all ranks weigh in it, or about so much: weights are parts of it; 0:
-                         * not known yet */
-    double next_weight; /* of the next one of this step; below 0: the step's */
+    int first, n;       /* its buckets are first .. first + n - 1 */
+    int64_t round;      /* rounds begun so far */
+    bool open;          /* its last round is not combined yet */
+    int number;         /* that round's number in its step, over all sets, from 0 */
+    bool leads;         /* that round is the first of its step */
+    int left, finished; /* buckets of that round that have left, and that are combined */
+    /* on another rank one of these buckets belonged to another round: see sync_tail_fail */
+    bool unlike;
+    double weight; /* of that round */
+    /* sum of all ranks' weights in that round, or an estimate, the batch: gradients are packed
+     * times weight / whole; 0: not known yet
+     */
+    double whole;
+    double next_weight; /* of the set's next round of this step; below 0: the step's weight */
 };
 
+/* The state of an engine. */
 struct engine {
     struct comm_place place;
     struct engine_hooks hooks;
     struct arena arena;
-    struct slot *slot; /* [n_slots], those of the arena */
+    struct slot *slot; /* [n_slots], in the arena's order of parameters */
     int n_slots;
-    struct bucket *bucket; /* [n_slots + 1], a set's behind those of the set before */
+    struct bucket *bucket; /* [n_slots + 1], set after set */
     int n_buckets;
     struct set *set; /* [n_sets] */
     int n_sets;
-    int *queue; /* [n_queue] sets whose rounds have not left, in the order of their beginning */
+    /* [n_queue] sets whose rounds have not fully left, in the order in which these began */
+    int *queue;
     int n_queue;
-    const struct bucket *filling; /* nothing can leave before it is full; NULL: that is not known */
-    int n_open;                   /* rounds that are not combined */
-    struct round_order *order;    /* NULL: one set and no weighing, or one rank */
-    bool weighs;                  /* nothing is packed before the ranks' weights are known */
-    bool ordered;                 /* all ranks have the round that is first in the queue next */
+    /* bucket that must be full before any other can leave; NULL: unknown */
+    const struct bucket *filling;
+    int n_open; /* rounds under way */
+    /* NULL: not needed, with one rank, or with one set and no weighing */
+    struct round_order *order;
+    bool weighs;  /* gradients are packed only once the ranks' weights are known */
+    bool ordered; /* the ranks have agreed on the round that is first in the queue */
     struct bucket_cost cost;
-    struct arena_layout *layout; /* NULL: it stays as it is */
-    int layouts;                 /* taken so far */
+    struct arena_layout *layout; /* NULL: the layout does not change any more */
+    int layouts;                 /* layouts so far */
     struct sync *sync;
     struct engine_step step;
-    int64_t begun_ns;                     /* the step */
-    int rounds;                           /* begun in it */
-    int in_flight;                        /* buckets that left and are not combined */
-    unsigned sequence, exchange_sequence; /* of tags */
-    int64_t exchanges;                    /* that are over */
+    int64_t begun_ns;                     /* when the step began */
+    int rounds;                           /* begun in the step */
+    int in_flight;                        /* buckets that have left and are not yet combined */
+    unsigned sequence, exchange_sequence; /* counters for the tags of rounds and of exchanges */
+    int64_t exchanges;                    /* exchanges that are over */
     bool exchanging;
 };
 
-/* Take the layout that the ranks have agreed on: all have it, and no bucket is under way. */
+/* Replace the layout by the one that the ranks have agreed on.  No bucket may be under way. */
 int engine_take_layout(struct engine *e, struct eddis_error *err);
 
 #endif

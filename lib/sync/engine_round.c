@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engine_round.c - buckets that fill, leave in order, and give their results out */
+/* engine_round.c - fills buckets, sends them in order, and delivers their results */
 #include "engine_impl.h"
 
 #include "pack.h"
@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <string.h>
 
+/* Borrow the trailer behind the bucket in the arena. */
 static struct sync_tail *bucket_tail(const struct engine *e, const struct bucket *b)
 {
     return (struct sync_tail *)(e->arena.data + b->offset + b->n * comm_type_bytes(b->type));
@@ -35,6 +36,7 @@ void engine_set_round_weight(struct engine *e, int set, double weight)
     e->set[set].next_weight = weight;
 }
 
+/* Reset a bucket and its slots for a new round. */
 static void bucket_begin(struct engine *e, struct bucket *b)
 {
     for (int i = b->first; i <= b->last; i++) {
@@ -43,9 +45,11 @@ static void bucket_begin(struct engine *e, struct bucket *b)
         own->announced = own->waiting = own->placeless = own->missed = false;
         own->result = own->place;
     }
-    b->missing = b->last < 0 ? 1 : b->last - b->first + 1; /* of none: until the round's end */
+    /* an empty bucket: missing until the round is finished */
+    b->missing = b->last < 0 ? 1 : b->last - b->first + 1;
 }
 
+/* Begin the set's next round and append it to the queue. */
 static void round_begin(struct engine *e, int set, int64_t now_ns)
 {
     struct set *s = &e->set[set];
@@ -62,14 +66,14 @@ static void round_begin(struct engine *e, int set, int64_t now_ns)
         bucket_begin(e, &e->bucket[i]);
     e->queue[e->n_queue++] = set;
     e->n_open++;
-    /* Of one set all rounds are alike; of several a step is. */
+    /* With one set every round is measured like a step; with several sets, the whole step. */
     if (e->layout && (s->leads || e->n_sets == 1))
         arena_layout_begin(e->layout, e->step.passing, s->leads ? e->begun_ns : now_ns);
 }
 
 /* ---- gradients in, results out ---- */
 
-/* The only worker's gradient needs neither a weight nor the slot. */
+/* Check whether this is the only worker.  Its gradients need neither a weight nor the slot. */
 static bool engine_alone(const struct engine *e)
 {
     return e->place.n_ranks == 1;
@@ -89,6 +93,9 @@ bool engine_missed(const struct engine *e, int parameter)
     return e->slot[parameter].missed;
 }
 
+/* Pack an announced gradient into its slot, times weight / whole; zeros if the weight is 0.  With
+ * one worker, put the plain gradient directly into the result, if there is one.
+ */
 static void engine_pack(struct engine *e, const struct engine_announcement *a)
 {
     const struct arena_slot *s = &e->arena.slot[a->parameter];
@@ -105,13 +112,13 @@ static void engine_pack(struct engine *e, const struct engine_announcement *a)
         pack_product(s->type, to, &(struct pack_factors){ a->u, a->v, a->k, a->m, a->n }, factor);
     else
         pack_scaled(s->type, to, a->source ? a->source : own, s->n, factor);
-    if (!engine_alone(e)) /* nobody else would look */
+    if (!engine_alone(e)) /* with one worker nobody reads marks */
         arena_mark(&e->arena, a->parameter, true);
     e->slot[a->parameter].result = engine_alone(e) ? NULL : result;
 }
 
-/* It was not announced.  A worker alone has nothing to add up, and touches memory only where a
- * result was promised.
+/* Pack zeros for a gradient that was not announced.  A single worker has nothing to sum and clears
+ * memory only if the parameter has a destination.
  */
 static void engine_pack_none(struct engine *e, int parameter)
 {
@@ -129,6 +136,9 @@ static void engine_pack_none(struct engine *e, int parameter)
     own->placeless = !alone && !own->place;
 }
 
+/* Copy a combined gradient from `from` to its destination, times factor.  Record whether this
+ * worker missed it.
+ */
 static void slot_unpack(struct engine *e, int parameter, const char *from, double factor)
 {
     const struct arena_slot *s = &e->arena.slot[parameter];
@@ -142,21 +152,21 @@ static void slot_unpack(struct engine *e, int parameter, const char *from, doubl
                 factor);
 }
 
-/* A gradient is there. */
+/* Record for the measured layout that a gradient is ready. */
 static void engine_ready(struct engine *e, int parameter, int64_t now_ns)
 {
     if (e->layout)
         arena_layout_ready(e->layout, e->n_slots - 1 - parameter, now_ns);
 }
 
-/* A gradient is packed. */
+/* Count a gradient as packed, so that one fewer is missing from its bucket. */
 static void engine_mark(struct engine *e, int parameter)
 {
     e->slot[parameter].announced = true;
     e->bucket[e->slot[parameter].bucket].missing--;
 }
 
-/* Take what is missing from a bucket as zero. */
+/* Pack zeros for all gradients of the bucket that were not announced. */
 static void bucket_finish(struct engine *e, struct bucket *b, int64_t now_ns)
 {
     for (int i = b->first; i <= b->last; i++) {
@@ -170,13 +180,16 @@ static void bucket_finish(struct engine *e, struct bucket *b, int64_t now_ns)
         b->missing = 0;
 }
 
+/* Pack zeros for all gradients of the set's round that were not announced. */
 static void round_finish(struct engine *e, const struct set *s, int64_t now_ns)
 {
     for (int i = s->first; i < s->first + s->n; i++)
         bucket_finish(e, &e->bucket[i], now_ns);
 }
 
-/* Buckets may be complete in any order; the agreement is in the last one that left. */
+/* End a round, whose buckets may be combined in any order.  After a step's first round pass its
+ * last bucket's trailer, which holds the agreement, to the hook.
+ */
 static void round_end(struct engine *e, struct set *s)
 {
     s->open = false;
@@ -185,8 +198,8 @@ static void round_end(struct engine *e, struct set *s)
         e->hooks.agreed(e->hooks.arg, e->step.step, e->bucket[s->first + s->n - 1].tail);
 }
 
-/* A bucket is combined: scale when the weights do not add up to the batch, give results out.  Where
- * they were added up before, their sum here may differ by a rounding.
+/* Deliver the results of a combined bucket, scaled if the weights do not add up to the batch.  Do
+ * not scale if the weights were summed before: the two sums may differ by rounding.
  */
 static int bucket_unpack(struct engine *e, struct bucket *b, int64_t now_ns,
                          struct eddis_error *err)
@@ -199,7 +212,9 @@ static int bucket_unpack(struct engine *e, struct bucket *b, int64_t now_ns,
     b->result = e->arena.data + b->offset;
     read = read ? read : b->result;
     tail = (const void *)(read + b->n * comm_type_bytes(b->type));
-    /* All ranks end such a round, whose buckets tell each of them, before they fail. */
+    /* The round differs between ranks: each rank sees it in the trailers, and ends the round before
+     * it fails.
+     */
     if (!sync_tail_alike(tail)) {
         round_finish(e, s, now_ns);
         s->unlike = true;
@@ -221,20 +236,24 @@ static int bucket_unpack(struct engine *e, struct bucket *b, int64_t now_ns,
 
 /* ---- leaving ---- */
 
-/* Rounds and exchanges are numbered apart: where ranks make unlike numbers of rounds, those that
- * are behind an exchange already must meet the others' round, to learn of it.
+/* Return the next tag of a sequence; which: 0 for rounds, 1 for exchanges.  They are numbered
+ * separately so that, if ranks make different numbers of rounds, a rank past an exchange still
+ * meets the others' round and detects it.
  */
 static int engine_tag(unsigned *sequence, int which)
 {
     return (int)((*sequence)++ % (COMM_TAGS / 2)) * 2 + which;
 }
 
+/* Return the next tag for a round. */
 static int round_tag(struct engine *e)
 {
     return engine_tag(&e->sequence, 0);
 }
 
-/* All ranks have the queue's first round next: what waits for their weights may be packed. */
+/* Record that the ranks agree on the first round in the queue, and pack the gradients that waited
+ * for the sum of weights.
+ */
 static void engine_agreed(struct engine *e)
 {
     struct set *set = &e->set[e->queue[0]];
@@ -254,7 +273,9 @@ static void engine_agreed(struct engine *e)
     }
 }
 
-/* Returns 1 when all ranks have the queue's first round next; 0: they are still agreeing. */
+/* Agree on the first round in the queue.  Return 1 if all ranks agree, 0 if that is under way, or a
+ * failure.
+ */
 static int engine_agree(struct engine *e, struct outbox *out, struct eddis_error *err)
 {
     const struct set *s = &e->set[e->queue[0]];
@@ -272,7 +293,9 @@ static int engine_agree(struct engine *e, struct outbox *out, struct eddis_error
     return rc;
 }
 
-/* Returns 1 when buckets may leave; 0: the ranks are still agreeing on the layout. */
+/* Agree on the measured layout if it is due.  Return 1 if buckets may leave, 0 if that is under
+ * way, or a failure.
+ */
 static int engine_settle(struct engine *e, struct outbox *out, struct eddis_error *err)
 {
     int tag[ARENA_LAYOUT_TAGS], rc;
@@ -289,6 +312,7 @@ static int engine_settle(struct engine *e, struct outbox *out, struct eddis_erro
     return rc < 0 ? rc : !e->layout;
 }
 
+/* Return a bucket's trailer with this worker's weight and the members about the round. */
 static struct sync_tail round_tail(const struct engine *e, const struct set *s)
 {
     int rank = e->place.peer ? e->place.peer[e->place.rank] : e->place.rank;
@@ -299,7 +323,9 @@ static struct sync_tail round_tail(const struct engine *e, const struct set *s)
                                .follows = s->leads ? 0 : (uint16_t)rank };
 }
 
-/* Send off the full buckets of a round whose turn it is.  Returns 1 when the last has left. */
+/* Send the full buckets of the round s, the first in the queue, in order.  Return 1 if the last one
+ * has left, 0 if not, or a failure.
+ */
 static int round_leave(struct engine *e, struct set *s, int64_t now_ns, struct outbox *out,
                        struct eddis_error *err)
 {
@@ -329,7 +355,9 @@ static int round_leave(struct engine *e, struct set *s, int64_t now_ns, struct o
     return s->left == s->n;
 }
 
-/* Send off what is full, round after round. */
+/* Send all full buckets that may leave, round after round, after the agreements that these rounds
+ * need.
+ */
 static int engine_launch(struct engine *e, int64_t now_ns, struct outbox *out,
                          struct eddis_error *err)
 {
@@ -384,7 +412,7 @@ int engine_finish(struct engine *e, int set, int64_t now_ns, struct outbox *out,
     return engine_launch(e, now_ns, out, err);
 }
 
-/* A bucket is combined. */
+/* Deliver a bucket that is combined, and send those that could not leave before. */
 static int engine_done(struct engine *e, int bucket, int64_t now_ns, struct outbox *out,
                        struct eddis_error *err)
 {
@@ -399,7 +427,9 @@ static int engine_done(struct engine *e, int bucket, int64_t now_ns, struct outb
 
 /* ---- exchanges between steps ---- */
 
-/* After anything that may have ended one.  Returns whether it has. */
+/* Check whether the exchange under way has ended since the last call, and count it.  Call after
+ * anything that may end one.
+ */
 static bool engine_look(struct engine *e)
 {
     if (!e->exchanging || sync_exchanging(e->sync))
@@ -452,7 +482,7 @@ int engine_box(struct engine *e, struct smb_request *r, int64_t now_ns, struct o
     return rc < 0 ? rc : 1;
 }
 
-/* ---- what has come ---- */
+/* ---- completed operations ---- */
 
 int engine_receive(struct engine *e, const struct comm_op *op, int64_t now_ns, struct outbox *out,
                    struct eddis_error *err)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hsgd.c - HSGD: one model a group, drawn to the other groups' by its root
+/* hsgd.c - HSGD: each group trains one model; the groups' roots average the models by a centre
  *
  * Inside a group every step sums the weighted gradients, as sync_allreduce.c does among all ranks,
- * so its members' models stay the same bits.  Every `period` steps the root alone exchanges with
- * the centre in the Soft Memory Box (elastic.h) and tells the group its new parameters, through
- * memory where members of a node share some.  Groups never wait for each other.
+ * so the models of its members stay bit-identical.  Every `period` steps the root alone exchanges
+ * with the centre in the Soft Memory Box (elastic.h).  Then it broadcasts its new parameters to the
+ * group, through shared memory if members of a node share some.  Groups never wait for each other.
  *
  *     root      all-reduce ... all-reduce | settle, read, pull | broadcast | all-reduce
  *     member    all-reduce ... all-reduce |                    | broadcast | all-reduce
@@ -19,29 +19,33 @@
 
 extern const struct sync_ops sync_hsgd; /* the row in sync.c */
 
+/* The algorithm's instance. */
 struct hsgd {
     struct sync base;
     struct comm_place place;
     struct sync_models m;
-    struct sync *gradients;  /* the all-reduce inside the group */
-    struct elastic *elastic; /* of the root */
-    void *model;             /* all values in one block: what is broadcast */
+    struct sync *gradients;  /* the algorithm that all-reduces gradients inside the group */
+    struct elastic *elastic; /* only on the root, else NULL */
+    void *model;             /* all values in one block, the data of the broadcast */
     struct collective *broadcast;
     int tag;   /* of the exchange under way */
-    bool tell; /* it ends with a broadcast */
+    bool tell; /* the exchange under way ends with a broadcast */
 };
 
+/* Return s as this algorithm's instance. */
 static struct hsgd *hsgd(struct sync *s)
 {
     assert(s->ops == &sync_hsgd);
     return (struct hsgd *)s;
 }
 
+/* Check whether this rank is its group's root. */
 static bool is_root(const struct hsgd *h)
 {
     return h->place.rank == 0;
 }
 
+/* Close the algorithm and free it, also if half-built. */
 static void hsgd_close(struct sync *s)
 {
     struct hsgd *h = hsgd(s);
@@ -53,6 +57,7 @@ static void hsgd_close(struct sync *s)
     free(h);
 }
 
+/* Allocate the broadcast, the gradients' all-reduce and, on the root, the averaging. */
 static int hsgd_build(struct hsgd *h, const struct sync_setup *o, struct eddis_error *err)
 {
     size_t bytes = elastic_values_bytes(o->models->value, o->models->n_values);
@@ -61,7 +66,8 @@ static int hsgd_build(struct hsgd *h, const struct sync_setup *o, struct eddis_e
     h->model = malloc(bytes ? bytes : 1);
     if (!h->model)
         return eddis_fail(err, -ENOMEM, "no memory for a model of %zu bytes", bytes);
-    /* First, since it stays: what gradients have of the node's memory is one piece in any layout.
+    /* The broadcast comes first because it never changes: in any layout the gradients use one
+     * contiguous part of the node's memory.
      */
     rc = broadcast_shared_new(&o->place, h->model, bytes, &h->broadcast, err);
     if (rc == 0)
@@ -71,6 +77,7 @@ static int hsgd_build(struct hsgd *h, const struct sync_setup *o, struct eddis_e
     return rc;
 }
 
+/* Open the algorithm for one rank of a group that shares a model. */
 static int hsgd_open(const struct sync_setup *o, struct sync **ret, struct eddis_error *err)
 {
     struct hsgd *h;
@@ -93,7 +100,8 @@ static int hsgd_open(const struct sync_setup *o, struct sync **ret, struct eddis
     return 0;
 }
 
-/* The broadcast is over, or was not needed. */
+/* Copy the broadcast parameters to the values of a member, if there was a broadcast, and return 1.
+ */
 static int hsgd_told(struct hsgd *h)
 {
     if (h->tell && !is_root(h))
@@ -101,7 +109,7 @@ static int hsgd_told(struct hsgd *h)
     return 1;
 }
 
-/* The broadcast is over, and with it the exchange. */
+/* End the exchange after its broadcast; a member first copies the new parameters to its values. */
 static void hsgd_over(struct hsgd *h)
 {
     hsgd_told(h);
@@ -110,18 +118,21 @@ static void hsgd_over(struct hsgd *h)
 
 /* ---- gradients ---- */
 
+/* Replace the buffers of the all-reduce inside the group. */
 static int hsgd_lay_out(struct sync *s, const struct sync_buffer *buffer, int n_buffers,
                         struct eddis_error *err)
 {
     return sync_lay_out(hsgd(s)->gradients, buffer, n_buffers, err);
 }
 
+/* Start to all-reduce a buffer inside the group. */
 static int hsgd_begin(struct sync *s, int buffer, int tag, int64_t now_ns, struct outbox *out,
                       struct eddis_error *err)
 {
     return sync_begin(hsgd(s)->gradients, buffer, tag, now_ns, out, err);
 }
 
+/* Check whether the gradients or the broadcast wait for shared memory. */
 static bool hsgd_polls(const struct sync *s)
 {
     const struct hsgd *h = (const struct hsgd *)s;
@@ -129,6 +140,7 @@ static bool hsgd_polls(const struct sync *s)
     return sync_polls(h->gradients) || collective_polls(h->broadcast);
 }
 
+/* Inspect shared memory for the broadcast if that waits for it, else for the gradients. */
 static int hsgd_poll(struct sync *s, int64_t now_ns, struct outbox *out, struct eddis_error *err)
 {
     struct hsgd *h = hsgd(s);
@@ -142,11 +154,13 @@ static int hsgd_poll(struct sync *s, int64_t now_ns, struct outbox *out, struct 
     return rc < 0 ? rc : 0;
 }
 
+/* Borrow the combined data of a buffer. */
 static const void *hsgd_result(const struct sync *s, int buffer)
 {
     return sync_result(((const struct hsgd *)s)->gradients, buffer);
 }
 
+/* Return the rank that a buffer under way waits for; -1: none. */
 static int hsgd_waits_for(const struct sync *s, int buffer)
 {
     return sync_waits_for(((const struct hsgd *)s)->gradients, buffer);
@@ -154,6 +168,9 @@ static int hsgd_waits_for(const struct sync *s, int buffer)
 
 /* ---- exchanges ---- */
 
+/* Broadcast the root's parameters to the group, if this exchange does so.  Return 1 if the exchange
+ * is over, else 0, or a failure.
+ */
 static int hsgd_tell(struct hsgd *h, struct outbox *out, struct eddis_error *err)
 {
     int rc;
@@ -166,6 +183,9 @@ static int hsgd_tell(struct hsgd *h, struct outbox *out, struct eddis_error *err
     return rc == 1 ? hsgd_told(h) : rc;
 }
 
+/* Begin an exchange: with the centre on the root, then a broadcast in the group.  A SYNC_STEP that
+ * is not due is over at once.
+ */
 static int hsgd_exchange(struct sync *s, const struct sync_turn *t, int64_t now_ns,
                          struct outbox *out, struct eddis_error *err)
 {
@@ -182,6 +202,8 @@ static int hsgd_exchange(struct sync *s, const struct sync_turn *t, int64_t now_
     return rc == 1 ? hsgd_tell(h, out, err) : rc;
 }
 
+/* Continue after the root's finished request to the box, with the broadcast if that was the last.
+ */
 static int hsgd_box(struct sync *s, struct smb_request *r, int64_t now_ns, struct outbox *out,
                     struct eddis_error *err)
 {
@@ -190,6 +212,7 @@ static int hsgd_box(struct sync *s, struct smb_request *r, int64_t now_ns, struc
     return rc == 1 ? hsgd_tell(hsgd(s), out, err) : rc;
 }
 
+/* Continue after a completed operation of the broadcast or of the gradients. */
 static int hsgd_receive(struct sync *s, const struct comm_op *op, int64_t now_ns,
                         struct outbox *out, struct eddis_error *err)
 {
@@ -204,6 +227,7 @@ static int hsgd_receive(struct sync *s, const struct comm_op *op, int64_t now_ns
     return rc < 0 ? rc : 0;
 }
 
+/* Return the rank that the exchange waits for, in the box or in the broadcast; -1: none. */
 static int hsgd_exchange_waits_for(const struct sync *s)
 {
     const struct hsgd *h = (const struct hsgd *)s;

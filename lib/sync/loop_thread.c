@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* loop_thread.c - turns of engines and boxes on one thread, in an order drawn from a seed */
+/* loop_thread.c - runs engines and boxes on one thread, in an order drawn from a seed */
 #include "loop_thread.h"
 
 #include "lib/base/random.h"
@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* Engines, boxes and endpoints of all ranks. */
 struct loop_thread {
     struct loop *loop;
     struct engine *const *engine;
@@ -64,7 +65,9 @@ void loop_thread_set_boxes(struct loop_thread *t, struct smb *const *box)
     t->box = box;
 }
 
-/* Hand out the requests that are done, which may begin others. */
+/* Pass the rank's finished requests to the box on to its engine, which may begin others, and post
+ * the resulting messages.
+ */
 static int loop_thread_box_done(struct loop_thread *t, int rank, struct eddis_error *err)
 {
     struct smb_request *r;
@@ -94,7 +97,9 @@ int loop_thread_exchange(struct loop_thread *t, int rank, const struct sync_turn
 
 /* ---- turns ---- */
 
-/* Look at shared memory.  Returns whether anything moved. */
+/* Inspect shared memory for one rank's engine and box.  Return whether anything moved, or a
+ * failure.
+ */
 static int loop_thread_look(struct loop_thread *t, int rank, struct eddis_error *err)
 {
     struct engine *e = t->engine[rank];
@@ -106,7 +111,9 @@ static int loop_thread_look(struct loop_thread *t, int rank, struct eddis_error 
     return rc;
 }
 
-/* Returns 1 when the rank had something to handle. */
+/* Let one rank handle one message, or inspect shared memory if there is none.  Return 1 if it had
+ * something to handle, else 0, or a failure.
+ */
 static int loop_thread_poll(struct loop_thread *t, int rank, struct eddis_error *err)
 {
     struct comm_op op;
@@ -125,7 +132,9 @@ static int loop_thread_poll(struct loop_thread *t, int rank, struct eddis_error 
     return rc < 0 ? rc : n;
 }
 
-/* Let one rank, drawn at random, handle something.  Returns 1 when there was something. */
+/* Let the first rank that has something to handle do so; the search starts at a random rank.
+ * Return 1 if there was one, else 0, or a failure.
+ */
 static int loop_thread_turn(struct loop_thread *t, struct eddis_error *err)
 {
     int first = (int)random_below(&t->random, (uint64_t)t->n_ranks), rc = 0;

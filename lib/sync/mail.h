@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mail.h - what callers ask of the communication thread: steps, gradients, exchanges, requests
+/* mail.h - commands to the communication thread: steps, gradients, exchanges, requests
  *
- * Each kind begins with a struct mail, whose kind says what it is; MAIL_LEAVE is nothing more.
+ * Each kind begins with a struct mail, whose kind names the containing struct.  MAIL_LEAVE has no
+ * containing struct.
  */
 #ifndef EDDIS_SYNC_MAIL_H
 #define EDDIS_SYNC_MAIL_H
@@ -11,6 +12,7 @@
 #include "lib/comm/collective.h"
 #include "lib/smb/smb.h"
 
+/* The kinds of commands. */
 enum mail_kind {
     MAIL_BEGIN,
     MAIL_WEIGHT,
@@ -22,71 +24,74 @@ enum mail_kind {
     MAIL_REQUEST,
 };
 
-/* Part of what is sent; belongs to the communication thread until it has been handled, which is
- * certain when the bucket or request it is about is done.
+/* The header of a command.  A sent command belongs to the communication thread until it is handled,
+ * which is certain once the bucket or request that it concerns is done.
  */
 struct mail {
     struct mail *next;
     enum mail_kind kind;
 };
 
+/* Begin a step. */
 struct mail_begin {
     struct mail mail;
     struct engine_step step;
 };
 
+/* Set the weight of a step or of a round. */
 struct mail_weight {
     struct mail mail;
-    int set; /* whose next round it is for; -1: for the step */
+    int set; /* set whose next round has this weight; -1: the whole step */
     double weight;
 };
 
+/* Finish a set's round: gradients not announced count as zeros. */
 struct mail_finish {
     struct mail mail;
     int set;
 };
 
+/* Announce a gradient. */
 struct mail_announce {
     struct mail mail;
     struct engine_announcement what;
 };
 
-/* Between two steps; over when a wait for WAIT_EXCHANGE says so. */
+/* Begin an exchange between two steps.  It is over once a wait of kind WAIT_EXCHANGE succeeds. */
 struct mail_exchange {
     struct mail mail;
-    struct sync_turn turn; /* all but the tag */
+    struct sync_turn turn; /* all members but the tag */
 };
 
 /* A request to the Soft Memory Box. */
 struct mail_box {
     struct mail mail;
-    struct smb_request r; /* its user is the communication thread's */
+    struct smb_request r; /* its member user is set by the communication thread */
     struct mail_box *next_done;
     bool done; /* guarded by the communication thread's lock */
 };
 
-/* By whom a request is made, which decides what its messages are told apart by.  Requests of one
- * level are numbered by each rank for itself, and the number is part of the tag: so the ranks of a
- * group must send those of its level in the same order, and all of them.  Other ranks need not send
- * any.  A rank is in one group of each level.
+/* The ranks that take part in a request.  Each rank numbers the requests of each level, and the
+ * number is part of the tag.  So the ranks of a group must send all requests of their level, in the
+ * same order.  Other ranks need not send any.  A rank is in one group of each level.
  *
- * Where ranks send unlike requests in one place of that order, a message that meets a receive of
- * another length ends the communication of the rank that gets it, and names the sender; where no
- * message meets one the wait names for whom it is.  What is not seen is unlike requests whose
- * messages are as long by chance, such as a sum and a maximum of the same buffers: for that the
- * kind would have to be part of the tag, of which MPI promises 15 bits only, or each request cost
- * another message.
+ * If ranks send different requests at one place of that order, a message may meet a receive of
+ * another length.  That ends the communication of the receiving rank, with an error that names the
+ * sender.  If no message meets a receive, the wait reports the missing rank.  Different requests
+ * whose messages happen to have equal lengths are not detected, such as a sum and a maximum of the
+ * same buffers.  For that the kind would have to be part of the tag, but MPI guarantees only 15
+ * bits; or each request would cost another message.
  */
 enum request_level {
     REQUEST_ALL,   /* all ranks */
-    REQUEST_GROUP, /* the group that trains one model */
-    REQUEST_NODE,  /* its members on one node */
+    REQUEST_GROUP, /* ranks of the group that trains one model */
+    REQUEST_NODE,  /* the group's ranks on one node */
     REQUEST_HOST,  /* all ranks of one node */
-    REQUEST_FIRST, /* the first of its members on each node */
+    REQUEST_FIRST, /* the group's first rank of each node */
     REQUEST_LEVELS,
 };
 
-/* A general collective, under way until `done`. */
+/* A general collective operation, under way until `done`. */
 struct request {
     struct mail mail;
     struct collective *collective; /* borrowed */
@@ -94,7 +99,7 @@ struct request {
     int tag; /* set by comm_thread_send */
     struct request *next_active;
     bool done; /* guarded by the communication thread's lock */
-    int peer;  /* whom it waits for; -1: nobody */
+    int peer;  /* rank that it waits for; -1: none */
 };
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model_sums.c - sums of workers' models, combined and compared */
+/* model_sums.c - combines and compares the sums of workers' models */
 #include "model_sums.h"
 
 #include <math.h>
@@ -17,7 +17,9 @@ struct model_sums model_sums_of(int rank, const double sum[MODEL_SUMS])
     return s;
 }
 
-/* Of two that have told the same the lower rank. */
+/* Replace *value and *rank by v and r if v is larger (most) or smaller (not most).  Of equal values
+ * keep the lower rank.
+ */
 static void take_end(double *value, uint16_t *rank, double v, uint16_t r, bool most)
 {
     bool beyond = most ? v > *value : v < *value;
@@ -28,6 +30,7 @@ static void take_end(double *value, uint16_t *rank, double v, uint16_t r, bool m
     }
 }
 
+/* Add the finite sums of b to a. */
 static void combine_finite(struct model_sums *a, const struct model_sums *b)
 {
     for (int i = 0; i < MODEL_SUMS; i++) {
@@ -53,7 +56,9 @@ void model_sums_combine(struct model_sums *acc, const struct model_sums *in)
         combine_finite(acc, in);
 }
 
-/* Of the sum or the sum of squares, to what size it has. */
+/* Return the spread of sum i (MODEL_SUM or MODEL_SQUARES) relative to its size; INFINITY if the
+ * size is 0.
+ */
 static double difference(const struct model_sums *s, int i)
 {
     double n = s->n_finite, size = s->most[MODEL_SQUARES];
@@ -65,7 +70,9 @@ static double difference(const struct model_sums *s, int i)
     return size > 0 ? (s->most[i] - s->least[i]) / size : INFINITY;
 }
 
-/* The end that is farther from the mean of all; where both are as far nobody knows. */
+/* Find the extreme of sum i that is farther from the mean, and set ret's rank to its worker.  If
+ * both are equally far, set ret's rank and other to both.
+ */
 static void find_outlier(const struct model_sums *s, int i, struct model_finding *ret)
 {
     double mean = s->total[i] / s->n_finite;
@@ -79,7 +86,7 @@ static void find_outlier(const struct model_sums *s, int i, struct model_finding
     ret->other = s->least_rank[i] < s->most_rank[i] ? s->most_rank[i] : s->least_rank[i];
 }
 
-/* The few among the finite and the others. */
+/* Judge reports of which some are not finite: name a worker of the smaller group, finite or not. */
 static struct model_finding judge_odd(const struct model_sums *s)
 {
     struct model_finding f = { .verdict = s->n_finite ? MODELS_DIFFER : MODELS_NOT_FINITE,

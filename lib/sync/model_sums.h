@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model_sums.h - whether workers that train one model still have the same one
+/* model_sums.h - checks whether workers that train one model still have equal parameters
  *
- * Each tells two sums over the elements of its parameters, which travel with a step's agreement:
- * those of unlike models are unlike.  Combined, they say how far apart the workers are and whose
- * sums are the farthest from all of them together, so that nobody has to hear of each one's.
+ * Each worker reports two sums over the elements of its parameters, which travel with a step's
+ * agreement.  Different models have different sums.  The combined sums show how far apart the
+ * workers are and whose sums are farthest from the mean, without sending every worker's sums.
  */
 #ifndef EDDIS_SYNC_MODEL_SUMS_H
 #define EDDIS_SYNC_MODEL_SUMS_H
@@ -11,47 +11,55 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { MODEL_SUM, MODEL_SQUARES, MODEL_SUMS }; /* of the elements, of their squares */
+enum { MODEL_SUM, MODEL_SQUARES, MODEL_SUMS }; /* sum of the elements, sum of their squares */
 
-/* Largest relative difference that models have which unlike devices or builds have rounded. */
+/* The largest relative difference explained by the rounding of different devices or builds. */
 #define MODEL_SUMS_TOLERANCE 1e-3
 
-/* What adding up the same elements in another order makes, as with another number of threads. */
+/* The largest relative difference explained by adding the same elements in another order, as with
+ * another number of threads.
+ */
 #define MODEL_SUMS_ROUNDING 1e-11
 
-/* All zero: nobody has told anything. */
+/* The combined sums of some workers.  All zero: no worker has reported. */
 struct model_sums {
-    /* Of those whose sums are finite, so many workers. */
+    /* Of the n_finite workers whose sums are finite. */
     double least[MODEL_SUMS], most[MODEL_SUMS], total[MODEL_SUMS];
     uint16_t least_rank[MODEL_SUMS], most_rank[MODEL_SUMS];
     int32_t n_finite;
-    uint16_t n_odd, odd_rank; /* how many others, at most 65535, and the lowest of them */
+    /* the number of other workers, at most 65535, and their lowest rank */
+    uint16_t n_odd, odd_rank;
 };
 
+/* The results of comparing models. */
 enum model_verdict {
     MODELS_UNTOLD, /* there is nothing to compare */
     MODELS_ALIKE,
-    MODELS_UNLIKE,     /* by more than rounding of the sums, and no more than the tolerance */
-    MODELS_DIFFER,     /* by more, or not all are finite */
-    MODELS_NOT_FINITE, /* all hold NaN or infinity */
+    MODELS_UNLIKE,     /* by more than MODEL_SUMS_ROUNDING, at most MODEL_SUMS_TOLERANCE */
+    MODELS_DIFFER,     /* by more, or some models are not finite */
+    MODELS_NOT_FINITE, /* all models hold NaN or infinity */
 };
 
+/* The result of comparing all workers' models. */
 struct model_finding {
     enum model_verdict verdict;
-    double difference; /* relative: of the sum of squares to the largest; of the sum to the larger
-                        * of its mean and the square root of the mean sum of squares, since elements
-                        * of both signs cancel out; NAN where one is not finite */
-    bool odd;          /* the model of `rank`, or all others, are not finite */
-    int rank;          /* of MODELS_DIFFER: whose model is not that of the others */
-    int other;         /* and where that may as well be another's, of two: whose; else -1 */
+    /* relative difference.  Sum of squares: divided by the largest.  Sum: divided by the larger of
+     * its mean and the root of the mean sum of squares, since elements of both signs cancel out.
+     * NAN: some model is not finite
+     */
+    double difference;
+    bool odd;  /* either the model of `rank` or all others are not finite */
+    int rank;  /* MODELS_DIFFER: the rank whose model differs from the others */
+    int other; /* the second candidate if two are equally likely; else -1 */
 };
 
-/* Return what one worker tells. */
+/* Return the report of one worker, from its two sums. */
 struct model_sums model_sums_of(int rank, const double sum[MODEL_SUMS]);
 
-/* Combine what workers have told, the result in acc; does not depend on the order. */
+/* Add the reports in `in` to acc.  The order does not matter. */
 void model_sums_combine(struct model_sums *acc, const struct model_sums *in);
 
+/* Compare the models of all combined reports, and find the worker that differs. */
 struct model_finding model_sums_judge(const struct model_sums *s);
 
 #endif

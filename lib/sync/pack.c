@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pack.c - the loops that scale gradients and multiply factors */
+/* pack.c - loops that scale gradients and multiply factors */
 #include "pack.h"
 
 #include <stdint.h>
 #include <string.h>
 
-enum { PACK_BLOCK = 512 }; /* elements of 16 bits at a time */
+enum { PACK_BLOCK = 512 }; /* 16-bit elements converted at a time */
 
-/* Of 16 bits; to may be from. */
+/* Set to[i] = from[i] * factor for n 16-bit numbers; `to` and `from` may be equal. */
 static void scale_half(enum comm_type type, uint16_t *to, const uint16_t *from, size_t n,
                        float factor)
 {
@@ -23,7 +23,9 @@ static void scale_half(enum comm_type type, uint16_t *to, const uint16_t *from, 
     }
 }
 
-/* A factor of 1 copies bits: the only worker's gradient comes back as it was. */
+/* Set to[i] = from[i] * factor for i < n.  A factor of 1 copies bits, so that a single worker gets
+ * its gradient back unchanged.
+ */
 void pack_scaled(enum comm_type type, void *to, const void *from, size_t n, double factor)
 {
     if (factor == 1.0) {
@@ -46,6 +48,7 @@ void pack_scaled(enum comm_type type, void *to, const void *from, size_t n, doub
     }
 }
 
+/* Add factor * transpose(u) * v to the float32 matrix `to` [m, n]. */
 static void product_float32(float *restrict to, const struct pack_factors *p, float factor)
 {
     for (size_t k = 0; k < p->k; k++) {
@@ -60,6 +63,7 @@ static void product_float32(float *restrict to, const struct pack_factors *p, fl
     }
 }
 
+/* Add factor * transpose(u) * v to the float64 matrix `to` [m, n]. */
 static void product_float64(double *restrict to, const struct pack_factors *p, double factor)
 {
     for (size_t k = 0; k < p->k; k++) {
@@ -74,7 +78,9 @@ static void product_float64(double *restrict to, const struct pack_factors *p, d
     }
 }
 
-/* Elements `at` and m - 1 behind it of row i. */
+/* Compute the m elements from column `at` of row i of the 16-bit matrix factor * transpose(u) * v;
+ * sums are float32.
+ */
 static void product_half_part(enum comm_type type, uint16_t *to, const struct pack_factors *p,
                               size_t i, size_t at, size_t m, float factor)
 {
@@ -89,6 +95,7 @@ static void product_half_part(enum comm_type type, uint16_t *to, const struct pa
     comm_narrow(type, to + i * p->n + at, sum, m);
 }
 
+/* Set the 16-bit matrix `to` [m, n] to factor * transpose(u) * v, block by block. */
 static void product_half(enum comm_type type, uint16_t *to, const struct pack_factors *p,
                          float factor)
 {

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* round_order.c - names of rounds in one number, the least and the greatest of them, and weights */
+/* round_order.c - encodes round names as numbers; all-reduces their minimum, maximum and weights */
 #include "round_order.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* A name is a number: the step's last bits, the round's, the set, the rank.  It takes 63 bits. */
+/* A round's name is a number of 63 bits: the low bits of the step, the round, the set, the rank. */
 enum { STEP_BITS = 22, ROUND_BITS = 16, SET_BITS = 8, RANK_BITS = 17 };
 
+/* The agreement on rounds of one rank. */
 struct round_order {
-    int rank; /* the transport's number */
+    int rank; /* its number in the transport */
     bool started;
     struct {
-        int64_t most[2]; /* the greatest name, and ~ of the least */
-        double weight;   /* the sum, the tail of the all-reduce */
+        int64_t most[2]; /* the greatest name, and the bitwise complement of the least */
+        double weight;   /* the sum, the trailer of the all-reduce */
     } data;
     struct collective *all;
 };
 
+/* Add the double at `in` to the double at acc; combining rule of the trailer. */
 static void add_weight(void *acc, const void *in)
 {
     *(double *)acc += *(const double *)in;
@@ -55,7 +57,7 @@ void round_order_free(struct round_order *o)
     free(o);
 }
 
-/* Take the lowest bits off. */
+/* Remove the lowest `bits` bits from *x and return them. */
 static int take(int64_t *x, int bits)
 {
     int low = (int)(*x & ((INT64_C(1) << bits) - 1));
@@ -64,11 +66,15 @@ static int take(int64_t *x, int bits)
     return low;
 }
 
+/* Return x with the lowest `bits` bits of `low` appended. */
 static int64_t put(int64_t x, int64_t low, int bits)
 {
     return x << bits | (low & ((INT64_C(1) << bits) - 1));
 }
 
+/* Fill err with the ranks and rounds of the least and the greatest name, which differ, and return
+ * -EPROTO.
+ */
 static int order_mismatch(int64_t least, int64_t most, struct eddis_error *err)
 {
     int rank[2], set[2], round[2];
@@ -87,7 +93,8 @@ static int order_mismatch(int64_t least, int64_t most, struct eddis_error *err)
                       step[0] == step[1] ? "the same" : "another", set[1]);
 }
 
-/* rc: what the all-reduce has returned. */
+/* Compare the names if the all-reduce, which returned rc, is over.  Return like round_order_start.
+ */
 static int order_look(struct round_order *o, int rc, struct eddis_error *err)
 {
     int64_t least = ~o->data.most[1], most = o->data.most[0];

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* round_order.h - that all ranks of a place begin the same round next, and what they weigh together
- * in it, before any of it is sent
+/* round_order.h - checks, before a round is sent, that all ranks of a place begin the same round,
+ * and sums the ranks' weights in it
  *
- * Ranks that went on with rounds of unlike sets would add up unlike buckets.  So, where there are
- * several sets, each round begins with an all-reduce of 16 bytes, of the smallest and the largest
- * name that a rank has for its round, each with its rank; where they differ all ranks fail alike.
+ * Ranks that continued with rounds of different sets would add up different buckets.  So, if there
+ * are several sets, each round begins with an all-reduce of 16 bytes: the smallest and the largest
+ * name of the ranks' rounds, each with its rank.  If they differ, all ranks fail in the same way.
  * It begins with the round's first gradient, so that it is over before the first bucket is full.
  *
- * The sum of the ranks' weights comes with it, for numbers that must not grow when they are
- * weighed: see engine.h.
+ * The all-reduce also sums the ranks' weights, which is needed for numbers that must not grow when
+ * they are weighted: see engine.h.
  */
 #ifndef EDDIS_SYNC_ROUND_ORDER_H
 #define EDDIS_SYNC_ROUND_ORDER_H
@@ -19,33 +19,37 @@
 
 struct round_order;
 
-/* Which round a rank begins. */
+/* The name of the round that a rank begins. */
 struct round_name {
     int64_t step;
-    int round; /* of the step, from 0, of any set */
+    int round; /* number in the step, from 0, over all sets */
     int set;
-    double weight; /* this rank's in it */
+    double weight; /* this rank's weight in the round */
 };
 
+/* Make the agreement on rounds for the ranks of p; the caller frees *ret by round_order_free. */
 int round_order_new(const struct comm_place *p, struct round_order **ret, struct eddis_error *err);
 
-/* Accepts NULL. */
+/* Free o.  Accept NULL. */
 void round_order_free(struct round_order *o);
 
-/* Begin to agree on the round; the one before is agreed on.  Returns 1 when all ranks have the
- * same, else 0.  -EPROTO, on all: they have not.
+/* Begin to agree on the round; the agreement on the previous one must be over.  Return 1 if all
+ * ranks have the same name, 0 if not decided yet.  -EPROTO, on all ranks: the names differ.
  */
 int round_order_start(struct round_order *o, const struct round_name *name, int tag,
                       struct outbox *out, struct eddis_error *err);
+
+/* Check whether an agreement is under way. */
 bool round_order_started(const struct round_order *o);
 
-/* Return whether the operation belongs to o; go on after it, if so, returning as round_order_start.
- */
+/* Check whether the operation belongs to o. */
 bool round_order_owns(const struct round_order *o, const struct comm_op *op);
+
+/* Continue after o's completed operation op.  Return like round_order_start. */
 int round_order_receive(struct round_order *o, const struct comm_op *op, struct outbox *out,
                         struct eddis_error *err);
 
-/* Return what all ranks weigh in the round that is agreed on: the same bits on each. */
+/* Return the sum of all ranks' weights in the agreed round, with the same bits on each rank. */
 double round_order_weight(const struct round_order *o);
 
 /* Return the rank that agreeing waits for; -1: none. */

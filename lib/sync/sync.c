@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sync.c - the table of algorithms, and calls that each may leave out */
+/* sync.c - the table of algorithms, and defaults for operations that an algorithm leaves out */
 #include "sync_impl.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ void sync_tail_combine(void *acc, const void *in)
     a->flags |= b->flags;
     a->leads = b->leads > a->leads ? b->leads : a->leads;
     a->follows = b->follows > a->follows ? b->follows : a->follows;
-    /* Only the root's are not 0. */
+    /* Only the root's values are not 0. */
     a->range_first += b->range_first;
     a->range_count += b->range_count;
     model_sums_combine(&a->models, &b->models);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sync.h - how workers combine what they have learnt: one algorithm behind one interface
+/* sync.h - interface of the synchronisation algorithms: how workers combine gradients and models
  *
- * The engine packs a step's gradients into a few buffers, each followed by a tail, and has the
- * algorithm combine them over the ranks of its place: all of them, or a group that trains one
- * model.  Algorithms that have several models draw them together between steps, by exchanges with
- * a centre in the Soft Memory Box; for the others an exchange is over at once.  A program trains in
- * the same way whatever the algorithm is.  Names are those of lib/model/algorithm.c.
+ * The engine packs a step's gradients into a few buffers, each followed by a trailer.  The
+ * algorithm combines these buffers over the ranks of its place: all ranks, or a group that trains
+ * one model.  Algorithms with several models average them between steps, by exchanges with a
+ * centre in the Soft Memory Box.  With the other algorithms an exchange ends at once.  A program
+ * trains in the same way with every algorithm.  Names are those of lib/model/algorithm.c.
  */
 #ifndef EDDIS_SYNC_SYNC_H
 #define EDDIS_SYNC_SYNC_H
@@ -19,181 +19,202 @@
 
 struct sync;
 
-/* What travels behind every buffer, combined by a rule of its own. */
+/* The trailer that follows every buffer.  Each member has its own combining rule. */
 struct sync_tail {
-    double weight;   /* sum: for how many samples the gradients count */
-    int64_t version; /* smallest: newest plan on a worker's board */
+    double weight;   /* sum: number of samples that the gradients stand for */
+    int64_t version; /* smallest: newest plan version on a worker's board */
     int64_t asked;   /* largest: step that a worker's sampler was asked for */
-    int64_t blocked; /* smallest: ns that a worker was blocked in the step before */
+    int64_t blocked; /* smallest: ns for which a worker was blocked in the previous step */
     uint32_t flags;  /* or: SYNC_... */
-    /* Largest: rank that makes its step's first round; that makes a later one; 0 of the others. */
+    /* Largest: rank for which this is the first round of its step (leads), or a later one
+     * (follows); 0 on all other ranks.
+     */
     uint16_t leads, follows;
-    /* Sum: a range of samples that the group's root, and nobody else, took from the counter for a
-     * later step.  range_count 0: none; -1: nothing is left.
+    /* Sum: a range of samples for a later step, which only the group's root takes from the counter.
+     * range_count 0: no range; -1: no samples are left.
      */
     int64_t range_first, range_count;
-    struct model_sums models; /* by its own rule: behind a step before */
+    struct model_sums models; /* combined by model_sums_combine; sums after an earlier step */
 };
 
 enum {
     SYNC_NO_PLAN = 1, /* a worker cannot read the newest plan */
     SYNC_STOP = 2,    /* a worker wants the job to stop */
-    SYNC_LEADS = 4,   /* to a worker this is the first round of its step ... */
-    SYNC_FOLLOWS = 8, /* ... to one it is not */
+    SYNC_LEADS = 4,   /* for some worker this is the first round of its step ... */
+    SYNC_FOLLOWS = 8, /* ... for some worker it is not */
 };
 
-/* Combine two tails, the result in acc; does not depend on the order of the arguments. */
+/* Combine two trailers member by member and store the result in acc.  The order of the arguments
+ * does not matter.
+ */
 void sync_tail_combine(void *acc, const void *in);
 
-/* Return whether a combined tail's workers have made as many rounds in the step before; the error
- * of one whose have not, -EPROTO.
+/* Check whether all workers of a combined trailer made the same number of rounds in their previous
+ * step.
  */
 bool sync_tail_alike(const struct sync_tail *t);
+
+/* Fill err with the two ranks whose numbers of rounds differ, and return -EPROTO. */
 int sync_tail_fail(const struct sync_tail *t, struct eddis_error *err);
 
+/* A buffer of gradients, to be combined in place. */
 struct sync_buffer {
-    void *data; /* [n] and a struct sync_tail behind it, 8-byte aligned; borrowed until close */
+    void *data; /* [n] elements, then a struct sync_tail, 8-byte aligned; borrowed until close */
     size_t n;
     enum comm_type type;
 };
 
-/* Types that centres have: numbers of 16 bits lie there as float32, or small moves would be lost.
+/* Element types of a centre.  16-bit parameters are float32 there; otherwise small moves would be
+ * lost.
  */
 enum { SYNC_TYPES = 2 };
 extern const enum comm_type sync_type[SYNC_TYPES];
 
-/* Return the type that parameters of this one have in the centre. */
+/* Return the element type in the centre of a parameter of this type. */
 enum comm_type sync_centre_type(enum comm_type type);
 
-/* A parameter. */
+/* One parameter of the program. */
 struct sync_value {
     void *data; /* [n] */
     size_t n;
     enum comm_type type;
 };
 
-/* What parameters of 16 bits are as float32, one value behind the other.  The worker's: between two
- * exchanges it may read them, and before SYNC_START set them.
+/* The float32 copies of 16-bit parameters, one value after another.  The worker owns them: it may
+ * read them between two exchanges, and set them before SYNC_START.
  */
 struct sync_halves {
-    float *kept;   /* [n] those of this writer, as they would be in float32 */
-    float *centre; /* [n] of the centre: SYNC_ADOPT fills them in; NULL: nobody wants them */
+    float *kept;   /* [n] this writer's parameters in float32 */
+    float *centre; /* [n] the centre's, filled by SYNC_ADOPT; NULL: not wanted */
     size_t n;
-    bool given; /* SYNC_START goes on with both, as of a checkpoint, and does not make them anew ...
-                 */
-    bool shared; /* ... with this centre as the writer's own, too */
+    /* SYNC_START continues with the given copies, as from a checkpoint; false: it makes them anew
+     */
+    bool given;
+    bool shared; /* if given: the writer's copy starts as a copy of the centre */
 };
 
-/* What an algorithm that averages models needs.  A writer is a worker that has a model of its own,
- * or a group that shares one.
+/* The inputs of an algorithm that averages models.  A writer is one model: a worker with a model of
+ * its own, or a group that shares one.
  */
 struct sync_models {
-    struct smb *box;                /* borrowed */
-    const struct sync_value *value; /* [n_values], borrowed until close; between two exchanges their
-                                     * data may move */
+    struct smb *box; /* borrowed */
+    /* [n_values], borrowed until close; their data may move between two exchanges */
+    const struct sync_value *value;
     int n_values;
-    struct sync_halves *halves; /* borrowed until close; NULL: no value is of 16 bits */
+    struct sync_halves *halves; /* borrowed until close; NULL: no value has 16 bits */
     smb_key centre[SYNC_TYPES]; /* buffers of sync_centre_size elements, made by rank 0 */
     int writer, n_writers;
-    int64_t timeout_ns; /* of what is asked of the box */
+    int64_t timeout_ns; /* of each request to the box */
 };
 
-/* Return how many elements all values have together that are of one type in the centre. */
+/* Return the number of elements of all values whose type in the centre is `type`. */
 size_t sync_centre_size(const struct sync_value *v, int n, enum comm_type type);
 
+/* The parameters of sync_open. */
 struct sync_setup {
     struct comm_place place;          /* of the ranks that train one model */
     const struct sync_buffer *buffer; /* [n_buffers], copied */
     int n_buffers;
-    const struct sync_models *models; /* copied; NULL: the algorithm has but one model */
+    const struct sync_models *models; /* copied; NULL: the algorithm has only one model */
     struct sync_options options;
 };
 
-/* Open the algorithm of this name.  -ENOTSUP: there is none. */
+/* Open the algorithm of this name with `setup`; the caller frees *ret by sync_close.  -ENOTSUP: no
+ * algorithm has this name.
+ */
 int sync_open(const char *name, const struct sync_setup *setup, struct sync **ret,
               struct eddis_error *err);
 
-/* Return whether the buffers may change; change them, while nothing is under way.  After a failure
- * only close may follow.
- */
+/* Check whether the algorithm's buffers can be replaced after sync_open. */
 bool sync_can_lay_out(const struct sync *s);
+
+/* Replace the algorithm's buffers.  No buffer may be under way.  After a failure only sync_close
+ * may follow.
+ */
 int sync_lay_out(struct sync *s, const struct sync_buffer *buffer, int n_buffers,
                  struct eddis_error *err);
 
-/* Note that a step begins. */
+/* Count the beginning of a step, for sync_staleness. */
 void sync_step(struct sync *s);
 
-/* Start combining a buffer in place, under a tag that no other traffic uses meanwhile.  Returns 1
- * when it is combined already, else 0.  After a failure only close may follow.
+/* Start to combine a buffer in place.  No other traffic may use `tag` meanwhile.  Return 1 if the
+ * buffer is already combined, else 0.  After a failure only sync_close may follow.
  */
 int sync_begin(struct sync *s, int buffer, int tag, int64_t now_ns, struct outbox *out,
                struct eddis_error *err);
 
-/* Go on after this operation, which is complete.  Returns the number of the buffer that is combined
- * by it plus 1, or 0.
+/* Continue after the completed operation op.  Return the number of the buffer that it completes
+ * plus 1, or 0 if it completes none.
  */
 int sync_receive(struct sync *s, const struct comm_op *op, int64_t now_ns, struct outbox *out,
                  struct eddis_error *err);
 
-/* Return whether a buffer or an exchange under way waits for something that only sync_poll sees. */
+/* Check whether a buffer or an exchange under way waits for shared memory, which only sync_poll
+ * inspects.
+ */
 bool sync_polls(const struct sync *s);
 
-/* Look at what others have done in shared memory.  Returns as sync_receive; call it again until it
- * returns 0.
+/* Inspect shared memory for the progress of other ranks.  Return like sync_receive; call again
+ * until it returns 0.
  */
 int sync_poll(struct sync *s, int64_t now_ns, struct outbox *out, struct eddis_error *err);
 
 /* Return the rank that a buffer under way waits for; -1: none. */
 int sync_waits_for(const struct sync *s, int buffer);
 
-/* Return where to read what a buffer was combined to, and the tail behind it, borrowed until the
- * buffer is begun again.  NULL: in the buffer itself.
+/* Borrow the combined data of a buffer, followed by its trailer, until the buffer begins again.
+ * NULL: the result is in the buffer itself.
  */
 const void *sync_result(const struct sync *s, int buffer);
 
-/* What happens between two steps, on all ranks of a place in the same order.  "Settled": what this
- * writer gave to the centre has arrived there.
+/* The kind of exchange between two steps.  All ranks of a place make the same exchanges in the same
+ * order.  "Settled" means that all of this writer's increments have arrived in the centre.
  */
 enum sync_exchange {
-    SYNC_START,  /* once, before the first step: the first writer's parameters are the centre */
-    SYNC_STEP,   /* before a step: exchange when it is due */
+    SYNC_START,  /* once, before the first step: writer 0's parameters become the centre */
+    SYNC_STEP,   /* before a step: exchange if one is due */
     SYNC_SETTLE, /* wait until settled */
-    SYNC_LAST,   /* exchange, and wait until settled */
-    SYNC_ADOPT,  /* settle; the centre becomes the parameters */
-    SYNC_LEAVE,  /* settle, and let go of the centre */
+    SYNC_LAST,   /* exchange, then wait until settled */
+    SYNC_ADOPT,  /* settle; copy the centre to the parameters */
+    SYNC_LEAVE,  /* settle; release the centre */
 };
 
+/* One exchange. */
 struct sync_turn {
     enum sync_exchange what;
-    int64_t step;   /* of SYNC_STEP: the one that follows, */
-    int64_t period; /* and steps between two exchanges under its plan, at least 1 */
+    int64_t step;   /* SYNC_STEP: the step that follows ... */
+    int64_t period; /* ... and its plan's steps between two exchanges, at least 1 */
     int tag;        /* used by no other traffic meanwhile */
 };
 
-/* Begin an exchange; no buffer may be under way.  Returns 1 when parameters may be used again,
- * else 0: they may once sync_exchanging says no.
+/* Begin an exchange; no buffer may be under way.  Return 1 if it is over, so that the parameters
+ * may be used again.  Return 0 if they may be used once sync_exchanging returns false.
  */
 int sync_exchange(struct sync *s, const struct sync_turn *t, int64_t now_ns, struct outbox *out,
                   struct eddis_error *err);
+
+/* Check whether an exchange is under way. */
 bool sync_exchanging(const struct sync *s);
 
-/* Return whether this request to the box is the algorithm's; go on after it, when it is done. */
+/* Check whether this request to the box was made by the algorithm. */
 bool sync_owns(const struct sync *s, const struct smb_request *r);
+
+/* Continue the exchange after the algorithm's request r, which is done.  Return 0 or a failure. */
 int sync_box(struct sync *s, struct smb_request *r, int64_t now_ns, struct outbox *out,
              struct eddis_error *err);
 
 /* Return the rank that the exchange under way waits for; -1: none. */
 int sync_exchange_waits_for(const struct sync *s);
 
-/* Return the steps since this model was last drawn to the centre, which is how old what it knows of
- * the others is; 0 for algorithms with one model.
+/* Return the number of steps since this model's last exchange with the centre, which is the age of
+ * its knowledge of the other models.  0 for algorithms with one model.
  */
 int64_t sync_staleness(const struct sync *s);
 
-/* Accepts NULL. */
+/* Close the algorithm and free s.  Accept NULL. */
 void sync_close(struct sync *s);
 
-/* Return the name of algorithm i, borrowed, or NULL behind the last. */
+/* Borrow the name of algorithm i; NULL behind the last. */
 const char *sync_name(int i);
 
 #endif

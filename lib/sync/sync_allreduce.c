@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sync_allreduce.c - AR-SGD: every buffer is summed over all ranks at every step
+/* sync_allreduce.c - AR-SGD: sums every buffer over all ranks in every step
  *
- * Gradients come weighted already, so the sum is the mean over all samples of the step.
+ * Gradients are weighted already, so the sum is the mean over all samples of the step.
  */
 #include "sync_impl.h"
 
@@ -10,22 +10,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The algorithm's instance. */
 struct reducer {
     struct sync base;
     struct comm_place place;
     enum sync_wire wire;
     int n;
-    struct collective **sum; /* [n], one a buffer, started again at every step */
-    int *active;             /* [n_active] buffers under way, of n */
+    struct collective **sum; /* [n], one for each buffer, started again in every step */
+    int *active;             /* [n_active] numbers of the buffers under way */
     int n_active;
 };
 
+/* Return s as this algorithm's instance. */
 static struct reducer *reducer(struct sync *s)
 {
     assert(s->ops == &sync_allreduce);
     return (struct reducer *)s;
 }
 
+/* Free the collectives of all buffers. */
 static void allreduce_clear(struct reducer *r)
 {
     for (int i = 0; i < r->n; i++)
@@ -37,13 +40,16 @@ static void allreduce_clear(struct reducer *r)
     r->n = r->n_active = 0;
 }
 
+/* Close the algorithm and free it. */
 static void allreduce_close(struct sync *s)
 {
     allreduce_clear(reducer(s));
     free(s);
 }
 
-/* What sums of this type travel as: nothing does within a host. */
+/* Return the type as which float32 sums travel between hosts, if the wire option asks for 16 bits;
+ * 0: their own type.  Within a host nothing is converted.
+ */
 static enum comm_type allreduce_wire(const struct reducer *r, enum comm_type type)
 {
     if (!r->place.hosts || type != COMM_FLOAT32 || !sync_wire_is_half(r->wire))
@@ -51,6 +57,7 @@ static enum comm_type allreduce_wire(const struct reducer *r, enum comm_type typ
     return r->wire == SYNC_WIRE_FLOAT16 ? COMM_FLOAT16 : COMM_BFLOAT16;
 }
 
+/* Replace all collectives by one for each buffer. */
 static int allreduce_lay_out(struct sync *s, const struct sync_buffer *buffer, int n_buffers,
                              struct eddis_error *err)
 {
@@ -79,6 +86,7 @@ static int allreduce_lay_out(struct sync *s, const struct sync_buffer *buffer, i
     return 0;
 }
 
+/* Open the algorithm with a sum for each buffer. */
 static int allreduce_open(const struct sync_setup *o, struct sync **ret, struct eddis_error *err)
 {
     struct reducer *r = calloc(1, sizeof *r);
@@ -98,6 +106,7 @@ static int allreduce_open(const struct sync_setup *o, struct sync **ret, struct 
     return 0;
 }
 
+/* Start to sum a buffer over all ranks. */
 static int allreduce_begin(struct sync *s, int buffer, int tag, int64_t now_ns, struct outbox *out,
                            struct eddis_error *err)
 {
@@ -110,7 +119,7 @@ static int allreduce_begin(struct sync *s, int buffer, int tag, int64_t now_ns, 
     return rc;
 }
 
-/* Few are under way at a time. */
+/* Remove a buffer from those under way.  The search is linear because few are under way. */
 static void allreduce_over(struct reducer *r, int buffer)
 {
     int i = 0;
@@ -121,6 +130,9 @@ static void allreduce_over(struct reducer *r, int buffer)
     memmove(r->active + i, r->active + i + 1, (size_t)(r->n_active - i) * sizeof *r->active);
 }
 
+/* Continue a sum after its completed operation.  Return the number of the buffer that it completes
+ * plus 1, or 0.
+ */
 static int allreduce_receive(struct sync *s, const struct comm_op *op, int64_t now_ns,
                              struct outbox *out, struct eddis_error *err)
 {
@@ -134,6 +146,7 @@ static int allreduce_receive(struct sync *s, const struct comm_op *op, int64_t n
     return buffer + 1;
 }
 
+/* Check whether a buffer under way waits for shared memory. */
 static bool allreduce_polls(const struct sync *s)
 {
     const struct reducer *r = (const struct reducer *)s;
@@ -144,6 +157,9 @@ static bool allreduce_polls(const struct sync *s)
     return false;
 }
 
+/* Poll shared memory for the buffers under way, until one is combined.  Return its number plus 1, 0
+ * if none is, or a failure.
+ */
 static int allreduce_poll(struct sync *s, int64_t now_ns, struct outbox *out,
                           struct eddis_error *err)
 {
@@ -165,11 +181,13 @@ static int allreduce_poll(struct sync *s, int64_t now_ns, struct outbox *out,
     return 0;
 }
 
+/* Return the rank that the sum of a buffer waits for; -1: none. */
 static int allreduce_waits_for(const struct sync *s, int buffer)
 {
     return collective_waits_for(((const struct reducer *)s)->sum[buffer]);
 }
 
+/* Borrow the sum of a buffer from where it was computed. */
 static const void *allreduce_sum(const struct sync *s, int buffer)
 {
     return allreduce_result(((const struct reducer *)s)->sum[buffer]);

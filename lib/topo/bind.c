@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bind.c - binds a thread to the cores of a list */
+/* bind.c - bind a process to a list of cores */
 #include "topo.h"
 
 #include <errno.h>
@@ -9,8 +9,8 @@
 
 enum { MOST_CPUS = 16384 };
 
-/* A topology that knows this machine's processors and nothing else: binding needs no more, and a
- * rank's start does not wait for the rest.
+/* Open a topology with only this machine's processors.  Binding needs no more, and so a rank's
+ * start does not wait for the rest.
  */
 static int open_bare(hwloc_topology_t *ret, struct eddis_error *err)
 {
@@ -27,7 +27,9 @@ static int open_bare(hwloc_topology_t *ret, struct eddis_error *err)
     return 0;
 }
 
-/* hwloc reads lists leniently ("3-" has no end), so what it may contain is checked first. */
+/* Parse a list of cores like "0-3,8".  Its characters are checked first, because hwloc is lenient
+ * ("3-" has no end).
+ */
 static int parse_list(const char *cpus, hwloc_bitmap_t set, struct eddis_error *err)
 {
     if (!cpus[0] || cpus[strspn(cpus, "0123456789-,")] || hwloc_bitmap_list_sscanf(set, cpus) < 0 ||
@@ -37,6 +39,7 @@ static int parse_list(const char *cpus, hwloc_bitmap_t set, struct eddis_error *
     return 0;
 }
 
+/* Bind the process to those cores of the list that it may use; `set` is scratch space. */
 static int bind_to(hwloc_topology_t t, const char *cpus, hwloc_bitmap_t set,
                    struct eddis_error *err)
 {

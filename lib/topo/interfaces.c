@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interfaces.c - reads the interfaces of this machine from the kernel */
+/* interfaces.c - read the network interfaces of this machine from the kernel */
 #include "interfaces.h"
 
 #include <arpa/inet.h>
@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Bits of a network mask in network order. */
+/* Return the number of set bits in a network mask of n bytes. */
 static int prefix_of(const unsigned char *mask, size_t n)
 {
     int bits = 0;
@@ -25,6 +25,9 @@ static int prefix_of(const unsigned char *mask, size_t n)
     return bits;
 }
 
+/* Write the address and prefix length of an entry to ret.  Return false if it has no IPv4 or IPv6
+ * address.
+ */
 static bool take_address(const struct ifaddrs *a, struct interface *ret)
 {
     const void *address, *mask;
@@ -47,7 +50,9 @@ static bool take_address(const struct ifaddrs *a, struct interface *ret)
     return inet_ntop(a->ifa_addr->sa_family, address, ret->address, sizeof ret->address) != NULL;
 }
 
-/* Not out of /sys, which in a network namespace may still show another one's interfaces. */
+/* Send an ethtool request for an interface.  Return false on failure.  Not read from /sys, which in
+ * a network namespace may still show another one's interfaces.
+ */
 static bool ethtool(int fd, const char *name, void *data)
 {
     struct ifreq r = { 0 };
@@ -57,6 +62,7 @@ static bool ethtool(int fd, const char *name, void *data)
     return ioctl(fd, SIOCETHTOOL, &r) == 0;
 }
 
+/* Check by its driver whether an interface is a bridge, tunnel or container's end. */
 static bool is_virtual(int fd, const char *name)
 {
     static const char *const driver[] = { "bridge",  "veth",    "tun",     "openvswitch", "vxlan",
@@ -72,6 +78,7 @@ static bool is_virtual(int fd, const char *name)
     return false;
 }
 
+/* Return the speed of an interface in Mbit/s; 0: unknown. */
 static int64_t speed_mbit(int fd, const char *name)
 {
     struct ethtool_cmd c = { .cmd = ETHTOOL_GSET };

@@ -8,17 +8,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* One address of an interface */
 struct interface {
     char name[16];
     char address[46]; /* "10.1.0.7", "fd00::7" */
-    int prefix;       /* bits of it that are the network's */
+    int prefix;       /* prefix length of the network */
     bool loopback;
-    bool is_virtual;    /* a bridge, tunnel or container's end, as its driver calls itself */
-    int64_t speed_mbit; /* as the driver says; 0 unknown */
+    bool is_virtual;    /* a bridge, tunnel or container's end, by its driver's name */
+    int64_t speed_mbit; /* as reported by the driver; 0: unknown */
 };
 
-/* Write up to max addresses of interfaces that are up and have a carrier, in the kernel's order;
- * returns how many.  In a network namespace they are that namespace's.
+/* Write up to max addresses of interfaces that are up and have a carrier, in the kernel's order, of
+ * this network namespace.  Return their number.
  */
 int interfaces_list(struct interface *ret, int max, struct eddis_error *err);
 

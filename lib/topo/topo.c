@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topo.c - turns hwloc's tree into plain data */
+/* topo.c - convert hwloc's tree into plain data */
 #include "topo.h"
 
 #include "lib/base/cleanup.h"
@@ -10,19 +10,23 @@
 #include <math.h>
 #include <string.h>
 
+/* A machine's topology */
 struct topo {
     hwloc_topology_t hwloc;
-    hwloc_obj_t numa[PROFILE_MAX_NUMA]; /* those with cores, by their number */
+    hwloc_obj_t numa[PROFILE_MAX_NUMA]; /* nodes with cores, by their number */
     int n_numa;
     bool this_machine;
 };
 
+/* Return the cores of the NUMA node of this index. */
 static hwloc_const_bitmap_t cores_of(const struct topo *t, int index)
 {
     return t->numa[index]->cpuset;
 }
 
-/* A node whose cores another has already (flat HBM beside DRAM) is memory only. */
+/* Check whether an earlier node has these cores; the later one (flat HBM beside DRAM) is then
+ * memory only.
+ */
 static bool cores_taken(const struct topo *t, hwloc_obj_t node)
 {
     for (int i = 0; i < t->n_numa; i++)
@@ -31,6 +35,7 @@ static bool cores_taken(const struct topo *t, hwloc_obj_t node)
     return false;
 }
 
+/* Collect the NUMA nodes that have their own cores. */
 static void collect_numa(struct topo *t)
 {
     hwloc_obj_t node = NULL;
@@ -41,7 +46,9 @@ static void collect_numa(struct topo *t)
             t->numa[t->n_numa++] = node;
 }
 
-/* hwloc leaves out what the cgroup forbids, not what taskset or Slurm's affinity does. */
+/* Restrict the topology to the process's affinity (taskset, Slurm). hwloc itself respects only the
+ * cgroup.
+ */
 static void keep_to_affinity(struct topo *t)
 {
     hwloc_bitmap_t mine = hwloc_bitmap_alloc();
@@ -52,14 +59,14 @@ static void keep_to_affinity(struct topo *t)
     hwloc_bitmap_free(mine);
 }
 
-/* What to ask hwloc for; at most one of synthetic and xml. */
+/* Source of the topology; at most one of synthetic and xml, NULL: this machine */
 struct source {
     const char *synthetic, *xml;
     bool devices;
 };
 
-/* Plugins that start drivers or, as libpciaccess does, leak; hwloc finds PCI devices in sysfs
- * without them.
+/* Disable plugins that start drivers, or leak as libpciaccess does. hwloc finds PCI devices in
+ * sysfs without them.
  */
 static void leave_out_plugins(hwloc_topology_t t)
 {
@@ -71,6 +78,7 @@ static void leave_out_plugins(hwloc_topology_t t)
         (void)hwloc_topology_set_components(t, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, names[i]);
 }
 
+/* Configure hwloc for this source. */
 static int choose_source(struct topo *t, const struct source *from, struct eddis_error *err)
 {
     if (from->synthetic && hwloc_topology_set_synthetic(t->hwloc, from->synthetic) < 0)
@@ -83,6 +91,7 @@ static int choose_source(struct topo *t, const struct source *from, struct eddis
     return 0;
 }
 
+/* Load a topology from this source. */
 static int open_from(const struct source *from, struct topo **ret, struct eddis_error *err)
 {
     struct topo *t = calloc(1, sizeof *t);
@@ -130,6 +139,7 @@ void topo_close(struct topo *t)
     free(t);
 }
 
+/* Return the number of objects of this type; 0 if there are none or on several levels. */
 static int count(const struct topo *t, hwloc_obj_type_t type)
 {
     int n = hwloc_get_nbobjs_by_type(t->hwloc, type);
@@ -141,7 +151,7 @@ int topo_cores(const struct topo *t, int index)
 {
     int n = hwloc_get_nbobjs_inside_cpuset_by_type(t->hwloc, cores_of(t, index), HWLOC_OBJ_CORE);
 
-    if (n <= 0) /* some virtual machines show threads and no cores */
+    if (n <= 0) /* some virtual machines have threads but no cores */
         n = hwloc_bitmap_weight(cores_of(t, index));
     return n > 0 ? n : 1;
 }
@@ -164,7 +174,7 @@ int64_t topo_cache_bytes(const struct topo *t, int index)
     return 0;
 }
 
-/* Write the set as "0-3,8"; false, and "", when it does not fit. */
+/* Write the set as "0-3,8".  Return false, with "", if it does not fit. */
 static bool list_text(hwloc_const_bitmap_t set, char *ret, size_t size)
 {
     int n = hwloc_bitmap_list_snprintf(ret, size, set);
@@ -175,6 +185,7 @@ static bool list_text(hwloc_const_bitmap_t set, char *ret, size_t size)
     return false;
 }
 
+/* Append a NUMA node as a DEVICE_CPU to the profile, with measurements NAN. */
 static void describe_numa(const struct topo *t, int index, struct node_profile *p)
 {
     struct device *d = &p->device[p->n_devices++];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* announce.c - gradients that are ready, and the beginning of rounds */
+/* announce.c - announcements of gradients that are ready, and the start of rounds */
 #include "rounds.h"
 
 #include <errno.h>
@@ -21,14 +21,16 @@ void rounds_open(struct eddis *e, struct step_set *s)
     comm_thread_send(e->comm_thread, &s->weight.mail); /* before the round's first announcement */
 }
 
-/* Announcements of one call, which are sent together, or not at all.  With announce_lock held, so
- * that none comes after the step's end.
+/* The announcements of one call, sent together or not at all.  Used with announce_lock held, so
+ * that none is sent after the step's end.
  */
 struct batch {
     struct mail *first, **end;
 };
 
-/* Add one, unless it may not be made. */
+/* Add one announcement to the batch and mark its parameter as announced.  -EINVAL: outside a step
+ * or a round, or announced twice.
+ */
 static int batch_add(struct eddis *e, struct batch *b, const struct engine_announcement *a,
                      struct eddis_error *err)
 {
@@ -55,12 +57,15 @@ static int batch_add(struct eddis *e, struct batch *b, const struct engine_annou
     return 0;
 }
 
+/* Return the parameter that contains this mail. */
 static struct parameter *batch_parameter(struct mail *m)
 {
     return (struct parameter *)((char *)m - offsetof(struct parameter, mail.mail));
 }
 
-/* Send what was added, or after a failure forget it.  Returns rc. */
+/* Send the batch and open the rounds of its sets.  If an emulated device is not done yet, keep it
+ * pending until rounds_release.  If rc is a failure, undo the batch.  Return rc.
+ */
 static int batch_end(struct eddis *e, struct batch *b, int rc)
 {
     bool held = e->emulation.until_ns != 0;
@@ -84,6 +89,7 @@ static int batch_end(struct eddis *e, struct batch *b, int rc)
     return 0;
 }
 
+/* Announce a single gradient, with announce_lock taken. */
 static int announce_one(struct eddis *e, const struct engine_announcement *a,
                         struct eddis_error *err)
 {
@@ -96,7 +102,7 @@ static int announce_one(struct eddis *e, const struct engine_announcement *a,
     return rc;
 }
 
-/* Send what is held of a set, the parameters registered last first. */
+/* Send the pending announcements of one set, the parameters registered last first. */
 static void send_held(struct eddis *e, int set)
 {
     for (int i = e->parameters.n - 1; e->step.n_held && i >= 0; i--) {
@@ -127,12 +133,14 @@ int rounds_release(struct eddis *e, int64_t deadline_ns, struct eddis_error *err
     pthread_mutex_lock(&e->step.announce_lock);
     e->emulation.until_ns = 0;
     for (int i = 0; e->step.n_held && i < e->step.rounds; i++)
-        send_held(e, rounds_set(&e->step, i)); /* in the order in which they began */
+        send_held(e, rounds_set(&e->step, i)); /* in the order in which the rounds began */
     pthread_mutex_unlock(&e->step.announce_lock);
     return 0;
 }
 
-/* With factors source is NULL. */
+/* Check that this parameter may be announced with this source and result (source is NULL with
+ * factors).  -EINVAL if not.
+ */
 static int announce_check(const struct eddis *e, int parameter, const void *source,
                           const void *result, struct eddis_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* centre.c - async and hybrid mode: groups of workers with models of their own
+/* centre.c - async and hybrid mode: groups of workers with their own models
  *
  *     commit      rank 0 makes centre and counter in the box, all learn the keys
  *     first step  the first group's parameters become the centre, then all begin
@@ -7,8 +7,8 @@
  *     the end     every worker: last exchange; when all have made theirs, centre -> parameters
  *     going back  all let go of the centre; the first step after it begins as the first one did
  *
- * Workers come to a checkpoint and to the end at unlike times.  Both begin with the same small
- * all-reduce, so that who has finished learns of a checkpoint that others still write.
+ * Workers reach a checkpoint and the end at different times.  Both begin with the same small
+ * all-reduce, so a worker that has finished learns of a checkpoint that others still write.
  */
 #include "centre.h"
 
@@ -55,11 +55,13 @@ void centre_halves_give(struct centre *m, float *centre_taken, const float *kept
 
 /* ---- the box ---- */
 
-/* What rank 0 tells the others. */
+/* The keys of the box's buffers, which rank 0 broadcasts. */
 struct keys {
     smb_key counter, centre[SYNC_TYPES];
 };
 
+/* Create the counter and one centre buffer for each type in use, on rank 0, and return their keys.
+ */
 static int keys_make(struct centre *m, struct keys *ret, struct eddis_error *err)
 {
     struct smb_request q = { .kind = SMB_CREATE, .type = COMM_INT64, .n = 1 };
@@ -76,6 +78,7 @@ static int keys_make(struct centre *m, struct keys *ret, struct eddis_error *err
     return rc;
 }
 
+/* Fill m->value with the address, size and type of every parameter. */
 static int centre_list_values(struct centre *m, struct eddis_error *err)
 {
     const struct parameters *all = m->parameters;
@@ -90,7 +93,9 @@ static int centre_list_values(struct centre *m, struct eddis_error *err)
     return v ? 0 : eddis_fail(err, -ENOMEM, "no memory for %d parameters", all->n);
 }
 
-/* Of a group its root alone talks to the centre. */
+/* Count the 16-bit elements and allocate their float32 copy.  Only a group's root does so, since it
+ * alone exchanges with the centre.
+ */
 static int centre_list_halves(struct centre *m, struct eddis_error *err)
 {
     struct sync_halves *h = &m->halves;
@@ -103,6 +108,7 @@ static int centre_list_halves(struct centre *m, struct eddis_error *err)
     return h->kept ? 0 : eddis_fail(err, -ENOMEM, "no memory for %zu parameters as float32", h->n);
 }
 
+/* Make the lists of values and of float32 copies anew. */
 static int centre_list(struct centre *m, struct eddis_error *err)
 {
     int rc = centre_list_values(m, err);
@@ -173,7 +179,9 @@ bool centre_step_is_due(const struct centre *m, int64_t step, int64_t period)
 
 /* ---- exchanges ---- */
 
-/* What is left of the time for what nobody is late for. */
+/* Return the time left until the deadline, in ns, at most timeout_ns: for waits in which no worker
+ * is late.
+ */
 static int64_t left_ns(const struct centre *m, int64_t deadline_ns)
 {
     int64_t left = deadline_ns - clock_now_ns();
@@ -182,7 +190,7 @@ static int64_t left_ns(const struct centre *m, int64_t deadline_ns)
     return left < m->timeout_ns ? left : m->timeout_ns;
 }
 
-/* For the one under way. */
+/* Wait for the exchange under way, until the deadline. */
 static int exchange_wait(struct centre *m, int64_t deadline_ns, struct eddis_error *err)
 {
     int64_t deadline = clock_after_ns(clock_now_ns(), left_ns(m, deadline_ns));
@@ -200,6 +208,9 @@ static int exchange_wait(struct centre *m, int64_t deadline_ns, struct eddis_err
     return rc;
 }
 
+/* Run one exchange with the centre and wait for it.  Continue it if the same exchange has timed out
+ * before; finish a different one first.
+ */
 static int exchange(struct centre *m, const struct sync_turn *turn, int64_t deadline_ns,
                     struct eddis_error *err)
 {
@@ -236,7 +247,7 @@ int centre_start(struct centre *m, int64_t deadline_ns, struct eddis_error *err)
     const struct sync_turn turn = { .what = SYNC_START, .step = m->samples->step };
     int rc = m->met ? 0 : exchange(m, &turn, deadline_ns, err);
 
-    if (rc == 0) /* the centre is there */
+    if (rc == 0) /* the centre exists */
         rc = collectives_barrier_until(m->all, &m->met, left_ns(m, deadline_ns), err);
     if (rc < 0)
         return rc;
@@ -253,7 +264,9 @@ int centre_start(struct centre *m, int64_t deadline_ns, struct eddis_error *err)
 
 enum { AT_CHECKPOINT, AT_END };
 
-/* The least that any has in m->where, which stays there when the time is over. */
+/* Reduce m->where to the minimum over all workers.  After -ETIMEDOUT it keeps its values, and the
+ * next call continues.
+ */
 static int centre_least(struct centre *m, int64_t deadline_ns, struct eddis_error *err)
 {
     const struct eddis_collective least = {
@@ -269,9 +282,10 @@ static int centre_least(struct centre *m, int64_t deadline_ns, struct eddis_erro
     return rc;
 }
 
-/* All say where they are; returns 0 with the least and the greatest.  Others may have ranges to
- * finish first, which take what they take: the wait has no deadline of its own, the board tells for
- * whom it is, and timeouts.hang ends it when that one makes no step.
+/* Report to all workers whether this one is at AT_CHECKPOINT or AT_END; return the least and the
+ * greatest of all in ret.  Others may have samples left, which takes as long as it takes.  So the
+ * wait has no deadline of its own: the board shows for whom it waits, and timeouts.hang ends it if
+ * that worker makes no step.
  */
 static int centre_say(struct centre *m, int64_t where, int64_t deadline_ns, int64_t ret[2],
                       struct eddis_error *err)
@@ -284,7 +298,7 @@ static int centre_say(struct centre *m, int64_t where, int64_t deadline_ns, int6
     }
     if (m->started)
         rc = centre_least(m, deadline_ns, err);
-    else /* nobody looks for a hang before the first step */
+    else /* eddis-run detects no hang before the first step */
         rc = collectives_least(m->all, m->where, 2, err);
     ret[0] = m->where[0];
     ret[1] = -m->where[1];
@@ -296,14 +310,14 @@ int centre_meet(struct centre *m, struct eddis_error *err)
     int64_t where[2] = { 0, AT_END };
     int rc = 0;
 
-    /* Who is at the end is told so, and comes back for the checkpoint. */
+    /* A worker at the end learns of the checkpoint and comes back for it. */
     while (rc == 0 && where[1] == AT_END)
         rc = centre_say(m, AT_CHECKPOINT, CLOCK_NEVER, where, err);
     m->owed &= rc < 0;
     return rc;
 }
 
-/* The next part of the end. */
+/* Run the present stage of ending the job (m->end). */
 static int centre_end(struct centre *m, int64_t deadline_ns, struct eddis_error *err)
 {
     static const enum sync_exchange what[] = {
@@ -311,7 +325,7 @@ static int centre_end(struct centre *m, int64_t deadline_ns, struct eddis_error 
     };
     const struct sync_turn turn = { .what = what[m->end], .step = m->samples->step };
 
-    /* A checkpoint of the end has them; a call that timed out has asked for them already. */
+    /* A checkpoint at the end needs them.  A call that timed out has requested them already. */
     if (m->end == END_ADOPT && m->all->place.rank == 0 && !m->halves.centre) {
         int rc = centre_halves_want(m, err);
 
@@ -320,7 +334,7 @@ static int centre_end(struct centre *m, int64_t deadline_ns, struct eddis_error 
     }
     if (m->end != END_MET)
         return exchange(m, &turn, deadline_ns, err);
-    /* all increments are in the centre */
+    /* after this all increments are in the centre */
     return collectives_barrier_until(m->all, &m->met, left_ns(m, deadline_ns), err);
 }
 

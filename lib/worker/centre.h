@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* centre.h - async and hybrid mode: groups of workers with models of their own, and the centre that
- * they exchange with
+/* centre.h - async and hybrid mode: groups of workers with their own models, and the centre
+ * variable that they exchange with (EASGD)
  *
- * No lock: the thread that makes steps uses it.  Called without any lock held; exchanges and what
- * workers agree on take the communication thread's and the phase's, samples their own.
+ * No lock: only the thread that makes steps uses it.  Called without any lock held.  Exchanges and
+ * collectives take the locks of the communication thread and the phase; samples take their own.
  */
 #ifndef EDDIS_WORKER_CENTRE_H
 #define EDDIS_WORKER_CENTRE_H
@@ -14,7 +14,7 @@
 #include "samples.h"
 #include "shared_buffers.h"
 
-/* How far the end has come; a call that timed out goes on there. */
+/* Stages of ending the job; after a timeout the next call continues at the stage reached. */
 enum centre_end { END_NOT, END_LAST, END_MET, END_ADOPT, END_LEAVE, END_OVER };
 
 struct centre {
@@ -26,82 +26,91 @@ struct centre {
     const struct parameters *parameters;
     const struct board_area *area;
 
-    struct sync_value *value;  /* [parameters->n], where the algorithm finds them */
-    struct sync_halves halves; /* of them; n 0: none is of 16 bits, or this is no group's root */
+    struct sync_value *value;  /* the parameters as the algorithm uses them */
+    struct sync_halves halves; /* float32 copies of the 16-bit parameters; n 0: there are none, or
+                                * this worker is no group root */
     smb_key key[SYNC_TYPES];
     struct mail_exchange mail;
-    int64_t timeout_ns; /* of a wait for the others' communication, not for their steps */
-    int64_t exchanges;  /* begun */
-    bool exchanging;    /* the last of them is not over */
-    bool started;       /* the centre is there */
+    int64_t timeout_ns; /* for a wait for the others' communication, not for their steps */
+    int64_t exchanges;  /* exchanges begun */
+    bool exchanging;    /* the last exchange is not done */
+    bool started;       /* the centre exists */
     enum centre_end end;
-    struct eddis_request *met; /* the barrier of the start or of END_MET, when it timed out */
-    int64_t where[2]; /* told to all others that this worker is at a checkpoint or the end, */
-    struct eddis_request *say; /* and what has not been answered when that timed out */
-    bool finished;             /* parameters are the centre, all workers have left */
-    void *local;               /* own parameters to begin with, of a checkpoint; NULL: none */
+    struct eddis_request *met; /* barrier of the start or of END_MET, after a timeout */
+    int64_t where[2];          /* { x, -x } of AT_CHECKPOINT or AT_END; minimum over all workers */
+    struct eddis_request *say; /* the all-reduce of `where`, after a timeout */
+    bool finished;             /* the parameters are the centre, and all workers have left it */
+    void *local;               /* own parameters from a checkpoint, to begin with; NULL: none */
     int64_t due_before;     /* checkpoints that were due by samples when this generation began, */
-    int64_t planned_before; /* and that plans had asked for */
-    int64_t flagged;        /* checkpoints that steps were flagged with since */
-    bool owed;              /* the step before was for a checkpoint alone, which was not begun */
+    int64_t planned_before; /* and those that plans had requested by then */
+    int64_t flagged;        /* steps flagged EDDIS_STEP_CHECKPOINT since then */
+    bool owed;              /* the last step was only for a checkpoint, which was not begun */
 };
 
+/* Free what the centre owns here. */
 void centre_close(struct centre *m);
 
-/* Make the centre and the counter, and begin to take samples, before the engine.  Collective. */
+/* Create the centre and the shared counter of samples in the Soft Memory Box, and draw the first
+ * samples.  Called before the engine exists.  Collective.
+ */
 int centre_commit(struct centre *m, struct eddis_error *err);
 
-/* Say what engine_new wants to know; what is returned borrows the centre's values. */
+/* Return the options for engine_new; they borrow the centre's values. */
 struct sync_models centre_setup(struct centre *m);
 
-/* Have the next SYNC_ADOPT fill in halves.centre, for a checkpoint; the end does so itself. */
+/* Make room for halves.centre, which the next SYNC_ADOPT fills in for a checkpoint; the end of the
+ * job does so itself.
+ */
 int centre_halves_want(struct centre *m, struct eddis_error *err);
 
-/* Have the centre begin with these float32 numbers [halves.n], as far as the parameters are still
- * what they are rounded to, and this group with its own, NULL: with the same.  NULL for the centre:
- * all are made of the parameters.
+/* Set the float32 numbers [halves.n] that the centre begins with, as far as the parameters still
+ * equal their rounded values.  `kept` [halves.n] are the group's own numbers, copied; NULL: the
+ * centre's.  centre_taken is taken; NULL: derive all from the parameters.
  */
 void centre_halves_give(struct centre *m, float *centre_taken, const float *kept);
 
-/* The parameter's value is in another place from now on.  -EBUSY: an exchange is under way. */
+/* Set the address of a parameter's value.  -EBUSY: an exchange is under way. */
 int centre_move(struct centre *m, int parameter, void *value, struct eddis_error *err);
 
-/* Return whether an exchange is due before this step, which is not the first. */
+/* Check whether an exchange is due before this step, which is not the first. */
 bool centre_step_is_due(const struct centre *m, int64_t step, int64_t period);
 
-/* Exchange with the centre between two steps: where one is due before the next, `period` steps
- * being between two of them; or for another reason than SYNC_STEP.  -ETIMEDOUT: the same call goes
- * on with it.
+/* Exchange with the centre between two steps if it is due, every `period` steps.  -ETIMEDOUT:
+ * repeat the call to continue.
  */
 int centre_step(struct centre *m, int64_t period, struct eddis_error *err);
+
+/* Exchange with the centre now, for another reason than SYNC_STEP.  -ETIMEDOUT: repeat the call to
+ * continue.
+ */
 int centre_exchange(struct centre *m, enum sync_exchange what, struct eddis_error *err);
 
-/* Wait for an exchange that was given up, so that nothing writes to the parameters any more. */
+/* Wait for an exchange that timed out, so that nothing writes to the parameters any more. */
 int centre_rest(struct centre *m, struct eddis_error *err);
 
-/* Let go of the centre: the next step begins anew, with the parameters as they are then.  Between
- * two steps, or at the end.  Collective.
+/* Detach from the centre, so that the next step creates it again from the parameters at that time.
+ * Call it between two steps, or at the end.  Collective.
  */
 int centre_go_back(struct centre *m, struct eddis_error *err);
 
 /* Make the first group's parameters the centre, before the first step.  Collective.  -ETIMEDOUT:
- * the next call goes on.
+ * the next call continues.
  */
 int centre_start(struct centre *m, int64_t deadline_ns, struct eddis_error *err);
 
-/* Wait for all workers to have nothing left to do.  Returns 0 when parameters are the centre, or 1
- * when one of them writes a checkpoint that this one has to take part in.  -EINVAL: this one did
- * not take part, the last time that 1 was returned.  -ETIMEDOUT: the next call goes on.
+/* Wait until no worker has steps left.  Return 0 if the parameters are the centre, or 1 if a worker
+ * writes a checkpoint that this one must take part in.  -EINVAL: this worker did not take part
+ * after the last 1.  -ETIMEDOUT: the next call continues.
  */
 int centre_finish(struct centre *m, int64_t deadline_ns, struct eddis_error *err);
 
-/* Whether the start or the end has timed out, and has to be gone on with before all else. */
+/* Check whether the start or the end has timed out and must be continued before any other call. */
 bool centre_is_amidst(const struct centre *m);
 
-/* Wait until all workers are at a checkpoint, none at the end. */
+/* Wait until all workers are at a checkpoint and none is at the end.  Collective. */
 int centre_meet(struct centre *m, struct eddis_error *err);
 
-/* Count the checkpoints due when the job has done this many samples. */
+/* Return how many checkpoints are due when the job has done this many samples. */
 int64_t centre_due(const struct centre *m, int64_t samples);
 
 #endif

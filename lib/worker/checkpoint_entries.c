@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkpoint_entries.c - what a checkpoint that was opened has, of whom */
+/* checkpoint_entries.c - the calls that read an opened checkpoint: its description and its entries
+ */
 #include "worker.h"
 
 int eddis_checkpoint_info(const struct eddis_checkpoint *c, struct eddis_checkpoint_info *ret,
@@ -24,6 +25,8 @@ int eddis_checkpoint_info(const struct eddis_checkpoint *c, struct eddis_checkpo
     return 0;
 }
 
+/* Check that c is an opened checkpoint and that the other arguments are complete.  -EINVAL if not.
+ */
 static int check_call(const struct eddis_checkpoint *c, bool complete, struct eddis_error *err)
 {
     if (c && !complete)

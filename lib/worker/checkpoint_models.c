@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkpoint_models.c - write and read what a checkpoint holds besides the program's files: of
- * every mode, and of async or hybrid mode
+/* checkpoint_models.c - write and read the library's part of a checkpoint
  *
- *     rank-0000.eddis.used      samples of an epoch that are not left out, where some are
+ *     rank-0000.eddis.used      number of samples used of an epoch, if some are dropped
  *     rank-0000.eddis.samples   samples done; then first and count of every range that is left
  *     rank-....eddis.local      the parameters of a group's own model, by its root
  *     rank-....eddis.group      the ranks of that group
- *     rank-....eddis.float32    of its parameters of 16 bits the float32 copy that the group keeps
- *     rank-0000.eddis.centre    and those of the centre
+ *     rank-....eddis.float32    float32 copy that the group keeps of its 16-bit parameters
+ *     rank-0000.eddis.centre    the same of the centre
  *
- * The program itself puts the centre: it is in the place of the parameters while the checkpoint is
- * written.  Restored with the same groups every group goes on with its own model, otherwise all go
- * on with the centre; sync mode takes the samples that are left in their order.  Workers count
- * steps of their own then; the checkpoint's is the one at which sync mode has done as many samples.
- * Numbers are in this machine's order of bytes, as parameters are.
+ * The program itself puts the centre: the parameters are the centre while the checkpoint is
+ * written.  If the groups are the same after a restore, each continues with its own model;
+ * otherwise all continue with the centre.  Sync mode takes the samples that are left in their
+ * order.  With several models workers count their own steps, so the checkpoint's step is the one at
+ * which sync mode has done as many samples.  Numbers are in this machine's byte order, as
+ * parameters are.
  */
 #include "checkpoint_models.h"
 
@@ -33,7 +33,7 @@
 
 /* ---- how far the job is ---- */
 
-/* Samples of the job that are not in a list of those left. */
+/* Return the number of the job's samples that are not in this list of those left. */
 static int64_t done_but(const struct centre *m, const struct range *left, size_t n)
 {
     int64_t done = samples_total(m->samples);
@@ -43,7 +43,7 @@ static int64_t done_but(const struct centre *m, const struct range *left, size_t
     return done;
 }
 
-/* The step at which sync mode has done so many. */
+/* Return the step at which sync mode has done this many samples. */
 static int64_t step_of_done(const struct centre *m, int64_t done)
 {
     int64_t n = sampler_used(m->samples->sampler);
@@ -54,7 +54,8 @@ static int64_t step_of_done(const struct centre *m, int64_t done)
 
 /* ---- writing ---- */
 
-/* All increments are in the centre, and it is in the parameters. */
+/* Settle the centre, copy the parameters to k->local and replace them by the centre.  Collective.
+ */
 static int checkpoint_models_centre(struct centre *m, struct checkpoint_models *k,
                                     struct eddis_error *err)
 {
@@ -73,6 +74,9 @@ static int checkpoint_models_centre(struct centre *m, struct checkpoint_models *
     return rc < 0 ? rc : centre_exchange(m, SYNC_ADOPT, err);
 }
 
+/* Collect the ranges of samples that are left, with the shared counter frozen meanwhile.
+ * Collective.
+ */
 static int checkpoint_models_samples(struct centre *m, struct checkpoint_models *k,
                                      struct eddis_error *err)
 {
@@ -84,7 +88,9 @@ static int checkpoint_models_samples(struct centre *m, struct checkpoint_models 
     return collectives_agree(m->all, rc, err);
 }
 
-/* The workers' own numbers of steps tell nothing of the job: by samples, known to rank 0. */
+/* Set k->step from the samples done, which only rank 0 knows: the workers' own step numbers do not
+ * count the job's.  Collective.
+ */
 static int checkpoint_models_step(struct centre *m, struct checkpoint_models *k,
                                   struct eddis_error *err)
 {
@@ -92,7 +98,9 @@ static int checkpoint_models_step(struct centre *m, struct checkpoint_models *k,
     return collectives_broadcast(m->all, &k->step, sizeof k->step, 0, err);
 }
 
-/* Of several models. */
+/* Wait until all workers are at the checkpoint, then collect the centre and the samples left.  For
+ * several models.  Collective.
+ */
 static int checkpoint_models_meet(struct centre *m, struct checkpoint_models *k,
                                   struct eddis_error *err)
 {
@@ -119,7 +127,7 @@ int checkpoint_models_take(struct centre *m, struct checkpoint_models *k, struct
     return rc < 0 ? rc : checkpoint_models_step(m, k, err);
 }
 
-/* { samples done, first, count, first, count, ... } */
+/* Write the list of samples left: { samples done, first, count, first, count, ... }. */
 static int put_samples(const struct centre *m, const struct checkpoint_models *k,
                        struct checkpoint *files, struct eddis_error *err)
 {
@@ -136,12 +144,15 @@ static int put_samples(const struct centre *m, const struct checkpoint_models *k
     return checkpoint_put(files, 0, KEPT_SAMPLES, number, n * sizeof *number, err);
 }
 
+/* Return the bytes of the list of this group's members. */
 static size_t group_bytes(const struct centre *m)
 {
     return (size_t)m->group->place.n_ranks * sizeof *m->group->member;
 }
 
-/* Steps and positions count them. */
+/* Write how many samples of an epoch are used, on rank 0, if some are dropped; steps and positions
+ * count only these.
+ */
 static int put_used(const struct centre *m, struct checkpoint *files, struct eddis_error *err)
 {
     int64_t used = sampler_used(m->samples->sampler);
@@ -151,7 +162,7 @@ static int put_used(const struct centre *m, struct checkpoint *files, struct edd
     return checkpoint_put(files, 0, KEPT_USED, &used, sizeof used, err);
 }
 
-/* A group's own model, by its root. */
+/* Write a group's members, its own model and the float32 copy, by its root. */
 static int put_models(const struct centre *m, const struct checkpoint_models *k,
                       struct checkpoint *files, struct eddis_error *err)
 {
@@ -166,7 +177,9 @@ static int put_models(const struct centre *m, const struct checkpoint_models *k,
     return rc;
 }
 
-/* What the parameters are rounded from, by rank 0, also at the end, when no group has its own. */
+/* Write the centre's float32 values of 16-bit parameters, by rank 0; also at the end, when no group
+ * has its own model.
+ */
 static int put_centre(const struct centre *m, struct checkpoint *files, struct eddis_error *err)
 {
     const struct sync_halves *h = &m->halves;
@@ -219,15 +232,15 @@ int checkpoint_models_check(const struct centre *m, const struct checkpoint *fil
                       (long long)was, (long long)m->samples->order.samples, (long long)used);
 }
 
-/* Whether it lists the samples that are left: it was made with several models, or went on from one
- * that was.
+/* Check whether the checkpoint lists the samples that are left.  It does if it was made with
+ * several models, or by a job resumed from such a one.
  */
 static bool lists_samples(const struct checkpoint *files)
 {
     return checkpoint_size(files, 0, KEPT_SAMPLES) >= 0;
 }
 
-/* A checkpoint of sync mode: everything behind its step's place in the epoch. */
+/* Write the range of all samples after a step of sync mode.  Return 1, or 0 if none is left. */
 static int left_of_step(const struct centre *m, int64_t step, struct range *ret)
 {
     int64_t per_epoch = sampler_steps_in_epoch(m->samples->sampler);
@@ -239,8 +252,8 @@ static int left_of_step(const struct centre *m, int64_t step, struct range *ret)
     return ret->count > 0;
 }
 
-/* The ranges of the file's numbers [1 + 2 n], which must be in order.  *ret_total: samples of all
- * epochs when they were written.
+/* Convert the file's numbers [1 + 2 n] to n ranges, which must be in order (-EBADMSG).  *ret_total:
+ * samples of all epochs when they were written.
  */
 static int samples_parse(const int64_t *number, size_t n, struct range *ret, int64_t *ret_total,
                          struct eddis_error *err)
@@ -263,8 +276,8 @@ static int samples_parse(const int64_t *number, size_t n, struct range *ret, int
     return 0;
 }
 
-/* The job may have more epochs now, or fewer, than the `before` samples of the list, which has room
- * for a range more.  Returns how many ranges there are.
+/* Fit the list to the job's `total` samples, since the job may have more or fewer epochs than the
+ * `before` samples of the list.  `left` has room for one more range.  Return the number of ranges.
  */
 static size_t samples_fit(struct range *left, size_t n, int64_t before, int64_t total)
 {
@@ -277,6 +290,9 @@ static size_t samples_fit(struct range *left, size_t n, int64_t before, int64_t 
     return ranges_join(left, n);
 }
 
+/* Read the samples that are left from the checkpoint, or derive them from its step.  The caller
+ * frees *ret.
+ */
 static int get_samples(const struct centre *m, const struct checkpoint *files, struct range **ret,
                        size_t *ret_n, struct eddis_error *err)
 {
@@ -307,7 +323,7 @@ static int get_samples(const struct centre *m, const struct checkpoint *files, s
     return rc;
 }
 
-/* Whether the group had the same members, of as many ranks: 1 or 0. */
+/* Return 1 if the group had the same members, in a job of as many ranks; 0 if not; or a failure. */
 static int get_group(const struct centre *m, const struct checkpoint *files,
                      struct eddis_error *err)
 {
@@ -332,7 +348,9 @@ int checkpoint_models_own(const struct centre *m, const struct checkpoint *files
     return m->all->place.rank < checkpoint_meta(files)->n_ranks;
 }
 
-/* The group's own model, when there was the same group, else NULL. */
+/* Read the group's own model into *ret, which the caller frees; leave it NULL if the group is not
+ * the same.
+ */
 static int get_local(const struct centre *m, const struct checkpoint *files, void **ret,
                      struct eddis_error *err)
 {
@@ -351,12 +369,13 @@ static int get_local(const struct centre *m, const struct checkpoint *files, voi
     return 0;
 }
 
-/* What a group goes on with. */
+/* The values that a group continues with. */
 struct own_model {
-    void *local;          /* its values; NULL: the centre's */
-    float *centre, *kept; /* as of centre_halves_give */
+    void *local;          /* the group's parameters; NULL: the centre's */
+    float *centre, *kept; /* arguments of centre_halves_give */
 };
 
+/* Free the members that were not taken. */
 static void own_model_free(struct own_model *own)
 {
     free(own->local);
@@ -364,7 +383,9 @@ static void own_model_free(struct own_model *own)
     free(own->kept);
 }
 
-/* Numbers of this entry, if there are as many: *ret stays NULL else. */
+/* Read the float32 values of this entry into *ret, which the caller frees; leave it NULL if the
+ * entry has another size.
+ */
 static int get_halves(const struct centre *m, const struct checkpoint *files, int rank,
                       const char *name, float **ret, struct eddis_error *err)
 {
@@ -383,6 +404,7 @@ static int get_halves(const struct centre *m, const struct checkpoint *files, in
     return rc;
 }
 
+/* Read the group's own model and the float32 values. */
 static int get_own(const struct centre *m, const struct checkpoint *files, struct own_model *own,
                    struct eddis_error *err)
 {
@@ -395,8 +417,8 @@ static int get_own(const struct centre *m, const struct checkpoint *files, struc
     return rc;
 }
 
-/* Count checkpoints anew: those due by the samples done before are made, and those that plans asked
- * for, as far as every worker knows of them.
+/* Reset the count of checkpoints after a restore.  Those due by the samples done count as made, and
+ * so do those requested by plans that every worker knows.  Collective.
  */
 static int count_checkpoints(struct centre *m, struct replan *replan, int64_t done,
                              struct eddis_error *err)
@@ -412,7 +434,9 @@ static int count_checkpoints(struct centre *m, struct replan *replan, int64_t do
     return 0;
 }
 
-/* With several models: the groups' own, taken, replace the centre when that has begun anew. */
+/* Detach from the centre and set the group's own model for its next start.  Takes members of *own.
+ * Collective.
+ */
 static int models_go_back(struct centre *m, struct replan *replan, struct own_model *own,
                           int64_t done, struct eddis_error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkpoint_save.c - checkpoints: what the workers do together; the files are
- * lib/checkpoint/checkpoint.c's
+/* checkpoint_save.c - checkpoints: what the workers do together; lib/checkpoint/checkpoint.c writes
+ * the files
  *
- * Whatever fails on one worker fails on all, in the same call; what a put failed of, in commit.
+ * A failure on one worker fails the same call on all.  A failed put fails the commit.
  */
 #include "checkpoint_save.h"
 
@@ -17,7 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Wrap files, which is NULL after a failure rc; all workers get the same result. */
+/* Wrap `files` (NULL after a failure rc) in a new struct eddis_checkpoint and enter the checkpoint
+ * phase.  All workers get the same result.  Collective.
+ */
 static int save_make(struct eddis *e, struct checkpoint *files, int rc,
                      struct eddis_checkpoint **ret, struct eddis_error *err)
 {
@@ -36,6 +38,7 @@ static int save_make(struct eddis *e, struct checkpoint *files, int rc,
     return 0;
 }
 
+/* Return to the phase before, restore the parameters and free c. */
 static void save_free(struct eddis_checkpoint *c)
 {
     phase_enter(&c->e->phase, c->before);
@@ -43,6 +46,9 @@ static void save_free(struct eddis_checkpoint *c)
     free(c);
 }
 
+/* Check that a checkpoint may begin or be restored now: between steps, and with no timed-out call
+ * to repeat.  -EINVAL if not.
+ */
 static int save_check(const struct eddis *e, struct eddis_checkpoint **ret, struct eddis_error *err)
 {
     int rc = worker_check_ret(e, ret, "checkpoint", err);
@@ -56,7 +62,8 @@ static int save_check(const struct eddis *e, struct eddis_checkpoint **ret, stru
     return rc;
 }
 
-/* A step number means nothing without the data that it counts. */
+/* Check that the data set is known, since a step number means nothing without it.  -EINVAL if not.
+ */
 static int save_check_data(struct samples *s, const char *what, struct eddis_error *err)
 {
     if (samples_given(s))
@@ -65,6 +72,7 @@ static int save_check_data(struct samples *s, const char *what, struct eddis_err
                       "call eddis_set_data and eddis_commit before a checkpoint is %s", what);
 }
 
+/* Check that c is not NULL and its worker may be used. */
 static int save_check_given(const struct eddis_checkpoint *c, struct eddis_error *err)
 {
     return c ? worker_check(c->e, err) : eddis_fail(err, -EINVAL, "the checkpoint is NULL");
@@ -86,6 +94,7 @@ int checkpoint_save_check(const struct eddis_checkpoint *c, bool whole, struct e
 
 /* ---- who may write ---- */
 
+/* Return the generation to write checkpoints as: the board's, or 1 without eddis-run. */
 static int generation_of(const struct checkpoint_save *s)
 {
     const struct board_area *a = s->area;
@@ -95,7 +104,7 @@ static int generation_of(const struct checkpoint_save *s)
     return a->fence_generation ? (int)a->fence_generation : a->generation;
 }
 
-/* Become the writer of this folder. */
+/* Fence this folder, so that this process is the one that writes checkpoints to it. */
 static int save_take_folder(struct checkpoint_save *s, const char *folder, struct eddis_error *err)
 {
     char *copy = strdup(folder);
@@ -120,7 +129,7 @@ int checkpoint_save_open(struct checkpoint_save *s, struct eddis_error *err)
     if (!a || generation_of(s) < 2 || !a->checkpoint_dir[0] || s->all->place.rank != 0)
         return 0;
     rc = save_take_folder(s, a->checkpoint_dir, err);
-    /* A disk that is full or not there now may be so no longer when a checkpoint is written. */
+    /* A full or missing disk may be back when a checkpoint is written. */
     return rc == -ESTALE ? rc : 0;
 }
 
@@ -129,7 +138,7 @@ void checkpoint_save_close(struct checkpoint_save *s)
     free(s->fenced);
 }
 
-/* Rank 0: make the part in a folder that we are the writer of. */
+/* Create the checkpoint's part in a folder, on rank 0; fence the folder if necessary. */
 static int save_begin(struct checkpoint_save *s, const char *folder, int64_t step,
                       struct checkpoint **ret, struct eddis_error *err)
 {
@@ -139,15 +148,16 @@ static int save_begin(struct checkpoint_save *s, const char *folder, int64_t ste
         rc = checkpoint_begin(folder, step, &s->fence, ret, err);
     if (rc != -ENOENT)
         return rc;
-    /* The first here, or the folder was removed meanwhile. */
+    /* It is the first checkpoint there, or the folder was removed meanwhile. */
     rc = save_take_folder(s, folder, err);
     return rc < 0 ? rc : checkpoint_begin(folder, step, &s->fence, ret, err);
 }
 
 /* ---- writing ---- */
 
-/* Of several models, some of whose workers may pass: rank 0 makes the folder of the first worker
- * that does not.  Collective.  *folder is borrowed from `told`; left alone: all pass, or nobody.
+/* Find the folder to write to if some workers pass: the one given by the first worker that does
+ * not.  Collective.  If this worker passes, *folder is set, borrowed from `told`; it is unchanged
+ * if all pass or nobody does.
  */
 static int save_learn_folder(struct checkpoint_save *s, bool passes, char told[PATH_MAX],
                              const char **folder, struct eddis_error *err)
@@ -165,6 +175,9 @@ static int save_learn_folder(struct checkpoint_save *s, bool passes, char told[P
     return rc;
 }
 
+/* Create the checkpoint's folder on rank 0 and join it on the others; folder NULL: the job's.  *ret
+ * stays NULL on a worker that passes.  Collective.
+ */
 static int save_files(struct checkpoint_save *s, const char *folder, bool passes, int64_t step,
                       struct checkpoint **ret, struct eddis_error *err)
 {
@@ -181,20 +194,24 @@ static int save_files(struct checkpoint_save *s, const char *folder, bool passes
         rc = eddis_fail(err, -ENOENT, "the job has no folder for checkpoints and none was given");
     else if (rc == 0 && folder && first)
         rc = save_begin(s, folder, step, ret, err);
-    rc = collectives_agree(s->all, rc, err); /* the folder is there before the others look for it */
+    rc = collectives_agree(s->all, rc, err); /* the folder exists before the others open it */
     if (rc == 0 && !passes && !first)
         rc = checkpoint_join(folder, step, generation_of(s), ret, err);
     return rc;
 }
 
-/* Show a failure that the program did not cause; who writes for a later generation has none. */
+/* Show on the board a failure that the program did not cause (-EINVAL) and that is not a later
+ * generation's writing (-ESTALE).
+ */
 static void save_show_failure(struct eddis *e, int rc, const struct eddis_error *why)
 {
     if (rc < 0 && rc != -EINVAL && rc != -ESTALE)
         phase_show_checkpoint(&e->phase, -1, why->text[0] ? why->text : "no reason is known");
 }
 
-/* passes: this worker puts nothing into it, and does not know where it is. */
+/* Begin a checkpoint; passes: this worker puts nothing into it and does not know its folder.
+ * Collective.
+ */
 static int save_open(struct eddis *e, const char *folder, bool passes,
                      struct eddis_checkpoint **ret, struct eddis_error *err)
 {
@@ -208,7 +225,7 @@ static int save_open(struct eddis *e, const char *folder, bool passes,
     rc = save_check(e, ret, err);
     if (rc < 0)
         return rc;
-    before = phase_enter(&e->phase, EDDIS_PHASE_CHECKPOINT); /* the others may be late for it */
+    before = phase_enter(&e->phase, EDDIS_PHASE_CHECKPOINT); /* the others may come later */
     rc = checkpoint_models_take(&e->centre, &kept, err);
     if (rc == 0)
         rc = save_make(e, files, save_files(&e->save, folder, passes, kept.step, &files, err), ret,
@@ -261,7 +278,8 @@ int eddis_checkpoint_put(struct eddis_checkpoint *c, const char *name, const voi
     return rc < 0 ? eddis_fail(err, rc, "%s", why.text) : 0;
 }
 
-/* Bring the workers' lists of files to rank 0.  All take part, whatever has failed before. */
+/* Collect the workers' lists of files on rank 0.  Collective; all take part, also after a failure.
+ */
 static int save_gather(struct eddis_checkpoint *c, struct eddis_error *err)
 {
     struct eddis *e = c->e;
@@ -293,8 +311,8 @@ static int save_gather(struct eddis_checkpoint *c, struct eddis_error *err)
     return rc;
 }
 
-/* Rank 0 makes it whole; the files are freed.  What was written on a way that was left by going
- * back must not be gone on with after a restart.
+/* Complete the checkpoint on rank 0 and close it on the others; the files are freed.  Checkpoints
+ * of steps undone by going back are removed, so that no restart resumes from them.
  */
 static int save_finish(struct eddis_checkpoint *c, const struct checkpoint_meta *meta, int keep,
                        struct eddis_error *err)
@@ -305,7 +323,7 @@ static int save_finish(struct eddis_checkpoint *c, const struct checkpoint_meta 
     if (c->e->all.place.rank != 0) {
         checkpoint_abandon_take(c->files);
     } else {
-        checkpoint_drop_later(c->files, s->farthest); /* there are some only behind a way back */
+        checkpoint_drop_later(c->files, s->farthest); /* exist only after going back */
         rc = checkpoint_commit_take(c->files, meta, keep, err);
     }
     if (rc == 0 && meta->step > s->farthest)
@@ -342,7 +360,7 @@ int eddis_checkpoint_commit(struct eddis_checkpoint *c, int keep, struct eddis_e
         rc = collectives_agree(&e->all, save_finish(c, &meta, keep, err), err);
     else
         checkpoint_abandon_take(c->files);
-    if (rc == -ECANCELED) { /* a worker at its exit has passed */
+    if (rc == -ECANCELED) { /* a worker has passed at its exit */
         err->code = 0;
         rc = 1;
     }
@@ -365,7 +383,7 @@ int checkpoint_save_pass(struct eddis *e, struct eddis_error *err)
     (void)eddis_fail(&c->failure, -ECANCELED,
                      "the program of this worker has come to its end, and puts nothing into it");
     rc = eddis_checkpoint_commit(c, 0, err);
-    /* The other programs are told; one worker's often says it for all. */
+    /* The other programs get this as a result; one line is enough for all that pass. */
     if (rc == 1 && e->all.place.rank == 0)
         (void)fprintf(stderr, "eddis: the checkpoint of step %lld is not kept: %s\n", step,
                       err->text);
@@ -386,7 +404,7 @@ int eddis_checkpoint_abandon(struct eddis_checkpoint *c, struct eddis_error *err
 
 /* ---- reading ---- */
 
-/* Whether the checkpoint's place in the order of samples means something in this job. */
+/* Check that the checkpoint's data set, batch and seed are those of this job.  -EINVAL if not. */
 static int restore_check(const struct eddis *e, const struct checkpoint_meta *m,
                          struct eddis_error *err)
 {
@@ -406,8 +424,8 @@ static int restore_check(const struct eddis *e, const struct checkpoint_meta *m,
                       (long long)samples, (long long)batch, (unsigned long long)e->seed);
 }
 
-/* Rank 0: open what `path` means, a checkpoint or a folder of them.  Returns 1, or 0 when it is a
- * folder of this very job without any.  passed: what was damaged and passed over.
+/* Open the checkpoint at `path`, or the newest of a folder, on rank 0.  Return 1, or 0 if it is
+ * this job's own folder and has none.  passed: error of a damaged one that was skipped.
  */
 static int restore_open(const struct eddis *e, const char *path, struct checkpoint **ret,
                         struct eddis_error *passed, struct eddis_error *err)
@@ -426,15 +444,15 @@ static int restore_open(const struct eddis *e, const char *path, struct checkpoi
                       passed->code ? "; " : "", passed->code ? passed->text : "");
 }
 
-/* Steps were made: the program does not begin, it goes back. */
+/* Check whether steps were made, so that the program goes back instead of beginning. */
 static bool restore_is_back(const struct eddis *e)
 {
     return e->step.round > 0;
 }
 
-/* Rank 0: open what the workers are to begin with, as layout.h says, with a path that the program
- * gave in the place of the job's; or to go back to: that path, or what the job has written itself.
- * Returns 1, or 0: there is none.
+/* Choose and open the checkpoint to begin with or to go back to, on rank 0; for the rules see
+ * eddis_restore_begin.  A path given by the program replaces the job's.  Return 1, or 0 if there is
+ * none.
  */
 static int restore_choose(const struct eddis *e, const char *path, struct checkpoint **ret,
                           struct eddis_error *passed, struct eddis_error *err)
@@ -453,14 +471,16 @@ static int restore_choose(const struct eddis *e, const char *path, struct checkp
     return path && *path ? restore_open(e, path, ret, passed, err) : 0;
 }
 
-/* What rank 0 tells the others. */
+/* The choice that rank 0 broadcasts. */
 struct choice {
     int found;
     char path[PATH_MAX];
     char passed[sizeof((struct eddis_error *)0)->text];
 };
 
-/* Rank 0 chooses, so that all begin with the same.  Returns as restore_choose, on all ranks. */
+/* Open on all workers the checkpoint that rank 0 chooses.  Return as restore_choose, the same on
+ * all.  Collective.
+ */
 static int restore_agree(struct eddis *e, const char *path, struct checkpoint **ret,
                          struct choice *ret_choice, struct eddis_error *err)
 {
@@ -485,7 +505,7 @@ static int restore_agree(struct eddis *e, const char *path, struct checkpoint **
         ret_choice->found = 0;
     if (!ret_choice->found)
         return rc;
-    /* Rank 0 has looked at every sum; what this one reads it looks at itself. */
+    /* Rank 0 has verified every checksum; this worker verifies those of the files it reads. */
     if (e->all.place.rank != 0)
         rc = checkpoint_open(ret_choice->path, false, ret, err);
     return rc < 0 ? rc : 1;
@@ -507,7 +527,7 @@ int eddis_restore_begin(struct eddis *e, const char *path, struct eddis_checkpoi
     if (rc < 0)
         return rc;
     rc = restore_agree(e, path, &files, choice, err);
-    /* Where rank 0 found none, all return here; where one cannot open it, save_make tells all. */
+    /* If rank 0 found none, all return 0.  If a worker cannot open it, save_make fails on all. */
     if (rc > 0 || choice->found) {
         if (rc > 0)
             rc = save_check_data(&e->samples, "restored", err);
@@ -531,7 +551,9 @@ int eddis_restore_begin(struct eddis *e, const char *path, struct eddis_checkpoi
     return choice->found;
 }
 
-/* The workers have gone back from this step to an earlier one. */
+/* Note that the workers have gone back from this step to an earlier one: later checkpoints are
+ * undone, and samples already taken are dropped.
+ */
 static void restore_note_back(struct eddis *e, int64_t step)
 {
     struct checkpoint_save *s = &e->save;

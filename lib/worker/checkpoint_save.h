@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkpoint_save.h - who may write checkpoints to a folder, and the calls of eddis.h about them
+/* checkpoint_save.h - which process may write checkpoints to a folder, and the checkpoint calls of
+ * eddis.h
  *
- * No lock: the thread that makes steps uses it, without any lock held.
+ * No lock: only the thread that makes steps uses it, without any lock held.
  */
 #ifndef EDDIS_WORKER_CHECKPOINT_SAVE_H
 #define EDDIS_WORKER_CHECKPOINT_SAVE_H
@@ -20,33 +21,36 @@ struct checkpoint_save {
     struct replan *replan;
     const struct board_area *area; /* NULL without eddis-run */
 
-    int64_t farthest; /* step, of checkpoints committed and of ways left by going back */
-    char *fenced;     /* rank 0: the folder that it writes checkpoints to; NULL: none so far */
+    int64_t farthest; /* highest step of committed checkpoints and of steps undone by going back */
+    char *fenced;     /* rank 0: the folder it has fenced to write checkpoints to; NULL: none yet */
     struct fence fence;
 };
 
-/* Fence the job's folder, as rank 0 of a restarted job: no older generation can complete a
- * checkpoint in it from now on.  -ESTALE: this generation is the older one.
+/* Fence the job's folder, as rank 0 of a restarted job, so that no older generation can complete a
+ * checkpoint in it.  -ESTALE: this generation is the older one.
  */
 int checkpoint_save_open(struct checkpoint_save *s, struct eddis_error *err);
+
+/* Free what checkpoint_save_open keeps. */
 void checkpoint_save_close(struct checkpoint_save *s);
 
 struct eddis_checkpoint {
     struct eddis *e;
-    struct checkpoint *files;      /* NULL: this worker passes, and does not make the folder */
-    bool whole;                    /* opened to be read */
-    enum eddis_phase before;       /* to go back to */
-    struct eddis_error failure;    /* of the first put that failed; code 0: none did */
-    struct checkpoint_models kept; /* while it is written */
+    struct checkpoint *files;   /* NULL: this worker passes (see checkpoint_save_pass) and does not
+                                 * create the folder */
+    bool whole;                 /* opened for reading */
+    enum eddis_phase before;    /* phase to return to */
+    struct eddis_error failure; /* error of the first failed put; code 0: none failed */
+    struct checkpoint_models kept; /* the library's part, while it is written */
 };
 
-/* Take part in one that others write, wherever, at an exit: without what this program would put
- * into it, which nobody knows, so that it is not kept.  Collective.
+/* Take part at an exit in a checkpoint that other workers write.  It lacks what this program would
+ * put into it, so all discard it.  Collective.
  */
 int checkpoint_save_pass(struct eddis *e, struct eddis_error *err);
 
-/* Refuse NULL, and in a call that takes only what is whole, or only what is being written, the
- * other kind: -EINVAL.
+/* Check that c is a checkpoint opened for reading (whole) or one being written (not whole).
+ * -EINVAL: c is NULL, or of the other kind.
  */
 int checkpoint_save_check(const struct eddis_checkpoint *c, bool whole, struct eddis_error *err);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* collective_calls.c - eddis.h's collectives of all workers, each a call of its own */
+/* collective_calls.c - the functions of eddis.h for collectives of all workers */
 #include "lib/eddis.h"
 
+/* Return the arguments of an all-reduce of all workers. */
 static struct eddis_collective allreduce(void *buffer, size_t n, enum eddis_dtype dtype,
                                          enum eddis_op op)
 {
@@ -13,6 +14,7 @@ static struct eddis_collective allreduce(void *buffer, size_t n, enum eddis_dtyp
                                       .op = op };
 }
 
+/* Return the arguments of a broadcast to all workers. */
 static struct eddis_collective broadcast(void *buffer, size_t bytes, int root)
 {
     return (struct eddis_collective){ .size = sizeof(struct eddis_collective),
@@ -22,6 +24,7 @@ static struct eddis_collective broadcast(void *buffer, size_t bytes, int root)
                                       .root = root };
 }
 
+/* Return the arguments of an allgather of all workers. */
 static struct eddis_collective allgather(const void *in, void *out, size_t bytes)
 {
     return (struct eddis_collective){ .size = sizeof(struct eddis_collective),

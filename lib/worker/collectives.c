@@ -14,9 +14,9 @@ struct eddis_request {
     struct request r;
     struct eddis_request *next;
     const char *what;              /* "allreduce" */
-    struct eddis_collective call;  /* members that its kind does not read are 0 */
-    size_t buffer_bytes, in_bytes; /* of its two */
-    bool timed_out;                /* a blocking call gave up; the same call goes on with it */
+    struct eddis_collective call;  /* members that its kind does not use are 0 */
+    size_t buffer_bytes, in_bytes; /* sizes of its two buffers */
+    bool timed_out;                /* a blocking call timed out; the same call continues it */
 };
 
 void collectives_init(struct collectives *c)
@@ -24,6 +24,7 @@ void collectives_init(struct collectives *c)
     pthread_mutex_init(&c->lock, NULL);
 }
 
+/* Add the request to the list and send it to the communication thread; takes `taken`. */
 static void request_send(struct collectives *c, enum request_level level, struct collective *taken,
                          struct eddis_request *q)
 {
@@ -38,6 +39,7 @@ static void request_send(struct collectives *c, enum request_level level, struct
     comm_thread_send(c->waiter.thread, &q->r.mail);
 }
 
+/* Allocate a request; NULL without memory, and then `taken` is freed. */
 static struct eddis_request *request_new(struct collective *taken, struct eddis_error *err)
 {
     struct eddis_request *q = calloc(1, sizeof *q);
@@ -49,6 +51,7 @@ static struct eddis_request *request_new(struct collective *taken, struct eddis_
     return q;
 }
 
+/* Remove the request from the list and free it and its collective. */
 static void request_free(struct collectives *c, struct eddis_request *q)
 {
     pthread_mutex_lock(&c->lock);
@@ -102,11 +105,13 @@ static const char *const kind_name[] = {
     [EDDIS_BARRIER] = "barrier",
 };
 
+/* Check whether this kind of collective uses `buffer`. */
 static bool has_buffer(const struct eddis_collective *k)
 {
     return k->kind != EDDIS_BARRIER;
 }
 
+/* Check kind, scope and buffers of a call.  -EINVAL if not valid. */
 static int call_check(const struct eddis_collective *k, struct eddis_error *err)
 {
     if (k->kind < EDDIS_ALLREDUCE || k->kind > EDDIS_BARRIER)
@@ -120,7 +125,7 @@ static int call_check(const struct eddis_collective *k, struct eddis_error *err)
     return 0;
 }
 
-/* What the call says, without what its kind does not read. */
+/* Return a copy of the call without the members that its kind does not use. */
 static struct eddis_collective call_plain(const struct eddis_collective *k)
 {
     struct eddis_collective plain = { .size = sizeof plain, .kind = k->kind, .scope = k->scope };
@@ -140,8 +145,8 @@ static struct eddis_collective call_plain(const struct eddis_collective *k)
     return plain;
 }
 
-/* A copy, since a place may go on to change: what eddis_commit measures, and memory that members of
- * a group share, which is for gradients only.
+/* Return a copy of this rank's place in a scope.  A copy, since places still change: eddis_commit
+ * measures, and memory that members of a group share is only for gradients.
  */
 static struct comm_place scope_place(const struct collectives *c, enum eddis_scope scope)
 {
@@ -155,6 +160,7 @@ static struct comm_place scope_place(const struct collectives *c, enum eddis_sco
     return p;
 }
 
+/* Return the request level of a scope. */
 static enum request_level scope_level(enum eddis_scope scope)
 {
     static const enum request_level level[] = {
@@ -166,6 +172,7 @@ static enum request_level scope_level(enum eddis_scope scope)
     return level[scope];
 }
 
+/* Create the collective that a call describes, among the ranks of p. */
 static int call_make(const struct comm_place *p, const struct eddis_collective *k,
                      struct collective **ret, struct eddis_error *err)
 {
@@ -186,6 +193,7 @@ static int call_make(const struct comm_place *p, const struct eddis_collective *
     }
 }
 
+/* Return the bytes of the call's `buffer` in a scope of this size. */
 static size_t buffer_bytes(const struct comm_place *p, const struct eddis_collective *k)
 {
     size_t each = k->kind == EDDIS_ALLREDUCE ? comm_type_bytes((enum comm_type)k->dtype) : 1;
@@ -221,18 +229,22 @@ int collectives_start(struct collectives *c, const struct eddis_collective *k,
 
 /* ---- blocking calls of the program, which may time out ---- */
 
+/* Check whether two calls have the same arguments. */
 static bool call_same(const struct eddis_collective *a, const struct eddis_collective *b)
 {
     return a->kind == b->kind && a->scope == b->scope && a->buffer == b->buffer && a->in == b->in &&
            a->n == b->n && a->dtype == b->dtype && a->op == b->op && a->root == b->root;
 }
 
+/* Check whether two memory ranges overlap. */
 static bool overlap(const void *a, size_t a_bytes, const void *b, size_t b_bytes)
 {
     return a && b && (uintptr_t)a < (uintptr_t)b + b_bytes && (uintptr_t)b < (uintptr_t)a + a_bytes;
 }
 
-/* Whether the request writes what the call reads or writes, or reads what it writes. */
+/* Check whether the request writes memory that the call reads or writes, or reads memory that the
+ * call writes.
+ */
 static bool request_clashes(const struct collectives *c, const struct eddis_request *q,
                             const struct eddis_collective *k)
 {
@@ -244,8 +256,9 @@ static bool request_clashes(const struct collectives *c, const struct eddis_requ
            overlap(q->call.in, q->in_bytes, k->buffer, bytes);
 }
 
-/* Take the request of this very call, made before, that timed out; NULL: none.  -EBUSY: that of
- * another one still has the buffer, and both results would be wrong.
+/* Take over the request of this very call if it timed out before, and clear its mark; *ret NULL:
+ * there is none.  -EBUSY: a different timed-out call still uses the buffer, so both results would
+ * be wrong.
  */
 static int request_again(struct collectives *c, const struct eddis_collective *k,
                          struct eddis_request **ret, struct eddis_error *err)
@@ -262,7 +275,7 @@ static int request_again(struct collectives *c, const struct eddis_collective *k
             other = q->what;
     }
     if (q && !other)
-        q->timed_out = false; /* no other thread goes on with it meanwhile */
+        q->timed_out = false; /* so that no other thread continues it meanwhile */
     pthread_mutex_unlock(&c->lock);
     if (other)
         return eddis_fail(err, -EBUSY,
@@ -273,6 +286,9 @@ static int request_again(struct collectives *c, const struct eddis_collective *k
     return 0;
 }
 
+/* Wait for a blocking call's request; mark it after a timeout, so that the same call can continue
+ * it.
+ */
 static int request_finish(struct collectives *c, struct eddis_request *q, int64_t timeout_ns,
                           struct eddis_error *err)
 {
@@ -288,8 +304,8 @@ static int request_finish(struct collectives *c, struct eddis_request *q, int64_
 
 /* ---- the library's own ---- */
 
-/* After a time-out the buffer may go with the caller, and the others would take what this rank does
- * next for its part in what they are at.
+/* Wait for a request; after a timeout end all communication.  The caller may then free the buffer,
+ * and the others would match this rank's next collective with the one it gave up.
  */
 int collectives_request_wait(struct collectives *c, struct eddis_request *q,
                              struct eddis_error *err)
@@ -302,6 +318,7 @@ int collectives_request_wait(struct collectives *c, struct eddis_request *q,
     return rc < 0 ? eddis_fail(err, rc, "%s", why.text) : rc;
 }
 
+/* Run a collective of all ranks to its end. */
 static int run(struct collectives *c, const struct eddis_collective *k, struct eddis_error *err)
 {
     struct eddis_request *q;
@@ -438,7 +455,7 @@ int eddis_request_test(struct eddis *e, struct eddis_request *q, struct eddis_er
     return rc < 0 ? rc : 1;
 }
 
-/* What the program says, and no more than its version of eddis.h has. */
+/* Read the call's arguments, of any version of eddis.h, and check them. */
 static int call_read(const struct eddis *e, const struct eddis_collective *given,
                      struct eddis_collective *ret, struct eddis_error *err)
 {

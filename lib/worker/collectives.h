@@ -2,9 +2,10 @@
 /* collectives.h - collectives of all ranks, a group or a node, as requests to the communication
  * thread
  *
- * Any thread may start requests and wait for them, each request by one at a time.  `lock` guards
- * the list of requests and their marks; it is taken last, and no other with it.  All functions are
- * called without any lock held, since the communication thread takes its own.
+ * Any thread may start requests and wait for them; only one thread at a time waits for a request.
+ * `lock` guards the list of requests and their timed_out marks.  It is taken last, and no other
+ * lock with it.  All functions are called without any lock held, since the communication thread
+ * takes its own.
  */
 #ifndef EDDIS_WORKER_COLLECTIVES_H
 #define EDDIS_WORKER_COLLECTIVES_H
@@ -16,62 +17,82 @@
 
 #include <pthread.h>
 
-/* Collectives without a timeout of their own: commit, initial broadcast, checkpoints. */
+/* Timeout of the library's own collectives: commit, initial broadcast, checkpoints. */
 #define COLLECTIVES_TIMEOUT_NS (INT64_C(600) * CLOCK_S)
 
 struct node_numbers;
 
 struct collectives {
     struct waiter waiter;
-    struct comm_place place;            /* among all ranks */
-    const struct comm_place *group;     /* borrowed; read when a request of this scope is started */
+    struct comm_place place;        /* this rank among all ranks */
+    const struct comm_place *group; /* borrowed; read when a request of scope EDDIS_GROUP starts */
     const struct node_numbers *numbers; /* borrowed */
-    int64_t timeout_ns;                 /* of the calls below that take none */
+    int64_t timeout_ns;                 /* for the calls below without a timeout argument */
     pthread_mutex_t lock;
     struct eddis_request *requests; /* not yet waited for */
 };
 
-/* Make the lock; destroy it, and free the requests that nobody waited for. */
+/* Create the lock. */
 void collectives_init(struct collectives *c);
+
+/* Destroy the lock and free the requests that nobody waited for. */
 void collectives_fini(struct collectives *c);
 
-/* Wait for a request and free it; after -ETIMEDOUT it is still there. */
+/* Wait for a request and free it; after -ETIMEDOUT it is still under way. */
 int collectives_wait(struct collectives *c, struct eddis_request *q, int64_t timeout_ns,
                      struct eddis_error *err);
 
-/* Wait for all requests that nobody has waited for. */
+/* Wait for all requests that nobody has waited for, until the deadline. */
 int collectives_wait_all(struct collectives *c, int64_t deadline_ns, struct eddis_error *err);
 
-/* For the library itself: a call that times out is the end of all communication. */
+/* Wait for a request of the library itself and free it.  A timeout (c->timeout_ns) ends all
+ * communication.
+ */
 int collectives_request_wait(struct collectives *c, struct eddis_request *q,
                              struct eddis_error *err);
+
+/* Combine *a over all ranks, in place, for the library itself.  A timeout ends all communication.
+ * Collective.
+ */
 int collectives_allreduce(struct collectives *c, const struct allreduce *a,
                           struct eddis_error *err);
+
+/* Copy `buffer` from rank root to all, for the library itself.  A timeout ends all communication.
+ * Collective.
+ */
 int collectives_broadcast(struct collectives *c, void *buffer, size_t bytes, int root,
                           struct eddis_error *err);
+
+/* Gather in [bytes] of every rank in out [n_ranks * bytes], for the library itself.  A timeout ends
+ * all communication.  Collective.
+ */
 int collectives_allgather(struct collectives *c, const void *in, void *out, size_t bytes,
                           struct eddis_error *err);
+
+/* Wait for all ranks, for the library itself.  A timeout ends all communication.  Collective. */
 int collectives_barrier(struct collectives *c, struct eddis_error *err);
 
-/* A barrier that may time out, and is gone on with when it is called again: *under_way, NULL at
- * first, keeps it meanwhile, apart from any of the program's.
+/* Wait for all ranks, at most timeout_ns.  After -ETIMEDOUT call it again to continue: *under_way,
+ * NULL at first, keeps the barrier meanwhile, separate from any of the program's.
  */
 int collectives_barrier_until(struct collectives *c, struct eddis_request **under_way,
                               int64_t timeout_ns, struct eddis_error *err);
 
-/* Replace x [n] by the least that any rank has at each place. */
+/* Replace each of x [n] by its minimum over all ranks.  Collective. */
 int collectives_least(struct collectives *c, int64_t *x, size_t n, struct eddis_error *err);
 
-/* Make all ranks return the same: rc and err of the lowest rank that failed, or 0.  Collective. */
+/* Return the same result on all ranks: rc and err of the lowest rank that failed, or 0.
+ * Collective.
+ */
 int collectives_agree(struct collectives *c, int rc, struct eddis_error *err);
 
-/* Run a collective of some ranks, which is taken, to its end.  `what` is named when it does not
- * come.
+/* Run a collective of some ranks to its end; takes `taken`.  Error messages after a timeout call it
+ * `what`.
  */
 int collectives_run(struct collectives *c, const char *what, enum request_level level,
                     struct collective *taken, struct eddis_error *err);
 
-/* Start a request, which is returned; buffers are borrowed until it has been waited for. */
+/* Start a request and return it in *ret.  Buffers are borrowed until it has been waited for. */
 int collectives_start(struct collectives *c, const struct eddis_collective *k,
                       struct eddis_request **ret, struct eddis_error *err);
 

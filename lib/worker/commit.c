@@ -14,7 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What must be alike on all workers besides its options, as one number. */
+/* Return a hash of everything besides the options that must be equal on all workers: seed,
+ * algorithm, layers and parameters.
+ */
 static uint64_t registration_hash(const struct eddis *e)
 {
     uint64_t h = parameters_hash_text(e->seed, e->algorithm);
@@ -22,7 +24,9 @@ static uint64_t registration_hash(const struct eddis *e)
     return parameters_hash(&e->parameters, h);
 }
 
-/* The smallest and the largest hash are one number when all are alike. */
+/* Compare the workers' registrations: the smallest and the largest hash are equal if all are.
+ * -EPROTO if not.  Collective.
+ */
 static int commit_compare(struct eddis *e, struct eddis_error *err)
 {
     int64_t h = (int64_t)registration_hash(e), both[2] = { h, ~h };
@@ -37,7 +41,9 @@ static int commit_compare(struct eddis *e, struct eddis_error *err)
     return rc < 0 ? rc : 0;
 }
 
-/* The data that this worker has, from now on. */
+/* Set the data set that eddis_set_data gave, unless it is set.  -EINVAL: no sample of an epoch is
+ * used.
+ */
 static int commit_data(struct eddis *e, struct eddis_error *err)
 {
     int64_t samples = e->options.samples, batch = e->samples.global_batch;
@@ -54,7 +60,7 @@ static int commit_data(struct eddis *e, struct eddis_error *err)
         e->options.drop_last ? " and a short step is left out (drop_last)" : "");
 }
 
-/* What a replayed plan says of the communication; NULL: it is measured, or goes by size. */
+/* Return the communication choice of a replayed plan; NULL: measure it, or choose by size. */
 static const struct comm_choice *commit_choice(const struct eddis *e)
 {
     const struct comm_choice *c = e->area ? &e->area->choice : NULL;
@@ -62,8 +68,8 @@ static const struct comm_choice *commit_choice(const struct eddis *e)
     return c && c->version ? c : NULL;
 }
 
-/* Have gradients lie in memory that the ranks of a node share, unless the plan or the system says
- * no, or every worker is a group of its own.
+/* Put gradients into memory that the ranks of a node share, unless the plan or the system forbids
+ * it, or every worker is its own group.  Collective.
  */
 static int commit_share(struct eddis *e, struct eddis_error *err)
 {
@@ -83,7 +89,7 @@ static int commit_share(struct eddis *e, struct eddis_error *err)
                             fixed != NULL, err);
 }
 
-/* Rank 0 shows on the board what was chosen. */
+/* Publish the communication choice on the board, by rank 0. */
 static void commit_publish(struct eddis *e, const struct comm_choice *c)
 {
     struct board *b = e->all.place.rank == 0 ? phase_lock_board(&e->phase) : NULL;
@@ -94,13 +100,15 @@ static void commit_publish(struct eddis *e, const struct comm_choice *c)
     phase_unlock_board(&e->phase);
 }
 
-/* Nodes of the group, among which messages go; 1 where no memory is shared. */
+/* Return the number of nodes among which the group sends messages; 1 if no memory is shared. */
 static int commit_nodes(const struct eddis *e)
 {
     return e->group.place.nodes ? e->group.place.nodes->n : 1;
 }
 
-/* Measure which kinds of all-reduce are best, and tell. */
+/* Measure which kinds of all-reduce are best, use them and publish the choice; drop the shared
+ * memory if messages are faster.  *ret: the network's cost.  Collective.
+ */
 static int commit_measure(struct eddis *e, struct comm_cost *ret, struct eddis_error *err)
 {
     struct comm_choice c = { 0 };
@@ -120,8 +128,9 @@ static int commit_measure(struct eddis *e, struct comm_cost *ret, struct eddis_e
     return 0;
 }
 
-/* From here on all-reduces are of the kinds that the plan says, or that measure best; without a
- * measurement they go by their size.  Where every worker is a group of its own there are none.
+/* Choose the kinds of all-reduce: by the plan, or by measurement; without either by size.  Skip it
+ * if every worker is its own group, since there are no all-reduces then.  *ret: the network's cost.
+ * Collective.
  */
 static int commit_kinds(struct eddis *e, struct comm_cost *ret, struct eddis_error *err)
 {
@@ -141,7 +150,7 @@ static int commit_kinds(struct eddis *e, struct comm_cost *ret, struct eddis_err
     return rc;
 }
 
-/* The buckets' layout or size, where the plan has fixed them. */
+/* Set the buckets' layout or size in the engine's options, if the plan fixes them. */
 static int commit_buckets(struct eddis *e, struct bucket_layout *layout, struct engine_options *o,
                           struct eddis_error *err)
 {
@@ -159,11 +168,12 @@ static int commit_buckets(struct eddis *e, struct bucket_layout *layout, struct 
     if (rc)
         o->layout = layout;
     else if (!o->bucket_bytes)
-        o->bucket_bytes = ENGINE_BUCKET_BYTES; /* the plan's run has laid none out */
+        o->bucket_bytes = ENGINE_BUCKET_BYTES; /* the plan's run has made no layout */
     commit_publish(e, c);
     return 0;
 }
 
+/* Engine hook: fill in this worker's part of a step's trailer. */
 static void hook_report(void *arg, struct sync_tail *tail)
 {
     struct eddis *e = arg;
@@ -171,6 +181,7 @@ static void hook_report(void *arg, struct sync_tail *tail)
     replan_report(&e->replan, tail);
 }
 
+/* Engine hook: apply the combined trailer of a step. */
 static void hook_agreed(void *arg, int64_t round, const struct sync_tail *tail)
 {
     struct eddis *e = arg;
@@ -179,6 +190,7 @@ static void hook_agreed(void *arg, int64_t round, const struct sync_tail *tail)
     replan_agree(&e->replan, tail);
 }
 
+/* Engine hook: publish a layout of buckets. */
 static void hook_laid_out(void *arg, const struct bucket_layout *l)
 {
     const struct eddis *e = arg;
@@ -186,6 +198,9 @@ static void hook_laid_out(void *arg, const struct bucket_layout *l)
     tuning_laid_out(&e->tuning, l);
 }
 
+/* Create the engine from the registered parameters and the choices made.  Collective only in what
+ * engine_new does.
+ */
 static int commit_engine(struct eddis *e, const struct comm_cost *cost, struct engine **ret,
                          struct eddis_error *err)
 {
@@ -224,8 +239,8 @@ static int commit_engine(struct eddis *e, const struct comm_cost *cost, struct e
     return rc;
 }
 
-/* How often models are compared where there is one.  A worker alone, without eddis-run, sends
- * nothing.
+/* Set how often the workers' models are compared if there is one model.  Without eddis-run a single
+ * worker compares nothing, as it sends nothing.
  */
 static void commit_models(struct eddis *e)
 {
@@ -235,8 +250,8 @@ static void commit_models(struct eddis *e)
     e->replan.models.every = e->group.several ? 0 : e->area ? e->area->check_models : every;
 }
 
-/* Tell the job how large the model is and what the network carries: what its exchanges cost, and
- * which mode is best, follows from that.
+/* Publish model size, job length and network speed on the board; the driver computes exchange costs
+ * and the best mode from them.
  */
 static void commit_show(struct eddis *e)
 {
@@ -256,10 +271,12 @@ static void commit_show(struct eddis *e)
     phase_unlock_board(&e->phase);
 }
 
-/* How often the board is looked at. */
+/* How often the board is polled. */
 #define OPEN_LOOK_NS CLOCK_MS
 
-/* The job's answer to what commit_show has told, on this node. */
+/* Wait for the first plan version on this node's board, the driver's answer to commit_show.
+ * -ETIMEDOUT: none within timeouts.launch.
+ */
 static int commit_wait_plan(const struct eddis *e, int64_t *ret_version, struct eddis_error *err)
 {
     int64_t deadline = clock_after_ns(clock_now_ns(), e->area->open_ns), now;
@@ -275,7 +292,9 @@ static int commit_wait_plan(const struct eddis *e, int64_t *ret_version, struct 
                       (double)e->area->open_ns / CLOCK_S);
 }
 
-/* Mode, groups and the first plan: all have them, or it stays open. */
+/* Take mode, groups and the first plan.  If one worker fails, all fail and the mode stays open.
+ * Collective.
+ */
 static int commit_take_plan(struct eddis *e, int64_t version, struct eddis_error *err)
 {
     int rc = worker_settle(e, err);
@@ -288,7 +307,9 @@ static int commit_take_plan(struct eddis *e, int64_t version, struct eddis_error
     return rc;
 }
 
-/* The mode was open until now: all learn it, from the newest plan that all have. */
+/* Choose the mode that was open until now ("auto"): publish the model, wait for the driver's plan
+ * and take the newest version that all have.  Collective.
+ */
 static int commit_settle(struct eddis *e, struct eddis_error *err)
 {
     int64_t version = 0;
@@ -303,7 +324,7 @@ static int commit_settle(struct eddis *e, struct eddis_error *err)
         return rc;
     rc = commit_take_plan(e, version, err);
     if (rc == 0)
-        samples_settle(&e->samples); /* last: who reads ahead asks at once */
+        samples_settle(&e->samples); /* last: readers ahead ask for samples at once */
     return rc;
 }
 
@@ -334,7 +355,7 @@ int eddis_commit(struct eddis *e, struct eddis_error *err)
     if (rc == 0)
         rc = commit_kinds(e, &cost, err);
     if (rc < 0)
-        return rc; /* of communication itself: the others fail too */
+        return rc; /* a failure of communication: the others fail too */
     rc = step_make_sets(&e->step, &e->parameters, err);
     if (rc == 0)
         rc = commit_engine(e, &cost, &engine, err);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* confirm.c - one message each over a few links of the network, and what they say of all of it
+/* confirm.c - send one message over each of a few links, and judge from them the whole network
  *
- * Every rank runs the same number of collectives in each turn, as the communication thread wants
- * it: a pair's are of two ranks, those of everybody else have one member and are over at once.
+ * Every rank runs the same number of collectives in each turn, as the communication thread
+ * requires.  A pair's collectives have two ranks; those of all other ranks have one member and are
+ * done at once.
  */
 #include "confirm.h"
 
@@ -12,8 +13,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* How long the message should take at the speed that is expected, and how large it is.  One before
- * it gets the connection its speed, and takes what a shaped cable has saved up.
+/* Time that the message should take at the expected speed, and limits of its size.  A message
+ * before it lets the connection reach its speed and uses up the burst that a shaped link allows.
  */
 #define MESSAGE_S     0.016
 #define MESSAGE_MOST  ((size_t)16 << 20)
@@ -21,14 +22,14 @@
 #define FIRST_S       0.1
 #define FIRST_MOST    ((size_t)512 << 10)
 
-/* Each doubles the message, so that a moment's want of a core counts less. */
+/* Number of passes; each doubles the message, so that a busy core matters less. */
 enum { PASSES = 3 };
 
-#define RATIO_ONE 1000000 /* of ratios as whole numbers */
+#define RATIO_ONE 1000000 /* ratio 1 in fixed-point numbers */
 
-/* What is known of one direction. */
+/* The speed of one direction of a link. */
 struct speed {
-    double was; /* bytes a second */
+    double was; /* bytes a second, measured earlier */
     double now; /* 0: not measured yet */
 };
 
@@ -38,19 +39,20 @@ struct confirming {
     const struct network_checks *asked;
     struct network_check_row row[NETWORK_CHECK_ROWS]; /* this rank's; peer -1: none */
     struct speed there[NETWORK_CHECK_ROWS], back[NETWORK_CHECK_ROWS];
-    void *message; /* [MESSAGE_MOST]; NULL where nothing is sent */
+    void *message; /* [MESSAGE_MOST]; NULL if this rank sends nothing */
 };
 
 static const char what[] = "the check of the network";
 
 /* ---- one message ---- */
 
-/* Of the two ranks, or of this one alone. */
+/* The two ranks of a link, or this rank alone. */
 struct pair {
     struct comm_place place;
     int peer[2];
 };
 
+/* Set up the pair of this rank and rank `with`; with -1: this rank alone. */
 static void pair_init(struct pair *p, const struct confirming *c, int with)
 {
     int own = c->all->place.rank;
@@ -65,7 +67,7 @@ static void pair_init(struct pair *p, const struct confirming *c, int with)
     p->place.limits = NULL;
 }
 
-/* Copy from the pair's first or second rank to the other. */
+/* Copy data from the pair's rank `second` (0 or 1) to the other. */
 static int copy(const struct confirming *c, const struct pair *p, void *data, size_t bytes,
                 int second, struct eddis_error *err)
 {
@@ -76,7 +78,9 @@ static int copy(const struct confirming *c, const struct pair *p, void *data, si
     return rc < 0 ? rc : collectives_run(c->all, what, REQUEST_ALL, made, err);
 }
 
-/* A message of the pair's rank `second` and its answer; the seconds as that rank sees them. */
+/* Send a message from the pair's rank `second` and wait for its answer; *ret_s: seconds until then,
+ * as that rank measures them.
+ */
 static int message(const struct confirming *c, const struct pair *p, size_t bytes, int second,
                    double *ret_s, struct eddis_error *err)
 {
@@ -89,6 +93,7 @@ static int message(const struct confirming *c, const struct pair *p, size_t byte
     return rc;
 }
 
+/* Return the bytes that this speed carries in so many seconds, within MESSAGE_LEAST .. most. */
 static size_t bytes_in(double seconds, double bytes_per_s, size_t most)
 {
     double n = bytes_per_s * seconds;
@@ -96,16 +101,17 @@ static size_t bytes_in(double seconds, double bytes_per_s, size_t most)
     return n > (double)most ? most : n < (double)MESSAGE_LEAST ? MESSAGE_LEAST : (size_t)n;
 }
 
-/* Whatever else happens just then makes a message slower, or the one behind it faster: the speed
- * that is nearest to the expected one counts, for one that has changed is never near.
+/* Return the better of two measurements of a speed: the one closer to the expected speed.  A
+ * disturbance makes a message slower, or the next one faster; a speed that has changed is never
+ * close.
  */
 static double better(const struct speed *s, double now)
 {
     return s->now > 0 && fabs(log(s->now / s->was)) < fabs(log(now / s->was)) ? s->now : now;
 }
 
-/* Measure from the pair's rank `second` to the other, which both know afterwards; s->was is known
- * to the one that sends.
+/* Measure the speed from the pair's rank `second` to the other; both ranks get it.  s->was must be
+ * set on the sender.
  */
 static int measure(const struct confirming *c, const struct pair *p, int second, struct speed *s,
                    struct eddis_error *err)
@@ -129,13 +135,14 @@ static int measure(const struct confirming *c, const struct pair *p, int second,
 
 /* ---- all of them ---- */
 
+/* Check whether a speed is as expected, or both the old and the new one are too high to matter. */
 static bool same(const struct speed *s)
 {
     return (s->now >= s->was * NETWORK_CHECK_LEAST && s->now <= s->was * NETWORK_CHECK_MOST) ||
            (s->now >= NETWORK_CHECK_FAST && s->was >= NETWORK_CHECK_FAST);
 }
 
-/* This rank's row of a turn; -1: none, or none that is in doubt. */
+/* Return this rank's row in a turn; -1: none, or it has been measured as expected. */
 static int row_of(const struct confirming *c, int turn)
 {
     for (int i = 0; i < NETWORK_CHECK_ROWS; i++)
@@ -145,7 +152,7 @@ static int row_of(const struct confirming *c, int turn)
     return -1;
 }
 
-/* Both directions of this rank's link, if it has one. */
+/* Measure both directions of this rank's link in this turn, if it has one.  Collective. */
 static int take_turn(struct confirming *c, int turn, struct eddis_error *err)
 {
     int i = row_of(c, turn), rc = collectives_barrier(c->all, err);
@@ -162,15 +169,15 @@ static int take_turn(struct confirming *c, int turn, struct eddis_error *err)
     return rc;
 }
 
-/* What changed most on this rank, and what its wire carries. */
+/* The largest changes on this rank, and the speed of its link to the network. */
 struct own {
-    int64_t least, most; /* ratios to what was */
+    int64_t least, most; /* ratios of new to old speed, in millionths */
     int64_t wire_bytes_per_s;
     int64_t links;
     int slowest, fastest; /* rows */
 };
 
-/* Now to then, in millionths. */
+/* Return the ratio of the new to the old speed of a row, in millionths; 1 if it is as expected. */
 static int64_t ratio_of(const struct confirming *c, int row)
 {
     const struct speed *t = &c->there[row];
@@ -178,6 +185,7 @@ static int64_t ratio_of(const struct confirming *c, int row)
     return same(t) ? RATIO_ONE : (int64_t)(fmin(t->now / t->was, RATIO_ONE) * RATIO_ONE);
 }
 
+/* Return this rank's slowest and fastest link, and the mean speed of its links. */
 static struct own own_of(const struct confirming *c)
 {
     struct own o = { INT64_MAX, 0, INT64_MAX, 0, 0, 0 };
@@ -198,7 +206,9 @@ static struct own own_of(const struct confirming *c)
     return o;
 }
 
-/* Who has the link that `mine` says is this rank's fills it in, and tells all. */
+/* Broadcast the link that changed most.  `mine`: it is one of this rank's; the lowest such rank
+ * fills it in.  Collective.
+ */
 static int name_link(const struct confirming *c, const struct own *o, bool slower, bool mine,
                      struct network_check *ret, struct eddis_error *err)
 {
@@ -217,7 +227,7 @@ static int name_link(const struct confirming *c, const struct own *o, bool slowe
     return collectives_broadcast(c->all, ret, sizeof *ret, (int)first, err);
 }
 
-/* All ranks find the same. */
+/* Combine the results of all ranks into *ret, the same on all.  Collective. */
 static int sum_up(const struct confirming *c, struct network_check *ret, struct eddis_error *err)
 {
     const struct own o = own_of(c);
@@ -235,6 +245,7 @@ static int sum_up(const struct confirming *c, struct network_check *ret, struct 
                      err);
 }
 
+/* Measure all links, in up to PASSES passes, until the network is as expected.  Collective. */
 static int measure_all(struct confirming *c, struct network_check *ret, struct eddis_error *err)
 {
     int rc = 0;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* emulate.c - a worker that stands for a slower device takes that device's time
+/* emulate.c - make the steps of a worker as long as those of an emulated slower device
  *
- * For programs that leave it to the library (eddis_options.own_pace is 0): a step's forward and
- * backward pass and the update of the step before last fixed + per_sample * count seconds, more
- * or less by chance where the job wants that; the rest is slept in eddis_wait.  A program that
- * paces itself can do so layer by layer, so that communication overlaps as on the real device;
- * eddis-train does.
+ * This is for programs with eddis_options.own_pace 0.  Forward pass, backward pass and update of a
+ * step take fixed + per_sample * count seconds, with random jitter if the job asks for it.  The
+ * library sleeps the rest of that time in eddis_wait.  A program that paces itself can do so layer
+ * by layer, so that communication overlaps as on the real device; eddis-train does.
  */
 #include "emulate.h"
 
@@ -15,7 +14,7 @@
 #include <errno.h>
 #include <math.h>
 
-static const double LEAST = 0.2; /* of the average */
+static const double LEAST = 0.2; /* shortest step, relative to the average */
 
 double emulate_step_s(const struct emulation *m, int64_t step, int64_t count)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* emulate.h - steps that last as long as on the device that this worker emulates
  *
- * No lock: the thread that begins, waits for and ends a step uses it; announcing threads only read
- * until_ns, which changes with announce_lock (step.h) held once the step has begun.
+ * No lock: only the thread that makes steps writes it.  Announcing threads read until_ns, which
+ * changes only with announce_lock (step.h) held once the step has begun.
  */
 #ifndef EDDIS_WORKER_EMULATE_H
 #define EDDIS_WORKER_EMULATE_H
@@ -13,26 +13,30 @@
 #include <stdint.h>
 
 struct emulation {
-    bool emulated;            /* false: the worker takes the time that it takes */
-    double fixed_s, sample_s; /* a step takes fixed_s + sample_s * samples on average; 0: none */
-    double jitter;            /* its relative standard deviation */
-    uint64_t seed;            /* of this worker's deviations */
-    int64_t until_ns;         /* when the current step's compute is over; 0: nothing to emulate */
-    int64_t overrun_ns;       /* by how much the real work of this step was longer */
-    int64_t waited_ns;        /* when the last wait returned: the update behind it belongs to the */
-    int64_t update_ns;        /* next step's compute, and lasted this long */
+    bool emulated;            /* false: the library does not sleep for a device */
+    double fixed_s, sample_s; /* mean step time: fixed_s + sample_s * samples; 0: none */
+    double jitter;            /* relative standard deviation of that time */
+    uint64_t seed;            /* for this worker's jitter */
+    int64_t until_ns;         /* end of the current step's compute; 0: nothing to emulate */
+    int64_t overrun_ns;       /* time by which this step's real work was longer */
+    int64_t waited_ns;        /* when the last wait returned; the update after it belongs to */
+    int64_t update_ns;        /* the next step's compute, and took this long */
 };
 
-/* Seconds that the device takes for a step of count samples: equal calls, equal answers, and never
- * below a fifth of the average.
+/* Return the seconds that the device takes for this step of count samples.  Equal arguments give
+ * equal results, at least a fifth of the average.
  */
 double emulate_step_s(const struct emulation *m, int64_t step, int64_t count);
 
-/* The three moments of a step that an emulated device needs.  emulate_wait sleeps, until
- * deadline_ns at most: -ETIMEDOUT then, which names the step.
- */
+/* Begin an emulated step: compute until_ns. */
 void emulate_begin(struct emulation *m, int64_t step, int64_t count, int64_t now_ns);
+
+/* Sleep until the emulated step's compute time is over, at most until deadline_ns (-ETIMEDOUT).
+ * Note by how much the real work took longer.
+ */
 int emulate_wait(struct emulation *m, int64_t step, int64_t deadline_ns, struct eddis_error *err);
+
+/* End an emulated step: note how long the update after the last wait took. */
 void emulate_end(struct emulation *m, int64_t now_ns);
 
 #endif

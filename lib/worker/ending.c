@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ending.c - the end of all steps, as the program asks for it
+/* ending.c - the end of all steps, as requested by the program
  *
- *     eddis_stop     a wish, which travels with the tail of the group's next step; all of the group
- *                    agree with it that the step behind is the last
- *                    its root has the counter tell the other groups, which hear of it with their
- *                    next samples, and agree likewise
- *     eddis_finish   nothing more is taken; all meet, and draw their models together
- *     an exit        where the options ask for it, ends the step under way, and does likewise
+ *     eddis_stop     a request, sent in the trailer of the group's next step; the whole group
+ *                    agrees that the step after it is the last
+ *                    its root marks the shared counter, so that the other groups learn of it
+ *                    with their next samples and agree likewise
+ *     eddis_finish   takes no more samples; all meet, and draw their models together
+ *     an exit        if the options ask for it, ends the step under way and does likewise
  */
 #include "worker.h"
 
@@ -15,7 +15,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#define LAST_LOOK_NS (INT64_C(60) * CLOCK_S) /* for what is known at once, or never */
+#define LAST_LOOK_NS (INT64_C(60) * CLOCK_S) /* for information that comes at once or never */
 
 int eddis_stop(struct eddis *e)
 {
@@ -26,21 +26,25 @@ int eddis_stop(struct eddis *e)
     return rc;
 }
 
-/* Whether this worker may leave steps undone: where nobody knows how many there are, each group
- * says for itself that it has done enough.
+/* Check whether this worker may end before all steps are done: a stop was requested, or the number
+ * of epochs is unknown, so that each group decides for itself.
  */
 static bool finish_early(struct eddis *e)
 {
     return e->step.stop || e->samples.order.epochs == 0 || replan_wants_stop(&e->replan);
 }
 
-/* Whether nobody has agreed with that, so that others of its model may be in their next step. */
+/* Check whether this worker ends early without an agreement, so that others of its model may be in
+ * their next step.
+ */
 static bool finish_alone(struct eddis *e)
 {
     return finish_early(e) && !e->step.stop && !e->group.several;
 }
 
-/* Whether this worker has nothing more to do, or wants to do nothing more. */
+/* Check that this worker has no step left or wants to end early.  -EINVAL: there is a step to do;
+ * -ETIMEDOUT: not known yet.
+ */
 static int finish_check(struct eddis *e, int64_t deadline_ns, struct eddis_error *err)
 {
     int64_t left = deadline_ns - clock_now_ns();
@@ -64,7 +68,9 @@ static int finish_check(struct eddis *e, int64_t deadline_ns, struct eddis_error
                : rc;
 }
 
-/* What was taken for later steps is not done; nobody waits for more. */
+/* Pass this worker's own stop on to the other groups and give up the samples taken for later steps.
+ * Threads that wait for more samples return.  Do nothing if all steps are done.
+ */
 static void finish_stop(struct eddis *e)
 {
     bool wants = replan_wants_stop(&e->replan);
@@ -79,7 +85,7 @@ static void finish_stop(struct eddis *e)
     samples_stop(&e->samples, e->samples.step - 1);
 }
 
-/* Of one model. */
+/* Wait until all workers have ended their steps.  For one model. */
 static int finish_meet(struct eddis *e, int64_t deadline_ns, struct eddis_error *err)
 {
     int64_t left = deadline_ns - clock_now_ns();
@@ -91,7 +97,9 @@ static int finish_meet(struct eddis *e, int64_t deadline_ns, struct eddis_error 
     return rc;
 }
 
-/* Of several. */
+/* Wait until all groups have ended their steps and draw the models to the centre.  Return as
+ * centre_finish.  For several models.
+ */
 static int finish_models(struct eddis *e, int64_t deadline_ns, struct eddis_error *err)
 {
     int rc = e->centre.started ? 0 : centre_start(&e->centre, deadline_ns, err);
@@ -113,7 +121,7 @@ int eddis_finish(struct eddis *e, int64_t timeout_ns, struct eddis_error *err)
         rc = finish_check(e, deadline, err);
     if (rc < 0)
         return rc;
-    /* Before a stop leaves any, and once: a call that is made again finds its own. */
+    /* Set before samples are given up, and only once: a repeated call would see its own stop. */
     e->step.done |= step_none_left(e) && (e->step.stop || !replan_wants_stop(&e->replan));
     if (finish_alone(e))
         replan_show_ended(&e->replan, true);
@@ -130,7 +138,9 @@ int eddis_finish(struct eddis *e, int64_t timeout_ns, struct eddis_error *err)
 
 /* ---- at an exit ---- */
 
-/* The stop of another worker may have come to this one before the step that says so. */
+/* Check whether an exit may end the steps.  The stop of another worker may have reached this one
+ * before the step that carries it, so it counts too.
+ */
 bool ending_may_finish(struct eddis *e)
 {
     int64_t next = e->samples.step + e->step.begun;
@@ -139,17 +149,19 @@ bool ending_may_finish(struct eddis *e)
            samples_has(&e->samples, next, LAST_LOOK_NS, NULL) == 0;
 }
 
+/* Call eddis_wait, as a leave_call_fn. */
 static int exit_wait(void *arg, int64_t timeout_ns, struct eddis_error *err)
 {
     return eddis_wait(arg, timeout_ns, err);
 }
 
+/* Call eddis_finish, as a leave_call_fn. */
 static int exit_finish(void *arg, int64_t timeout_ns, struct eddis_error *err)
 {
     return eddis_finish(arg, timeout_ns, err);
 }
 
-/* The step that has begun, with nothing more in it. */
+/* Complete the step that has begun, with zeros for what was not announced. */
 static int exit_step(struct eddis *e, struct eddis_error *err)
 {
     int rc;
@@ -159,7 +171,9 @@ static int exit_step(struct eddis *e, struct eddis_error *err)
     return rc < 0 ? rc : eddis_step_end(e, NULL, err);
 }
 
-/* What another worker writes fails on it, too, and it goes on. */
+/* Take part in a checkpoint that another worker writes.  It is discarded there too; the exit goes
+ * on.
+ */
 static void exit_checkpoint(struct eddis *e)
 {
     struct eddis_error why = { 0 };

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* environment.c - what mpirun, srun and the agent set in a worker's environment */
+/* environment.c - read what mpirun, srun and the agent set in a worker's environment */
 #include "environment.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 
-/* The first of these variables that is set, or fallback. */
+/* Read the first of these variables (a NULL-terminated list) that is set; *ret is `fallback` if
+ * none is.  -EINVAL: its value is not a number.
+ */
 static int environment_number(const char *const *names, int fallback, int *ret,
                               struct eddis_error *err)
 {
@@ -50,7 +52,7 @@ int environment_read(struct environment *ret, struct eddis_error *err)
         rc = environment_number(slurm, -1, &e.slurm, err);
     if (rc < 0)
         return rc;
-    /* srun --mpi=pmix sets no variable of Open MPI's. */
+    /* srun --mpi=pmix sets none of Open MPI's variables. */
     e.mpi = e.n_ranks > 0 || getenv("PMIX_RANK");
     *ret = e;
     return 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group.c - which ranks train one model with this one */
+/* group.c - find the ranks that train one model with this one */
 #include "group.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* The members of a group, in order of ranks. */
+/* Fill in the group's members, in the order of ranks, from the groups on the board. */
 static void group_find(struct group *g, int rank, const struct board_area *a)
 {
     bool hosts = false;

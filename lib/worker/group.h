@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group.h - the ranks that train one model: all of them in sync mode
  *
- * No lock: it does not change after worker_open, but in eddis_commit: where the mode was open until
- * then it is found there, and the place gets what was measured.
+ * No lock: after worker_open only eddis_commit changes it.  It finds the group if the mode was
+ * "auto" until then, and adds measurements to the place.
  */
 #ifndef EDDIS_WORKER_GROUP_H
 #define EDDIS_WORKER_GROUP_H
@@ -11,21 +11,22 @@
 #include "lib/comm/collective.h"
 
 struct group {
-    bool several; /* models, one a group; false: sync mode */
+    bool several; /* there are several models, one a group; false: sync mode */
     int number, n_groups;
     int *member; /* [place.n_ranks], in order of ranks */
     struct comm_place place;
 };
 
-/* Find the group of the rank at this place among all ranks.  In the modes with several models the
- * board tells the groups; area may be NULL in sync mode.  Nothing is sent.
+/* Find the group of this rank (`all`: its place among all ranks).  With several models the board
+ * has the groups; area may be NULL in sync mode.  Nothing is sent.
  */
 int group_open(struct group *g, const struct comm_place *all, const struct board_area *area,
                struct eddis_error *err);
 
-/* Whether this rank speaks for its group: the member with the lowest rank. */
+/* Check whether this rank is its group's root: the member with the lowest rank. */
 bool group_is_root(const struct group *g);
 
+/* Free the list of members. */
 void group_close(struct group *g);
 
 #endif

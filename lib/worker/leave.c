@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* leave.c - leaving the job part by part, each of which may be waited for again and again
+/* leave.c - leave the job in several parts, each of which may time out and be waited for again
  *
  *     requests   that nobody has waited for
  *     meeting    all workers have come: from here on nobody is long
@@ -17,7 +17,8 @@
 
 enum part { PART_REQUESTS, PART_MEETING, PART_MODELS, PART_BOX, PART_PARTING, PARTS };
 
-/* "eddis: rank 1 has come to eddis_close and waits, for 1 minute so far: barrier still waits ..."
+/* Print for whom this worker waits: "eddis: rank 1 has come to eddis_close and waits, for 1 minute
+ * so far: barrier still waits ..."
  */
 static void leave_tell(const struct leave *l, const char *where, int64_t since_ns,
                        const struct eddis_error *why)
@@ -44,13 +45,14 @@ int leave_repeat(const struct leave *l, const char *where, leave_call_fn call, v
     return rc;
 }
 
-/* Where it is. */
+/* Progress of leaving. */
 struct leaving {
     const struct leave *l;
     enum part part;
     struct eddis_request *barrier;
 };
 
+/* Wait for the present part, until the deadline. */
 static int leave_part(struct leaving *at, int64_t deadline_ns, struct eddis_error *err)
 {
     const struct leave *l = at->l;
@@ -67,6 +69,7 @@ static int leave_part(struct leaving *at, int64_t deadline_ns, struct eddis_erro
     }
 }
 
+/* Go through the remaining parts; a leave_call_fn with arg a struct leaving. */
 static int leave_parts(void *arg, int64_t timeout_ns, struct eddis_error *err)
 {
     struct leaving *at = arg;

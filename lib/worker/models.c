@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* models.c - when models are compared, and what is said of one that is not that of the others */
+/* models.c - decide when models are compared, and report one that differs from the others */
 #include "models.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ void models_report(struct models *m, struct model_sums *ret)
     m->told = false;
 }
 
-/* "the model of rank 2 is not that of the other workers" */
+/* Write what is wrong: "the model of rank 2 is not that of the other workers" */
 static void describe(const struct models *m, const struct model_finding *f, char *ret, size_t size)
 {
     if (f->verdict == MODELS_NOT_FINITE)
@@ -36,14 +36,16 @@ static void describe(const struct models *m, const struct model_finding *f, char
     else if (f->other >= 0)
         (void)snprintf(ret, size, "the models of ranks %d and %d are not the same", f->rank,
                        f->other);
-    else if (f->rank == m->rank) /* this one is to blame, see last_words.c */
+    else if (f->rank == m->rank) /* last_words.c uses this to name the worker that failed */
         (void)snprintf(ret, size, "this worker's model, of rank %d, is not that of the others",
                        f->rank);
     else
         (void)snprintf(ret, size, "the model of rank %d is not that of the other workers", f->rank);
 }
 
-/* " (sums of the parameters differ by 8.7 %; nothing was wrong after step 2)" */
+/* Write details to ret, or "": " (sums of the parameters differ by 8.7 %; nothing was wrong after
+ * step 2)"
+ */
 static void explain(const struct models *m, const struct model_finding *f, char *ret, size_t size)
 {
     char how[64] = "", before[64] = "";
@@ -61,7 +63,7 @@ static void explain(const struct models *m, const struct model_finding *f, char 
         (void)snprintf(ret, size, " (%s%s%s)", how, how[0] && before[0] ? "; " : "", before);
 }
 
-/* What mends it. */
+/* Return how the user can fix it. */
 static const char *advice(const struct model_finding *f)
 {
     if (f->verdict == MODELS_NOT_FINITE)
@@ -71,6 +73,7 @@ static const char *advice(const struct model_finding *f)
            "or decides on passes, from a generator seeded alike (torch.Generator)";
 }
 
+/* Set err to the finding after so many steps, with details and advice.  Return -EPROTO. */
 static int fail(const struct models *m, const struct model_finding *f, int64_t steps,
                 struct eddis_error *err)
 {

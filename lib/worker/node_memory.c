@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* node_memory.c - agree on memory that the ranks of a node share, or on doing without */
+/* node_memory.c - agree on memory that the ranks of a node share, or on working without it */
 #include "node_memory.h"
 
 #include "lib/base/clock.h"
@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* The nodes of the group's members, from those of all ranks. */
+/* Group the members by node, from the node numbers of all ranks.  Collective. */
 static int node_memory_nodes(struct node_memory *s, struct eddis_error *err)
 {
     const struct comm_place *p = s->group;
@@ -22,7 +22,7 @@ static int node_memory_nodes(struct node_memory *s, struct eddis_error *err)
     return collectives_agree(s->all, rc, err);
 }
 
-/* Share memory with the members that are on this node. */
+/* Create memory shared with the members on this node. */
 static int node_memory_share(struct node_memory *s, const struct comm_shm_size *size,
                              struct eddis_error *err)
 {
@@ -67,7 +67,7 @@ int node_memory_open(struct node_memory *s, const struct node_memory_size *n, bo
     rc = node_memory_nodes(s, err);
     if (rc < 0)
         return rc;
-    /* Where nobody in a group has company on its node there is nothing to share. */
+    /* If no two members of the group are on one node there is nothing to share. */
     company = s->nodes->n < s->group->n_ranks;
     rc = collectives_agree(s->all, company ? node_memory_share(s, &size, &s->why) : 0, &s->why);
     if (comm_thread_failure(s->all->waiter.thread, err) < 0)

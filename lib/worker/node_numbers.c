@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* node_numbers.c - which ranks are on one node: from the board, or from names that ranks exchange
- */
+/* node_numbers.c - find the ranks on one node: from the board, or from names that ranks exchange */
 #include "node_numbers.h"
 
 #include "lib/base/boot_id.h"
@@ -12,13 +11,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Ranks that can share memory have the same: host, boot and process numbers. */
+/* Identity of a node: host, boot and process namespace.  Ranks with equal names can share memory.
+ */
 struct node_name {
     char host[256];
     char boot[BOOT_ID_CHARS];
     uint64_t pid_space;
 };
 
+/* Fill in the name of this node. */
 static void node_name(struct node_name *ret)
 {
     struct stat st;
@@ -30,7 +31,9 @@ static void node_name(struct node_name *ret)
         ret->pid_space = (uint64_t)st.st_ino;
 }
 
-/* Number the nodes of a job that no agent has numbered.  Collective. */
+/* Number the nodes by comparing names, if no agent has numbered them; ret_node_of [n_ranks].
+ * Collective.
+ */
 static int nodes_find(struct collectives *c, int *ret_node_of, struct eddis_error *err)
 {
     int n = c->place.n_ranks, rc;

@@ -11,16 +11,17 @@
 #include "lib/comm/node_groups.h"
 
 struct node_numbers {
-    int *of_rank;               /* [n_ranks] a number of its node, the same on all ranks */
-    struct node_groups *groups; /* all ranks by nodes, which are counted in the order of ranks */
+    int *of_rank;               /* [n_ranks] number of each rank's node, the same on all ranks */
+    struct node_groups *groups; /* all ranks by node; nodes are numbered in the order of ranks */
 };
 
-/* Number the nodes as the board does, or by host, boot and process space when area is NULL; then it
- * is collective.
+/* Number the nodes as the board does.  If area is NULL, number them by host, boot and process
+ * namespace; that is collective.
  */
 int node_numbers_open(struct node_numbers *n, struct collectives *all,
                       const struct board_area *area, struct eddis_error *err);
 
+/* Free the numbers. */
 void node_numbers_close(struct node_numbers *n);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* open_options.c - the options that a program opens with */
+/* open_options.c - read, check and compare the options of eddis_open */
 #include "open_options.h"
 
 #include "sized.h"
@@ -40,6 +40,7 @@ int open_options_read(const struct eddis_options *in, struct eddis_options *ret,
 
 /* ---- alike on all workers ---- */
 
+/* An option by name, for comparing. */
 struct row {
     const char *name;
     int64_t value;
@@ -47,7 +48,7 @@ struct row {
 
 enum { ROWS = 9 };
 
-/* Samples are the first. */
+/* List the options that must be equal on all workers; samples first. */
 static void options_rows(const struct eddis_options *o, struct row ret[ROWS])
 {
     const struct row row[ROWS] = {
@@ -66,7 +67,9 @@ static void options_rows(const struct eddis_options *o, struct row ret[ROWS])
         ret[i] = row[i];
 }
 
-/* The first row that is not alike, or -1; ret: the least and the greatest of it. */
+/* Find the first row that differs between workers, or samples of 0; *ret_row -1: none.  ret: its
+ * least and greatest value.  Collective.
+ */
 static int rows_compare(struct collectives *all, const struct row *row, int64_t ret[2],
                         int *ret_row, struct eddis_error *err)
 {
@@ -75,7 +78,7 @@ static int rows_compare(struct collectives *all, const struct row *row, int64_t 
 
     for (int i = 0; i < ROWS; i++) {
         both[2 * i] = row[i].value;
-        both[2 * i + 1] = ~row[i].value; /* the least of it is the greatest value */
+        both[2 * i + 1] = ~row[i].value; /* its minimum is the complement of the greatest value */
     }
     rc = collectives_least(all, both, 2 * ROWS, err);
     *ret_row = -1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* open_options.h - what a program opens with: what is possible, and alike on all workers */
+/* open_options.h - options of eddis_open: valid values, and equal on all workers */
 #ifndef EDDIS_WORKER_OPEN_OPTIONS_H
 #define EDDIS_WORKER_OPEN_OPTIONS_H
 
@@ -7,15 +7,16 @@
 
 #include "collectives.h"
 
-/* Copy what the caller knows of the options.  -EINVAL: they are impossible. */
+/* Copy the caller's options, of any version of eddis.h, and check them.  -EINVAL: invalid values.
+ */
 int open_options_read(const struct eddis_options *in, struct eddis_options *ret,
                       struct eddis_error *err);
 
-/* Return how many steps behind the present one are told. */
+/* Return how many steps after the present one eddis_plan_step answers for. */
 int open_options_ahead(const struct eddis_options *o);
 
-/* Whether they are alike on all workers, and the data given.  Collective, with one result: -EINVAL:
- * a worker has no data; -EPROTO: the first that is not alike, with two workers of which it differs.
+/* Compare options and data of all workers.  Collective, with the same result on all.  -EINVAL: a
+ * worker has no data; -EPROTO: names the first difference and two workers that differ.
  */
 int open_options_compare(struct collectives *all, const struct eddis_options *o,
                          struct eddis_error *err);

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Number of elements, or a failure. */
+/* Check a parameter before it is registered; *ret_n: its number of elements.  -EINVAL if not valid.
+ */
 static int parameter_check(const struct parameters *all, int layer, const struct eddis_parameter *p,
                            size_t *ret_n, struct eddis_error *err)
 {
@@ -121,7 +122,7 @@ struct program parameters_program(const struct parameters *all)
         sum.centre_bytes += (int64_t)(p->n * comm_type_bytes(sync_centre_type(type)));
         if (p->slot < 0)
             continue;
-        if (bytes > sum.largest_bytes) { /* the backward pass comes to the first one last */
+        if (bytes > sum.largest_bytes) { /* the backward pass reaches the first one last */
             sum.largest_bytes = bytes;
             sum.largest_behind = sum.gradient_bytes;
         }
@@ -167,6 +168,7 @@ void parameters_free(struct parameters *all)
 
 /* ---- eddis.h ---- */
 
+/* Check that layers and parameters may still be registered: before eddis_commit. */
 static int register_check(const struct eddis *e, struct eddis_error *err)
 {
     int rc = worker_check(e, err);

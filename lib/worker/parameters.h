@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* parameters.h - the layers and parameters that the program registers
  *
- * The list grows until eddis_commit, made by one thread, and stays as it is then.  `announced`,
- * `held` and the mail belong to the step and are guarded by its announce_lock (step.h).
+ * One thread fills the list until eddis_commit; it does not change later.  `announced`, `held` and
+ * the mail belong to the step and are guarded by its announce_lock (step.h).
  */
 #ifndef EDDIS_WORKER_PARAMETERS_H
 #define EDDIS_WORKER_PARAMETERS_H
@@ -18,24 +18,24 @@ struct parameter_layer {
     char *name;
     enum eddis_layer_kind kind;
     int set;
-    int newest; /* its parameter registered last; -1: it has none */
+    int newest; /* index of its last parameter; -1: none */
 };
 
 struct parameter {
     char *name;
-    int layer, set; /* the set is the layer's */
-    int older;      /* the layer's parameter registered before this one; -1: none */
+    int layer, set; /* the layer's number, and its set */
+    int older;      /* index of the layer's parameter before this one; -1: none */
     enum eddis_dtype dtype;
     int n_dims;
     int64_t dims[EDDIS_MAX_DIMS];
     size_t n;
     void *value;
-    void *result;            /* NULL: each announcement says */
-    int slot;                /* of its gradient, the engine's number; -1: it has none */
-    struct step_set *rounds; /* the set's; NULL before eddis_commit */
+    void *result;            /* NULL: each announcement gives the place */
+    int slot;                /* the engine's number of its gradient; -1: it has none */
+    struct step_set *rounds; /* its set's state; NULL before eddis_commit */
     bool factored;
-    bool announced; /* in its set's round under way */
-    bool held;      /* announced, but an emulated device is not so far */
+    bool announced; /* announced in its set's present round */
+    bool held;      /* announced but pending, since an emulated device still computes */
     struct mail_announce mail;
 };
 
@@ -43,31 +43,40 @@ struct parameters {
     struct parameter_layer *layer; /* [n_layers] */
     int n_layers;
     struct parameter *item; /* [n] */
-    int n, n_slots;         /* n_slots: those with a gradient */
+    int n, n_slots;         /* parameters, and those with a gradient */
 };
 
-/* Mix all that must be alike on all workers into the hash h; and a text. */
+/* Mix everything about layers and parameters that must be equal on all workers into the hash h.
+ * Return the new hash.
+ */
 uint64_t parameters_hash(const struct parameters *all, uint64_t h);
+
+/* Mix a text, including its end, into the hash h.  Return the new hash. */
 uint64_t parameters_hash_text(uint64_t h, const char *s);
 
-/* Return how many sets there are, as layers name them: at least one.  -EINVAL: of several one has
- * no parameter with a gradient.
+/* Return the number of sets that the layers use, at least 1.  -EINVAL: one of several sets has no
+ * parameter with a gradient.
  */
 int parameters_sets(const struct parameters *all, struct eddis_error *err);
 
-/* Bytes of the values of one parameter, and of all. */
+/* Return the bytes of one parameter's values. */
 size_t parameter_bytes(const struct parameter *p);
+
+/* Return the bytes of all parameters' values. */
 size_t parameters_bytes(const struct parameters *all);
 
-/* The sizes that plans go by; the rest of it is 0. */
+/* Return the sizes of centre and gradients, which plans depend on; other members are 0. */
 struct program parameters_program(const struct parameters *all);
 
-/* Copy all values into one block of parameters_bytes, which is returned; NULL without memory. */
+/* Copy all values into a new block of parameters_bytes, which the caller frees.  NULL without
+ * memory.
+ */
 void *parameters_copy(const struct parameters *all);
 
-/* Write the values of such a block back to the program's memory. */
+/* Copy the values of such a block back to the program's memory. */
 void parameters_put_back(const struct parameters *all, const void *block);
 
+/* Free the lists and names; not the struct or the values. */
 void parameters_free(struct parameters *all);
 
 #endif

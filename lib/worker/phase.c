@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* phase.c - the clock of phases, and everything that a worker shows of its steps on the board */
+/* phase.c - the clock of phases, and all that a worker shows of its steps on the board */
 #include "phase.h"
 
 #include "lib/base/cleanup.h"
@@ -30,6 +30,7 @@ enum eddis_phase phase_clock_set(struct phase_clock *c, enum eddis_phase phase, 
     return before;
 }
 
+/* Return the smaller number. */
 static int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -50,13 +51,13 @@ struct board_times phase_clock_step(struct phase_clock *c, int64_t now_ns, int64
     blocked = t.total_ns - t.compute_ns - t.input_ns;
     c->blocked_ns = blocked - least(blocked, c->told_ns);
     c->told_ns = 0;
-    /* A path that hides behind the wait for others would seem to be none, until the worker got more
-     * samples for that and it bound again.
+    /* Input time that overlaps the wait for others must count too.  Otherwise it would seem to be
+     * zero until the worker got more samples for that and input limited it again.
      */
     if (t.input_ns < read_ns - t.compute_ns)
         t.input_ns = least(read_ns, t.total_ns) - t.compute_ns;
     blocked = t.total_ns - t.compute_ns - t.input_ns;
-    /* nobody knows yet: the first wait is for those that started later */
+    /* not known yet: the first wait is for workers that started later */
     if (c->exposed_ns == INT64_MAX)
         c->exposed_ns = 0;
     t.exposed_ns = least(blocked, c->exposed_ns);
@@ -73,6 +74,7 @@ int64_t phase_clock_blocked(struct phase_clock *c)
 
 /* ---- with the lock held ---- */
 
+/* Write the present phase to the page. */
 static void show_phase(struct phase *p)
 {
     struct board_page *page;
@@ -85,6 +87,7 @@ static void show_phase(struct phase *p)
     board_end(p->board);
 }
 
+/* Write the rank that this worker waits for to the page; -1: nobody. */
 static void show_peer(struct phase *p, int rank)
 {
     p->peer_shown = rank >= 0;
@@ -94,7 +97,7 @@ static void show_peer(struct phase *p, int rank)
     board_end(p->board);
 }
 
-/* To the board a wait goes on until then, even one that was given up. */
+/* End the wait on the board, also one that timed out. */
 static void something_else(struct phase *p)
 {
     if (p->peer_shown)
@@ -102,6 +105,7 @@ static void something_else(struct phase *p)
     p->waiting = false;
 }
 
+/* Add the times of a step to a sum. */
 static void times_add(struct board_times *sum, const struct board_times *t)
 {
     sum->input_ns += t->input_ns;
@@ -111,6 +115,7 @@ static void times_add(struct board_times *sum, const struct board_times *t)
     sum->total_ns += t->total_ns;
 }
 
+/* Write a finished step to the page, with the program's report. */
 static void show_step(struct board *b, const struct board_step *s, const struct phase_step *more,
                       const struct eddis_report *report)
 {
@@ -147,6 +152,7 @@ static void show_step(struct board *b, const struct board_step *s, const struct 
     board_end(b);
 }
 
+/* Write a metric to the page.  -ENOSPC: it has too many names. */
 static int show_metric(struct board *b, const char *name, double value, struct eddis_error *err)
 {
     const struct board_metric *own = board_own(b)->metric;
@@ -164,8 +170,9 @@ static int show_metric(struct board *b, const char *name, double value, struct e
     return 0;
 }
 
-/* The agent reads of that thread how long it waited for a processor: reading it here, too, would be
- * a system call in every step.
+/* Write the number of the calling thread, which makes the steps, to the page.  The agent reads from
+ * the kernel how long that thread waited for a processor; reading it here would cost a system call
+ * in every step.
  */
 static void show_thread(struct phase *p)
 {
@@ -178,14 +185,15 @@ static void show_thread(struct phase *p)
         board_begin(p->board)->thread = gettid();
 }
 
-/* Whether the caller makes the steps, as far as is known. */
+/* Check whether the calling thread makes the steps, as far as is known. */
 static bool is_stepper(const struct phase *p)
 {
     return !p->stepped || pthread_equal(p->thread, pthread_self());
 }
 
-/* Let the kernel's mark of this process's memory, which the agent reads, count from now on. Whoever
- * writes there waits while the process takes or pins memory: an agent that did it was held up.
+/* Reset the kernel's peak of this process's memory, which the agent reads.  The worker does it
+ * itself: a writer to this file waits while the process allocates or pins memory, which would hold
+ * up the agent.
  */
 static void forget_peak(void)
 {
@@ -284,6 +292,7 @@ void phase_hide_peer(struct phase *p)
     pthread_mutex_unlock(&p->lock);
 }
 
+/* Write to the page what a step's beginning knows.  (The caller's show_phase ends the write.) */
 static void show_beginning(struct board *b, int64_t asked_step, int64_t at_once)
 {
     struct board_page *page = board_begin(b);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* phase.h - where a step's time goes, and this worker's page of the progress board
+/* phase.h - account for a step's time by phase, and write this worker's progress page
  *
  * Time belongs to the phase that was set last.  A step's time is that of the phases input, compute
- * and wait; start, evaluation and checkpoints are outside of steps.  What was waited is split: the
- * least that any worker waited in the step before is what communication takes when nobody is late
- * (exposed), the rest was waiting for others.
+ * and wait; start, evaluation and checkpoints are outside of steps.  Waiting is split in two.  The
+ * shortest wait of any worker in the step before is the time that communication takes if nobody is
+ * late (exposed).  The rest was waiting for other workers.
  *
  * One lock guards all of struct phase and is held for every write to the page.  It is the last in
  * the order of locks: it may be taken with any other held, and none is taken with it held.
@@ -18,32 +18,34 @@
 
 #include <pthread.h>
 
-/* The arithmetic of phases, without lock and board. */
+/* The clock of phases, without lock and board. */
 struct phase_clock {
     enum eddis_phase phase;
-    int64_t since_ns;                       /* of the phase */
-    int64_t spent_ns[EDDIS_PHASE_DONE + 1]; /* in this step */
-    int64_t blocked_ns; /* in the step before, but for told_ns; INT64_MAX: none yet */
-    int64_t told_ns;    /* blocked in this step, as phase_clock_blocked has told already */
-    int64_t exposed_ns; /* least of all workers; INT64_MAX: not known, as good as 0 */
+    int64_t since_ns;                       /* begin of the phase */
+    int64_t spent_ns[EDDIS_PHASE_DONE + 1]; /* time in each phase in this step */
+    int64_t blocked_ns; /* blocked in the step before, less its told_ns; INT64_MAX: no step yet */
+    int64_t told_ns; /* time blocked in this step that phase_clock_blocked has already returned */
+    int64_t exposed_ns; /* minimum of all workers; INT64_MAX: not known, treated as 0 */
 };
 
+/* Start the clock in EDDIS_PHASE_START. */
 void phase_clock_init(struct phase_clock *c, int64_t now_ns);
 
-/* Enter a phase; returns the one before. */
+/* Enter a phase; return the previous one. */
 enum eddis_phase phase_clock_set(struct phase_clock *c, enum eddis_phase phase, int64_t now_ns);
 
-/* End a step: returns its times, and begins with input again.  compute_ns, input_ns: as the program
- * measured them; 0: those of the phases.  read_ns: of samples that were read ahead, which are input
- * where they took longer than compute; 0: unknown.  They count up to the step's whole time; the
- * rest of it was spent blocked, or else the wait for a device would be one for other workers.
+/* End a step: return its times and enter the input phase.  compute_ns, input_ns: the program's
+ * measurements; 0: use the phases' times.  read_ns: time to read its samples ahead, which counts as
+ * input as far as it exceeds compute; 0: unknown.  These are limited to the step's whole time; the
+ * rest counts as blocked.  With the program's measurements the wait for a device does not look like
+ * a wait for other workers.
  */
 struct board_times phase_clock_step(struct phase_clock *c, int64_t now_ns, int64_t compute_ns,
                                     int64_t input_ns, int64_t read_ns);
 
-/* What is told of how long this worker was blocked, from one call to the next, one a step: in this
- * step so far, as in an exchange of models at its beginning, and in the one before since it was
- * told.
+/* Return how long this worker was blocked since the last call; called once a step.  That is the
+ * time in this step so far, such as an exchange of models at its beginning, plus the time in the
+ * step before after the last call.  INT64_MAX before the first step has ended.
  */
 int64_t phase_clock_blocked(struct phase_clock *c);
 
@@ -51,76 +53,87 @@ struct phase {
     pthread_mutex_t lock;
     struct board *board; /* NULL without eddis-run */
     struct phase_clock clock;
-    bool waiting;     /* the board shows a wait, perhaps one that timed out and will go on */
-    bool peer_shown;  /* and for whom */
+    bool waiting;     /* the board shows a wait, possibly one that timed out and will be repeated */
+    bool peer_shown;  /* and the rank it waits for */
     bool stepped;     /* a step has begun ... */
-    pthread_t thread; /* ... and the last one by this thread; the page has its number */
+    pthread_t thread; /* ... and this thread began the last one; the page has its number */
 };
 
+/* Start the clock and create the lock.  There is no board yet. */
 void phase_init(struct phase *p, int64_t now_ns);
 
-/* Destroys the lock; the board is closed by whoever opened it. */
+/* Destroy the lock.  The board is closed by its opener. */
 void phase_fini(struct phase *p);
 
-/* Give all time from now on to this phase; returns the one before. */
+/* Count all time from now on for this phase; return the previous one. */
 enum eddis_phase phase_enter(struct phase *p, enum eddis_phase phase);
 
-/* Whether the present phase is a part of a step: input or compute. */
+/* Check whether the present phase is a part of a step: input or compute. */
 bool phase_is_training(struct phase *p);
 
-/* Whether the worker waits when the caller does: in a step's phases another thread than the one
- * that began it may wait while that one computes.
+/* Check whether the whole worker waits if the caller does.  In a step's phases a thread other than
+ * the one that began the step may wait while that one computes.
  */
 bool phase_is_own(struct phase *p);
 
-/* Around a wait that counts as such.  One that ends with -ETIMEDOUT counts too, but to the board it
- * goes on until something else happens, so that waiting in slices looks like one wait.
- */
+/* Begin a wait that counts as waiting time, and show it on the board; return the previous phase. */
 enum eddis_phase phase_wait_enter(struct phase *p);
+
+/* End a wait with result rc and return to phase `before`.  After -ETIMEDOUT the board keeps showing
+ * the wait until something else happens, so that repeated short waits look like one.
+ */
 void phase_wait_leave(struct phase *p, enum eddis_phase before, int rc);
 
-/* Show on the board which rank this one waits for (-1: nobody), and stop showing it. */
+/* Show on the board which rank this one waits for; -1: nobody. */
 void phase_show_peer(struct phase *p, int rank);
+
+/* Stop showing a rank that this one waits for. */
 void phase_hide_peer(struct phase *p);
 
-/* Begin a step's compute, in the thread that does the steps; asked_step is the highest step whose
- * samples were asked for; at_once samples of this one are held at a time. */
+/* Begin a step's compute, in the thread that makes the steps.  asked_step: highest step whose
+ * samples were asked for.  at_once: samples of this step held in memory at a time.
+ */
 void phase_step_begin(struct phase *p, int64_t asked_step, int64_t at_once);
 
-/* Show that the present step's samples, all held at once, are so many. */
+/* Show that the present step has n samples, all held in memory at once. */
 void phase_show_held(struct phase *p, int64_t n);
 
-/* What the board shows of a step that ended. */
+/* Values of a finished step for the board. */
 struct phase_step {
     int64_t step, count, plan;
-    int64_t sent_bytes;  /* of this rank so far */
-    int64_t staleness;   /* of the algorithm */
-    int64_t exchange_ns; /* waited for an exchange of models; 0: there was none */
+    int64_t sent_bytes;  /* bytes that this rank has sent so far */
+    int64_t staleness;   /* staleness of the algorithm's model, in steps */
+    int64_t exchange_ns; /* time waited for an exchange of models; 0: none */
 };
 
-/* End a step at end_ns and show it, with what the program reported. */
+/* End a step at end_ns and show it on the board, with the program's report. */
 void phase_step_end(struct phase *p, const struct phase_step *s, int64_t end_ns,
                     const struct eddis_report *report);
 
-/* As phase_clock_blocked. */
+/* Return how long this worker was blocked, as phase_clock_blocked. */
 int64_t phase_blocked_ns(struct phase *p);
 
-/* Note the least that any worker has told so of the same step. */
+/* Set the minimum that any worker has reported so for the same step. */
 void phase_set_exposed(struct phase *p, int64_t exposed_ns);
 
-/* Show a number under a name of the program's.  -EINVAL: no name; -ENOSPC: too many. */
+/* Show a value under a name given by the program.  -EINVAL: invalid name; -ENOSPC: too many names.
+ */
 int phase_show_metric(struct phase *p, const char *name, double value, struct eddis_error *err);
 
-/* Show that the job goes on behind so many samples of all workers; 0 where steps tell it. */
+/* Show that the job continues after this many samples of all workers; 0 if the step implies them.
+ */
 void phase_show_restored(struct phase *p, int64_t done);
 
-/* Show what became of a checkpoint of this step; why: of a failure, NULL: it was written. */
+/* Show the result of a checkpoint of this step.  why: reason of its failure; NULL: it was written.
+ */
 void phase_show_checkpoint(struct phase *p, int64_t step, const char *why);
 
-/* Borrow the board for another write until phase_unlock_board.  NULL, and nothing is locked,
- * without a board.
+/* Borrow the board for another write, locked until phase_unlock_board.  Return NULL, without
+ * locking, if there is no board.
  */
 struct board *phase_lock_board(struct phase *p);
+
+/* Give back and unlock the board of phase_lock_board. */
 void phase_unlock_board(struct phase *p);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* process.c - the list of open workers and what they share, and what a fork or an exit does to them
+/* process.c - the list of open workers, the state they share, and the effect of a fork or an exit
+ * on them
  */
 #include "process.h"
 
@@ -13,27 +14,29 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LAST_WORDS_S = 3 }; /* for the others to wait for what stdio still holds */
+enum { LAST_WORDS_S = 3 }; /* seconds in which stdio may be flushed while the other ranks wait */
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the two below */
 static struct process_worker *list;
 static bool installed;
 
-/* What the workers share.  Its lock is held while MPI starts, and may be taken before list_lock. */
+/* State that the workers share.  Its lock is held while MPI starts, and may be taken before
+ * list_lock.
+ */
 static pthread_mutex_t share_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
     struct comm_hub *hub; /* NULL: none */
     int hub_users, hub_forks;
-    bool disorder; /* an end of the hub was closed so */
+    bool disorder; /* a reference to the hub was returned not in order */
     struct board *board;
     char *board_path;
     int board_rank, board_forks;
     bool board_taken;
-    bool noted; /* that eddis-run need not see MPI end, see board_note_left */
+    bool noted; /* board_note_left was called: eddis-run need not see MPI end */
 } share;
 
-static int forks;                       /* written in a child while it has one thread */
-static volatile sig_atomic_t last_code; /* to exit with when the last words take too long */
+static int forks;                       /* changed only in a child, while it has one thread */
+static volatile sig_atomic_t last_code; /* exit code if flushing takes too long */
 
 int process_forks(void)
 {
@@ -60,11 +63,13 @@ bool process_has_left(const struct process_worker *w)
     return w->fork_count == process_forks() && __atomic_load_n(&w->left, __ATOMIC_ACQUIRE);
 }
 
+/* Return what process_may_leave has set last. */
 static enum process_leave how_to_leave(const struct process_worker *w)
 {
     return __atomic_load_n(&w->may_leave, __ATOMIC_ACQUIRE);
 }
 
+/* Have the worker end its steps if necessary, and leave the job. */
 static int leave(struct process_worker *w, struct eddis_error *err)
 {
     int rc = how_to_leave(w) == LEAVE_FINISH ? w->finish(w, err) : 0;
@@ -75,31 +80,35 @@ static int leave(struct process_worker *w, struct eddis_error *err)
     return w->leave(w, err);
 }
 
-/* No other thread may be at the list, or the child could never take its lock. */
+/* Take list_lock before a fork: if another thread held it, the child could never take it. */
 static void process_before_fork(void)
 {
     pthread_mutex_lock(&list_lock);
 }
 
+/* Release list_lock in the parent. */
 static void process_after_fork(void)
 {
     pthread_mutex_unlock(&list_lock);
 }
 
+/* Count the fork and release list_lock in the child. */
 static void process_in_child(void)
 {
     __atomic_add_fetch(&forks, 1, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&list_lock);
 }
 
+/* End the process with last_code, at SIGALRM. */
 static void too_late(int sig)
 {
     (void)sig;
     _exit(last_code);
 }
 
-/* A reader that does not read, or a lock of stdio's that this very thread holds, may keep it from
- * coming back: so an alarm ends the process, which needs no other thread and no memory.
+/* Flush stdio, limited by an alarm.  Flushing may never return, because of a reader that does not
+ * read, or a stdio lock that this thread holds itself.  So an alarm ends the process; it needs no
+ * other thread and no memory.
  */
 void process_last_words(int code)
 {
@@ -116,14 +125,15 @@ void process_last_words(int code)
     (void)alarm(0);
 }
 
-/* Whether an exit now would leave others waiting for this process for ever, or looks like an end of
- * the training that it is not.
+/* Check whether an exit now would leave other ranks waiting forever, or would look like a regular
+ * end of the training.
  */
 static bool is_awaited(const struct process_worker *w)
 {
     return w->fork_count == process_forks() && (w->thread || w->leave);
 }
 
+/* Check whether an exit with 0 may let this worker leave in order. */
 static bool may_leave(struct process_worker *w)
 {
     enum process_leave how = w->leave ? how_to_leave(w) : LEAVE_NOT;
@@ -136,9 +146,10 @@ void process_may_leave(struct process_worker *w, enum process_leave may)
     __atomic_store_n(&w->may_leave, may, __ATOMIC_RELEASE);
 }
 
-/* The thread must not be in MPI while that is taken apart.  MPI_Finalize waits for all ranks: for
- * hours when one still evaluates, and for ever when one on another node has left by _exit.  Where
- * mpirun does not hear of it nothing is lost without.
+/* Close the hub when no worker uses it.  Its thread must not be in MPI while MPI is finalized.
+ * MPI_Finalize waits for all ranks: for hours if one still evaluates, forever if one on another
+ * node has left by _exit.  If mpirun does not notice this process's end, MPI_Finalize is skipped
+ * and nothing is lost.
  */
 static void end_hub(bool orderly)
 {
@@ -150,7 +161,8 @@ static void end_hub(bool orderly)
     pthread_mutex_unlock(&share_lock);
 }
 
-/* The others would wait for this process for ever. */
+/* End the job with this code, since the others would wait for this process forever.  Do not return.
+ */
 static void end_job(const struct process_worker *w, int code)
 {
     process_last_words(code);
@@ -159,6 +171,7 @@ static void end_job(const struct process_worker *w, int code)
     _exit(code);
 }
 
+/* Print why this worker's exit ends the job. */
 static void tell_amidst(const struct process_worker *w)
 {
     if (!w->leave)
@@ -171,9 +184,9 @@ static void tell_amidst(const struct process_worker *w)
             w->may_finish ? "; let each worker ask for a stop before, where it is meant" : "");
 }
 
-/* Another worker may end this one while it waits for all, and what is still held would be lost. But
- * a thread that waits in a call of stdio's has that file's lock for as long as it likes, and
- * fflush(NULL) takes those of all files: the exit itself takes none.
+/* Flush a file unless another thread has its lock.  Another worker may end this one while it waits
+ * for all, and unwritten output would be lost.  But a thread blocked in a stdio call may keep that
+ * file's lock; fflush(NULL) would wait for the locks of all files, which exit itself does not.
  */
 static void flush_free(FILE *f)
 {
@@ -183,8 +196,8 @@ static void flush_free(FILE *f)
     funlockfile(f);
 }
 
-/* An exit with 0 without eddis_close: all workers leave, the last one opened first, or the job
- * ends.
+/* Handle an exit with 0 without eddis_close: all workers leave, the last one opened first; if one
+ * of them may not, the job ends.
  */
 static void leave_all(struct process_worker *all)
 {
@@ -211,12 +224,13 @@ static void leave_all(struct process_worker *all)
     }
 }
 
+/* Handle an exit of the process, as an on_exit handler: end the job, or have all workers leave. */
 static void process_at_exit(int status, void *arg)
 {
     struct process_worker *all;
 
     (void)arg;
-    status &= 0xff; /* what others see of it */
+    status &= 0xff; /* the part of it that other processes see */
     pthread_mutex_lock(&list_lock);
     all = list;
     pthread_mutex_unlock(&list_lock);
@@ -229,7 +243,7 @@ static void process_at_exit(int status, void *arg)
         end_hub(status == 0);
 }
 
-/* With list_lock. */
+/* Install the handlers for fork and exit, once.  With list_lock held. */
 static int install(struct eddis_error *err)
 {
     if (!installed && (pthread_atfork(process_before_fork, process_after_fork, process_in_child) ||
@@ -267,12 +281,14 @@ void process_remove(struct process_worker *w)
 
 /* ---- what workers share ---- */
 
+/* Start MPI as the hub's transport; the hub's open function. */
 static int start_mpi(void *arg, struct transport **ret, struct eddis_error *err)
 {
     (void)arg;
     return transport_mpi_start(ret, err);
 }
 
+/* Set the error of a call in a forked child.  Return -EPERM. */
 static int fail_in_child(struct eddis_error *err)
 {
     return eddis_fail(
@@ -281,6 +297,9 @@ static int fail_in_child(struct eddis_error *err)
         "or start the child as a new program");
 }
 
+/* Create the hub if there is none, or take back the note that the last worker has left.  With
+ * share_lock held.
+ */
 static int hub_take(struct eddis_error *err)
 {
     int rc;
@@ -295,7 +314,7 @@ static int hub_take(struct eddis_error *err)
     if (rc < 0)
         return rc;
     share.hub_forks = process_forks();
-    /* Behind those of MPI, which run after it. */
+    /* Installed after MPI's handlers, which therefore run after ours. */
     pthread_mutex_lock(&list_lock);
     rc = install(err);
     pthread_mutex_unlock(&list_lock);
@@ -316,7 +335,7 @@ int process_hub_take(struct comm_hub **ret, struct eddis_error *err)
     return rc;
 }
 
-/* Whether anybody reads that note, and keeps our end from mpirun. */
+/* Check whether an agent reads that note and hides this process's end from mpirun. */
 static bool is_watched(void)
 {
     struct environment e;
@@ -338,13 +357,13 @@ void process_hub_put(bool orderly)
     pthread_mutex_unlock(&share_lock);
 }
 
-/* Whether the page that is kept is the one at this place. */
+/* Check whether the open page is the one of this board and local rank. */
 static bool is_kept(const char *path, int local_rank)
 {
     return share.board && share.board_rank == local_rank && strcmp(share.board_path, path) == 0;
 }
 
-/* Keep another page, or none. */
+/* Open this page and close the one kept before.  With share_lock held. */
 static int board_keep(const char *path, int local_rank, struct eddis_error *err)
 {
     char *copy = strdup(path);
@@ -365,7 +384,9 @@ static int board_keep(const char *path, int local_rank, struct eddis_error *err)
     return 0;
 }
 
-/* The page is the process's, and no worker's. */
+/* Make sure that the right page is open and that no worker uses it.  -EBUSY: a worker does; -EPERM:
+ * in a forked child.  With share_lock held.
+ */
 static int board_have(const char *path, int local_rank, struct eddis_error *err)
 {
     if (share.board && share.board_forks != process_forks())
@@ -377,6 +398,9 @@ static int board_have(const char *path, int local_rank, struct eddis_error *err)
     return is_kept(path, local_rank) ? 0 : board_keep(path, local_rank, err);
 }
 
+/* Open the right page for a worker; reset a page that an earlier worker has used.  With share_lock
+ * held.
+ */
 static int board_take(const char *path, int local_rank, struct eddis_error *err)
 {
     bool kept = is_kept(path, local_rank);
@@ -414,10 +438,10 @@ int process_board_lock(const char *path, int local_rank, struct board **ret,
 {
     int rc;
 
-    if (process_forks()) /* the lock may be one of a thread that is not here */
+    if (process_forks()) /* another thread of the parent may have held the lock */
         return fail_in_child(err);
     pthread_mutex_lock(&list_lock);
-    rc = install(err); /* so that a child is known for one */
+    rc = install(err); /* so that a child can be recognized */
     pthread_mutex_unlock(&list_lock);
     if (rc < 0)
         return rc;

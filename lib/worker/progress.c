@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* progress.c - the steps of a program that has no handle, on the process's page of the board */
+/* progress.c - eddis_progress: steps of a program without a handle, written to the process's page
+ * of the board
+ */
 #include "environment.h"
 #include "lib/eddis.h"
 #include "process.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* replan.c - from which step a new plan holds
+/* replan.c - agree from which step a new plan applies
  *
- * The tail of each step's last bucket carries the newest plan on a worker's board and the highest
- * step its sampler may have been asked for; all workers see the smallest and the largest.  When
- * the smallest version is new, it holds from the largest step + 1.  Between filling in the tail
- * and the result, steps beyond what was reported must not be asked for: they wait.
+ * The trailer of each step's last bucket carries two numbers: the newest plan version on a worker's
+ * board, and the highest step that its sampler may have been asked for.  All workers get the
+ * minimum of the first and the maximum of the second.  If the minimum version is new, it applies
+ * from that maximum + 1 on.  Between filling in the trailer and the result, requests for steps
+ * beyond the reported one must wait.
  */
 #include "replan.h"
 
@@ -17,12 +18,12 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* Reported beyond the present step though nobody asked yet, so that a reader one or two steps
- * ahead does not have to wait when a plan changes.
+/* Steps after the present one that are reported as asked for, so that a reader one or two steps
+ * ahead need not wait when a plan changes.
  */
 enum { REPLAN_AHEAD = 2 }; /* replan_period wants 1 at least */
 
-enum { REPLAN_TRIES = 1000 }; /* a millisecond each, while the agent writes a plan */
+enum { REPLAN_TRIES = 1000 }; /* tries, one a millisecond, while the agent writes a plan */
 
 void replan_init(struct replan *r)
 {
@@ -43,12 +44,13 @@ void replan_fini(struct replan *r)
 
 /* ---- the hooks ---- */
 
+/* Return the slot for the copy of this version. */
 static struct board_plan *replan_copy(struct replan *r, int64_t version)
 {
     return &r->plan[version % BOARD_PLANS];
 }
 
-/* Copy what is new on the board.  A plan that the agent is just writing is left for the next step.
+/* Copy new plans from the board.  A plan that the agent is just writing is left for the next step.
  */
 static int replan_fetch(struct replan *r)
 {
@@ -77,6 +79,7 @@ void replan_report(struct replan *r, struct sync_tail *tail)
     pthread_mutex_unlock(&r->lock);
 }
 
+/* Append an event.  -ENOMEM. */
 static int replan_add_event(struct replan *r, const struct replan_event *e)
 {
     struct replan_event *bigger;
@@ -89,13 +92,14 @@ static int replan_add_event(struct replan *r, const struct replan_event *e)
     return 0;
 }
 
-/* Of a plan whose copy is there. */
+/* Update r->passing for this version, whose copy is there. */
 static void replan_note_passing(struct replan *r, int64_t version)
 {
     if (replan_copy(r, version)->flags & BOARD_FLAG_PASSING)
         r->passing = version;
 }
 
+/* Show on the board that r->version applies from step `since` on. */
 static void replan_show(struct replan *r, int64_t since)
 {
     struct board *b = phase_lock_board(r->phase);
@@ -110,6 +114,7 @@ static void replan_show(struct replan *r, int64_t since)
     phase_unlock_board(r->phase);
 }
 
+/* Show the result of comparing models on the board. */
 static void replan_show_models(struct replan *r)
 {
     struct board *b = phase_lock_board(r->phase);
@@ -121,7 +126,9 @@ static void replan_show_models(struct replan *r)
     phase_unlock_board(r->phase);
 }
 
-/* The agreement of a step is about the models behind the one before. */
+/* Compare the models after the step before, from the sums of all workers in this step's agreement,
+ * and show a new result.
+ */
 static int replan_compare(struct replan *r, const struct model_sums *all, struct eddis_error *err)
 {
     int64_t compared = r->models.shown.compared;
@@ -132,6 +139,7 @@ static int replan_compare(struct replan *r, const struct model_sums *all, struct
     return rc;
 }
 
+/* Check that a plan has a period if there are several models.  -EPROTO if not. */
 static int replan_check(const struct replan *r, int64_t version, struct eddis_error *err)
 {
     return r->samples->group->several && r->plan[version % BOARD_PLANS].period < 1
@@ -139,14 +147,14 @@ static int replan_check(const struct replan *r, int64_t version, struct eddis_er
                : 0;
 }
 
-/* The job is over behind this step, or one before it. */
+/* Make this step the last one, or keep an earlier one. */
 static void replan_stop_at(struct replan *r, int64_t step)
 {
     r->stop_at = step < r->stop_at ? step : r->stop_at;
     samples_stop(r->samples, r->stop_at);
 }
 
-/* Have its batches hold, and this worker's piece. */
+/* Apply a plan's batches, and this worker's micro-batch size, from step `from` on. */
 static int replan_take(struct replan *r, const struct board_plan *p, int64_t from,
                        struct eddis_error *err)
 {
@@ -156,7 +164,9 @@ static int replan_take(struct replan *r, const struct board_plan *p, int64_t fro
     return samples_add_plan(r->samples, &plan, err);
 }
 
-/* Plans between the old and the new one were skipped; what they asked for is not. */
+/* Take a new plan version from step `from` on.  Plans between the old and the new version are
+ * skipped, but their requests for checkpoints and stops count.
+ */
 static int replan_adopt(struct replan *r, int64_t version, int64_t from, struct eddis_error *err)
 {
     struct replan_event e = { .step = from, .period = replan_copy(r, version)->period };
@@ -182,7 +192,7 @@ static int replan_adopt(struct replan *r, int64_t version, int64_t from, struct 
     replan_note_passing(r, version);
     replan_show(r, from);
     if (r->fd >= 0)
-        (void)eventfd_write(r->fd, 1); /* fails only when it is readable already */
+        (void)eventfd_write(r->fd, 1); /* fails only if it is already readable */
     return 0;
 }
 
@@ -197,7 +207,7 @@ void replan_agree(struct replan *r, const struct sync_tail *tail)
     else if (tail->version > r->version)
         rc = replan_adopt(r, tail->version, tail->asked + 1, &r->failure);
     if (tail->flags & SYNC_STOP) {
-        replan_stop_at(r, r->samples->step + 1); /* it is under way until all are through here */
+        replan_stop_at(r, r->samples->step + 1); /* under way until all workers have passed here */
         samples_spread_stop(r->samples);
     }
     if (!r->failure.code && rc == 0)
@@ -212,7 +222,7 @@ void replan_agree(struct replan *r, const struct sync_tail *tail)
 
 /* ---- what this worker wants ---- */
 
-/* Set one of the page's words. */
+/* Set one int64_t of the page, at this offset. */
 static void replan_mark(struct replan *r, size_t offset, int64_t value)
 {
     struct board *b = phase_lock_board(r->phase);
@@ -405,7 +415,9 @@ int64_t replan_checkpoints(struct replan *r)
 
 /* ---- the first plan ---- */
 
-/* Without eddis-run: the same for all, the first ones take what is left over. */
+/* Make the first plan without eddis-run: `all` samples a step divided equally among n ranks; the
+ * first ranks take the remainder.
+ */
 static int replan_equal(struct replan *r, int64_t all, int64_t n, struct eddis_error *err)
 {
     cleanup_free int64_t *batch = calloc((size_t)n, sizeof *batch);
@@ -418,6 +430,7 @@ static int replan_equal(struct replan *r, int64_t all, int64_t n, struct eddis_e
     return samples_add_plan(r->samples, &(struct samples_plan){ r->version, 0, batch, 0 }, err);
 }
 
+/* Allocate the copies of plans. */
 static int replan_make_room(struct replan *r, size_t n, struct eddis_error *err)
 {
     r->plan = calloc(BOARD_PLANS, sizeof *r->plan);
@@ -431,7 +444,7 @@ static int replan_make_room(struct replan *r, size_t n, struct eddis_error *err)
     return 0;
 }
 
-/* The newest plan that every worker has. */
+/* Read the first plan, r->version, from the board and apply it from step 0 on. */
 static int replan_first(struct replan *r, int n_ranks, struct eddis_error *err)
 {
     struct board_plan *plan;
@@ -484,7 +497,7 @@ int replan_settle(struct replan *r, int64_t version, struct eddis_error *err)
     }
     if (rc < 0 || r->read < version)
         rc = eddis_fail(err, rc < 0 ? rc : -EAGAIN, "cannot read the job's plan");
-    else if (r->version < version) /* else it was taken when another worker could not */
+    else if (r->version < version) /* else an earlier call took it, and another worker failed */
         rc = replan_adopt(r, version, 0, err);
     if (rc == 0)
         r->period = replan_copy(r, version)->period;

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rounds.h - the rounds of a step's sets: announce.c begins them, wait.c ends them
  *
- * The state is step.h's, guarded by announce_lock.
+ * The state is in step.h, guarded by announce_lock.
  */
 #ifndef EDDIS_WORKER_ROUNDS_H
 #define EDDIS_WORKER_ROUNDS_H
 
 #include "worker.h"
 
-/* With announce_lock held: the set has a round, which begins unless one has. */
+/* Begin a round of the set unless one is open.  With announce_lock held. */
 void rounds_open(struct eddis *e, struct step_set *s);
 
-/* With announce_lock held: return the set whose last round is this one of the step; -1: that is
- * over, and another has begun.
+/* Return the set whose latest round is number `number` of the step; -1: none, as that set has begun
+ * a later one.  With announce_lock held.
  */
 int rounds_set(const struct step *s, int number);
 
-/* An emulated device has no gradient before its time is over: what was announced is held until
- * then, or communication would look hidden that on the real device is not.  Wait for that, and send
- * it in the order in which rounds began.
+/* Wait until the emulated device's time is over, then send the pending announcements, in the order
+ * in which their rounds began.  An emulated device has no gradient before that time; sent earlier,
+ * communication would look hidden that is not on the real device.  -ETIMEDOUT at deadline_ns.
  */
 int rounds_release(struct eddis *e, int64_t deadline_ns, struct eddis_error *err);
 

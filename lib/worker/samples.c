@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* samples.c - one lock around what the feeds say: waiting, plans that change, checkpoints; and the
- * feed by plan
+/* samples.c - the feeds behind one lock: waiting, changes of plan, checkpoints; and the feed by
+ * plan
  */
 #include "samples.h"
 
@@ -11,7 +11,9 @@
 #include <errno.h>
 #include <string.h>
 
-/* By plan: the step's part of the epoch's permutation, which is always known. */
+/* Write the step's part of the epoch's permutation, which is always known.  The `look` of the feed
+ * by plan.
+ */
 static int plan_look(struct samples *s, int64_t step, struct sampler_step *ret,
                      struct eddis_error *err)
 {
@@ -103,9 +105,11 @@ void samples_fail(void *arg, const struct eddis_error *why)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* ---- steps; with the lock held where nothing else is said ---- */
+/* ---- steps; with the lock held unless documented otherwise ---- */
 
-/* For another thread, the group's root or the agreement on a plan; until the deadline at most. */
+/* Wait until something changes or the deadline passes; return s->failure.  Another thread, the
+ * group's root or the agreement on a plan causes the change.
+ */
 static int samples_wait(struct samples *s, int64_t deadline_ns, struct eddis_error *err)
 {
     struct timespec ts = { .tv_sec = deadline_ns / CLOCK_S, .tv_nsec = deadline_ns % CLOCK_S };
@@ -117,12 +121,13 @@ static int samples_wait(struct samples *s, int64_t deadline_ns, struct eddis_err
     return s->failure.code;
 }
 
-/* Whether a plan is agreed on by which this step may be shared otherwise. */
+/* Check whether agreement on a plan is under way that may divide this step differently. */
 static bool samples_unsettled(const struct samples *s, int64_t step)
 {
     return s->held && step > s->horizon;
 }
 
+/* Set the error of a step that is not known yet.  Return -ETIMEDOUT. */
 static int samples_late(const struct samples *s, int64_t step, struct eddis_error *err)
 {
     if (samples_unsettled(s, step))
@@ -139,7 +144,10 @@ static int samples_late(const struct samples *s, int64_t step, struct eddis_erro
                       s->group->member[0], (long long)step);
 }
 
-/* Have the step's samples and the plan that shares them, waiting for either. */
+/* Write the step's samples under the plan that applies to *ret, waiting for both until the
+ * deadline.  Return 1, 0 after the last step, or a failure (-ETIMEDOUT: not known by then).  May
+ * release the lock meanwhile.
+ */
 static int samples_look(struct samples *s, int64_t step, int64_t deadline_ns,
                         struct sampler_step *ret, struct eddis_error *err)
 {
@@ -176,7 +184,9 @@ int samples_take(struct samples *s, struct sampler_step *ret, struct eddis_error
     return rc;
 }
 
-/* Whether somebody can say who takes what. */
+/* Check that steps can be answered at all.  -EAGAIN: the mode is open; -EINVAL: no data set, or
+ * before eddis_commit.
+ */
 static int samples_check(const struct samples *s, struct eddis_error *err)
 {
     if (!s->feed && s->open)
@@ -192,7 +202,9 @@ static int samples_check(const struct samples *s, struct eddis_error *err)
     return 0;
 }
 
-/* Farther than every worker is sure to know while the present step is under way. */
+/* Check that this step is within read_ahead: every worker is sure to know so many steps during the
+ * present one.  -ENOBUFS if not.
+ */
 static int samples_too_far(const struct samples *s, int64_t step, struct eddis_error *err)
 {
     if (step <= s->step + s->read_ahead || s->over)
@@ -245,7 +257,7 @@ int samples_counts(struct samples *s, int64_t step, int64_t *ret, struct eddis_e
 
     if (rc <= 0)
         return rc;
-    g = (struct sampler_group){ s->group->member, s->group->place.n_ranks }; /* by now for good */
+    g = (struct sampler_group){ s->group->member, s->group->place.n_ranks }; /* final by now */
     pthread_mutex_lock(&s->lock);
     rc = sampler_counts(s->sampler, &g, step, r.batch, ret, err);
     pthread_mutex_unlock(&s->lock);
@@ -281,7 +293,9 @@ int samples_ahead(struct samples *s, struct eddis_error *err)
     return rc < 0 ? rc : 0;
 }
 
-/* No step is told before it is known whether there is another. */
+/* Check whether a step follows the present one.  This is always known: no step is answered before
+ * it is known whether another follows.
+ */
 bool samples_follow(struct samples *s)
 {
     bool follow;
@@ -334,7 +348,9 @@ void samples_end(struct samples *s)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Wait until nothing is asked of the counter.  -EAGAIN, without a sentence: something still is. */
+/* Wait until no request to the counter is under way.  -EAGAIN, without a message: still one at the
+ * deadline.
+ */
 static int samples_calm(struct samples *s, int64_t deadline_ns, struct eddis_error *err)
 {
     int rc = 0;
@@ -396,7 +412,9 @@ void samples_release(struct samples *s)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* A group that takes nothing from the counter would never come to its end. */
+/* Check that the plan gives this group samples, if there are several models; otherwise the group
+ * would never end.  -EINVAL if not.
+ */
 static int samples_fed(const struct samples *s, int64_t version, const int64_t *batch,
                        struct eddis_error *err)
 {
@@ -503,7 +521,7 @@ int64_t samples_total(const struct samples *s)
 
 /* ---- beginning, and going on elsewhere ---- */
 
-/* Whoever waits for samples looks again. */
+/* Continue with this feed and these ranges (taken) from this step on, and wake waiting threads. */
 static void samples_turn(struct samples *s, const struct samples_feed *feed, struct ranges *ranges,
                          int64_t step)
 {
@@ -513,7 +531,7 @@ static void samples_turn(struct samples *s, const struct samples_feed *feed, str
     s->feed = feed;
     s->counter.counted = 0;
     s->counter.n_told = 0;
-    s->counter.stop_told = false; /* it is told anew */
+    s->counter.stop_told = false; /* it is reported again */
     s->last = INT64_MAX;
     s->over = false;
     s->step = step;
@@ -522,6 +540,7 @@ static void samples_turn(struct samples *s, const struct samples_feed *feed, str
     pthread_mutex_unlock(&s->lock);
 }
 
+/* Continue with the shared counter, from these ranges.  Collective. */
 static int resume_by_counter(struct samples *s, const struct samples_rest *rest,
                              struct eddis_error *err)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* samples_counter.c - samples from a counter: one that all groups share in async and hybrid mode,
- * or one that every worker keeps for itself
+ * or each worker's own
  *
  * A group's root adds to the counter while a step computes, so that nobody waits for the answer.  A
- * member learns of a range with the tail of a step, and should know r = read_ahead steps behind the
- * present one, and whether the last of them ends its epoch, before that tail comes: the samples of
- * steps t to t + r + 1 at step t.  So the root has r + 3 of them when it asks for another:
+ * member receives a range in the trailer of a step.  At step t it should know the samples of steps
+ * t to t + r + 1 before that trailer comes: r = read_ahead steps after the present one, and whether
+ * the last of them ends its epoch.  So the root has r + 3 ranges when it asks for another:
  *
  *     root     step t: asks for t + r + 3 | step t + 1: tells t + r + 3 with the tail |
  *     member                              |                                           | step t + 2
  *
- * Then no wait for samples within read_ahead ever needs a step that has not been done.
+ * So no wait for samples within read_ahead needs a step that is not done.
  */
 #include "samples_feed.h"
 
@@ -21,7 +21,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Above where it is, the counter counts the groups that have told it of a stop: each adds this. */
+/* The counter's low bits are its position.  Each group that reports a stop adds this, so the high
+ * bits count stops.
+ */
 #define COUNTER_STOP (INT64_C(1) << 48)
 
 int64_t samples_counter_at(int64_t value)
@@ -29,12 +31,15 @@ int64_t samples_counter_at(int64_t value)
     return value % COUNTER_STOP;
 }
 
+/* Return the members of this worker's group. */
 static struct sampler_group members(const struct samples *s)
 {
     return (struct sampler_group){ s->group->member, s->group->place.n_ranks };
 }
 
-/* The same on all workers.  One that has no members to tell needs one range less. */
+/* Return how many ranges the root takes ahead, the same on all workers.  Without members it needs
+ * one less.
+ */
 static int ahead(const struct samples *s)
 {
     return s->read_ahead + (s->group->n_groups < s->all->place.n_ranks ? 3 : 2);
@@ -42,6 +47,7 @@ static int ahead(const struct samples *s)
 
 /* ---- asking the shared counter ---- */
 
+/* Return the group's samples of a step under the newest plan. */
 static int64_t group_batch(const struct samples *s)
 {
     const struct sampler_group g = members(s);
@@ -49,6 +55,7 @@ static int64_t group_batch(const struct samples *s)
     return sampler_group_batch(s->sampler, &g);
 }
 
+/* Prepare the request c->ask, which adds `add` to the counter. */
 static void ask_prepare(struct samples *s, int64_t add)
 {
     struct samples_counter *c = &s->counter;
@@ -61,15 +68,15 @@ static void ask_prepare(struct samples *s, int64_t add)
     };
 }
 
-/* What the counter has answered with. */
+/* Return the range that the counter's answer gives; count 0 for the mark of a stop. */
 static struct range ask_range(const struct samples_counter *c)
 {
     return (struct range){ samples_counter_at(c->ask.r.value),
                            c->ask.r.add == COUNTER_STOP ? 0 : c->ask.r.add };
 }
 
-/* The counter has answered.  Returns 1 when all of the range's steps are too short: nobody needs to
- * hear of it.
+/* Handle the counter's answer: add its range, note a stop and keep the range for the members.
+ * Return 1 if all steps of the range are too short, so that nobody needs it; 0; or a failure.
  */
 static int ask_answered(struct samples *s, struct eddis_error *err)
 {
@@ -91,7 +98,9 @@ static int ask_answered(struct samples *s, struct eddis_error *err)
     return 0;
 }
 
-/* Have an answer, of what was asked before or for this. */
+/* Wait for an answer of the counter, to an earlier request or a new one that adds `add`.  Releases
+ * the lock meanwhile.  -EAGAIN at the deadline.
+ */
 static int counter_ask(struct samples *s, int64_t add, int64_t deadline_ns, struct eddis_error *err)
 {
     struct samples_counter *c = &s->counter;
@@ -107,7 +116,7 @@ static int counter_ask(struct samples *s, int64_t add, int64_t deadline_ns, stru
         pthread_mutex_unlock(&s->lock);
         if (send)
             comm_thread_send(s->all->waiter.thread, &c->ask.mail);
-        /* has a deadline of its own, too */
+        /* the request has its own deadline, too */
         rc = comm_thread_wait(s->all->waiter.thread, &w, deadline_ns, err);
         pthread_mutex_lock(&s->lock);
         rc = rc == 0 ? ask_answered(s, err) : rc == -ETIMEDOUT ? -EAGAIN : rc;
@@ -126,7 +135,7 @@ int samples_counter_stop(struct samples *s, int64_t deadline_ns, struct eddis_er
 {
     int rc = 0;
 
-    /* The first answer may be that of a range. */
+    /* The first answer may belong to an earlier request for a range. */
     while (rc == 0 && !s->counter.stop_told && !ranges_exhausted(s->ranges))
         rc = counter_ask(s, COUNTER_STOP, deadline_ns, err);
     return rc;
@@ -139,7 +148,7 @@ int samples_counter_ahead(struct samples *s, struct eddis_error *err)
 
     if (rc < 0 || c->busy || ranges_exhausted(s->ranges) || (s->spread && c->stop_told))
         return rc;
-    /* What the group never hears of nobody would do. */
+    /* Samples that the group never learns of would never be done. */
     if (!s->spread && (c->n_told == SAMPLES_TOLD || ranges_end(s->ranges) > s->step + ahead(s)))
         return 0;
     ask_prepare(s, s->spread ? COUNTER_STOP : group_batch(s));
@@ -148,6 +157,7 @@ int samples_counter_ahead(struct samples *s, struct eddis_error *err)
 
 /* ---- the feeds ---- */
 
+/* Write what this worker takes at a step, from the ranges.  The `look` of both feeds here. */
 static int ranges_feed_look(struct samples *s, int64_t step, struct sampler_step *ret,
                             struct eddis_error *err)
 {
@@ -168,6 +178,7 @@ static int ranges_feed_look(struct samples *s, int64_t step, struct sampler_step
     return 1;
 }
 
+/* Get another range from the shared counter, on the root.  The `more` of that feed. */
 static int counter_more(struct samples *s, int64_t deadline_ns, struct eddis_error *err)
 {
     const struct samples_counter *c = &s->counter;
@@ -179,7 +190,9 @@ static int counter_more(struct samples *s, int64_t deadline_ns, struct eddis_err
     return rc < 0 ? rc : 1;
 }
 
-/* Every worker does the same, in the same order. */
+/* Take another range from this worker's own counter; every worker does the same in the same order.
+ * The `more` of that feed.
+ */
 static int alike_more(struct samples *s, int64_t deadline_ns, struct eddis_error *err)
 {
     int rc = ranges_add(s->ranges, s->counter.counted, s->global_batch, err);
@@ -206,7 +219,7 @@ const struct samples_feed samples_alike = {
 int samples_counter_ranges(const struct samples *s, const struct samples_rest *rest,
                            struct ranges **ret, struct eddis_error *err)
 {
-    /* A list of nothing means everything to ranges_open: an empty range means nothing. */
+    /* ranges_open takes an empty list as all samples; one empty range means none. */
     const struct range none = { 0, 0 };
     struct ranges_options o = { .samples = sampler_used(s->sampler),
                                 .min_count = s->order.min_count,
@@ -227,7 +240,7 @@ int samples_counter_ranges(const struct samples *s, const struct samples_rest *r
     return ranges_open(&o, ret, err);
 }
 
-/* The root's first ranges. */
+/* Take the root's first ranges into ret [ahead]. */
 static int draw_first(struct samples *s, struct range *ret, struct eddis_error *err)
 {
     int rc = 0;
@@ -235,13 +248,14 @@ static int draw_first(struct samples *s, struct range *ret, struct eddis_error *
     pthread_mutex_lock(&s->lock);
     for (int i = 0; rc == 0 && group_is_root(s->group) && i < ahead(s); i++) {
         rc = samples_counter_draw(s, CLOCK_NEVER, err);
-        s->counter.n_told = 0; /* the members learn these at once */
+        s->counter.n_told = 0; /* the members get these from the allgather */
         ret[i] = ask_range(&s->counter);
     }
     pthread_mutex_unlock(&s->lock);
     return rc;
 }
 
+/* Add the root's first ranges on a member; all [n_ranks, ahead] are every rank's. */
 static int learn_first(struct samples *s, const struct range *all, struct eddis_error *err)
 {
     const struct range *root = all + s->group->member[0] * ahead(s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* samples_left.c - what a checkpoint lists: the samples that are not done, of all groups */
+/* samples_left.c - the list in a checkpoint of the samples that are not done, of all groups */
 #include "samples.h"
 
 #include "samples_feed.h"
@@ -10,21 +10,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What this worker knows of what is left, all at one moment. */
+/* The samples left that this worker knows of, all at one moment. */
 struct snapshot {
-    struct range *own; /* [n_own] taken by this group and not done, its root only */
+    struct range *own; /* [n_own] taken by this group and not done; only on its root */
     size_t n_own;
-    struct range *rest; /* [n_rest] that nobody has taken, rank 0 only */
+    struct range *rest; /* [n_rest] that nobody has taken; only on rank 0 */
     size_t n_rest;
 };
 
+/* Free both lists. */
 static void snapshot_fini(struct snapshot *x)
 {
     free(x->own);
     free(x->rest);
 }
 
-/* `counted` is what the shared counter shows; alike it is this worker's own. */
+/* Take a snapshot.  `counted`: position of the shared counter; ignored if each worker counts by
+ * itself.
+ */
 static int snapshot_make(struct samples *s, int64_t counted, struct snapshot *ret,
                          struct eddis_error *err)
 {
@@ -45,7 +48,7 @@ static int snapshot_make(struct samples *s, int64_t counted, struct snapshot *re
     return 0;
 }
 
-/* Rank 0: what the shared counter shows. */
+/* Read the position of the shared counter, on rank 0. */
 static int samples_count(struct samples *s, int64_t *ret, struct eddis_error *err)
 {
     struct smb_request q = { .kind = SMB_FETCH_ADD, .key = s->counter.key };
@@ -57,8 +60,8 @@ static int samples_count(struct samples *s, int64_t *ret, struct eddis_error *er
     return rc;
 }
 
-/* Bring the ranges that roots have taken to rank 0, which puts what nobody has taken behind them,
- * in order.  All take part; every rank has all ranges for a moment.
+/* Collect the ranges that the roots have taken on rank 0 and append those that nobody has taken, in
+ * order.  Collective; for a moment every rank has all ranges.
  */
 static int samples_gather(struct samples *s, const struct snapshot *x, struct range **ret,
                           size_t *ret_n, struct eddis_error *err)

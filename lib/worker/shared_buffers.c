@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shared_buffers.c - a worker's end of the Soft Memory Box, for the library and for eddis_smb.h */
+/* shared_buffers.c - a worker's part of the Soft Memory Box, for the library and for eddis_smb.h */
 #include "shared_buffers.h"
 
 #include "worker.h"
@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* A request of the program's that was started, and not yet waited for. */
+/* A request that the program has started and not yet waited for. */
 struct eddis_smb_request {
     struct mail_box mail;
     struct eddis_smb_request *next;
@@ -23,6 +23,7 @@ void shared_buffers_init(struct shared_buffers *b)
     pthread_mutex_init(&b->lock, NULL);
 }
 
+/* Create the box and give it to the communication thread.  Collective. */
 static int shared_buffers_make(struct shared_buffers *b, int n_servers, struct eddis_error *err)
 {
     struct smb_options o = { .place = b->all->place,
@@ -54,7 +55,7 @@ int shared_buffers_ask(struct shared_buffers *b, struct smb_request *r, struct e
     int rc;
 
     comm_thread_send(b->all->waiter.thread, &m.mail);
-    /* The box keeps the deadline; a failure of the communication ends the wait as well. */
+    /* The box enforces the deadline; a failure of the communication ends the wait as well. */
     rc = waiter_wait(&b->all->waiter, &w, CLOCK_NEVER, err);
     if (rc < 0)
         return rc;
@@ -75,7 +76,7 @@ int shared_buffers_leave(struct shared_buffers *b, int64_t deadline_ns, struct e
 
     if (!b->box)
         return 0;
-    if (b->leave.kind != MAIL_LEAVE) { /* not told before a time-out */
+    if (b->leave.kind != MAIL_LEAVE) { /* not sent by a call that timed out */
         b->leave.kind = MAIL_LEAVE;
         comm_thread_send(b->all->waiter.thread, &b->leave);
     }
@@ -83,6 +84,7 @@ int shared_buffers_leave(struct shared_buffers *b, int64_t deadline_ns, struct e
     return rc == -ETIMEDOUT ? eddis_fail(err, rc, "others still use the Soft Memory Box") : rc;
 }
 
+/* Remove the request from the list and free it. */
 static void request_free(struct shared_buffers *b, struct eddis_smb_request *q)
 {
     pthread_mutex_lock(&b->lock);
@@ -112,6 +114,7 @@ int eddis_smb_open(struct eddis *e, int servers, struct eddis_error *err)
     return rc < 0 ? rc : shared_buffers_open(&e->box, servers, err);
 }
 
+/* Check that the worker may be used and the box is open.  -EINVAL if not. */
 static int smb_check(const struct eddis *e, struct eddis_error *err)
 {
     int rc = worker_check(e, err);
@@ -123,6 +126,7 @@ static int smb_check(const struct eddis *e, struct eddis_error *err)
     return rc;
 }
 
+/* Make a request of the program's and wait for it, at most timeout_ns. */
 static int smb_ask(struct eddis *e, struct smb_request *r, int64_t timeout_ns,
                    struct eddis_error *err)
 {
@@ -198,6 +202,7 @@ int eddis_smb_fetch_add(struct eddis *e, uint64_t key, size_t element, int64_t a
     return rc;
 }
 
+/* Return a request that reads or writes `count` elements. */
 static struct smb_request smb_move(enum smb_kind kind, uint64_t key, size_t first, size_t count,
                                    const void *data)
 {
@@ -206,6 +211,7 @@ static struct smb_request smb_move(enum smb_kind kind, uint64_t key, size_t firs
     };
 }
 
+/* Return a request that adds buffer `source` to buffer `key`. */
 static struct smb_request smb_sum(uint64_t key, uint64_t source)
 {
     return (struct smb_request){ .kind = SMB_ACCUMULATE, .key.id = key, .source.id = source };
@@ -237,6 +243,7 @@ int eddis_smb_accumulate(struct eddis *e, uint64_t key, uint64_t source, int64_t
 
 /* ---- eddis_smb.h: without waiting ---- */
 
+/* Start a copy of the request without waiting for it; *ret is freed by eddis_smb_request_wait. */
 static int smb_begin(struct eddis *e, const struct smb_request *r, struct eddis_smb_request **ret,
                      struct eddis_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shared_buffers.h - a worker's end of the Soft Memory Box, opened when it is first used
+/* shared_buffers.h - a worker's part of the Soft Memory Box, opened at its first use
  *
- * One thread of the program opens it; any may make requests then.  `lock` guards the list of
+ * One thread of the program opens it; then any may make requests.  `lock` guards the list of
  * requests; it is taken last, and no other with it.  Called without any lock held.
  */
 #ifndef EDDIS_WORKER_SHARED_BUFFERS_H
@@ -21,23 +21,25 @@ struct shared_buffers {
     struct eddis_smb_request *requests; /* not yet waited for */
 };
 
-/* Make the lock; shared_buffers_close destroys it. */
+/* Create the lock; shared_buffers_close destroys it. */
 void shared_buffers_init(struct shared_buffers *b);
 
 /* Open the box with n_servers servers (0: one a node), unless it is open.  Collective. */
 int shared_buffers_open(struct shared_buffers *b, int n_servers, struct eddis_error *err);
 
-/* Make a request and wait for it; r says until when. */
+/* Make a request and wait for its result in *r, until r->deadline_ns. */
 int shared_buffers_ask(struct shared_buffers *b, struct smb_request *r, struct eddis_error *err);
 
-/* The same for the library itself, whose requests wait for COLLECTIVES_TIMEOUT_NS at most. */
+/* Make a request for the library itself, which waits COLLECTIVES_TIMEOUT_NS at most. */
 int shared_buffers_ask_own(struct shared_buffers *b, struct smb_request *r,
                            struct eddis_error *err);
 
-/* Leave the box in good order, when it is open.  Collective.  After -ETIMEDOUT: call it again. */
+/* Leave the box in order, if it is open.  Collective.  After -ETIMEDOUT call it again. */
 int shared_buffers_leave(struct shared_buffers *b, int64_t deadline_ns, struct eddis_error *err);
 
-/* Free the box and the requests that nobody waited for, after the communication thread's end. */
+/* Free the box and the requests that nobody waited for.  Call it after the communication thread has
+ * ended.
+ */
 void shared_buffers_close(struct shared_buffers *b);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* slurm_signals.c - a handler of signals that looks who has sent one */
+/* slurm_signals.c - a signal handler that checks which process sent the signal */
 #include "slurm_signals.h"
 
 #include <errno.h>
@@ -14,9 +14,11 @@ enum { PASSING = sizeof passing / sizeof *passing };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards users */
 static int users;
-static volatile sig_atomic_t slurm; /* its pid; written while no handler is set */
+static volatile sig_atomic_t slurm; /* pid of Slurm's sender; written while no handler is set */
 
-/* With async-signal-safe calls alone, and in children made by fork as well. */
+/* Ignore the signal if it is from Slurm; otherwise let its default action end the process.  Uses
+ * only async-signal-safe calls; also runs in forked children.
+ */
 static void on_signal(int sig, siginfo_t *info, void *context)
 {
     const struct sigaction by_default = { .sa_handler = SIG_DFL };
@@ -30,11 +32,11 @@ static void on_signal(int sig, siginfo_t *info, void *context)
     (void)raise(sig);
     sigemptyset(&this);
     sigaddset(&this, sig);
-    (void)pthread_sigmask(SIG_UNBLOCK, &this, NULL); /* where this ends */
+    (void)pthread_sigmask(SIG_UNBLOCK, &this, NULL); /* with SIG_DFL the process ends here */
     errno = before;
 }
 
-/* Put `to` in the place of a handler that is still `from`. */
+/* Install the action `to` if the signal's handler is still `from` (NULL: the default action). */
 static void replace(int sig, void (*from)(int, siginfo_t *, void *), const struct sigaction *to)
 {
     struct sigaction now;
@@ -46,9 +48,9 @@ static void replace(int sig, void (*from)(int, siginfo_t *, void *), const struc
         (void)sigaction(sig, to, NULL);
 }
 
-static struct sigaction before; /* of SIGTERM, in a process that a worker has made */
+static struct sigaction before; /* former action of SIGTERM, in a child process of a worker */
 
-/* The same where a runtime has taken the signal for its own ends, which are those of others'. */
+/* Ignore the signal if it is from Slurm; otherwise call the handler that the runtime had set. */
 static void on_signal_of_runtime(int sig, siginfo_t *info, void *context)
 {
     bool is_action = (before.sa_flags & SA_SIGINFO) != 0;
@@ -63,6 +65,7 @@ static void on_signal_of_runtime(int sig, siginfo_t *info, void *context)
         on_signal(sig, info, context);
 }
 
+/* Return the action that calls on_signal. */
 static struct sigaction pass_action(void)
 {
     struct sigaction pass = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART };

@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* slurm_signals.h - what a worker does with the signals by which Slurm ends a job
+/* slurm_signals.h - handle the signals with which Slurm ends a job
  *
- * Before its end Slurm may send SIGTERM, or the SIGUSR1 that it was asked for, to every process of
- * a step, and a worker would die before it has saved.  The agent on its node gets the signal, too,
- * and the job saves and ends in order: so the worker lets it pass.  From anybody else, eddis and
- * the user above all, the same signal ends it at once, as without all this.
+ * Before a job's end Slurm may send SIGTERM, or the SIGUSR1 that the user requested, to every
+ * process of a step.  A worker would then die before it has saved.  The agent on its node gets the
+ * signal too, and the job saves and ends in order, so the worker ignores it.  From any other
+ * sender, such as eddis or the user, the same signal ends the worker at once, as usual.
  */
 #ifndef EDDIS_WORKER_SLURM_SIGNALS_H
 #define EDDIS_WORKER_SLURM_SIGNALS_H
 
 #include <sys/types.h>
 
-/* Let SIGTERM and SIGUSR1 of this process pass from now on, each only where the program has left it
- * at its default.  Counted: for every call there is one of slurm_signals_stop.
+/* Ignore SIGTERM and SIGUSR1 from this sender from now on, each only if the program has left its
+ * default action.  Calls are counted: each needs one slurm_signals_stop.
  */
 void slurm_signals_start(pid_t sender);
 
-/* The same in a process that a worker has made, where SIGTERM may be a runtime's by now, which goes
- * on having it from others; for
- * the rest of that process' life.
+/* Do the same in a child process of a worker, for the rest of its life.  A runtime's handler of
+ * SIGTERM is still called for other senders.
  */
 void slurm_signals_take(pid_t sender);
 
-/* The last one gives the default back, unless the program has set something else meanwhile. */
+/* Restore the default action at the last call, unless the program has set another handler
+ * meanwhile.
+ */
 void slurm_signals_stop(void);
 
 #endif

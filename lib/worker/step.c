@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step.c - the beginning and the end of a step, the board */
+/* step.c - the beginning and the end of a step, and its display on the board */
 #include "worker.h"
 
 #include "lib/base/clock.h"
@@ -27,7 +27,7 @@ int step_make_sets(struct step *s, struct parameters *all, struct eddis_error *e
     return 0;
 }
 
-/* Linear warm-up of the learning rate, as the job asks for. */
+/* Return the factor of the job's linear warm-up of the learning rate. */
 static double step_lr_factor(const struct eddis *e, int64_t step)
 {
     int64_t warmup = e->area ? e->area->warmup_steps : 0;
@@ -35,8 +35,8 @@ static double step_lr_factor(const struct eddis *e, int64_t step)
     return step + 1 < warmup ? (double)(step + 1) / (double)warmup : 1.0;
 }
 
-/* A writer's step counts by its samples: as much as they are of what all writers take together,
- * were they alike.
+/* Return the factor by which a group's step counts: its samples relative to an equal share of the
+ * global batch; 1 with one model.
  */
 static double step_share(const struct eddis *e, int64_t batch)
 {
@@ -44,7 +44,9 @@ static double step_share(const struct eddis *e, int64_t batch)
                             : 1.0;
 }
 
-/* Without the promise a plan may still ask for pieces, until it is known that there is none. */
+/* Return the largest micro-batch of a step.  Without eddis_options.pieces it is the count: a plan
+ * may still ask for micro-batches until the driver knows that the program makes none.
+ */
 static int64_t step_piece(const struct eddis *e, const struct sampler_step *s)
 {
     return e->options.pieces && s->piece > 0 && s->piece < s->count ? s->piece : s->count;
@@ -69,6 +71,7 @@ struct eddis_step step_public(const struct eddis *e, const struct sampler_step *
     };
 }
 
+/* Return the engine's description of the step. */
 static struct engine_step step_engine(struct eddis *e, const struct sampler_step *s)
 {
     return (struct engine_step){ .step = e->step.round,
@@ -77,7 +80,7 @@ static struct engine_step step_engine(struct eddis *e, const struct sampler_step
                                  .passing = replan_is_passing(&e->replan, s->version) };
 }
 
-/* As far as is known when it begins. */
+/* Check whether this step is the last one, as far as is known when it begins. */
 static bool step_is_last(struct eddis *e, int64_t step)
 {
     int64_t n = sampler_steps(e->samples.sampler);
@@ -85,6 +88,7 @@ static bool step_is_last(struct eddis *e, int64_t step)
     return e->samples.ranges ? !samples_follow(&e->samples) : n > 0 && step + 1 >= n;
 }
 
+/* Return the flags of a step in sync mode. */
 static unsigned step_flags(struct eddis *e, int64_t step)
 {
     int64_t every = e->area ? e->area->checkpoint_every : 0;
@@ -97,8 +101,8 @@ static unsigned step_flags(struct eddis *e, int64_t step)
     return flags;
 }
 
-/* The same where checkpoints are due by the samples of all: each worker flags every one of them
- * once, at its own next step.
+/* Return the flags of a step with several models.  Checkpoints are then due by the samples of all
+ * workers: each worker flags each of them once, at its own next step.
  */
 static unsigned step_flags_models(struct eddis *e, int64_t step)
 {
@@ -114,7 +118,7 @@ static unsigned step_flags_models(struct eddis *e, int64_t step)
     return flags;
 }
 
-/* Take the next step's samples.  Returns 1, 0 at the end, or a failure. */
+/* Take the next step's samples and flags into e->step.  Return 1, 0 at the end, or a failure. */
 static int step_take(struct eddis *e, struct eddis_error *err)
 {
     int64_t step = e->samples.step;
@@ -128,7 +132,7 @@ static int step_take(struct eddis *e, struct eddis_error *err)
     return rc;
 }
 
-/* A step without samples, for a checkpoint that others write. */
+/* Make the present step one without samples, for a checkpoint that others write. */
 static void step_empty(struct eddis *e)
 {
     const struct sampler_step before = e->step.current;
@@ -145,8 +149,8 @@ static void step_empty(struct eddis *e)
     e->centre.flagged++;
 }
 
-/* The exchange with the centre, where it is due.  It goes on between calls that time out, so that
- * it counts from the first one.
+/* Exchange with the centre if due.  After a timeout the next call continues it; its time counts
+ * from the first call.
  */
 static int step_exchange(struct eddis *e, struct eddis_error *err)
 {
@@ -166,6 +170,7 @@ static int step_exchange(struct eddis *e, struct eddis_error *err)
     return rc;
 }
 
+/* Make the centre before the first step.  Collective. */
 static int step_start(struct eddis *e, struct eddis_error *err)
 {
     bool local = e->centre.local != NULL;
@@ -173,13 +178,14 @@ static int step_start(struct eddis *e, struct eddis_error *err)
 
     if (rc < 0)
         return rc;
-    e->step.due = false; /* there is nothing to exchange yet */
+    e->step.due = false; /* nothing to exchange yet */
     e->step.written |= local;
     return 0;
 }
 
-/* What the beginning did, and whether the next one will read values: where an exchange is due
- * before the next step, or there will be none.
+/* Return the flags about parameter values: EDDIS_STEP_WRITTEN if the step's beginning wrote them,
+ * and EDDIS_STEP_READS if an exchange is due before the next step or no step follows.  Also update
+ * step.due and clear step.written.
  */
 static unsigned step_values(struct eddis *e)
 {
@@ -192,8 +198,8 @@ static unsigned step_values(struct eddis *e)
     return written | (group_is_root(&e->group) && (last || e->step.due) ? EDDIS_STEP_READS : 0);
 }
 
-/* With several models: whatever of a step's beginning waits for others.  Returns as step_take.
- * After -ETIMEDOUT the next call goes on.
+/* Do all of a step's beginning that waits for others, with several models.  Return as step_take.
+ * After -ETIMEDOUT the next call continues.
  */
 static int step_prepare(struct eddis *e, struct eddis_error *err)
 {
@@ -218,6 +224,9 @@ static int step_prepare(struct eddis *e, struct eddis_error *err)
     return rc < 0 ? rc : 1;
 }
 
+/* Take the next step and begin it for phase, emulation and engine.  Return 1, 0 at the end, or a
+ * failure.
+ */
 static int step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error *err)
 {
     int rc = e->group.several ? step_prepare(e, err) : step_take(e, err);
@@ -233,7 +242,7 @@ static int step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_erro
     return 1;
 }
 
-/* What a stop has left of a counter's samples nobody knows here. */
+/* After a stop this worker does not know whether the counter has samples left. */
 bool step_none_left(const struct eddis *e)
 {
     int64_t n;
@@ -300,7 +309,7 @@ int eddis_set_weight(struct eddis *e, double weight, struct eddis_error *err)
             eddis_fail(err, -EINVAL,
                        "a weight is set between eddis_step_begin and the first announcement, once");
     } else {
-        e->step.weight_fixed = true; /* nothing may change the weight after this */
+        e->step.weight_fixed = true; /* the weight may not change after this */
         e->step.weight =
             (struct mail_weight){ .mail.kind = MAIL_WEIGHT, .set = -1, .weight = weight };
         comm_thread_send(e->comm_thread, &e->step.weight.mail);
@@ -309,6 +318,7 @@ int eddis_set_weight(struct eddis *e, double weight, struct eddis_error *err)
     return rc;
 }
 
+/* Check that no member of the report is negative and its work is finite.  -EINVAL if not. */
 static int check_report(const struct eddis_report *r, struct eddis_error *err)
 {
     if (r->overrun_ns >= 0 && r->compute_ns >= 0 && r->input_ns >= 0 && r->read_ns >= 0 &&
@@ -341,7 +351,7 @@ int eddis_step_end(struct eddis *e, const struct eddis_report *in, struct eddis_
                           e->step.begun ? "eddis_wait must have succeeded before "
                                           "eddis_step_end"
                                         : "no step has begun");
-    if (e->emulation.emulated) /* what the real device took tells nothing of the other */
+    if (e->emulation.emulated) /* the real device's times say nothing about the emulated one */
         report.compute_ns = report.input_ns = report.read_ns = 0;
     report.overrun_ns = clock_after_ns(report.overrun_ns, e->emulation.overrun_ns);
     s = (struct phase_step){ .step = e->step.current.step,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_samples.c - which data there are, which samples a step has, and when that changes */
+/* step_samples.c - calls of eddis.h about the data set, a step's samples and new plans */
 #include "worker.h"
 
 #include "lib/base/clock.h"
 
 #include <errno.h>
 
-#define SAMPLES_MOST (INT64_C(1) << 53) /* all of them, and sums of them, are exact as weights */
+#define SAMPLES_MOST (INT64_C(1) << 53) /* counts and their sums are exact as double weights */
 
 int eddis_set_data(struct eddis *e, int64_t samples, int64_t epochs, struct eddis_error *err)
 {
@@ -59,7 +59,7 @@ int eddis_sample_indices(struct eddis *e, const struct eddis_step *step, int64_t
     rc = samples_use(&e->samples, SAMPLES_BY_INDEX, err);
     if (rc < 0)
         return rc;
-    /* Reads nothing that another thread may change from now on. */
+    /* Reads nothing that another thread may still change. */
     return sampler_indices(e->samples.sampler, step->epoch, step->first, step->count, ret, err);
 }
 
@@ -70,7 +70,9 @@ int eddis_counts(struct eddis *e, int64_t step, int64_t *ret, struct eddis_error
     return rc < 0 ? rc : samples_counts(&e->samples, step, ret, err);
 }
 
-/* With announce_lock held: an emulated device takes the time of so many. */
+/* Set the step's count and weight; an emulated device takes the time of this many samples.  With
+ * announce_lock held.
+ */
 static void count_locked(struct eddis *e, int64_t count)
 {
     e->step.current.count = count;
@@ -81,7 +83,7 @@ static void count_locked(struct eddis *e, int64_t count)
     emulate_begin(&e->emulation, e->step.current.step, count, e->step.begun_ns);
 }
 
-/* With announce_lock held. */
+/* Check that the step's count may be set now.  With announce_lock held.  -EINVAL if not. */
 static int count_check_locked(const struct step *s, struct eddis_error *err)
 {
     if (s->begun && !s->finished && !s->weight_fixed)
@@ -101,7 +103,7 @@ int eddis_set_count(struct eddis *e, int64_t count, struct eddis_error *err)
         return rc;
     pthread_mutex_lock(&e->step.announce_lock);
     rc = count_check_locked(&e->step, err);
-    if (rc == 0) /* a call that is refused does not say how this program counts */
+    if (rc == 0) /* a rejected call does not fix how this program counts */
         rc = samples_use(&e->samples, SAMPLES_BY_COUNT, err);
     if (rc == 0)
         count_locked(e, count);

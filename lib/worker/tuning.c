@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tuning.c - which all-reduces and buckets are best: measured, told on the board, and replayed
+/* tuning.c - find the best all-reduces and buckets: measured, published on the board, and replayed
+ * from a plan
  *
- * All groups measure at the same time, since they will train at the same time, and take the
- * slowest's figures.
+ * All groups measure at the same time, since they will train at the same time, and use the slowest
+ * group's measurements.
  */
 #include "tuning.h"
 
@@ -23,13 +24,13 @@
 struct measurement {
     struct collectives *all;
     struct comm_place place;
-    enum request_level level; /* of the place's ranks */
-    bool apart;               /* this rank is not one of them */
-    void *arena;              /* [arena_bytes] in the memory of the node */
+    enum request_level level; /* request level for the place's ranks */
+    bool apart;               /* this rank does not take part */
+    void *arena;              /* [arena_bytes] in the node's shared memory */
     size_t arena_bytes;
 };
 
-/* Make one kind's all-reduce of x, in the memory of the node where its ranks share one. */
+/* Create an all-reduce of this kind, of x or, if the ranks share memory, of the arena. */
 static int tuning_make(const struct measurement *m, const char *kind, void *x, size_t bytes,
                        struct collective **ret, struct eddis_error *err)
 {
@@ -44,7 +45,9 @@ static int tuning_make(const struct measurement *m, const char *kind, void *x, s
     return allreduce_new(&m->place, &a, ret, err);
 }
 
-/* Run each of the rung's kinds once, and keep its seconds where they are the least so far. */
+/* Run each of the rung's kinds once; seconds[k] becomes the minimum of itself and the new time.
+ * Collective.
+ */
 static int tuning_kinds(const struct measurement *m, const struct tuner_rung *rung, void *x,
                         double *seconds, struct eddis_error *err)
 {
@@ -70,7 +73,7 @@ static int tuning_kinds(const struct measurement *m, const struct tuner_rung *ru
     return rc;
 }
 
-/* Replace x [n] by the greatest that any rank has at each place. */
+/* Replace each of x [n] by its maximum over all ranks.  Collective. */
 static int tuning_most(struct collectives *all, void *x, size_t n, enum comm_type type,
                        struct eddis_error *err)
 {
@@ -78,7 +81,9 @@ static int tuning_most(struct collectives *all, void *x, size_t n, enum comm_typ
         all, &(struct allreduce){ .data = x, .n = n, .type = type, .rule = COMM_MAX }, err);
 }
 
-/* Measure a rung: the least seconds of each kind, by the slowest rank, the same on all. */
+/* Measure a rung: for each kind the minimum time in seconds over its runs, then the maximum over
+ * all ranks.  Collective.
+ */
 static int tuning_rung(const struct measurement *m, const struct tuner_rung *rung, double *seconds,
                        struct eddis_error *err)
 {
@@ -97,7 +102,7 @@ static int tuning_rung(const struct measurement *m, const struct tuner_rung *run
     return rc < 0 ? rc : tuning_most(m->all, seconds, TUNER_KINDS, COMM_FLOAT64, err);
 }
 
-/* Go through the rungs of a tuner that is initialised. */
+/* Measure all rungs of an initialized tuner and write its choice.  Collective. */
 static int tuning_run(const struct measurement *m, struct tuner *t, struct tuner_result *ret,
                       struct eddis_error *err)
 {
@@ -115,7 +120,9 @@ static int tuning_run(const struct measurement *m, struct tuner *t, struct tuner
     return 0;
 }
 
-/* Which kinds are best among the first ranks of so many nodes at most. */
+/* Measure the best kinds among the first ranks of the nodes, n_nodes at most in a group.
+ * Collective.
+ */
 static int tuning_between(const struct measurement *group, int n_nodes, bool hosts,
                           struct tuner_result *ret, struct eddis_error *err)
 {
@@ -137,8 +144,8 @@ int tuning_measure(struct collectives *all, const struct comm_place *group, size
 {
     const struct node_groups *nodes = group->nodes;
     struct measurement m = { .all = all, .place = *group, .level = REQUEST_GROUP };
-    /* Of what one group has and another lacks nothing may be chosen by: where collectives of all
-     * ranks go by other kinds on some, they wait for each other for ever.
+    /* Use only what all groups share: if collectives of all ranks used different kinds on some
+     * ranks, they would wait for each other forever.
      */
     int64_t most[] = { m.place.n_ranks, nodes ? (int64_t)arena_bytes : 0, nodes ? nodes->n : 1,
                        m.place.hosts };
@@ -166,7 +173,7 @@ int tuning_measure(struct collectives *all, const struct comm_place *group, size
 
 /* ---- to and from the choice that the board and a plan hold ---- */
 
-/* Parameter number k of the order. */
+/* Return the parameter at position k of the choice's order. */
 static int tuning_parameter(const struct comm_choice *c, int n, int k)
 {
     return c->n_order ? c->order[k] : n - 1 - k;
@@ -194,7 +201,7 @@ int tuning_layout(const struct comm_choice *c, int n, struct bucket_layout *ret,
                               n);
         l.run[b] = (struct bucket_run){ first, last + 1 };
     }
-    *ret = l; /* whether it holds every parameter once, the engine sees */
+    *ret = l; /* the engine checks that every parameter occurs once */
     return 1;
 }
 
@@ -246,9 +253,10 @@ void tuning_add_reason(struct comm_choice *c, const char *fmt, ...)
     va_end(ap);
 }
 
-/* In hybrid mode every group lays out its own buckets, and a plan that is replayed gives all of
- * them the first group's.  That changes how fast and in which order of rounding they add up, not
- * what: such replays are not bitwise equal anyway, since groups meet the centre as they come.
+/* Publish the layout, on rank 0.  In hybrid mode every group lays out its own buckets, and a
+ * replayed plan gives all groups the layout of the first.  That changes speed and order of
+ * rounding, not what is added.  Such replays are not bitwise equal anyway, since groups reach the
+ * centre in varying order.
  */
 void tuning_laid_out(const struct tuning *t, const struct bucket_layout *l)
 {

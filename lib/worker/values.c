@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* values.c - where values and gradients of parameters are */
+/* values.c - calls of eddis.h about the memory of parameters: values, gradients, results */
 #include "worker.h"
 
 #include <errno.h>
 
-/* Of a parameter's gradient; -1: it has none. */
+/* Return the engine's number of a parameter's gradient; -1: it has none, or there is no such
+ * parameter.
+ */
 static int values_slot(const struct eddis *e, int parameter)
 {
     if (worker_check(e, NULL) < 0 || !e->engine || parameter < 0 || parameter >= e->parameters.n)
@@ -53,8 +55,8 @@ int eddis_set_value(struct eddis *e, int parameter, void *value, struct eddis_er
 
 int eddis_broadcast_parameters(struct eddis *e, int root, struct eddis_error *err)
 {
-    /* Some at a time: the root would otherwise push all of a model at ranks that are not there
-     * yet.
+    /* Only some at a time: otherwise the root would send the whole model to ranks that have not
+     * called yet.
      */
     enum { WINDOW = 32 };
     struct eddis_request *r[WINDOW];

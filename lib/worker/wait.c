@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wait.c - waiting for combined gradients, and the end of rounds */
+/* wait.c - wait for combined gradients, and end rounds */
 #include "rounds.h"
 
 #include "lib/base/clock.h"
 
 #include <errno.h>
 
-/* A layer with a gradient that is missing from bucket b, or any layer of it. */
+/* Return the name of a layer in bucket b whose gradient was not announced, or else of any layer in
+ * it.  The string is borrowed.
+ */
 static const char *wait_layer_name(struct eddis *e, int b)
 {
     const char *name = NULL;
@@ -25,7 +27,7 @@ static const char *wait_layer_name(struct eddis *e, int b)
     return name ? name : "-";
 }
 
-/* For the gradient in a slot in a round of its set; -1: all of the set. */
+/* Wait for a gradient in a round of its set; slot -1: for all of the set. */
 static int wait_slot(struct eddis *e, int set, int slot, int64_t round, int64_t deadline_ns,
                      struct eddis_error *err)
 {
@@ -45,8 +47,8 @@ static int wait_slot(struct eddis *e, int set, int slot, int64_t round, int64_t 
                       (long long)e->step.current.step, w.bucket, w.n_buckets, layer, w.peer);
 }
 
-/* A parameter is combined: whether this worker has it.  One that went on without would train
- * another model than the rest.
+/* Check that this worker has the combined gradient of a parameter.  One that continued without it
+ * would train a different model.  -EINVAL if not.
  */
 static int wait_place(const struct eddis *e, int parameter, struct eddis_error *err)
 {
@@ -62,7 +64,7 @@ static int wait_place(const struct eddis *e, int parameter, struct eddis_error *
         (long long)e->step.current.step, p->name, e->parameters.layer[p->layer].name);
 }
 
-/* The same for those of a layer, and of a set; where all were announced they have places. */
+/* Check wait_place for the parameters of a layer, unless all of the set were announced. */
 static int wait_places_layer(const struct eddis *e, int layer, struct eddis_error *err)
 {
     const struct step_set *s = &e->step.set[e->parameters.layer[layer].set];
@@ -76,6 +78,7 @@ static int wait_places_layer(const struct eddis *e, int layer, struct eddis_erro
     return rc;
 }
 
+/* Check wait_place for the parameters of a set, unless all were announced. */
 static int wait_places(const struct eddis *e, int set, struct eddis_error *err)
 {
     const struct step_set *s = &e->step.set[set];
@@ -87,6 +90,7 @@ static int wait_places(const struct eddis *e, int set, struct eddis_error *err)
     return rc;
 }
 
+/* Check that a step has begun.  -EINVAL if not. */
 static int wait_check(const struct eddis *e, struct eddis_error *err)
 {
     int rc = worker_check(e, err);
@@ -96,7 +100,9 @@ static int wait_check(const struct eddis *e, struct eddis_error *err)
     return rc;
 }
 
-/* With announce_lock held: what was not announced in the set's round counts as zero. */
+/* Close the set's round for announcements; what was not announced counts as zero.  With
+ * announce_lock held.
+ */
 static void round_finish(struct eddis *e, int set)
 {
     struct step_set *s = &e->step.set[set];
@@ -104,15 +110,17 @@ static void round_finish(struct eddis *e, int set)
     if (s->finished)
         return;
     s->finished = true;
-    /* Without need nothing would wait for this mail to be handled before it is used again. */
+    /* Sent only if needed: otherwise nothing would wait until it is handled, before it is used
+     * again.
+     */
     if (s->n_announced == s->n && s->n)
         return;
     s->finish = (struct mail_finish){ .mail.kind = MAIL_FINISH, .set = set };
     comm_thread_send(e->comm_thread, &s->finish.mail);
 }
 
-/* Until the round of a set that is finished is combined, and has its places.  It is over then, and
- * no other begins before.
+/* Wait until the closed round of a set is combined, check its places and end the round.  No other
+ * round of the set begins before.
  */
 static int wait_round(struct eddis *e, int set, int64_t deadline_ns, struct eddis_error *err)
 {
@@ -131,7 +139,7 @@ static int wait_round(struct eddis *e, int set, int64_t deadline_ns, struct eddi
     return 0;
 }
 
-/* Every round that has begun ends with the step; where none has, each set makes one. */
+/* Close every open round at the step's end; if the step has had none, begin one of each set. */
 static void step_finish(struct eddis *e)
 {
     struct step *s = &e->step;
@@ -151,7 +159,7 @@ static void step_finish(struct eddis *e)
     pthread_mutex_unlock(&s->announce_lock);
 }
 
-/* For the rounds that are not over; none begins any more. */
+/* Wait for all open rounds; no new one may begin. */
 static int wait_step(struct eddis *e, int64_t deadline_ns, struct eddis_error *err)
 {
     int rc = 0;
@@ -177,7 +185,7 @@ int eddis_wait(struct eddis *e, int64_t timeout_ns, struct eddis_error *err)
     rc = wait_step(e, deadline, err);
     phase_wait_leave(&e->phase, before, rc);
     if (rc == 0)
-        rc = replan_failure(&e->replan, err); /* fails the step on this worker */
+        rc = replan_failure(&e->replan, err); /* on failure the step fails on this worker */
     if (rc == 0) {
         e->step.waited = true;
         e->emulation.waited_ns = clock_now_ns();
@@ -209,8 +217,9 @@ int eddis_wait_set(struct eddis *e, int set, int64_t timeout_ns, struct eddis_er
     return rc;
 }
 
-/* With announce_lock held: every parameter of the layer was announced, or its round is over.  Tells
- * which round of its set that is; another thread may begin the next one at any time.
+/* Check that every parameter of the layer was announced, or that its round is over.  *ret_round:
+ * number of that round of its set; another thread may begin the next one at any time.  With
+ * announce_lock held.  -EINVAL if not.
  */
 static int wait_layer_check(const struct eddis *e, int layer, int64_t *ret_round,
                             struct eddis_error *err)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* waiter.c - waits in slices of a second, between which the board learns for whom */
+/* waiter.c - waits in slices of a second; after each the board shows which rank it waits for */
 #include "waiter.h"
 
 #include "lib/base/clock.h"
 
 #include <errno.h>
 
-/* Whether the whole worker waits, not a thread beside the one that computes. */
+/* Check whether the whole worker waits, not only a thread besides the one that computes. */
 static bool waiter_is_worker(const struct waiter *w, const struct comm_wait *what)
 {
     return what->kind == WAIT_ROUND || what->kind == WAIT_EXCHANGE || phase_is_own(w->phase);

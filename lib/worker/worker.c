@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* worker.c - opening and closing a worker */
+/* worker.c - open and close a worker */
 #include "worker.h"
 #include "environment.h"
 #include "lib/eddis.h"
@@ -22,7 +22,7 @@ _Static_assert((int)EDDIS_FLOAT32 == COMM_FLOAT32 && (int)EDDIS_FLOAT64 == COMM_
                    (int)EDDIS_MIN == COMM_MIN && (int)EDDIS_MAX == COMM_MAX,
                "lib/comm repeats the public numbers");
 
-/* The board is there.  What the program promises is known from now on. */
+/* Use this board: publish what the program can do, and read the job's set-up. */
 static void worker_set_board(struct eddis *e, struct board *board)
 {
     board_begin(board)->takes_pieces = e->options.pieces != 0;
@@ -33,7 +33,9 @@ static void worker_set_board(struct eddis *e, struct board *board)
     e->leave.tells = false;
 }
 
-/* What the job's plan area says about this worker, or the defaults. */
+/* Open the worker's page of the board and take the job's seed, emulation and bucket size from it;
+ * without a board use the options.
+ */
 static int worker_read_board(struct eddis *e, const struct worker_setup *s, struct eddis_error *err)
 {
     const struct board_area *a;
@@ -52,7 +54,7 @@ static int worker_read_board(struct eddis *e, const struct worker_setup *s, stru
         e->n_local = a->n_local;
         if (!e->options.bucket_bytes)
             e->options.bucket_bytes = a->bucket_bytes;
-        e->options.measure = 1; /* the plan keeps it */
+        e->options.measure = 1; /* the plan keeps the result */
         if (a->emulated)
             e->emulation =
                 (struct emulation){ .emulated = !e->options.own_pace,
@@ -65,7 +67,7 @@ static int worker_read_board(struct eddis *e, const struct worker_setup *s, stru
     return 0;
 }
 
-/* Whether MPI and the agent mean the same job. */
+/* Check that MPI and the agent agree on rank and size of the job.  -EPROTO if not. */
 static int worker_check_place(const struct eddis *e, struct eddis_error *err)
 {
     const struct board_area *a;
@@ -80,7 +82,7 @@ static int worker_check_place(const struct eddis *e, struct eddis_error *err)
     return 0;
 }
 
-/* The communication thread's end for this worker. */
+/* Connect this worker to the communication thread, its own or the process's.  Collective. */
 static int worker_join(struct eddis *e, const struct worker_setup *s, struct eddis_error *err)
 {
     int rc;
@@ -91,7 +93,7 @@ static int worker_join(struct eddis *e, const struct worker_setup *s, struct edd
     return rc < 0 ? rc : comm_thread_join(e->hub, &e->comm_thread, err);
 }
 
-/* End this worker's communication. */
+/* Disconnect this worker from the communication thread. */
 static int worker_part(struct eddis *e, bool orderly, struct eddis_error *err)
 {
     int rc = comm_thread_close(e->comm_thread, orderly, err);
@@ -101,7 +103,9 @@ static int worker_part(struct eddis *e, bool orderly, struct eddis_error *err)
     return rc;
 }
 
-/* At exit other threads may still hold the handle: it stays, and so does its place in the list. */
+/* Wait for all workers and disconnect.  At exit other threads may still use the handle, so it
+ * stays, also in the process's list.  Collective.
+ */
 static int worker_leave(struct eddis *e, bool at_exit, struct eddis_error *err)
 {
     int rc, rc2;
@@ -114,25 +118,28 @@ static int worker_leave(struct eddis *e, bool at_exit, struct eddis_error *err)
     return rc < 0 ? rc : rc2;
 }
 
+/* Leave the job at an exit of the process; process_worker.leave. */
 static int leave_at_exit(struct process_worker *w, struct eddis_error *err)
 {
     int rc = worker_leave((struct eddis *)((char *)w - offsetof(struct eddis, process)), true, err);
 
-    w->thread = NULL; /* it is no more */
+    w->thread = NULL; /* the thread has ended */
     return rc;
 }
 
+/* Check whether an exit may end the steps; process_worker.may_finish. */
 static bool may_finish_at_exit(struct process_worker *w)
 {
     return ending_may_finish((struct eddis *)((char *)w - offsetof(struct eddis, process)));
 }
 
+/* End the steps at an exit; process_worker.finish. */
 static int finish_at_exit(struct process_worker *w, struct eddis_error *err)
 {
     return ending_finish((struct eddis *)((char *)w - offsetof(struct eddis, process)), err);
 }
 
-/* What an exit of the process is to do, as the options say. */
+/* Set what an exit of the process does, by eddis_options.close_at_exit. */
 static void worker_set_exit(struct eddis *e)
 {
     if (e->options.close_at_exit)
@@ -144,7 +151,7 @@ static void worker_set_exit(struct eddis *e)
     process_may_leave(&e->process, LEAVE_ORDER);
 }
 
-/* Release everything but the communication. */
+/* Free everything but the communication. */
 static void worker_free(struct eddis *e)
 {
     collectives_fini(&e->all);
@@ -168,7 +175,7 @@ static void worker_free(struct eddis *e)
     free(e);
 }
 
-/* Tell the subjects of one another. */
+/* Set the pointers between the modules. */
 static void worker_wire(struct eddis *e)
 {
     e->all.waiter.phase = &e->phase;
@@ -198,7 +205,7 @@ static void worker_wire(struct eddis *e)
     e->leave.tell_ns = LEAVE_TELL_NS;
 }
 
-/* The communication is there. */
+/* Store the communication thread and this worker's place among all ranks. */
 static void worker_connect(struct eddis *e)
 {
     e->all.waiter.thread = e->comm_thread;
@@ -209,6 +216,7 @@ static void worker_connect(struct eddis *e)
     comm_thread_on_failure(e->comm_thread, samples_fail, &e->samples);
 }
 
+/* Allocate a worker with initialized locks; NULL without memory. */
 static struct eddis *worker_new(const struct worker_setup *s)
 {
     struct eddis *e = calloc(1, sizeof *e);
@@ -229,8 +237,9 @@ static struct eddis *worker_new(const struct worker_setup *s)
     return e;
 }
 
-enum { MODE_TRIES = 1000 }; /* a millisecond each, while the agent writes a plan */
+enum { MODE_TRIES = 1000 }; /* tries, one a millisecond, while the agent writes a plan */
 
+/* Read the mode from the board; try again while the agent writes. */
 static int take_mode(const struct eddis *e, struct eddis_error *err)
 {
     int rc = -EAGAIN;
@@ -266,7 +275,9 @@ int worker_leave_open(struct eddis *e, struct eddis_error *err)
     return group_open(&e->group, &e->all.place, NULL, err);
 }
 
-/* Without eddis-run the environment may not tell. */
+/* Number the nodes.  Without eddis-run take the local rank from them, since the environment may not
+ * have it.  Collective without a board.
+ */
 static int worker_find_nodes(struct eddis *e, struct eddis_error *err)
 {
     int rc = node_numbers_open(&e->nodes, &e->all, e->area, err);
@@ -278,7 +289,7 @@ static int worker_find_nodes(struct eddis *e, struct eddis_error *err)
     return rc;
 }
 
-/* Which workers are a group, and the first steps' samples.  Collective. */
+/* Find the group and the first plan's samples.  Collective. */
 static int worker_begin(struct eddis *e, struct eddis_error *err)
 {
     const struct sampler_options order = { .samples = e->options.samples,
@@ -314,7 +325,7 @@ void worker_show_length(const struct eddis *e, struct board_page *p)
     p->epochs = e->samples.order.epochs;
 }
 
-/* How long the job is, and by which plan it begins. */
+/* Publish on the board how long the job is and by which plan it begins. */
 static void worker_show(struct eddis *e)
 {
     struct board *b = phase_lock_board(&e->phase);
@@ -343,7 +354,7 @@ int worker_open(const struct worker_setup *s, const struct eddis_options *option
     if (rc < 0)
         goto fail;
     rc = worker_read_board(e, s, err);
-    /* Without a board too: the others would wait for this rank for ever. */
+    /* Also after a failure: otherwise the others would wait for this rank forever. */
     rc2 = worker_join(e, s, rc < 0 ? NULL : err);
     if (rc2 < 0) {
         rc = rc < 0 ? rc : rc2;
@@ -414,7 +425,7 @@ int eddis_close(struct eddis *e, struct eddis_error *err)
     rc = worker_check(e, err);
     if (rc < 0)
         return rc;
-    process_may_leave(&e->process, LEAVE_NOT); /* another thread's exit would do it once more */
+    process_may_leave(&e->process, LEAVE_NOT); /* so that no exit in another thread leaves again */
     rc = worker_leave(e, false, err);
     if (e->passes)
         slurm_signals_stop();
@@ -426,7 +437,7 @@ void eddis_abort(struct eddis *e, int code)
 {
     bool own = e && e->process.fork_count == process_forks();
 
-    if (own || !e) /* in a child what stdio holds is its parent's too */
+    if (own || !e) /* a child's stdio buffers are copies of its parent's */
         process_last_words(code);
     if (own && !process_has_left(&e->process))
         comm_thread_abort(e->comm_thread, code);
