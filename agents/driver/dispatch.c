@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dispatch.c - what came in and what the state machine wants, to the subjects that it is for */
+/* dispatch.c - pass requests, events and actions to the modules that they are for */
 #include "driver_impl.h"
 
 #include "agents/driver/nodes/check.h"
@@ -12,7 +12,7 @@
 
 static const struct {
     const struct subject_ops *ops;
-    size_t at; /* of the subject's struct in struct driver */
+    size_t at; /* offset of the module's struct in struct driver */
 } subjects[SUBJECTS] = {
     [SUBJECT_REGISTRATION] = { &registration_ops, offsetof(struct driver, registration) },
     [SUBJECT_CHECK] = { &check_ops, offsetof(struct driver, run) },
@@ -28,6 +28,7 @@ const struct subject_ops *dispatch_ops(enum subject s)
     return subjects[s].ops;
 }
 
+/* Return the struct in *d that a module's functions get as self. */
 static void *self_of(struct driver *d, enum subject s)
 {
     return (char *)d + subjects[s].at;
@@ -35,6 +36,7 @@ static void *self_of(struct driver *d, enum subject s)
 
 /* ---- actions ---- */
 
+/* Carry out an action: call every module on its route, in order, until one asks to wait. */
 static void act(struct driver *d, const struct action *a)
 {
     bool wait = false;
@@ -43,12 +45,16 @@ static void act(struct driver *d, const struct action *a)
         wait = subjects[*s].ops->on_action(self_of(d, *s), a);
 }
 
+/* Order the agents to leave once all wanted logs have been fetched. */
 static void let_agents_leave(struct driver *d)
 {
     if (logs_fetched(&d->logs))
         registration_bye(&d->registration);
 }
 
+/* Take the next action of the state machine; false: none.  First fail the job if an action was lost
+ * for lack of memory.
+ */
 static bool next_action(struct state *s, struct action *ret)
 {
     if (state_lost_action(s))
@@ -69,6 +75,9 @@ void dispatch_actions(struct driver *d)
 
 /* ---- events ---- */
 
+/* Pass an event to every module on its route until one has handled or changed it; return its
+ * result.
+ */
 static enum heard tell_subjects(struct driver *d, int agent, struct event *e, int64_t now_ns)
 {
     enum heard h = HEARD;
@@ -78,7 +87,9 @@ static enum heard tell_subjects(struct driver *d, int agent, struct event *e, in
     return h;
 }
 
-/* Who wants the end now, or is about to make one, does not wait for logs. */
+/* Stop fetching logs on a signal or request (sig 0) that ends the job soon, since the user does not
+ * want to wait for them.
+ */
 static void hurry_end(struct driver *d, int sig)
 {
     if (sig != SIGINT && sig != SIGTERM && sig != SIGQUIT && sig != 0)
@@ -87,12 +98,15 @@ static void hurry_end(struct driver *d, int sig)
     let_agents_leave(d);
 }
 
+/* Handle one event: pass it to the modules and the state machine, then carry out the resulting
+ * actions.
+ */
 static void hear_event(struct driver *d, int agent, const struct event *event, int64_t now_ns)
 {
     struct event e = *event;
     enum heard h;
 
-    if (e.type == EVENT_SIGNAL && e.signal == SIGTERM) /* as the state takes it */
+    if (e.type == EVENT_SIGNAL && e.signal == SIGTERM) /* counts like a SIGTERM to the driver */
         hurry_end(d, e.signal);
     do
         h = tell_subjects(d, agent, &e, now_ns);
@@ -105,7 +119,9 @@ static void hear_event(struct driver *d, int agent, const struct event *event, i
     d->run.event = NULL;
 }
 
-/* Its page is of the generation that has ranks there: an agent has no other. */
+/* Handle one worker's progress: pass it to every module that uses it.  Ignore a rank that is not on
+ * that agent's node in this generation, and a worker that reported an unknown plan version.
+ */
 static void hear_progress(struct driver *d, int agent, const struct progress *p, int64_t now_ns)
 {
     const struct state *s = &d->run.state;
@@ -119,6 +135,7 @@ static void hear_progress(struct driver *d, int agent, const struct progress *p,
     state_progress(&d->run.state, p, now_ns);
 }
 
+/* Handle lines that a rank printed: show them, and count them as a sign of life of the job. */
 static void hear_output(struct driver *d, int agent, const struct output *o, int64_t now_ns)
 {
     telling_output(&d->telling, agent, o);
@@ -129,7 +146,9 @@ static void hear_output(struct driver *d, int agent, const struct output *o, int
 
 /* ---- requests ---- */
 
-/* A check waits for the other nodes, unless no more is to be expected of them. */
+/* Handle an agent whose start failed.  A check goes on until the other nodes have answered, unless
+ * they can no longer be expected to.
+ */
 static void hear_trouble(struct driver *d, const struct registration_start *s, int64_t now_ns)
 {
     check_trouble(&d->run, s->agent, s->trouble);
@@ -141,6 +160,7 @@ static void hear_trouble(struct driver *d, const struct registration_start *s, i
     state_not_started(&d->run.state, s->agent, s->sentence, now_ns);
 }
 
+/* Handle an agent's registration.  If it is rejected, treat the agent as not started. */
 static void hear_hello(struct driver *d, const struct inbox_item *i, int64_t now_ns)
 {
     struct eddis_error err = { 0 };
@@ -154,7 +174,8 @@ static void hear_hello(struct driver *d, const struct inbox_item *i, int64_t now
     state_not_started(&d->run.state, i->agent, err.text, now_ns);
 }
 
-/* Whose secret somebody else has is no job to go on with. */
+/* Handle a node's request to join.  Fail the job if the secret has leaked (two came for one node).
+ */
 static void hear_join(struct driver *d, const struct inbox_item *i, int64_t now_ns)
 {
     struct eddis_error err = { 0 };
@@ -163,12 +184,15 @@ static void hear_join(struct driver *d, const struct inbox_item *i, int64_t now_
         state_fail(&d->run.state, "start", 3, err.text, now_ns);
 }
 
+/* Reply that the driver has given up this agent. */
 static void refuse_given_up(const struct inbox_item *i)
 {
     http_reply_error(i->x, 409, "this agent was given up");
 }
 
-/* Whether an agent is to be heard; else it is told that it was given up. */
+/* Check whether an agent still takes part, and record that it lives.  If not, reply that it was
+ * given up.
+ */
 static bool admit(struct driver *d, const struct inbox_item *i, int64_t now_ns)
 {
     if (!state_is_known(&d->run.state, i->agent)) {
@@ -179,6 +203,7 @@ static bool admit(struct driver *d, const struct inbox_item *i, int64_t now_ns)
     return true;
 }
 
+/* Handle an agent's long poll: keep the request until there is an order for the agent. */
 static void hear_poll(struct driver *d, const struct inbox_item *i, int64_t now_ns)
 {
     if (admit(d, i, now_ns))
@@ -186,12 +211,13 @@ static void hear_poll(struct driver *d, const struct inbox_item *i, int64_t now_
                     now_ns + timing_poll_ns(d->run.o->job->timeouts.lease_ns));
 }
 
+/* Pass everything in an agent's report to the modules: progress, then output, then events. */
 static void take_report(struct driver *d, int agent, const struct report *r, int64_t now_ns)
 {
     for (int w = 0; w < r->n_workers; w++)
         hear_progress(d, agent, &r->worker[w], now_ns);
-    telling_heard(&d->telling); /* before what follows from it is printed */
-    model_watch_look(&d->telling.models, &d->run, now_ns, false); /* before it ends by that */
+    telling_heard(&d->telling); /* before the output that results from it */
+    model_watch_look(&d->telling.models, &d->run, now_ns, false); /* before an event ends the job */
     for (int o = 0; o < r->n_outputs; o++)
         hear_output(d, agent, &r->output[o], now_ns);
     for (int e = 0; e < r->n_events; e++)
@@ -202,13 +228,15 @@ static void take_report(struct driver *d, int agent, const struct report *r, int
     }
 }
 
-/* rc: what became of the pieces of logs that came with it. */
+/* Reply to a report and handle it.  rc, why: result of writing the log chunks that came with it; if
+ * negative, only reply with an error.
+ */
 static void answer_report(struct driver *d, const struct inbox_item *i, int rc, const char *why)
 {
     struct run_agent *a = &d->run.agent[i->agent];
 
     if (rc < 0) {
-        http_reply_error(i->x, 400, why); /* comes again without them */
+        http_reply_error(i->x, 400, why); /* the agent sends it again without them */
         return;
     }
     http_reply(i->x, 200, "{}");
@@ -216,7 +244,9 @@ static void answer_report(struct driver *d, const struct inbox_item *i, int rc, 
     take_report(d, i->agent, i->report, clock_now_ns());
 }
 
-/* Returns whether it was taken, to be answered later. */
+/* Handle an agent's report.  Return true if its log chunks must be written first: the item is then
+ * kept and answered later.
+ */
 static bool hear_report(struct driver *d, struct inbox_item *i, int64_t now_ns)
 {
     struct eddis_error err = { 0 };
@@ -225,7 +255,7 @@ static bool hear_report(struct driver *d, struct inbox_item *i, int64_t now_ns)
     if (!admit(d, i, now_ns))
         return false;
     if (i->report->sequence <= d->run.agent[i->agent].sequence) {
-        http_reply(i->x, 200, "{}"); /* the answer got lost */
+        http_reply(i->x, 200, "{}"); /* a repetition: the reply was lost */
         return false;
     }
     rc = logs_pieces(&d->logs, i, &err);
@@ -258,7 +288,9 @@ void dispatch_stop(struct driver *d, int sig, int64_t now_ns)
     state_signal(&d->run.state, sig, now_ns);
 }
 
-/* As Ctrl-C: the first one ends the job in order, the next one at once. */
+/* Handle a person's request to stop, like Ctrl-C: the first ends the job in order, the next at
+ * once.
+ */
 static void hear_stop(struct driver *d, const struct inbox_item *i, int64_t now_ns)
 {
     http_reply(i->x, 202, "{}");
@@ -312,7 +344,9 @@ void dispatch_starts(struct driver *d)
 
 /* ---- time ---- */
 
-/* The figures are of what the state machine makes of it, not of what was before. */
+/* Call every module's tick and the state machine's, carry out the actions, and update the metrics
+ * last, so that they show the resulting state.
+ */
 void dispatch_tick(struct driver *d, int64_t now_ns)
 {
     for (enum subject s = SUBJECT_NONE + 1; s < SUBJECTS; s++)

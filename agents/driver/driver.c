@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* driver.c - one job: opening all that it needs, running it, closing all */
+/* driver.c - open everything that one job needs, run it, close everything */
 #include "driver_impl.h"
 
 #include "agents/driver/nodes/addresses.h"
@@ -24,6 +24,7 @@
 
 /* ---- opening ---- */
 
+/* Block the signals that the driver handles and open a signalfd for them. */
 static int open_signals(struct driver *d, struct eddis_error *err)
 {
     static const int wanted[] = { SIGTERM, SIGUSR1, SIGUSR2 };
@@ -36,19 +37,24 @@ static int open_signals(struct driver *d, struct eddis_error *err)
         sigaddset(&set, wanted[i]);
     for (size_t i = 0; i < sizeof of_terminal / sizeof *of_terminal; i++)
         if (sigaction(of_terminal[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
-            sigaddset(&set, of_terminal[i]); /* else nohup, or a script's `&`: not ours to take */
+            sigaddset(&set, of_terminal[i]); /* ignored: nohup or a script's `&` */
     if (sigprocmask(SIG_BLOCK, &set, NULL) < 0 ||
         (d->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)) < 0)
         return eddis_fail_errno(err, -errno, "cannot wait for signals");
     return 0;
 }
 
-/* Every agent holds two connections, and its start a pipe or two. */
+/* Return how many file descriptors the job may need: each agent has two connections, and its start
+ * needs a pipe or two.
+ */
 static rlim_t descriptors_wanted(const struct driver *d)
 {
     return 4 * (rlim_t)d->run.n_agents + 256;
 }
 
+/* Raise the soft limit of open files to the hard limit, and warn the user if that may not be
+ * enough.
+ */
 static void raise_descriptor_limit(struct driver *d)
 {
     const rlim_t wanted = descriptors_wanted(d);
@@ -72,8 +78,9 @@ static void raise_descriptor_limit(struct driver *d)
     job_run_say(&d->run, JOB_EVENT_SAY, -1, -1, text);
 }
 
-/* Connections without a token that each of so many doors may have: they take no descriptor that the
- * job needs.  Those that have to go take a moment, and so long they are there twice.
+/* Return how many unauthenticated connections each of `doors` listening sockets may have, so that
+ * they never use a descriptor that the job needs.  Half is kept in reserve: a rejected connection
+ * stays open for a moment while its successor is open.
  */
 static int strangers_allowed(const struct driver *d, int doors)
 {
@@ -88,6 +95,7 @@ static int strangers_allowed(const struct driver *d, int doors)
     return n < LEAST ? LEAST : n > MOST ? MOST : (int)n;
 }
 
+/* Open the request queue and the HTTP servers for agents and for people. */
 static int open_listeners(struct driver *d, struct eddis_error *err)
 {
     char address[HTTP_MAX_BASES][LISTENERS_ADDRESS], door[JOB_DOOR_PATH] = "";
@@ -101,12 +109,15 @@ static int open_listeners(struct driver *d, struct eddis_error *err)
     if (rc == 0)
         rc = o.n_addresses = addresses_find(d->run.o->job, address, err);
     o.inbox = d->inbox;
-    o.strangers = rc < 0 ? 0 : strangers_allowed(d, o.n_addresses + 2); /* and two for people */
+    o.strangers = rc < 0 ? 0 : strangers_allowed(d, o.n_addresses + 2); /* plus two for people */
     if (rc >= 0 && d->run.o->folder)
         (void)job_door_choose(d->run.o->folder, d->run.o->runtime_dir, door);
     return rc < 0 ? rc : listeners_open(&d->listeners, &o, err);
 }
 
+/* Write the driver's URL, socket path and the people's tokens into the job's folder, if there is
+ * one.
+ */
 static int write_driver_file(const struct driver *d, struct eddis_error *err)
 {
     struct job_driver file = { 0 };
@@ -124,7 +135,9 @@ static int write_driver_file(const struct driver *d, struct eddis_error *err)
     return rc;
 }
 
-/* Agents keep a log even when all they do is measure: then among what they remove in the end. */
+/* Set the log folder and create it if the job has a folder.  Without one it is "": the agents then
+ * log into their temporary folders.
+ */
 static int open_log_dir(struct driver *d, struct eddis_error *err)
 {
     const char *dir = d->run.o->job->logs.dir;
@@ -138,13 +151,17 @@ static int open_log_dir(struct driver *d, struct eddis_error *err)
     return d->run.o->folder ? file_mkdirs(d->run.log_dir, 0700, err) : 0;
 }
 
-/* A batch job is known by Slurm's name for it, for each of its starts is a job of ours. */
+/* Return the job's name for its checkpoint folder, borrowed.  For a batch job it is Slurm's name,
+ * because each start of a batch job is a new job of eddis.
+ */
 static const char *own_name(const struct driver *d)
 {
     return d->run.o->batch ? d->run.o->batch->name : d->run.o->folder->id;
 }
 
-/* A job goes on by its name through a link in its folder. */
+/* Report that the link to the checkpoint folder could not be made (errno), so that the job cannot
+ * be resumed by its id.
+ */
 static void tell_unlinked(struct driver *d, const char *link)
 {
     cleanup_free char *text = NULL;
@@ -154,8 +171,9 @@ static void tell_unlinked(struct driver *d, const char *link)
         job_run_say(&d->run, JOB_EVENT_SAY, -1, -1, text);
 }
 
-/* A folder of this job's own inside the one that the user names, so that jobs which share that
- * never take, replace or prune each other's checkpoints; the job's folder then has a link to it.
+/* Choose the checkpoint folder.  With checkpoint.dir it is a subfolder, linked from the job's
+ * folder: jobs that share checkpoint.dir never use, replace or delete each other's checkpoints.
+ * Otherwise it is in the job's folder, on a single node only.
  */
 static int open_checkpoint_dir(struct driver *d, struct eddis_error *err)
 {
@@ -164,7 +182,7 @@ static int open_checkpoint_dir(struct driver *d, struct eddis_error *err)
     cleanup_free char *own = folder ? file_join(folder->path, "checkpoints") : NULL;
 
     if (!dir && (!folder || d->run.n_agents > 1))
-        return 0; /* this machine's folder is no place for several nodes' checkpoints */
+        return 0; /* a local folder cannot hold the checkpoints of several nodes */
     if (dir)
         d->run.checkpoint_dir = folder ? file_join(dir, "%s", own_name(d)) : strdup(dir);
     else
@@ -176,7 +194,7 @@ static int open_checkpoint_dir(struct driver *d, struct eddis_error *err)
     return 0;
 }
 
-/* The agents, of which none has been started, and the state machine. */
+/* Allocate the agents, none of which has been started, and initialise the state machine. */
 static int open_state(struct driver *d, struct eddis_error *err)
 {
     const struct job *job = d->run.o->job;
@@ -215,6 +233,7 @@ static int open_state(struct driver *d, struct eddis_error *err)
     return rc;
 }
 
+/* Start the threads that write the job's files and read other files. */
 static int open_threads(struct driver *d, struct eddis_error *err)
 {
     int rc = file_thread_start(&d->run.records, err);
@@ -223,7 +242,9 @@ static int open_threads(struct driver *d, struct eddis_error *err)
     return rc < 0 ? rc : file_thread_start(&d->run.looks, err);
 }
 
-/* Before the first agent is started nobody waits for us, and files may be looked at here. */
+/* Open everything that the job needs.  It may block on file systems: no agent has been started yet,
+ * so nobody waits for the driver.
+ */
 static int open_all(struct driver *d, struct eddis_error *err)
 {
     int rc;
@@ -232,7 +253,7 @@ static int open_all(struct driver *d, struct eddis_error *err)
     if (rc < 0)
         return rc;
     raise_descriptor_limit(d);
-    (void)prctl(PR_SET_DUMPABLE, 0); /* no core file with the tokens */
+    (void)prctl(PR_SET_DUMPABLE, 0); /* no core file, which would contain the tokens */
     d->run.data_path = brief_data_path(d->run.o->job);
     rc = planning_init(&d->planning, err);
     if (rc == 0)
@@ -260,7 +281,9 @@ static int open_all(struct driver *d, struct eddis_error *err)
 
 /* ---- closing ---- */
 
-/* Nobody is served any more, and nothing of the job runs when this returns. */
+/* Close the HTTP servers and stop what is left of the agents.  When it returns, no process of the
+ * job runs and no request is answered any more.
+ */
 static void close_agents(struct driver *d)
 {
     logs_close(&d->logs);
@@ -275,6 +298,7 @@ static void close_agents(struct driver *d)
         registration_clean(&d->registration, d->signals);
 }
 
+/* Stop the file threads and free everything of the driver. */
 static void free_driver(struct driver *d)
 {
     file_thread_stop(d->run.records);
@@ -298,7 +322,7 @@ static void free_driver(struct driver *d)
     free(d->run.agent);
 }
 
-/* What one subject lends another. */
+/* Give each module of the driver its pointers to the job and to state of other modules. */
 static void join(struct driver *d)
 {
     struct job_run *run = &d->run;
@@ -329,7 +353,7 @@ int driver_run(const struct driver_options *o, struct job_status *ret, struct ed
     telling_begin(&d.telling);
     rc = open_all(&d, err);
     if (rc < 0 && d.run.state.agent) {
-        driver_take_signals(&d); /* a Ctrl-C may have hit what was to be started, too */
+        driver_take_signals(&d); /* a Ctrl-C may have ended what was being started, too */
         state_fail(&d.run.state, "start", 3, err ? err->text : "the job could not start",
                    d.run.begun_ns);
         dispatch_actions(&d);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* driver_impl.h - the driver as its loop sees it: the job and all subjects
+/* driver_impl.h - the driver as its loop sees it: the job and all modules
  *
- *     driver.c        opening and closing everything
- *     driver_loop.c   waiting: signals, what has come in, time
- *     dispatch.c      what came in and what the state machine wants, to the subjects it is for
+ *     driver.c        opens and closes everything
+ *     driver_loop.c   waits for signals, requests, files and time
+ *     dispatch.c      passes events and actions to the modules they are for
  *
- * A subject is registration, check, network_choice, planning, launching, logs or telling; see
- * subject.h.
+ * A module (`subject` in names) is registration, check, network_choice, planning, launching, logs
+ * or telling; see subject.h.
  */
 #ifndef EDDIS_AGENTS_DRIVER_DRIVER_IMPL_H
 #define EDDIS_AGENTS_DRIVER_DRIVER_IMPL_H
@@ -24,13 +24,14 @@
 #include "agents/driver/report/job_report.h"
 #include "agents/driver/report/slurm_query.h"
 
+/* All state of one job in the driver process. */
 struct driver {
     struct job_run run;
     struct inbox *inbox;
     struct listeners listeners;
     int signals; /* signalfd */
     struct slurm_ask slurm;
-    bool looking; /* for the checkpoint that was asked for */
+    bool looking; /* a search for the requested checkpoint runs */
     struct registration registration;
     struct network_choice network;
     struct planning planning;
@@ -41,17 +42,34 @@ struct driver {
 };
 
 /* driver_loop.c */
-void driver_loop(struct driver *d); /* until the job is over */
+
+/* Run the event loop until the job is over. */
+void driver_loop(struct driver *d);
+
+/* Handle all signals that have arrived: pause, continue, or stop the job. */
 void driver_take_signals(struct driver *d);
 
 /* dispatch.c */
-const struct subject_ops *dispatch_ops(enum subject s); /* NULL: SUBJECT_NONE */
 
-void dispatch_item(struct driver *d, struct inbox_item *i); /* frees it */
+/* Return the entry points of a module of the driver; NULL: SUBJECT_NONE. */
+const struct subject_ops *dispatch_ops(enum subject s);
+
+/* Handle one HTTP request and free it, now or once it has been answered. */
+void dispatch_item(struct driver *d, struct inbox_item *i);
+
+/* Advance the starts of agents, and handle those that have failed or ended. */
 void dispatch_starts(struct driver *d);
-void dispatch_files(struct driver *d);                         /* what files were written or read */
-void dispatch_stop(struct driver *d, int sig, int64_t now_ns); /* as state_signal */
-void dispatch_actions(struct driver *d);                       /* that the state machine wants */
+
+/* Handle file operations that have ended, and answer the reports that waited for them. */
+void dispatch_files(struct driver *d);
+
+/* Stop the job in order because of a signal or a request (sig 0), as state_signal does. */
+void dispatch_stop(struct driver *d, int sig, int64_t now_ns);
+
+/* Carry out all actions that the state machine has queued. */
+void dispatch_actions(struct driver *d);
+
+/* Call every module's tick and the state machine's, then update the metrics. */
 void dispatch_tick(struct driver *d, int64_t now_ns);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* driver_loop.c - the driver's one thread: it waits for signals, requests, starts and time */
+/* driver_loop.c - the driver's event loop: wait for signals, requests, starts, files and time */
 #include "driver_impl.h"
 
 #include "agents/driver/checkpoints/checkpoint_newest.h"
@@ -13,9 +13,9 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-static const int64_t look_ns = CLOCK_S / 5; /* an awake driver looks round that often */
+static const int64_t look_ns = CLOCK_S / 5; /* longest sleep of the loop */
 
-/* Whether nobody wants this process to stop any more. */
+/* Check whether a signal cancels a pending pause (Ctrl-Z). */
 static bool ends_pause(int sig)
 {
     return sig == SIGCONT || sig == SIGINT || sig == SIGTERM || sig == SIGQUIT || sig == SIGHUP;
@@ -27,7 +27,7 @@ void driver_take_signals(struct driver *d)
 
     while (read(d->signals, &i, sizeof i) == sizeof i) {
         if (i.ssi_signo == SIGCONT && !d->pausing.wanted)
-            continue; /* it has gone on already */
+            continue; /* the pause is over already */
         journal_event(&d->run.journal, JOB_EVENT_SIGNAL, NULL, -1, strsignal((int)i.ssi_signo));
         if (ends_pause((int)i.ssi_signo))
             pausing_cancel(&d->pausing, &d->run);
@@ -39,11 +39,13 @@ void driver_take_signals(struct driver *d)
     }
 }
 
+/* Return the earlier of two times. */
 static int64_t earlier(int64_t a_ns, int64_t b_ns)
 {
     return a_ns < b_ns ? a_ns : b_ns;
 }
 
+/* Return the time at which the driver's loop must wake up at the latest. */
 static int64_t next_ns(const struct driver *d)
 {
     int64_t at = state_deadline(&d->run.state);
@@ -56,6 +58,7 @@ static int64_t next_ns(const struct driver *d)
     return earlier(at, starter_next_ns(d->registration.starter));
 }
 
+/* Report the newest checkpoint to the state machine (called with the result of checkpoint_look). */
 static void checkpoint_seen(void *ctx, const struct checkpoint_found *f)
 {
     struct driver *d = ctx;
@@ -64,6 +67,9 @@ static void checkpoint_seen(void *ctx, const struct checkpoint_found *f)
     state_checkpoint_seen(&d->run.state, f->step);
 }
 
+/* Call everything in the driver that is due by time.  After a request to stop early, search for the
+ * checkpoint that the ranks were asked to write.
+ */
 static void tick(struct driver *d, int64_t now_ns)
 {
     if (d->run.state.preempt_ns && d->run.state.checkpoint != STATE_CHECKPOINT_SEEN &&
@@ -75,8 +81,9 @@ static void tick(struct driver *d, int64_t now_ns)
     dispatch_tick(d, now_ns);
 }
 
-/* kill -STOP, or a machine that stood still, which need not have come while we slept in poll.
- * Returns the time. */
+/* Detect that this process stood still, by SIGSTOP or with its machine, and report it to the state
+ * machine.  It need not have happened inside poll.  Update *looked_ns and return the time.
+ */
 static int64_t notice_pause(struct driver *d, int64_t *looked_ns)
 {
     int64_t now_ns = clock_now_ns(), gone_ns = now_ns - *looked_ns;
@@ -87,7 +94,9 @@ static int64_t notice_pause(struct driver *d, int64_t *looked_ns)
     return now_ns;
 }
 
-/* Stop with the workers where somebody wants it; that is no pause that surprises anybody. */
+/* Stop this process once the workers have stopped, if the user asked for it (Ctrl-Z).  The time
+ * that this takes does not count as an unexpected pause.
+ */
 static void pause_if_due(struct driver *d, int64_t *looked_ns)
 {
     pausing_look(&d->pausing, &d->run);
@@ -118,10 +127,11 @@ void driver_loop(struct driver *d)
         dispatch_files(d);
         while ((i = inbox_take(d->inbox)))
             dispatch_item(d, i);
-        (void)notice_pause(d, &looked_ns); /* before the ends of agents are put down to them */
-        dispatch_starts(d); /* behind the inbox: what has registered did so before it ended */
+        (void)notice_pause(d, &looked_ns); /* before the driver blames an agent for ending */
+        /* after the requests: an agent that registered did so before it ended */
+        dispatch_starts(d);
         registration_say_waiting(&d->registration);
-        tick(d, notice_pause(d, &looked_ns)); /* or their silence */
+        tick(d, notice_pause(d, &looked_ns)); /* or for its silence */
         pause_if_due(d, &looked_ns);
         v->turn(v->ctx);
     }

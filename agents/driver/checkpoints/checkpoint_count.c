@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkpoint_count.c - adds up what rank 0 tells of its checkpoints, over generations */
+/* checkpoint_count.c - add up rank 0's checkpoint counters over generations */
 #include "checkpoint_count.h"
 
 #include "lib/base/text.h"
@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+/* Report to the user that a checkpoint failed, why, and which one is the newest. */
 static void say_failed(struct job_run *r)
 {
     const struct checkpoint_status *s = &r->status.checkpoints;
@@ -20,6 +21,7 @@ static void say_failed(struct job_run *r)
     job_run_say(r, JOB_EVENT_SAY, -1, 0, text);
 }
 
+/* Report to the user that checkpoints succeed again and how many failed in all. */
 static void say_written(struct job_run *r)
 {
     const struct checkpoint_status *s = &r->status.checkpoints;
@@ -32,7 +34,7 @@ static void say_written(struct job_run *r)
     job_run_say(r, JOB_EVENT_SAY, -1, 0, text);
 }
 
-/* Those that are not said stand in events.jsonl. */
+/* Record in events.jsonl alone how many checkpoints have failed so far and why. */
 static void note_failed(struct job_run *r)
 {
     const struct checkpoint_status *s = &r->status.checkpoints;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkpoint_count.h - how many checkpoints were written and how many were not, for people */
+/* checkpoint_count.h - count the checkpoints that were written or failed, for the job's status */
 #ifndef EDDIS_AGENTS_DRIVER_CHECKPOINTS_CHECKPOINT_COUNT_H
 #define EDDIS_AGENTS_DRIVER_CHECKPOINTS_CHECKPOINT_COUNT_H
 
@@ -7,14 +7,14 @@
 
 #include <stdint.h>
 
-/* What rank 0's process has told last; a later one counts anew. */
+/* The counters in the latest report of rank 0's process.  A new process starts from 0. */
 struct checkpoint_count {
     int pid;
     int64_t written, failed;
 };
 
-/* Take what rank 0 tells into the job's status.  The first failure of a row is said, and that
- * checkpoints are written again.
+/* Add rank 0's new checkpoints, written and failed, to the job's status; ignore other ranks.
+ * Report to the user the first failure after a success, and the first success after a failure.
  */
 void checkpoint_count_take(struct checkpoint_count *c, struct job_run *r, const struct progress *p);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkpoint_end.c - removes half-written checkpoints on the thread for what can hold up */
+/* checkpoint_end.c - remove partly written checkpoints on the thread for slow file systems */
 #include "checkpoint_end.h"
 
 #include "agents/job/checkpoints.h"
@@ -8,15 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A task of the file thread that removes partly written checkpoints. */
 struct drop {
     struct file_task task;
-    struct job_run *job; /* as over, not for the thread */
+    struct job_run *job; /* like over, not used by the file thread */
     bool *over;
     char *dir;
-    int64_t last; /* generation that may be the job's own */
+    int64_t last; /* the highest generation number that this job may have used */
     struct eddis_error err;
 };
 
+/* Remove the partly written checkpoints (on the file thread). */
 static void run(struct file_task *t)
 {
     struct drop *k = (struct drop *)t;
@@ -24,12 +26,16 @@ static void run(struct file_task *t)
     (void)checkpoints_drop_parts(k->dir, k->last, &k->err);
 }
 
+/* Report to the user that an incomplete checkpoint may remain, and why. */
 static void say_stays(struct job_run *job, struct eddis_error *why)
 {
     eddis_fail_prefix(why, why->code, "a checkpoint that was not completed may stay");
     job_run_say(job, JOB_EVENT_SAY, -1, -1, why->text);
 }
 
+/* Mark the removal of partly written checkpoints as done, and report its failure (on the driver's
+ * thread).
+ */
 static void done(struct file_task *t)
 {
     struct drop *k = (struct drop *)t;
@@ -39,12 +45,15 @@ static void done(struct file_task *t)
         say_stays(k->job, &k->err);
 }
 
+/* Free a task that removes partly written checkpoints. */
 static void free_drop(struct file_task *t)
 {
     free(((struct drop *)t)->dir);
     free(t);
 }
 
+/* Allocate a task that removes partly written checkpoints in dir, which is copied; NULL: no memory.
+ */
 static struct drop *drop_new(const char *dir)
 {
     struct drop *k = calloc(1, sizeof *k);
@@ -61,7 +70,7 @@ static struct drop *drop_new(const char *dir)
 
 void checkpoint_end(struct job_run *job, bool *ret_over)
 {
-    /* Without a folder of the job's there was no training, and the checkpoints are another's. */
+    /* Without a job folder no training took place, and the checkpoints belong to another job. */
     struct drop *k = job->checkpoint_dir && job->o->folder ? drop_new(job->checkpoint_dir) : NULL;
 
     *ret_over = !k;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkpoint_newest.c - lists the folder of checkpoints on the thread for what can hold up */
+/* checkpoint_newest.c - list the checkpoint folder on the thread for slow file systems */
 #include "checkpoint_newest.h"
 
 #include "agents/job/checkpoints.h"
@@ -8,16 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A task of the file thread that searches for checkpoints. */
 struct look {
     struct file_task task;
     checkpoint_tell_fn *tell;
     void *ctx;
-    char *dir, *begun;        /* the job's own, and what it began with; NULL: there is none */
-    struct job_folder folder; /* id "": none */
+    char *dir, *begun;        /* the job's folder, and what it started from; NULL: none */
+    struct job_folder folder; /* the job's folder; id "": none */
     struct checkpoint_found found;
 };
 
-/* The id is shorter, but finds only what lies in the usual places. */
+/* Replace the checkpoint's path by the job's id if the id finds the same folder.  The id is
+ * shorter, but finds only jobs in the usual places.
+ */
 static void name_by_id(struct look *k)
 {
     struct job_folder found;
@@ -27,6 +30,7 @@ static void name_by_id(struct look *k)
         (void)snprintf(k->found.resume, sizeof k->found.resume, "%s", found.id);
 }
 
+/* Find the newest checkpoint (on the file thread). */
 static void run(struct file_task *t)
 {
     struct look *k = (struct look *)t;
@@ -40,6 +44,7 @@ static void run(struct file_task *t)
         name_by_id(k);
 }
 
+/* Pass the newest checkpoint to the caller of checkpoint_look (on the driver's thread). */
 static void done(struct file_task *t)
 {
     const struct look *k = (const struct look *)t;
@@ -47,6 +52,7 @@ static void done(struct file_task *t)
     k->tell(k->ctx, &k->found);
 }
 
+/* Free a task that searches for checkpoints. */
 static void free_look(struct file_task *t)
 {
     struct look *k = (struct look *)t;
@@ -56,6 +62,9 @@ static void free_look(struct file_task *t)
     free(k);
 }
 
+/* Allocate a task that searches the job's checkpoint folder and the checkpoint it started from.
+ * Return NULL if it has neither, or without memory.
+ */
 static struct look *look_new(const struct job_run *job)
 {
     const char *begun = job->o->job->checkpoint.resume;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkpoint_wait.c - asks for the list of checkpoints, once a generation */
+/* checkpoint_wait.c - list the checkpoints once per generation */
 #include "checkpoint_wait.h"
 
 #include "agents/driver/core/driver_options.h"
@@ -10,8 +10,9 @@
 
 #include <stdio.h>
 
-/* Whether none is overlooked: in the job's own folder, with the workers on this machine.  One that
- * nodes share may be out of our reach, and a node elsewhere has its own.
+/* Check whether this machine sees every checkpoint of the job: they are in the job's own folder and
+ * the workers run here.  A folder shared by nodes may be out of the driver's reach, and another
+ * node has its own disk.
  */
 static bool is_own_disk(const struct driver_options *o)
 {
@@ -19,11 +20,14 @@ static bool is_own_disk(const struct driver_options *o)
            (!o->job->n_hosts || start_is_here(&o->job->host[0]));
 }
 
+/* Store the step that a restart resumes from, and let the state machine plan (called with the
+ * result of checkpoint_look).
+ */
 static void take_checkpoint(void *ctx, const struct checkpoint_found *f)
 {
     struct checkpoint_wait *w = ctx;
 
-    if (++w->answered < w->asked || !w->look_ns) /* it was given up */
+    if (++w->answered < w->asked || !w->look_ns) /* an abandoned search */
         return;
     w->look_ns = 0;
     w->looked = w->run->state.generation;
@@ -48,6 +52,7 @@ bool checkpoint_wait_ready(struct checkpoint_wait *w)
     return false;
 }
 
+/* Report that the list of checkpoints is late, or end the job if timeouts.launch has passed. */
 static void look_is_late(struct checkpoint_wait *w, int64_t now_ns)
 {
     const struct job *job = w->run->o->job;
@@ -77,5 +82,5 @@ void checkpoint_wait_tick(struct checkpoint_wait *w, int64_t now_ns)
     if (w->look_ns && w->run->state.phase == STATE_PHASE_PLAN)
         look_is_late(w, now_ns);
     else
-        w->look_ns = 0; /* the job ends */
+        w->look_ns = 0; /* the job is about to end */
 }

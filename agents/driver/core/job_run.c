@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_run.c - words about the job under way, and orders to its agents */
+/* job_run.c - record events of the running job, and queue orders for its agents */
 #include "job_run.h"
 
 void job_run_say(struct job_run *r, enum job_event type, int agent, int rank, const char *text)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* journal.c - lines and files in the job's folder, and which of them have gaps */
+/* journal.c - queue lines and files for the job's folder, and record which of them have gaps */
 #include "journal.h"
 
 #include "lib/base/cleanup.h"
@@ -16,20 +16,22 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- what is to be written ---- */
+/* ---- writing ---- */
 
 enum record_kind { RECORD_LINE, RECORD_METRICS, RECORD_FILE, RECORD_REMOVE, RECORD_RESERVE };
 
 enum { RESERVE_BYTES = 64 << 10 };
 
+/* A write operation, a task of the file thread. */
 struct record {
     struct file_task task;
-    struct journal *journal; /* not for the thread */
+    struct journal *journal; /* not used by the file thread */
     enum record_kind kind;
     char *path, *text;
-    struct eddis_error err; /* what became of it */
+    struct eddis_error err; /* its result */
 };
 
+/* Add a file name to the list of incomplete files in the job's folder, unless it is there. */
 static void note_missing(struct journal *r, const char *name)
 {
     size_t n = strlen(r->missing);
@@ -38,6 +40,7 @@ static void note_missing(struct journal *r, const char *name)
         (void)snprintf(r->missing + n, sizeof r->missing - n, "%s%s", n ? ", " : "", name);
 }
 
+/* Record a failed write: its error if it is the first, and the file's name. */
 static void note_trouble(struct journal *r, const char *name, const struct eddis_error *err)
 {
     if (!r->trouble.code)
@@ -45,12 +48,15 @@ static void note_trouble(struct journal *r, const char *name, const struct eddis
     note_missing(r, name);
 }
 
+/* Return the file name of a write operation, borrowed. */
 static const char *name_of(const struct file_task *k)
 {
     return strrchr(((const struct record *)k)->path, '/') + 1;
 }
 
-/* Without room for it there is none for a summary either. */
+/* Make a file of RESERVE_BYTES that holds disk space for the summary.  If there is not that much
+ * space, make none: the summary would not fit either.
+ */
 static void reserve(const char *path)
 {
     cleanup_fd int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -59,6 +65,7 @@ static void reserve(const char *path)
         (void)unlink(path);
 }
 
+/* Write, append to, remove or reserve a file in the job's folder (on the file thread). */
 static void run(struct file_task *k)
 {
     struct record *w = (struct record *)k;
@@ -73,6 +80,7 @@ static void run(struct file_task *k)
         (void)file_append(w->path, w->text, strlen(w->text), 0600, &w->err);
 }
 
+/* Record the result of writing a file (on the driver's thread). */
 static void done(struct file_task *k)
 {
     struct record *w = (struct record *)k;
@@ -82,6 +90,7 @@ static void done(struct file_task *k)
         note_trouble(w->journal, name_of(k), &w->err);
 }
 
+/* Free a write operation. */
 static void free_record(struct file_task *k)
 {
     struct record *w = (struct record *)k;
@@ -91,7 +100,9 @@ static void free_record(struct file_task *k)
     free(w);
 }
 
-/* Takes text; NULL: there was no memory for it. */
+/* Queue a write, removal or reservation of a file in the job's folder.  Takes text; NULL counts as
+ * lost for lack of memory.
+ */
 static void add_take(struct journal *r, enum record_kind kind, const char *name, char *text)
 {
     char *path = file_join(r->folder->path, "%s", name);
@@ -115,7 +126,9 @@ static void add_take(struct journal *r, enum record_kind kind, const char *name,
     file_thread_add(r->files, &w->task);
 }
 
-/* line: NULL when there was no memory for it. */
+/* Queue a line to be appended to a file in the job's folder.  A NULL line counts as lost for lack
+ * of memory.
+ */
 static void add_line(struct journal *r, enum record_kind kind, const char *name, const char *line)
 {
     char *text = NULL;
@@ -141,7 +154,7 @@ void journal_event(struct journal *r, enum job_event type, const char *node, int
     if (j && rank >= 0)
         json_object_set_new(j, "rank", json_integer(rank));
     if (j && text && *text)
-        json_object_set_new(j, "text", json_string(text)); /* dropped when it is no UTF-8 */
+        json_object_set_new(j, "text", json_string(text)); /* left out if it is not UTF-8 */
     line = j ? json_text(j, false) : NULL;
     if (!line)
         return;
@@ -229,6 +242,7 @@ void journal_summary(struct journal *r, const struct job_status *s)
     journal_file(r, "summary.json", lines);
 }
 
+/* Record the file of a pending write operation as incomplete. */
 static void look(const struct file_task *k, void *ctx)
 {
     const struct record *w = k->run == run ? (const struct record *)k : NULL;

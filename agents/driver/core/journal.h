@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* journal.h - what the driver writes into the job's folder
+/* journal.h - write the driver's files into the job's folder
  *
- * events.jsonl holds one line an event, numbered from 1; the last ones are kept in memory too for
- * GET /v1/events?after=.  All is written by a thread (lib/base/file_thread.h), in the order in
- * which it was given, so that a folder that does not answer holds up nobody: it waits in memory
- * until then.  Only of metrics.jsonl lines are left out, and counted, when many wait.  Nothing here
- * may end a job: what could not be written is kept in mind, for a sentence when it begins and one
- * in the end.
+ * events.jsonl has one line per event, numbered from 1; the latest ones are also kept in memory for
+ * GET /v1/events?after=.  A thread (lib/base/file_thread.h) writes everything in the order given,
+ * so that a folder that does not answer blocks nobody: data waits in memory.  Only lines of
+ * metrics.jsonl are dropped, and counted, if too many wait.  No failure here ends a job: it is
+ * remembered and reported once when it begins and once at the end.
  */
 #ifndef EDDIS_AGENTS_DRIVER_CORE_JOURNAL_H
 #define EDDIS_AGENTS_DRIVER_CORE_JOURNAL_H
@@ -22,46 +21,63 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { JOURNAL_KEPT = 512, JOURNAL_METRICS = 30 /* lines that may wait */ };
+enum { JOURNAL_KEPT = 512, JOURNAL_METRICS = 30 /* metrics lines that may wait */ };
 
+/* The files of one job and the lines waiting for them. */
 struct journal {
-    const struct job_folder *folder; /* borrowed, as files; NULL: nothing is written */
-    struct file_thread *files;       /* that writes */
+    const struct job_folder *folder; /* borrowed, like files; NULL: nothing is written */
+    struct file_thread *files;       /* the thread that writes */
     char *line[JOURNAL_KEPT];        /* event n in slot n % JOURNAL_KEPT */
-    int64_t n_events;
-    struct metrics_rows rows;   /* of workers, in them */
-    int metrics_waiting;        /* lines */
-    int64_t metrics_left_out;   /* lines that found too many waiting */
-    struct eddis_error trouble; /* the first that could not be written */
-    char missing[256];          /* "events.jsonl, summary.json": files that are not whole */
+    int64_t n_events;                /* events so far */
+    struct metrics_rows rows;        /* chooses the workers in metrics.jsonl */
+    int metrics_waiting;             /* lines of metrics.jsonl that wait */
+    int64_t metrics_left_out;        /* lines dropped because too many waited */
+    struct eddis_error trouble;      /* the first write error */
+    char missing[256];               /* names of incomplete files: "events.jsonl, summary.json" */
 };
 
-/* Note one event; node, rank and text may be NULL, -1, "". */
+/* Append an event to events.jsonl and to the events in memory.  node, rank and text may be NULL, -1
+ * and "".
+ */
 void journal_event(struct journal *r, enum job_event type, const char *node, int rank,
                    const char *text);
 
-/* Return {"events": [...], "schema_version": 1} with the events kept whose number is above after.
+/* Return {"events": [...], "schema_version": 1} with the events in memory whose number is above
+ * after.  The caller frees it; NULL: no memory.
  */
 char *journal_events_text(const struct journal *r, int64_t after);
 
-/* Append a line to the file of this name; NULL: there was no memory for it. */
+/* Append a line to the file of this name in the job's folder.  A NULL line counts as lost for lack
+ * of memory.
+ */
 void journal_line(struct journal *r, const char *name, const char *line);
 
-/* Replace a file: of this name, plan-<g>-<v>.json or summary.json; append to metrics.jsonl. */
+/* Replace the file of this name in the job's folder by text.  A NULL text counts as lost for lack
+ * of memory.
+ */
 void journal_file(struct journal *r, const char *name, const char *text);
+
+/* Write a plan to plan-<generation>-<version>.json in the job's folder. */
 void journal_plan(struct journal *r, const struct plan *p);
+
+/* Append a line about the status and some workers to metrics.jsonl, unless too many lines wait. */
 void journal_metrics(struct journal *r, const struct job_status *s);
+
+/* Write the status to summary.json, after freeing the disk space reserved for it. */
 void journal_summary(struct journal *r, const struct job_status *s);
 
-/* Keep room on the disk for the summary, which gives it back. */
+/* Reserve disk space in the job's folder for the summary. */
 void journal_reserve(struct journal *r);
 
-/* Remove a file, behind all that was given before. */
+/* Delete a file in the job's folder once everything queued before has been written. */
 void journal_remove(struct journal *r, const char *name);
 
-/* Note as missing what is not written yet; 0: all is. */
+/* Record every file that still waits to be written as incomplete.  Return 0 if none does, otherwise
+ * the first error.
+ */
 int journal_give_up(struct journal *r);
 
+/* Free the events in memory and clear *r. */
 void journal_fini(struct journal *r);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* orders.c - numbered orders to one agent, kept until it asks for what comes behind them */
+/* orders.c - numbered orders to one agent, kept until it asks for what comes after them */
 #include "orders.h"
 
 #include "lib/base/cleanup.h"
@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Reply to an agent's poll that there is no order. */
 static void answer_none(struct http_exchange *x)
 {
     const struct order none = { .type = ORDER_NONE };
@@ -19,7 +20,7 @@ static void answer_none(struct http_exchange *x)
         http_reply_error(x, 503, "no memory");
 }
 
-/* Give a waiting agent the order it waits for, when it is there. */
+/* Reply to an agent's pending poll if the order it waits for exists. */
 static void hand_out(struct orders *o)
 {
     int64_t i = o->poll_after + 1 - o->first;
@@ -44,6 +45,7 @@ int orders_add(struct orders *o, struct order *order, struct eddis_error *err)
     return 0;
 }
 
+/* Free the orders of an agent up to this number. */
 static void forget_until(struct orders *o, int64_t number)
 {
     int k = (int)(number - o->first + 1);
@@ -62,7 +64,7 @@ void orders_poll(struct orders *o, int64_t after, struct http_exchange *x, int64
         return;
     }
     forget_until(o, after);
-    if (o->poll) /* the agent has given that one up */
+    if (o->poll) /* the agent has given up the older poll */
         answer_none(o->poll);
     o->poll = x;
     o->poll_after = after;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* orders.h - what one agent is told, in order, by long poll
+/* orders.h - orders to one agent, which fetches them in order by long poll
  *
- * Orders are numbered from 1 and kept until the agent asks for what comes after them, so an
- * answer that got lost is given again.  A poll without news is held for a third of the lease.
+ * Orders are numbered from 1 and kept until the agent asks for what comes after them, so that a
+ * lost reply is sent again.  A poll without news is answered after a third of the lease.
  */
 #ifndef EDDIS_AGENTS_DRIVER_CORE_ORDERS_H
 #define EDDIS_AGENTS_DRIVER_CORE_ORDERS_H
@@ -15,30 +15,31 @@
 
 enum { ORDERS_KEPT = 64 };
 
+/* The order queue of one agent. */
 struct orders {
-    char *text[ORDERS_KEPT]; /* of number first + i */
+    char *text[ORDERS_KEPT]; /* order number first + i, JSON */
     int n;
-    int64_t first;
-    struct http_exchange *poll; /* held; NULL: none */
-    int64_t poll_after, poll_deadline_ns;
+    int64_t first;                        /* number of the oldest order in the queue */
+    struct http_exchange *poll;           /* pending poll; NULL: none */
+    int64_t poll_after, poll_deadline_ns; /* number it continues after; its deadline */
 };
 
-/* Zeroed but for first = 1 before. */
+/* struct orders is initialised by zeroing it and setting first to 1. */
 
-/* Give order the next number, and hand it out when the agent is waiting.  -EOVERFLOW: the agent has
- * not taken ORDERS_KEPT orders.
+/* Give order the next number and queue it for its agent, or send it if the agent is waiting.
+ * Return -EOVERFLOW if the agent has not fetched ORDERS_KEPT orders.
  */
 int orders_add(struct orders *o, struct order *order, struct eddis_error *err);
 
-/* Answer x, by which the agent asks for the order behind number `after`: now, when there is one, or
- * by deadline_ns.
+/* Handle an agent's poll x for the order after number `after`: reply now if there is one, otherwise
+ * by deadline_ns.  Orders up to `after` are freed.
  */
 void orders_poll(struct orders *o, int64_t after, struct http_exchange *x, int64_t deadline_ns);
 
-/* Answer a poll whose deadline has come. */
+/* Reply "no order" to an agent's pending poll whose deadline has passed. */
 void orders_tick(struct orders *o, int64_t now_ns);
 
-/* Answer what is held and free everything. */
+/* Reply to an agent's pending poll and free all its orders. */
 void orders_fini(struct orders *o);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* routes.c - the tables of events and actions and of the subjects that they are for */
+/* routes.c - tables of events and actions and of the modules that handle them */
 #include "routes.h"
 
 #define N(table) (sizeof(table) / sizeof *(table))

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* routes.h - which subjects of the driver an event or an action is for, and in which order */
+/* routes.h - which modules of the driver handle an event or an action, and in which order */
 #ifndef EDDIS_AGENTS_DRIVER_CORE_ROUTES_H
 #define EDDIS_AGENTS_DRIVER_CORE_ROUTES_H
 
 #include "agents/driver/state/state.h"
 
+/* The modules of the driver. */
 enum subject {
     SUBJECT_NONE, /* ends a route */
     SUBJECT_REGISTRATION,
@@ -17,14 +18,19 @@ enum subject {
     SUBJECTS,
 };
 
+/* The modules that handle an event or action, in order. */
 struct route {
     enum subject to[4];
 };
 
-/* Borrow the route of an event that an agent has reported, before the state machine gets it; and of
- * an action that the state machine wants.
+/* Return the modules that handle an event of an agent, borrowed.  The state machine comes after
+ * them.
  */
 const struct route *routes_event(enum event_type type);
+
+/* Return the route of an action that the state machine wants, borrowed. */
+
+/* Return the modules that carry out an action of the state machine, borrowed. */
 const struct route *routes_action(enum action_type type);
 
 #endif

@@ -1,28 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* subject.h - the entries by which the driver's loop reaches a subject
+/* subject.h - the functions by which the driver's loop calls its modules
  *
- * A subject is a module with a struct of its own.  It knows the job (job_run.h), the state machine
- * and what is lent to it, but no other subject; routes.h says which of them an event or an action
- * is for.
+ * A subject is one module of the driver with a struct of its own.  It uses the job (job_run.h), the
+ * state machine and what other modules lend to it, but calls no other subject.  routes.h defines
+ * which subjects handle an event or an action.
  */
 #ifndef EDDIS_AGENTS_DRIVER_CORE_SUBJECT_H
 #define EDDIS_AGENTS_DRIVER_CORE_SUBJECT_H
 
 #include "agents/driver/state/state.h"
 
+/* The result of an event handler. */
 enum heard {
-    HEARD,        /* others may hear it, and the state machine in the end */
-    HEARD_FAILED, /* it has become an EVENT_FAILED, to be heard from the beginning */
-    HEARD_TAKEN,  /* the state machine has been told already what it means */
+    HEARD,        /* pass it on to the next subjects, then to the state machine */
+    HEARD_FAILED, /* the handler has changed it into an EVENT_FAILED, to be routed from the start */
+    HEARD_TAKEN,  /* fully handled: the state machine is up to date */
 };
 
-/* self is the subject's struct; an entry that is NULL is not needed. */
+/* The entry points of a subject; self is its struct.  An entry may be NULL. */
 struct subject_ops {
+    /* Handle an event of an agent; may change *e. */
     enum heard (*on_event)(void *self, int agent, struct event *e, int64_t now_ns);
 
-    /* Returns true when the subjects behind it on the action's route have to wait. */
+    /* Carry out an action.  Return true to skip the remaining subjects of its route for now. */
     bool (*on_action)(void *self, const struct action *a);
 
+    /* Do what is due at now_ns. */
     void (*tick)(void *self, int64_t now_ns);
 };
 

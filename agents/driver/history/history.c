@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* history.c - puts together what is known for a plan, and keeps it for the next job */
+/* history.c - collect the history for a plan, and store it for the next job */
 #include "history.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
+/* Read the cache of earlier jobs of the program, once. */
 static void load(struct known *k)
 {
     const struct job *job = k->run->o->job;
@@ -44,7 +45,9 @@ void known_fill(struct known *k, struct planner_known *ret)
         ret->latency_s = k->run->wire.latency_s;
 }
 
-/* It was learnt with a model of another size. */
+/* Forget the workers' times and memory limits of earlier jobs, and report it: they were measured
+ * with a model of another size.  Does nothing after the first generation.
+ */
 static void drop(struct known *k, int64_t model_bytes)
 {
     char text[160];
@@ -60,6 +63,7 @@ static void drop(struct known *k, int64_t model_bytes)
     }
 }
 
+/* Store the program's model for the next job. */
 static void keep_model(const struct known *k)
 {
     struct eddis_error err = { 0 };
@@ -68,6 +72,7 @@ static void keep_model(const struct known *k)
         job_run_say(k->run, JOB_EVENT_NOTE, -1, -1, err.text);
 }
 
+/* Compare two programs, as far as the planner uses them. */
 static bool is_same(const struct program *a, const struct program *b)
 {
     return program_is_same_size(a, b) && a->min_count == b->min_count;
@@ -112,7 +117,9 @@ void known_keep_times(struct known *k)
         job_run_say(k->run, JOB_EVENT_NOTE, -1, -1, err.text);
 }
 
-/* What is dropped since it binds no more is dropped there, too. */
+/* Store the workers' memory limits for the next job.  An emptied list is stored too, so that a
+ * limit that no longer applies disappears from the cache.
+ */
 void known_keep_memory(struct known *k)
 {
     struct eddis_error err = { 0 };

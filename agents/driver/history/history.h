@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* history.h - what is known of a job's program, of its workers and of their network, for a plan
+/* history.h - the history of a job's program, its workers and their network, as input for a plan
  *
- * Of earlier jobs of the program at first, then of this one.
+ * It starts with what earlier jobs of the program measured and is updated by this job.
  */
 #ifndef EDDIS_AGENTS_DRIVER_HISTORY_HISTORY_H
 #define EDDIS_AGENTS_DRIVER_HISTORY_HISTORY_H
@@ -9,36 +9,46 @@
 #include "agents/driver/core/job_run.h"
 #include "past.h"
 
+/* What has been measured of the program. */
 struct known {
     struct job_run *run;               /* borrowed */
-    const struct run_network *network; /* that the plan counts on; borrowed */
-    char algorithm[16];                /* of the last plan that was launched; "": none */
-    enum sync_wire wire;               /* likewise; SYNC_WIRE_AUTO: none */
-    struct learned_model model;        /* the program's, as it was told last */
-    struct learned_times times;        /* of the workers, in seconds */
-    struct learned_memory memory;      /* of what they hold */
-    bool memory_kept;                  /* there is something of it that the next job would find */
-    bool loaded;
+    const struct run_network *network; /* the network that the plan uses; borrowed */
+    char algorithm[16];                /* algorithm of the last plan that was launched; "": none */
+    enum sync_wire wire;               /* wire format of that plan; SYNC_WIRE_AUTO: none */
+    struct learned_model model;        /* the program's model, as reported last */
+    struct learned_times times;        /* the workers' times per batch, in seconds */
+    struct learned_memory memory;      /* the workers' limits by memory */
+    bool memory_kept;                  /* the cache has an entry of it for the next job */
+    bool loaded;                       /* the cache has been read */
 };
 
-/* Fill *ret with all of it, which borrows.  The first time it reads files. */
+/* Fill *ret with the history of the program and its network for the planner; it borrows from *k.
+ * The first call reads the cache.
+ */
 void known_fill(struct known *k, struct planner_known *ret);
 
-/* Take the size of the model and what else is told with it, and keep it for the next job; what was
- * learnt with one of another size is forgotten.  Returns whether it is news.
+/* Record the size of the model and the traits of the program, also for the next job.  If the size
+ * differs from the history, forget the history of the workers.  Return whether anything is new.
  */
 bool known_model(struct known *k, int64_t bytes, const struct program *p);
 
-/* Take how many gradients workers have laid out, for the next job. */
+/* Record how many gradients the workers' buckets hold, also for the next job; 0: unknown. */
 void known_gradients(struct known *k, int64_t n);
 
-/* Take how many samples the job trains, likewise; 0: not known.  Returns whether it is news. */
+/* Record how many samples the job trains, also for the next job; 0: unknown.  Return whether it is
+ * new.
+ */
 bool known_samples(struct known *k, int64_t n);
 
-/* Keep the workers' times, and what they hold, for the next job. */
+/* Store the workers' times for the next job. */
 void known_keep_times(struct known *k);
+
+/* Store the workers' memory limits for the next job. */
 void known_keep_memory(struct known *k);
 
+/* Free the history. */
+
+/* Free the history of the program. */
 void known_fini(struct known *k);
 
 #endif

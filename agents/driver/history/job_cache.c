@@ -19,7 +19,9 @@ enum { MAX_BYTES = 8 << 20 };
 
 #define PATIENCE_NS (CLOCK_S / 2)
 
-/* Names that collide cost a measurement, since the whole key is in the file: FNV-1a will do. */
+/* Return the path of a cache entry, named by the key's FNV-1a hash; NULL: no folder or memory.  A
+ * collision only costs a measurement, since the file holds the whole key.
+ */
 static char *path_of(const char *dir, const char *kind, const char *key)
 {
     uint64_t hash = UINT64_C(14695981039346656037);
@@ -29,6 +31,7 @@ static char *path_of(const char *dir, const char *kind, const char *key)
     return dir ? file_join(dir, "%s-%016" PRIx64 ".json", kind, hash) : NULL;
 }
 
+/* Check that a file is regular and that only this user could have written it; -EPERM otherwise. */
 static int check_owner(const char *path, struct eddis_error *err)
 {
     struct eddis_error shared;
@@ -43,7 +46,7 @@ static int check_owner(const char *path, struct eddis_error *err)
     return rc > 0 ? eddis_fail(err, -EPERM, "%s", shared.text) : rc;
 }
 
-/* The entry's value when it is of this key and not too old. */
+/* Return an entry's value as JSON text in *ret, if it has this key and is at most age_ns old. */
 static int take_entry(json_t *o, const char *key, int64_t age_ns, char **ret,
                       struct eddis_error *err)
 {
@@ -64,20 +67,22 @@ static int take_entry(json_t *o, const char *key, int64_t age_ns, char **ret,
     return *ret ? 0 : eddis_fail(err, -ENOMEM, "no memory for a cached figure");
 }
 
-/* ---- the calls themselves, on the thread ---- */
+/* ---- the file operations, on the file thread ---- */
 
 enum job_cache_call { CALL_LOAD, CALL_STORE, CALL_DROP };
 
+/* A cache operation, a task of the file thread. */
 struct call {
     struct file_task task;
     enum job_cache_call what;
     char *dir, *path, *key;
-    char *text; /* of the entry: given, or loaded */
+    char *text; /* the entry's text: to store, or loaded */
     int64_t age_ns;
     int rc;
     struct eddis_error err;
 };
 
+/* Read a cache entry's file and put its value into c->text. */
 static int load(struct call *c)
 {
     cleanup_free char *text = NULL;
@@ -92,6 +97,7 @@ static int load(struct call *c)
     return rc < 0 ? rc : take_entry(o, c->key, c->age_ns, &c->text, &c->err);
 }
 
+/* Write c->text into a cache entry's file, with the key and the present time. */
 static int store(struct call *c)
 {
     cleanup_free char *all = NULL;
@@ -109,6 +115,7 @@ static int store(struct call *c)
     return rc < 0 ? rc : file_write_atomic(c->path, all, strlen(all), 0600, &c->err);
 }
 
+/* Carry out a cache operation (on the file thread). */
 static void run(struct file_task *k)
 {
     struct call *c = (struct call *)k;
@@ -121,6 +128,7 @@ static void run(struct file_task *k)
         (void)unlink(c->path);
 }
 
+/* Free a cache operation. */
 static void free_call(struct file_task *k)
 {
     struct call *c = (struct call *)k;
@@ -132,7 +140,9 @@ static void free_call(struct file_task *k)
     free(c);
 }
 
-/* Returns NULL when there is no place for a cache, or no memory. */
+/* Allocate a cache operation with copies of its arguments.  Return NULL, with an error, if there is
+ * no cache folder or no memory.
+ */
 static struct call *make_call(enum job_cache_call what, const struct job_cache_entry *e,
                               const char *text, struct eddis_error *err)
 {
@@ -153,10 +163,10 @@ static struct call *make_call(enum job_cache_call what, const struct job_cache_e
     return NULL;
 }
 
-/* ---- for who must not wait ---- */
+/* ---- calls with a time limit ---- */
 
-/* An answer is taken when it comes in this time; a cache on a file system that has not answered the
- * call before is not even asked.
+/* Queue a cache operation and wait up to PATIENCE_NS for it; -ETIMEDOUT: it continues without us.
+ * If an earlier operation has been blocked for that long, do not wait at all.
  */
 static int call(struct file_thread *looks, struct call *c, char **ret, struct eddis_error *err)
 {

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_cache.h - what earlier jobs were measured to be, kept for the next
+/* job_cache.h - measurements of earlier jobs, kept for the next job
  *
- * One file each beside the profiles of this machine ($XDG_CACHE_HOME/eddis, or ~/.cache/eddis),
- * "<kind>-<digits>.json".  Kinds and their keys:
+ * Each entry is one file beside the profiles of this machine ($XDG_CACHE_HOME/eddis, or
+ * ~/.cache/eddis), "<kind>-<digits>.json".  Kinds and their keys:
  *
- *   network   the network with the nodes' names and addresses, so that nothing is believed of other
- *             nodes or of nodes that were moved
- *   model     the command and its folder
- *   times     the version of eddis, the command and its folder
+ *     network   the network with the nodes' names and addresses, so that an entry never
+ *               applies to other nodes or to nodes that were moved
+ *     model     the command and its folder
+ *     times     the version of eddis, the command and its folder
+ *     memory    the same as times
  *
- * A file that others could have written is not believed.  It is a convenience, so that nobody waits
- * for a file system that does not answer: then it is as if there were no cache (-ETIMEDOUT).
+ * A file that others could have written is ignored.  The cache only saves time, so nobody waits for
+ * a file system that does not answer: it then counts as empty (-ETIMEDOUT).
  */
 #ifndef EDDIS_AGENTS_DRIVER_HISTORY_JOB_CACHE_H
 #define EDDIS_AGENTS_DRIVER_HISTORY_JOB_CACHE_H
@@ -20,20 +21,24 @@
 
 #include <stdint.h>
 
+/* Names an entry: its kind, and a key of any length. */
 struct job_cache_entry {
     const char *kind, *key;
 };
 
-/* Load what was stored for this key at most age_ns ago, a JSON object, into *ret, to be freed.
- * -ENOENT, -ESTALE: there is nothing.
+/* Load from the cache the JSON object stored for this key at most age_ns ago into *ret, which the
+ * caller frees.  Return -ENOENT or -ESTALE if there is none.  Blocks for half a second at most.
  */
 int job_cache_load(struct file_thread *looks, const struct job_cache_entry *e, int64_t age_ns,
                    char **ret, struct eddis_error *err);
 
-/* Replace what is stored for this key by text, a JSON object: atomically, mode 0600. */
+/* Replace what the cache holds for this key by text, a JSON object: atomically, mode 0600.  Blocks
+ * for half a second at most.
+ */
 int job_cache_store(struct file_thread *looks, const struct job_cache_entry *e, const char *text,
                     struct eddis_error *err);
 
+/* Delete what the cache holds for this key, without waiting. */
 void job_cache_drop(struct file_thread *looks, const struct job_cache_entry *e);
 
 #endif

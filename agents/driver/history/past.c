@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* past.c - a program's model and its workers' times, remembered, and a network's figures for the
- * planner
- */
+/* past.c - store a program's model, times and memory limits in the cache */
 #include "past.h"
 
 #include "job_cache.h"
@@ -19,7 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "/home/ann/mnist\npython3\ntrain.py"; NULL without memory. */
+/* Return the key of a program, for the caller to free: "/home/ann/mnist\npython3\ntrain.py".
+ * NULL: no memory.
+ */
 static char *key_of(const struct job *job)
 {
     struct strbuf b = { 0 };
@@ -64,7 +64,7 @@ int learned_keep_model(struct file_thread *looks, const struct job *job,
         json_object_set_new(o, "samples", json_integer(model->samples)) < 0 ||
         fields_write(program_fields, N(program_fields), model, o) < 0 ||
         !(text = json_text(o, false)))
-        return 0; /* the next run measures it again */
+        return 0; /* no memory: the next job measures it again */
     return job_cache_store(looks, &(struct job_cache_entry){ "model", key }, text, err);
 }
 
@@ -72,7 +72,7 @@ int learned_keep_model(struct file_thread *looks, const struct job *job,
 
 enum { TIMES_MOST = 16384 };
 
-#define TIMES_MAX_S 1e12 /* as a plan's */
+#define TIMES_MAX_S 1e12 /* the same limit as in a plan */
 
 static const struct field time_fields[] = {
     FIELD(struct planner_time, key, LINE, 0, 0),
@@ -84,7 +84,9 @@ static const struct field time_fields[] = {
 
 static const struct field_rows time_rows = FIELD_ROWS(time_fields, struct planner_time, TIMES_MOST);
 
-/* Another version of eddis may train, or wait, in another way. */
+/* Return the key of a program's times, for the caller to free.  It contains the version of eddis,
+ * since another version may train or wait differently.  NULL: no memory.
+ */
 static char *times_key(const struct job *job)
 {
     cleanup_free char *program = key_of(job);
@@ -96,28 +98,33 @@ static char *times_key(const struct job *job)
     return strbuf_steal(&b);
 }
 
-/* Rows of the workers that are learnt of a program. */
+/* Describes one kind of table: times or memory limits. */
 struct kind {
-    const char *name, *list; /* of the entry, and of the rows in it */
+    const char *name, *list; /* names of the cache entry and of its array of rows */
     const struct field_rows *rows;
-    size_t learnt_at; /* of the member of a row that says when, in seconds */
+    size_t learnt_at; /* offset of the row's member for its time of measurement (Unix time in
+                       * seconds) */
 };
 
+/* Return the Unix time in seconds. */
 static int64_t now_s(void)
 {
     return clock_wall_ns() / CLOCK_S;
 }
 
+/* Return row i of a table of workers' times or memory limits. */
 static void *row_at(const struct kind *kind, void *rows, int i)
 {
     return (char *)rows + (size_t)i * kind->rows->size;
 }
 
+/* Return a pointer to the time of measurement of row i of a table. */
 static int64_t *learnt_at(const struct kind *kind, void *rows, int i)
 {
     return (int64_t *)((char *)row_at(kind, rows, i) + kind->learnt_at);
 }
 
+/* Make room for one more row in a table.  Return -ENOMEM without memory or at TIMES_MOST rows. */
 static int make_room(const struct kind *kind, struct learned_rows *l)
 {
     int room = l->n ? 2 * l->n : 1;
@@ -135,7 +142,9 @@ static int make_room(const struct kind *kind, struct learned_rows *l)
     return 0;
 }
 
-/* Replace the row with this key, or add it, as learnt now. */
+/* Add a row to a table, or replace the row with its key, with the present time.  Return -ENOMEM
+ * without memory.
+ */
 static int put_row(const struct kind *kind, struct learned_rows *l, const void *row)
 {
     int i = key_index_find(&l->index, l->row, row);
@@ -153,6 +162,7 @@ static int put_row(const struct kind *kind, struct learned_rows *l, const void *
     return 0;
 }
 
+/* Free a table's rows and clear it. */
 static void rows_fini(struct learned_rows *l)
 {
     key_index_fini(&l->index);
@@ -160,7 +170,7 @@ static void rows_fini(struct learned_rows *l)
     *l = (struct learned_rows){ 0 };
 }
 
-/* Drop what is too old, or is said to be of the future. */
+/* Delete the rows of a table that are too old or dated in the future. */
 static void drop_old(const struct kind *kind, int64_t age_ns, struct learned_rows *l)
 {
     int64_t now = now_s(), learnt;
@@ -174,7 +184,9 @@ static void drop_old(const struct kind *kind, int64_t age_ns, struct learned_row
     l->n = n;
 }
 
-/* Those of a program whose model has so many bytes.  -ESTALE: it had others. */
+/* Read the rows of a table from JSON.  Return -ESTALE if they belong to a model of another size
+ * than model_bytes.
+ */
 static int read_rows(json_t *o, int64_t model_bytes, const struct kind *kind,
                      struct learned_rows *l)
 {
@@ -190,7 +202,9 @@ static int read_rows(json_t *o, int64_t model_bytes, const struct kind *kind,
     return rc;
 }
 
-/* Fill l, empty, and the object in which its rows are; without it there are none. */
+/* Load the table *l, which is empty, from the cache.  Return the entry's JSON object, for the
+ * caller to release; NULL: no usable entry, *l stays empty.
+ */
 static json_t *load_rows(struct file_thread *looks, const struct job *job, int64_t model_bytes,
                          const struct kind *kind, struct learned_rows *l)
 {
@@ -212,7 +226,9 @@ static json_t *load_rows(struct file_thread *looks, const struct job *job, int64
     return NULL;
 }
 
-/* Keep the rows in object o, which may hold more; NULL: there was no memory for it. */
+/* Store a table in the cache, as a part of object o, which may have other members.  A NULL o counts
+ * as no memory.
+ */
 static int keep_rows(struct file_thread *looks, const struct job *job, int64_t model_bytes,
                      const struct kind *kind, json_t *o, const struct learned_rows *l,
                      struct eddis_error *err)
@@ -281,7 +297,7 @@ void learned_memory_load(struct file_thread *looks, const struct job *job, int64
         rows_fini(&ret->list);
 }
 
-/* Its place, or -1. */
+/* Return the index of the memory limit with this key; -1: none. */
 static int bound_at(const struct learned_memory *l, const char *key)
 {
     return key_index_find(&l->list.index, l->list.row, key);
@@ -322,7 +338,7 @@ void learned_memory_measured(struct learned_memory *l, const struct planner_boun
     if (known && !known->measured)
         return;
     if (binds)
-        (void)put_row(&bounds_kind, &l->list, row); /* without memory it is measured again */
+        (void)put_row(&bounds_kind, &l->list, row); /* it is measured again */
     else if (known) {
         key_index_remove(&l->list.index, l->list.row, bound_at(l, row->key));
         l->list.n--;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* past.h - what one run of a program remembers for the next: the size of its model, how long its
- * workers take for a batch, and what they hold
+/* past.h - history of a program's earlier jobs: model size, workers' times and memory limits
  *
- * Nothing is believed that is older than profiles may be (profile.cache), each row of a worker by
- * itself: workers that jobs no longer have leave the file.
+ * Entries older than profiles may be (profile.cache) are ignored, each worker's row by its own age.
+ * Workers that jobs no longer use thus disappear from the file.
  */
 #ifndef EDDIS_AGENTS_DRIVER_HISTORY_PAST_H
 #define EDDIS_AGENTS_DRIVER_HISTORY_PAST_H
@@ -14,76 +13,100 @@
 #include "lib/model/job.h"
 #include "scheduler/planner.h"
 
-/* A program's model; 0: unknown. */
+/* A program's model.  0 or an empty member: unknown. */
 struct learned_model {
+    /* size of the parameters */
     int64_t bytes;
     struct program program;
-    int64_t n_gradients; /* that its workers laid out in buckets */
-    int64_t samples;     /* that its jobs train, all epochs together */
+    int64_t n_gradients; /* number of gradients in its workers' buckets */
+    int64_t samples;     /* samples that one job trains in all epochs together */
 };
 
-/* Returns what is known of the program's model. */
+/* Load what earlier jobs measured of the program's model; all 0: nothing. */
 struct learned_model learned_model(struct file_thread *looks, const struct job *job);
 
-/* Keep it for the next run of the program. */
+/* Store the program's model for its next job.  Without memory nothing is stored, and 0 is returned.
+ */
 int learned_keep_model(struct file_thread *looks, const struct job *job,
                        const struct learned_model *model, struct eddis_error *err);
 
-/* Rows of workers, each beginning with its planner_key; zeroed it is empty. */
+/* An array of rows, one per kind of worker, each beginning with its planner_key.  Zeroed it is
+ * empty.
+ */
 struct learned_rows {
     void *row; /* [n] */
     int n, room;
     struct key_index index;
 };
 
-/* What is known of workers of one program: of this job's and of those of earlier ones. */
+/* Times of one program's workers, measured by this job and earlier ones. */
 struct learned_times {
-    struct learned_rows list; /* of struct planner_time */
+    struct learned_rows list; /* rows are struct planner_time */
 };
 
-/* Fill *ret, zeroed, with what earlier jobs of this program have learnt with a model of this size
- * (0: not known, then nothing is); it stays empty when there is nothing.  For learned_times_fini.
+/* Load the times that earlier jobs of this program measured with a model of model_bytes (0:
+ * unknown, nothing is loaded).  *ret must be zeroed; it stays empty if there are none.  Free with
+ * learned_times_fini.
  */
 void learned_times_load(struct file_thread *looks, const struct job *job, int64_t model_bytes,
                         struct learned_times *ret);
 
-/* Replace or add a row, learnt now.  -ENOMEM. */
+/* Add a worker's time, or replace the one with its key, with the present time.  Return -ENOMEM
+ * without memory.
+ */
 int learned_times_set(struct learned_times *l, const struct planner_time *row);
 
-/* Keep the rows for the next job of the program, with a model of this size. */
+/* Store the workers' times for the next job of the program, for a model of this size. */
 int learned_times_keep(struct file_thread *looks, const struct job *job, int64_t model_bytes,
                        const struct learned_times *l, struct eddis_error *err);
 
+/* Free the rows. */
 void learned_times_fini(struct learned_times *l);
 
-/* What is known of the memory of one program's workers. */
+/* Memory limits of one program's workers: the most samples they can hold at once. */
 struct learned_memory {
-    struct learned_rows list; /* of struct planner_bound */
-    bool takes_pieces;        /* the program promises to hold no more at once */
+    struct learned_rows list; /* rows are struct planner_bound */
+    bool takes_pieces;        /* the program keeps to micro-batches of the planned size */
 };
 
-/* As of learned_times; a bound that is known already is replaced by a smaller one only. */
+/* Load the workers' memory limits that earlier jobs measured, as learned_times_load loads times. */
 void learned_memory_load(struct file_thread *looks, const struct job *job, int64_t model_bytes,
                          struct learned_memory *ret);
+
+/* Record a limit that a failure showed, with the present time.  It replaces a measured limit, but
+ * an earlier failure's only if it is smaller.
+ */
+
+/* Record a worker's memory limit that a failure showed, with the present time.  It replaces a
+ * measured limit, but an earlier failure's only if it is smaller.
+ */
 int learned_memory_set(struct learned_memory *l, const struct planner_bound *row,
                        struct eddis_error *err);
 
-/* Returns what is known of this worker, or NULL; valid until a row is set. */
+/* Return the memory limit of this kind of worker, borrowed until a row is set; NULL: none. */
 const struct planner_bound *learned_memory_find(const struct learned_memory *l, const char *key);
 
-/* A bound of a failure is as if learnt now, since a worker trained under it: else a program that
- * runs once a month would fail every time.
+/* Give a worker's memory limit the present time, because a worker has trained under it.  Otherwise
+ * it would expire, and a program that runs once a month would fail each time.
  */
 void learned_memory_renew(struct learned_memory *l, const char *key);
 
-/* Replace, add or, where it binds no more, drop a row of peaks; one of a failure stays. */
+/* Record a worker's memory limit computed from measured peaks; if it does not bind (limits
+ * nothing), delete the old one.  A limit from a failure stays.
+ */
 void learned_memory_measured(struct learned_memory *l, const struct planner_bound *row, bool binds);
+
+/* Store the limits for the next job of the program, for a model of this size. */
+
+/* Store the workers' memory limits for the next job of the program, for a model of this size. */
 int learned_memory_keep(struct file_thread *looks, const struct job *job, int64_t model_bytes,
                         const struct learned_memory *l, struct eddis_error *err);
+
+/* Free the limits. */
 void learned_memory_fini(struct learned_memory *l);
 
-/* Fill the wire's figures in *known from what the network's probe has measured, JSON or NULL; leave
- * them alone when it does not tell.
+/* Set the latency and bandwidth in *known from the network probe's results (JSON, or NULL).  Leave
+ * them alone if the results do not contain them.
  */
 void learned_wire(const char *measured, struct planner_known *known);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* log_fetch.c - the list of logs to fetch, and their pieces put together into files */
+/* log_fetch.c - keep the list of logs to fetch, and assemble their chunks into files */
 #include "log_fetch.h"
 
 #include "lib/base/cleanup.h"
@@ -14,21 +14,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Cut: its agent has left something out of the middle; part: the end did not come. */
+/* LOG_CUT: the agent left out the middle.  LOG_PART: the end did not arrive. */
 enum log_state { LOG_WANTED, LOG_UNDER_WAY, LOG_WHOLE, LOG_CUT, LOG_PART, LOG_NONE };
 
+/* One log of the list. */
 struct log {
     struct fetch_log id;
     enum log_state state;
     int64_t bytes;
-    char *path; /* NULL until the first piece */
+    char *path; /* temporary file; NULL before the first chunk */
 };
 
 struct fetch {
     char *dir;
     struct log *log; /* [n] */
     int n;
-    struct eddis_error trouble; /* the first that could not be written */
+    struct eddis_error trouble; /* the first write error */
 };
 
 struct fetch *fetch_new(const char *dir)
@@ -77,6 +78,7 @@ int fetch_add(struct fetch *f, const struct fetch_log *l, struct eddis_error *er
     return 0;
 }
 
+/* Return the agent's log that is being transferred; NULL: none. */
 static struct log *under_way(struct fetch *f, int agent)
 {
     for (int i = 0; i < f->n; i++)
@@ -167,7 +169,9 @@ bool fetch_over(const struct fetch *f)
 
 /* ---- the end ---- */
 
-/* Name of the file that a log becomes, or becomes a part of. */
+/* Return the final path of a log's file, for the caller to free: rank-NNNN.log, agent-HOST.log or
+ * mpirun-HOST.log.  Several logs of a rank share one file.
+ */
 static char *name_of(const struct fetch *f, const struct log *l, const char *host)
 {
     char own[32];
@@ -181,6 +185,7 @@ static char *name_of(const struct fetch *f, const struct log *l, const char *hos
     return file_join(f->dir, "%s-%s.log", l->id.rank == -1 ? "agent" : "mpirun", host);
 }
 
+/* Check whether the list has more than one log of the same rank. */
 static bool is_one_of_several(const struct fetch *f, const struct log *l)
 {
     for (int i = 0; i < f->n; i++)
@@ -189,6 +194,7 @@ static bool is_one_of_several(const struct fetch *f, const struct log *l)
     return false;
 }
 
+/* Append the contents of a file to the descriptor `to`. */
 static int copy(const char *from, int to, struct eddis_error *err)
 {
     cleanup_free char *text = NULL;
@@ -198,7 +204,9 @@ static int copy(const char *from, int to, struct eddis_error *err)
     return rc < 0 ? rc : file_write_all(to, text, n, err);
 }
 
-/* Behind what is there already, and a line that says of whom the next is. */
+/* Append a log to a file, after a line that names its generation and node.  On failure restore the
+ * file's old size.
+ */
 static int append_to(const char *path, const struct log *l, const char *host,
                      struct eddis_error *err)
 {
@@ -221,14 +229,16 @@ static int append_to(const char *path, const struct log *l, const char *host,
     return rc < 0 ? eddis_fail_prefix(err, rc, "'%s'", path) : 0;
 }
 
+/* Free a string and set it to NULL. */
 static void drop(char **text)
 {
     free(*text);
     *text = NULL;
 }
 
-/* Make it the rank's file, or a part of that when earlier ones, or ranks that wrote here
- * themselves, have made one.  A full disk has no room for a copy: then it keeps a file of its own.
+/* Move a fetched log to its final name.  Append it instead if the rank has several logs or the file
+ * exists (ranks may have written it).  If there is no room for a copy, rename it to a file of its
+ * own.  Mark a truncated log at its end.
  */
 static int place(const struct fetch *f, struct log *l, const char *host, struct eddis_error *err)
 {
@@ -250,7 +260,7 @@ static int place(const struct fetch *f, struct log *l, const char *host, struct 
         rc = eddis_fail_errno(err, -errno, "cannot write '%s'", path);
     }
     if (l->path)
-        (void)unlink(l->path); /* room for the next */
+        (void)unlink(l->path); /* frees disk space for the next one */
     drop(&l->path);
     if (rc < 0 || l->state != LOG_PART)
         return rc;
@@ -258,6 +268,7 @@ static int place(const struct fetch *f, struct log *l, const char *host, struct 
     return file_mark_end(own ? own : path, line, err);
 }
 
+/* Check whether the log of a rank is missing or incomplete. */
 static bool is_missing(const struct log *l)
 {
     return l->id.rank >= 0 && (l->state == LOG_PART || l->state == LOG_CUT);

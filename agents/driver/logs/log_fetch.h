@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* log_fetch.h - log files from their nodes into the job's folder
+/* log_fetch.h - fetch log files from the nodes into the job's log folder
  *
- * A list of logs, each of one rank in one generation on one agent's node, in the order of
- * generations.  Of an agent one is on its way at a time; its pieces must come without a gap and
- * from the beginning, and go into a file of their own.  In the end a rank's files become
- * rank-0003.log, each behind a line that names generation and node when there are several.
+ * A list of logs in the order of generations.  Each is the log of one rank in one generation on the
+ * node of one agent.  Only one log per agent is transferred at a time.  Its chunks must arrive in
+ * order and without gaps, from the first byte, and are written to a temporary file.  At the end the
+ * files of a rank become rank-0003.log; if there are several, a line before each names its
+ * generation and node.
  */
 #ifndef EDDIS_AGENTS_DRIVER_LOGS_LOG_FETCH_H
 #define EDDIS_AGENTS_DRIVER_LOGS_LOG_FETCH_H
@@ -14,70 +15,80 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Bytes of one log, a little more than agents send. */
+/* Maximum size of one log in bytes, a little more than agents send. */
 enum { FETCH_MOST = 24 << 20 };
 
+/* Identifies one log. */
 struct fetch_log {
-    int agent, rank; /* as order.log_rank */
+    int agent, rank; /* rank: see order.log_rank */
     int64_t generation;
 };
 
+/* A chunk to be written, made by fetch_piece. */
 struct fetch_write {
-    char *path;       /* owned: the log may be gone before it is written */
-    const char *text; /* of the piece, borrowed */
-    bool first;
+    char *path;       /* file to write to; owned, because the log may be freed before it is
+                       * written */
+    const char *text; /* contents, borrowed from the chunk */
+    bool first;       /* replace an old file of this name */
 };
 
 struct fetch;
 
-/* dir must be there.  Returns NULL without memory. */
+/* Make an empty list of logs to fetch into dir, which must exist.  Return NULL without memory. */
 struct fetch *fetch_new(const char *dir);
-void fetch_free(struct fetch *f); /* accepts NULL */
 
-/* Remove the files that were not made logs. */
+/* Free the list of logs to fetch, but keep their files.  Accepts NULL. */
+void fetch_free(struct fetch *f);
+
+/* Delete the temporary files of logs that fetch_finish has not moved. */
 void fetch_remove(struct fetch *f);
 
-/* Add a log unless it is there already. */
+/* Add a log to the list of logs to fetch, unless it is there already. */
 int fetch_add(struct fetch *f, const struct fetch_log *l, struct eddis_error *err);
 
-/* Begin with the agent's next log: true, and *ret is to be ordered; false: there is none, or one is
- * under way.
+/* Begin to fetch the agent's next log.  Return true if the caller must order *ret from the agent;
+ * false if no log is left or one is being transferred.
  */
 bool fetch_next(struct fetch *f, int agent, struct fetch_log *ret);
 
-/* Take a piece that came, which is then to be written; the caller frees ret->path.  -EINVAL: nobody
- * has asked for it.
+/* Accept a chunk of the agent's current log and return in *ret how to write it (fetch_write).  The
+ * caller frees ret->path.  Return -EINVAL if the chunk was not requested or does not continue the
+ * log.
  */
 int fetch_piece(struct fetch *f, int agent, const struct log_piece *p, struct fetch_write *ret,
                 struct eddis_error *err);
 
-/* Write a piece that was taken, which needs nothing but this: on any thread, the pieces of a log in
- * their order.
+/* Write an accepted chunk to its file.  May be called on any thread, with the chunks of a log in
+ * order.
  */
 int fetch_write(const struct fetch_write *w, struct eddis_error *err);
 
-/* Give up the agent's log under way: a piece of it could not be written. */
+/* Give up the agent's current log because a chunk of it could not be written.  Keep the first such
+ * error for fetch_finish.
+ */
 void fetch_failed(struct fetch *f, int agent, const struct eddis_error *why);
 
-/* End the agent's log under way, which has `end` bytes (negative: the agent has no such log).  Not
- * whole: the agent has left something out, and written into the log where.
+/* End the agent's current log, which has `end` bytes (negative: the agent has no such log).  If it
+ * is not whole, the agent left out the middle and marked the gap in the log.
  */
 void fetch_done(struct fetch *f, int agent, int rank, int64_t end, bool whole);
 
-/* Expect nothing more from this agent (-1: from any). */
+/* Give up all unfinished logs of this agent; -1: of all agents. */
 void fetch_give_up(struct fetch *f, int agent);
 
-/* Whether nothing is under way or left to fetch. */
+/* Check whether no log is being fetched or left to fetch. */
 bool fetch_over(const struct fetch *f);
 
-/* Make the ranks' files; host(ctx, agent) borrows a node's name.  A file that is not whole says so
- * at its end.  Returns how many logs of ranks are missing or not whole; err, when something could
- * not be written, says why.
+/* Move or append the fetched files to their final names.  host(ctx, agent) returns the name of a
+ * node, borrowed.  A truncated file gets a last line that says so.  Return how many logs of ranks
+ * are missing or incomplete; if something could not be written, err gets the first reason.
  */
 int fetch_finish(struct fetch *f, const char *(*host)(const void *ctx, int agent), const void *ctx,
                  struct eddis_error *err);
 
-/* After fetch_finish: step *at, 0 at first, to the next log that is missing; false: no more. */
+/* After fetch_finish: find the next missing log from position *at (0 at first) and advance *at.
+ * Return false if there are no more.
+ */
 bool fetch_missing(const struct fetch *f, int *at, struct fetch_log *ret);
 
 #endif

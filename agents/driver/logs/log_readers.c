@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* log_readers.c - parts of ranks' logs, read here or ordered from their nodes, for who looks now */
+/* log_readers.c - parts of ranks' logs, read here or ordered from their nodes, for people's
+ * requests */
 #include "log_readers.h"
 
 #include "agents/protocol/log_answer.h"
@@ -12,24 +13,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const int64_t look_ns = 4 * CLOCK_S; /* for the answer of a node, or a file */
+static const int64_t look_ns = 4 * CLOCK_S; /* time limit for a node or a file */
 
-enum { LOOKERS = 16 }; /* at one time, at most */
+enum { LOOKERS = 16 }; /* requests at a time */
 
-/* Somebody who waits for a part of a rank's log. */
+/* A pending request for a part of a rank's log. */
 struct looker {
-    struct http_exchange *x; /* NULL: free */
+    struct http_exchange *x; /* NULL: unused slot */
     int agent, rank;
+    /* offset asked for (negative: from the end); offset of the first byte received, -1: none yet */
     int64_t offset, begin, deadline_ns;
-    bool ordered;   /* of its node */
-    int64_t number; /* of the reading of a file; 0: none */
+    bool ordered;   /* the log was ordered from its node */
+    int64_t number; /* number of the file reading; 0: none */
     struct strbuf text;
 };
 
+/* All pending requests. */
 struct lookers {
     struct job_run *run;
     struct looker looker[LOOKERS];
-    int64_t n_readings;
+    int64_t n_readings; /* number of the latest file reading */
 };
 
 struct lookers *lookers_new(struct job_run *run)
@@ -41,6 +44,9 @@ struct lookers *lookers_new(struct job_run *run)
     return s;
 }
 
+/* Reply to a person's request with the collected part of a log, which ends at offset `end`;
+ * negative: the rank has no log.
+ */
 static void answer(struct looker *k, int64_t end)
 {
     struct log_answer a = { .rank = k->rank, .offset = k->begin, .end = end };
@@ -57,6 +63,7 @@ static void answer(struct looker *k, int64_t end)
     k->x = NULL;
 }
 
+/* Reply to a person's request for a log with an error, and free its slot. */
 static void refuse(struct looker *k, int status, const char *why)
 {
     http_reply_error(k->x, status, why);
@@ -76,6 +83,7 @@ void lookers_free(struct lookers *s)
     free(s);
 }
 
+/* Return the request that waits for this rank's log from this agent; NULL: none. */
 static struct looker *looker_of(struct lookers *s, int agent, int rank)
 {
     for (int i = 0; i < LOOKERS; i++) {
@@ -89,14 +97,16 @@ static struct looker *looker_of(struct lookers *s, int agent, int rank)
 
 /* ---- logs that this machine can read itself ---- */
 
+/* A task of the file thread that reads a part of a log. */
 struct reading {
     struct file_task task;
-    struct lookers *lookers; /* not for the thread */
+    struct lookers *lookers; /* not used by the file thread */
     int64_t number;
     char *path;
-    struct log_answer a; /* text NULL: there is none */
+    struct log_answer a; /* the result; text NULL: no log */
 };
 
+/* Read a part of a rank's log from its file (on the file thread). */
 static void read_log(struct file_task *t)
 {
     struct reading *r = (struct reading *)t;
@@ -104,6 +114,7 @@ static void read_log(struct file_task *t)
     (void)log_answer_read(r->path, &r->a, NULL);
 }
 
+/* Answer the request that the log was read for, if it still waits (on the driver's thread). */
 static void was_read(struct file_task *t)
 {
     const struct reading *r = (const struct reading *)t;
@@ -120,6 +131,7 @@ static void was_read(struct file_task *t)
     }
 }
 
+/* Free a reading task. */
 static void free_reading(struct file_task *t)
 {
     struct reading *r = (struct reading *)t;
@@ -129,6 +141,7 @@ static void free_reading(struct file_task *t)
     free(r);
 }
 
+/* Begin to read a log in this machine's folder for a request. */
 static void answer_here(struct lookers *s, struct looker *k)
 {
     struct reading *r = calloc(1, sizeof *r);
@@ -147,7 +160,7 @@ static void answer_here(struct lookers *s, struct looker *k)
     file_thread_add(s->run->looks, &r->task);
 }
 
-/* ---- all ---- */
+/* ---- all requests ---- */
 
 void lookers_add(struct lookers *s, const struct inbox_item *i, bool ending, int64_t now_ns)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* logs.c - logs of ranks from their nodes: asking for them, taking their pieces, saying what lacks
- */
+/* logs.c - request logs from their nodes, store their chunks, report missing logs */
 #include "logs.h"
 
 #include "log_readers.h"
@@ -17,10 +16,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* For all logs together: to be fetched, and to be put into their places. */
+/* Time limits for all logs together: for fetching and for moving them to their final names. */
 static const int64_t fetch_ns = 30 * CLOCK_S, place_ns = 10 * CLOCK_S;
 
-enum { PLACES = 3 }; /* named, of logs that were not fetched */
+enum { PLACES = 3 }; /* logs named in a report of missing logs */
 
 int logs_open(struct logs *l, struct job_run *run, struct eddis_error *err)
 {
@@ -36,7 +35,7 @@ int logs_open(struct logs *l, struct job_run *run, struct eddis_error *err)
     l->lookers = lookers_new(run);
     if (!marker || !l->fetch || !l->lookers)
         return eddis_fail(err, -ENOMEM, "no memory for the workers' logs");
-    if (!*l->run->log_dir) /* nothing is to stay */
+    if (!*l->run->log_dir) /* nothing is kept */
         return 0;
     fd = open(marker, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
@@ -45,14 +44,16 @@ int logs_open(struct logs *l, struct job_run *run, struct eddis_error *err)
     return 0;
 }
 
-/* ---- the end of all ---- */
+/* ---- closing ---- */
 
+/* A task of the file thread that deletes temporary files. */
 struct closing {
     struct file_task task;
     struct fetch *fetch;
     char *marker;
 };
 
+/* Delete the temporary files of fetched logs and the marker file (on the file thread). */
 static void close_files(struct file_task *k)
 {
     struct closing *c = (struct closing *)k;
@@ -63,6 +64,7 @@ static void close_files(struct file_task *k)
         (void)unlink(c->marker);
 }
 
+/* Free a closing task. */
 static void free_closing(struct file_task *k)
 {
     struct closing *c = (struct closing *)k;
@@ -89,13 +91,15 @@ void logs_close(struct logs *l)
 void logs_fini(struct logs *l)
 {
     lookers_free(l->lookers);
-    fetch_free(l->fetch); /* what came back behind logs_close */
+    fetch_free(l->fetch); /* set again by placed() after logs_close */
     held_fini(&l->held);
 }
 
-/* ---- for the folder ---- */
+/* ---- fetching all logs at the end ---- */
 
-/* A rank has begun or ended on a node: it has a log there. */
+/* Remember to fetch the log of a rank that has begun or ended, unless the node writes into this
+ * folder.
+ */
 static void note_rank(struct logs *l, int agent, const struct event *e)
 {
     const struct fetch_log g = { .agent = agent, .rank = e->rank, .generation = e->generation };
@@ -108,6 +112,7 @@ static void note_rank(struct logs *l, int agent, const struct event *e)
         job_run_say(l->run, JOB_EVENT_NOTE, agent, e->rank, err.text);
 }
 
+/* Order the agent's next log, unless one is being transferred. */
 static void order_next(struct logs *l, int agent)
 {
     struct fetch_log g;
@@ -122,7 +127,7 @@ static void order_next(struct logs *l, int agent)
         fetch_give_up(l->fetch, agent);
 }
 
-/* "node2:/home/me/job/logs/g1/rank-0001.log" */
+/* Append where a log is: "node2:/home/me/job/logs/g1/rank-0001.log". */
 static void add_place(const struct logs *l, const struct fetch_log *g, struct strbuf *b)
 {
     const char *dir = l->run->agent[g->agent].log_dir;
@@ -132,7 +137,9 @@ static void add_place(const struct logs *l, const struct fetch_log *g, struct st
         strbuf_addf(b, ":%s/g%" PRId64 "/rank-%04d.log", dir, g->generation, g->rank);
 }
 
-/* Where logs are that could not be fetched: agents remove only what has arrived whole. */
+/* Report which logs could not be fetched, why, and where they are: agents delete only logs that
+ * have arrived completely.
+ */
 static void say_missing(struct logs *l, int missing, const struct eddis_error *why)
 {
     struct strbuf b = { 0 };
@@ -154,16 +161,18 @@ static void say_missing(struct logs *l, int missing, const struct eddis_error *w
     strbuf_fini(&b);
 }
 
-/* All that was fetched, on its way into its place; the thread has it to itself. */
+/* A task that moves all fetched logs to their final names.  The file thread owns `fetch` meanwhile.
+ */
 struct placing {
     struct file_task task;
-    struct logs *logs; /* not for the thread */
+    struct logs *logs; /* not used by the file thread */
     struct fetch *fetch;
-    char (*host)[256]; /* [n_agents] */
+    char (*host)[256]; /* [n_agents] names of the nodes */
     int missing;
     struct eddis_error err;
 };
 
+/* Return the name of an agent's node for fetch_finish, borrowed. */
 static const char *host_of(const void *ctx, int agent)
 {
     const struct placing *p = ctx;
@@ -171,6 +180,7 @@ static const char *host_of(const void *ctx, int agent)
     return p->host[agent];
 }
 
+/* Move the fetched logs to their final names (on the file thread). */
 static void place(struct file_task *k)
 {
     struct placing *p = (struct placing *)k;
@@ -178,6 +188,7 @@ static void place(struct file_task *k)
     p->missing = fetch_finish(p->fetch, host_of, p, &p->err);
 }
 
+/* End fetching logs, so that the agents may leave. */
 static void let_leave(struct logs *l)
 {
     l->place_ns = 0;
@@ -185,6 +196,7 @@ static void let_leave(struct logs *l)
     state_bye_from(&l->run->state, clock_now_ns());
 }
 
+/* Report missing logs and end fetching, after the logs have been moved (on the driver's thread). */
 static void placed(struct file_task *k)
 {
     struct placing *p = (struct placing *)k;
@@ -198,15 +210,17 @@ static void placed(struct file_task *k)
     let_leave(l);
 }
 
+/* Free a moving task. */
 static void free_placing(struct file_task *k)
 {
     struct placing *p = (struct placing *)k;
 
-    fetch_free(p->fetch); /* it was given up: the files stay where they are */
+    fetch_free(p->fetch); /* NULL unless it was given up: then the files stay as they are */
     free(p->host);
     free(p);
 }
 
+/* End the transfers and begin to move the files to their final names. */
 static void end_fetching(struct logs *l)
 {
     struct placing *p = calloc(1, sizeof *p);
@@ -230,7 +244,9 @@ static void end_fetching(struct logs *l)
     file_thread_add(l->run->records, &p->task);
 }
 
-/* The folder does not answer: the files are beside their places. */
+/* Report that the folder does not answer, so that the fetched files keep their temporary names, and
+ * end fetching.
+ */
 static void give_up_placing(struct logs *l)
 {
     cleanup_free char *text = NULL;
@@ -243,7 +259,9 @@ static void give_up_placing(struct logs *l)
     let_leave(l);
 }
 
-/* Ask the agent of a node for its own logs, too, and for the first of all. */
+/* Add the logs of the agent itself and of mpirun to the list and order the agent's first log.  Give
+ * up the logs of a lost or ended agent.
+ */
 static void begin_fetching_from(struct logs *l, int agent)
 {
     const struct state_agent *a = &l->run->state.agent[agent];
@@ -261,10 +279,10 @@ static void begin_fetching_from(struct logs *l, int agent)
     order_next(l, agent);
 }
 
-/* Returns whether there is something to fetch, so that agents have to stay. */
+/* Begin to fetch all logs.  Return true if there are any, so that agents must stay. */
 static bool begin_fetching(struct logs *l)
 {
-    if (!l->fetch || fetch_over(l->fetch)) /* NULL: a job that could not begin */
+    if (!l->fetch || fetch_over(l->fetch)) /* NULL: the job could not begin */
         return false;
     for (int i = 0; i < l->run->n_agents; i++)
         begin_fetching_from(l, i);
@@ -276,6 +294,7 @@ static bool begin_fetching(struct logs *l)
     return true;
 }
 
+/* Begin to fetch logs on ACTION_BYE; return true if the agents must stay for that. */
 static bool on_action(void *self, const struct action *a)
 {
     return a->type == ACTION_BYE && begin_fetching(self);
@@ -299,7 +318,7 @@ void logs_stop(struct logs *l)
     }
 }
 
-/* ---- what agents send ---- */
+/* ---- logs that arrive ---- */
 
 int logs_pieces(struct logs *l, struct inbox_item *i, struct eddis_error *err)
 {
@@ -329,7 +348,9 @@ void logs_look(struct logs *l, const struct inbox_item *i, int64_t now_ns)
     lookers_add(l->lookers, i, l->end_ns || l->place_ns, now_ns);
 }
 
-/* A log has been sent. */
+/* Handle that an agent has sent a log to its end: pass it to a person's request, or order the next
+ * log.
+ */
 static void take_end(struct logs *l, int agent, const struct event *e)
 {
     if (!l->end_ns) {
@@ -344,6 +365,7 @@ static void take_end(struct logs *l, int agent, const struct event *e)
         end_fetching(l);
 }
 
+/* Handle a log that was sent to its end, or record that a rank has a log to fetch. */
 static enum heard on_event(void *self, int agent, struct event *e, int64_t now_ns)
 {
     (void)now_ns;
@@ -354,6 +376,8 @@ static enum heard on_event(void *self, int agent, struct event *e, int64_t now_n
     return HEARD;
 }
 
+/* End fetching and moving logs at their deadlines, and give up the logs of agents that have gone.
+ */
 static void tick(void *self, int64_t now_ns)
 {
     struct logs *l = self;

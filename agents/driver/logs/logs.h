@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* logs.h - logs that are on their nodes: fetched when the job is over, or for who looks now
+/* logs.h - fetch ranks' logs from their nodes: all at the job's end, parts for people during the
+ * job
  *
- * A report with a piece of a log is held until that is written: what could not be written must not
- * be taken for arrived, for its agent removes what has.  In the end the files are put into their
- * places, all at once.  Both are the records' thread's to do.
+ * A report with a log chunk is not acknowledged before the chunk is written, because its agent then
+ * deletes it.  At the end all files are moved to their final names at once.  The thread `records`
+ * does both.
  */
 #ifndef EDDIS_AGENTS_DRIVER_LOGS_LOGS_H
 #define EDDIS_AGENTS_DRIVER_LOGS_LOGS_H
@@ -15,46 +16,56 @@
 
 struct lookers;
 
+/* The logs of one job. */
 struct logs {
     struct job_run *run;
-    char marker[PROTOCOL_MARKER + 1]; /* file in log_dir, by which agents see that they share it */
-    struct fetch *fetch;              /* NULL while its files are put into their places */
-    int64_t end_ns;   /* when fetching under way has to end; 0: nothing is fetched */
-    int64_t place_ns; /* when what was fetched has to be in its place; 0: it is */
-    bool fetched;     /* for logs_fetched */
-    struct held held; /* reports with pieces of logs */
+    char marker[PROTOCOL_MARKER + 1]; /* file in log_dir; an agent that finds it shares the
+                                       * folder */
+    struct fetch *fetch;              /* logs to fetch; NULL while the thread moves their files */
+    int64_t end_ns;                   /* deadline of fetching; 0: nothing is being fetched */
+    int64_t place_ns;                 /* deadline of moving the files; 0: not being moved */
+    bool fetched;                     /* fetching has ended, see logs_fetched */
+    struct held held;                 /* reports whose log chunks are being written */
     struct lookers *lookers;
 };
 
-/* Events: ranks that begin or end, what was sent.  ACTION_BYE: what there is to fetch goes first;
- * once logs_fetched, agents may leave.
+/* Entry points for events (a rank began or ended, a log was sent) and ACTION_BYE: the logs are
+ * fetched first, and agents may leave once logs_fetched returns true.
  */
 extern const struct subject_ops logs_ops;
 
-/* l is zeroed before; run is borrowed.  logs_close and logs_fini also when this fails. */
+/* Prepare for fetching logs.  *l must be zeroed; run is borrowed.  logs_close and logs_fini are
+ * needed even on failure.
+ */
 int logs_open(struct logs *l, struct job_run *run, struct eddis_error *err);
 
-/* Take the pieces of logs that a report has brought.  Returns 0: it may be answered; 1: it is held,
- * and *i was taken; negative: it cannot be kept.
+/* Accept the log chunks of a report.  Return 0 if the report may be answered now; 1 if *i was taken
+ * and is answered once the chunks are written; negative if they cannot be kept.
  */
 int logs_pieces(struct logs *l, struct inbox_item *i, struct eddis_error *err);
 
-/* Take a report back whose pieces are written (0), or could not be (negative), in *ret_rc; NULL:
- * there is none.
+/* Return a report whose chunks have been written (*ret_rc 0) or could not be (negative, with err).
+ * The caller owns it.  NULL: none.
  */
 struct inbox_item *logs_written(struct logs *l, int *ret_rc, struct eddis_error *err);
 
-/* Answer somebody who looks at a rank's log, now or when its node has sent it. */
+/* Answer a person's request for a part of a rank's log, now or once its node has sent it. */
 void logs_look(struct logs *l, const struct inbox_item *i, int64_t now_ns);
 
-/* Fetch no more: logs are as far as they have come. */
+/* Stop fetching or moving logs; keep what has arrived. */
 void logs_stop(struct logs *l);
 
-/* Return true once when fetching has come to its end. */
+/* Return true once after fetching has ended. */
 bool logs_fetched(struct logs *l);
 
-/* Answer all who wait, before the listeners are closed; logs_fini: when no thread runs any more. */
+/* Answer all pending requests and have the temporary files deleted.  Call it before the servers are
+ * closed.
+ */
 void logs_close(struct logs *l);
+
+/* Free everything.  The file threads must have been stopped. */
+
+/* Free all state of log fetching.  The file threads must have been stopped. */
 void logs_fini(struct logs *l);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pending_reports.c - reports whose pieces of logs are being written, and those whose are */
+/* pending_reports.c - keep reports whose log chunks are being written, and those whose chunks are
+ * written */
 #include "pending_reports.h"
 
 #include "lib/base/cleanup.h"
@@ -7,17 +8,19 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* A pending report and its chunks, a task of the file thread. */
 struct held_report {
     struct file_task task;
     struct held_report *next;
-    struct held *held; /* not for the thread */
+    struct held *held; /* not used by the file thread */
     struct inbox_item *item;
     struct fetch_write *piece; /* [n] */
     int n;
-    bool over; /* it stays for held_take */
+    bool over; /* written: held_take frees it */
     struct eddis_error err;
 };
 
+/* Write the log chunks of a report up to the first error (on the file thread). */
 static void write_pieces(struct file_task *k)
 {
     struct held_report *r = (struct held_report *)k;
@@ -26,6 +29,7 @@ static void write_pieces(struct file_task *k)
         (void)fetch_write(&r->piece[i], &r->err);
 }
 
+/* Free a pending report, unless held_take still needs it. */
 static void free_report(struct file_task *k)
 {
     struct held_report *r = (struct held_report *)k;
@@ -39,6 +43,9 @@ static void free_report(struct file_task *k)
     free(r);
 }
 
+/* Move a pending report to those with written chunks; on error give up fetching its log (on the
+ * driver's thread).
+ */
 static void pieces_written(struct file_task *k)
 {
     struct held_report *r = (struct held_report *)k;
@@ -69,6 +76,7 @@ bool held_again(struct held *h, struct inbox_item *i)
     return true;
 }
 
+/* Accept all log chunks of a report.  If a later one is rejected, give up fetching the log. */
 static int take_pieces(struct held_report *r, struct fetch *f, const struct inbox_item *i,
                        struct eddis_error *err)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pending_reports.h - reports that are answered when the pieces of logs in them are written
+/* pending_reports.h - reports that are answered once their log chunks are written
  *
- * What could not be written must not be taken for arrived, for an agent removes what has.  Of an
- * agent one report is held at a time: when it comes again, its agent has given up waiting for the
- * answer, which then goes to the newer request.
+ * A report must not be acknowledged before its chunks are on disk, because the agent then deletes
+ * them.  At most one report per agent is pending.  If it arrives again, the agent has given up
+ * waiting for the first request, and the newer one gets the reply.
  */
 #ifndef EDDIS_AGENTS_DRIVER_LOGS_PENDING_REPORTS_H
 #define EDDIS_AGENTS_DRIVER_LOGS_PENDING_REPORTS_H
@@ -15,27 +15,32 @@
 
 struct held_report;
 
+/* The pending reports of all agents. */
 struct held {
-    struct fetch *const *fetch; /* that the pieces are of; borrowed, NULL: gone */
+    struct fetch *const *fetch; /* the logs that the chunks belong to; borrowed; NULL: gone */
     struct held_report *writing, *written;
 };
 
-/* Whether a report of this agent is held: then the item, the same report, was taken. */
+/* Check whether a report of this agent is pending.  If so, i is the same report sent again: take
+ * it, and reply to it instead of the earlier request.
+ */
 bool held_again(struct held *h, struct inbox_item *i);
 
-/* Take a report, and have its pieces written by files.  A failure leaves the item to the caller. */
+/* Take a report and have its log chunks written on the file thread.  On failure the item stays the
+ * caller's.
+ */
 int held_add(struct held *h, struct file_thread *files, struct inbox_item *i,
              struct eddis_error *err);
 
-/* Take a report back whose pieces are written (0), or could not be (negative), in *ret_rc; NULL:
- * there is none.
+/* Return a report whose chunks have been written (*ret_rc 0) or could not be (negative, with err).
+ * The caller owns it.  NULL: none.
  */
 struct inbox_item *held_take(struct held *h, int *ret_rc, struct eddis_error *err);
 
-/* Answer all that "the job is over". */
+/* Reply to all pending reports with "the job is over". */
 void held_refuse(struct held *h);
 
-/* Free what was written since; those that are not are the thread's. */
+/* Free the pending reports whose chunks have been written.  The file thread frees the others. */
 void held_fini(struct held *h);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* metrics.c - how far the workers are in all generations of a job, and its status from that */
+/* metrics.c - the progress of the workers in all generations, and the job's status computed from it
+ */
 #include "metrics.h"
 
 #include "metrics_plans.h"
@@ -44,7 +45,9 @@ void figures_fini(struct figures *f)
     *f = (struct figures){ 0 };
 }
 
-/* Begin a window when the present one has become long enough; the one before covers the gap. */
+/* Begin a new window of a worker's steps if the present one has FIGURES_WINDOW steps.  The previous
+ * window remains usable until the new one has enough.
+ */
 static void move_window(struct figures_worker *w)
 {
     const struct figures_mark now = figures_spans_mark(&w->last);
@@ -55,7 +58,9 @@ static void move_window(struct figures_worker *w)
     w->window[1] = now;
 }
 
-/* These samples and all workers' own, which are as many as programs tell. */
+/* Return samples plus what all workers have done in this generation.  Saturates at INT64_MAX,
+ * because the numbers come from programs.
+ */
 static int64_t with_all(const struct figures *f, int64_t samples)
 {
     for (int i = 0; i < f->n_workers; i++)
@@ -64,8 +69,8 @@ static int64_t with_all(const struct figures *f, int64_t samples)
     return samples;
 }
 
-/* The generation began with an older checkpoint than was thought, since the newest was damaged, or
- * with none at all; or its program went back to an older one.
+/* Correct the totals of earlier generations if the present one began at an earlier step than
+ * assumed: the newest checkpoint was damaged or missing, or the program chose an older one.
  */
 static void went_back(struct figures *f, int64_t step)
 {
@@ -95,7 +100,7 @@ void figures_progress(struct figures *f, const struct progress *p, int64_t now_n
         w->warm = figures_spans_mark(p);
     if (!w->real_begun && p->step_plan >= f->real_version) {
         w->real_begun = true;
-        /* With a later plan already what was before is no longer of the equal split alone. */
+        /* If it skipped to a later plan, the steps before are not of the equal split alone. */
         if (f->real_version > 1 && p->step_plan == f->real_version)
             w->real_first =
                 (struct figures_mark){ p->steps_before, p->samples_before, p->sum_before };
@@ -134,7 +139,9 @@ void figures_end(struct figures *f, int rank, const char *how)
         (void)snprintf(f->worker[rank].end, sizeof f->worker[rank].end, "%s", how);
 }
 
-/* Samples of the job up to the checkpoint that the workers went on from; each tells the same. */
+/* Return the job's samples up to the checkpoint that the workers resumed from.  All workers report
+ * the same number once they have read it.
+ */
 static int64_t restored_samples(const struct figures *f)
 {
     int64_t most = 0;
@@ -145,13 +152,15 @@ static int64_t restored_samples(const struct figures *f)
     return most;
 }
 
-/* Whether workers go at their own paces, or do together what such left out. */
+/* Check whether progress is counted in samples: workers advance at their own speed, or do together
+ * what such workers left over.
+ */
 static bool counts_samples(const struct figures *f)
 {
     return f->plan && (algorithm_has(f->plan->algorithm, ALGORITHM_SEVERAL) || restored_samples(f));
 }
 
-/* Then the job is as far as sync mode is with as many samples done. */
+/* Return how many sync-mode steps correspond to the samples done so far. */
 static int64_t steps_of_samples(const struct figures *f)
 {
     const struct progress *p = &f->worker[0].last;
@@ -164,10 +173,10 @@ static int64_t steps_of_samples(const struct figures *f)
         samples %= epoch;
     }
     steps += samples / f->plan->global_batch;
-    return steps > f->past.steps ? steps : f->past.steps; /* not all have read their checkpoint */
+    return steps > f->past.steps ? steps : f->past.steps; /* some have not read a checkpoint yet */
 }
 
-/* The worker that has printed the most; NULL: none has. */
+/* Return the worker that has reported the most steps; NULL: none has reported. */
 static const struct figures_worker *furthest(const struct figures *f)
 {
     const struct figures_worker *best = NULL;
@@ -193,7 +202,7 @@ int64_t figures_steps(const struct figures *f)
         n = steps < n ? steps : n;
     }
     n = f->n_workers ? n : 0;
-    return n > f->past.steps ? n : f->past.steps; /* it has not read its checkpoint yet */
+    return n > f->past.steps ? n : f->past.steps; /* a worker has not read its checkpoint yet */
 }
 
 int64_t figures_steps_here(const struct figures *f)
@@ -206,6 +215,7 @@ int64_t figures_steps_here(const struct figures *f)
     return f->n_workers ? n : 0;
 }
 
+/* Return worker i's batch: of the equal split until it has done a step of the real plan. */
 static int64_t batch_in_force(const struct figures *f, int i)
 {
     const struct plan_worker *pw = &f->plan->worker[i];
@@ -219,13 +229,15 @@ double figures_modelled_speed(const struct plan_worker *w, int64_t batch)
     return batch > 0 ? (double)batch / (w->fixed_s + w->sample_s * (double)batch) : 0;
 }
 
-/* What is known of a device that has made no steps yet. */
+/* Return the plan's samples per second of worker i, which has not been measured; NAN: unknown. */
 static double expected_speed(const struct figures *f, int i)
 {
     return f->plan->relative ? NAN : f->plan->worker[i].samples_per_s;
 }
 
-/* b / (a + c b) of one worker, from the plan's model or as measured over the steps of the rate. */
+/* Return worker i's samples per second without communication.  An emulated device has the plan's
+ * model b / (a + c b); another one is measured over the same steps as the rate.
+ */
 static double own_speed(const struct figures *f, int i)
 {
     const struct figures_worker *w = &f->worker[i];
@@ -242,7 +254,9 @@ static double own_speed(const struct figures *f, int i)
     return isnan(speed) ? expected_speed(f, i) : speed;
 }
 
-/* The same over the steps of the last report; where it has none, as they were before. */
+/* Return worker i's samples per second without communication over the steps of the last report; if
+ * it has none, from its latest medians or as own_speed.
+ */
 static double recent_speed(const struct figures *f, int i)
 {
     const struct progress *p = &f->worker[i].last;
@@ -259,6 +273,7 @@ static double recent_speed(const struct figures *f, int i)
     return own_speed(f, i);
 }
 
+/* Return the sum of all workers' samples per second, as speed(f, i) gives them. */
 static double ideal_rate(const struct figures *f, double (*speed)(const struct figures *f, int i))
 {
     double sum = 0;
@@ -274,14 +289,18 @@ void figures_replan(struct figures *f, const struct plan *plan)
     figures_plans_begin(f);
 }
 
-/* The same as of all steps while there are no others. */
+/* Return the rate of the equal split in samples per second; NAN: unknown.  Before the real plan
+ * begins it is the job's rate.
+ */
 static double equal_rate(const struct figures *f)
 {
     return figures_real_begun(f) ? figures_spans_rates(f, figures_spans_equal)
                                  : figures_spans_rate(f, figures_spans_equal);
 }
 
-/* Where a program goes on by itself is seen when it tells its next step. */
+/* End a generation whose program resumes by itself: count all its samples.  They are corrected once
+ * the program reports the step it resumed at.
+ */
 static void end_told(struct figures *f)
 {
     const struct figures_worker *first = furthest(f);
@@ -292,6 +311,7 @@ static void end_told(struct figures *f)
     f->past.steps = figures_steps(f);
 }
 
+/* End a generation that resumes from resume_step: subtract the samples after that step. */
 static void end_counted(struct figures *f, int64_t resume_step)
 {
     struct figures_past *past = &f->past;
@@ -316,7 +336,7 @@ void figures_end_generation(struct figures *f, int64_t resume_step)
         end_told(f);
     else
         end_counted(f, resume_step);
-    /* Where a device's speed is not known yet this was as good as nothing. */
+    /* Skip a generation in which a device's speed is still unknown: it was too short to matter. */
     if (figures_spans_here(f, &samples, &ns) && !isnan(ideal)) {
         double s = f->plan->relative ? (double)samples / f->plan->predicted_samples_per_s
                                      : (double)ns / CLOCK_S;
@@ -341,6 +361,7 @@ void figures_refine(struct figures *f, const struct plan *plan)
 
 /* ---- the status ---- */
 
+/* Return the samples per second of all generations together; NAN: no step has ended. */
 static double job_rate(const struct figures *f)
 {
     int64_t samples, ns;
@@ -349,7 +370,9 @@ static double job_rate(const struct figures *f)
     return figures_spans_per_s(f->past.all_samples + samples, f->past.all_ns + ns);
 }
 
-/* The mean over the time of all generations of what the plan of each could have done. */
+/* Return the mean of a rate over all generations, weighted by step time.  past_samples: what the
+ * plans of earlier generations could have done; here_per_s: the present rate.
+ */
 static double over_generations(const struct figures *f, double past_samples, double here_per_s)
 {
     int64_t samples, ns;
@@ -361,7 +384,9 @@ static double over_generations(const struct figures *f, double past_samples, dou
     return past_samples * CLOCK_S / (double)(f->past.all_ns + ns);
 }
 
-/* What a worker that makes no steps said last is no rate of now. */
+/* Return the samples per second over the latest reports, without stalled workers, whose last report
+ * says nothing about now; NAN: unknown.
+ */
 static double recent_rate(const struct figures *f, const struct job_status *s)
 {
     int64_t samples = 0, longest_ns = 0;
@@ -377,6 +402,7 @@ static double recent_rate(const struct figures *f, const struct job_status *s)
     return longest_ns > 0 ? (double)samples * CLOCK_S / (double)longest_ns : NAN;
 }
 
+/* Return the step times a - b, member by member. */
 static struct board_times difference(const struct board_times *a, const struct board_times *b)
 {
     return (struct board_times){ a->input_ns - b->input_ns, a->compute_ns - b->compute_ns,
@@ -384,13 +410,14 @@ static struct board_times difference(const struct board_times *a, const struct b
                                  a->total_ns - b->total_ns };
 }
 
+/* Return the mean time of a step in milliseconds; NAN without steps. */
 static double mean_ms(int64_t ns, int64_t steps)
 {
     return steps > 0 ? (double)ns / CLOCK_MS / (double)steps : NAN;
 }
 
-/* The steps since the report before; when there were none, and at the end, all under the plan in
- * force.
+/* Fill a worker's mean times per step and its rate: over the steps since the report before; without
+ * such, and at the job's end, over all steps under the plan in force.
  */
 static void fill_means(const struct figures_worker *w, bool ended, struct worker_status *s)
 {
@@ -410,7 +437,9 @@ static void fill_means(const struct figures_worker *w, bool ended, struct worker
         s->samples_per_s = (double)samples * CLOCK_S / (double)t.total_ns;
 }
 
-/* Of one plan and one speed; medians need not add up, so waiting is what the others leave. */
+/* Fill a worker's median times, of one plan and one speed.  Medians need not add up, so waiting is
+ * what the other parts leave of the step.
+ */
 static void fill_medians(const struct step_figures *f, struct worker_status *s)
 {
     s->compute_ms = 1e3 * f->compute.median_s;
@@ -420,6 +449,7 @@ static void fill_medians(const struct step_figures *f, struct worker_status *s)
     s->wait_ms = fmax(s->step_ms - (s->compute_ms + s->input_ms + s->exposed_ms), 0);
 }
 
+/* Fill the step times, memory and overrun in a worker's status. */
 static void fill_times(const struct figures_worker *w, bool ended, struct worker_status *s)
 {
     const struct progress *p = &w->last;
@@ -435,7 +465,9 @@ static void fill_times(const struct figures_worker *w, bool ended, struct worker
     s->piece = p->at_once;
 }
 
-/* From the samples that it had, not from its batch: the last step of an epoch is a shorter one. */
+/* Return a worker's speed relative to the time model (1: as modelled); NAN: too few steps.  It uses
+ * the samples done, not steps times batch, because an epoch's last step is shorter.
+ */
 static double relative_speed(const struct figures_worker *w, const struct plan_worker *pw,
                              bool ended)
 {
@@ -450,6 +482,7 @@ static double relative_speed(const struct figures_worker *w, const struct plan_w
     return (pw->fixed_s * (double)n + pw->sample_s * (double)(to.samples - from.samples)) / own_s;
 }
 
+/* Return the name of a worker's phase, as it appears in the status. */
 static const char *phase_name(int phase)
 {
     static const char *const names[] = { "start",    "input",      "compute", "wait",
@@ -458,6 +491,7 @@ static const char *phase_name(int phase)
     return phase >= 0 && phase < (int)(sizeof names / sizeof *names) ? names[phase] : "start";
 }
 
+/* Fill the status of worker i; only the plan's part if it has not reported. */
 static void fill_worker(const struct figures *f, int i, bool ended, int64_t now_ns,
                         struct worker_status *s)
 {
@@ -489,7 +523,7 @@ static void fill_worker(const struct figures *f, int i, bool ended, int64_t now_
         s->relative_speed = relative_speed(w, pw, ended);
 }
 
-/* Mean of the workers' last losses, by the samples that they stand for. */
+/* Return the mean of the workers' latest finite losses, weighted by batch; NAN: none. */
 static double mean_loss(const struct figures *f)
 {
     double sum = 0, weight = 0;
@@ -506,6 +540,7 @@ static double mean_loss(const struct figures *f)
     return weight > 0 ? sum / weight : NAN;
 }
 
+/* Return a metric of this name that rank 0 has reported; NAN: none. */
 static double metric(const struct figures *f, const char *name)
 {
     const struct progress *p = &f->worker[0].last;
@@ -516,8 +551,9 @@ static double metric(const struct figures *f, const char *name)
     return NAN;
 }
 
-/* Where a program divides its samples itself the job's word comes first: what is printed beside a
- * step may be the steps of an epoch, as is seen in the next one.  0: unknown.
+/* Return the job's total number of steps; 0: unknown.  The job's setting wins if the program
+ * divides its samples itself: a number printed beside a step may count one epoch only, which the
+ * next epoch shows.
  */
 static int64_t all_steps(const struct figures *f, const struct progress *p, int64_t done)
 {
@@ -527,6 +563,9 @@ static int64_t all_steps(const struct figures *f, const struct progress *p, int6
     return told && done > n ? 0 : n;
 }
 
+/* Fill the numbers of steps, epochs and samples in the job's status, and whether the program stops
+ * by itself.
+ */
 static void fill_steps(const struct figures *f, struct job_status *s)
 {
     const struct figures_worker *first = figures_spans_told(f) ? furthest(f) : NULL;
@@ -546,7 +585,9 @@ static void fill_steps(const struct figures *f, struct job_status *s)
         s->stopped_by_program |= f->worker[i].last.stops;
 }
 
-/* Of a program that divides its samples itself the time of a step tells more than its samples. */
+/* Return the expected seconds to the job's end; NAN: unknown.  If the program divides its samples
+ * itself, the mean step time is used, which says more than its sample count.
+ */
 static double time_left_s(const struct figures *f, const struct job_status *s)
 {
     const struct figures_worker *first = figures_spans_told(f) ? furthest(f) : NULL;
@@ -561,6 +602,7 @@ static double time_left_s(const struct figures *f, const struct job_status *s)
                : NAN;
 }
 
+/* Fill the measured, predicted and ideal rates and the remaining time in the job's status. */
 static void fill_rates(const struct figures *f, struct job_status *s)
 {
     const struct plan *p = f->plan;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* metrics_plans.c - sums of the workers' steps under each plan */
+/* metrics_plans.c - add up the workers' steps under each plan */
 #include "metrics_plans.h"
 
 #include "metrics_spans.h"
@@ -10,7 +10,9 @@
 
 /* ---- the list ---- */
 
-/* A long job's list keeps its first plan and the newest. */
+/* Return a new entry at the end of the list of plans.  If the list is full, remove its second
+ * entry: the first plan and the newest ones are kept.
+ */
 static struct figures_plan *next_place(struct figures_plans *l)
 {
     if (l->n == STATUS_MAX_PLANS) {
@@ -20,7 +22,9 @@ static struct figures_plan *next_place(struct figures_plans *l)
     return &l->plan[l->n++];
 }
 
-/* What the plan says of itself, and the part of its ideal that steps do not measure. */
+/* Copy the plan's own predictions into its entry of the list, and the ideal of its emulated
+ * devices, which is not measured.
+ */
 static void expect(struct figures_plan *e, const struct plan *p)
 {
     e->s.predicted_samples_per_s = p->relative ? NAN : p->predicted_samples_per_s;
@@ -59,12 +63,15 @@ void figures_plans_drop(struct figures *f)
         f->plans.n--;
 }
 
+/* Check whether an entry of the list of plans belongs to the present generation. */
 static bool is_present(const struct figures *f, const struct figures_plan *e)
 {
     return f->plan && e->s.generation == f->plan->generation;
 }
 
-/* Of the present generation, the newest that a step under this version can be of. */
+/* Return the newest listed plan of the present generation whose version is not above this one;
+ * NULL: none.
+ */
 static struct figures_plan *plan_of(struct figures *f, int64_t version)
 {
     for (int i = f->plans.n - 1; i >= 0 && is_present(f, &f->plans.plan[i]); i--)
@@ -75,7 +82,7 @@ static struct figures_plan *plan_of(struct figures *f, int64_t version)
 
 /* ---- a worker's steps ---- */
 
-/* Steps of the worker with this index in the present generation. */
+/* Add worker i's steps between two marks to a listed plan of the present generation. */
 static void add_span(const struct figures *f, struct figures_plan *e, int i,
                      const struct figures_mark *from, const struct figures_mark *to)
 {
@@ -92,6 +99,7 @@ static void add_span(const struct figures *f, struct figures_plan *e, int i,
         e->s.steps = to->steps - from->steps;
 }
 
+/* Add the steps of a worker, up to a mark, to the listed plan that it leaves. */
 static void leave(struct figures *f, struct figures_worker *w, const struct figures_mark *end)
 {
     struct figures_plan *e = w->plan ? plan_of(f, w->plan) : NULL;
@@ -101,7 +109,9 @@ static void leave(struct figures *f, struct figures_worker *w, const struct figu
     w->plan = 0;
 }
 
-/* It is agreed on before anybody has done a step of it; the first version is from the start. */
+/* Record the first step of the plan that a worker reports.  It is agreed on before any worker takes
+ * that step; the first version begins at the start.
+ */
 static void know_since(struct figures *f, const struct progress *p)
 {
     struct figures_plan *e = plan_of(f, p->plan_version);
@@ -121,7 +131,7 @@ void figures_plans_progress(struct figures *f, struct figures_worker *w, const s
     know_since(f, p);
     if (!e || p->steps_here == 0 || w->plan == e->s.version)
         return;
-    /* Versions between may be other plans, or the same with a checkpoint. */
+    /* Versions in between may be other plans, or the same plan with a checkpoint. */
     next = p->step_plan == e->s.version && plan_of(f, p->step_plan - 1) &&
            plan_of(f, p->step_plan - 1)->s.version == w->plan;
     leave(f, w, next ? &before : &last);
@@ -143,6 +153,7 @@ void figures_plans_end(struct figures *f)
 
 /* ---- the status ---- */
 
+/* Return the status of a listed plan, including the workers that still use it. */
 static struct plan_status status_of(const struct figures *f, const struct figures_plan *plan)
 {
     struct figures_plan e = *plan;

@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* metrics_plans.h - what each plan of a job gave
+/* metrics_plans.h - measure what each plan of a job achieved
  *
- * Measured from the workers' sums at the steps from which plans hold, so that it does not depend on
- * when a report was sent.  Where a worker went on to yet another version between two reports, its
- * steps since the first of them are left out.  The samples per second of a plan are the sum over
- * the workers of their samples under it by their step times; unknown while one has not done a step.
- * Its ideal is the sum over the same steps of their samples by their times of computing and input,
- * of emulated devices what the plan's model gives; before that, what the plan expects.
+ * Computed from the workers' sums at the steps from which plans hold, so that the result does not
+ * depend on when a report was sent.  If a worker switches plans twice between two reports, its
+ * steps after the first switch are left out.  A plan's rate is the sum over workers of samples
+ * divided by step time under that plan; unknown until every worker has done a step.  Its ideal is
+ * the sum, over the same steps, of samples divided by computing and input time, or of the model's
+ * speed for emulated devices; before that, the plan's expectation.
  *
- * The equal split of --measure-equal is no plan here; its rate is known apart.
+ * The equal split of --measure-equal is not listed here; its rate is measured separately.
  */
 #ifndef EDDIS_AGENTS_DRIVER_METRICS_METRICS_PLANS_H
 #define EDDIS_AGENTS_DRIVER_METRICS_METRICS_PLANS_H
 
 #include "metrics.h"
 
-/* Go on with f->plan. */
+/* Add f->plan, the newest plan, to the list of plans and their results. */
 void figures_plans_begin(struct figures *f);
 
-/* Take what f->plan, the newest, predicts by now. */
+/* Update the newest listed plan with the present predictions of f->plan. */
 void figures_plans_refine(struct figures *f);
 
-/* Forget the newest, which never took force. */
+/* Remove the newest listed plan, which never took effect. */
 void figures_plans_drop(struct figures *f);
 
-/* Take a worker's report; w->last is the one before. */
+/* Add a worker's report p to the result of the plan that it uses; w->last is the report before. */
 void figures_plans_progress(struct figures *f, struct figures_worker *w, const struct progress *p);
 
-/* End the present generation's. */
+/* Complete the results of the present generation's plans. */
 void figures_plans_end(struct figures *f);
 
-/* Fill the list. */
+/* Copy the list of plans with their rates into the job's status. */
 void figures_plans_fill(const struct figures *f, struct job_status *s);
 
 #endif

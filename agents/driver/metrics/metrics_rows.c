@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* metrics_rows.c - goes round the workers, so that each has its row in time */
+/* metrics_rows.c - visit the workers in turn, so that each gets its row in time */
 #include "metrics_rows.h"
 
 #include "lib/base/clock.h"
 
 #include <stdlib.h>
 
-/* Another generation may have another number of workers.  Without memory there are no rows. */
+/* Forget all rows of metrics if the number of workers has changed, as it may with a generation.
+ * Without memory no rows are chosen.
+ */
 static void resize(struct metrics_rows *m, int n)
 {
     if (m->n == n)
@@ -16,6 +18,9 @@ static void resize(struct metrics_rows *m, int n)
     m->n = m->row ? n : 0;
 }
 
+/* Check whether a worker's metrics deserve a row: they are of a new plan or speed, or the last row
+ * is METRICS_ROW_S old.
+ */
 static bool is_due(const struct metrics_row *row, const struct worker_status *w, int64_t now_ns)
 {
     return w->figures.plan > 0 &&

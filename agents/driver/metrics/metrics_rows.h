@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* metrics_rows.h - which workers a line of metrics.jsonl tells of
+/* metrics_rows.h - choose the workers that appear in a line of metrics.jsonl
  *
- * A job of thousands of workers may run for weeks.  A worker has a row when its figures are of a
- * plan or a speed of which there was none, and else every METRICS_ROW_S seconds; a line has
- * METRICS_ROWS at most, and who found no room there comes first in the next.
+ * A job may have thousands of workers and run for weeks.  A worker gets a row when its metrics
+ * belong to a new plan or speed, otherwise every METRICS_ROW_S seconds.  A line has at most
+ * METRICS_ROWS rows; workers that found no room come first in the next line.
  */
 #ifndef EDDIS_AGENTS_DRIVER_METRICS_METRICS_ROWS_H
 #define EDDIS_AGENTS_DRIVER_METRICS_METRICS_ROWS_H
@@ -14,20 +14,25 @@
 
 enum { METRICS_ROWS = 16, METRICS_ROW_S = 10 };
 
+/* The latest row of a worker. */
 struct metrics_row {
-    int64_t plan, since; /* of the figures in its last row */
-    int64_t at_ns;       /* when that was; 0: none yet */
+    int64_t plan, since; /* plan and first step of its metrics */
+    int64_t at_ns;       /* time of the row; 0: none yet */
 };
 
+/* The latest rows of all workers. */
 struct metrics_rows {
     struct metrics_row *row; /* [n] by rank */
-    int n, next;             /* who is looked at first */
+    int n, next;             /* next: rank to begin with */
 };
 
-/* Write the ranks of those that the line at now_ns tells of to ret, and return their number. */
+/* Choose the ranks that appear in the line of metrics.jsonl at now_ns, write them to ret and return
+ * their number.
+ */
 int metrics_rows_choose(struct metrics_rows *m, const struct job_status *s, int64_t now_ns,
                         int ret[METRICS_ROWS]);
 
+/* Free the rows and clear *m. */
 void metrics_rows_fini(struct metrics_rows *m);
 
 #endif

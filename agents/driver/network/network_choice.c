@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* network_choice.c - candidates, best first: one that is remembered, or the next to be probed */
+/* network_choice.c - try candidate networks, best first, after those in the cache */
 #include "network_choice.h"
 
 #include "network_result.h"
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The usable nodes as the scheduler sees them, with memory of their own for the addresses. */
+/* The usable nodes as input for the scheduler, with memory for their addresses. */
 struct view {
     struct network_node *node; /* [n] */
     int *agent;                /* [n] */
@@ -26,6 +26,7 @@ struct view {
     int n;
 };
 
+/* Free the lists of usable nodes and addresses. */
 static void view_fini(struct view *v)
 {
     free(v->node);
@@ -33,7 +34,7 @@ static void view_fini(struct view *v)
     free(v->address);
 }
 
-/* The address that the user has given for this node; NULL: any will do. */
+/* Return the address that the user has set for this node; NULL: none.  Borrowed. */
 static const char *given(const struct job_run *r, int agent)
 {
     const struct job *job = r->o->job;
@@ -42,6 +43,7 @@ static const char *given(const struct job_run *r, int agent)
     return s && strcmp(s, "auto") != 0 ? s : NULL;
 }
 
+/* Check whether an address is IPv6 and not link-local. */
 static bool is_six(const struct node_address *k)
 {
     struct ip a;
@@ -49,8 +51,8 @@ static bool is_six(const struct node_address *k)
     return ip_parse(k->address, &a) && !ip_is_v4(&a) && !ip_is_link_local(&a);
 }
 
-/* Why Open MPI on the node cannot use an address; NULL: it can.  Of an interface's addresses of
- * IPv6 Open MPI 4 tells others one, and connects from another.
+/* Return why Open MPI on the node cannot use an address; NULL: it can.  If an interface has several
+ * IPv6 addresses, Open MPI 4 announces one and connects from another.
  */
 static const char *why_unfit(const struct run_agent *a, const struct node_address *k)
 {
@@ -68,7 +70,7 @@ static const char *why_unfit(const struct run_agent *a, const struct node_addres
     return NULL;
 }
 
-/* Append what may be used of a node's addresses; returns how many. */
+/* Write the node's addresses that the user allows to ret, and return their number. */
 static int add_addresses(const struct job_run *r, int agent, struct network_address *ret)
 {
     const struct run_agent *a = &r->agent[agent];
@@ -89,6 +91,7 @@ static int add_addresses(const struct job_run *r, int agent, struct network_addr
     return n;
 }
 
+/* Collect the usable nodes and their addresses.  view_fini is needed even on failure. */
 static int view_init(const struct job_run *r, struct view *v, struct eddis_error *err)
 {
     size_t all = 1, most = r->n_agents > 0 ? (size_t)r->n_agents : 1;
@@ -120,6 +123,7 @@ static int view_init(const struct job_run *r, struct view *v, struct eddis_error
     return 0;
 }
 
+/* Find the candidate networks of the nodes, best first, and record those that were rejected. */
 static int find(struct network_choice *c, const struct view *v, struct eddis_error *err)
 {
     int rc;
@@ -134,7 +138,9 @@ static int find(struct network_choice *c, const struct view *v, struct eddis_err
 
 /* ---- the choice ---- */
 
-/* "10.1.0.0/24 c01=10.1.0.1 c02=10.1.0.2"; NULL without memory. */
+/* Return the cache key of a network, for the caller to free: "10.1.0.0/24 c01=10.1.0.1
+ * c02=10.1.0.2".  NULL: no memory.
+ */
 static char *key_of(const struct view *v, const struct network_candidate *w)
 {
     struct strbuf b = { 0 };
@@ -145,7 +151,7 @@ static char *key_of(const struct view *v, const struct network_candidate *w)
     return strbuf_steal(&b);
 }
 
-/* From now on the nodes use this one. */
+/* Make the nodes use a candidate network, and record it. */
 static void choose(struct network_choice *c, const struct view *v,
                    const struct network_candidate *w)
 {
@@ -162,7 +168,9 @@ static void choose(struct network_choice *c, const struct view *v,
     job_run_say(c->run, JOB_EVENT_NETWORK, -1, -1, text);
 }
 
-/* The candidate that an earlier job of the same nodes has measured, or NULL. */
+/* Return the candidate that an earlier job of the same nodes measured, with its measurement in
+ * c->used.measured; NULL: none.
+ */
 static const struct network_candidate *find_cached(struct network_choice *c, const struct view *v)
 {
     int64_t age_ns = c->run->o->job->profile.cache_ns;
@@ -177,7 +185,7 @@ static const struct network_candidate *find_cached(struct network_choice *c, con
     return NULL;
 }
 
-/* The probe of the last one has failed. */
+/* Record that the probe of the last candidate failed, and why. */
 static void note_failed(struct network_choice *c)
 {
     size_t n = strlen(c->why);
@@ -187,6 +195,7 @@ static void note_failed(struct network_choice *c)
     job_run_say(c->run, JOB_EVENT_NETWORK_FAILED, -1, -1, c->run->state.probe_trouble);
 }
 
+/* Start the probe of the next candidate.  Fail if there is none left. */
 static int try_next(struct network_choice *c, const struct view *v, struct eddis_error *err)
 {
     if (c->next > 0)
@@ -194,10 +203,11 @@ static int try_next(struct network_choice *c, const struct view *v, struct eddis
     if (c->next == c->candidates.n)
         return eddis_fail(err, -ENETUNREACH, "no network joins the nodes: %s", c->why);
     choose(c, v, &c->candidates.network[c->next++]);
-    c->heard.left = 0; /* of the one before it, no more will come */
+    c->heard.left = 0; /* discard what is left of the last probe's results */
     return state_network_try(&c->run->state, clock_now_ns(), err);
 }
 
+/* Choose a network from the cache, or probe the next candidate.  A failure ends the job. */
 static void choose_next(struct network_choice *c)
 {
     bool first = c->candidates.n == 0;
@@ -222,9 +232,11 @@ static void choose_next(struct network_choice *c)
     view_fini(&v);
 }
 
-/* ---- what is remembered ---- */
+/* ---- the cache ---- */
 
-/* It has carried a job's probe: for the next job. */
+/* Store the measurement of the network in use for the next job, unless it came from the cache or
+ * the network has changed.
+ */
 static void keep(struct network_choice *c)
 {
     struct eddis_error err = { 0 };
@@ -236,6 +248,7 @@ static void keep(struct network_choice *c)
         job_run_say(c->run, JOB_EVENT_NOTE, -1, -1, err.text);
 }
 
+/* Delete the measurement of the network in use and everything derived from it. */
 static void forget(struct network_choice *c)
 {
     if (c->key)
@@ -248,7 +261,7 @@ static void forget(struct network_choice *c)
     network_result_describe(&c->used);
 }
 
-/* What the ranks of a generation have found of a network that was believed. */
+/* Record the ranks' revalidation of a cached network measurement. */
 static enum heard take_check(struct network_choice *c, const struct event *e)
 {
     const struct state *s = &c->run->state;
@@ -267,7 +280,8 @@ static enum heard take_check(struct network_choice *c, const struct event *e)
     return HEARD;
 }
 
-/* Returns whether the network works; false also while there is more to come. */
+/* Record a part of the probe's results.  Return true once they are complete and the network works.
+ */
 static bool take_measured(struct network_choice *c, const struct event *e)
 {
     struct eddis_error err = { 0 };
@@ -281,8 +295,9 @@ static bool take_measured(struct network_choice *c, const struct event *e)
     return rc == 1 && network_result_take(c->run, strbuf_text(&c->heard.text), &c->used);
 }
 
-/* ---- entries ---- */
+/* ---- entry points ---- */
 
+/* Handle results of the probe (generation 0) or a revalidation by the ranks. */
 static enum heard on_event(void *self, int agent, struct event *e, int64_t now_ns)
 {
     struct network_choice *c = self;
@@ -294,6 +309,7 @@ static enum heard on_event(void *self, int agent, struct event *e, int64_t now_n
     return take_measured(c, e) ? HEARD : HEARD_TAKEN;
 }
 
+/* Choose a network, forget it, or store its measurement, as an action requires. */
 static bool on_action(void *self, const struct action *a)
 {
     struct network_choice *c = self;
@@ -308,7 +324,7 @@ static bool on_action(void *self, const struct action *a)
     return false;
 }
 
-/* The next job measures one anew that is not what was measured. */
+/* Delete the cache entry of a network that has changed, so that the next job measures again. */
 static void tick(void *self, int64_t now_ns)
 {
     struct network_choice *c = self;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* network_choice.h - which network the nodes of a job use
+/* network_choice.h - choose the network that the nodes of a job use
  *
- * Candidates come from scheduler/networks.h, which knows the addresses of all nodes.  One that an
- * earlier job has measured is taken as it is; else they are probed, best first, until one works.
+ * Candidates come from scheduler/networks.h, which knows the addresses of all nodes.  A network
+ * that an earlier job measured is used without a probe; otherwise the candidates are probed, best
+ * first, until one works.
  */
 #ifndef EDDIS_AGENTS_DRIVER_NETWORK_NETWORK_CHOICE_H
 #define EDDIS_AGENTS_DRIVER_NETWORK_NETWORK_CHOICE_H
@@ -13,23 +14,24 @@
 #include "agents/protocol/parts.h"
 #include "scheduler/networks.h"
 
+/* The candidates and the network in use. */
 struct network_choice {
     struct job_run *run;        /* borrowed */
-    struct run_network used;    /* lent to who plans and launches */
-    struct networks candidates; /* best first; the first `next` have been tried */
-    int next;
-    char *key;          /* of the one chosen, for the cache */
-    bool dropped;       /* from the cache, for it is not what it was */
-    struct parts heard; /* of what the probe has measured */
-    char why[512];      /* "10.1.0.0/24: c01 got no answer of c02; ...", of those tried */
+    struct run_network used;    /* the network in use, lent to planning and launching */
+    struct networks candidates; /* best first; the first `next` ones have been tried */
+    int next;                   /* number of candidates that have been tried */
+    char *key;                  /* cache key of the chosen network */
+    bool dropped;               /* its cache entry was deleted because the network has changed */
+    struct parts heard;         /* parts of the probe's results received so far */
+    char why[512]; /* why networks failed: "10.1.0.0/24: c01 got no answer of c02; ..." */
 };
 
-/* Events: what the probe has measured.  Actions: the choice, forgetting it, and what is remembered
- * when the nodes are planned for.
+/* Entry points for events (results of the probe, revalidation by the ranks) and actions (choose a
+ * network, forget it, store its measurement for the next job).
  */
 extern const struct subject_ops network_choice_ops;
 
-/* Free what is in *c; zeroed but for run before. */
+/* Free everything in *c, which must have been zeroed except for run. */
 void network_choice_fini(struct network_choice *c);
 
 #endif

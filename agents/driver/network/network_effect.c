@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* network_effect.c - what a network that has changed does to a plan, as sentences */
+/* network_effect.c - describe the effect of a changed network on a plan */
 #include "network_effect.h"
 
 #include "lib/base/text.h"
@@ -12,8 +12,9 @@
 
 enum { SENTENCE = 640 };
 
-/* A copy of p, predicted with what is known now: as it is under way, or as a job that begins would
- * be planned.  NULL: it cannot be.
+/* Return a copy of p, predicted with the present history, for the caller to free; NULL: not
+ * possible.  under_way: keep p's algorithm, period and wire format; otherwise choose them as for a
+ * new job.
  */
 static struct plan *predict_anew(const struct job_run *r, const struct planner_known *known,
                                  const struct plan *p, bool under_way, struct eddis_error *err)
@@ -37,7 +38,7 @@ static struct plan *predict_anew(const struct job_run *r, const struct planner_k
     return NULL;
 }
 
-/* The plan's figures, not what it has everybody do: that is under way. */
+/* Copy the prediction of `now` into p.  What the workers do stays as it is, since p is in use. */
 static void take_prediction(struct plan *p, const struct plan *now)
 {
     p->predicted_samples_per_s = now->predicted_samples_per_s;
@@ -48,6 +49,7 @@ static void take_prediction(struct plan *p, const struct plan *now)
     memcpy(p->candidate, now->candidate, sizeof p->candidate);
 }
 
+/* Return the name of a rank's node, borrowed. */
 static const char *host_of(const struct job_run *r, int rank)
 {
     const struct state *s = &r->state;
@@ -55,6 +57,7 @@ static const char *host_of(const struct job_run *r, int rank)
     return rank < s->n_ranks ? s->agent[s->rank[rank].agent].host : "a node";
 }
 
+/* Append the old and the new predicted rate to the sentence, if both are known. */
 static void add_rates(const struct plan *was, const struct plan *now, char text[SENTENCE])
 {
     char a[48], b[48];
@@ -66,6 +69,7 @@ static void add_rates(const struct plan *was, const struct plan *now, char text[
                        text_grouped(round(was->predicted_samples_per_s), b, sizeof b));
 }
 
+/* Append the mode that a new job would get to the sentence, if it is another one. */
 static void add_mode(const struct job_run *r, const struct planner_known *known,
                      const struct plan *p, char text[SENTENCE])
 {
@@ -78,7 +82,9 @@ static void add_mode(const struct job_run *r, const struct planner_known *known,
     plan_free(begun);
 }
 
-/* Returns by how much the prediction has changed; 0: there is none. */
+/* Predict p again and append the effect to the sentence.  Return the relative change of the
+ * predicted rate; 0: no prediction.
+ */
 static double tell_effect(struct job_run *r, const struct planner_known *known, struct plan *p,
                           char text[SENTENCE])
 {
@@ -100,7 +106,8 @@ static double tell_effect(struct job_run *r, const struct planner_known *known, 
     return change;
 }
 
-/* What hardly counts for this job people need not know. */
+/* Predict p again and report a change of the network, to the user only if it matters for this job.
+ */
 void network_effect_checked(struct job_run *r, const struct network_check *c,
                             const struct planner_known *known, struct plan *p)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* network_effect.h - what a network that is not as it was means for the plan under way
+/* network_effect.h - re-predict the running plan after the network has changed
  *
- * It is known from a few messages before the first step, where an earlier job has measured it, or
- * from what steps wait for it.  Either way the plan is predicted anew, and the period follows with
- * the next plan (scheduler/rebalance.h).  Mode and buckets are those of the generation: a mode that
- * would be better now is said, for the next job.
+ * Two things detect a change: a few messages before the first step, if an earlier job measured the
+ * network, or the time that steps wait for it.  The plan is then predicted again, and the
+ * synchronization period changes with the next plan (scheduler/rebalance.h).  Mode and buckets are
+ * fixed for the generation: if another mode would now be better, the report says so for the next
+ * job.
  */
 #ifndef EDDIS_AGENTS_DRIVER_NETWORK_NETWORK_EFFECT_H
 #define EDDIS_AGENTS_DRIVER_NETWORK_NETWORK_EFFECT_H
@@ -15,12 +16,16 @@
 #include "scheduler/planner.h"
 #include "scheduler/rebalance.h"
 
-/* Predict p anew with what is known now, and tell people of it: after the check of a network that
- * was believed, where that changes anything, ... */
+/* Predict p again after the ranks found that a cached network measurement no longer holds, and
+ * update p's prediction.  Report the effect, to the user only if the prediction changes by more
+ * than 5 %.
+ */
 void network_effect_checked(struct job_run *r, const struct network_check *c,
                             const struct planner_known *known, struct plan *p);
 
-/* ... and after a contradiction; no news: it is an event only. */
+/* Predict p again after the workers' steps contradicted the network measurement, and update p's
+ * prediction.  Report the effect; news: to the user, otherwise only as an event.
+ */
 void network_effect_contradicted(struct job_run *r, const struct rebalance_contradiction *c,
                                  const struct planner_known *known, bool news, struct plan *p);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* network_result.c - what the network probe has measured, or which pair of nodes did not answer */
+/* network_result.c - parse the results of the network probe, or find the two nodes that could not
+ * connect
+ */
 #include "network_result.h"
 
 #include "lib/base/clock.h"
@@ -9,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Node of a rank of the probe, which is the place in the order that started it. */
+/* Return the node of a rank of the probe, borrowed. */
 static const char *node_of(const struct job_run *r, int rank)
 {
     const struct state *s = &r->state;
@@ -17,6 +19,7 @@ static const char *node_of(const struct job_run *r, int rank)
     return rank >= 0 && rank < s->n_ranks ? s->agent[s->rank[rank].agent].host : "a node";
 }
 
+/* Report to the state machine that the probe failed, and between which nodes. */
 static void failed(struct job_run *r, const struct network *n)
 {
     char text[600];
@@ -29,7 +32,7 @@ static void failed(struct job_run *r, const struct network *n)
     state_network_failed(&r->state, text, clock_now_ns());
 }
 
-/* "slowest from c01 to c03: 112 MB/s, 0.11 ms" */
+/* Write "slowest from c01 to c03: 112 MB/s, 0.11 ms" to used->reason. */
 static void describe(const struct network *n, struct run_network *used)
 {
     const struct network_link *l = network_slowest(n);
@@ -40,7 +43,9 @@ static void describe(const struct network *n, struct run_network *used)
                        n->host[l->to], l->bytes_per_s / 1e6, 1e3 * l->latency_s);
 }
 
-/* Give the nodes, which are numbers in what was measured, their names. */
+/* Add the nodes' names to the network probe's results, which only number them.  Return 0; negative:
+ * no memory.
+ */
 static int name_nodes(const struct job_run *r, struct network *n)
 {
     if (n->host || n->n_nodes != r->state.n_ranks)
@@ -64,6 +69,7 @@ void network_result_describe(struct run_network *used)
     network_free(n);
 }
 
+/* Add the network and the nodes' names to the network probe's results, and store them in *used. */
 static void measured(const struct job_run *r, struct network *n, struct run_network *used)
 {
     (void)snprintf(n->network, sizeof n->network, "%s", used->subnet);

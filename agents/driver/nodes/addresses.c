@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* addresses.c - which of this machine's addresses the ways to the nodes begin at */
+/* addresses.c - find this machine's source addresses of the routes to the nodes */
 #include "addresses.h"
 
 #include "agents/driver/start/localhost.h"
@@ -21,13 +21,15 @@
 
 enum { MAX_INTERFACES = 256, DISCARD_PORT = 9 };
 
-static const int64_t resolve_ns = 3 * CLOCK_S; /* all names together */
+static const int64_t resolve_ns = 3 * CLOCK_S; /* for all names together */
 
+/* The addresses found so far, without duplicates. */
 struct found {
     char (*ret)[LISTENERS_ADDRESS];
     int n;
 };
 
+/* Add an address that the driver may listen on, unless it is there already or the list is full. */
 static void add(struct found *f, const char *address)
 {
     for (int i = 0; i < f->n; i++)
@@ -37,8 +39,9 @@ static void add(struct found *f, const char *address)
         (void)snprintf(f->ret[f->n++], LISTENERS_ADDRESS, "%s", address);
 }
 
-/* Add the address that the kernel would send from; nothing is sent.  Of IPv6 it is none of those
- * that last for some days only (RFC 8981): a job may last longer.
+/* Add the source address that the kernel would use for packets to `to`, and return whether there is
+ * a usable one.  Nothing is sent.  For IPv6, prefer a public to a temporary address, which lasts
+ * only a few days (RFC 8981): a job may last longer.
  */
 static bool add_route(struct found *f, const struct ip *to)
 {
@@ -63,7 +66,7 @@ static bool add_route(struct found *f, const struct ip *to)
     return found;
 }
 
-/* How a node is reached, as far as can be known here. */
+/* Return the name or address by which ssh would reach a node.  Borrowed from h. */
 static const char *name_of(const struct job_host *h)
 {
     return h->address && strcmp(h->address, "auto") != 0 ? h->address : h->host;
@@ -71,17 +74,22 @@ static const char *name_of(const struct job_host *h)
 
 /* ---- names ---- */
 
-/* Names that are asked for at once. */
+/* A batch of names that are resolved at the same time. */
 struct lookup {
     struct lookup *next;
-    struct gaicb **query; /* [n] into q */
+    struct gaicb **query; /* [n] pointers into q */
     size_t n;
     struct gaicb q[];
 };
 
-/* Those that the C library may still write to, even a moment behind their end: never freed. */
+/* Abandoned lookups: the C library may still write to them, even shortly after they end.  They are
+ * never freed.
+ */
 static struct lookup *under_way;
 
+/* Allocate a lookup of n names for one address family, without starting it.  The names are
+ * borrowed.  Return NULL without memory; free the result with forget().
+ */
 static struct lookup *new_lookup(const char *const *name, size_t n, bool v4)
 {
     static const struct addrinfo four = { .ai_family = AF_INET, .ai_socktype = SOCK_DGRAM }, six = {
@@ -102,6 +110,9 @@ static struct lookup *new_lookup(const char *const *name, size_t n, bool v4)
     return l;
 }
 
+/* Cancel a name lookup and free it.  If the C library may still write to it, keep it in under_way
+ * instead.
+ */
 static void forget(struct lookup *l)
 {
     bool busy = false;
@@ -121,6 +132,7 @@ static void forget(struct lookup *l)
     }
 }
 
+/* Block until all names of the lookup are resolved or have failed, or until the deadline. */
 static void wait_for_names(const struct lookup *l, int64_t deadline_ns)
 {
     int64_t left_ns;
@@ -135,7 +147,9 @@ static void wait_for_names(const struct lookup *l, int64_t deadline_ns)
         }
 }
 
-/* Add the ways to the names that were found, and keep the others.  Returns how many those are. */
+/* Add the routes to the names that were resolved.  Move the other names to the front of name[], and
+ * return their number.
+ */
 static size_t add_found(struct found *f, const struct lookup *l, const char **name)
 {
     size_t lost = 0;
@@ -148,7 +162,9 @@ static size_t add_found(struct found *f, const struct lookup *l, const char **na
     return lost;
 }
 
-/* Resolve names at once and add the ways of one family to them.  Returns how many are left. */
+/* Resolve n names at the same time and add the routes of one address family to them.  Move the
+ * names that gave no route to the front of name[], and return their number.
+ */
 static size_t add_family(struct found *f, const char **name, size_t n, bool v4, int64_t deadline_ns)
 {
     struct lookup *l = new_lookup(name, n, v4);
@@ -162,8 +178,9 @@ static size_t add_family(struct found *f, const char **name, size_t n, bool v4, 
     return n;
 }
 
-/* IPv6 is asked for only where IPv4 leads nowhere: a name server that does not answer such
- * questions delays nobody else.  Returns how many led nowhere.
+/* Resolve n names and add the routes to them; return how many gave no route.  IPv6 is looked up
+ * only for names without an IPv4 route, so that a name server that does not answer IPv6 queries
+ * delays no other name.
  */
 static int add_names(struct found *f, const char **name, size_t n)
 {
@@ -175,9 +192,12 @@ static int add_names(struct found *f, const char **name, size_t n)
     return (int)n;
 }
 
-/* ---- all of it ---- */
+/* ---- choosing ---- */
 
-/* Whether others could reach it, or the user names it. */
+/* Check whether an interface address may be used.  It must match the user's request ("auto", or the
+ * name, address or subnet of an interface) and be neither loopback nor IPv6 link-local.  "auto"
+ * also excludes IPv4 link-local addresses and virtual interfaces.
+ */
 static bool is_open(const struct interface *o, const char *wish)
 {
     bool any = strcmp(wish, "auto") == 0, near;
@@ -190,8 +210,8 @@ static bool is_open(const struct interface *o, const char *wish)
            networks_wished(wish, o->name, o->address, o->prefix);
 }
 
-/* This machine's addresses that the user wishes for; "auto": all that others could reach.  Those of
- * IPv4 come first.
+/* Add this machine's addresses that match the user's request, IPv4 addresses first.  "auto" matches
+ * every address that other machines could reach.  Return 0 or a negative error.
  */
 static int add_own(struct found *f, const char *wish, struct eddis_error *err)
 {
@@ -207,6 +227,9 @@ static int add_own(struct found *f, const char *wish, struct eddis_error *err)
     return n < 0 ? n : 0;
 }
 
+/* Add the source addresses of the routes to all nodes other than this machine.  Return the number
+ * of nodes without a usable route; -ENOMEM without memory.
+ */
 static int add_nodes(struct found *f, const struct job *job)
 {
     const char **name = calloc(job->n_hosts, sizeof *name);
@@ -230,6 +253,7 @@ static int add_nodes(struct found *f, const struct job *job)
     return name ? lost : -ENOMEM;
 }
 
+/* Check whether every node of the job is this machine. */
 static bool all_here(const struct job *job)
 {
     for (size_t i = 0; i < job->n_hosts; i++)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* addresses.h - on which of this machine's addresses agents can reach the driver
+/* addresses.h - choose the addresses of this machine that agents use to reach the driver
  *
- * The driver listens where its own way to the nodes begins and nowhere else: the kernel is asked
- * by which address it would send to each of them.  A node whose name only ssh can make sense of (an
- * alias of its configuration) gives no such address; then every address counts that is neither
- * loopback, link-local nor a bridge or tunnel.  Where a name has addresses of both families the way
- * by IPv4 counts, by IPv6 if there is none.
+ * The driver listens only on the source addresses of its packets to the nodes, which the kernel is
+ * asked for.  A node name that only ssh can resolve (an alias in its configuration) gives no such
+ * address.  In that case every address is used that is neither loopback nor link-local and belongs
+ * to no bridge or tunnel.  If a name has addresses of both families, IPv4 is used; IPv6 is used
+ * only if there is no IPv4 route.
  */
 #ifndef EDDIS_AGENTS_DRIVER_NODES_ADDRESSES_H
 #define EDDIS_AGENTS_DRIVER_NODES_ADDRESSES_H
@@ -15,9 +15,10 @@
 #include "lib/base/error.h"
 #include "lib/model/job.h"
 
-/* Write up to HTTP_MAX_BASES addresses, best first; returns how many.  127.0.0.1 alone when all
- * nodes are this machine.  Where communication.interface names addresses of this machine, only
- * those count.  Names are resolved, for a few seconds at most.
+/* Choose up to HTTP_MAX_BASES addresses for the driver to listen on, write them to ret best first,
+ * and return their number; negative: error.  It is 127.0.0.1 alone if all nodes are this machine.
+ * If communication.interface names addresses of this machine, only those are used.  Resolving names
+ * may block for a few seconds.
  */
 int addresses_find(const struct job *job, char ret[HTTP_MAX_BASES][LISTENERS_ADDRESS],
                    struct eddis_error *err);

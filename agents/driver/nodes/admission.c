@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* admission.c - which secrets are good for which nodes, and who has come with them */
+/* admission.c - make and check the secrets that nodes join with */
 #include "admission.h"
 
 #include "agent_config_make.h"
@@ -23,6 +23,7 @@ int admission_doors(const struct job_run *r)
     return r->n_agents + (slurm->groups ? slurm->groups : 1);
 }
 
+/* Return the number of join secrets; 0: admission_open made none. */
 static int n_doors(const struct admission *a)
 {
     return a->door ? a->run->n_agents + a->n_groups : 0;
@@ -52,21 +53,26 @@ void admission_close(struct admission *a)
     a->seat = NULL;
 }
 
-/* ---- doors ---- */
+/* ---- join secrets ---- */
 
-/* The number by which the secret of a door goes among the tokens. */
+/* Return the number of a join secret in listeners->agent_tokens. */
 static int token_of(const struct admission *a, int door)
 {
     return a->run->n_agents + door;
 }
 
-/* Nobody was ever told the new secret.  Where none can be drawn the door itself is shut still. */
+/* Invalidate a join secret: replace it with a random one that nobody knows.  If none can be drawn,
+ * it is still marked as not valid.
+ */
 static void shut(struct admission *a, int door)
 {
     a->door[door] = (struct admission_door){ 0 };
     (void)http_tokens_renew(a->listeners->agent_tokens, token_of(a, door), NULL);
 }
 
+/* Remove a node from its join secret, if it has one, and invalidate the secret if no other node
+ * needs it.
+ */
 static void leave_door(struct admission *a, int agent)
 {
     int door = a->seat[agent].door;
@@ -76,12 +82,13 @@ static void leave_door(struct admission *a, int agent)
         shut(a, door);
 }
 
+/* Draw a new join secret, valid until until_ns.  Does nothing if the present one is valid. */
 static int open_door(struct admission *a, int door, int64_t until_ns, struct eddis_error *err)
 {
     int rc;
 
     if (a->door[door].until_ns)
-        return 0; /* one more of its group */
+        return 0; /* made for another node of its group */
     rc = http_tokens_renew(a->listeners->agent_tokens, token_of(a, door), err);
     if (rc == 0)
         a->door[door].until_ns = until_ns;
@@ -110,6 +117,9 @@ void admission_shut(struct admission *a)
 
 /* ---- inviting ---- */
 
+/* Return the text of an invitation: the driver's URLs, the certificate's pin, the lease and the
+ * join secret.  The caller wipes and frees it; NULL: no memory.
+ */
 static char *write_invitation(const struct admission *a, int door)
 {
     const struct listeners *l = a->listeners;
@@ -131,7 +141,7 @@ int admission_invite(struct admission *a, int agent, int group, int64_t until_ns
     int door = group < 0 ? agent : a->run->n_agents + group, rc;
     char *text;
 
-    leave_door(a, agent); /* of an earlier start */
+    leave_door(a, agent); /* the secret of an earlier start */
     rc = open_door(a, door, until_ns, err);
     if (rc < 0)
         return rc;
@@ -144,9 +154,9 @@ int admission_invite(struct admission *a, int agent, int group, int64_t until_ns
     return 0;
 }
 
-/* ---- who comes ---- */
+/* ---- joining ---- */
 
-/* The node of this name behind that door; -1: there is none. */
+/* Return the node with this name (case is ignored) that may join with this secret; -1: none. */
 static int find_seat(const struct admission *a, int door, const char *name)
 {
     const struct job *job = a->run->o->job;
@@ -157,6 +167,7 @@ static int find_seat(const struct admission *a, int door, const char *name)
     return -1;
 }
 
+/* Reply to a join request with the agent's configuration, or with 503 if it cannot be made. */
 static void answer(const struct admission *a, int agent, struct http_exchange *x)
 {
     struct eddis_error err = { 0 };

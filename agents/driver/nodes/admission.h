@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* admission.h - the briefs of agents that are invited together (agents/protocol/protocol_join.h)
+/* admission.h - authenticate agents that join, and send them their configuration
+ * (agents/protocol/protocol_join.h)
  *
- * A door is one secret: of a group of nodes that one srun starts, or of one node that is started
- * again.  A seat is a node behind a door.  A door is open until all of its seats are taken by
- * agents that have registered, until its deadline, and a group's until the first rank is started;
- * from then on its secret is one of a stranger's many wrong tokens.
+ * Nodes join with a secret.  One secret is shared by all nodes that one srun starts, or made for
+ * one node that is started again; a struct admission_door is one such secret.  A struct
+ * admission_seat is one node that may join.  A secret is valid until the agents of all its nodes
+ * have registered, or until its deadline; that of a group also ends when the first rank is started.
+ * After that it is rejected like any wrong token.
  */
 #ifndef EDDIS_AGENTS_DRIVER_NODES_ADMISSION_H
 #define EDDIS_AGENTS_DRIVER_NODES_ADMISSION_H
@@ -16,51 +18,62 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* A join secret. */
 struct admission_door {
-    int64_t until_ns; /* 0: shut */
-    int missing;      /* seats whose agents have not registered */
+    int64_t until_ns; /* end of its validity (clock_now_ns); 0: not valid */
+    int missing;      /* number of its nodes that have not registered */
 };
 
+/* A node that may join. */
 struct admission_seat {
-    int door;                       /* -1: this node was not invited */
-    char nonce[PROTOCOL_NONCE + 1]; /* of whom it was given to; "": nobody yet */
-    char peer[HTTP_PEER_CHARS];     /* where he came from */
+    int door;                       /* its join secret; -1: the node was not invited */
+    char nonce[PROTOCOL_NONCE + 1]; /* nonce of the agent that got its configuration; "": none */
+    char peer[HTTP_PEER_CHARS];     /* address of that agent */
 };
 
+/* The join secrets and nodes of a job. */
 struct admission {
-    const struct job_run *run; /* borrowed, as the next two */
+    const struct job_run *run; /* borrowed, like the next two members */
     struct listeners *listeners;
     const char *log_marker;
-    struct admission_door *door; /* [n_agents + n_groups]: that of each node, then the groups' */
+    struct admission_door *door; /* [n_agents + n_groups]: join secrets of single nodes, then of
+                                  * groups */
     struct admission_seat *seat; /* [n_agents] */
     int n_groups;
 };
 
-/* How many doors, and so tokens behind the agents' own, this job needs. */
+/* Return how many join secrets this job needs.  Their tokens are numbered after the agents' own.
+ * 0: the job does not run under Slurm.
+ */
 int admission_doors(const struct job_run *r);
 
-/* a is zeroed but for what is borrowed. */
+/* Allocate the join secrets, none of them valid, and the nodes.  Before the call *a is zeroed
+ * except for its borrowed pointers.
+ */
 int admission_open(struct admission *a, struct eddis_error *err);
 
-/* Invite an agent, with the others of its group, or alone (group -1), until then.  Returns the text
- * of its invitation, to be wiped and freed: the same one for all of a group.
+/* Invite an agent until until_ns, together with its group or alone (group -1).  *ret becomes the
+ * invitation text, which holds the secret and is the same for a whole group; the caller wipes and
+ * frees it.
  */
 int admission_invite(struct admission *a, int agent, int group, int64_t until_ns, char **ret,
                      struct eddis_error *err);
 
-/* Answer who asks for a brief.  Negative: two have come for one node, so a secret is known to
- * somebody else; err names both.
+/* Answer a request to join: send the node's configuration or an HTTP error.  Return a negative
+ * error if two agents came for one node, since then somebody else knows the secret; err names both.
  */
 int admission_hear(struct admission *a, const struct inbox_item *i, struct eddis_error *err);
 
-/* Note that an agent has registered. */
+/* Record that an agent has registered.  Invalidate its join secret if no other node needs it. */
 void admission_registered(struct admission *a, int agent);
 
-/* Shut what is open too long; or all doors of groups. */
+/* Invalidate every join secret whose deadline has passed. */
 void admission_tick(struct admission *a, int64_t now_ns);
+
+/* Invalidate the join secrets of all groups. */
 void admission_shut(struct admission *a);
 
-/* Accepts one that was not opened. */
+/* Free the join secrets and nodes.  Does nothing if *a was never opened. */
 void admission_close(struct admission *a);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent_config_make.c - command, environment, limits and secrets of one agent, from the job */
+/* agent_config_make.c - collect the command, environment, limits and secrets of one agent */
 #include "agent_config_make.h"
 
 #include "lib/base/cleanup.h"
@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Return the number of strings in a NULL-terminated list; 0 for NULL. */
 static size_t count(const char *const *list)
 {
     size_t n = 0;
@@ -21,8 +22,9 @@ static size_t count(const char *const *list)
     return n;
 }
 
-/* The job's variables, then those of the command line, which win by coming later.  Returns a list
- * of borrowed strings.
+/* Return a NULL-terminated list of the job's variables, then those of the command line, which
+ * override them because they come later.  The strings are borrowed; the caller frees only the list.
+ * NULL: no memory.
  */
 static char **join_env(const struct job *job, const char *const *more)
 {
@@ -58,7 +60,9 @@ char *brief_data_path(const struct job *job)
     return NULL;
 }
 
-/* A node's own list comes before that of all. */
+/* Copy the devices that an agent must emulate into its configuration: the node's own list if it has
+ * one, otherwise the job's.
+ */
 static void fill_emulate(const struct job *job, int agent, struct brief *b)
 {
     const struct job_host *own = job->n_hosts ? &job->host[agent] : NULL;
@@ -68,7 +72,9 @@ static void fill_emulate(const struct job *job, int agent, struct brief *b)
     memcpy(b->emulate, list, (size_t)b->n_emulate * sizeof *list);
 }
 
-/* One that is to open libeddis has the time for it that its first step has: it may wait for data.
+/* Set in an agent's configuration how long a program may print nothing before it counts as hung, if
+ * the user set timeouts.hang.  A program that is to open libeddis first has as long as its first
+ * step: it may wait for data.
  */
 static void fill_quiet(const struct job *job, struct brief *b)
 {

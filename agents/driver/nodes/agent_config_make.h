@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent_config_make.h - what an agent is told at its start, from the job */
+/* agent_config_make.h - make the configuration that an agent receives at its start */
 #ifndef EDDIS_AGENTS_DRIVER_NODES_AGENT_CONFIG_MAKE_H
 #define EDDIS_AGENTS_DRIVER_NODES_AGENT_CONFIG_MAKE_H
 
 #include "agents/driver/core/job_run.h"
 #include "listeners.h"
 
-/* Returns the brief of an agent, who comes to these listeners, as JSON text to be wiped and freed;
- * log_marker names a file in the folder of logs.
+/* Make the configuration of an agent as JSON text in *ret.  It holds the agent's token, so the
+ * caller wipes and frees it.  The agent connects to the addresses of l; log_marker names a file in
+ * the log folder.
  */
 int brief_make(const struct job_run *r, int agent, const struct listeners *l,
                const char *log_marker, char **ret, struct eddis_error *err);
 
-/* Returns the path of what the program is told to read, for the storage probe: the argument of
- * --data when it is there; NULL: not known.
+/* Return the path that the program reads its data from, for the storage probe: the last --data
+ * argument of the command, if that file is readable here.  The caller frees it; NULL: unknown.
  */
 char *brief_data_path(const struct job *job);
 

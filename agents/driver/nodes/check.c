@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check.c - the troubles of nodes that a check has heard of, and the table that it ends with */
+/* check.c - collect why nodes cannot be used, and report the table at the check's end */
 #include "check.h"
 
 #include "lib/base/text.h"
@@ -47,7 +47,7 @@ void check_tell(struct job_run *r)
         row[i] = (struct driver_check){
             .host = s->host,
             .address = a->address,
-            .eddis = s->registered ? EDDIS_VERSION : "", /* no other may register */
+            .eddis = s->registered ? EDDIS_VERSION : "", /* other versions cannot register */
             .mpi = a->mpi_version,
             .devices = a->profile.n_devices,
             .reached = s->registered,
@@ -60,6 +60,9 @@ void check_tell(struct job_run *r)
     free(row);
 }
 
+/* In a check, store the text of a node's failure event, unless it only follows from an earlier
+ * failure.
+ */
 static enum heard on_event(void *self, int agent, struct event *e, int64_t now_ns)
 {
     struct job_run *r = self;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check.h - eddis-run --check: what was found out about every node
+/* check.h - results of `eddis-run --check` for every node
  *
- * A job ends with the first node that fails; a check goes on until each has answered, since whoever
- * mends one wants to know of the others, too.  All but the last do nothing unless it is a check.
+ * A job ends with the first node that fails.  A check goes on until every node has answered, so
+ * that the user sees all faults at once.  Except for check_tell, these functions do nothing in a
+ * normal job.
  */
 #ifndef EDDIS_AGENTS_DRIVER_NODES_CHECK_H
 #define EDDIS_AGENTS_DRIVER_NODES_CHECK_H
@@ -10,19 +11,23 @@
 #include "agents/driver/core/job_run.h"
 #include "agents/driver/core/subject.h"
 
-/* Events: a failure is its node's trouble.  self is the struct job_run. */
+/* Entry point for failure events, whose text becomes the node's trouble.  self is the struct
+ * job_run.
+ */
 extern const struct subject_ops check_ops;
 
-/* Keep why the agent's node cannot be used, unless something is known already. */
+/* In a check, store why the agent's node cannot be used, unless a reason is stored already. */
 void check_trouble(struct job_run *r, int agent, const char *text);
 
-/* Whether some nodes have not answered. */
+/* Return true if this is a check and some nodes have neither registered nor failed. */
 bool check_waits(const struct job_run *r);
 
-/* Hear of one more node; when it is the last, the state machine is told of those with trouble. */
+/* In a check, handle that one more node has answered.  Once all have, report the nodes that failed
+ * to the state machine.
+ */
 void check_heard(struct job_run *r, int64_t now_ns);
 
-/* Show what was found. */
+/* Show the result of a check to the user, one row per node, by the view's `checked`. */
 void check_tell(struct job_run *r);
 
 #endif

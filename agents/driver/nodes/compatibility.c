@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compatibility.c - what keeps two machines from working in one job, as a sentence */
+/* compatibility.c - compare the versions of two machines */
 #include "compatibility.h"
 
 #include "lib/base/text.h"
@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Set an error that names two machines and their different versions of something; return -EPROTO.
+ */
 static int differ(const struct versions *a, const struct versions *b, const char *what,
                   const char *of_a, const char *of_b, struct eddis_error *err)
 {
@@ -29,7 +31,7 @@ int versions_agree(const struct versions *a, const struct versions *b, struct ed
 {
     if (*a->eddis && *b->eddis && strcmp(a->eddis, b->eddis) != 0)
         return differ(a, b, "eddis ", a->eddis, b->eddis, err);
-    /* Two builds between versions. */
+    /* Two development builds can have the same version but different protocols. */
     if (a->protocol && b->protocol && a->protocol != b->protocol) {
         char of_a[16], of_b[16];
 

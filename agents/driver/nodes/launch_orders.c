@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* launch_orders.c - who takes part in a generation, under which names and addresses, with what */
+/* launch_orders.c - choose the nodes, ranks, names and addresses of a generation, and order its
+ * agents
+ */
 #include "launch_orders.h"
 
 #include "agents/driver/history/past.h"
@@ -18,6 +20,7 @@
 
 /* ---- the nodes ---- */
 
+/* Check whether one of the first n nodes of an order has this name. */
 static bool is_taken(const struct order_node *node, int n, const char *host)
 {
     for (int i = 0; i < n; i++)
@@ -26,7 +29,9 @@ static bool is_taken(const struct order_node *node, int n, const char *host)
     return false;
 }
 
-/* mpirun would take two nodes of one name for one: a second "c07" is "c07-2". */
+/* Name node i of a generation.  mpirun would merge two nodes of the same name, so a second "c07"
+ * becomes "c07-2".
+ */
 static void name_node(struct order_node *node, int i, const char *host)
 {
     (void)snprintf(node[i].host, sizeof node[i].host, "%s", host);
@@ -34,7 +39,9 @@ static void name_node(struct order_node *node, int i, const char *host)
         (void)snprintf(node[i].host, sizeof node[i].host, "%.240s-%d", host, k);
 }
 
-/* Those that have ranks, by their first rank.  Returns their number. */
+/* List the nodes that have ranks, ordered by their first rank, and return their number.  node[] has
+ * room for all agents.
+ */
 static int list_nodes(const struct launching *l, struct order_node *node)
 {
     const struct state *s = &l->run->state;
@@ -60,6 +67,7 @@ static int list_nodes(const struct launching *l, struct order_node *node)
 
 /* ---- the ranks ---- */
 
+/* Fill the order of a rank from its worker in the plan. */
 static void fill_rank(struct order_rank *r, const struct plan_worker *w)
 {
     *r = (struct order_rank){
@@ -73,19 +81,21 @@ static void fill_rank(struct order_rank *r, const struct plan_worker *w)
     }
 }
 
-/* Later generations go on from the newest checkpoint, unless it is known that there is none. */
+/* Check whether the generation resumes from a checkpoint.  Later generations resume from the newest
+ * one, unless it is known that there is none.
+ */
 static bool resumes(const struct state *s)
 {
     return s->o.resumes || (s->generation > 1 && (s->resume_step >= 0 || !s->resume_known));
 }
 
-/* Steps between two comparisons of models; 0: none. */
+/* Return the number of steps between two comparisons of the workers' models; 0: never. */
 static int64_t check_models(const struct job *job)
 {
     return job->check_models < 0 ? 0 : job->check_models ? job->check_models : MODEL_CHECK_EVERY;
 }
 
-/* What is the same for all nodes; the plan is prepare's to free. */
+/* Make the part of a training order that is the same for all nodes.  The caller frees o.plan. */
 static struct order training(const struct launching *l)
 {
     const struct plan *p = l->plans->equal ? l->plans->equal : l->plans->plan;
@@ -101,7 +111,7 @@ static struct order training(const struct launching *l)
         .check_models = check_models(job),
         .resume = resumes(s),
         .resume_begun = s->o.resumes && s->resume_step < 0,
-        /* At once of the first step: what fails behind it is recovered from. */
+        /* Report the first step at once: a failure after it is recovered from. */
         .report_at_step = l->plans->equal_until ? l->plans->equal_until : 1,
         .options = p->options,
         .choice = p->choice,
@@ -115,7 +125,9 @@ static struct order training(const struct launching *l)
     return o;
 }
 
-/* The network probe: one rank on each node, which trains nothing. */
+/* Make the part of a network probe's order that is the same for all nodes: one rank per node, no
+ * training.  The caller frees o.plan, which is NULL without memory.
+ */
 static struct order probing(const struct launching *l)
 {
     struct order o = { .probe = true,
@@ -134,7 +146,7 @@ static struct order probing(const struct launching *l)
     return o;
 }
 
-/* The ranks of one node. */
+/* Fill a prepare order with the ranks of one node. */
 static void list_ranks(const struct launching *l, int agent, struct order *o)
 {
     const struct plan *p = l->plans->equal ? l->plans->equal : l->plans->plan;
@@ -154,14 +166,18 @@ static void list_ranks(const struct launching *l, int agent, struct order *o)
     }
 }
 
-/* ---- the network that was believed ---- */
+/* ---- revalidating a cached network ---- */
 
+/* Check whether the generation relies on an earlier job's network measurement that the ranks have
+ * not revalidated.
+ */
 static bool believes_network(const struct launching *l, const struct order *o)
 {
     return l->run->state.network == STATE_NETWORK_CACHED && l->network->measured && !o->probe &&
            !l->network->check.known && o->n_nodes > 1 && !l->run->o->plan_path;
 }
 
+/* Choose the transfers by which each node revalidates the network measurement. */
 static int choose_checks(const struct launching *l, const struct order *o,
                          struct network_checks *ret, struct eddis_error *err)
 {
@@ -184,16 +200,19 @@ static int choose_checks(const struct launching *l, const struct order *o,
     return rc;
 }
 
-/* What the nodes have to find out of it, [o->n_nodes]; no turns: nothing. */
+/* Choose for each node the transfers that revalidate a cached network measurement, in ret
+ * [o->n_nodes]; leave it empty if none are needed.
+ */
 static int ask_for_checks(const struct launching *l, const struct order *o,
                           struct network_checks *ret, struct eddis_error *err)
 {
     return believes_network(l, o) ? choose_checks(l, o, ret, err) : 0;
 }
 
-/* ---- the orders ---- */
+/* ---- orders ---- */
 
-/* Whether mpirun's daemons of all nodes can ask each other for a secret. */
+/* Check whether the mpirun daemons of all nodes support a shared secret; false for a single node.
+ */
 static bool are_guarded(const struct launching *l, const struct order *o)
 {
     for (int i = 0; i < o->n_nodes; i++)
@@ -202,6 +221,7 @@ static bool are_guarded(const struct launching *l, const struct order *o)
     return o->n_nodes > 1;
 }
 
+/* Complete the order for each node of the generation and queue it for its agent. */
 static int prepare_parts(struct launching *l, struct order *o, struct eddis_error *err)
 {
     cleanup_free struct network_checks *checks = calloc((size_t)l->run->n_agents, sizeof *checks);
@@ -224,6 +244,7 @@ static int prepare_parts(struct launching *l, struct order *o, struct eddis_erro
     return rc;
 }
 
+/* Order all nodes of the generation to prepare their ranks.  A failure ends the job. */
 static void prepare(struct launching *l)
 {
     struct order o = l->run->state.generation == 0 ? probing(l) : training(l);
@@ -250,6 +271,7 @@ static void prepare(struct launching *l)
         state_fail(&l->run->state, "internal", 1, err.text, clock_now_ns());
 }
 
+/* Return the agent of the generation's node with this name; -1: none. */
 static int node_of(const struct launching *l, const char *host)
 {
     cleanup_free struct order_node *node = calloc((size_t)l->run->n_agents, sizeof *node);
@@ -261,7 +283,9 @@ static int node_of(const struct launching *l, const char *host)
     return -1;
 }
 
-/* mpirun wants a daemon of its own on a node of the generation. */
+/* Order a node's agent to start the daemon that mpirun wants there.  Ignore requests of other
+ * generations and agents.
+ */
 static void relay(struct launching *l, int agent, const struct event *e)
 {
     struct order o = { .type = ORDER_RELAY, .generation = e->generation, .relay = e->relay };
@@ -279,12 +303,16 @@ static void relay(struct launching *l, int agent, const struct event *e)
     job_run_say(l->run, JOB_EVENT_SAY, -1, -1, err.text);
 }
 
+/* Queue an order without arguments for every agent of the generation. */
 static void order_generation(struct launching *l, enum order_type type)
 {
     job_run_order_parts(l->run,
                         &(struct order){ .type = type, .generation = l->run->state.generation });
 }
 
+/* Order an agent (-1: all) to profile its node.  turn: the agent's time slot, in which it alone
+ * measures.
+ */
 static void profile(struct launching *l, int agent, bool turn)
 {
     const struct order o = { .type = ORDER_PROFILE, .turn = turn };
@@ -297,7 +325,9 @@ static void profile(struct launching *l, int agent, bool turn)
         job_run_order_all(l->run, &o);
 }
 
-/* Of all nodes: the ranks that know their mode would wait in vain for those that do not. */
+/* Fail the job because a node did not learn the sync mode in time.  All nodes must stop: ranks that
+ * know their mode would wait in vain for those that do not.
+ */
 static void unsettled(const struct launching *l, int agent, const struct event *e, int64_t now_ns)
 {
     struct state *s = &l->run->state;
@@ -310,8 +340,9 @@ static void unsettled(const struct launching *l, int agent, const struct event *
     state_fail(s, "start", 3, text, now_ns);
 }
 
-/* ---- entries ---- */
+/* ---- entry points ---- */
 
+/* Handle an undecided sync mode, or mpirun's request for a daemon. */
 static enum heard on_event(void *self, int agent, struct event *e, int64_t now_ns)
 {
     if (e->type == EVENT_UNSETTLED)
@@ -321,6 +352,7 @@ static enum heard on_event(void *self, int agent, struct event *e, int64_t now_n
     return HEARD;
 }
 
+/* Order the first node's agent to start mpirun. */
 static void start_mpirun(struct launching *l)
 {
     const struct state *s = &l->run->state;
@@ -329,6 +361,7 @@ static void start_mpirun(struct launching *l)
                   &(struct order){ .type = ORDER_START, .generation = s->generation });
 }
 
+/* Order every agent of the generation to stop its ranks by the escalation `ladder`. */
 static void stop_ranks(struct launching *l, enum stop_ladder ladder)
 {
     job_run_order_parts(l->run, &(struct order){ .type = ORDER_STOP,
@@ -337,6 +370,9 @@ static void stop_ranks(struct launching *l, enum stop_ladder ladder)
                                                  .grace_ns = l->run->o->job->timeouts.grace_ns });
 }
 
+/* Send the orders of an action to the agents: profile, prepare, check, start, signal, inspect or
+ * stop.
+ */
 static bool on_action(void *self, const struct action *a)
 {
     struct launching *l = self;

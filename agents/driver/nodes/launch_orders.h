@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* launch_orders.h - the orders by which a generation is prepared, started and stopped */
+/* launch_orders.h - order agents to prepare, start and stop a generation */
 #ifndef EDDIS_AGENTS_DRIVER_NODES_LAUNCH_ORDERS_H
 #define EDDIS_AGENTS_DRIVER_NODES_LAUNCH_ORDERS_H
 
 #include "agents/driver/core/job_run.h"
 #include "agents/driver/core/subject.h"
 
+/* What the orders are made from; everything is borrowed. */
 struct launching {
-    struct job_run *run; /* all are borrowed */
+    struct job_run *run; /* the job */
     const struct run_plans *plans;
     const struct run_network *network;
 };
 
-/* Events: mpirun wants a daemon on a node.  Actions: what agents and the generation are ordered. */
+/* Entry points for events (mpirun wants a daemon on a node, a node did not learn its sync mode) and
+ * actions (profile, prepare, check, start, signal, inspect, stop).
+ */
 extern const struct subject_ops launching_ops;
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* leftovers.c - ends what is left on nodes that were lost, or says who must */
+/* leftovers.c - clean up nodes that were lost, or report which nodes could not be cleaned */
 #include "leftovers.h"
 
 #include "agents/driver/start/host_cleanup.h"
@@ -11,22 +11,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Time limit for all nodes together. */
 static const int64_t most_ns = 5 * CLOCK_S;
 
-enum { NAMED = 4 }; /* nodes that a sentence names */
+enum { NAMED = 4 }; /* nodes named in a report */
 
-/* The nodes to be looked at. */
+/* The nodes to be cleaned up. */
 struct round {
     struct job_run *run;
-    int *agent;            /* [n] */
-    struct job_host *host; /* [n] borrowed in their members */
-    char *(*mark)[2];      /* [n] borrowed, NULL-ended */
-    char *const **marks;   /* [n] into mark */
+    int *agent;            /* [n] agent numbers */
+    struct job_host *host; /* [n] members are borrowed */
+    char *(*mark)[2];      /* [n] process marks, borrowed, NULL-terminated */
+    char *const **marks;   /* [n] pointers into mark */
     int n;
-    struct strbuf missed; /* names of those that could not be looked at */
+    struct strbuf missed; /* names of nodes that could not be cleaned */
     int n_missed;
 };
 
+/* Free the lists of nodes to clean up. */
 static void round_fini(struct round *o)
 {
     free(o->agent);
@@ -36,6 +38,7 @@ static void round_fini(struct round *o)
     strbuf_fini(&o->missed);
 }
 
+/* Collect the lost nodes on which processes may remain; round_fini is needed even on failure. */
 static int round_init(struct round *o, struct job_run *r, struct eddis_error *err)
 {
     const struct job *job = r->o->job;
@@ -61,6 +64,7 @@ static int round_init(struct round *o, struct job_run *r, struct eddis_error *er
     return 0;
 }
 
+/* Report the result of the cleanup of one node, and count it if it could not be cleaned. */
 static void on_host(void *ctx, int i, const char *host, enum host_cleanup_result result,
                     const char *text)
 {
@@ -81,12 +85,15 @@ static void on_host(void *ctx, int i, const char *host, enum host_cleanup_result
     o->n_missed++;
 }
 
-/* By which word eddis-run finds the job again. */
+/* Return the argument by which `eddis-run --cleanup` finds the job: its id if the folder has that
+ * name, otherwise the path.  Borrowed.
+ */
 static const char *word_of(const struct job_folder *f)
 {
     return strcmp(strrchr(f->path, '/') + 1, f->id) == 0 ? f->id : f->path;
 }
 
+/* Report the nodes that could not be cleaned, and the command that cleans them later. */
 static void say_missed(struct round *o)
 {
     const struct job_folder *f = o->run->o->folder;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* listeners.c - the servers for agents and for people, their tokens and who was refused */
+/* listeners.c - open the HTTP servers for agents and people, and count rejected peers */
 #include "listeners.h"
 
 #include "agents/protocol/timing.h"
@@ -9,9 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* An agent has two connections, and those that it has given up may not be gone yet. */
+/* An agent has two connections, and connections that it has given up may still be open. */
 enum { PER_AGENT = 2, SPARE_CONNECTIONS = 256, PEOPLE_CONNECTIONS = 256 };
 
+/* Open a server for agents on each address.  Fail only if none can be opened, or for another reason
+ * than a missing address.
+ */
 static int open_agents(struct listeners *d, const struct listeners_options *o,
                        const struct http_key *key, struct eddis_error *err)
 {
@@ -31,7 +34,8 @@ static int open_agents(struct listeners *d, const struct listeners_options *o,
     if (o->n_addresses < 1)
         return eddis_fail(err, -EADDRNOTAVAIL,
                           "no address of this machine to listen on for agents");
-    /* One of several may not be this machine's any more, as when another one has it, too. */
+    /* An address may no longer be this machine's, for example because another machine has it, too.
+     */
     for (int i = 0; i < o->n_addresses && i < HTTP_MAX_BASES; i++) {
         int at = d->n_agent_listeners;
 
@@ -49,6 +53,7 @@ static int open_agents(struct listeners *d, const struct listeners_options *o,
     return d->n_agent_listeners ? 0 : rc;
 }
 
+/* Open the server for people on 127.0.0.1 and, if possible, the Unix socket. */
 static int open_people(struct listeners *d, const struct listeners_options *o,
                        struct eddis_error *err)
 {
@@ -64,7 +69,7 @@ static int open_people(struct listeners *d, const struct listeners_options *o,
 
     so.path = o->path;
     so.local_who = PERSON_OWNER;
-    if (rc == 0 && o->path && *o->path) /* where it cannot be made there is the port */
+    if (rc == 0 && o->path && *o->path) /* without it people use the port */
         (void)http_server_start(&so, &d->local, NULL);
     if (rc == 0)
         (void)snprintf(d->people_url, LISTENERS_URL, "http://127.0.0.1:%d",
@@ -91,12 +96,14 @@ int listeners_open(struct listeners *d, const struct listeners_options *o, struc
     return rc;
 }
 
+/* Add all rejected peers of r to a sum. */
 static void add_all(struct http_refusals *all, const struct http_refusals *r)
 {
     for (int i = 0; i < r->n_peers; i++)
         http_refusals_add(all, r->peer[i].peer, r->peer[i].n);
 }
 
+/* Add a server's rejected peers to a sum; s may be NULL. */
 static void add(struct http_refusals *all, struct http_server *s)
 {
     struct http_refusals r;
@@ -107,6 +114,7 @@ static void add(struct http_refusals *all, struct http_server *s)
     add_all(all, &r);
 }
 
+/* Add up the rejected peers of all servers and nodes. */
 static void collect(const struct listeners *d, struct http_refusals *ret)
 {
     *ret = (struct http_refusals){ 0 };
@@ -133,7 +141,7 @@ bool listeners_refused_at_node(struct listeners *d, const char *peer, int64_t n)
     int before = d->at_nodes.n_peers;
 
     http_refusals_add(&d->at_nodes, peer, n);
-    http_refusals_add(&d->told, peer, 0); /* said where this was heard */
+    http_refusals_add(&d->told, peer, 0); /* the caller reports it */
     return d->at_nodes.n_peers > before;
 }
 
@@ -148,7 +156,7 @@ bool listeners_refusal(struct listeners *d, char *ret_peer, size_t size)
         int before = d->told.n_peers;
 
         http_refusals_add(&d->told, now.peer[i].peer, 0);
-        if (d->told.n_peers == before) /* told, or one of more than are told apart */
+        if (d->told.n_peers == before) /* reported already, or beyond the table's size */
             continue;
         (void)snprintf(ret_peer, size, "%s", now.peer[i].peer);
         return true;

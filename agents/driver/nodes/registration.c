@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* registration.c - starting agents, hearing of them, and seeing to it that all are gone */
+/* registration.c - start agents, handle their registration, and end all that is left of them */
 #include "registration.h"
 
 #include "agent_config_make.h"
@@ -20,19 +20,21 @@
 #include <string.h>
 #include <unistd.h>
 
-/* For what is left behind, at the job's end and when agents do not go. */
+/* Time limits for ending remaining processes: at the job's end, and during the job. */
 static const int64_t clean_ns = 10 * CLOCK_S, kill_ns = 5 * CLOCK_S;
 
 /* ---- starting ---- */
 
-/* What eddis-keeper is told at a start. */
+/* Arguments and input of the supervisor (eddis-keeper) at a start. */
 struct start_words {
     char lease[32], wait[32], mark[NODE_IDENTITY_DIGITS + 1];
-    const char *args[6]; /* NULL-ended */
+    const char *args[6]; /* NULL-terminated */
     char *input;
 };
 
-/* Of nodes that are started together the names are part of their identities. */
+/* Make the identity of an agent's next start.  Nodes that are started together share a mark, and
+ * their names are part of their identities.
+ */
 static int make_identity(struct registration *r, int agent, struct eddis_error *err)
 {
     struct node_identity *id = &r->run->agent[agent].identity;
@@ -54,7 +56,9 @@ static int make_identity(struct registration *r, int agent, struct eddis_error *
     return 0;
 }
 
-/* first: all nodes are being started. */
+/* Make the supervisor's arguments and input, which holds a secret.  first: all nodes are being
+ * started together.
+ */
 static int make_words(struct registration *r, int agent, int64_t deadline_ns, bool first,
                       struct start_words *w, struct eddis_error *err)
 {
@@ -79,7 +83,9 @@ static int make_words(struct registration *r, int agent, int64_t deadline_ns, bo
     return admission_invite(&r->admission, agent, first ? group : -1, deadline_ns, &w->input, err);
 }
 
-/* Start the agent of a host, the first time or again; it has to register by deadline_ns. */
+/* Start the agent of a host, for the first time or again; it must register by deadline_ns.  An
+ * earlier agent there loses its token and its orders.
+ */
 static int start_agent(struct registration *r, int agent, int64_t deadline_ns, bool first,
                        struct eddis_error *err)
 {
@@ -92,7 +98,7 @@ static int start_agent(struct registration *r, int agent, int64_t deadline_ns, b
     a->pid = 0;
     a->paused = false;
     a->sequence = 0;
-    if (rc == 0) /* one that was given up may have stayed alive: it speaks for nobody now */
+    if (rc == 0) /* an abandoned agent may still run: its token must no longer work */
         rc = http_tokens_renew(r->listeners->agent_tokens, agent, err);
     if (rc == 0)
         rc = make_words(r, agent, deadline_ns, first, &w, err);
@@ -133,7 +139,7 @@ int registration_open(struct registration *r, struct eddis_error *err)
     return rc;
 }
 
-/* A node that was given up or has ended is started again. */
+/* Start a node again that was given up or has ended. */
 static void revive(struct registration *r, int agent)
 {
     int64_t deadline_ns = clock_after_ns(clock_now_ns(), r->run->o->job->timeouts.launch_ns);
@@ -146,7 +152,7 @@ static void revive(struct registration *r, int agent)
 
 /* ---- registering ---- */
 
-/* Whether the new one has what this program and the nodes before it have. */
+/* Check that a new agent has the versions of this program and of the nodes before it. */
 static int check_versions(const struct job_run *r, const struct inbox_item *i, const char *host,
                           struct eddis_error *err)
 {
@@ -162,12 +168,12 @@ static int check_versions(const struct job_run *r, const struct inbox_item *i, c
     for (int k = 0; k < r->n_agents && rc == 0; k++)
         if (k != i->agent && r->agent[k].mpi_version[0]) {
             other = (struct versions){ r->state.agent[k].host, 0, "", r->agent[k].mpi_version };
-            return versions_agree(&its, &other, err); /* the others are as that one */
+            return versions_agree(&its, &other, err); /* the others have the same version */
         }
     return rc;
 }
 
-/* What is kept of a node, for the choice of a network. */
+/* Store a node's addresses and its MPI library's traits, for the choice of a network. */
 static int keep_addresses(struct run_agent *a, const struct inbox_item *i, struct eddis_error *err)
 {
     const struct hello *h = &i->hello;
@@ -209,7 +215,7 @@ int registration_hello(struct registration *r, const struct inbox_item *i, int64
         return rc;
     }
     a->pid = h->pid;
-    a->may_have_left = true; /* what was there before, its keeper has ended */
+    a->may_have_left = true; /* its supervisor has ended what was there before */
     a->shared_logs = h->shared_logs;
     (void)snprintf(a->log_dir, sizeof a->log_dir, "%s", h->log_dir);
     memcpy(run->state.agent[i->agent].machine, h->machine, sizeof h->machine);
@@ -221,8 +227,9 @@ int registration_hello(struct registration *r, const struct inbox_item *i, int64
     return 0;
 }
 
-/* ---- what becomes of starts ---- */
+/* ---- results of starts ---- */
 
+/* Describe a failed or late start in *ret, and record it as an event. */
 static void fill_failure(struct registration *r, const struct start_event *e,
                          struct registration_start *ret)
 {
@@ -250,12 +257,12 @@ bool registration_take_start(struct registration *r, struct registration_start *
     case START_ENDED:
         if (e.swept)
             r->run->agent[e.host].may_have_left = false;
-        else if (*starter_words(r->starter, e.host)) /* else nothing was started there */
+        else if (*starter_words(r->starter, e.host)) /* otherwise nothing was started there */
             r->run->agent[e.host].may_have_left = true;
         job_run_say(r->run, JOB_EVENT_AGENT_ENDED, e.host, -1, e.text);
         state_ended(&r->run->state, e.host, e.text, clock_now_ns());
         break;
-    case START_CUT: /* it is heard of over HTTP, or it is lost */
+    case START_CUT: /* the agent still reports over HTTP, or is lost */
         job_run_say(r->run, JOB_EVENT_SESSION_ENDED, e.host, -1, e.text);
         break;
     }
@@ -277,7 +284,9 @@ void registration_say_waiting(struct registration *r)
     r->run->o->view.waiting(r->run->o->view.ctx, text);
 }
 
-/* A node that was given up and started again: its old agent may still knock, with an old token. */
+/* Check whether a peer may be an old agent of a node that was given up and started again: it still
+ * connects, with an old token.
+ */
 static bool is_given_up(const struct job_run *r, const char *peer)
 {
     for (int i = 0; i < r->n_agents; i++)
@@ -286,7 +295,7 @@ static bool is_given_up(const struct job_run *r, const char *peer)
     return false;
 }
 
-/* Somebody knocks who has no business here: said once for each of them. */
+/* Report each peer without a valid token once. */
 static void say_refused(struct registration *r)
 {
     char peer[HTTP_PEER_CHARS], text[128];
@@ -307,8 +316,8 @@ void registration_bye(struct registration *r)
         starter_abandon(r->starter);
 }
 
-/* Returns whether nothing of the job is left that starts have begun; err says what is, and that was
- * told.
+/* End all processes that the starts of agents have begun.  Return true if nothing is left.  On
+ * failure err names what is left, which has been reported.
  */
 static bool clean(struct registration *r, int64_t patience_ns, int64_t wait_ns,
                   struct eddis_error *err)
@@ -321,6 +330,7 @@ static bool clean(struct registration *r, int64_t patience_ns, int64_t wait_ns,
     return gone;
 }
 
+/* Kill all processes that the starts of agents have begun, at once. */
 static void kill_left_over(struct registration *r)
 {
     struct eddis_error err = { 0 };
@@ -342,6 +352,7 @@ void registration_clean(struct registration *r, int stop)
     state_left_behind(&r->run->state, err.text);
 }
 
+/* Parse and store an agent's profile. */
 static int keep_profile(struct job_run *r, int agent, const struct event *e,
                         struct eddis_error *err)
 {
@@ -350,8 +361,9 @@ static int keep_profile(struct job_run *r, int agent, const struct event *e,
     return rc < 0 ? eddis_fail_prefix(err, rc, "what it has measured cannot be read") : 0;
 }
 
-/* ---- entries ---- */
+/* ---- entry points ---- */
 
+/* Store an agent's profile, or change the event into a failure if it cannot be read. */
 static enum heard take_profile(struct registration *r, int agent, struct event *e)
 {
     r->unreadable = (struct eddis_error){ 0 };
@@ -362,6 +374,7 @@ static enum heard take_profile(struct registration *r, int agent, struct event *
     return HEARD_FAILED;
 }
 
+/* Check whether a text is an IPv4 or IPv6 address. */
 static bool is_address(const char *text)
 {
     struct in6_addr any;
@@ -369,7 +382,7 @@ static bool is_address(const char *text)
     return inet_pton(AF_INET, text, &any) == 1 || inet_pton(AF_INET6, text, &any) == 1;
 }
 
-/* Somebody has come to a port of mpirun's: said once for each address. */
+/* Report, once per address, that mpirun or one of its daemons rejected a connection. */
 static void take_refused(struct registration *r, int agent, const struct event *e)
 {
     char peer[HTTP_PEER_CHARS], text[512];
@@ -384,6 +397,7 @@ static void take_refused(struct registration *r, int agent, const struct event *
     job_run_say(r->run, JOB_EVENT_SAY, -1, -1, text);
 }
 
+/* Handle a profile, a rejected connection, or an agent that leaves. */
 static enum heard on_event(void *self, int agent, struct event *e, int64_t now_ns)
 {
     struct registration *r = self;
@@ -399,6 +413,9 @@ static enum heard on_event(void *self, int agent, struct event *e, int64_t now_n
     return HEARD;
 }
 
+/* Start a node again, order all agents to leave, invalidate the groups' join secrets, or kill what
+ * is left.
+ */
 static bool on_action(void *self, const struct action *a)
 {
     if (a->type == ACTION_REVIVE)
@@ -412,6 +429,9 @@ static bool on_action(void *self, const struct action *a)
     return false;
 }
 
+/* Report unauthenticated peers, invalidate old join secrets, and answer polls that have waited long
+ * enough.
+ */
 static void tick(void *self, int64_t now_ns)
 {
     struct registration *r = self;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* registration.h - agents from their start on their nodes to their end, and who of them has come */
+/* registration.h - start the agents, register them, and end what is left of them */
 #ifndef EDDIS_AGENTS_DRIVER_NODES_REGISTRATION_H
 #define EDDIS_AGENTS_DRIVER_NODES_REGISTRATION_H
 
@@ -11,57 +11,65 @@
 
 #include "agents/driver/start/start.h"
 
+/* The starts and registrations of all agents. */
 struct registration {
-    struct job_run *run;         /* borrowed, as the next two */
-    struct listeners *listeners; /* where agents are to come to */
-    const char *log_marker;      /* file by which they see that they share the folder of logs */
+    struct job_run *run;         /* borrowed, like the next two members */
+    struct listeners *listeners; /* the servers that agents connect to */
+    const char *log_marker;      /* file by which agents detect a shared log folder */
     struct starter *starter;
     struct admission admission;
-    char stem[NODE_IDENTITY_DIGITS + 1]; /* of the marks of nodes that are started together; "" */
-    struct eddis_error unreadable;       /* the text of a profile's event that became a failure */
-    char waiting[512];                   /* whom the start waits for, as it was said last */
-    int64_t waiting_ns;                  /* when it may be said again */
+    char stem[NODE_IDENTITY_DIGITS + 1]; /* common part of marks of nodes started together;
+                                          * "": none */
+    struct eddis_error unreadable;       /* why a profile could not be read (text of the event) */
+    char waiting[512];                   /* last report of who the start waits for */
+    int64_t waiting_ns;                  /* when the next such report may follow */
 };
 
-/* What became of a start. */
+/* The result of an agent's start. */
 struct registration_start {
-    int agent;          /* could not be started; -1: nothing is to be done */
-    bool late;          /* its deadline has passed */
-    bool gone;          /* and no other start will do: the allocation is over */
-    char trouble[512];  /* of this node */
-    char sentence[512]; /* for people: of all that are late */
+    int agent;          /* the agent that could not be started; -1: nothing to do */
+    bool late;          /* it did not register before its deadline */
+    bool gone;          /* no further start can succeed: the allocation has ended */
+    char trouble[512];  /* why this node failed */
+    char sentence[512]; /* for the user: about all late nodes */
 };
 
-/* Events: what an agent has measured, and that it leaves.  Actions: starting one again, telling all
- * to leave, and ending what does not.
+/* Entry points for events (a profile, a rejected connection, an agent that leaves) and actions
+ * (start a node again, order all to leave, invalidate the groups' join secrets, kill what is left).
  */
 extern const struct subject_ops registration_ops;
 
-/* Start an agent on every host.  r is zeroed but for what is borrowed; registration_close also when
- * this fails.
+/* Start an agent on every host.  r is zeroed except for its borrowed members; registration_close is
+ * needed even on failure.
  */
 int registration_open(struct registration *r, struct eddis_error *err);
 
-/* Answer an agent that dials back.  Returns 0 when it has registered, 1 when it is none that is
- * waited for; negative: its node cannot take part, err says why.
+/* Answer an agent that connects to register.  Return 0 if it has registered, 1 if it is not
+ * expected; negative if its node cannot take part, with the reason in err.
  */
 int registration_hello(struct registration *r, const struct inbox_item *i, int64_t now_ns,
                        struct eddis_error *err);
 
-/* Take what became of one start; false when there is no more. */
+/* Take the next event of a start: describe a start that failed in *ret, and report an agent's end
+ * to the state machine.  Return false if there is no event.
+ */
 bool registration_take_start(struct registration *r, struct registration_start *ret);
 
-/* Tell people whom the start waits for, as often as that changes. */
+/* Report which agents the start waits for, whenever that changes, at most once a second. */
 void registration_say_waiting(struct registration *r);
 
-/* Tell every agent to leave. */
+/* Order every agent to leave, and abandon unfinished starts. */
 void registration_bye(struct registration *r);
 
-/* See to it that nothing of the job runs here any more, and on the nodes that were lost as far as
- * they can be reached.  stop: a descriptor that can be read when nobody wants to wait for them.
+/* End all remaining processes of the job on this machine and, as far as they can be reached, on
+ * lost nodes; report what may be left.  stop: a descriptor that becomes readable when nobody wants
+ * to wait for lost nodes any longer.
  */
 void registration_clean(struct registration *r, int stop);
 
+/* Free everything. */
+
+/* Free the starter and the join secrets. */
 void registration_close(struct registration *r);
 
 #endif

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* request_queue.c - requests checked and parsed on the servers' threads, queued for the driver's */
+/* request_queue.c - check and parse requests on the servers' threads, and queue them for the
+ * driver's thread
+ */
 #include "request_queue.h"
 
 #include <errno.h>
@@ -10,11 +12,12 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+/* The queue.  The lock protects its list and shut. */
 struct inbox {
     pthread_mutex_t lock;
     struct inbox_item *first, **last;
     bool shut;
-    int fd;
+    int fd; /* eventfd, readable if requests may have arrived */
     int n_agents;
 };
 
@@ -69,11 +72,13 @@ struct inbox_item *inbox_take(struct inbox *b)
     return i;
 }
 
+/* Reply to an HTTP request that the job is over. */
 static void refuse_late(struct http_exchange *x)
 {
     http_reply_error(x, 503, "the job is over");
 }
 
+/* Queue a request and wake the driver, or reject it if the queue is shut. */
 static void put(struct inbox *b, struct inbox_item *i)
 {
     const uint64_t one = 1;
@@ -117,7 +122,7 @@ void inbox_close(struct inbox *b)
 
 /* ---- the server's side ---- */
 
-/* A whole number from 0; -1: it is none. */
+/* Parse a whole number from 0, of at most 18 digits; -1: it is none. */
 static int64_t number(const char *s)
 {
     char *end;
@@ -129,7 +134,7 @@ static int64_t number(const char *s)
     return *end ? -1 : n;
 }
 
-/* "/v1/agents/12/orders" -> 12 and "orders"; -1: not of this form. */
+/* Split "/v1/agents/12/orders" into 12, the result, and "orders" in *ret_rest; -1: another path. */
 static int agent_path(const char *path, const char **ret_rest)
 {
     static const char before[] = "/v1/agents/";
@@ -151,12 +156,14 @@ static int agent_path(const char *path, const char **ret_rest)
     return (int)agent;
 }
 
+/* Set an error for a request of one agent in another's name; return 403. */
 static int not_itself(struct eddis_error *err)
 {
     eddis_fail(err, -EPERM, "an agent speaks for itself only");
     return 403;
 }
 
+/* Parse an agent's registration.  Return 0, or an HTTP status with the reason in err. */
 static int hello_request(const struct http_request *q, struct inbox_item *i,
                          struct eddis_error *err)
 {
@@ -167,8 +174,8 @@ static int hello_request(const struct http_request *q, struct inbox_item *i,
     return i->agent == q->who ? 0 : not_itself(err);
 }
 
-/* What a request of an agent asks for: 0, or a status with the sentence in err.  Whose business it
- * is comes before what it says.
+/* Parse a request of an agent.  Return 0, or an HTTP status with the reason in err.  The sender's
+ * rights are checked before the contents.
  */
 static int agent_request(const struct http_request *q, struct inbox_item *i,
                          struct eddis_error *err)
@@ -199,7 +206,9 @@ static int agent_request(const struct http_request *q, struct inbox_item *i,
     return 404;
 }
 
-/* Who is to join may ask for a brief, and nothing else. */
+/* Parse a request of a node that is about to join: it may ask for its configuration and nothing
+ * else.  Return 0, or an HTTP status with the reason in err.
+ */
 static int join_request(const struct http_request *q, struct inbox_item *i, struct eddis_error *err)
 {
     i->type = INBOX_JOIN;
@@ -211,6 +220,9 @@ static int join_request(const struct http_request *q, struct inbox_item *i, stru
     return join_parse(q->body, q->body_n, &i->join, err) < 0 ? 400 : 0;
 }
 
+/* Check a POST of a person: the owner may stop the job.  Return 0, or an HTTP status with the
+ * reason in err.
+ */
 static int person_post(const struct http_request *q, struct inbox_item *i, struct eddis_error *err)
 {
     bool stop = strcmp(q->path, "/v1/job/stop") == 0;
@@ -226,6 +238,9 @@ static int person_post(const struct http_request *q, struct inbox_item *i, struc
     return 405;
 }
 
+/* Parse a person's request for a part of a rank's log.  Return 0, or an HTTP status with the reason
+ * in err.
+ */
 static int log_request(const struct http_request *q, struct inbox_item *i, struct eddis_error *err)
 {
     int64_t rank = number(q->path + 9);
@@ -239,6 +254,7 @@ static int log_request(const struct http_request *q, struct inbox_item *i, struc
     return 400;
 }
 
+/* Parse a request of a person.  Return 0, or an HTTP status with the reason in err. */
 static int person_request(const struct http_request *q, struct inbox_item *i,
                           struct eddis_error *err)
 {
@@ -269,6 +285,7 @@ static int person_request(const struct http_request *q, struct inbox_item *i,
     return 404;
 }
 
+/* Parse a request with read() and queue it, or reply with the error. */
 static void take(struct inbox *b, const struct http_request *q, struct http_exchange *x,
                  int (*read)(const struct http_request *q, struct inbox_item *i,
                              struct eddis_error *err))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* request_queue.h - from the server's threads to the driver's one thread
+/* request_queue.h - request queue from the HTTP server's threads to the driver's thread
  *
- * The server's handler checks who asks for what, parses what came, and puts it here; the driver's
- * loop takes it and answers.  So every decision and every answer is made on one thread, and no
- * lock but this one is needed.
+ * The server's handler checks the sender's rights, parses the request and queues it here; the
+ * driver's loop takes it and replies.  Thus all decisions and replies are made on one thread, and
+ * this queue's lock is the only one.
  */
 #ifndef EDDIS_AGENTS_DRIVER_NODES_REQUEST_QUEUE_H
 #define EDDIS_AGENTS_DRIVER_NODES_REQUEST_QUEUE_H
@@ -15,22 +15,23 @@
 
 #include <stdint.h>
 
-/* Numbers of people's tokens; those of agents are the agents' numbers, and what is behind them is
- * of those who are to join.
+/* Numbers of people's tokens.  The tokens of agents have the agents' numbers; higher numbers belong
+ * to the nodes that are about to join.
  */
 enum inbox_person {
     PERSON_READER, /* may read */
-    PERSON_OWNER,  /* may stop the job, too */
+    PERSON_OWNER,  /* may also stop the job */
     N_PERSONS,
 };
 
+/* The kinds of requests. */
 enum inbox_type {
     INBOX_HELLO,
-    INBOX_JOIN, /* agent is the number of a token behind the agents' own */
+    INBOX_JOIN, /* agent is a token number above those of the agents */
     INBOX_POLL,
     INBOX_REPORT,
-    INBOX_STOP, /* of the owner */
-    /* of readers */
+    INBOX_STOP, /* from the owner */
+    /* from readers */
     INBOX_JOB,
     INBOX_PLAN,
     INBOX_WORKERS,
@@ -39,38 +40,45 @@ enum inbox_type {
     INBOX_LOGS,
 };
 
+/* A parsed request. */
 struct inbox_item {
     struct inbox_item *next;
     enum inbox_type type;
-    int agent;
-    char peer[HTTP_PEER_CHARS];
-    int64_t after;
-    int rank; /* of INBOX_LOGS */
+    int agent;                  /* the sender, if an agent; see INBOX_JOIN */
+    char peer[HTTP_PEER_CHARS]; /* address of the sender */
+    int64_t after;              /* number that the query asks to continue after */
+    int rank;                   /* the log's rank (INBOX_LOGS) */
     struct hello hello;
     struct join join;
     struct report *report;   /* owned */
-    struct http_exchange *x; /* to be answered by whoever takes the item */
+    struct http_exchange *x; /* the consumer must reply to it */
 };
 
 struct inbox;
 
+/* Make an empty queue for requests of n_agents agents. */
 int inbox_open(int n_agents, struct inbox **ret, struct eddis_error *err);
 
-/* Borrow the descriptor that is readable when something may have come. */
+/* Return a descriptor that is readable if requests may have arrived.  Borrowed. */
 int inbox_fd(const struct inbox *b);
 
-/* Take the oldest item; NULL when there is none.  inbox_item_free frees it, without answering. */
+/* Take the oldest request; NULL: none.  The caller replies to it and frees it with inbox_item_free.
+ */
 struct inbox_item *inbox_take(struct inbox *b);
+
+/* Free a request without replying to it.  Accepts NULL. */
 void inbox_item_free(struct inbox_item *i);
 
-/* Answer everything "503 the job is over" from now on, also what is waiting. */
+/* Reply "503 the job is over" to all queued requests and to all that arrive from now on. */
 void inbox_shut(struct inbox *b);
 
-/* The server must have been stopped.  Accepts NULL. */
+/* Free the request queue.  The servers must have been stopped.  Accepts NULL. */
 void inbox_close(struct inbox *b);
 
-/* The servers' handlers, of agents and of people; ctx is the inbox. */
+/* Handle an HTTP request from an agent (on a server's thread); ctx is the queue. */
 void inbox_handle_agent(void *ctx, const struct http_request *q, struct http_exchange *x);
+
+/* Handle an HTTP request from a person (on a server's thread); ctx is the queue. */
 void inbox_handle_person(void *ctx, const struct http_request *q, struct http_exchange *x);
 
 #endif

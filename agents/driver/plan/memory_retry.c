@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory_retry.c - picks the workers to ask for less, by what the kernel's victims held */
+/* memory_retry.c - choose the workers that must hold fewer samples, by what the killed workers held
+ */
 #include "memory_retry.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
+/* Check whether a rank ran out of memory and held more than one sample at once. */
 static bool lacked(const struct state_rank *r)
 {
     return r->oom && r->at_once > 1;
 }
 
-/* Who exits EDDIS_EXIT_MEMORY speaks of itself.  The kernel may have killed several of a machine
- * until it had enough: who held most there.
+/* Check whether a rank must hold fewer samples.  A rank that exited with EDDIS_EXIT_MEMORY reports
+ * about itself.  If the kernel killed several ranks of a machine before it had enough memory, only
+ * the one that held the most must.
  */
 static bool held_too_much(const struct state *s, int rank)
 {
@@ -29,6 +32,9 @@ static bool held_too_much(const struct state *s, int rank)
     return true;
 }
 
+/* Record and report that a rank may hold half the samples it held; now: from the next generation
+ * on, else from the next job on.
+ */
 static void halve(struct known *k, int rank, const struct plan *p, const int *agent, bool now)
 {
     struct job_run *run = k->run;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory_retry.h - what a generation that ended for lack of memory teaches its successor */
+/* memory_retry.h - reduce the workers' memory use after a generation ran out of memory */
 #ifndef EDDIS_AGENTS_DRIVER_PLAN_MEMORY_RETRY_H
 #define EDDIS_AGENTS_DRIVER_PLAN_MEMORY_RETRY_H
 
 #include "agents/driver/core/job_run.h"
 #include "agents/driver/history/history.h"
 
-/* Bound each worker that had no memory for what it held at once to half of it, say so, and keep
- * that for the next job, too; p is the plan of the generation that ended by this failure, NULL: it
- * had none, and agent [p->n_nodes] its nodes'.  Returns whether there is such a worker.
+/* Limit every worker that ran out of memory to half the samples it held at once; report it and
+ * store it for the next job too.  f: the failure that ended the generation.  p: its plan (NULL:
+ * none); agent [p->n_nodes]: the agents of its nodes.  Return whether there is such a worker.
  */
 bool less_memory(struct known *k, const struct state_failure *f, const struct plan *p,
                  const int *agent);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory_watch.c - from reported peaks to the most samples that each worker can hold at once */
+/* memory_watch.c - compute the most samples that each worker can hold from reported peaks */
 #include "memory_watch.h"
 
 #include <errno.h>
@@ -8,6 +8,7 @@
 
 /* ---- a generation ---- */
 
+/* Return the memory of a worker's GPU; 0: it has no GPU, or its memory is unknown. */
 static int64_t device_bytes(const struct node_profile *node, const struct plan_worker *w)
 {
     for (int i = 0; i < node->n_devices && w->kind == DEVICE_CUDA; i++)
@@ -16,6 +17,7 @@ static int64_t device_bytes(const struct node_profile *node, const struct plan_w
     return 0;
 }
 
+/* Return the first worker that uses the same device as worker i, maybe i itself. */
 static int first_beside(const struct plan *p, int i)
 {
     const struct plan_worker *w = &p->worker[i];
@@ -26,7 +28,9 @@ static int first_beside(const struct plan *p, int i)
     return i;
 }
 
-/* Only a worker that has a piece is known. */
+/* Initialise the watched memory of worker i.  The history is used only for a worker whose
+ * micro-batch the plan limits.
+ */
 static void begin_worker(struct memory_watch *m, int i, const struct plan *p,
                          const struct node_profile *node, const struct learned_memory *known)
 {
@@ -78,7 +82,9 @@ void memory_watch_end(struct memory_watch *m)
 
 /* ---- peaks ---- */
 
-/* What is told of a device is held by the device, which several workers may share. */
+/* Set the memory limit that applies to a worker.  If it reports a device's memory, the limit is the
+ * device's, which several workers may share.
+ */
 static void take_limit(struct memory_watch *m, const struct progress *p, struct memory_worker *w)
 {
     struct watched_memory *x = &m->watched[p->rank];
@@ -88,7 +94,8 @@ static void take_limit(struct memory_watch *m, const struct progress *p, struct 
     x->pool = x->on_device ? x->beside : p->memory_pool < m->n ? p->memory_pool : -1;
 }
 
-/* A pool is named for a worker who may himself be in another: number it by the first who is in it.
+/* Number each shared memory limit (pool) by its first member.  A pool is named by a worker that may
+ * itself be in another pool.
  */
 static void number_pools(struct memory_watch *m)
 {
@@ -104,8 +111,9 @@ static void number_pools(struct memory_watch *m)
     }
 }
 
-/* A peak counts from the plan's first step on, which the window leaves out, too, and until the next
- * version is seen, whose first step may be under way.
+/* Check whether a reported peak belongs to the newest plan.  The plan's first step does not count,
+ * as in the time window, and nothing counts once a next version is seen, whose first step may be
+ * running.
  */
 static bool is_of(const struct plan *plan, const struct progress *p)
 {
@@ -113,7 +121,8 @@ static bool is_of(const struct plan *plan, const struct progress *p)
            p->figures.plan == p->step_plan && p->plan_version == p->step_plan;
 }
 
-/* In a whole step, as it was at the peak: the present one may be an epoch's last, which is shorter.
+/* Return how many samples a worker held at once in a whole step, as at the peak.  The present step
+ * may be an epoch's last, which is shorter.
  */
 static int64_t at_once(const struct plan_worker *w, const struct progress *p)
 {
@@ -137,7 +146,9 @@ void memory_watch_progress(struct memory_watch *m, const struct plan *plan,
     m->fresh = true;
 }
 
-/* What a line says is known better now; what is less than that never takes anything back. */
+/* Return worker i's limit by its peaks.  A line through several peaks replaces the earlier limit;
+ * fewer peaks can only raise it.
+ */
 static int64_t without_failure(const struct memory_watch *m, int i)
 {
     const struct memory_worker *w = &m->worker[i];

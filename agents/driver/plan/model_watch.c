@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model_watch.c - models that are not one, and losses that are no numbers */
+/* model_watch.c - detect models that differ and losses that are not finite */
 #include "model_watch.h"
 
 #include "lib/base/clock.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* "rank 2 (node b)" */
+/* Write "rank 2 (node b)" to ret and return it. */
 static const char *rank_text(const struct job_run *r, int64_t rank, char *ret, size_t size)
 {
     const struct state *s = &r->state;
@@ -22,7 +22,9 @@ static const char *rank_text(const struct job_run *r, int64_t rank, char *ret, s
     return ret;
 }
 
-/* One worker's page that tells; all of them have found the same. */
+/* Return a worker's result of a failed model comparison; NULL: none failed.  All workers find the
+ * same.
+ */
 static const struct model_check *found(const struct figures *f)
 {
     for (int i = 0; i < f->n_workers; i++)
@@ -31,6 +33,7 @@ static const struct model_check *found(const struct figures *f)
     return NULL;
 }
 
+/* Describe a failed model comparison in a sentence. */
 static void describe(const struct job_run *r, const struct model_check *m, char *ret, size_t size)
 {
     char one[88], other[88], before[64] = "";
@@ -53,6 +56,7 @@ static void describe(const struct job_run *r, const struct model_check *m, char 
                        m->step, rank_text(r, m->rank, one, sizeof one), before);
 }
 
+/* Report a failed model comparison, once per generation. */
 static void look_at_models(struct model_watch *w, struct job_run *r)
 {
     const struct model_check *m = found(&r->figures);
@@ -65,7 +69,7 @@ static void look_at_models(struct model_watch *w, struct job_run *r)
     job_run_say(r, JOB_EVENT_SAY, -1, -1, s->models_say);
 }
 
-/* The worker whose loss was not finite first. */
+/* Return the worker whose loss was not finite first; NULL: none. */
 static const struct progress *first_loss(const struct figures *f)
 {
     const struct progress *first = NULL;
@@ -79,6 +83,9 @@ static const struct progress *first_loss(const struct figures *f)
     return first;
 }
 
+/* Report the first loss that is not finite, once per job, after a delay of two heartbeats; end: at
+ * once.
+ */
 static void look_at_losses(struct model_watch *w, struct job_run *r, int64_t now_ns, bool end)
 {
     const struct progress *p = w->said ? NULL : first_loss(&r->figures);

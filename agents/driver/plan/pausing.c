@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pausing.c - stops the workers and this process, and lets both go on */
+/* pausing.c - stop the workers and this process, and continue both */
 #include "pausing.h"
 
 #include "lib/base/clock.h"
@@ -7,12 +7,13 @@
 #include <signal.h>
 #include <stdio.h>
 
-/* Somebody sits at the terminal. */
+/* Longest wait for the agents: somebody waits at the terminal. */
 static const int64_t most_ns = 2 * CLOCK_S;
 
-/* What is shorter nobody has asked for. */
+/* A shorter pause is not reported: nothing has stopped. */
 static const int64_t least_ns = CLOCK_S / 10;
 
+/* Check whether an agent has registered and is neither lost nor ended. */
 static bool is_there(const struct job_run *r, int agent)
 {
     const struct state_agent *a = &r->state.agent[agent];
@@ -20,6 +21,7 @@ static bool is_there(const struct job_run *r, int agent)
     return a->registered && !a->lost && !a->ended;
 }
 
+/* Order an agent to pause or continue its workers. */
 static void order(struct job_run *r, int agent, bool pause)
 {
     r->agent[agent].paused = pause;
@@ -28,7 +30,7 @@ static void order(struct job_run *r, int agent, bool pause)
                                    .generation = r->state.generation });
 }
 
-/* Those who have registered since then, too. */
+/* Order all agents to pause that have not been ordered yet, including those registered since. */
 static void pause_all(struct job_run *r)
 {
     for (int i = 0; i < r->n_agents; i++)
@@ -36,6 +38,7 @@ static void pause_all(struct job_run *r)
             order(r, i, true);
 }
 
+/* Order all paused agents to continue their workers. */
 static void continue_all(struct job_run *r)
 {
     for (int i = 0; i < r->n_agents; i++)
@@ -66,13 +69,16 @@ void pausing_cancel(struct pausing *p, struct job_run *r)
     continue_all(r);
 }
 
-/* An agent that asks for what is behind an order has carried it out. */
+/* Check whether an agent has carried out the order to pause: it asks for the next order only then.
+ */
 static bool took(const struct job_run *r, int agent)
 {
     return is_there(r, agent) && r->agent[agent].paused && r->agent[agent].orders.n == 0;
 }
 
-/* One that comes up will hear of it when it registers. */
+/* Check whether all agents have paused their workers.  An agent that is still starting delays this:
+ * it gets the order when it registers.
+ */
 static bool all_took(const struct job_run *r)
 {
     for (int i = 0; i < r->n_agents; i++)
@@ -91,8 +97,8 @@ int64_t pausing_next_ns(const struct pausing *p)
     return p->wanted ? p->until_ns : CLOCK_NEVER;
 }
 
-/* Take the default action of SIGTSTP; nothing happens in a process group that no shell controls,
- * nor where a SIGCONT waits to be read, which raise would discard.
+/* Take the default action of SIGTSTP.  Nothing happens in a process group without a controlling
+ * shell, or if a SIGCONT is pending, which raise() would discard.
  */
 static void stop_here(void)
 {
@@ -102,12 +108,14 @@ static void stop_here(void)
         return;
     sigemptyset(&set);
     sigaddset(&set, SIGTSTP);
-    (void)raise(SIGTSTP); /* blocked until now */
+    (void)raise(SIGTSTP); /* still blocked */
     (void)sigprocmask(SIG_UNBLOCK, &set, &before);
     (void)sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
-/* Who had taken the order, or was silent before, has not ended because of us. */
+/* Account for a pause that is over: extend the deadlines, and do not blame an agent that paused or
+ * was silent before.
+ */
 static void put_down(struct job_run *r, int64_t began_ns, int64_t now_ns)
 {
     state_put_off(&r->state, now_ns - began_ns);
@@ -130,7 +138,7 @@ void pausing_stop(struct pausing *p, struct job_run *r)
     p->wanted = false;
     put_down(r, began_ns, now_ns);
     continue_all(r);
-    if (now_ns - began_ns < least_ns) /* no shell has the process group: nothing has stopped */
+    if (now_ns - began_ns < least_ns) /* no controlling shell: nothing has stopped */
         return;
     (void)snprintf(text, sizeof text,
                    "the job was stopped for %.1f s, its workers too, and goes on",

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pausing.h - Ctrl-Z: the workers stop first, then this process, and go on behind it
+/* pausing.h - Ctrl-Z: stop the workers, then this process; continue both later
  *
- * Agents of a stopped driver would end their workers when the lease is over.  So they are ordered
- * to stop them and to wait for as long as their sessions with this process last.  SIGSTOP comes
- * without a warning: for that the lease stands.
+ * Agents of a stopped driver would end their workers when the lease expires.  So they are ordered
+ * to stop the workers and to wait as long as their sessions with this process last.  SIGSTOP comes
+ * without a warning: then the lease applies.
  */
 #ifndef EDDIS_AGENTS_DRIVER_PLAN_PAUSING_H
 #define EDDIS_AGENTS_DRIVER_PLAN_PAUSING_H
@@ -13,28 +13,33 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The state of a pause. */
 struct pausing {
-    bool wanted;      /* agents were told to stop their workers ... */
-    int64_t until_ns; /* ... and are waited for no longer than that */
+    bool wanted;      /* a pause is wanted; agents have been ordered to stop their workers */
+    int64_t until_ns; /* time limit for waiting for the agents */
 };
 
-/* Order all agents to stop their workers, at SIGTSTP. */
+/* Order all agents to stop their workers, after SIGTSTP. */
 void pausing_begin(struct pausing *p, struct job_run *r, int64_t now_ns);
 
-/* Order those to stop their workers, too, who have registered since then. */
+/* If a pause is wanted, order agents that have registered since to stop their workers, too. */
 void pausing_look(const struct pausing *p, struct job_run *r);
 
-/* Order all agents to go on, where this process has not stopped yet; else nothing happens. */
+/* Order all agents to continue their workers, if this process has not stopped yet; otherwise do
+ * nothing.
+ */
 void pausing_cancel(struct pausing *p, struct job_run *r);
 
-/* Whether this process is to stop now: all agents have taken the order, or have had their time. */
+/* Check whether this process must stop now: all agents have carried out the order, or their time is
+ * over.
+ */
 bool pausing_due(const struct pausing *p, const struct job_run *r, int64_t now_ns);
 
-/* Return when that is to be asked at the latest; CLOCK_NEVER: no pause is wanted. */
+/* Return when pausing_due must be called at the latest; CLOCK_NEVER: no pause is wanted. */
 int64_t pausing_next_ns(const struct pausing *p);
 
-/* Stop this process as SIGTSTP does by default, and behind SIGCONT order all agents to go on; what
- * the job waits for has as much time left as before.  Blocks for as long as others want.
+/* Stop this process as SIGTSTP does by default.  After SIGCONT, extend all deadlines by the length
+ * of the pause and order all agents to continue.  Blocks until then.
  */
 void pausing_stop(struct pausing *p, struct job_run *r);
 

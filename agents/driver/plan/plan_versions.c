@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_versions.c - the plan and the equal split before it, as numbered versions for the workers */
+/* plan_versions.c - publish the plan, and the equal split before it, as numbered versions */
 #include "plan_versions.h"
 
 #include "lib/base/cleanup.h"
@@ -14,11 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Steps that workers do under the plan before when a new one is published: see lib/worker/replan.c.
+/* Steps that workers still do under the old plan after a new one is published: see
+ * lib/worker/replan.c.
  */
 enum { STEPS_TO_TAKE_UP = 3 };
 
-/* The first worker that may take less than its equal share; -1: none. */
+/* Return the first worker whose limit is below its equal share; -1: none. */
 static int too_small(const struct plan *p)
 {
     for (int i = 0; i < p->n_workers; i++)
@@ -27,6 +28,7 @@ static int too_small(const struct plan *p)
     return -1;
 }
 
+/* Check whether the plan is itself the equal split. */
 static bool is_equal(const struct plan *p)
 {
     for (int i = 0; i < p->n_workers; i++)
@@ -35,13 +37,15 @@ static bool is_equal(const struct plan *p)
     return true;
 }
 
-/* Steps of an equal split that are asked for. */
+/* Return the number of equal-split steps that the user requested; 0 after a restart. */
 static int64_t asked_equal(const struct publishing *s)
 {
     return s->run->state.generation > 1 ? 0 : s->run->o->measure_equal;
 }
 
-/* After so many steps the plan behind the equal split is published; 0: there is no such split. */
+/* Return after how many steps of the equal split the plan is published; 0: no equal split is
+ * measured.
+ */
 static int64_t equal_until(const struct publishing *s)
 {
     int64_t n = asked_equal(s);
@@ -51,7 +55,9 @@ static int64_t equal_until(const struct publishing *s)
     return n > STEPS_TO_TAKE_UP ? n - STEPS_TO_TAKE_UP : 0;
 }
 
-/* The plan's workers with an equal split of the same global batch, as version 1. */
+/* Return a copy of plan p with an equal split of the same global batch, for the caller to free.
+ * NULL: no memory.
+ */
 static struct plan *equal_of(const struct plan *p, struct eddis_error *err)
 {
     struct plan *e = plan_copy(p);
@@ -73,7 +79,9 @@ static struct plan *equal_of(const struct plan *p, struct eddis_error *err)
     return e;
 }
 
-/* The plan as version 1, or behind an equal split. */
+/* Number the plan as version 1, or as version 2 after an equal split, and write both to the job's
+ * folder.
+ */
 static int number(struct publishing *s, struct eddis_error *err)
 {
     struct run_plans *all = &s->plans;
@@ -91,7 +99,10 @@ static int number(struct publishing *s, struct eddis_error *err)
     return 0;
 }
 
-/* Steps of the same split would be held against each other, the first of them cold. */
+/* Report why a requested equal split is not measured.  Either a worker's limit is below its equal
+ * share, or the plan is the equal split: its steps would be compared with themselves, the first
+ * ones slow.
+ */
 static void say_unmeasured(const struct publishing *s)
 {
     const struct plan *p = s->plans.plan;
@@ -131,6 +142,7 @@ bool publishing_is_open(const struct publishing *s)
     return s->plans.plan && s->plans.newest == 0;
 }
 
+/* Order the workers to use a plan as the next version, with BOARD_FLAG_* flags, and record it. */
 static int publish(struct publishing *s, const struct plan *p, int64_t flags,
                    struct eddis_error *err)
 {
@@ -183,7 +195,7 @@ bool publishing_measures_equal(const struct publishing *s)
     return s->plans.equal && s->plans.newest <= 1;
 }
 
-/* Whether every worker has done a step under the newest plan. */
+/* Check whether every worker has done a step under the newest version. */
 static bool is_taken_up(const struct publishing *s)
 {
     const struct figures *f = &s->run->figures;
@@ -194,6 +206,7 @@ static bool is_taken_up(const struct publishing *s)
     return f->n_workers > 0;
 }
 
+/* Check whether a worker is writing a checkpoint. */
 static bool is_saving(const struct publishing *s)
 {
     const struct figures *f = &s->run->figures;
@@ -204,8 +217,9 @@ static bool is_saving(const struct publishing *s)
     return false;
 }
 
-/* Time counts from the end of one checkpoint, so that slow files leave some for training; and never
- * is more than one plan on its way to the workers, who keep the last few only.
+/* Check whether a checkpoint is due by time.  The time counts from the end of the last checkpoint,
+ * so that slow files leave time for training.  Only one version is on its way to the workers at a
+ * time, because they keep only the last few.
  */
 static bool is_due(struct publishing *s, int64_t now_ns)
 {
@@ -219,7 +233,7 @@ static bool is_due(struct publishing *s, int64_t now_ns)
     return now_ns >= s->save_ns && is_taken_up(s) && !publishing_measures_equal(s);
 }
 
-/* Returns whether that was done. */
+/* Publish the plan again with these flags; return whether that succeeded. */
 static bool publish_again(struct publishing *s, int64_t flags)
 {
     struct eddis_error err = { 0 };
@@ -270,7 +284,7 @@ void publishing_predict(struct publishing *s, double samples_per_s)
 {
     struct plan *p = s->plans.plan;
 
-    /* An equal split was predicted by the same model, and is as wrong. */
+    /* The equal split was predicted by the same model, with the same error. */
     if (p->predicted_samples_per_s > 0)
         p->equal_samples_per_s *= samples_per_s / p->predicted_samples_per_s;
     p->predicted_samples_per_s = samples_per_s;
@@ -290,6 +304,7 @@ void publishing_checkpoint(struct publishing *s)
         state_fail(&s->run->state, "internal", 1, err.text, clock_now_ns());
 }
 
+/* Return the highest plan version that a worker has reported. */
 static int64_t newest_told(const struct progress *p)
 {
     int64_t most = p->plan_version > p->step_plan ? p->plan_version : p->step_plan;
@@ -315,7 +330,9 @@ bool publishing_knows(struct publishing *s, const struct progress *p)
     return false;
 }
 
-/* Workers agree on it among themselves; the first to say so is noted. */
+/* Record the first step of a plan version from the first report: the workers agree on it among
+ * themselves.
+ */
 bool publishing_progress(struct publishing *s, const struct progress *p)
 {
     char text[96];
@@ -329,7 +346,7 @@ bool publishing_progress(struct publishing *s, const struct progress *p)
     return true;
 }
 
-/* --plan then replays it. */
+/* Store rank 0's choice in the plan, so that --plan can replay it. */
 void publishing_choice(struct publishing *s, const char *text)
 {
     struct job_status *t = &s->run->status;

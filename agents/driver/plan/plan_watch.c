@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_watch.c - what workers tell goes to the policy of re-planning, and what it wishes is done */
+/* plan_watch.c - pass the workers' measurements to the re-planning policy, and carry out its
+ * decisions
+ */
 #include "plan_watch.h"
 
 #include "agents/driver/network/network_effect.h"
@@ -13,7 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the profiles [p->n_nodes] of the plan's nodes; NULL without memory. */
+/* Return the profiles [p->n_nodes] of the plan's nodes, borrowed; the caller frees the array.
+ * NULL: no memory.
+ */
 static const struct node_profile **nodes_of(const struct plan_watch *w, const struct plan *p)
 {
     const struct node_profile **node = calloc((size_t)p->n_nodes, sizeof *node);
@@ -23,6 +27,7 @@ static const struct node_profile **nodes_of(const struct plan_watch *w, const st
     return node;
 }
 
+/* Start watching the workers' memory. */
 static int begin_memory(struct plan_watch *w, struct eddis_error *err)
 {
     const struct plan *p = w->published->plans.plan;
@@ -68,12 +73,14 @@ void plan_watch_keep(struct plan_watch *w)
     known_keep_memory(w->known);
 }
 
-/* More of them than this are counted in the end only. */
+/* Re-plans that are reported one by one; further ones are counted only. */
 enum { REPLANS_TOLD = 5 };
 
-enum { NETWORKS_TOLD = 6 }; /* the rest are events only */
+enum { NETWORKS_TOLD = 6 }; /* changed networks that are reported; further ones are events only */
 
-/* "1.9 times as fast", "4 % faster"; "" when the change is not for speed. */
+/* Write a re-plan's gain, "; predicted 1.9 times as fast" or "; predicted 4 % faster", to ret and
+ * return it; "" if it gains no speed.
+ */
 static const char *gain_text(double gain, char *ret, size_t size)
 {
     ret[0] = '\0';
@@ -84,7 +91,7 @@ static const char *gain_text(double gain, char *ret, size_t size)
     return ret;
 }
 
-/* People hear of another plan when it is known from which step it holds. */
+/* Report a new plan once its first step is known, at most REPLANS_TOLD times. */
 static void tell_replan(struct plan_watch *w, const struct progress *p)
 {
     const struct plan *now = w->published->plans.plan;
@@ -103,8 +110,8 @@ static void tell_replan(struct plan_watch *w, const struct progress *p)
     job_run_say(w->run, JOB_EVENT_SAY, -1, -1, text);
 }
 
-/* Whether people are to hear of it: of another of about the same speed they need not, and one that
- * changes all the time they have heard of.
+/* Check whether to report a changed network to the user, and count it.  Skip it if its bandwidth is
+ * within a factor 2 of the last report, or if there were too many reports.
  */
 static bool network_is_news(struct plan_watch *w, double bytes_per_s)
 {
@@ -118,7 +125,9 @@ static bool network_is_news(struct plan_watch *w, double bytes_per_s)
     return true;
 }
 
-/* What is predicted now; plans count on what the workers make of the network. */
+/* If the steps contradict the network measurement, correct the network, predict the plan again and
+ * report it.
+ */
 static void watch_network(struct plan_watch *w)
 {
     struct plan *p = w->published->plans.plan;
@@ -133,7 +142,9 @@ static void watch_network(struct plan_watch *w)
     journal_plan(&w->run->journal, p);
 }
 
-/* What a worker holds at once bounds its samples, too, unless the program takes pieces. */
+/* Limit the plan by the memory that workers have used.  A limit on samples held at once also limits
+ * the batch, unless the program trains in micro-batches.
+ */
 static void watch_memory(struct plan_watch *w)
 {
     if (w->published->plans.plan && memory_watch_look(&w->memory))
@@ -141,7 +152,7 @@ static void watch_memory(struct plan_watch *w)
                           w->known->memory.takes_pieces);
 }
 
-/* The plan's node of an address; -1: none, which other connections of a program go to. */
+/* Return the plan's node with this address; -1: none, since programs also connect elsewhere. */
 static int node_at(const struct plan_watch *w, const char *address)
 {
     const struct plan *p = w->published->plans.plan;
@@ -152,6 +163,7 @@ static int node_at(const struct plan_watch *w, const char *address)
     return -1;
 }
 
+/* Pass a worker's progress to the detection of slow workers, if its time model is known. */
 static void watch_speed(struct plan_watch *w, const struct progress *p)
 {
     struct time_model t;
@@ -178,7 +190,9 @@ void plan_watch_model(struct plan_watch *w, int64_t bytes, const struct program 
         plan_watch_network(w);
 }
 
-/* An earlier job of the program may have been shorter. */
+/* Record the job's length once the program reports it: an earlier job of the program may have been
+ * shorter.
+ */
 static void watch_length(struct plan_watch *w, const struct progress *p)
 {
     const struct plan *now = w->published->plans.plan;
@@ -202,15 +216,17 @@ void plan_watch_progress(struct plan_watch *w, const struct progress *p, int64_t
     if (w->published->plans.plan)
         memory_watch_progress(&w->memory, w->published->plans.plan, p);
     watch_speed(w, p);
-    if (p->at_once > 0) /* before its first step it may not have said so */
+    if (p->at_once > 0) /* before its first step it may not have reported this */
         w->known->memory.takes_pieces = p->takes_pieces;
     plan_watch_model(w, p->model_bytes, &p->program);
     watch_length(w, p);
 }
 
-/* No more often than people are shown something. */
+/* Shortest time between two decisions. */
 #define REPLAN_NS (CLOCK_S / 10)
 
+/* Once the workers' times are known in seconds, replace the plan by the same plan with these times.
+ */
 static void refine(struct plan_watch *w)
 {
     const struct plan *now = w->published->plans.plan;
@@ -225,7 +241,7 @@ static void refine(struct plan_watch *w)
         publishing_refine(w->published, p);
 }
 
-/* What is predicted of the steps to come follows the first ones. */
+/* Update the plan's predicted rate from the first steps. */
 static void predict(struct plan_watch *w)
 {
     double samples_per_s;
@@ -235,7 +251,7 @@ static void predict(struct plan_watch *w)
         publishing_predict(w->published, samples_per_s);
 }
 
-/* No plan of these workers is as fast; people hear of it once. */
+/* Report once that a single worker would be faster than any plan of these workers. */
 static void tell_alone(struct plan_watch *w)
 {
     const struct plan *p = w->published->plans.plan;
@@ -254,7 +270,9 @@ static void tell_alone(struct plan_watch *w)
     job_run_say(w->run, JOB_EVENT_SAY, -1, rank, text);
 }
 
-/* What is known is read again for a plan only: it may be files, and a large network's figures. */
+/* Update the plan from the measurements and publish a new one if that pays.  The history is read
+ * again only for a new plan, because that may read files and a large network's measurements.
+ */
 static void replan(struct plan_watch *w, int64_t now_ns)
 {
     struct run_plans *all = &w->published->plans;
@@ -293,7 +311,7 @@ void plan_watch_stepped(struct plan_watch *w, int64_t now_ns)
         publishing_measures_equal(w->published) || w->run->state.phase != STATE_PHASE_RUN)
         return;
     w->replan_ns = now_ns + REPLAN_NS;
-    if (!publishing_is_open(w->published)) /* it stays so for programs that never commit */
+    if (!publishing_is_open(w->published)) /* programs that never commit leave it open */
         replan(w, now_ns);
     straggling_tell(&w->straggle, w->published->plans.plan, w->agent, now_ns);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_watch.h - the plan in force, held against what its workers tell: another one is published
- * when that is worth it, and people hear of it, of slow workers and of a changed network
+/* plan_watch.h - compare the plan in force with the workers' measurements: re-plan if it pays, and
+ * report slow workers and a changed network
  */
 #ifndef EDDIS_AGENTS_DRIVER_PLAN_PLAN_WATCH_H
 #define EDDIS_AGENTS_DRIVER_PLAN_PLAN_WATCH_H
@@ -12,38 +12,44 @@
 #include "replanner.h"
 #include "straggling.h"
 
+/* What watches the plan of a generation. */
 struct plan_watch {
-    struct job_run *run; /* this and the next three are borrowed */
+    struct job_run *run; /* borrowed, like the next three members */
     struct known *known;
     struct publishing *published;
-    const int *agent;           /* [n_agents] of the plan's nodes */
-    struct replanning replan;   /* of the generation */
-    struct straggling straggle; /* likewise */
-    struct memory_watch memory; /* likewise */
-    bool length_known;          /* the generation has told how long the job is */
-    int64_t replan_ns;          /* when it is asked next */
-    bool alone_told;            /* people have heard of a worker that is faster by itself */
-    int told;                   /* re-plans that people heard of, in all generations */
-    int networks_told;          /* likewise networks that were not as believed, ... */
-    double network_bytes_per_s; /* ... and the last of them; 0: none */
+    const int *agent;           /* [n_agents] agents of the plan's nodes */
+    struct replanning replan;   /* decides on new plans */
+    struct straggling straggle; /* finds slow workers */
+    struct memory_watch memory; /* limits workers by memory */
+    bool length_known;          /* the program of this generation has reported the job's length */
+    int64_t replan_ns;          /* when the next re-plan may be decided */
+    bool alone_told;            /* reported that one worker alone would be faster */
+    int told;                   /* re-plans reported to the user, in all generations */
+    int networks_told;          /* changed networks reported to the user, in all generations */
+    double network_bytes_per_s; /* bandwidth of the last one; 0: none */
 };
 
-/* Begin with the plans of a generation, or with those of the mode that was settled. */
+/* Start watching the published plan of a generation, or of a sync mode that was decided. */
 int plan_watch_begin(struct plan_watch *w, struct eddis_error *err);
 
-/* Take what a worker of the generation says about the plan in force, its steps and its model. */
+/* Handle a worker's progress: the plan version it uses, its steps, memory, speed and model. */
 void plan_watch_progress(struct plan_watch *w, const struct progress *p, int64_t now_ns);
 
-/* Publish another plan when a report that was taken makes it worth it. */
+/* Publish a checkpoint, or a new plan if the latest reports make it worthwhile, and report slow
+ * workers.
+ */
 void plan_watch_stepped(struct plan_watch *w, int64_t now_ns);
 
-/* Take the size of the model, and what has become known of the network. */
+/* Record the size of the model and the traits of the program for re-planning. */
 void plan_watch_model(struct plan_watch *w, int64_t bytes, const struct program *p);
+
+/* Update re-planning with the present history, for example after a change of the network. */
 void plan_watch_network(struct plan_watch *w);
 
-/* Put what the generation has measured into what is known, for its successor and the next job. */
+/* Store what the generation measured in the history, for the next generation and the next job. */
 void plan_watch_keep(struct plan_watch *w);
 
-void plan_watch_end(struct plan_watch *w); /* of the generation */
+/* Stop watching the generation's plan and free everything. */
+void plan_watch_end(struct plan_watch *w);
 
 #endif

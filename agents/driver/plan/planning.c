@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* planning.c - a generation's plan, for the usable nodes: what has to be ready before it is
- * launched, and its mode, once the program has told how large its model is
+/* planning.c - plan a generation for the usable nodes: prepare what depends on the plan, and choose
+ * the sync mode once the program has reported its model's size
  */
 #include "planning.h"
 
@@ -18,7 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A plan that is replayed holds as long as all nodes of the beginning are there, and suffice. */
+/* Make the plan of a generation for n nodes.  A plan to replay is used again as long as all
+ * original nodes are there and no worker ran out of memory.
+ */
 static int make_plan(struct planning *g, const struct node_profile *nodes, int n, struct plan **ret,
                      struct eddis_error *err)
 {
@@ -48,14 +50,14 @@ static int make_plan(struct planning *g, const struct node_profile *nodes, int n
     return rc < 0 ? eddis_fail_prefix(err, rc, "%s", g->run->o->plan_path) : rc;
 }
 
-/* Whether the workers' eddis_commit brings the mode. */
+/* Check whether the sync mode stays open until the workers call eddis_commit. */
 static bool is_open(const struct planning *g, const struct plan *p)
 {
     return g->run->state.generation == 1 && !g->run->o->plan_path &&
            planner_is_open(g->run->o->job, p);
 }
 
-/* A restart keeps the mode that was settled. */
+/* Record the plan's sync mode for the status, and for a restart, which keeps a decided mode. */
 static void take_mode(struct planning *g, const struct plan *p)
 {
     struct job_status *s = &g->run->status;
@@ -67,7 +69,9 @@ static void take_mode(struct planning *g, const struct plan *p)
     (void)snprintf(s->algorithm, sizeof s->algorithm, "%s", p->algorithm);
 }
 
-/* The plan is there: ready everything that counts under it. */
+/* Prepare everything that depends on the new plan: versions, watching, metrics, status and state
+ * machine.
+ */
 static int take_plan(struct planning *g, struct eddis_error *err)
 {
     struct plan *p = g->published.plans.plan;
@@ -93,6 +97,7 @@ static int take_plan(struct planning *g, struct eddis_error *err)
     return rc < 0 ? rc : state_planned(&g->run->state, p->n_workers, node, clock_now_ns(), err);
 }
 
+/* Write the nodes' profiles and the network measurement to profile.json. */
 static void record_profiles(struct planning *g, const struct node_profile *nodes, int n)
 {
     struct strbuf b = { 0 };
@@ -109,6 +114,7 @@ static void record_profiles(struct planning *g, const struct node_profile *nodes
     strbuf_fini(&b);
 }
 
+/* End the metrics and the watching of the last generation, and free its plans. */
 static void forget_plans(struct planning *g)
 {
     plan_watch_end(&g->watch);
@@ -116,7 +122,7 @@ static void forget_plans(struct planning *g)
     publishing_forget(&g->published);
 }
 
-/* The first n of g->agent, as the job wants them. */
+/* Copy the profiles of the first n agents of g->agent to ret, adjusted to the job's settings. */
 static int profiles(const struct planning *g, int n, struct node_profile *ret,
                     struct eddis_error *err)
 {
@@ -131,7 +137,9 @@ static int profiles(const struct planning *g, int n, struct node_profile *ret,
     return rc;
 }
 
-/* The usable nodes, in the order of the job; fills g->agent.  Returns their number. */
+/* Put the usable nodes into g->agent in the job's order and their profiles into nodes.  Return
+ * their number.
+ */
 static int usable_nodes(struct planning *g, struct node_profile *nodes, struct eddis_error *err)
 {
     int n = 0, rc;
@@ -143,8 +151,8 @@ static int usable_nodes(struct planning *g, struct node_profile *nodes, struct e
     return rc < 0 ? rc : n;
 }
 
-/* Its figures are an earlier job's, and nothing is known of a worker that could look: only those
- * with libeddis tell of a model.
+/* Check whether the network measurement comes from an earlier job and cannot be revalidated: no
+ * worker with libeddis is known, which would have reported a model.
  */
 static bool is_unconfirmed(const struct planning *g)
 {
@@ -152,7 +160,7 @@ static bool is_unconfirmed(const struct planning *g)
            g->known.model.bytes == 0;
 }
 
-/* What the plan says beside the workers. */
+/* Set the plan's generation and its description of the network. */
 static void name_plan(struct planning *g, struct plan *p)
 {
     p->generation = g->run->state.generation;
@@ -160,7 +168,7 @@ static void name_plan(struct planning *g, struct plan *p)
         return;
     (void)snprintf(p->network, sizeof p->network, "%s", g->known.network->subnet);
     if (p->n_nodes ==
-        g->run->n_agents) /* else the slowest cable may be that of a node that is gone */
+        g->run->n_agents) /* otherwise the slowest link may be that of a node that has gone */
         (void)snprintf(p->network_reason, sizeof p->network_reason, "%s", g->known.network->reason);
     if (is_unconfirmed(g)) {
         size_t n = strlen(p->network_reason);
@@ -170,6 +178,7 @@ static void name_plan(struct planning *g, struct plan *p)
     }
 }
 
+/* Report to the user how the job is restarted. */
 static void say_restart(struct planning *g, int n_nodes)
 {
     char text[256];
@@ -178,7 +187,9 @@ static void say_restart(struct planning *g, int n_nodes)
     job_run_say(g->run, JOB_EVENT_SAY, -1, -1, text);
 }
 
-/* Plan for these nodes, and go on with it or end behind it. */
+/* Make the plan for these nodes and show it.  Then prepare its generation, or end the job if only a
+ * plan or profile was wanted.
+ */
 static int plan_nodes(struct planning *g, const struct node_profile *nodes, int n,
                       struct eddis_error *err)
 {
@@ -199,7 +210,7 @@ static int plan_nodes(struct planning *g, const struct node_profile *nodes, int 
     return 0;
 }
 
-/* Returns whether there were nodes to plan for. */
+/* Make the plan of the next generation.  Return false if there were no nodes or no memory. */
 static bool plan(struct planning *g)
 {
     cleanup_free struct node_profile *nodes = calloc((size_t)g->run->n_agents, sizeof *nodes);
@@ -215,7 +226,7 @@ static bool plan(struct planning *g)
     g->less_memory |=
         less_memory(&g->known, &g->run->state.before, g->published.plans.plan, g->agent);
     n = usable_nodes(g, nodes, &err);
-    if (n == 0) /* they went while the plan waited */
+    if (n == 0) /* they left while the plan was waiting */
         n = eddis_fail(&err, -ENOENT, "no node is left");
     if (n >= 0) {
         g->run->status.n_nodes = n;
@@ -229,8 +240,9 @@ static bool plan(struct planning *g)
     return n >= 0;
 }
 
-/* ---- the mode, once the program has told how large its model is ---- */
+/* ---- deciding the mode, once the model's size is known ---- */
 
+/* Return a plan with a decided mode for the present nodes and the reported model; NULL: error. */
 static struct plan *plan_settled(struct planning *g, struct eddis_error *err)
 {
     int n = g->published.plans.plan->n_nodes;
@@ -249,7 +261,7 @@ static struct plan *plan_settled(struct planning *g, struct eddis_error *err)
     return p;
 }
 
-/* Have everybody train by p, which is taken; the workers wait for it. */
+/* Publish plan p, which is taken, to the workers that wait for the mode. */
 static int settle_by(struct planning *g, struct plan *p, struct eddis_error *err)
 {
     const struct driver_view *v = &g->run->o->view;
@@ -266,7 +278,9 @@ static int settle_by(struct planning *g, struct plan *p, struct eddis_error *err
     return 0;
 }
 
-/* A mode that cannot be planned is no reason to end a job that could train in another. */
+/* Decide the sync mode and publish its plan.  If that plan cannot be made, publish the present one:
+ * the job can still train in its mode.
+ */
 static void settle(struct planning *g)
 {
     struct eddis_error err = { 0 };
@@ -280,7 +294,9 @@ static void settle(struct planning *g)
         state_fail(&g->run->state, "internal", 1, err.text, clock_now_ns());
 }
 
-/* How long the job is, as the program has told by its data. */
+/* Return how many samples the job trains, from the number of steps that rank 0 has reported;
+ * 0: unknown.
+ */
 static int64_t count_samples(const struct planning *g)
 {
     const struct figures *f = &g->run->figures;
@@ -292,7 +308,9 @@ static int64_t count_samples(const struct planning *g)
     return n;
 }
 
-/* Nobody has made a step yet. */
+/* Record the size of the model and decide the sync mode, if it is open.  No worker has made a step
+ * yet.
+ */
 static void take_model(struct planning *g, const struct event *e)
 {
     if (e->generation != g->run->state.generation || !publishing_is_open(&g->published) ||
@@ -303,8 +321,9 @@ static void take_model(struct planning *g, const struct event *e)
     settle(g);
 }
 
-/* ---- the network, once it is known ---- */
+/* ---- a network check by the ranks ---- */
 
+/* Update the plan after the ranks have checked the network. */
 static void take_network(struct planning *g)
 {
     struct plan *p = g->published.plans.plan;
@@ -313,7 +332,7 @@ static void take_network(struct planning *g)
     if (!p || !g->known.network->check.known)
         return;
     known_fill(&g->known, &known);
-    if (publishing_is_open(&g->published)) /* it was planned without exchanges */
+    if (publishing_is_open(&g->published)) /* an open mode was planned without communication */
         known.model_bytes = 0;
     if (!g->known.network->check.holds)
         network_effect_checked(g->run, &g->known.network->check, &known, p);
@@ -322,9 +341,9 @@ static void take_network(struct planning *g)
     journal_plan(&g->run->journal, p);
 }
 
-/* ---- entries ---- */
+/* ---- entry points ---- */
 
-/* That rank 0's buckets hold; 0: it laid none out. */
+/* Return the number of gradients in rank 0's buckets; 0: rank 0 has made no buckets. */
 static int64_t count_gradients(const struct plan *p)
 {
     int64_t n = 0;
@@ -334,7 +353,7 @@ static int64_t count_gradients(const struct plan *p)
     return n;
 }
 
-/* The plan that is replayed gives it. */
+/* Record rank 0's choice of communication in the plan, unless the replayed plan fixed it. */
 static void take_choice(struct planning *g, const struct event *e)
 {
     if (e->generation != g->run->state.generation || e->generation == 0 || g->choice_given)
@@ -343,6 +362,7 @@ static void take_choice(struct planning *g, const struct event *e)
     known_gradients(&g->known, count_gradients(g->published.plans.plan));
 }
 
+/* Handle rank 0's choice, the model's size, or a network check by the ranks. */
 static enum heard on_event(void *self, int agent, struct event *e, int64_t now_ns)
 {
     (void)agent;
@@ -353,12 +373,14 @@ static enum heard on_event(void *self, int agent, struct event *e, int64_t now_n
         take_model(self, e);
     } else if (e->generation > 0) {
         take_network(self);
-        return HEARD_TAKEN; /* the state machine knows of a probe's only */
+        return HEARD_TAKEN; /* the state machine handles only probe results */
     }
     return HEARD;
 }
 
-/* For the next job.  A failure that was recovered from has taught its lesson. */
+/* Store the measurements for the next job.  Also store the limits of workers that ran out of
+ * memory, if the job failed; a failure that was recovered from has been handled.
+ */
 static void keep(struct planning *g)
 {
     const struct state *s = &g->run->state;
@@ -368,6 +390,9 @@ static void keep(struct planning *g)
         (void)less_memory(&g->known, &s->failure, g->published.plans.plan, g->agent);
 }
 
+/* Make a plan (true: it has to wait, or there is none), store measurements, or publish a
+ * checkpoint.
+ */
 static bool on_action(void *self, const struct action *a)
 {
     if (a->type == ACTION_PLAN)
@@ -380,6 +405,7 @@ static bool on_action(void *self, const struct action *a)
     return false;
 }
 
+/* Check the search for checkpoints that a plan waits for. */
 static void tick(void *self, int64_t now_ns)
 {
     checkpoint_wait_tick(&((struct planning *)self)->wait, now_ns);
@@ -400,7 +426,7 @@ int planning_init(struct planning *g, struct eddis_error *err)
 {
     struct plan *replay = NULL;
 
-    if (g->run->o->plan_path && /* now, while nobody waits for it */
+    if (g->run->o->plan_path && /* now, because nobody waits for the driver yet */
         plan_read(g->run->o->plan_path, &replay, &g->unreadable) == 0)
         g->replay = plan_text(replay);
     plan_free(replay);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* planning.h - a plan for the nodes that are there, one a generation */
+/* planning.h - make one plan for the available nodes in each generation */
 #ifndef EDDIS_AGENTS_DRIVER_PLAN_PLANNING_H
 #define EDDIS_AGENTS_DRIVER_PLAN_PLANNING_H
 
@@ -10,30 +10,38 @@
 #include "plan_versions.h"
 #include "plan_watch.h"
 
+/* The plans of a job and what they are made from. */
 struct planning {
     struct job_run *run;         /* borrowed */
-    struct publishing published; /* its plans are lent to who launches and who tells */
-    struct known known;
-    struct plan_watch watch; /* of the plan that is launched */
-    int *agent;              /* [n_agents] of the plan's nodes */
-    bool choice_given;       /* the plan that is replayed fixes how ranks communicate */
-    bool less_memory; /* a worker was killed for lack of it: a plan that is replayed did not fit */
-    char *replay;     /* text of the plan that is replayed; NULL: none */
-    struct eddis_error unreadable; /* why it could not be read */
-    struct checkpoint_wait wait;   /* its run is borrowed too */
+    struct publishing published; /* its plans are lent to launching and telling */
+    struct known known;          /* history of the program and network */
+    struct plan_watch watch;     /* watches the launched plan */
+    int *agent;                  /* [n_agents] agents of the plan's nodes */
+    bool choice_given;           /* the replayed plan fixes how ranks communicate */
+    bool less_memory; /* a worker was killed for lack of memory: a replayed plan did not fit */
+    char *replay;     /* text of the replayed plan; NULL: none */
+    struct eddis_error unreadable; /* why the replayed plan could not be read */
+    struct checkpoint_wait wait;   /* search for checkpoints before a restart's plan */
 };
 
-/* Events: what rank 0 has chosen of the communication, and how large the model is.  Actions: a
- * plan, a checkpoint.
+/* Entry points for events (rank 0's choice of communication, the model's size, a network check) and
+ * actions (make a plan, publish a checkpoint).
  */
 extern const struct subject_ops planning_ops;
 
-/* Lend g, which is zeroed and stays where it is, what it borrows. */
+/* Give the planning module its pointers to the job and the network.  g is zeroed before and must
+ * not move afterwards.
+ */
 void planning_join(struct planning *g, struct job_run *run, const struct run_network *network);
 
-/* g is joined.  planning_fini also when this fails. */
+/* Read the plan to replay and allocate; call planning_join first.  planning_fini is needed even on
+ * failure.
+ */
 int planning_init(struct planning *g, struct eddis_error *err);
 
+/* Stop watching and free the plans and the history. */
+
+/* Stop watching the plan, and free the plans and the history. */
 void planning_fini(struct planning *g);
 
 #endif

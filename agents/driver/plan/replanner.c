@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* replanner.c - feeds the policy of re-planning from reports and makes plans of its proposals */
+/* replanner.c - feed the re-planning policy from reports, and make plans of its proposals */
 #include "replanner.h"
 
 #include "lib/base/cleanup.h"
@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Convert nanoseconds to seconds. */
 static double seconds(int64_t ns)
 {
     return (double)ns / CLOCK_S;
@@ -19,8 +20,9 @@ static double seconds(int64_t ns)
 
 /* ---- the policy ---- */
 
-/* An equal split before the plan is learnt from as the plan is: two batches of each worker tell its
- * constant from its slope.
+/* Fill the workers of the re-planning policy from a plan.  The policy also learns from an equal
+ * split before the plan: two different batches per worker separate the fixed time from the time per
+ * sample.
  */
 static void fill_workers(const struct run_plans *plans, const struct split_worker *bounds,
                          struct rebalance_worker *w)
@@ -42,6 +44,7 @@ static void fill_workers(const struct run_plans *plans, const struct split_worke
     }
 }
 
+/* Return the network and model as the re-planning policy needs them. */
 static struct rebalance_network network_of(const struct plan *p, const struct planner_known *known)
 {
     int64_t steps = known->samples > 0 ? (known->samples - 1) / p->global_batch + 1 : 0;
@@ -57,6 +60,7 @@ static struct rebalance_network network_of(const struct plan *p, const struct pl
                                        .wire = p->options.wire };
 }
 
+/* Make the re-planning policy for a generation's plans. */
 static int open_policy(struct replanning *r, const struct run_plans *plans,
                        const struct planner_known *known, struct eddis_error *err)
 {
@@ -87,7 +91,9 @@ static int open_policy(struct replanning *r, const struct run_plans *plans,
     return rebalance_new(&s, &r->policy, err);
 }
 
-/* A single worker has nobody to share with; it is learnt for jobs that have more of them. */
+/* Start re-planning for a generation.  A single worker cannot be re-planned; its times are measured
+ * for jobs with more workers.
+ */
 int replanning_begin(struct replanning *r, const struct run_plans *plans,
                      const struct planner_known *known, struct eddis_error *err)
 {
@@ -106,9 +112,10 @@ void replanning_end(struct replanning *r)
 
 /* ---- what is measured ---- */
 
-/* A machine that has changed may have changed for many of them: the rest are events only. */
+/* A changed machine may have changed for many workers: further reports are events only. */
 enum { CONTRADICTED_TOLD = 3 };
 
+/* Report, once per worker, that its time from before no longer holds and is measured again. */
 static void say_contradicted(struct replanning *r, int rank)
 {
     static const char *const before[TIME_SOURCES] = { [TIME_GIVEN] = "is given for it",
@@ -149,7 +156,9 @@ bool replanning_contradicted(struct replanning *r, struct rebalance_contradictio
     return r->policy && rebalance_contradicted(r->policy, ret);
 }
 
-/* What its workers may take has changed; without memory they keep to what they have. */
+/* Update the re-planning policy's limits of the workers' batches.  Without memory they stay as they
+ * are.
+ */
 static void set_bounds(struct replanning *r, const struct plan *p)
 {
     cleanup_free struct split_worker *w = calloc((size_t)p->n_workers, sizeof *w);
@@ -212,7 +221,7 @@ void replanning_agreed(struct replanning *r, int64_t version, int64_t now_ns)
 
 /* ---- another plan ---- */
 
-/* What holds the whole batch bounds nobody. */
+/* Return the micro-batch of a worker; 0: none, it can hold the whole batch. */
 static int64_t piece_of(const struct replanning *r, const struct plan *p, int rank)
 {
     if (!r->most)
@@ -220,6 +229,9 @@ static int64_t piece_of(const struct replanning *r, const struct plan *p, int ra
     return r->most[rank] < p->global_batch ? r->most[rank] : 0;
 }
 
+/* Return the workers [p->n_workers] with their measured times and these batches, for the caller to
+ * free.  NULL: no memory.
+ */
 static struct planner_worker *learnt_workers(const struct replanning *r, const struct plan *p,
                                              const int64_t *batch)
 {
@@ -243,6 +255,7 @@ static struct planner_worker *learnt_workers(const struct replanning *r, const s
     return w;
 }
 
+/* Make the plan for a re-planning proposal, for the caller to free; NULL: error. */
 static struct plan *plan_again(struct replanning *r, const struct plan *p,
                                const struct planner_known *known,
                                const struct rebalance_proposal *wish, struct eddis_error *err)
@@ -277,11 +290,13 @@ struct plan *replanning_plan(struct replanning *r, const struct plan *p,
     return again;
 }
 
-/* Every worker's time: without samples it is none of its own, but a guess beside the others. */
+/* Check whether every worker's time is measured in seconds.  A worker without samples has no time
+ * of its own, only an estimate from the others.
+ */
 static bool all_are_seconds(const struct replanning *r, const struct plan *p)
 {
     cleanup_free struct rebalance_time *now = calloc((size_t)p->n_workers, sizeof *now);
-    bool are = now != NULL; /* else it is asked again */
+    bool are = now != NULL; /* without memory the caller asks again */
 
     if (now)
         rebalance_times(r->policy, now);
@@ -297,7 +312,9 @@ bool replanning_knows_seconds(const struct replanning *r, const struct plan *p)
            all_are_seconds(r, p);
 }
 
-/* The same batches: what is predicted of them changes, not what the workers do. */
+/* Return the plan with measured times and the same batches: the predictions change, not what the
+ * workers do.
+ */
 struct plan *replanning_seconds(struct replanning *r, const struct plan *p,
                                 const struct planner_known *known)
 {
@@ -336,7 +353,7 @@ bool replanning_alone(struct replanning *r, int *ret_rank, double *ret_times)
     return r->policy && rebalance_alone(r->policy, ret_rank, ret_times);
 }
 
-/* ---- what is kept ---- */
+/* ---- the history ---- */
 
 void replanning_learnt(const struct replanning *r, const struct plan *p,
                        const struct node_profile *const *node, struct learned_times *ret)
@@ -353,6 +370,6 @@ void replanning_learnt(const struct replanning *r, const struct plan *p,
         if (w->kind == DEVICE_EMULATED || learner_source(l) != TIME_MEASURED)
             continue;
         planner_key(p->node[w->node], node[w->node], w, row.key);
-        (void)learned_times_set(ret, &row); /* without memory it is learnt again */
+        (void)learned_times_set(ret, &row); /* without memory it is lost and measured again */
     }
 }

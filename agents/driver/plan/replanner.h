@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* replanner.h - a generation's plan follows what its workers are measured to be
+/* replanner.h - re-plan a generation from its workers' measurements
  *
- * scheduler/rebalance decides when and to what; here it is fed from reports, and its proposals are
- * made into plans.  One policy a generation: what it learnt goes with past.h into the plan of
- * the next one, and of the next job.
+ * scheduler/rebalance decides when and how to re-plan; this module feeds it from reports and makes
+ * plans of its proposals.  Each generation has its own policy: what it has measured passes through
+ * past.h to the plan of the next generation and of the next job.
  */
 #ifndef EDDIS_AGENTS_DRIVER_PLAN_REPLANNER_H
 #define EDDIS_AGENTS_DRIVER_PLAN_REPLANNER_H
@@ -13,73 +13,87 @@
 
 #include "scheduler/rebalance.h"
 
+/* The re-planning policy of a generation. */
 struct replanning {
-    struct job_run *run;      /* borrowed */
-    struct rebalance *policy; /* NULL: the plan stays as it is */
-    bool *contradicted;       /* [n_workers] it was said that what was learnt of it does not hold */
-    const int64_t *most; /* [n_workers] samples at once, by their memory; borrowed; NULL: unknown */
-    const int64_t *bound; /* the same where it bounds batches, or NULL */
-    int64_t min_count;    /* of the program; 0: any number */
-    int n_workers, n_contradicted;
+    struct job_run *run;           /* borrowed */
+    struct rebalance *policy;      /* NULL: the plan does not change */
+    bool *contradicted;            /* [n_workers] reported that its earlier time no longer holds */
+    const int64_t *most;           /* [n_workers] samples held at once, by memory; borrowed;
+                                    * NULL: unknown */
+    const int64_t *bound;          /* the same if it also limits batches, else NULL */
+    int64_t min_count;             /* smallest batch of the program; 0: any */
+    int n_workers, n_contradicted; /* workers; of them contradicted so far */
 };
 
-/* Begin with a generation's plans: the policy learns from the equal split before the real one too.
+/* Start re-planning for a generation's plans.  The policy also learns from the equal split that
+ * runs before the plan.
  */
 int replanning_begin(struct replanning *r, const struct run_plans *plans,
                      const struct planner_known *known, struct eddis_error *err);
 
-/* Take what a worker of the generation has measured. */
+/* Pass a worker's measurements to the re-planning policy. */
 void replanning_progress(struct replanning *r, const struct progress *p, int64_t now_ns);
 
-/* Take what is known of the network and of the program now. */
+/* Update the re-planning policy with the present history of the network and the program. */
 void replanning_known(struct replanning *r, const struct plan *p,
                       const struct planner_known *known);
 
-/* Take how many samples the workers of p can hold at once, which is borrowed until the end of the
- * generation; bound them to that unless the program takes pieces.
+/* Set how many samples each worker of p can hold at once.  `most` is borrowed until the end of the
+ * generation.  It also limits the batches unless the program trains in micro-batches.
  */
 void replanning_memory(struct replanning *r, const struct plan *p, const int64_t *most,
                        bool takes_pieces);
 
-/* Whether what was exposed of communication contradicts the network; see rebalance.h. */
+/* Check whether the communication that steps waited for contradicts the network measurement; see
+ * rebalance.h.
+ */
 bool replanning_contradicted(struct replanning *r, struct rebalance_contradiction *ret);
 
-/* Fill *ret with what is learnt of a worker; returns whether there is one. */
+/* Write a worker's present time model to *ret; false: no such worker. */
 bool replanning_model(const struct replanning *r, int rank, struct time_model *ret);
 
-/* Note that this version of the plan was published, or agreed on. */
+/* Record that this version of the plan was published, for the re-planning policy. */
 void replanning_published(struct replanning *r, int64_t version, const struct plan *p);
+
+/* Record that the workers agreed on this version of the plan. */
+
+/* Record that the workers agreed on this version of the plan, for the re-planning policy. */
 void replanning_agreed(struct replanning *r, int64_t version, int64_t now_ns);
 
-/* Whether another plan is worth it; fills *ret, whose batches are borrowed until the next call. */
+/* Check whether another plan is worthwhile, and write the proposal to *ret.  Its batches are
+ * borrowed until the next call.
+ */
 bool replanning_decide(struct replanning *r, int64_t now_ns, struct rebalance_proposal *ret);
 
-/* Returns the plan that is wished for in the place of p, to be freed; NULL after a note. */
+/* Return the proposed plan in place of p, for the caller to free; NULL: error, recorded as an
+ * event.
+ */
 struct plan *replanning_plan(struct replanning *r, const struct plan *p,
                              const struct planner_known *known,
                              const struct rebalance_proposal *wish);
 
-/* Whether p has ratios, and all its workers have done FIGURES_WINDOW steps, so that they can be
- * seconds.
+/* Check whether p has relative times and all its workers have done more than FIGURES_WINDOW steps,
+ * so that times in seconds are known.
  */
 bool replanning_knows_seconds(const struct replanning *r, const struct plan *p);
 
-/* Returns p with these seconds, to be freed; NULL without memory. */
+/* Return a copy of p with measured times in seconds, for the caller to free; NULL: error. */
 struct plan *replanning_seconds(struct replanning *r, const struct plan *p,
                                 const struct planner_known *known);
 
-/* Whether the steps of p, whose times are seconds, are not what it predicts; fills *ret with the
- * samples per second that follow from them.  See rebalance_predicts.
+/* Check whether the steps of p contradict its prediction, which must be in seconds.  If so, write
+ * the samples per second that follow from them to *ret_per_s.  See rebalance_predicts.
  */
 bool replanning_predicts(struct replanning *r, const struct plan *p, double *ret_per_s);
 
-/* Whether a worker would be faster by itself; see rebalance_alone. */
+/* Check whether one worker alone would be faster; see rebalance_alone. */
 bool replanning_alone(struct replanning *r, int *ret_rank, double *ret_times);
 
-/* Put what was measured of the workers of p, whose nodes' profiles these are, into *ret. */
+/* Record the measured times of the workers of p in *ret; node: the profiles of its nodes. */
 void replanning_learnt(const struct replanning *r, const struct plan *p,
                        const struct node_profile *const *node, struct learned_times *ret);
 
-void replanning_end(struct replanning *r); /* of the generation */
+/* End re-planning of the generation and free the policy. */
+void replanning_end(struct replanning *r);
 
 #endif

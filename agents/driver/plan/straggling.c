@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* straggling.c - sentences about workers that are slow, and their rows of the status */
+/* straggling.c - sentences about slow workers, and their rows of the status */
 #include "straggling.h"
 
 #include "lib/base/cleanup.h"
@@ -13,11 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A machine that others use, too, may be slow and fast by turns: the rest are events only. */
+/* A machine shared with others may change its speed again and again: further reports are events
+ * only.
+ */
 enum { ALL_TOLD = 3 };
 
 enum { SENTENCE = 1200, SAYS = 900, CAUSE = 600, LOSS = 400, SHARE = 100 };
 
+/* Make the detector of slow workers, with the workers' nodes and earlier times. */
 static int watch(struct straggling *s, const struct plan *p, const struct time_model *learnt,
                  int *node, struct eddis_error *err)
 {
@@ -54,8 +57,9 @@ void straggling_end(struct straggling *s)
     s->n_told = s->n_telling = 0;
 }
 
-/* ---- what is told ---- */
+/* ---- measurements ---- */
 
+/* Allocate and initialise the windows of all workers' steps; false: no memory. */
 static bool make_windows(struct straggling *s)
 {
     if (!s->told)
@@ -65,8 +69,9 @@ static bool make_windows(struct straggling *s)
     return s->told != NULL;
 }
 
-/* Steps since the report before, of which each took the same as far as is known: all of it counts
- * as the worker's own.
+/* Add a worker's steps since the last report to its window, all with their mean time, which counts
+ * entirely as the worker's own.  Write the window's medians to *ret once all workers report;
+ * otherwise return false.
  */
 static bool take_told(struct straggling *s, int64_t plan, const struct progress *p,
                       struct step_figures *ret)
@@ -92,7 +97,7 @@ static bool take_told(struct straggling *s, int64_t plan, const struct progress 
     return s->n_telling == s->n_told && step_window_figures(w, ret);
 }
 
-/* Steps since the report before. */
+/* Pass the mean of a worker's steps since the last report to the detector. */
 static void take_step(struct straggling *s, const struct progress *p, int peer)
 {
     const struct board_times *t = &p->recent;
@@ -125,6 +130,7 @@ void straggling_progress(struct straggling *s, const struct plan *in_force,
 
 /* ---- sentences ---- */
 
+/* Return the name of a cause of slowness, as it appears in the status. */
 static const char *cause_word(enum straggler_cause c)
 {
     static const char *const word[STRAGGLER_CAUSES] = { "compute", "processor", "input",
@@ -133,7 +139,9 @@ static const char *cause_word(enum straggler_cause c)
     return word[c];
 }
 
-/* What the machine says, each behind "; "; returns whether it says anything. */
+/* Describe how the machine slows a worker, each cause after "; ".  Return false if it reports
+ * nothing.
+ */
 static bool loss_text(const struct straggler *w, char *ret, size_t size)
 {
     static const struct {
@@ -159,7 +167,8 @@ static bool loss_text(const struct straggler *w, char *ret, size_t size)
     return ret[0] != '\0';
 }
 
-/* Of a slow link; node: names. */
+/* Describe a slow connection; node: names of the plan's nodes.  Return the length as snprintf does.
+ */
 static int link_text(const struct slow_link *l, char (*node)[256], char *ret, size_t size)
 {
     return snprintf(ret, size,
@@ -169,6 +178,7 @@ static int link_text(const struct slow_link *l, char (*node)[256], char *ret, si
                     1e3 * l->busy_s, 1e3 * l->step_s);
 }
 
+/* Describe how long a worker waits for its data.  Return the length as snprintf does. */
 static int input_text(const struct straggler *w, char *ret, size_t size)
 {
     char rate[64] = "";
@@ -180,6 +190,7 @@ static int input_text(const struct straggler *w, char *ret, size_t size)
                     1e3 * w->own_s, rate);
 }
 
+/* Describe how a worker's computing has slowed down.  Return the length as snprintf does. */
 static int compute_text(const struct straggler *w, char *ret, size_t size)
 {
     char lost[LOSS], queued[SHARE] = "";
@@ -194,6 +205,7 @@ static int compute_text(const struct straggler *w, char *ret, size_t size)
                     queued, lost);
 }
 
+/* Describe the cause of a worker's slowness; ret has CAUSE bytes. */
 static void cause_text(const struct straggler *w, char (*node)[256], char *ret)
 {
     int n = snprintf(ret, CAUSE, "%s, %.0f %% of it: ", cause_word(w->cause), 100 * w->confidence);
@@ -209,6 +221,9 @@ static void cause_text(const struct straggler *w, char (*node)[256], char *ret)
                        1e3 * w->waited_s);
 }
 
+/* Describe a worker's share of the batch; ret has SHARE bytes.  told: the program divides its data
+ * itself.
+ */
 static void share_text(const struct straggler *w, int64_t batch, bool told, char *ret)
 {
     if (told)
@@ -220,6 +235,9 @@ static void share_text(const struct straggler *w, int64_t batch, bool told, char
         (void)snprintf(ret, SHARE, "it has %" PRId64 " samples a step", batch);
 }
 
+/* Return a phrase for what a worker's speed is compared with: "before", "in earlier jobs" or "with
+ * the data at hand".
+ */
 static const char *before_text(const struct straggler *w)
 {
     if (w->bound)
@@ -227,6 +245,7 @@ static const char *before_text(const struct straggler *w)
     return w->learnt ? "in earlier jobs" : "before";
 }
 
+/* Report that most workers are slow, or no longer, and record it in the status. */
 static void tell_all(struct straggling *s, const struct straggler *w)
 {
     char text[SENTENCE], lost[LOSS];
@@ -245,7 +264,7 @@ static void tell_all(struct straggling *s, const struct straggler *w)
     s->run->status.all_slow_times = w->over ? NAN : w->times;
 }
 
-/* What is told of a worker, behind its name. */
+/* Describe a slow or recovered worker, without its name; ret has SAYS bytes. */
 static void says_text(const struct straggler *w, const struct plan *p, bool told, char *ret)
 {
     char cause[CAUSE], share[SHARE];
@@ -260,6 +279,7 @@ static void says_text(const struct straggler *w, const struct plan *p, bool told
                        w->times, before_text(w), w->since, cause, share);
 }
 
+/* Report a slow or recovered worker to the user and in events.jsonl. */
 static void tell_one(struct straggling *s, const struct straggler *w, const char *node, int agent,
                      const char *says)
 {
@@ -272,6 +292,7 @@ static void tell_one(struct straggling *s, const struct straggler *w, const char
 
 /* ---- the status ---- */
 
+/* Fill a slow or recovered worker's row of the status. */
 static void fill_status(struct job_status *s, const struct straggler *w, const char *says)
 {
     struct worker_status *row = &s->worker[w->rank];

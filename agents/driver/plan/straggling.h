@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* straggling.h - who has become slow in a generation, for people, the status and the journal */
+/* straggling.h - report workers that have become slow, to the user, in the status and in the events
+ */
 #ifndef EDDIS_AGENTS_DRIVER_PLAN_STRAGGLING_H
 #define EDDIS_AGENTS_DRIVER_PLAN_STRAGGLING_H
 
@@ -7,30 +8,32 @@
 
 #include "scheduler/stragglers.h"
 
+/* The detection of slow workers in a generation. */
 struct straggling {
     struct job_run *run;      /* borrowed */
-    struct stragglers *found; /* NULL: there is no generation */
-    int n_all;                /* how often most were slow at once */
-    /* of programs of whose steps only the numbers are known: what lies between two reports */
-    struct step_window *told; /* [n_told]; NULL: none has told any */
-    int n_told, n_telling;    /* all workers, and those that have told a step */
+    struct stragglers *found; /* the detector; NULL: no generation */
+    int n_all;                /* how often most workers were slow at once */
+    /* For programs that only report step numbers: steps between two reports. */
+    struct step_window *told; /* [n_told] NULL: no worker has reported any */
+    int n_told, n_telling;    /* all workers; those that have reported a step */
 };
 
-/* Begin with a generation's plan. */
+/* Start the detection of slow workers for a generation's plan. */
 int straggling_begin(struct straggling *s, const struct plan *p, struct eddis_error *err);
 
-/* Take what a worker has measured; of those that tell the numbers of their steps alone, when all
- * do: one that prints for all would be blamed for all.  model: what is learnt of it; peer: the node
- * to which its busiest connection goes, -1: none.
+/* Pass a worker's measurements to the detection of slow workers.  Workers that only report step
+ * numbers count once all of them do: a worker that prints for all would be blamed for all.  model:
+ * its measured time model; peer: the node of its busiest connection, -1: none.
  */
 void straggling_progress(struct straggling *s, const struct plan *in_force,
                          const struct progress *p, const struct time_model *model, int peer);
 
-/* Tell of those that are slow by now, or no more.  p: the plan published last; agent [n_nodes]: of
- * its nodes.
+/* Report workers that have become slow or normal again.  p: the newest published plan; agent
+ * [n_nodes]: agents of its nodes.
  */
 void straggling_tell(struct straggling *s, const struct plan *p, const int *agent, int64_t now_ns);
 
-void straggling_end(struct straggling *s); /* of the generation */
+/* End the detection of slow workers and free everything. */
+void straggling_end(struct straggling *s);
 
 #endif

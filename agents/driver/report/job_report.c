@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_report.c - the status, the lines of events.jsonl and metrics.jsonl, and answers to readers */
+/* job_report.c - the status, the lines of events.jsonl and metrics.jsonl, and answers to HTTP
+ * readers
+ */
 #include "job_report.h"
 
 #include "agents/job/prometheus.h"
@@ -12,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHOW_NS (CLOCK_S / 10) /* between two looks that people get */
+#define SHOW_NS (CLOCK_S / 10) /* between two updates for the user */
 #define EQUAL_NS                                                                                   \
-    (30 * CLOCK_S) /* from its first sign of life on a program may still open libeddis */
+    (30 * CLOCK_S) /* time for a program to open libeddis, from its first sign of life */
 
 /* ---- the status ---- */
 
@@ -31,6 +33,7 @@ void telling_begin(struct telling *t)
     s->exit_code = -1;
 }
 
+/* Copy the first failure into the status. */
 static void fill_failure(const struct state_failure *f, struct job_status *t)
 {
     t->failure = (struct first_failure){ .set = f->set,
@@ -43,6 +46,7 @@ static void fill_failure(const struct state_failure *f, struct job_status *t)
     (void)snprintf(t->failure.what, sizeof t->failure.what, "%.255s", f->what);
 }
 
+/* Copy the job's result into the status. */
 static void fill_end(const struct state *s, struct job_status *t)
 {
     (void)snprintf(t->reason, sizeof t->reason, "%s", s->reason);
@@ -58,7 +62,7 @@ void telling_fill_refused(struct telling *t)
         listeners_refusals_text(t->listeners, s->refused, sizeof s->refused);
 }
 
-/* What became of ranks whose agent is gone nobody tells any more. */
+/* Mark ranks as lost whose agent has gone, since nobody will report their end. */
 static void note_lost(struct telling *t)
 {
     const struct state *s = &t->run->state;
@@ -97,6 +101,7 @@ void telling_fill(struct telling *t)
 
 /* ---- events ---- */
 
+/* Return the type in events.jsonl for an agent's event. */
 static enum job_event word_of(enum event_type type)
 {
     static const enum job_event word[] = {
@@ -124,7 +129,7 @@ static enum job_event word_of(enum event_type type)
     return word[type];
 }
 
-/* One line of events.jsonl for what an agent has reported. */
+/* Record an agent's event in events.jsonl. */
 static void note_event(struct job_run *r, int agent, const struct event *e)
 {
     char text[600] = "";
@@ -157,6 +162,7 @@ static void note_event(struct job_run *r, int agent, const struct event *e)
     job_run_say(r, word_of(e->type), agent, e->rank, text);
 }
 
+/* Record an agent's event in events.jsonl, and how a rank ended in the metrics. */
 static enum heard on_event(void *self, int agent, struct event *e, int64_t now_ns)
 {
     struct job_run *r = ((struct telling *)self)->run;
@@ -185,6 +191,7 @@ void telling_output(struct telling *t, int agent, const struct output *o)
 
 /* ---- actions ---- */
 
+/* Show the last lines that a failed rank printed, from the event that is being handled. */
 static void show_last_lines(const struct job_run *r, int rank)
 {
     const struct driver_view *v = &r->o->view;
@@ -193,6 +200,7 @@ static void show_last_lines(const struct job_run *r, int rank)
         v->last_lines(v->ctx, rank, r->event->last_lines);
 }
 
+/* Show a failed rank's last lines or a sentence to the user, or report a recovery. */
 static bool on_action(void *self, const struct action *a)
 {
     struct job_run *r = ((struct telling *)self)->run;
@@ -208,7 +216,7 @@ static bool on_action(void *self, const struct action *a)
     return false;
 }
 
-/* ---- readers ---- */
+/* ---- HTTP readers ---- */
 
 void telling_answer(struct telling *t, const struct inbox_item *i)
 {
@@ -245,9 +253,9 @@ void telling_answer(struct telling *t, const struct inbox_item *i)
         http_reply_error(i->x, 503, "no memory");
 }
 
-/* ---- as time passes ---- */
+/* ---- timed reports ---- */
 
-/* A folder that does not answer, and when it does again. */
+/* Report that the job's folder does not answer, and when it answers again. */
 static void say_held(struct telling *t, int64_t now_ns)
 {
     int64_t held_ns = t->run->records ? file_thread_held_ns(t->run->records, now_ns) : 0;
@@ -270,7 +278,7 @@ static void say_held(struct telling *t, int64_t now_ns)
     }
 }
 
-/* ", which is predicted to be 1.8x as fast", where it is worth a word. */
+/* Write ", which is predicted to be 1.80x as fast" if the plan gains at least 5 %, otherwise "". */
 static void gain_text(const struct plan *p, char *ret, size_t size)
 {
     double gain =
@@ -282,7 +290,7 @@ static void gain_text(const struct plan *p, char *ret, size_t size)
                        gain);
 }
 
-/* Who runs a script as it is should know what it leaves on the table. */
+/* Report once what a program that runs without libeddis misses: batches by the plan. */
 static void say_equal(struct telling *t, int64_t now_ns)
 {
     const struct state *s = &t->run->state;
@@ -300,7 +308,7 @@ static void say_equal(struct telling *t, int64_t now_ns)
     job_run_say(t->run, JOB_EVENT_SAY, -1, -1, text);
 }
 
-/* While there is time to do something about it. */
+/* Report problems while the user can still do something about them. */
 static void say_trouble(void *self, int64_t now_ns)
 {
     struct telling *t = self;
@@ -332,6 +340,7 @@ void telling_stepped(struct telling *t)
     t->stepped = true;
 }
 
+/* Return when the next line of metrics.jsonl is due; CLOCK_NEVER: not all ranks are up. */
 static int64_t next_line_ns(const struct telling *t)
 {
     return state_all_up(&t->run->state) ? t->metrics_ns : CLOCK_NEVER;
@@ -355,7 +364,7 @@ void telling_metrics(struct telling *t, int64_t now_ns)
         journal_metrics(&t->run->journal, &t->run->status);
         t->metrics_ns = now_ns + CLOCK_S;
     }
-    v->progress(v->ctx, &t->run->status); /* also of programs without libeddis */
+    v->progress(v->ctx, &t->run->status); /* also for programs without libeddis */
     t->stepped = false;
     t->show_ns = now_ns + SHOW_NS;
 }

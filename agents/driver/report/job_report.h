@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_report.h - what people, readers and the job's folder are told of the job
+/* job_report.h - report the job to the user, to HTTP readers and in the job's folder
  *
- * One struct job_status is the source of every figure.  job_report.c fills it with what the state
- * machine knows and has metrics.c add what is measured; planning.c and plan_versions.c note what
- * the plan says, summary.c what is known in the end.  The driver decides nothing by it.
+ * struct job_status is the only source of these reports.  job_report.c fills it from the state
+ * machine, and metrics.c adds measurements; planning.c and plan_versions.c add what the plan says,
+ * summary.c what is known at the end.  The driver decides nothing by it.
  */
 #ifndef EDDIS_AGENTS_DRIVER_REPORT_JOB_REPORT_H
 #define EDDIS_AGENTS_DRIVER_REPORT_JOB_REPORT_H
@@ -15,57 +15,58 @@
 #include "agents/driver/nodes/request_queue.h"
 #include "agents/driver/plan/model_watch.h"
 
+/* What has been reported, and when the next report is due. */
 struct telling {
-    struct job_run *run;               /* all are borrowed */
-    const struct run_plans *plans;     /* shown to readers */
-    const struct listeners *listeners; /* who was refused there */
-    const char *waiting;               /* whom the start waits for */
-    bool told_trouble;                 /* that something could not be recorded */
-    bool told_joined;                  /* that a worker uses eddis */
-    bool told_equal;                   /* that the program divides its data itself */
-    struct model_watch models;         /* what they were told of models and losses */
-    int64_t n_alone;                   /* ranks of the generation that trained and met nobody */
-    int64_t held_ns;                   /* since when the folder does not answer; 0: it does */
-    int64_t metrics_ns;                /* next line of metrics.jsonl */
-    bool stepped;                      /* people have not seen what workers have told */
-    int64_t show_ns;                   /* when they may */
-    struct checkpoint_count checkpoints;
+    struct job_run *run;               /* borrowed, like all pointers */
+    const struct run_plans *plans;     /* plans for HTTP readers */
+    const struct listeners *listeners; /* the servers, which know the rejected peers */
+    const char *waiting;               /* agents that the start waits for */
+    bool told_trouble;                 /* reported that a file could not be written */
+    bool told_joined;                  /* reported that a worker uses libeddis */
+    bool told_equal;                   /* reported that the program divides its data itself */
+    struct model_watch models;         /* reports about models and losses */
+    int64_t n_alone;                   /* ranks that exited without connecting to others */
+    int64_t held_ns;                   /* since when the job's folder does not answer; 0: it does */
+    int64_t metrics_ns;                /* when the next line of metrics.jsonl is due */
+    bool stepped;                      /* new progress has not been shown yet */
+    int64_t show_ns;                   /* when it may be shown */
+    struct checkpoint_count checkpoints; /* rank 0's checkpoint counters */
 };
 
-/* Events: a line of events.jsonl each.  Actions: sentences for people.  Time: what could not be
- * recorded is said, and what a program misses that does not use libeddis.
+/* Entry points for events (a line of events.jsonl each), actions (sentences for the user) and time:
+ * report files that could not be written, and what a program without libeddis does not get.
  */
 extern const struct subject_ops telling_ops;
 
-/* Begin the status of a job of which nothing is known. */
+/* Initialise the status of a job that is about to begin. */
 void telling_begin(struct telling *t);
 
-/* Fill the job's status with what is known now. */
+/* Fill the job's status with the present state. */
 void telling_fill(struct telling *t);
 
-/* Keep what the listeners tell of refused requests, since they will be closed. */
+/* Copy the servers' list of rejected peers into the status, before they are closed. */
 void telling_fill_refused(struct telling *t);
 
-/* Say that a worker uses eddis, behind the report that tells it first. */
+/* Show once that a worker uses libeddis; call it after each report of an agent. */
 void telling_heard(struct telling *t);
 
-/* Have telling_metrics show people how far the job is: ten times a second at most, however many
- * reports there are, since filling the status takes the longer the more workers there are.
+/* Record that there is new progress, which telling_metrics shows at most ten times a second:
+ * filling the status takes long if there are many workers.
  */
 void telling_stepped(struct telling *t);
 
-/* Hand on what a rank has printed: an agent speaks for the ranks of its node only. */
+/* Show what a rank has printed, if it is a rank of this agent's node. */
 void telling_output(struct telling *t, int agent, const struct output *o);
 
-/* Answer a reader. */
+/* Answer an HTTP reader with the status, workers, events, plan or metrics. */
 void telling_answer(struct telling *t, const struct inbox_item *i);
 
-/* Returns when the next line of metrics.jsonl is due, while all ranks are up, or something to be
- * shown; else never.
+/* Return when the next line of metrics.jsonl is due (while all ranks are up) or progress must be
+ * shown; CLOCK_NEVER: nothing is due.
  */
 int64_t telling_next_ns(const struct telling *t);
 
-/* Write that line and show people how far the job is, when that is due. */
+/* Write the next line of metrics.jsonl and show the progress, if due. */
 void telling_metrics(struct telling *t, int64_t now_ns);
 
 #endif

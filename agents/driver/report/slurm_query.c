@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* slurm_query.c - runs scontrol and sinfo on a thread of its own */
+/* slurm_query.c - run scontrol and sinfo on a thread of their own */
 #include "slurm_query.h"
 
 #include "lib/base/clock.h"
@@ -20,20 +20,20 @@
 
 enum {
     SAID_MAX = 1 << 20,
-    PATIENCE_S = 10,      /* with a controller that is busy */
-    SETTLE_S = 2,         /* with one at the job's end: Slurm kills it soon after a SIGTERM ... */
+    PATIENCE_S = 10,      /* time limit of a program, for a busy controller */
+    SETTLE_S = 2,         /* the same at the job's end: Slurm kills it soon after a SIGTERM ... */
     SETTLE_WARNED_S = 10, /* ... and later after a warning */
     AGAIN_S = 2,          /* between two questions about nodes, at first ... */
     AGAIN_MAX_S = 30,     /* ... and while none of them is down */
-    TRIES = 3,            /* of a question about the end */
-    MISSED = 3,           /* reports of an agent */
+    TRIES = 3,            /* questions about the time limit */
+    MISSED = 3,           /* reports missed before a node counts as silent */
     EARLY_S = 90,         /* Slurm may send a warning a minute earlier than it was asked to */
-    LOOK_NS = 20 * 1000 * 1000, /* between two looks whether an answer is still wanted */
+    LOOK_NS = 20 * 1000 * 1000, /* between two checks whether an answer is still wanted */
 };
 
-/* ---- what the programs print ---- */
+/* ---- parsing the programs' output ---- */
 
-/* Copy the value of " Name=" to ret [size], "": there is none. */
+/* Copy the value of a field of scontrol's record, given as " Name=", to ret [size]; "": none. */
 static void field(const char *record, const char *name, char *ret, size_t size)
 {
     const char *at = strstr(record, name);
@@ -42,7 +42,7 @@ static void field(const char *record, const char *name, char *ret, size_t size)
                    at ? at + strlen(name) : "");
 }
 
-/* Seconds since 1970 of "2026-11-29T02:19:21", local time; -1: it is none. */
+/* Convert "2026-11-29T02:19:21", local time, to Unix time in seconds; -1: not a time. */
 static int64_t time_of(const char *text)
 {
     struct tm tm = { .tm_isdst = -1 };
@@ -53,7 +53,8 @@ static int64_t time_of(const char *text)
 
 bool slurm_ask_is_limit(const char *record, int64_t now_s, int64_t warned_s)
 {
-    const char *own = strstr(record, " JobState="); /* the name before it holds anything */
+    /* the job name before it may contain anything */
+    const char *own = strstr(record, " JobState=");
     char state[32], reason[40], preempted[40], end[40];
     int64_t end_s;
 
@@ -71,7 +72,7 @@ bool slurm_ask_is_limit(const char *record, int64_t now_s, int64_t warned_s)
            end_s - now_s <= warned_s;
 }
 
-/* Whether "down" is one of the words in "down*+drain", which ends at a blank. */
+/* Check whether "down" is one of the words of a state like "down*+drain", which ends at a blank. */
 static bool has_down(const char *state)
 {
     for (size_t n; *state && !strchr(" \n", *state); state += n + (state[n] == '+')) {
@@ -94,19 +95,22 @@ bool slurm_ask_is_down(const char *table, const char *node)
 
 /* ---- one question ---- */
 
-/* said: NULL: nobody has answered. */
+/* Called with the program's output; NULL: no answer. */
 typedef void (*answer_fn)(struct slurm_ask *a, const char *said);
 
+/* A task that runs one program. */
 struct question {
     struct file_task task;
     struct slurm_ask *ask;
     struct strlist argv, environment;
     answer_fn answer;
-    _Atomic bool unwanted; /* set by the caller's thread: kill what runs */
-    char *said;
+    _Atomic bool unwanted; /* set by the driver's thread: kill the program */
+    char *said;            /* output; NULL: it failed */
 };
 
-/* Wait for the program's end, and kill it when it is late or nobody wants its answer any more. */
+/* Wait for the end of scontrol or sinfo; kill it if it is late or its answer is no longer wanted.
+ * Return 0 if it has ended, with its wait status.
+ */
 static int await(pid_t pid, const _Atomic bool *unwanted, int *status)
 {
     static const struct spawn_rung look[] = { { 0, LOOK_NS } }, now[] = { { SIGKILL, CLOCK_S } };
@@ -118,7 +122,9 @@ static int await(pid_t pid, const _Atomic bool *unwanted, int *status)
     return spawn_stop(-pid, now, 1, status, NULL);
 }
 
-/* The user's variables change how times are printed, of which cluster, and of which nodes. */
+/* Add the user's environment without the variables that change how Slurm prints times or which
+ * cluster and nodes it shows.
+ */
 static void add_environment(struct strlist *ret)
 {
     static const char *const hidden[] = { "SLURM_TIME_FORMAT=", "SLURM_CLUSTERS=", "SINFO_" };
@@ -137,10 +143,13 @@ static void add_environment(struct strlist *ret)
     strlist_fini(&all);
 }
 
+/* Run a program and return its output, for the caller to free; NULL: it failed or was not wanted
+ * any more.
+ */
 static char *run_program(const char *const *argv, const char *const *envp,
                          const _Atomic bool *unwanted)
 {
-    /* Slurm may send every process of the job what the question is about. */
+    /* Slurm may send the signal in question to every process of the job. */
     static const int blocked[] = { SIGTERM, SIGUSR1, SIGUSR2, 0 };
     int out = memfd_create("eddis-slurm", MFD_CLOEXEC), status = 0;
     struct spawn s = { .argv = argv,
@@ -162,6 +171,7 @@ static char *run_program(const char *const *argv, const char *const *envp,
     return said;
 }
 
+/* Run the question's program (on the thread). */
 static void run(struct file_task *t)
 {
     struct question *q = (struct question *)t;
@@ -170,6 +180,7 @@ static void run(struct file_task *t)
                           (const char *const *)q->environment.item, &q->unwanted);
 }
 
+/* Pass the program's output to the question's handler (on the driver's thread). */
 static void done(struct file_task *t)
 {
     struct question *q = (struct question *)t;
@@ -177,6 +188,7 @@ static void done(struct file_task *t)
     q->answer(q->ask, q->said);
 }
 
+/* Free a question to Slurm. */
 static void free_question(struct file_task *t)
 {
     struct question *q = (struct question *)t;
@@ -187,7 +199,8 @@ static void free_question(struct file_task *t)
     free(q);
 }
 
-/* Returns whether it was asked. */
+/* Queue a question to Slurm: a program and the handler of its output.  Return false without memory.
+ */
 static bool ask(struct slurm_ask *a, const char *const *argv, answer_fn answer)
 {
     struct question *q = calloc(1, sizeof *q);
@@ -210,6 +223,9 @@ static bool ask(struct slurm_ask *a, const char *const *argv, answer_fn answer)
 
 /* ---- the end of the job's time ---- */
 
+/* Report to the state machine if Slurm's answer shows that the job is at its time limit.  After a
+ * warning (SIGUSR1) the limit may still be some time away.
+ */
 static void take_limit(struct slurm_ask *a, const char *said)
 {
     const struct state *s = &a->run->state;
@@ -224,7 +240,9 @@ static void take_limit(struct slurm_ask *a, const char *said)
         state_at_limit(&a->run->state);
 }
 
-/* A signal that comes behind another one may come with the limit, and the other one not. */
+/* Ask Slurm whether a signal came because of the time limit, at most TRIES times per signal.  A
+ * later signal is a new question: it may come with the limit even if an earlier one did not.
+ */
 static void ask_limit(struct slurm_ask *a)
 {
     const char *const argv[] = { "scontrol", "-o", "show", "job", a->run->o->slurm->job, NULL };
@@ -242,9 +260,9 @@ static void ask_limit(struct slurm_ask *a)
     a->asking_limit = ask(a, argv, take_limit);
 }
 
-/* ---- nodes that are silent ---- */
+/* ---- silent nodes ---- */
 
-/* Whether an agent has missed several reports. */
+/* Check whether an agent has missed several reports. */
 static bool is_silent(const struct slurm_ask *a, int agent, int64_t now_ns)
 {
     const struct state_agent *s = &a->run->state.agent[agent];
@@ -254,6 +272,9 @@ static bool is_silent(const struct slurm_ask *a, int agent, int64_t now_ns)
            now_ns > a->run->state.paused_ns + ns;
 }
 
+/* Report silent nodes that are down in Slurm's answer to the state machine, and choose the time of
+ * the next question.
+ */
 static void take_nodes(struct slurm_ask *a, const char *said)
 {
     int64_t now_ns = clock_now_ns();
@@ -271,7 +292,9 @@ static void take_nodes(struct slurm_ask *a, const char *said)
     a->nodes_ns = now_ns + a->again_s * CLOCK_S;
 }
 
-/* Nodes can be silent for an hour: a controller that is asked by many jobs has other work. */
+/* Ask Slurm about silent nodes, with growing intervals: nodes can be silent for an hour, and the
+ * controller serves many jobs.
+ */
 static void ask_nodes(struct slurm_ask *a, int64_t now_ns)
 {
     struct strbuf names = { 0 };
@@ -291,7 +314,7 @@ static void ask_nodes(struct slurm_ask *a, int64_t now_ns)
     strbuf_fini(&names);
 }
 
-/* ---- what callers want ---- */
+/* ---- entry points ---- */
 
 int slurm_ask_open(struct slurm_ask *a, struct eddis_error *err)
 {
@@ -312,7 +335,7 @@ void slurm_ask_turn(struct slurm_ask *a, int64_t now_ns)
     ask_nodes(a, now_ns);
 }
 
-/* ctx: the answers to drop; NULL: all. */
+/* Mark a question to Slurm as unwanted; ctx: only questions with this handler, NULL: all. */
 static void drop(const struct file_task *t, void *ctx)
 {
     struct question *q = (struct question *)(uintptr_t)t;
@@ -322,7 +345,9 @@ static void drop(const struct file_task *t, void *ctx)
         q->unwanted = true;
 }
 
-/* What still runs then is a child that the end of the job would wait for. */
+/* End all questions to Slurm.  A program that still ran would be a child process that the job's end
+ * would have to wait for.
+ */
 void slurm_ask_settle(struct slurm_ask *a)
 {
     int64_t patience_s = a->run->state.preempt_signal == SIGUSR1 ? SETTLE_WARNED_S : SETTLE_S;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* slurm_query.h - what Slurm says of the job and its nodes, asked without waiting for its
- * controller
+/* slurm_query.h - ask Slurm about the job and its nodes without blocking on its controller
  *
- * Slurm is asked for two things that no agent can tell: whether a signal came with the end of the
- * job's time limit, and whether a node that is silent is down.
+ * Slurm answers two questions that no agent can answer: whether a signal came because of the job's
+ * time limit, and whether a silent node is down.
  */
 #ifndef EDDIS_AGENTS_DRIVER_REPORT_SLURM_QUERY_H
 #define EDDIS_AGENTS_DRIVER_REPORT_SLURM_QUERY_H
@@ -13,42 +12,43 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The questions to Slurm that are pending. */
 struct slurm_ask {
     struct job_run *run;
-    struct file_thread *thread; /* NULL: the job is in no allocation */
-    bool asking_limit, asking_nodes;
-    int asked_count;  /* of the signal that was asked about, see preempt_count */
-    int asked_signal; /* SIGTERM or SIGUSR1 */
-    int tries;        /* of questions about it */
-    int64_t nodes_ns; /* when nodes may be asked for again */
-    int64_t again_s;  /* behind the last question; 0: there was none while one is silent */
+    struct file_thread *thread; /* runs scontrol and sinfo; NULL: the job is in no allocation */
+    bool asking_limit, asking_nodes; /* a question about the time limit, about nodes, is pending */
+    int asked_count;                 /* preempt_count when the signal in question came */
+    int asked_signal;                /* SIGTERM or SIGUSR1 */
+    int tries;                       /* questions about that signal */
+    int64_t nodes_ns;                /* when the next question about nodes may follow */
+    int64_t again_s; /* seconds between two such questions; 0: none yet while a node is silent */
 };
 
-/* Whether a record of "scontrol -o show job" is of a job that Slurm ends at its time limit, or that
- * has at most warned_s seconds left at now_s, which is seconds since 1970.
+/* Check whether a record of "scontrol -o show job" shows that Slurm ends the job at its time limit,
+ * or that at most warned_s seconds are left at now_s (Unix time in seconds).
  */
 bool slurm_ask_is_limit(const char *record, int64_t now_s, int64_t warned_s);
 
-/* Whether "sinfo -h -a -N -O NodeList,StateComplete" says that a node is down, be it drained or
- * not.
+/* Check whether the output of "sinfo -h -a -N -O NodeList,StateComplete" says that a node is down,
+ * drained or not.
  */
 bool slurm_ask_is_down(const char *table, const char *node);
 
-/* Start the thread where the job runs in an allocation. */
+/* Start the thread that runs scontrol and sinfo, if the job runs in an allocation. */
 int slurm_ask_open(struct slurm_ask *a, struct eddis_error *err);
 
-/* Return a descriptor that is readable when there may be an answer; -1: there is none. */
+/* Return a descriptor that is readable if an answer may have come; -1: none. */
 int slurm_ask_fd(const struct slurm_ask *a);
 
-/* Ask what is to be known now, and give the state machine the answers that have come. */
+/* Ask Slurm the questions that are due, and pass its answers to the state machine. */
 void slurm_ask_turn(struct slurm_ask *a, int64_t now_ns);
 
-/* The job is over: wait a moment for what was asked about its end; then nothing that was started
- * runs any more.
+/* At the job's end, wait a moment for Slurm's answer about the time limit.  When it returns, no
+ * program that was started runs any more.
  */
 void slurm_ask_settle(struct slurm_ask *a);
 
-/* Accepts one that was not opened. */
+/* Stop the thread that asks Slurm.  Accepts one that was not opened. */
 void slurm_ask_close(struct slurm_ask *a);
 
 #endif

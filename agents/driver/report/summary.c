@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* summary.c - the last word about a job: its summary, and what people should know of it */
+/* summary.c - the job's summary, and what the user must know about its end */
 #include "summary.h"
 
 #include "agents/driver/checkpoints/checkpoint_end.h"
@@ -20,16 +20,17 @@
 
 /* ---- waiting for files ---- */
 
-/* For all that is left to be read and written, and behind a signal. */
+/* Time limits for remaining reads and writes: without and after a signal. */
 static const int64_t wait_ns = 10 * CLOCK_S, hurry_ns = CLOCK_S;
 
+/* How long to wait for files. */
 struct patience {
     int signals; /* -1: none */
     int64_t end_ns;
 };
 
-/* Whoever presses Ctrl-C does not want to wait; a folder that answers needs no second.  A SIGCONT
- * is read behind Ctrl-Z.
+/* Shorten the wait to one second if a signal comes: the user does not want to wait, and a folder
+ * that answers needs less.  SIGCONT does not count; it comes after Ctrl-Z.
  */
 static void hurry(struct patience *p)
 {
@@ -41,7 +42,7 @@ static void hurry(struct patience *p)
             p->end_ns = soon_ns;
 }
 
-/* Until the thread has done all, or the time is over. */
+/* Wait until the file thread has done everything, or the time is over. */
 static void wait_for(struct patience *p, struct file_thread *t)
 {
     struct pollfd fds[] = { { .fd = file_thread_fd(t), .events = POLLIN },
@@ -55,14 +56,17 @@ static void wait_for(struct patience *p, struct file_thread *t)
     file_thread_turn(t);
 }
 
+/* Copy the result of the search for checkpoints to *ctx. */
 static void take_found(void *ctx, const struct checkpoint_found *f)
 {
     *(struct checkpoint_found *)ctx = *f;
 }
 
-/* ---- what is to be said ---- */
+/* ---- sentences of the summary ---- */
 
-/* Figures of --measure-equal that compare a split with itself need a word. */
+/* Explain that all steps used --measure-equal's equal split, so that its metrics compare the split
+ * with itself.
+ */
 static void say_only_equal(struct telling *t)
 {
     static const char text[] = "the job ended before the plan took force: all its steps had the "
@@ -76,7 +80,7 @@ static void say_only_equal(struct telling *t)
     journal_event(&t->run->journal, JOB_EVENT_NOTE, NULL, -1, text);
 }
 
-/* A job that was stopped can go on: from where, and how. */
+/* Add to the message of a stopped job at which step it stopped and how to resume it. */
 static void say_how_to_go_on(struct telling *t, const struct checkpoint_found *newest)
 {
     struct job_status *s = &t->run->status;
@@ -99,12 +103,12 @@ static void say_how_to_go_on(struct telling *t, const struct checkpoint_found *n
                        "; no checkpoint but the one it began with, of step %" PRId64
                        "; go on from it with --resume %s",
                        newest->begun_step, newest->resume);
-    else if (s->steps_done > 0 && t->run->state.any_page) /* others may save by themselves */
+    else if (s->steps_done > 0 && t->run->state.any_page) /* others save by themselves */
         (void)snprintf(s->message + n, sizeof s->message - n,
                        "; no checkpoint was written, so that none of it can be gone on from");
 }
 
-/* It has ended well, and before all its steps were made. */
+/* Explain that the program ended the job early by eddis_stop. */
 static void say_stopped(struct telling *t)
 {
     struct job_status *s = &t->run->status;
@@ -119,7 +123,7 @@ static void say_stopped(struct telling *t)
                    of);
 }
 
-/* Each by itself, whatever the plan said.  Whether they train nobody sees. */
+/* Explain that the workers trained separate models, if they trained: nothing connected them. */
 static void say_alone(struct telling *t)
 {
     const struct state *s = &t->run->state;
@@ -136,7 +140,7 @@ static void say_alone(struct telling *t)
     journal_event(&t->run->journal, JOB_EVENT_NOTE, NULL, -1, u->message);
 }
 
-/* A job that resumed behind its last step. */
+/* Explain that the job resumed from its last step, so that nothing was left to train. */
 static void say_nothing_left(struct telling *t)
 {
     static const char text[] = "nothing was left to train: the checkpoint is of the last step";
@@ -150,7 +154,9 @@ static void say_nothing_left(struct telling *t)
     (void)snprintf(s->message, sizeof s->message, "%s", text);
 }
 
-/* Devices are emulated by libeddis, in the programs that use it: claim nothing for others. */
+/* Explain that no device was emulated, because the program does not use libeddis, and delete the
+ * metrics that depend on it.
+ */
 static void say_not_emulated(struct telling *t)
 {
     static const char text[] = "the program does not use libeddis, so no device was emulated";
@@ -166,7 +172,8 @@ static void say_not_emulated(struct telling *t)
     journal_event(&t->run->journal, JOB_EVENT_NOTE, NULL, -1, text);
 }
 
-/* What the folder lacks is no failure of the job. */
+/* Report files in the job's folder that are missing or incomplete.  That is no failure of the job.
+ */
 static void say_gaps(struct telling *t)
 {
     const struct journal *j = &t->run->journal;
@@ -187,12 +194,13 @@ static void say_gaps(struct telling *t)
         t->run->o->view.say(t->run->o->view.ctx, text);
 }
 
+/* Complete the status with its final sentences, and write the last metrics, event and summary. */
 static void record(struct telling *t, const struct checkpoint_found *newest)
 {
     struct job_status *s = &t->run->status;
 
     telling_fill(t);
-    s->state = JOB_ENDED; /* also of a job that could not begin */
+    s->state = JOB_ENDED; /* also if the job could not begin */
     model_watch_look(&t->models, t->run, clock_now_ns(), true);
     model_watch_end(&t->models, t->run);
     say_only_equal(t);
@@ -221,7 +229,7 @@ void summary_tell(struct telling *t, int signals)
         checkpoint_end_give_up(t->run);
     state_checkpoint_seen(&t->run->state, newest.step);
     record(t, &newest);
-    if (p.end_ns < clock_now_ns() + hurry_ns) /* it may be another file system that answers */
+    if (p.end_ns < clock_now_ns() + hurry_ns) /* maybe another file system */
         p.end_ns = clock_now_ns() + hurry_ns;
     wait_for(&p, t->run->records);
     t->run->status.folder_hangs = journal_give_up(&t->run->journal) < 0;

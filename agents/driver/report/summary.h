@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* summary.h - the last word about a job */
+/* summary.h - the final report of a job */
 #ifndef EDDIS_AGENTS_DRIVER_REPORT_SUMMARY_H
 #define EDDIS_AGENTS_DRIVER_REPORT_SUMMARY_H
 
 #include "job_report.h"
 
-/* Tell how the job went, for its folder and for the caller of the driver; it has ended.  Waits at
- * most ten seconds for a folder that does not answer, and one more second when a signal comes
- * (signals: a signalfd, or -1): what is not recorded then is named.
+/* Complete the status of a job that has ended, write its summary and report it.  Waits for at most
+ * ten seconds for a folder that does not answer, and for one more second after a signal (signals: a
+ * signalfd, or -1).  Then it names what could not be written.
  */
 void summary_tell(struct telling *t, int signals);
 

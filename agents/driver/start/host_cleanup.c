@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host_cleanup.c - goes to each host as for a start, and waits for its keeper's answer */
+/* host_cleanup.c - reach each host as for a start, and wait for the result of its cleanup */
 #include "host_cleanup.h"
 
 #include "lib/base/cleanup.h"
@@ -10,11 +10,12 @@
 #include <poll.h>
 #include <stdio.h>
 
-static const int64_t kill_ns = 5 * CLOCK_S; /* for what was begun here to die */
+static const int64_t kill_ns = 5 * CLOCK_S; /* time limit for killing what was started here */
 
+/* Queue the cleanup of host i. */
 static int add(struct starter *s, const struct host_cleanup *c, int i, struct eddis_error *err)
 {
-    /* Those behind the first logins have to wait for them. */
+    /* hosts beyond the first START_LOGINS have to wait for them */
     int64_t wait_ns = c->node_ns * (int64_t)(1 + i / START_LOGINS);
     int64_t end_ns = clock_after_ns(clock_now_ns(), wait_ns);
     struct strlist args = { 0 };
@@ -30,6 +31,7 @@ static int add(struct starter *s, const struct host_cleanup *c, int i, struct ed
     return rc;
 }
 
+/* Return HOST_CLEAN, HOST_LEFT or HOST_UNSEEN for the last event of a host's cleanup. */
 static enum host_cleanup_result result_of(const struct start_event *e)
 {
     if (e->type == START_ENDED && e->code == 0)
@@ -37,6 +39,7 @@ static enum host_cleanup_result result_of(const struct start_event *e)
     return e->type == START_ENDED && e->code == START_KEEPER_FAILED ? HOST_LEFT : HOST_UNSEEN;
 }
 
+/* Report the result of one host; return whether it is clean. */
 static bool take_event(const struct starter *s, const struct start_event *e,
                        const struct host_cleanup *c)
 {
@@ -52,6 +55,9 @@ static bool take_event(const struct starter *s, const struct start_event *e,
     return result == HOST_CLEAN;
 }
 
+/* Wait until all hosts are done or c->stop is readable; return the number of hosts that are not
+ * clean.
+ */
 static int run(struct starter *s, const struct host_cleanup *c)
 {
     struct pollfd fd[] = { { .fd = starter_fd(s), .events = POLLIN },

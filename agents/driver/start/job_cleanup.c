@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_cleanup.c - ends what a dead job has left on every node that it has been on */
+/* job_cleanup.c - end what a dead job has left on every node that it used */
 #include "job_cleanup.h"
 
 #include "host_cleanup.h"
@@ -12,8 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Time limit for one node. */
 static const int64_t node_ns = 60 * CLOCK_S;
 
+/* Check that the job's driver has ended; -EBUSY: it runs, -EREMOTE: it ran on another machine. */
 static int check_over(const struct job_folder *f, struct eddis_error *err)
 {
     struct job_driver d;
@@ -29,6 +31,7 @@ static int check_over(const struct job_folder *f, struct eddis_error *err)
     return 0;
 }
 
+/* Check whether all nodes of the list belong to the allocation. */
 static bool are_of(const struct node_list *j, const struct slurm_allocation *slurm)
 {
     for (size_t i = 0; i < j->n; i++)
@@ -37,6 +40,7 @@ static bool are_of(const struct node_list *j, const struct slurm_allocation *slu
     return true;
 }
 
+/* Clean up all nodes of the list; return the number of those that are not clean. */
 static int clean_list(const struct node_list *j, const struct slurm_allocation *slurm,
                       host_cleanup_say_fn say, void *ctx, struct eddis_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_cleanup.h - eddis-run --cleanup: end what is left of a job on all its nodes */
+/* job_cleanup.h - `eddis-run --cleanup`: end what is left of a job on all its nodes */
 #ifndef EDDIS_AGENTS_DRIVER_START_JOB_CLEANUP_H
 #define EDDIS_AGENTS_DRIVER_START_JOB_CLEANUP_H
 
@@ -11,10 +11,11 @@
 
 #include <stdbool.h>
 
-/* Go to all nodes that the job has been on and end what is there: by steps of this allocation
- * (NULL: none) if all are of it, else by ssh.  dead: its driver is known to be gone.  Blocks, a
- * minute a node at most.  Returns the number of hosts where something may be left.  -EBUSY: the job
- * is running; -ENOENT: it never started anything.  The caller ignores SIGPIPE and has no children.
+/* End what is left of a job on all nodes that it used.  Reach them by steps of this allocation
+ * (NULL: none) if all belong to it, otherwise by ssh.  dead: the driver is known to have ended.
+ * Blocks for a minute per node at most.  Return the number of hosts where something may be left;
+ * -EBUSY: the job is running; -ENOENT: it never started anything.  The caller ignores SIGPIPE and
+ * has no children.
  */
 int job_cleanup(const struct job_folder *f, bool dead, const struct slurm_allocation *slurm,
                 host_cleanup_say_fn say, void *ctx, struct eddis_error *err);

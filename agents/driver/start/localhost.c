@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* localhost.c - compares a host's name with the names and addresses of this machine */
+/* localhost.c - compare a host name with the names and addresses of this machine */
 #include "localhost.h"
 
 #include "lib/base/ip.h"
@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* "c07" is the machine "c07.cluster", whose search domain says so; but "c07.elsewhere" is not known
- * to be the machine "c07".
+/* Compare a name with this machine's own.  "c07" matches the machine "c07.cluster", whose search
+ * domain completes it.  "c07.elsewhere" does not match the machine "c07".
  */
 static bool is_own_name(const char *name, const char *own)
 {
@@ -20,6 +20,7 @@ static bool is_own_name(const char *name, const char *own)
     return !strchr(name, '.') && strncasecmp(name, own, n) == 0 && own[n] == '.';
 }
 
+/* Check whether an address belongs to an interface of this machine. */
 static bool is_interface(const struct ip *address)
 {
     struct ifaddrs *all = NULL;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* localhost.h - whether a host's name means this very machine */
+/* localhost.h - check whether a host name means this machine */
 #ifndef EDDIS_AGENTS_DRIVER_START_LOCALHOST_H
 #define EDDIS_AGENTS_DRIVER_START_LOCALHOST_H
 
 #include <stdbool.h>
 
-/* Whether name is "localhost", a loopback address, this machine's own name, or an address of one of
- * its interfaces.  Nothing is resolved: that may take long, and ssh's configuration may give a name
- * another meaning.  In a network namespace only that namespace's addresses are ours.
+/* Check whether a name is "localhost", a loopback address, this machine's own name, or an address
+ * of one of its interfaces.  No name is resolved: that may take long, and ssh's configuration may
+ * give a name another meaning.  In a network namespace only the addresses of that namespace count.
  */
 bool localhost_is(const char *name);
 
-/* As localhost_is, with this machine's name given; for its test. */
+/* Check the same as localhost_is, with this machine's name given; for its test. */
 bool localhost_is_named(const char *name, const char *own);
 
 #endif

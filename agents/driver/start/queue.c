@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* queue.c - who is started when, who is tried again, and what is told of each start */
+/* queue.c - decide when each host is started or retried, and report the result of each start */
 #include "start_impl.h"
 
 #include "start_step.h"
@@ -18,10 +18,11 @@
 
 /* First wait after a limit of connections; doubled each time, with jitter. */
 static const int64_t again_ns = CLOCK_S / 4, again_most_ns = 5 * CLOCK_S;
-static const int64_t leave_ns = CLOCK_S; /* from an agent's farewell to its session's end */
+static const int64_t leave_ns = CLOCK_S; /* for a session to end after its agent has left */
 
-enum { NAMED = 8 }; /* hosts that a sentence names */
+enum { NAMED = 8 }; /* hosts named in a report */
 
+/* Set a start's stage and update the number of logins. */
 static void set_stage(struct starter *s, struct start_node *p, enum start_stage stage)
 {
     bool was = p->stage == START_LOGIN, is = stage == START_LOGIN;
@@ -32,18 +33,22 @@ static void set_stage(struct starter *s, struct start_node *p, enum start_stage 
     p->session.awaited = is;
 }
 
+/* Check whether a start has not registered, ended or failed. */
 static bool is_waited_for(const struct start_node *p)
 {
     return p->stage == START_QUEUED || p->stage == START_LOGIN || p->stage == START_UP;
 }
 
-/* A step goes on for its other nodes, and ends with the last of them. */
+/* Kill the host's process, unless it is a step, which continues for other nodes and ends with the
+ * last.
+ */
 static void kill_process(const struct start_node *p)
 {
     if (!p->ops->is_shared)
         session_kill(&p->session);
 }
 
+/* Check whether the process of a host, or of its step, runs. */
 static bool has_process(const struct starter *s, const struct start_node *p)
 {
     return p->ops->is_shared ? p->step >= 0 && steps_run(s, p->step) : p->session.pid != 0;
@@ -52,6 +57,10 @@ static bool has_process(const struct starter *s, const struct start_node *p)
 /* ---- events ---- */
 
 __attribute__((format(printf, 5, 6))) static void
+
+/* Queue an event for a host, in place of an unread one.  Except for a cut of an agent that has not
+ * registered, it ends the start.
+ */
 tell(struct starter *s, int host, enum start_event_type type, int code, const char *fmt, ...)
 {
     struct start_node *p = &s->node[host];
@@ -85,7 +94,7 @@ bool starter_event(struct starter *s, struct start_event *ret)
     return false;
 }
 
-/* ---- the beginning of a start ---- */
+/* ---- beginning a start ---- */
 
 int starter_add(struct starter *s, int host, const char *const *args, const char *input,
                 int64_t deadline_ns, struct eddis_error *err)
@@ -118,6 +127,7 @@ int queue_watch(struct starter *s, int whom, enum start_watch kind, int fd, uint
     return epoll_ctl(s->events, EPOLL_CTL_ADD, fd, &e) == 0 ? 0 : -errno;
 }
 
+/* Start the process that runs the supervisor on a host. */
 static int begin_session(struct start_node *p, struct eddis_error *err)
 {
     const struct start_place *const at[] = { &p->at };
@@ -135,6 +145,7 @@ static int begin_session(struct start_node *p, struct eddis_error *err)
     return rc;
 }
 
+/* Start a queued host, or the step that it belongs to. */
 static void start_node(struct starter *s, int host)
 {
     struct start_node *p = &s->node[host];
@@ -162,8 +173,9 @@ static void start_node(struct starter *s, int host)
     }
 }
 
-/* ---- its keeper answers ---- */
+/* ---- the supervisor's answer ---- */
 
+/* Handle the supervisor's answer: fail if it has another version, otherwise give it its input. */
 static void keeper_answers(struct starter *s, int host)
 {
     struct start_node *p = &s->node[host];
@@ -201,8 +213,9 @@ void queue_hear(struct starter *s, int host)
         keeper_answers(s, host);
 }
 
-/* ---- its end ---- */
+/* ---- the end of a start ---- */
 
+/* Queue a host again after a growing, random delay, since a limit of connections was met. */
 static void try_again(struct starter *s, struct start_node *p, int64_t now_ns)
 {
     int64_t wait_ns = again_ns << (p->tries < 8 ? p->tries : 8);
@@ -216,7 +229,7 @@ static void try_again(struct starter *s, struct start_node *p, int64_t now_ns)
     set_stage(s, p, START_QUEUED);
 }
 
-/* Returns whether it is to be tried again; else why not is told. */
+/* Return whether to retry a start that has failed; otherwise report why it failed. */
 static bool judge(struct starter *s, int host, int code, const struct session *of)
 {
     struct start_node *p = &s->node[host];
@@ -230,21 +243,26 @@ static bool judge(struct starter *s, int host, int code, const struct session *o
     return false;
 }
 
+/* Handle the end of a host's process before the supervisor answered. */
 static void ended_early(struct starter *s, int host, int code, int64_t now_ns)
 {
     struct start_node *p = &s->node[host];
 
     if (judge(s, host, code, &p->session))
-        try_again(s, p, now_ns); /* until timeouts.launch: a server's queue is as long as it is */
+        /* until timeouts.launch: the length of a server's queue is unknown */
+        try_again(s, p, now_ns);
 }
 
-/* A keeper whose agent was killed says so as a shell would: by its own exit code. */
+/* Report the end of a supervisor and its agent.  The exit code of a supervisor whose agent was
+ * killed shows the signal, as a shell's does.
+ */
 static void say_end(struct starter *s, int host, int code, bool killed)
 {
     struct start_node *p = &s->node[host];
     const char *words = p->session.words;
     bool spoke = *words && strcmp(words, "started") != 0 && code != 0;
-    bool whole = spoke && strncmp(words, "agent ", 6) == 0; /* they say all: how it was lost */
+    /* a complete sentence: how the agent was lost */
+    bool whole = spoke && strncmp(words, "agent ", 6) == 0;
 
     if (code > 128 && p->ops == &start_local)
         tell(s, host, START_ENDED, code, "%s was killed by signal %d", killed ? "keeper" : "agent",
@@ -257,6 +275,7 @@ static void say_end(struct starter *s, int host, int code, bool killed)
     p->event.swept = !killed && code != START_KEEPER_FAILED;
 }
 
+/* Report that a session has ended while the agent may still run. */
 static void say_cut(struct starter *s, int host, int code, const struct session *of)
 {
     struct start_node *p = &s->node[host];
@@ -268,6 +287,7 @@ static void say_cut(struct starter *s, int host, int code, const struct session 
                    "started, but its %s session has ended", way);
 }
 
+/* Report that an agent has left, and why. */
 static void say_left(struct starter *s, int host, int code)
 {
     const char *why = s->node[host].session.words;
@@ -275,6 +295,7 @@ static void say_left(struct starter *s, int host, int code)
     tell(s, host, START_ENDED, code, "agent has left%s%.300s", *why ? ": " : "", why);
 }
 
+/* Handle the end of the process that ran the supervisor on a host: report or retry the start. */
 static void process_ended(struct starter *s, int host, int64_t now_ns)
 {
     struct start_node *p = &s->node[host];
@@ -283,12 +304,12 @@ static void process_ended(struct starter *s, int host, int64_t now_ns)
 
     if (code < 0)
         return;
-    queue_hear(s, host); /* its last words may have been the first */
+    queue_hear(s, host); /* the last output may contain the first answer */
     session_forget(&p->session);
     if (p->stage == START_LOGIN)
         ended_early(s, host, code, now_ns);
     else if (p->stage == START_OVER || p->stage == START_QUEUED)
-        return; /* it was killed, and that is told; a new start may wait already */
+        return; /* it was killed and that has been reported; a new start may be queued already */
     else if (p->stage == START_LEAVING && *p->session.words)
         say_left(s, host, code);
     else if (p->session.told && p->ops->is_cut && p->ops->is_cut(status))
@@ -302,7 +323,7 @@ void queue_failed(struct starter *s, int host, int code, const char *text)
     tell(s, host, START_FAILED, code, "%.200s: %.300s", s->node[host].at.name, text);
 }
 
-/* Nothing is left on this node of a step. */
+/* Record that nothing is left on this node of a step. */
 static void note_emptied(struct starter *s, struct start_node *p)
 {
     if (p->step < 0 || p->emptied)
@@ -334,7 +355,7 @@ void queue_lost(struct starter *s, int host, int code, bool cut, const struct se
     if (p->stage == START_OVER || p->stage == START_QUEUED || p->stage == START_IDLE)
         return;
     if (p->stage == START_LOGIN) {
-        (void)judge(s, host, code, of); /* which never says that of a step */
+        (void)judge(s, host, code, of); /* START_AGAIN never occurs with a step */
     } else if (p->stage == START_LEAVING) {
         say_left(s, host, code);
     } else if (cut) {
@@ -345,6 +366,7 @@ void queue_lost(struct starter *s, int host, int code, bool cut, const struct se
     }
 }
 
+/* Describe the state of a start for the user. */
 static void describe(const struct start_node *p, char *ret, size_t size)
 {
     const char *words = p->session.words;
@@ -364,6 +386,7 @@ static void describe(const struct start_node *p, char *ret, size_t size)
                        words);
 }
 
+/* Kill a start whose deadline has passed, and report it. */
 static void late(struct starter *s, int host)
 {
     struct start_node *p = &s->node[host];
@@ -377,7 +400,7 @@ static void late(struct starter *s, int host)
          (double)p->at.launch_ns / CLOCK_S, why);
 }
 
-/* ---- what the owner knows of it ---- */
+/* ---- reports from the owner ---- */
 
 void starter_registered(struct starter *s, int host)
 {
@@ -456,7 +479,7 @@ int starter_waiting(const struct starter *s, char *ret, size_t size)
     return waiting;
 }
 
-/* ---- the loop's side ---- */
+/* ---- the event loop ---- */
 
 int starter_fd(const struct starter *s)
 {
@@ -468,6 +491,7 @@ int64_t starter_next_ns(const struct starter *s)
     return s->n_events ? 0 : s->next_ns;
 }
 
+/* Handle a descriptor of a host or step that is ready. */
 static void take_watch(struct starter *s, int whom, enum start_watch kind, int64_t now_ns)
 {
     struct session *session = whom < s->n ? &s->node[whom].session : NULL;
@@ -484,6 +508,7 @@ static void take_watch(struct starter *s, int whom, enum start_watch kind, int64
     }
 }
 
+/* Handle all descriptors of hosts and steps that are ready. */
 static void take_watches(struct starter *s, int64_t now_ns)
 {
     struct epoll_event e[64];
@@ -497,7 +522,7 @@ static void take_watches(struct starter *s, int64_t now_ns)
     } while (n == 64);
 }
 
-/* Start what may be started, and find out when to look again. */
+/* Begin queued starts, end late ones, and compute the time of the next call. */
 static void look_round(struct starter *s, int64_t now_ns)
 {
     int64_t next_ns;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session.c - starts the process that stands for a node's keeper, feeds and reads it, reaps it */
+/* session.c - start, feed, read and reap the local process that connects to a node's supervisor */
 #include "session.h"
 
 #include "lib/base/process_fd.h"
@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* Close a descriptor, if open, and set it to -1. */
 static void close_fd(int *fd)
 {
     if (*fd >= 0)
@@ -41,6 +42,7 @@ int session_renew(struct session *p, const char *input, struct eddis_error *err)
 
 /* ---- starting ---- */
 
+/* Make the pipes for a process's input and output; our ends do not block. */
 static int make_pipes(int in[2], int out[2])
 {
     if (pipe2(in, O_CLOEXEC) < 0)
@@ -57,8 +59,8 @@ static int make_pipes(int in[2], int out[2])
     return 0;
 }
 
-/* A session of its own: Ctrl-C at the terminal is for the driver alone, and without a terminal
- * nobody can ask for a password there.
+/* Start the process in a session of its own: Ctrl-C at the terminal is for the driver alone, and
+ * without a terminal no program can ask for a password.
  */
 int session_begin(struct session *p, const struct session_command *c, struct eddis_error *err)
 {
@@ -71,7 +73,7 @@ int session_begin(struct session *p, const struct session_command *c, struct edd
     if (rc < 0)
         return eddis_fail_errno(err, rc, "cannot make a pipe");
     w.in = in[0];
-    w.out = c->logs_in ? -1 : out[1]; /* what a login's shell prints there is not for us */
+    w.out = c->logs_in ? -1 : out[1]; /* a login shell's own output is ignored */
     w.err = out[1];
     rc = spawn_start(&w, &p->pid, err);
     (void)close(in[0]);
@@ -88,9 +90,11 @@ int session_begin(struct session *p, const struct session_command *c, struct edd
     return 0;
 }
 
-/* ---- what it says ---- */
+/* ---- its output ---- */
 
-/* Keep the tail: what matters comes last, behind banners. */
+/* Append a line to the kept output and drop the oldest lines if there is no room: what matters
+ * comes last, after banners.
+ */
 static void remember(struct session *p, const char *line)
 {
     size_t have = strlen(p->said), n = strlen(line);
@@ -110,6 +114,7 @@ static bool begins_with(const char *line, const char *word)
     return strncmp(line, word, strlen(word)) == 0;
 }
 
+/* Handle the supervisor's first line, which holds its version. */
 static void take_version(struct session *p, const char *version)
 {
     p->awaited = false;
@@ -133,6 +138,7 @@ void session_take(struct session *p, char *line)
         remember(p, line);
 }
 
+/* Handle a complete line of a process's output. */
 static void take_line(struct session *p)
 {
     p->line[p->line_n] = '\0';
@@ -143,6 +149,7 @@ static void take_line(struct session *p)
         session_take(p, p->line);
 }
 
+/* Add a byte to the current line of output; the excess of a long line is dropped. */
 static void take_byte(struct session *p, char byte)
 {
     if (byte == '\n') {
@@ -183,7 +190,7 @@ const char *session_last_line(const struct session *p, int *ret_n)
     return said + begin;
 }
 
-/* ---- what it is told ---- */
+/* ---- its input ---- */
 
 void session_wipe_input(struct session *p)
 {
@@ -207,7 +214,7 @@ void session_write(struct session *p)
         if (n < 0 && errno == EAGAIN)
             return;
         if (n < 0)
-            break; /* it has ended: its descriptor will say so */
+            break; /* it has ended, as its pidfd will show */
         p->input_at += (size_t)n;
     }
     p->told = n >= 0;
@@ -234,8 +241,9 @@ void session_end(const struct session *p)
         (void)kill(p->pid, SIGTERM);
 }
 
-/* ssh was killed, and what it had started to connect through was not.  Before the reaping, for the
- * number of the group is nobody else's as long.
+/* Kill the session of a process that has ended: if ssh was killed, programs through which it
+ * connected still run.  This happens before reaping, while the number of its process group cannot
+ * be reused.
  */
 static void end_helpers(const struct session *p)
 {
@@ -257,7 +265,7 @@ int session_reap(struct session *p, bool with_helpers, int *ret_status)
     while (got < 0 && errno == EINTR);
     if (got == 0)
         return -1;
-    session_read(p); /* its last words */
+    session_read(p); /* its last output */
     if (p->line_n)
         take_line(p);
     *ret_status = status;

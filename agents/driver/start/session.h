@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session.h - the process here that stands for eddis-keeper on a node: its pipes, words and end
+/* session.h - the local process that connects to a node's supervisor: its pipes, output and end
  *
- * It is eddis-keeper itself or the ssh client, leader of a session of its own.  What it says comes
- * line by line: the keeper's first words are its version, later ones of keeper and agent are for
- * people, and all else is of the login.  Nothing blocks; who owns it polls its descriptors.
+ * The process is the supervisor (eddis-keeper) itself or the ssh client, and leads a session of its
+ * own.  Its output is read by lines.  The supervisor first prints its version; later lines of
+ * supervisor and agent are for the user, and all other lines come from the login.  Nothing blocks:
+ * the owner polls the descriptors.
  */
 #ifndef EDDIS_AGENTS_DRIVER_START_SESSION_H
 #define EDDIS_AGENTS_DRIVER_START_SESSION_H
@@ -16,76 +17,81 @@
 
 enum { SESSION_LINE = 512, SESSION_SAID = 2048, SESSION_VERSION = 64 };
 
-/* Take one line of what a process says, without its end. */
+/* Called with one line of a process's output, without its end. */
 typedef void session_line_fn(void *ctx, char *line);
 
+/* The process, its pipes and its latest output. */
 struct session {
-    pid_t pid;    /* 0: there is no process */
-    int pidfd;    /* readable at its end */
-    int to, from; /* its standard input; its words */
-    char *input;  /* owned; NULL: none, or all of it was written and wiped */
-    size_t input_n, input_at;
+    pid_t pid;    /* 0: no process */
+    int pidfd;    /* readable when the process has ended */
+    int to, from; /* its standard input; its output */
+    char *input;  /* data for its standard input, owned; NULL: none, or written and wiped */
+    size_t input_n, input_at;      /* bytes of input; bytes written so far */
     bool told;                     /* the input has been written */
-    bool awaited;                  /* the keeper's first words are still to come */
-    char version[SESSION_VERSION]; /* that they told; "" until then */
-    char line[SESSION_LINE];       /* line_n bytes of one that has not ended */
+    bool awaited;                  /* the supervisor has not answered yet */
+    char version[SESSION_VERSION]; /* version of the supervisor; "": not known yet */
+    char line[SESSION_LINE];       /* the first line_n bytes of an incomplete line */
     size_t line_n;
-    char said[SESSION_SAID];  /* the last lines that are not of eddis */
-    char words[SESSION_LINE]; /* the last line of eddis */
-    session_line_fn *divide;  /* takes its lines, which are of several nodes; NULL: of this one */
+    char said[SESSION_SAID];  /* the last lines that do not come from eddis */
+    char words[SESSION_LINE]; /* the last line from eddis */
+    session_line_fn *divide;  /* handles lines of several nodes; NULL: session_take */
     void *ctx;
 };
 
+/* How to start the process. */
 struct session_command {
-    const char *const *argv; /* NULL-ended */
-    const char *const *envp; /* NULL-ended; NULL: this process's own */
-    bool logs_in;            /* what it prints on standard output is not for us */
-    int parent_death_signal; /* 0: it shall live on when this process dies */
+    const char *const *argv; /* NULL-terminated */
+    const char *const *envp; /* NULL-terminated; NULL: this process's own */
+    bool logs_in;            /* ignore its standard output, which is a login shell's */
+    int parent_death_signal; /* signal it gets when this process dies; 0: none, it continues */
 };
 
-/* Make a session without a process. */
+/* Initialise a session without a process. */
 void session_init(struct session *p);
 
-/* Forget what an earlier process said, and keep a copy of input (NULL: none) for the next one. */
+/* Forget the output of an earlier process, and keep a copy of the next one's input (NULL: none). */
 int session_renew(struct session *p, const char *input, struct eddis_error *err);
 
-/* Start the process.  p->pidfd is -1, and errno says why, when its end cannot be seen. */
+/* Start the process.  If p->pidfd is -1 afterwards, its end cannot be watched, and errno says why.
+ */
 int session_begin(struct session *p, const struct session_command *c, struct eddis_error *err);
 
-/* Take in what it has said. */
+/* Read and handle all available output of the process. */
 void session_read(struct session *p);
 
-/* Take in a line that its keeper or agent has said, or something else on the way there. */
+/* Handle a line of output from the supervisor, the agent, or the login. */
 void session_take(struct session *p, char *line);
 
-/* Write of the input what the pipe takes; all of it wiped once it is written. */
+/* Write as much input as the pipe takes.  Once all is written, wipe it and close the pipe. */
 void session_write(struct session *p);
 
-/* Say that there is nothing more to be written. */
+/* Wipe and free the input, and close the pipe. */
 void session_wipe_input(struct session *p);
 
-/* Kill the process and all of its session: what stands in the place of ssh may have started ssh. */
+/* Kill the process and its whole session, since a replacement for ssh may have started ssh. */
 void session_kill(const struct session *p);
 
-/* Kill the process alone, and not what it has started to look after it. */
+/* Kill the process but not its children, which may look after what it started. */
 void session_kill_alone(const struct session *p);
 
-/* Ask the process to end in good order. */
+/* Ask the process to end, by SIGTERM. */
 void session_end(const struct session *p);
 
-/* Reap the process and take in its last words.  with_helpers: what it had started to connect
- * through is killed.  Returns its exit code, or -1 while it runs; *ret_status is as waitpid's, 0
- * when that is not known.
+/* Reap the process and read its last output.  Return its exit code; -1: it still runs.  *ret_status
+ * is waitpid's status, 0 if unknown.  with_helpers: also kill its session, for example programs
+ * through which ssh connected.
  */
 int session_reap(struct session *p, bool with_helpers, int *ret_status);
 
-/* Close all descriptors of a process that was reaped or is left to itself. */
+/* Close all descriptors of a process that was reaped or abandoned. */
 void session_forget(struct session *p);
 
-/* Borrows the last of the lines that are not of eddis; *ret_n is its length. */
+/* Return the last line that does not come from eddis, borrowed; *ret_n is its length, without a
+ * newline.
+ */
 const char *session_last_line(const struct session *p, int *ret_n);
 
-/* Forget the process and wipe the input.  Accepts one of which only session_init is done. */
+/* Wipe the input and forget the process.  Accepts one that only session_init has touched. */
 void session_fini(struct session *p);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ssh_words.c - the table of what ssh says when it fails */
+/* ssh_words.c - table of the messages of a failed ssh */
 #include "ssh_words.h"
 
 #include <string.h>
 
-/* In this order: a final failure is often followed by "Connection closed". */
+/* The order matters: a permanent failure is often followed by "Connection closed". */
 static const struct ssh_word rows[] = {
     { "Permission denied", false, "permission denied",
       "log in there once by hand, or say who and with which key (ssh.user, ssh.identity)" },

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ssh_words.h - what ssh says when it fails, and what to do about it
+/* ssh_words.h - messages of a failed ssh, and what to do about them
  *
- * OpenSSH ends with 255 whatever happened, so its words are all there is to tell a server that
- * takes no more connections at the moment from a host that does not exist.
+ * OpenSSH exits with 255 for every failure.  Only its messages distinguish a server that accepts no
+ * more connections at the moment from a host that does not exist.
  */
 #ifndef EDDIS_AGENTS_DRIVER_START_SSH_WORDS_H
 #define EDDIS_AGENTS_DRIVER_START_SSH_WORDS_H
@@ -10,14 +10,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* One message of ssh. */
 struct ssh_word {
-    const char *part;   /* of what ssh says */
-    bool again;         /* a limit of connections: it is worth another try */
-    const char *reason; /* for people, behind "ssh: " */
-    const char *advice; /* what to do */
+    const char *part;   /* part of the message */
+    bool again;         /* a limit of connections: try again */
+    const char *reason; /* reason for the user, after "ssh: " */
+    const char *advice; /* advice for the user */
 };
 
-/* Borrow the row that ssh's words mean, or NULL. */
+/* Return the row that matches ssh's output, borrowed; NULL: none. */
 const struct ssh_word *ssh_words_find(const char *text);
 
 #endif

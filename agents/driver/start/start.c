@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* start.c - opens a starter for a job's hosts, tells what is known of them, and ends what is left
- */
+/* start.c - open a starter for a job's hosts, answer questions about them, and end what is left */
 #include "start_impl.h"
 
 #include "localhost.h"
@@ -25,6 +24,7 @@ bool start_is_here(const struct job_host *host)
     return !host || (!start_ssh_needed(host) && localhost_is(host->host));
 }
 
+/* Return the functions for reaching a host: srun, local or ssh. */
 static const struct start_ops *way_to(const struct job_host *host, const struct start_options *o)
 {
     if (host && o->slurm)
@@ -32,6 +32,7 @@ static const struct start_ops *way_to(const struct job_host *host, const struct 
     return start_is_here(host) ? &start_local : &start_ssh;
 }
 
+/* Initialise one host of the starter. */
 static void init_node(struct start_node *p, const struct start_options *o, int host)
 {
     const struct job_host *h = o->host ? &o->host[host] : NULL;
@@ -81,7 +82,7 @@ int starter_open(const struct start_options *o, struct starter **ret, struct edd
     return 0;
 }
 
-/* ---- what is known of a host ---- */
+/* ---- questions about a host ---- */
 
 const char *starter_host(const struct starter *s, int host)
 {
@@ -103,7 +104,9 @@ const char *starter_words(const struct starter *s, int host)
     return s->node[host].session.words;
 }
 
-/* Of this machine the name is written, for it is another one where the record may be read. */
+/* Return the line of nodes.jsonl for a start.  For this machine its host name is recorded, because
+ * the record may be read on another machine.
+ */
 char *starter_record(const struct starter *s, int host, const char *job_id,
                      const struct node_identity *id)
 {

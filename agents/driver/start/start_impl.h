@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* start_impl.h - what the files behind start.h share
+/* start_impl.h - declarations shared by the files behind start.h
  *
- *     start.c        opening, what is known of hosts, the end
- *     queue.c        who is started when, and when again; what is told of each
- *     session.c      the process that stands for a node's keeper
- *     start_step.c         one that stands for the keepers of several
- *     start_local.c  the ways onto a node: on this machine,
+ *     start.c        open, questions about hosts, the end
+ *     queue.c        when each host is started, retried, and what is reported of it
+ *     session.c      the process that connects to a node's supervisor
+ *     start_step.c   one such process for several nodes
+ *     start_local.c  the ways to a node: on this machine,
  *     start_ssh.c    by a login,
  *     start_slurm.c  and by a step of a Slurm allocation
  */
@@ -17,117 +17,137 @@
 
 #include "lib/base/strlist.h"
 
+/* The stages of a start, see start.h. */
 enum start_stage {
     START_IDLE,
     START_QUEUED,
-    START_LOGIN,      /* the process runs, nothing of eddis was heard */
-    START_UP,         /* the keeper of this version answers and is given its input */
-    START_REGISTERED, /* the agent dialled back */
-    START_LEAVING,    /* it has said farewell */
+    START_LOGIN,      /* the process runs, the supervisor has not answered */
+    START_UP,         /* the supervisor has answered and gets its input */
+    START_REGISTERED, /* the agent has registered */
+    START_LEAVING,    /* the agent has reported that it leaves */
     START_OVER,
 };
 
-/* A host as a way onto it sees it. */
+/* A host, as the functions of a way to it need it. */
 struct start_place {
-    const char *name;                     /* as people know it */
+    const char *name;                     /* name for the user */
     const struct job_host *host;          /* NULL: this machine */
-    const struct job_ssh *ssh;            /* for what the host does not say; NULL: nothing */
+    const struct job_ssh *ssh;            /* defaults for the host's settings; NULL: none */
     const struct slurm_allocation *slurm; /* NULL: none */
-    int group;                            /* of its nodes, from 0 */
+    int group;                            /* group of the host in the allocation, from 0 */
     int64_t launch_ns;
 };
 
+/* What to do after a failed start: report it, try again, or give up all hosts of this way. */
 enum start_verdict { START_GIVE_UP, START_AGAIN, START_GONE };
 
-/* A way onto a node. */
+/* The functions of one way to a node. */
 struct start_ops {
     const char *name, *summary;
-    bool logs_in;            /* takes one of the START_LOGINS; it is another machine */
-    bool is_shared;          /* its process stands for several nodes (start_step.h) */
-    int parent_death_signal; /* of the process here; 0: it shall live on when the driver dies */
-    const char *begins;      /* what it does before eddis is heard, for people */
+    bool logs_in;            /* counts towards START_LOGINS; the node is another machine */
+    bool is_shared;          /* one process serves several nodes (start_step.h) */
+    int parent_death_signal; /* signal to the process here when the driver dies; 0: none */
+    const char *begins;      /* what it does before the supervisor answers, for the user */
 
-    /* Append the words that run eddis-keeper with args on these hosts: on one, unless the way is
-     * shared.
+    /* Append the command that runs the supervisor with args on these hosts; n is 1 unless the way
+     * is shared.
      */
     int (*argv)(const struct start_place *const *at, int n, char *const *args, struct strlist *ret,
                 struct eddis_error *err);
 
-    /* Append the variables of that process; NULL: it has ours. */
+    /* Append the environment of that process; NULL: it has ours. */
     void (*environment)(struct strlist *ret);
 
-    /* Append the words that end the step of this number; NULL: it has none. */
+    /* Append the command that ends the step of this number; NULL: there is none. */
     void (*cancel)(const struct start_place *at, int step, struct strlist *ret);
 
-    /* Whether what those say means that there was nothing to end; NULL: never. */
+    /* Check whether that command's output means that the step had already ended; NULL: never. */
     bool (*is_over)(const char *said);
 
-    /* Say why it ended, with this exit code, before eddis was heard: a sentence that names the host
-     * and what to do.  START_GONE: the sentence is about all hosts of the way, and names none.
+    /* Write why the process ended with this exit code before the supervisor answered: a sentence
+     * that names the host and what to do.  START_GONE: the sentence is about all hosts and names
+     * none.
      */
     enum start_verdict (*judge)(const struct start_place *at, const struct session *p, int code,
                                 char *ret, size_t size);
 
-    /* Whether an end with this status, as waitpid's, is that of the session alone; NULL: never. */
+    /* Check whether an end with this status (as of waitpid) may be the session's alone, so that the
+     * agent still runs; NULL: never.
+     */
     bool (*is_cut)(int status);
 };
 
+/* One host and its start. */
 struct start_node {
     const struct start_ops *ops;
     struct start_place at;
     enum start_stage stage;
-    struct strlist args;    /* of eddis-keeper */
-    struct session session; /* with a step: what was heard of this node, without a process */
-    int step;               /* that stands for it; -1: none */
-    bool emptied;           /* its step: nothing is there any more, as keeper or agent has said */
-    int tries;              /* that met a limit of connections */
-    int64_t at_ns;          /* queued: not before */
-    int64_t deadline_ns;    /* for registering, or for the session's end */
+    struct strlist args;    /* arguments of the supervisor */
+    struct session session; /* with a step: the output of this node, without a process */
+    int step;               /* number of the step that it belongs to; -1: none */
+    bool emptied;           /* in a step: reported that nothing is left there */
+    int tries;              /* attempts that met a limit of connections */
+    int64_t at_ns;          /* earliest time of a queued start */
+    int64_t deadline_ns;    /* deadline for registering, or for the session's end */
     bool has_event;
-    struct start_event event;
+    struct start_event event; /* the unread event, if has_event */
 };
 
+/* All hosts of a job and their starts. */
 struct starter {
     int n;
     struct start_node *node;  /* [n] */
-    struct start_step **step; /* [n_steps] that were ever begun */
+    struct start_step **step; /* [n_steps] all steps ever begun */
     int n_steps;
-    int events; /* epoll */
-    int n_logins, n_events;
-    bool clean; /* starter_clean may kill what it finds */
-    uint64_t random;
-    int64_t next_ns;
+    int events;             /* epoll */
+    int n_logins, n_events; /* logins under way; unread events */
+    bool clean;             /* starter_clean may kill any child process */
+    uint64_t random;        /* state of the random generator for retry delays */
+    int64_t next_ns;        /* when starter_turn must be called */
 };
 
 extern const struct start_ops start_local; /* start_local.c */
 extern const struct start_ops start_ssh;   /* start_ssh.c */
 extern const struct start_ops start_slurm; /* start_slurm.c */
 
-/* queue.c: what steps take from it.  The number of whom to watch is that of a host, or n and that
- * of a step.
+/* queue.c: functions for start_step.c.  `whom` is the number of a host, or n plus the number of a
+ * step.
  */
 enum start_watch { START_WATCH_FROM, START_WATCH_TO, START_WATCH_PID, START_WATCHES };
 
+/* Watch a descriptor of a host or step for epoll events.  Return 0 or -errno. */
 int queue_watch(struct starter *s, int whom, enum start_watch kind, int fd, uint32_t events);
+
+/* Record that the step's process for this host runs. */
 void queue_login(struct starter *s, int host);
+
+/* Handle the supervisor's first answer, if it has just come. */
 void queue_hear(struct starter *s, int host);
+
+/* Report that this host could not be started; text: the reason. */
 void queue_failed(struct starter *s, int host, int code, const char *text);
+
+/* Handle the end of the supervisor on a step's node, with this exit code. */
 void queue_ended(struct starter *s, int host, int code);
+
+/* Handle the end of the process of this host's step; cut: nodes may still run. */
 void queue_lost(struct starter *s, int host, int code, bool cut, const struct session *p);
 
-/* start_ssh.c: say that there is no eddis on that node. */
+/* start_ssh.c: write to ret a sentence for the user that eddis is not installed on that node. */
 void start_say_missing(const struct start_place *at, char *ret, size_t size);
 
-/* start_ssh.c: the words of a shell that finds eddis-keeper below a prefix, $1. */
+/* start_ssh.c: a shell script that runs eddis-keeper below a prefix, its first argument. */
 extern const char start_find_keeper[];
 
-/* start_local.c: reap what is left here, for patience_ns, and then kill it. */
+/* start_local.c: reap all child processes for patience_ns, then kill the rest. */
 int start_local_clean(int64_t patience_ns, int64_t deadline_ns, struct eddis_error *err);
 
-/* start_ssh.c: return of two settings the host's own; and whether the host is reached by ssh even
- * if it is this machine.
- */
+/* start_ssh.c: return the host's ssh settings, completed by the defaults.  Strings are borrowed. */
 struct job_ssh start_ssh_settings(const struct start_place *at);
+
+/* start_ssh.c: check whether the host has ssh settings of its own, so that ssh is used even for
+ * this machine.
+ */
 bool start_ssh_needed(const struct job_host *h);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* start_local.c - agents on this machine: keeper -> agent, forked
+/* start_local.c - agents on this machine: supervisor -> agent, forked
  *
- * The driver is a child subreaper, so that what a killed keeper and a killed agent leave behind
- * comes to it.
+ * The driver is a child subreaper, so that the processes left by a killed supervisor and agent
+ * become its children.
  */
 #include "start_impl.h"
 
@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+/* Append the path of eddis-keeper and args, which run the supervisor on this machine. */
 static int local_argv(const struct start_place *const *at, int n, char *const *args,
                       struct strlist *ret, struct eddis_error *err)
 {
@@ -32,6 +33,7 @@ static int local_argv(const struct start_place *const *at, int n, char *const *a
     return 0;
 }
 
+/* Write why the supervisor on this machine ended before it answered.  Return START_GIVE_UP. */
 static enum start_verdict local_judge(const struct start_place *at, const struct session *p,
                                       int code, char *ret, size_t size)
 {

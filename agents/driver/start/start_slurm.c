@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* start_slurm.c - agents on the nodes of a Slurm allocation: srun -> slurmd -> keeper -> agent
+/* start_slurm.c - agents on the nodes of a Slurm allocation: srun -> slurmd -> supervisor -> agent
  *
- * One srun for all nodes of a group: their tasks get the same words and the same input, and each
- * line of theirs comes with the number of the task.  The step lies over whatever else runs in the
- * allocation, and takes nothing from it.  A task's end ends no other; and the step ends by itself
- * when srun alone is killed, for srun has a process beside it that sees to that.
+ * One srun serves all nodes of a group.  Its tasks get the same arguments and input, and each line
+ * of output carries the task's number.  The step overlaps whatever else runs in the allocation and
+ * takes no resources from it.  The end of a task ends no other.  If srun alone is killed, the step
+ * ends by itself, because a helper process of srun sees to it.
  */
 #include "start_impl.h"
 
@@ -21,10 +21,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* As the shell has it that looks for eddis below a prefix. */
+/* Exit codes of the shell script that looks for eddis below a prefix. */
 enum { EXIT_NOT_FOUND = 127, EXIT_NOT_EXECUTABLE = 126 };
 
-/* Every option is given: what is left out is read from variables that sbatch or a user has set. */
+/* Append srun's options.  Every option is given, because srun reads missing ones from variables
+ * that sbatch or the user has set.
+ */
 static void add_options(const struct start_place *at, int n, struct strlist *ret)
 {
     static const char *const always[] = {
@@ -43,6 +45,7 @@ static void add_options(const struct start_place *at, int n, struct strlist *ret
     strlist_addf(ret, "--ntasks-per-node=1");
 }
 
+/* Append the srun command that runs the supervisor on n nodes of a group. */
 static int slurm_argv(const struct start_place *const *at, int n, char *const *args,
                       struct strlist *ret, struct eddis_error *err)
 {
@@ -72,8 +75,8 @@ static int slurm_argv(const struct start_place *const *at, int n, char *const *a
     return rc;
 }
 
-/* What would make srun place or treat the agents otherwise, and the devices that Slurm has given to
- * the node where we are; what it gives to each node it says to each task anew.
+/* Variables that would change how srun places or treats the agents, and the devices that Slurm has
+ * assigned on this node.  Slurm sets each task's devices again.
  */
 static const char *const steering[] = {
     "SRUN_*",
@@ -121,7 +124,7 @@ static const char *const steering[] = {
     "SLURM_SIGNAL=*",
     "SLURM_SPREAD_JOB=*",
     "SLURM_STD*MODE=*",
-    "SLURM_STEPID=*", /* but SLURM_STEPMGR, of Slurm 24.05 on, is where srun asks */
+    "SLURM_STEPID=*", /* SLURM_STEPMGR (Slurm 24.05 and later) must stay: srun asks there */
     "SLURM_STEP_*",
     "SLURM_TASK_EPILOG=*",
     "SLURM_TASK_PROLOG=*",
@@ -139,6 +142,7 @@ static const char *const steering[] = {
     "ZE_AFFINITY_MASK=*",
 };
 
+/* Check whether a variable, "NAME=VALUE", would change how srun runs the agents. */
 static bool steers(const char *variable)
 {
     for (size_t i = 0; i < sizeof steering / sizeof *steering; i++)
@@ -147,6 +151,8 @@ static bool steers(const char *variable)
     return false;
 }
 
+/* Append the user's environment without the variables that would change how srun runs the agents.
+ */
 static void slurm_environment(struct strlist *ret)
 {
     struct strlist own = { 0 };
@@ -159,20 +165,21 @@ static void slurm_environment(struct strlist *ret)
     strlist_fini(&own);
 }
 
+/* Append the scancel command that ends a step. */
 static void slurm_cancel(const struct start_place *at, int step, struct strlist *ret)
 {
     strlist_addf(ret, "scancel");
     strlist_addf(ret, "%s.%d", slurm_allocation_job(at->slurm, at->group), step);
 }
 
-/* Returns what Slurm says of a job or a step that is over; NULL: it says nothing of that. */
+/* Return the part of Slurm's output that says a job or step is over; NULL: none. */
 static const char *end_of(const char *said)
 {
     static const struct {
         const char *pattern, *words;
     } row[] = {
         { "*Invalid job id*", "Invalid job id" },
-        { "*job [0-9]* has expired*", "has expired" }, /* tickets do that, too */
+        { "*job [0-9]* has expired*", "has expired" }, /* expired tickets also print this */
         { "*already completing or completed*", "already completing or completed" },
     };
 
@@ -182,7 +189,9 @@ static const char *end_of(const char *said)
     return NULL;
 }
 
-/* The same of srun's own lines, among which are those of prologs and of whatever a site adds. */
+/* Return the part of srun's own lines that says a job or step is over; NULL: none.  Prologs and
+ * site scripts print other lines.
+ */
 static const char *end_of_job(const char *said)
 {
     static const char own[] = "srun: ";
@@ -198,11 +207,13 @@ static const char *end_of_job(const char *said)
     return found;
 }
 
+/* Check whether the output of scancel says that the step was over already. */
 static bool slurm_is_over(const char *said)
 {
     return end_of(said) != NULL;
 }
 
+/* Write why srun ended before a supervisor answered.  START_GONE: the allocation has ended. */
 static enum start_verdict slurm_judge(const struct start_place *at, const struct session *p,
                                       int code, char *ret, size_t size)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* start_ssh.c - agents on other machines: ssh -> the user's shell there -> keeper -> agent
+/* start_ssh.c - agents on other machines: ssh -> the user's shell there -> supervisor -> agent
  *
- * The user's known_hosts and configuration hold as for his own logins; only what could hang or
- * leave something behind is ruled out.  The ssh client dies with the driver; the keeper does not
- * die with its session: it has the lease.
+ * The user's known_hosts and configuration apply as for any login; only options are excluded that
+ * could block or leave a process behind.  The ssh client dies with the driver.  The supervisor
+ * survives the end of its session, since its lease limits it.
  */
 #include "start_impl.h"
 
@@ -43,7 +43,7 @@ bool start_ssh_needed(const struct job_host *h)
     return h->ssh.user || h->ssh.port || h->ssh.identity || h->ssh.command;
 }
 
-/* One word of a shell's, whichever it is: sh, csh and fish read single quotes alike. */
+/* Append one quoted shell word; sh, csh and fish treat single quotes alike. */
 static void add_quoted(struct strbuf *b, const char *word)
 {
     strbuf_add(b, " '");
@@ -55,11 +55,12 @@ static void add_quoted(struct strbuf *b, const char *word)
     strbuf_add(b, "'");
 }
 
-/* Where the keeper is below a prefix, installed or in a build folder, the node itself must look. */
+/* Only the node can tell where the supervisor is below a prefix: installed or in a build folder. */
 const char start_find_keeper[] =
     "p=$1; shift; for d in libexec/eddis cmd/libexec; do "
     "test -x \"$p/$d/eddis-keeper\" && exec \"$p/$d/eddis-keeper\" \"$@\"; done; exit 127";
 
+/* Append the shell command that runs the supervisor on the node. */
 static int remote_command(const struct job_host *h, char *const *args, struct strbuf *ret,
                           struct eddis_error *err)
 {
@@ -82,8 +83,9 @@ static int remote_command(const struct job_host *h, char *const *args, struct st
     return ret->failed ? eddis_fail(err, -ENOMEM, "no memory for ssh's command") : 0;
 }
 
-/* ssh expands %h and %r in commands of its configuration, so what may stand there is narrow; and a
- * name that begins with '-' would be an option of many a program in the place of ssh.
+/* Check that a host or user name has only safe characters (alphanumeric or in `more`).  ssh expands
+ * %h and %r in commands of its configuration, and a leading '-' would be read as an option by
+ * programs used in place of ssh.
  */
 static int check_word(const char *what, const char *word, const char *more, struct eddis_error *err)
 {
@@ -94,13 +96,14 @@ static int check_word(const char *what, const char *word, const char *more, stru
     return good ? 0 : eddis_fail(err, -EINVAL, "'%.100s' is no %s for ssh", word, what);
 }
 
+/* Append the ssh command that runs the supervisor on a node. */
 static int ssh_argv(const struct start_place *const *places, int n, char *const *args,
                     struct strlist *ret, struct eddis_error *err)
 {
     const struct start_place *at = places[0];
     const struct job_host *h = at->host;
     struct job_ssh o = start_ssh_settings(at);
-    /* Half of it: those behind the first 32 shall have their turn when all of these are dead. */
+    /* Half the launch time: hosts beyond the first 32 get their turn if all of these fail. */
     int64_t wait_s = at->launch_ns / 2 / CLOCK_S;
     struct strbuf command = { 0 };
     int rc = check_word("host", h->host, "._-:%", err);
@@ -120,7 +123,7 @@ static int ssh_argv(const struct start_place *const *places, int n, char *const 
                      wait_s < 1     ? 1
                      : wait_s > 600 ? (int64_t)600
                                     : wait_s);
-        strlist_addf(ret, "-oControlMaster=no"); /* it would stay, and hold the pipe */
+        strlist_addf(ret, "-oControlMaster=no"); /* a master would stay and keep the pipe open */
         strlist_addf(ret, "-oForwardX11=no");
         if (o.port)
             strlist_addf(ret, "-p%" PRId64, o.port);
@@ -136,6 +139,7 @@ static int ssh_argv(const struct start_place *const *places, int n, char *const 
     return rc;
 }
 
+/* Check whether the output says that a program was not found. */
 static bool says_not_found(const char *said)
 {
     return strcasestr(said, "not found") || strstr(said, "No such file or directory");
@@ -155,6 +159,9 @@ void start_say_missing(const struct start_place *at, char *ret, size_t size)
                    prefix ? prefix : keeper, at->name, EDDIS_VERSION);
 }
 
+/* Write why ssh ended before the supervisor answered; START_AGAIN: the server had too many
+ * connections.
+ */
 static enum start_verdict ssh_judge(const struct start_place *at, const struct session *p, int code,
                                     char *ret, size_t size)
 {
@@ -185,7 +192,9 @@ static enum start_verdict ssh_judge(const struct start_place *at, const struct s
     return START_GIVE_UP;
 }
 
-/* ssh gives the keeper's own code, or 255 when anything else happened; or it was killed here. */
+/* Check whether ssh's status means the end of the session alone: ssh returns the supervisor's exit
+ * code, but 255 for other failures, or it was killed here.
+ */
 static bool ssh_is_cut(int status)
 {
     return WIFSIGNALED(status) || WEXITSTATUS(status) == EXIT_SSH;

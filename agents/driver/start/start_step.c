@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* start_step.c - begins steps, divides what they say among their nodes, and ends them */
+/* start_step.c - begin steps, distribute their output among their nodes, and end them */
 #include "start_step.h"
 
 #include "step_cancel.h"
@@ -18,33 +18,34 @@
 #include <sys/epoll.h>
 #include <sys/wait.h>
 
-static const int64_t idle_ns = 5 * CLOCK_S;   /* from the end of its last node to its own */
-static const int64_t most_ns = 60 * CLOCK_S;  /* between two times that Slurm is told to end one */
-static const int64_t silent_ns = CLOCK_S;     /* for one of which some node has never answered */
-static const int64_t reap_ns = CLOCK_S;       /* for what is killed to be gone */
-static const int64_t again_ns = 5 * CLOCK_MS; /* between two looks of a wait */
+static const int64_t idle_ns = 5 * CLOCK_S;   /* from the end of its last node to ending a step */
+static const int64_t most_ns = 60 * CLOCK_S;  /* most between two requests to end a step */
+static const int64_t silent_ns = CLOCK_S;     /* patience with a step that has a silent node */
+static const int64_t reap_ns = CLOCK_S;       /* time limit for killed processes */
+static const int64_t again_ns = 5 * CLOCK_MS; /* interval of a wait loop */
 
-enum { NAMED = 8 }; /* nodes that a sentence names */
+enum { NAMED = 8 }; /* nodes named in a report */
 
+/* One step. */
 struct start_step {
     struct starter *s;
     struct session session; /* srun */
-    int number;             /* in starter.step */
-    int id;                 /* as Slurm has it; -1: not known */
+    int number;             /* index in starter.step */
+    int id;                 /* Slurm's number of the step; -1: unknown */
     int n;
-    int *member;  /* [n] hosts */
-    int *of_task; /* [n] the host of a task; -1: not known */
-    int n_answered, n_emptied;
-    bool asked; /* for its input */
-    bool over;  /* the process has ended ... */
-    bool cut;   /* ... and was killed: nodes may live on */
-    int64_t end_ns,
-        pause_ns; /* when Slurm is to be told to end it, and how long before it is again */
+    int *member;               /* [n] hosts */
+    int *of_task;              /* [n] host of each task; -1: unknown */
+    int n_answered, n_emptied; /* nodes that answered; nodes that reported nothing left */
+    bool asked;                /* the input has been requested */
+    bool over;                 /* the process has ended */
+    bool cut;                  /* it was killed: nodes may still run */
+    int64_t end_ns, pause_ns;  /* when Slurm is asked to end it; wait before the next request */
     struct step_cancel cancel;
 };
 
 /* ---- beginning ---- */
 
+/* Check whether two lists have equal strings. */
 static bool same_words(const struct strlist *a, const struct strlist *b)
 {
     bool same = a->n == b->n;
@@ -54,11 +55,15 @@ static bool same_words(const struct strlist *a, const struct strlist *b)
     return same;
 }
 
+/* Check whether two strings are equal; both may be NULL. */
 static bool same_text(const char *a, const char *b)
 {
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
+/* Check whether a queued host can share a step with another one: same group, program, arguments and
+ * input.
+ */
 static bool belongs(const struct start_node *first, const struct start_node *p)
 {
     return p->stage == START_QUEUED && p->ops == first->ops && p->at.group == first->at.group &&
@@ -66,6 +71,7 @@ static bool belongs(const struct start_node *first, const struct start_node *p)
            same_words(&p->args, &first->args) && same_text(p->session.input, first->session.input);
 }
 
+/* Free a step.  Accepts NULL. */
 static void step_free(struct start_step *t)
 {
     if (!t)
@@ -77,6 +83,7 @@ static void step_free(struct start_step *t)
     free(t);
 }
 
+/* Make a step of this host and all queued hosts that belong to it; NULL: no memory. */
 static struct start_step *step_new(struct starter *s, int host)
 {
     struct start_step *t = calloc(1, sizeof *t), **more;
@@ -109,6 +116,7 @@ static struct start_step *step_new(struct starter *s, int host)
 
 static void divide(void *ctx, char *line);
 
+/* Start srun for a step. */
 static int begin_process(struct start_step *t, struct eddis_error *err)
 {
     const struct start_node *first = &t->s->node[t->member[0]];
@@ -139,6 +147,7 @@ static int begin_process(struct start_step *t, struct eddis_error *err)
     return rc;
 }
 
+/* Watch the step's process; kill it on failure. */
 static int watch_process(struct start_step *t, struct eddis_error *err)
 {
     struct session *p = &t->session;
@@ -179,7 +188,7 @@ void steps_begin(struct starter *s, int host)
         t->over = true;
 }
 
-/* ---- what it says ---- */
+/* ---- its output ---- */
 
 void steps_answered(struct starter *s, int step)
 {
@@ -199,7 +208,9 @@ void steps_emptied(struct starter *s, int step)
     s->step[step]->n_emptied++;
 }
 
-/* " 2: words" -> 2 and the words; -1: srun's own. */
+/* Split a labelled line " 2: words" into the task, the result, and the words in *ret; -1: a line of
+ * srun's own.
+ */
 static int read_task(char *line, int n, char **ret)
 {
     char *s = line + strspn(line, " "), *end;
@@ -211,7 +222,9 @@ static int read_task(char *line, int n, char **ret)
     return (int)task;
 }
 
-/* "0.1.0 n07 4", behind the first words of a keeper.  Cuts the node off. */
+/* Record the node of a task and the step's number from the supervisor's first line, after its name:
+ * "0.1.0 n07 4".  Cuts the line after the version.
+ */
 static void introduce(struct start_step *t, int task, char *words)
 {
     char *node = strchr(words, ' '), *step = node ? strchr(node + 1, ' ') : NULL;
@@ -226,6 +239,7 @@ static void introduce(struct start_step *t, int task, char *words)
         t->id = atoi(step);
 }
 
+/* Handle a line of srun: pass a task's line to its node, and keep the others as srun's own. */
 static void divide(void *ctx, char *line)
 {
     static const char keeper[] = "eddis-keeper ", end[] = "eddis-keeper exit ";
@@ -242,7 +256,7 @@ static void divide(void *ctx, char *line)
     host = t->of_task[task];
     if (host < 0) {
         session_take(&t->session, words);
-    } else if (t->s->node[host].step == t->number) { /* else it was started again meanwhile */
+    } else if (t->s->node[host].step == t->number) { /* not started again */
         if (strncmp(words, end, sizeof end - 1) == 0) {
             queue_ended(t->s, host, atoi(words + sizeof end - 1));
             return;
@@ -259,7 +273,7 @@ bool steps_run(const struct starter *s, int step)
     return !s->step[step]->over;
 }
 
-/* Whether it has ended now. */
+/* Reap the step's process and report the end of its nodes; return whether it has just ended. */
 static bool reap(struct start_step *t)
 {
     int status = 0, code = t->over ? -1 : session_reap(&t->session, false, &status);
@@ -289,20 +303,21 @@ void steps_take(struct starter *s, int step, enum start_watch kind, int64_t now_
         (void)reap(t);
 }
 
+/* Check whether no request to Slurm to end this step is running. */
 static bool cancel_is_over(struct start_step *t)
 {
     return step_cancel_is_over(&t->cancel, t->s->node[t->member[0]].ops->is_over);
 }
 
-/* Begin what ends it. */
+/* Ask Slurm to end a step, or kill its process if its number is unknown. */
 static void cancel(struct start_step *t)
 {
     const struct start_node *first = &t->s->node[t->member[0]];
     struct strlist argv = { 0 }, envp = { 0 };
 
-    step_cancel_fini(&t->cancel); /* one that was begun before may not have ended */
+    step_cancel_fini(&t->cancel); /* an earlier request may still run */
     if (t->id < 0 || !first->ops->cancel) {
-        session_kill_alone(&t->session); /* it is not known by what it goes */
+        session_kill_alone(&t->session); /* its number is unknown */
         return;
     }
     first->ops->cancel(&first->at, t->id, &argv);
@@ -315,6 +330,7 @@ static void cancel(struct start_step *t)
     strlist_fini(&envp);
 }
 
+/* Check whether a node of the step has not ended. */
 static bool is_needed(const struct start_step *t)
 {
     for (int i = 0; i < t->n; i++) {
@@ -348,7 +364,9 @@ int64_t steps_look(struct starter *s, int64_t now_ns)
     return next_ns;
 }
 
-/* Read, and reap; whether all are over, and what was to end them. */
+/* Read the output of all steps and reap their processes; return whether all of them, and all
+ * requests to end them, have ended.
+ */
 static bool settle(struct starter *s)
 {
     bool all = true;
@@ -364,19 +382,22 @@ static bool settle(struct starter *s)
     return all;
 }
 
+/* Wait until all steps have ended, or until until_ns. */
 static void await_all(struct starter *s, int64_t until_ns)
 {
     while (!settle(s) && clock_now_ns() < until_ns)
         clock_sleep_until_ns(clock_now_ns() + again_ns);
 }
 
-/* Whether Slurm is to end it: after a cut nobody here sees whether that has happened. */
+/* Check whether a step may still exist in Slurm: after its process was killed, nobody here sees its
+ * end.
+ */
 static bool may_be_there(const struct start_step *t)
 {
     return !t->over || t->cut;
 }
 
-/* Whether it may yet end by itself. */
+/* Check whether a step may still end by itself. */
 static bool may_end(const struct start_step *t, int64_t since_ns, int64_t patience_ns)
 {
     bool silent = t->n_answered < t->n || t->cut;
@@ -385,6 +406,7 @@ static bool may_end(const struct start_step *t, int64_t since_ns, int64_t patien
     return may_be_there(t) && clock_now_ns() < clock_after_ns(since_ns, wait_ns);
 }
 
+/* Wait until no step can be expected to end by itself. */
 static void await_patiently(struct starter *s, int64_t patience_ns)
 {
     int64_t since_ns = clock_now_ns();
@@ -400,7 +422,7 @@ static void await_patiently(struct starter *s, int64_t patience_ns)
     }
 }
 
-/* "step 7.4 on n0, n1", as Slurm knows it. */
+/* Append "step 7.4 on n0, n1", as Slurm names it. */
 static void describe(const struct start_step *t, struct strbuf *b)
 {
     const struct start_node *first = &t->s->node[t->member[0]];
@@ -417,7 +439,9 @@ static void describe(const struct start_step *t, struct strbuf *b)
     strlist_fini(&argv);
 }
 
-/* Tell which steps Slurm has not ended: those with something `left`, or those that are `empty`. */
+/* Set an error that names the steps that Slurm has not ended: those with something left, or those
+ * that are empty.  Return 0 if there are none.
+ */
 static int say_not_ended(const struct strbuf *left, const struct strbuf *empty,
                          struct eddis_error *err)
 {
@@ -432,7 +456,9 @@ static int say_not_ended(const struct strbuf *left, const struct strbuf *empty,
     return 0;
 }
 
-/* Kill what still stands for steps here, and tell which Slurm has not ended. */
+/* Kill the local processes of all steps, and return an error that names the steps Slurm has not
+ * ended.
+ */
 static int give_up(struct starter *s, struct eddis_error *err)
 {
     struct strbuf left = { 0 }, empty = { 0 };

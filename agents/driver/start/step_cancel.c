@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_cancel.c - runs scancel beside everything else */
+/* step_cancel.c - run scancel without blocking */
 #include "step_cancel.h"
 
 #include "lib/base/clock.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* state.c - the state machine's interface: every call becomes an input of the table */
+/* state.c - the state machine's interface: most calls become an input of the table */
 #include "state_input.h"
 
 #include <errno.h>
@@ -26,6 +26,7 @@ int state_init(struct state *s, const struct state_options *o, int64_t now_ns,
     return 0;
 }
 
+/* Free what s owns, but not s itself. */
 void state_fini(struct state *s)
 {
     free(s->agent);
@@ -69,7 +70,7 @@ void state_no_more_starts(struct state *s, const char *sentence)
         (void)snprintf(s->gone, sizeof s->gone, "%s", sentence);
 }
 
-/* Whether an event is of no generation, or of the present one. */
+/* Check whether an event concerns the present generation, or no generation at all. */
 static bool is_current(const struct state *s, enum input_type type, const struct event *e)
 {
     switch (type) {
@@ -83,14 +84,16 @@ static bool is_current(const struct state *s, enum input_type type, const struct
     }
 }
 
-/* Before all are measured there is no other order that can fail. */
+/* Check whether an agent and all others are measured.  Until then the profile order is the only one
+ * that can fail.
+ */
 static bool is_measured(const struct state *s, int agent)
 {
     return s->agent[agent].profiled && s->phase != STATE_PHASE_REGISTER &&
            s->phase != STATE_PHASE_PROFILE;
 }
 
-/* Returns INPUTS for what is the caller's alone. */
+/* Return the input that an event becomes; INPUTS: none, only the caller handles it. */
 static enum input_type input_of(const struct state *s, int agent, const struct event *e)
 {
     switch (e->type) {
@@ -131,7 +134,9 @@ static enum input_type input_of(const struct state *s, int agent, const struct e
     return INPUTS;
 }
 
-/* What it is about is seen when somebody looks for a hang. */
+/* Record since when a rank is quiet, or that it works again. e->step: nanoseconds of silence; 0: it
+ * works.  The next check for a hang uses this.
+ */
 static void note_quiet(struct state *s, int agent, const struct event *e, int64_t now_ns)
 {
     struct state_rank *r;
@@ -143,7 +148,7 @@ static void note_quiet(struct state *s, int agent, const struct event *e, int64_
     r->quiet_ns = now_ns - e->age_ns - e->step;
 }
 
-/* The last answer that a hang waits for has it judged. */
+/* Record where an agent found its rank, and check again for the hang that asked for it. */
 static void note_place(struct state *s, int agent, const struct event *e, int64_t now_ns)
 {
     struct state_rank *r;
@@ -158,7 +163,8 @@ static void note_place(struct state *s, int agent, const struct event *e, int64_
         state_take(s, &(struct state_input){ .type = INPUT_LOOK_FOR_HANG, .now_ns = now_ns });
 }
 
-/* Of a step of Slurm's: as if the driver had got it. */
+/* Handle SIGTERM or SIGUSR1 that an agent's Slurm step received, as if the driver had received it.
+ */
 static void note_signal(struct state *s, int agent, const struct event *e, int64_t now_ns)
 {
     if (e->signal == SIGTERM || e->signal == SIGUSR1)
@@ -196,6 +202,9 @@ void state_lives(struct state *s, int64_t now_ns)
 
 /* ---- the caller's answers ---- */
 
+/* Make the ranks of a generation, rank r on agent node[r], and give them to an input.  Return 0 or
+ * -ENOMEM.
+ */
 static int place(struct state *s, enum input_type type, int n_ranks, const int *node,
                  int64_t now_ns)
 {
@@ -210,7 +219,7 @@ static int place(struct state *s, enum input_type type, int n_ranks, const int *
     state_take(s, &(struct state_input){
                       .type = type, .rank = rank, .n_ranks = n_ranks, .now_ns = now_ns });
     if (s->rank != rank)
-        free(rank); /* the job has ended meanwhile */
+        free(rank); /* not taken over: the job has ended meanwhile */
     return 0;
 }
 
@@ -231,7 +240,7 @@ int state_network_try(struct state *s, int64_t now_ns, struct eddis_error *err)
     for (int i = 0; i < s->o.n_agents; i++)
         if (state_is_usable(s, i))
             node[n++] = i;
-    s->probe_trouble[0] = '\0'; /* the caller has told people of the last one's */
+    s->probe_trouble[0] = '\0'; /* the caller has reported the last one's */
     rc = place(s, INPUT_NETWORK_TRY, n, node, now_ns);
     free(node);
     return rc < 0 ? eddis_fail(err, rc, "no memory for %d ranks", n) : 0;
@@ -278,14 +287,14 @@ void state_fail(struct state *s, const char *reason, int exit_code, const char *
 
 void state_left_behind(struct state *s, const char *sentence)
 {
-    if (s->exit_code != 0) /* what went wrong first counts */
+    if (s->exit_code != 0) /* the first error counts */
         return;
     s->exit_code = EXIT_FAULT;
     s->reason = "internal";
     (void)snprintf(s->message, sizeof s->message, "%s", sentence);
 }
 
-/* ---- what else comes from outside ---- */
+/* ---- other inputs from outside ---- */
 
 void state_signal(struct state *s, int sig, int64_t now_ns)
 {

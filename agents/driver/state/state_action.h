@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* state_action.h - what the state machine wants done, for the caller to take and do */
+/* state_action.h - actions that the state machine asks its caller to perform */
 #ifndef EDDIS_AGENTS_DRIVER_STATE_STATE_ACTION_H
 #define EDDIS_AGENTS_DRIVER_STATE_STATE_ACTION_H
 
@@ -8,25 +8,26 @@
 #include <stdbool.h>
 
 enum action_type {
-    ACTION_PROFILE,    /* order .agent (-1: all) to tell its profile if it need not measure */
-    ACTION_MEASURE,    /* it is .agent's turn to measure */
+    ACTION_PROFILE,    /* order .agent (-1: all) to report its profile if it need not measure */
+    ACTION_MEASURE,    /* order .agent to measure: its time slot on the machine has come */
     ACTION_NETWORK,    /* answer with state_network_try, state_network_known or state_fail */
-    ACTION_FORGET,     /* the cached network did not work: drop it */
+    ACTION_FORGET,     /* drop the cached network: it did not work */
     ACTION_PLAN,       /* make a plan of the usable nodes and call state_planned, state_finish,
-                        * state_unplannable or state_fail */
+                          state_unplannable or state_fail */
     ACTION_PREPARE,    /* order the parts to prepare */
     ACTION_CHECK,      /* order the parts to check */
     ACTION_START,      /* order the first part to start mpirun */
-    ACTION_CHECKPOINT, /* publish a plan that says: write a checkpoint and stop */
-    ACTION_SIGNAL,     /* hand SIGUSR2 on to the ranks */
+    ACTION_CHECKPOINT, /* publish a plan that makes the ranks write a checkpoint and stop */
+    ACTION_SIGNAL,     /* pass SIGUSR2 on to the ranks */
     ACTION_LOOK,       /* ask the parts where their ranks stand: a hang was found */
     ACTION_STOP,       /* order the parts to stop by .ladder */
-    ACTION_REVIVE,     /* start .agent again, shutting out what there may be of it */
-    ACTION_RECOVERED,  /* the generation has done its first step: .text */
+    ACTION_REVIVE,     /* start .agent again, and lock out what may be left of the old one */
+    ACTION_RECOVERED,  /* report that the generation has done its first step: .text */
     ACTION_BYE,        /* order every agent to leave */
-    ACTION_KILL,       /* some agents did not end by themselves: end their process trees */
-    ACTION_SAY,        /* tell people .text */
-    ACTION_LAST_LINES, /* show the last output of .rank, which came with this event */
+    ACTION_KILL,       /* kill the process trees of agents that did not end by themselves */
+    ACTION_SAY,        /* print .text for people */
+    ACTION_LAST_LINES, /* show the last output of .rank (-1: mpirun), which came with the event just
+                          handled */
 };
 
 struct action {
@@ -37,17 +38,20 @@ struct action {
 };
 
 struct action_queue {
-    struct action *at; /* [room], of which n are waiting, oldest first */
+    struct action *at; /* [room + 1]; the first n are queued, oldest first; the last takes actions
+                          that found no memory */
     int n, room;
-    int lost; /* that found no memory */
+    int lost; /* actions dropped for lack of memory since the last state_lost_action */
 };
 
 struct state;
 
-/* Take the oldest action; false when there is none. */
+/* Move the oldest queued action to *ret.  Return false if the queue is empty. */
 bool state_action(struct state *s, struct action *ret);
 
-/* Whether an action was lost, for there was no memory for it; false from then on. */
+/* Check whether an action was dropped for lack of memory since the last call, and reset that
+ * record.
+ */
 bool state_lost_action(struct state *s);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* state_agent.c - nodes: which are there, which are lost, and which are started again
+/* state_agent.c - nodes: which have registered, which are lost, and which are started again
  *
  *     starting -> registered -> profiled (usable) -> part of a generation -> ended
  *         ^                          |
@@ -14,7 +14,9 @@
 
 /* ---- registered ---- */
 
-/* Returns false when it says so again because the answer got lost. */
+/* Record that an agent has registered.  Return false if it had before: it repeats the request
+ * because the answer was lost.
+ */
 static bool came(struct state *s, const struct state_input *in)
 {
     struct state_agent *a = &s->agent[in->agent];
@@ -29,18 +31,21 @@ static bool came(struct state *s, const struct state_input *in)
     return true;
 }
 
+/* Record an agent's first registration, and enter PROFILE after the last one. */
 void state_agent_registered(struct state *s, const struct state_input *in)
 {
     if (came(s, in) && state_first_without(s, offsetof(struct state_agent, registered), false) < 0)
         state_go(s, STATE_PHASE_PROFILE, in->now_ns);
 }
 
+/* Record the registration of an agent in a later phase, and request its profile. */
 void state_agent_is_back(struct state *s, const struct state_input *in)
 {
     if (came(s, in))
         state_push(s, ACTION_PROFILE)->agent = in->agent;
 }
 
+/* Record the registration of an agent while all leave; nothing is ordered. */
 void state_agent_is_late(struct state *s, const struct state_input *in)
 {
     (void)came(s, in);
@@ -48,12 +53,15 @@ void state_agent_is_late(struct state *s, const struct state_input *in)
 
 /* ---- measured ---- */
 
+/* Check whether two agents are the same or known to run on one machine. */
 static bool share_machine(const struct state_agent *a, const struct state_agent *b)
 {
     return a == b || (a->machine[0] && strcmp(a->machine, b->machine) == 0);
 }
 
-/* The first agent of a's machine that looks or measures, or, if waiting, waits for that. */
+/* Return the first agent on a's machine that waits to measure, or, if waiting is false, that
+ * reports or measures its profile; NULL: none.
+ */
 static struct state_agent *first_of_machine(const struct state *s, const struct state_agent *a,
                                             bool waiting)
 {
@@ -67,8 +75,9 @@ static struct state_agent *first_of_machine(const struct state *s, const struct 
     return NULL;
 }
 
-/* Agents of one machine would slow each other: they measure one after the other, once all that have
- * a profile have told it.  Each has the phase's time for its turn.
+/* Order the next agent on this agent's machine to measure.  Agents of one machine would slow each
+ * other, so they measure one after the other, once all stored profiles are in.  Each gets the full
+ * time limit of PROFILE.
  */
 static void next_turn(struct state *s, int agent, int64_t now_ns)
 {
@@ -83,13 +92,16 @@ static void next_turn(struct state *s, int agent, int64_t now_ns)
         state_extend(s, now_ns);
 }
 
-/* It neither looks nor measures any more. */
+/* Record that an agent neither reports nor measures its profile any more, and let the next one of
+ * its machine measure.
+ */
 static void turn_over(struct state *s, const struct state_input *in)
 {
     s->agent[in->agent].measuring = STATE_MEASURES_NOTHING;
     next_turn(s, in->agent, in->now_ns);
 }
 
+/* Queue an agent without a stored profile for its time slot to measure. */
 void state_agent_wants_turn(struct state *s, const struct state_input *in)
 {
     struct state_agent *a = &s->agent[in->agent];
@@ -100,12 +112,14 @@ void state_agent_wants_turn(struct state *s, const struct state_input *in)
     next_turn(s, in->agent, in->now_ns);
 }
 
+/* Record that an agent's profile is complete, and let the next one of its machine measure. */
 static void measured(struct state *s, const struct state_input *in)
 {
     s->agent[in->agent].profiled = true;
     turn_over(s, in);
 }
 
+/* Record an agent's profile in PROFILE, and choose a network after the last one. */
 void state_agent_measured(struct state *s, const struct state_input *in)
 {
     measured(s, in);
@@ -113,24 +127,27 @@ void state_agent_measured(struct state *s, const struct state_input *in)
         state_begin_network(s, in->now_ns);
 }
 
+/* Record an agent's profile in a later phase: it is usable for the next generation. */
 void state_agent_measured_late(struct state *s, const struct state_input *in)
 {
     measured(s, in);
 }
 
+/* Record an agent's profile in REGROUP, and continue if no other agent is worth waiting for. */
 void state_agent_regrouped(struct state *s, const struct state_input *in)
 {
     measured(s, in);
     state_regroup(s, in->now_ns);
 }
 
-/* One that came back cannot be measured: it takes no part, and the job goes on without it. */
+/* Report that a returned agent cannot be measured: the job continues without it. */
 void state_agent_measure_failed(struct state *s, const struct state_input *in)
 {
     state_say(s, "node %s: %.380s", state_host(s, in->agent), in->event->text);
     turn_over(s, in);
 }
 
+/* Print an agent's note for people. */
 void state_agent_note(struct state *s, const struct state_input *in)
 {
     state_say(s, "node %s: %.380s", state_host(s, in->agent), in->event->text);
@@ -138,7 +155,9 @@ void state_agent_note(struct state *s, const struct state_input *in)
 
 /* ---- lost ---- */
 
-/* A node is gone that was there at at_ns: a failure when the job needs it, else worth a word. */
+/* Handle the loss of a node that was last alive at at_ns: a failure if the job needs it, else only
+ * print text.
+ */
 static void gone(struct state *s, int agent, int64_t at_ns, const char *text, int64_t now_ns)
 {
     bool launching = s->generation <= 1 && state_is_early(s);
@@ -158,6 +177,9 @@ static void gone(struct state *s, int agent, int64_t at_ns, const char *text, in
                   now_ns);
 }
 
+/* Mark a silent agent as lost, and handle the loss of its node. in->text NULL: its lease has
+ * expired; else Slurm has set the node down.
+ */
 void state_agent_silent(struct state *s, const struct state_input *in)
 {
     struct state_agent *a = &s->agent[in->agent];
@@ -176,20 +198,23 @@ void state_agent_silent(struct state *s, const struct state_input *in)
 
 /* ---- ended ---- */
 
-/* It did not come to having ranks: later once more, and later each time. */
+/* Set when an agent that ended without getting ranks may start again; the delay grows with each
+ * such start.
+ */
 static void wait_longer(struct state_agent *a, int64_t now_ns)
 {
     a->revive_ns = now_ns + recovery_pause_s(a->failed_starts) * CLOCK_S;
     a->failed_starts++;
 }
 
-/* Those who wait for it to come back need to know. */
+/* Continue from REGROUP if no agent is worth waiting for any more. */
 static void may_regroup(struct state *s, int64_t now_ns)
 {
     if (s->phase == STATE_PHASE_REGROUP)
         state_regroup(s, now_ns);
 }
 
+/* Record that a repeated start of an agent failed, and when to try again. */
 static void start_failed(struct state *s, int agent, int64_t now_ns)
 {
     struct state_agent *a = &s->agent[agent];
@@ -200,8 +225,8 @@ static void start_failed(struct state *s, int agent, int64_t now_ns)
     may_regroup(s, now_ns);
 }
 
-/* Whether an agent that had registered was silent when the driver was stopped, for longer than one
- * is that has nothing to tell.
+/* Check whether a registered agent was silent before the driver was stopped, longer than an idle
+ * agent ever is.
  */
 static bool was_silent(const struct state *s, const struct state_agent *a)
 {
@@ -209,8 +234,8 @@ static bool was_silent(const struct state *s, const struct state_agent *a)
            s->paused_ns - s->pause_ns > a->heard_ns + timing_poll_request_ns(s->o.lease_ns);
 }
 
-/* Return how long the driver itself was stopped until a moment ago, where that may have ended an
- * agent; 0: it was not.
+/* Return how long the driver itself was stopped until a moment ago, if that may have ended this
+ * agent; else 0.
  */
 static int64_t recent_pause_ns(const struct state *s, int agent, int64_t now_ns)
 {
@@ -220,8 +245,8 @@ static int64_t recent_pause_ns(const struct state *s, int agent, int64_t now_ns)
     return recent && !a->waits && !was_silent(s, a) ? s->pause_ns : 0;
 }
 
-/* Write why agents have ended where the driver itself is to blame; returns whether it is.  Only a
- * pause as long as the lease ends agents.
+/* Write that agents have ended because the driver itself was stopped, and return true if so.  Only
+ * a pause as long as the lease ends agents.
  */
 static bool paused_text(const struct state *s, int agent, const char *what, int64_t now_ns,
                         char ret[512])
@@ -236,7 +261,9 @@ static bool paused_text(const struct state *s, int agent, const char *what, int6
     return blamed;
 }
 
-/* Write "; eddis-run itself was stopped for 4.0 s, ...": a fact that may help, and no cause. */
+/* Write "; eddis-run itself was stopped for 4.0 s, ..." after a recent pause, else "": a hint, not
+ * a cause.
+ */
 static void beside_text(const struct state *s, int agent, int64_t now_ns, char *ret, size_t size)
 {
     int64_t pause_ns = recent_pause_ns(s, agent, now_ns);
@@ -250,6 +277,7 @@ static void beside_text(const struct state *s, int agent, int64_t now_ns, char *
                        (double)s->o.lease_ns / CLOCK_S);
 }
 
+/* Write the sentence for a registered agent that has ended; how: "agent exited 3". */
 static void ended_text(const struct state *s, int agent, const char *how, int64_t now_ns,
                        char ret[512])
 {
@@ -261,6 +289,7 @@ static void ended_text(const struct state *s, int agent, const char *how, int64_
     (void)snprintf(ret, 512, "node %.200s: its %.128s%s", state_host(s, agent), how, beside);
 }
 
+/* Record that an agent ended without registering, and handle that as a failed launch. */
 static void never_came(struct state *s, int agent, const char *sentence, int64_t now_ns)
 {
     s->agent[agent].ended = true;
@@ -268,9 +297,12 @@ static void never_came(struct state *s, int agent, const char *sentence, int64_t
     state_stopped(s, now_ns);
 }
 
+/* Handle an agent's end before it registered: a failed launch with a sentence from how, "agent
+ * exited 3: ...".
+ */
 static void ended_before(struct state *s, int agent, const char *how, int64_t now_ns)
 {
-    const char *why = strstr(how, ": "); /* its last words */
+    const char *why = strstr(how, ": "); /* its last output */
     char text[512], beside[160];
 
     beside_text(s, agent, now_ns, beside, sizeof beside);
@@ -281,6 +313,9 @@ static void ended_before(struct state *s, int agent, const char *how, int64_t no
     never_came(s, agent, text, now_ns);
 }
 
+/* Handle the end of a registered agent's process: a failure if the job needs it.  Delay its next
+ * start if it ended twice in a row without ranks.
+ */
 static void ended_later(struct state *s, int agent, const char *how, int64_t now_ns)
 {
     struct state_agent *a = &s->agent[agent];
@@ -297,6 +332,9 @@ static void ended_later(struct state *s, int agent, const char *how, int64_t now
     may_regroup(s, now_ns);
 }
 
+/* Handle the end of an agent's process: a failed repeated start, an end before it registered, or
+ * one after.
+ */
 void state_agent_ended(struct state *s, const struct state_input *in)
 {
     const struct state_agent *a = &s->agent[in->agent];
@@ -312,6 +350,9 @@ void state_agent_ended(struct state *s, const struct state_input *in)
     turn_over(s, in);
 }
 
+/* Handle an agent that could not be started: retry later if it was started again, else the launch
+ * has failed.
+ */
 void state_agent_not_started(struct state *s, const struct state_input *in)
 {
     if (s->agent[in->agent].starting)
@@ -320,6 +361,7 @@ void state_agent_not_started(struct state *s, const struct state_input *in)
         never_came(s, in->agent, in->text, in->now_ns);
 }
 
+/* Record that an agent has left, and enter OVER after the last one. */
 void state_agent_left(struct state *s, const struct state_input *in)
 {
     s->agent[in->agent].ended = true;
@@ -329,6 +371,7 @@ void state_agent_left(struct state *s, const struct state_input *in)
 
 /* ---- started again ---- */
 
+/* Reset an agent's record and order its next start. */
 void state_agent_revive(struct state *s, const struct state_input *in)
 {
     struct state_agent *a = &s->agent[in->agent];

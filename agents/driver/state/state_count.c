@@ -72,7 +72,6 @@ bool state_has_rank(const struct state *s, int agent, int rank)
     return rank >= 0 && rank < s->n_ranks && s->rank[rank].agent == agent;
 }
 
-/* Those included that are about to start. */
 int state_ranks_left(const struct state *s)
 {
     int n = 0;
@@ -90,6 +89,7 @@ int state_first_not(const struct state *s, bool exited)
     return -1;
 }
 
+/* Check whether a rank has exited 0. */
 static bool exited_zero(const struct state_rank *r)
 {
     return r->exited && r->code == 0 && !r->signal;
@@ -103,9 +103,6 @@ bool state_all_zero(const struct state *s)
     return s->n_ranks > 0;
 }
 
-/* A program that was told to end may call it a success; one that had told of its end before has
- * nothing left to do.
- */
 bool state_all_done(const struct state *s)
 {
     for (int r = 0; r < s->n_ranks; r++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* state_end.c - stopping a generation, and what comes after it: the next one, or the job's end */
+/* state_end.c - stops a generation, and begins what follows: the next one, or the job's end */
 #include "state_impl.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 
 /* ---- the job's end ---- */
 
-/* Whether nothing is expected of an agent any more. */
+/* Check whether nothing is expected of an agent any more: it has ended, or is remote and lost. */
 static bool is_over(const struct state_agent *a)
 {
     return a->ended || (a->remote && a->lost);
@@ -23,6 +23,7 @@ void state_over(struct state *s)
     state_go(s, STATE_PHASE_OVER, s->deadline_ns);
 }
 
+/* Enter BYE, which orders all agents to leave; enter OVER at once if none is left. */
 static void enter_bye(struct state *s, int64_t now_ns)
 {
     state_go(s, STATE_PHASE_BYE, now_ns);
@@ -39,7 +40,9 @@ void state_end_by(struct state *s, enum state_outcome o, const char *reason, int
     state_end(s, o, STOP_FAILURE, now_ns);
 }
 
-/* What is saved can be gone on from, whatever the signal came with. */
+/* Set the reason and exit code of a preempted job: a saved job is resumable (75), whether or not
+ * its time limit caused the signal; without a checkpoint the time limit gives 124.
+ */
 static void settle_preempted(struct state *s)
 {
     if (s->outcome != STATE_OUTCOME_PREEMPTED)
@@ -54,7 +57,7 @@ static void settle_preempted(struct state *s)
 void state_end(struct state *s, enum state_outcome o, enum stop_ladder l, int64_t now_ns)
 {
     static const struct {
-        const char *reason; /* NULL: as it was set */
+        const char *reason; /* NULL: keep reason and exit code */
         int exit_code;
     } row[STATE_OUTCOMES] = {
         [STATE_OUTCOME_OK] = { "ok", 0 },
@@ -112,8 +115,8 @@ void state_at_limit(struct state *s)
 
 /* ---- stopping ---- */
 
-/* A start that has failed is the surroundings' fault: what failed before it is the failure that the
- * job recovers from.
+/* Count the generation's failure as a failed start, a lost node or a restart.  A failed start is
+ * not the program's fault, so the failure before it stays the one that the job recovers from.
  */
 static void count_failure(struct state *s, int64_t now_ns)
 {
@@ -138,7 +141,9 @@ void state_forget_failures(struct state *s, int64_t now_ns)
     s->losses_in_vain = 0;
 }
 
-/* A node was lost, and the job stands where it stood behind the last one that was. */
+/* Check and record whether a node was lost with as many usable nodes and the same checkpoint as
+ * after the previous lost node.
+ */
 static bool is_loss_in_vain(struct state *s)
 {
     int usable = state_count_usable(s);
@@ -152,7 +157,9 @@ static bool is_loss_in_vain(struct state *s)
     return same;
 }
 
-/* Seconds until the next generation: none behind one that has worked, or has lived for long. */
+/* Return the seconds until the next generation: 0 after one that made steps or lived for LIVED_S,
+ * else growing.  Count generations in vain.
+ */
 static int pause_s(struct state *s)
 {
     int64_t age_ns = s->started_ns ? s->failure.at_ns - s->started_ns : 0;
@@ -165,13 +172,16 @@ static int pause_s(struct state *s)
     return recovery_backoff_s(s->in_vain);
 }
 
+/* Count the failure, begin the next generation's number, and wait for agents and the pause before a
+ * plan.
+ */
 static void enter_regroup(struct state *s, int64_t now_ns)
 {
     int pause = pause_s(s);
 
     count_failure(s, now_ns);
     s->generation++;
-    s->models = false; /* found in the one before */
+    s->models = false; /* found in the previous generation */
     s->again_ns = pause ? now_ns + pause * CLOCK_S : 0;
     s->regroup_ns = now_ns + (pause > REGROUP_S ? pause : REGROUP_S) * CLOCK_S;
     state_go(s, STATE_PHASE_REGROUP, now_ns);
@@ -186,6 +196,7 @@ static void enter_regroup(struct state *s, int64_t now_ns)
     state_regroup(s, now_ns);
 }
 
+/* Ask the caller for the plan of generation 1. */
 static void enter_plan(struct state *s, int64_t now_ns)
 {
     s->generation = 1;
@@ -196,7 +207,7 @@ void state_begin_network(struct state *s, int64_t now_ns)
 {
     s->network = STATE_NETWORK_UNKNOWN;
     s->failure =
-        (struct state_failure){ .rank = -1 }; /* of a launch that the network was to blame for */
+        (struct state_failure){ .rank = -1 }; /* it was a launch failure that the network caused */
     if (state_count_usable(s) > 1) {
         s->generation = 0;
         state_go(s, STATE_PHASE_NETWORK, now_ns);
@@ -205,6 +216,7 @@ void state_begin_network(struct state *s, int64_t now_ns)
     }
 }
 
+/* Enter what follows the stop: BYE, REGROUP, NETWORK or PLAN. */
 static void go_on(struct state *s, int64_t now_ns)
 {
     switch (s->next) {
@@ -254,7 +266,9 @@ void state_stop(struct state *s, enum stop_ladder l, enum state_next next, int64
 
 /* ---- another generation ---- */
 
-/* Somebody who may be there in a moment: it has ended and its first new start has not failed. */
+/* Check whether an agent may be back in a moment: it has ended, is starting or not yet measured,
+ * and no new start has failed.
+ */
 static bool is_coming(const struct state_agent *a)
 {
     bool back = a->registered && !a->profiled;
@@ -301,7 +315,7 @@ int64_t state_resume_step(const struct state *s)
     return s->resume_step >= 0 ? s->resume_step : s->begun_step;
 }
 
-/* "restart 1 of at most 3", "node loss 2" */
+/* Write "restart 1 of at most 3" or "node loss 2". */
 static void count_text(const struct state *s, char *ret, size_t size)
 {
     bool node = s->before.cause == CAUSE_NODE;

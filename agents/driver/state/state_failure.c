@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* state_failure.c - who failed first, and what follows from it: the end, or another generation */
+/* state_failure.c - the first failure, and what follows from it: the end, or another generation */
 #include "state_impl.h"
 
 #include "agents/job/status_json.h"
@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Convert a failure to the rank record of scheduler/recovery.h; rank -1: no rank failed. */
 static struct recovery_rank rank_of(const struct state_failure *f)
 {
     return (struct recovery_rank){ .rank = f->set ? f->rank : -1,
@@ -18,6 +19,7 @@ static struct recovery_rank rank_of(const struct state_failure *f)
                                    .age_s = (double)f->age_ns / CLOCK_S };
 }
 
+/* Collect the facts from which scheduler/recovery.h decides what follows a failure. */
 static struct recovery_case recovery_case(const struct state *s, const struct state_failure *f)
 {
     struct recovery_case c = {
@@ -51,7 +53,9 @@ static struct recovery_case recovery_case(const struct state *s, const struct st
     return c;
 }
 
-/* What can be done by hand where nothing is any more by itself; "": nothing that is known. */
+/* Return what the user can do against a failure that nothing cures automatically; "": nothing
+ * known.
+ */
 static const char *advice(const struct state_failure *f)
 {
     return f->cause == CAUSE_OOM
@@ -59,7 +63,9 @@ static const char *advice(const struct state_failure *f)
                : "";
 }
 
-/* "...; stopping 3 ranks; not started again: all restarts are used up" */
+/* Print "...; stopping 3 ranks; not started again: all restarts are used up". before: a prefix;
+ * why: "" if the job is started again.
+ */
 static void say_failure(struct state *s, const char *before, int stopping, const char *why)
 {
     char ranks[48] = "", again[224] = "";
@@ -72,6 +78,7 @@ static void say_failure(struct state *s, const char *before, int stopping, const
     state_say(s, "%s%s%s%s", before, s->failure.what, ranks, again);
 }
 
+/* Drop the cached network, which may have changed since an earlier job; it is measured again. */
 static void forget_network(struct state *s)
 {
     s->network = STATE_NETWORK_UNKNOWN;
@@ -79,12 +86,15 @@ static void forget_network(struct state *s)
     state_push(s, ACTION_FORGET);
 }
 
+/* Convert a recovery decision to the next step after the stop. */
 static enum state_next next_of(enum recovery r)
 {
     return r == RECOVERY_RESTART ? NEXT_REGROUP : NEXT_BYE;
 }
 
-/* The failure is known, or another one that came before it: go on, or end by it. */
+/* Decide what follows the recorded failure: the job's end, another generation, or another choice of
+ * network.  Set the outcome and stop what runs.
+ */
 static void decide(struct state *s, const struct recovery_case *c, int64_t now_ns)
 {
     enum state_next next = next_of(recovery_decide(c));
@@ -112,7 +122,7 @@ static void decide(struct state *s, const struct recovery_case *c, int64_t now_n
         state_stop(s, STOP_FAILURE, next, now_ns);
 }
 
-/* What fails behind the job's work is worth a word, no more. */
+/* End the job with success, because the failure came after all its work; print what it was. */
 static void done(struct state *s, const char *what, int64_t now_ns)
 {
     state_say(s, "%s; every rank has exited 0: the job has ended well", what);
@@ -122,8 +132,8 @@ static void done(struct state *s, const char *what, int64_t now_ns)
     state_end(s, STATE_OUTCOME_OK, STOP_FAILURE, now_ns);
 }
 
-/* Whether f may be what became of the other, by which its node's agent heard of a killed rank
- * first: wrappers tell when they have reaped, and on a busy machine that of the killed one is late.
+/* Check whether failure f may be a consequence of a killed rank on its node, although its report
+ * came first: wrappers report after reaping, and a killed process is reaped late on a busy machine.
  */
 static bool follows(const struct state_failure *f, const struct state_failure *other)
 {
@@ -132,8 +142,8 @@ static bool follows(const struct state_failure *f, const struct state_failure *o
     return killed && f->rank >= 0 && f->cause == CAUSE_EXIT && strcmp(f->node, other->node) == 0;
 }
 
-/* Whether f came before the other.  A rank that another one made fail did not, whatever its clock
- * says: the other's connections end before it does.
+/* Check whether failure f came before the other.  A rank that reports another's failure as its
+ * cause came later, whatever its clock says: connections end before a process does.
  */
 static bool is_earlier(const struct state_failure *f, const struct state_failure *other)
 {
@@ -144,7 +154,9 @@ static bool is_earlier(const struct state_failure *f, const struct state_failure
     return f->at_ns < other->at_ns && !follows(f, other);
 }
 
-/* The failure that happened first counts, also when it is heard of second. */
+/* Check whether failure f replaces the recorded one: the earlier one counts, even if it is reported
+ * second, until the outcome is final.
+ */
 static bool counts(const struct state *s, const struct state_failure *f)
 {
     switch (s->outcome) {
@@ -158,12 +170,13 @@ static bool counts(const struct state *s, const struct state_failure *f)
     }
 }
 
+/* Set how long the generation had run, and had shown signs of life, at a failure. */
 static void note_age(const struct state *s, struct state_failure *f)
 {
     if (!s->started_ns)
         return;
     f->age_ns = (f->since_ns ? f->since_ns : f->at_ns) - s->started_ns;
-    if (s->alive_ns) /* its last words may have come with its end */
+    if (s->alive_ns) /* its last output may have come with its end */
         f->alive_ns = f->at_ns > s->alive_ns ? f->at_ns - s->alive_ns : 1;
 }
 
@@ -175,7 +188,7 @@ void state_failed(struct state *s, const struct state_failure *failure, int64_t 
 
     if (!counts(s, f))
         return;
-    if (s->outcome == STATE_OUTCOME_SAVING) { /* what it has saved by now is all there is */
+    if (s->outcome == STATE_OUTCOME_SAVING) { /* no later checkpoint will come */
         state_say(s, "%s", f->what);
         state_end_saving(s, STOP_FAILURE, now_ns);
         return;
@@ -194,7 +207,6 @@ void state_failed(struct state *s, const struct state_failure *failure, int64_t 
     decide(s, &c, now_ns);
 }
 
-/* What it was stopped for may have been heard of before its last rank's end. */
 void state_done_late(struct state *s, int64_t now_ns)
 {
     bool blamed = s->failure.set && s->failure.rank < 0;
@@ -205,9 +217,8 @@ void state_done_late(struct state *s, int64_t now_ns)
     done(s, "no rank was stopped by it", now_ns);
 }
 
-/* ---- of the probe ---- */
+/* ---- failures of the probe ---- */
 
-/* The next network is tried when nothing of this one is left. */
 void state_probe_failed(struct state *s, const char *why, int64_t now_ns)
 {
     if (state_is_stopping(s))
@@ -216,8 +227,9 @@ void state_probe_failed(struct state *s, const char *why, int64_t now_ns)
     state_stop(s, STOP_FAILURE, NEXT_NETWORK, now_ns);
 }
 
-/* ---- of a rank ---- */
+/* ---- failures of a rank ---- */
 
+/* Write "512 MB" or "1.1 GB", decimal units; return ret. */
 static char *bytes_text(int64_t bytes, char *ret, size_t size)
 {
     if (bytes < INT64_C(1000000000))
@@ -227,7 +239,9 @@ static char *bytes_text(int64_t bytes, char *ret, size_t size)
     return ret;
 }
 
-/* "was killed: out of memory (it held 1.1 GB, the limit is 2.0 GB)" */
+/* Write "was killed: out of memory (it held 1.1 GB, the limit is 2.0 GB)", without numbers that are
+ * unknown.
+ */
 static void oom_text(const struct event *e, char *ret, size_t size)
 {
     char held[32], limit[32];
@@ -243,6 +257,8 @@ static void oom_text(const struct event *e, char *ret, size_t size)
         (void)snprintf(ret, size, "was killed: out of memory");
 }
 
+/* Write how a rank ended: "exited 1", "died of signal 9 (Killed)", "was killed: out of memory ...".
+ */
 static void death_text(const struct event *e, char *ret, size_t size)
 {
     if (e->oom && !e->signal)
@@ -255,16 +271,19 @@ static void death_text(const struct event *e, char *ret, size_t size)
         (void)snprintf(ret, size, "exited %d%s", e->code, e->code ? "" : " without eddis_close");
 }
 
+/* Return the reason in status documents for a rank's failure, a static string. */
 static const char *rank_reason(const struct event *e)
 {
     return e->oom ? "oom" : e->signal ? "rank_signal" : "rank_exit";
 }
 
+/* Return the job's exit code for a rank's failure: its own code, or 128 + signal; never 0. */
 static int rank_exit_code(const struct event *e)
 {
     return e->oom && e->signal ? 137 : e->signal ? 128 + e->signal : e->code ? e->code : EXIT_FAULT;
 }
 
+/* Return the record of a rank's failure at at_ns, with its sentence for people. */
 static struct state_failure failure_of(const struct state *s, const struct event *e, int agent,
                                        int64_t at_ns)
 {
@@ -301,8 +320,8 @@ static struct state_failure failure_of(const struct state *s, const struct event
     return f;
 }
 
-/* A job that saves ends in any case; that it could not save may be what a rank has failed of.  By
- * SIGTERM a program ends that was told to.
+/* Record a rank's failure while the job saves if it is the first: a failed save may be its cause.
+ * A rank ended by SIGTERM or with 0 is ignored: programs end so when they are stopped.
  */
 static void note_unsaved(struct state *s, const struct state_failure *f)
 {
@@ -319,7 +338,6 @@ const struct state_failure *state_failure_told(const struct state *s)
     return s->unsaved.set && s->checkpoint != STATE_CHECKPOINT_SEEN ? &s->unsaved : &s->before;
 }
 
-/* One that leaves after its checkpoint, or because of us, has not failed. */
 void state_rank_failed(struct state *s, const struct event *e, int agent, int64_t now_ns)
 {
     struct state_failure f;
@@ -331,7 +349,7 @@ void state_rank_failed(struct state *s, const struct event *e, int agent, int64_
         note_unsaved(s, &f);
         return;
     }
-    /* Its agent knows the order on its node better than the reports' ages tell. */
+    /* Its agent knows the order of failures on its node better than the reports' ages show. */
     if (e->first && s->failure.set && s->failure.cause == CAUSE_EXIT &&
         strcmp(f.node, s->failure.node) == 0 && f.at_ns >= s->failure.at_ns)
         f.at_ns = s->failure.at_ns - 1;
@@ -350,7 +368,7 @@ void state_rank_left(struct state *s, int rank, int64_t at_ns, int64_t now_ns)
     state_failed(s, &f, now_ns);
 }
 
-/* ---- of nobody's rank ---- */
+/* ---- failures that are not a rank's ---- */
 
 void state_trouble(struct state *s, const struct state_trouble *t, int64_t now_ns)
 {

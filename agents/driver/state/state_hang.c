@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* state_hang.c - progress of ranks, and ranks that make none
  *
- * A rank stands still when neither its steps nor its phase change.  How long is told by its own
- * node's clock with each report, so that a node that says nothing is lost, and never hangs.  Ranks
- * that wait for others, in a step or in a checkpoint, stand still because of them: what is looked
- * for is one that does not wait, or, when there is none, all of them waiting for each other.  Ranks
- * that leave are missed by nobody but by others that do: see stuck_leaving.
+ * A rank stands still while neither its steps nor its phase change.  Each report gives the duration
+ * by the clock of the rank's own node; a node that reports nothing is lost and never hangs.  Ranks
+ * that wait for others, in a step or in a checkpoint, stand still because of them.  The search is
+ * for a rank that stands still and does not wait, or else for ranks that all wait for each other.
+ * Only other leaving ranks wait for a leaving rank: see stuck_leaving.
  *
- * Where ranks only print their steps, and some of them print fewer, one that prints nothing any
- * more may well work: such a job hangs when the rank that is furthest does.
+ * If steps are read from the ranks' output, and some ranks print fewer, a rank that prints nothing
+ * may still work.  Such a job hangs if its furthest rank does.
  *
- * Ranks of which no step is known are looked at from outside, where somebody has asked for it: the
- * job hangs when all that are left neither print nor use processor time.  Those that tell numbers
- * of steps alone are among them before the first number above 0.
+ * Ranks whose steps are unknown are watched from outside, if the user asked for it: the job hangs
+ * if all remaining ranks neither print nor use processor time.  That includes ranks that report
+ * only step numbers, before their first number above 0.
  *
- * A hang that was found is judged once the agents have answered where their ranks stand, or are
- * late: who is elsewhere while others wait in a collective operation keeps them from going on.
+ * A hang is judged once the agents have answered where their ranks stand, or are late.  If some
+ * ranks wait in a collective operation, a rank that is elsewhere is the one that blocks them.
  *
- * A rank that has ended its steps by itself comes to no other one, so that one that waits in a step
- * behind them does so for ever: no limit has to be waited for.
+ * A rank that has ended its steps by itself does no further step.  Another rank that waits in a
+ * later step waits for ever, so that this hang needs no time limit.
  *
- * Before a generation's first step another limit holds, for programs load their data there.  It
- * counts only where steps are to come: a program without libeddis is never known to begin any, and
- * one that only shares buffers makes none.
+ * Another limit holds before a generation's first step, because programs load their data then.  It
+ * applies only if steps are expected.  They are not for a program without libeddis, or for one that
+ * only shares buffers.
  */
 #include "state_input.h"
 
@@ -32,15 +32,18 @@
 #include <stdio.h>
 #include <string.h>
 
-/* For agents to tell where their ranks stand: longer than stack_inspect.c lets py-spy look. */
+/* Time for agents to report where their ranks stand: longer than stack_inspect.c lets py-spy run.
+ */
 static const int64_t patience_ns = 8 * CLOCK_S;
 
-/* For pages of all ranks to be of one time. */
+/* Time until the progress pages of all ranks are of one moment. */
 static const int64_t settled_ns = 5 * CLOCK_S;
 
 /* ---- progress ---- */
 
-/* From the last failure to the end of the first step after it. */
+/* Set the recovery time, from the last failure to the end of the first step after it, and report
+ * it.  Only for the first rank that has stepped in a generation after the first.
+ */
 static void recovered(struct state *s, const struct progress *p, int64_t now_ns)
 {
     int64_t before_ns = p->page_age_ns;
@@ -60,17 +63,21 @@ static void recovered(struct state *s, const struct progress *p, int64_t now_ns)
                    (double)s->recovery_ns / CLOCK_S, s->generation);
 }
 
+/* Return the smaller of two times; a negative one is unknown and ignored. */
 static int64_t min_known(int64_t a, int64_t b)
 {
     return a < 0 ? b : b < 0 || a < b ? a : b;
 }
 
-/* Of numbers that are told the first one says that the steps before it were done. */
+/* Check whether a rank has finished a step of this generation.  A reported step number above 0
+ * means that the steps before it were done.
+ */
 static bool has_stepped(const struct progress *p)
 {
     return p->steps_here > 0 || (p->told && p->steps_done > 0);
 }
 
+/* Record the progress page that a rank's agent reported. */
 void state_hang_progress(struct state *s, const struct state_input *in)
 {
     const struct progress *p = in->progress;
@@ -108,11 +115,13 @@ void state_hang_progress(struct state *s, const struct state_input *in)
 
 /* ---- none ---- */
 
+/* Check whether a rank has a progress page, and has neither exited nor begun to leave. */
 static bool is_at_work(const struct state_rank *r)
 {
     return r->phase >= 0 && r->phase != STATE_RANK_DONE && !r->exited;
 }
 
+/* Check whether any rank has a progress page, and has neither exited nor begun to leave. */
 static bool any_at_work(const struct state *s)
 {
     for (int r = 0; r < s->n_ranks; r++)
@@ -121,32 +130,35 @@ static bool any_at_work(const struct state *s)
     return false;
 }
 
-/* Whether the generation's first step is still to come. */
+/* Check whether the generation's first step is still to come. */
 static bool is_first(const struct state *s)
 {
     return !state_any_step(s) && any_at_work(s);
 }
 
-/* How long a rank may stand still; 0 or CLOCK_NEVER: for ever. */
+/* Return how long a rank may stand still; 0 or CLOCK_NEVER: for ever. */
 static int64_t limit_ns(const struct state *s)
 {
     return is_first(s) ? s->o.first_step_ns : s->o.hang_ns;
 }
 
+/* Check whether a rank at work has stood still for longer than its limit. */
 static bool stands(const struct state *s, const struct state_rank *r)
 {
     return is_at_work(r) && r->still_ns >= limit_ns(s);
 }
 
-/* One that is leaving waits like any other; the wait of a step has begun before it is known for
- * whom.
+/* Check whether a rank waits for others, leaving ranks included.  In STATE_RANK_WAIT it may not be
+ * known yet for whom.
  */
 static bool waits(const struct state_rank *r)
 {
     return r->phase >= 0 && !r->exited && (r->phase == STATE_RANK_WAIT || r->waits_for >= 0);
 }
 
-/* Of those that stand still the one that is furthest behind, the first of equals. */
+/* Return the rank with the fewest steps among those that stand still and wait (or, if waiting is
+ * false, do not); the first of equals; -1: none.
+ */
 static int furthest_behind(const struct state *s, bool waiting)
 {
     int behind = -1;
@@ -158,7 +170,7 @@ static int furthest_behind(const struct state *s, bool waiting)
     return behind;
 }
 
-/* Whether the rank that has got furthest gets on still. */
+/* Check whether the rank with the most steps still makes progress. */
 static bool furthest_moves(const struct state *s)
 {
     int furthest = -1;
@@ -169,7 +181,9 @@ static bool furthest_moves(const struct state *s)
     return furthest >= 0 && !stands(s, &s->rank[furthest]);
 }
 
-/* One that waits in vain for others to leave with, when no rank is at work any more; -1: none. */
+/* Return a rank that has waited too long to leave together with others, when no rank is at work;
+ * -1: none.
+ */
 static int stuck_leaving(const struct state *s)
 {
     for (int r = 0; r < s->n_ranks; r++)
@@ -178,7 +192,7 @@ static int stuck_leaving(const struct state *s)
     return -1;
 }
 
-/* Whom r waits for, if that one is still there; -1: nobody, as far as is known. */
+/* Return the rank that r waits for, if it has not exited; -1: none known. */
 static int awaited(const struct state *s, int r)
 {
     int peer = s->rank[r].waits_for;
@@ -186,7 +200,9 @@ static int awaited(const struct state *s, int r)
     return peer >= 0 && s->rank[peer].phase >= 0 && !s->rank[peer].exited ? peer : -1;
 }
 
-/* The last of those of whom one waits for the next, beginning with r; of a circle one of it. */
+/* Follow from r to the rank that it waits for, and so on, and return the last one; in a cycle, one
+ * of its ranks.
+ */
 static int last_awaited(const struct state *s, int r)
 {
     for (int n = 0; n < s->n_ranks && awaited(s, r) >= 0; n++)
@@ -194,7 +210,9 @@ static int last_awaited(const struct state *s, int r)
     return r;
 }
 
-/* The rank that hangs: one that others wait for, or any when all wait for each other.  -1: none. */
+/* Return the rank that hangs: one that others wait for, or any if all wait for each other
+ * (*all_wait); -1: none.
+ */
 static int find(const struct state *s, bool *all_wait)
 {
     int r = furthest_behind(s, false);
@@ -206,16 +224,18 @@ static int find(const struct state *s, bool *all_wait)
         return r;
     for (int k = 0; k < s->n_ranks; k++)
         if (is_at_work(&s->rank[k]) && !stands(s, &s->rank[k]))
-            return -1; /* it gets on, or has begun to wait but now */
+            return -1; /* it makes progress, or has only begun to wait */
     r = any_at_work(s) ? furthest_behind(s, true) : stuck_leaving(s);
     if (r < 0)
         return -1;
     r = last_awaited(s, r);
     *all_wait = waits(&s->rank[r]);
-    return s->rank[r].still_ns >= limit_ns(s) ? r : -1; /* it may have begun to leave but now */
+    return s->rank[r].still_ns >= limit_ns(s) ? r : -1; /* it may have only begun to leave */
 }
 
-/* One without which the others cannot come out of eddis_open; -1: none. */
+/* Return a rank without which the others cannot return from eddis_open, after the time limit; -1:
+ * none.
+ */
 static int unopened(const struct state *s, int64_t now_ns)
 {
     bool opening = false;
@@ -229,7 +249,7 @@ static int unopened(const struct state *s, int64_t now_ns)
     return opening && now_ns - s->started_ns >= s->o.first_step_ns ? missing : -1;
 }
 
-/* The rank that keeps the first step from coming; -1: none, or no step is known to come. */
+/* Return the rank that blocks the generation's first step; -1: none, or no step is expected. */
 static int find_first(const struct state *s, bool *all_wait, int64_t now_ns)
 {
     int missing = unopened(s, now_ns);
@@ -243,7 +263,7 @@ static int find_first(const struct state *s, bool *all_wait, int64_t now_ns)
     return -1;
 }
 
-/* Append "0-4, 6, 7": the ranks that wait, without this one. */
+/* Write the ranks that wait, without rank but, as "0-4, 6, 7", cut to size; return their number. */
 static int waiting_text(const struct state *s, int but, char *ret, size_t size)
 {
     int n = 0;
@@ -264,12 +284,13 @@ static int waiting_text(const struct state *s, int but, char *ret, size_t size)
                                   : "%s%d",
                      len ? ", " : "", r, last);
         if (k < 0 || (size_t)k >= size - len)
-            return n; /* cut: the number of them is right all the same */
+            return n; /* cut; n ranks were counted so far */
         len += (size_t)k;
     }
     return n;
 }
 
+/* Return what a rank in this phase is doing, for people: "computing". */
 static const char *doing(int phase)
 {
     static const char *const words[] = {
@@ -282,7 +303,7 @@ static const char *doing(int phase)
     return phase >= 0 && phase < (int)(sizeof words / sizeof *words) ? words[phase] : "at work";
 }
 
-/* The one of the ranks in such a place that has been quiet for longest; -1: none is there. */
+/* Return the rank in this kind of place that has been quiet for longest; -1: none is there. */
 static int longest_in(const struct state *s, enum state_place place)
 {
     int longest = -1;
@@ -294,13 +315,17 @@ static int longest_in(const struct state *s, enum state_place place)
     return longest;
 }
 
-/* The one that keeps others in a collective operation, for it is elsewhere; -1: none is known. */
+/* Return the rank that blocks others in a collective operation because it is elsewhere; -1: none
+ * known.
+ */
 static int elsewhere(const struct state *s)
 {
     return longest_in(s, STATE_PLACE_COLLECTIVE) >= 0 ? longest_in(s, STATE_PLACE_ELSEWHERE) : -1;
 }
 
-/* ": it is in load (train.py:33); rank 0 waits in all_reduce (...)" */
+/* Write where a rank stands: ": it is in load (train.py:33); rank 0 waits in all_reduce (...)", or
+ * "".
+ */
 static void place_text(const struct state *s, int rank, char *ret, size_t size)
 {
     const struct state_rank *r = &s->rank[rank];
@@ -313,7 +338,7 @@ static void place_text(const struct state *s, int rank, char *ret, size_t size)
                        strchrnul(s->rank[other].where, ' '));
 }
 
-/* "; ranks 1-3 wait for it" */
+/* Write who waits for this rank, "; ranks 1-3 wait for it", or "" if none does. */
 static void wait_text(const struct state *s, int rank, bool all_wait, char *ret, size_t size)
 {
     char who[128];
@@ -327,8 +352,8 @@ static void wait_text(const struct state *s, int rank, bool all_wait, char *ret,
                        n == 1 ? "s" : "");
 }
 
-/* ", computing; ranks 1-3 wait for it", and where it stands.  Of one that tells its steps alone
- * nothing else is known; of one that says what it does the kernel's word is no news.
+/* Write what a rank does, who waits for it and where it stands: ", computing; ranks 1-3 wait for
+ * it: it is in load (train.py:33)".  Of phase and location, the less precise one may be left out.
  */
 static void state_text(const struct state *s, int rank, bool all_wait, char *ret, size_t size)
 {
@@ -343,7 +368,9 @@ static void state_text(const struct state *s, int rank, bool all_wait, char *ret
                    place);
 }
 
-/* rank: to blame, which may be another than the one that was found. */
+/* Write the sentence for a hang. rank: the one to blame; found: the one that stands still, which
+ * may be another.
+ */
 static void hang_text(const struct state *s, int rank, int found, bool all_wait, char *ret,
                       size_t size)
 {
@@ -365,6 +392,7 @@ static void hang_text(const struct state *s, int rank, int found, bool all_wait,
         state_text(s, rank, all_wait, ret + n, size - (size_t)n);
 }
 
+/* Write the sentence for a rank that has not reached its first step in time. */
 static void first_text(const struct state *s, int rank, bool all_wait, char *ret, size_t size)
 {
     const struct state_rank *r = &s->rank[rank];
@@ -384,7 +412,7 @@ static void first_text(const struct state *s, int rank, bool all_wait, char *ret
 
 /* ---- without known steps ---- */
 
-/* How many other ranks that are left wait in the same place of the kernel. */
+/* Return the number of other running ranks that stand in the same place as this one. */
 static int beside(const struct state *s, int rank)
 {
     int n = 0;
@@ -394,9 +422,8 @@ static int beside(const struct state *s, int rank)
     return n;
 }
 
-/* Who is to be named: one that is elsewhere while others wait in a collective operation, or else
- * the only one that does not wait where all others do, for it is in another call than they are, or
- * else the one that has been quiet for longest.
+/* Return the rank to blame: one that is elsewhere while others wait in a collective operation; else
+ * the only one in another place than all others, which share one; else longest.
  */
 static int blamed(const struct state *s, int longest)
 {
@@ -415,8 +442,8 @@ static int blamed(const struct state *s, int longest)
     return n_alone == 1 && left > 2 ? alone : longest;
 }
 
-/* Of ranks that all do nothing the one that does so the longest; -1: one does something, or tells
- * of its steps.
+/* Return the rank to blame if all running ranks are quiet; -1: one works or reports its steps, or
+ * none runs.
  */
 static int find_quiet(const struct state *s)
 {
@@ -435,6 +462,7 @@ static int find_quiet(const struct state *s)
     return longest < 0 ? -1 : blamed(s, longest);
 }
 
+/* Write the sentence for a job whose ranks all neither print nor compute. */
 static void quiet_text(const struct state *s, int rank, int64_t now_ns, char *ret, size_t size)
 {
     const struct state_rank *r = &s->rank[rank];
@@ -453,14 +481,14 @@ static void quiet_text(const struct state *s, int rank, int64_t now_ns, char *re
 
 /* ---- ranks that end alone ---- */
 
-/* Whether such a rank waits for one that has ended its steps, or for whom nobody knows. */
+/* Check whether a waiting rank waits for one that has ended its steps, or for an unknown one. */
 static bool awaits_ended(const struct state *s, const struct state_rank *r)
 {
     return r->waits_for < 0 || s->rank[r->waits_for].ended;
 }
 
-/* Return whether a page of the rank has come so long after another had ended its steps that it was
- * written since: a report may be as old as the lease.
+/* Check whether a progress page of r was surely written after the other had ended its steps: a
+ * report may be as old as the lease.
  */
 static bool is_later(const struct state *s, const struct state_rank *r,
                      const struct state_rank *ended)
@@ -470,7 +498,9 @@ static bool is_later(const struct state *s, const struct state_rank *r,
     return r->page_ns >= ended->ended_ns + settle_ns;
 }
 
-/* One that waits behind the steps of another which has ended; -1: none. */
+/* Return a rank that waits in a step after the last one of a rank that has ended its steps; -1:
+ * none.
+ */
 static int left_behind(const struct state *s, const struct state_rank *ended)
 {
     for (int r = 0; r < s->n_ranks; r++) {
@@ -483,7 +513,9 @@ static int left_behind(const struct state *s, const struct state_rank *ended)
     return -1;
 }
 
-/* One that has ended its steps while another waits for it in the next; -1: none. */
+/* Return a rank that has ended its steps while another, *ret_behind, waits for it in the next one;
+ * -1: none.
+ */
 static int ended_alone(const struct state *s, int *ret_behind)
 {
     for (int r = 0; r < s->n_ranks; r++) {
@@ -498,6 +530,9 @@ static int ended_alone(const struct state *s, int *ret_behind)
     return -1;
 }
 
+/* Write the sentence for a rank that has ended its steps while another waits for it in the next
+ * one.
+ */
 static void alone_text(const struct state *s, int rank, int behind, char *ret, size_t size)
 {
     const struct state_rank *r = &s->rank[rank];
@@ -512,9 +547,9 @@ static void alone_text(const struct state *s, int rank, int behind, char *ret, s
                    rank, state_host(s, r->agent), r->pid, last, behind);
 }
 
-/* ---- all ---- */
+/* ---- the search for a hang ---- */
 
-/* Whether nobody has to be waited for who could tell where a rank stands. */
+/* Check whether all agents have answered where their ranks stand, or cannot, or are late. */
 static bool all_looked(const struct state *s, int64_t now_ns)
 {
     for (int r = 0; r < s->n_ranks; r++)
@@ -523,7 +558,9 @@ static bool all_looked(const struct state *s, int64_t now_ns)
     return true;
 }
 
-/* A hang was found: have agents look where their ranks stand.  Whether they have. */
+/* Check whether the agents have answered where their ranks stand.  At the first call for a hang,
+ * order them to find out.
+ */
 static bool looked(struct state *s, int64_t now_ns)
 {
     if (!s->look_ns) {
@@ -539,7 +576,7 @@ static bool looked(struct state *s, int64_t now_ns)
     return all_looked(s, now_ns);
 }
 
-/* found: the one that stands still. */
+/* Fill in who is blamed for a hang, and since when. found: the rank that stands still. */
 static void blame(const struct state *s, int rank, int found, int64_t now_ns,
                   struct state_failure *ret)
 {
@@ -553,6 +590,9 @@ static void blame(const struct state *s, int rank, int found, int64_t now_ns,
     (void)snprintf(ret->node, sizeof ret->node, "%s", state_host(s, r->agent));
 }
 
+/* Search for a hang, order the agents to inspect their ranks, and fail the generation once they
+ * have.  Nothing hangs while the job saves: that has its own limit.
+ */
 void state_hang_look(struct state *s, const struct state_input *in)
 {
     struct state_failure f = { .set = true,
@@ -578,7 +618,7 @@ void state_hang_look(struct state *s, const struct state_input *in)
     if (quiet < 0 && limited)
         found = first ? find_first(s, &all_wait, in->now_ns) : find(s, &all_wait);
     if (found < 0)
-        s->look_ns = 0; /* it goes on */
+        s->look_ns = 0; /* no hang any more */
     if (found < 0 || !looked(s, in->now_ns))
         return;
     r = quiet < 0 && s->rank[found].told && elsewhere(s) >= 0 ? elsewhere(s) : found;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* state_impl.h - what the state machine's files share, in layers: a file knows those above it only
+/* state_impl.h - functions shared by the state machine's files; a file calls only files above it
  *
  *     state_queue.c     actions for the caller
  *     state_phase.c     the table of phases, and the one function that changes the phase
  *     state_count.c     questions about nodes and ranks
  *     state_end.c       stopping, and what comes after it
- *     state_failure.c   who failed first, and what follows from it
+ *     state_failure.c   the first failure, and what follows from it
  *     handlers          state_agent.c   nodes: registered, lost, started again
  *                       state_launch.c  from the plan to mpirun, and orders that failed
  *                       state_probe.c   which network the nodes use: its probe
  *                       state_rank.c    ranks and mpirun: started, ended
  *                       state_hang.c    progress, and ranks that make none
- *                       state_stop.c    what is heard while things are stopped, and when all leave
- *                       state_wish.c    what the user or the caller wants, and limits of time
+ *                       state_stop.c    confirmed stops, and the agents' leaving
+ *                       state_wish.c    requests of the user or the caller, and time limits
  *     state_table.c     phase x input: which handler
  *     state_time.c      deadlines
  *     state.c           the interface: every call as an input
@@ -28,95 +28,142 @@
 
 enum { EXIT_FAULT = 1, EXIT_START = 3, EXIT_RESUMABLE = 75, EXIT_TIMEOUT = 124 };
 
-/* Times that are the machine's own, in seconds. */
+/* The state machine's own times, in seconds. */
 enum {
-    LADDER_S = 3,      /* a stop ladder takes so long beside the time of grace */
-    CONFIRM_S = 5,     /* to confirm a stop, or to leave, beyond what they take themselves */
-    REGROUP_S = 5,     /* an agent is up again in a second or two */
-    FORGET_S = 3600,   /* failures so long ago count no more */
-    LIVED_S = 60,      /* a generation that has lived for longer has shown something */
-    SETTLE_S = 2,      /* events of one moment may travel apart */
-    MPIRUN_END_S = 10, /* its own clean-up takes mpirun a moment */
-    REPEAT_S = 2,      /* wrappers hand on a signal that came to us too */
-    PROBE_S = 30,      /* more than three seconds a probe takes on slow networks only */
-    PROBE_SLOW = 4,    /* times that, which it may take there beyond it */
-    STOP_LATE_S = 1,   /* a stop that is late is looked at so often */
+    LADDER_S = 3,      /* duration of a stop ladder, without the grace time */
+    CONFIRM_S = 5,     /* to confirm a stop, or to leave, beyond its own duration */
+    REGROUP_S = 5,     /* an agent that is started again is up in a second or two */
+    FORGET_S = 3600,   /* failures this long ago no longer count */
+    LIVED_S = 60,      /* a generation older than this counts as progress */
+    SETTLE_S = 2,      /* events of one moment may arrive so far apart */
+    MPIRUN_END_S = 10, /* mpirun's own clean-up after its ranks */
+    REPEAT_S = 2,      /* the same signal may arrive again by way of wrappers */
+    PROBE_S = 30,      /* limit of a network probe; only slow networks take over 3 s */
+    PROBE_SLOW = 4,    /* times PROBE_S added once on a slow network */
+    STOP_LATE_S = 1,   /* interval between checks of a stop that is late */
 };
 
 /* state_queue.c */
-int state_queue_init(struct action_queue *q); /* -ENOMEM */
+/* Initialize an empty queue of actions.  Return 0 or -ENOMEM. */
+int state_queue_init(struct action_queue *q);
+/* Append an action and borrow it to be filled in, until the next push; without memory it is lost.
+ */
 struct action *state_push(struct state *s, enum action_type type);
+/* Queue a sentence to print for people; it is cut to the size of struct action's text. */
 void state_say(struct state *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* state_phase.c */
+/* Enter a phase: set its deadline and queue its action. */
 void state_go(struct state *s, enum state_phase to, int64_t now_ns);
-void state_extend(struct state *s, int64_t from_ns); /* the phase's time counts from there */
+/* Count the time limit of the present phase from from_ns. */
+void state_extend(struct state *s, int64_t from_ns);
 const char *state_phase_name(enum state_phase p);
-bool state_is_launched(const struct state *s); /* nodes were asked to prepare: there may be
-                                                * something to stop */
-bool state_is_stopping(const struct state *s); /* ... and they have been asked to stop it */
-bool state_is_early(const struct state *s);    /* no part of a training generation was launched */
-bool state_is_probe(const struct state *s);    /* looking for a network */
-/* What an agent has to do, "took longer than 60 s to ...", the bool of struct state_agent that says
- * it has, and whether only parts have to.
+/* Check whether nodes were asked to prepare: there may be something to stop. */
+bool state_is_launched(const struct state *s);
+/* Check whether nodes were asked to stop the generation or the probe. */
+bool state_is_stopping(const struct state *s);
+/* Check whether the job is before its first training generation, or plans the next one. */
+bool state_is_early(const struct state *s);
+/* Check whether a network is being chosen or probed. */
+bool state_is_probe(const struct state *s);
+/* A duty of agents in a phase: its name in "took longer than 60 s to ...", and the offset of the
+ * bool in struct state_agent that records it. parts: only parts have it.
  */
 struct state_awaited {
     const char *what;
     size_t member;
     bool parts;
 };
-const struct state_awaited *state_awaited(const struct state *s); /* NULL: nothing */
+/* Return what agents have to do in the present phase; NULL: nothing. */
+const struct state_awaited *state_awaited(const struct state *s);
 
 /* state_count.c */
-const char *state_host(const struct state *s, int agent); /* as people know it */
+/* Return the host name of an agent for people; "this machine" before it has registered. */
+const char *state_host(const struct state *s, int agent);
+/* Return the number of agents that can have ranks in the next generation. */
 int state_count_usable(const struct state *s);
+/* Return the number of agents that have ranks in this generation. */
 int state_count_parts(const struct state *s);
-/* The first agent, or part, without this bool of struct state_agent; -1: all have it. */
+/* Return the first agent, or part if parts, whose bool at this offset of struct state_agent is
+ * false; -1: none.
+ */
 int state_first_without(const struct state *s, size_t member, bool parts);
-int64_t state_silence_ns(const struct state *s);         /* how long an agent may be silent */
-int state_ranks_left(const struct state *s);             /* that have not ended */
-int state_first_not(const struct state *s, bool exited); /* exited, or started; -1: all are */
-bool state_all_zero(const struct state *s);              /* exited 0, all of them */
-bool state_all_done(const struct state *s);              /* ... by themselves, none of a probe */
+/* Return how long an agent may be silent before it is lost. */
+int64_t state_silence_ns(const struct state *s);
+/* Return the number of ranks that have not exited, including those still to start. */
+int state_ranks_left(const struct state *s);
+/* Return the first rank that has not exited, or has not started if exited is false; -1: none. */
+int state_first_not(const struct state *s, bool exited);
+/* Check whether all ranks have exited 0. */
+bool state_all_zero(const struct state *s);
+/* Check whether all ranks of the job have exited 0 with their work done.  A rank that we stopped
+ * may exit 0 with work left, unless it had reported STATE_RANK_DONE before.
+ */
+bool state_all_done(const struct state *s);
+/* Check whether any rank of this generation has started. */
 bool state_any_started(const struct state *s);
+/* Check whether any rank has finished a step of this generation. */
 bool state_any_step(const struct state *s);
 
 /* state_end.c */
-/* End the job with this outcome, stopping what runs by this ladder; nothing when its end has been
- * decided already.
+/* End the job with this outcome and stop the ranks by this ladder; do nothing if its end is already
+ * decided.
  */
 void state_end(struct state *s, enum state_outcome o, enum stop_ladder l, int64_t now_ns);
-/* The same with STATE_OUTCOME_FAILED or _FAULT, which have no reason and exit code of their own. */
+/* End the job with STATE_OUTCOME_FAILED or _FAULT, which get their reason (a static string) and
+ * exit code here.
+ */
 void state_end_by(struct state *s, enum state_outcome o, const char *reason, int exit_code,
                   int64_t now_ns);
-/* The same for what the checkpoint was asked for, of STATE_OUTCOME_SAVING. */
+/* End a job in STATE_OUTCOME_SAVING with the outcome that the checkpoint was requested for. */
 void state_end_saving(struct state *s, enum stop_ladder l, int64_t now_ns);
+/* Stop what is launched by this ladder, then continue with next; at once if nothing is launched. */
 void state_stop(struct state *s, enum stop_ladder l, enum state_next next, int64_t now_ns);
-void state_stopped(struct state *s, int64_t now_ns); /* go on when all have confirmed */
+/* Continue after a stop once every part has confirmed it, is lost or has ended. */
+void state_stopped(struct state *s, int64_t now_ns);
+/* Begin to choose a network; plan at once if only one node is usable. */
 void state_begin_network(struct state *s, int64_t now_ns);
-void state_regroup(struct state *s, int64_t now_ns); /* go on when nobody is worth waiting for */
-void state_forget_failures(struct state *s, int64_t now_ns); /* an hour without one */
+/* Continue from REGROUP once no agent is worth waiting for: plan, or give up if no node is left. */
+void state_regroup(struct state *s, int64_t now_ns);
+/* Reset the recent restarts and node losses after an hour without a failure. */
+void state_forget_failures(struct state *s, int64_t now_ns);
+/* End the job with the previous generation's failure, and print why it cannot be started again. */
 void state_give_up(struct state *s, const char *why, int64_t now_ns);
+/* Record a checkpoint of this step if it satisfies the request for one. */
 void state_note_checkpoint(struct state *s, int64_t step);
-void state_over(struct state *s); /* when all have ended */
+/* Enter OVER if every agent has ended, or is remote and lost. */
+void state_over(struct state *s);
 
 /* state_failure.c */
-/* A failure that is no rank's: of a node, of mpirun, of the launch, or of the probe. */
+/* A failure that is not a rank's: of a node, of mpirun, of the launch, or of the probe. */
 struct state_trouble {
     enum recovery_cause cause;
     const char *reason;
     int exit_code, agent;
     int64_t at_ns;
     const char *text;
-    int signal;     /* that ended it; 0: none */
+    int signal;     /* signal that ended it; 0: none */
     bool of_daemon; /* as in struct state_failure */
 };
+/* Handle a failure that is not a rank's.  During a probe it only fails the probe, unless a node was
+ * lost.
+ */
 void state_trouble(struct state *s, const struct state_trouble *t, int64_t now_ns);
+/* Handle a rank's exit with an error; ignore it if we stopped the rank. */
 void state_rank_failed(struct state *s, const struct event *e, int agent, int64_t now_ns);
-void state_rank_left(struct state *s, int rank, int64_t at_ns, int64_t now_ns); /* by exit 0 */
+/* Handle a rank that exited 0 in the middle of its work, at at_ns. */
+void state_rank_left(struct state *s, int rank, int64_t at_ns, int64_t now_ns);
+/* Record a failure if it is the first of the generation, report it, and decide between the job's
+ * end and another generation.
+ */
 void state_failed(struct state *s, const struct state_failure *failure, int64_t now_ns);
-void state_done_late(struct state *s, int64_t now_ns); /* a rank's end was heard of meanwhile */
+/* Turn the end into a success if the last rank's exit 0 arrives after a failure that is not a
+ * rank's.
+ */
+void state_done_late(struct state *s, int64_t now_ns);
+/* Stop the probe under way, then try the next network; why is copied. */
 void state_probe_failed(struct state *s, const char *why, int64_t now_ns);
+/* Handle a failed launch at at_ns, which ends the job with EXIT_START if it is not recovered. */
 void state_launch_failed(struct state *s, int agent, int64_t at_ns, const char *text,
                          int64_t now_ns);
 

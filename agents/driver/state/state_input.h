@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* state_input.h - what can happen to the state machine, and the handlers of that; see state_table.c
+/* state_input.h - inputs of the state machine and their handlers; see state_table.c
  *
- * A handler is called in phases that its row of the table names, and in no other.
+ * A handler is called only in the phases that its row of the table names.
  */
 #ifndef EDDIS_AGENTS_DRIVER_STATE_STATE_INPUT_H
 #define EDDIS_AGENTS_DRIVER_STATE_STATE_INPUT_H
@@ -11,14 +11,14 @@
 enum input_type {
     INPUT_REGISTERED,
     INPUT_PROFILED,
-    INPUT_UNMEASURED,     /* an agent has no profile and wants a turn to measure */
-    INPUT_PROFILE_FAILED, /* of an agent that has not been measured */
+    INPUT_UNMEASURED,     /* an agent has no stored profile and asks for a time slot to measure */
+    INPUT_PROFILE_FAILED, /* the profile order failed on an agent that is not measured */
     INPUT_PREPARED,
     INPUT_CHECKED,
     INPUT_RANK_STARTED,
     INPUT_RANK_EXIT,
     INPUT_MPIRUN_EXIT,
-    INPUT_DAEMON_EXIT, /* of another node than that of mpirun */
+    INPUT_DAEMON_EXIT, /* mpirun's daemon ended on another node than mpirun's */
     INPUT_PROBE_RESULT,
     INPUT_STOPPED,
     INPUT_ORDER_FAILED,
@@ -39,10 +39,10 @@ enum input_type {
     INPUT_USR2,
     INPUT_CHECKPOINT_SEEN,
     INPUT_BYE_FROM,
-    /* of time */
-    INPUT_SILENT, /* an agent, for too long */
+    /* from the clock */
+    INPUT_SILENT, /* an agent was silent for too long */
     INPUT_LOOK_FOR_HANG,
-    INPUT_LATE, /* the phase */
+    INPUT_LATE, /* the phase has reached its deadline */
     INPUT_PROBE_LATE,
     INPUT_REGROUPED,
     INPUT_SETTLED,
@@ -54,55 +54,62 @@ enum input_type {
 
 struct state_input {
     enum input_type type;
-    int agent; /* INPUT_PREEMPT: that has got the signal; -1: the driver itself */
+    int agent; /* INPUT_PREEMPT: the agent that received the signal; -1: the driver itself */
     int64_t now_ns;
-    const struct event *event;       /* of an agent */
+    const struct event *event;       /* borrowed; NULL: not an agent's event */
     const struct progress *progress; /* INPUT_PROGRESS */
-    const char *text;                /* what people are told, or the name of a host */
-    const char *reason, *again;      /* INPUT_FAIL; INPUT_INTERRUPT: how to ask again */
+    const char *text;                /* borrowed sentence for people, or the name of a host */
+    const char *reason, *again; /* reason: INPUT_FAIL; again: how to repeat an INPUT_INTERRUPT */
     int exit_code, signal;
     int64_t step, from_ns;
     bool cached;
-    struct state_rank *rank; /* INPUT_PLANNED, INPUT_NETWORK_TRY: the new ones, theirs to keep */
+    struct state_rank *rank; /* INPUT_PLANNED, INPUT_NETWORK_TRY: owned by the handler */
     int n_ranks;
 };
 
 enum cell_kind { CELL_IMPOSSIBLE, CELL_IGNORE, CELL_HANDLER };
 
-/* Let the handler of this input in the present phase see to it. */
+/* Pass an input to the handler of its row in the present phase; count it as impossible or ignore it
+ * if there is none.
+ */
 void state_take(struct state *s, const struct state_input *in);
 
-/* state_table.c, for its test: is_whole says that a cell with a handler has one */
+/* Return what the table does with this input in this phase: count as impossible, ignore, or call a
+ * handler.
+ */
 enum cell_kind state_cell(enum input_type type, enum state_phase phase);
+/* Check whether a cell that calls a handler has one. */
 bool state_cell_is_whole(enum input_type type, enum state_phase phase);
+/* Return the name of an input, a static string. */
 const char *state_input_name(enum input_type type);
 
+/* Handle one input: change the state and queue actions. in is borrowed for the call. */
 typedef void state_handler_fn(struct state *s, const struct state_input *in);
 
 /* state_agent.c */
-state_handler_fn state_agent_registered;    /* REGISTER */
-state_handler_fn state_agent_is_back;       /* later */
-state_handler_fn state_agent_is_late;       /* when all are to leave */
-state_handler_fn state_agent_measured;      /* PROFILE */
-state_handler_fn state_agent_measured_late; /* for a generation to come */
-state_handler_fn state_agent_regrouped;     /* REGROUP */
+state_handler_fn state_agent_registered;    /* in REGISTER */
+state_handler_fn state_agent_is_back;       /* in later phases: request its profile */
+state_handler_fn state_agent_is_late;       /* while all leave */
+state_handler_fn state_agent_measured;      /* in PROFILE */
+state_handler_fn state_agent_measured_late; /* in later phases, for the next generation */
+state_handler_fn state_agent_regrouped;     /* in REGROUP */
 state_handler_fn state_agent_wants_turn;
 state_handler_fn state_agent_measure_failed;
 state_handler_fn state_agent_note;
 state_handler_fn state_agent_silent;
 state_handler_fn state_agent_ended;
 state_handler_fn state_agent_not_started;
-state_handler_fn state_agent_left; /* one that has to */
+state_handler_fn state_agent_left; /* while all leave, or stopped already */
 state_handler_fn state_agent_revive;
 
 /* state_launch.c */
-/* Take over in->rank [in->n_ranks] as the ranks of the generation to come, make their nodes its
- * parts, forget the one before, and enter the phase next.
+/* Take over in->rank [in->n_ranks] as the ranks of the next generation, and mark their nodes as its
+ * parts.  Reset the record of the previous generation, and enter the phase next.
  */
 void state_place(struct state *s, const struct state_input *in, enum state_phase next);
 state_handler_fn state_launch_planned;
 state_handler_fn state_launch_prepared;
-state_handler_fn state_launch_prepared_late; /* for state_is_echo */
+state_handler_fn state_launch_prepared_late; /* while stopping: recorded for state_is_echo */
 state_handler_fn state_launch_checked;
 state_handler_fn state_launch_order_failed;
 state_handler_fn state_launch_stop_failed;

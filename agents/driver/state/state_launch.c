@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- the way to RUN ---- */
+/* ---- from the plan to RUN ---- */
 
 void state_place(struct state *s, const struct state_input *in, enum state_phase next)
 {
@@ -29,11 +29,13 @@ void state_place(struct state *s, const struct state_input *in, enum state_phase
     state_go(s, next, in->now_ns);
 }
 
+/* Take over the planned ranks and have their nodes prepare. */
 void state_launch_planned(struct state *s, const struct state_input *in)
 {
     state_place(s, in, STATE_PHASE_PREPARE);
 }
 
+/* Start mpirun, or end the job with success if it is only checked. */
 static void start(struct state *s, int64_t now_ns)
 {
     if (s->o.check_only) {
@@ -44,6 +46,7 @@ static void start(struct state *s, int64_t now_ns)
     state_go(s, STATE_PHASE_START, now_ns);
 }
 
+/* Record a prepared node; after the last one check the shared folder, or start. */
 void state_launch_prepared(struct state *s, const struct state_input *in)
 {
     s->agent[in->agent].prepared = true;
@@ -55,11 +58,13 @@ void state_launch_prepared(struct state *s, const struct state_input *in)
         start(s, in->now_ns);
 }
 
+/* Record a prepared node while the launch is already being stopped. */
 void state_launch_prepared_late(struct state *s, const struct state_input *in)
 {
     s->agent[in->agent].prepared = true;
 }
 
+/* Record a node that has checked the shared folder; start after the last one. */
 void state_launch_checked(struct state *s, const struct state_input *in)
 {
     s->agent[in->agent].checked = true;
@@ -69,11 +74,13 @@ void state_launch_checked(struct state *s, const struct state_input *in)
 
 /* ---- orders that failed ---- */
 
+/* Write "node NAME: why its order failed". */
 static void failed_text(const struct state *s, const struct state_input *in, char ret[512])
 {
     (void)snprintf(ret, 512, "node %.120s: %.380s", state_host(s, in->agent), in->event->text);
 }
 
+/* Handle an order that an agent could not carry out: the launch has failed. */
 void state_launch_order_failed(struct state *s, const struct state_input *in)
 {
     char text[512];
@@ -82,6 +89,9 @@ void state_launch_order_failed(struct state *s, const struct state_input *in)
     state_launch_failed(s, in->agent, in->now_ns - in->event->age_ns, text, in->now_ns);
 }
 
+/* Handle an order that failed while things are stopped: print it, unless it repeats the failure,
+ * and count the node as stopped.
+ */
 void state_launch_stop_failed(struct state *s, const struct state_input *in)
 {
     if (!state_is_echo(s))
@@ -92,7 +102,9 @@ void state_launch_stop_failed(struct state *s, const struct state_input *in)
 
 /* ---- late ---- */
 
-/* Of those that have not measured it is the one whose turn it is, not those behind it. */
+/* Return the agent that all wait for; -1: none.  In PROFILE it is the one that measures, not those
+ * that wait for their time slot.
+ */
 static int late_agent(const struct state *s)
 {
     const struct state_awaited *a = state_awaited(s);
@@ -104,14 +116,14 @@ static int late_agent(const struct state *s)
     return agent;
 }
 
-/* The sentence names whom all wait for. */
+/* Fail the launch because an agent did not do its part in time; the sentence names it. */
 void state_launch_agent_late(struct state *s, const struct state_input *in)
 {
     const struct state_awaited *a = state_awaited(s);
     int agent = late_agent(s);
     char text[512];
 
-    if (agent < 0) /* nobody is late; some node is named */
+    if (agent < 0) /* no agent is late; a node has to be named */
         agent = 0;
     (void)snprintf(text, sizeof text,
                    "the agent of %.200s took longer than %g s to %s (timeouts.launch)",
@@ -119,6 +131,7 @@ void state_launch_agent_late(struct state *s, const struct state_input *in)
     state_launch_failed(s, agent, in->now_ns, text, in->now_ns);
 }
 
+/* Fail the launch because a rank was not up in time after mpirun was started. */
 void state_launch_rank_late(struct state *s, const struct state_input *in)
 {
     int r = state_first_not(s, false), agent = s->rank[r].agent;

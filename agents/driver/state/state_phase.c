@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* state_phase.c - the table of phases, and the one function that changes the phase */
+/* state_phase.c - the table of phases, and the only function that changes the phase */
 #include "state_impl.h"
 
 #include "agents/protocol/timing.h"
 
-/* Until when a phase may last, from when it is entered. */
+/* Time limits of a phase, counted from its start. */
 enum limit {
     LIMIT_NONE,
     LIMIT_LAUNCH, /* timeouts.launch */
-    LIMIT_STOP,   /* the ladder, and time to confirm */
+    LIMIT_STOP,   /* the stop ladder, and time to confirm */
     LIMIT_BYE,    /* the lease, and time to confirm */
 };
 
-/* How far the ranks of a generation may be. */
+/* Stages of the ranks in a phase. */
 enum stage {
-    STAGE_NONE,     /* nothing of one is there */
-    STAGE_LAUNCHED, /* nodes were asked to prepare, */
-    STAGE_UP,       /* mpirun was ordered, */
-    STAGE_STOPPING, /* they were asked to stop */
+    STAGE_NONE,     /* there are no ranks */
+    STAGE_LAUNCHED, /* nodes were asked to prepare */
+    STAGE_UP,       /* mpirun was ordered */
+    STAGE_STOPPING, /* nodes were asked to stop */
 };
 
-/* What is under way. */
+/* Subjects of a phase. */
 enum about {
-    ABOUT_NODES,   /* which there are, and what they shall do: nothing that trains is launched */
-    ABOUT_NETWORK, /* the same, for its probe */
-    ABOUT_RANKS,   /* a generation that trains, or its end */
+    ABOUT_NODES,   /* nodes and their plan: no ranks to train are launched */
+    ABOUT_NETWORK, /* the choice of a network, with its probes */
+    ABOUT_RANKS,   /* a generation that trains, or the job's end */
 };
 
 enum { NO_ACTION = -1 };
@@ -40,12 +40,12 @@ static const struct state_awaited to_check = { "look for what all nodes share",
 
 static const struct phase_row {
     const char *name;
-    int action; /* enum action_type: pushed when it is entered; NO_ACTION */
+    int action; /* enum action_type, queued when the phase is entered; NO_ACTION: none */
     enum limit limit;
     enum stage stage;
     enum about about;
     enum job_state shown;
-    const struct state_awaited *awaited; /* NULL: others than agents are waited for */
+    const struct state_awaited *awaited; /* NULL: the phase waits for something other than agents */
 } phase_table[STATE_PHASES] = {
     [STATE_PHASE_REGISTER] = { "register", NO_ACTION, LIMIT_LAUNCH, STAGE_NONE, ABOUT_NODES,
                                JOB_STARTING, &to_register },
@@ -80,6 +80,8 @@ static const struct phase_row {
                            NULL },
 };
 
+/* Return a time limit in nanoseconds; CLOCK_NEVER: none.  LIMIT_STOP depends on the present ladder.
+ */
 static int64_t limit_ns(const struct state *s, enum limit l)
 {
     switch (l) {
@@ -112,6 +114,7 @@ void state_go(struct state *s, enum state_phase to, int64_t now_ns)
             r->stage == STAGE_STOPPING ? s->ladder : STOP_ORDERLY;
 }
 
+/* Return the name of a phase, a static string. */
 const char *state_phase_name(enum state_phase p)
 {
     return phase_table[p].name;

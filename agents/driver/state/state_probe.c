@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* state_probe.c - which network the nodes use: the machine of the probe
+/* state_probe.c - the choice of a network between the nodes: the phases of its probe
  *
  *     NETWORK -try-> PROBE_PREPARE -> PROBE_START -> PROBE_RUN -> PROBE_STOP -> NETWORK
  *        |                                                            |
  *        +--------------------------known------------------------> PLAN
  *
- * The caller names candidates, best first, and each is tried by a small MPI program on all nodes,
- * generation 0, until one has worked.
+ * The caller names candidates, best first.  A small MPI program on all nodes, generation 0, tries
+ * each, until one works.
  */
 #include "state_input.h"
 
+/* Record the network that the caller knows, and ask for the plan of generation 1. */
 void state_probe_known(struct state *s, const struct state_input *in)
 {
     s->network = in->cached ? STATE_NETWORK_CACHED : STATE_NETWORK_WORKS;
@@ -17,11 +18,13 @@ void state_probe_known(struct state *s, const struct state_input *in)
     state_go(s, STATE_PHASE_PLAN, in->now_ns);
 }
 
+/* Return the time limit of a probe: PROBE_S, but at most timeouts.launch. */
 static int64_t most_ns(const struct state *s)
 {
     return PROBE_S * CLOCK_S < s->o.launch_ns ? PROBE_S * CLOCK_S : s->o.launch_ns;
 }
 
+/* Begin a probe with one rank on each usable node. */
 void state_probe_try(struct state *s, const struct state_input *in)
 {
     s->probe_ns = clock_after_ns(in->now_ns, most_ns(s));
@@ -29,11 +32,13 @@ void state_probe_try(struct state *s, const struct state_input *in)
     state_place(s, in, STATE_PHASE_PROBE_PREPARE);
 }
 
+/* Fail the probe under way, as the caller reports. */
 void state_probe_fails(struct state *s, const struct state_input *in)
 {
     state_probe_failed(s, in->text, in->now_ns);
 }
 
+/* Record a prepared node, and start the probe's mpirun after the last one. */
 void state_probe_prepared(struct state *s, const struct state_input *in)
 {
     s->agent[in->agent].prepared = true;
@@ -43,14 +48,16 @@ void state_probe_prepared(struct state *s, const struct state_input *in)
     state_go(s, STATE_PHASE_PROBE_START, in->now_ns);
 }
 
+/* Record that the probe has measured the network. */
 void state_probe_result(struct state *s, const struct state_input *in)
 {
     (void)in;
     s->network = STATE_NETWORK_WORKS;
 }
 
-/* Where mpirun has reached all nodes there is a network, which takes its time: each of many pairs
- * is asked one after the other, and a probe that gets no answer says so itself in seconds.
+/* Fail a late probe, or give it more time once if mpirun has reached all nodes: then there is a
+ * network, only slow.  Many pairs are measured one after another; a probe without answers fails by
+ * itself in seconds.
  */
 void state_probe_late(struct state *s, const struct state_input *in)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* state_queue.c - what the state machine wants done, until the caller takes it */
+/* state_queue.c - the queue of actions for the caller */
 #include "state_impl.h"
 
 #include <errno.h>
@@ -12,11 +12,12 @@ enum { ROOM = 16 };
 
 int state_queue_init(struct action_queue *q)
 {
-    /* One more, for what is lost. */
+    /* One more slot, to receive actions that are lost. */
     *q = (struct action_queue){ .at = calloc(ROOM + 1, sizeof *q->at), .room = ROOM };
     return q->at ? 0 : -ENOMEM;
 }
 
+/* Make room for one more action; return false if there is no memory. */
 static bool has_room(struct action_queue *q)
 {
     struct action *more;

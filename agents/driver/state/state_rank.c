@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* state_rank.c - ranks and mpirun: how they start and how they end */
+/* state_rank.c - starts and ends of ranks and of mpirun */
 #include "state_input.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
-/* ---- all of them have ended ---- */
+/* ---- all ranks have ended ---- */
 
+/* Stop the probe after its ranks have exited 0: plan if it brought a result, else it has failed. */
 static void probe_ended(struct state *s, int64_t now_ns)
 {
     if (s->network == STATE_NETWORK_WORKS)
@@ -16,7 +17,7 @@ static void probe_ended(struct state *s, int64_t now_ns)
         state_probe_failed(s, "it ended without a result", now_ns);
 }
 
-/* Nothing was left to save for. */
+/* Check whether all ranks have exited 0 with no step left: nothing was left to save. */
 static bool all_trained(const struct state *s)
 {
     for (int r = 0; r < s->n_ranks; r++)
@@ -25,6 +26,9 @@ static bool all_trained(const struct state *s)
     return state_all_zero(s);
 }
 
+/* End the job, or the probe, after all ranks have exited 0.  A job that saves ends by what it saves
+ * for, unless all was trained.
+ */
 static void ended_well(struct state *s, int64_t now_ns)
 {
     if (state_is_probe(s)) {
@@ -36,11 +40,11 @@ static void ended_well(struct state *s, int64_t now_ns)
         return;
     }
     if (s->outcome == STATE_OUTCOME_SAVING)
-        s->message[0] = '\0'; /* who wanted it to stop came too late for that */
+        s->message[0] = '\0'; /* the request to stop came too late */
     state_end(s, STATE_OUTCOME_OK, STOP_FAILURE, now_ns);
 }
 
-/* "; stopping 3 ranks", or "" where that is not worth a word. */
+/* Write "; stopping 3 ranks", or "" if it adds nothing. */
 static void stopping_text(const struct state *s, char ret[48])
 {
     ret[0] = '\0';
@@ -49,6 +53,7 @@ static void stopping_text(const struct state *s, char ret[48])
                        state_ranks_left(s) == 1 ? "" : "s");
 }
 
+/* Write how mpirun ended: "mpirun exited 1: its own error; ...". */
 static void mpirun_text(const struct state *s, char *ret, size_t size)
 {
     char stopping[48];
@@ -68,7 +73,9 @@ static void mpirun_text(const struct state *s, char *ret, size_t size)
                        s->mpirun_text[0] ? ": " : "", s->mpirun_text);
 }
 
-/* mpirun, or a daemon of its, could not begin, or has ended later. */
+/* Return a failure of mpirun or of one of its daemons: a failed launch before the first rank is up,
+ * else an internal error. text is borrowed.
+ */
 static struct state_trouble trouble(const struct state *s, int agent, int64_t at_ns, int signal,
                                     const char *text)
 {
@@ -83,8 +90,8 @@ static struct state_trouble trouble(const struct state *s, int agent, int64_t at
                                    .signal = signal };
 }
 
-/* The rank that has left in the middle of its work, which makes mpirun end the others; -1: none is
- * known, as of a program without libeddis.
+/* Return the rank that exited 0 in the middle of its work, which makes mpirun end the others; -1:
+ * none known, as in a program without libeddis.
  */
 static int left_early(const struct state *s)
 {
@@ -98,6 +105,7 @@ static int left_early(const struct state *s)
     return -1;
 }
 
+/* Handle the end of mpirun at at_ns as a failure: of the rank that left early, or of mpirun. */
 static void mpirun_failed(struct state *s, int64_t at_ns, int64_t now_ns)
 {
     char text[512];
@@ -108,7 +116,7 @@ static void mpirun_failed(struct state *s, int64_t at_ns, int64_t now_ns)
         state_rank_left(s, left, at_ns, now_ns);
         return;
     }
-    if (s->mpirun_signal) { /* it had begun */
+    if (s->mpirun_signal) { /* it had started */
         t.cause = CAUSE_MPIRUN;
         t.reason = "internal";
         t.exit_code = EXIT_FAULT;
@@ -117,7 +125,8 @@ static void mpirun_failed(struct state *s, int64_t at_ns, int64_t now_ns)
     state_trouble(s, &t, now_ns);
 }
 
-/* Ranks and mpirun have ended, or mpirun has and its ranks were not reported in time. */
+/* End the generation after mpirun has ended and its ranks have too, or were not reported in time.
+ */
 static void mpirun_settled(struct state *s, int64_t now_ns)
 {
     if (s->outcome == STATE_OUTCOME_SAVING || (state_all_zero(s) && s->mpirun_code == 0))
@@ -126,7 +135,8 @@ static void mpirun_settled(struct state *s, int64_t now_ns)
         mpirun_failed(s, s->mpirun_over ? s->mpirun_ns : now_ns, now_ns);
 }
 
-/* Whether mpirun has not heard of a rank's end: then it does not end by itself. */
+/* Check whether a rank's wrapper has hidden its end from mpirun, which then does not end by itself.
+ */
 static bool any_lingers(const struct state *s)
 {
     for (int r = 0; r < s->n_ranks; r++)
@@ -135,6 +145,7 @@ static bool any_lingers(const struct state *s)
     return false;
 }
 
+/* End the generation after the wait for missing reports, or for mpirun's end after its ranks'. */
 void state_rank_settled(struct state *s, const struct state_input *in)
 {
     s->settle_ns = 0;
@@ -149,6 +160,7 @@ void state_rank_settled(struct state *s, const struct state_input *in)
 
 /* ---- mpirun ---- */
 
+/* Record how and when mpirun ended, from its agent's event. */
 static void note_mpirun(struct state *s, const struct event *e, int64_t now_ns)
 {
     s->mpirun_over = true;
@@ -158,6 +170,9 @@ static void note_mpirun(struct state *s, const struct event *e, int64_t now_ns)
     (void)snprintf(s->mpirun_text, sizeof s->mpirun_text, "%s", e->text ? e->text : "");
 }
 
+/* Handle the end of mpirun: end the generation if all ranks have ended or a signal killed it, else
+ * wait for the ranks' reports.
+ */
 void state_rank_mpirun_exit(struct state *s, const struct state_input *in)
 {
     const struct event *e = in->event;
@@ -165,7 +180,7 @@ void state_rank_mpirun_exit(struct state *s, const struct state_input *in)
     note_mpirun(s, e, in->now_ns);
     if (e->by_us)
         return;
-    /* A banner that one sentence says better stays in mpirun.log. */
+    /* A banner of mpirun that one sentence replaces stays in mpirun.log. */
     if (e->last_lines && *e->last_lines && !s->mpirun_text[0] && !state_all_zero(s) &&
         !state_is_probe(s))
         state_push(s, ACTION_LAST_LINES);
@@ -175,8 +190,8 @@ void state_rank_mpirun_exit(struct state *s, const struct state_input *in)
         s->settle_ns = in->now_ns + SETTLE_S * CLOCK_S;
 }
 
-/* MPI's own messages, as of memory that it lacks, are in mpirun's log: of a rank that has ended
- * without a word before its first step they are all there is.
+/* Show the end of mpirun's log if the failed rank ended before its first step without output: MPI's
+ * own messages, such as missing memory, are then the only cause known.
  */
 static void say_mpi_words(struct state *s, const struct event *e)
 {
@@ -192,8 +207,8 @@ static void say_mpi_words(struct state *s, const struct event *e)
         (void)snprintf(s->message + n, sizeof s->message - n, "; see mpirun.log");
 }
 
-/* Everything is being stopped because of something else.  Its daemons go when mpirun has been
- * killed, and one of them may be heard of first, by more than the reports' ages can tell.
+/* Handle mpirun's end while everything is being stopped.  If a signal killed it, it may be the
+ * cause of a daemon's end that was reported first: it counts as earlier within SETTLE_S.
  */
 void state_rank_mpirun_exit_late(struct state *s, const struct state_input *in)
 {
@@ -210,7 +225,9 @@ void state_rank_mpirun_exit_late(struct state *s, const struct state_input *in)
     mpirun_failed(s, at_ns, in->now_ns);
 }
 
-/* mpirun itself does not end when a daemon of its could not begin, and else seconds later. */
+/* Handle the end of mpirun's daemon on another node as a failure: mpirun ends seconds later, or not
+ * at all if the daemon could not start.
+ */
 void state_rank_daemon_exit(struct state *s, const struct state_input *in)
 {
     const struct event *e = in->event;
@@ -228,20 +245,22 @@ void state_rank_daemon_exit(struct state *s, const struct state_input *in)
 
 /* ---- ranks ---- */
 
+/* Record that a rank has started, with its process id. */
 static void note_started(struct state *s, const struct event *e)
 {
     s->rank[e->rank].started = true;
     s->rank[e->rank].pid = e->pid;
 }
 
-/* Whether it has died by itself behind its work, as frameworks do at their teardown: its wrapper
- * has kept that from mpirun.
+/* Check whether a rank died of a signal after its work, as frameworks do at teardown: its wrapper
+ * has hidden that from mpirun.
  */
 static bool is_late_death(const struct event *e)
 {
     return e->lingers && e->signal && !e->by_us;
 }
 
+/* Record how a rank ended; a death after its work counts as exit 0. */
 static void note_exit(struct state *s, const struct event *e)
 {
     struct state_rank *r = &s->rank[e->rank];
@@ -256,6 +275,7 @@ static void note_exit(struct state *s, const struct event *e)
     r->lingers = e->lingers;
 }
 
+/* Enter RUN, or PROBE_RUN, once all ranks have started. */
 static void all_up(struct state *s, int64_t now_ns)
 {
     if (state_first_not(s, false) >= 0)
@@ -266,6 +286,7 @@ static void all_up(struct state *s, int64_t now_ns)
         state_go(s, STATE_PHASE_PROBE_RUN, now_ns);
 }
 
+/* Record that a rank has started, and enter RUN after the last one. */
 void state_rank_started(struct state *s, const struct state_input *in)
 {
     if (!state_has_rank(s, in->agent, in->event->rank))
@@ -274,12 +295,14 @@ void state_rank_started(struct state *s, const struct state_input *in)
     all_up(s, in->now_ns);
 }
 
+/* Record that a rank has started, in a phase where that changes nothing else. */
 void state_rank_started_late(struct state *s, const struct state_input *in)
 {
     if (state_has_rank(s, in->agent, in->event->rank))
         note_started(s, in->event);
 }
 
+/* Handle a rank's exit if it is a failure; print it if it died only after its work. */
 static void note_failure(struct state *s, const struct state_input *in)
 {
     const struct event *e = in->event;
@@ -296,6 +319,7 @@ static void note_failure(struct state *s, const struct state_input *in)
         state_rank_failed(s, in->event, in->agent, in->now_ns);
 }
 
+/* Handle a rank's end; after the last one end the generation, or wait for mpirun's end. */
 void state_rank_exit(struct state *s, const struct state_input *in)
 {
     if (!state_has_rank(s, in->agent, in->event->rank))
@@ -311,6 +335,9 @@ void state_rank_exit(struct state *s, const struct state_input *in)
         s->settle_ns = in->now_ns + (any_lingers(s) ? 0 : MPIRUN_END_S * CLOCK_S);
 }
 
+/* Handle a rank's end while everything is being stopped.  It may be an earlier failure than the
+ * recorded one, or complete a success.
+ */
 void state_rank_exit_late(struct state *s, const struct state_input *in)
 {
     if (!state_has_rank(s, in->agent, in->event->rank))

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* state_stop.c - what is heard and not heard while things are being stopped, and when all leave */
+/* state_stop.c - nodes that confirm a stop or do not, and the agents' leaving */
 #include "state_input.h"
 
 #include <stdio.h>
 
-/* The probe of the network, generation 0, writes no checkpoint: one that a node finds behind it is
- * of an earlier start.
+/* Record that a node has stopped its ranks, and the newest checkpoint that it found.  Generation 0,
+ * the network's probe, writes none: one found then is from an earlier start.
  */
 static void note_stopped(struct state *s, const struct state_input *in)
 {
@@ -18,20 +18,22 @@ static void note_stopped(struct state *s, const struct state_input *in)
     state_note_checkpoint(s, in->event->step);
 }
 
+/* Record that a node has stopped its ranks, and continue after the last one. */
 void state_stop_confirmed(struct state *s, const struct state_input *in)
 {
     note_stopped(s, in);
     state_stopped(s, in->now_ns);
 }
 
-/* A second stop was ordered, and its answer comes when the first one's has been enough. */
+/* Record a confirmed stop after the phase has ended: the answer to a second stop order. */
 void state_stop_confirmed_late(struct state *s, const struct state_input *in)
 {
     note_stopped(s, in);
 }
 
-/* Whoever has been heard since and has not confirmed never will.  A silent node is given up when
- * its time has come, no sooner: until then its lease may keep its ranks alive.
+/* Give up a node that has sent requests since the stop order but has not confirmed it in time: it
+ * never will.  A silent node keeps its full time, because its lease may keep its ranks alive until
+ * then.
  */
 void state_stop_late(struct state *s, const struct state_input *in)
 {
@@ -44,22 +46,25 @@ void state_stop_late(struct state *s, const struct state_input *in)
         a->lost = true;
         state_say(s, "node %s did not confirm in time that everything is stopped",
                   state_host(s, i));
-        s->deadline_ns = in->now_ns; /* the others at the next tick: the queue is short */
+        s->deadline_ns = in->now_ns; /* other nodes at the next tick: the queue is short */
         break;
     }
     state_stopped(s, in->now_ns);
 }
 
+/* Check in REGROUP whether the next generation can be planned. */
 void state_stop_regroup(struct state *s, const struct state_input *in)
 {
     state_regroup(s, in->now_ns);
 }
 
+/* Count the agents' time to leave from when they get the order. */
 void state_stop_bye_from(struct state *s, const struct state_input *in)
 {
     state_extend(s, in->from_ns);
 }
 
+/* Order the caller to kill agents that have not left in time, and enter OVER. */
 void state_stop_bye_late(struct state *s, const struct state_input *in)
 {
     state_push(s, ACTION_KILL);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* state_table.c - phase x input: what the state machine does with what happens
+/* state_table.c - phase x input: the handler of each input in each phase
  *
  * A row is an input, a column a phase:
  *
  *     P profile   N network   p s r x the probe's prepare, start, run and stop   L plan
  *     A prepare   C check     S start   U run   X stop   G regroup   B bye   O over
  *
- * A cell is '.' where the input is ignored, '-' where no honest caller gives it (it is counted and
- * ignored), or the number of one of the row's handlers.
+ * A cell is the number of one of the row's handlers, or '.': the input is ignored, or '-': no
+ * correct caller gives it in this phase, so it is counted and ignored.
  */
 #include "state_input.h"
 
@@ -112,6 +112,7 @@ enum cell_kind state_cell(enum input_type type, enum state_phase phase)
     }
 }
 
+/* Return the handler of an input in a phase; NULL: its cell has none. */
 static state_handler_fn *handler(enum input_type type, enum state_phase phase)
 {
     int number = table[type].cell[phase] - '1';

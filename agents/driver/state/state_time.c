@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* state_time.c - deadlines of the state machine: which there are, and what is due */
+/* state_time.c - deadlines of the state machine, and the inputs that they cause */
 #include "state_input.h"
 
-/* Whether time does anything with this input in the present phase. */
+/* Check whether the present phase has a handler for an input from the clock. */
 static bool takes(const struct state *s, enum input_type type)
 {
     return state_cell(type, s->phase) == CELL_HANDLER;
 }
 
-/* ---- of nodes ---- */
+/* ---- deadlines of nodes ---- */
 
-/* Nobody is heard while the driver itself is stopped: no node is silent because of that. */
+/* Return when an agent counts as lost if nothing is heard of it; CLOCK_NEVER: not now.  Time in
+ * which the driver itself was stopped does not count.
+ */
 static int64_t silent_ns(const struct state *s, int agent)
 {
     const struct state_agent *a = &s->agent[agent];
@@ -21,7 +23,9 @@ static int64_t silent_ns(const struct state *s, int agent)
                           state_silence_ns(s));
 }
 
-/* A node that is only silent may have an agent yet: on this machine its keeper sees to its end. */
+/* Return when an agent may be started again; CLOCK_NEVER: not now.  A local agent that is only
+ * silent may still run: its supervisor ends it first.
+ */
 static int64_t revive_ns(const struct state *s, int agent)
 {
     const struct state_agent *a = &s->agent[agent];
@@ -32,8 +36,8 @@ static int64_t revive_ns(const struct state *s, int agent)
     return a->revive_ns;
 }
 
-/* One agent a call, since the queue is short; the others' time has come, too, so that the next
- * call is not far.
+/* Handle the first agent whose deadline, at_ns, has passed.  Only one agent a call, because the
+ * queue is short; the others are already due, so the next call comes at once.
  */
 static void first_due(struct state *s, enum input_type type,
                       int64_t (*at_ns)(const struct state *s, int agent), int64_t now_ns)
@@ -45,13 +49,15 @@ static void first_due(struct state *s, enum input_type type,
         }
 }
 
-/* ---- of all ---- */
+/* ---- deadlines of the job ---- */
 
+/* Inputs from the clock that concern the whole job. */
 static const enum input_type timers[] = {
     INPUT_LATE,    INPUT_PROBE_LATE,      INPUT_REGROUPED,
     INPUT_SETTLED, INPUT_CHECKPOINT_LATE, INPUT_JOB_LATE,
 };
 
+/* Return the deadline of one of timers; CLOCK_NEVER: none now. */
 static int64_t timer_ns(const struct state *s, enum input_type type)
 {
     if (!takes(s, type))
@@ -83,6 +89,7 @@ void state_node_down(struct state *s, int agent, int64_t now_ns)
                           .type = INPUT_SILENT, .agent = agent, .text = "down", .now_ns = now_ns });
 }
 
+/* Move a time ns later; 0 or less is unset and stays. */
 static void later(int64_t *at_ns, int64_t ns)
 {
     if (*at_ns > 0)
@@ -120,6 +127,7 @@ void state_tick(struct state *s, int64_t now_ns)
     first_due(s, INPUT_REVIVE, revive_ns, now_ns);
 }
 
+/* Set *at to the other time if that is earlier. */
 static void sooner(int64_t *at, int64_t other)
 {
     if (other < *at)

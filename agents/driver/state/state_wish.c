@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* state_wish.c - what the user wants, by signal; what the caller wants; and limits of time */
+/* state_wish.c - requests of the user, by signal, and of the caller; and time limits */
 #include "state_input.h"
 
 #include "lib/base/text.h"
@@ -8,15 +8,16 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { BY_DRIVER = -1, BY_NOBODY = -2 }; /* who has got a signal of preemption, but for an agent */
+enum { BY_DRIVER = -1, BY_NOBODY = -2 }; /* receiver of a preempting signal if it is not an agent */
 
-/* Somebody asks for the job's end: no failure leads to a restart any more. */
+/* Record that the user has asked for the job's end: no failure restarts it any more. */
 static void unwant(struct state *s)
 {
     if (s->outcome == STATE_OUTCOME_FAILED)
         s->outcome = STATE_OUTCOME_UNWANTED;
 }
 
+/* Kill what is being stopped, unless that is ordered already. */
 static void kill_at_once(struct state *s, int64_t now_ns)
 {
     if (!state_is_stopping(s) || s->ladder == STOP_KILL)
@@ -25,7 +26,7 @@ static void kill_at_once(struct state *s, int64_t now_ns)
     state_stop(s, STOP_KILL, s->next, now_ns);
 }
 
-/* SIGQUIT: nothing is asked, all is killed. */
+/* Handle SIGQUIT: kill everything at once, without a checkpoint. */
 void state_wish_quit(struct state *s, const struct state_input *in)
 {
     unwant(s);
@@ -36,9 +37,10 @@ void state_wish_quit(struct state *s, const struct state_input *in)
     (void)snprintf(s->message, sizeof s->message, "stopped by SIGQUIT");
     state_say(s, "SIGQUIT: killing what runs");
     state_end(s, STATE_OUTCOME_QUIT, STOP_KILL, in->now_ns);
-    kill_at_once(s, in->now_ns); /* a stop may have been under way */
+    kill_at_once(s, in->now_ns); /* a stop may be under way */
 }
 
+/* Pass SIGUSR2 on to the ranks. */
 void state_wish_usr2(struct state *s, const struct state_input *in)
 {
     (void)in;
@@ -47,12 +49,13 @@ void state_wish_usr2(struct state *s, const struct state_input *in)
 
 /* ---- a checkpoint first ---- */
 
+/* Record the newest checkpoint that the caller sees itself. */
 void state_wish_checkpoint_seen(struct state *s, const struct state_input *in)
 {
     state_note_checkpoint(s, in->step);
 }
 
-/* A checkpoint of this step or a later one will do. */
+/* Request a checkpoint of this step or a later one. */
 static void want_checkpoint(struct state *s, int64_t step)
 {
     s->asked_step = step;
@@ -60,8 +63,8 @@ static void want_checkpoint(struct state *s, int64_t step)
         s->checkpoint = STATE_CHECKPOINT_ASKED;
 }
 
-/* Steps that all ranks have done, as far as is known: of one that was not heard of yet, more than
- * what the generation went on from, so that its checkpoint is none.
+/* Return the number of steps that every rank has done.  If that is 0 or unknown, return one more
+ * than the step resumed from, so that its checkpoint does not satisfy the request.
  */
 static int64_t steps(const struct state *s)
 {
@@ -73,7 +76,9 @@ static int64_t steps(const struct state *s)
     return n > 0 ? n : state_resume_step(s) + 1;
 }
 
-/* One that has done some is enough: others are heard of later, or found no sample left for one. */
+/* Check whether any rank has done a step.  One is enough: others report later, or found no sample
+ * for it.
+ */
 static bool any_steps(const struct state *s)
 {
     for (int r = 0; r < s->n_ranks; r++)
@@ -82,13 +87,14 @@ static bool any_steps(const struct state *s)
     return false;
 }
 
+/* Check whether the job is between a failure and the first step after it. */
 static bool is_recovering(const struct state *s)
 {
     return (s->generation > 1 && !state_any_step(s)) ||
            (state_is_stopping(s) && s->next == NEXT_REGROUP);
 }
 
-/* Who has left takes part in no checkpoint any more. */
+/* Check whether any rank is leaving or has left; such a rank takes part in no checkpoint. */
 static bool any_left(const struct state *s)
 {
     for (int r = 0; r < s->n_ranks; r++)
@@ -97,7 +103,7 @@ static bool any_left(const struct state *s)
     return false;
 }
 
-/* Who tells numbers of steps alone, or prints them, has no libeddis that would be asked. */
+/* Check whether any rank reports only step numbers; it has no libeddis to write a checkpoint. */
 static bool any_told(const struct state *s)
 {
     for (int r = 0; r < s->n_ranks; r++)
@@ -106,14 +112,15 @@ static bool any_told(const struct state *s)
     return false;
 }
 
-/* Whether the program has done steps that its newest checkpoint may lack, and can write another. */
+/* Check whether ranks have done steps that the newest checkpoint may lack, and can write another.
+ */
 static bool has_to_save(const struct state *s)
 {
     return any_steps(s) && !any_told(s) && !any_left(s) && !is_recovering(s);
 }
 
-/* Whether no step is left, and some have yet to end, as one that saves its model for good: what
- * they do is all that is missing, and nobody can write a checkpoint any more.
+/* Check whether no step is left, and some ranks only have to end, such as one that saves the final
+ * model.  No checkpoint can be written any more.
  */
 static bool is_finishing(const struct state *s)
 {
@@ -123,21 +130,24 @@ static bool is_finishing(const struct state *s)
     return false;
 }
 
-/* Whether something is to be waited for before the job ends; of an interrupt that is no checkpoint
- * where none can be written.
+/* Check whether the job has something to finish or to save before it ends. unsaved: only to finish,
+ * because there is no folder for checkpoints.
  */
 static bool is_worth_waiting(const struct state *s, bool unsaved)
 {
     return is_finishing(s) || (!unsaved && has_to_save(s));
 }
 
+/* Return what the job waits for before it ends, for people. */
 static const char *waits_text(const struct state *s)
 {
     return is_finishing(s) ? "all is trained: waiting for the workers to finish"
                            : "asking for a checkpoint, then stopping";
 }
 
-/* Ask the program for a checkpoint, or let it finish, behind which the job ends so. */
+/* Ask the program for a checkpoint, or let it finish, and end the job after it with outcome o. by:
+ * the receiver of the signal, see BY_DRIVER.
+ */
 static void save(struct state *s, enum state_outcome o, int by, int64_t now_ns)
 {
     s->outcome = STATE_OUTCOME_SAVING;
@@ -151,6 +161,7 @@ static void save(struct state *s, enum state_outcome o, int by, int64_t now_ns)
     state_push(s, ACTION_CHECKPOINT);
 }
 
+/* End the job because its checkpoint, or the workers' end after it, took too long. */
 void state_wish_checkpoint_late(struct state *s, const struct state_input *in)
 {
     static const char *const what[] = {
@@ -166,6 +177,7 @@ void state_wish_checkpoint_late(struct state *s, const struct state_input *in)
 
 /* ---- interrupted ---- */
 
+/* Print and record that the user has interrupted the job; first: what happens now. */
 static void say_interrupted(struct state *s, const struct state_input *in, const char *first)
 {
     int n = state_is_launched(s) ? state_ranks_left(s) : 0;
@@ -176,6 +188,8 @@ static void say_interrupted(struct state *s, const struct state_input *in, const
                   n == 1 ? "" : "s", in->again);
 }
 
+/* Handle Ctrl-C or --stop while no rank runs: stop the job, or kill what is already being stopped.
+ */
 void state_wish_interrupt(struct state *s, const struct state_input *in)
 {
     unwant(s);
@@ -187,8 +201,8 @@ void state_wish_interrupt(struct state *s, const struct state_input *in)
     state_end(s, STATE_OUTCOME_INTERRUPTED, STOP_ORDERLY, in->now_ns);
 }
 
-/* What was trained is saved first, also where somebody else has asked for that a moment ago; who
- * asks again does not wait, for that nor for anything else.
+/* Handle Ctrl-C or --stop while ranks run: save first, also if a save was already requested for
+ * another reason.  A second interrupt kills without waiting.
  */
 void state_wish_interrupt_running(struct state *s, const struct state_input *in)
 {
@@ -215,6 +229,9 @@ void state_wish_interrupt_running(struct state *s, const struct state_input *in)
 
 /* ---- preempted ---- */
 
+/* Print and record that a preempting signal ends the job. what: what happens now; NULL: do not
+ * print.
+ */
 static void say_stopped(struct state *s, const struct state_input *in, const char *what)
 {
     const char *on = in->agent < 0 ? "" : " on ";
@@ -229,8 +246,8 @@ static void say_stopped(struct state *s, const struct state_input *in, const cha
         state_say(s, "%s%s%s: %s", strsignal(in->signal), on, host, what);
 }
 
-/* While the job recovers from a failure its newest checkpoint is all there is, so that will do; so
- * will the one that it went on from itself as long as it has none of its own.
+/* Accept the newest checkpoint as the requested one while the job recovers from a failure: there is
+ * no other.  Likewise the one that the job resumed from, until it has one of its own.
  */
 static void take_newest(struct state *s)
 {
@@ -242,6 +259,7 @@ static void take_newest(struct state *s)
     state_note_checkpoint(s, at_begun ? 0 : s->resume_step);
 }
 
+/* Handle SIGTERM, SIGUSR1 or SIGHUP by stopping the job without another checkpoint. */
 void state_wish_preempt(struct state *s, const struct state_input *in)
 {
     unwant(s);
@@ -252,10 +270,9 @@ void state_wish_preempt(struct state *s, const struct state_input *in)
     state_end(s, STATE_OUTCOME_PREEMPTED, STOP_ORDERLY, in->now_ns);
 }
 
-/* Whether a signal that comes while the job saves is the one that it saves for, by another way, or
- * the first one beside the Ctrl-C that it saves for.  What Slurm sends to a job
- * reaches its nodes one after the other, in a large one seconds apart: so an agent never asks
- * twice, nor does the driver that hears of it from an agent first.
+/* Check whether a signal while the job saves repeats the one that it saves for, and record the
+ * driver's first one.  Slurm's signals reach a large job's nodes seconds apart.  So an agent never
+ * asks a second time, nor does the driver within REPEAT_S or with its first signal.
  */
 static bool is_the_same(struct state *s, const struct state_input *in)
 {
@@ -266,8 +283,9 @@ static bool is_the_same(struct state *s, const struct state_input *in)
     return in->agent >= 0 || in->now_ns < s->asked_ns + REPEAT_S * CLOCK_S;
 }
 
-/* Ask the program for a checkpoint once; a second time, or when it has taken no step: just stop.
- * The one that the end of the job's time asked for nobody has asked for yet.
+/* Handle SIGTERM, SIGUSR1 or SIGHUP while ranks run: ask for a checkpoint; stop at a second signal,
+ * or if there is nothing to save.  A save for the job's time limit continues for the signal: no
+ * user had asked for that one.
  */
 void state_wish_preempt_running(struct state *s, const struct state_input *in)
 {
@@ -292,6 +310,7 @@ void state_wish_preempt_running(struct state *s, const struct state_input *in)
 
 /* ---- limits of time ---- */
 
+/* Print and record that the job's time limit has passed; next: what happens now, or "". */
 static void say_over(struct state *s, const char *next)
 {
     (void)snprintf(s->message, sizeof s->message, "the job's time of %g s is over (timeouts.job)",
@@ -299,13 +318,14 @@ static void say_over(struct state *s, const char *next)
     state_say(s, "%s%s%s", s->message, next[0] ? "; " : "", next);
 }
 
+/* End the job because its time limit has passed. */
 void state_wish_job_late(struct state *s, const struct state_input *in)
 {
     say_over(s, "");
     state_end(s, STATE_OUTCOME_TIMEOUT, STOP_ORDERLY, in->now_ns);
 }
 
-/* What was trained is saved first, as for an interrupt. */
+/* End the job because its time limit has passed, after a checkpoint as for an interrupt. */
 void state_wish_job_late_running(struct state *s, const struct state_input *in)
 {
     if (!is_worth_waiting(s, s->o.unsaved)) {
@@ -316,13 +336,15 @@ void state_wish_job_late_running(struct state *s, const struct state_input *in)
     save(s, STATE_OUTCOME_TIMEOUT, BY_NOBODY, in->now_ns);
 }
 
-/* ---- the caller's ---- */
+/* ---- requests of the caller ---- */
 
+/* End the job with success. */
 void state_wish_finish(struct state *s, const struct state_input *in)
 {
     state_end(s, STATE_OUTCOME_OK, STOP_FAILURE, in->now_ns);
 }
 
+/* Print the caller's sentence and end the job with its reason and exit code. */
 void state_wish_fail(struct state *s, const struct state_input *in)
 {
     if (state_is_ending(s))
@@ -332,7 +354,9 @@ void state_wish_fail(struct state *s, const struct state_input *in)
     state_end_by(s, STATE_OUTCOME_FAULT, in->reason, in->exit_code, in->now_ns);
 }
 
-/* In the first generation the job asks for what these nodes cannot give. */
+/* End the job because no plan is possible: a usage error (2) in the first generation, where the job
+ * asks for what these nodes cannot give; later the previous failure.
+ */
 void state_wish_unplannable(struct state *s, const struct state_input *in)
 {
     struct state_input usage = *in;
