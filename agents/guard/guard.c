@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* guard.c - replaces calls on sockets in Open MPI's daemons, see guard.h
+/* guard.c - replaces socket calls in Open MPI's daemons, see guard.h
  *
- * This is preloaded into programs of others: it uses libc, and nettle for the proof.  The guard
- * file is read whenever it is needed: the secret stays in no memory that a core file would show.
+ * This library is preloaded into other programs.  So it uses only libc, and nettle for the proof.
+ * The guard file is read each time it is needed, so that a core file does not contain the secret.
  */
 #include "guard.h"
 
@@ -28,20 +28,21 @@
 
 #define REPLACES __attribute__((visibility("default")))
 
-/* The function that this library stands before. */
+/* The function that this library replaces. */
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
 enum {
-    DEFER_S = 30,    /* the kernel keeps a silent connection from the listener */
-    TELLS_PER_S = 5, /* the ranks' messages go the same way */
-    DESCRIPTORS = 65536,
+    DEFER_S = 30,        /* how long the kernel does not report a silent connection to accept */
+    TELLS_PER_S = 5,     /* most datagrams a second: the ranks' messages use the same socket */
+    DESCRIPTORS = 65536, /* file descriptors that can need a proof */
 };
 
-/* Set once, before main. */
-static char guard_path[PATH_MAX]; /* "": this process is none of Open MPI's daemons */
+/* Path of the guard file, set once before main.  "": this process is not a daemon of Open MPI. */
+static char guard_path[PATH_MAX];
 
 /* ---- which process, which code ---- */
 
+/* Check whether the file name of a path begins with one of names, NULL-ended. */
 static bool begins_with_any(const char *path, const char *const *names)
 {
     const char *slash = strrchr(path, '/');
@@ -52,6 +53,7 @@ static bool begins_with_any(const char *path, const char *const *names)
     return false;
 }
 
+/* Check whether a loaded library is one that only Open MPI's daemons have; for dl_iterate_phdr. */
 static int is_daemons(struct dl_phdr_info *info, size_t size, void *ctx)
 {
     static const char *const libraries[] = { "libopen-rte.", "libprrte.", NULL };
@@ -59,6 +61,9 @@ static int is_daemons(struct dl_phdr_info *info, size_t size, void *ctx)
     return info->dlpi_name && begins_with_any(info->dlpi_name, libraries);
 }
 
+/* Check whether the address `caller` is in a program or library whose file name begins with one of
+ * names.
+ */
 static bool has_code_of(void *caller, const char *const *names)
 {
     Dl_info info;
@@ -66,7 +71,7 @@ static bool has_code_of(void *caller, const char *const *names)
     return dladdr(caller, &info) && info.dli_fname && begins_with_any(info.dli_fname, names);
 }
 
-/* The channel between mpirun and its daemons. */
+/* Check whether the caller is code of the channel between mpirun and its daemons. */
 static bool is_channel(void *caller)
 {
     static const char *const names[] = { "mca_oob_", "prte_mca_oob_", "libopen-rte.", "libprrte.",
@@ -75,7 +80,9 @@ static bool is_channel(void *caller)
     return has_code_of(caller, names);
 }
 
-/* Open MPI's own code, and not that of a name service's module, say. */
+/* Check whether the caller is Open MPI's own code, and not, for example, a module of a name
+ * service.
+ */
 static bool is_of_mpi(void *caller)
 {
     static const char *const names[] = { "mca_",     "prte_mca_", "pmix_mca_", "libopen-",
@@ -84,7 +91,7 @@ static bool is_of_mpi(void *caller)
     return has_code_of(caller, names);
 }
 
-/* Whether the first n bytes are a path of this library. */
+/* Check whether the first n bytes of entry are a path of this library. */
 static bool is_own(const char *entry, size_t n)
 {
     const size_t own = sizeof GUARD_LIBRARY - 1;
@@ -92,8 +99,7 @@ static bool is_own(const char *entry, size_t n)
     return n > own && entry[n - own - 1] == '/' && memcmp(entry + n - own, GUARD_LIBRARY, own) == 0;
 }
 
-/* Take this library out of LD_PRELOAD, wherever it stands there, so that what this process starts
- * is as without it.
+/* Remove this library from LD_PRELOAD, whose value is list, so that child processes run without it.
  */
 static void leave_preload(const char *list)
 {
@@ -118,7 +124,10 @@ static void leave_preload(const char *list)
     free(rest);
 }
 
-/* Scripts and wrappers on the way to mpirun hand both variables on. */
+/* Before main: read GUARD_VARIABLE if this process is a daemon of Open MPI, and remove it and the
+ * preload for child processes.  Other programs, such as scripts and wrappers that start mpirun,
+ * keep both variables for their children.
+ */
 __attribute__((constructor)) static void begin(void)
 {
     const char *path = getenv(GUARD_VARIABLE), *list = getenv("LD_PRELOAD");
@@ -136,7 +145,7 @@ __attribute__((constructor)) static void begin(void)
 
 /* ---- the guard file ---- */
 
-/* Returns 0 or a negative errno value; the caller wipes *ret. */
+/* Read the guard file.  Return 0 or a negative errno; the caller wipes *ret. */
 static int read_guard(struct guard_file *ret)
 {
     int fd = open(guard_path, O_RDONLY | O_CLOEXEC);
@@ -154,9 +163,11 @@ static int read_guard(struct guard_file *ret)
     return 0;
 }
 
-/* ---- refusals ---- */
+/* ---- rejections ---- */
 
-/* Returns how many refusals the datagram is to tell of; 0: too many were told within a second. */
+/* Count a rejection.  Return the number that the next datagram reports, this one and those not
+ * reported before; 0: the limit of datagrams in this second is reached.
+ */
 static uint32_t count_refusal(void)
 {
     static _Atomic time_t second;
@@ -172,7 +183,9 @@ static uint32_t count_refusal(void)
     return 0;
 }
 
-/* Never waits: an agent that is busy counts the next one. */
+/* Send a datagram about a rejected peer to the agent's socket `path`. Never wait: if the agent is
+ * busy the datagram is lost.
+ */
 static void tell_refusal(const char *path, const union guard_address *peer)
 {
     struct sockaddr_un to = { .sun_family = AF_UNIX };
@@ -189,6 +202,7 @@ static void tell_refusal(const char *path, const union guard_address *peer)
 
 /* ---- the proof ---- */
 
+/* Write one end of a connection as "ADDRESS:PORT".  Return its length. */
 static int write_end(const union guard_address *a, char *ret, size_t size)
 {
     char text[GUARD_ADDRESS_CHARS];
@@ -198,7 +212,7 @@ static int write_end(const union guard_address *a, char *ret, size_t size)
                     ntohs(a->any.sa_family == AF_INET ? a->v4.sin_port : a->v6.sin6_port));
 }
 
-/* Make the proof of a connection that goes from one end to the other. */
+/* Compute the proof for a connection between these ends, see guard.h. */
 static void make_proof(const char *secret, const union guard_address *from,
                        const union guard_address *to, uint8_t ret[static GUARD_PROOF])
 {
@@ -214,6 +228,7 @@ static void make_proof(const char *secret, const union guard_address *from,
     explicit_bzero(&c, sizeof c);
 }
 
+/* Compare n bytes in constant time. */
 static bool is_equal(const uint8_t *x, const uint8_t *y, size_t n)
 {
     unsigned char unlike = 0;
@@ -223,17 +238,20 @@ static bool is_equal(const uint8_t *x, const uint8_t *y, size_t n)
     return unlike == 0;
 }
 
-/* ---- connections that have a proof to give or to show ---- */
+/* ---- connections that still have to send or receive a proof ---- */
 
+/* TO_SEND: this side must send a proof first; TO_SHOW: the peer must; REFUSED: it did not. */
 enum owes { NOTHING, TO_SEND, TO_SHOW, REFUSED };
 
-/* By descriptor.  The inode tells whether it is the same socket still: closing is not replaced. */
+/* State by file descriptor.  The inode detects a descriptor that was reused, since close is not
+ * replaced.
+ */
 static struct {
     _Atomic ino_t inode;
     _Atomic int owes;
 } connection[DESCRIPTORS];
 
-/* Returns whether there is room for it. */
+/* Record what the connection fd owes.  Return false if fd is too large or invalid. */
 static bool note(int fd, enum owes owes)
 {
     struct stat st;
@@ -245,6 +263,7 @@ static bool note(int fd, enum owes owes)
     return true;
 }
 
+/* Return what the connection fd owes; forget the record if fd is another socket now. */
 static enum owes owed(int fd)
 {
     struct stat st;
@@ -257,7 +276,7 @@ static enum owes owed(int fd)
     return NOTHING;
 }
 
-/* Send the proof before the first bytes.  False: with errno. */
+/* Send the proof before the connection's first bytes.  Return false, with errno, on failure. */
 static bool send_proof(int fd)
 {
     union guard_address peer, self;
@@ -276,17 +295,23 @@ static bool send_proof(int fd)
     n = REAL(send)(fd, proof, sizeof proof, MSG_NOSIGNAL);
     if (n == sizeof proof)
         connection[fd].owes = NOTHING;
-    else if (n >= 0) /* of an empty buffer */
+    else if (n >= 0) /* a partial send: the proof must be one segment */
         errno = ECONNRESET;
     return n == sizeof proof;
 }
 
+/* Check whether data may be sent on fd; first send the proof if one is due.  On false, errno is
+ * set.
+ */
 static bool may_send(int fd)
 {
     return owed(fd) != TO_SEND || send_proof(fd);
 }
 
-/* The proof is one segment, so that its part alone is no proof. */
+/* Receive and check the peer's proof.  On a wrong one report the peer and shut the connection down.
+ * Return true if it is valid; otherwise false with errno, EAGAIN if nothing has arrived.  The proof
+ * is sent as one segment, so an incomplete one counts as wrong.
+ */
 static bool take_proof(int fd)
 {
     union guard_address peer, self;
@@ -311,6 +336,9 @@ static bool take_proof(int fd)
     return shown;
 }
 
+/* Check whether data may be read from fd; first check the peer's proof if one is due.  On false,
+ * errno is set.
+ */
 static bool may_read(int fd)
 {
     enum owes owes = owed(fd);
@@ -320,6 +348,9 @@ static bool may_read(int fd)
     return owes == TO_SHOW ? take_proof(fd) : owes != REFUSED;
 }
 
+/* The replacements of recv and read fail until the peer's proof has been checked, if one is due;
+ * those of send, write and writev first send this side's proof.
+ */
 REPLACES ssize_t recv(int fd, void *buf, size_t n, int flags)
 {
     return may_read(fd) ? REAL(recv)(fd, buf, n, flags) : -1;
@@ -347,6 +378,7 @@ REPLACES ssize_t writev(int fd, const struct iovec *v, int n)
 
 /* ---- listening ---- */
 
+/* Check whether an address means all addresses of the machine. */
 static bool is_all_addresses(const union guard_address *a)
 {
     const struct in6_addr *v6 = &a->v6.sin6_addr;
@@ -357,6 +389,7 @@ static bool is_all_addresses(const union guard_address *a)
            (IN6_IS_ADDR_V4MAPPED(v6) && !memcmp(&v6->s6_addr[12], "\0\0\0", 4));
 }
 
+/* Check whether an address is a loopback address. */
 static bool is_loopback(const union guard_address *a)
 {
     if (a->any.sa_family == AF_INET)
@@ -364,7 +397,9 @@ static bool is_loopback(const union guard_address *a)
     return IN6_IS_ADDR_LOOPBACK(&a->v6.sin6_addr);
 }
 
-/* Replace "all addresses" by this one, or by loopback if it is of the other family. */
+/* Replace the address in *a by `address`, or by loopback if `address` is not of a's family. "*"
+ * leaves it as it is.
+ */
 static void narrow(union guard_address *a, const char *address)
 {
     if (strcmp(address, "*") == 0)
@@ -375,7 +410,9 @@ static void narrow(union guard_address *a, const char *address)
         a->v6.sin6_addr = in6addr_loopback;
 }
 
-/* Where there is no ::1 a socket of IPv6 takes 127.0.0.1. */
+/* Bind fd to the address.  If the machine has no ::1, an IPv6 socket is bound to 127.0.0.1.  Return
+ * as bind does.
+ */
 static int bind_narrow(int fd, const union guard_address *a, socklen_t n)
 {
     union guard_address other = *a;
@@ -387,12 +424,16 @@ static int bind_narrow(int fd, const union guard_address *a, socklen_t n)
     return REAL(bind)(fd, &other.any, n);
 }
 
+/* Check whether a, of n bytes, is an IPv4 or IPv6 address. */
 static bool is_inet(const struct sockaddr *a, socklen_t n)
 {
     return a && ((a->sa_family == AF_INET && n >= sizeof(struct sockaddr_in)) ||
                  (a->sa_family == AF_INET6 && n >= sizeof(struct sockaddr_in6)));
 }
 
+/* For sockets of Open MPI's own code, bind to the guard file's address (the channel) or loopback
+ * (all others) instead of all addresses.
+ */
 REPLACES int bind(int fd, const struct sockaddr *a, socklen_t n)
 {
     void *caller = __builtin_return_address(0);
@@ -413,7 +454,9 @@ REPLACES int bind(int fd, const struct sockaddr *a, socklen_t n)
     return bind_narrow(fd, &at, n);
 }
 
-/* Returns 1 where connections of this code have a proof, 0 where not, or a negative errno value. */
+/* Check whether connections of the caller's code begin with a proof.  Return 1, 0, or a negative
+ * errno if the guard file cannot be read.
+ */
 static int has_proof(void *caller)
 {
     struct guard_file guard;
@@ -426,7 +469,9 @@ static int has_proof(void *caller)
     return rc;
 }
 
-/* Whoever is silent is kept from the daemon for a while: the kernel waits for the first bytes. */
+/* For listeners that require a proof, have the kernel hold back connections until their first
+ * bytes, so that a silent peer does not keep the daemon busy.
+ */
 REPLACES int listen(int fd, int backlog)
 {
     int wait_s = DEFER_S;
@@ -438,6 +483,9 @@ REPLACES int listen(int fd, int backlog)
 
 /* ---- connecting and accepting ---- */
 
+/* For connections of the daemons' channel, record that the proof must be sent before the first
+ * bytes.
+ */
 REPLACES int connect(int fd, const struct sockaddr *a, socklen_t n)
 {
     int proof = guard_path[0] && is_inet(a, n) ? has_proof(__builtin_return_address(0)) : 0;
@@ -449,8 +497,9 @@ REPLACES int connect(int fd, const struct sockaddr *a, socklen_t n)
     return REAL(connect)(fd, a, n);
 }
 
-/* Without a proof: what comes over the network to the channel, in a job with a node that has no
- * guard.
+/* Check whether an accepted connection may be used.  If a proof is required, record that the peer
+ * must show it.  Otherwise the peer must belong to this user or root; only the channel accepts any
+ * peer over the network, in a job with a node that has no guard.
  */
 static bool is_welcome(int fd, void *caller)
 {
@@ -464,6 +513,7 @@ static bool is_welcome(int fd, void *caller)
     return (is_channel(caller) && !is_loopback(&self)) || guard_peer_is_ours(fd);
 }
 
+/* Report the peer of an accepted connection to the agent, and close the connection. */
 static void refuse(int fd)
 {
     union guard_address peer, self;
@@ -476,6 +526,7 @@ static void refuse(int fd)
     (void)close(fd);
 }
 
+/* Check whether fd is a socket of IPv4 or IPv6. */
 static bool is_tcp(int fd)
 {
     int domain = 0;
@@ -485,6 +536,9 @@ static bool is_tcp(int fd)
            (domain == AF_INET || domain == AF_INET6);
 }
 
+/* Accept a connection, and reject it if it is not welcome.  Return as accept4 does; a rejected one
+ * looks as if nobody had connected (EAGAIN).
+ */
 static int accept_some(int fd, struct sockaddr *a, socklen_t *n, int flags, void *caller)
 {
     int got = REAL(accept4)(fd, a, n, flags);
@@ -492,7 +546,7 @@ static int accept_some(int fd, struct sockaddr *a, socklen_t *n, int flags, void
     if (got < 0 || !guard_path[0] || !is_tcp(got) || is_welcome(got, caller))
         return got;
     refuse(got);
-    errno = EAGAIN; /* as if nobody had come */
+    errno = EAGAIN;
     return -1;
 }
 

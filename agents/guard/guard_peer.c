@@ -9,13 +9,14 @@
 #include <unistd.h>
 
 enum {
-    ESTABLISHED = 1, /* TCP_ESTABLISHED of the kernel */
-    ATTEMPTS = 3,    /* rows can be missed while others come and go */
-    END_CHARS = 32 + 1 + 4 + 1,
+    ESTABLISHED = 1,            /* TCP_ESTABLISHED of the kernel */
+    ATTEMPTS = 3,               /* a read of the table can miss a row while others change */
+    END_CHARS = 32 + 1 + 4 + 1, /* "ADDRESS:PORT" in hexadecimal, with its 0 */
 };
 
 /* ---- addresses ---- */
 
+/* Turn an IPv4 address that is mapped into IPv6 into an IPv4 address; leave others as they are. */
 static void unmap(union guard_address *a)
 {
     struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = a->v6.sin6_port };
@@ -26,6 +27,7 @@ static void unmap(union guard_address *a)
     a->v4 = v4;
 }
 
+/* Check whether an address is of IPv4 or IPv6. */
 static bool is_inet(const union guard_address *a)
 {
     return a->any.sa_family == AF_INET || a->any.sa_family == AF_INET6;
@@ -55,8 +57,8 @@ void guard_peer_text(const union guard_address *a, char *ret, size_t size)
 
 /* ---- the kernel's table ---- */
 
-/* Write an end as the table does: "0100007F:1F90", words in the byte order of this machine.
- * mapped: an address of IPv4 as the socket of IPv6 that it may be.
+/* Write one end of a connection as the kernel's table does: "0100007F:1F90", words in the byte
+ * order of this machine. mapped: write an IPv4 address in its IPv6 form, for a socket in tcp6.
  */
 static void write_end(const union guard_address *a, bool mapped, char *ret, size_t size)
 {
@@ -73,8 +75,8 @@ static void write_end(const union guard_address *a, bool mapped, char *ret, size
                    ntohs(v4 ? a->v4.sin_port : a->v6.sin6_port));
 }
 
-/* Find the row of the socket with these ends.  Returns 1 if this user or root has it open, 0 if
- * nobody or somebody else has, -1 if there is no such row.
+/* Find the row of the socket with these ends in a table of /proc.  Return 1 if this user or root
+ * has it open, 0 if nobody or another user has it, -1 if there is no such row.
  */
 static int look_up(const char *table, const char *local, const char *remote)
 {
@@ -96,6 +98,9 @@ static int look_up(const char *table, const char *local, const char *remote)
     return found;
 }
 
+/* Look the peer's socket up in tcp or tcp6, with the ends as seen from the peer.  Otherwise as
+ * look_up. mapped: search tcp6 for an IPv4 connection.
+ */
 static int look_up_ends(const union guard_address *peer, const union guard_address *self,
                         bool mapped)
 {
@@ -107,8 +112,8 @@ static int look_up_ends(const union guard_address *peer, const union guard_addre
     return look_up(v6 ? "/proc/self/net/tcp6" : "/proc/self/net/tcp", its, ours);
 }
 
-/* The connection is asked for again behind the look: while it stands nobody else can have had its
- * addresses and ports.
+/* The connection is checked again after the look-up: as long as it exists, no other socket can have
+ * had its addresses and ports.
  */
 bool guard_peer_is_ours(int fd)
 {

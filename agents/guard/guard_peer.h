@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* guard_peer.h - who is at the other end of a connection */
+/* guard_peer.h - finds the peer of a connection and the user who owns it */
 #ifndef EDDIS_AGENTS_GUARD_GUARD_PEER_H
 #define EDDIS_AGENTS_GUARD_GUARD_PEER_H
 
@@ -8,23 +8,24 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
+/* An IPv4 or IPv6 address with its port. */
 union guard_address {
     struct sockaddr any;
     struct sockaddr_in v4;
     struct sockaddr_in6 v6;
 };
 
-/* Fill both ends of a connection of IPv4 or IPv6, an address of IPv4 that is mapped into IPv6 as
- * one of IPv4.  False: it is no such connection, or it is over.
+/* Write the addresses of both ends of a connected socket.  An IPv4 address that is mapped into IPv6
+ * is written as IPv4.  Return false if fd is not a connected IPv4 or IPv6 socket.
  */
 bool guard_peer_ends(int fd, union guard_address *ret_peer, union guard_address *ret_self);
 
-/* Write the address alone. */
+/* Write the address as text, without the port; "" if it has no text form. */
 void guard_peer_text(const union guard_address *a, char *ret, size_t size);
 
-/* Whether the kernel's table of connections names this process's user or root as the owner of the
- * other end of fd.  That end counts only while it is established and a process has it open: the
- * table shows user 0 for a socket that was closed with data on its way.
+/* Check in the kernel's table of connections whether this process's user or root owns the other end
+ * of fd.  That end counts only if it is established and open in a process: the table shows user 0
+ * for a socket that was closed with unsent data.
  */
 bool guard_peer_is_ours(int fd);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkpoints.c - the newest complete checkpoint in a folder, and the incomplete ones */
+/* checkpoints.c - finds complete checkpoints in a folder, and removes incomplete ones */
 #include "checkpoints.h"
 
 #include "lib/base/cleanup.h"
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The number in "step-00000500"; -1: another name. */
+/* Return the step in a name such as "step-00000500"; -1 if the name has another form. */
 static int64_t step_of(const char *name)
 {
     const char *digits = name + 5;
@@ -62,7 +62,9 @@ int64_t checkpoints_resumed(const char *path, char *ret, size_t size)
     return step;
 }
 
-/* A part, or one that was being taken away: .dead-part-<owner>-<n>. */
+/* Check whether a name is that of an incomplete checkpoint, of generation `last` at most, or of one
+ * whose removal was interrupted (".dead-part-<name>").
+ */
 static bool is_part(const char *name, int64_t last)
 {
     static const char dead[] = ".dead-part-", part[] = ".part";
@@ -77,7 +79,9 @@ static bool is_part(const char *name, int64_t last)
            strcmp(name + n - (sizeof part - 1), part) == 0;
 }
 
-/* Renamed first: nobody can complete it from then on, however long the removal takes. */
+/* Remove the incomplete checkpoint dir/name.  It is renamed first, so that nobody can complete it
+ * during the removal, however long that takes.  Return 0 or a negative errno.
+ */
 static int drop(const char *dir, const char *name, struct eddis_error *err)
 {
     cleanup_free char *path = file_join(dir, "%s", name);
@@ -87,7 +91,7 @@ static int drop(const char *dir, const char *name, struct eddis_error *err)
         return eddis_fail(err, -ENOMEM, "no memory for a path");
     if (name[0] == '.')
         return file_remove_tree(path, err);
-    (void)file_remove_tree(dead, NULL); /* of a removal that was held up */
+    (void)file_remove_tree(dead, NULL); /* left by an interrupted removal */
     if (rename(path, dead) < 0 && errno != ENOENT)
         return eddis_fail_errno(err, -errno, "cannot remove '%s'", path);
     return file_remove_tree(dead, err);

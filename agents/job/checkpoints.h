@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkpoints.h - which checkpoints a folder holds
+/* checkpoints.h - finds the checkpoints in a folder
  *
- * libeddis writes "step-00000500.g1.part" and renames it when it is whole, so a folder "step-<n>"
- * with a manifest is one; see lib/checkpoint.
+ * libeddis writes a checkpoint as "step-00000500.g1.part" and renames it to "step-00000500" when it
+ * is complete (lib/checkpoint).  So an entry whose name is "step-" and digits is a complete one.
  */
 #ifndef EDDIS_AGENTS_JOB_CHECKPOINTS_H
 #define EDDIS_AGENTS_JOB_CHECKPOINTS_H
@@ -12,20 +12,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Find the newest complete checkpoint in the folder dir.  Returns its step, -1 when there is none;
- * writes its path to ret [size] when ret is not NULL and the path fits.
+/* Find the newest complete checkpoint in the folder dir.  Return its step; -1 if there is none.  If
+ * ret is not NULL, write the checkpoint's path to ret [size].
  */
 int64_t checkpoints_newest(const char *dir, char *ret, size_t size);
 
-/* The same of those before step `below`. */
+/* Find the newest complete checkpoint of a step less than `below`. Otherwise as checkpoints_newest.
+ */
 int64_t checkpoints_newest_below(const char *dir, int64_t below, char *ret, size_t size);
 
-/* As checkpoints_newest of what a job is to resume: a folder of checkpoints, or one itself. */
+/* Find the checkpoint from which a job resumes that is given `path`: the newest in that folder, or
+ * the folder itself if it is a checkpoint.  Otherwise as checkpoints_newest.
+ */
 int64_t checkpoints_resumed(const char *path, char *ret, size_t size);
 
-/* Remove from a job's own folder what is no whole checkpoint and will be none, for the job is over.
- * Whoever was frozen while he wrote one finds it gone.  last: what later generations write stays, a
- * newer start of the job has the folder then.  Returns 0 also when dir is not there.
+/* Remove the incomplete checkpoints from the folder of a job that has ended.  Those of generations
+ * after `last` stay, since a newer start of the job is writing them.  A process that was stopped
+ * while writing finds its folder gone.  Return 0, also if dir does not exist, or a negative errno.
  */
 int checkpoints_drop_parts(const char *dir, int64_t last, struct eddis_error *err);
 

@@ -16,7 +16,7 @@
 
 _Static_assert(JOB_DOOR_PATH <= sizeof((struct sockaddr_un *)0)->sun_path, "it is an address");
 
-/* As the kernel's magic.h has them, where there are such names at all. */
+/* f_type of network file systems; values of the kernel's linux/magic.h, if it has them. */
 static const unsigned long networks[] = {
     0x6969,     /* NFS */
     0x517B,     /* SMB */
@@ -31,6 +31,7 @@ static const unsigned long networks[] = {
     0x19830326, /* BeeGFS */
 };
 
+/* Check whether dir is on a network file system; true if its type cannot be read. */
 static bool is_of_a_network(const char *dir)
 {
     struct statfs s;
@@ -43,6 +44,7 @@ static bool is_of_a_network(const char *dir)
     return false;
 }
 
+/* Check whether dir is an absolute path of a folder that only this user can access. */
 static bool is_private(const char *dir)
 {
     struct stat s;
@@ -51,6 +53,9 @@ static bool is_private(const char *dir)
            (s.st_mode & 077) == 0;
 }
 
+/* Check whether a socket can be created at `path` in the folder dir: the path fits (length is its
+ * snprintf result), dir is private and local, and no such file exists.
+ */
 static bool will_do(const char *dir, int length, const char *path)
 {
     return length > 0 && length < JOB_DOOR_PATH && is_private(dir) && !is_of_a_network(dir) &&
@@ -69,6 +74,7 @@ bool job_door_choose(const struct job_folder *f, const char *runtime_dir, char r
     return false;
 }
 
+/* Check whether a process accepts connections at this Unix socket; "" is none. */
 static bool is_listening(const char *path)
 {
     cleanup_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_door.h - where people of this machine speak to a job's driver
+/* job_door.h - the Unix socket through which programs of this machine connect to a job's driver
  *
- * A Unix socket at which the kernel says who somebody is, so that no other user can stand in the
- * way: in the job's folder, else in $XDG_RUNTIME_DIR.  Either must be this user's alone and no file
- * system of a network, where there are no sockets; and the path is at most 107 bytes long.  Where
- * neither will do, and for programs that know a URL only, there is the port on 127.0.0.1.
+ * The kernel reports who connects to a Unix socket, so no other user can take the driver's place.
+ * The socket is in the job's folder or else in $XDG_RUNTIME_DIR.  The folder must belong to this
+ * user alone and must not be on a network file system, where Unix sockets do not work.  The path is
+ * at most 107 bytes long.  If neither folder qualifies, and for programs that need a URL, the
+ * driver listens on a port of 127.0.0.1.
  */
 #ifndef EDDIS_AGENTS_JOB_JOB_DOOR_H
 #define EDDIS_AGENTS_JOB_JOB_DOOR_H
@@ -16,13 +17,14 @@
 
 #include <stdbool.h>
 
-/* Choose the path of a job's socket, which does not exist.  runtime_dir: $XDG_RUNTIME_DIR, or NULL.
- * False, and "": there can be none.
+/* Write the path at which a job's driver may create its socket to ret; no file is there yet.
+ * runtime_dir is $XDG_RUNTIME_DIR or NULL. Return false, and "", if neither folder qualifies.
  */
 bool job_door_choose(const struct job_folder *f, const char *runtime_dir, char ret[JOB_DOOR_PATH]);
 
-/* Make a client of a driver with one of its tokens: at its socket, or its port when nobody listens
- * there.
+/* Make an HTTP client of a driver, authenticated by one of the driver's tokens, in *ret for the
+ * caller to close.  It uses the driver's socket, or its TCP port if nobody listens on the socket.
+ * Return 0 or a negative errno.
  */
 int job_door_dial(const struct job_driver *d, const char *token, struct http_client **ret,
                   struct eddis_error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_driver.c - driver.json: how to reach a job's driver, and whether it is still there */
+/* job_driver.c - writes and reads driver.json: how to reach a job's driver, and if it still runs */
 #include "job_folder.h"
 
 #include "lib/base/cleanup.h"
@@ -18,8 +18,8 @@
 
 enum { MAX_BYTES = 4096 };
 
-/* Start of a process in clock ticks since boot, field 22 of /proc/PID/stat; -1: no such process,
- * or one that is dead and only not yet reaped.
+/* Return the start time of a process in clock ticks since boot (field 22 of /proc/PID/stat). Return
+ * -1 if there is no such process, or if it is dead and not yet reaped.
  */
 static int64_t start_of(pid_t pid)
 {
@@ -31,7 +31,7 @@ static int64_t start_of(pid_t pid)
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
     if (file_read(path, MAX_BYTES, &text, NULL, NULL) < 0)
         return -1;
-    p = strrchr(text, ')'); /* the command before it may hold anything, brackets too */
+    p = strrchr(text, ')'); /* the command in front of it may contain brackets, too */
     if (!p || sscanf(p + 1,
                      " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
                      "%lld",
@@ -40,6 +40,7 @@ static int64_t start_of(pid_t pid)
     return state == 'Z' || state == 'X' ? -1 : start;
 }
 
+/* Write this machine's host name to ret [size]; "" if it is unknown. */
 static void this_host(char *ret, size_t size)
 {
     if (gethostname(ret, size) < 0)
@@ -63,6 +64,9 @@ int job_driver_write(const struct job_folder *f, const struct job_driver *d,
     return json_write_file(path, o, err); /* mode 0600 */
 }
 
+/* Parse driver.json, n bytes of text, into *ret.  A missing "socket" becomes "", a missing "host"
+ * this machine. path names the file in errors.  Return 0 or a negative errno.
+ */
 static int parse(const char *text, size_t n, const char *path, struct job_driver *ret,
                  struct eddis_error *err)
 {
@@ -110,14 +114,14 @@ int job_driver_read(const struct job_folder *f, struct job_driver *ret, struct e
     fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return eddis_fail_errno(err, -errno, "cannot open '%s'", path);
-    /* The token is sent to the url in it: believe nobody else's file. */
+    /* The token will be sent to the URL in this file: reject a file of another user. */
     rc = trust_private(fd, path, err);
     if (rc == 0)
         rc = file_read_fd(fd, path, MAX_BYTES, &text, &n, err);
     if (rc == 0)
         rc = parse(text, n, path, ret, err);
     if (text)
-        explicit_bzero(text, strlen(text)); /* which are tokens */
+        explicit_bzero(text, strlen(text)); /* it contains tokens */
     if (rc < 0)
         return rc;
     this_host(host, sizeof host);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_event.c - the table of the words of events.jsonl */
+/* job_event.c - the names of events in events.jsonl */
 #include "job_event.h"
 
 static const char *const words[] = {

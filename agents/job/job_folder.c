@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_folder.c - making a job's folder, and finding it and others again */
+/* job_folder.c - creates, lists, finds and removes jobs' folders */
 #include "job_folder.h"
 
 #include "lib/base/cleanup.h"
@@ -22,7 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* "-20261121-140712-3f9a" behind the name */
+/* STAMP: length of "-20261121-140712-3f9a" after the name; MAX_TOLD: most jobs named in an error.
+ */
 enum { STAMP = 21, MAX_NAME = JOB_FOLDER_MAX_ID - STAMP, MAX_DRIVER_JSON = 4096, MAX_TOLD = 3 };
 
 static const int64_t starting_ns = 60 * CLOCK_S;
@@ -44,6 +45,9 @@ int job_folder_root(char *ret, size_t size, struct eddis_error *err)
     return 0;
 }
 
+/* Write a new job id to ret [JOB_FOLDER_MAX_ID + 1]: name with unsuitable characters replaced by
+ * '_', the time, and four random digits.  Return 0 or a negative errno.
+ */
 static int make_id(const char *name, char *ret, struct eddis_error *err)
 {
     char clean[MAX_NAME + 1], stamp[16], hex[5];
@@ -64,7 +68,9 @@ static int make_id(const char *name, char *ret, struct eddis_error *err)
     return 0;
 }
 
-/* Of jobs that find the same empty folder at one moment it is the one's who makes the first file.
+/* Create an empty job.yaml in the folder `path`. If several jobs find the same empty folder at
+ * once, only one of them can create this file.  Return 0, -EEXIST if another job was first, or
+ * another negative errno.
  */
 static int claim(const char *path, struct eddis_error *err)
 {
@@ -83,7 +89,9 @@ static int claim(const char *path, struct eddis_error *err)
                   : 0;
 }
 
-/* Make `path`, or take it when it is there, ours and empty.  Its absolute path goes to ret. */
+/* Create the folder `path` and its parents, or take it if it exists, is this user's and is empty;
+ * then claim it.  Set ret->path (absolute) and ret->was_there.  Return 0 or a negative errno.
+ */
 static int take_folder(const char *path, struct job_folder *ret, struct eddis_error *err)
 {
     char full[PATH_MAX];
@@ -131,7 +139,9 @@ static int take_folder(const char *path, struct job_folder *ret, struct eddis_er
     return claim(full, err);
 }
 
-/* Below the root: who may not write there can have it elsewhere. */
+/* Add to *err how to choose another root, since the user may not be able to write below this one.
+ * Return rc.
+ */
 static int no_folder(int rc, struct eddis_error *err)
 {
     char why[sizeof err->text];
@@ -181,6 +191,7 @@ int job_folder_make(const char *name, const char *dir, struct job_folder *ret,
     return no_folder(rc, err);
 }
 
+/* Check whether the job's folder contains an entry `name`, and stat it into *ret. */
 static bool has(const struct job_folder *f, const char *name, struct stat *ret)
 {
     cleanup_free char *path = file_join(f->path, "%s", name);
@@ -241,7 +252,9 @@ bool job_folder_parse_id(const char *id, char *ret_name, size_t size, int64_t *r
     return true;
 }
 
-/* When the job was made, to less than the second of its id: nobody writes its job.yaml again. */
+/* Return when the job was created, ns since 1970, from the time of its job.yaml, which is never
+ * rewritten; 0: unknown.  An id has seconds only.
+ */
 static int64_t made_ns(const struct job_folder *f)
 {
     cleanup_free char *path = file_join(f->path, "job.yaml");
@@ -252,7 +265,8 @@ static int64_t made_ns(const struct job_folder *f)
     return clock_of_timespec(&st.st_mtim);
 }
 
-/* By date and time, then by id. */
+/* Order jobs for qsort by the date and time in their id, then by the time of job.yaml, then by id.
+ */
 static int by_age(const void *a, const void *b)
 {
     const struct job_folder *f = a, *g = b;
@@ -303,7 +317,9 @@ int job_folder_list(struct job_folder **ret, struct eddis_error *err)
     return n;
 }
 
-/* A folder by its path: the id is the folder's name unless the job says otherwise in its files. */
+/* Set *ret to the folder `path`, with the folder's name as id.  A folder whose name is not a job id
+ * must contain a job.yaml.  Return 0 or a negative errno.
+ */
 static int find_by_path(const char *path, struct job_folder *ret, struct eddis_error *err)
 {
     char full[PATH_MAX];
@@ -324,7 +340,8 @@ static int find_by_path(const char *path, struct job_folder *ret, struct eddis_e
     return 0;
 }
 
-/* Name the newest of those that the prefix fits, in this machine's time, as people tell them apart.
+/* Set *err to a message that names the newest of the `count` jobs whose ids begin with prefix, with
+ * their local time, so that the user can choose.  Return -EINVAL.
  */
 static int ambiguous(const struct job_folder *list, int n, const char *prefix, int count,
                      struct eddis_error *err)
@@ -354,7 +371,9 @@ static int ambiguous(const struct job_folder *list, int n, const char *prefix, i
     return rc;
 }
 
-/* Of several whose ids begin so people mean the one that runs. */
+/* Find the running job among those whose ids begin with prefix, and set *ret to it.  Return true if
+ * there is exactly one. *ret may change even if the result is false.
+ */
 static bool only_running(const struct job_folder *list, int n, const char *prefix,
                          const struct job_folder **ret)
 {
@@ -373,7 +392,9 @@ static bool only_running(const struct job_folder *list, int n, const char *prefi
     return count == 1;
 }
 
-/* Its own driver would be asked in vain here, and it looks like a job whose driver is dead. */
+/* Return -EREMOTE if the folder is only that of a worker's node, otherwise 0.  Without this check
+ * such a job would look like one whose driver died.
+ */
 static int check_is_here(const struct job_folder *f, struct eddis_error *err)
 {
     if (!job_folder_is_of_worker(f))
@@ -385,6 +406,9 @@ static int check_is_here(const struct job_folder *f, struct eddis_error *err)
         f->id, f->path);
 }
 
+/* Set *err to a message that there are no jobs, with the path of the root.  Return a negative
+ * errno.
+ */
 static int none_yet(struct eddis_error *err)
 {
     char root[PATH_MAX] = "";

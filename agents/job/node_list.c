@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* node_list.c - lines of nodes.jsonl, written and read */
+/* node_list.c - writes and reads the lines of nodes.jsonl */
 #include "node_list.h"
 
 #include "agents/protocol/node_identity.h"
@@ -15,12 +15,16 @@ enum { MAX_BYTES = 64 << 20, MAX_WORDS = 64 };
 
 /* ---- writing ---- */
 
+/* Set member `key` of o to text; do nothing if text is NULL. */
 static void set_text(json_t *o, const char *key, const char *text)
 {
     if (text)
         json_object_set_new(o, key, json_string(text));
 }
 
+/* Return the login settings that are set in s as a new JSON object; an empty one if s is NULL; NULL
+ * without memory.
+ */
 static json_t *pack_ssh(const struct job_ssh *s)
 {
     json_t *o = json_object();
@@ -56,6 +60,7 @@ char *node_list_line(const char *job_id, const struct job_host *host, const stru
 
 /* ---- reading ---- */
 
+/* Free the strings and marks of an entry, not the entry itself. */
 static void free_node(struct node_list_entry *n)
 {
     free(n->host.host);
@@ -79,11 +84,15 @@ void node_list_free(struct node_list *j)
     free(j);
 }
 
+/* Set *err to "no memory" and return -ENOMEM. */
 static int no_memory(struct eddis_error *err)
 {
     return eddis_fail(err, -ENOMEM, "no memory for the job's nodes");
 }
 
+/* Copy the text of member `key`, if o has it, to a new string in *ret.  Return 0 or a negative
+ * errno.
+ */
 static int copy_text(const json_t *o, const char *key, char **ret, struct eddis_error *err)
 {
     const char *text = NULL;
@@ -94,6 +103,8 @@ static int copy_text(const json_t *o, const char *key, char **ret, struct eddis_
     return rc;
 }
 
+/* Read the list "command" of o, if there is one, into ret->command.  Return 0 or a negative errno.
+ */
 static int read_command(const json_t *o, struct job_ssh *ret, struct eddis_error *err)
 {
     json_t *words = NULL;
@@ -116,6 +127,9 @@ static int read_command(const json_t *o, struct job_ssh *ret, struct eddis_error
     return 0;
 }
 
+/* Read host, installation path and login settings of a line into *ret.  Return 0 or a negative
+ * errno; strings read so far stay in *ret.
+ */
 static int read_host(const json_t *o, struct job_host *ret, struct eddis_error *err)
 {
     json_t *ssh = NULL;
@@ -136,7 +150,9 @@ static int read_host(const json_t *o, struct job_host *ret, struct eddis_error *
     return rc == 0 ? read_command(ssh, &ret->ssh, err) : rc;
 }
 
-/* A node's newest start stands for all of them. */
+/* Replace the mark `known` by `mark` if both are of one node and mark is not older: the newest
+ * start of a node stands for all.  Return whether it was replaced.
+ */
 static bool is_later(const char *mark, char *known)
 {
     struct node_identity id;
@@ -147,6 +163,9 @@ static bool is_later(const char *mark, char *known)
     return true;
 }
 
+/* Add a start's mark to the host's entry, or replace the mark of an earlier start of the same node.
+ * Return 0 or -ENOMEM.
+ */
 static int add_mark(struct node_list_entry *n, const char *mark, struct eddis_error *err)
 {
     char **more;
@@ -165,7 +184,9 @@ static int add_mark(struct node_list_entry *n, const char *mark, struct eddis_er
     return 0;
 }
 
-/* The host's place: that of an earlier line, or a new one, whose settings are this line's. */
+/* Set *ret to the entry of the line's host.  If the host is new, add an entry with this line's
+ * login settings.  Return 0 or a negative errno.
+ */
 static int place(struct node_list *j, const json_t *o, struct node_list_entry **ret,
                  struct eddis_error *err)
 {
@@ -194,6 +215,9 @@ static int place(struct node_list *j, const json_t *o, struct node_list_entry **
     return 0;
 }
 
+/* Parse one line and add its host and mark to the list. `what` names the line in errors.  Return 0
+ * or a negative errno.
+ */
 static int parse_line(struct node_list *j, const char *line, const char *what,
                       struct eddis_error *err)
 {
@@ -226,8 +250,8 @@ int node_list_parse(char *text, size_t n, const char *what, struct node_list **r
 
     if (!j)
         return no_memory(err);
-    /* A last line without its end was being written when the driver was killed: it had not started
-     * that agent.
+    /* A last line without its end is ignored: the driver was killed while writing it, before it
+     * started that agent.
      */
     for (char *line = text, *end; rc == 0 && (end = memchr(line, '\n', n - (size_t)(line - text)));
          line = end + 1, number++) {
@@ -254,7 +278,7 @@ int node_list_read(const struct job_folder *f, struct node_list **ret, struct ed
     size_t n = 0;
     int rc = path ? 0 : no_memory(err);
 
-    if (rc == 0) /* it says by which command nodes are reached */
+    if (rc == 0) /* the file names commands that will be executed */
         rc = file_read_trusted(path, MAX_BYTES, NULL, &text, &n, err);
     return rc < 0 ? rc : node_list_parse(text, n, path, ret, err);
 }

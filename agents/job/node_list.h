@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* node_list.h - nodes.jsonl: where a job has been, for eddis-run --cleanup
+/* node_list.h - nodes.jsonl: the nodes on which a job was started, for eddis-run --cleanup
  *
- * One line for each start of an agent, written before it: host, how it is logged in to, where eddis
- * is there, the job's id and the start's mark (agents/protocol/node_identity.h), by which what it
- * started is found. No secret is in it.
+ * The driver writes one line before each start of an agent: the host, how to log in there, where
+ * eddis is installed there, the job's id and the start's mark (agents/protocol/node_identity.h).
+ * The mark identifies every process and folder of that start.  The file contains no secret.
  */
 #ifndef EDDIS_AGENTS_JOB_NODE_LIST_H
 #define EDDIS_AGENTS_JOB_NODE_LIST_H
@@ -17,27 +17,34 @@
 
 #define JOB_NODES_FILE "nodes.jsonl"
 
-/* One host, with the mark of the newest start of every node on it. */
+/* One host, and for each node on it the mark of the newest start. */
 struct node_list_entry {
     struct job_host host; /* only host, eddis and ssh are set; owned */
     char **mark;          /* [n_marks], NULL-ended */
     size_t n_marks;
 };
 
+/* The nodes of one job. */
 struct node_list {
     char job_id[JOB_FOLDER_MAX_ID + 1];
     struct node_list_entry *node; /* [n] */
     size_t n;
 };
 
-/* Return one line without its end, or NULL without memory.  ssh: the settings for this host. */
+/* Return one line without its end, which the caller frees; NULL without memory. ssh: the login
+ * settings for this host, or NULL.
+ */
 char *node_list_line(const char *job_id, const struct job_host *host, const struct job_ssh *ssh,
                      const char *mark);
 
-/* Read the list in a job's folder.  -ENOENT: it has none, for nothing was ever started. */
+/* Read the list in a job's folder into *ret, for node_list_free.  Return 0, -ENOENT if the job
+ * started nothing and so has no list, or another negative errno.
+ */
 int node_list_read(const struct job_folder *f, struct node_list **ret, struct eddis_error *err);
 
-/* Read the list from text, for its tests; `what` names it in errors. */
+/* Read the list from text [n], which is changed, into *ret. `what` names the text in errors.  For
+ * tests, and for node_list_read.
+ */
 int node_list_parse(char *text, size_t n, const char *what, struct node_list **ret,
                     struct eddis_error *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* prometheus.c - the table of a job's figures, and its lines for Prometheus */
+/* prometheus.c - the table of a job's metrics, and their lines in Prometheus' format */
 #include "prometheus.h"
 
 #include "lib/base/strbuf.h"
@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stddef.h>
 
-/* Double quotes, backslashes and line ends have to be escaped in a label. */
+/* Append name="value"; quotes and backslashes are escaped, a line end becomes a space. */
 static void add_label(struct strbuf *b, const char *name, const char *value)
 {
     strbuf_addf(b, "%s=\"", name);
@@ -20,11 +20,13 @@ static void add_label(struct strbuf *b, const char *name, const char *value)
     strbuf_add(b, "\"");
 }
 
+/* Append the HELP and TYPE lines of a metric. */
 static void add_head(struct strbuf *b, const char *name, const char *type, const char *help)
 {
     strbuf_addf(b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
+/* Append a metric of the whole job with its head; nothing if the value is not finite. */
 static void add_job(struct strbuf *b, const struct job_status *s, const char *name,
                     const char *type, const char *help, double value)
 {
@@ -36,6 +38,7 @@ static void add_job(struct strbuf *b, const struct job_status *s, const char *na
     strbuf_addf(b, "} %.15g\n", value);
 }
 
+/* Append a metric with one line for each worker whose value is finite. */
 static void add_workers(struct strbuf *b, const struct job_status *s, const char *name,
                         const char *type, const char *help,
                         double (*value)(const struct worker_status *w))
@@ -54,61 +57,73 @@ static void add_workers(struct strbuf *b, const struct job_status *s, const char
     }
 }
 
+/* Return the number of the worker's last step + 1. */
 static double steps(const struct worker_status *w)
 {
     return (double)w->steps_done;
 }
 
+/* Return the worker's samples a step under the plan in force. */
 static double batch(const struct worker_status *w)
 {
     return (double)w->batch;
 }
 
+/* Return the worker's step time in seconds; NAN: unknown. */
 static double step_s(const struct worker_status *w)
 {
     return w->step_ms / 1e3;
 }
 
+/* Return the worker's computing time of a step in seconds; NAN: unknown. */
 static double compute_s(const struct worker_status *w)
 {
     return w->compute_ms / 1e3;
 }
 
+/* Return the worker's wait for data in a step, seconds; NAN: unknown. */
 static double input_s(const struct worker_status *w)
 {
     return w->input_ms / 1e3;
 }
 
+/* Return the communication in a step that computing does not hide, seconds; NAN: unknown. */
 static double exposed_s(const struct worker_status *w)
 {
     return w->exposed_ms / 1e3;
 }
 
+/* Return the worker's wait for other workers in a step, seconds; NAN: unknown. */
 static double wait_s(const struct worker_status *w)
 {
     return w->wait_ms / 1e3;
 }
 
+/* Return how long the worker's thread waited for a core in a step, seconds; NAN: unknown. */
 static double queued_s(const struct worker_status *w)
 {
     return w->queued_ms / 1e3;
 }
 
+/* Return the worker's memory in bytes; NAN: unknown. */
 static double memory(const struct worker_status *w)
 {
     return w->memory_bytes ? (double)w->memory_bytes : NAN;
 }
 
+/* Return the worker's expected / measured time of computing and input; NAN: unknown. */
 static double speed(const struct worker_status *w)
 {
     return w->relative_speed;
 }
 
+/* Return how many times as long as before a straggler takes; 1: it is not slow. */
 static double straggler(const struct worker_status *w)
 {
     return w->straggler[0] ? w->straggler_times : 1;
 }
 
+/* Return the seconds since the worker's last step ended; NAN: no step yet. */
 static double age_s(const struct worker_status *w)
 {
     return w->last_step_age_s;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* prometheus.h - a job's figures in Prometheus' text format (GET /metrics)
+/* prometheus.h - a job's metrics in Prometheus' text format (GET /metrics)
  *
- * Labels are job, rank, node and nothing else: no command line and no variable of the user's.
+ * Labels are job, rank and node only; never a command line or a variable of the user's.
  */
 #ifndef EDDIS_AGENTS_JOB_PROMETHEUS_H
 #define EDDIS_AGENTS_JOB_PROMETHEUS_H
@@ -12,8 +12,8 @@
 
 #define PROMETHEUS_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
-/* Return the text, to be freed, or NULL without memory.  refused: requests without a valid token.
- * What is not known is left out.
+/* Return the metrics as text, which the caller frees; NULL without memory. refused: number of
+ * requests without a valid token.  Unknown values are left out.
  */
 char *prometheus_text(const struct job_status *s, int64_t refused);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* slurm_link.c - writes, follows and removes links from Slurm's numbers to jobs' folders */
+/* slurm_link.c - writes, follows and removes links from Slurm's job numbers to jobs' folders */
 #include "slurm_link.h"
 
 #include "lib/base/cleanup.h"
@@ -17,7 +17,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Returns the folder of the links, beside that of the jobs; NULL: there is none. */
+/* Return the path of the folder of all links, beside that of the jobs, which the caller frees.
+ * NULL: neither XDG_STATE_HOME nor HOME is set, or no memory.
+ */
 static char *place(struct eddis_error *err)
 {
     char root[JOB_FOLDER_MAX_PATH];
@@ -30,7 +32,9 @@ static char *place(struct eddis_error *err)
     return file_join(root, "slurm");
 }
 
-/* Returns that of a cluster. */
+/* Return the path of the folder of a cluster's links, which the caller frees.  NULL: the cluster
+ * has no valid name, or as place.
+ */
 static char *place_of(const char *cluster)
 {
     cleanup_free char *dir = place(NULL);
@@ -39,7 +43,9 @@ static char *place_of(const char *cluster)
                                                                 : NULL;
 }
 
-/* Another of the same number, an earlier start of the job, gives way in one step. */
+/* Make dir/number a link to the folder `to`. It atomically replaces a link of that number, which
+ * belongs to an earlier start of the job.  Failures are ignored.
+ */
 static void point(const char *dir, const char *number, const char *to)
 {
     cleanup_free char *path = file_join(dir, "%s", number);
@@ -92,12 +98,15 @@ int slurm_link_read(const struct job_folder *f, struct slurm_link *ret, struct e
     return 0;
 }
 
+/* The newest folder found so far. */
 struct found {
     struct job_folder folder;
-    int64_t made_ns; /* -1: there is none */
+    int64_t made_ns; /* when its link was made; -1: none found */
 };
 
-/* Follow the link of a cluster, if there is one that is newer. */
+/* Set *found to the folder behind a cluster's link for this number, if the link is newer than
+ * found->made_ns and slurm.json in the folder confirms it.
+ */
 static void follow(const char *cluster, const char *number, struct found *found)
 {
     cleanup_free char *dir = place_of(cluster), *path = dir ? file_join(dir, "%s", number) : NULL;
@@ -144,6 +153,7 @@ int slurm_link_find(const char *cluster, const char *number, struct job_folder *
     return 0;
 }
 
+/* Remove the link dir/number if it leads to the folder f. */
 static void remove_one(const char *dir, const char *number, const struct job_folder *f)
 {
     cleanup_free char *path = file_join(dir, "%s", number);

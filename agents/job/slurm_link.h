@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* slurm_link.h - which job of ours a job of Slurm's is
+/* slurm_link.h - finds the eddis job that ran in a job of Slurm
  *
- *     $XDG_STATE_HOME/eddis/slurm/CLUSTER/15      -> folder of the newest job that ran in job 15
- *     $XDG_STATE_HOME/eddis/slurm/CLUSTER/12_3    -> the same of a task of an array, by its number
- *     <the job's folder>/slurm.json               cluster and number, and the node of its driver
+ *     $XDG_STATE_HOME/eddis/slurm/CLUSTER/15      -> folder of the newest eddis job in Slurm job 15
+ *     $XDG_STATE_HOME/eddis/slurm/CLUSTER/12_3    -> the same for task 3 of the job array 12
+ *     <the job's folder>/slurm.json               cluster, job number, and the driver's node
  *
- * Clusters that share a home have jobs of the same numbers.  A link leads also to a folder that
- * --job-dir has named.  The file is what counts: a link to a folder that says otherwise is none.
+ * The cluster is part of the path because clusters that share a home directory use the same job
+ * numbers.  A link may also lead to a folder of --job-dir.  The file decides: a link is ignored if
+ * slurm.json in the folder names another job.
  */
 #ifndef EDDIS_AGENTS_JOB_SLURM_LINK_H
 #define EDDIS_AGENTS_JOB_SLURM_LINK_H
@@ -18,28 +19,33 @@
 
 enum { SLURM_LINK_JOB = 24, SLURM_LINK_NAME = 64, SLURM_LINK_NODE = 256, SLURM_LINK_CLUSTER = 64 };
 
+/* The Slurm job in which an eddis job ran. */
 struct slurm_link {
-    char job[SLURM_LINK_JOB];         /* "15", by which its steps go */
-    char name[SLURM_LINK_NAME];       /* "12_3"; "": it is no task */
-    char node[SLURM_LINK_NODE];       /* of its driver, as Slurm calls it; "": none of Slurm's */
-    char cluster[SLURM_LINK_CLUSTER]; /* "": unknown, so that there are no links */
+    char job[SLURM_LINK_JOB];         /* job id, "15", as in the ids of its steps */
+    char name[SLURM_LINK_NAME];       /* "12_3"; "": not a task of an array */
+    char node[SLURM_LINK_NODE];       /* Slurm's name for the driver's node; "": not one of Slurm */
+    char cluster[SLURM_LINK_CLUSTER]; /* "": unknown, so no links are made */
 };
 
-/* Write the file, and the links as far as there is a place for them. */
+/* Write slurm.json, and the links if the cluster is known and their folder can be made.  Return 0
+ * or a negative errno; a missing link is no error.
+ */
 int slurm_link_write(const struct job_folder *f, const struct slurm_link *l,
                      struct eddis_error *err);
 
-/* -ENOENT: it has run in no job of Slurm's. */
+/* Read slurm.json of a job's folder.  Return 0, -ENOENT if the job did not run in Slurm, or another
+ * negative errno.
+ */
 int slurm_link_read(const struct job_folder *f, struct slurm_link *ret, struct eddis_error *err);
 
-/* Find the folder by "15" or "12_3" of this cluster, NULL: of any, and then the newest one.
- * -ENOENT: there is none on this machine.
+/* Find the folder of the newest eddis job of Slurm's number "15" or "12_3" on this cluster; NULL:
+ * on any cluster.  Return 0 or a negative errno; -ENOENT: there is none on this machine.
  */
 int slurm_link_find(const char *cluster, const char *number, struct job_folder *ret,
                     struct eddis_error *err);
 
-/* Remove the links to a folder that is to be removed.  Others stay, also those to folders that are
- * not here: they may be on the node where their job runs.
+/* Remove the links to a folder that will be removed.  All others stay, even if their folder is not
+ * on this machine: it may be on the node where the job runs.
  */
 void slurm_link_remove(const struct job_folder *f);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* status_fetch.c - asks the driver for a job's status, or reads what the job's folder keeps */
+/* status_fetch.c - gets a job's status from its driver, or from the files in its folder */
 #include "status_fetch.h"
 
 #include "job_door.h"
@@ -19,12 +19,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAX_SUMMARY = 64 << 20, TAIL = 64 << 10 };
+enum { MAX_SUMMARY = 64 << 20, TAIL = 64 << 10 }; /* bytes that are read */
 
 static const int64_t ask_ns = 5 * CLOCK_S;   /* for the driver's answer */
-static const int64_t birth_ns = 2 * CLOCK_S; /* for a driver that is only starting to tell */
+static const int64_t birth_ns = 2 * CLOCK_S; /* for a driver that is only starting */
 
-/* Read the last TAIL bytes of a file that may be long. */
+/* Read about the last TAIL bytes of a file that may be long. *ret is NUL-terminated, and the caller
+ * frees it.
+ */
 static int read_tail(const char *path, char **ret, size_t *ret_n, struct eddis_error *err)
 {
     cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -36,11 +38,13 @@ static int read_tail(const char *path, char **ret, size_t *ret_n, struct eddis_e
         return eddis_fail(err, -EINVAL, "'%s' is not a regular file", path);
     if (st.st_size > TAIL && lseek(fd, st.st_size - TAIL, SEEK_SET) < 0)
         return eddis_fail_errno(err, -errno, "cannot read '%s'", path);
-    /* It may grow meanwhile, by lines. */
+    /* It may grow meanwhile, by complete lines. */
     return file_read_fd(fd, path, 2 * TAIL, ret, ret_n, err);
 }
 
-/* Give ret the rows of an older line for the workers of which it has none; rank -1: no row yet. */
+/* Copy the workers' rows of an older line to ret, for workers that have none there; rank -1 marks a
+ * missing row.
+ */
 static int take_rows(struct job_status *line, struct job_status *ret)
 {
     for (int i = 0; i < line->n_workers; i++) {
@@ -62,7 +66,7 @@ static int take_rows(struct job_status *line, struct job_status *ret)
     return 0;
 }
 
-/* Leave out the workers of which no line has told. */
+/* Remove the rows of workers that no line contains. */
 static void drop_gaps(struct job_status *s)
 {
     int n = 0;
@@ -73,8 +77,8 @@ static void drop_gaps(struct job_status *s)
     s->n_workers = n;
 }
 
-/* Put together the table of workers out of the text [n], up to the newest line, which ret is of: a
- * line tells of some of them.
+/* Fill ret's table of workers from the text of n bytes, whose newest line ret was parsed from. A
+ * line contains only some of the workers, so older lines of the same generation are added.
  */
 static int take_table(const char *text, size_t n, const char *path, struct job_status *ret,
                       struct eddis_error *err)
@@ -88,7 +92,7 @@ static int take_table(const char *text, size_t n, const char *path, struct job_s
         line = line ? line + 1 : text;
         if (job_status_parse(line, (size_t)(end - line), path, &s, NULL) == 0) {
             if (s.generation != ret->generation)
-                line = text; /* those workers are gone */
+                line = text; /* those workers have ended */
             else if (take_rows(&s, ret) < 0)
                 rc = eddis_fail(err, -ENOMEM, "no memory for the workers");
             job_status_fini(&s);
@@ -99,8 +103,8 @@ static int take_table(const char *text, size_t n, const char *path, struct job_s
     return rc;
 }
 
-/* The newest line that is whole: a crash may have left a part of one behind it.  table: with the
- * workers.
+/* Parse the newest complete line of metrics.jsonl; a crash may have left an incomplete one behind
+ * it. table: fill the table of workers, else leave it empty.
  */
 static int last_metrics(const struct job_folder *f, bool table, struct job_status *ret,
                         struct eddis_error *err)
@@ -127,6 +131,7 @@ static int last_metrics(const struct job_folder *f, bool table, struct job_statu
     return eddis_fail(err, -ENODATA, "'%s' has no whole line", path);
 }
 
+/* Read summary.json from the job's folder. -ENOENT: there is none. */
 static int read_summary(const struct job_folder *f, struct job_status *ret, struct eddis_error *err)
 {
     cleanup_free char *path = file_join(f->path, "summary.json");
@@ -140,7 +145,9 @@ static int read_summary(const struct job_folder *f, struct job_status *ret, stru
     return rc < 0 ? rc : job_status_parse(text, n, path, ret, err);
 }
 
-/* A job that left nothing to read: its folder's name still tells something. */
+/* Fill in the job's id, name and start from the name of its folder: there are no other files to
+ * read.
+ */
 static void name_it(const struct job_folder *f, struct job_status *s)
 {
     int64_t start;
@@ -150,7 +157,7 @@ static void name_it(const struct job_folder *f, struct job_status *s)
         s->start_s = (double)start;
 }
 
-/* Any folder may be named; a job's has its description, or at least a job's name. */
+/* Check that the folder belongs to a job: it has a job's name or a job.yaml. */
 static int check_folder(const struct job_folder *f, struct eddis_error *err)
 {
     cleanup_free char *path = file_join(f->path, "job.yaml");
@@ -162,7 +169,9 @@ static int check_folder(const struct job_folder *f, struct eddis_error *err)
     return eddis_fail(err, -ENOENT, "'%s' is no job's folder: there is no job.yaml in it", f->path);
 }
 
-/* What is to be known of a job that has nobody left to tell it. */
+/* Set the message for a job whose driver is gone without a summary, with how long its workers may
+ * still run.
+ */
 static void say_lost(const struct job_folder *f, struct job_status *ret)
 {
     cleanup_free char *path = file_join(f->path, "job.yaml");
@@ -177,6 +186,9 @@ static void say_lost(const struct job_folder *f, struct job_status *ret)
     job_free(job);
 }
 
+/* Read the job's status from its summary, else from its metrics, else from the folder's name.
+ * otherwise: the state of a job that has not ended by its summary.
+ */
 static int from_files(const struct job_folder *f, enum job_state otherwise, bool table,
                       struct job_status *ret, struct eddis_error *err)
 {
@@ -194,10 +206,10 @@ static int from_files(const struct job_folder *f, enum job_state otherwise, bool
     }
     if (rc < 0)
         return rc;
-    /* A full disk may have had no room for the summary of a job that has ended. */
+    /* If the disk was full, the summary of a job that has ended may be missing. */
     if (otherwise == JOB_LOST && ret->state != JOB_ENDED) {
         ret->state = JOB_LOST;
-        ret->reason[0] = '\0'; /* what the driver meant to say, and nobody knows whether it held */
+        ret->reason[0] = '\0'; /* what the driver intended; nobody knows whether it happened */
         ret->exit_code = -1;
         if (!ret->message[0])
             say_lost(f, ret);
@@ -240,6 +252,7 @@ double status_age_s(const struct job_status *s)
     return age_s > 0 && isfinite(age_s) ? age_s : 0;
 }
 
+/* Ask the driver for the job's status over HTTP. Fail if it is stopped or does not answer. */
 static int ask(const struct job_driver *d, struct job_status *ret, struct eddis_error *err)
 {
     struct http_client *c = NULL;
@@ -259,7 +272,9 @@ static int ask(const struct job_driver *d, struct job_status *ret, struct eddis_
     return rc;
 }
 
-/* The driver lives and does not answer: what it has written may be of a second ago, or older. */
+/* Read the status from the files of a job whose driver lives but does not answer. Set err to the
+ * reason and the status's age. Return 2, or a negative error.
+ */
 static int in_spite_of(const struct eddis_error *why, const struct job_folder *f,
                        struct job_status *ret, struct eddis_error *err)
 {
@@ -289,18 +304,19 @@ int status_fetch(const struct job_folder *f, struct job_status *ret, struct eddi
             rc = ask(&d, ret, &asked);
             if (rc == 0)
                 return 1;
-            /* It may just have ended. */
+            /* If the driver is gone now, it has just ended: read the files. */
             if (job_driver_read(f, &d, NULL) == 1)
                 return in_spite_of(&asked, f, ret, err);
         } else if (rc == -EREMOTE) {
-            return from_files(f, JOB_STARTING, false, ret, err); /* what it has written so far */
+            return from_files(f, JOB_STARTING, false, ret, err); /* what the driver has written */
         } else if (rc < 0 && rc != -ENOENT) {
             return rc;
         }
         rc = status_from_files(f, ret, err);
         young = stat(f->path, &st) == 0 &&
                 clock_of_timespec(&st.st_mtim) > clock_wall_ns() - 10 * CLOCK_S;
-        /* Between making the folder and driver.json, or taking that away and the summary. */
+        /* Retry in the moments between making the folder and driver.json, or between removing that
+         * and writing the summary. */
         if (rc < 0 || ret->state != JOB_LOST || !young || clock_now_ns() >= deadline_ns)
             return rc;
         job_status_fini(ret);
@@ -308,7 +324,7 @@ int status_fetch(const struct job_folder *f, struct job_status *ret, struct eddi
     }
 }
 
-/* Whether events.jsonl tells of a worker's start. */
+/* Check whether events.jsonl records the start of a worker. */
 static bool had_ranks(const struct job_folder *f)
 {
     cleanup_free char *path = file_join(f->path, "events.jsonl");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* status_json.c - the table of members of a job's status, to and from JSON */
+/* status_json.c - converts a job's status to and from JSON, by tables of its members */
 #include "status_json.h"
 
 #include "agents/protocol/protocol_figures.h"
@@ -136,7 +136,7 @@ static const struct field worker_fields[] = {
     FIELD(struct worker_status, staleness, INT, 0, INT32_MAX),
 };
 
-/* Every measure of the table that is unknown so far. */
+/* Set every FIELD_MEASURE member of the table [n] in struct s to NAN, unknown. */
 static void forget_measures(const struct field *f, size_t n, void *s)
 {
     for (size_t i = 0; i < n; i++)
@@ -189,7 +189,7 @@ const char *job_state_name(enum job_state state)
 
 /* ---- writing ---- */
 
-/* Add the table's members under a key of their own.  Returns 0 or -ENOMEM. */
+/* Add the table's members of struct s to o, as an object under `key`. Return 0 or -ENOMEM. */
 static int write_group(json_t *o, const char *key, const struct field *f, size_t n, const void *s)
 {
     json_t *group = json_object();
@@ -201,7 +201,9 @@ static int write_group(json_t *o, const char *key, const struct field *f, size_t
     return json_object_set_new(o, key, group) < 0 ? -ENOMEM : 0;
 }
 
-/* rank: of the n workers that are meant; NULL: the first ones. */
+/* Add n workers to o as the list "workers": those of rank[n], or the first n if rank is NULL.
+ * Return 0 or -ENOMEM.
+ */
 static int write_workers(json_t *o, const struct job_status *s, const int *rank, int n)
 {
     json_t *list = json_array();
@@ -220,6 +222,7 @@ static int write_workers(json_t *o, const struct job_status *s, const int *rank,
     return 0;
 }
 
+/* Add the plans to o as the list "plans".  Return 0 or -ENOMEM. */
 static int write_plans(json_t *o, const struct job_status *s)
 {
     json_t *list = json_array();
@@ -236,6 +239,7 @@ static int write_plans(json_t *o, const struct job_status *s)
     return 0;
 }
 
+/* Add all of the status but plans and workers to o.  Return 0 or -ENOMEM. */
 static int write_job(json_t *o, const struct job_status *s)
 {
     json_t *code = s->exit_code < 0 ? json_null() : json_integer(s->exit_code);
@@ -279,8 +283,9 @@ char *job_status_workers_text(const struct job_status *s)
     return json_text(o, true);
 }
 
-/* ---- reading: members that are not known are passed over, a newer driver may have more ---- */
+/* ---- reading: unknown members are ignored, since a newer driver may write more ---- */
 
+/* Read the list "workers" of o, if there is one, into s.  Return 0 or a negative errno. */
 static int read_workers(const json_t *o, struct job_status *s, struct eddis_error *err)
 {
     json_t *list = json_object_get(o, "workers");
@@ -303,6 +308,9 @@ static int read_workers(const json_t *o, struct job_status *s, struct eddis_erro
     return rc < 0 ? rc : 0;
 }
 
+/* Read the list "plans" of o into s; a line of metrics.jsonl has none.  Return 0 or a negative
+ * errno.
+ */
 static int read_plans(const json_t *o, struct job_status *s, struct eddis_error *err)
 {
     json_t *list;
@@ -322,6 +330,9 @@ static int read_plans(const json_t *o, struct job_status *s, struct eddis_error 
     return rc < 0 ? rc : 0;
 }
 
+/* Read the object "first_failure" of o into s and set failure.set; null or a missing one leaves it
+ * unset.  Return 0 or a negative errno.
+ */
 static int read_failure(const json_t *o, struct job_status *s, struct eddis_error *err)
 {
     json_t *group;
@@ -336,6 +347,7 @@ static int read_failure(const json_t *o, struct job_status *s, struct eddis_erro
     return rc < 0 ? rc : 0;
 }
 
+/* Read the object "checkpoints" of o into s.  Return 0 or a negative errno. */
 static int read_checkpoints(const json_t *o, struct job_status *s, struct eddis_error *err)
 {
     json_t *group;
@@ -347,6 +359,9 @@ static int read_checkpoints(const json_t *o, struct job_status *s, struct eddis_
     return rc < 0 ? rc : 0;
 }
 
+/* Read the whole status from o into s, which job_status_init has prepared.  Return 0 or a negative
+ * errno.
+ */
 static int read_job(const json_t *o, struct job_status *s, struct eddis_error *err)
 {
     int64_t schema, code = -1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* status_print.c - the lines that a run ends with */
+/* status_print.c - prints the summary at the end of a run */
 #include "status_json.h"
 
 #include "lib/base/strbuf.h"
@@ -11,11 +11,13 @@
 #include <string.h>
 #include <sysexits.h>
 
-#define AT_ONCE_S 0.1 /* before it began, in truth */
+#define AT_ONCE_S 0.1 /* a job that fails earlier had not begun: print "failed at once" */
 
-/* Of a prediction; a job below it is held up by what would hold up an equal split, too. */
+/* Least part of the predicted rate.  A job below it is held up by a cause that would hold up an
+ * equal split, too, so the two are not compared.
+ */
 static const double AS_PREDICTED = 0.9;
-static const double LOW_PART = 0.8; /* of ideal, below which a job says why */
+static const double LOW_PART = 0.8; /* part of the ideal rate below which the cause is printed */
 
 char *job_status_duration(double s, char *ret, size_t size)
 {
@@ -40,7 +42,7 @@ char *job_status_elapsed(double s, char *ret, size_t size)
     return ret;
 }
 
-/* Append text from elsewhere without what could drive a terminal. */
+/* Append text of another source without its control characters, which could change the terminal. */
 static void add_clean(struct strbuf *b, const char *text)
 {
     char clean[sizeof(((struct job_status *)0)->message)];
@@ -50,6 +52,7 @@ static void add_clean(struct strbuf *b, const char *text)
     strbuf_add(b, clean);
 }
 
+/* Append the job's message as an indented line, if there is one. */
 static void print_message(const struct job_status *s, struct strbuf *b)
 {
     if (!s->message[0])
@@ -59,7 +62,8 @@ static void print_message(const struct job_status *s, struct strbuf *b)
     strbuf_add(b, "\n");
 }
 
-/* Somebody wanted the end: no failure. */
+/* Check whether the job ended because the user, a signal or its time limit ended it: not a failure.
+ */
 static bool was_stopped(const struct job_status *s)
 {
     return strcmp(s->reason, "interrupted") == 0 || strcmp(s->reason, "preempted") == 0 ||
@@ -72,6 +76,7 @@ bool job_status_failed(const struct job_status *s)
            (s->state == JOB_ENDED && strcmp(s->reason, "ok") != 0 && !was_stopped(s));
 }
 
+/* Borrow the words that describe a reason of job_status; an unknown reason is returned as it is. */
 static const char *reason_words(const char *reason)
 {
     static const struct {
@@ -96,7 +101,7 @@ static const char *reason_words(const char *reason)
     return reason;
 }
 
-/* Two codes for one reason. */
+/* Borrow " (saved)" or " (not saved)" for a preempted job, by its exit code; "" for other jobs. */
 static const char *code_words(const struct job_status *s)
 {
     if (strcmp(s->reason, "preempted") != 0)
@@ -104,12 +109,13 @@ static const char *code_words(const struct job_status *s)
     return s->exit_code == EX_TEMPFAIL ? " (saved)" : " (not saved)";
 }
 
+/* Append the job's message, and what failed first unless the message already begins with it. */
 static void print_failure(const struct job_status *s, struct strbuf *b)
 {
     const struct first_failure *f = &s->failure;
 
     print_message(s, b);
-    if (!f->set || strncmp(f->what, s->message, strlen(f->what)) == 0) /* that says it all */
+    if (!f->set || strncmp(f->what, s->message, strlen(f->what)) == 0) /* already in the message */
         return;
     strbuf_add(b, "  first failure: ");
     if (f->rank >= 0)
@@ -137,14 +143,18 @@ static void print_failure(const struct job_status *s, struct strbuf *b)
     }
 }
 
-/* There is nothing to compare with when the plan is the equal split. */
+/* Check whether the plan is the equal split, by their predicted rates; then there is nothing to
+ * compare.
+ */
 static bool plan_is_equal(const struct job_status *s)
 {
     return fabs(s->predicted_samples_per_s - s->equal_predicted_samples_per_s) <=
            1e-9 * s->predicted_samples_per_s;
 }
 
-/* Over plans that were unlike the rate is held against no prediction; the last one's is. */
+/* Check whether the job reached AS_PREDICTED of its predicted rate.  After a re-plan only the last
+ * plan is compared, since a rate over different plans has no prediction.
+ */
 static bool is_as_predicted(const struct job_status *s)
 {
     const struct plan_status *last = s->n_plans ? &s->plan[s->n_plans - 1] : NULL;
@@ -163,8 +173,9 @@ double job_status_equal(const struct job_status *s, bool *ret_measured)
                                                                   : NAN;
 }
 
-/* Ideal is of the plan in force: the rate over plans that were unlike is not held against it.
- * " = 97 % of ideal"; " (last plan 1 690 = 97 % of ideal)"
+/* Append the part of the ideal rate that was reached: " = 97 % of ideal".  After a re-plan it is
+ * that of the last plan, " (last plan 1 690 = 97 % of ideal)", since the ideal rate is that of one
+ * plan.
  */
 static void print_ideal(const struct job_status *s, struct strbuf *b)
 {
@@ -181,7 +192,9 @@ static void print_ideal(const struct job_status *s, struct strbuf *b)
     }
 }
 
-/* "21 900 samples/s = 97 % of ideal, 2.4x an equal split (measured 9 200)" */
+/* Append the rate, such as "21 900 samples/s = 97 % of ideal, 2.4x an equal split (measured 9
+ * 200)"; nothing if it is unknown.
+ */
 static void print_speed(const struct job_status *s, struct strbuf *b)
 {
     bool measured;
@@ -198,7 +211,7 @@ static void print_speed(const struct job_status *s, struct strbuf *b)
                     text_grouped(equal, number, sizeof number));
 }
 
-/* The part of ideal that print_ideal tells; NAN: it tells none. */
+/* Return the part of the ideal rate that print_ideal prints, 1: all; NAN: it prints none. */
 static double part_of_ideal(const struct job_status *s)
 {
     const struct plan_status *last = s->n_plans ? &s->plan[s->n_plans - 1] : NULL;
@@ -209,15 +222,17 @@ static double part_of_ideal(const struct job_status *s)
                                                  : NAN;
 }
 
-/* Ideal knows neither of real work that takes longer than the emulated device would, nor of
- * exchanges.  One that takes a tenth of a step or more is named, of the worker with the longest.
+/* If the job reached less than LOW_PART of the ideal rate, append a line with the largest cause:
+ * emulated devices whose real work takes longer than the emulated time, or communication.  The
+ * ideal rate includes neither.  Only causes of a tenth of a step or more are printed, for the worst
+ * worker.
  */
 static void print_below_ideal(const struct job_status *s, struct strbuf *b)
 {
     const struct worker_status *busy = NULL, *talks = NULL;
     double part = part_of_ideal(s);
 
-    if (!(part < LOW_PART)) /* NAN is not */
+    if (!(part < LOW_PART)) /* also if part is NAN */
         return;
     for (int i = 0; i < s->n_workers; i++) {
         const struct worker_status *w = &s->worker[i];
@@ -238,6 +253,7 @@ static void print_below_ideal(const struct job_status *s, struct strbuf *b)
                     100 * part, talks->rank, talks->exposed_ms, talks->step_ms);
 }
 
+/* Append "no restarts", "1 restart" or "3 restarts" for what = "restart". */
 static void print_count(struct strbuf *b, int64_t n, const char *what)
 {
     if (n == 0)
@@ -246,10 +262,12 @@ static void print_count(struct strbuf *b, int64_t n, const char *what)
         strbuf_addf(b, "%" PRId64 " %s%s", n, what, n == 1 ? "" : "s");
 }
 
-/* With more plans than this only the first and the newest are printed. */
+/* Most plans printed; of more, only the first and the newest are printed. */
 enum { PLANS_PRINTED = 6 };
 
-/* " (613, 1 203, 1 690 samples/s)": what each plan gave. */
+/* Append the rate under each plan, such as " (613, 1 203, 1 690 samples/s)", if there was a re-plan
+ * and at least two rates are known.
+ */
 static void print_plans(const struct job_status *s, struct strbuf *b)
 {
     int known = 0;
@@ -274,7 +292,7 @@ static void print_plans(const struct job_status *s, struct strbuf *b)
     strbuf_add(b, " samples/s)");
 }
 
-/* Whether anything was measured by which one could be named. */
+/* Check whether step times were measured, without which no worker can be found slow. */
 static bool was_watched(const struct job_status *s)
 {
     bool ret = s->stragglers > 0;
@@ -284,12 +302,14 @@ static bool was_watched(const struct job_status *s)
     return ret;
 }
 
-/* Those that were named while it ran; the slowest of them that is known. */
+/* Append the number of stragglers during the run, and the slowest of those whose slowdown is known.
+ * Append nothing if there were too few steps to detect one.
+ */
 static void print_stragglers(const struct job_status *s, struct strbuf *b)
 {
     const struct worker_status *w = NULL;
 
-    if (!was_watched(s)) /* too few steps to tell */
+    if (!was_watched(s))
         return;
     for (int i = 0; i < s->n_workers; i++)
         if (isfinite(s->worker[i].straggler_times) &&
@@ -302,6 +322,7 @@ static void print_stragglers(const struct job_status *s, struct strbuf *b)
     strbuf_add(b, ", ");
 }
 
+/* Append a line with the numbers of stragglers, restarts, lost nodes and re-plans. */
 static void print_events(const struct job_status *s, struct strbuf *b)
 {
     char time[32];
@@ -321,6 +342,7 @@ static void print_events(const struct job_status *s, struct strbuf *b)
     strbuf_add(b, "\n");
 }
 
+/* Append text as an indented line; nothing if it is "". */
 static void print_line(struct strbuf *b, const char *text)
 {
     if (!text[0])
@@ -330,7 +352,9 @@ static void print_line(struct strbuf *b, const char *text)
     strbuf_add(b, "\n");
 }
 
-/* What was wrong with models and losses, also in a job that has ended well. */
+/* Append lines about models that differ and losses that were not finite, also for a job that ended
+ * well.
+ */
 static void print_models(const struct job_status *s, struct strbuf *b)
 {
     if (!strstr(s->message, s->models_say))
@@ -351,7 +375,7 @@ void job_status_print_more(const struct job_status *s, const char *name, struct 
     strbuf_add(b, " --report\n");
 }
 
-/* Its workers end by themselves where their driver is gone. */
+/* No command to stop the workers is printed: they end by themselves without a driver. */
 void job_status_print_advice(const struct job_status *s, const char *name, struct strbuf *b)
 {
     if (s->state != JOB_LOST)
@@ -381,6 +405,7 @@ void job_status_print_checkpoints(const struct job_status *s, const char *before
     strbuf_add(b, "\n");
 }
 
+/* Append how the job ended and its wall time, such as "done in 7.2 s" or "failed after 0:42". */
 static void print_time(const struct job_status *s, struct strbuf *b)
 {
     char time[32];

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* status_stalled.c - whether the workers of a job make steps */
+/* status_stalled.c - detects workers, and jobs, that make no steps */
 #include "status_json.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Seconds without a step from which a worker is said to stall ... */
+/* A worker is stalled after so many seconds without a step ... */
 #define STALLED_S 2.0
-/* ... unless its steps take long: as many of them. */
+/* ... and, if its steps take long, after the time of so many steps. */
 #define STALLED_STEPS 10
 
 bool job_status_has_ended(const struct worker_status *w)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent.c - an agent's beginning, its loop and its end */
+/* agent.c - start, main loop and end of an agent */
 #include "agent.h"
 
 #include "agent_impl.h"
@@ -30,11 +30,12 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-/* How often what other nodes have written is looked for. */
+/* Interval between checks for the other nodes' files in the shared folder. */
 #define CHECK_AGAIN_NS (20 * CLOCK_MS)
 
-/* ---- beginning ---- */
+/* ---- start ---- */
 
+/* Overwrite n bytes of text with zeros and free it; accept NULL. */
 static void wipe(char *text, size_t n)
 {
     if (text)
@@ -42,6 +43,9 @@ static void wipe(char *text, size_t n)
     free(text);
 }
 
+/* Read the agent configuration from brief_fd, or ask the driver for it with the invitation read
+ * there.
+ */
 static int read_brief(struct agent *a, struct eddis_error *err)
 {
     size_t n = 0, first_n;
@@ -63,6 +67,8 @@ static int read_brief(struct agent *a, struct eddis_error *err)
     return rc;
 }
 
+/* Block the handled signals, and open the loop's descriptors for signals and the supervisor's end.
+ */
 static int open_events(struct agent *a, struct eddis_error *err)
 {
     static const int wanted[] = { SIGCHLD, SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2 };
@@ -83,6 +89,7 @@ static int open_events(struct agent *a, struct eddis_error *err)
     return 0;
 }
 
+/* Start the thread for file operations that may block, and watch it. */
 static int open_files(struct agent *a, struct eddis_error *err)
 {
     int rc = file_thread_start(&a->files, err);
@@ -92,6 +99,7 @@ static int open_files(struct agent *a, struct eddis_error *err)
     return rc;
 }
 
+/* Return the number of cores that this process may use; 1 if unknown. */
 static int count_cores(void)
 {
     cpu_set_t *set = CPU_ALLOC(8192);
@@ -104,7 +112,9 @@ static int count_cores(void)
     return n;
 }
 
-/* As the keeper names it. */
+/* Return the pid of the sender of Slurm's signals, as the supervisor set it; -1: not in a Slurm
+ * step.
+ */
 static int find_sender(const struct agent *a)
 {
     const char *pid = a->options.node ? getenv(KEEPER_SENDER) : NULL;
@@ -112,7 +122,7 @@ static int find_sender(const struct agent *a)
     return pid ? atoi(pid) : -1;
 }
 
-/* Whether this node has an address of IPv6 that others reach. */
+/* Check whether this node has an IPv6 address that other nodes can reach. */
 static bool has_six(void)
 {
     enum { MANY = 256 };
@@ -127,7 +137,9 @@ static bool has_six(void)
     return false;
 }
 
-/* Without Open MPI the driver is told so when this agent registers. */
+/* Find Open MPI's version and whether the guard library can be loaded into it.  Without Open MPI
+ * mpi_version stays "", and the driver learns it when this agent registers.
+ */
 static void look_for_mpi(struct agent *a)
 {
     struct eddis_error err = { 0 };
@@ -135,7 +147,7 @@ static void look_for_mpi(struct agent *a)
     int major;
 
     if (program_path(GUARD_LIBRARY, a->mpi_guard, sizeof a->mpi_guard, NULL) < 0 ||
-        a->mpi_guard[strcspn(a->mpi_guard, ": \t\n")]) /* which LD_PRELOAD cannot hold */
+        a->mpi_guard[strcspn(a->mpi_guard, ": \t\n")]) /* LD_PRELOAD cannot hold these characters */
         a->mpi_guard[0] = '\0';
     major = openmpi_version(a->mpi_guard, a->mpi_version, sizeof a->mpi_version, &guarded, &err);
     if (major < 0)
@@ -145,7 +157,7 @@ static void look_for_mpi(struct agent *a)
     a->mpi = openmpi_row(major);
 }
 
-/* Said before anything is started. */
+/* Warn the user, before anything is started, if mpirun does not load the guard library. */
 static void tell_of_guard(const struct agent *a)
 {
     if (!a->mpi_version[0] || a->mpi_guarded)
@@ -159,6 +171,9 @@ static void tell_of_guard(const struct agent *a)
                                : "install eddis under a path without spaces and colons");
 }
 
+/* Open the client and the reporter for the driver's addresses; wipe the token from the agent
+ * configuration.
+ */
 static int open_http(struct agent *a, struct eddis_error *err)
 {
     int64_t lease_ns = a->brief->lease_ns;
@@ -181,7 +196,9 @@ static int open_http(struct agent *a, struct eddis_error *err)
     return rc;
 }
 
-/* A job that only looks round leaves no log: it goes with the agent's own folder. */
+/* Log into the agent's own folder, which is removed at the end: a job that only checks leaves no
+ * log.
+ */
 static int log_for_a_while(struct agent *a, struct eddis_error *err)
 {
     char *dir = strdup(a->folders.run);
@@ -193,7 +210,7 @@ static int log_for_a_while(struct agent *a, struct eddis_error *err)
     return agent_logs_open(&a->logs, a->brief, a->files, &a->voice.log, err);
 }
 
-/* Said once: on a node that only one user logs in to there is no harm in it. */
+/* Warn the user once if other users may rename the job's folders. */
 static void tell_of_folders(const struct agent *a)
 {
     int n;
@@ -206,15 +223,20 @@ static void tell_of_folders(const struct agent *a)
                    n, base, n, base);
 }
 
+/* Set up everything before the loop; the caller calls finish() in any case. */
 static int begin(struct agent *a, struct eddis_error *err)
 {
     int rc;
 
     (void)signal(SIGPIPE, SIG_IGN); /* the session may be lost; programs get the default again */
-    /* Others of our user shall not read the token out of us, nor we leave it in a core file. */
+    /* Other processes of this user must not read the token from our memory, and no core file may
+     * hold it.
+     */
     if (prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
         return eddis_fail_errno(err, -errno, "cannot become a child subreaper");
-    /* Stopped, we could not see that the keeper has died, and nobody would be left who could. */
+    /* Wake this process if the supervisor dies: stopped by a signal it could not notice that, and
+     * no process would clean up.
+     */
     if (prctl(PR_SET_PDEATHSIG, SIGCONT) < 0)
         return eddis_fail_errno(err, -errno, "cannot tie this process to the keeper");
     if ((rc = tick_map(a->options.tick_fd, &a->life.page, err)) < 0 ||
@@ -245,8 +267,8 @@ static int begin(struct agent *a, struct eddis_error *err)
 
 /* ---- the loop ---- */
 
-/* What was trained is to be saved first, and what follows is the driver's to say.  Both Slurm and
- * the keeper may have sent it, hence once.
+/* Report Slurm's signal to the driver, which decides what follows: the model has to be saved first.
+ * Both Slurm and the supervisor may send it, so only the first is reported.
  */
 static void tell_signal(struct agent *a, int sig)
 {
@@ -258,6 +280,9 @@ static void tell_signal(struct agent *a, int sig)
     *told = true;
 }
 
+/* Handle signals: in a Slurm step report SIGTERM and SIGUSR1; else a SIGTERM stops this node's
+ * ranks and ends the agent.
+ */
 static void read_signals(struct agent *a)
 {
     struct signalfd_siginfo info;
@@ -278,13 +303,16 @@ static void read_signals(struct agent *a)
     }
 }
 
+/* Log that the driver or the supervisor is lost, and leave the loop with AGENT_EXIT_LOST. */
 static void lost(struct agent *a, const char *who)
 {
     node_log_say(a->voice.log, "the %s is lost: ending everything", who);
     agent_end(a, AGENT_EXIT_LOST);
 }
 
-/* Said where the driver may read it in spite of that: its own network may be well. */
+/* Leave the loop because the driver is lost.  Also write the reason to the session, which may still
+ * reach the driver.
+ */
 static void driver_lost(struct agent *a)
 {
     if (!a->over && a->registered)
@@ -295,12 +323,16 @@ static void driver_lost(struct agent *a)
     lost(a, "driver");
 }
 
+/* Leave the loop because the supervisor is lost. */
 static void keeper_lost(struct agent *a)
 {
     a->life.keeper_lost = true;
     lost(a, "keeper");
 }
 
+/* Renew the heartbeat if it is due, and act on a lost driver or supervisor, a pause, and a late
+ * device probe.
+ */
 static void beat(struct agent *a, int64_t now_ns)
 {
     int who;
@@ -317,6 +349,7 @@ static void beat(struct agent *a, int64_t now_ns)
         probe_kill(&a->probe);
 }
 
+/* Return when the loop has to run again, if nothing wakes it before. */
 static int64_t next_ns(const struct agent *a, int64_t now_ns)
 {
     int64_t next = timing_least_ns(a->life.beat_ns, stop_next_ns(&a->stop));
@@ -339,6 +372,7 @@ static int64_t next_ns(const struct agent *a, int64_t now_ns)
     return next;
 }
 
+/* Run one iteration of the loop: act on all deadlines, wait, and handle what came. */
 static int turn(struct agent *a, struct eddis_error *err)
 {
     struct pollfd fd = { .fd = a->events, .events = POLLIN };
@@ -366,7 +400,9 @@ static int turn(struct agent *a, struct eddis_error *err)
     return rc;
 }
 
-/* Nothing may be left, whatever the reason; the keeper comes last because it watches over this. */
+/* Kill all descendants, remove the job's folders, report, and free everything.  The supervisor is
+ * released last, because it watches over this.
+ */
 static int finish(struct agent *a, struct eddis_error *err)
 {
     int rc = proctree_kill_all(clock_after_ns(clock_now_ns(), 5 * CLOCK_S), err);
@@ -382,7 +418,7 @@ static int finish(struct agent *a, struct eddis_error *err)
     if (a->voice.log)
         node_log_say(a->voice.log, "end, code %d%s%s", a->exit_code, rc < 0 && err ? ": " : "",
                      rc < 0 && err ? err->text : "");
-    if (node_log_close(a->voice.log)) /* else they are where nobody answers */
+    if (node_log_close(a->voice.log)) /* else the logs are on a file system that does not respond */
         agent_logs_close(&a->logs, a->exit_code);
     file_thread_stop(a->files);
     brief_free(a->brief);

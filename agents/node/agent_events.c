@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent_events.c - what a node's ranks, mpirun and probe do, and what the driver is told of it */
+/* agent_events.c - handles events of a node's ranks, mpirun and probe, and reports to the driver */
 #include "agent_impl.h"
 
 #include "agents/protocol/parts.h"
@@ -23,6 +23,7 @@
 
 /* ---- ranks ---- */
 
+/* Report that a rank's program has started; stop it at once if a stop is already under way. */
 static void rank_started(struct agent *a, const struct worker *w, const struct rank_message *m)
 {
     struct event e = {
@@ -32,11 +33,13 @@ static void rank_started(struct agent *a, const struct worker *w, const struct r
     node_log_say(a->voice.log, "rank %d started, pid %d under %d", w->rank, m->pid, m->wrapper);
     (void)agent_watch_fd(a, w->pidfd);
     voice_tell(&a->voice, &e, m->at_ns);
-    if (a->stop.active && w->pidfd >= 0) /* too late to have heard the stop */
+    if (a->stop.active && w->pidfd >= 0) /* it started after the stop signal was sent */
         (void)process_fd_signal(w->pidfd, w->wrapper, SIGTERM);
 }
 
-/* What a rank of the network's probe has found: all of it, or who did not answer. */
+/* Report what a rank of the network's probe has printed: the measured network, or the ranks that
+ * did not answer.
+ */
 static void network_measured(struct agent *a, const struct worker *w)
 {
     cleanup_free char *text = generation_network(a->generation, w->rank);
@@ -48,14 +51,14 @@ static void network_measured(struct agent *a, const struct worker *w)
         cleanup_free char *part = parts_cut(&at, &e.step);
 
         if (!part)
-            return; /* the driver says that the probe ended without a result */
+            return; /* the driver reports that the probe ended without a result */
         e.text = part;
         voice_tell(&a->voice, &e, clock_now_ns());
     }
 }
 
-/* A rank that has failed may have seen another leave, whose end will be heard of later: the kernel
- * takes a killed one's memory before its wrapper can know.
+/* Mark ranks whose program is ending although no end was reported: it may be the cause of another
+ * rank's failure.  The kernel frees a killed program's memory before its wrapper can reap it.
  */
 static void see_who_ends(const struct agent *a)
 {
@@ -66,15 +69,16 @@ static void see_who_ends(const struct agent *a)
     }
 }
 
-/* Open MPI's between the ranks of a node, each. */
+/* Shared memory that Open MPI uses per rank of a node. */
 #define SHM_BYTES INT64_C(4194312)
 
-/* Whether ranks of the node may have too little shared memory for MPI. */
+/* Check whether the node may have too little shared memory for MPI between its ranks. */
 static bool may_lack_shm(const struct generation *g)
 {
     return g->n > 1 && g->shm_free >= 0 && g->shm_free < g->n * SHM_BYTES;
 }
 
+/* Write the sentence that /dev/shm is too small for MPI. */
 static void write_shm_lack(const struct generation *g, char *ret, size_t size)
 {
     snprintf(ret, size,
@@ -84,7 +88,7 @@ static void write_shm_lack(const struct generation *g, char *ret, size_t size)
              (double)g->shm_free / 1e6, SHM_BYTES / 1e6);
 }
 
-/* Write what else is known of a rank's end and may have to do with it; "": nothing. */
+/* Write what else may explain a rank's end; "": nothing known. */
 static void beside_end(const struct generation *g, const struct rank_message *m, char *ret,
                        size_t size)
 {
@@ -98,10 +102,11 @@ static void beside_end(const struct generation *g, const struct rank_message *m,
                  "%.1f s before, the kernel had killed another process of its control group for "
                  "lack of memory",
                  (double)m->lacked_ns / CLOCK_S);
-    else if (may_lack_shm(g) && m->code > 0 && !m->lines[0]) /* without a word of its program */
+    else if (may_lack_shm(g) && m->code > 0 && !m->lines[0]) /* its program printed no error */
         write_shm_lack(g, ret, size);
 }
 
+/* Record and report a rank's end, with its cause, its last output and the trouble of its log. */
 static void rank_ended(struct agent *a, struct worker *w, const struct rank_message *m)
 {
     char beside[200];
@@ -127,11 +132,11 @@ static void rank_ended(struct agent *a, struct worker *w, const struct rank_mess
     if (!m->signal && !e.by_us)
         see_who_ends(a);
     a->generation->n_ended++;
-    a->progress_due = true; /* its last page, beside its end */
+    a->progress_due = true; /* send its last progress page with its end */
     node_log_say(a->voice.log, "rank %d ended, pid %d, code %d, signal %d%s%s", w->rank, m->pid,
                  m->code, m->signal, e.by_us ? ", by us" : "", e.oom ? ", out of memory" : "");
     if (a->generation->probe)
-        network_measured(a, w); /* first, since it says more than the end */
+        network_measured(a, w); /* first, since it is more precise than the end */
     voice_tell(&a->voice, &e, m->at_ns);
     if (m->log_error && !a->logs.trouble)
         voice_note(
@@ -148,7 +153,7 @@ static void rank_ended(struct agent *a, struct worker *w, const struct rank_mess
                    w->rank, (long long)m->dropped_bytes);
 }
 
-/* What the network's probe prints is no program's output: its result goes another way. */
+/* Queue a rank's output for the next report.  The output of the network's probe is not shown. */
 static void rank_output(struct agent *a, const struct worker *w, struct rank_message *m)
 {
     const struct output o = {
@@ -159,13 +164,13 @@ static void rank_output(struct agent *a, const struct worker *w, struct rank_mes
         outputs_add(a->outputs, &o);
 }
 
-/* Whether there is a step by which it can be missed. */
+/* Check whether a rank reports steps, so that a missing one shows that it stands still. */
 static bool tells_steps(const struct worker *w)
 {
     return w->seen && (!w->before.told || w->before.steps_done > 0);
 }
 
-/* It does nothing, or something again. */
+/* Report that a rank is quiet, with the nanoseconds of silence, or works again (0). */
 static void tell_quiet(struct agent *a, const struct worker *w, bool quiet, int64_t now_ns)
 {
     const struct event e = { .type = EVENT_QUIET,
@@ -176,7 +181,7 @@ static void tell_quiet(struct agent *a, const struct worker *w, bool quiet, int6
     voice_tell(&a->voice, &e, now_ns);
 }
 
-/* What py-spy does not know the kernel may. */
+/* Report where a rank stands: where, or if that is "", the kernel function in which it waits. */
 static void tell_place(struct agent *a, const struct worker *w, int code, const char *where)
 {
     char wait[48], text[STACK_PLACE];
@@ -195,7 +200,6 @@ static void tell_place(struct agent *a, const struct worker *w, int code, const 
     voice_tell(&a->voice, &e, clock_now_ns());
 }
 
-/* py-spy takes a moment; one that has been asked already will answer. */
 void agent_look_at_stacks(struct agent *a, int64_t now_ns)
 {
     struct generation *g = a->generation;
@@ -209,13 +213,16 @@ void agent_look_at_stacks(struct agent *a, int64_t now_ns)
     }
 }
 
+/* Kill py-spy processes that are late. */
 static void hurry_stacks(struct generation *g, int64_t now_ns)
 {
     for (int i = 0; i < g->n; i++)
         stack_look_hurry(&g->worker[i].stack, now_ns);
 }
 
-/* Who has installed py-spy should know why it is of no use. */
+/* Log that py-spy could not inspect a rank; report the reason to the user once if the kernel
+ * forbids it.
+ */
 static void tell_unseen(struct agent *a, const struct worker *w, int status)
 {
     const char *why = stack_look_forbidden(stack_look_scope(), geteuid() == 0);
@@ -229,6 +236,9 @@ static void tell_unseen(struct agent *a, const struct worker *w, int status)
                w->rank, why);
 }
 
+/* Report where a rank stands if pid is the py-spy process that inspected it.  Return false if it is
+ * not.
+ */
 static bool stack_seen(struct agent *a, pid_t pid, int status)
 {
     struct generation *g = a->generation;
@@ -250,7 +260,7 @@ static bool stack_seen(struct agent *a, pid_t pid, int status)
     return false;
 }
 
-/* Of ranks without known steps, where somebody has asked for it. */
+/* Check ranks without known steps for silence, if the user asked for it, and report changes. */
 static void look_for_quiet(struct agent *a, int64_t now_ns)
 {
     struct generation *g = a->generation;
@@ -263,7 +273,7 @@ static void look_for_quiet(struct agent *a, int64_t now_ns)
 
         if (tells_steps(w) || w->ended || w->pid <= 0)
             continue;
-        /* Looked up as late as can be: it reads the whole map of the process. */
+        /* checked as late as possible: it reads the whole memory map of the process */
         if (!w->seen && !w->quiet.told && w->quiet.looked_ns &&
             now_ns - w->quiet.since_ns >= quiet_ns && proctree_maps(w->pid, "/libeddis.so"))
             limit_ns = a->brief->quiet_start_ns;
@@ -290,7 +300,6 @@ void agent_read_messages(struct agent *a)
     }
 }
 
-/* Each is a daemon that mpirun wants on another node. */
 void agent_read_relays(struct agent *a)
 {
     struct eddis_error err = { 0 };
@@ -312,8 +321,8 @@ void agent_read_relays(struct agent *a)
     }
 }
 
-/* A wrapper that is gone without having told the end of its program was killed itself, and the
- * program with it, by its parent-death signal.
+/* Report the end of ranks whose wrapper is gone and has not reported it.  Such a wrapper was
+ * killed, and its program with it, by the program's parent-death signal.
  */
 void agent_look_at_wrappers(struct agent *a)
 {
@@ -330,10 +339,10 @@ void agent_look_at_wrappers(struct agent *a)
                                   .signal = SIGKILL,
                                   .told = g->mpirun_ended };
 
-        /* Without a descriptor it was dead already when its first message came. */
+        /* Without a descriptor the wrapper was dead already when its first message came. */
         if (w->pidfd < 0 ? !w->wrapper || w->ended : poll(&fd, 1, 0) <= 0)
             continue;
-        agent_read_messages(a); /* it may have told after all */
+        agent_read_messages(a); /* it may have reported after all */
         if (!w->ended) {
             if (w->watch_error)
                 (void)snprintf(m.lines, sizeof m.lines, "its eddis-rank could not be watched: %s\n",
@@ -350,7 +359,9 @@ void agent_look_at_wrappers(struct agent *a)
 
 /* ---- children ---- */
 
-/* One sentence about it, "" when there is nothing to add to how it ended. */
+/* Write one sentence about the end of mpirun or its daemon; "": nothing to add to code and signal.
+ * words: the end of its log, may be NULL.
+ */
 static void describe_end(const struct generation *g, int status, const char *words, char *ret,
                          size_t size)
 {
@@ -371,7 +382,7 @@ static void describe_end(const struct generation *g, int status, const char *wor
         snprintf(ret, size, "%s", why);
 }
 
-/* Of another node than the first it was a daemon, whose ordinary end is nobody's business. */
+/* Report the end of mpirun, or of its daemon on another node, but not a daemon's ordinary end. */
 static void mpirun_ended(struct agent *a, int status)
 {
     struct generation *g = a->generation;
@@ -388,7 +399,7 @@ static void mpirun_ended(struct agent *a, int status)
                        .last_lines = words };
 
     describe_end(g, status, words, sentence, sizeof sentence);
-    agent_read_messages(a); /* what the ranks told before comes first */
+    agent_read_messages(a); /* the ranks' earlier messages come first */
     agent_read_relays(a);
     g->mpirun_ended = true;
     g->mpirun = 0;
@@ -398,6 +409,7 @@ static void mpirun_ended(struct agent *a, int status)
         voice_tell(&a->voice, &e, clock_now_ns());
 }
 
+/* Report the profile, or the failure, of the ended device probe. */
 static void probe_ended(struct agent *a, int status)
 {
     cleanup_free char *text = NULL;
@@ -431,12 +443,13 @@ void agent_reap(struct agent *a)
             probe_ended(a, status);
         else
             (void)stack_seen(a, pid, status);
-        /* or an orphan of a rank, which we are the reaper of */
+        /* or an orphan of a rank: this process is its reaper */
     }
 }
 
 /* ---- reports ---- */
 
+/* Return why the agent leaves before the driver orders it, for people; "": it was ordered. */
 static const char *why_it_leaves(const struct agent *a)
 {
     return a->life.keeper_lost                     ? "its keeper was lost"
@@ -445,8 +458,6 @@ static const char *why_it_leaves(const struct agent *a)
                                                    : "it could not go on";
 }
 
-/* A driver that is silent is not waited for long: it will hear our session's end, or our silence.
- */
 void agent_leave(struct agent *a)
 {
     int64_t lease_ns = a->brief ? a->brief->lease_ns : 0, now_ns = clock_now_ns();
@@ -473,6 +484,9 @@ void agent_leave(struct agent *a)
     }
 }
 
+/* Kill processes of the generation that have been stopped by a signal for too long, and report
+ * each.
+ */
 static void look_for_frozen(struct agent *a, int64_t now_ns)
 {
     char what[256];
@@ -482,7 +496,7 @@ static void look_for_frozen(struct agent *a, int64_t now_ns)
         voice_note(&a->voice, a->generation->number, "%s", what);
 }
 
-/* What rank 0's page says of the whole job, once or twice in a run; text may be NULL. */
+/* Report a text from rank 0's progress page about the whole job; NULL: nothing. */
 static void tell_text(struct agent *a, enum event_type type, char *text, int64_t now_ns)
 {
     struct event e = { .type = type, .generation = a->generation->number, .rank = 0, .text = text };
@@ -491,6 +505,7 @@ static void tell_text(struct agent *a, enum event_type type, char *text, int64_t
         voice_tell(&a->voice, &e, now_ns);
 }
 
+/* Report the algorithms that rank 0 chose for communication, if they are new. */
 static void tell_choice(struct agent *a, int64_t now_ns)
 {
     const struct comm_choice *c = generation_choice(a->generation);
@@ -499,6 +514,7 @@ static void tell_choice(struct agent *a, int64_t now_ns)
     tell_text(a, EVENT_CHOICE, text, now_ns);
 }
 
+/* Report what rank 0 found out about the network, once. */
 static void tell_network(struct agent *a, int64_t now_ns)
 {
     const struct network_check *c = generation_network_check(a->generation);
@@ -507,6 +523,7 @@ static void tell_network(struct agent *a, int64_t now_ns)
     tell_text(a, EVENT_NETWORK, text, now_ns);
 }
 
+/* Report the size of rank 0's model and its program's needs, once, when it asks for the mode. */
 static void tell_model(struct agent *a, int64_t now_ns)
 {
     struct event e = { .type = EVENT_COMMITTED, .generation = a->generation->number, .rank = 0 };
@@ -516,7 +533,7 @@ static void tell_model(struct agent *a, int64_t now_ns)
         voice_tell(&a->voice, &e, now_ns);
 }
 
-/* One event an address and report, however many have come. */
+/* Report rejected connections to mpirun, one event per address and report. */
 static void tell_refused(struct agent *a, int64_t now_ns)
 {
     struct http_refusals *r = &a->generation->refused;
@@ -557,13 +574,13 @@ void agent_report(struct agent *a, int64_t now_ns)
     if ((now_ns >= a->progress_ns || a->progress_due) && reporter_idle(a->voice.reporter)) {
         a->progress_ns = clock_after_ns(now_ns, a->brief->heartbeat_ns);
         a->progress_due = false;
-        reporter_beat(a->voice.reporter); /* the driver's answer is what this node lives by */
+        reporter_beat(a->voice.reporter); /* the driver's answer renews this node's lease */
         if (g && g->started) {
             n = generation_progress(g, now_ns, a->progress);
             tell_choice(a, now_ns);
             tell_network(a, now_ns);
             tell_refused(a, now_ns);
-            tell_model(a, now_ns); /* behind what it is weighed with */
+            tell_model(a, now_ns); /* after the events that the driver compares it with */
             if (!a->life.paused) {
                 look_for_frozen(a, now_ns);
                 look_for_quiet(a, now_ns);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent_impl.h - the agent's state, for the files that make it up
+/* agent_impl.h - the agent's state, shared by its files
  *
  *     agent.c         start, the loop, the end
  *     agent_orders.c  asks for orders and carries them out
- *     agent_events.c  what children and wrappers do, and what the driver is told of it
+ *     agent_events.c  handles children and wrappers, and reports to the driver
  *
- * Each calls those below it only.  Log and events (event_sender.h), lease and keeper (watchdog.h) and the
- * ranks' logs (agent_logs.h) are subjects of their own, which do not know the agent.
+ * Each file calls only those below it.  Log and events (event_sender.h), lease and supervisor
+ * (watchdog.h) and the ranks' logs (agent_logs.h) are modules of their own that do not use struct
+ * agent.
  */
 #ifndef EDDIS_AGENTS_NODE_AGENT_IMPL_H
 #define EDDIS_AGENTS_NODE_AGENT_IMPL_H
@@ -38,51 +39,51 @@ struct agent {
     struct brief *brief;
     struct folders folders;
     struct voice voice;
-    struct session_log session_log; /* until it has registered */
-    int cores;                      /* that this process may use */
+    struct session_log session_log; /* sentences before it has registered */
+    int cores;                      /* cores that this process may use */
     const struct openmpi *mpi;
     char mpi_version[OPENMPI_VERSION]; /* "": none was found */
-    char mpi_guard[PATH_MAX];          /* library that its daemons are to load; "": none */
-    bool mpi_guarded;                  /* mpirun was seen to load it */
-    bool mpi_v4_only;                  /* as struct hello; false where there is no IPv6 */
+    char mpi_guard[PATH_MAX];          /* path of the library that its daemons load; "": none */
+    bool mpi_guarded;                  /* mpirun was seen to load that library */
+    bool mpi_v4_only;                  /* as in struct hello; false: there is no IPv6 */
 
     struct lifeline life;
     struct agent_logs logs;
 
-    struct file_thread *files; /* for what a file system can hold up */
-    bool looking;              /* at the checkpoints of a generation that has ended */
-    int64_t look_ns;           /* since then */
+    struct file_thread *files; /* thread for operations that a file system may block */
+    bool looking;              /* a search for the newest checkpoint is under way */
+    int64_t look_ns;           /* since this time */
 
-    int events;  /* epoll: all descriptors below, and the wrappers' pidfds */
+    int events;  /* epoll of all descriptors below, and of the wrappers' pidfds */
     int signals; /* signalfd */
-    int sender;  /* pid of who sends Slurm's signals to this step; -1: this is none of Slurm's */
-    bool told_term, told_usr1; /* in a step: the driver was, of that signal */
+    int sender;  /* pid of the sender of Slurm's signals to this step; -1: not a Slurm step */
+    bool told_term, told_usr1; /* in a step: that signal was reported to the driver */
 
     struct http_client *http;
-    struct outputs *outputs; /* what ranks have printed, for the next report */
-    bool registered, asking; /* a request for orders (or to be registered) is under way */
-    int64_t ask_ns;          /* when to ask again after a failure */
-    uint64_t chance;         /* of that pause */
-    int64_t after;           /* number of the last order */
+    struct outputs *outputs; /* the ranks' output for the next report */
+    bool registered, asking; /* asking: a request for orders, or to register, is under way */
+    int64_t ask_ns;          /* time of the next request after a failure */
+    uint64_t chance;         /* random state of that pause */
+    int64_t after;           /* number of the last order taken */
 
     struct probe probe;
-    int64_t probe_order;           /* generation of the order that asked for it */
+    int64_t probe_order;           /* generation of the order to profile */
     struct generation *generation; /* NULL: none */
     int64_t check_order;           /* generation of the order to check; -1: none */
-    int64_t check_until_ns;        /* what is not seen by then is not there */
+    int64_t check_until_ns;        /* a file that is not visible by then is missing */
     struct stop stop;
-    int64_t stop_generation; /* of the order to stop */
+    int64_t stop_generation; /* generation of the order to stop */
 
-    int64_t progress_ns;       /* when next */
+    int64_t progress_ns;       /* time of the next report of progress */
     struct progress *progress; /* [BOARD_MAX_LOCAL] */
-    bool progress_due;         /* without waiting for that */
-    struct hurry hurry;        /* for news of steps */
-    bool bye;                  /* leave when nothing is left */
+    bool progress_due;         /* report at once, without waiting for progress_ns */
+    struct hurry hurry;        /* rate limit of reports at once */
+    bool bye;                  /* leave once nothing is left */
     bool over;
     int exit_code;
 };
 
-/* Leave the loop; the first code counts. */
+/* Leave the loop with this exit code; only the first code counts. */
 static inline void agent_end(struct agent *a, int code)
 {
     if (!a->over)
@@ -90,7 +91,7 @@ static inline void agent_end(struct agent *a, int code)
     a->over = true;
 }
 
-/* Wake the loop when fd is readable.  Nothing is done when fd is -1. */
+/* Wake the loop if fd is readable; ignore fd -1.  Return 0 or -errno. */
 static inline int agent_watch_fd(const struct agent *a, int fd)
 {
     struct epoll_event e = { .events = EPOLLIN, .data.fd = fd };
@@ -99,18 +100,33 @@ static inline int agent_watch_fd(const struct agent *a, int fd)
 }
 
 /* agent_orders.c */
+/* Ask the driver for the next order, or to register, unless a request is under way. */
 void agent_ask(struct agent *a, int64_t now_ns);
+/* Advance the stop under way; report to the driver once nothing is left of the generation. */
 void agent_step_stop(struct agent *a, int64_t now_ns);
+/* Check whether all nodes' files in the shared folder are visible; report that, or a failure after
+ * a time.
+ */
 void agent_step_check(struct agent *a, int64_t now_ns);
-void agent_hold(struct agent *a); /* in a pause: what runs of the ranks stops, too */
+/* Stop the ranks' processes during a pause; called again for those that have started since. */
+void agent_hold(struct agent *a);
 
 /* agent_events.c */
+/* Handle the messages that the wrappers have sent: starts, ends and output of ranks. */
 void agent_read_messages(struct agent *a);
+/* Report the daemons that mpirun wants on other nodes to the driver. */
 void agent_read_relays(struct agent *a);
+/* Reap all ended children and handle their ends. */
 void agent_reap(struct agent *a);
-void agent_look_at_stacks(struct agent *a, int64_t now_ns); /* a generation's, and tell */
+/* Find out where the ranks' programs stand, with py-spy, and report it to the driver. */
+void agent_look_at_stacks(struct agent *a, int64_t now_ns);
+/* Report the end of ranks whose wrapper is gone and has not reported it. */
 void agent_look_at_wrappers(struct agent *a);
+/* Collect progress and events if a report is due, and send them to the driver. */
 void agent_report(struct agent *a, int64_t now_ns);
-void agent_leave(struct agent *a); /* tell that nothing is left */
+/* Report to the driver that nothing is left, and wait a short time for its answer.  A silent driver
+ * will notice the end of the session, or our silence.
+ */
+void agent_leave(struct agent *a);
 
 #endif

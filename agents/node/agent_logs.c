@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent_logs.c - opens, sends and removes what a node's ranks have written */
+/* agent_logs.c - opens, sends and removes the logs of a node's ranks */
 #include "agent_logs.h"
 
 #include "lib/base/cleanup.h"
@@ -32,7 +32,9 @@ int agent_logs_open(struct agent_logs *l, struct brief *b, struct file_thread *f
     return node_log_open(dir, files, ret, err);
 }
 
-/* The files of a rank's log, of the agent's own, or of mpirun's. */
+/* Set w->paths to the files of a rank's log, of the agent's own, or of mpirun's.  Return 0 or
+ * -ENOMEM.
+ */
 static int add_paths(const struct agent_logs *l, const struct order *o, struct log_wish *w)
 {
     static const char *const part[] = { "", ".tail-1", ".tail" };
@@ -83,7 +85,9 @@ void agent_logs_tell(struct agent_logs *l, const struct voice *v)
     }
 }
 
-/* Of a node where no worker ran, so that the driver has asked for nothing. */
+/* Remove the logs of the agent and of mpirun.  Only on a node without workers: the driver has not
+ * asked for any log.
+ */
 static void remove_own_logs(const struct agent_logs *l)
 {
     cleanup_free char *agent = file_join(l->place.dir, "agent.log");

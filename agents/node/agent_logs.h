@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent_logs.h - where the output of a node's ranks lies, and how it is sent to the driver */
+/* agent_logs.h - the folder of the logs of a node's ranks, and their transfer to the driver */
 #ifndef EDDIS_AGENTS_NODE_AGENT_LOGS_H
 #define EDDIS_AGENTS_NODE_AGENT_LOGS_H
 
@@ -15,14 +15,14 @@
 struct agent_logs {
     struct log_place place;
     int agent;                /* number of this node's agent */
-    int64_t newest;           /* generation that was prepared here */
-    struct log_send *sending; /* what the driver wants of them */
-    bool asked;               /* it has wanted some */
-    bool trouble;             /* a rank's log could not be written, which was said */
+    int64_t newest;           /* newest generation that was prepared here */
+    struct log_send *sending; /* logs that the driver has asked for */
+    bool asked;               /* the driver has asked for some */
+    bool trouble;             /* a log that could not be written was reported */
 };
 
-/* Find the logs' folder and open the agent's own log there.  b then names the folder that is really
- * used, and no marker where it is shared.
+/* Find the logs' folder and open the agent's own log there.  Set b->log_dir to the folder in use,
+ * and clear b->log_marker if it is shared.
  */
 int agent_logs_open(struct agent_logs *l, struct brief *b, struct file_thread *files,
                     struct node_log **ret, struct eddis_error *err);
@@ -30,11 +30,11 @@ int agent_logs_open(struct agent_logs *l, struct brief *b, struct file_thread *f
 /* Begin to send the log that an order asks for. */
 int agent_logs_send(struct agent_logs *l, const struct order *o, struct eddis_error *err);
 
-/* Tell the driver which have been sent. */
+/* Report the logs that have been sent to the driver. */
 void agent_logs_tell(struct agent_logs *l, const struct voice *v);
 
-/* Remove what has arrived and the folders that were made for it; the agent's own log as well when
- * it ends well, with code 0.
+/* Remove the logs that have arrived and the folders made for them; also the agent's own log if
+ * code, its exit code, is 0 and no log was requested.
  */
 void agent_logs_close(struct agent_logs *l, int code);
 

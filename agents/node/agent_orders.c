@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent_orders.c - asks the driver for orders and carries them out */
+/* agent_orders.c - asks the driver for orders, carries them out, and reports the results */
 #include "agent_impl.h"
 
 #include "agents/job/checkpoints.h"
@@ -18,21 +18,25 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Time until another node's file in a shared folder must be visible. */
 #define CHECK_NS (5 * CLOCK_S)
 
+/* Names of orders in the log, by enum order_type. */
 static const char *const names[] = { "none",  "profile", "prepare",   "check",    "start",
                                      "relay", "settle",  "rebalance", "signal",   "look",
                                      "stop",  "logs",    "pause",     "continue", "bye" };
 
 /* ---- carrying them out ---- */
 
+/* Carry out "profile": start the device probe. */
 static int profile(struct agent *a, const struct order *o, struct eddis_error *err)
 {
     a->probe_order = o->generation;
     return probe_start(&a->probe, a->brief, o->turn, err);
 }
 
-/* What was made once for all generations may have been removed since. */
+/* Make the job's folders again if they were removed since the start, and report that to the user.
+ */
 static int renew_folders(struct agent *a, int64_t generation, struct eddis_error *err)
 {
     int n =
@@ -47,6 +51,7 @@ static int renew_folders(struct agent *a, int64_t generation, struct eddis_error
     return n < 0 ? n : file_mkdirs(a->brief->log_dir, 0700, err);
 }
 
+/* Carry out "prepare": make a generation, and report that it is prepared. */
 static int prepare(struct agent *a, const struct order *o, struct eddis_error *err)
 {
     struct generation_place where = { .brief = a->brief,
@@ -75,7 +80,7 @@ static int prepare(struct agent *a, const struct order *o, struct eddis_error *e
     return 0;
 }
 
-/* The generation that an order means, or NULL with the sentence set. */
+/* Return the generation of an order; NULL with err set: it is not the present one. */
 static struct generation *meant(const struct agent *a, const struct order *o,
                                 struct eddis_error *err)
 {
@@ -85,8 +90,8 @@ static struct generation *meant(const struct agent *a, const struct order *o,
     return NULL;
 }
 
-/* What all must share was looked for after all have left their files, so a network's file system
- * only needs time to show them.
+/* Carry out "check": begin to look for the other nodes' files.  All nodes have left theirs before,
+ * so that a network file system only needs time to show them.
  */
 static int check(struct agent *a, const struct order *o, struct eddis_error *err)
 {
@@ -97,6 +102,7 @@ static int check(struct agent *a, const struct order *o, struct eddis_error *err
     return 0;
 }
 
+/* Carry out "start": start mpirun. */
 static int start(struct agent *a, const struct order *o, struct eddis_error *err)
 {
     struct generation *g = meant(a, o, err);
@@ -104,6 +110,7 @@ static int start(struct agent *a, const struct order *o, struct eddis_error *err
     return g ? generation_start(g, a->brief, err) : -ENOENT;
 }
 
+/* Carry out "relay": start mpirun's daemon for the mpirun on another node. */
 static int relay(struct agent *a, const struct order *o, struct eddis_error *err)
 {
     struct generation *g = meant(a, o, err);
@@ -111,6 +118,7 @@ static int relay(struct agent *a, const struct order *o, struct eddis_error *err
     return g ? generation_start_daemon(g, a->brief, &o->relay, err) : -ENOENT;
 }
 
+/* Carry out "settle": publish the first plan and the mode on the board. */
 static int settle(struct agent *a, const struct order *o, struct eddis_error *err)
 {
     struct generation *g = meant(a, o, err);
@@ -120,6 +128,7 @@ static int settle(struct agent *a, const struct order *o, struct eddis_error *er
     return rc < 0 ? eddis_fail_prefix(err, rc, "cannot tell the ranks the job's mode") : 0;
 }
 
+/* Carry out "rebalance": publish a new plan on the board. */
 static int rebalance(struct agent *a, const struct order *o, struct eddis_error *err)
 {
     struct generation *g = meant(a, o, err);
@@ -127,6 +136,7 @@ static int rebalance(struct agent *a, const struct order *o, struct eddis_error 
     return g ? generation_rebalance(g, o, err) : -ENOENT;
 }
 
+/* Carry out "signal": send SIGUSR2 to the ranks. */
 static int pass_signal(struct agent *a, const struct order *o, struct eddis_error *err)
 {
     struct generation *g = meant(a, o, err);
@@ -137,7 +147,9 @@ static int pass_signal(struct agent *a, const struct order *o, struct eddis_erro
     return 0;
 }
 
-/* Nobody fails for want of an answer. */
+/* Carry out "look": find out where the ranks stand.  Never fails: a missing answer is no reason to
+ * fail a job.
+ */
 static int look(struct agent *a, const struct order *o, struct eddis_error *err)
 {
     (void)err;
@@ -146,24 +158,27 @@ static int look(struct agent *a, const struct order *o, struct eddis_error *err)
     return 0;
 }
 
+/* Carry out "logs": begin to send a log. */
 static int send_log(struct agent *a, const struct order *o, struct eddis_error *err)
 {
     return agent_logs_send(&a->logs, o, err);
 }
 
-/* Also without a generation: the answer is then "stopped" at once. */
+/* Carry out "stop": begin a stop.  Without a generation "stopped" is reported at once. */
 static int stop(struct agent *a, const struct order *o, struct eddis_error *err)
 {
     (void)err;
-    agent_reap(a); /* who has ended by now was not stopped by us */
+    agent_reap(a); /* what has ended by now was not stopped by us */
     if (a->life.paused && a->generation)
-        generation_go_on(a->generation, clock_now_ns()); /* else nobody can save before he ends */
+        generation_go_on(a->generation, clock_now_ns()); /* else they cannot save */
     a->stop_generation = o->generation;
     stop_begin(&a->stop, o->ladder, o->grace_ns, clock_now_ns());
     return 0;
 }
 
-/* Also without a generation: the driver will be silent. */
+/* Carry out "pause": stop the ranks' processes, and do not count the driver's silence.  Works
+ * without a generation.
+ */
 static int pause_workers(struct agent *a, const struct order *o, struct eddis_error *err)
 {
     (void)o;
@@ -173,6 +188,7 @@ static int pause_workers(struct agent *a, const struct order *o, struct eddis_er
     return 0;
 }
 
+/* Carry out "continue": let the ranks' processes run again. */
 static int go_on(struct agent *a, const struct order *o, struct eddis_error *err)
 {
     (void)o;
@@ -183,6 +199,7 @@ static int go_on(struct agent *a, const struct order *o, struct eddis_error *err
     return 0;
 }
 
+/* Carry out "bye": stop what runs, and leave once nothing is left. */
 static int bye(struct agent *a, const struct order *o, struct eddis_error *err)
 {
     (void)o;
@@ -199,6 +216,8 @@ void agent_hold(struct agent *a)
         generation_hold(a->generation);
 }
 
+/* Functions that carry out an order, by enum order_type.  Each returns 0 or a negative errno value.
+ */
 static int (*const carry_out[])(struct agent *a, const struct order *o, struct eddis_error *err) = {
     [ORDER_PROFILE] = profile,     [ORDER_PREPARE] = prepare,
     [ORDER_CHECK] = check,         [ORDER_START] = start,
@@ -209,11 +228,12 @@ static int (*const carry_out[])(struct agent *a, const struct order *o, struct e
     [ORDER_CONTINUE] = go_on,      [ORDER_BYE] = bye,
 };
 
+/* Carry out the next order in sequence; report a failure to the driver. */
 static void take_order(struct agent *a, const struct order *o)
 {
     struct eddis_error err = { 0 };
 
-    if (o->type == ORDER_NONE || a->over) /* of one that leaves, all is removed already */
+    if (o->type == ORDER_NONE || a->over) /* an agent that leaves has removed everything already */
         return;
     if (o->number != a->after + 1) {
         node_log_say(a->voice.log, "order %lld came where %lld was due", (long long)o->number,
@@ -232,12 +252,17 @@ static void take_order(struct agent *a, const struct order *o)
 
 /* ---- asking for them ---- */
 
-/* Not all agents of a job at one moment, when its driver is heard again. */
+/* Set the time of the next request after a failed one.  It is random, so that the agents of a job
+ * do not all ask at once when the driver is back.
+ */
 static void ask_again(struct agent *a)
 {
     a->ask_ns = clock_now_ns() + timing_retry_ns(a->brief->lease_ns, random_next(&a->chance));
 }
 
+/* Handle the answer to a request for an order: carry the order out, or ask again later. ctx is the
+ * struct agent.
+ */
 static void on_order(void *ctx, int status, const char *body, size_t body_n,
                      const struct eddis_error *why)
 {
@@ -258,6 +283,9 @@ static void on_order(void *ctx, int status, const char *body, size_t body_n,
                      status == 200 ? err.text : why->text);
 }
 
+/* Handle the answer to the registration.  Without success ask again later, or leave if the driver
+ * rejects this agent (status 4xx). ctx is the struct agent.
+ */
 static void on_registered(void *ctx, int status, const char *body, size_t body_n,
                           const struct eddis_error *why)
 {
@@ -266,7 +294,9 @@ static void on_registered(void *ctx, int status, const char *body, size_t body_n
     a->asking = false;
     if (status == 200) {
         a->registered = true;
-        /* Its connection would be a second one, while all the others still want their first. */
+        /* Wait one interval: the report needs a second connection, and other agents still wait for
+         * their first.
+         */
         a->progress_ns = clock_after_ns(clock_now_ns(), a->brief->heartbeat_ns);
         lifeline_heard(&a->life);
         node_log_say(a->voice.log, "registered");
@@ -283,11 +313,11 @@ static void on_registered(void *ctx, int status, const char *body, size_t body_n
     else
         session_log_say(&a->session_log, clock_now_ns(), "the driver refuses it: %s",
                         body_n ? body : "without a word");
-    if (status >= 400 && status < 500) /* a driver that knows us and does not want us */
+    if (status >= 400 && status < 500) /* the driver rejects this agent for good */
         agent_end(a, AGENT_EXIT_LOST);
 }
 
-/* Where other nodes may find this one: the driver chooses a network by that. */
+/* Add this node's addresses, without loopback; the driver chooses the network by them. */
 static void add_addresses(struct hello *h)
 {
     enum { MANY = 4 * PROTOCOL_MAX_ADDRESSES };
@@ -308,6 +338,7 @@ static void add_addresses(struct hello *h)
     }
 }
 
+/* Send the request to register this agent. */
 static int ask_registration(struct agent *a, struct eddis_error *err)
 {
     struct hello h = { .protocol = PROTOCOL_VERSION,
@@ -345,7 +376,7 @@ void agent_ask(struct agent *a, int64_t now_ns)
         return;
     snprintf(path, sizeof path, "/v1/agents/%d/orders?after=%lld", a->brief->agent,
              (long long)a->after);
-    a->asking = true; /* before: the answer may come from inside */
+    a->asking = true; /* set first: the answer may arrive inside the call */
     rc = a->registered
              ? http_client_start(a->http, path, NULL, timing_poll_request_ns(a->brief->lease_ns),
                                  on_order, a, &err)
@@ -357,7 +388,7 @@ void agent_ask(struct agent *a, int64_t now_ns)
     }
 }
 
-/* ---- what all nodes must share ---- */
+/* ---- the shared folder ---- */
 
 void agent_step_check(struct agent *a, int64_t now_ns)
 {
@@ -387,6 +418,7 @@ void agent_step_check(struct agent *a, int64_t now_ns)
 
 /* ---- the end of a generation ---- */
 
+/* Send the signal of one row of the stop ladder. */
 static void carry_row(struct agent *a, const struct stop_row *row)
 {
     struct generation *g = a->generation;
@@ -406,7 +438,9 @@ static void carry_row(struct agent *a, const struct stop_row *row)
     }
 }
 
-/* step: of the newest checkpoint. */
+/* Close the generation and report that nothing of it is left. step: its newest checkpoint; -1:
+ * none.
+ */
 static void stopped(struct agent *a, int64_t step)
 {
     struct event e = {
@@ -414,7 +448,7 @@ static void stopped(struct agent *a, int64_t step)
     };
 
     agent_read_messages(a);    /* the last output */
-    agent_look_at_wrappers(a); /* ends that nobody told */
+    agent_look_at_wrappers(a); /* ends that no wrapper reported */
     node_log_say(a->voice.log, "generation %lld has ended", (long long)a->stop_generation);
     generation_close(a->generation);
     a->generation = NULL;
@@ -423,14 +457,15 @@ static void stopped(struct agent *a, int64_t step)
     voice_tell(&a->voice, &e, clock_now_ns());
 }
 
-/* Which checkpoint is the newest, asked without waiting for its folder. */
+/* A search for the newest checkpoint in a thread, because its file system may block. */
 struct look {
     struct file_task task;
-    struct agent *agent; /* not for the thread */
+    struct agent *agent; /* not used in the thread */
     int64_t generation, step;
     char dir[];
 };
 
+/* Find the newest checkpoint; runs in the thread. */
 static void look_run(struct file_task *k)
 {
     struct look *l = (struct look *)k;
@@ -438,6 +473,7 @@ static void look_run(struct file_task *k)
     l->step = checkpoints_newest(l->dir, NULL, 0);
 }
 
+/* Close the generation and report its end, if its stop still waits for this search. */
 static void look_done(struct file_task *k)
 {
     const struct look *l = (const struct look *)k;
@@ -446,13 +482,14 @@ static void look_done(struct file_task *k)
         stopped(l->agent, l->step);
 }
 
+/* Free a search for the newest checkpoint; runs in the main thread. */
 static void look_free(struct file_task *k)
 {
     free(k);
 }
 
-/* Nothing is left of the generation: look for its newest checkpoint, and say both.  The driver
- * waits for that a few seconds.
+/* Search for the newest checkpoint in a thread, then close the generation and report both.  Report
+ * without it if the file system takes too long.
  */
 static void look_and_say(struct agent *a, int64_t now_ns)
 {
@@ -474,8 +511,8 @@ static void look_and_say(struct agent *a, int64_t now_ns)
     }
 }
 
-/* Whether the ladder waits for nobody: every program has ended, or what could start one has, or
- * none has begun, and mpirun may wait for a daemon that does not come.
+/* Check whether the stop ladder waits for nothing: all programs have ended, mpirun has, or no rank
+ * has started (then mpirun may wait for a daemon that never comes).
  */
 static bool is_empty(const struct generation *g)
 {
@@ -489,7 +526,6 @@ static bool is_empty(const struct generation *g)
     return !g || !g->mpirun || !begun || g->n_ended == g->n;
 }
 
-/* Walk down the ladder; when nothing is left, say so. */
 void agent_step_stop(struct agent *a, int64_t now_ns)
 {
     cleanup_free struct proctree_process *left = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* event_sender.c - hands the agent's events to its reporter and writes them down */
+/* event_sender.c - queues the agent's events for the driver and logs them */
 #include "event_sender.h"
 
 #include "lib/base/clock.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* generation.c - starts one generation on this node, follows it and ends it */
+/* generation.c - starts one generation on this node, reads its progress and ends it */
 #include "generation.h"
 
 #include "agents/node/watch/memory_limits.h"
@@ -27,14 +27,17 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-/* Looks at the steps are at least this far apart, and take at most one part of the time. */
+/* Polls of the steps are at least this far apart, and take at most one part in LOOK_PART of the
+ * time.
+ */
 #define LOOK_NS (100 * CLOCK_MS)
 enum { LOOK_PART = 200 };
 
-/* ---- starting it ---- */
+/* ---- start ---- */
 
-/* Start argv, which is mpirun or a daemon of its, to be watched by its pid.  At a signal of Slurm's
- * it would end the ranks, or hand it on, before they have saved; in what it starts none is blocked.
+/* Start g->argv, which is mpirun or its daemon, and record its pid.  In a Slurm step block Slurm's
+ * signals in it: mpirun would end the ranks, or pass the signals on, before the ranks have saved.
+ * The programs that it starts have none blocked.
  */
 static int start(struct generation *g, const struct brief *b, struct eddis_error *err)
 {
@@ -94,7 +97,7 @@ int generation_start_daemon(struct generation *g, const struct brief *b, const s
         return eddis_fail(err, -EINVAL, "mpirun itself runs here");
     if (g->started)
         return eddis_fail(err, -EALREADY, "mpirun's daemon was started already");
-    /* Who has chosen mpirun's networks himself may have chosen others than the ranks'. */
+    /* A user who has set mpirun's network may have set another than the ranks'. */
     if (!launch_user_sets(b, g->mpi->network)) {
         uri = relay_uri_at(r->uri, first->address, first->host, err);
         if (!uri)
@@ -107,6 +110,7 @@ int generation_start_daemon(struct generation *g, const struct brief *b, const s
     return start(g, b, err);
 }
 
+/* Check that an order's plan is for as many ranks as the generation has. */
 static int check_plan(const struct generation *g, const struct order *o, struct eddis_error *err)
 {
     int n = board_setup(g->board)->n_ranks;
@@ -156,7 +160,9 @@ int generation_relay(struct generation *g, struct relay *ret, struct eddis_error
 
 /* ---- while it runs ---- */
 
-/* Whether this is what the guard in mpirun or its daemon says. */
+/* Count a connection that the guard in mpirun or its daemon has rejected; return false if the
+ * message is not one of the guard's.
+ */
 static bool take_refusal(struct generation *g, const void *message, ssize_t n)
 {
     struct guard_refusal m;
@@ -171,7 +177,8 @@ static bool take_refusal(struct generation *g, const void *message, ssize_t n)
     return true;
 }
 
-/* Without a descriptor it is dead already and told us so, or it is ended: nobody would see its end.
+/* Record a wrapper and open a pidfd for it.  Without a pidfd kill a live one: its end could not be
+ * noticed.
  */
 static void watch_wrapper(struct worker *w, pid_t wrapper)
 {
@@ -191,7 +198,7 @@ struct worker *generation_message(struct generation *g, struct rank_message *ret
         struct worker *w = NULL;
 
         if (take_refusal(g, ret, n) || n <= (ssize_t)offsetof(struct rank_message, lines))
-            continue; /* or a wrapper that looks whether we are there */
+            continue; /* or an empty message: a wrapper checks that this agent exists */
         ((char *)ret)[n - 1] = '\0';
         for (int i = 0; i < g->n; i++)
             if (g->worker[i].rank == ret->rank)
@@ -219,12 +226,13 @@ void generation_signal(const struct generation *g, int sig)
             (void)process_fd_signal(g->worker[i].pidfd, g->worker[i].wrapper, sig);
 }
 
+/* Return now - before, at least 0. */
 static int64_t since(int64_t now, int64_t before)
 {
     return now > before ? now - before : 0;
 }
 
-/* What was done since the report before. */
+/* Set the steps, samples and times since the previous report, if there was one. */
 static void fill_recent(struct progress *p, const struct board_page *page, const struct worker *w)
 {
     if (!w->seen || page->samples_done < w->before.samples_done ||
@@ -241,6 +249,7 @@ static void fill_recent(struct progress *p, const struct board_page *page, const
     };
 }
 
+/* Convert a progress page to a row of progress. */
 static void fill(struct progress *p, const struct board_page *page, const struct worker *w,
                  int64_t now_ns)
 {
@@ -289,7 +298,7 @@ static void fill(struct progress *p, const struct board_page *page, const struct
     progress_checkpoints(p, page);
     p->waits_for = (int)page->waits_for;
     p->phase_age_ns = page->phase_ns > 0 ? generation_age_ns(w, now_ns, page->phase_ns) : -1;
-    if (page->steps_done > 0 && end_ns > 0) /* else those were done before a restart */
+    if (page->steps_done > 0 && end_ns > 0) /* else the steps were done before a restart */
         p->page_age_ns = generation_age_ns(w, now_ns, end_ns);
     fill_recent(p, page, w);
 }
@@ -343,7 +352,8 @@ int generation_progress(struct generation *g, int64_t now_ns, struct progress *r
     }
     if (held)
         memory_limits_fill(held, n);
-    /* All have mapped it: from now on nothing is left of it when they are gone. */
+    /* All workers have mapped the board: without its file nothing is left of it when they are gone.
+     */
     if (g->board_linked && board_all_mapped(g->board)) {
         (void)unlink(g->board_path);
         g->board_linked = false;
@@ -351,7 +361,7 @@ int generation_progress(struct generation *g, int64_t now_ns, struct progress *r
     return n;
 }
 
-/* Nothing new is to be seen before the fastest worker has done a step. */
+/* Return when to poll again: not before the fastest worker can have done a step, within most_ns. */
 static int64_t look_again_ns(int64_t step_ns, int64_t most_ns, int64_t began_ns)
 {
     int64_t now_ns = clock_now_ns(), wait_ns = LOOK_PART * (now_ns - began_ns);
@@ -428,7 +438,7 @@ bool generation_reached_step(struct generation *g, int64_t most_ns, int64_t now_
     return true;
 }
 
-/* Late by at most a tenth of a second; ranks that read a large data set first take minutes. */
+/* The answer is late by at most 0.1 s; ranks that first read a large data set take minutes. */
 #define ASKED_NS (100 * CLOCK_MS)
 
 bool generation_asks_mode(struct generation *g, int64_t now_ns)
@@ -453,9 +463,9 @@ int64_t generation_model_bytes(struct generation *g, struct program *ret)
 
 /* ---- stopped processes ---- */
 
-/* Whether pid has been stopped for limit_ns without a break: who is stopped at every look may have
- * gone on between them.  Counted by our own looks as in tick.h: whoever was stopped together with
- * us has as long as anybody to go on.
+/* Check whether pid has been stopped for limit_ns without a break; a process stopped at two checks
+ * may have run between them, which its context switches show.  Time counts in our own checks, as in
+ * tick.h: a process that was stopped together with us gets the full limit.
  */
 static bool is_frozen(struct frozen *f, pid_t pid, int64_t now_ns, int64_t limit_ns)
 {
@@ -503,6 +513,7 @@ bool generation_kill_frozen(struct generation *g, int64_t now_ns, int64_t limit_
     return false;
 }
 
+/* Free a list and its items; accept NULL. */
 static void free_list(struct strlist *l)
 {
     if (l)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* generation.h - one start of the job's workers on this node: files, mpirun, wrappers, board
  *
- * It knows who runs and what they said, and passes signals; what to do about it is decided by the
- * driver and carried out in agent_orders.c.
+ * It records which processes run and what they reported, and passes signals on.  The driver decides
+ * what to do; agent_orders.c carries it out.
  */
 #ifndef EDDIS_AGENTS_NODE_GENERATION_H
 #define EDDIS_AGENTS_NODE_GENERATION_H
@@ -28,198 +28,195 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* A process that has been seen stopped (SIGSTOP) is given a lease to go on. */
+/* A process seen stopped (SIGSTOP).  It has the time of a lease to continue before it is killed. */
 struct frozen {
-    int64_t looked_ns;  /* 0: never yet */
-    int64_t stopped_ns; /* counted so far */
+    int64_t looked_ns;  /* last check; 0: never */
+    int64_t stopped_ns; /* time stopped without a break so far */
     int64_t switches;   /* see proctree_switches */
 };
 
 struct worker {
     int rank, local_rank;
-    pid_t wrapper, pid;       /* 0 until it started */
-    int pidfd;                /* readable at the end of the wrapper; -1: none, or dead */
-    int watch_error;          /* errno for which no pidfd could be had of one that lives */
-    bool ended;               /* its end is known and was reported */
-    bool ending;              /* its program was seen to end when another rank had failed */
-    bool seen;                /* `before` holds something */
-    struct board_page before; /* as last reported */
+    pid_t wrapper, pid;       /* 0 until they have started */
+    int pidfd;                /* readable when the wrapper ends; -1: none, or it is dead */
+    int watch_error;          /* errno of a failed pidfd of a live wrapper; 0: none */
+    bool ended;               /* its end was reported */
+    bool ending;              /* its program was already ending when another rank failed */
+    bool seen;                /* `before` is valid */
+    struct board_page before; /* progress page as last reported */
     struct step_watch steps;
-    struct quiet_watch quiet;    /* while it has no page */
-    struct meeting_rank meeting; /* likewise */
-    struct stack_look stack;     /* of it, when the driver has asked */
+    struct quiet_watch quiet;    /* used while it has no progress page */
+    struct meeting_rank meeting; /* used while it has no progress page */
+    struct stack_look stack;     /* inspection by py-spy, when the driver has asked for it */
     struct frozen wrapper_frozen, program_frozen;
-    int64_t held_ns; /* until then it was last held; 0: never */
+    int64_t held_ns; /* end of its last pause; 0: never paused */
 };
 
-/* A node of a generation, by its place in the order. */
+/* A node of a generation; its index is its place in the order. */
 struct generation_node {
     int agent;
-    char host[256];   /* as people call it */
-    char address[46]; /* on the network of the generation */
+    char host[256];   /* name for people */
+    char address[46]; /* address on the generation's network */
 };
 
 struct generation {
     int64_t number;
-    bool probe; /* the ranks measure the network */
+    bool probe; /* its ranks measure the network */
     const struct openmpi *mpi;
     struct generation_node *node; /* [n_nodes] */
-    int n_nodes, place;           /* of this node; mpirun runs on the first */
-    char *share_dir;              /* where all must see this node's file; NULL: nowhere */
+    int n_nodes, place;           /* place: index of this node; mpirun runs on node 0 */
+    char *share_dir; /* folder in which all nodes must see this node's file; NULL: none */
     char share[PROTOCOL_MARKER + 1];
     size_t share_kept; /* see shared_folder.h */
     int n, n_ended;
     struct worker *worker;    /* [n], by local rank */
-    struct core_watch *cores; /* of these */
-    struct link_watch *links; /* likewise */
+    struct core_watch *cores; /* processor time that these workers lose */
+    struct link_watch *links; /* load of their network connections */
     struct folders folders;
-    char run[FOLDERS_PATH + 24], shm[FOLDERS_PATH + 24]; /* of this generation */
+    char run[FOLDERS_PATH + 24], shm[FOLDERS_PATH + 24]; /* folders of this generation */
     char board_path[FOLDERS_PATH + 40], rank_file[FOLDERS_PATH + 40];
     char socket_path[FOLDERS_PATH + 40], log_path[PATH_MAX];
     char relay_path[FOLDERS_PATH + 40], relay_program[FOLDERS_PATH + 40];
     char hosts_path[FOLDERS_PATH + 40], rules_path[FOLDERS_PATH + 40];
     char guard_path[FOLDERS_PATH + 40];
-    int socket;  /* the wrappers' messages */
-    int relay;   /* those of mpirun's relay; -1: none */
-    int port_fd; /* keeps MASTER_PORT ours until the start; -1 from then on */
+    int socket;  /* receives the wrappers' messages */
+    int relay;   /* receives the messages of mpirun's relay; -1: none */
+    int port_fd; /* reserves MASTER_PORT until the start; -1 afterwards */
     struct board *board;
-    int64_t shm_free;  /* bytes in shared memory before the ranks; -1: unknown */
-    bool board_linked; /* the file is still there */
+    int64_t shm_free;  /* free shared memory before the ranks started, in bytes; -1: unknown */
+    bool board_linked; /* the board's file still exists */
     struct strlist *argv, *env;
-    bool in_step; /* of Slurm's, which may signal every process here */
+    bool in_step; /* in a Slurm step, whose signals may go to every process here */
     pid_t mpirun; /* or its daemon, on other nodes; 0 before the start and after the end */
     bool started, mpirun_ended;
-    int64_t report_at_step;      /* of the order to prepare; 0: none, or all have done it */
-    bool warm;                   /* and its first few, from which on speeds are measured */
-    struct poll_backoff backoff; /* for that */
-    int64_t look_ns;             /* when to look at the workers' steps again */
-    struct meeting meeting;      /* of ranks without a page */
+    int64_t report_at_step;      /* report once all have done so many steps; 0: none, or reported */
+    bool warm;                   /* all have done their first few steps, which are not measured */
+    struct poll_backoff backoff; /* polls for these steps */
+    int64_t look_ns;             /* time of the next poll of the workers' steps */
+    struct meeting meeting;      /* contact between ranks without a progress page */
     bool open;                   /* rank 0 is here, and its eddis_commit will ask for the mode */
-    struct poll_backoff asked;   /* for that */
-    int32_t choice_version;      /* of rank 0's choice, as reported */
-    bool forbidden_told;         /* that py-spy may not look was said */
-    bool network_told;           /* what rank 0 found the network to be was reported */
-    int64_t log_offset;          /* where this generation's words in mpirun.log begin */
+    struct poll_backoff asked;   /* polls for that */
+    int32_t choice_version;      /* version of rank 0's choice that was reported */
+    bool forbidden_told;         /* it was reported that the kernel forbids py-spy */
+    bool network_told;           /* rank 0's check of the network was reported */
+    int64_t log_offset;          /* start of this generation's output in mpirun.log */
     struct frozen mpirun_frozen;
-    struct http_refusals refused; /* connections to mpirun or its daemon, not reported yet */
+    struct http_refusals refused; /* rejected connections, not yet reported */
 };
 
-/* What a generation is made from, beside its order. */
+/* Inputs of a generation besides its order, all borrowed. */
 struct generation_place {
     const struct brief *brief;
     const struct folders *folders;
     const struct openmpi *mpi;
-    const char *mpi_guard; /* as struct launch's guard */
+    const char *mpi_guard; /* as guard in struct launch */
     const char *bin;       /* folder of the programs that users start */
     int cores;
-    int sender; /* as struct launch */
+    int sender; /* as in struct launch */
 };
 
-/* Make everything that a start of this order needs. */
+/* Make all files, the board, sockets and arguments that a start of this order needs.  The caller
+ * frees *ret with generation_close.
+ */
 int generation_prepare(const struct generation_place *where, const struct order *order,
                        struct generation **ret, struct eddis_error *err);
 
-/* Return the place of a node whose file is not seen here, or -1: what all must share is shared. */
+/* Return the place of a node whose file in the shared folder is not visible here; -1: all are. */
 int generation_unseen(struct generation *g);
 
-/* Start mpirun, on the first node. */
+/* Start mpirun, on the first node. b: the agent configuration. */
 int generation_start(struct generation *g, const struct brief *b, struct eddis_error *err);
 
-/* Start mpirun's daemon, on another node. */
+/* Start mpirun's daemon on another node, with the addresses that the relay has brought. */
 int generation_start_daemon(struct generation *g, const struct brief *b, const struct relay *r,
                             struct eddis_error *err);
 
-/* Publish the first plan and the mode that comes with it, or a later plan.  -EINVAL: it is of
- * another number of ranks than the generation; otherwise as board_settle and board_publish.
+/* Publish the first plan, and the mode that comes with it, on the board. -EINVAL: the plan is for
+ * another number of ranks; else as board_settle.
  */
 int generation_settle(struct generation *g, const struct order *order, struct eddis_error *err);
+/* Publish a later plan on the board.  Fails as generation_settle, or as board_publish. */
 int generation_rebalance(struct generation *g, const struct order *order, struct eddis_error *err);
 
-/* Look whether ranks without a page have met anybody, and set meeting.next_ns. */
+/* Check whether ranks without a progress page have contacted others, and set meeting.next_ns. */
 void generation_look_for_meeting(struct generation *g, int64_t now_ns);
 
-/* Take mpirun's next wish for a daemon, with the host's name as people use it; the caller frees it
- * by relay_free.  Returns and fails as relay_receive.
+/* Receive mpirun's next request for a daemon, with the host's name for people; the caller frees
+ * *ret with relay_free.  Return and fail as relay_receive.
  */
 int generation_relay(struct generation *g, struct relay *ret, struct eddis_error *err);
 
-/* Take the next message of a wrapper, its rank checked.  Returns its worker, or NULL when there is
- * none. Only output is taken from one whose program has ended.  What mpirun or its daemon refuses
- * is counted on the way.
+/* Receive the next valid message of a wrapper and return its worker; NULL: none.  From a worker
+ * that has ended, accept only output.  Count connections that mpirun or its daemon rejected.
  */
 struct worker *generation_message(struct generation *g, struct rank_message *ret);
 
-/* Whether this message of its end says that it was killed before a rank failed that was heard of
- * earlier, when w->ending was set.  What ended by itself then may well have seen the other leave,
- * and so may what aborted; and mpirun tells the others to end by SIGTERM.
+/* Check whether a rank's end message shows that it was killed before the failure reported earlier,
+ * when w->ending was set.  A rank that exited or aborted may have reacted to another's end; SIGTERM
+ * may come from mpirun.
  */
 bool generation_was_first(const struct worker *w, const struct rank_message *m);
 
-/* Signal all wrappers that live, which pass it on. */
+/* Send a signal to all live wrappers, which pass it on. */
 void generation_signal(const struct generation *g, int sig);
 
-/* Write rows of progress since the call before to ret [g->n], from the boards.  Returns their
- * number.
+/* Write a row of progress for each worker with a progress page to ret [g->n]; return their number.
+ * Recent values count since the previous call.
  */
 int generation_progress(struct generation *g, int64_t now_ns, struct progress *ret);
 
-/* Borrow what rank 0 of this node had chosen of the communication when the boards were last read;
- * NULL when it is not here, or has chosen nothing new since the call before.
+/* Borrow rank 0's choice of communication algorithms, as last read; NULL: rank 0 is not here, or
+ * nothing is new since the previous call.
  */
 const struct comm_choice *generation_choice(struct generation *g);
 
-/* Return what rank 0 found the network to be, once; NULL: nothing, or it was told before. */
+/* Return what rank 0 found out about the network, once; NULL: nothing, or returned before. */
 const struct network_check *generation_network_check(struct generation *g);
 
-/* Look at the steps that were done since the look before, and set look_ns; most_ns: the time
- * between two reports.  Returns whether there is news that should not wait for the next report:
- * figures of a plan or of a speed of which none were reported yet.
+/* Read the steps done since the previous call, and set look_ns. most_ns: time between two reports.
+ * Return true if the next report should not be waited for: measurements of a plan or a speed that
+ * were never reported.
  */
 bool generation_look(struct generation *g, int64_t most_ns, int64_t now_ns);
 
-/* Whether all workers have done report_at_step steps, which is true once; to be asked when
- * backoff.next_ns has come.  most_ns: the time between two reports.
+/* Check whether all workers have done report_at_step steps, which is true once.  Call it at
+ * backoff.next_ns; most_ns: time between two reports.
  */
 bool generation_reached_step(struct generation *g, int64_t most_ns, int64_t now_ns);
 
-/* Whether rank 0 has come to eddis_commit where the mode is open; to be asked when asked.next_ns
- * has come.
- */
+/* Check whether rank 0 is in eddis_commit and waits for the mode.  Call it at asked.next_ns. */
 bool generation_asks_mode(struct generation *g, int64_t now_ns);
 
-/* Return how many bytes rank 0's model has, as it was read last, when it asks for the mode, once,
- * and fill *ret; else -1.
- */
+/* Return the bytes of rank 0's model, once, when it asks for the mode, and fill *ret; else -1. */
 int64_t generation_model_bytes(struct generation *g, struct program *ret);
 
-/* Return the last words of mpirun in this generation, with the names of nodes that people use, for
- * the caller to free; NULL when it said nothing.
+/* Return the end of mpirun's log of this generation, with the nodes' names for people; NULL: empty.
+ * The caller frees it.
  */
 char *generation_words(const struct generation *g);
 
-/* Return the line that the network's probe has printed as this rank, for the caller to free; NULL
- * when it has printed none.
+/* Return the JSON line that the network's probe has printed as this rank; NULL: none.  The caller
+ * frees it.
  */
 char *generation_network(const struct generation *g, int rank);
 
-/* Stop what runs below the wrappers, of which some may be stopped already. */
+/* Stop (SIGSTOP) all processes below the wrappers that run. */
 void generation_hold(struct generation *g);
 
-/* Let all of it go on.  No rank has stood still, or been quiet, since before now_ns. */
+/* Let all stopped processes of the ranks run again.  Silence and ages of ranks count from now_ns.
+ */
 void generation_go_on(struct generation *g, int64_t now_ns);
 
-/* Return how long ago from_ns was, of something that a rank was to do: what went before its last
- * hold does not count.
- */
+/* Return how long ago from_ns was; time before the worker's last pause does not count. */
 int64_t generation_age_ns(const struct worker *w, int64_t now_ns, int64_t from_ns);
 
-/* Find mpirun, a wrapper or a program that has been stopped by a signal for limit_ns and kill it.
- * Returns what was done in ret [size], or false when there was nothing to do.
+/* Find mpirun, a wrapper or a program that was stopped by a signal for limit_ns, kill it, and write
+ * to ret [size] what was done.  Return false if there is none.
  */
 bool generation_kill_frozen(struct generation *g, int64_t now_ns, int64_t limit_ns, char *ret,
                             size_t size);
 
-/* Free g and remove its files.  Accepts NULL. */
+/* Free g and remove its files; accept NULL. */
 void generation_close(struct generation *g);
 
 #endif

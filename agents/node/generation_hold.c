@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* generation_hold.c - stops the processes of a generation's ranks, and lets them go on */
+/* generation_hold.c - pauses the processes of a generation's ranks, and lets them continue */
 #include "generation.h"
 
 #include "lib/base/cleanup.h"
@@ -8,7 +8,9 @@
 #include <signal.h>
 #include <stdlib.h>
 
-/* Send sig to what is below a wrapper and is stopped, or is not.  Returns how many got it. */
+/* Send sig to the processes below a wrapper that are stopped, or if stopped is false, that are not.
+ * Return the number of processes that got it.
+ */
 static int send_below(const struct worker *w, int sig, bool stopped)
 {
     cleanup_free struct proctree_process *all = NULL;
@@ -22,7 +24,7 @@ static int send_below(const struct worker *w, int sig, bool stopped)
 
 void generation_hold(struct generation *g)
 {
-    enum { PASSES = 3 }; /* one that is not stopped yet may start another */
+    enum { PASSES = 3 }; /* a process that is not stopped yet may start another */
 
     for (int i = 0; i < g->n; i++)
         for (int k = 0; k < PASSES && send_below(&g->worker[i], SIGSTOP, false) > 0; k++)

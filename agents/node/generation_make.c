@@ -23,6 +23,7 @@
 
 enum { SOCKET_BYTES = 4 << 20 };
 
+/* Copy a path to ret [size]; NULL becomes "".  Return 0 or -ENAMETOOLONG. */
 static int copy_path(const char *path, char *ret, size_t size, struct eddis_error *err)
 {
     if (path && strlen(path) >= size)
@@ -31,7 +32,9 @@ static int copy_path(const char *path, char *ret, size_t size, struct eddis_erro
     return 0;
 }
 
-/* Which ranks are together: on a node [n_ranks], and in a group [n_ranks] behind that. */
+/* Return the node of each rank [n_ranks], followed by the group of each rank [n_ranks]; the caller
+ * frees it.  NULL: no memory.
+ */
 static int32_t *make_places(const struct order *o)
 {
     int32_t *place = calloc(2 * (size_t)o->n_ranks, sizeof *place);
@@ -45,7 +48,7 @@ static int32_t *make_places(const struct order *o)
     return place;
 }
 
-/* That of the row of emulate which the rank stands for; 0 for a real device. */
+/* Return the jitter of the emulated device that a rank stands for; 0 for a real device. */
 static double jitter_of(const struct brief *b, const struct order_rank *r)
 {
     int row;
@@ -55,8 +58,8 @@ static double jitter_of(const struct brief *b, const struct order_rank *r)
     return b->emulate[row].jitter;
 }
 
-/* A start that has more generations than its share counts the last of them twice, rather than any
- * of the next start's.
+/* Return the generation number that fences checkpoints.  A start with more generations than its
+ * share of numbers uses its last one twice, rather than one of the next start.
  */
 static int64_t fence_generation(const struct brief *b, const struct order *o)
 {
@@ -67,7 +70,7 @@ static int64_t fence_generation(const struct brief *b, const struct order *o)
     return b->fence_before + (o->generation < most ? o->generation : most);
 }
 
-/* Returns -1 where that is not known. */
+/* Return the free bytes of dir's file system; -1: unknown. */
 static int64_t free_bytes(const char *dir)
 {
     struct statvfs v;
@@ -75,6 +78,7 @@ static int64_t free_bytes(const char *dir)
     return statvfs(dir, &v) == 0 ? (int64_t)v.f_bavail * (int64_t)v.f_frsize : -1;
 }
 
+/* Make the board with the order's job, plan and options, and publish its first plan. */
 static int make_board(struct generation *g, const struct brief *b, const struct order *o,
                       struct eddis_error *err)
 {
@@ -124,6 +128,7 @@ static int make_board(struct generation *g, const struct brief *b, const struct 
     return board_publish(g->board, o->plan, err);
 }
 
+/* Make the socket for the wrappers' messages. */
 static int make_socket(struct generation *g, struct eddis_error *err)
 {
     struct sockaddr_un at = { .sun_family = AF_UNIX };
@@ -149,6 +154,7 @@ union address {
     struct sockaddr_in6 v6;
 };
 
+/* Convert an IPv4 or IPv6 address from text.  Return 0 or -EINVAL. */
 static int parse_address(const char *text, union address *ret, struct eddis_error *err)
 {
     *ret = (union address){ .v4.sin_family = AF_INET };
@@ -160,6 +166,7 @@ static int parse_address(const char *text, union address *ret, struct eddis_erro
     return eddis_fail(err, -EINVAL, "'%s' is no address", text);
 }
 
+/* Check whether x, which may be NULL, has the family and address of y; ports are ignored. */
 static bool is_same(const struct sockaddr *x, const union address *y)
 {
     if (!x || x->sa_family != y->any.sa_family)
@@ -171,7 +178,9 @@ static bool is_same(const struct sockaddr *x, const union address *y)
                   sizeof y->v6.sin6_addr) == 0;
 }
 
-/* The interface of this node's that has the address. */
+/* Write the name of this node's interface that has the address to ret [IF_NAMESIZE].
+ * -EADDRNOTAVAIL: none.
+ */
 static int find_interface(const char *address, char *ret, struct eddis_error *err)
 {
     struct ifaddrs *all, *one;
@@ -191,8 +200,8 @@ static int find_interface(const char *address, char *ret, struct eddis_error *er
                : eddis_fail(err, -EADDRNOTAVAIL, "the address %s is gone from this node", address);
 }
 
-/* A port of rank 0's own, for programs that meet by MASTER_PORT.  It stays bound until mpirun
- * starts, so that nobody else is given it meanwhile.
+/* Choose a free port of rank 0's node for programs that meet by MASTER_PORT. Its socket stays bound
+ * until mpirun starts, so that no other program gets the port meanwhile.
  */
 static int choose_port(struct generation *g, const char *address, int *ret, struct eddis_error *err)
 {
@@ -213,7 +222,9 @@ static int choose_port(struct generation *g, const char *address, int *ret, stru
 
 /* ---- what starts the ranks ---- */
 
-/* What only several nodes need.  A link, since mpirun cuts its agent's name at spaces. */
+/* Make what only several nodes need: relay, rules, hosts, and mpirun's or its daemon's arguments.
+ * The relay is called by a link, because mpirun cuts its agent's path at spaces.
+ */
 static int make_several(struct generation *g, struct launch *l, struct eddis_error *err)
 {
     char program[PATH_MAX];
@@ -239,6 +250,7 @@ static int make_several(struct generation *g, struct launch *l, struct eddis_err
     return launch_argv(l, g->argv, err);
 }
 
+/* Make mpirun's arguments and choose MASTER_PORT, for one node. */
 static int make_one(struct generation *g, struct launch *l, struct eddis_error *err)
 {
     int rc = choose_port(g, "127.0.0.1", &l->master_port, err);
@@ -247,6 +259,7 @@ static int make_one(struct generation *g, struct launch *l, struct eddis_error *
     return rc < 0 ? rc : launch_argv(l, g->argv, err);
 }
 
+/* Make the arguments, the environment and the rank file for mpirun or its daemon. */
 static int make_launch(struct generation *g, const struct generation_place *where,
                        const struct order *o, struct eddis_error *err)
 {
@@ -284,8 +297,9 @@ static int make_launch(struct generation *g, const struct generation_place *wher
     return rc < 0 ? rc : launch_write_rank_file(&l, err);
 }
 
-/* ---- the whole ---- */
+/* ---- the whole generation ---- */
 
+/* Set the paths of the generation's files. */
 static void name_files(struct generation *g, const struct brief *b)
 {
     snprintf(g->run, sizeof g->run, "%s/g%lld", g->folders.run, (long long)g->number);
@@ -298,13 +312,14 @@ static void name_files(struct generation *g, const struct brief *b)
     snprintf(g->hosts_path, sizeof g->hosts_path, "%s/hosts", g->run);
     snprintf(g->guard_path, sizeof g->guard_path, "%s/guard", g->run);
     snprintf(g->rules_path, sizeof g->rules_path, "%s/allreduce.rules", g->run);
-    /* Nodes may share that folder. */
+    /* Nodes may share that folder, so each has its own file. */
     if (g->place == 0)
         snprintf(g->log_path, sizeof g->log_path, "%s/mpirun.log", b->log_dir);
     else
         snprintf(g->log_path, sizeof g->log_path, "%s/mpirun-%d.log", b->log_dir, b->agent);
 }
 
+/* Allocate a generation for an order and set what needs no files; NULL: no memory. */
 static struct generation *allocate(const struct generation_place *where, const struct order *o)
 {
     struct generation *g = calloc(1, sizeof *g);
@@ -333,7 +348,9 @@ static struct generation *allocate(const struct generation_place *where, const s
     return NULL;
 }
 
-/* Find this node among those of the order, which must agree about its ranks. */
+/* Find this node among those of the order, and check that both agree about its ranks. -EINVAL: they
+ * do not.
+ */
 static int find_place(struct generation *g, const struct brief *b, const struct order *o,
                       struct eddis_error *err)
 {
@@ -360,7 +377,7 @@ static int find_place(struct generation *g, const struct brief *b, const struct 
     return 0;
 }
 
-/* Leave a file for the others to see; see share.h. */
+/* Leave this node's file in the shared folder, for the other nodes to find; see shared_folder.h. */
 static int make_share(struct generation *g, const struct brief *b, const struct order *o,
                       struct eddis_error *err)
 {
@@ -376,14 +393,15 @@ static int make_share(struct generation *g, const struct brief *b, const struct 
     return g->share_dir ? 0 : eddis_fail(err, -ENOMEM, "no memory for a path");
 }
 
-/* A brief that borrows from the job's. */
+/* The agent configuration of a network probe; borrows from the job's. */
 struct probe_brief {
     struct brief brief;
     char program[PATH_MAX];
     char *command[2];
 };
 
-/* The network's probe runs as the user's program would, but leaves nothing in the user's folders.
+/* Make the agent configuration of the network's probe: it runs as the user's program would, but
+ * writes nothing to the user's folders.
  */
 static int brief_probe(const struct generation *g, const struct brief *b, struct probe_brief *ret,
                        struct eddis_error *err)
@@ -398,6 +416,7 @@ static int brief_probe(const struct generation *g, const struct brief *b, struct
     return program_path("eddis-net-probe", ret->program, sizeof ret->program, err);
 }
 
+/* Make all of a generation's files; after an error the caller closes g. */
 static int make(struct generation *g, const struct generation_place *where, const struct order *o,
                 struct eddis_error *err)
 {

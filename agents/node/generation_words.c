@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* generation_words.c - reads what mpirun and the network's probe have written to their logs */
+/* generation_words.c - reads the logs of mpirun and of the network's probe */
 #include "generation.h"
 
 #include "launch.h"
@@ -17,7 +17,9 @@
 
 enum { WORDS_BYTES = 4096 };
 
-/* Returns the text with mpirun's names of nodes made people's. */
+/* Return a copy of text in which mpirun's names of nodes are replaced by those for people.  The
+ * caller frees it; NULL: no memory.
+ */
 static char *with_names(const struct generation *g, const char *text)
 {
     struct strbuf b = { 0 };

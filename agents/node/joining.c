@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* joining.c - asks until the driver answers, under the same nonce */
+/* joining.c - asks until the driver answers, always with the same nonce */
 #include "joining.h"
 
 #include "agents/protocol/protocol_join.h"
@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+/* A request for an agent configuration, and its answer. */
 struct question {
     const struct invitation *i;
     struct http_client *http;
@@ -23,11 +24,12 @@ struct question {
     char *json;
     bool answered;
     int status;        /* 0: no answer */
-    char *body;        /* of 200 */
-    char refusal[200]; /* of the others */
+    char *body;        /* body of an answer 200; owned */
+    char refusal[200]; /* error sentence of any other answer */
     struct eddis_error why;
 };
 
+/* Open a client for the addresses in the invitation. */
 static int open_client(struct question *q, struct eddis_error *err)
 {
     int64_t lease_ns = q->i->lease_ns;
@@ -44,6 +46,7 @@ static int open_client(struct question *q, struct eddis_error *err)
     return http_client_open(&o, &q->http, err);
 }
 
+/* Copy the error sentence of a rejecting answer. */
 static void read_refusal(struct question *q, const char *body, size_t n)
 {
     cleanup_json json_t *o = NULL;
@@ -54,6 +57,7 @@ static void read_refusal(struct question *q, const char *body, size_t n)
                    json_is_string(sentence) ? json_string_value(sentence) : "it says not why");
 }
 
+/* Record an answer, or the lack of one; ctx is the struct question. */
 static void on_done(void *ctx, int status, const char *body, size_t n,
                     const struct eddis_error *err)
 {
@@ -69,7 +73,9 @@ static void on_done(void *ctx, int status, const char *body, size_t n,
         q->why = *err;
 }
 
-/* Wait until it is answered, or until then. */
+/* Wait until the request is answered or until_ns, with heartbeats.  Return 0 or a negative errno
+ * value.
+ */
 static int wait(struct question *q, int64_t until_ns, struct eddis_error *err)
 {
     int64_t tick_ns = timing_tick_ns(q->i->lease_ns);
@@ -83,6 +89,7 @@ static int wait(struct question *q, int64_t until_ns, struct eddis_error *err)
     return rc < 0 ? rc : 0;
 }
 
+/* Ask until the driver answers, for at most a lease.  Return 0 with q->body set, or an error. */
 static int ask(struct question *q, struct eddis_error *err)
 {
     int64_t lease_ns = q->i->lease_ns, end_ns = clock_now_ns() + lease_ns;
@@ -97,7 +104,7 @@ static int ask(struct question *q, struct eddis_error *err)
             rc = wait(q, CLOCK_NEVER, err);
         if (rc < 0 || q->status)
             break;
-        q->answered = false; /* wait awhile */
+        q->answered = false; /* pause before the next try */
         rc = wait(q, clock_now_ns() + timing_retry_ns(lease_ns, random_next(&chance)), err);
     }
     if (rc < 0)

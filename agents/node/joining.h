@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* joining.h - an agent's own brief for the invitation that it shares with others */
+/* joining.h - gets an agent's configuration with an invitation that all nodes share */
 #ifndef EDDIS_AGENTS_NODE_JOINING_H
 #define EDDIS_AGENTS_NODE_JOINING_H
 
@@ -8,9 +8,9 @@
 
 #include <stddef.h>
 
-/* Ask the driver for the brief of this node.  invitation [n] is JSON text; what was made of it is
- * wiped.  Blocks for a lease at most, and shows the keeper meanwhile that this process lives.  *ret
- * is JSON text of *ret_n bytes, for the caller to wipe and free.  -EACCES: the driver refuses.
+/* Ask the driver for the configuration of this node, for a lease at most, with heartbeats to the
+ * supervisor. invitation [n] is JSON text; copies of it are wiped. *ret is JSON text of *ret_n
+ * bytes; the caller wipes and frees it. -EACCES: the driver rejects the node.
  */
 int joining_ask(const char *invitation, size_t n, const char *node, struct tick_page *page,
                 char **ret, size_t *ret_n, struct eddis_error *err);

@@ -19,6 +19,7 @@
 
 /* ---- names of nodes ---- */
 
+/* Prefix of the names of nodes for mpirun, except the first node's. */
 static const char name_begin[] = "eddis--";
 
 void launch_node_name(int node, char *ret)
@@ -41,6 +42,7 @@ int launch_node_place(const char *name)
     return *end || n >= PROTOCOL_MAX_AGENTS ? -1 : (int)n;
 }
 
+/* Write text to a new file, mode 0600. */
 static int write_file(const char *path, const char *text, struct eddis_error *err)
 {
     cleanup_fd int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -89,8 +91,8 @@ bool launch_user_sets(const struct brief *b, const char *name)
     return false;
 }
 
-/* A parameter given twice is an error to some versions of mpirun, so what the user sets is left
- * out here.
+/* Append a parameter of Open MPI with its flag, unless the user sets it: some versions of mpirun
+ * reject a parameter given twice.
  */
 static void add(struct strlist *a, const struct launch *l, const char *flag, const char *name,
                 const char *value)
@@ -102,19 +104,20 @@ static void add(struct strlist *a, const struct launch *l, const char *flag, con
     strlist_addf(a, "%s", value);
 }
 
-/* Of MPI itself, in the ranks. */
+/* Append a parameter of MPI itself, in the ranks. */
 static void add_mca(struct strlist *a, const struct launch *l, const char *name, const char *value)
 {
     add(a, l, "--mca", name, value);
 }
 
-/* Of what starts them. */
+/* Append a parameter of the runtime that starts the ranks. */
 static void add_runtime(struct strlist *a, const struct launch *l, const char *name,
                         const char *value)
 {
     add(a, l, l->mpi->flag, name, value);
 }
 
+/* Append a parameter of the runtime with a number as value. */
 static void add_number(struct strlist *a, const struct launch *l, const char *name, int64_t value)
 {
     char text[24];
@@ -123,12 +126,14 @@ static void add_number(struct strlist *a, const struct launch *l, const char *na
     add_runtime(a, l, name, text);
 }
 
+/* Append the words of a NULL-ended list. */
 static void add_words(struct strlist *a, const char *const *word)
 {
     for (; *word; word++)
         strlist_addf(a, "%s", *word);
 }
 
+/* Append the parameters that the user sets in mpi.mca. */
 static void add_users(struct strlist *a, const struct launch *l)
 {
     for (char **m = l->brief->mpi_mca; *m; m += 2) {
@@ -138,6 +143,7 @@ static void add_users(struct strlist *a, const struct launch *l)
     }
 }
 
+/* Check whether the job has several nodes. */
 static bool is_several(const struct launch *l)
 {
     return l->order->n_nodes > 1;
@@ -148,7 +154,9 @@ bool launch_is_six(const struct launch *l)
     return is_several(l) && strchr(l->order->network, ':') != NULL;
 }
 
-/* The byte transfer layer between ranks of a node has a name of its own in each version. */
+/* Append a parameter of the shared-memory transfer layer (BTL), which has another name in each
+ * version.
+ */
 static void add_shared(struct strlist *a, const struct launch *l, const char *what,
                        const char *value)
 {
@@ -158,7 +166,7 @@ static void add_shared(struct strlist *a, const struct launch *l, const char *wh
     add_mca(a, l, name, value);
 }
 
-/* What mpirun and its daemons have in common when there are several. */
+/* Append what mpirun and its daemons need in common to connect between several nodes. */
 static void add_connection(struct strlist *a, const struct launch *l)
 {
     char agent[2 * sizeof l->folders->run + 256];
@@ -168,12 +176,12 @@ static void add_connection(struct strlist *a, const struct launch *l)
     add_runtime(a, l, l->mpi->agent, agent);
     add_runtime(a, l, l->mpi->no_tree, "1");
     add_runtime(a, l, l->mpi->tmpdir, l->run_dir);
-    /* No version of Open MPI takes a network of IPv6, but each the name of an interface. */
+    /* No version of Open MPI accepts an IPv6 network, but all accept the name of an interface. */
     add_runtime(a, l, l->mpi->network, launch_is_six(l) ? l->interface : l->order->network);
-    /* Networks that the user has named may be of IPv4. */
+    /* Networks that the user has named may be IPv4. */
     if (launch_is_six(l) && !launch_user_sets(l->brief, l->mpi->network))
         add_runtime(a, l, l->mpi->no_v4, "1");
-    /* A pulled cable is seen here too, though the agents see it first. */
+    /* These detect a pulled cable too, though the agents detect it first. */
     add_number(a, l, l->mpi->alive, timing_mpi_alive_s(l->brief->lease_ns));
     add_number(a, l, l->mpi->interval, timing_mpi_probe_s(l->brief->lease_ns));
     add_number(a, l, l->mpi->strikes, TIMING_MPI_PROBES);
@@ -181,7 +189,9 @@ static void add_connection(struct strlist *a, const struct launch *l)
 
 /* ---- mpirun ---- */
 
-/* This machine alone, also inside somebody's allocation or beside a default host file. */
+/* Append mpirun's arguments for this machine alone, even inside an allocation or beside a default
+ * host file.
+ */
 static void add_one(struct strlist *a, const struct launch *l)
 {
     strlist_addf(a, "--host");
@@ -201,7 +211,9 @@ static void add_one(struct strlist *a, const struct launch *l)
     add_mca(a, l, "btl_tcp_if_include", "lo");
 }
 
-/* Folders of a node are not named here, where all would read them: they are in its rank file. */
+/* Append mpirun's arguments for several nodes.  A node's folders are not named here, where all
+ * nodes would read them: they are in its rank file.
+ */
 static void add_several(struct strlist *a, const struct launch *l)
 {
     strlist_addf(a, "--hostfile");
@@ -218,12 +230,13 @@ static void add_several(struct strlist *a, const struct launch *l)
     if (!launch_is_six(l))
         add_mca(a, l, "btl_tcp_if_include", l->order->network);
     else if (!launch_user_sets(l->brief, "btl_tcp_if_include"))
-        add_mca(a, l, "btl_tcp_disable_family", "4"); /* each node names its interface, see
-                                                       * launch_ranks.c */
-    /* Its other ways send in one direction at a time, which halves an all-reduce. */
+        add_mca(a, l, "btl_tcp_disable_family", "4"); /* see launch_ranks.c */
+    /* 1: send only.  TCP's other protocols (put, get) send in one direction at a time, which halves
+     * the speed of an all-reduce.
+     */
     add_mca(a, l, "btl_tcp_flags", "1");
-    /* The largest message of a halved layer then goes without asking the receiver first: of sixteen
-     * workers on two cores that all do, a step ends 5 ms earlier.
+    /* The largest message of a halved layer is then sent without asking the receiver first: with
+     * sixteen workers on two cores a step ends 5 ms earlier.
      */
     add_mca(a, l, "btl_tcp_eager_limit", "262144");
     add_mca(a, l, "btl_tcp_max_send_size", "262144");
@@ -239,17 +252,17 @@ int launch_argv(const struct launch *l, struct strlist *ret, struct eddis_error 
     else
         add_one(ret, l);
     add_runtime(ret, l, "ras", "^slurm,gridengine,tm,lsf,loadleveler,alps");
-    /* The others try out names in /dev/shm that every job shares. */
+    /* The other components try names in /dev/shm, which every job shares. */
     add_mca(ret, l, "shmem", "mmap");
     add_mca(ret, l, "pml", "ob1");
     snprintf(btl, sizeof btl, "self,%s%s", l->mpi->shared, is_several(l) ? ",tcp" : "");
     add_mca(ret, l, "btl", btl);
-    /* Gradients of a small model then go without asking the receiver first, who may be asleep:
-     * with four ranks on two cores that is a tenth of a millisecond a step.
+    /* Gradients of a small model are then sent without asking the receiver first, who may be
+     * asleep: with four ranks on two cores that saves 0.1 ms a step.
      */
     add_shared(ret, l, "eager_limit", "65536");
-    /* A worker computes in one thread and communicates in another; a spinning wait for want of a
-     * core costs milliseconds a message.  Several nodes decide that each for itself.
+    /* A worker computes in one thread and communicates in another.  If cores are short, a spinning
+     * wait costs milliseconds per message.  With several nodes each node decides this for itself.
      */
     if (!is_several(l) && 2 * l->order->n_local > l->cores)
         add_mca(ret, l, "mpi_yield_when_idle", "1");
@@ -261,7 +274,7 @@ int launch_argv(const struct launch *l, struct strlist *ret, struct eddis_error 
     return ret->failed ? eddis_fail(err, -ENOMEM, "no memory for mpirun's arguments") : 0;
 }
 
-/* ---- its daemons ---- */
+/* ---- mpirun's daemons ---- */
 
 int launch_daemon_argv(const struct launch *l, struct strlist *ret, struct eddis_error *err)
 {
@@ -275,6 +288,7 @@ int launch_daemon_argv(const struct launch *l, struct strlist *ret, struct eddis
     return ret->failed ? eddis_fail(err, -ENOMEM, "no memory for a daemon's arguments") : 0;
 }
 
+/* Append a parameter of a daemon, with its flag. */
 static void add_pair(struct strlist *a, const struct openmpi *mpi, const char *name,
                      const char *value)
 {
@@ -297,7 +311,9 @@ void launch_add_relay(const struct openmpi *mpi, const struct relay *r, struct s
         add_pair(ret, mpi, mpi->nodes, r->nodes);
 }
 
-/* What only several nodes need. */
+/* Set the variables that only several nodes need: PATH with eddis-rank's folder, the rank file, and
+ * PMIx's host name.
+ */
 static void add_places(const struct launch *l, struct strlist *env)
 {
     const char *path = getenv("PATH");
@@ -308,7 +324,7 @@ static void add_places(const struct launch *l, struct strlist *env)
                 l->rank_program, path && *path ? path : "/usr/local/bin:/usr/bin:/bin");
     strlist_set(env, "PATH", strbuf_text(&all));
     strlist_set(env, "EDDIS_RANK_FILE", l->rank_file);
-    /* Or PMIx takes this node for the first when their host names are alike. */
+    /* Otherwise PMIx takes this node for the first if their host names are equal. */
     launch_node_name(l->node, name);
     if (l->node > 0)
         strlist_set(env, "PMIX_HOSTNAME", name);
@@ -326,7 +342,9 @@ int launch_environ(const struct launch *l, struct strlist *ret, struct eddis_err
     return l->guard[0] ? openmpi_preload_guard(ret, l->guard, l->guard_file, err) : 0;
 }
 
-/* Who has chosen mpirun's networks himself may have chosen others than the ranks'. */
+/* Return the address that the guard allows mpirun to use: "" on one node, "*" any if the user sets
+ * mpirun's network, which may differ from the ranks'.
+ */
 static const char *channel_address(const struct launch *l)
 {
     if (!is_several(l))
@@ -353,7 +371,7 @@ int launch_write_guard(const struct launch *l, struct eddis_error *err)
     return rc;
 }
 
-/* Beginnings of variables that none of the job's programs is to inherit. */
+/* Prefixes of environment variables that no program of the job may inherit. */
 static const char *const drop[] = {
     "PMIX_",
     "OMPI_COMM_WORLD_",
@@ -373,7 +391,7 @@ static const char *const drop[] = {
     "EDDIS_BOARD",
     "EDDIS_RANK_FILE",
     KEEPER_SENDER,
-    /* Of a step of Slurm's, which is the agents'; the job's own are the ranks', too. */
+    /* Variables of the Slurm step of the agents; the job's own are passed to the ranks. */
     "SLURM_STEPID",
     "SLURM_STEP_", /* SLURM_STEPMGR is the job's */
     "SLURM_PROCID",
@@ -398,6 +416,7 @@ static const char *const drop[] = {
     "PMI_",
 };
 
+/* Variables that allow Open MPI to run as root. */
 static const char *const as_root[] = {
     "OMPI_ALLOW_RUN_AS_ROOT",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
@@ -405,7 +424,9 @@ static const char *const as_root[] = {
     "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM",
 };
 
-/* Whether this user's home is unknown, as of a random one in a container: Open MPI 4 then dies. */
+/* Check whether this user has no home folder, such as a random user in a container: Open MPI 4
+ * crashes then.
+ */
 static bool is_homeless(void)
 {
     return !getenv("HOME") && !getpwuid(getuid());
@@ -422,7 +443,7 @@ int launch_clean_environment(const struct brief *b, struct eddis_error *err)
     for (size_t i = 0; i < names.n; i++)
         (void)unsetenv(names.item[i]);
     strlist_fini(&names);
-    /* Whose job it is other jobs on the node shall see, and who cleans up after this one. */
+    /* These tell other jobs on the node, and whoever cleans up after this one, which job it is. */
     if (is_homeless() && setenv("HOME", "/", 1) < 0)
         return eddis_fail_errno(err, -errno, "cannot set a variable");
     if (setenv(NODE_IDENTITY_VARIABLE, b->mark, 1) < 0 || setenv("EDDIS_JOB_ID", b->job_id, 1) < 0)

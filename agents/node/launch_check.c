@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* launch_check.c - looks for what would be missing before anything is started */
+/* launch_check.c - checks for missing files and limits before anything is started */
 #include "launch.h"
 
 #include "lib/base/program.h"
@@ -26,6 +26,7 @@ int launch_check_workdir(const char *dir, struct eddis_error *err)
     return 0;
 }
 
+/* Check that the ranks will find the program. */
 static int check_program(const struct launch *l, struct eddis_error *err)
 {
     const char *path = l->brief->setup[0] ? NULL : launch_search_path(l); /* they may change it */
@@ -33,6 +34,7 @@ static int check_program(const struct launch *l, struct eddis_error *err)
     return program_check(l->brief->command[0], l->brief->workdir, path, l->bin, err);
 }
 
+/* Check that the data can be read. */
 static int check_data(const struct launch *l, struct eddis_error *err)
 {
     if (!l->brief->data_path || access(l->brief->data_path, R_OK) == 0)
@@ -40,8 +42,9 @@ static int check_data(const struct launch *l, struct eddis_error *err)
     return eddis_fail_errno(err, -errno, "cannot read the data '%s'", l->brief->data_path);
 }
 
-/* Open MPI's mpirun, and its daemon, wait for ever when they can open no more pipes: measured are
- * 26 descriptors and 4.3 for each rank here; mpirun has connections to other nodes, too.
+/* Raise the limit of open files to what mpirun needs, or fail with -EMFILE: without it Open MPI's
+ * mpirun and daemon wait for ever.  Measured: 26 descriptors, 4.3 for each rank; mpirun also has
+ * connections to other nodes.
  */
 static int check_descriptors(const struct launch *l, struct eddis_error *err)
 {
@@ -51,7 +54,7 @@ static int check_descriptors(const struct launch *l, struct eddis_error *err)
 
     if (getrlimit(RLIMIT_NOFILE, &now) < 0 || now.rlim_cur >= need)
         return 0;
-    now.rlim_cur = need; /* no more: programs that use select() count on the usual limit */
+    now.rlim_cur = need; /* not higher: programs that use select() rely on the usual limit */
     if (now.rlim_max >= need && setrlimit(RLIMIT_NOFILE, &now) == 0)
         return 0;
     return eddis_fail(err, -EMFILE,
@@ -67,7 +70,7 @@ int launch_check(const struct launch *l, struct eddis_error *err)
 
     if (rc == 0)
         rc = launch_check_workdir(l->brief->workdir, err);
-    /* The setup lines may change PATH: the shell that runs them looks for itself. */
+    /* Setup lines may change PATH: their shell checks for the program itself. */
     if (rc == 0 && (!l->brief->setup[0] || strchr(l->brief->command[0], '/')))
         rc = check_program(l, err);
     return rc < 0 ? rc : check_data(l, err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* launch_ranks.c - writes the rank file: what each rank of this node is told, see rank_file.h */
+/* launch_ranks.c - writes the rank file, the environment of each rank of this node; see rank_file.h
+ */
 #include "launch.h"
 
 #include "agents/node/keep/keeper.h"
@@ -51,6 +52,7 @@ const char *launch_search_path(const struct launch *l)
     return path && *path ? path : "/usr/local/bin:/usr/bin:/bin";
 }
 
+/* Add a variable unless the user or the environment already sets it. */
 static void add_unless_given(struct strlist *e, const struct launch *l, const char *name,
                              const char *value)
 {
@@ -58,28 +60,29 @@ static void add_unless_given(struct strlist *e, const struct launch *l, const ch
         strlist_addf(e, "%s=%s", name, value);
 }
 
-/* Of this node's interface alone, unless the user has chosen another. */
+/* Restrict gloo, UCX and NCCL to this node's interface, unless the user has chosen another. */
 static void add_interface(struct strlist *e, const struct launch *l)
 {
     const char *name = l->interface[0] ? l->interface : "lo";
 
     add_unless_given(e, l, "GLOO_SOCKET_IFNAME", name);
     add_unless_given(e, l, "UCX_NET_DEVICES", name);
-    if (launch_is_six(l)) /* or NCCL takes an address of IPv4 that the interface has, too */
+    if (launch_is_six(l)) /* otherwise NCCL takes the interface's IPv4 address, if it has one */
         add_unless_given(e, l, "NCCL_SOCKET_FAMILY", "AF_INET6");
-    /* NCCL takes eth1 for every name that begins so. */
+    /* NCCL takes "eth1" as a prefix; "=" asks for the exact name. */
     if (!launch_given(l, "NCCL_SOCKET_IFNAME"))
         strlist_addf(e, "NCCL_SOCKET_IFNAME=%s%s", l->interface[0] ? "=" : "", name);
 }
 
-/* A parameter of Open MPI that is another one on each node. */
+/* Add a parameter of Open MPI that differs between nodes, unless the user sets it. */
 static void add_mca(struct strlist *e, const struct launch *l, const char *name, const char *value)
 {
     if (!launch_user_sets(l->brief, name))
         strlist_addf(e, "OMPI_MCA_%s=%s", name, value);
 }
 
-/* What mpirun knows of its own node only. */
+/* Add what mpirun knows only of its own node: folders, rules and waiting; only for several nodes.
+ */
 static void add_node(struct strlist *e, const struct launch *l)
 {
     char name[64];
@@ -96,12 +99,14 @@ static void add_node(struct strlist *e, const struct launch *l)
         add_mca(e, l, "btl_tcp_if_include", l->interface);
     add_mca(e, l, "coll_tuned_use_dynamic_rules", "1");
     add_mca(e, l, "coll_tuned_dynamic_rules_filename", l->rules_file);
-    /* See launch_argv. */
+    /* See launch_argv: cores are short. */
     if (2 * l->order->n_local > l->cores)
         add_mca(e, l, "mpi_yield_when_idle", "1");
 }
 
-/* The first node gives its port through mpirun to the ranks of all. */
+/* Add MASTER_ADDR and MASTER_PORT. With several nodes the port is known only on the first, and
+ * mpirun passes it to all.
+ */
 static void add_master(struct strlist *e, const struct launch *l)
 {
     if (l->order->n_nodes > 1)
@@ -112,8 +117,8 @@ static void add_master(struct strlist *e, const struct launch *l)
         strlist_addf(e, "MASTER_PORT=%d", l->master_port);
 }
 
-/* A later generation goes on from the newest whole checkpoint, which rank 0 looks for, or, while
- * the job has written none, from the one that it began with.
+/* Return the folder to resume from.  A later generation uses the job's newest complete checkpoint,
+ * which rank 0 searches.  If the job has written none, it uses the one that the job began with.
  */
 const char *launch_resume_from(const struct brief *b, const struct order *o)
 {
@@ -122,12 +127,12 @@ const char *launch_resume_from(const struct brief *b, const struct order *o)
     return o->generation > 1 && !o->resume_begun ? b->checkpoint_dir : b->resume_from;
 }
 
-/* The library of these programs' own release, for those that load it by its name: the user's PATH
- * and the system may have another.
+/* Add the path of this release's libeddis for programs that load it by name: PATH and the system
+ * may have another.
  */
 static void add_library(struct strlist *e, const struct launch *l)
 {
-    static const char *const folders[] = { EDDIS_LIBDIR, "lib" }; /* installed, built */
+    static const char *const folders[] = { EDDIS_LIBDIR, "lib" }; /* installed; in a build folder */
     const char *end = strrchr(l->bin, '/');
     char path[PATH_MAX];
 
@@ -142,7 +147,9 @@ static void add_library(struct strlist *e, const struct launch *l)
     }
 }
 
-/* What scripts written for torchrun and for us read; see the manual of eddis-run. */
+/* Add the variables that all ranks get, as scripts for torchrun and for eddis read them; see
+ * eddis-run(1).
+ */
 static void add_common(struct strlist *e, const struct launch *l)
 {
     const struct order *o = l->order;
@@ -160,14 +167,14 @@ static void add_common(struct strlist *e, const struct launch *l)
     strlist_addf(e, "TORCHELASTIC_RESTART_COUNT=%lld",
                  (long long)(o->generation > 1 ? o->generation - 1 : 0));
     strlist_addf(e, "TORCHELASTIC_MAX_RESTARTS=%lld", (long long)l->brief->restarts);
-    /* No agent serves the store, whatever an enclosing torchrun has said: rank 0 does. */
+    /* Rank 0 serves the store, not an agent, whatever an outer torchrun has set. */
     strlist_addf(e, "TORCHELASTIC_USE_AGENT_STORE=False");
     add_unless_given(e, l, "TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
     strlist_addf(e, "EDDIS_JOB_ID=%s", l->brief->job_id);
     strlist_addf(e, "EDDIS_GENERATION=%lld", (long long)o->generation);
     strlist_addf(e, "EDDIS_GLOBAL_BATCH=%lld", (long long)o->plan->global_batch);
     strlist_addf(e, "EDDIS_SYNC_MODE=%s", o->mode);
-    strlist_addf(e, "EDDIS_STALENESS=0"); /* of the modes that can be run today */
+    strlist_addf(e, "EDDIS_STALENESS=0"); /* true of all modes implemented today */
     strlist_addf(e, "EDDIS_BOARD=%s", l->board);
     if (l->sender >= 0)
         strlist_addf(e, KEEPER_SENDER "=%d", l->sender);
@@ -178,7 +185,7 @@ static void add_common(struct strlist *e, const struct launch *l)
     else
         strlist_addf(e, "EDDIS_RESUME_FROM");
     add_library(e, l);
-    add_unless_given(e, l, "PYTHONUNBUFFERED", "1"); /* what is lost with a killed process */
+    add_unless_given(e, l, "PYTHONUNBUFFERED", "1"); /* a killed process loses its buffer */
     add_interface(e, l);
     add_node(e, l);
     if (l->bin[0])
@@ -187,8 +194,8 @@ static void add_common(struct strlist *e, const struct launch *l)
         strlist_addf(e, "PATH=%s", launch_search_path(l));
 }
 
-/* How many threads a rank may run at once: its part of its cores, which others may have as well
- * when there are more ranks than cores.
+/* Return how many threads a rank may run: its part of its cores, divided by the ranks bound to the
+ * same ones.
  */
 static int threads_of(const struct launch *l, const struct order_rank *r)
 {
@@ -202,12 +209,13 @@ static int threads_of(const struct launch *l, const struct order_rank *r)
     return sharing > 1 ? threads / sharing : threads;
 }
 
+/* Check whether a rank's device is a whole GPU. */
 static bool is_gpu(const struct order_rank *r)
 {
     return strncmp(r->device_id, "GPU-", 4) == 0;
 }
 
-/* Whether each rank of the node has a whole GPU of its own. */
+/* Check whether each rank of the node has a whole GPU of its own. */
 static bool have_gpus(const struct order *o)
 {
     for (int i = 0; i < o->n_local; i++) {
@@ -220,8 +228,9 @@ static bool have_gpus(const struct order *o)
     return true;
 }
 
-/* Scripts choose the LOCAL_RANK-th, as under torchrun; where that cannot be, each rank sees its own
- * alone: of parts of GPUs CUDA takes no more than one.
+/* Add CUDA_VISIBLE_DEVICES. If each rank has a GPU, all are visible, and scripts choose the
+ * LOCAL_RANK-th, as with torchrun.  Else each rank sees only its own: CUDA accepts only one part of
+ * a GPU (MIG).
  */
 static void add_devices(struct strlist *e, const struct launch *l, const struct order_rank *r)
 {
@@ -241,6 +250,7 @@ static void add_devices(struct strlist *e, const struct launch *l, const struct 
     strbuf_fini(&all);
 }
 
+/* Add the variables that only this rank gets. */
 static void add_own(struct strlist *e, const struct launch *l, const struct order_rank *r)
 {
     int threads = threads_of(l, r);
@@ -251,7 +261,7 @@ static void add_own(struct strlist *e, const struct launch *l, const struct orde
     strlist_addf(e, "ROLE_RANK=%d", r->rank);
     strlist_addf(e, "LOCAL_RANK=%d", r->local_rank);
     strlist_addf(e, "EDDIS_BATCH_SIZE=%lld", (long long)r->batch);
-    /* Not r->weight, which lost its last digits on the way here. */
+    /* Not r->weight, which was rounded in the order. */
     strlist_addf(e, "EDDIS_GRAD_WEIGHT=%.17g",
                  total > 0 ? (double)r->batch / (double)total : r->weight);
     snprintf(text, sizeof text, "%d", threads > 0 ? threads : 1);
@@ -259,7 +269,7 @@ static void add_own(struct strlist *e, const struct launch *l, const struct orde
     add_devices(e, l, r);
 }
 
-/* The user's variables but PATH, to which ours is appended already. */
+/* Add the user's variables, without PATH if add_common has extended it already. */
 static void add_users(struct strlist *e, const struct launch *l)
 {
     for (char **v = l->brief->env; *v; v++)
@@ -267,6 +277,7 @@ static void add_users(struct strlist *e, const struct launch *l)
             strlist_addf(e, "%s", *v);
 }
 
+/* Fill the rows of the rank file; own [f->n] owns their variables. */
 static int fill_specs(const struct launch *l, struct rank_file *f, struct strlist *own,
                       struct eddis_error *err)
 {
@@ -284,8 +295,8 @@ static int fill_specs(const struct launch *l, struct rank_file *f, struct strlis
     return failed ? eddis_fail(err, -ENOMEM, "no memory for the ranks' variables") : 0;
 }
 
-/* How fast a rank's output may go to the screen: that of all ranks together is no load for the
- * driver and no link's, and more than anybody reads.
+/* Return the bytes per second of a rank's output that are copied to the screen.  All ranks together
+ * then load neither driver nor network, and print more than anyone can read.
  */
 static int64_t show_rate(int n_ranks)
 {
@@ -295,7 +306,9 @@ static int64_t show_rate(int n_ranks)
     return rate > MOST ? MOST : rate < LEAST ? LEAST : rate;
 }
 
-/* Where the driver's folder is not seen, each generation has one of its own: see log_place.h. */
+/* Return the folder of the ranks' logs; the caller frees it.  If the driver's folder is not shared,
+ * each generation has one of its own: see log_place.h.
+ */
 static char *log_dir_of(const struct launch *l)
 {
     if (!l->brief->log_marker[0] || l->order->probe)
@@ -334,7 +347,7 @@ int launch_write_rank_file(const struct launch *l, struct eddis_error *err)
         return eddis_fail(err, -ENOMEM, "no memory for the ranks");
     add_common(&common, l);
     add_users(&users, l);
-    /* Never empty, never the user's. */
+    /* Added last: the user cannot override these. */
     strlist_addf(&users, "EDDIS_JOB_ID=%s", l->brief->job_id);
     strlist_addf(&users, NODE_IDENTITY_VARIABLE "=%s", l->brief->mark);
     f.env = common.item;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oom.c - reads the counter of a control group, and the kernel's log */
+/* oom.c - reads the oom_kill counter of a control group, and the kernel's log */
 #include "oom.h"
 
 #include "lib/base/cleanup.h"
@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Two looks are a second. */
+/* Time between two polls of the counter. */
 #define LOOK_NS (CLOCK_S / 2)
 
-/* "oom_kill 3" is a line of its own in both versions' files. */
+/* Return the number after "oom_kill" in a control group's file, of either version; -1: none. */
 static int64_t read_counter(const char *path)
 {
     cleanup_file FILE *f = path[0] ? fopen(path, "re") : NULL;
@@ -27,7 +27,9 @@ static int64_t read_counter(const char *path)
     return -1;
 }
 
-/* Of version 2 not every group has the file: the nearest one above that has counts. */
+/* Write the path of the nearest group at or above path that has a counter; in version 2 not every
+ * group has it.
+ */
 static void find_above(const char *path, char *ret, size_t size)
 {
     char group[480];
@@ -44,7 +46,9 @@ static void find_above(const char *path, char *ret, size_t size)
     }
 }
 
-/* Lines are "0::/path" in version 2, "5:memory:/path" in version 1. */
+/* Write the path of our control group's counter file; "": none.  Lines of /proc/self/cgroup are
+ * "0::/path" in version 2, "5:memory:/path" in version 1.
+ */
 static void find_counter(char *ret, size_t size)
 {
     cleanup_file FILE *f = fopen("/proc/self/cgroup", "re");
@@ -81,6 +85,7 @@ void oom_begin(struct oom_watch *w)
         (void)lseek(w->kmsg, 0, SEEK_END);
 }
 
+/* Check whether our control group has a counter. */
 static bool has_counter(const struct oom_watch *w)
 {
     return w->count[1] >= 0;
@@ -104,10 +109,10 @@ void oom_look(struct oom_watch *w, pid_t pid, int64_t now_ns)
     if (count > w->count[1])
         w->rose_ns = now_ns;
     w->count[0] = w->count[1];
-    w->count[1] = count < w->count[1] ? w->count[1] : count; /* the group may be gone */
+    w->count[1] = count < w->count[1] ? w->count[1] : count; /* the group may have been removed */
 }
 
-/* Whether the kernel's log says that it killed pid. */
+/* Check whether the kernel's log names pid as killed, in records since the previous call. */
 static bool log_names(const struct oom_watch *w, pid_t pid)
 {
     char want[64], record[8192];

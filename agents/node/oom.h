@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oom.h - whether the kernel killed a process for lack of memory
+/* oom.h - detects whether the kernel killed a process for lack of memory
  *
- * Two witnesses: the oom_kill counter of our own cgroup (version 2 or 1), and the kernel's log,
- * where it may be read.  Without either the answer is no.  The counter is that of all processes of
- * the group, so it speaks of one of them only where it rose in the last second of that one's life.
+ * Two sources: the oom_kill counter of our own control group (version 2 or 1), and the kernel's
+ * log, if it may be read.  Without either the answer is no.  The counter is for all processes of
+ * the group, so it is evidence for one process only if it rose in the process's last second.
  */
 #ifndef EDDIS_AGENTS_NODE_OOM_H
 #define EDDIS_AGENTS_NODE_OOM_H
@@ -13,24 +13,25 @@
 #include <sys/types.h>
 
 struct oom_watch {
-    char counter[512]; /* file; "": none */
-    int64_t count[2];  /* at the look before the last one, and at the last one; -1: unknown */
-    int64_t looked_ns; /* when that was */
-    int64_t rose_ns;   /* when the counter was last seen to have risen; 0: never */
-    int kmsg;          /* at the end of the kernel's log; -1: not readable */
+    char counter[512]; /* path of its file; "": none */
+    int64_t count[2];  /* at the poll before the last, and at the last; -1: unknown */
+    int64_t looked_ns; /* time of the last poll */
+    int64_t rose_ns;   /* time of the last poll that saw it rise; 0: never */
+    int kmsg;          /* kernel's log, read up to now; -1: not readable */
 };
 
-/* Remember what counter and log say before a program starts. */
+/* Record the counter and the end of the log before a program starts. */
 void oom_begin(struct oom_watch *w);
 
-/* Read the counter where it is time for that, which oom_next_ns returns, CLOCK_NEVER without a
- * counter.  The looks end when pid does: the kernel may take long to free what it held.
+/* Poll the counter if oom_next_ns has come.  Polls stop while pid is ending, because the kernel may
+ * take long to free its memory.
  */
 void oom_look(struct oom_watch *w, pid_t pid, int64_t now_ns);
+/* Return the time of the next poll; CLOCK_NEVER: there is no counter. */
 int64_t oom_next_ns(const struct oom_watch *w);
 
-/* Return whether pid, which ended by SIGKILL, is known to have been killed for memory. *ret_ago_ns:
- * how long ago another process of the group was; 0: none was since oom_begin.
+/* Check whether pid, which ended by SIGKILL, was killed for memory. *ret_ago_ns: how long ago
+ * another process of the group was; 0: none since oom_begin.
  */
 bool oom_killed(struct oom_watch *w, pid_t pid, int64_t now_ns, int64_t *ret_ago_ns);
 

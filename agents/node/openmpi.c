@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* openmpi.c - the table of Open MPI's versions, and what its sentences mean */
+/* openmpi.c - the table of Open MPI's versions, and explanations of its error messages */
 #include "openmpi.h"
 
 #include "agents/guard/guard.h"
@@ -106,7 +106,9 @@ int openmpi_parse_version(const char *text, char *ret, size_t size, struct eddis
     return atoi(ret);
 }
 
-/* Read to the end of fd, at most size - 1 bytes, until the deadline. */
+/* Read to the end of fd, at most size - 1 bytes, until the deadline.  Return 0 or a negative errno
+ * value.
+ */
 static int read_until(int fd, char *ret, size_t size, int64_t deadline_ns)
 {
     struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -141,7 +143,9 @@ int openmpi_preload_guard(struct strlist *env, const char *library, const char *
     return env->failed ? eddis_fail(err, -ENOMEM, "no memory for variables") : 0;
 }
 
-/* Run a program and write what it prints to ret. */
+/* Run a program, with the guard loaded if guard is not "", and write its standard output to ret
+ * [size].
+ */
 static int run_program(const char *const *argv, const char *guard, char *ret, size_t size,
                        struct eddis_error *err)
 {
@@ -170,6 +174,7 @@ static int run_program(const char *const *argv, const char *guard, char *ret, si
     return rc < 0 ? eddis_fail_errno(err, rc, "'%s %s' does not answer", argv[0], argv[1]) : 0;
 }
 
+/* Run "program --version" and write its output to ret [size]. */
 static int run_version(const char *program, const char *guard, char *ret, size_t size,
                        struct eddis_error *err)
 {
@@ -209,9 +214,9 @@ bool openmpi_is_v4_only(void)
            strstr(text, "\noptions:ipv6:no") != NULL;
 }
 
-/* ---- its words ---- */
+/* ---- its error messages ---- */
 
-/* From the most telling to the least: one failure makes mpirun say several of these. */
+/* Sorted from the most specific to the least: one failure makes mpirun print several of these. */
 static const struct {
     const char *words, *sentence;
 } known[] = {
@@ -232,7 +237,7 @@ static const struct {
     { "unable to connect", "it cannot connect to the node where mpirun runs; look at firewalls "
                            "between the nodes" },
     { "no path to daemon", "mpirun has no way to one of its daemons" },
-    { "lost communication with", NULL }, /* which names a node */
+    { "lost communication with", NULL }, /* the message names a node */
     { "unable to reliably start", "mpirun could not start its daemon on a node" },
     { "A daemon failed to report back", "mpirun could not start its daemon on a node" },
     { "None of the TCP networks specified",
@@ -241,7 +246,9 @@ static const struct {
     { "No network interfaces were found", "mpirun finds no network interface that it may use" },
 };
 
-/* "  Remote daemon: [[4711,0],2] on node c07": that node. */
+/* Write that mpirun has lost the connection to a node, named in " Remote daemon: [[4711,0],2] on
+ * node c07".
+ */
 static void lost_node(const char *words, char *ret, size_t size)
 {
     static const char on[] = " on node ";

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* openmpi.h - what the programs and parameters of Open MPI are called in each of its versions
+/* openmpi.h - names of Open MPI's programs and parameters in each of its versions
  *
- * Open MPI 4 starts its daemons, orted, itself (ORTE); Open MPI 5 leaves that to PRRTE, whose
- * daemon is prted and whose parameters have a flag and names of their own.  Everything that eddis
- * says to either of them is in one table.
+ * Open MPI 4 starts its daemons, orted, itself (ORTE).  Open MPI 5 leaves that to PRRTE, with the
+ * daemon prted and another flag and other names for parameters.  One table has all names that eddis
+ * uses for either of them.
  */
 #ifndef EDDIS_AGENTS_NODE_OPENMPI_H
 #define EDDIS_AGENTS_NODE_OPENMPI_H
@@ -17,54 +17,56 @@
 enum { OPENMPI_VERSION = 64 };
 
 struct openmpi {
-    int major;        /* the first version that this row is for */
-    const char *flag; /* before a parameter of whatever starts and watches the processes */
-    /* How mpirun gets its daemons onto the other nodes. */
+    int major;        /* first major version of this row */
+    const char *flag; /* flag before a parameter of the runtime that starts the processes */
+    /* Parameters for starting daemons on the other nodes. */
     const char *plm, *no_plm; /* values of the parameter "plm" for several nodes and for one */
     const char *agent;        /* parameter: program that mpirun calls for each node */
-    const char *no_tree;      /* parameter: mpirun itself does, for all */
-    /* A daemon, and what it is told by these parameters. */
+    const char *no_tree;      /* parameter: mpirun itself calls it for all nodes */
+    /* A daemon, and the names of its parameters. */
     const char *daemon, *space, *number, *count, *uri;
-    const char *nodes;         /* NULL: it is told later */
-    const char *const *always; /* more words for each daemon, NULL-ended */
-    /* Both. */
+    const char *nodes;         /* NULL: the daemon gets it later */
+    const char *const *always; /* further arguments of each daemon, NULL-ended */
+    /* Parameters of mpirun and of its daemons. */
     const char *tmpdir, *network;
     const char *no_v4;    /* parameter: connect by IPv6 only */
-    const char *loopback; /* value of `network` for one node; NULL: it would take no such one */
-    const char *alive, *interval, *strikes; /* parameters of the keep-alive, in seconds */
-    const char *no_lookup[4];               /* words: names of nodes are not looked up */
-    const char *oversubscribe[3];           /* words: more ranks than cores will do */
-    const char *order[6];                   /* words: and ranks fill one node after another */
-    /* The ranks. */
-    const char *shared; /* the byte transfer layer between ranks of one node */
+    const char *loopback; /* value of `network` for one node; NULL: loopback is rejected */
+    const char *alive, *interval, *strikes; /* parameters of TCP keep-alive, times in seconds */
+    const char *no_lookup[4];               /* arguments: do not look up nodes' names */
+    const char *oversubscribe[3];           /* arguments: allow more ranks than cores */
+    const char *order[6]; /* arguments: the same, and fill one node after another */
+    /* Parameters of the ranks. */
+    const char *shared; /* byte transfer layer (BTL) between ranks of one node */
     /* The program that mpirun becomes, which listens for its daemons. */
     const char *server;
 };
 
-/* Return the row for a major version; for one that is newer than the table its newest row. */
+/* Return the row for a major version; the newest row if the version is newer. */
 const struct openmpi *openmpi_row(int major);
 
-/* Ask the mpirun in PATH for its version, as "4.1.4", and find out whether the guard (guard.h) can
- * be loaded into it; guard: path of that library, "": there is none.  Blocks, for seconds at worst.
- * Returns the major version.  -ENOENT: it is not there; -EINVAL: it is not Open MPI's.
+/* Write the version of the mpirun in PATH, "4.1.4", to ret, and set whether the guard library
+ * (guard.h; "": none) can be loaded into it.  Block, for seconds at worst.  Return the major
+ * version; -ENOENT: no mpirun; -EINVAL: not Open MPI's.
  */
 int openmpi_version(const char *guard, char *ret, size_t size, bool *ret_guarded,
                     struct eddis_error *err);
 
-/* Whether ompi_info says that the Open MPI in PATH was built without IPv6.  Blocks as above. */
+/* Check whether ompi_info reports that the Open MPI in PATH was built without IPv6.  Block as
+ * above.
+ */
 bool openmpi_is_v4_only(void);
 
-/* Set in env, a list of NAME=VALUE, what loads the guard `library` behind the user's own, as a
- * sanitizer wants to be first, with this value of GUARD_VARIABLE.
+/* Set variables in env, a list of NAME=VALUE, that load the guard `library`, with `value` in
+ * GUARD_VARIABLE. It comes after the user's own preloads, because a sanitizer must be first.
  */
 int openmpi_preload_guard(struct strlist *env, const char *library, const char *value,
                           struct eddis_error *err);
 
-/* Take the version out of what `mpirun --version` prints.  Returns and fails as above. */
+/* Extract the version from the output of `mpirun --version`. Return and fail as openmpi_version. */
 int openmpi_parse_version(const char *text, char *ret, size_t size, struct eddis_error *err);
 
-/* Write one sentence for people to ret, in the place of the many lines in which mpirun says why it
- * ended; words may be NULL.  False: they hold nothing that is known.
+/* Write one sentence for people that replaces mpirun's long error message; words, its output, may
+ * be NULL. Return false if no known message is in it.
  */
 bool openmpi_explain(const char *words, char *ret, size_t size);
 

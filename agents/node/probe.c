@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe.c - starts eddis-probe, reads its answer and kills it when it is late */
+/* probe.c - starts eddis-probe, reads its result, and kills it if it is late */
 #include "probe.h"
 
 #include "launch.h"
@@ -23,6 +23,7 @@
 
 enum { MAX_PROFILE = 512 << 10, MAX_WORDS = 400 };
 
+/* Append eddis-probe's arguments; turn: it may measure. */
 static int arguments(const struct brief *b, bool turn, struct strlist *ret, struct eddis_error *err)
 {
     char path[PATH_MAX];
@@ -47,6 +48,7 @@ static int arguments(const struct brief *b, bool turn, struct strlist *ret, stru
     return ret->failed ? eddis_fail(err, -ENOMEM, "no memory for the probe") : 0;
 }
 
+/* Close a probe's files, and record that none is under way. */
 static void close_files(struct probe *p)
 {
     (void)close(p->out);
@@ -64,7 +66,7 @@ int probe_start(struct probe *p, const struct brief *b, bool turn, struct eddis_
 
     if (p->pid)
         return eddis_fail(err, -EALREADY, "the node is being profiled already");
-    rc = launch_check_workdir(b->workdir, err); /* the words of a failed start name the program */
+    rc = launch_check_workdir(b->workdir, err); /* a failed start would only name the program */
     if (rc < 0)
         return rc;
     p->out = s.out = memfd_create("eddis-profile", MFD_CLOEXEC);
@@ -83,6 +85,7 @@ int probe_start(struct probe *p, const struct brief *b, bool turn, struct eddis_
     return rc;
 }
 
+/* Set err for a failed probe, with its first line on standard error.  Return -EIO. */
 static int fail(const struct probe *p, int status, struct eddis_error *err)
 {
     cleanup_free char *words = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rank_file.c - turns the rank file into JSON and back */
+/* rank_file.c - converts the rank file to JSON and back */
 #include "rank_file.h"
 
 #include "lib/base/cleanup.h"
@@ -39,6 +39,7 @@ static const struct field spec_fields[] = {
     FIELD(struct rank_spec, env, LIST, 0, 0),
 };
 
+/* Return a rank file as JSON; the caller frees it.  NULL: no memory. */
 static char *file_text(const struct rank_file *f)
 {
     cleanup_json json_t *o = json_object();
@@ -70,6 +71,7 @@ int rank_file_write(const char *path, const struct rank_file *f, struct eddis_er
     return file_write_all(fd, text, strlen(text), err);
 }
 
+/* Read the row of this rank alone to f->rank. -ENOENT: there is none. */
 static int read_rows(struct rank_file *f, const json_t *o, int rank, struct eddis_error *err)
 {
     json_t *list;
@@ -117,6 +119,7 @@ int rank_file_read(const char *path, int rank, struct rank_file **ret, struct ed
     return 0;
 }
 
+/* Free a NULL-ended list and its strings; accept NULL. */
 static void free_list(char **list)
 {
     for (char **s = list; s && *s; s++)

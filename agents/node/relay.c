@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* relay.c - reads how mpirun calls for a daemon, and hands that to the agent */
+/* relay.c - reads mpirun's call for a daemon, and sends it to the agent */
 #include "relay.h"
 
 #include "agents/protocol/protocol_relay.h"
@@ -18,9 +18,11 @@
 
 enum { SEND_S = 10, RELAY_BYTES = 192 << 10 };
 
-/* ---- what mpirun says ---- */
+/* ---- mpirun's arguments ---- */
 
-/* Copy a value without the quotes that mpirun puts around it for a shell. */
+/* Return a copy of a value without the quotes that mpirun puts around it for a shell; the caller
+ * frees it.  NULL: no memory.
+ */
 static char *unquoted(const char *value)
 {
     size_t n = strlen(value);
@@ -30,13 +32,14 @@ static char *unquoted(const char *value)
     return strdup(value);
 }
 
+/* Check whether a word is a flag before a parameter: -mca or -prtemca, with one or two dashes. */
 static bool is_flag(const char *word)
 {
     word += word[0] == '-' && word[1] == '-';
     return strcmp(word, "-mca") == 0 || strcmp(word, "-prtemca") == 0;
 }
 
-/* The value of a parameter, NULL when it is not there. */
+/* Return the value of a parameter, which the caller frees; NULL: it is missing, or name is NULL. */
 static char *value_of(int argc, char *const *argv, const char *name)
 {
     for (int i = 1; name && i + 2 < argc; i++)
@@ -45,6 +48,7 @@ static char *value_of(int argc, char *const *argv, const char *name)
     return NULL;
 }
 
+/* Read the value of a parameter as a number of daemons.  Return 0 or -EINVAL. */
 static int number_of(int argc, char *const *argv, const char *name, int *ret,
                      struct eddis_error *err)
 {
@@ -61,6 +65,9 @@ static int number_of(int argc, char *const *argv, const char *name, int *ret,
     return 0;
 }
 
+/* Fill a relay from mpirun's arguments, for one version of Open MPI. The caller frees it also after
+ * an error.
+ */
 static int fill(int argc, char *const *argv, const struct openmpi *mpi, struct relay *r,
                 struct eddis_error *err)
 {
@@ -103,9 +110,10 @@ int relay_parse(int argc, char *const *argv, struct relay *ret, struct eddis_err
     return rc;
 }
 
-/* ---- where mpirun is ---- */
+/* ---- mpirun's address ---- */
 
-/* The nth of words that commas divide, cut out of the list; NULL: there are fewer. */
+/* Return word n, from 0, of a list separated by commas, cut out of the list; NULL: there are fewer.
+ */
 static char *nth_word(char *list, int n)
 {
     while (n-- > 0)
@@ -114,13 +122,14 @@ static char *nth_word(char *list, int n)
     return strsep(&list, ",");
 }
 
+/* Check whether s is a number without sign, not empty. */
 static bool is_digits(const char *s)
 {
     return *s && !s[strspn(s, "0123456789")];
 }
 
-/* The place of an address among those that commas divide, with brackets around one or around all;
- * -1: it is not there.
+/* Return the index of an address in a list separated by commas, with brackets around one address or
+ * around all; -1: not in it.
  */
 static int find_address(const char *list, const char *address)
 {
@@ -139,7 +148,10 @@ static int find_address(const char *list, const char *address)
     return -1;
 }
 
-/* "tcp://10.1.0.7,10.2.0.7:41231:24,16" or without the bits behind the port; spoils it. */
+/* Append one part of a URI, with only `address` in its list: "tcp://10.1.0.7,10.2.0.7:41231:24,16"
+ * or without the prefix lengths after the port.  Skip it if the address is not in it.  Overwrites
+ * part.
+ */
 static void add_place(char *part, const char *address, struct strbuf *b)
 {
     char *list = strstr(part, "://"), *port, *bits, *own;
@@ -187,6 +199,7 @@ char *relay_uri_at(const char *uri, const char *address, const char *host, struc
 
 /* ---- from the relay to its agent ---- */
 
+/* Convert a path to a socket address. -ENAMETOOLONG: it is too long. */
 static int address_of(const char *path, struct sockaddr_un *ret, struct eddis_error *err)
 {
     *ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
@@ -233,7 +246,7 @@ int relay_listen(const char *path, struct eddis_error *err)
     return cleanup_keep_fd(fd);
 }
 
-/* Whether the kernel says that it comes from a process of our own user. */
+/* Check whether the kernel attests that a message comes from a process of this user. */
 static bool is_ours(struct msghdr *m)
 {
     for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report_limit.c - doubles the pause between reports that are made at once */
+/* report_limit.c - doubles the pause between reports that are sent at once */
 #include "report_limit.h"
 
 #include "lib/base/clock.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reporter.c - sends reports one by one, and again those that were not answered */
+/* reporter.c - sends reports one at a time, and repeats one that was not answered */
 #include "reporter.h"
 
 #include "agents/protocol/timing.h"
@@ -11,14 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One report's worth of text: well under the server's limit of a body, escapes included. */
+/* Most text of one report: well below the server's limit of a body, escapes included. */
 enum { REPORT_TEXT = 128 << 10, REPORT_EVENTS = 1024, REPORT_OUTPUT = 64 << 10 };
 
 enum { STATUS_TOO_LONG = 413 };
 
 #define OUTPUT_NS (100 * CLOCK_MS)
-#define PIECE_NS  (8 * CLOCK_MS) /* 8 MB a second of logs */
+#define PIECE_NS  (8 * CLOCK_MS) /* limits logs to 8 MB a second */
 
+/* A queued event, with copies of its texts, and the time when it happened. */
 struct waiting {
     struct event e;
     int64_t at_ns;
@@ -29,24 +30,24 @@ struct reporter {
     char path[64];
     int agent;
     int64_t lease_ns;
-    uint64_t chance; /* of pauses */
+    uint64_t chance; /* random state of pauses */
     reporter_heard_fn heard;
     void *ctx;
     struct waiting *queue;
     int n, cap;
-    int64_t sequence; /* of the report under way or next */
+    int64_t sequence; /* number of the report under way, or of the next one */
     bool in_flight, failed, beat;
-    int n_sent;              /* events of the queue that the report holds */
-    struct progress *worker; /* [n_workers] that it holds */
+    int n_sent;              /* number of queued events in the report */
+    struct progress *worker; /* [n_workers] progress in the report */
     int n_workers;
     struct outputs *source;
-    struct output *output; /* [n_outputs] that it holds */
+    struct output *output; /* [n_outputs] output in the report */
     int n_outputs;
     bool hurry;
     struct log_send *logs;
-    struct log_piece piece; /* text NULL: the report holds none */
+    struct log_piece piece; /* chunk of a log in the report; text NULL: none */
     int64_t piece_ns;
-    int64_t output_ns; /* when output alone is reason enough for a report */
+    int64_t output_ns; /* earliest time of a report with output alone */
     int64_t retry_ns;
 };
 
@@ -69,11 +70,13 @@ int reporter_open(struct http_client *http, int agent, int64_t lease_ns, reporte
     return 0;
 }
 
+/* Return a copy of a text, "" for NULL; the caller frees it.  NULL: no memory. */
 static char *copy_text(const char *text)
 {
     return strdup(text ? text : "");
 }
 
+/* Free the texts of a queued event. */
 static void free_event(struct event *e)
 {
     free(e->text);
@@ -107,6 +110,7 @@ int reporter_add(struct reporter *r, const struct event *e, int64_t at_ns, struc
     return 0;
 }
 
+/* Free the output in the report. */
 static void drop_output(struct reporter *r)
 {
     outputs_free_rows(r->output, r->n_outputs);
@@ -114,6 +118,9 @@ static void drop_output(struct reporter *r)
     r->n_outputs = 0;
 }
 
+/* Free the chunk of a log in the report, and notify the log's sender; refused: the driver rejected
+ * it.
+ */
 static void drop_piece(struct reporter *r, bool refused)
 {
     free(r->piece.text);
@@ -122,6 +129,7 @@ static void drop_piece(struct reporter *r, bool refused)
         log_send_arrived(r->logs, refused);
 }
 
+/* Remove what an answered report held, and count up the report's number. */
 static void drop_sent(struct reporter *r)
 {
     for (int i = 0; i < r->n_sent; i++)
@@ -138,6 +146,9 @@ static void drop_sent(struct reporter *r)
     r->sequence++;
 }
 
+/* Handle the answer to a report; ctx is the reporter.  If the driver rejects the report, drop its
+ * progress, output and log chunk before it is sent again, because its events matter more.
+ */
 static void on_answer(void *ctx, int status, const char *body, size_t body_n,
                       const struct eddis_error *err)
 {
@@ -149,7 +160,6 @@ static void on_answer(void *ctx, int status, const char *body, size_t body_n,
     r->in_flight = false;
     r->failed = status != 200;
     if (r->failed) {
-        /* Refused, not lost: events matter more than what goes with them. */
         if (status == 400 || status == STATUS_TOO_LONG) {
             r->n_workers = 0;
             drop_output(r);
@@ -163,7 +173,7 @@ static void on_answer(void *ctx, int status, const char *body, size_t body_n,
     r->heard(r->ctx);
 }
 
-/* As many of the waiting events as make one report. */
+/* Return how many of the queued events fit into one report. */
 static int choose(const struct reporter *r)
 {
     size_t text = 0;
@@ -178,6 +188,7 @@ static int choose(const struct reporter *r)
     return n;
 }
 
+/* Send the report under way, with the events' present ages.  Return 0 or a negative errno value. */
 static int post(struct reporter *r, int64_t now_ns, struct eddis_error *err)
 {
     cleanup_free struct event *event = calloc((size_t)r->n_sent + 1, sizeof *event);
@@ -217,11 +228,13 @@ void reporter_take_output(struct reporter *r, struct outputs *o, bool hurry)
     r->hurry = hurry;
 }
 
+/* Check whether ranks have printed something that is not yet in a report. */
 static bool has_output(const struct reporter *r)
 {
     return r->source && !outputs_empty(r->source);
 }
 
+/* Move output of ranks into the report, unless it holds a chunk of a log. */
 static void take_output(struct reporter *r, int64_t now_ns)
 {
     if (!has_output(r) || r->piece.text)
@@ -235,18 +248,21 @@ void reporter_take_logs(struct reporter *r, struct log_send *s)
     r->logs = s;
 }
 
+/* Check whether a log has chunks to send. */
 static bool has_piece(const struct reporter *r)
 {
     return r->logs && log_send_busy(r->logs);
 }
 
+/* Check whether output alone may cause a report now. */
 static bool is_output_due(const struct reporter *r, int64_t now_ns)
 {
     return has_output(r) && now_ns >= r->output_ns;
 }
 
-/* Never beside output: either may be six times as long when it travels, as control characters are,
- * and both together longer than a body may be.
+/* Move a chunk of a log into the report if its time has come.  Never together with output: control
+ * characters make either up to six times as long in JSON, and both together could exceed the limit
+ * of a body.
  */
 static void take_piece(struct reporter *r, int64_t now_ns)
 {

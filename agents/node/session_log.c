@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session_log.c - says on standard error what happens until the driver hears it over HTTP */
+/* session_log.c - writes to standard error until the agent reaches the driver over HTTP */
 #include "session_log.h"
 
 #include "lib/base/clock.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session_log.h - what an agent says on standard error before the driver hears it over HTTP
+/* session_log.h - messages on standard error before the agent reaches the driver over HTTP
  *
- * Its session, through which the driver reads that, may be lost at any time and is of no use once
- * the agent has registered: then standard output and error become its log.  Only why it ends when
- * it has lost the driver is said there once more.
+ * The driver reads them through the agent's session (ssh), which may be lost at any time and is not
+ * needed once the agent has registered: then standard output and error go to its log.  Only the
+ * reason for ending after the loss of the driver is written to the session once more.
  */
 #ifndef EDDIS_AGENTS_NODE_SESSION_LOG_H
 #define EDDIS_AGENTS_NODE_SESSION_LOG_H
@@ -12,22 +12,23 @@
 #include <stdint.h>
 
 struct session_log {
-    int64_t next_ns; /* not to be repeated before */
+    int64_t next_ns; /* earliest time of the next message */
     bool over;
-    int fd; /* the session's standard error, once over; 0: none */
+    int fd; /* the session's standard error, once over is set; 0: none */
 };
 
-/* Say "eddis-agent 0.1.0 started". */
+/* Write "eddis-agent 0.1.0 started". */
 void session_log_begin(void);
 
-/* Say "eddis-agent: <sentence>", at most once a second. */
+/* Write "eddis-agent: <sentence>", at most once a second; nothing after session_log_end. */
 void session_log_say(struct session_log *e, int64_t now_ns, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Send whatever is still written to log_fd, for the driver hears the agent now. */
+/* Redirect standard output and error to log_fd, because the driver now hears the agent over HTTP.
+ */
 void session_log_end(struct session_log *e, int log_fd);
 
-/* Say "eddis-agent: <sentence>" in the session after all, if it takes it at once. */
+/* Write "eddis-agent: <sentence>" to the session after session_log_end, if that does not block. */
 void session_log_last(struct session_log *e, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 

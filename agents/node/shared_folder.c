@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shared_folder.c - leaves a file in the checkpoint folder and looks for those of others */
+/* shared_folder.c - writes a file to the checkpoint folder and searches for other nodes' files */
 #include "shared_folder.h"
 
 #include "lib/base/cleanup.h"
@@ -13,9 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A full disk takes an empty file, and may take a short one. */
+/* Size of the file: a full disk accepts an empty file, and may accept a short one. */
 enum { BYTES = 4096 };
 
+/* Return the path of an agent's file; the caller frees it.  NULL: no memory. */
 static char *path_of(const char *dir, const char *name, int agent)
 {
     return file_join(dir, ".%s-%d", name, agent);
@@ -55,7 +56,7 @@ int shared_folder_leave(const char *dir, const char *name, int agent, size_t *re
 bool shared_folder_is_seen(const char *dir, const char *name, int agent, size_t *kept)
 {
     cleanup_free char *path = path_of(dir, name, agent);
-    DIR *d = opendir(dir); /* asks the server anew what is in it */
+    DIR *d = opendir(dir); /* makes a network file system read the folder again */
     cleanup_fd int fd = path ? open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
     char text[32] = "";
     size_t its;

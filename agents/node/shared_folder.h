@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shared_folder.h - whether all nodes see the same checkpoint folder
+/* shared_folder.h - checks that all nodes see the same checkpoint folder
  *
- * Each node leaves a file of a name that only this generation has, and its own number; then each
- * looks for those of all the others.  A network's file system may show a new file seconds late, so
- * looking is repeated by the caller.
+ * Each node leaves a file whose name has a part unique to this generation, and the node's number.
+ * Then each node searches for the files of all others.  A network file system may show a new file
+ * seconds late, so the caller repeats the search.
  *
- * The file tells how many bytes of the folder's path were there before, so that whoever removes his
- * file last also removes what another has made.
+ * The file holds how many bytes of the folder's path existed before.  So the node that removes its
+ * file last also removes the folders that another node has made.
  */
 #ifndef EDDIS_AGENTS_NODE_SHARED_FOLDER_H
 #define EDDIS_AGENTS_NODE_SHARED_FOLDER_H
@@ -16,19 +16,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Make dir and leave this node's file in it, on the disk.  *ret_kept: bytes of dir's path that were
- * there before.
+/* Make dir and write this node's file in it, to the disk. *ret_kept: bytes of dir's path that
+ * existed before.
  */
 int shared_folder_leave(const char *dir, const char *name, int agent, size_t *ret_kept,
                         struct eddis_error *err);
 
-/* Whether the file of that agent is there.  If it is, and it tells of fewer bytes that were there
- * before, *kept becomes their number.
+/* Check whether that agent's file is visible.  If it is, lower *kept to the bytes that the file
+ * holds.
  */
 bool shared_folder_is_seen(const char *dir, const char *name, int agent, size_t *kept);
 
-/* Remove this node's file, and the folders of dir's path behind its first `kept` bytes when nothing
- * else is in them.
+/* Remove this node's file, and the folders of dir's path after its first `kept` bytes if they are
+ * empty.
  */
 void shared_folder_remove(const char *dir, const char *name, int agent, size_t kept);
 

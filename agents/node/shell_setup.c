@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shell_setup.c - makes the words that run the user's shell lines before the program */
+/* shell_setup.c - makes the arguments that run the user's shell lines before the program */
 #include "shell_setup.h"
 
 #include "lib/base/cleanup.h"
@@ -13,12 +13,15 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A line that ends the shell without an error would end the rank as if it had trained. */
+/* Start of the shell script.  Its trap turns an exit code 0 of a setup line into 1: otherwise a
+ * line that ends the shell would end the rank as if it had trained.
+ */
 static const char begins[] =
     "set -e\n"
     "trap 'eddis_code=$?; if [ $eddis_code = 0 ]; then eddis_code=1; fi; "
     "echo \"eddis: setup failed with code $eddis_code: $eddis_line\"; exit $eddis_code' EXIT\n";
 
+/* End of the shell script: it replaces the shell by the program. */
 static const char ends[] =
     "trap - EXIT\n"
     "set +e\n"
@@ -29,7 +32,7 @@ static const char ends[] =
     "fi\n"
     "exec \"$@\"\n";
 
-/* Its name's last part is that of a shell in which such lines mean what they say. */
+/* Check whether a shell is of a known kind, by the last part of its path, and can be run. */
 static bool is_usable(const char *shell)
 {
     static const char *const known[] = { "bash", "sh", "dash", "ksh", "zsh" };
@@ -54,6 +57,7 @@ bool setup_runs(pid_t pid)
     return n > 0 && memmem(text, (size_t)n, begins, sizeof begins - 1) != NULL;
 }
 
+/* Append text in single quotes for the shell. */
 static void add_quoted(struct strbuf *b, const char *text)
 {
     strbuf_add(b, "'");

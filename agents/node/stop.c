@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stop.c - the ladders of signals that end a generation, and the walk down them */
+/* stop.c - the ladder of signals that ends a generation, and its timing */
 #include "stop.h"
 
 #include "lib/base/clock.h"
@@ -8,18 +8,19 @@
 
 #define LAST_WAIT_NS (20 * CLOCK_MS)
 
-/* mpirun goes first where the ranks are to go soon: alive it would signal them itself, and kill
- * after a second those that are still saving.
+/* Rows of the ladder. mpirun is killed first if the ranks have to end soon: it would signal them
+ * itself, and kill those that still save after one second.
  */
 static const struct stop_row ladder[] = {
-    { STOP_RANKS, SIGTERM, STOP_GRACE }, /* orderly begins here */
-    { STOP_MPIRUN, SIGKILL, 0 },         /* failure */
+    { STOP_RANKS, SIGTERM, STOP_GRACE }, /* STOP_ORDERLY begins here */
+    { STOP_MPIRUN, SIGKILL, 0 },         /* STOP_FAILURE */
     { STOP_RANKS, SIGTERM, CLOCK_S },
-    { STOP_ALL, SIGKILL, LAST_WAIT_NS }, /* kill */
+    { STOP_ALL, SIGKILL, LAST_WAIT_NS }, /* STOP_KILL */
 };
 
 enum { ROWS = sizeof ladder / sizeof *ladder };
 
+/* First row of each kind of stop. */
 static const size_t begins[] = { [STOP_ORDERLY] = 0, [STOP_FAILURE] = 1, [STOP_KILL] = ROWS - 1 };
 
 void stop_begin(struct stop *s, enum stop_ladder which, int64_t grace_ns, int64_t now_ns)

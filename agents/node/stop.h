@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stop.h - how a generation is brought to its end: one path for every ending
+/* stop.h - stops a generation: one path for every ending
  *
- * The ladders of protocol.h are rows of {whom, signal, how long to wait}; this file walks down
- * them without blocking.  The last row is repeated until nothing is left.
+ * A stop ladder (protocol.h) is rows of {receivers, signal, time to wait}.  This file returns the
+ * rows when they are due, without blocking.  The last row is repeated until nothing is left.
  */
 #ifndef EDDIS_AGENTS_NODE_STOP_H
 #define EDDIS_AGENTS_NODE_STOP_H
@@ -15,7 +15,7 @@
 
 enum stop_whom { STOP_RANKS, STOP_MPIRUN, STOP_ALL };
 
-#define STOP_GRACE INT64_C(-1) /* wait as long as the order says */
+#define STOP_GRACE INT64_C(-1) /* wait as long as the order allows */
 
 struct stop_row {
     enum stop_whom whom;
@@ -25,20 +25,20 @@ struct stop_row {
 
 struct stop {
     bool active;
-    size_t at; /* row to be carried out next */
+    size_t at; /* next row */
     int64_t grace_ns, next_ns, began_ns;
 };
 
-/* Begin a stop, or change one under way to a harder ladder; a softer one changes nothing. */
+/* Begin a stop, or change one under way to a harder ladder; a softer ladder changes nothing. */
 void stop_begin(struct stop *s, enum stop_ladder ladder, int64_t grace_ns, int64_t now_ns);
 
-/* Return the row to carry out now, or NULL when its time has not come. */
+/* Return the row to carry out now and advance; NULL: none is due. */
 const struct stop_row *stop_due(struct stop *s, int64_t now_ns);
 
-/* Go down the rows without waiting, for there is nobody to wait for. */
+/* Make the next row due at once, because there is nothing to wait for. */
 void stop_hasten(struct stop *s, int64_t now_ns);
 
-/* Return the moment of the next row; CLOCK_NEVER when no stop is under way. */
+/* Return when the next row is due; CLOCK_NEVER: no stop is under way. */
 int64_t stop_next_ns(const struct stop *s);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* watchdog.c - counts how long the driver and the keeper have been silent */
+/* watchdog.c - counts how long the driver and the supervisor have been silent */
 #include "watchdog.h"
 
 #include "agents/node/keep/cgroup.h"
@@ -38,6 +38,7 @@ bool lifeline_is_cut(const struct lifeline *l)
     return l->silence_ns > l->lease_ns;
 }
 
+/* Close the connection to the driver's machine, if there is one. */
 static void drop_driver(struct lifeline *l)
 {
     if (l->driver > 0)
@@ -61,8 +62,8 @@ void lifeline_go_on(struct lifeline *l)
     l->silence_ns = 0;
 }
 
-/* Return whether the driver's machine has not answered for a while over a connection that stood.
- * If the machine has closed the connection, it is there, and only the session shows its end.
+/* Check whether the driver's machine no longer answers over a connection that was established.  If
+ * the machine has closed the connection, it is up, and only the session shows its end.
  */
 static bool is_machine_gone(struct lifeline *l)
 {
@@ -83,7 +84,7 @@ static bool is_machine_gone(struct lifeline *l)
            (code == ETIMEDOUT || code == EHOSTUNREACH || code == ENETUNREACH || code == EHOSTDOWN);
 }
 
-/* Whether the process that the session began with is there: its end of it is open. */
+/* Check whether the process at the other end of the session still has it open. */
 static bool has_session(const struct lifeline *l)
 {
     struct pollfd fd = { .fd = l->session > 0 ? l->session : -1 };
@@ -98,11 +99,11 @@ int lifeline_beat(struct lifeline *l, int64_t now_ns)
 
     tick_beat(l->page, TICK_AGENT);
     if (l->heard_ns && now_ns - l->heard_ns >= 0 && now_ns - l->heard_ns < since)
-        since = now_ns - l->heard_ns; /* between two beats */
+        since = now_ns - l->heard_ns; /* the driver answered between two heartbeats */
     if (l->beat_ns)
         l->silence_ns += timing_silence_ns(since, period);
     if (l->paused && is_machine_gone(l))
-        l->session = -1; /* somebody else has kept its other end */
+        l->session = -1; /* the machine is gone, but another process has kept the session open */
     if (l->paused && has_session(l))
         l->silence_ns = 0;
     l->beat_ns = now_ns + period;
@@ -120,7 +121,7 @@ void lifeline_end(struct lifeline *l)
     if (l->keeper_lost) {
         cgroup_leave(clock_after_ns(clock_now_ns(), CLOCK_S));
         (void)process_fd_signal(l->keeper_fd, l->keeper, SIGKILL);
-    } else if (l->keeper_fd >= 0) { /* stopped, it would not see that we have ended */
+    } else if (l->keeper_fd >= 0) { /* a stopped supervisor could not notice our end */
         (void)process_fd_signal(l->keeper_fd, l->keeper, SIGCONT);
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wrapper.c - runs a rank's program, copies its output and tells the agent of its end */
+/* wrapper.c - runs a rank's program, copies its output and reports its end to the agent */
 #include "wrapper.h"
 
 #include "oom.h"
@@ -33,14 +33,14 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-#define HOLD_NS   (5 * CLOCK_S)   /* for the driver to order a stop after a failure */
-#define ECHO_NS   (2 * CLOCK_S)   /* for the rank that is to blame to end, too */
-#define ORPHAN_NS (2 * CLOCK_S)   /* for the program to end after mpirun has died */
-#define SEND_NS   (1 * CLOCK_S)   /* for a busy agent to take a message, before looking again */
-#define SHOW_NS   (CLOCK_S / 5)   /* for a busy agent to take the last output */
-#define TELL_NS   (300 * CLOCK_S) /* for one that was stopped by a signal to go on */
+#define HOLD_NS   (5 * CLOCK_S)   /* time for the driver to order a stop after a failure */
+#define ECHO_NS   (2 * CLOCK_S)   /* time for the rank that caused a failure to end first */
+#define ORPHAN_NS (2 * CLOCK_S)   /* time for the program to end after mpirun has died */
+#define SEND_NS   (1 * CLOCK_S)   /* time for a busy agent to take a message before a new check */
+#define SHOW_NS   (CLOCK_S / 5)   /* time for a busy agent to take the last output */
+#define TELL_NS   (300 * CLOCK_S) /* time for an agent stopped by a signal to continue */
 
-enum { DYING_MS = 100 }; /* for mpirun to end after its last signal to us */
+enum { DYING_MS = 100 }; /* time for mpirun to end after its last signal to us */
 
 enum { CHUNK = 1 << 16, PIPE_BYTES = 1 << 20, DRAIN_BYTES = 64 << 20 };
 
@@ -48,30 +48,31 @@ struct wrapper {
     struct rank_file *file;
     int rank;
     struct rank_log *log;
-    struct output_copy *copy; /* for the screen */
-    struct rank_steps *steps; /* that the program prints; NULL: nobody looks for them */
+    struct output_copy *copy; /* copy of the output for the screen */
+    struct rank_steps *steps; /* steps in the program's output; NULL: not read */
     struct oom_watch oom;
-    int64_t peak_bytes; /* of the program, once it is reaped */
-    int agent;          /* socket */
+    int64_t peak_bytes; /* peak memory of the program, once it is reaped */
+    int agent;          /* connected socket to the agent */
     int signals;        /* signalfd */
-    int output;         /* read end of the program's pipe; -1 at its end */
+    int output;         /* read end of the program's pipe; -1: at its end */
     pid_t parent, pid;
-    int mpirun;        /* readable at its end; -1 once it is dead */
+    int mpirun;        /* pidfd of mpirun; -1: mpirun is dead */
     bool reaped;       /* pid has ended ... */
-    int64_t reaped_ns; /* ... then */
-    bool asked;        /* to end: SIGTERM was passed on */
-    bool told;         /* mpirun or the agent wants us to end */
-    bool by_agent;     /* the agent does, and it will end us itself */
-    bool echo;         /* the program says that another rank made it fail */
-    bool lingers;      /* the program left the job in good order, and MPI open; what it died of by
-                        * itself afterwards is not mpirun's to see */
-    bool in_setup;     /* the program is not there yet, lines of the job's setup run */
+    int64_t reaped_ns; /* ... at this time */
+    bool asked;        /* SIGTERM was passed on to the program */
+    bool told;         /* mpirun or the agent has ordered us to end */
+    bool by_agent;     /* the agent has, and will kill us itself */
+    bool echo;         /* the program's output blames another rank */
+    bool lingers;      /* the program left the job properly but without MPI_Finalize; its death
+                          afterwards is hidden from mpirun */
+    bool in_setup;     /* the program has not started; the job's setup lines run */
     char chunk[CHUNK];
-    int64_t kill_ns; /* when to kill what is left, CLOCK_NEVER before mpirun's death */
+    int64_t kill_ns; /* when to kill what is left; CLOCK_NEVER: mpirun lives */
 };
 
-/* ---- telling the agent ---- */
+/* ---- messages to the agent ---- */
 
+/* Connect a socket to the agent's.  Return a descriptor or a negative errno value. */
 static int connect_agent(const char *path, struct eddis_error *err)
 {
     struct sockaddr_un to = { .sun_family = AF_UNIX };
@@ -91,6 +92,7 @@ static int connect_agent(const char *path, struct eddis_error *err)
     return fd;
 }
 
+/* Fill in what all messages to the agent have in common. */
 static void address_message(const struct wrapper *w, struct rank_message *m)
 {
     m->magic = RANK_MESSAGE_MAGIC;
@@ -102,8 +104,9 @@ static void address_message(const struct wrapper *w, struct rank_message *m)
     m->told = w->told;
 }
 
-/* The agent's queue is short.  Full, it means that the agent is stopped, which the keeper suffers
- * for a lease only; to give up sooner would make a success look like a death.
+/* Send a message to the agent, and wait for room in its short queue.  A full queue means that the
+ * agent is stopped by a signal, which its supervisor allows for at most a lease.  Giving up sooner
+ * would make a success look like a death.
  */
 static void tell(const struct wrapper *w, struct rank_message *m)
 {
@@ -115,6 +118,7 @@ static void tell(const struct wrapper *w, struct rank_message *m)
         ;
 }
 
+/* Check whether the program has not started yet: setup lines run, or nothing does. */
 static bool is_early(struct wrapper *w)
 {
     if (w->in_setup && w->pid > 0 && !w->reaped)
@@ -122,7 +126,9 @@ static bool is_early(struct wrapper *w)
     return w->in_setup || w->pid <= 0;
 }
 
-/* For the screen; never waits. */
+/* Send lines of output to the agent for the screen, without waiting.  Return false if it has no
+ * room now. ctx is the wrapper.
+ */
 static bool show(void *ctx, const char *text, int64_t dropped)
 {
     struct wrapper *w = ctx;
@@ -136,7 +142,7 @@ static bool show(void *ctx, const char *text, int64_t dropped)
     return send(w->agent, &m, rank_message_size(&m), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
 }
 
-/* What the program has said last comes before its end, and is worth a moment. */
+/* Send the last output before the report of the program's end; wait at most SHOW_NS. */
 static void show_rest(struct wrapper *w)
 {
     int64_t end = clock_after_ns(clock_now_ns(), SHOW_NS);
@@ -145,6 +151,7 @@ static void show_rest(struct wrapper *w)
         clock_sleep_until_ns(clock_now_ns() + CLOCK_MS);
 }
 
+/* Write output of the program to the log, the copy for the screen and the search for steps. */
 static void take_output(struct wrapper *w, const char *data, size_t n)
 {
     int64_t now_ns = clock_now_ns();
@@ -155,7 +162,9 @@ static void take_output(struct wrapper *w, const char *data, size_t n)
         rank_steps_feed(w->steps, w->pid, data, n, now_ns);
 }
 
-/* The program is gone: it was in our control groups, or in some of its own making below them. */
+/* Return the memory limit of our control group, in bytes.  The program, now gone, was in it or in a
+ * group below.
+ */
 static int64_t memory_limit(void)
 {
     struct quota_memory m;
@@ -164,10 +173,11 @@ static int64_t memory_limit(void)
     return m.limit_bytes;
 }
 
+/* Report the program's end, by its waitpid status, with its last output and the cause. */
 static void tell_end(struct wrapper *w, int status)
 {
     struct rank_message m = { .kind = RANK_ENDED, .lingers = w->lingers, .echo = w->echo };
-    bool killed; /* and not by what it has said last */
+    bool killed; /* killed from outside: its last output is not the cause */
 
     show_rest(w);
     m.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
@@ -189,6 +199,7 @@ static void tell_end(struct wrapper *w, int status)
 
 /* ---- before the program ---- */
 
+/* Set the variables of a list of NAME=VALUE; "NAME" alone is unset. */
 static int apply_env(char *const *env, struct eddis_error *err)
 {
     for (; *env; env++) {
@@ -208,7 +219,7 @@ static int apply_env(char *const *env, struct eddis_error *err)
     return 0;
 }
 
-/* A line of our own in the program's log. */
+/* Write a line of eddis itself to the program's log. */
 static void say(struct wrapper *w, const char *text)
 {
     take_output(w, "eddis: ", 7);
@@ -216,6 +227,9 @@ static void say(struct wrapper *w, const char *text)
     take_output(w, "\n", 1);
 }
 
+/* Set environment, folder and cores for the program.  Cores that cannot be bound are only logged:
+ * training may be slower.
+ */
 static int prepare(struct wrapper *w, struct eddis_error *err)
 {
     const struct rank_spec *spec = &w->file->rank[0];
@@ -228,10 +242,11 @@ static int prepare(struct wrapper *w, struct eddis_error *err)
     if (chdir(w->file->workdir) < 0)
         return eddis_fail_errno(err, -errno, "cannot enter the folder '%s'", w->file->workdir);
     if (spec->cpus[0] && topo_bind(spec->cpus, &unbound) < 0)
-        say(w, unbound.text); /* slower perhaps, but no reason not to train */
+        say(w, unbound.text); /* perhaps slower, but training is possible */
     return 0;
 }
 
+/* Block the handled signals and open a signalfd for them.  Return it or a negative errno value. */
 static int open_signals(struct eddis_error *err)
 {
     static const int wanted[] = { SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2 };
@@ -246,9 +261,10 @@ static int open_signals(struct eddis_error *err)
     return fd < 0 ? eddis_fail_errno(err, -errno, "cannot make a signal descriptor") : fd;
 }
 
-/* Standard output and error go through one pipe, so that their order is kept.  The program has a
- * session of its own, as torchrun's workers have: where the kernel schedules by sessions
- * (sched_autogroup), all ranks of a node would else share one program's part of a busy machine.
+/* Start the program, or the shell with its setup lines.  One pipe takes standard output and error,
+ * so that their order is kept.  The program gets its own session, as torchrun's workers do: if the
+ * kernel schedules by sessions (sched_autogroup), all ranks of a node would otherwise share one
+ * program's part of a busy machine.
  */
 static int start(struct wrapper *w, struct eddis_error *err)
 {
@@ -256,7 +272,7 @@ static int start(struct wrapper *w, struct eddis_error *err)
     struct spawn s = { .in = -1,
                        .own_session = true,
                        .parent_death_signal = SIGKILL,
-                       .ptracer = (pid_t)w->file->agent_pid }; /* which starts py-spy */
+                       .ptracer = (pid_t)w->file->agent_pid }; /* the agent starts py-spy */
     struct strlist argv = { 0 };
     int ends[2], rc;
 
@@ -285,7 +301,7 @@ out:
 
 /* ---- while it runs ---- */
 
-/* Copy what is in the pipe, at most max bytes; -1 is its end. */
+/* Copy at most max bytes from the pipe; close it at its end. */
 static void copy_output(struct wrapper *w, int64_t max)
 {
     while (w->output >= 0 && max > 0) {
@@ -303,8 +319,8 @@ static void copy_output(struct wrapper *w, int64_t max)
     }
 }
 
-/* A request to end goes to the program's whole group, as a terminal would do it; the others mean
- * the program itself, since a shell in between would die of them.
+/* Pass a signal on: a request to end to the program's whole process group, as a terminal does; any
+ * other to the program alone, because it would kill a shell in between.
  */
 static void pass_on(struct wrapper *w, int sig)
 {
@@ -312,18 +328,22 @@ static void pass_on(struct wrapper *w, int sig)
 
     if (!w->reaped && w->pid > 0)
         (void)kill(end ? -w->pid : w->pid, sig);
-    else if (end) /* its number may be somebody else's by now; what it left is ours still */
+    else if (end) /* the pid may be reused by now; what it left below us is not */
         (void)proctree_signal(getpid(), sig, 0, NULL);
 }
 
-/* Slurm sends such a signal to the program as well, and the agent tells the driver of it. */
+/* Check whether a signal comes from Slurm, which sends it to the program as well; the agent reports
+ * it.
+ */
 static bool is_of_slurm(const struct wrapper *w, const struct signalfd_siginfo *info)
 {
     return w->file->sender >= 0 && info->ssi_code == SI_USER &&
            (int)info->ssi_pid == w->file->sender;
 }
 
-/* Returns how often we were asked to end. */
+/* Handle all pending signals: record who ordered an end, and pass them on to the program.  Return
+ * how often SIGTERM came.
+ */
 static int read_signals(struct wrapper *w)
 {
     struct signalfd_siginfo info;
@@ -337,7 +357,8 @@ static int read_signals(struct wrapper *w)
             w->asked = true;
             if ((pid_t)info.ssi_pid == w->parent)
                 w->told = true;
-            /* The agent signals from above mpirun; anybody else is a stranger. */
+            /* Only the agent and mpirun may order us to end; SIGTERM from others is only passed on.
+             */
             if ((pid_t)info.ssi_pid == (pid_t)w->file->agent_pid)
                 w->told = w->by_agent = true;
         }
@@ -346,8 +367,9 @@ static int read_signals(struct wrapper *w)
     return asked;
 }
 
-/* The parent-death signal alone does not tell: it comes when the thread that started us ends, which
- * is before the process has, and is lost in another SIGTERM.
+/* Notice mpirun's death within wait_ms: pass SIGTERM on and set when to kill the rest.  The
+ * parent-death signal is not enough: it comes when the thread that started us ends, before the
+ * process does, and merges with another SIGTERM.
  */
 static void look_at_mpirun(struct wrapper *w, int wait_ms)
 {
@@ -364,6 +386,7 @@ static void look_at_mpirun(struct wrapper *w, int wait_ms)
     w->asked = true;
 }
 
+/* Wait for a signal, output, mpirun's end or a deadline, and send output that is due. */
 static void wait_for_something(struct wrapper *w, int64_t deadline_ns)
 {
     struct pollfd fd[3] = { { .fd = w->signals, .events = POLLIN },
@@ -382,7 +405,7 @@ static void wait_for_something(struct wrapper *w, int64_t deadline_ns)
     output_copy_tick(w->copy, clock_now_ns());
 }
 
-/* Reap; whether the program itself has ended. */
+/* Reap ended children; return true with the status if the program itself is among them. */
 static bool ended(struct wrapper *w, int *ret_status)
 {
     struct rusage used;
@@ -394,13 +417,15 @@ static bool ended(struct wrapper *w, int *ret_status)
             *ret_status = status;
             w->peak_bytes = (int64_t)used.ru_maxrss * 1024;
             w->reaped = true;
-            w->reaped_ns = clock_now_ns(); /* not after its last output, which may be long */
+            w->reaped_ns = clock_now_ns(); /* before its last output is copied, which may be long */
             return true;
         }
     return false;
 }
 
-/* Again and again, for one may be born meanwhile; it is ended() that takes their ends. */
+/* Kill all descendants if their time after mpirun's death is over.  Repeated, because a new one may
+ * start meanwhile; ended() reaps them.
+ */
 static void kill_if_orphaned(struct wrapper *w)
 {
     if (clock_now_ns() < w->kill_ns)
@@ -409,6 +434,9 @@ static void kill_if_orphaned(struct wrapper *w)
     w->kill_ns = clock_after_ns(clock_now_ns(), CLOCK_S / 10);
 }
 
+/* Copy output, pass signals on and watch mpirun until the program has ended.  Return its waitpid
+ * status.
+ */
 static int run(struct wrapper *w)
 {
     int status = 0;
@@ -418,14 +446,16 @@ static int run(struct wrapper *w)
         (void)read_signals(w);
         look_at_mpirun(w, 0);
         oom_look(&w->oom, w->pid, clock_now_ns());
-        copy_output(w, PIPE_BYTES); /* no more: a flood into a slow disk must not delay signals */
+        copy_output(w, PIPE_BYTES); /* limited: much output to a slow disk must not delay signals */
         kill_if_orphaned(w);
     }
     copy_output(w, DRAIN_BYTES);
     return status;
 }
 
-/* Stay until the stop comes; see wrapper.h. */
+/* Wait, after the program has ended, until we are asked to end, mpirun dies or HOLD_NS has passed.
+ * There is no limit if the agent will kill us or w->lingers; see wrapper.h.
+ */
 static void hold(struct wrapper *w)
 {
     int64_t end = w->by_agent || w->lingers ? CLOCK_NEVER : clock_after_ns(clock_now_ns(), HOLD_NS);
@@ -442,8 +472,8 @@ static void hold(struct wrapper *w)
     }
 }
 
-/* Whether the program has failed because another rank did, which may take its time to end: Python
- * closes connections before it exits.
+/* Check whether the program failed because another rank did, by its output.  The other may end
+ * later: Python closes connections before it exits.
  */
 static bool is_echo(const struct wrapper *w, int status)
 {
@@ -452,7 +482,7 @@ static bool is_echo(const struct wrapper *w, int status)
     return itself && !w->told && rank_log_blames_another(w->log);
 }
 
-/* By a signal that a fault of the program raises. */
+/* Check whether a program died of a signal that its own fault raises. */
 static bool died_by_itself(int status)
 {
     static const int own[] = { SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL };
@@ -463,7 +493,7 @@ static bool died_by_itself(int status)
     return false;
 }
 
-/* The one that is to blame should be heard of first. */
+/* Wait up to ECHO_NS, so that the rank that caused the failure is reported first. */
 static void wait_for_blamed(struct wrapper *w)
 {
     int64_t end = clock_after_ns(w->reaped_ns, ECHO_NS);
@@ -476,8 +506,8 @@ static void wait_for_blamed(struct wrapper *w)
     }
 }
 
-/* mpirun is dead.  If keeper and agent are too, nobody else is left to end what the program has
- * started and to remove the node's folders.
+/* Clean up if mpirun is dead: kill all descendants, and remove the node's folders if the agent is
+ * dead too.  With agent and supervisor dead, no other process is left to do it.
  */
 static void end_orphaned(struct wrapper *w)
 {
@@ -492,7 +522,9 @@ static void end_orphaned(struct wrapper *w)
     (void)file_remove_tree(w->file->shm_dir, NULL);
 }
 
-/* End as the program did, so that mpirun says the same as we do, but without a second core. */
+/* Return the program's exit code, or die of the same signal without a core file, so that mpirun
+ * reports the same.
+ */
 static int end_alike(int status)
 {
     struct rlimit none = { 0, 0 };
@@ -508,7 +540,9 @@ static int end_alike(int status)
     return spawn_exit_code(status);
 }
 
-/* The program could not be started: shells say 127 when it is not there, else 126. */
+/* Log and report that the program could not be started; return 127 if it is missing, else 126, as
+ * shells do.
+ */
 static int fail_start(struct wrapper *w, const struct eddis_error *why)
 {
     int code = why->code == -ENOENT ? 127 : 126;
@@ -519,6 +553,9 @@ static int fail_start(struct wrapper *w, const struct eddis_error *why)
     return code;
 }
 
+/* Read the rank file, connect to the agent, and open all descriptors and logs.  The caller closes
+ * them also after an error.
+ */
 static int open_all(struct wrapper *w, const char *file, struct eddis_error *err)
 {
     int rc;

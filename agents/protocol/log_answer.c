@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* log_answer.c - turns a part of a rank's log into JSON and back */
+/* log_answer.c - reads a part of a rank's log, and converts it to and from JSON */
 #include "log_answer.h"
 
 #include "lib/base/fields.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* log_answer.h - a part of a rank's log for somebody who looks at it
+/* log_answer.h - the answer to a request for a part of a rank's log
  *
- * The answer to GET /v1/logs/<rank>?after=<offset>: without `after` the end of the log, with it
- * what has come since.
+ * GET /v1/logs/<rank>?after=<offset> returns the log from that offset on.  Without `after` it
+ * returns the end of the log.
  */
 #ifndef EDDIS_AGENTS_PROTOCOL_LOG_ANSWER_H
 #define EDDIS_AGENTS_PROTOCOL_LOG_ANSWER_H
@@ -12,19 +12,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { LOG_ANSWER_MOST = 256 << 10 }; /* bytes of text */
+enum { LOG_ANSWER_MOST = 256 << 10 }; /* most bytes of text in one answer */
 
+/* A part of a rank's log. */
 struct log_answer {
     int rank;
-    int64_t offset, end; /* of the text in the log */
-    char *text;          /* owned; zero bytes are '?' */
+    int64_t offset, end; /* where the text begins and ends in the log file, bytes */
+    char *text;          /* owned; zero bytes of the file are written as '?' */
 };
 
-char *log_answer_text(const struct log_answer *a); /* JSON; NULL without memory */
+/* Return the answer as JSON, which the caller frees; NULL without memory. */
+char *log_answer_text(const struct log_answer *a);
+
+/* Parse n bytes of JSON into *ret, whose text the caller frees.  Return 0 or a negative errno; *ret
+ * is written only on success.
+ */
 int log_answer_parse(const char *text, size_t n, struct log_answer *ret, struct eddis_error *err);
 
-/* Read from a->offset (negative: so many bytes before the end) of a file, at most LOG_ANSWER_MOST
- * bytes, and set offset, end and text.  An offset behind the end is the end.
+/* Read at most LOG_ANSWER_MOST bytes of a regular file from a->offset, and set a's offset, end and
+ * text (owned by the caller).  A negative offset counts from the end of the file; one beyond the
+ * end means the end.  Return 0 or a negative errno.
  */
 int log_answer_read(const char *path, struct log_answer *a, struct eddis_error *err);
 

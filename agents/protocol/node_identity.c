@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* node_identity.c - marks of starts: a node and a number */
+/* node_identity.c - marks of an agent's starts: digits of the node and a start number */
 #include "node_identity.h"
 
 #include "lib/base/random.h"
@@ -13,7 +13,7 @@
 
 static const char prefix[] = "eddis-";
 
-enum { NAME_DIGITS = 12 };
+enum { NAME_DIGITS = 12 }; /* digits of a mark that depend on the node's name */
 
 bool node_identity_is_mark(const char *text)
 {
@@ -35,6 +35,8 @@ bool node_identity_read(const char *mark, struct node_identity *ret)
     return true;
 }
 
+/* Set *ret to start `number` of the node whose digits `node` begins with. ret and node may overlap.
+ */
 static void write_start(struct node_identity *ret, const char *node, uint32_t number)
 {
     char mark[NODE_IDENTITY_DIGITS + 1];
@@ -43,6 +45,7 @@ static void write_start(struct node_identity *ret, const char *node, uint32_t nu
     (void)node_identity_read(mark, ret);
 }
 
+/* Return the number of the start, from 1: the last 8 digits of the mark. */
 static uint32_t number_of(const struct node_identity *id)
 {
     return (uint32_t)strtoul(id->mark + NODE_IDENTITY_NODE, NULL, 16);
@@ -58,6 +61,7 @@ int node_identity_make(struct node_identity *ret, struct eddis_error *err)
     return rc;
 }
 
+/* Replace the last NAME_DIGITS digits of the node's part by value; keep the start number. */
 static void write_digits(struct node_identity *id, uint64_t value)
 {
     char node[NODE_IDENTITY_NODE + 1];
@@ -67,7 +71,7 @@ static void write_digits(struct node_identity *id, uint64_t value)
     write_start(id, node, number_of(id));
 }
 
-/* FNV-1a, folded to the bits of so many digits. */
+/* The hash is FNV-1a, folded to 4 * NAME_DIGITS bits. */
 void node_identity_name(struct node_identity *id, const char *name)
 {
     uint64_t hash = 0xcbf29ce484222325;
@@ -102,7 +106,7 @@ bool node_identity_before(const struct node_identity *id, struct node_identity *
     return true;
 }
 
-/* Digits of one length are in the order of their numbers. */
+/* Comparing as text suffices: numbers of equal length sort as their digits do. */
 bool node_identity_covers(const struct node_identity *id, const char *text)
 {
     return node_identity_is_mark(text) && strncmp(text, id->mark, NODE_IDENTITY_NODE) == 0 &&

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* node_identity.h - what a node's starts of an agent go by there
+/* node_identity.h - the mark that identifies one start of an agent on its node
  *
- * The driver draws a node's identity once and counts its starts: a mark is 24 digits of the node
- * and 8 of the start.  Everything that a start begins bears its mark, in its arguments or
- * environment, so a later start, or a clean-up, ends what earlier ones have left and never what
- * belongs to a later one, or to another node of the job on the same machine.  Of nodes that are
- * started together each makes its own identity of what all are given, and of its name.
+ * A mark has 32 hexadecimal digits: 24 for the node and 8 for the start.  The driver draws a node's
+ * digits once and counts its starts.  Every process and folder of a start carries its mark, in its
+ * arguments or environment.  So a later start, or a clean-up, can end what earlier starts left
+ * behind.  It never ends what belongs to a later start, or to another node of the job on the same
+ * machine.  Nodes that are started together share one identity; each derives its own from it and
+ * from the node's name.
  *
- * All of it is public: everybody may read it in the list of processes, so it says what belongs to a
- * start and never where something will be.  Only what is this user's own counts as marked.
+ * Marks are public: everybody can read them in the process list.  So a mark identifies, but no path
+ * or address can be predicted from it.  Only processes and files of this user count as marked.
  */
 #ifndef EDDIS_AGENTS_PROTOCOL_NODE_IDENTITY_H
 #define EDDIS_AGENTS_PROTOCOL_NODE_IDENTITY_H
@@ -18,51 +19,55 @@
 #include <stdbool.h>
 
 enum {
-    NODE_IDENTITY_NODE = 24, /* digits of the node, before those of the start */
-    NODE_IDENTITY_DIGITS = 32,
-    NODE_IDENTITY_NAME = 40, /* room for the name of a group */
+    NODE_IDENTITY_NODE = 24,   /* digits of the node, before those of the start */
+    NODE_IDENTITY_DIGITS = 32, /* digits of a whole mark */
+    NODE_IDENTITY_NAME = 40,   /* size of a control group's name, with its 0 */
 };
 
-/* The variable that holds the mark in all that an agent starts. */
+/* Environment variable that holds the mark in every process that an agent starts. */
 #define NODE_IDENTITY_VARIABLE "EDDIS_NODE_MARK"
 
+/* The identity of one start of an agent. */
 struct node_identity {
-    char mark[NODE_IDENTITY_DIGITS + 1]; /* lower-case hexadecimal: in the brief, a word in the
-                                          * arguments of keeper and agent, in the environment of
-                                          * what they start, and in a file in each of its folders
-                                          * (agents/node/keep/folders.h) */
-    char cgroup[NODE_IDENTITY_NAME];     /* of the control group around the agent */
+    char mark[NODE_IDENTITY_DIGITS + 1]; /* lower-case hexadecimal; it is in the agent
+                                          * configuration, in the arguments of supervisor and
+                                          * agent, in the environment of their children, and in a
+                                          * file in each folder (agents/node/keep/folders.h) */
+    char cgroup[NODE_IDENTITY_NAME];     /* name of the agent's control group, "eddis-<mark>" */
 };
 
-/* Draw the identity of a new node's first start. */
+/* Draw a random identity for the first start of a new node.  Return 0 or a negative errno. */
 int node_identity_make(struct node_identity *ret, struct eddis_error *err);
 
-/* Make of the identity of several nodes, whose starts are counted together, that of the node of
- * this name: its last 12 digits of the node follow from the name.
+/* Turn the shared identity of several nodes into the identity of the node `name`. The last 12
+ * digits of the node's part become a hash of the name; the start number stays.
  */
 void node_identity_name(struct node_identity *id, const char *name);
 
-/* Make of such a node's identity that of all of them again. */
+/* Turn the identity of one such node back into the shared one: clear the digits that depend on the
+ * name.
+ */
 void node_identity_unname(struct node_identity *id);
 
-/* Make *id that of the node's next start; -ERANGE after 2^32 of them. */
+/* Advance *id to the node's next start.  Return 0, or -ERANGE after 2^32 - 1 starts. */
 int node_identity_next(struct node_identity *id, struct eddis_error *err);
 
-/* Make the identity of the start before; false, and nothing is written: there was none. */
+/* Write the identity of the node's previous start to *ret.  Return false, and leave *ret alone, if
+ * id is the first start.
+ */
 bool node_identity_before(const struct node_identity *id, struct node_identity *ret);
 
-/* Whether this text is the mark of this start, or of an earlier one of its node. */
+/* Check whether text is the mark of this start or of an earlier start of the same node. */
 bool node_identity_covers(const struct node_identity *id, const char *text);
 
-/* Make the identity that has this mark.  Returns whether it can be one; nothing is written when it
- * cannot.
+/* Build the identity that has this mark.  Return false, and leave *ret alone, if mark is not one.
  */
 bool node_identity_read(const char *mark, struct node_identity *ret);
 
-/* Whether text can be a mark. */
+/* Check whether text has the form of a mark: 32 lower-case hexadecimal digits. */
 bool node_identity_is_mark(const char *text);
 
-/* Whether a file's name can be that of a control group of some start. */
+/* Check whether a file name has the form of an agent's control group: "eddis-" and a mark. */
 bool node_identity_is_cgroup(const char *name);
 
 #endif

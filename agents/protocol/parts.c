@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* parts.c - cuts a long text, and puts it together again */
+/* parts.c - splits a long text into parts and joins them again */
 #include "parts.h"
 
 #include "lib/base/json.h"
@@ -7,9 +7,11 @@
 #include <errno.h>
 #include <string.h>
 
-enum { CHARACTER_REST = 3 }; /* bytes that may follow the first one of UTF-8 */
+enum { CHARACTER_REST = 3 }; /* most bytes that follow the first one of a UTF-8 character */
 
-/* Before a character that does not fit whole: half of it would not be text. */
+/* Return the length of the next part of s, which has `all` bytes.  A UTF-8 character that does not
+ * fit as a whole goes into the next part, since half of one is not valid text.
+ */
 static size_t part_bytes(const char *s, size_t all)
 {
     int back = 0;

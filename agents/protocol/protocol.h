@@ -1,51 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol.h - what the driver and its agents say to each other
+/* protocol.h - the messages between the driver and its agents
  *
- * One driver a job, one agent a node.  The agent dials out; the driver alone listens, with TLS and
- * a key made for the job, which the agents know from their briefs.
+ * A job has one driver, and one agent per node.  Agents connect to the driver.  Only the driver
+ * listens, over TLS with a key made for the job, which agents know from their configuration.
  *
- *   start      The driver starts keeper -> agent and writes one JSON document, the *brief*, to the
- *              agent's standard input, then closes it.  All that an agent may ever run, read or
- *              write comes in it; nothing that arrives over HTTP later can add to it.
- *              Agents that are started together get an invitation, with which each asks for its own
- *              brief first, of the driver whose key it names (protocol_join.h).
- *   register   POST /v1/agents            struct hello            -> 200 {} | 409 refused
+ *   start      The driver starts supervisor -> agent and writes the *agent configuration*, one JSON
+ *              document (struct brief), to the agent's standard input, which it then closes.  It
+ *              holds all that an agent may ever run, read or write; no later message adds to it.
+ *              Agents that are started together get an invitation instead, with which each first
+ *              requests its own configuration (protocol_join.h).
+ *   register   POST /v1/agents            struct hello            -> 200 {} | 409 rejected
  *   orders     GET /v1/agents/<id>/orders?after=<n>               -> 200 struct order
- *              A long poll: the order numbered n + 1 when it is there, else type "none" after at
- *              most a third of the lease.  Orders carry numbers and names of ranks only.
+ *              Long poll: returns order n + 1 as soon as it exists, or type "none" after at most
+ *              a third of the lease.  Orders carry numbers and names of ranks only.
  *   reports    POST /v1/agents/<id>/reports   struct report       -> 200 {}
- *              Events at once, progress of the workers once a heartbeat, and at once when there
- *              are figures of a plan or a speed of which none were told.  A report that was not
- *              answered is sent again under the same `sequence`; the driver drops repeats.
+ *              Events are sent at once, the workers' progress once a heartbeat.  Progress is also
+ *              sent at once if it has the first measurements of a plan or of a changed speed.
+ *              An unanswered report is repeated with the same `sequence`; the driver drops repeats.
  *
- * Each order is answered by an event:
+ * The agent answers each order with an event:
  *
- *   profile    -> profile (text of a node_profile), unmeasured where it would have to be measured
- *                 and order.turn is not set, or failed
- *   prepare    -> prepared: node folder made, board made and the plan published, or failed
- *   check      -> checked: what all nodes must share is seen here, or failed
- *   start      -> rank_started for each rank as it comes up, mpirun_exit at the end; of the first
- *                 node, relay for every node on which mpirun wants a daemon of its own; of another,
- *                 mpirun_exit only when its daemon ended badly and not by us
- *   relay      -> nothing, or failed: run that daemon
- *   settle     -> nothing; workers that wait in eddis_commit go on with the first plan
- *   rebalance  -> nothing; the boards report from which step the new plan holds
- *   signal     -> nothing; SIGUSR2 to every rank
+ *   profile    -> profile (text of a node_profile); unmeasured if it must be measured and
+ *                 order.turn is not set; or failed
+ *   prepare    -> prepared: node folder and board exist, the plan is published; or failed
+ *   check      -> checked: this node sees the files that all nodes must share; or failed
+ *   start      -> rank_started for each rank that starts, mpirun_exit at the end.  The first node
+ *                 also sends relay for each node on which mpirun wants a daemon.  Other nodes send
+ *                 mpirun_exit only if their daemon failed and eddis had not stopped it.
+ *   relay      -> nothing, or failed.  The agent runs that daemon.
+ *   settle     -> nothing.  Workers that wait in eddis_commit continue with the first plan.
+ *   rebalance  -> nothing.  The boards report the step from which the new plan holds.
+ *   signal     -> nothing.  The agent sends SIGUSR2 to every rank.
+ *   look       -> place for each rank whose location in its code could be found
  *   stop       -> stopped: nothing of the generation is left on the node
- *   logs       -> pieces of that rank's log file, then logs
- *   pause      -> nothing; the ranks are stopped, and the lease does not count while the agent's
- *                 session with the driver's process is there, until
+ *   logs       -> chunks of that rank's log file, then logs
+ *   pause      -> nothing.  The ranks are stopped (SIGSTOP) until continue.  The lease does not run
+ *                 while the agent's session with the driver's process exists.
  *   continue   -> nothing
- *   bye        -> left, the last thing heard: the node's folder is removed, the agent exits 0
+ *   bye        -> left, the agent's last message: the node's folder is removed, the agent exits 0
  *
- * Generation 0 is the network probe: prepared and started as any other, but what its ranks run is
- * eddis-net-probe, whose answer comes as the event network.
+ * Generation 0 is the network probe.  It is prepared and started as any other, but its ranks run
+ * eddis-net-probe, and its result comes as the event network.
  *
- * Lease: an agent that gets no answer from the driver for brief.lease_ns kills its ranks, cleans
- * up and exits 3.  The keeper does the same when the agent dies or has not ticked for a lease.
+ * Lease: an agent without an answer from the driver for brief.lease_ns kills its ranks, cleans up
+ * and exits 3.  The supervisor does the same if the agent ends or sends no heartbeat for a lease.
  *
- * Time: clocks of nodes are never compared.  An event carries its age when it was sent, by the
- * agent's own clock; the driver takes arrival less age.
+ * Time: clocks of nodes are never compared.  An event carries its age at the time of sending, by
+ * the agent's own clock; the driver subtracts the age from the time of arrival.
  */
 #ifndef EDDIS_AGENTS_PROTOCOL_PROTOCOL_H
 #define EDDIS_AGENTS_PROTOCOL_PROTOCOL_H
@@ -65,167 +66,167 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- the brief: driver to agent, on standard input ---- */
+/* ---- agent configuration: driver to agent, on standard input ---- */
 
+/* Agent configuration.  Strings and lists are owned. */
 struct brief {
-    int agent; /* number of the agent = of its node */
+    int agent; /* number of the agent, which is that of its node */
     char job_id[128];
-    char host[256];                      /* name by which people know the node */
-    char **url;                          /* of the driver, NULL-ended, "https://10.1.0.7:41233" */
-    char pin[PROTOCOL_PIN];              /* of the driver's key, "sha256//..." */
-    char token[PROTOCOL_TOKEN];          /* of this agent alone; wiped from memory after use */
-    char mark[NODE_IDENTITY_DIGITS + 1]; /* of its struct node_identity */
+    char host[256];                      /* the node's name, for messages to users */
+    char **url;                          /* the driver's, NULL-ended, "https://10.1.0.7:41233" */
+    char pin[PROTOCOL_PIN];              /* hash of the driver's key, "sha256//..." */
+    char token[PROTOCOL_TOKEN];          /* authenticates this agent only; wiped after use */
+    char mark[NODE_IDENTITY_DIGITS + 1]; /* see struct node_identity */
     char **command;                      /* NULL-ended */
     char **setup; /* NULL-ended lines for the user's shell, before the command */
     char *workdir;
-    char **env;                           /* NULL-ended "NAME=VALUE": the user's additions */
-    char *log_dir;                        /* where rank-0003.log goes; "": nothing is to stay */
-    char log_marker[PROTOCOL_MARKER + 1]; /* the driver's log_dir holds a file ".<digits>" */
-    char *checkpoint_dir;                 /* NULL: none */
-    char fence_job[128];                  /* whose those are; "": job_id's */
-    int64_t fence_before;   /* generations of that name in earlier jobs, counted generously */
+    char **env;    /* NULL-ended "NAME=VALUE": the user's additions */
+    char *log_dir; /* folder of rank-0003.log; "": keep no logs */
+    char log_marker[PROTOCOL_MARKER +
+                    1];     /* digits of the file ".<digits>" in the driver's log_dir */
+    char *checkpoint_dir;   /* NULL: none */
+    char fence_job[128];    /* job id of those checkpoints; "": job_id */
+    int64_t fence_before;   /* upper bound of the generations of fence_job in earlier jobs */
     char *resume_from;      /* a checkpoint's folder, NULL: none */
     char *data_path;        /* read by the storage probe, NULL: none */
-    char *step_pattern;     /* finds steps in a rank's output, NULL: none */
-    int64_t step_samples;   /* of one of them; 0: unknown */
-    int64_t quiet_ns;       /* ranks that do nothing for so long are told of; 0: nobody asks */
-    int64_t quiet_start_ns; /* the same of programs that use libeddis, before they have begun to */
+    char *step_pattern;     /* finds step numbers in a rank's output, NULL: none */
+    int64_t step_samples;   /* samples of one such step; 0: unknown */
+    int64_t quiet_ns;       /* report ranks that do nothing for so long; 0: do not */
+    int64_t quiet_start_ns; /* likewise, before the first call of a program with libeddis */
     char **mpi_args;        /* NULL-ended */
     char **mpi_mca;         /* NULL-ended: name, value, ... */
     bool bind;
-    int64_t restarts;      /* at most, of this job */
-    int64_t log_max_bytes; /* of one rank */
-    int64_t cache_ns;      /* how old a cached profile may be; 0: measure anew */
+    int64_t restarts;      /* most restarts of this job */
+    int64_t log_max_bytes; /* largest log file of one rank */
+    int64_t cache_ns;      /* greatest age of a cached profile; 0: measure anew */
     struct job_emulated emulate[JOB_MAX_EMULATED];
     int n_emulate;
     int64_t lease_ns, heartbeat_ns;
 };
 
-/* Returns JSON text that the caller wipes and frees; NULL without memory. */
+/* Return the configuration as JSON, which the caller wipes and frees; NULL without memory. */
 char *brief_text(const struct brief *b);
+
+/* Parse n bytes of JSON and check the result.  On success return 0 and a new configuration in *ret,
+ * for brief_free; otherwise a negative errno.
+ */
 int brief_parse(const char *text, size_t n, struct brief **ret, struct eddis_error *err);
 void brief_free(struct brief *b); /* wipes the token; accepts NULL */
 
 /* ---- reports: agent to driver ---- */
 
-/* EDDIS_EXIT_MEMORY of lib/eddis.h. */
-enum { PROTOCOL_EXIT_MEMORY = 79 };
+enum { PROTOCOL_EXIT_MEMORY = 79 }; /* EDDIS_EXIT_MEMORY of lib/eddis.h */
 
+/* Types of events; "text" and "step" are members of struct event. */
 enum event_type {
     EVENT_PROFILE,
-    EVENT_UNMEASURED, /* there is no profile yet: measuring takes a turn */
+    EVENT_UNMEASURED, /* no profile yet: the driver must first allow this agent to measure */
     EVENT_PREPARED,
     EVENT_CHECKED,
     EVENT_RANK_STARTED,
     EVENT_RANK_EXIT,
     EVENT_MPIRUN_EXIT,
-    EVENT_RELAY,   /* mpirun wants a daemon on relay.host */
-    EVENT_NETWORK, /* text of what the network probe measured, of its rank 0, in parts (parts.h), or
-                    * of any other rank that one did not answer it, see lib/model/network.h; step:
-                    * bytes that are to follow */
-    EVENT_CHOICE,  /* text of what rank 0 has chosen of the communication, lib/model/choice.h */
+    EVENT_RELAY,     /* mpirun wants a daemon on relay.host */
+    EVENT_NETWORK,   /* text: result of the network probe or check (lib/model/network.h), in parts
+                      * (parts.h); step: bytes still to come */
+    EVENT_CHOICE,    /* text: the communication settings that rank 0 chose, lib/model/choice.h */
     EVENT_COMMITTED, /* rank 0 waits for the job's mode; step: bytes of its model */
-    EVENT_STOPPED,   /* step: of the newest checkpoint that is seen here; -1 none, or
-                      * PROTOCOL_STEP_UNKNOWN: the folder does not answer */
-    EVENT_LOGS,      /* all of the rank's log that was asked for has been sent */
-    EVENT_FAILED,    /* an order could not be carried out; text says why */
-    EVENT_UNSETTLED, /* likewise, when its ranks wait for it: the one that settles the mode */
-    EVENT_NOTE,      /* something people should read once */
-    EVENT_QUIET,     /* a rank of which no step is known neither prints nor computes; step: for how
-                      * long, in ns; 0: it does again */
-    EVENT_PLACE,     /* where a rank stands, as was asked; text: "it waits in ...", "": unknown,
-                      * code: of agents/node/watch/stack_inspect.h */
-    EVENT_SIGNAL,    /* Slurm has sent this one to the agents' step: SIGTERM or SIGUSR1 */
-    EVENT_REFUSED,   /* mpirun or its daemon here has refused connections, so many, from the address
-                      * `text`: see agents/guard/guard.h */
-    EVENT_LEFT,      /* nothing of the job is left on the node, nor is the agent in a moment */
+    EVENT_STOPPED,   /* step: that of the newest checkpoint; -1: none; or PROTOCOL_STEP_UNKNOWN */
+    EVENT_LOGS,      /* the requested part of the rank's log has been sent */
+    EVENT_FAILED,    /* an order could not be carried out; text: the reason */
+    EVENT_UNSETTLED, /* as EVENT_FAILED, for ORDER_SETTLE, for which the ranks wait */
+    EVENT_NOTE,      /* message to the user */
+    EVENT_QUIET,   /* a rank without known steps is idle; step: for how long, ns; 0: active again */
+    EVENT_PLACE,   /* a rank's location in its code, see agents/node/watch/stack_inspect.h */
+    EVENT_SIGNAL,  /* Slurm has sent the agents' step this signal: SIGTERM or SIGUSR1 */
+    EVENT_REFUSED, /* mpirun or its daemon rejected `refused` connections from the address `text` */
+    EVENT_LEFT,    /* nothing of the job is left on the node; the agent exits now */
 };
 
+/* Something that happened on a node; booleans and sizes are those of a rank that has ended. */
 struct event {
     enum event_type type;
-    int64_t age_ns; /* when it was sent */
+    int64_t age_ns; /* its age when it was sent */
     int64_t generation;
     int rank; /* -1: none */
     int pid;
-    int code;     /* exit code, or -1 when it ended by a signal */
+    int code;     /* exit code; -1: ended by a signal */
     int signal;   /* 0: none */
-    bool by_us;   /* it ended after we had begun to stop it */
+    bool by_us;   /* it ended after the agent had begun to stop it */
     bool oom;     /* killed by the kernel for lack of memory, or exited PROTOCOL_EXIT_MEMORY */
-    bool lingers; /* it ended well but left MPI open, which mpirun hears of when it is stopped */
-    bool echo;    /* it exited since a collective operation failed because of another, as it says */
-    bool alone;   /* it has trained, and met nobody, as far as can be seen */
-    bool first;   /* killed before a rank of its node failed that was heard of earlier */
+    bool lingers; /* left the job without MPI_Finalize; mpirun notices only when it is stopped */
+    bool echo;    /* its output shows that it failed only because another rank did */
+    bool alone;   /* it trained without a connection to any other rank, as far as can be seen */
+    bool first;   /* killed before another rank of the node failed, but reported after it */
     int64_t step; /* -1: none */
-    struct program program; /* of EVENT_COMMITTED, the step of which is the bytes of the model */
-    int64_t peak_bytes;  /* most memory that the rank's processes held, one of them; 0: unknown */
-    int64_t limit_bytes; /* where oom: what its control group, or else the machine, has; likewise */
-    int64_t refused;     /* connections since the event before from that address */
+    struct program program; /* with EVENT_COMMITTED */
+    int64_t peak_bytes;     /* largest memory of one of the rank's processes; 0: unknown */
+    int64_t limit_bytes;    /* with oom: memory of its control group or machine; 0: unknown */
+    int64_t refused;        /* connections rejected since the previous such event of that address */
     struct relay relay;
-    char *text;       /* profile, sentence; "" when unused */
-    char *last_lines; /* of a rank that failed: its last output, at most
-                       * PROTOCOL_LAST_LINES lines; "" otherwise */
+    char *text;       /* meaning depends on the type; "" if unused */
+    char *last_lines; /* last output of a failed rank, at most PROTOCOL_LAST_LINES lines; or "" */
 };
 
-/* Progress of one worker: what its board page says, in plain numbers. */
+/* Progress of one worker, as on its progress page (struct board_page). */
 struct progress {
-    int rank, pid, phase;
+    int rank, pid, phase; /* phase: enum eddis_phase */
     int64_t steps_done, steps_total, steps_in_epoch, samples_in_epoch, epochs;
     int64_t steps_here, samples_done;      /* by this process */
     int64_t restored_samples, restored_at; /* as in board_page */
     int64_t plan_version, plan_since, bytes_sent, overrun_ns;
-    int64_t model_bytes;                  /* 0: not told yet */
-    struct program program;               /* told with it */
+    int64_t model_bytes;                  /* 0: not registered yet */
+    struct program program;               /* known together with model_bytes */
     int staleness;                        /* 0 in synchronous modes */
     int64_t exchanges, exchange_ns;       /* as in board_page */
-    int64_t page_age_ns;                  /* since its last step ended; -1: none yet */
-    int64_t phase_age_ns;                 /* since the phase began; -1: unknown */
-    int waits_for;                        /* rank that it has waited for a second or more; -1 */
+    int64_t page_age_ns;                  /* time since its last step ended; -1: none yet */
+    int64_t phase_age_ns;                 /* time since the phase began; -1: unknown */
+    int waits_for;                        /* rank for which it has waited >= 1 s; -1: none */
     double loss;                          /* NAN: none */
     struct board_times sum;               /* over all steps */
-    int64_t step_plan;                    /* version that the last step was done under */
-    int64_t steps_before, samples_before; /* of all, those before the first one under it */
-    struct board_times sum_before;
-    int64_t recent_steps; /* steps in `recent` */
+    int64_t step_plan;                    /* plan version of the last step */
+    int64_t steps_before, samples_before; /* done before the first step under step_plan */
+    struct board_times sum_before;        /* over these */
+    int64_t recent_steps;                 /* of `recent` */
     int64_t recent_samples;
-    struct board_times recent;   /* sum over the steps since the report before */
-    struct step_figures figures; /* of its latest steps, of one plan and speed; plan 0: none yet */
-    double
-        queued_s; /* of a step of figures, mean: its thread waited for a processor; NAN unknown */
-    struct core_loss core_loss; /* as read last, within a second or two */
+    struct board_times recent;   /* sum over the steps since the previous report */
+    struct step_figures figures; /* of its latest steps under one plan and speed; plan 0: none */
+    double queued_s;            /* mean wait of its thread for a core per such step; NAN: unknown */
+    struct core_loss core_loss; /* last reading, a second or two old at most */
     struct link_load link;      /* likewise */
     int64_t memory_bytes;       /* most held at once under step_plan, about; 0: unknown */
-    bool memory_told; /* that is of the device, as the program tells; else of the process */
-    int64_t memory_limit_bytes; /* what memory_bytes of all workers of memory_pool may come to on
-                                 * this node, which others use too; 0: unknown */
-    int memory_pool;            /* a rank of those that are under one limit here */
-    int64_t at_once;            /* samples that it holds at most in the present step; 0: none yet */
-    bool takes_pieces;          /* the program promises to keep to a plan's piece */
+    bool memory_told;           /* true: device memory, from the program; false: process memory */
+    int64_t memory_limit_bytes; /* memory that the workers of memory_pool share; 0: unknown */
+    int memory_pool;            /* one of the ranks that share this limit on the node */
+    int64_t at_once;            /* most samples held at once in the present step; 0: none yet */
+    bool takes_pieces;          /* the program keeps to the plan's size of micro-batches */
     bool stops;                 /* its program has called eddis_stop */
-    bool trained;               /* it found none of the job's steps left */
+    bool trained;               /* none of the job's steps was left for it */
     bool ended;                 /* as in board_page */
     int64_t checkpoints_written, checkpoints_failed, checkpoint_step; /* as in board_page */
     char checkpoint_why[BOARD_WHY];
-    bool told;                 /* it tells the numbers of its steps, or prints them, no more */
+    bool told;                 /* only its step numbers are known, from calls or its output */
     struct model_check models; /* as in board_page */
     int64_t loss_step;         /* likewise */
     struct board_metric metric[BOARD_METRICS];
 };
 
-/* Whole lines that a rank has printed, a copy for the screen of what is in its log file. */
+/* Whole lines that a rank printed: a copy for the screen of lines in its log file. */
 struct output {
     int rank;
     int64_t dropped; /* lines before these that are in the file only */
     char *text;
-    bool early; /* before its program has begun, as of the job's setup; or lines of MPI's own */
+    bool early; /* printed by the job's setup, before the program began, or by MPI itself */
 };
 
-/* A part of a rank's log file on its way to the job's folder. */
+/* A chunk of a rank's log file on its way to the job's folder. */
 struct log_piece {
-    int rank;
-    int64_t offset;
+    int rank;       /* or PROTOCOL_LOG_AGENT, PROTOCOL_LOG_MPIRUN */
+    int64_t offset; /* in the file, bytes */
     char *text;
 };
 
+/* Events and progress of one node since the previous report. */
 struct report {
     int agent;
     int64_t sequence;    /* from 1 */
@@ -239,7 +240,10 @@ struct report {
     int n_pieces;
 };
 
+/* Return the report as JSON, which the caller frees; NULL without memory. */
 char *report_text(const struct report *r);
+
+/* Parse n bytes of JSON into a new report for report_free.  Return 0 or a negative errno. */
 int report_parse(const char *text, size_t n, struct report **ret, struct eddis_error *err);
 void report_free(struct report *r); /* accepts NULL */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol_brief.c - turns the brief into JSON and back */
+/* protocol_brief.c - converts the agent configuration to and from JSON */
 #include "protocol.h"
 
 #include "timing.h"
@@ -60,7 +60,7 @@ static const struct field emulated_fields[] = {
 static const struct field_rows emulated_rows =
     FIELD_ROWS(emulated_fields, struct job_emulated, JOB_MAX_EMULATED);
 
-/* jansson keeps its own copy of the token. */
+/* Overwrite the token in o: jansson keeps its own copy of the text. */
 static void wipe_token(const json_t *o)
 {
     const json_t *token = json_object_get(o, "token");
@@ -81,6 +81,9 @@ char *brief_text(const struct brief *b)
     return text;
 }
 
+/* Read the list "emulate" of o into b and check that each rate is positive.  Return the number of
+ * members read or a negative errno.
+ */
 static int read_emulate(struct brief *b, const json_t *o, struct eddis_error *err)
 {
     cleanup_free struct job_emulated *e = NULL;
@@ -94,6 +97,7 @@ static int read_emulate(struct brief *b, const json_t *o, struct eddis_error *er
     return rc;
 }
 
+/* Check that path, the value of JSON key `name`, is NULL or absolute.  Return 0 or -EINVAL. */
 static int check_path(const char *name, const char *path, struct eddis_error *err)
 {
     if (path && path[0] != '/')
@@ -101,6 +105,9 @@ static int check_path(const char *name, const char *path, struct eddis_error *er
     return 0;
 }
 
+/* Check what the field table cannot: that required members are not empty, and that mark, URLs, key
+ * hash, environment, MCA parameters and paths are well formed.  Return 0 or -EINVAL.
+ */
 static int check_brief(const struct brief *b, struct eddis_error *err)
 {
     size_t n = 0;
@@ -163,6 +170,7 @@ int brief_parse(const char *text, size_t n, struct brief **ret, struct eddis_err
     return 0;
 }
 
+/* Free a NULL-ended list of strings; accept NULL. */
 static void free_list(char **list)
 {
     for (char **s = list; s && *s; s++)

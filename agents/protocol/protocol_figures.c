@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol_figures.c - figures of a worker's steps to and from JSON */
+/* protocol_figures.c - converts a worker's step-time measurements to and from JSON */
 #include "protocol_figures.h"
 
 #include "lib/base/fields.h"

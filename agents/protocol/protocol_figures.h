@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol_figures.h - what the latest steps of a worker took, in its progress */
+/* protocol_figures.h - the step-time measurements in a worker's progress report */
 #ifndef EDDIS_AGENTS_PROTOCOL_PROTOCOL_FIGURES_H
 #define EDDIS_AGENTS_PROTOCOL_PROTOCOL_FIGURES_H
 
 #include "lib/base/json.h"
 #include "lib/model/step_window.h"
 
-/* Add the member "figures" to o, or nothing where there are none (plan 0).  Returns 0 or -ENOMEM.
+/* Add the member "figures" to o; add nothing if there are no measurements (f->plan 0).  Return 0 or
+ * -ENOMEM.
  */
 int figures_write(const struct step_figures *f, json_t *o);
 
-/* Read it, when it is there; else *ret is all 0.  Returns how many members it took, or fails. */
+/* Read the member "figures" of o into *ret; if there is none, set *ret to all zeros.  Return the
+ * number of members read (0 or 1) or a negative errno.
+ */
 int figures_read(struct step_figures *ret, const json_t *o, struct eddis_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol_hello.h - how an agent registers with the driver; protocol.h tells the rest */
+/* protocol_hello.h - the message with which an agent registers with the driver (see protocol.h) */
 #ifndef EDDIS_AGENTS_PROTOCOL_PROTOCOL_HELLO_H
 #define EDDIS_AGENTS_PROTOCOL_PROTOCOL_HELLO_H
 
@@ -11,30 +11,36 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* An address of a node's interface. */
+/* One address of a node's network interface. */
 struct node_address {
-    char interface[16]; /* its name on that node, which means nothing on others */
+    char interface[16]; /* its name on this node; other nodes may use other names */
     char address[46];   /* "10.1.0.7", "fd00::7" */
-    int prefix;         /* bits of it that are the network's */
-    int64_t speed_mbit; /* as the kernel tells it; 0 unknown */
-    bool is_virtual;    /* a bridge, tunnel or container's end */
+    int prefix;         /* length of the network prefix, bits */
+    int64_t speed_mbit; /* link speed reported by the kernel, Mbit/s; 0: unknown */
+    bool is_virtual;    /* a bridge, a tunnel or a container's interface */
 };
 
+/* Registration of an agent. */
 struct hello {
-    int protocol, agent, pid;
+    int protocol, agent, pid; /* protocol: the agent's PROTOCOL_VERSION */
     char host[256];
     char eddis_version[16];
     char mpi_version[64];
-    char machine[BOOT_ID_CHARS]; /* the same on nodes that share one and its cores; "" unknown */
-    bool mpi_guarded;  /* what its mpirun and daemon listen on is guarded (agents/guard) */
+    char machine[BOOT_ID_CHARS]; /* equal on nodes of one machine, which share its cores; "":
+                                  * unknown */
+    bool mpi_guarded;  /* the guard (agents/guard) protects the ports of its mpirun and daemon */
     bool mpi_v4_only;  /* its Open MPI was built without IPv6 */
-    bool shared_logs;  /* the logs are in the driver's own folder: nothing need be fetched */
-    char log_dir[512]; /* where they are; "": the path is longer */
+    bool shared_logs;  /* logs are in the driver's own folder: the driver need not fetch them */
+    char log_dir[512]; /* folder of the logs; "": its path does not fit */
     struct node_address address[PROTOCOL_MAX_ADDRESSES];
     int n_addresses;
 };
 
+/* Return the message as JSON, which the caller frees; NULL without memory. */
 char *hello_text(const struct hello *h);
+
+/* Parse n bytes of JSON into *ret.  Return 0 or a negative errno; *ret is written only on success.
+ */
 int hello_parse(const char *text, size_t n, struct hello *ret, struct eddis_error *err);
 
 #endif

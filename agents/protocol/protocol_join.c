@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol_join.c - turns invitations and what is asked with them into JSON and back */
+/* protocol_join.c - converts invitations and join requests to and from JSON */
 #include "protocol_join.h"
 
 #include "timing.h"
@@ -26,7 +26,7 @@ static const struct field join_fields[] = {
     FIELD(struct join, nonce, NAME, 0, 0),
 };
 
-/* jansson keeps its own copy of the secret. */
+/* Overwrite the secret in o: jansson keeps its own copy of the text. */
 static void wipe_secret(const json_t *o)
 {
     const json_t *secret = json_object_get(o, "secret");
@@ -46,6 +46,9 @@ char *invitation_text(const struct invitation *i)
     return text;
 }
 
+/* Check that url, secret and pin of an invitation are present and well formed.  Return 0 or
+ * -EINVAL.
+ */
 static int check(const struct invitation *i, struct eddis_error *err)
 {
     if (!i->url[0] || !i->secret[0])

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol_order.c - turns orders into JSON and back */
+/* protocol_order.c - converts orders to and from JSON */
 #include "protocol.h"
 
 #include "lib/base/fields.h"
@@ -18,7 +18,8 @@
 
 #define N(table) (sizeof(table) / sizeof *(table))
 
-/* profile.emulate may have an hour for a millionth of the speed. */
+/* Longest step of an emulated device: profile.emulate allows an hour at a millionth of the speed.
+ */
 #define MAX_SECONDS (3600 * 1e6)
 
 static const char *const type_names[] = { "none",  "profile", "prepare",   "check",    "start",
@@ -55,7 +56,7 @@ static const struct field prepare_fields[] = {
     FIELD(struct order, open_ns, INT64, 0, INT64_MAX),
 };
 
-/* Of prepare and settle. */
+/* Members of both prepare and settle. */
 static const struct field mode_fields[] = {
     FIELD(struct order, mode, NAME, 0, 0),
     FIELD(struct order, algorithm, NAME, 0, 0),
@@ -101,6 +102,7 @@ static const struct field_rows node_rows =
 static const struct field_rows rank_rows =
     FIELD_ROWS(rank_fields, struct order_rank, BOARD_MAX_LOCAL);
 
+/* Check whether orders of this type carry a plan. */
 static bool has_plan(enum order_type type)
 {
     return type == ORDER_PREPARE || type == ORDER_SETTLE || type == ORDER_REBALANCE;
@@ -140,6 +142,7 @@ struct board_plan *order_plan(const struct plan *p, int64_t version, int64_t fla
 
 /* ---- writing ---- */
 
+/* Add order->plan to o as the member "plan".  Return 0 or -ENOMEM. */
 static int write_plan(const struct order *order, json_t *o)
 {
     json_t *plan = json_object(), *batch = json_array(), *piece = json_array();
@@ -156,7 +159,7 @@ static int write_plan(const struct order *order, json_t *o)
     return rc;
 }
 
-/* The mode and which group each rank is in. */
+/* Add the mode, its options and the group of each rank to o.  Return 0 or -ENOMEM. */
 static int write_mode(const struct order *order, json_t *o)
 {
     json_t *group = json_array();
@@ -174,13 +177,14 @@ static int write_mode(const struct order *order, json_t *o)
     return rc < 0 ? rc : sync_options_write(&order->options, o);
 }
 
+/* Add to o the members of ORDER_PREPARE other than the plan.  Return 0 or a negative errno. */
 static int write_prepare(const struct order *order, json_t *o)
 {
     int rc = fields_write(prepare_fields, N(prepare_fields), order, o);
 
     if (rc == 0)
         rc = write_mode(order, o);
-    if (rc == 0) /* of a plan that is replayed */
+    if (rc == 0) /* set only for a plan that is replayed */
         rc = json_object_set_new(o, "choice",
                                  order->choice ? choice_json(order->choice) : json_null());
     if (rc == 0 && order->checks.turns)
@@ -192,7 +196,9 @@ static int write_prepare(const struct order *order, json_t *o)
     return rc;
 }
 
-/* Members that only one type of order has. */
+/* Add to o the members that depend on the type of the order, other than the plan.  Return 0 or a
+ * negative errno.
+ */
 static int write_own(const struct order *order, json_t *o)
 {
     switch (order->type) {
@@ -228,6 +234,9 @@ char *order_text(const struct order *order)
 
 /* ---- reading ---- */
 
+/* Read the list "piece" of a plan, the n sizes of the ranks' micro-batches in samples, into ret.
+ * Return 0 or a negative errno.
+ */
 static int read_pieces(const json_t *plan, int n, int64_t *ret, struct eddis_error *err)
 {
     json_t *piece;
@@ -247,6 +256,9 @@ static int read_pieces(const json_t *plan, int n, int64_t *ret, struct eddis_err
     return 0;
 }
 
+/* Read the member "plan" of o into a new order->plan and set n_plan.  Check that the batches add up
+ * to global_batch.  Return 0 or a negative errno.
+ */
 static int read_plan(struct order *order, const json_t *o, struct eddis_error *err)
 {
     json_t *plan, *batch;
@@ -276,6 +288,9 @@ static int read_plan(struct order *order, const json_t *o, struct eddis_error *e
     return read_pieces(plan, order->n_plan, order->plan->piece, err);
 }
 
+/* Check row i of an order's ranks: ranks are consecutive, cores are a list of numbers, and the
+ * device's id is printable.  Return 0 or -EINVAL.
+ */
 static int check_rank(const struct order *order, int i, struct eddis_error *err)
 {
     const struct order_rank *r = &order->rank[i];
@@ -290,6 +305,9 @@ static int check_rank(const struct order *order, int i, struct eddis_error *err)
     return 0;
 }
 
+/* Check that the secret is empty or has PROTOCOL_MPI_SECRET hexadecimal digits.  Return 0 or
+ * -EINVAL.
+ */
 static int check_secret(const char *secret, struct eddis_error *err)
 {
     size_t n = strlen(secret);
@@ -300,7 +318,9 @@ static int check_secret(const char *secret, struct eddis_error *err)
     return 0;
 }
 
-/* It becomes a part of a file's name. */
+/* Check that `share`, which becomes part of a file's name, is empty or has PROTOCOL_MARKER
+ * hexadecimal digits.  Return 0 or -EINVAL.
+ */
 static int check_share(const char *share, struct eddis_error *err)
 {
     size_t n = strlen(share);
@@ -310,7 +330,9 @@ static int check_share(const char *share, struct eddis_error *err)
     return 0;
 }
 
-/* Nodes hold the ranks in order, each at least one. */
+/* Check that the nodes' ranks add up to n_ranks, that each node has a host, and that addresses and
+ * network have only characters of IP addresses.  Return 0 or -EINVAL.
+ */
 static int check_nodes(const struct order *order, struct eddis_error *err)
 {
     int n = 0;
@@ -332,6 +354,9 @@ static int check_nodes(const struct order *order, struct eddis_error *err)
     return 0;
 }
 
+/* Read the list "group" of o, the group of each rank, into a new order->group and set n_group.
+ * Return a negative errno on failure.
+ */
 static int read_groups(struct order *order, const json_t *o, struct eddis_error *err)
 {
     json_t *group;
@@ -354,7 +379,9 @@ static int read_groups(struct order *order, const json_t *o, struct eddis_error 
     return 0;
 }
 
-/* Returns how many members were read. */
+/* Read the mode, its options and the groups from o.  Return the number of members read or a
+ * negative errno.
+ */
 static int read_mode(struct order *order, const json_t *o, struct eddis_error *err)
 {
     int rc = fields_read(mode_fields, N(mode_fields), o, order, err), options = 0;
@@ -366,6 +393,9 @@ static int read_mode(struct order *order, const json_t *o, struct eddis_error *e
     return rc < 0 ? rc : (int)N(mode_fields) + options + 1;
 }
 
+/* Read the member "choice" of o into a new order->choice; null leaves it NULL. Return a negative
+ * errno on failure.
+ */
 static int read_choice(struct order *order, const json_t *o, struct eddis_error *err)
 {
     const json_t *choice = json_object_get(o, "choice");
@@ -377,6 +407,9 @@ static int read_choice(struct order *order, const json_t *o, struct eddis_error 
                          : eddis_fail(err, -ENOMEM, "no memory for a choice");
 }
 
+/* Read from o the members of ORDER_PREPARE other than the plan, and check them.  Return the number
+ * of members read or a negative errno.
+ */
 static int read_prepare(struct order *order, const json_t *o, struct eddis_error *err)
 {
     const json_t *checks = json_object_get(o, "checks");
@@ -403,7 +436,9 @@ static int read_prepare(struct order *order, const json_t *o, struct eddis_error
     return rc < 0 ? rc : (int)N(prepare_fields) + mode + 3 + (checks != NULL);
 }
 
-/* As write_own; returns how many members were read. */
+/* Read from o the members that depend on the type of the order, other than the plan.  Return the
+ * number of members read or a negative errno.
+ */
 static int read_own(struct order *order, const json_t *o, struct eddis_error *err)
 {
     switch (order->type) {
@@ -424,6 +459,9 @@ static int read_own(struct order *order, const json_t *o, struct eddis_error *er
     }
 }
 
+/* Check that an order to prepare agrees with its plan: the number of ranks, the batches of this
+ * node's ranks, and the nodes.  Return 0 or -EINVAL.
+ */
 static int check_prepare(const struct order *order, struct eddis_error *err)
 {
     if (order->n_plan != order->n_ranks)
@@ -436,7 +474,8 @@ static int check_prepare(const struct order *order, struct eddis_error *err)
     return check_nodes(order, err);
 }
 
-/* Fill from o; returns how many members were read. */
+/* Fill order from o and check it as a whole; reject unknown members.  Return 0 or a negative errno.
+ */
 static int read_order(struct order *order, const json_t *o, struct eddis_error *err)
 {
     int rc = fields_read(every_fields, N(every_fields), o, order, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol_relay.c - turns a relay into a JSON object and back */
+/* protocol_relay.c - converts a relay to a JSON object and back */
 #include "protocol_relay.h"
 
 #include "lib/base/cleanup.h"
@@ -31,6 +31,9 @@ int relay_write(const struct relay *r, json_t *o)
                : fields_write(relay_fields, N(relay_fields), r, one);
 }
 
+/* Check that text holds only the characters of `may` and does not begin like an option. name is its
+ * JSON key, for the message.  Return 0 or -EINVAL.
+ */
 static int check_text(const char *name, const char *text, const char *may, struct eddis_error *err)
 {
     if (text[0] == '-' || text[strspn(text, may)])
@@ -50,7 +53,7 @@ int relay_check(const struct relay *r, struct eddis_error *err)
         (rc = check_text("space", r->space, LETTERS DIGITS ".-_@", err)) < 0 ||
         (rc = check_text("uri", r->uri, LETTERS DIGITS ".-_@;:/,[]", err)) < 0)
         return rc;
-    if (!strstr(r->uri, ";tcp")) /* one that begins with file: names a file to be read */
+    if (!strstr(r->uri, ";tcp")) /* mpirun would read a file for a URI that begins with file: */
         return eddis_fail(err, -EINVAL, "\"uri\" of a relay is no address");
     return check_text("nodes", r->nodes, LETTERS DIGITS ".-_@:;,[]()*", err);
 }

@@ -1,21 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol_relay.h - struct relay as the member "relay" of an order or an event */
+/* protocol_relay.h - converts a struct relay to and from the member "relay" of an order or event */
 #ifndef EDDIS_AGENTS_PROTOCOL_PROTOCOL_RELAY_H
 #define EDDIS_AGENTS_PROTOCOL_PROTOCOL_RELAY_H
 
 #include "lib/base/fields.h"
 #include "protocol.h"
 
+/* Add the relay to o as the member "relay".  Return 0 or -ENOMEM. */
 int relay_write(const struct relay *r, json_t *o);
 
-/* Returns the number of members read, 1.  Every text may hold what its kind is made of and nothing
- * that a shell or mpirun would take for something else.
+/* Read the member "relay" of o and check it with relay_check.  Return the number of members read
+ * (1) or a negative errno.  The caller calls relay_free in either case.
  */
 int relay_read(struct relay *r, const json_t *o, struct eddis_error *err);
 
-/* What relay_read checks, for one that comes from mpirun itself. */
+/* Check that the parts of a relay are present, consistent, and made of allowed characters only.
+ * Nothing may pass that a shell or mpirun would take for an option or a command.  Return 0 or
+ * -EINVAL.
+ */
 int relay_check(const struct relay *r, struct eddis_error *err);
 
-void relay_free(struct relay *r); /* its strings */
+/* Free the strings of a relay, not the struct. */
+void relay_free(struct relay *r);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol_report.c - turns hellos and reports into JSON and back */
+/* protocol_report.c - converts the messages hello and report to and from JSON */
 #include "protocol.h"
 
 #include "lib/base/fields.h"
@@ -224,6 +224,7 @@ char *hello_text(const struct hello *h)
     return json_text(o, false);
 }
 
+/* Read the list "address" of o into h->address.  Return a negative errno on failure. */
 static int read_addresses(struct hello *h, const json_t *o, struct eddis_error *err)
 {
     cleanup_free struct node_address *a = NULL;
@@ -255,6 +256,7 @@ int hello_parse(const char *text, size_t n, struct hello *ret, struct eddis_erro
 
 /* ---- writing a report ---- */
 
+/* Add the metrics of p that have a name to o as the list "metric".  Return 0 or -ENOMEM. */
 static int write_metrics(const struct progress *p, json_t *o)
 {
     json_t *list = json_array();
@@ -274,6 +276,7 @@ static int write_metrics(const struct progress *p, json_t *o)
     return 0;
 }
 
+/* Add the report's events to o as the list "event".  Return 0 or -ENOMEM. */
 static int write_events(const struct report *r, json_t *o)
 {
     json_t *list = json_array();
@@ -291,6 +294,7 @@ static int write_events(const struct report *r, json_t *o)
     return 0;
 }
 
+/* Add the workers' progress to o as the list "worker".  Return 0 or -ENOMEM. */
 static int write_workers(const struct report *r, json_t *o)
 {
     json_t *list = json_array();
@@ -322,6 +326,9 @@ char *report_text(const struct report *r)
 
 /* ---- reading a report ---- */
 
+/* Read the list "metric" of o into p->metric; each must have a name.  Return a negative errno on
+ * failure.
+ */
 static int read_metrics(struct progress *p, const json_t *o, struct eddis_error *err)
 {
     json_t *list;
@@ -339,6 +346,9 @@ static int read_metrics(struct progress *p, const json_t *o, struct eddis_error 
     return rc;
 }
 
+/* Read one event from o; reject unknown members.  Return 0 or a negative errno; strings read so far
+ * stay in e.
+ */
 static int read_event(struct event *e, const json_t *o, struct eddis_error *err)
 {
     int rc = fields_read(event_fields, N(event_fields), o, e, err), own = 0;
@@ -350,6 +360,7 @@ static int read_event(struct event *e, const json_t *o, struct eddis_error *err)
     return rc < 0 ? rc : fields_end(o, N(event_fields) + (size_t)own, err);
 }
 
+/* Read the list "event" of o into a new r->event.  Return a negative errno on failure. */
 static int read_events(struct report *r, const json_t *o, struct eddis_error *err)
 {
     json_t *list;
@@ -369,6 +380,9 @@ static int read_events(struct report *r, const json_t *o, struct eddis_error *er
     return rc;
 }
 
+/* Read the progress of one worker from o; reject unknown members.  Return a negative errno on
+ * failure.
+ */
 static int read_worker(struct progress *p, const json_t *o, struct eddis_error *err)
 {
     int rc = fields_read(progress_fields, N(progress_fields), o, p, err), own = 0;
@@ -380,6 +394,7 @@ static int read_worker(struct progress *p, const json_t *o, struct eddis_error *
     return rc < 0 ? rc : read_metrics(p, o, err);
 }
 
+/* Read the list "worker" of o into a new r->worker.  Return a negative errno on failure. */
 static int read_workers(struct report *r, const json_t *o, struct eddis_error *err)
 {
     json_t *list;

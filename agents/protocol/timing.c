@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timing.c - derives every time limit from the lease */
+/* timing.c - computes every time limit from the lease */
 #include "timing.h"
 
 int64_t timing_least_ns(int64_t x, int64_t y)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cgroup.c - control groups of version 2, and of version 1's freezer */
+/* cgroup.c - makes, kills and finds control groups of version 2, and of version 1's freezer */
 #include "cgroup.h"
 
 #include "lib/base/cleanup.h"
@@ -21,8 +21,9 @@
 
 enum { MAX_BYTES = 1 << 20, DEPTH = 12, SWEEP_AGE_S = 2 };
 
-/* ---- small files of the kernel's ---- */
+/* ---- files of a control group ---- */
 
+/* Write text to a file of the group.  Return 0 or a negative errno value. */
 static int put(const struct cgroup *c, const char *name, const char *text)
 {
     char path[CGROUP_PATH + 32];
@@ -35,6 +36,7 @@ static int put(const struct cgroup *c, const char *name, const char *text)
     return 0;
 }
 
+/* Check whether the group has a file that we may write. */
 static bool has(const struct cgroup *c, const char *name)
 {
     char path[CGROUP_PATH + 32];
@@ -43,9 +45,11 @@ static bool has(const struct cgroup *c, const char *name)
     return access(path, W_OK) == 0;
 }
 
-/* ---- where groups are ---- */
+/* ---- locations of groups ---- */
 
-/* A mount of the hierarchy that this line of /proc/self/mountinfo describes, and its root. */
+/* Parse a line of /proc/self/mountinfo.  Return true with root and mount point if it mounts version
+ * 2 (v2), or version 1's freezer.
+ */
 static bool parse_mount(const char *line, bool v2, char *ret_root, char *ret_point, size_t size)
 {
     char root[CGROUP_PATH], point[CGROUP_PATH], type[32], options[256];
@@ -62,6 +66,9 @@ static bool parse_mount(const char *line, bool v2, char *ret_root, char *ret_poi
     return true;
 }
 
+/* Find the mount of version 2 (v2) or of version 1's freezer; write its root and mount point.
+ * Return false if there is none.
+ */
 static bool find_mount(bool v2, char *ret_root, char *ret_point, size_t size)
 {
     cleanup_free char *text = NULL;
@@ -76,7 +83,9 @@ static bool find_mount(bool v2, char *ret_root, char *ret_point, size_t size)
     return false;
 }
 
-/* This process's group in the hierarchy: "0::/a" or "6:freezer:/a". */
+/* Write this process's group of version 2 (v2) or of the freezer, from a line "0::/a" or
+ * "6:freezer:/a"; return false if unknown.
+ */
 static bool own_name(bool v2, char *ret, size_t size)
 {
     cleanup_free char *text = NULL;
@@ -100,11 +109,11 @@ static bool own_name(bool v2, char *ret, size_t size)
     return false;
 }
 
-/* The folder of this process's own group. */
+/* Find the folder of this process's own group; return false if it is not mounted here. */
 static bool own_group(bool v2, struct cgroup *ret)
 {
     char root[CGROUP_PATH], point[CGROUP_PATH], name[CGROUP_PATH];
-    const int most = sizeof ret->path - 64; /* room for a group below it */
+    const int most = sizeof ret->path - 64; /* leaves room for a group below it */
     size_t n;
 
     if (!find_mount(v2, root, point, sizeof root) || !own_name(v2, name, sizeof name))
@@ -113,7 +122,7 @@ static bool own_group(bool v2, struct cgroup *ret)
     if (strncmp(name, root, n) != 0 || (n && name[n] && name[n] != '/'))
         return false;
     *ret = (struct cgroup){ 0 };
-    /* Cut off it would be another group. */
+    /* A cut path would be another group. */
     return snprintf(ret->path, (size_t)most, "%s%s", point,
                     strcmp(name + n, "/") == 0 ? "" : name + n) < most;
 }
@@ -134,7 +143,9 @@ int cgroup_make(const char *name, struct cgroup *ret, struct eddis_error *err)
             rc = -errno;
             continue;
         }
-        /* Without them it could only be listed, which the walk does as well. */
+        /* Without these files the group could only be listed, which a walk over descendants does as
+         * well.
+         */
         if (has(&c, v2 ? "cgroup.kill" : "freezer.state") && has(&c, "cgroup.procs")) {
             *ret = c;
             return 0;
@@ -160,7 +171,7 @@ void cgroup_remove(struct cgroup *c)
 {
     int64_t end_ns = clock_now_ns() + CLOCK_S / 5;
 
-    /* A process that has been reaped already is counted for a moment longer. */
+    /* A process counts for a moment after it was reaped. */
     while (c->path[0] && rmdir(c->path) < 0 && errno == EBUSY && clock_now_ns() < end_ns)
         clock_sleep_until_ns(clock_now_ns() + CLOCK_MS);
     c->path[0] = '\0';
@@ -168,7 +179,9 @@ void cgroup_remove(struct cgroup *c)
 
 /* ---- killing ---- */
 
-/* Send a signal to all living ones; returns their number. */
+/* Send a signal (0: none) to all live processes of the group, except this one.  Return their number
+ * or an error.
+ */
 static int signal_all(const struct cgroup *c, int sig, struct eddis_error *err)
 {
     char path[CGROUP_PATH + 32];
@@ -196,7 +209,9 @@ static int signal_all(const struct cgroup *c, int sig, struct eddis_error *err)
     return rc < 0 ? rc : n;
 }
 
-/* Version 1 cannot kill a group at once, but freeze what forks faster than it is signalled. */
+/* Kill all processes of the group once.  Version 1 cannot kill a group at once, but can freeze
+ * processes that fork faster than they are signalled.
+ */
 static void kill_once(const struct cgroup *c, int round)
 {
     if (put(c, "cgroup.kill", "1") == 0 || !has(c, "freezer.state"))
@@ -225,7 +240,9 @@ int cgroup_kill(const struct cgroup *c, int64_t deadline_ns, struct eddis_error 
 
 /* ---- finding ---- */
 
-/* Whoever may make groups of his own can make one of this name, and we could not end it. */
+/* Check whether this user owns the folder: another user may have made a group of the same name,
+ * which we could not end.
+ */
 static bool is_ours(int dir, const char *name)
 {
     struct stat st;
@@ -233,6 +250,9 @@ static bool is_ours(int dir, const char *name)
     return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && trust_is_self(st.st_uid);
 }
 
+/* Add to ret this user's groups of a start below base, at most max, down to depth.  Return their
+ * number.
+ */
 static int search(const char *base, const struct node_identity *id, int depth, struct cgroup *ret,
                   int max)
 {
@@ -270,10 +290,10 @@ int cgroup_find(const struct node_identity *id, struct cgroup *ret, int max)
     return n;
 }
 
-/* ---- what dead keepers have left ---- */
+/* ---- groups of dead supervisors ---- */
 
-/* A group with anything in it stays, for the kernel refuses; a young one may be about to get its
- * agent, which can do without.
+/* Remove a group if it is ours, empty (the kernel checks that) and not new: a new one may be about
+ * to get its agent.
  */
 static void remove_empty(int dir, const char *name)
 {
@@ -284,6 +304,7 @@ static void remove_empty(int dir, const char *name)
         (void)unlinkat(dir, name, AT_REMOVEDIR);
 }
 
+/* Remove this user's empty groups below base, down to depth, until the deadline. */
 static void sweep(const char *base, int depth, int64_t deadline_ns)
 {
     DIR *dir = opendir(base);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* folders.c - makes a start's folders on a node, finds them by its mark, and removes old ones */
+/* folders.c - makes the folders of a start on a node, finds them by its mark, removes old ones */
 #include "folders.h"
 
 #include "lib/base/boot_id.h"
@@ -22,19 +22,21 @@
 #include <time.h>
 #include <unistd.h>
 
-/* For how long one without a mark may be about to be locked and marked. */
+/* A younger folder without a mark may be about to be locked and marked. */
 enum { SWEEP_AGE_S = 60 };
 
 #define SWEEP_NS (CLOCK_S / 2)
 
-/* A name is one of 2^64: who takes so many before us does not guess. */
+/* A name is one of 2^64: if so many are taken, no one has guessed them. */
 enum { NAME_DIGITS = 16, DRAWS = 32 };
 
 static const char prefix[] = "eddis-", mark_file[] = "mark";
 
-/* ---- where they are ---- */
+/* ---- locations of folders ---- */
 
-/* Our own folder, or the sticky one that everybody may write to. */
+/* Return dir if it is a folder of this user alone, or a sticky one, writable and short enough for a
+ * socket's path; else "/tmp".
+ */
 static const char *usable(const char *dir)
 {
     struct stat st;
@@ -45,18 +47,20 @@ static const char *usable(const char *dir)
     return "/tmp";
 }
 
+/* Return the folder for shared memory: "/dev/shm", or "/tmp" if that is not writable. */
 static const char *shm_base(void)
 {
     return access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : "/tmp";
 }
 
-/* Where folders of this user's may be. */
+/* Folders in which this user's folders may be. */
 struct bases {
-    const char *dir[4]; /* [n] no two alike */
+    const char *dir[4]; /* [n], all different; borrowed */
     int n;
     char user[FOLDERS_BASE];
 };
 
+/* Add a folder unless it is in the list; dir is borrowed. */
 static void add_base(struct bases *b, const char *dir)
 {
     for (int i = 0; i < b->n; i++)
@@ -65,7 +69,9 @@ static void add_base(struct bases *b, const char *dir)
     b->dir[b->n++] = dir;
 }
 
-/* Whoever looks may have another runtime_dir, borrowed, than the keeper had, or none. */
+/* List the folders in which this user's folders may be. runtime_dir, borrowed, may differ from the
+ * supervisor's, or be NULL.
+ */
 static void list_bases(const char *runtime_dir, struct bases *ret)
 {
     ret->n = 0;
@@ -76,7 +82,9 @@ static void list_bases(const char *runtime_dir, struct bases *ret)
     add_base(ret, "/tmp");
 }
 
-/* Open a folder of this name if it can be one of ours: nobody else's, and no link to one. */
+/* Open a folder below base if its name is one of ours, it belongs to this user and is no link;
+ * write its path.  Return the descriptor; negative: none.
+ */
 static int open_ours(const char *base, const char *name, char ret_path[FOLDERS_PATH])
 {
     struct stat st;
@@ -109,15 +117,18 @@ const char *folders_unsafe(const struct folders *f, int *ret_n)
     return NULL;
 }
 
-/* ---- what dead agents have left ---- */
+/* ---- folders of dead agents ---- */
 
-/* The mark, and in a second line the machine's boot id; "": it could not be read. */
+/* The content of a mark file: the mark, and in a second line the machine's boot id; machine "":
+ * unknown.
+ */
 struct mark {
     char digits[NODE_IDENTITY_DIGITS + 1], machine[BOOT_ID_CHARS];
 };
 
 enum { MARK_TEXT = sizeof(struct mark) + 2 };
 
+/* Read the mark of a folder; return false if it has none. */
 static bool read_mark(int folder, struct mark *ret)
 {
     const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
@@ -133,7 +144,9 @@ static bool read_mark(int folder, struct mark *ret)
     return true;
 }
 
-/* On a file system that several machines share, where locks may hold on one of them alone. */
+/* Check whether a mark is of another machine, on a shared file system, on which locks may hold on
+ * one machine only.
+ */
 static bool is_of_another_machine(const struct mark *m)
 {
     char own[BOOT_ID_CHARS];
@@ -142,6 +155,7 @@ static bool is_of_another_machine(const struct mark *m)
     return m->machine[0] && strcmp(m->machine, own) != 0;
 }
 
+/* Check whether a process has this mark in its environment. */
 static bool carries(pid_t pid, const char *mark)
 {
     static const char prefix_of[] = NODE_IDENTITY_VARIABLE "=";
@@ -155,7 +169,7 @@ static bool carries(pid_t pid, const char *mark)
     return false;
 }
 
-/* Whether anything that this start has begun is still there, to make use of its folders. */
+/* Check whether any process of this start, by its mark, still runs and may use its folders. */
 static bool is_used(const char *mark)
 {
     cleanup_free struct proctree_process *all = NULL;
@@ -167,8 +181,8 @@ static bool is_used(const char *mark)
     return used;
 }
 
-/* A folder is locked before it is marked: where no lock is on a marked one, keeper and agent are
- * dead.
+/* Check whether a folder was left by a dead start.  It is locked before it is marked: a marked one
+ * without a lock belongs to a dead supervisor and agent.
  */
 static bool is_left(int folder)
 {
@@ -183,6 +197,7 @@ static bool is_left(int folder)
     return flock(folder, LOCK_EX | LOCK_NB) == 0 && !(marked && is_used(mark.digits));
 }
 
+/* Remove folders of dead starts below base, until end_ns. */
 static void sweep(const char *base, int64_t end_ns)
 {
     DIR *dir = opendir(base);
@@ -199,7 +214,9 @@ static void sweep(const char *base, int64_t end_ns)
         (void)closedir(dir);
 }
 
-/* For a moment only: another user may have made folders without number that are called alike. */
+/* Remove folders of dead starts anywhere.  Stop after SWEEP_NS: another user may have made any
+ * number of folders with such names.
+ */
 static void sweep_all(const char *runtime_dir)
 {
     int64_t end_ns = clock_after_ns(clock_now_ns(), SWEEP_NS);
@@ -212,6 +229,7 @@ static void sweep_all(const char *runtime_dir)
 
 /* ---- making ---- */
 
+/* Make a folder with a random name below base, mode 0700, and write its path. */
 static int make_new(const char *base, char ret[FOLDERS_PATH], struct eddis_error *err)
 {
     for (int i = 0; i < DRAWS; i++) {
@@ -230,6 +248,7 @@ static int make_new(const char *base, char ret[FOLDERS_PATH], struct eddis_error
                       DRAWS);
 }
 
+/* Open a folder and take a shared lock on it; *ret_lock is the descriptor. */
 static int hold(const char *path, int *ret_lock, struct eddis_error *err)
 {
     *ret_lock = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -238,6 +257,7 @@ static int hold(const char *path, int *ret_lock, struct eddis_error *err)
     return 0;
 }
 
+/* Write the mark file of a folder.  Return 0 or a negative errno value. */
 static int write_mark(int folder, const char *mark, struct eddis_error *err)
 {
     cleanup_fd int fd =
@@ -251,6 +271,7 @@ static int write_mark(int folder, const char *mark, struct eddis_error *err)
     return file_write_all(fd, text, strlen(text), err);
 }
 
+/* Make one folder: enter it in the shared memory, lock it and mark it. */
 static int make_one(struct tick_page *page, const struct node_identity *id, const char *base,
                     char ret[FOLDERS_PATH], int *ret_lock, struct eddis_error *err)
 {
@@ -292,7 +313,9 @@ int folders_take(const struct tick_page *page, struct folders *ret, struct eddis
 
 /* ---- making again ---- */
 
-/* Whether the folder is there under its name: the lock keeps its number from being used again. */
+/* Check whether the locked folder still exists at its path.  The lock keeps its inode from being
+ * used again.
+ */
 static bool is_there(const char *path, int lock)
 {
     struct stat there, held;
@@ -301,7 +324,9 @@ static bool is_there(const char *path, int lock)
            there.st_ino == held.st_ino;
 }
 
-/* A name that somebody else has by now stays his. */
+/* Make folder i again at its old path, or below base with a new name if that is taken; write its
+ * path.
+ */
 static int make_place(struct tick_page *page, int i, const char *base, char path[FOLDERS_PATH],
                       struct eddis_error *err)
 {
@@ -318,7 +343,9 @@ static int make_place(struct tick_page *page, int i, const char *base, char path
     return rc;
 }
 
-/* Returns whether it was made again. */
+/* Make folder i again if it is missing, and its mark.  Return 1 if it was made again, 0 if it
+ * existed, or an error.
+ */
 static int renew_one(struct tick_page *page, int i, const char *mark, const char *base,
                      char path[FOLDERS_PATH], int *lock, struct eddis_error *err)
 {
@@ -352,6 +379,7 @@ int folders_renew(struct tick_page *page, const char *mark, const char *runtime_
 
 /* ---- finding ---- */
 
+/* Check whether a folder has the mark of one of n starts, or of an earlier one on its node. */
 static bool bears_mark(int folder, const struct node_identity *start, int n)
 {
     struct mark mark;
@@ -364,15 +392,17 @@ static bool bears_mark(int folder, const struct node_identity *start, int n)
     return false;
 }
 
+/* A search for folders, and its result. */
 struct found {
-    const struct node_identity *start; /* [n_starts] whose folders are looked for */
+    const struct node_identity *start; /* [n_starts] whose folders are searched */
     int n_starts;
     int64_t deadline_ns;
-    bool late;                  /* it came before all were looked at */
-    char (*path)[FOLDERS_PATH]; /* [n] */
+    bool late;                  /* the deadline came before all folders were checked */
+    char (*path)[FOLDERS_PATH]; /* [n] paths of folders; owned */
     int n;
 };
 
+/* Append a path to the result.  Return 0 or -ENOMEM. */
 static int keep(struct found *f, const char *path, struct eddis_error *err)
 {
     char(*more)[FOLDERS_PATH] = realloc(f->path, ((size_t)f->n + 1) * sizeof *more);
@@ -384,6 +414,7 @@ static int keep(struct found *f, const char *path, struct eddis_error *err)
     return 0;
 }
 
+/* Add the folders below base that have a mark of the starts. */
 static int search(const char *base, struct found *f, struct eddis_error *err)
 {
     DIR *dir = opendir(base);

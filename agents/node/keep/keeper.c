@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* keeper.c - starts the agent, watches it and ends everything below it */
+/* keeper.c - starts the agent, watches it, and kills everything below it in the end */
 #include "keeper.h"
 
 #include "cgroup.h"
@@ -34,7 +34,9 @@ struct keeper {
     struct folders folders;
 };
 
-/* Signals are read, not ignored: an ignored one would stay ignored in the user's program. */
+/* Block the handled signals and open a signalfd for them.  They are read, not ignored: an ignored
+ * signal would stay ignored in the user's program.
+ */
 static int open_signals(struct eddis_error *err)
 {
     sigset_t set;
@@ -53,7 +55,9 @@ static int open_signals(struct eddis_error *err)
     return fd < 0 ? eddis_fail_errno(err, -errno, "cannot make a signal descriptor") : fd;
 }
 
-/* Who sends signals to a step of Slurm's is the parent of its first process. */
+/* Set KEEPER_SENDER for the agent: Slurm's signals to a step come from the parent of its first
+ * process.
+ */
 static int name_sender(const struct keeper_options *o, struct eddis_error *err)
 {
     char pid[16];
@@ -64,12 +68,17 @@ static int name_sender(const struct keeper_options *o, struct eddis_error *err)
     return 0;
 }
 
-/* For what dead keepers have left: the agent runs meanwhile, and is not to think us dead. */
+/* Return the time for removing groups of dead supervisors: the agent already runs, and must not
+ * take us for dead.
+ */
 static int64_t sweep_ns(int64_t lease_ns)
 {
     return timing_least_ns(CLOCK_S / 2, lease_ns / 4);
 }
 
+/* Start the agent with the descriptor of the shared memory, and put it in a control group if one
+ * may be made.
+ */
 static int start_agent(struct keeper *k, const struct keeper_options *o, struct eddis_error *err)
 {
     const struct node_identity *id = o->id;
@@ -81,12 +90,12 @@ static int start_agent(struct keeper *k, const struct keeper_options *o, struct 
     struct spawn s = { .argv = argv, .in = 0, .out = 1, .err = 2, .also = k->page_fd };
     int rc;
 
-    if (o->node) /* until it reads them itself */
+    if (o->node) /* blocked until the agent reads them itself */
         s.blocked = of_step;
 
     snprintf(fd, sizeof fd, "%d", k->page_fd);
     rc = spawn_start(&s, &k->agent, err);
-    /* Not required: what is below the agent is found without it. */
+    /* The group is not required: what is below the agent is found without it. */
     if (rc == 0 && cgroup_make(id->cgroup, &k->group, NULL) == 0) {
         if (cgroup_add(&k->group, k->agent, NULL) < 0)
             cgroup_remove(&k->group);
@@ -97,8 +106,8 @@ static int start_agent(struct keeper *k, const struct keeper_options *o, struct 
     return rc;
 }
 
-/* It is the agent that ends things in good order, and in a step of Slurm's this process alone may
- * have been told.
+/* Pass SIGTERM and SIGUSR1 on to the agent, which ends things in order.  In a Slurm step this
+ * process alone may have received them.
  */
 static void read_signals(const struct keeper *k)
 {
@@ -109,7 +118,7 @@ static void read_signals(const struct keeper *k)
             (void)kill(k->agent, (int)info.ssi_signo);
 }
 
-/* Reap orphans; whether the agent itself has ended. */
+/* Reap ended children; return true with its status if the agent is among them. */
 static bool agent_ended(const struct keeper *k, int *ret_status)
 {
     int status;
@@ -123,7 +132,9 @@ static bool agent_ended(const struct keeper *k, int *ret_status)
     return false;
 }
 
-/* Returns the agent's exit code, or KEEPER_EXIT_LOST with the sentence in err. */
+/* Watch the agent until it ends.  Return its exit code, or KEEPER_EXIT_LOST with the reason in err
+ * if it was silent for a lease.
+ */
 static int watch(struct keeper *k, struct eddis_error *err)
 {
     int64_t period = timing_tick_ns(k->lease_ns);
@@ -153,16 +164,17 @@ static int watch(struct keeper *k, struct eddis_error *err)
     }
 }
 
+/* Kill and reap all descendants, and remove the control group.  Return 0 or an error. */
 static int end_all(struct keeper *k, int64_t deadline_ns, struct eddis_error *err)
 {
     int rc = k->group.path[0] ? cgroup_kill(&k->group, deadline_ns, err) : 0;
     int tree = proctree_kill_all(deadline_ns, err);
 
-    cgroup_remove(&k->group); /* behind the reaping: the dead count until then */
+    cgroup_remove(&k->group); /* after reaping: dead processes count until then */
     return tree < 0 ? tree : rc < 0 ? rc : 0;
 }
 
-/* Make what the agent needs, and start it. */
+/* Make the shared memory and the folders, and start the agent. */
 static int begin(struct keeper *k, const struct keeper_options *o, struct eddis_error *err)
 {
     int rc = name_sender(o, err);
@@ -185,11 +197,14 @@ int keeper_run(const struct keeper_options *o, struct eddis_error *err)
     int rc, code;
 
     (void)signal(SIGPIPE, SIG_IGN); /* programs started from here get the default again */
-    /* The agent's secrets pass through a descriptor of ours. */
+    /* The agent's secrets pass through a descriptor of this process: forbid core files and reading
+     * its memory.
+     */
     (void)prctl(PR_SET_DUMPABLE, 0);
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
         return eddis_fail_errno(err, -errno, "cannot become a child subreaper");
-    /* Not to be left stopped when who started us has died; else this changes nothing. */
+    /* Wake this process if its parent dies while it is stopped; otherwise SIGCONT changes nothing.
+     */
     (void)prctl(PR_SET_PDEATHSIG, SIGCONT);
     k.signals = open_signals(err);
     if (k.signals < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* orphans.c - ends what is left of a job on a node, known by its starts' names */
+/* orphans.c - kills and removes what is left of a job on a node, found by its starts' marks */
 #include "orphans.h"
 
 #include "cgroup.h"
@@ -22,14 +22,16 @@
 
 enum { MAX_GROUPS = 8 };
 
+/* The identity of a job on this node. */
 struct job_marks {
-    char id[160];                      /* "EDDIS_JOB_ID=..." */
-    const struct node_identity *start; /* [n_starts] */
+    char id[160];                      /* "EDDIS_JOB_ID=..."; "": the starts alone count */
+    const struct node_identity *start; /* [n_starts]; borrowed */
     int n_starts;
-    char (*folder)[FOLDERS_PATH]; /* [n_folders] that bear their marks */
+    char (*folder)[FOLDERS_PATH]; /* [n_folders] paths of folders with their marks */
     int n_folders;
 };
 
+/* Check whether a mark is of one of the job's starts, or of an earlier one on its node. */
 static bool is_covered(const struct job_marks *m, const char *mark)
 {
     for (int i = 0; i < m->n_starts; i++)
@@ -38,8 +40,8 @@ static bool is_covered(const struct job_marks *m, const char *mark)
     return false;
 }
 
-/* Whether a mark is one of the words of a command line, or a folder is in one of them.  Who has a
- * job cleaned up, as srun does with this keeper, names it too.
+/* Check whether a command line has a mark as a word, or contains the name of a folder.  A process
+ * that cleans up the job, such as srun with this program, names it too and does not count.
  */
 static bool names_start(const char *text, size_t n, const struct job_marks *m)
 {
@@ -61,7 +63,7 @@ static bool names_start(const char *text, size_t n, const struct job_marks *m)
     return false;
 }
 
-/* Whether the node is named in the environment, or the job, where all of it is meant. */
+/* Check whether an environment has a mark of the job's starts, or the job's id. */
 static bool carries_mark(const char *text, size_t n, const struct job_marks *m)
 {
     static const char mark[] = NODE_IDENTITY_VARIABLE "=";
@@ -75,6 +77,7 @@ static bool carries_mark(const char *text, size_t n, const struct job_marks *m)
     return false;
 }
 
+/* Check whether a process belongs to the job, by its command line or environment. */
 static bool is_marked(const struct job_marks *m, pid_t pid)
 {
     size_t n = 0;
@@ -86,7 +89,7 @@ static bool is_marked(const struct job_marks *m, pid_t pid)
     return environment && carries_mark(environment, n, m);
 }
 
-/* Whether `pid` is this process or above it. */
+/* Check whether `pid` is this process or an ancestor of it. */
 static bool is_above_us(const struct proctree_process *all, int n, pid_t pid)
 {
     pid_t at = getpid();
@@ -104,7 +107,9 @@ static bool is_above_us(const struct proctree_process *all, int n, pid_t pid)
     return pid <= 1;
 }
 
-/* Move those of the job to the front, marked ones and what descends from them. */
+/* Move the job's processes, marked ones and their descendants, to the front of all [n].  Return
+ * their number.
+ */
 static int sift(const struct job_marks *m, struct proctree_process *all, int n)
 {
     int found = 0;
@@ -129,6 +134,7 @@ static int sift(const struct job_marks *m, struct proctree_process *all, int n)
     return found;
 }
 
+/* Count a killed process and add its command to the names for people. */
 static void name_process(struct orphans *l, const struct proctree_process *p)
 {
     size_t n = strlen(l->names);
@@ -138,6 +144,7 @@ static void name_process(struct orphans *l, const struct proctree_process *p)
         snprintf(l->names + n, sizeof l->names - n, "%s%s", n ? ", " : "", p->command);
 }
 
+/* Kill all processes of the job until none is left. -ETIMEDOUT: err names one that does not end. */
 static int kill_processes(const struct job_marks *m, int64_t deadline_ns, struct orphans *l,
                           struct eddis_error *err)
 {
@@ -160,6 +167,7 @@ static int kill_processes(const struct job_marks *m, int64_t deadline_ns, struct
     }
 }
 
+/* Kill and remove the control groups of a start. */
 static int end_groups(const struct node_identity *start, int64_t deadline_ns, struct orphans *l,
                       struct eddis_error *err)
 {
@@ -178,7 +186,9 @@ static int end_groups(const struct node_identity *start, int64_t deadline_ns, st
     return 0;
 }
 
-/* Its agent holds a lock on it; where /proc hides processes that is all there is to see of it. */
+/* Check that no process holds a lock on a folder; its agent does.  If /proc hides processes,
+ * nothing else shows the agent. -EBUSY: locked.
+ */
 static int check_free(const char *folder, struct eddis_error *err)
 {
     cleanup_fd int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -188,6 +198,7 @@ static int check_free(const char *folder, struct eddis_error *err)
     return 0;
 }
 
+/* Remove all folders of the job.  Return 0, -EBUSY or -EIO. */
 static int remove_folders(const struct job_marks *m, struct orphans *l, struct eddis_error *err)
 {
     int rc = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scope.c - decides where a scope helps, and has the service manager make it */
+/* scope.c - decides whether a scope helps, and asks the service manager to make it */
 #include "scope.h"
 
 #include "user_manager.h"
@@ -16,7 +16,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A batch system that takes a login into its own job's group is not to be left. */
+/* Check whether this process is in a login session's scope itself, not in a group below it: a batch
+ * system may have put the login into its own job's group, which must not be left.
+ */
 static bool is_in_login(void)
 {
     cleanup_free char *text = proctree_read(getpid(), "cgroup", NULL);
@@ -31,6 +33,7 @@ static bool is_in_login(void)
     return false;
 }
 
+/* Check whether this user lingers (loginctl enable-linger). */
 static bool lingers(void)
 {
     const struct passwd *user = getpwuid(geteuid());
@@ -42,6 +45,7 @@ static bool lingers(void)
            access(path, F_OK) == 0;
 }
 
+/* Check whether a control group of this name can be made here. */
 static bool can_make_group(const char *name)
 {
     struct cgroup c = { .path = "" };
@@ -52,7 +56,7 @@ static bool can_make_group(const char *name)
     return can;
 }
 
-/* The manager answers first and moves this process then. */
+/* Wait until this process is in the scope: the manager answers before it moves the process. */
 static void wait_until_moved(const char *name, int64_t deadline_ns)
 {
     while (clock_now_ns() < deadline_ns) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tick.c - the counters and folder names that keeper and agent share in memory */
+/* tick.c - the counters and folder names that supervisor and agent share in memory */
 #include "tick.h"
 
 #include "agents/protocol/timing.h"
@@ -22,6 +22,7 @@ struct tick_page {
     char folder[TICK_FOLDERS][TICK_PATH];
 };
 
+/* Map the shared memory of a descriptor; NULL: that failed. */
 static struct tick_page *map(int fd)
 {
     void *p = mmap(NULL, sizeof(struct tick_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

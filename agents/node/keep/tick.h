@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tick.h - the page by which keeper and agent see each other alive
+/* tick.h - heartbeats between supervisor and agent, in shared memory
  *
- * One shared page without a name, made by the keeper and inherited by the agent alone.  Each side
- * adds one to its own counter several times a lease; the other side is silent for as long as that
- * counter has stood still.  Silence is counted by the watcher's own looks, each for at most two
- * periods: a watcher that was itself stopped, or a machine that slept, accuses nobody on waking.
+ * One anonymous page of memory, made by the supervisor and inherited by the agent alone.  Each side
+ * increments its own counter several times a lease; a side is silent while its counter stands
+ * still.  Silence is counted in the watcher's own checks, at most two periods for each.  So a
+ * watcher that was itself stopped, or a machine that slept, finds no one silent on waking.
  *
- * The page also names the folders that the keeper has made for the agent, which both remove: who
- * of them is left when the other dies.  The keeper reads the names when the agent has ended.
+ * The page also holds the paths of the folders that the supervisor has made for the agent.  Whoever
+ * is left when the other dies removes them.  The supervisor reads them when the agent has ended.
  */
 #ifndef EDDIS_AGENTS_NODE_KEEP_TICK_H
 #define EDDIS_AGENTS_NODE_KEEP_TICK_H
@@ -20,40 +20,42 @@ enum tick_side { TICK_KEEPER, TICK_AGENT };
 
 enum { TICK_FOLDERS = 2, TICK_PATH = 1024 };
 
-struct tick_page; /* shared memory */
+struct tick_page; /* the page of shared memory */
 
 struct tick_watch {
-    uint64_t beat;      /* when last looked */
-    int64_t looked_ns;  /* 0: never yet */
-    int64_t silence_ns; /* counted so far */
+    uint64_t beat;      /* counter at the last check */
+    int64_t looked_ns;  /* time of the last check; 0: never */
+    int64_t silence_ns; /* silence counted so far */
 };
 
-/* Make the page.  *ret_fd is for the agent alone, see spawn.h's `also`. */
+/* Make the page. *ret_fd is for the agent alone, see `also` in spawn.h. */
 int tick_create(struct tick_page **ret, int *ret_fd, struct eddis_error *err);
 
-/* Map the page of an inherited descriptor, which is closed. */
+/* Map the page of an inherited descriptor and close that. -EINVAL: it is no such page; -EPROTO: it
+ * is of another version.
+ */
 int tick_map(int fd, struct tick_page **ret, struct eddis_error *err);
 
-/* Show that this side lives. */
+/* Increment the counter of this side. */
 void tick_beat(struct tick_page *p, enum tick_side side);
 
-/* Return how long that side has been silent; to be called once a period, timing_tick_ns of the
- * lease. */
+/* Return how long that side has been silent.  Call it once a period, timing_tick_ns of the lease.
+ */
 int64_t tick_silence_ns(const struct tick_page *p, enum tick_side side, struct tick_watch *w,
                         int64_t now_ns, int64_t period_ns);
 
-/* Enter a folder's absolute path.  -ENOSPC: too many, or too long. */
+/* Append the absolute path of a folder. -ENOSPC: too many, or too long. */
 int tick_add_folder(struct tick_page *p, const char *path, struct eddis_error *err);
 
-/* Put this absolute path in the place of folder i's, which is no longer there.  -ENOSPC: there is
- * no folder i, or the path is too long.
+/* Replace the path of folder i, which no longer exists. -ENOSPC: there is no folder i, or the path
+ * is too long.
  */
 int tick_move_folder(struct tick_page *p, int i, const char *path, struct eddis_error *err);
 
-/* Borrow the path of folder i, in the order in which they were entered; NULL: there is none. */
+/* Borrow the path of folder i, in the order of tick_add_folder; NULL: there is none. */
 const char *tick_folder(const struct tick_page *p, int i);
 
-/* Remove all folders entered, with what is in them. */
+/* Remove all these folders and their content. */
 int tick_remove_folders(const struct tick_page *p, struct eddis_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* user_manager.c - writes one message of D-Bus and reads its answer */
+/* user_manager.c - sends one D-Bus message and reads its answer */
 #include "user_manager.h"
 
 #include "lib/base/cleanup.h"
@@ -19,7 +19,7 @@
 
 enum { MOST = 1024, HEAD = 16, MOST_ANSWER = 1 << 16 };
 enum { CALL = 1, RETURN = 2, FAILURE = 3 };                        /* kinds of messages */
-enum { PATH = 1, INTERFACE = 2, MEMBER = 3, TO = 6, CONTENT = 8 }; /* fields of a head */
+enum { PATH = 1, INTERFACE = 2, MEMBER = 3, TO = 6, CONTENT = 8 }; /* header fields */
 
 struct message {
     char at[MOST];
@@ -27,6 +27,7 @@ struct message {
     bool full;
 };
 
+/* Append n bytes; set m->full if there is no room. */
 static void add(struct message *m, const void *data, size_t n)
 {
     m->full = m->full || n > sizeof m->at - m->n;
@@ -36,6 +37,7 @@ static void add(struct message *m, const void *data, size_t n)
     m->n += n;
 }
 
+/* Append zeros up to a multiple of `to`. */
 static void align(struct message *m, size_t to)
 {
     static const char none[8];
@@ -43,25 +45,28 @@ static void align(struct message *m, size_t to)
     add(m, none, (to - m->n % to) % to);
 }
 
+/* Append an aligned UINT32. */
 static void add_u32(struct message *m, uint32_t x)
 {
     align(m, sizeof x);
     add(m, &x, sizeof x);
 }
 
+/* Append a STRING: length, bytes and 0. */
 static void add_text(struct message *m, const char *s)
 {
     add_u32(m, (uint32_t)strlen(s));
     add(m, s, strlen(s) + 1);
 }
 
+/* Append a SIGNATURE: length in one byte, characters and 0. */
 static void add_signature(struct message *m, const char *s)
 {
     add(m, &(uint8_t){ (uint8_t)strlen(s) }, 1);
     add(m, s, strlen(s) + 1);
 }
 
-/* Begin an array of structures, whose first one is aligned; returns its place. */
+/* Begin an array of structures, whose first one is aligned.  Return the place for end_array. */
 static size_t begin_array(struct message *m)
 {
     size_t place;
@@ -72,7 +77,7 @@ static size_t begin_array(struct message *m)
     return place;
 }
 
-/* The padding before the first one does not count. */
+/* Set the length of an array begun at place; padding before the first structure does not count. */
 static void end_array(struct message *m, size_t place)
 {
     uint32_t n = (uint32_t)(m->n - (place + 7) / 8 * 8);
@@ -81,6 +86,7 @@ static void end_array(struct message *m, size_t place)
         memcpy(m->at + place - sizeof n, &n, sizeof n);
 }
 
+/* Append a header field. */
 static void add_field(struct message *m, uint8_t code, const char *signature, const char *value)
 {
     align(m, 8);
@@ -94,6 +100,7 @@ static void add_field(struct message *m, uint8_t code, const char *signature, co
 
 /* ---- the call ---- */
 
+/* Append the name and the signature of a property; its value follows. */
 static void add_property(struct message *m, const char *name, const char *signature)
 {
     align(m, 8);
@@ -101,12 +108,13 @@ static void add_property(struct message *m, const char *name, const char *signat
     add_signature(m, signature);
 }
 
+/* Append the arguments of StartTransientUnit, for a scope of this name with this process. */
 static void add_body(struct message *m, const char *name)
 {
     size_t properties;
 
     add_text(m, name);
-    add_text(m, "fail"); /* rather than replace another job of the manager's */
+    add_text(m, "fail"); /* mode: fail rather than replace another job of the manager */
     properties = begin_array(m);
     add_property(m, "Description", "s");
     add_text(m, "eddis-keeper");
@@ -121,6 +129,7 @@ static void add_body(struct message *m, const char *name)
     end_array(m, begin_array(m)); /* no other units */
 }
 
+/* Make the whole message, header and body. */
 static void make_call(struct message *m, const char *name)
 {
     const uint8_t begin[] = { __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 'l' : 'B', CALL, 0, 1 };
@@ -131,7 +140,7 @@ static void make_call(struct message *m, const char *name)
     m->full = body.full;
     add(m, begin, sizeof begin);
     add_u32(m, (uint32_t)body.n);
-    add_u32(m, 1); /* its number */
+    add_u32(m, 1); /* serial number */
     fields = begin_array(m);
     add_field(m, PATH, "o", "/org/freedesktop/systemd1");
     add_field(m, INTERFACE, "s", "org.freedesktop.systemd1.Manager");
@@ -145,6 +154,7 @@ static void make_call(struct message *m, const char *name)
 
 /* ---- the connection ---- */
 
+/* Connect to the manager's private socket.  Return a descriptor or a negative errno value. */
 static int connect_to(const char *runtime_dir, int64_t deadline_ns, struct eddis_error *err)
 {
     int wait_ms = clock_poll_ms(deadline_ns);
@@ -161,6 +171,7 @@ static int connect_to(const char *runtime_dir, int64_t deadline_ns, struct eddis
     return cleanup_keep_fd(fd);
 }
 
+/* Send n bytes; block.  Return 0 or a negative errno value. */
 static int send_all(int fd, const char *data, size_t n, struct eddis_error *err)
 {
     while (n > 0) {
@@ -174,6 +185,7 @@ static int send_all(int fd, const char *data, size_t n, struct eddis_error *err)
     return 0;
 }
 
+/* Receive exactly n bytes before the deadline.  Return 0 or a negative errno value. */
 static int receive_all(int fd, void *ret, size_t n, int64_t deadline_ns, struct eddis_error *err)
 {
     char *at = ret;
@@ -184,7 +196,7 @@ static int receive_all(int fd, void *ret, size_t n, int64_t deadline_ns, struct 
 
         if (some == 0)
             return eddis_fail(err, -EPIPE, "the user's service manager has hung up");
-        if (clock_now_ns() >= deadline_ns) /* also of one who sends without an end */
+        if (clock_now_ns() >= deadline_ns) /* also if the manager sends without an end */
             return eddis_fail(err, -ETIMEDOUT,
                               "no answer of the user's service manager in the time for it");
         if (some < 0 && errno != EINTR && errno != EAGAIN && p.revents)
@@ -195,7 +207,7 @@ static int receive_all(int fd, void *ret, size_t n, int64_t deadline_ns, struct 
     return 0;
 }
 
-/* Say by the number of the user, as the socket proves it, who this is: "OK ..." is the answer. */
+/* Authenticate by the user's number, which the socket proves; the answer is "OK ...". */
 static int introduce(int fd, int64_t deadline_ns, struct eddis_error *err)
 {
     char uid[16], hello[80], line[256] = "";
@@ -219,7 +231,7 @@ static int introduce(int fd, int64_t deadline_ns, struct eddis_error *err)
                : eddis_fail(err, -EACCES, "the user's service manager does not know this user");
 }
 
-/* Read the next message and return its kind; drop the rest of it. */
+/* Read the next message, drop its content, and return its kind or a negative errno value. */
 static int receive_kind(int fd, int64_t deadline_ns, struct eddis_error *err)
 {
     char head[HEAD], part[256];

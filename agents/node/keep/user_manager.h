@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* user_manager.h - asks systemd's manager of this user for a scope, as systemd-run --scope does
  *
- * One call of D-Bus over the manager's own socket, which needs no bus and no program; the formats
- * are those of the D-Bus Specification 0.38 ("Message Protocol", "Authentication Protocol") and of
- * StartTransientUnit of org.freedesktop.systemd1(5).
+ * It is one D-Bus call over the manager's own socket, without a bus or another program.  Formats:
+ * D-Bus Specification 0.38 ("Message Protocol", "Authentication Protocol"), and StartTransientUnit
+ * in org.freedesktop.systemd1(5).
  */
 #ifndef EDDIS_AGENTS_NODE_KEEP_USER_MANAGER_H
 #define EDDIS_AGENTS_NODE_KEEP_USER_MANAGER_H
@@ -12,9 +12,9 @@
 
 #include <stdint.h>
 
-/* Have the manager whose runtime folder ($XDG_RUNTIME_DIR) this is put this process into a scope of
- * this name, "eddis-1.scope", whose control group is the user's own.  The manager has agreed when
- * this returns, and moves the process soon after.  Blocks for its answer, until deadline_ns.
+/* Ask the manager of this runtime folder ($XDG_RUNTIME_DIR) to put this process into a scope of
+ * this name, "eddis-1.scope", whose control group the user owns.  Block until it has agreed or
+ * deadline_ns; it moves the process soon after.
  */
 int user_manager_scope(const char *runtime_dir, const char *name, int64_t deadline_ns,
                        struct eddis_error *err);

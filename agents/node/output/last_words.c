@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* last_words.c - tracebacks, and the sentences of collective operations that others made fail */
+/* last_words.c - finds tracebacks, and errors of collective operations that another rank caused */
 #include "last_words.h"
 
 #include <ctype.h>
@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Each stands in the library's own messages, and in few others. */
+/* Parts of libraries' own messages that hardly any other message has. */
 static const char *const sentences[] = {
-    /* gloo: the other end of a connection has gone */
+    /* gloo: the other end of a connection is gone */
     "gloo/transport/tcp/",
     "Gloo connectFullMesh failed",
-    /* PyTorch's store, which rank 0 serves, and its watch over NCCL */
+    /* PyTorch's store, which rank 0 serves, and its watchdog over NCCL */
     "ailed to recv, got 0 bytes",
     "sendBytes failed on ",
     "recvValue failed on ",
@@ -38,19 +38,21 @@ static const char *const sentences[] = {
     "mca_btl_tcp_endpoint_recv_blocking",
     /* Horovod */
     "HorovodInternalError",
-    /* libeddis: whose model it is fails with another sentence */
+    /* libeddis: the rank with the differing model fails with another sentence */
     " is not that of the other workers",
 };
 
 enum {
-    BEHIND = 10, /* lines behind a traceback that may belong to the same end */
-    ENDING = 40, /* last lines that tell why a program ended */
+    BEHIND = 10, /* lines after a traceback that may belong to the same end */
+    ENDING = 40, /* last lines that may show why a program ended */
 };
 
+/* First line of a Python traceback. */
 static const char begins[] = "Traceback (most recent call last):";
 
 /* ---- lines ---- */
 
+/* Return the start of the line that contains offset at. */
 static size_t line_start(const char *text, size_t at)
 {
     while (at > 0 && text[at - 1] != '\n')
@@ -58,6 +60,7 @@ static size_t line_start(const char *text, size_t at)
     return at;
 }
 
+/* Return the end of the line that contains offset at, newline excluded. */
 static size_t line_end(const char *text, size_t n, size_t at)
 {
     const char *end = memchr(text + at, '\n', n - at);
@@ -65,13 +68,13 @@ static size_t line_end(const char *text, size_t n, size_t at)
     return end ? (size_t)(end - text) : n;
 }
 
+/* Check whether text [n] contains a word. */
 static bool holds(const char *text, size_t n, const char *word)
 {
     return memmem(text, n, word, strlen(word)) != NULL;
 }
 
-/* Whether it is printed by the same rank's excepthook: PyTorch puts "[rank1]: " before each line.
- */
+/* Return the length of the "[rank1]: " that PyTorch's excepthook puts before each line; 0: none. */
 static size_t prefix_of(const char *line, size_t n)
 {
     size_t i = 5;
@@ -83,7 +86,9 @@ static size_t prefix_of(const char *line, size_t n)
     return i + 3 <= n && memcmp(line + i, "]: ", 3) == 0 ? i + 3 : 0;
 }
 
-/* The same, and the bar before each line of a group's exceptions. */
+/* Return the same length, with the bar "| " before each line of an exception group, if there is
+ * one.
+ */
 static size_t bar_of(const char *line, size_t n)
 {
     size_t at = prefix_of(line, n), i = at;
@@ -93,6 +98,7 @@ static size_t bar_of(const char *line, size_t n)
     return i + 2 <= n && memcmp(line + i, "| ", 2) == 0 ? i + 2 : at;
 }
 
+/* Return the number of blanks after the prefix and bar of a line. */
 static size_t indent(const char *line, size_t n)
 {
     size_t skip = bar_of(line, n), i = skip;
@@ -102,6 +108,7 @@ static size_t indent(const char *line, size_t n)
     return i - skip;
 }
 
+/* Check whether a line has a word at offset at. */
 static bool starts(const char *line, size_t n, size_t at, const char *word)
 {
     size_t len = strlen(word);
@@ -109,7 +116,7 @@ static bool starts(const char *line, size_t n, size_t at, const char *word)
     return n >= at + len && memcmp(line + at, word, len) == 0;
 }
 
-/* C++ adds where it was to its messages, in tens of lines. */
+/* Check whether a line is one of the C++ stack frames that libraries append, in tens of lines. */
 static bool is_of_cxx(const char *line, size_t n)
 {
     return starts(line, n, prefix_of(line, n), "frame #");
@@ -117,6 +124,7 @@ static bool is_of_cxx(const char *line, size_t n)
 
 /* ---- tracebacks ---- */
 
+/* Check whether a line begins a traceback, of an exception or of an exception group. */
 static bool begins_traceback(const char *line, size_t n)
 {
     size_t skip = prefix_of(line, n), i = skip;
@@ -129,7 +137,7 @@ static bool begins_traceback(const char *line, size_t n)
            starts(line, n, i + strlen("Exception Group "), begins);
 }
 
-/* Python's words between an exception and the one that came of it. */
+/* Check whether a line is Python's sentence between an exception and the one that it caused. */
 static bool is_chain(const char *line, size_t n)
 {
     size_t skip = prefix_of(line, n);
@@ -138,7 +146,7 @@ static bool is_chain(const char *line, size_t n)
            starts(line, n, skip, "During handling of the above exception, another exception");
 }
 
-/* Lines from at on that say something of their own. */
+/* Return the number of lines from offset at that are neither empty nor C++ stack frames. */
 static int count_lines(const char *text, size_t n, size_t at)
 {
     int lines = 0;
@@ -150,7 +158,7 @@ static int count_lines(const char *text, size_t n, size_t at)
     return lines;
 }
 
-/* Where what the last traceback says begins to be over: behind the first line of its exception. */
+/* Return the offset after the first line of the exception that ends the traceback at offset at. */
 static size_t traceback_end(const char *text, size_t n, size_t at)
 {
     size_t end = line_end(text, n, at);
@@ -164,8 +172,8 @@ static size_t traceback_end(const char *text, size_t n, size_t at)
     return n;
 }
 
-/* Where the last traceback begins, with those that it came of; n: there is none, or the program has
- * gone on after it and said more than what belongs to its end.
+/* Return the offset of the last traceback, including those of its causes. n: there is none, or the
+ * program continued after it and printed more than belongs to its end.
  */
 static size_t last_traceback(const char *text, size_t n)
 {
@@ -187,12 +195,15 @@ static size_t last_traceback(const char *text, size_t n)
     return found;
 }
 
+/* Check whether a line names a frame of a traceback. */
 static bool is_frame(const char *line, size_t n)
 {
     return indent(line, n) == 2 && holds(line, n, "File \"");
 }
 
-/* Of Python itself: ".../lib/python3.11/...", and nobody's lib/python_tools. */
+/* Check whether a line names a file of Python's own: ".../lib/python3.11/...", but not
+ * lib/python_tools.
+ */
 static bool is_of_python(const char *line, size_t n)
 {
     static const char folder[] = "/lib/python";
@@ -202,18 +213,21 @@ static bool is_of_python(const char *line, size_t n)
     return i < n && isdigit((unsigned char)line[i]);
 }
 
+/* Check whether a line names a file of Python's own or of an installed package. */
 static bool is_of_library(const char *line, size_t n)
 {
     return holds(line, n, "/site-packages/") || holds(line, n, "/dist-packages/") ||
            is_of_python(line, n) || holds(line, n, "\"<frozen ");
 }
 
+/* Chosen lines [n], owned, and the number of frames among them. */
 struct choice {
     struct last_line *line;
     int n, frames;
 };
 
-/* All lines from at on, or those but the frames of libraries. */
+/* Return all lines from offset at, or if users, without frames of libraries. line NULL: no memory.
+ */
 static struct choice lines_of(const char *text, size_t n, size_t at, bool users)
 {
     struct choice c = { .line = calloc(n - at + 1, sizeof *c.line) };
@@ -235,7 +249,9 @@ static struct choice lines_of(const char *text, size_t n, size_t at, bool users)
     return c;
 }
 
-/* The first few, and the last. */
+/* Write at most `most` of the chosen lines to ret: the first half and the last.  Return their
+ * number.
+ */
 static int cut(const struct choice *c, int most, struct last_line *ret)
 {
     int head = c->n > most ? most / 2 : c->n;
@@ -245,6 +261,9 @@ static int cut(const struct choice *c, int most, struct last_line *ret)
     return c->n < most ? c->n : most;
 }
 
+/* Write the lines to show of a traceback to ret [most].  If there are too many, leave out frames of
+ * libraries, unless no frame would be left.  Return their number.
+ */
 static int choose_traceback(const char *text, size_t n, size_t at, int most, struct last_line *ret)
 {
     struct choice c = lines_of(text, n, at, false), users;
@@ -252,7 +271,7 @@ static int choose_traceback(const char *text, size_t n, size_t at, int most, str
 
     if (c.n > most) {
         users = lines_of(text, n, at, true);
-        if (users.frames > 0) { /* else where it was would be lost */
+        if (users.frames > 0) { /* else no location would be left */
             free(c.line);
             c = users;
         } else {
@@ -286,7 +305,7 @@ int last_words_tail(const char *text, size_t n, int most, struct last_line *ret)
     return k;
 }
 
-/* Where the last lines begin that may tell of the end. */
+/* Return the offset of the last ENDING lines, which may show the cause of the end. */
 static size_t last_lines(const char *text, size_t n)
 {
     size_t at = n;
@@ -312,7 +331,7 @@ bool last_words_blame_another(const char *text, size_t n)
 }
 
 /* Return the length of "[host:pid] ", or UCX's "[host:pid:0:thread] ", at the start of a line; 0:
- * it does not begin so.  host: this one's name up to its first dot.
+ * it has none. host: this machine's name up to its first dot.
  */
 static size_t mpi_prefix(const char *line, const char *host)
 {

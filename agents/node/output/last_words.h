@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* last_words.h - what is worth showing of the last output of a program that failed
+/* last_words.h - selects the last output of a failed program to show to the user
  *
- * Of a program in Python it is the last traceback, from "Traceback" on, with those of the
- * exceptions that its own came of, unless the program went on after it.  Where it is longer than
- * what may be shown, frames of Python's own files and of installed packages are left out first, so
- * that the user's stay, then lines between the beginning and the end.
+ * For a Python program it is the last traceback, with those of the exceptions that caused it,
+ * unless the program continued after it.  If it is too long, frames of Python's own files and of
+ * installed packages are left out first, so that the user's frames stay; then lines in the middle.
  */
 #ifndef EDDIS_AGENTS_NODE_OUTPUT_LAST_WORDS_H
 #define EDDIS_AGENTS_NODE_OUTPUT_LAST_WORDS_H
@@ -13,23 +12,27 @@
 #include <stddef.h>
 
 struct last_line {
-    size_t from, to; /* of the text, newline excluded */
+    size_t from, to; /* offsets in the text, newline excluded */
 };
 
-/* Choose at most `most` lines of text [n] for ret [most], in their order.  Returns their number. */
+/* Write at most `most` lines of text [n] to show to ret [most], in their order.  Return their
+ * number.
+ */
 int last_words_choose(const char *text, size_t n, int most, struct last_line *ret);
 
-/* The same of one that has not ended by an exception: the last lines. */
+/* Write the last lines of text [n] to ret [most], for a program that did not end by an exception.
+ * Return their number.
+ */
 int last_words_tail(const char *text, size_t n, int most, struct last_line *ret);
 
-/* Whether the end of text [n] says that a collective operation failed because of another rank: what
- * gloo, NCCL, MPI and PyTorch's store print then.  Such a rank has not failed by itself.
+/* Check whether the end of text [n] reports that a collective operation failed because of another
+ * rank, by messages of gloo, NCCL, MPI, Horovod, PyTorch or libeddis.  Such a rank has not failed
+ * by itself.
  */
 bool last_words_blame_another(const char *text, size_t n);
 
-/* Return whether Open MPI or UCX has printed all lines of text by itself, as when a peer is gone:
- * "[node1:4711] OPAL ERROR: Unreachable in file ...".  host: the name of this machine; programs
- * begin lines with other words and a number.
+/* Check whether all lines of text were printed by Open MPI or UCX itself, as after the loss of a
+ * peer: "[node1:4711] OPAL ERROR: Unreachable in file ...". host: the name of this machine.
  */
 bool last_words_are_of_mpi(const char *text, const char *host);
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lines.c - cuts a stream of bytes into whole lines */
+/* lines.c - splits a stream of bytes into lines */
 #include "lines.h"
 
 #include <string.h>
 
 enum { ROOM = LINES_MAX - (sizeof LINES_CUT - 1) };
 
+/* Pass the collected line to fn, marked with LINES_CUT if it was cut, and empty it. */
 static void give(struct lines *l, lines_fn fn, void *ctx)
 {
     if (l->cut) {
@@ -20,15 +21,17 @@ static void give(struct lines *l, lines_fn fn, void *ctx)
     l->cut = l->returned = l->news = false;
 }
 
+/* End a line: pass it to fn, unless lines_flush has passed all of it already. */
 static void end_line(struct lines *l, lines_fn fn, void *ctx)
 {
-    if (l->n == 0 && l->flushed) /* all of it has been given out */
+    if (l->n == 0 && l->flushed) /* all of it was passed already */
         l->returned = false;
     else
         give(l, fn, ctx);
     l->flushed = false;
 }
 
+/* Append bytes without line ends to the line; after a carriage return they replace it. */
 static void append(struct lines *l, const char *data, size_t n)
 {
     size_t room = LINES_MAX - l->n;
@@ -45,7 +48,7 @@ static void append(struct lines *l, const char *data, size_t n)
     l->news = true;
 }
 
-/* Take n bytes of one line, without its newline. */
+/* Append n bytes of one line, without its newline, and handle its carriage returns. */
 static void feed_line(struct lines *l, const char *data, size_t n)
 {
     while (n > 0) {

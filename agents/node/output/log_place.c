@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* log_place.c - takes the driver's log folder where it is seen, else makes a local one */
+/* log_place.c - uses the driver's log folder if it is visible here, or makes a local one */
 #include "log_place.h"
 
 #include "lib/base/cleanup.h"
@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Make dir and use it for logs, if it is writable. */
 static int make(const char *dir, struct log_place *p, struct eddis_error *err)
 {
     int rc;
@@ -27,6 +28,9 @@ static int make(const char *dir, struct log_place *p, struct eddis_error *err)
     return rc;
 }
 
+/* Return the path of this user's own log folder of the job, which the caller frees; NULL: no home,
+ * or no memory.
+ */
 static char *own_dir(const struct brief *b, const char *state_home, const char *home)
 {
     if (state_home && state_home[0] == '/')

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* log_send.c - reads logs piece by piece as the driver asks for them */
+/* log_send.c - reads logs in chunks, as the driver asks for them */
 #include "log_send.h"
 
 #include "lib/base/cleanup.h"
@@ -12,31 +12,32 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A stretch of the text: of a file, or a line of our own. */
+/* A range of the text to send: bytes of a file, or a line of our own. */
 struct part {
-    const char *path; /* of the wish; NULL: text */
+    const char *path; /* borrowed from the request; NULL: the line in text */
     char text[1024];
     int64_t from, n;
 };
 
 enum { PARTS = 8 };
 
+/* A request for a log, and how far it is. */
 struct wish {
     struct log_wish w;
     struct part part[PARTS];
-    int n_parts, at;      /* of them; the one being sent */
-    int64_t done;         /* bytes of that */
-    int64_t offset, end;  /* of the next piece in the whole text, and where that ends */
-    bool begun, ended;    /* opened; all taken */
-    bool told;            /* log_send_done has */
-    bool arrived, partly; /* all of it; something was left out or refused */
+    int n_parts, at;      /* number of parts; the one being sent */
+    int64_t done;         /* bytes of that part taken so far */
+    int64_t offset, end;  /* offset of the next chunk in the whole text, and end of that text */
+    bool begun, ended;    /* the files were measured; all chunks were taken */
+    bool told;            /* log_send_done has returned it */
+    bool arrived, partly; /* all of it has arrived; something was left out or rejected */
     int error;
 };
 
 struct log_send {
     struct wish *wish[LOG_SEND_WISHES];
-    int n, at;     /* wishes; the one being sent */
-    int n_arrived; /* wishes before it are settled */
+    int n, at;     /* number of requests; the one being sent */
+    int n_arrived; /* requests before it are done */
 };
 
 struct log_send *log_send_new(void)
@@ -44,6 +45,7 @@ struct log_send *log_send_new(void)
     return calloc(1, sizeof(struct log_send));
 }
 
+/* Free a request and its paths. */
 static void free_wish(struct wish *w)
 {
     for (int i = 0; i < 3; i++)
@@ -75,7 +77,8 @@ int log_send_add_take(struct log_send *s, const struct log_wish *wish, struct ed
     struct wish *w = calloc(1, sizeof *w), copy = { .w = *wish };
     int rc = 0;
 
-    /* Settled wishes of people who look now and then make room. */
+    /* Drop finished requests that remove no files, as those of users who read a log, to make room.
+     */
     for (int i = 0; w && s->n == LOG_SEND_WISHES && i < s->n_arrived; i++)
         if (!s->wish[i]->w.remove && s->wish[i]->told) {
             free_wish(s->wish[i]);
@@ -99,15 +102,17 @@ int log_send_add_take(struct log_send *s, const struct log_wish *wish, struct ed
     return 0;
 }
 
-/* ---- what is sent of a text ---- */
+/* ---- the parts of a text ---- */
 
+/* Add n bytes from offset `from` of a file to the parts to send. */
 static void add_part(struct wish *w, const char *path, int64_t from, int64_t n)
 {
     if (n > 0 && w->n_parts < PARTS)
         w->part[w->n_parts++] = (struct part){ .path = path, .from = from, .n = n };
 }
 
-/* The bytes from..to of the whole text. */
+/* Add the bytes from..to of the whole text, which is the three files of these sizes in their order.
+ */
 static void add_range(struct wish *w, const int64_t *size, int64_t from, int64_t to)
 {
     int64_t begin = 0;
@@ -121,6 +126,9 @@ static void add_range(struct wish *w, const int64_t *size, int64_t from, int64_t
     }
 }
 
+/* Measure the files and choose the parts to send: all from the offset on, or its first and last
+ * bytes with a line between them.
+ */
 static void begin(struct wish *w)
 {
     int64_t size[3] = { 0 }, from = w->w.offset, all = 0;
@@ -157,7 +165,8 @@ static void begin(struct wish *w)
     add_range(w, size, all - LOG_SEND_MOST / 2, all);
 }
 
-/* Read up to n bytes of a part to `to`; returns how many, 0 at a file that has shrunk. */
+/* Read up to n bytes of a part, from its byte `at`. Return the bytes read; 0: the file has shrunk.
+ */
 static size_t read_part(const struct part *p, int64_t at, char *to, size_t n)
 {
     cleanup_fd int fd = -1;
@@ -175,7 +184,9 @@ static size_t read_part(const struct part *p, int64_t at, char *to, size_t n)
     return got;
 }
 
-/* A piece that ends inside a character of UTF-8 would travel as hexadecimal digits. */
+/* Return the largest length up to n that does not cut a UTF-8 character: a cut one would be sent as
+ * hexadecimal digits.
+ */
 static size_t whole_characters(const char *text, size_t n)
 {
     size_t back = 0;
@@ -244,7 +255,7 @@ void log_send_arrived(struct log_send *s, bool refused)
     for (int i = s->n_arrived; i < s->n && i <= s->at; i++) {
         struct wish *w = s->wish[i];
 
-        if (refused && w->begun) { /* the driver gives it up: so do we */
+        if (refused && w->begun) { /* the driver has given this log up */
             w->partly = true;
             w->at = w->n_parts;
         }

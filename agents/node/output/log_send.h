@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* log_send.h - logs of this node on their way to the driver
+/* log_send.h - sends logs of this node to the driver
  *
- * One wish after the other: of a rank's log in one generation its beginning, the tail before the
- * last and the tail (rank_log.h), as one text, in pieces that reports carry.  Of a text longer than
- * LOG_SEND_MOST the beginning and the end are sent, and between them a line that says where all of
- * it is.  Pieces hold no zero bytes, which become '?'.
+ * Requests are served one after the other.  A rank's log in one generation is its beginning, the
+ * older end and the end (rank_log.h), sent as one text in the chunks of reports.  Of a text longer
+ * than LOG_SEND_MOST, the beginning and the end are sent, with a line between them that names the
+ * file.  Zero bytes become '?'.
  *
- * Files of which all has arrived are removed by log_send_close.
+ * log_send_close removes files that have arrived completely.
  */
 #ifndef EDDIS_AGENTS_NODE_OUTPUT_LOG_SEND_H
 #define EDDIS_AGENTS_NODE_OUTPUT_LOG_SEND_H
@@ -18,45 +18,48 @@
 
 enum { LOG_SEND_MOST = 20 << 20, LOG_SEND_PIECE = 64 << 10, LOG_SEND_WISHES = 256 };
 
+/* A request to send a log. */
 struct log_wish {
     int rank;
     int64_t generation;
-    int64_t offset; /* as order.log_offset */
-    char *paths[3]; /* in their order, NULL: fewer; taken */
-    bool remove;    /* the files, when all of them has arrived */
+    int64_t offset; /* as log_offset in struct order */
+    char *paths[3]; /* in order, NULL: fewer; taken over */
+    bool remove;    /* remove the files once they have arrived completely */
 };
 
-/* What became of a wish. */
+/* The result of a request. */
 struct log_sent {
     int rank;
     int64_t generation;
     int64_t end;    /* bytes of the whole text; -1: it could not be read */
-    char text[512]; /* what people should know; "" */
+    char text[512]; /* sentence for the user; "": none */
 };
 
 struct log_send;
 
-struct log_send *log_send_new(void); /* NULL without memory */
+/* Return a sender without requests; NULL: no memory. */
+struct log_send *log_send_new(void);
 
-/* Remove the files that have arrived.  Returns how many of those to be removed were kept.  Accepts
- * NULL.
+/* Remove the files that have arrived, and free s.  Return how many files to be removed were kept.
+ * Accept NULL.
  */
 int log_send_close(struct log_send *s);
 
-/* Queue a wish, and take its paths.  -EBUSY: too many wishes wait; the paths are taken also then.
+/* Queue a request and take over its paths, even after an error. -EBUSY: too many requests are
+ * pending.
  */
 int log_send_add_take(struct log_send *s, const struct log_wish *w, struct eddis_error *err);
 
-/* Whether there is something to be sent. */
+/* Check whether there is something to send. */
 bool log_send_busy(const struct log_send *s);
 
-/* Take the next piece, whose text the caller frees.  Returns 1, or 0 when none is ready. */
+/* Take the next chunk; the caller frees its text.  Return 1, or 0 if none is ready. */
 int log_send_next(struct log_send *s, struct log_piece *ret);
 
-/* Note that the pieces taken since the last call have arrived, or were refused. */
+/* Record that the chunks taken since the last call have arrived, or were rejected. */
 void log_send_arrived(struct log_send *s, bool refused);
 
-/* Take a wish that is done.  Returns 1, or 0 when none is. */
+/* Take the result of a finished request.  Return 1, or 0 if there is none. */
 int log_send_done(struct log_send *s, struct log_sent *ret);
 
 #endif

@@ -13,14 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CLOSE_NS CLOCK_S /* for a file system that does not answer */
+#define CLOSE_NS CLOCK_S /* time for a file system that does not respond */
 
 struct node_log {
     int fd;
     struct file_thread *files;
 };
 
-/* One line on its way. */
+/* One line to be written by the file thread. */
 struct line {
     struct file_task task;
     int fd;
@@ -33,7 +33,7 @@ int node_log_open(const char *dir, struct file_thread *files, struct node_log **
 {
     cleanup_free char *path = file_join(dir, "agent.log");
     struct node_log *l;
-    int rc = path ? file_mkdirs(dir, 0700, err) : 0; /* the driver's folder is not on this node */
+    int rc = path ? file_mkdirs(dir, 0700, err) : 0; /* it may be the driver's only */
 
     if (rc < 0)
         return rc;
@@ -50,6 +50,7 @@ int node_log_open(const char *dir, struct file_thread *files, struct node_log **
     return 0;
 }
 
+/* Write one line; runs in the file thread. */
 static void write_line(struct file_task *k)
 {
     const struct line *line = (const struct line *)k;
@@ -57,11 +58,13 @@ static void write_line(struct file_task *k)
     (void)file_write_all(line->fd, line->text, line->n, NULL);
 }
 
+/* Free a line that was written, or dropped. */
 static void free_line(struct file_task *k)
 {
     free(k);
 }
 
+/* Queue n bytes of text for the file thread; without memory they are lost. */
 static void add(struct node_log *l, const char *text, size_t n)
 {
     struct line *line = malloc(sizeof *line + n);
@@ -106,7 +109,7 @@ bool node_log_close(struct node_log *l)
         return true;
     over = file_thread_settle(l->files, clock_after_ns(clock_now_ns(), CLOSE_NS));
     if (over)
-        (void)close(l->fd); /* else the thread may yet write there */
+        (void)close(l->fd); /* else the thread may still write to it */
     free(l);
     return over;
 }

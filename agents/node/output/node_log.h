@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* node_log.h - agent.log in the job's log folder: what the agent was told, saw and did */
+/* node_log.h - writes agent.log in the job's log folder: the agent's orders, events and actions */
 #ifndef EDDIS_AGENTS_NODE_OUTPUT_NODE_LOG_H
 #define EDDIS_AGENTS_NODE_OUTPUT_NODE_LOG_H
 
@@ -10,20 +10,20 @@
 
 struct node_log;
 
-/* Open dir/agent.log for appending, 0600; make dir if it is not there.  files, which writes it, is
- * borrowed.
+/* Open dir/agent.log for appending, mode 0600; make dir if it is missing. files, the thread that
+ * writes, is borrowed.
  */
 int node_log_open(const char *dir, struct file_thread *files, struct node_log **ret,
                   struct eddis_error *err);
 
-/* Write one line with the time before it, without waiting for that; l may be NULL. */
+/* Write one line with the time before it, in the thread, without waiting; ignore l NULL. */
 void node_log_say(struct node_log *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Return the file's descriptor, -1 for NULL. */
+/* Return the file's descriptor; -1 for NULL. */
 int node_log_fd(const struct node_log *l);
 
-/* Wait a moment for what is to be written.  Returns whether it is: else the file system does not
- * answer.  Accepts NULL.
+/* Wait up to CLOSE_NS for lines to be written, and free l.  Return false if the file system does
+ * not respond.  Accept NULL.
  */
 bool node_log_close(struct node_log *l);
 

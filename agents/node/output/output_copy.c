@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* output_copy.c - copies a rank's lines for the screen, as fast as its share allows */
+/* output_copy.c - copies a rank's lines for the screen, at a limited rate */
 #include "output_copy.h"
 
 #include "lines.h"
@@ -11,25 +11,27 @@
 
 enum { LEAST_BURST = 16 << 10, BURST_S = 4 };
 
-/* Between two messages, so that a program that prints word by word does not wake the agent for
- * each; and from the change of a line without an end until that is sent, with many ranks longer.
+/* Pause between two messages, so that a program that prints word by word does not wake the agent
+ * for each.
  */
 static const int64_t apart_ns = 50 * CLOCK_MS;
+
+/* Time from the change of an unfinished line until it is sent; longer with many ranks. */
 static const int64_t least_partial_ns = 200 * CLOCK_MS, most_partial_ns = 2 * CLOCK_S;
-enum { PARTIAL_BYTES = 12 << 10 }; /* of the share pass between two of them */
+enum { PARTIAL_BYTES = 12 << 10 }; /* bytes of the rank's share between two unfinished lines */
 
 struct output_copy {
     output_copy_fn send;
     void *ctx;
     struct lines lines;
-    int64_t rate, burst, tokens; /* bytes */
-    int64_t filled_ns;           /* when tokens were last added */
-    int64_t sent_ns;             /* last message, or attempt at one */
+    int64_t rate, burst, tokens; /* token bucket, in bytes */
+    int64_t filled_ns;           /* time when tokens were last added */
+    int64_t sent_ns;             /* time of the last message, or attempt */
     int64_t partial_ns;
-    int64_t changed_ns; /* when the line without an end changed; CLOCK_NEVER: it has been sent */
-    bool began;         /* the times above mean something */
+    int64_t changed_ns; /* when the unfinished line changed; CLOCK_NEVER: it was sent */
+    bool began;         /* filled_ns is valid */
     int64_t dropped;
-    char *text; /* [2 * burst]: whole lines, each with its newline, from `first` on */
+    char *text; /* [2 * burst]: whole lines with their newlines, n bytes from `first` */
     size_t first, n;
     char message[OUTPUT_COPY_MESSAGE];
 };
@@ -66,8 +68,9 @@ void output_copy_free(struct output_copy *c)
     free(c);
 }
 
-/* ---- lines that wait ---- */
+/* ---- pending lines ---- */
 
+/* Drop the oldest pending line and count it. */
 static void drop_oldest(struct output_copy *c)
 {
     const char *from = c->text + c->first, *end = memchr(from, '\n', c->n);
@@ -78,19 +81,20 @@ static void drop_oldest(struct output_copy *c)
     c->dropped++;
 }
 
-/* The text travels as a string. */
+/* Replace zero bytes by '?', because the text is sent as a string. */
 static void hide_zeros(char *text, size_t n)
 {
     for (char *zero = text; (zero = memchr(zero, '\0', n - (size_t)(zero - text)));)
         *zero = '?';
 }
 
+/* Append a line to the pending ones, and drop the oldest to make room. ctx is the copy. */
 static void add_line(void *ctx, const char *line, size_t n)
 {
     struct output_copy *c = ctx;
     char *to;
 
-    c->changed_ns = CLOCK_NEVER; /* what follows is another line */
+    c->changed_ns = CLOCK_NEVER; /* what follows is a new line */
 
     while (c->n + n + 1 > (size_t)c->burst)
         drop_oldest(c);
@@ -107,6 +111,7 @@ static void add_line(void *ctx, const char *line, size_t n)
 
 /* ---- messages ---- */
 
+/* Add the tokens of the time since the last call, up to the bucket's size. */
 static void fill(struct output_copy *c, int64_t now_ns)
 {
     int64_t gone_ns = c->began ? now_ns - c->filled_ns : 0, more;
@@ -115,13 +120,13 @@ static void fill(struct output_copy *c, int64_t now_ns)
         gone_ns = BURST_S * CLOCK_S * 4;
     more = gone_ns > 0 ? (int64_t)((double)gone_ns * (double)c->rate / CLOCK_S) : 0;
     if (more == 0 && c->began)
-        return; /* the moments add up */
+        return; /* short times add up */
     c->filled_ns = now_ns;
     c->began = true;
     c->tokens = c->tokens + more < c->burst ? c->tokens + more : c->burst;
 }
 
-/* As many of the oldest lines as one message holds; a line alone always fits. */
+/* Return the bytes of the oldest lines that fit in one message; one line always fits. */
 static size_t choose(const struct output_copy *c)
 {
     const char *from = c->text + c->first;
@@ -131,6 +136,7 @@ static size_t choose(const struct output_copy *c)
     return (size_t)(end - from) + 1;
 }
 
+/* Send one message of pending lines; return false if it is not accepted now. */
 static bool send_one(struct output_copy *c, int64_t now_ns)
 {
     size_t n = choose(c);
@@ -147,6 +153,7 @@ static bool send_one(struct output_copy *c, int64_t now_ns)
     return true;
 }
 
+/* Send all pending lines, whatever the bucket holds; return false if one is not accepted. */
 static bool send_all(struct output_copy *c, int64_t now_ns)
 {
     while (c->n > 0)
@@ -155,12 +162,15 @@ static bool send_all(struct output_copy *c, int64_t now_ns)
     return true;
 }
 
+/* Check whether the last message is too recent for another. */
 static bool is_soon(const struct output_copy *c, int64_t now_ns)
 {
     return c->sent_ns && now_ns < c->sent_ns + apart_ns;
 }
 
-/* Tokens may run into debt by one message, which the time until the next one pays. */
+/* Send pending lines as tokens allow.  The last message may take more tokens than there are; later
+ * time pays that debt.
+ */
 static void send_due(struct output_copy *c, int64_t now_ns)
 {
     fill(c, now_ns);
@@ -178,14 +188,17 @@ void output_copy_feed(struct output_copy *c, const char *data, size_t n, int64_t
     send_due(c, now_ns);
 }
 
-/* ---- the line that has not ended ---- */
+/* ---- the unfinished line ---- */
 
+/* Return when the unfinished line may be sent; CLOCK_NEVER: it has not changed. */
 static int64_t partial_at(const struct output_copy *c)
 {
     return c->changed_ns == CLOCK_NEVER ? CLOCK_NEVER : c->changed_ns + c->partial_ns;
 }
 
-/* Behind all lines before it; what cannot be sent now is sent as it is then. */
+/* Send the unfinished line, after all lines before it.  If it cannot be sent now, a later call
+ * sends its state at that time.
+ */
 static void send_partial(struct output_copy *c, int64_t now_ns)
 {
     static const char end[] = "\r\n";

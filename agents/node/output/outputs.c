@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* outputs.c - queues what ranks have printed until a report takes it */
+/* outputs.c - queues the ranks' output until a report takes it */
 #include "outputs.h"
 
 #include <stdlib.h>
@@ -7,6 +7,7 @@
 
 enum { MOST_ROWS = 1024 };
 
+/* Some lines of a rank, as one message brought them. */
 struct piece {
     struct piece *next;
     int64_t dropped; /* lines missing before it */
@@ -15,17 +16,18 @@ struct piece {
     bool early;
 };
 
+/* The queue of one rank. */
 struct queue {
     int rank;
     struct piece *first, **last;
     size_t bytes;
-    int64_t dropped; /* before the first piece, more than it says */
+    int64_t dropped; /* further lines missing before the first piece */
 };
 
 struct outputs {
-    struct queue **queue; /* [n], by the time of their first line */
+    struct queue **queue; /* [n], in the order of their ranks' first output */
     int n;
-    int turn; /* whose turn it is */
+    int turn; /* index of the queue to take from next */
 };
 
 struct outputs *outputs_new(void)
@@ -51,7 +53,7 @@ void outputs_free(struct outputs *o)
     free(o);
 }
 
-/* Returns the rank's queue, or NULL without memory. */
+/* Return the rank's queue, made if it is new; NULL: no memory. */
 static struct queue *queue_of(struct outputs *o, int rank)
 {
     struct queue *q, **more;
@@ -71,7 +73,7 @@ static struct queue *queue_of(struct outputs *o, int rank)
     return o->queue[o->n++] = q;
 }
 
-/* A line that has not ended is none that would be missed. */
+/* Return the number of whole lines in text; an unfinished one, with "\r\n", does not count. */
 static int64_t count_lines(const char *text)
 {
     int64_t n = 0;
@@ -81,6 +83,7 @@ static int64_t count_lines(const char *text)
     return n;
 }
 
+/* Take the first piece out of a queue, with all lines missing before it. */
 static struct piece *unlink_first(struct queue *q)
 {
     struct piece *p = q->first;
@@ -120,6 +123,7 @@ void outputs_add(struct outputs *o, const struct output *x)
     q->bytes += n;
 }
 
+/* Check whether no output is queued. */
 bool outputs_empty(const struct outputs *o)
 {
     for (int i = 0; i < o->n; i++)
@@ -128,7 +132,7 @@ bool outputs_empty(const struct outputs *o)
     return true;
 }
 
-/* The next queue that holds something, from the one whose turn it is. */
+/* Return the next queue with output, in rotation; NULL: none. */
 static struct queue *next_queue(struct outputs *o)
 {
     for (int i = 0; i < o->n; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rank_log.c - writes a rank's output to a file that keeps its beginning and its end */
+/* rank_log.c - writes a rank's output to files that keep its beginning and its end */
 #include "rank_log.h"
 
 #include "last_words.h"
@@ -20,20 +20,23 @@ enum { KEPT = 16384 };
 
 struct rank_log {
     char *head_path, *tail_path, *old_path;
-    int fd; /* the file that is being written */
+    int fd; /* file being written; -1: none */
     bool in_tail;
     int64_t written; /* bytes in that file */
     int64_t old_bytes;
     int64_t head_max, tail_max;
     int64_t dropped;
-    int error;         /* negative errno of the last write; 0: it went well */
-    int first_error;   /* of all */
-    int64_t unwritten; /* bytes, since then */
-    char kept[KEPT];   /* the last output; of a line that was drawn anew its last state */
+    int error;         /* negative errno of the last write; 0: success */
+    int first_error;   /* first error of all */
+    int64_t unwritten; /* bytes not written since the last error began */
+    char kept[KEPT];   /* the last output; of a line with carriage returns only its last state */
     size_t n_kept;
     bool returned; /* the last byte was a carriage return */
 };
 
+/* Open a file for appending, mode 0600, and set its size.  Return the descriptor or a negative
+ * errno value.
+ */
 static int open_append(const char *path, int64_t *ret_size, struct eddis_error *err)
 {
     cleanup_fd int fd = file_open_append(path, 0600, err);
@@ -78,6 +81,7 @@ int rank_log_open(const char *dir, int rank, int64_t generation, int64_t max_byt
     return 0;
 }
 
+/* Append bytes to the last output in memory, and drop the oldest. */
 static void keep_bytes(struct rank_log *l, const char *data, size_t n)
 {
     if (n >= KEPT) {
@@ -95,7 +99,9 @@ static void keep_bytes(struct rank_log *l, const char *data, size_t n)
     l->n_kept += n;
 }
 
-/* As lines_feed: what follows a carriage return takes back what stands before it in its line. */
+/* Append output to the last output in memory; as in lines_feed, text after a carriage return
+ * replaces its line.
+ */
 static void keep(struct rank_log *l, const char *data, size_t n)
 {
     while (n > 0) {
@@ -116,6 +122,7 @@ static void keep(struct rank_log *l, const char *data, size_t n)
     }
 }
 
+/* Write a formatted line to fd. */
 static void say(int fd, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 static void say(int fd, const char *fmt, ...)
@@ -129,7 +136,7 @@ static void say(int fd, const char *fmt, ...)
     (void)file_write_all(fd, line, strlen(line), NULL);
 }
 
-/* Another generation may have left one. */
+/* Return the size of a file, which another generation may have left; 0: there is none. */
 static int64_t size_of(const char *path)
 {
     struct stat st;
@@ -137,7 +144,7 @@ static int64_t size_of(const char *path)
     return lstat(path, &st) == 0 && S_ISREG(st.st_mode) ? st.st_size : 0;
 }
 
-/* The file being written is full: go on in the next, or in none when there is no way to it. */
+/* Continue in the next file because the present one is full; in none if that fails. */
 static void turn(struct rank_log *l)
 {
     bool moved = true;
@@ -157,8 +164,8 @@ static void turn(struct rank_log *l)
     l->in_tail = true;
 }
 
-/* What could not be written is named where it would stand, once there is room again or there is no
- * more to come.
+/* Write to the log how many bytes are missing here, once there is room again. last: no more will
+ * come, so overwrite the file's end if it is full.
  */
 static void say_unwritten(struct rank_log *l, bool last)
 {
@@ -177,6 +184,7 @@ static void say_unwritten(struct rank_log *l, bool last)
     }
 }
 
+/* Record that n bytes could not be written. */
 static void write_failed(struct rank_log *l, size_t n)
 {
     l->error = l->fd < 0 ? -EBADF : -errno;
@@ -208,6 +216,9 @@ void rank_log_write(struct rank_log *l, const char *data, size_t n)
     }
 }
 
+/* Copy chosen lines of the last output to ret [size], each cut to line_bytes, without control
+ * characters.
+ */
 static void copy_lines(const struct rank_log *l, const struct last_line *line, int n,
                        size_t line_bytes, char *ret, size_t size)
 {

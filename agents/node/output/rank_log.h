@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rank_log.h - a rank's output in files of bounded size
+/* rank_log.h - keeps a rank's output in files of bounded size
  *
- * The first half of the allowance goes to rank-0003.log.  What comes after goes to
- * rank-0003.tail.log; when that holds a quarter it becomes rank-0003.tail-1.log, whose former
- * content is dropped.  So the beginning and the end of a long output are kept, what was dropped
- * is counted, and at no moment is a file half rewritten.
+ * The first half of the allowed bytes goes to rank-0003.log.  What follows goes to
+ * rank-0003.tail.log.  When that holds a quarter, it becomes rank-0003.tail-1.log, whose former
+ * content is dropped.  So the beginning and the end of a long output are kept, dropped bytes are
+ * counted, and no file is ever half rewritten.
  */
 #ifndef EDDIS_AGENTS_NODE_OUTPUT_RANK_LOG_H
 #define EDDIS_AGENTS_NODE_OUTPUT_RANK_LOG_H
@@ -17,36 +17,39 @@
 
 struct rank_log;
 
-/* Open the log of a rank in dir for `generation`; later generations append to the files. */
+/* Open the log of a rank in dir for `generation`; later generations append to the files. max_bytes:
+ * limit of all files together.
+ */
 int rank_log_open(const char *dir, int rank, int64_t generation, int64_t max_bytes,
                   struct rank_log **ret, struct eddis_error *err);
 
-/* Write n bytes.  A file that cannot be written (disk full) drops and counts: the program whose
- * output it is goes on.
+/* Write n bytes.  If they cannot be written (disk full), drop and count them: the program
+ * continues.
  */
 void rank_log_write(struct rank_log *l, const char *data, size_t n);
 
-/* Write the last lines (at most max_lines, each cut to line_bytes) to ret [size], each ended by a
- * newline and free of control characters.  Of a line that was drawn anew with carriage returns it
- * is the last state.  Of a traceback it is that, see last_words.h.
+/* Write the last lines, or a traceback (see last_words.h), to ret [size]: at most max_lines, each
+ * cut to line_bytes, without control characters, with a newline.  Of a line with carriage returns
+ * it is the last state.
  */
 void rank_log_last_lines(const struct rank_log *l, int max_lines, size_t line_bytes, char *ret,
                          size_t size);
 
-/* The same without regard to tracebacks. */
+/* Do the same without regard to tracebacks. */
 void rank_log_tail(const struct rank_log *l, int max_lines, size_t line_bytes, char *ret,
                    size_t size);
 
-/* Whether the last output says that a collective operation failed because of another rank. */
+/* Check whether the last output reports that a collective operation failed because of another rank.
+ */
 bool rank_log_blames_another(const struct rank_log *l);
 
 /* Return how many bytes were dropped. */
 int64_t rank_log_dropped(const struct rank_log *l);
 
-/* Return why bytes could not be written, a negative errno; 0: those dropped were too many. */
+/* Return why bytes could not be written, a negative errno value; 0: they were only too many. */
 int rank_log_error(const struct rank_log *l);
 
-/* Note in the log what was dropped, and close it.  Accepts NULL. */
+/* Write to the log how many bytes were dropped, and close it.  Accept NULL. */
 void rank_log_close(struct rank_log *l);
 
 #endif

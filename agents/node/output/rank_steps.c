@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rank_steps.c - shows the steps that a rank's program prints on its page */
+/* rank_steps.c - writes the steps that a rank's program prints to its progress page */
 #include "rank_steps.h"
 
 #include "step_lines.h"
@@ -12,13 +12,15 @@
 
 struct rank_steps {
     struct step_lines *lines;
-    int64_t samples;     /* in a step */
-    pid_t pid;           /* of the program; 0: not started */
+    int64_t samples;     /* samples of this rank in a step */
+    pid_t pid;           /* pid of the program; 0: not started */
     struct board *board; /* NULL before the first step */
-    bool own;            /* the program shows them itself */
+    bool own;            /* the program writes its page itself */
 };
 
-/* Where the rank's page is; libeddis looks for it by the same names. */
+/* Get the board's path and the local rank, from the variables that libeddis uses.  Return false if
+ * they are not set.
+ */
 static bool page_of(const char **ret_board, int *ret_rank)
 {
     const char *board = getenv("EDDIS_BOARD"), *rank = getenv("EDDIS_LOCAL_RANK");
@@ -32,7 +34,9 @@ static bool page_of(const char **ret_board, int *ret_rank)
     return true;
 }
 
-/* A program that writes the page itself has it. */
+/* Check whether we may write the progress page; open it if needed.  A program that writes the page
+ * itself owns it.
+ */
 static bool has_page(struct rank_steps *s)
 {
     const char *path;
@@ -48,6 +52,7 @@ static bool has_page(struct rank_steps *s)
     return s->board != NULL;
 }
 
+/* Write a step to the progress page; as step_lines_fn. ctx is the struct rank_steps. */
 static void show(void *ctx, int64_t steps, int64_t since, int64_t total)
 {
     struct rank_steps *s = ctx;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rank_steps.h - the steps that a rank's program prints, on the page that libeddis would write
+/* rank_steps.h - writes the steps that a rank's program prints to the rank's progress page
  *
- * The page is the program's: once it opens libeddis itself it has it, and what it prints is no
- * longer looked at.
+ * The page belongs to the program: once it opens libeddis, libeddis writes the page, and the
+ * program's output is no longer used.
  */
 #ifndef EDDIS_AGENTS_NODE_OUTPUT_RANK_STEPS_H
 #define EDDIS_AGENTS_NODE_OUTPUT_RANK_STEPS_H
@@ -16,16 +16,21 @@
 
 struct rank_steps;
 
-/* samples: of this rank in a step.  -EINVAL: the pattern is none, or has no group. */
+/* Begin to search for steps by a pattern, see step_lines.h. samples: of this rank in a step.
+ * -EINVAL: it is no pattern, or has no group.
+ */
 int rank_steps_open(const char *pattern, int64_t samples, struct rank_steps **ret,
                     struct eddis_error *err);
 
-/* Take n bytes of output of program pid; 0: of what runs before it. */
+/* Search n bytes of output of program pid for steps; pid 0: it has not started. */
 void rank_steps_feed(struct rank_steps *s, pid_t pid, const char *data, size_t n, int64_t now_ns);
 
-void rank_steps_close(struct rank_steps *s); /* accepts NULL */
+/* Free s; accept NULL. */
+void rank_steps_close(struct rank_steps *s);
 
-/* Whether the program of this process's rank has left the job, and not MPI. */
+/* Check whether the program of this process's rank has left the job through libeddis, without
+ * MPI_Finalize.
+ */
 bool rank_steps_left(void);
 
 #endif

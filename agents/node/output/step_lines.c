@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_lines.c - finds the numbers of steps in what a program prints */
+/* step_lines.c - finds step numbers in a program's output */
 #include "step_lines.h"
 
 #include "lib/base/clock.h"
@@ -20,10 +20,10 @@ struct step_lines {
     void *ctx;
     char line[STEP_LINES_MAX + 1];
     size_t n;
-    bool any;           /* a number was found */
-    int64_t last, base; /* the number printed last; steps of the epochs before */
-    int64_t look_bytes; /* that may still be looked at in this second */
-    int64_t second_ns;  /* when it began */
+    bool any;           /* a number was found before */
+    int64_t last, base; /* the last number; steps of the epochs before */
+    int64_t look_bytes; /* bytes that may still be searched in this second */
+    int64_t second_ns;  /* start of this second */
 };
 
 int step_lines_open(const char *pattern, step_lines_fn fn, void *ctx, struct step_lines **ret,
@@ -45,7 +45,7 @@ int step_lines_open(const char *pattern, step_lines_fn fn, void *ctx, struct ste
     return 0;
 }
 
-/* The number in a group; -1: it has none, or one too large. */
+/* Return the number in a group of a match; -1: there is none, or it is too large. */
 static int64_t number(const char *line, const regmatch_t *m)
 {
     int64_t value = 0;
@@ -59,6 +59,9 @@ static int64_t number(const char *line, const regmatch_t *m)
     return value < INT64_MAX / 4 ? value : -1;
 }
 
+/* Report step number `at`, unless it is the last one again.  A smaller number than the last begins
+ * a new epoch: count on from the steps before.
+ */
 static void found(struct step_lines *l, int64_t at, int64_t total)
 {
     int64_t before = l->base + l->last;
@@ -73,6 +76,7 @@ static void found(struct step_lines *l, int64_t at, int64_t total)
     l->last = at;
 }
 
+/* Search a complete line for a step number, and empty it. */
 static void end_line(struct step_lines *l)
 {
     regmatch_t m[GROUPS];
@@ -85,6 +89,7 @@ static void end_line(struct step_lines *l)
     l->n = 0;
 }
 
+/* Check whether n more bytes may be searched in this second, and count them. */
 static bool may_look(struct step_lines *l, size_t n, int64_t now_ns)
 {
     if (now_ns - l->second_ns >= CLOCK_S) {

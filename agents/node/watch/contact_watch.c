@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* contact_watch.c - who listens on MASTER_PORT, and what ranks have in their memory */
+/* contact_watch.c - reads which ports are listened on, and which libraries ranks have loaded */
 #include "contact_watch.h"
 
 #include "lib/base/cleanup.h"
@@ -17,12 +17,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* With fewer looks it may have come between two of them. */
+/* Fewer polls may have missed a listener between two of them. */
 enum { LOOKS_SURE = 5 };
 
 static const char *const frameworks[] = { "/libtorch", "/libtensorflow", "/jaxlib/", "/paddle/" };
 static const char *const joins[] = { "/libeddis.so", "/libmpi" };
 
+/* Check whether a line contains any of n words. */
 static bool holds_any(const char *line, const char *const *word, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -31,6 +32,8 @@ static bool holds_any(const char *line, const char *const *word, size_t n)
     return false;
 }
 
+/* Record whether a rank has loaded a training framework, and libeddis or MPI, from its memory map.
+ */
 static void look_at_memory(struct meeting_rank *r, pid_t pid)
 {
     char path[64], line[4096 + 128];
@@ -46,7 +49,7 @@ static void look_at_memory(struct meeting_rank *r, pid_t pid)
         (void)fclose(f);
 }
 
-/* Whether it listens: others may come to it, on any port. */
+/* Check whether a process listens on any port: others may connect to it. */
 static bool listens(pid_t pid, const struct meeting_listeners *l)
 {
     char path[64], to[64];
@@ -78,7 +81,9 @@ void meeting_look_at_rank(struct meeting_rank *r, pid_t pid, const struct meetin
         r->joined = !l || listens(pid, l);
 }
 
-/* Ask for the listening sockets of a family: few, however many connections there are. */
+/* Request the listening sockets of an address family: there are few, however many connections there
+ * are.
+ */
 static int ask(int fd, int family)
 {
     struct {
@@ -94,7 +99,9 @@ static int ask(int fd, int family)
     return send(fd, &q, sizeof q, 0) < 0 ? -errno : 0;
 }
 
-/* Take what answers tell.  Returns 0 behind the last, or -EAGAIN: more follow. */
+/* Add the listeners of one part of an answer.  Return 0 after the last part, -EAGAIN if more
+ * follow, or an error.
+ */
 static int take(const char *data, ssize_t n, struct meeting_listeners *ret)
 {
     const struct nlmsghdr *h = (const struct nlmsghdr *)(const void *)data;
@@ -113,6 +120,7 @@ static int take(const char *data, ssize_t n, struct meeting_listeners *ret)
     return -EAGAIN;
 }
 
+/* Add all listening sockets of an address family.  Return 0 or a negative errno value. */
 static int look_at_family(int fd, int family, struct meeting_listeners *ret)
 {
     _Alignas(struct nlmsghdr) char data[16384];

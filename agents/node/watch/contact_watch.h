@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* contact_watch.h - whether ranks that train have met anybody, as far as can be seen from outside
+/* contact_watch.h - detects ranks that train alone, without contact to the other ranks
  *
- * A rank that has a framework for training in its memory, but neither libeddis nor MPI, and listens
- * on no port, as those do that meet without MASTER_PORT; and a job whose MASTER_PORT nobody has
- * listened on: each rank trains a model of its own, whatever the plan says.
+ * Seen from outside: a rank has loaded a training framework, but neither libeddis nor MPI.  It
+ * listens on no port, as ranks do that meet without MASTER_PORT, and no process has listened on
+ * the job's MASTER_PORT.  Then each rank trains a model of its own, whatever the plan says.
  */
 #ifndef EDDIS_AGENTS_NODE_WATCH_CONTACT_WATCH_H
 #define EDDIS_AGENTS_NODE_WATCH_CONTACT_WATCH_H
@@ -13,17 +13,20 @@
 #include <sys/types.h>
 
 struct meeting {
-    int64_t next_ns, ranks_ns; /* when to look again, and at the ranks */
-    int port;                  /* MASTER_PORT, where rank 0 is here; else 0 */
-    int looks;                 /* at the port */
-    bool listened;             /* on it, or nobody can tell */
+    int64_t next_ns, ranks_ns; /* time of the next poll; of the next poll of the ranks */
+    int port;                  /* MASTER_PORT on rank 0's node; else 0 */
+    int looks;                 /* polls of the port */
+    bool listened;             /* a process listened on it, or that is unknown */
 };
 
+/* Libraries that a rank has loaded. trains: a training framework; joined: libeddis, MPI, or it
+ * listens on a port.
+ */
 struct meeting_rank {
     bool trains, joined;
 };
 
-enum { MEETING_LISTENERS = 1024 }; /* with more nobody can tell */
+enum { MEETING_LISTENERS = 1024 }; /* with more listeners nothing is known */
 
 /* Listening TCP sockets of this network namespace. */
 struct meeting_listeners {
@@ -34,15 +37,21 @@ struct meeting_listeners {
     int n;
 };
 
-/* Return 0, or a negative errno value: the kernel does not tell. */
+/* List the listening TCP sockets.  Return 0, or a negative errno value if the kernel does not
+ * report them.
+ */
 int meeting_find_listeners(struct meeting_listeners *ret);
+/* Check whether any listener has this port. */
 bool meeting_is_listened_on(const struct meeting_listeners *l, int port);
 
-/* Look at a rank's memory and sockets, and at the port; l NULL: listeners are not known. */
+/* Update the record of a rank from its memory and sockets; l NULL: listeners are unknown. */
 void meeting_look_at_rank(struct meeting_rank *r, pid_t pid, const struct meeting_listeners *l);
+/* Record one poll of MASTER_PORT; l NULL: listeners are unknown. */
 void meeting_look_at_port(struct meeting *m, const struct meeting_listeners *l);
 
-/* Whether a rank of this node has trained alone. */
+/* Check whether a rank of this node has trained alone. is_first: it is rank 0, which others reach
+ * by MASTER_PORT.
+ */
 bool meeting_was_alone(const struct meeting *m, const struct meeting_rank *r, bool is_first);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core_heat.c - counters of thermal_throttle, sensors of hwmon and of thermal zones */
+/* core_heat.c - reads counters of thermal_throttle, and sensors of hwmon and thermal zones */
 #include "core_heat.h"
 
 #include "lib/base/cleanup.h"
@@ -14,9 +14,12 @@ enum {
     CORES = 8,
     SENSORS = 32,
     PATH = 512,
-    MOST_MILLI = 200000, /* what is no sensor's fault, in thousandths of a degree */
+    MOST_MILLI = 200000, /* higher values are a sensor's error; thousandths of a degree */
 };
 
+/* Read for how many milliseconds heat has throttled a core since boot. what: "core" for its own
+ * heat, "package" for the whole processor's.  Return false if it is not counted.
+ */
 static bool read_ms(const char *root, int core, const char *what, int64_t *ret)
 {
     char path[PATH];
@@ -51,7 +54,9 @@ void core_heat_read(const char *root, const cpu_set_t *cores, struct core_heat *
 
 /* ---- temperature ---- */
 
-/* Write the first word of a file to ret; returns whether there is one. */
+/* Write the first word of a file of folder i below /sys/class to ret; return false if there is
+ * none.
+ */
 static bool read_word(const char *root, const char *folder, int i, const char *file, char ret[64])
 {
     char path[PATH];
@@ -62,8 +67,8 @@ static bool read_word(const char *root, const char *folder, int i, const char *f
     return f && fscanf(f, "%63s", ret) == 1;
 }
 
-/* Drivers of processors' sensors.  The first sensor of a driver is the whole processor's: those of
- * its cores are not read, which would interrupt each of them.
+/* Check whether a sensor's driver is one for processors.  Only the first sensor of a driver is
+ * read, which is the whole processor's: reading those of the cores would interrupt each core.
  */
 static bool is_processor(const char *name)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core_heat.h - whether processors are too hot, as far as the kernel tells
+/* core_heat.h - reads how hot processors are, and how long they were throttled for it
  *
- * The time for which cores were slowed down for heat is counted by Intel's processors; others tell
- * a temperature only, or nothing.  root is put before every path: "" but in tests.
+ * Intel's processors count the time for which heat throttled their cores; others report only a
+ * temperature, or nothing.  root is put before every path: "" except in tests.
  */
 #ifndef EDDIS_AGENTS_NODE_WATCH_CORE_HEAT_H
 #define EDDIS_AGENTS_NODE_WATCH_CORE_HEAT_H
@@ -10,16 +10,17 @@
 #include <sched.h>
 #include <stdint.h>
 
-/* Of the first few of some cores: each is a file or two. */
+/* Throttled times of the first few cores of a set: each core costs a file or two. */
 struct core_heat {
-    int n;                       /* cores that count it */
-    int64_t core_ms, package_ms; /* sums over them, each since its start: it was slowed down for
-                                  * its own heat, for that of all beside it */
+    int n;                       /* cores that count the time */
+    int64_t core_ms, package_ms; /* sums over them since boot: throttled for the core's own heat,
+                                    for the whole processor's */
 };
 
+/* Read the throttled times of the first few of these cores; ret->n is 0 if none counts them. */
 void core_heat_read(const char *root, const cpu_set_t *cores, struct core_heat *ret);
 
-/* Return the temperature of the hottest processor; NAN unknown. */
+/* Return the temperature of the hottest processor in degrees Celsius; NAN: unknown. */
 double core_heat_celsius(const char *root);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core_watch.c - differences of counters of /proc/stat, /proc/PID/stat and cpu.stat */
+/* core_watch.c - computes lost processor time from /proc/stat, /proc/PID/stat and cpu.stat */
 #include "core_watch.h"
 
 #include "core_heat.h"
@@ -22,30 +22,30 @@
 enum {
     GROUP = 512,
     FILE_PATH = 3 * GROUP,
-    DEEPEST = 1000, /* processes above one another */
-    CLOCKS = 8,     /* cores of a rank whose clock is read: each is a file */
+    DEEPEST = 1000, /* most ancestors of a process that are followed */
+    CLOCKS = 8,     /* most cores of a rank whose clock is read: each costs a file */
 };
 
 #define LEAST_NS CLOCK_S
-#define TIMES    100 /* as long as a reading computes, until the next */
+#define TIMES    100 /* the pause between readings is this many times as long as one computes */
 
-/* In clock ticks since the machine started. */
+/* Processor time in clock ticks since boot. */
 struct ticks {
     int64_t all, busy, stolen;
 };
 
 struct rank {
     pid_t wrapper, pid;
-    int64_t used; /* by all its processes, in ticks */
+    int64_t used; /* by all its processes, in clock ticks */
     cpu_set_t cores;
 };
 
-/* Counters of one rank at the reading before. */
+/* Counters of one rank at one reading. */
 struct counts {
-    pid_t pid; /* 0: there was none */
+    pid_t pid; /* 0: there was no reading */
     cpu_set_t cores;
     struct ticks ticks;
-    int64_t own; /* of the job's ranks on these cores */
+    int64_t own; /* time of the job's ranks on these cores, in clock ticks */
     struct core_heat heat;
     char group[GROUP];
     int64_t periods, throttled;
@@ -62,6 +62,7 @@ struct core_watch {
     int64_t next_ns;
 };
 
+/* Set all parts of a loss to unknown (NAN). */
 static void forget(struct core_loss *l)
 {
     for (int i = 0; i < CORE_LOSSES; i++)
@@ -114,7 +115,7 @@ void core_watch_set(struct core_watch *w, int i, pid_t wrapper, pid_t pid)
 
 /* ---- reading ---- */
 
-/* Returns root/path..., open for reading, or NULL. */
+/* Open root/path for reading, path from a format; return NULL if that fails. */
 static FILE *open_at(const char *root, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -130,7 +131,9 @@ static FILE *open_at(const char *root, const char *format, ...)
     return fopen(all, "re");
 }
 
-/* Time of virtual machines' guests is in the user's already. */
+/* Read the processor times of all cores from /proc/stat.  Time of virtual machines' guests is part
+ * of user time already.  Return false if the file is missing.
+ */
 static bool read_cores(struct core_watch *w)
 {
     cleanup_file FILE *f = open_at(w->root, "proc/stat");
@@ -153,6 +156,7 @@ static bool read_cores(struct core_watch *w)
     return f != NULL;
 }
 
+/* Compare two processes by pid, for qsort and bsearch. */
 static int by_pid(const void *a, const void *b)
 {
     const struct proctree_process *x = a, *y = b;
@@ -160,7 +164,9 @@ static int by_pid(const void *a, const void *b)
     return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-/* The rank whose wrapper is this process or above it; -1 none. */
+/* Return the rank whose wrapper is this process or an ancestor of it; -1: none. all [n] is sorted
+ * by pid.
+ */
 static int rank_of(const struct core_watch *w, const struct proctree_process *p,
                    const struct proctree_process *all, size_t n)
 {
@@ -175,7 +181,9 @@ static int rank_of(const struct core_watch *w, const struct proctree_process *p,
     return -1;
 }
 
-/* A child that has ended is in the time of the one that has reaped it. */
+/* Set the processor time that the processes of each rank have used.  The time of an ended child
+ * counts for the process that reaped it.  Return false if nothing can be read.
+ */
 static bool read_used(struct core_watch *w)
 {
     cleanup_free struct proctree_process *all = NULL;
@@ -195,7 +203,9 @@ static bool read_used(struct core_watch *w)
     return true;
 }
 
-/* Of all ranks on the cores of one; a rank that may run on others, too, has used all its alike. */
+/* Return the time that all ranks have used on these cores.  A rank that may also run on others
+ * counts as if it had used all its cores equally.
+ */
 static int64_t used_on(const struct core_watch *w, const cpu_set_t *cores)
 {
     double ret = 0;
@@ -211,7 +221,8 @@ static int64_t used_on(const struct core_watch *w, const cpu_set_t *cores)
     return (int64_t)ret;
 }
 
-/* Add a group's counters; in version 2 not every group has them. */
+/* Add the throttling counters of a control group's cpu.stat; in version 2 not every group has them.
+ */
 static void add_group(FILE *f, struct counts *c)
 {
     int64_t periods = -1, throttled = -1;
@@ -227,7 +238,9 @@ static void add_group(FILE *f, struct counts *c)
     c->throttled += throttled;
 }
 
-/* A quota may be any group's above the process: those without one count no periods. */
+/* Add the throttling counters of a control group and all above it: any of them may have the quota.
+ * Those without one count no periods.
+ */
 static void add_groups(const char *root, const char *mount, const char *group, struct counts *c)
 {
     char path[GROUP], *slash = path;
@@ -243,7 +256,7 @@ static void add_groups(const char *root, const char *mount, const char *group, s
     }
 }
 
-/* Whether a list of controllers, as "cpu,cpuacct", has that of processor time. */
+/* Check whether a list of controllers such as "cpu,cpuacct" contains "cpu". */
 static bool has_cpu(const char *list)
 {
     for (const char *at = list; at; at = strchr(at, ','), at = at ? at + 1 : NULL)
@@ -252,7 +265,9 @@ static bool has_cpu(const char *list)
     return false;
 }
 
-/* Lines are "0::/path" in version 2, "5:cpu,cpuacct:/path" in version 1. */
+/* Read a process's control group and its throttling counters.  Lines of its file are "0::/path" in
+ * version 2, "5:cpu,cpuacct:/path" in version 1.
+ */
 static void read_group(const char *root, pid_t pid, struct counts *c)
 {
     cleanup_file FILE *f = open_at(root, "proc/%d/cgroup", (int)pid);
@@ -270,11 +285,12 @@ static void read_group(const char *root, pid_t pid, struct counts *c)
             continue;
         (void)snprintf(mount, sizeof mount, "%s%s", *which ? "/" : "", which);
         add_groups(root, mount, group, c);
-        if (*which || !c->group[0]) /* where both versions are, version 1 has the controller */
+        if (*which || !c->group[0]) /* with both versions mounted, version 1 has the controller */
             (void)snprintf(c->group, sizeof c->group, "%s", group);
     }
 }
 
+/* Return the number in a file of a core's cpufreq folder, in kHz; NAN: unknown. */
 static double frequency(const char *root, int core, const char *name)
 {
     cleanup_file FILE *f = open_at(root, "sys/devices/system/cpu/cpu%d/cpufreq/%s", core, name);
@@ -283,6 +299,9 @@ static double frequency(const char *root, int core, const char *name)
     return f && fscanf(f, "%lf", &ret) == 1 ? ret : NAN;
 }
 
+/* Return the mean part, 0 to 1, by which the first few cores run below their highest clock; NAN:
+ * unknown.
+ */
 static double clock_lost(const char *root, const cpu_set_t *cores)
 {
     double lost = 0;
@@ -305,11 +324,13 @@ static double clock_lost(const char *root, const cpu_set_t *cores)
 
 /* ---- one rank ---- */
 
+/* Return some / all, limited to 0..1; NAN if all is 0. */
 static double part(int64_t some, int64_t all)
 {
     return all > 0 ? fmin(fmax((double)some / (double)all, 0), 1) : NAN;
 }
 
+/* Read the counters of one rank at this moment. */
 static void count(const struct core_watch *w, const struct rank *r, struct counts *ret)
 {
     *ret = (struct counts){ .pid = r->pid, .cores = r->cores };
@@ -324,7 +345,9 @@ static void count(const struct core_watch *w, const struct rank *r, struct count
     read_group(w->root, r->pid, ret);
 }
 
-/* Part of their time for which cores were slowed down for heat. */
+/* Return the part of time, 0 to 1, for which heat throttled the cores between two readings; NAN:
+ * unknown.
+ */
 static double heat_lost(const struct counts *a, const struct counts *b)
 {
     double ticks = (double)(b->ticks.all - a->ticks.all), n = CPU_COUNT(&b->cores);
@@ -335,6 +358,9 @@ static double heat_lost(const struct counts *a, const struct counts *b)
     return a->heat.n == b->heat.n ? part(core > package ? core : package, (int64_t)ms) : NAN;
 }
 
+/* Compute a rank's losses between readings a and b; all unknown if its process or its cores have
+ * changed.
+ */
 static void compare(const struct core_watch *w, const struct counts *a, const struct counts *b,
                     struct core_loss *ret)
 {
@@ -352,12 +378,14 @@ static void compare(const struct core_watch *w, const struct counts *a, const st
     ret->celsius = w->celsius;
 }
 
+/* Set the cores on which a rank's process may run; none if it is unknown. */
 static void find_cores(struct rank *r)
 {
     if (r->pid <= 0 || sched_getaffinity(r->pid, sizeof r->cores, &r->cores) < 0)
         CPU_ZERO(&r->cores);
 }
 
+/* Read a rank's counters and compute its losses since the previous reading. */
 static void take_rank(struct core_watch *w, int i)
 {
     struct counts now = { .pid = 0 };

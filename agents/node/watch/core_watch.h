@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core_watch.h - reads what the machine takes from the cores of this node's ranks
+/* core_watch.h - measures the processor time that this node's ranks lose
  *
- * From /proc/stat, of the cores on which a rank may run: time that was stolen, and the time of
- * programs that are not the ranks'; from the control groups above it how often they were throttled;
- * the cores' clock, and for how long they were slowed down for heat.  What cannot be read is
- * unknown, and nothing is said of it.
+ * For the cores on which a rank may run: stolen time and other programs' time, from /proc/stat; how
+ * often the control groups above the rank were throttled; the cores' clock; and the time throttled
+ * for heat.  What cannot be read is unknown (NAN).
  */
 #ifndef EDDIS_AGENTS_NODE_WATCH_CORE_WATCH_H
 #define EDDIS_AGENTS_NODE_WATCH_CORE_WATCH_H
@@ -17,24 +16,25 @@
 
 struct core_watch;
 
-/* root is put before every path but those of processes' times and parents: "" but in tests; it is
- * borrowed.
+/* Make a watch of n_ranks ranks. root, borrowed, is put before every path except those of
+ * processes' times and parents: "" except in tests.  Return 0 or -ENOMEM.
  */
 int core_watch_open(const char *root, int n_ranks, struct core_watch **ret,
                     struct eddis_error *err);
-void core_watch_close(struct core_watch *w); /* accepts NULL */
+/* Free a watch; accept NULL. */
+void core_watch_close(struct core_watch *w);
 
-/* Say which processes are rank i's: wrapper is above all of them, 0: none yet; pid is the one whose
- * cores and groups count, 0: not known.
+/* Set the processes of rank i. wrapper: ancestor of all of them, 0: none yet; pid: the one whose
+ * cores and control groups count, 0: unknown.
  */
 void core_watch_set(struct core_watch *w, int i, pid_t wrapper, pid_t pid);
 
-/* Read what was lost since the reading before, at most once a second and in a hundredth of the
- * time.
+/* Measure the losses since the previous reading: at most once a second, and using at most a
+ * hundredth of the time.
  */
 void core_watch_take(struct core_watch *w, int64_t now_ns);
 
-/* What rank i loses, of the latest reading. */
+/* Return the losses of rank i by the latest reading. */
 struct core_loss core_watch_loss(const struct core_watch *w, int i);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* link_watch.c - differences of tcp_info of the sockets that ranks have open */
+/* link_watch.c - compares tcp_info of the sockets that ranks have open */
 #include "link_watch.h"
 
 #include "lib/base/cleanup.h"
@@ -25,19 +25,21 @@
 #include <unistd.h>
 
 enum { ANSWER = 32 << 10, ESTABLISHED = 1, ADDRESS = 46 };
-enum { MOST = 64 << 10 }; /* of a machine's connections: where there are more nothing is known */
+enum { MOST = 64 << 10 }; /* most connections of a machine; with more nothing is known */
 
 #define LEAST_NS CLOCK_S
-#define TIMES    100 /* as long as a reading computes, until the next */
+#define TIMES    100 /* the pause between readings is this many times as long as one computes */
 
+/* One TCP connection: time it was busy sending, and acknowledged bytes, since it was opened. */
 struct link {
     uint32_t inode;
     uint64_t busy_us, acked;
     char peer[ADDRESS];
 };
 
+/* The connections of this machine at one moment. */
 struct reading {
-    struct link *link; /* [n] by inode */
+    struct link *link; /* [n], sorted by inode */
     size_t n, room;
     int64_t at_ns;
 };
@@ -94,6 +96,7 @@ struct link_load link_watch_load(const struct link_watch *w, int i)
 
 /* ---- all connections of the machine ---- */
 
+/* Append a connection; return false if there are too many or no memory. */
 static bool keep(struct reading *r, const struct link *l)
 {
     if (r->n == MOST)
@@ -111,13 +114,16 @@ static bool keep(struct reading *r, const struct link *l)
     return true;
 }
 
-/* Within a machine there is no link. */
+/* Check whether a connection leaves this machine: equal addresses at both ends do not use a link.
+ */
 static bool goes_out(const struct inet_diag_msg *m)
 {
     return memcmp(m->id.idiag_src, m->id.idiag_dst, sizeof m->id.idiag_src) != 0;
 }
 
-/* Who does not read makes no link slow.  Older kernels tell less of a connection. */
+/* Read a connection's busy time and acknowledged bytes.  Time in which the receiver had no room
+ * does not count: that is no slow link.  Return false if the kernel is too old to report them.
+ */
 static bool read_info(const struct inet_diag_msg *m, int n, struct link *ret)
 {
     const struct rtattr *a = (const struct rtattr *)(m + 1);
@@ -137,7 +143,9 @@ static bool read_info(const struct inet_diag_msg *m, int n, struct link *ret)
     return false;
 }
 
-/* Sockets of version 6 may be of version 4 in truth: "10.1.0.7", not "::ffff:10.1.0.7". */
+/* Write the peer's address.  An IPv4 address on an IPv6 socket becomes "10.1.0.7", not
+ * "::ffff:10.1.0.7".
+ */
 static bool read_peer(const struct inet_diag_msg *m, struct link *ret)
 {
     const struct in6_addr *six = (const struct in6_addr *)(const void *)m->id.idiag_dst;
@@ -147,7 +155,8 @@ static bool read_peer(const struct inet_diag_msg *m, struct link *ret)
     return inet_ntop(m->idiag_family, m->id.idiag_dst, ret->peer, sizeof ret->peer) != NULL;
 }
 
-/* Returns false where there are too many. */
+/* Add the connection of one message, if it leaves the machine.  Return false if there are too many.
+ */
 static bool take_message(struct reading *r, const struct nlmsghdr *h)
 {
     const struct inet_diag_msg *m = NLMSG_DATA(h);
@@ -160,6 +169,7 @@ static bool take_message(struct reading *r, const struct nlmsghdr *h)
     return keep(r, &l);
 }
 
+/* Request tcp_info of all established connections of an address family. */
 static bool ask(int fd, int family)
 {
     const struct {
@@ -176,7 +186,7 @@ static bool ask(int fd, int family)
     return send(fd, &all, sizeof all, 0) == (ssize_t)sizeof all;
 }
 
-/* Take the messages of an answer's part.  Returns whether more of it are to come. */
+/* Add the connections of one part of an answer.  Return whether more parts follow. */
 static bool take_part(struct reading *r, const char *text, size_t n)
 {
     const struct nlmsghdr *h;
@@ -194,6 +204,7 @@ static bool take_part(struct reading *r, const char *text, size_t n)
     return n > 0;
 }
 
+/* Add all established connections of an address family. */
 static void read_family(struct reading *r, int family)
 {
     static const struct timeval most = { .tv_sec = 1 };
@@ -209,6 +220,7 @@ static void read_family(struct reading *r, int family)
     }
 }
 
+/* Compare two connections by inode, for qsort and bsearch. */
 static int by_inode(const void *a, const void *b)
 {
     const struct link *x = a, *y = b;
@@ -216,6 +228,7 @@ static int by_inode(const void *a, const void *b)
     return (x->inode > y->inode) - (x->inode < y->inode);
 }
 
+/* Read all connections of the machine now. */
 static void read_all(struct reading *r)
 {
     r->n = 0;
@@ -226,6 +239,7 @@ static void read_all(struct reading *r)
         qsort(r->link, r->n, sizeof *r->link, by_inode);
 }
 
+/* Return the connection of a socket's inode; NULL: none. */
 static const struct link *find(const struct reading *r, uint32_t inode)
 {
     const struct link key = { .inode = inode };
@@ -233,8 +247,9 @@ static const struct link *find(const struct reading *r, uint32_t inode)
     return r->n ? bsearch(&key, r->link, r->n, sizeof *r->link, by_inode) : NULL;
 }
 
-/* ---- a rank's own ---- */
+/* ---- the connections of a rank ---- */
 
+/* Replace *busiest by the connection of this inode if it was busier between the two readings. */
 static void compare(const struct link_watch *w, uint32_t inode, struct link_load *busiest)
 {
     const struct link *a = find(&w->before, inode), *b = find(&w->now, inode);
@@ -250,6 +265,7 @@ static void compare(const struct link_watch *w, uint32_t inode, struct link_load
     memcpy(busiest->peer, b->peer, sizeof busiest->peer);
 }
 
+/* Set the load of a rank's busiest connection. */
 static void take_rank(struct link_watch *w, int i)
 {
     char path[64], target[64];

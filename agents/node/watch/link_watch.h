@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* link_watch.h - reads from the kernel how busy the connections of this node's ranks are
  *
- * TCP alone, by its own count of the time in which it had something to send or unacknowledged, and
- * the other end had room for it: a link that is slow keeps it busy, and who waits for others sends
- * nothing.  The other end of such a
- * link shows at the rank there.  Where ranks use another transport nothing is known.
+ * Only TCP, which counts the time in which it had data to send or unacknowledged, and the receiver
+ * had room.  A slow link keeps a connection busy; a rank that waits for others sends nothing.  The
+ * rank at the other end shows the same link.  With another transport nothing is known.
  */
 #ifndef EDDIS_AGENTS_NODE_WATCH_LINK_WATCH_H
 #define EDDIS_AGENTS_NODE_WATCH_LINK_WATCH_H
@@ -17,18 +16,20 @@
 
 struct link_watch;
 
+/* Make a watch of n_ranks ranks.  Return 0 or -ENOMEM. */
 int link_watch_open(int n_ranks, struct link_watch **ret, struct eddis_error *err);
-void link_watch_close(struct link_watch *w); /* accepts NULL */
+/* Free a watch; accept NULL. */
+void link_watch_close(struct link_watch *w);
 
-/* Say which process is rank i's; 0: not known. */
+/* Set the process of rank i; 0: unknown. */
 void link_watch_set(struct link_watch *w, int i, pid_t pid);
 
-/* Read what was sent since the reading before, at most once a second and at a hundredth of a
- * core.
+/* Measure the load since the previous reading: at most once a second, and using at most a hundredth
+ * of a core.
  */
 void link_watch_take(struct link_watch *w, int64_t now_ns);
 
-/* Of rank i, by the latest reading. */
+/* Return the load of rank i's busiest connection by the latest reading; NAN: unknown. */
 struct link_load link_watch_load(const struct link_watch *w, int i);
 
 #endif

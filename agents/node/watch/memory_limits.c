@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory_limits.c - asks for each worker what holds it, and takes off what is not the workers' */
+/* memory_limits.c - reads the memory limit of each worker, less what others use of it */
 #include "memory_limits.h"
 
 #include "lib/base/cleanup.h"
@@ -10,25 +10,30 @@
 
 enum { GROUPS_BYTES = 4096 };
 
-/* A limit: who is under it, and what of it is left for what they report. */
+/* A memory limit, shared by the workers of one control group. */
 struct limit {
     struct quota_memory is;
-    int pool;           /* rank of the first */
-    int64_t left_bytes; /* without what others use, who may give back nothing */
+    int pool;           /* rank of the first worker under it */
+    int64_t left_bytes; /* limit for the memory that workers report, without others' use */
 };
 
+/* Return bytes without the process's file pages, which the kernel can take back. */
 static int64_t not_file(int64_t bytes, const struct process_memory *m)
 {
     return bytes > m->file_bytes ? bytes - m->file_bytes : 0;
 }
 
-/* More than it held here: its program tells of a device. */
+/* Check whether a worker reports more memory than it ever held here: its program reports a device's
+ * memory.
+ */
 static bool is_elsewhere(const struct memory_limits_worker *w)
 {
     return w->report->memory_told && w->report->memory_bytes > w->memory->peak_bytes;
 }
 
-/* All that is used there but by the workers, and what they hold beyond what they report. */
+/* Set what is left of limit `at` for its workers: without other processes' use, and without what
+ * workers hold beyond what they report.
+ */
 static void take_off(const struct memory_limits_worker *w, const int *of, int n, int at,
                      struct limit *ret)
 {
@@ -47,7 +52,7 @@ static void take_off(const struct memory_limits_worker *w, const int *of, int n,
         ret->left_bytes = 1;
 }
 
-/* Find the limit of each worker; of [n] its number, -1: not known.  Returns how many there are. */
+/* Find the limit of each worker and its index of[i]; -1: unknown.  Return the number of limits. */
 static int find_limits(const struct memory_limits_worker *w, int n, int *of, struct limit *ret)
 {
     char groups[GROUPS_BYTES], before[GROUPS_BYTES] = "";

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* page_check.c - the numbers of a board page, made what they may be */
+/* page_check.c - replaces invalid numbers of a progress page */
 #include "page_check.h"
 
-/* Of enum eddis_phase, with room for more. */
+/* Highest number of enum eddis_phase, with room for more. */
 enum { EDDIS_PHASES = 63 };
 
+/* Return rank if it is a valid rank; else -1. */
 static int64_t rank_or_none(int64_t rank)
 {
     return rank >= 0 && rank < BOARD_MAX_RANKS ? rank : -1;
 }
 
+/* Replace invalid values of a comparison of models. */
 static void make_models_sane(struct model_check *m)
 {
     m->rank = rank_or_none(m->rank);
@@ -20,9 +22,6 @@ static void make_models_sane(struct model_check *m)
         m->largest = 0;
 }
 
-/* A page is written by the user's process: what it cannot be is made what it may be, or the driver
- * would refuse the whole report.
- */
 void page_make_sane(struct board_page *page)
 {
     int64_t *number[] = {

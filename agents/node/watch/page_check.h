@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* page_check.h - a board page that anybody may have written, as a report takes it */
+/* page_check.h - validates a progress page, which the user's process has written */
 #ifndef EDDIS_AGENTS_NODE_WATCH_PAGE_CHECK_H
 #define EDDIS_AGENTS_NODE_WATCH_PAGE_CHECK_H
 
 #include "lib/board/layout.h"
 
-/* Make what the page cannot hold what it may hold. */
+/* Replace values of a progress page that are out of range.  The user's process writes the page, and
+ * the driver would reject the whole report.
+ */
 void page_make_sane(struct board_page *page);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* poll_backoff.c - waits a fixed part of the time in which nothing was seen */
+/* poll_backoff.c - waits a fixed part of the time in which nothing new was seen */
 #include "poll_backoff.h"
 
 #include "lib/base/clock.h"
 
-enum { PART = 64 }; /* late by at most a PARTth of the time that it took */
+enum { PART = 64 }; /* an event is seen late by at most a PARTth of the time it took */
 
 static const int64_t least_ns = 5 * CLOCK_MS;
 

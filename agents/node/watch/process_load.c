@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* process_load.c - finds a worker's process, reads /proc/PID/task/TID/schedstat and
- * /proc/PID/status */
+/* process_load.c - finds a worker's process; reads /proc/PID/task/TID/schedstat, /proc/PID/status
+ */
 #include "process_load.h"
 
 #include "lib/base/cleanup.h"
@@ -16,7 +16,7 @@
 
 enum { STATUS_BYTES = 4096, TRIES = 3 };
 
-/* Returns whether something was read. */
+/* Read the start of a file to ret [size] as text; return false if nothing was read. */
 static bool read_text(const char *path, char *ret, size_t size)
 {
     cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -26,10 +26,10 @@ static bool read_text(const char *path, char *ret, size_t size)
     return n > 0;
 }
 
-/* ---- who it is ---- */
+/* ---- the process ---- */
 
-/* Number of a process or thread in the innermost namespace that it is in; 0 when it is gone.  The
- * kernel says nothing of it where it was built without namespaces.
+/* Return the number of a process or thread in its innermost PID namespace, from its status file; 0:
+ * it is gone. `here`: its number in our namespace, returned if the kernel has no namespaces.
  */
 static pid_t own_number(const char *path, pid_t here)
 {
@@ -47,6 +47,7 @@ static pid_t own_number(const char *path, pid_t here)
     return ret;
 }
 
+/* Check whether the process `here` reports the number `told` in its own namespace. */
 static bool is_it(pid_t here, pid_t told)
 {
     char path[64];
@@ -55,6 +56,7 @@ static bool is_it(pid_t here, pid_t told)
     return own_number(path, here) == told;
 }
 
+/* Return the thread of pid that reports the number `told` in its own namespace; 0: none. */
 static pid_t find_thread(pid_t pid, pid_t told)
 {
     char path[80];
@@ -76,7 +78,9 @@ static pid_t find_thread(pid_t pid, pid_t told)
     return ret;
 }
 
-/* Two that tell the same number, each in a namespace of its own, cannot be told apart. */
+/* Find the process below root that reports p's numbers.  Two with the same number in different
+ * namespaces cannot be distinguished: then none is known.
+ */
 static void look(struct process_load *p, pid_t root)
 {
     cleanup_free struct proctree_process *all = NULL;
@@ -108,7 +112,7 @@ bool process_load_find(struct process_load *p, pid_t root, pid_t pid, pid_t thre
     return p->pid > 0;
 }
 
-/* ---- what it has used ---- */
+/* ---- its load ---- */
 
 int64_t process_load_queued_ns(pid_t pid, pid_t thread)
 {
@@ -122,7 +126,7 @@ int64_t process_load_queued_ns(pid_t pid, pid_t thread)
     return queued_ns;
 }
 
-/* Of a line "VmHWM:    1234 kB"; 0: it is not there. */
+/* Return the bytes in a line such as "VmHWM: 1234 kB"; 0: there is no such line. */
 static int64_t status_bytes(const char *text, const char *key)
 {
     const char *at = strstr(text, key);

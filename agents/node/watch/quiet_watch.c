@@ -13,10 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LOOKS = 10 }; /* in the time after which a program is quiet */
+enum { LOOKS = 10 }; /* polls in the time after which a program is quiet */
 
-/* A thread that only looks at a clock now and then is no work: more than this part of one processor
- * is.
+/* Part of one processor above which a program counts as working; a thread that only polls a clock
+ * uses less.
  */
 static const double busy = 0.01;
 
@@ -25,17 +25,19 @@ void quiet_watch_heard(struct quiet_watch *q, int64_t now_ns)
     q->since_ns = now_ns;
 }
 
+/* Return the time between two polls. */
 static int64_t every_ns(int64_t limit_ns)
 {
     return limit_ns / LOOKS;
 }
 
+/* Check whether more processor time was used since the last poll than an idle program uses. */
 static bool is_busy(const struct quiet_watch *q, int64_t used, int64_t now_ns)
 {
     double ticks = (double)(used - q->used);
     double may = busy * (double)(now_ns - q->looked_ns) / CLOCK_S * (double)sysconf(_SC_CLK_TCK);
 
-    return ticks < 0 || ticks > may + 1; /* fewer: a process of it has ended */
+    return ticks < 0 || ticks > may + 1; /* fewer ticks: a process has ended */
 }
 
 int quiet_watch_take(struct quiet_watch *q, int64_t used, int64_t limit_ns, int64_t now_ns)

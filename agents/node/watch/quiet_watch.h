@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* quiet_watch.h - whether a program of which no step is known does anything: prints, or computes
+/* quiet_watch.h - detects programs without known steps that neither print nor compute
  *
- * One that waits for others in a collective operation of gloo, or for a lock, uses no processor
- * time; one that waits in a loop, as NCCL's and MPI's do, does, and cannot be told from one that
- * computes.
+ * A program that waits in a collective operation of gloo, or for a lock, uses no processor time.
+ * One that waits in a loop, as in NCCL and MPI, does, and looks the same as one that computes.
  */
 #ifndef EDDIS_AGENTS_NODE_WATCH_QUIET_WATCH_H
 #define EDDIS_AGENTS_NODE_WATCH_QUIET_WATCH_H
@@ -14,24 +13,26 @@
 #include <sys/types.h>
 
 struct quiet_watch {
-    int64_t since_ns;  /* it does nothing; 0: nobody has looked yet */
-    int64_t looked_ns; /* at its processor time, which was then ... */
-    int64_t used;      /* ... so many clock ticks */
+    int64_t since_ns;  /* quiet since this time; 0: not polled yet */
+    int64_t looked_ns; /* time of the last poll; its processor time was then ... */
+    int64_t used;      /* ... this many clock ticks */
     bool told;
 };
 
-/* It has printed something. */
+/* Record that the program has printed something. */
 void quiet_watch_heard(struct quiet_watch *q, int64_t now_ns);
 
-/* Look at the processes below a wrapper, at most every tenth of limit_ns.  Returns 1 when they have
- * done nothing for limit_ns, -1 when they do again, 0: no news.
+/* Poll the processes below a wrapper, at most every tenth of limit_ns.  Return 1 if they have
+ * become quiet for limit_ns, -1 if they work again, 0: no change.
  */
 int quiet_watch_look(struct quiet_watch *q, pid_t wrapper, int64_t limit_ns, int64_t now_ns);
 
-/* The same with `used` clock ticks of processor time, for tests. */
+/* Do the same with `used` clock ticks of processor time, for tests. */
 int quiet_watch_take(struct quiet_watch *q, int64_t used, int64_t limit_ns, int64_t now_ns);
 
-/* Write in what the first thread of pid waits in the kernel, "futex_wait_queue"; "": unknown. */
+/* Write the kernel function in which the first thread of pid waits, "futex_wait_queue"; "":
+ * unknown.
+ */
 void quiet_watch_where(pid_t pid, char *ret, size_t size);
 
 #endif

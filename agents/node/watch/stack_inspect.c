@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stack_inspect.c - where in its source a Python program is, as py-spy tells where it is installed
- */
+/* stack_inspect.c - finds the source line that a Python program executes, with py-spy */
 #include "stack_inspect.h"
 
 #include "lib/base/cleanup.h"
@@ -22,13 +21,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* Time limit of a run of py-spy. */
 static const int64_t patience_ns = 5 * CLOCK_S;
 static const char program[] = "py-spy";
 
 enum { MOST_BYTES = 4 << 20, MOST_ENVIRON = 1 << 20 };
 
-/* ---- whom to ask ---- */
+/* ---- running py-spy ---- */
 
+/* Check whether a process runs a Python interpreter. */
 static bool is_python(pid_t pid)
 {
     char path[64], exe[PATH_MAX];
@@ -44,7 +45,9 @@ static bool is_python(pid_t pid)
     return name && (strncmp(name + 1, "python", 6) == 0 || strncmp(name + 1, "pypy", 4) == 0);
 }
 
-/* A shell may stand before it, or a starter that waits for it. */
+/* Return the process that runs Python: pid, or the first one below it, because a shell or a
+ * launcher may have started it; 0: none.
+ */
 static pid_t python_of(pid_t pid)
 {
     cleanup_free struct proctree_process *all = NULL;
@@ -59,6 +62,9 @@ static pid_t python_of(pid_t pid)
     return 0;
 }
 
+/* Return the content of a file of /proc/PID, of *ret_n bytes; the caller frees it.  NULL:
+ * unreadable.
+ */
 static char *proc_text(pid_t pid, const char *name, size_t *ret_n)
 {
     char path[64], *text = NULL;
@@ -69,6 +75,9 @@ static char *proc_text(pid_t pid, const char *name, size_t *ret_n)
     return fd >= 0 && file_read_fd(fd, path, MOST_ENVIRON, &text, ret_n, NULL) == 0 ? text : NULL;
 }
 
+/* Write the path of py-spy in a folder, given by its first n bytes.  Return false if py-spy is not
+ * there.
+ */
 static bool try_folder(const char *folder, size_t n, char *ret, size_t size)
 {
     int k = snprintf(ret, size, "%.*s/%s", (int)n, folder, program);
@@ -77,6 +86,7 @@ static bool try_folder(const char *folder, size_t n, char *ret, size_t size)
            access(ret, X_OK) == 0;
 }
 
+/* Write the path of py-spy in the first folder of a PATH that has it; return false if none has. */
 static bool try_path(const char *path, char *ret, size_t size)
 {
     for (const char *at = path; *at; at += at[strcspn(at, ":")] == ':') {
@@ -89,6 +99,7 @@ static bool try_path(const char *path, char *ret, size_t size)
     return false;
 }
 
+/* Write the path of py-spy in the PATH of process pid; return false if it is not there. */
 static bool in_its_path(pid_t pid, char *ret, size_t size)
 {
     size_t n = 0;
@@ -100,6 +111,8 @@ static bool in_its_path(pid_t pid, char *ret, size_t size)
     return false;
 }
 
+/* Write the path of py-spy beside the interpreter of process pid; return false if it is not there.
+ */
 static bool beside_it(pid_t pid, char *ret, size_t size)
 {
     cleanup_free char *text = proc_text(pid, "cmdline", NULL);
@@ -144,8 +157,9 @@ void stack_look_hurry(const struct stack_look *l, int64_t now_ns)
         (void)kill(-l->pid, SIGKILL);
 }
 
-/* ---- what it says ---- */
+/* ---- its output ---- */
 
+/* Borrow a string member of a frame; "": it is missing. */
 static const char *member(const json_t *frame, const char *key)
 {
     const char *text = json_string_value(json_object_get(frame, key));
@@ -153,6 +167,7 @@ static const char *member(const json_t *frame, const char *key)
     return text ? text : "";
 }
 
+/* Check whether a frame's file belongs to Python or an installed package, not to the user. */
 static bool is_of_library(const json_t *frame)
 {
     static const char *const parts[] = { "/site-packages/", "/dist-packages/", "/lib/python3",
@@ -165,7 +180,9 @@ static bool is_of_library(const json_t *frame)
     return strncmp(file, "<frozen", 7) == 0;
 }
 
-/* Where ranks wait for others; a backward pass does so inside of the engine of gradients. */
+/* Check whether a frame is in code that waits for other ranks.  A backward pass does so inside the
+ * gradients' engine.
+ */
 static bool is_collective(const json_t *frame)
 {
     static const char *const parts[] = { "/torch/distributed/", "/torch/nn/parallel/distributed.py",
@@ -178,7 +195,7 @@ static bool is_collective(const json_t *frame)
     return false;
 }
 
-/* The program's first thread, or else the first of the list. */
+/* Borrow the frames of the program's main thread, or else of the first one in the list. */
 static const json_t *frames_of(const json_t *threads)
 {
     const json_t *found = json_array_get(threads, 0);
@@ -194,7 +211,7 @@ static const json_t *frames_of(const json_t *threads)
     return json_object_get(found, "frames");
 }
 
-/* "load (train.py:33)" */
+/* Write "load (train.py:33)", function, file and line of a frame. */
 static void frame_text(const json_t *frame, char *ret, size_t size)
 {
     const char *file = member(frame, "short_filename");
@@ -206,6 +223,9 @@ static void frame_text(const json_t *frame, char *ret, size_t size)
     text_make_plain(ret);
 }
 
+/* Write where a thread stands, by its frames, innermost first.  Return STACK_COLLECTIVE,
+ * STACK_ELSEWHERE, or 0: unknown.
+ */
 static int place_of(const json_t *frames, char *ret, size_t size)
 {
     const json_t *inner = json_array_get(frames, 0), *users = NULL;

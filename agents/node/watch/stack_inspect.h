@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stack_inspect.h - where in its source a Python program is, as py-spy tells where it is installed
+/* stack_inspect.h - finds the source line that a Python program executes, with py-spy if installed
  *
- * It is looked for in the program's own PATH, then beside the program's interpreter, as virtual
- * environments have it.  It runs beside the agent, which waits for nothing: start, then finish when
- * the child has ended, which a deadline sees to.  Where the kernel lets a program look into those
- * alone that it has started (kernel.yama.ptrace_scope 1), ranks' programs allow it to what the
- * agent starts, see wrapper.c; programs that those start do not, and with higher values only root
- * may look.  Then nothing is known.
+ * py-spy is searched in the program's own PATH, then beside its interpreter, as in a virtual
+ * environment.  It runs as a child, and the agent does not wait: call start, and finish when the
+ * child has ended; a deadline limits it.  With kernel.yama.ptrace_scope 1 a process may inspect
+ * only its own children: ranks' programs allow the agent's children too (see wrapper.c), but the
+ * programs that those start do not.  With higher values only root may.  Then nothing is known.
  */
 #ifndef EDDIS_AGENTS_NODE_WATCH_STACK_INSPECT_H
 #define EDDIS_AGENTS_NODE_WATCH_STACK_INSPECT_H
@@ -23,36 +22,38 @@ enum { STACK_PLACE = 256 };
 enum { STACK_COLLECTIVE = 1, STACK_ELSEWHERE };
 
 struct stack_look {
-    pid_t pid; /* of py-spy; 0: none runs */
+    pid_t pid; /* pid of py-spy; 0: none runs */
     int out;
     int64_t deadline_ns;
 };
 
-/* Look at a rank's program, or at the first below it that is Python.  -ENOENT: it is none, or there
- * is no py-spy.
+/* Start py-spy on a rank's program, or on the first Python process below it. -ENOENT: there is no
+ * Python process, or no py-spy.
  */
 int stack_look_start(struct stack_look *l, pid_t program, int64_t now_ns, struct eddis_error *err);
 
-/* End what is late. */
+/* Kill py-spy if it is late. */
 void stack_look_hurry(const struct stack_look *l, int64_t now_ns);
 
-/* The child has ended with this status.  Write "it is in load (train.py:33)", or "it waits in
- * all_reduce (torch/distributed/distributed_c10d.py:41), called in main (train.py:40)"; "":
- * unknown. Returns the code of it.
+/* Read the result of py-spy, which has ended with this waitpid status.  Write "it is in load
+ * (train.py:33)", or "it waits in all_reduce (torch/distributed/distributed_c10d.py:41), called in
+ * main (train.py:40)"; "": unknown.  Return its code.
  */
 int stack_look_finish(struct stack_look *l, int status, char *ret, size_t size);
 
-/* Why the kernel may have forbidden it to this user, with this value of kernel.yama.ptrace_scope,
- * and what to do; NULL: it has not.
+/* Return why the kernel may forbid py-spy to this user, with this value of
+ * kernel.yama.ptrace_scope, and what to do; NULL: it does not.
  */
 const char *stack_look_forbidden(int scope, bool root);
 
-int stack_look_scope(void); /* 0: there is no such value, or nothing is forbidden */
+/* Return the value of kernel.yama.ptrace_scope; 0: nothing is forbidden, or there is no such value.
+ */
+int stack_look_scope(void);
 
-/* The same as stack_look_finish of py-spy's words, for tests. */
+/* Do what stack_look_finish does with py-spy's output, for tests. */
 int stack_look_words(const char *text, size_t n, char *ret, size_t size);
 
-/* Kill it; somebody else reaps.  Nothing is done where none runs. */
+/* Kill py-spy if it runs and close its output; the caller reaps it. */
 void stack_look_drop(struct stack_look *l);
 
 #endif

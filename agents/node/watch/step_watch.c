@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_watch.c - from the ring of a board page to a window of steps */
+/* step_watch.c - reads new steps from the ring of a progress page into a window of steps */
 #include "step_watch.h"
 
 #include "lib/base/clock.h"
@@ -14,11 +14,13 @@ void step_watch_init(struct step_watch *w)
     step_window_init(&w->window);
 }
 
+/* Convert nanoseconds to seconds. */
 static double seconds(int64_t ns)
 {
     return (double)ns / CLOCK_S;
 }
 
+/* Add one step of the ring to the window, with the batch that its plan version gives the worker. */
 static void take(struct step_watch *w, const struct board_page *page, const struct board *b,
                  const struct board_step *s)
 {
@@ -47,7 +49,7 @@ void step_watch_take(struct step_watch *w, const struct board_page *page, const 
         w->told_since = -1;
     }
     w->steps_here = page->steps_here;
-    if (from < page->steps_done - page->steps_here) /* it was resumed there */
+    if (from < page->steps_done - page->steps_here) /* the worker resumed from a checkpoint there */
         from = page->steps_done - page->steps_here;
     if (from <= w->window.last)
         from = w->window.last + 1;
@@ -59,7 +61,7 @@ void step_watch_take(struct step_watch *w, const struct board_page *page, const 
     }
 }
 
-/* Whether there are figures of a window of which none were reported. */
+/* Check whether the window has measurements of a plan or speed that were never reported. */
 static bool is_another(const struct step_watch *w)
 {
     return w->window.points >= STEP_WINDOW_CHANGE &&
@@ -71,7 +73,9 @@ bool step_watch_has_news(const struct step_watch *w)
     return is_another(w) || (w->unsure && w->window.points >= STEP_WINDOW_SURE);
 }
 
-/* Mean time in the run queue of the steps since these figures were reported first. */
+/* Return the mean time in the run queue, in seconds per step, since the present measurements were
+ * first reported; NAN: unknown.
+ */
 static double queued_s(const struct step_watch *w, const struct board_page *page, int64_t queued_ns)
 {
     int64_t steps = page->steps_here - w->queued_at;
@@ -81,6 +85,7 @@ static double queued_s(const struct step_watch *w, const struct board_page *page
                : NAN;
 }
 
+/* Write the window's measurements and the time in the run queue; plan 0: none that are valid. */
 static void report_figures(struct step_watch *w, const struct board_page *page,
                            struct progress *ret)
 {
@@ -120,6 +125,7 @@ void step_watch_report(struct step_watch *w, const struct board_page *page, pid_
         ret->memory_bytes = w->memory.peak_bytes;
 }
 
+/* Return n, or 0 if it is negative. */
 static int64_t sane(int64_t n)
 {
     return n > 0 ? n : 0;
@@ -132,5 +138,5 @@ void progress_checkpoints(struct progress *p, const struct board_page *page)
     p->checkpoint_step = sane(page->checkpoint_step);
     memcpy(p->checkpoint_why, page->checkpoint_why, sizeof p->checkpoint_why);
     p->checkpoint_why[sizeof p->checkpoint_why - 1] = '\0';
-    text_make_plain(p->checkpoint_why); /* what was cut may be no UTF-8 */
+    text_make_plain(p->checkpoint_why); /* cutting may have split a UTF-8 character */
 }
