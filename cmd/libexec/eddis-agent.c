@@ -28,13 +28,14 @@ static const struct option_table table = {
     .n = sizeof rows / sizeof *rows,
 };
 
+/* Print the error and return the exit code `code`. */
 static int fail(const struct eddis_error *err, int code)
 {
     options_complain("eddis-agent", err, stderr);
     return code;
 }
 
-/* Returns -1 to go on, else the exit code. */
+/* Parse the command line. Return -1 to go on, else the exit code of the program. */
 static int read_options(int argc, char **argv, struct agent_options *ret)
 {
     struct options o = { .table = &table, .argc = argc, .argv = argv };
@@ -54,7 +55,7 @@ static int read_options(int argc, char **argv, struct agent_options *ret)
             return options_flush(&err) < 0 ? fail(&err, 1) : EXIT_SUCCESS;
         }
         if (options_is(&item, "mark"))
-            continue; /* to be seen in the list of processes */
+            continue; /* it is only to be seen in the list of processes */
         if (options_is(&item, "node")) {
             ret->node = item.value;
             continue;

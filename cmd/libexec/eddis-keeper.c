@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eddis-keeper.c - starts the agent and leaves nothing behind when it ends
+/* eddis-keeper.c - supervisor: starts the agent, and leaves nothing behind when it ends
  *
  *     eddis-keeper LEASE_NS MARK < BRIEF
- *     eddis-keeper --join LEASE_NS WAIT_NS MARK < INVITATION    of several nodes that Slurm starts
- *     eddis-keeper --cleanup JOB MARK ...      ends what is left of a job here, and says what
+ *     eddis-keeper --join LEASE_NS WAIT_NS MARK < INVITATION    on each of several nodes, by srun
+ *     eddis-keeper --cleanup JOB MARK ...      ends what is left of a job here, and reports it
  *
- * What earlier starts of the same node, which were given up, may have left here is ended first.
- * Its first words are its version, so that who starts it from afar knows whom he talks to; as a
- * task of Slurm's it says behind them which node it is on and in which step, and at its end how it
- * ended.
+ * It first ends what earlier starts of the same node, which were given up, may have left here. Its
+ * first line of output is its version, so that a remote caller can check it. As a task of Slurm's
+ * it adds its node and step to that line, and prints its exit code at its end.
  */
 #include "agents/node/keep/keeper.h"
 #include "agents/node/keep/orphans.h"
@@ -28,8 +27,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const int64_t most_ns = 10 * CLOCK_S; /* for ending what is left */
+static const int64_t most_ns = 10 * CLOCK_S; /* time limit for ending what is left */
 
+/* Print the usage to standard error and return the exit code for wrong arguments. */
 static int usage(void)
 {
     fputs("usage: eddis-keeper LEASE_NS MARK < BRIEF\n"
@@ -40,13 +40,16 @@ static int usage(void)
     return 2;
 }
 
+/* Print the error to standard error and return exit code 1. */
 static int fail(const struct eddis_error *err)
 {
     fprintf(stderr, "eddis-keeper: %s\n", err->text);
     return 1;
 }
 
-/* Returns how many identities were made of the words, or -1 when one of them is none. */
+/* Parse the NULL-ended words into ret, which has room for all of them. Return their number, or -1
+ * if one is no valid identity.
+ */
 static int read_identities(char **words, struct node_identity *ret)
 {
     int n = 0;
@@ -57,6 +60,9 @@ static int read_identities(char **words, struct node_identity *ret)
     return n;
 }
 
+/* End the processes and remove the folders and control groups that the job's starts left on this
+ * node, and print what was done. Return the exit code.
+ */
 static int clean_up(const char *job, const struct node_identity *start, int n)
 {
     struct eddis_error err = { 0 };
@@ -75,8 +81,9 @@ static int clean_up(const char *job, const struct node_identity *start, int n)
     return 0;
 }
 
-/* Before and behind an agent that is not its node's first: what those before it have left may have
- * hidden from the first look.
+/* Run the agent until it ends, and return its exit code or a negative error. If this is not the
+ * node's first start, end what earlier starts left, before and again after: their leftovers may
+ * have hidden more from the first search.
  */
 static int keep_node(int64_t lease_ns, const struct node_identity *id, const char *node,
                      struct eddis_error *err)
@@ -100,8 +107,9 @@ static int keep_node(int64_t lease_ns, const struct node_identity *id, const cha
     return rc < 0 ? rc : code;
 }
 
-/* Slurm writes to its tasks when all of them run, which is no reason for the agent to be taken for
- * one that hangs.  Whoever should have written may have gone, and nobody may tell us.
+/* Wait until standard input is readable, for wait_ns at most. Slurm writes to its tasks only when
+ * all of them run, and the agent must not seem to hang meanwhile. The writer may also be gone
+ * without notice: -ETIMEDOUT.
  */
 static int await_input(int64_t wait_ns, struct eddis_error *err)
 {
@@ -117,8 +125,8 @@ static int await_input(int64_t wait_ns, struct eddis_error *err)
                               (double)wait_ns / CLOCK_S);
 }
 
-/* Slurm may warn of the end of a job's time as soon as it has begun: what comes before the agent is
- * there waits for it.
+/* Block SIGUSR1 and SIGUSR2 until the agent exists. Slurm may warn of the end of a job's time as
+ * soon as it has begun.
  */
 static void hold_signals(void)
 {
@@ -130,14 +138,15 @@ static void hold_signals(void)
     (void)sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
-/* The words behind the mode, if any. */
+/* Arguments of the command line. */
 struct request {
     bool cleanup, join;
     int64_t lease_ns, wait_ns;
-    char **marks;            /* NULL-ended */
-    const char *node, *step; /* NULL: not a task of Slurm's */
+    char **marks;            /* identities of starts, NULL-ended */
+    const char *node, *step; /* node and step in Slurm; NULL: not a task of Slurm's */
 };
 
+/* Parse the command line. Return false if the arguments or the lease are not valid. */
 static bool read_request(int argc, char **argv, struct request *ret)
 {
     const char *step = getenv("SLURM_STEP_ID"), *node = getenv("SLURMD_NODENAME");
@@ -157,6 +166,9 @@ static bool read_request(int argc, char **argv, struct request *ret)
     return r.cleanup || (r.lease_ns >= TIMING_LEAST_LEASE_NS && (!r.join || r.wait_ns > 0));
 }
 
+/* Run the agent as the request asks: as a task of Slurm's first name the node and wait for the
+ * invitation. Return the exit code.
+ */
 static int keep(const struct request *r, struct node_identity *id)
 {
     struct eddis_error err = { 0 };
@@ -172,7 +184,7 @@ static int keep(const struct request *r, struct node_identity *id)
     if (code == 0)
         code = keep_node(r->lease_ns, id, r->join ? r->node : NULL, &err);
     if (code == KEEPER_EXIT_LOST && err.code)
-        (void)fail(&err); /* whoever started it reads why */
+        (void)fail(&err); /* the caller reads the reason from standard error */
     return code < 0 ? fail(&err) : code;
 }
 
@@ -193,7 +205,7 @@ int main(int argc, char **argv)
     n = read_identities(r.marks, id);
     if (n < 0)
         return usage();
-    if (!r.cleanup && !r.node) /* a step of Slurm's has a group already */
+    if (!r.cleanup && !r.node) /* a step of Slurm's has a control group already */
         scope_enter(id->cgroup);
     fprintf(stderr, "eddis-keeper " EDDIS_VERSION "%s%s%s%s\n", r.node ? " " : "",
             r.node ? r.node : "", r.node ? " " : "", r.node ? r.step : "");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eddis-net-probe.c - one rank a node measures the network; started by mpirun
+/* eddis-net-probe.c - measures the network with one rank on each node; started by mpirun
  *
- * Rank 0 prints what was measured as one line of JSON.  A rank that gets no answer prints who did
- * not give it, and ends at once: MPI itself would wait for ever.
+ * Rank 0 prints the measurement as one line of JSON. A rank that gets no answer prints which rank
+ * did not answer, and exits at once: MPI itself would wait forever.
  */
 #include "lib/base/boot_id.h"
 #include "lib/base/cleanup.h"
@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Print a network measurement as one line of JSON. */
 static void print(const struct network *n)
 {
     cleanup_free char *text = network_text(n);
@@ -24,14 +25,17 @@ static void print(const struct network *n)
     fflush(stdout);
 }
 
-/* Containers of one machine, which share its cores, have booted once. */
+/* Return a number that is equal for ranks on one machine: the checksum of its boot id. Containers
+ * of one machine, which share its cores, have the same. Without a boot id, each rank counts as a
+ * machine of its own.
+ */
 static int64_t machine_number(int rank)
 {
     char text[BOOT_ID_CHARS];
 
     boot_id_read(text);
     if (!text[0])
-        return -1 - rank; /* as far as is known it has one for itself */
+        return -1 - rank;
     return crc32_update(0, text, strlen(text));
 }
 
@@ -61,5 +65,5 @@ int main(void)
     }
     fprintf(stderr, "eddis-net-probe: %s\n", err.text);
     fflush(stderr);
-    _exit(EXIT_FAILURE); /* not by way of MPI */
+    _exit(EXIT_FAILURE); /* without MPI_Finalize, which might wait for other ranks */
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eddis-probe.c - measure this node and print its profile as JSON; the agent runs it */
+/* eddis-probe.c - measures this node's devices and prints its profile as JSON; started by the agent
+ */
 #include "cmd/shared/options.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
@@ -35,6 +36,7 @@ static const struct option_table table = {
               "Profiles are kept in $XDG_CACHE_HOME/eddis, or ~/.cache/eddis.\n",
 };
 
+/* Options of the command line. */
 struct wish {
     struct profiler_options profiler;
     struct job_emulated emulate[JOB_MAX_EMULATED];
@@ -58,6 +60,7 @@ static int parse_emulated(const char *s, struct job_emulated *ret, struct eddis_
     return 0;
 }
 
+/* Parse a whole number of seconds for --cache-seconds into ns. */
 static int parse_seconds(const char *s, int64_t *ret_ns, struct eddis_error *err)
 {
     char *end;
@@ -71,6 +74,7 @@ static int parse_seconds(const char *s, int64_t *ret_ns, struct eddis_error *err
     return 0;
 }
 
+/* Store one option of the command line in *w. */
 static int take_option(const struct options_item *item, struct wish *w, struct eddis_error *err)
 {
     if (!item->row)
@@ -91,7 +95,9 @@ static int take_option(const struct options_item *item, struct wish *w, struct e
     return parse_emulated(item->value, &w->emulate[w->profiler.n_emulate++], err);
 }
 
-/* Returns 1 when there is nothing more to do than what was printed. */
+/* Parse the command line. Return 0; 1 if --help or --version was printed and nothing is left to do;
+ * negative on error.
+ */
 static int parse(int argc, char **argv, struct wish *w, struct eddis_error *err)
 {
     struct options options = { .table = &table, .argc = argc, .argv = argv };
@@ -110,6 +116,7 @@ static int parse(int argc, char **argv, struct wish *w, struct eddis_error *err)
     return rc;
 }
 
+/* Print a node's profile as one line of JSON. */
 static int print(const struct node_profile *p, struct eddis_error *err)
 {
     cleanup_free char *text = profile_text(p);
@@ -144,8 +151,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "eddis-probe: %s\n", err.text);
         return EXIT_USAGE;
     }
-    /* Children that measure are waited for: a parent that ignored their end must not change that.
-     */
+    /* Exit codes of measuring children are needed, even if our parent ignored SIGCHLD. */
     (void)signal(SIGCHLD, SIG_DFL);
     rc = profiler_run(&o.profiler, &p, &err);
     if (rc == 0)

@@ -9,7 +9,7 @@
 int main(int argc, char **argv)
 {
     const char *rank = getenv("OMPI_COMM_WORLD_RANK");
-    const char *file = argc > 1 ? argv[1] : getenv("EDDIS_RANK_FILE"); /* of this very node */
+    const char *file = argc > 1 ? argv[1] : getenv("EDDIS_RANK_FILE"); /* this node's rank file */
     struct eddis_error err = { 0 };
     int code;
 

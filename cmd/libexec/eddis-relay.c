@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eddis-relay.c - what mpirun calls instead of ssh: SOCKET HOST orted ARGUMENTS... */
+/* eddis-relay.c - replaces ssh for mpirun: SOCKET HOST orted ARGUMENTS... */
 #include "agents/node/relay.h"
 #include "agents/protocol/protocol_relay.h"
 #include "lib/base/program.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eddis-run.c - trains a job from its description to its summary */
+/* eddis-run.c - trains a job, from reading its file to printing its summary */
 #include "agents/driver/driver.h"
 #include "cmd/run/end/run_end.h"
 #include "cmd/run/end/run_prune.h"
@@ -41,53 +41,60 @@
 
 enum { EXIT_FAULT = 1, EXIT_USAGE = 2, EXIT_START = 3 };
 
-static const int64_t UNREAD_NS = 5 * CLOCK_S; /* for a reader of a job that was stopped */
+static const int64_t UNREAD_NS = 5 * CLOCK_S; /* wait for a reader after the job was stopped */
 
+/* One run of this program. */
 struct run {
     struct run_request q;
     struct run_view view;
-    struct output_view *output; /* NULL: what the workers print is not shown */
-    bool showed;                /* something of it */
+    struct output_view *output; /* NULL: output of the workers is not shown */
+    bool showed;                /* output of the workers was shown */
     char *log_dir;
     struct job_folder folder;
-    bool launches; /* there is a folder */
+    bool launches; /* the job's folder was made, and workers will be started */
     struct run_head head;
-    int up;      /* whom to tell that the workers are up; -1: nobody */
-    int up_log;  /* and where the output goes from then on */
-    bool stuck;  /* that file does not answer: nothing more can be said */
-    bool unread; /* nor where nobody reads, and we were asked not to wait for that */
-    enum run_requeue put_back;
-    struct strbuf said; /* so that the summary does not say it again */
+    int up;      /* pipe to report that the workers are up; -1: none waits for it */
+    int up_log;  /* file for the output from then on (--detach) */
+    bool stuck;  /* the job's folder does not answer: nothing can be printed any more */
+    bool unread; /* nobody reads the output, and the user has ended the job */
+    enum run_requeue put_back; /* whether and how to requeue the job in Slurm at the end */
+    struct strbuf said;        /* sentences printed so far; the summary does not repeat them */
 };
 
+/* Print the error and return the exit code `code`. */
 static int fail(const struct eddis_error *err, int code)
 {
     options_complain("eddis-run", err, stderr);
     return code;
 }
 
-/* ---- the driver's view ---- */
+/* ---- callbacks of the driver ---- */
 
+/* Print a message of the driver's, after all output of workers that came before it. */
 static void on_say(void *ctx, const char *sentence)
 {
     struct run *r = ctx;
 
     if (r->output)
-        output_view_flush(r->output); /* what came before stands before */
+        output_view_flush(r->output);
     run_view_say(&r->view, sentence);
     strbuf_addf(&r->said, "%s\n", sentence);
 }
 
+/* Print the last lines of a failed rank (-1: of mpirun), unless they were just shown on the same
+ * terminal.
+ */
 static void on_last_lines(void *ctx, int rank, const char *lines)
 {
     struct run *r = ctx;
 
-    /* On one screen they need not stand twice. */
+    /* They need not be printed twice on one screen. */
     if (r->output && r->view.errors == r->view.out && output_view_has(r->output, rank, lines))
         return;
     run_view_last_lines(&r->view, rank, lines);
 }
 
+/* Show output lines of a rank; `dropped` lines before them are only in its log file. */
 static void on_output(void *ctx, const char *node, int rank, const char *text, int64_t dropped)
 {
     struct run *r = ctx;
@@ -96,6 +103,7 @@ static void on_output(void *ctx, const char *node, int rank, const char *text, i
         output_view_add(r->output, node, rank, text, dropped, clock_now_ns());
 }
 
+/* Show pending output lines whose time has come; called several times a second. */
 static void on_turn(void *ctx)
 {
     struct run *r = ctx;
@@ -104,7 +112,7 @@ static void on_turn(void *ctx)
         output_view_tick(r->output, clock_now_ns());
 }
 
-/* What follows in the terminal is the shell's. */
+/* Clear the live line before this process is stopped, as by Ctrl-Z: the shell writes next. */
 static void on_pausing(void *ctx)
 {
     struct run *r = ctx;
@@ -113,12 +121,15 @@ static void on_pausing(void *ctx)
     (void)run_view_flush(&r->view, CLOCK_S / 5, NULL);
 }
 
+/* Show which nodes or workers the start waits for. */
 static void on_waiting(void *ctx, const char *text)
 {
     run_view_waiting(&((struct run *)ctx)->view, text);
 }
 
-/* From here on nobody looks at the terminal: the job's output is a file of its folder. */
+/* Send later output to the file driver.log, and report to the waiting parent that the workers are
+ * up (--detach).
+ */
 static void go_to_background(struct run *r)
 {
     struct eddis_error err = { 0 };
@@ -130,6 +141,7 @@ static void go_to_background(struct run *r)
     run_view_look(&r->view);
 }
 
+/* Show the job's progress. With --detach, go to the background once the workers run. */
 static void on_progress(void *ctx, const struct job_status *s)
 {
     struct run *r = ctx;
@@ -139,11 +151,12 @@ static void on_progress(void *ctx, const struct job_status *s)
     run_view_progress(&r->view, s);
 }
 
+/* Print the result of --check for all n nodes, with the failures that were not reported yet. */
 static void on_checked(void *ctx, const struct driver_check *node, int n)
 {
     struct run *r = ctx;
 
-    for (int i = 0; i < n; i++) { /* the first may have been enough to end it */
+    for (int i = 0; i < n; i++) { /* the check may have ended at the first failure */
         char text[RUN_CHECK_SENTENCE];
 
         if (run_check_sentence(&node[i], text) && !strstr(strbuf_text(&r->said), text))
@@ -157,11 +170,12 @@ static void on_checked(void *ctx, const struct driver_check *node, int n)
         run_check_print(node, n, stdout);
 }
 
+/* Print the nodes' profiles for --profile, as text or as JSON. */
 static void print_profile(const struct run *r, const struct plan_print *o,
                           const struct node_profile *nodes, int n)
 {
     if (!r->q.json) {
-        plan_print_nodes(o, nodes, n); /* with what could not be measured, and why */
+        plan_print_nodes(o, nodes, n); /* with notes on what could not be measured */
         plan_print_profiles(o, nodes, n);
         putchar('\n');
         plan_print_devices(o, nodes, n);
@@ -176,6 +190,7 @@ static void print_profile(const struct run *r, const struct plan_print *o,
     printf("],\n\"schema_version\": 1}\n");
 }
 
+/* Print the job, the profiles and the plan as JSON for --dry-run --json. */
 static void print_dry_run_json(const struct run *r, const struct node_profile *nodes, int n,
                                const struct plan *p)
 {
@@ -188,7 +203,9 @@ static void print_dry_run_json(const struct run *r, const struct node_profile *n
         fputs(text, stdout);
 }
 
-/* From here on the workers of this plan may print. */
+/* Show the output of the workers of this plan from now on; what is pending of earlier workers is
+ * printed first.
+ */
 static void show_output(struct run *r, const struct plan *p, const struct node_profile *nodes)
 {
     const char *prefix = r->q.job->logs.prefix;
@@ -211,7 +228,9 @@ static void show_output(struct run *r, const struct plan *p, const struct node_p
     r->output = output_view_new(&o);
 }
 
-/* Before anything is launched: whoever reads it slowly must not keep the job waiting. */
+/* Print the plan. If workers will be started, it goes through the view, so that a slow reader does
+ * not delay the job.
+ */
 static void print_plan(struct run *r, const struct plan_print *how, const struct plan *p,
                        const struct node_profile *nodes, int n)
 {
@@ -226,6 +245,9 @@ static void print_plan(struct run *r, const struct plan_print *how, const struct
         fputs(text, stdout);
 }
 
+/* Print the new plan, or with p NULL the profiles only, and prepare to show the workers' output.
+ * Fail if --ranks names a rank that the first plan does not have.
+ */
 static int on_planned(void *ctx, const struct plan *p, const struct node_profile *nodes, int n,
                       struct eddis_error *err)
 {
@@ -236,13 +258,13 @@ static int on_planned(void *ctx, const struct plan *p, const struct node_profile
         .home = getenv("HOME"),
         .now_s = clock_wall_ns() / CLOCK_S,
     };
-    /* Later, with nodes lost, there may be fewer. */
+    /* Later plans may have fewer workers, if nodes are lost. */
     int rc = p && p->generation <= 1 ? rank_list_check(&r->q.ranks, p->n_workers, err) : 0;
 
     if (rc < 0)
         return eddis_fail_prefix(err, rc, "--ranks");
     run_view_clear(&r->view);
-    if (!r->launches) /* what follows may be long, and goes past the view */
+    if (!r->launches) /* what follows may be long and does not go through the view */
         (void)run_view_flush(&r->view, CLOCK_NEVER, NULL);
     if (!p) {
         print_profile(r, &o, nodes, n);
@@ -257,7 +279,9 @@ static int on_planned(void *ctx, const struct plan *p, const struct node_profile
     return 0;
 }
 
-/* The rest of the head is for this program. */
+/* Print the rest of the head when the first worker has joined: it applies to programs that use
+ * eddis.
+ */
 static void on_joined(void *ctx)
 {
     struct run *r = ctx;
@@ -267,6 +291,7 @@ static void on_joined(void *ctx)
         run_view_print(&r->view, text);
 }
 
+/* Print the mode that was chosen once it was known, unless output is quiet or JSON. */
 static void on_settled(void *ctx, const struct plan *p)
 {
     struct run *r = ctx;
@@ -281,6 +306,9 @@ static void on_settled(void *ctx, const struct plan *p)
 
 /* ---- the job's folder ---- */
 
+/* Make the job's folder with job.yaml, set the folder of the logs, and link the folder to the Slurm
+ * job, if any.
+ */
 static int make_folder(struct run *r, struct eddis_error *err)
 {
     cleanup_free char *path = NULL, *text = NULL, *dir = NULL;
@@ -305,7 +333,8 @@ static int make_folder(struct run *r, struct eddis_error *err)
     return rc == 0 && r->q.slurm ? run_link(&r->folder, r->q.slurm, err) : rc;
 }
 
-/* Of a job that was refused before a worker was started nobody needs a folder. */
+/* Remove the job's folder, if there is one, when the job was refused before a worker was started.
+ */
 static void drop_folder(struct run *r)
 {
     struct eddis_error err = { 0 };
@@ -315,12 +344,16 @@ static void drop_folder(struct run *r)
     r->launches = false;
 }
 
+/* Check whether the job was refused before a worker was started, and its folder can be removed. */
 static bool was_refused(const struct job_status *s)
 {
     return strcmp(s->reason, "usage") == 0 && s->generation == 0 && !s->folder_hangs &&
            !s->may_be_left;
 }
 
+/* Print the job's end: JSON, the summary with the logs of the failed rank, or with --quiet only an
+ * error.
+ */
 static void print_summary(struct run *r, struct job_status *s)
 {
     int rank = s->failure.set ? s->failure.rank : -1;
@@ -332,7 +365,7 @@ static void print_summary(struct run *r, struct job_status *s)
         if (json)
             printf("%s\n", json);
     } else if (!r->q.quiet && r->launches) {
-        /* By its id only jobs in the usual place are found. */
+        /* Only jobs in the default folder can be found by their id. */
         if (r->q.job_dir && asprintf(&name, "%s/", r->folder.path) < 0)
             name = NULL;
         if (s->message[0] && strstr(strbuf_text(&r->said), s->message)) {
@@ -348,12 +381,13 @@ static void print_summary(struct run *r, struct job_status *s)
         printf("%s%s", r->showed ? "\n" : "", strbuf_text(&b));
         strbuf_fini(&b);
     } else if (s->exit_code && s->message[0] && !strstr(strbuf_text(&r->said), s->message)) {
-        fprintf(stderr, "eddis-run: %s\n", s->message); /* how to go on, above all */
+        fprintf(stderr, "eddis-run: %s\n", s->message); /* it says how to continue */
     }
 }
 
-/* From here on the program's own thread prints, and may wait: as long as it takes for who has yet
- * to read, but not where somebody has ended the job, and would have to ask again.
+/* Print all pending output; from now on the main thread prints, and may block. Wait for a slow
+ * reader as long as it takes, but only UNREAD_NS if the user or Slurm has ended the job. s: NULL if
+ * the job could not begin.
  */
 static void end_output(struct run *r, const struct job_status *s)
 {
@@ -366,6 +400,9 @@ static void end_output(struct run *r, const struct job_status *s)
     r->unread = run_view_flush(&r->view, ended ? UNREAD_NS : CLOCK_NEVER, NULL) == -ETIMEDOUT;
 }
 
+/* Run the job, or the plan or check that was asked for, and print its summary. Return the exit
+ * code.
+ */
 static int run_job(struct run *r)
 {
     const struct driver_options o = {
@@ -412,14 +449,16 @@ static int run_job(struct run *r)
     if (has_job && !r->unread)
         print_summary(r, &status);
     job_status_fini(&status);
-    /* Last, for the plan is worth having without it; the job would end so. */
+    /* This comes last: the plan is useful even if the program is missing. */
     if (((code == 0 && r->q.dry_run) || r->q.check) &&
         preflight_program(r->q.job, &r->q.env, &err) < 0)
-        return code == 0 ? fail(&err, EXIT_USAGE) : EXIT_USAGE; /* a node has said it then */
+        return code == 0 ? fail(&err, EXIT_USAGE) : EXIT_USAGE; /* else a node has reported it */
     return code;
 }
 
-/* What was asked for did not get there; but a job that has been trained is trained. */
+/* Flush all output and return the final exit code. Lost output is an error only if the output was
+ * all that was asked for: a trained job counts as trained.
+ */
 static int close_output(struct run *r, int code)
 {
     struct eddis_error err = { 0 };
@@ -433,8 +472,9 @@ static int close_output(struct run *r, int code)
     return code == 0 && (!r->launches || r->q.json) ? EXIT_FAULT : code;
 }
 
-/* ---- what runs no job ---- */
+/* ---- requests that run no job ---- */
 
+/* Run --prune: remove the folders of old jobs. Return the exit code. */
 static int prune_jobs(struct run *r)
 {
     const struct run_prune p = { .older_ns = r->q.prune_ns,
@@ -448,7 +488,9 @@ static int prune_jobs(struct run *r)
     return run_prune(&p, stdout, &err) < 0 ? fail(&err, EXIT_FAULT) : 0;
 }
 
-/* --resume of a job that has nothing left to do: how it went. */
+/* Print the summary of the job that --resume names, which has nothing left to do. Return the exit
+ * code.
+ */
 static int tell_over(const struct run *r)
 {
     const char *name = strchr(r->q.over, '/') ? r->q.over : NULL;
@@ -456,7 +498,7 @@ static int tell_over(const struct run *r)
     struct job_status status;
     struct strbuf b = { 0 };
 
-    if (!run_resume_is_over(r->q.over, &status)) /* it was removed a moment ago */
+    if (!run_resume_is_over(r->q.over, &status)) /* it may just have been removed */
         return eddis_fail(&err, -ENOENT, "--resume %s: the job is gone", r->q.over),
                fail(&err, EXIT_USAGE);
     if (r->q.json) {
@@ -476,6 +518,7 @@ static int tell_over(const struct run *r)
 
 /* ---- jobs ---- */
 
+/* Print that the job goes on in the background and how to follow it; with --quiet only its id. */
 static void tell_detached(const struct run *r)
 {
     const char *name = r->q.job_dir ? r->folder.path : r->folder.id, *end = r->q.job_dir ? "/" : "";
@@ -490,7 +533,9 @@ static void tell_detached(const struct run *r)
                r->folder.id, name, end, name, end);
 }
 
-/* Before the job, which must not wait for its folder.  Without it the output stays where it is. */
+/* Open driver.log in the job's folder before the job, which must not wait for its folder. On
+ * failure the output stays where it is.
+ */
 static void open_log(struct run *r)
 {
     cleanup_free char *path = file_join(r->folder.path, "driver.log");
@@ -502,6 +547,7 @@ static void open_log(struct run *r)
         fail(&err, 0);
 }
 
+/* Run a job in this process or, with --detach, in a child. Return the exit code. */
 static int train(struct run *r)
 {
     struct eddis_error err = { 0 };
@@ -514,7 +560,7 @@ static int train(struct run *r)
     rc = r->q.detach ? run_detach(&r->up, &code, &err) : 1;
     if (rc == 1 && r->q.detach)
         open_log(r);
-    if (rc == 1) /* before, there must be no thread */
+    if (rc == 1) /* after run_detach, which must not be called with threads */
         rc = run_view_open(&r->view, r->q.quiet || r->q.json, &err) < 0 ? -1 : 1;
     if (rc == 1)
         code = run_job(r);
@@ -525,6 +571,7 @@ static int train(struct run *r)
     return code;
 }
 
+/* Have Slurm run the job (--slurm) and follow it to its end. Return its exit code. */
 static int submit(struct run *r)
 {
     char program[PATH_MAX];
@@ -548,8 +595,8 @@ int main(int argc, char **argv)
 
     user_env_hide(argv);
     program_outlive_file_limit();
-    (void)signal(SIGPIPE, SIG_IGN); /* eddis-run | head: the job goes on */
-    (void)signal(SIGCHLD, SIG_DFL); /* as by `trap '' CHLD`: exit codes are needed */
+    (void)signal(SIGPIPE, SIG_IGN); /* with "eddis-run | head" the job goes on */
+    (void)signal(SIGCHLD, SIG_DFL); /* a parent may have ignored it; exit codes are needed */
     if (run_request_read(argc, argv, &r.q, &err) < 0)
         return fail(&err, EXIT_USAGE);
     if (r.q.help)

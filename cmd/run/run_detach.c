@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_detach.c - hands a job to a process in the background, and tells its id */
+/* run_detach.c - runs a job in a background process */
 #include "run_detach.h"
 
 #include "lib/base/cleanup.h"
@@ -16,9 +16,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What a terminal or a batch system sends to the process that people see. */
+/* Signals that a terminal or a batch system sends to the visible process; they are passed on to the
+ * child.
+ */
 static const int handed_on[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 };
 
+/* Fill the set with those of these signals that are not ignored. */
 static void fill(sigset_t *set)
 {
     struct sigaction now;
@@ -29,7 +32,9 @@ static void fill(sigset_t *set)
             sigaddset(set, handed_on[i]);
 }
 
-/* The job has ended before it could be left alone. */
+/* Wait until the child ends, and return its exit code: the job ended before it went to the
+ * background.
+ */
 static int code_of(pid_t child)
 {
     int status;
@@ -40,7 +45,9 @@ static int code_of(pid_t child)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* Returns what the parent exits with.  The child's own timeouts bound the wait. */
+/* Wait until the child reports that the workers are up, passing signals on to it. Return our exit
+ * code: 0, or the child's if it ended before. The child's own timeouts limit the wait.
+ */
 static int wait_for_up(pid_t child, int up, int signals)
 {
     struct pollfd fds[] = { { .fd = up, .events = POLLIN }, { .fd = signals, .events = POLLIN } };
@@ -62,6 +69,9 @@ static int wait_for_up(pid_t child, int up, int signals)
     }
 }
 
+/* Run the parent's side: wait for the child and set *ret_code. If signals cannot be read, end the
+ * child and fail.
+ */
 static int parent(pid_t child, int up, const sigset_t *set, int *ret_code, struct eddis_error *err)
 {
     cleanup_fd int signals = signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -94,7 +104,7 @@ int run_detach(int *ret_up, int *ret_code, struct eddis_error *err)
     fflush(NULL);
     child = fork();
     if (child > 0) {
-        (void)close(cleanup_keep_fd(its)); /* its end is the child's end */
+        (void)close(cleanup_keep_fd(its)); /* so that it is closed when the child ends */
         rc = parent(child, ours, &set, ret_code, err);
         (void)sigprocmask(SIG_SETMASK, &before, NULL);
         return rc;
@@ -102,7 +112,7 @@ int run_detach(int *ret_up, int *ret_code, struct eddis_error *err)
     rc = child < 0 ? -errno : 0;
     if (rc == 0)
         (void)setsid();
-    (void)sigprocmask(SIG_SETMASK, &before, NULL); /* in the new session: nothing gets in between */
+    (void)sigprocmask(SIG_SETMASK, &before, NULL); /* after setsid: no signal of the terminal's */
     if (rc < 0)
         return eddis_fail_errno(err, rc, "cannot detach");
     descriptors_close_inherited();
@@ -131,7 +141,7 @@ int run_detach_up(int *up, int log, struct eddis_error *err)
     fflush(stderr);
     if (fd >= 0 && (dup2(fd, STDOUT_FILENO) < 0 || dup2(fd, STDERR_FILENO) < 0))
         rc = -errno;
-    if (write(told, "u", 1) != 1 && rc == 0) /* the parent has gone: nobody to be told */
+    if (write(told, "u", 1) != 1 && rc == 0) /* the parent has ended: that is no error */
         rc = 0;
     return rc < 0 ? eddis_fail_errno(err, rc, "cannot write to the job's own log") : 0;
 }

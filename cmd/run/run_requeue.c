@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_requeue.c - asks scontrol how the job stands, and to put it back */
+/* run_requeue.c - asks scontrol for the job's state and requeues the job */
 #include "run_requeue.h"
 
 #include "cmd/slurm/slurm_program.h"
@@ -13,7 +13,8 @@
 #include <string.h>
 #include <sysexits.h>
 
-/* Whether Slurm ends it for a job that is more urgent, and has told it to save before. */
+/* Check whether scontrol's output says that Slurm has preempted the job, after telling it to save.
+ */
 static bool is_preempted(const char *said)
 {
     const char *at = strstr(said, " PreemptTime=");
@@ -21,9 +22,9 @@ static bool is_preempted(const char *said)
     return at && strncmp(strchr(at, '=') + 1, "None", 4) != 0;
 }
 
-/* Whether the job's time is over, or it runs on and was warned of its end, as by --signal.  One
- * that was cancelled is to be gone, and so is one that was told to end while Slurm lets it run;
- * one that somebody else puts back is put back.
+/* Check whether to requeue the job: its time limit has come, or it still runs and was warned of
+ * that, as by --signal. A cancelled job ends for good, and so does one stopped by SIGTERM (by_term)
+ * while Slurm lets it run, unless it was preempted.
  */
 static bool is_to_go_on(const struct slurm_job *j, const char *said, bool by_term)
 {
@@ -32,6 +33,7 @@ static bool is_to_go_on(const struct slurm_job *j, const char *said, bool by_ter
     return strcmp(j->state, "TIMEOUT") == 0 || strcmp(j->reason, "TimeLimit") == 0;
 }
 
+/* Print why the job is not requeued from here. */
 static void say_left(const struct slurm_batch *b, const struct slurm_job *j)
 {
     if (strcmp(j->state, "RUNNING") == 0)
@@ -44,6 +46,8 @@ static void say_left(const struct slurm_batch *b, const struct slurm_job *j)
                 b->job);
 }
 
+/* Print that Slurm does not requeue the job, with the first line of its reason. `why` is changed.
+ */
 static void say_stays(const struct slurm_batch *b, char *why)
 {
     text_make_plain(why);
@@ -53,6 +57,7 @@ static void say_stays(const struct slurm_batch *b, char *why)
             b->job, (int)strcspn(why, "\n"), why);
 }
 
+/* Print that the job is not requeued because this start has saved nothing new. */
 static void say_no_progress(const struct slurm_batch *b)
 {
     char than[48] = "";
@@ -66,7 +71,7 @@ static void say_no_progress(const struct slurm_batch *b)
             b->job, than, b->job);
 }
 
-/* Returns whether the job is to be put back. */
+/* Ask Slurm for the job's state and decide whether to requeue it. Print why not, unless quiet. */
 static bool look(const struct slurm_batch *b, bool by_term, bool advanced, bool quiet)
 {
     const char *const show[] = { "scontrol", "-o", "show", "job", b->job, NULL };
@@ -110,7 +115,7 @@ void run_requeue(const struct slurm_batch *b, enum run_requeue due, bool advance
     cleanup_free char *said = NULL;
     int code;
 
-    /* That which comes with the time limit, or by what is asked for here, must not end it. */
+    /* Signals that come with the time limit, or from the requeue itself, must not end us. */
     (void)signal(SIGTERM, SIG_IGN);
     (void)signal(SIGINT, SIG_IGN);
     (void)signal(SIGHUP, SIG_IGN);

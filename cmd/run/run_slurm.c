@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_slurm.c - submits a job and follows it
+/* run_slurm.c - submits a job to Slurm and follows it to its end
  *
- * Slurm is asked rarely, for its controller serves everybody: soon after the start and then less
- * and less often.  The job's output is read from its file as it grows.  Nothing here waits for a
- * reader of ours, and for a program of Slurm's only PATIENCE_NS: meanwhile no output is copied, and
- * while it is one that obeys a Ctrl-C, the next one is heard after it.
+ * Slurm is polled rarely, since its controller serves all users: soon after the start, and then
+ * less and less often. The job's output is read from its file as it grows. Nothing here blocks on
+ * the reader of our output. A program of Slurm's may take PATIENCE_NS; meanwhile no output is
+ * copied, and if it runs because of a Ctrl-C, the next Ctrl-C is handled after it.
  */
 #include "run_slurm.h"
 
@@ -28,29 +28,33 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#define LOOK_NS     (CLOCK_S / 4)  /* between two looks at the output */
-#define FIRST_NS    (CLOCK_S / 4)  /* between two questions to Slurm, at first ... */
-#define LAST_NS     (5 * CLOCK_S)  /* ... and in the end */
-#define HURRY_NS    (5 * CLOCK_S)  /* for an answer, to somebody who has asked twice to be gone */
-#define LATE_NS     (10 * CLOCK_S) /* for output that is late */
-#define PATIENCE_NS (10 * CLOCK_S) /* for any other */
+#define LOOK_NS     (CLOCK_S / 4)  /* interval of polling the output */
+#define FIRST_NS    (CLOCK_S / 4)  /* interval of polling Slurm, at first ... */
+#define LAST_NS     (5 * CLOCK_S)  /* ... and later */
+#define HURRY_NS    (5 * CLOCK_S)  /* limit of a program of Slurm's after a second Ctrl-C */
+#define LATE_NS     (10 * CLOCK_S) /* wait for late output */
+#define PATIENCE_NS (10 * CLOCK_S) /* limit of a program of Slurm's otherwise */
 
+/* A job that is followed. */
 struct follow {
     char id[64];
     bool quiet;
-    int signals;                /* descriptor that tells of them */
-    int asked;                  /* how many there were */
-    int number;                 /* the first one */
-    struct slurm_job job;       /* as Slurm told last; its state is "" before */
-    char told[SLURM_JOB_NODES]; /* where it runs, as was said last */
+    int signals;                /* signalfd of SIGINT and SIGTERM */
+    int asked;                  /* signals received */
+    int number;                 /* the first signal */
+    struct slurm_job job;       /* as Slurm reported it last; state "": not yet */
+    char told[SLURM_JOB_NODES]; /* nodes that were last printed */
     struct slurm_output out;
     int64_t pause_ns, next_ns;
-    bool silent; /* Slurm does not answer, which was said */
+    bool silent; /* Slurm does not answer, and that was printed */
 };
 
+/* Print a message about the job to standard error, unless quiet. */
 static void say(const struct follow *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* To a reader that stands still it is not said at all: its pipe is full of what was. */
+/* Print a message about the job to standard error, unless quiet. It is dropped if the reader does
+ * not take it within a second: the pipe is full of earlier messages.
+ */
 static void say(const struct follow *f, const char *fmt, ...)
 {
     struct pollfd ready = { .fd = STDERR_FILENO, .events = POLLOUT };
@@ -66,9 +70,11 @@ static void say(const struct follow *f, const char *fmt, ...)
     fprintf(stderr, "eddis-run: job %s %s\n", f->id, text);
 }
 
-/* ---- Slurm ---- */
+/* ---- polling Slurm ---- */
 
-/* Between two questions a short job may have had all its time. */
+/* Print on which nodes the job runs, or ran: a short job may have started and ended between two
+ * polls.
+ */
 static void tell_place(struct follow *f, const struct slurm_job *now)
 {
     bool runs = strcmp(now->state, "RUNNING") == 0;
@@ -82,6 +88,7 @@ static void tell_place(struct follow *f, const struct slurm_job *now)
     memcpy(f->told, now->nodes, sizeof f->told);
 }
 
+/* Print what has changed since the last poll: nodes, why the job waits, or how it ended. */
 static void tell_change(struct follow *f, const struct slurm_job *now)
 {
     bool other = strcmp(f->job.state, now->state) != 0;
@@ -89,15 +96,17 @@ static void tell_change(struct follow *f, const struct slurm_job *now)
 
     tell_place(f, now);
     if (slurm_job_waits(now) && strcmp(now->reason, "None") == 0)
-        return; /* nobody has looked at it yet */
+        return; /* Slurm has not examined it yet */
     if (slurm_job_waits(now) && (other || strcmp(f->job.reason, now->reason) != 0))
         say(f, "waits: %s", slurm_job_why(now, why, sizeof why));
     else if (other && slurm_job_is_over(now) && strcmp(now->state, "COMPLETED") != 0)
         say(f, "has ended: %s", now->state);
 }
 
-/* Returns 1 when the job is over, 0 when it is not or nobody knows.  A signal of which something
- * new is to follow is not kept waiting; whoever holds Ctrl-C down is to hear of the end, too.
+/* Ask Slurm for the job's state and print what has changed. Return 1 if the job is over, 0 if not
+ * or unknown, an error if Slurm has forgotten it. A pending signal ends the query, so that it is
+ * handled at once; after two signals it does not, so that the end is seen even if Ctrl-C is held
+ * down.
  */
 static int ask(struct follow *f, struct eddis_error *err)
 {
@@ -126,7 +135,9 @@ static int ask(struct follow *f, struct eddis_error *err)
     return 0;
 }
 
-/* It obeys a signal, and so no other one ends it. */
+/* Cancel the job, or with option and signal send it a signal. scancel itself is not ended by
+ * further signals.
+ */
 static void cancel(const struct follow *f, const char *option, const char *signal)
 {
     const char *const all[] = { "scancel", f->id, NULL };
@@ -140,7 +151,9 @@ static void cancel(const struct follow *f, const char *option, const char *signa
         say(f, "cannot be cancelled: %.300s", rc < 0 ? err.text : said);
 }
 
-/* A signal for us is one for the job. */
+/* Handle a signal to this process: the first asks a running job to save and end, any other cancels
+ * it.
+ */
 static void take_signal(struct follow *f)
 {
     struct signalfd_siginfo info;
@@ -161,8 +174,10 @@ static void take_signal(struct follow *f)
     f->next_ns = 0;
 }
 
-/* ---- from submit to end ---- */
+/* ---- from submission to end ---- */
 
+/* Remember the number of the accepted job and print that it is queued. A callback of sbatch_submit.
+ */
 static void on_got(void *ctx, const char *id, const char *cluster)
 {
     struct follow *f = ctx;
@@ -174,7 +189,9 @@ static void on_got(void *ctx, const char *id, const char *cluster)
         say(f, "is in Slurm's queue");
 }
 
-/* Who has asked three times does not wait for a Slurm that is silent. */
+/* Check whether to stop following: three signals have come and Slurm does not answer. Print that
+ * the job is left to Slurm.
+ */
 static bool is_left(const struct follow *f)
 {
     if (f->asked < 3 || !f->silent)
@@ -183,7 +200,9 @@ static bool is_left(const struct follow *f)
     return true;
 }
 
-/* Wait until there is something to do: a signal, or room for more output. */
+/* Wait for a signal, which is handled; for room for more output, if there is more; or until
+ * until_ns.
+ */
 static void rest(struct follow *f, bool more, int64_t until_ns)
 {
     struct pollfd p[] = { { .fd = f->signals, .events = POLLIN },
@@ -193,7 +212,7 @@ static void rest(struct follow *f, bool more, int64_t until_ns)
         take_signal(f);
 }
 
-/* A signal for us when the job is over. */
+/* Read a signal that came after the job's end, and count it. Return false if there was none. */
 static bool take_late_signal(struct follow *f)
 {
     struct signalfd_siginfo info;
@@ -205,14 +224,15 @@ static bool take_late_signal(struct follow *f)
     return true;
 }
 
-/* Whether the output is not all here and may yet come: a network's file system shows it late. */
+/* Check whether output may still be missing: a network file system shows it late. */
 static bool is_late(const struct follow *f)
 {
     return f->out.failed || (*f->job.first && slurm_output_may_come(&f->out, f->job.out));
 }
 
-/* All that the job has written: the file was closed by its writer, and is opened anew to see it.
- * False: somebody who has asked to be gone is not to wait for the reader of it.
+/* Copy the rest of the job's output after its end. It is read until the file is complete here,
+ * LATE_NS at most. Return false if the user has interrupted it and the reader of our output is
+ * slow.
  */
 static bool copy_rest(struct follow *f)
 {
@@ -241,6 +261,9 @@ static bool copy_rest(struct follow *f)
     }
 }
 
+/* Follow the job to its end: poll Slurm, copy output, handle signals. Return the job's exit code,
+ * 128 + the first signal if that ended it, or an error if Slurm has forgotten the job.
+ */
 static int follow(struct follow *f, struct eddis_error *err)
 {
     bool read_to_end;
@@ -273,8 +296,9 @@ static int follow(struct follow *f, struct eddis_error *err)
     return slurm_job_code(&f->job);
 }
 
-/* ---- what cannot be followed ---- */
+/* ---- jobs that cannot be followed ---- */
 
+/* Check whether an option of sbatch begins like --array or -a. */
 static bool is_array(const char *word)
 {
     return strncmp(word, "--ar", 4) == 0 || strncmp(word, "-a", 2) == 0;
@@ -312,9 +336,11 @@ int run_slurm_check(const struct sbatch_ask *a, struct eddis_error *err)
     return 0;
 }
 
-/* ---- */
+/* ---- entry point ---- */
 
-/* From here on signals are ours: one that came just before the number would leave a job behind. */
+/* Block SIGINT and SIGTERM and receive them by f->signals. This is done before sbatch runs, so that
+ * a signal cannot leave a job behind.
+ */
 static int hold_signals(struct follow *f, struct eddis_error *err)
 {
     sigset_t set;
@@ -328,7 +354,9 @@ static int hold_signals(struct follow *f, struct eddis_error *err)
     return 0;
 }
 
-/* The job that was taken. */
+/* Follow the accepted job and return its exit code; if that cannot be found out, print why and
+ * return 1.
+ */
 static int follow_it(struct follow *f)
 {
     struct eddis_error why = { 0 };
@@ -349,7 +377,7 @@ int run_slurm(const struct sbatch_ask *a, bool quiet, struct eddis_error *err)
 
     if (!script)
         return eddis_fail(err, -ENOMEM, "no memory for the script");
-    (void)unsetenv("SBATCH_WAIT"); /* sbatch would stay, deaf to Ctrl-C, until the job's end */
+    (void)unsetenv("SBATCH_WAIT"); /* sbatch would run until the job's end and ignore Ctrl-C */
     rc = sbatch_submit_test(a, script, &start, err);
     if (rc < 0)
         return rc;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eddis-sbatch.c - puts a job into Slurm's queue
+/* eddis-sbatch.c - submits a job to Slurm
  *
- * Words before the job's file are options of this program, words behind it options of sbatch, but
- * for the long names of ours, which sbatch does not have.
+ * Words before the job's file are options of this program. Words after it are options of sbatch,
+ * except for our long names that sbatch does not have.
  */
 #include "cmd/shared/job_file.h"
 #include "cmd/shared/options.h"
@@ -48,12 +48,14 @@ static const struct option_table table = {
         "job's own.  More in eddis-sbatch(1).\n",
 };
 
+/* Parsed command line. */
 struct request {
     const char *file; /* borrowed from argv */
     struct strlist set, words;
     bool print, test, json, parsable, help, version;
 };
 
+/* Print the error and return the exit code `code`. */
 static int fail(const struct eddis_error *err, int code)
 {
     options_complain("eddis-sbatch", err, stderr);
@@ -62,6 +64,7 @@ static int fail(const struct eddis_error *err, int code)
 
 /* ---- the command line ---- */
 
+/* Set the flag of an option without a value. Return false if there is no such option. */
 static bool take_switch(struct request *q, const char *name)
 {
     const struct {
@@ -80,6 +83,7 @@ static bool take_switch(struct request *q, const char *name)
     return false;
 }
 
+/* Remember the KEY=VALUE of --set. Fail if there is no '='. */
 static int take_set(struct request *q, const char *text, struct eddis_error *err)
 {
     if (!strchr(text, '='))
@@ -88,6 +92,9 @@ static int take_set(struct request *q, const char *text, struct eddis_error *err
     return 0;
 }
 
+/* Parse our options up to the job's file. Explain in the error of an unknown option where options
+ * of sbatch go.
+ */
 static int read_ours(struct options *o, struct request *q, struct eddis_error *err)
 {
     struct options_item i;
@@ -117,6 +124,7 @@ static int read_ours(struct options *o, struct request *q, struct eddis_error *e
     return rc;
 }
 
+/* Parse the whole command line: our options, the job's file, and the options of sbatch after it. */
 static int read_words(int argc, char **argv, struct request *q, struct eddis_error *err)
 {
     struct options o = { .table = &table, .argc = argc, .argv = argv };
@@ -144,6 +152,7 @@ static int read_words(int argc, char **argv, struct request *q, struct eddis_err
 
 /* ---- the job ---- */
 
+/* Apply all --set options to the job and check the job again. */
 static int set_keys(const struct request *q, struct job *job, struct eddis_error *err)
 {
     int rc = 0;
@@ -158,16 +167,19 @@ static int set_keys(const struct request *q, struct job *job, struct eddis_error
     return rc == 0 && q->set.n ? job_check(job, err) : rc;
 }
 
-/* ---- what is printed ---- */
+/* ---- output ---- */
 
+/* State of a submission, for the callback on_got. */
 struct answer {
     const struct request *q;
     const struct job *job;
-    const char *later; /* why it cannot start now; NULL: it can */
-    sigset_t before;   /* signals that were blocked before ours */
+    const char *later; /* why the job cannot start now; NULL: it can */
+    sigset_t before;   /* signal mask before hold_signals */
 };
 
-/* Where Slurm's own default is, unless somebody says otherwise. */
+/* Check whether the job's output goes to slurm-ID.out in the current folder: no option or variable
+ * changes that.
+ */
 static bool writes_here(const struct answer *a)
 {
     static const struct {
@@ -182,7 +194,9 @@ static bool writes_here(const struct answer *a)
     return !getenv("SBATCH_OUTPUT") && !getenv("SBATCH_ARRAY_INX");
 }
 
-/* A signal would leave a job behind that nobody was told of, as long as Slurm is asked about it. */
+/* Block SIGINT, SIGTERM and SIGHUP while Slurm is asked about the submitted job. Otherwise a signal
+ * would leave a job behind that was not reported to the user.
+ */
 static void hold_signals(struct answer *a)
 {
     sigset_t ours;
@@ -194,12 +208,14 @@ static void hold_signals(struct answer *a)
     (void)sigprocmask(SIG_BLOCK, &ours, &a->before);
 }
 
+/* Restore the signal mask if hold_signals has changed it. */
 static void let_signals(const struct answer *a)
 {
     if (a->later)
         (void)sigprocmask(SIG_SETMASK, &a->before, NULL);
 }
 
+/* Print the number of the job that Slurm has accepted, and why it waits, if known. */
 static void on_got(void *ctx, const char *id, const char *cluster)
 {
     const struct answer *a = ctx;
@@ -207,7 +223,7 @@ static void on_got(void *ctx, const char *id, const char *cluster)
 
     if (a->q->parsable)
         printf("%s%s%s\n", id, *cluster ? ";" : "", cluster);
-    else if (a->q->json) /* no text of these needs an escape: see text_is_name and Slurm's names */
+    else if (a->q->json) /* none of these needs an escape: see text_is_name and Slurm's names */
         printf("{\"cluster\": \"%s\", \"job\": \"%s\", \"name\": \"%s\", \"schema_version\": 1}\n",
                cluster, id, job);
     else if (writes_here(a))
@@ -222,6 +238,7 @@ static void on_got(void *ctx, const char *id, const char *cluster)
     let_signals(a);
 }
 
+/* Test and submit the script, or only test it with --test-only. Return the exit code. */
 static int submit(const struct request *q, const struct sbatch_ask *ask, const char *script,
                   struct eddis_error *err)
 {
@@ -256,7 +273,7 @@ static int submit(const struct request *q, const struct sbatch_ask *ask, const c
     return EXIT_START;
 }
 
-/* The command line of eddis-run, which is run in the folder of this one, by its path. */
+/* Build eddis-run's arguments: the --set options and the absolute path of the job's file. */
 static int make_args(const struct request *q, struct strlist *args, struct eddis_error *err)
 {
     char folder[PATH_MAX];
@@ -274,6 +291,7 @@ static int make_args(const struct request *q, struct strlist *args, struct eddis
     return args->failed ? eddis_fail(err, -ENOMEM, "no memory for a command line") : 0;
 }
 
+/* Check the job and make its script, then print or submit it. Return the exit code. */
 static int run_with(const struct request *q, const struct sbatch_ask *ask, struct eddis_error *err)
 {
     cleanup_free char *script = NULL;
@@ -289,6 +307,7 @@ static int run_with(const struct request *q, const struct sbatch_ask *ask, struc
     return 0;
 }
 
+/* Find eddis-run and handle the request. Return the exit code. */
 static int run(const struct request *q, const struct job *job, struct eddis_error *err)
 {
     struct strlist args = { 0 };

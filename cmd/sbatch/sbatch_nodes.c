@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sbatch_nodes.c - reads what sinfo prints of nodes that are not up */
+/* sbatch_nodes.c - reads from sinfo which nodes are unavailable, and how many cores nodes have */
 #include "sbatch_nodes.h"
 
 #include "cmd/slurm/slurm_program.h"
@@ -12,9 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAMED = 3 };
+enum { NAMED = 3 }; /* nodes that a message names; the others are counted */
 
-/* A node that is asleep is woken up for a job, and one that works will be idle. */
+/* Check whether a node in this state of sinfo's cannot start jobs. A powered-down node is
+ * available, since Slurm wakes it for a job; so is a busy one, which becomes idle.
+ */
 static bool is_away(const char *state)
 {
     static const char *const words[] = { "down",     "drain",    "fail",   "maint",
@@ -24,10 +26,10 @@ static bool is_away(const char *state)
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strncmp(state, words[i], strlen(words[i])) == 0)
             return true;
-    return strpbrk(state, "*$@^"); /* silent, in maintenance, to be booted */
+    return strpbrk(state, "*$@^"); /* not responding, in maintenance, pending reboot */
 }
 
-/* Whether a name stands in a list "a,b". */
+/* Check whether a name is an element of a comma-separated list "a,b". */
 static bool is_in(const char *list, const char *name)
 {
     size_t n = strlen(name);
@@ -38,7 +40,8 @@ static bool is_in(const char *list, const char *name)
     return false;
 }
 
-/* Whether a component may run in the partition, which has a '*' behind it where it is the default.
+/* Check whether a component of the job may run in this partition of sinfo's. sinfo marks the
+ * default partition with a trailing '*', which is cut off `partition`.
  */
 static bool is_asked(const struct sbatch_ask *a, char *partition)
 {
@@ -56,7 +59,9 @@ static bool is_asked(const struct sbatch_ask *a, char *partition)
     return false;
 }
 
-/* "drained", "down*" and the like, for people. */
+/* Append "node4 is drained (broken fan)" from sinfo's name, state and reason. Both texts are
+ * changed.
+ */
 static void add_node(const char *name, char *state, char *reason, struct strbuf *b)
 {
     const char *more = strchr(state, '*')     ? " and does not answer"
@@ -71,7 +76,9 @@ static void add_node(const char *name, char *state, char *reason, struct strbuf 
         strbuf_addf(b, " (%.60s)", reason);
 }
 
-/* The next field of a line "a|b|c|d", the last one of which may have anything in it. */
+/* Cut the next field off a line "a|b|c|d" and return it, "" if there is none. The last field may
+ * hold any text.
+ */
 static char *field(char **line)
 {
     char *at = strsep(line, "|");
@@ -79,6 +86,9 @@ static char *field(char **line)
     return at ? at : (char *)(uintptr_t) "";
 }
 
+/* Append the first unavailable nodes of sinfo's table to b and return how many there are. Only
+ * partitions of the job count. The table is changed.
+ */
 static int read_table(const struct sbatch_ask *a, char *table, struct strbuf *b)
 {
     char *state = NULL, last[256] = "";
@@ -87,7 +97,7 @@ static int read_table(const struct sbatch_ask *a, char *table, struct strbuf *b)
     for (char *line = strtok_r(table, "\n", &state); line; line = strtok_r(NULL, "\n", &state)) {
         char *name = field(&line), *is = field(&line), *partition = field(&line);
 
-        /* One line for each partition of a node, next to each other. */
+        /* sinfo prints consecutive lines for a node, one for each of its partitions. */
         if (!line || !is_away(is) || strcmp(name, last) == 0 || !is_asked(a, partition))
             continue;
         (void)snprintf(last, sizeof last, "%s", name);
@@ -115,7 +125,9 @@ int sbatch_nodes_away(const struct sbatch_ask *a, char *ret, size_t size)
     return count;
 }
 
-/* "2:4:1": sockets, cores of each and threads of a core; false: it is something else. */
+/* Parse "sockets:cores:threads", such as "2:4:1", into cores of the node and threads per core.
+ * Return false for any other text.
+ */
 static bool read_cores(const char *text, int64_t *ret_cores, int64_t *ret_threads)
 {
     char *end;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sbatch_nodes.h - which nodes of a job's partitions cannot run it now, and may later
+/* sbatch_nodes.h - counts nodes that cannot run a job now but may later
  *
- * "sbatch --test-only" refuses in one and the same sentence a job that nothing can run and one that
+ * "sbatch --test-only" rejects with the same sentence a job that no node can ever run, and one that
  * must wait for a node that is drained, down or reserved.
  */
 #ifndef EDDIS_CMD_SBATCH_SBATCH_NODES_H
@@ -12,15 +12,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Ask sinfo for the nodes of the job's partitions.  Blocks.  Returns how many are away, 0 also
- * where sinfo does not answer, and writes the first ones to ret [size]:
- * "node4 is drained (broken fan), node7 is down and 3 more".
+/* Ask sinfo how many nodes of the job's partitions are unavailable, and return the number; 0 if
+ * sinfo does not answer. Write the first ones to ret [size]: "node4 is drained (broken fan), node7
+ * is down and 3 more". Block until sinfo ends.
  */
 int sbatch_nodes_away(const struct sbatch_ask *a, char *ret, size_t size);
 
-/* Ask sinfo how many processors Slurm gives the least it may of each of these nodes, one core:
- * "node[1-4] in partition main" is a list of names and what follows it.  Blocks.  Returns 0 where
- * sinfo does not answer, and -1 where the nodes have no more than that.
+/* Ask sinfo how many processors one core on each of these nodes has in total: the least that Slurm
+ * gives a job. list: "node[1-4]", optionally followed by a blank and other text. Return 0 if sinfo
+ * does not answer, -1 if the nodes have only one core each. Block until sinfo ends.
  */
 int64_t sbatch_nodes_least(const char *list);
 

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sbatch_options.c - options of sbatch: found, refused, made lines of a script */
+/* sbatch_options.c - finds, checks and writes options of sbatch */
 #include "sbatch_options.h"
 
 #include <errno.h>
 #include <string.h>
 
+/* Check whether a word is an option: it begins with '-' and is longer than that. */
 static bool is_option(const char *word)
 {
     return word[0] == '-' && word[1];
 }
 
+/* Check whether a word is ":", which begins the next component. */
 static bool is_next(const char *word)
 {
     return strcmp(word, ":") == 0;
@@ -24,7 +26,9 @@ int sbatch_words_no_gpus_per_task(const char *word, struct eddis_error *err)
                       word);
 }
 
-/* Words that a script of eddis cannot have, as they begin, since sbatch takes shortened ones. */
+/* Reject options that a script of eddis cannot have. Only their beginning is compared, since sbatch
+ * accepts abbreviations.
+ */
 static int check_option(const char *word, struct eddis_error *err)
 {
     if (strncmp(word, "--gpus-per-t", 12) == 0 || strncmp(word, "--ntasks-per-g", 14) == 0)
@@ -38,7 +42,7 @@ static int check_option(const char *word, struct eddis_error *err)
 
 int sbatch_words_check(char *const *words, size_t components, struct eddis_error *err)
 {
-    bool value = false; /* may stand here */
+    bool value = false; /* this word may be the value of the option before it */
     size_t at = 1;
     int rc = 0;
 
@@ -57,12 +61,15 @@ int sbatch_words_check(char *const *words, size_t components, struct eddis_error
                             "\"%.100s\" belongs to no option of sbatch; the job has one file, and "
                             "options of eddis-run are keys of it",
                             *words);
-        /* "--name=value" and "-N4" have theirs; whether "--name" has one, sbatch knows. */
+        /* "--name=value" and "-N4" contain their value; only sbatch knows if "--name" takes one. */
         value = is_option(*words) && !strchr(*words, '=') && ((*words)[1] == '-' || !(*words)[2]);
     }
     return rc;
 }
 
+/* Check whether a word gives this option, as "--name", "--name=value" or by its letter (0: it has
+ * none).
+ */
 static bool is_named(const char *word, const char *name, char letter)
 {
     size_t n = strlen(name);
@@ -82,7 +89,7 @@ bool sbatch_words_have(char *const *words, const char *name, char letter)
     return false;
 }
 
-/* Returns the first word of a component, which end at ":" and at the list's end. */
+/* Borrow the first word of a component. Components end at ":" and at the end of the list. */
 static char *const *begin(char *const *words, size_t component)
 {
     for (; words && *words && component > 0; words++)
@@ -90,6 +97,7 @@ static char *const *begin(char *const *words, size_t component)
     return words;
 }
 
+/* Check whether there is another word in the current component. */
 static bool goes_on(char *const *words)
 {
     return words && *words && !is_next(*words);
@@ -141,7 +149,9 @@ bool sbatch_words_have_share(char *const *words, size_t component)
     return false;
 }
 
-/* In such a line sbatch ends at '#', and takes quotes away. */
+/* Append a word to a "#SBATCH" line. It is quoted if needed: sbatch ends such a line at '#' and
+ * removes quotes.
+ */
 static void add_word(const char *word, struct strbuf *b)
 {
     bool plain = *word && !strpbrk(word, " \t\"'\\#");
@@ -154,7 +164,7 @@ static void add_word(const char *word, struct strbuf *b)
 
 void sbatch_words_add(char *const *words, size_t component, struct strbuf *b)
 {
-    bool open = false; /* a line */
+    bool open = false; /* a line has begun */
 
     for (words = begin(words, component); goes_on(words); words++) {
         if (is_option(*words) || !open)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sbatch_options.h - options of sbatch as a user writes them, on their way to lines of a script
+/* sbatch_options.h - options of sbatch as a user writes them, to be lines of a script
  *
- * eddis does not know sbatch's options, which differ from version to version: a word that begins
- * with '-' is one, and the word behind it is its value unless it begins so, too.  A word ":" goes
- * on to the next component of a heterogeneous job, as on sbatch's own command line.  Lists of words
- * are NULL-ended and may be NULL.
+ * eddis does not know sbatch's options, which differ between versions. A word that begins with '-'
+ * is an option; the next word is its value unless it begins with '-' too. A word ":" begins the
+ * next component of a heterogeneous job, as on sbatch's own command line. Lists of words are
+ * NULL-ended and may be NULL.
  */
 #ifndef EDDIS_CMD_SBATCH_SBATCH_OPTIONS_H
 #define EDDIS_CMD_SBATCH_SBATCH_OPTIONS_H
@@ -15,24 +15,29 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether they can be lines of a script that eddis makes, of a job of so many components.  -EINVAL:
- * a word that belongs to no option, or one that does not go with eddis, with what to do instead.
+/* Check whether the words can become lines of eddis's script for a job of this many components.
+ * -EINVAL: a word belongs to no option, or an option conflicts with eddis; the error says what to
+ * do instead.
  */
 int sbatch_words_check(char *const *words, size_t components, struct eddis_error *err);
 
-/* The sentence about --gpus-per-task, whoever asked for it. */
+/* Fail with -EINVAL and an explanation why `word`, which asks for GPUs per task, cannot be used. */
 int sbatch_words_no_gpus_per_task(const char *word, struct eddis_error *err);
 
-/* Whether an option stands there, by its long name or its letter (0: it has none). */
+/* Check whether an option is given, by its long name or its letter (0: it has none). */
 bool sbatch_words_have(char *const *words, const char *name, char letter);
 
-/* Borrows the value of the last such option of a component, from 0, or NULL. */
+/* Borrow the value of the last option with this name or letter in a component (from 0); NULL: not
+ * given.
+ */
 const char *sbatch_words_value(char *const *words, size_t component, const char *name, char letter);
 
-/* Whether what stands there says how much of a component's nodes is asked for. */
+/* Check whether a component (from 0) has an option for its share of a node: processors, tasks, GPUs
+ * or exclusive use.
+ */
 bool sbatch_words_have_share(char *const *words, size_t component);
 
-/* Append a line "#SBATCH ..." for each option of a component. */
+/* Append a line "#SBATCH ..." for each option of a component (from 0), with its values. */
 void sbatch_words_add(char *const *words, size_t component, struct strbuf *b);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sbatch_refusal.c - says for Slurm what sbatch leaves unsaid */
+/* sbatch_refusal.c - explains an error of sbatch with the job's keys and with what the site offers
+ */
 #include "sbatch_refusal.h"
 
 #include "cmd/slurm/slurm_program.h"
@@ -11,9 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FACTS = 160 };
+enum { FACTS = 160 }; /* bytes of a list of what the site offers */
 
-/* Returns the different lines that sinfo prints with this format, ", " between them; "": none. */
+/* Return the lines that sinfo prints in this format as one text "a, b, ...", cut at FACTS bytes; ""
+ * if there are none or sinfo fails, NULL without memory. The caller frees it.
+ */
 static char *facts(const char *format)
 {
     const char *const argv[] = { "sinfo", "-h", "-a", "-o", format, NULL };
@@ -38,12 +41,12 @@ static char *facts(const char *format)
 
 /* ---- sentences ---- */
 
-/* What Slurm's sentences are about; the first row whose words stand in one. */
+/* Causes of a rejection; the first row whose words occur in Slurm's sentence applies. */
 static const struct {
     const char *words;
-    const char *key[6]; /* which of the job's, NULL-ended */
-    const char *there;  /* what begins the list of what there is, NULL: none */
-    const char *format; /* of sinfo, for the list */
+    const char *key[6]; /* keys of the job that this is about, NULL-ended */
+    const char *there;  /* introduces the list of what the site offers; NULL: no list */
+    const char *format; /* sinfo's output format for the list */
 } cause[] = {
     { "artition", { "slurm.partition" }, "there are the partitions", "%R" },
     { "eature", { "slurm.constraint" }, "the nodes have the features", "%f" },
@@ -60,7 +63,7 @@ static const struct {
     { "ontact", { NULL }, NULL, NULL },
 };
 
-/* The options of sbatch that hold over keys. */
+/* sbatch's options that override keys of the job's file. */
 static const struct option {
     const char *key, *name;
     char letter; /* 0: none */
@@ -77,7 +80,9 @@ static const struct option {
     { "slurm.memory", "mem", 0 },
 };
 
-/* '--nodes is "9" (command line)' when an option has the last word; false: none has. */
+/* Append '--nodes is "9" (command line)' if an option of sbatch overrides the key. Return false if
+ * none does.
+ */
 static bool add_option(const struct sbatch_ask *a, const char *key, const char *before,
                        struct strbuf *b)
 {
@@ -96,7 +101,7 @@ static bool add_option(const struct sbatch_ask *a, const char *key, const char *
     return false;
 }
 
-/* "slurm.gres is gpu:9 (train.yaml:7)" of each key that somebody has written. */
+/* Append "; slurm.gres is gpu:9 (train.yaml:7)" for each key that is not left at its default. */
 static void add_asked(const struct sbatch_ask *a, const char *const *key, struct strbuf *b)
 {
     const struct job *job = a->job;
@@ -131,7 +136,8 @@ void sbatch_refusal_add_asked(const struct sbatch_ask *a, struct strbuf *b)
     add_asked(a, key, b);
 }
 
-/* Slurm's own sentence: the last line, without what stands before all of them. */
+/* Return Slurm's error sentence: the last line, without the prefixes that sbatch writes before it.
+ */
 const char *sbatch_refusal_sentence(char *said)
 {
     static const char *const before[] = { "sbatch: ", "error: ", "fatal: ", "allocation failure: ",
@@ -148,7 +154,9 @@ const char *sbatch_refusal_sentence(char *said)
     return last;
 }
 
-/* What sbatch says where nobody has looked at the job. */
+/* Check whether sbatch's sentence says that it reached no controller, so that nobody examined the
+ * job.
+ */
 static bool is_absent(const char *sentence)
 {
     static const char *const words[] = { "configuration source", "Unable to contact",

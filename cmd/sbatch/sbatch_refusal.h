@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sbatch_refusal.h - why Slurm does not take a job: its words, and what the job asks for */
+/* sbatch_refusal.h - explains why Slurm rejects a job: its sentence and what the job asks for */
 #ifndef EDDIS_CMD_SBATCH_SBATCH_REFUSAL_H
 #define EDDIS_CMD_SBATCH_SBATCH_REFUSAL_H
 
@@ -7,18 +7,18 @@
 #include "lib/base/strbuf.h"
 #include "sbatch_script.h"
 
-/* Returns the last sentence of what sbatch has said, in `said`, which is changed, without what
- * stands before all of them.
+/* Borrow the last sentence in sbatch's output `said`, without sbatch's prefixes. `said` is changed.
  */
 const char *sbatch_refusal_sentence(char *said);
 
-/* Fail with that sentence, the place of what was asked for, and what there is.  Asks sinfo, and so
- * blocks.  Returns -EINVAL; -EHOSTDOWN: no controller has looked at the job.
+/* Fail with sbatch's last sentence, the requested values with their file and line, and what the
+ * site offers. Block to ask sinfo. Change `said`. Return -EINVAL; -EHOSTDOWN: no controller
+ * answered.
  */
 int sbatch_refusal(const struct sbatch_ask *a, char *said, struct eddis_error *err);
 
-/* Append what the job asks of nodes, '; slurm.nodes is 9 (train.yaml:3), --gres is "gpu:4" (command
- * line)'; nothing: by nobody's word.
+/* Append the nodes and resources that the job asks for, '; slurm.nodes is 9 (train.yaml:3), --gres
+ * is "gpu:4" (command line)'. Append nothing if all keys have their defaults.
  */
 void sbatch_refusal_add_asked(const struct sbatch_ask *a, struct strbuf *b);
 

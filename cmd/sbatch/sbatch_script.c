@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sbatch_script.c - writes the script of a job for Slurm */
+/* sbatch_script.c - writes the batch script of a job */
 #include "sbatch_script.h"
 
 #include "lib/base/clock.h"
@@ -38,9 +38,9 @@ size_t sbatch_script_components(const struct job *job)
     return job->slurm.n_components ? job->slurm.n_components : 1;
 }
 
-/* ---- what does not go together ---- */
+/* ---- combinations that are rejected ---- */
 
-/* -EINVAL: "train.yaml:3: slurm.nodes: <what>". */
+/* Fail with -EINVAL and "train.yaml:3: slurm.nodes: <what>". */
 static int wrong(const struct job *job, const char *key, struct eddis_error *err, const char *what)
 {
     char origin[200];
@@ -49,6 +49,7 @@ static int wrong(const struct job *job, const char *key, struct eddis_error *err
     return eddis_fail(err, -EINVAL, "%s: %s: %s", origin, key, what);
 }
 
+/* Reject node names together with slurm.components, and a slurm.nodes that is not their number. */
 static int check_nodes(const struct job *job, struct eddis_error *err)
 {
     const char *key = job->hostfile ? "hostfile" : "nodes";
@@ -104,6 +105,7 @@ const char *sbatch_script_partition(const struct sbatch_ask *a, size_t i)
     return text ? text : getenv("SBATCH_PARTITION");
 }
 
+/* Reject a time limit of component i that leaves no time beside saving the last checkpoint. */
 static int check_time(const struct sbatch_ask *a, size_t i, struct eddis_error *err)
 {
     int64_t warning_s = sbatch_script_warning_s(a->job), ns;
@@ -131,7 +133,7 @@ int sbatch_script_check(const struct sbatch_ask *a, struct eddis_error *err)
         return eddis_fail_prefix(err, rc, "%s", origin);
     }
     rc = sbatch_words_check(a->words, parts, err);
-    if (rc == 0 && getenv("SBATCH_GPUS_PER_TASK")) /* Slurm reads options from there, too */
+    if (rc == 0 && getenv("SBATCH_GPUS_PER_TASK")) /* sbatch reads this variable as an option */
         rc = sbatch_words_no_gpus_per_task("the variable SBATCH_GPUS_PER_TASK", err);
     if (rc == 0)
         rc = check_nodes(job, err);
@@ -146,6 +148,7 @@ int sbatch_script_check(const struct sbatch_ask *a, struct eddis_error *err)
 
 /* ---- the script ---- */
 
+/* Append a word to the script, in single quotes if the shell would change it. */
 static void add_quoted(const char *word, struct strbuf *b)
 {
     size_t n = strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
@@ -161,12 +164,14 @@ static void add_quoted(const char *word, struct strbuf *b)
     strbuf_add(b, "'");
 }
 
+/* Add "--option=value", unless the value is NULL or "none". */
 static void add_text(const char *option, const char *value, struct strlist *l)
 {
     if (value && strcmp(value, "none") != 0)
         strlist_addf(l, "--%s=%s", option, value);
 }
 
+/* Add --time as sbatch writes it, rounded up to a second; nothing for CLOCK_NEVER. */
 static void add_time(int64_t ns, struct strlist *l)
 {
     int64_t s = ns / CLOCK_S + (ns % CLOCK_S > 0), days = s / 86400;
@@ -180,6 +185,7 @@ static void add_time(int64_t ns, struct strlist *l)
                  (int)(s % 60));
 }
 
+/* Add --nodelist with the hosts that the job names, if it names any. */
 static void add_hosts(const struct job *job, struct strlist *l)
 {
     struct strbuf b = { 0 };
@@ -192,7 +198,9 @@ static void add_hosts(const struct job *job, struct strlist *l)
     strbuf_fini(&b);
 }
 
-/* Slurm's own default is one processor, which nobody wants of a node that trains. */
+/* Add --cpus-per-task, or --exclusive if nothing limits the job's share of a node: Slurm's own
+ * default is one processor, too little for training.
+ */
 static void add_cpus(const struct sbatch_ask *a, size_t i, const struct job_component *c,
                      struct strlist *l)
 {
@@ -205,7 +213,9 @@ static void add_cpus(const struct sbatch_ask *a, size_t i, const struct job_comp
         strlist_addf(l, "--exclusive");
 }
 
-/* What the job says, where a component says nothing. */
+/* Return component i with the job's values for each key that the component does not set. Its
+ * strings are borrowed.
+ */
 static struct job_component component(const struct job *job, size_t i)
 {
     struct job_component c = { .nodes = sbatch_script_nodes(job) };
@@ -220,7 +230,9 @@ static struct job_component component(const struct job *job, size_t i)
     return c;
 }
 
-/* What eddis asks for by itself and by the job's keys. */
+/* Add the options of component i that follow from the job's keys, and those that eddis needs
+ * itself.
+ */
 static void add_own(const struct sbatch_ask *a, size_t i, struct strlist *l)
 {
     const struct job *job = a->job;
@@ -247,9 +259,12 @@ static void add_own(const struct sbatch_ask *a, size_t i, struct strlist *l)
         strlist_addf(l, "--no-requeue");
     }
     strlist_addf(l, "--no-kill");
-    add_hosts(job, l); /* which have one component */
+    add_hosts(job, l); /* a job with hosts has one component */
 }
 
+/* Append the "#SBATCH" lines of component i: eddis's own, then slurm.extra, then those of the
+ * command line.
+ */
 static void add_lines(const struct sbatch_ask *a, size_t i, struct strbuf *b)
 {
     struct strlist own = { 0 };

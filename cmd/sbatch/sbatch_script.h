@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sbatch_script.h - from a job to the script that Slurm is given
+/* sbatch_script.h - makes the batch script of a job for Slurm
  *
- * A few lines "#SBATCH ..." and one that becomes eddis-run.  Slurm runs a copy of it, so that its
- * paths are absolute; by hand, or inside of salloc, it runs as it is.
+ * The script has some lines "#SBATCH ..." and one that replaces the shell by eddis-run. Slurm runs
+ * a copy of it, so its paths are absolute. It also runs by hand or inside of salloc.
  */
 #ifndef EDDIS_CMD_SBATCH_SBATCH_SCRIPT_H
 #define EDDIS_CMD_SBATCH_SBATCH_SCRIPT_H
@@ -12,48 +12,51 @@
 
 #include <stdint.h>
 
+/* A job to be submitted, and how its script starts it. */
 struct sbatch_ask {
     const struct job *job;
-    const char *program; /* eddis-run, absolute */
-    char *const *args;   /* NULL-ended: what it is given; the job's file is absolute */
-    char *const *words;  /* NULL-ended: options of sbatch over the job's own; NULL: none */
+    const char *program; /* absolute path of eddis-run */
+    char *const *args;   /* arguments of eddis-run, NULL-ended; the job's file is absolute */
+    char *const *words;  /* options of sbatch that override the job's own, NULL-ended; NULL: none */
 };
 
-/* Whether the job can be one of Slurm's.  -EINVAL: the sentence tells where the value was given. */
+/* Check whether the job can run under Slurm. -EINVAL: the error names the file and line of the
+ * value.
+ */
 int sbatch_script_check(const struct sbatch_ask *a, struct eddis_error *err);
 
-/* Returns the script's text, or NULL without memory. */
+/* Return the script's text, which the caller frees; NULL without memory. */
 char *sbatch_script_text(const struct sbatch_ask *a);
 
-/* Take variables like SBATCH_PARTITION, which hold over a script's lines, out of the environment
- * where the script asks for that itself.
+/* Unset environment variables like SBATCH_PARTITION that would override what the script itself asks
+ * for.
  */
 void sbatch_script_drop_variables(const struct sbatch_ask *a);
 
-/* How many components the job has as one of Slurm's; 1: it is not heterogeneous. */
+/* Return the number of components of the job in Slurm; 1: it is not heterogeneous. */
 size_t sbatch_script_components(const struct job *job);
 
-/* Returns the value of an option of sbatch for component i, from 0, of the command line or else of
- * slurm.extra, which ret_where names; NULL: it is given by neither.
+/* Borrow the value of an sbatch option for component i (from 0): from the command line, else from
+ * slurm.extra. ret_where is set to the name of that source. NULL: neither gives it.
  */
 const char *sbatch_script_said(const struct sbatch_ask *a, size_t i, const char *name, char letter,
                                const char **ret_where);
 
-/* The time that is asked for component i, from 0, by whoever has the last word, and where;
- * CLOCK_NEVER: no limit; -1: nobody asks, or it is written in a way that only Slurm reads.
- * ret_where [size] is "slurm.time is 1h (train.yaml:3)".
+/* Return the time limit in ns that applies to component i (from 0): of sbatch's options, else
+ * slurm.time, else SBATCH_TIMELIMIT. CLOCK_NEVER: no limit; -1: none is given, or eddis cannot
+ * parse it. Write its source to ret_where [size]: "slurm.time is 1h (train.yaml:3)".
  */
 int64_t sbatch_script_time_ns(const struct sbatch_ask *a, size_t i, char *ret_where, size_t size);
 
-/* The partition of component i in the same way; NULL: Slurm chooses. */
+/* Borrow the partition that applies to component i, from the same sources; NULL: Slurm chooses. */
 const char *sbatch_script_partition(const struct sbatch_ask *a, size_t i);
 
-/* How long before its end the job is told to save: what the last checkpoint and the workers'
- * orderly end may take, in whole seconds.
+/* Return how many seconds before its time limit the job is signalled to save. It is the time for
+ * the last checkpoint and for the workers' orderly end, rounded up.
  */
 int64_t sbatch_script_warning_s(const struct job *job);
 
-/* How many nodes the job's file asks for. */
+/* Return the number of nodes that the job's file asks for, at least 1. */
 int64_t sbatch_script_nodes(const struct job *job);
 
 #endif

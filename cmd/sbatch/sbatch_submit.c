@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sbatch_submit.c - runs sbatch, and says for Slurm what it leaves unsaid */
+/* sbatch_submit.c - runs sbatch, and checks what sbatch itself does not report */
 #include "sbatch_submit.h"
 
 #include "cmd/slurm/slurm_program.h"
@@ -27,30 +27,32 @@
 #include <unistd.h>
 
 enum {
-    SUBMIT_S = 600,     /* sbatch tries for two minutes where a controller is busy */
-    HURRY_S = 10,       /* the same, for a caller that is to end */
-    LOOK_MS = 100,      /* between two looks whether that is so */
-    MORE_MS = 500,      /* for more lines, behind what may be the number */
-    REASON_MS = 2000,   /* until Slurm knows why a job waits */
-    SAID_MAX = 1 << 16, /* what sbatch says beside the number */
+    SUBMIT_S = 600,     /* for sbatch, which retries for two minutes with a busy controller */
+    HURRY_S = 10,       /* the same if a signal is pending that ends the caller */
+    LOOK_MS = 100,      /* interval of polling for that signal */
+    MORE_MS = 500,      /* wait for further lines after what may be the job number */
+    REASON_MS = 2000,   /* wait until Slurm knows why a job is pending */
+    SAID_MAX = 1 << 16, /* bytes of sbatch's standard error that are read */
 };
 
-/* Whether the variable or the option that it stands for is given. */
+/* Check whether a variable of sbatch, or an option that it stands for, is given. */
 static bool is_named(const struct sbatch_ask *a, const char *variable)
 {
     return getenv(variable) || sbatch_variables_named(a->words, variable) ||
            sbatch_variables_named(a->job->slurm.extra, variable);
 }
 
-/* Whether the job goes to another cluster, of which sinfo would tell nothing. */
+/* Check whether the job goes to another cluster, which sinfo here knows nothing about. */
 static bool is_elsewhere(const struct sbatch_ask *a)
 {
     return is_named(a, "SBATCH_CLUSTERS") || is_named(a, "SLURM_CLUSTERS");
 }
 
-/* ---- what may start later ---- */
+/* ---- jobs that may start later ---- */
 
-/* Whether "sbatch --test-only" may have refused a job for its nodes of this moment alone. */
+/* Check whether "sbatch --test-only" may have rejected the job only because of the nodes' present
+ * state.
+ */
 static bool is_of_now(const char *said)
 {
     static const char *const words[] = { "configuration is not available",
@@ -63,7 +65,9 @@ static bool is_of_now(const char *said)
     return false;
 }
 
-/* Returns why the job cannot start now, NULL: not for nodes that are away.  Frees nothing. */
+/* Return why the job cannot start now because of unavailable nodes; NULL: that is not the reason.
+ * The caller frees it. May block to ask sinfo.
+ */
 static char *why_later(const struct sbatch_ask *a, const char *said)
 {
     char away[400] = "";
@@ -77,8 +81,8 @@ static char *why_later(const struct sbatch_ask *a, const char *said)
                : ret;
 }
 
-/* Read the records of the job.  1: it never starts, and *ret is the part of it that does not; 0: it
- * may; -EAGAIN: Slurm has not looked at it yet.
+/* Read the job's records as scontrol prints them. Return 1 if a component never starts, which *ret
+ * gets; 0 if all may start; -EAGAIN if Slurm has not examined the job yet.
  */
 static int read_reason(const char *said, struct slurm_job *ret)
 {
@@ -96,6 +100,9 @@ static int read_reason(const char *said, struct slurm_job *ret)
     return rc;
 }
 
+/* Ask scontrol, for REASON_MS at most, whether Slurm would never start a submitted job. On true
+ * *ret is the record of the component that cannot start. cluster: "" is this machine's.
+ */
 static bool never_starts(const char *id, const char *cluster, struct slurm_job *ret)
 {
     const char *const here[] = { "scontrol", "show", "job", id, NULL };
@@ -114,7 +121,7 @@ static bool never_starts(const char *id, const char *cluster, struct slurm_job *
     }
 }
 
-/* 0: it may start some day; else it is out of the queue. */
+/* Check that a submitted job can start at all. If it never would, cancel it and return -EINVAL. */
 static int check_start(const struct sbatch_ask *a, const char *id, const char *cluster,
                        struct eddis_error *err)
 {
@@ -140,7 +147,9 @@ static int check_start(const struct sbatch_ask *a, const char *id, const char *c
 
 /* ---- time limits ---- */
 
-/* The partition's limit in ns, CLOCK_NEVER where there is none or the partition is not known. */
+/* Return a partition's time limit in ns from sinfo's table; NULL names the default partition.
+ * CLOCK_NEVER: no limit, or an unknown partition. The table is changed.
+ */
 static int64_t limit_of(char *table, const char *partition)
 {
     char *state = NULL;
@@ -161,6 +170,7 @@ static int64_t limit_of(char *table, const char *partition)
     return CLOCK_NEVER;
 }
 
+/* Reject a job whose component i asks for more time than its partition allows. */
 static int check_limit(const struct sbatch_ask *a, size_t i, const char *table,
                        struct eddis_error *err)
 {
@@ -178,19 +188,22 @@ static int check_limit(const struct sbatch_ask *a, size_t i, const char *table,
                       where, partition ? partition : "by default", ns / (60 * CLOCK_S));
 }
 
-/* Whether the partitions' limits may not hold: a job that may have less time is started with that,
- * a QOS can have a limit of its own, and another cluster has other partitions of the same names.
+/* Check whether the partition's time limit may not apply: the job accepts less time (--time-min),
+ * uses a QOS, which may have its own limit, or goes to another cluster, whose partitions may
+ * differ.
  */
 static bool is_lifted(const struct sbatch_ask *a)
 {
     const char *qos = a->job->slurm.qos;
 
-    /* sbatch does not read SBATCH_TIME_MIN: it stands for the option. */
+    /* sbatch has no variable SBATCH_TIME_MIN; the name only stands for --time-min here. */
     return is_named(a, "SBATCH_TIME_MIN") || is_named(a, "SBATCH_QOS") || is_elsewhere(a) ||
            (qos && strcmp(qos, "none") != 0);
 }
 
-/* Unless a site enforces limits, a job that asks for more time waits for ever. */
+/* Reject a job that asks for more time than its partition allows: unless the site enforces limits
+ * at submission, it would wait forever. Block to ask sinfo.
+ */
 static int check_limits(const struct sbatch_ask *a, struct eddis_error *err)
 {
     const char *const argv[] = { "sinfo", "-h", "-a", "-o", "%P|%l", NULL };
@@ -204,7 +217,7 @@ static int check_limits(const struct sbatch_ask *a, struct eddis_error *err)
     return rc;
 }
 
-/* ---- what callers want ---- */
+/* ---- entry points ---- */
 
 int sbatch_submit_test(const struct sbatch_ask *a, const char *script, char **ret,
                        struct eddis_error *err)
@@ -232,8 +245,9 @@ const char sbatch_submit_narrow[] =
     "Slurm gives the job one core, or one processor, of each node, which all workers share; write "
     "slurm.cpus, the processors of a node that go with slurm.gres, or \"all\" for whole nodes";
 
-/* The sentence is "Job 7 to start at ... using 4 processors on nodes node[1-4] in partition main".
- * Sites that give processors with each GPU, or whole nodes only, are told by it.
+/* Compare the processors in "Job 7 to start at ... using 4 processors on nodes node[1-4] in
+ * partition main" with one core for each node. Sites that give processors with each GPU, or whole
+ * nodes only, have more there.
  */
 bool sbatch_submit_is_narrow(const struct sbatch_ask *a, const char *said)
 {
@@ -253,7 +267,7 @@ bool sbatch_submit_is_narrow(const struct sbatch_ask *a, const char *said)
     return cpus <= least;
 }
 
-/* Whether the caller holds back a signal that is to end it. */
+/* Check whether a signal that ends the caller is blocked and pending. */
 static bool is_hurried(void)
 {
     sigset_t held;
@@ -263,7 +277,9 @@ static bool is_hurried(void)
             sigismember(&held, SIGHUP) == 1);
 }
 
-/* The time until which sbatch may take, which a caller that is to end makes shorter. */
+/* Return deadline_ns, or HURRY_S from now if that is earlier and a signal is pending that ends the
+ * caller.
+ */
 static int64_t until(int64_t deadline_ns)
 {
     int64_t soon_ns = clock_now_ns() + HURRY_S * CLOCK_S;
@@ -271,17 +287,17 @@ static int64_t until(int64_t deadline_ns)
     return is_hurried() && soon_ns < deadline_ns ? soon_ns : deadline_ns;
 }
 
-/* What sbatch has said on its standard output. */
+/* Standard output of sbatch, read so far. */
 struct answer {
     int fd;
     char said[4096];
     size_t n;
-    bool over;        /* there is no more */
-    char number[256]; /* the last line of its form; "": there was none yet */
+    bool over;        /* end of file was read */
+    char number[256]; /* the last line that has the form of a job number; "": none yet */
 };
 
-/* "12" or "12;cluster": where the last line begins that has this form, NULL: none has.  Sites have
- * banners before it, and behind it.
+/* Borrow the last complete line "12" or "12;cluster" in the text, NULL if there is none. Sites
+ * print banners before and after it.
  */
 static const char *number_in(const char *said)
 {
@@ -297,7 +313,7 @@ static const char *number_in(const char *said)
     return found;
 }
 
-/* Take in what there is.  Of a long banner the end is kept. */
+/* Read what is available and look for the job number. Of a long banner, only the end is kept. */
 static void read_more(struct answer *a)
 {
     enum { PART = sizeof a->said / 4 };
@@ -310,7 +326,7 @@ static void read_more(struct answer *a)
         memmove(a->said, a->said + a->n - PART, PART);
         a->n = PART;
         if (cut)
-            a->said[0] = '.'; /* what is left of a number is none */
+            a->said[0] = '.'; /* a cut line must not look like a number */
     }
     n = read(a->fd, a->said + a->n, PART);
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
@@ -323,8 +339,9 @@ static void read_more(struct answer *a)
         (void)snprintf(a->number, sizeof a->number, "%.*s", (int)strcspn(line, "\n"), line);
 }
 
-/* False: there was no number until sbatch closed the pipe, or was too late.  With --wait it does
- * not close it for long, so that silence behind a number is enough.
+/* Read sbatch's output until a job number was seen, and return true. With --wait sbatch keeps the
+ * pipe open, so silence of MORE_MS after a number is enough. False: no number before end of file or
+ * the deadline.
  */
 static bool await_number(struct answer *a, int64_t deadline_ns)
 {
@@ -341,8 +358,8 @@ static bool await_number(struct answer *a, int64_t deadline_ns)
     return *a->number;
 }
 
-/* Wait for sbatch's end, which with --wait is the job's.  Returns its exit code; one that must be
- * killed has told its number.
+/* Wait until sbatch ends, which with --wait is the end of the job. Return its exit code. If it must
+ * be killed because the caller ends, return 0: the job is already submitted.
  */
 static int await(pid_t pid)
 {
@@ -363,7 +380,9 @@ static int await(pid_t pid)
     return 0;
 }
 
-/* Returns what a doubtful job's sbatch has said on its standard error, "" without memory. */
+/* Return what was written to sbatch's standard error file; "" on failure, NULL without memory. The
+ * caller frees it.
+ */
 static char *errors_of(int fd)
 {
     char *said = NULL;
@@ -373,7 +392,10 @@ static char *errors_of(int fd)
     return said;
 }
 
-/* Of a controller that answers late nobody can tell whether it has taken the job. */
+/* End sbatch after it gave no job number, and fail with the reason. If it had to be killed, nobody
+ * knows whether the controller has accepted the job (-ETIMEDOUT). errors: its standard error file;
+ * -1: already shown.
+ */
 static int no_number(const struct sbatch_ask *a, pid_t pid, int errors, struct eddis_error *err)
 {
     static const struct spawn_rung soon[] = { { 0, CLOCK_S }, { SIGKILL, CLOCK_S } };
@@ -394,7 +416,10 @@ static int no_number(const struct sbatch_ask *a, pid_t pid, int errors, struct e
         a->job->name);
 }
 
-/* What sbatch said beside the number goes to our standard error when the job is taken. */
+/* Report an accepted job through got(), then wait for sbatch and return its exit code. With an
+ * errors file, first check that the job can start, and at the end copy sbatch's standard error to
+ * ours.
+ */
 static int take_job(const struct sbatch_ask *a, char *number, pid_t pid, int errors,
                     void (*got)(void *ctx, const char *id, const char *cluster), void *ctx,
                     struct eddis_error *err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sbatch_variables.c - which option a variable of sbatch stands for */
+/* sbatch_variables.c - maps environment variables of sbatch to the options that they stand for */
 #include "sbatch_variables.h"
 
 #include <ctype.h>
@@ -11,14 +11,15 @@ enum { LONGEST = 64, OPTIONS = 3 };
 
 static const char prefix[] = "SBATCH_";
 
-/* Of another prefix, and with the same meaning. */
+/* Variables of sbatch that have another prefix. */
 static const char *const others[] = { "SLURM_CLUSTERS", "SLURM_HINT" };
 
-/* Those whose options have letters or other names, or that end each other; of all others the
- * option's name is the variable's.  Source: sbatch(1) of Slurm 22.05 and later.
+/* Variables whose option has a letter or another name, or that conflict with further options. For
+ * any other variable, the option has the variable's name. Source: sbatch(1) of Slurm 22.05 and
+ * later.
  */
 static const struct row {
-    const char *variable; /* behind its prefix */
+    const char *variable; /* name without its prefix */
     char letter;          /* 0: none */
     const char *option[OPTIONS];
 } rows[] = {
@@ -55,6 +56,7 @@ static const struct row {
     { "WAIT4SWITCH", 0, { "switches" } },
 };
 
+/* Check whether the first n bytes of a word are the full name of an option in the table. */
 static bool is_whole_name(const char *word, size_t n)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -64,7 +66,9 @@ static bool is_whole_name(const char *word, size_t n)
     return false;
 }
 
-/* Whether a word is "--time", or shortened as sbatch takes it; but --mem is no --mem-bind. */
+/* Check whether a word is "--time" or an abbreviation of it that sbatch accepts. The full name of
+ * another option is no abbreviation.
+ */
 static bool is_long(const char *word, const char *option)
 {
     size_t n = strcspn(word + 2, "=");
@@ -73,7 +77,9 @@ static bool is_long(const char *word, const char *option)
            (!option[n] || !is_whole_name(word + 2, n));
 }
 
-/* Whether a letter is in "-p", "-pgpu" or behind letters that have no value, "-Hp". */
+/* Check whether a word gives the option of this letter: "-p", "-pgpu", or after letters without a
+ * value, "-Hp".
+ */
 static bool is_short(const char *word, char letter)
 {
     static const char without[] = "hHIkOQsvVW";
@@ -87,6 +93,7 @@ static bool is_short(const char *word, char letter)
     return false;
 }
 
+/* Check whether a word gives one of the options in this row. */
 static bool is_of(const char *word, const struct row *r)
 {
     if (word[0] != '-' || !word[1])
@@ -99,8 +106,8 @@ static bool is_of(const char *word, const struct row *r)
     return false;
 }
 
-/* Returns what stands behind the prefix of a variable whose name has n bytes; NULL: sbatch does not
- * read it.
+/* Borrow the part of a variable's name behind the prefix; n is the length of the name. NULL: sbatch
+ * does not read this variable.
  */
 static const char *rest_of(const char *variable, size_t n)
 {
@@ -145,6 +152,6 @@ void sbatch_variables_drop(char *const *words)
         }
         memcpy(name, *e, n);
         name[n] = '\0';
-        e += unsetenv(name) != 0; /* the next ones move here */
+        e += unsetenv(name) != 0; /* else the next one has moved here */
     }
 }

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
+/* Write "-" for a value that is not known. */
 static char *dash(char *ret)
 {
     snprintf(ret, NUMBER_SIZE, "-");

@@ -12,7 +12,7 @@
 
 enum { OPTIONS_MAX = 64, OPTIONS_NAME = 64, OPTIONS_COLUMN = 27 };
 
-/* The name as it is in the table: `_` written for `-` counts as it. */
+/* Find the option of this name, of n bytes; '_' in it matches '-'. NULL: there is none. */
 static const struct option_row *find_name(const struct option_table *t, const char *name, size_t n)
 {
     for (size_t i = 0; i < t->n; i++) {
@@ -27,6 +27,7 @@ static const struct option_row *find_name(const struct option_table *t, const ch
     return NULL;
 }
 
+/* Find the option of this letter. NULL: there is none. */
 static const struct option_row *find_letter(const struct option_table *t, char letter)
 {
     for (size_t i = 0; i < t->n; i++)
@@ -35,7 +36,9 @@ static const struct option_row *find_letter(const struct option_table *t, char l
     return NULL;
 }
 
-/* What to say of a word or letter that is another program's option; NULL: it is none. */
+/* Borrow the advice for an option of another launcher, by its long name or letter. NULL: it is not
+ * known.
+ */
 static const char *said_of_foreign(const struct option_table *t, const char *word)
 {
     for (size_t i = 0; i < t->n_foreign; i++)
@@ -44,6 +47,9 @@ static const char *said_of_foreign(const struct option_table *t, const char *wor
     return NULL;
 }
 
+/* Fail because there is no long option of this name. Name the nearest one, or the advice for
+ * another launcher's option.
+ */
 static int unknown(const struct option_table *t, const char *name, size_t n,
                    struct eddis_error *err)
 {
@@ -67,7 +73,9 @@ static int unknown(const struct option_table *t, const char *name, size_t n,
     return eddis_fail(err, -EINVAL, "unknown option \"--%s\"; see %s --help", word, t->program);
 }
 
-/* The argument of a row that wants one is the next word. */
+/* Use the next word as the argument of an option. written: the option as the user wrote it, for the
+ * error. Return 1.
+ */
 static int take_argument(struct options *o, const struct option_row *row, const char *written,
                          struct options_item *ret, struct eddis_error *err)
 {
@@ -77,6 +85,7 @@ static int take_argument(struct options *o, const struct option_row *row, const 
     return 1;
 }
 
+/* Parse "name", "name=VALUE" or "name VALUE", without its dashes. Return 1. */
 static int long_option(struct options *o, const char *word, struct options_item *ret,
                        struct eddis_error *err)
 {
@@ -94,7 +103,9 @@ static int long_option(struct options *o, const char *word, struct options_item 
     return 1;
 }
 
-/* A letter of "-vq", "-n4" or "-n 4"; o->cluster says how many letters were read before. */
+/* Parse the next letter of "-vq", "-n4" or "-n 4". o->cluster: letters of the word that were parsed
+ * before. Return 1.
+ */
 static int short_option(struct options *o, const char *letters, struct options_item *ret,
                         struct eddis_error *err)
 {
@@ -195,7 +206,7 @@ void options_complain(const char *program, const struct eddis_error *err, FILE *
 int options_flush(struct eddis_error *err)
 {
     struct pollfd reader = { .fd = STDOUT_FILENO, .events = POLLOUT };
-    bool bad = ferror(stdout); /* before: of what, nobody remembers */
+    bool bad = ferror(stdout); /* an earlier write failed, and its errno is lost */
     int rc = fflush(stdout) < 0 ? errno : bad ? EIO : 0;
 
     if (rc == 0 || (poll(&reader, 1, 0) > 0 && reader.revents & (POLLERR | POLLHUP | POLLNVAL)))

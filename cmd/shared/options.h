@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* options.h - a program's command line from one table
+/* options.h - parses a program's command line by a table
  *
  *     static const struct option_row rows[] = {
  *         { "np", 'n', "N", "workers on each node" },
  *         { "dry-run", 0, NULL, "print the plan and stop" },
  *     };
  *
- * The same table prints --help and says what was meant by a word it does not know.  Accepted are
- * --name VALUE, --name=VALUE, -n VALUE, -nVALUE, -vq, `_` for `-` in a name, and -np for a name
- * of two letters, as mpirun has it.  Names are not abbreviated: what a script writes today must
- * not mean something else tomorrow.  "--" ends the options.
+ * The same table prints --help and suggests the nearest name for an unknown option. Accepted are
+ * --name VALUE, --name=VALUE, -n VALUE, -nVALUE, -vq, '_' for '-' in a name, and -np for a name of
+ * two letters, as mpirun has it. Names cannot be abbreviated: a script must keep its meaning when
+ * options are added. "--" ends the options.
  */
 #ifndef EDDIS_CMD_SHARED_OPTIONS_H
 #define EDDIS_CMD_SHARED_OPTIONS_H
@@ -20,63 +20,66 @@
 #include <stddef.h>
 #include <stdio.h>
 
+/* An option of a program. */
 struct option_row {
     const char *name;     /* "dry-run" */
-    char letter;          /* 0: none */
-    const char *argument; /* "FILE" in --help; NULL: takes none */
+    char letter;          /* short form; 0: none */
+    const char *argument; /* its name in --help, "FILE"; NULL: takes none */
     const char *help;     /* one line, lower case, no full stop */
 };
 
-/* What other programs of the kind call an option. */
+/* An option of another launcher, with the advice that the error gives. */
 struct option_foreign {
-    const char *name; /* "nproc-per-node" */
+    const char *name; /* "nproc-per-node", or its letter */
     const char *said; /* "did you mean \"-n\"?" */
 };
 
+/* All options of a program. */
 struct option_table {
     const char *program;    /* "eddis-run" */
     const char *summary;    /* one line */
-    const char *const *use; /* NULL-ended: what may follow the program's name, one line each */
+    const char *const *use; /* what may follow the program's name, one line each, NULL-ended */
     const struct option_row *row;
     size_t n;
     const struct option_foreign *foreign; /* [n_foreign] */
     size_t n_foreign;
-    const char *footer; /* printed behind the options as it is; NULL: none */
+    const char *footer; /* text after the options, printed unchanged; NULL: none */
 };
 
-/* Reads argv from its second word on; zero-initialise and set table, argc and argv. */
+/* State of parsing. Zero-initialize it and set table, argc and argv; parsing starts at argv[1]. */
 struct options {
     const struct option_table *table;
     int argc;
     char **argv;
-    int at;      /* words of argv read, the program's name not counted */
-    int cluster; /* letters read of "-vq" */
-    bool behind; /* "--" has passed: only words follow */
+    int at;      /* words parsed, without the program's name */
+    int cluster; /* letters of "-vq" that were parsed */
+    bool behind; /* "--" was parsed: only words follow */
 };
 
+/* One parsed option or word. */
 struct options_item {
-    const struct option_row *row; /* NULL: a word that is no option */
-    const char *value;            /* the argument, or the word; NULL for a switch */
+    const struct option_row *row; /* NULL: a word that is not an option */
+    const char *value; /* the argument, or the word; NULL: an option without an argument */
 };
 
-/* Read the next one.  Returns 1, or 0 at the end.  -EINVAL: the sentence names the option and
- * what was probably meant.
+/* Parse the next option or word. Return 1, or 0 at the end. -EINVAL: the error names the option and
+ * what was probably meant. The value points into argv.
  */
 int options_next(struct options *o, struct options_item *ret, struct eddis_error *err);
 
-/* Whether the item is the option of this name. */
+/* Check whether the item is the option of this long name. */
 bool options_is(const struct options_item *i, const char *name);
 
-/* Print --help. */
+/* Print usage, summary, options and footer. */
 void options_help(const struct option_table *t, FILE *out);
 
-/* Print "<program>: <sentence>", whose names may be of a file that somebody else has written,
- * without control characters.
+/* Print "<program>: <error>". Remove control characters, since the error may contain text from a
+ * foreign file.
  */
 void options_complain(const char *program, const struct eddis_error *err, FILE *out);
 
-/* At a program's end: whether all that was printed on standard output got there.  0, also when its
- * reader has gone away, who has seen what he wanted; else a failure for the program to say.
+/* Flush standard output at a program's end. Return 0 if everything was written, or if the reader
+ * has closed the pipe, since it has read what it wanted; else an error for the program to print.
  */
 int options_flush(struct eddis_error *err);
 

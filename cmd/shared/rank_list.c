@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rank_list.c - parses sets of ranks, "0,5-7" */
+/* rank_list.c - parses and writes sets of ranks, "0,5-7" */
 #include "rank_list.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A whole number at *s, which is moved behind it; -1: there is none, or one too large. */
+/* Parse a whole number at *s and move *s behind it; -1: there is none, or it is too large. */
 static int number(const char **s)
 {
     char *end;
@@ -77,6 +77,7 @@ int rank_list_count(const struct rank_list *l, int n_ranks)
     return n;
 }
 
+/* Check whether rank r is below n_ranks and its bit is set. */
 static bool has_bit(const unsigned char *bits, int n_ranks, int r)
 {
     return r < n_ranks && bits[r / 8] & 1 << r % 8;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* table.c - gathers rows of text and prints them in columns */
+/* table.c - collects cells of text and prints them in columns */
 #include "table.h"
 
 #include "lib/base/strbuf.h"
@@ -38,7 +38,7 @@ void table_add(struct table *t, const char *fmt, ...)
     t->cell[t->n++] = text;
 }
 
-/* Characters, not bytes: those of UTF-8 that continue one do not count. */
+/* Return the width of a text in UTF-8 characters: continuation bytes do not count. */
 static int width_of(const char *s)
 {
     int width = 0;
@@ -48,6 +48,7 @@ static int width_of(const char *s)
     return width;
 }
 
+/* Write the width of each column, the largest of its title and cells, to width [n_columns]. */
 static void measure(const struct table *t, int *width)
 {
     for (size_t c = 0; c < t->n_columns; c++)
@@ -57,6 +58,7 @@ static void measure(const struct table *t, int *width)
             width[i % t->n_columns] = width_of(t->cell[i]);
 }
 
+/* Check whether a column is hidden. */
 static bool is_hidden(const struct table *t, size_t column)
 {
     return t->hidden >> column & 1;
@@ -77,7 +79,9 @@ void table_fit(struct table *t, int indent, int columns, const char *const *drop
             }
 }
 
-/* Print a cell behind the blanks that are due; returns those due before the next. */
+/* Print a cell after `due` blanks, aligned to its width. Return the blanks before the next cell. An
+ * empty cell prints nothing.
+ */
 static int print_cell(const char *text, int width, bool right, int due, FILE *out)
 {
     int fill = width - width_of(text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_location.c - asks the job's files and Slurm where a job is */
+/* job_location.c - finds where a job runs, from the job's files and from Slurm */
 #include "job_location.h"
 
 #include "agents/job/slurm_link.h"
@@ -13,6 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Check whether this process's environment variable `variable` is set to `value`, which must not be
+ * empty.
+ */
 static bool is_own(const char *variable, const char *value)
 {
     const char *own = getenv(variable);
@@ -22,6 +25,9 @@ static bool is_own(const char *variable, const char *value)
 
 /* ---- the way there ---- */
 
+/* Mark the job as JOB_FAR and fill in how srun reaches its driver: the step's job number, the
+ * displayed number, and the node. node: "" means the first node of the job's script or allocation.
+ */
 static void set_door(struct job_place *p, const struct slurm_job *j, const char *node)
 {
     p->where = JOB_FAR;
@@ -35,7 +41,9 @@ static void set_door(struct job_place *p, const struct slurm_job *j, const char 
         slurm_task_first_node(j, p->door.node, sizeof p->door.node);
 }
 
-/* The id for a folder that is where jobs are, else its path. */
+/* Set p->far to the argument that names the job on the other node: its id if the folder is below
+ * the default root of job folders, else its path with a '/' at its end.
+ */
 static void set_word(struct job_place *p)
 {
     char root[JOB_FOLDER_MAX_PATH] = "";
@@ -51,7 +59,9 @@ static void set_word(struct job_place *p)
 
 /* ---- a job whose folder is here ---- */
 
-/* cluster: of this machine; NULL: nobody has asked yet. */
+/* Find where the job of a local folder runs, and write it to *ret. Ask Slurm only if the job's
+ * driver is on another machine. cluster: name of this machine's cluster; NULL: read it from Slurm.
+ */
 static void place_of(const struct job_folder *f, const char *cluster, int64_t end_ns,
                      struct job_place *ret)
 {
@@ -66,13 +76,12 @@ static void place_of(const struct job_folder *f, const char *cluster, int64_t en
     *ret = p;
     if (rc != -EREMOTE || slurm_link_read(f, &l, NULL) < 0)
         return;
-    /* We are there, whatever this machine calls itself. */
+    /* This process runs in that job on that node, even if the host name differs. */
     if (is_own("SLURM_JOB_ID", l.job) && is_own("SLURMD_NODENAME", l.node))
         return;
     if (!cluster && slurm_task_cluster(end_ns, own, sizeof own, NULL) < 0)
         return;
-    /* A cluster that shares our home has a job of this number, too, and says nothing of this one.
-     */
+    /* Another cluster that shares our home may have a job of the same number: ask Slurm nothing. */
     if (strcmp(cluster ? cluster : own, l.cluster) != 0)
         return;
     rc = slurm_task_ask(*l.name ? l.name : l.job, end_ns, &j, NULL);
@@ -92,6 +101,9 @@ void job_place_of(const struct job_folder *f, int64_t end_ns, struct job_place *
 
 /* ---- a job by its number ---- */
 
+/* Find the folder of a Slurm job by the link that eddis-run left for its number. Tasks of an array
+ * are looked up by "array_task" first. Return false if there is none.
+ */
 static bool by_link(const char *cluster, const struct slurm_job *j, const char *word,
                     struct job_folder *ret)
 {
@@ -103,11 +115,13 @@ static bool by_link(const char *cluster, const struct slurm_job *j, const char *
     return slurm_link_find(cluster, j->array[0] ? j->id : *j->het ? j->het : word, ret, NULL) == 0;
 }
 
+/* Check whether Slurm names another user than ours as the job's owner. */
 static bool is_of_another_user(const struct slurm_job *j)
 {
     return *j->user && j->uid != getuid();
 }
 
+/* Fail with -EPERM: the job belongs to another user. */
 static int not_ours(const struct slurm_job *j, const char *word, struct eddis_error *err)
 {
     return eddis_fail(err, -EPERM,
@@ -117,6 +131,7 @@ static int not_ours(const struct slurm_job *j, const char *word, struct eddis_er
                       slurm_job_is_over(j) ? j->state : "");
 }
 
+/* Fail with -ENOENT: the job is over and this machine has no folder for it. */
 static int not_here(const struct slurm_job *j, const char *word, struct eddis_error *err)
 {
     char node[256];
@@ -128,12 +143,15 @@ static int not_here(const struct slurm_job *j, const char *word, struct eddis_er
                       word, j->state, *node ? "on " : "", node, *node ? ", or " : "");
 }
 
+/* Mark the job as JOB_WAITS, and write its owner, its number for scancel and the reason of the
+ * wait.
+ */
 static void set_waits(struct job_place *p, const struct slurm_job *j, const char *word)
 {
     char why[400];
 
     p->where = JOB_WAITS;
-    /* Slurm cancels no component by its own number. */
+    /* Slurm cannot cancel a component by its own number. */
     (void)snprintf(p->number, sizeof p->number, "%.60s", *j->het ? j->het : word);
     if (is_of_another_user(j))
         (void)snprintf(p->owner, sizeof p->owner, "%s", j->user);
@@ -143,6 +161,9 @@ static void set_waits(struct job_place *p, const struct slurm_job *j, const char
                                                   : slurm_job_why(j, why, sizeof why));
 }
 
+/* Find a job by its Slurm number: ask Slurm for its state, then look for its folder on this
+ * machine. If Slurm does not know it, a folder that an earlier start left is enough.
+ */
 static int by_number(const char *word, int64_t end_ns, struct job_place *ret,
                      struct eddis_error *err)
 {
@@ -178,7 +199,9 @@ static int by_number(const char *word, int64_t end_ns, struct job_place *ret,
     return 0;
 }
 
-/* Returns the value of a variable in n bytes of an environment, NULL: it is not set. */
+/* Borrow the value of a variable in an environment block of n bytes ("NAME=value\0..."); NULL: not
+ * set.
+ */
 static const char *value_in(const char *text, size_t n, const char *name)
 {
     size_t k = strlen(name);
@@ -189,6 +212,7 @@ static const char *value_in(const char *text, size_t n, const char *name)
     return NULL;
 }
 
+/* Set an environment variable of this process; value NULL: unset it. */
 static void set_variable(const char *name, const char *value)
 {
     if (value)
@@ -197,7 +221,9 @@ static void set_variable(const char *name, const char *value)
         (void)unsetenv(name);
 }
 
-/* Take the place of jobs' folders from a process, if it runs in this job of Slurm's. */
+/* Copy HOME and XDG_STATE_HOME from the environment of a process that belongs to this Slurm job
+ * into our own. Return false if the process belongs to another job or cannot be read.
+ */
 static bool take_place(pid_t pid, const char *job)
 {
     size_t n = 0;
@@ -211,8 +237,9 @@ static bool take_place(pid_t pid, const char *job)
     return true;
 }
 
-/* Find the folder where the job's own processes on this node have it: srun brings the caller's
- * XDG_STATE_HOME here, and the job may have another one.  Keeps that as this process's on success.
+/* Find the job's folder through the environment of its processes on this node: srun passes on the
+ * caller's XDG_STATE_HOME, and the job may use another one. On success this process keeps the job's
+ * HOME and XDG_STATE_HOME; otherwise both are restored and -ENOENT is returned.
  */
 static int find_by_processes(const char *cluster, const char *job, struct job_folder *ret)
 {
@@ -231,7 +258,9 @@ static int find_by_processes(const char *cluster, const char *job, struct job_fo
     return -ENOENT;
 }
 
-/* At the other end of the door, or in the job's own script. */
+/* Find the job while running inside that Slurm job: at the far end of an srun proxy, or in its own
+ * script.
+ */
 static int from_inside(const char *word, int64_t end_ns, struct job_place *ret,
                        struct eddis_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* slurm_lookup.c - finds a job of Slurm's by its number */
+/* slurm_lookup.c - finds a Slurm job by its number */
 #include "slurm_lookup.h"
 
 #include "cmd/slurm/slurm_program.h"
@@ -16,9 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAMED = 8, LONGEST = 20 };
+enum { NAMED = 8, LONGEST = 20 }; /* tasks that an error names; digits of a number */
 
-static const int64_t controller_ns = 10 * CLOCK_S; /* for one answer of it */
+static const int64_t controller_ns = 10 * CLOCK_S; /* time for one answer of the controller */
 
 bool slurm_task_is_number(const char *word)
 {
@@ -31,16 +31,20 @@ bool slurm_task_is_number(const char *word)
     return strchr("_+", word[n]) && k && k <= LONGEST && !word[n + 1 + k];
 }
 
-/* ---- several records ---- */
+/* ---- choosing among several records ---- */
 
+/* Ranks of jobs when one of several is chosen. */
 enum rank { OVER, WAITS, RUNS };
 
+/* Return how a job ranks when one of several is chosen: running before waiting before over. */
 static enum rank rank_of(const struct slurm_job *j)
 {
     return slurm_job_is_over(j) ? OVER : slurm_job_waits(j) ? WAITS : RUNS;
 }
 
-/* "12_1, 12_2 and 9 more" of the tasks of a rank. */
+/* Append the tasks of this rank, "12_1, 12_2 and 9 more", from scontrol's output. count: how many
+ * there are.
+ */
 static void add_tasks(const char *said, enum rank rank, int count, struct strbuf *b)
 {
     struct slurm_job j;
@@ -53,6 +57,9 @@ static void add_tasks(const char *said, enum rank rank, int count, struct strbuf
         strbuf_addf(b, " and %d more", count - told);
 }
 
+/* Fail because several tasks of an array run (-ENOTUNIQ) or are over (-EINVAL); the error names
+ * them.
+ */
 static int refuse(const char *word, const char *said, enum rank rank, int count,
                   struct eddis_error *err)
 {
@@ -88,9 +95,11 @@ int slurm_task_choose(const char *word, const char *said, struct slurm_job *ret,
     return 0;
 }
 
-/* ---- asking ---- */
+/* ---- asking Slurm ---- */
 
-/* The cluster is this machine's: a number of another one is another job. */
+/* Run a program of Slurm's until end_ns, at least for a second. SLURM_CLUSTERS is unset first: a
+ * number means a job of this machine's cluster.
+ */
 static int run(const char *const *argv, int64_t end_ns, char **ret, struct eddis_error *err)
 {
     int64_t left_ns = end_ns - clock_now_ns();
@@ -99,18 +108,22 @@ static int run(const char *const *argv, int64_t end_ns, char **ret, struct eddis
     return slurm_program_run_for(argv, "", left_ns > CLOCK_S ? left_ns : CLOCK_S, true, ret, err);
 }
 
+/* Fail with -ENOTSUP: this machine has no Slurm. */
 static int no_slurm(const char *number, struct eddis_error *err)
 {
     return eddis_fail(err, -ENOTSUP,
                       "there is no Slurm on this machine that would know of a job %s", number);
 }
 
-/* Its programs are installed, and no configuration is. */
+/* Check whether the error says that Slurm's programs are installed but not configured. */
 static bool is_bare(const char *said)
 {
     return strstr(said, "resolve_ctls_from_dns_srv") || strstr(said, "configuration source");
 }
 
+/* Run "scontrol show job" and return its output in *ret. Return 0, or an error as of
+ * slurm_task_ask.
+ */
 static int show(const char *number, int64_t end_ns, char **ret, struct eddis_error *err)
 {
     const char *const argv[] = { "scontrol", "show", "job", number, NULL };
@@ -139,7 +152,7 @@ int slurm_task_ask(const char *word, int64_t end_ns, struct slurm_job *ret, stru
     const char *at;
     int rc;
 
-    /* The driver of a heterogeneous job is in its first component, whichever is named. */
+    /* A heterogeneous job's driver is in its first component, whichever component is named. */
     (void)snprintf(number, sizeof number, "%.*s", (int)strcspn(word, "+"), word);
     rc = show(number, end_ns, &said, err);
     if (rc < 0)
@@ -195,6 +208,9 @@ int slurm_task_cluster(int64_t end_ns, char *ret, size_t size, struct eddis_erro
     return 0;
 }
 
+/* Borrow the value that a Slurm variable has in the job ctx; NULL: unknown. A callback of
+ * slurm_allocation_read.
+ */
 static const char *variable(void *ctx, const char *name)
 {
     const struct slurm_job *j = ctx;

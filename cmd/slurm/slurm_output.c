@@ -12,11 +12,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A pipe that is ready takes so much at once, whoever else writes to it. */
+/* Bytes that a ready pipe takes without blocking, even if others write to it; and chunks a call. */
 enum { PIECE = 4096, PIECES = 16 };
 
-/* Open the folder of a file, which has NFS forget that there was no such file: it believes that for
- * as long as it believes what it knows of the folder, half a minute, but an open asks the server.
+/* Open the folder of a file, so that NFS no longer believes that the file is missing. It trusts its
+ * cached folder for half a minute, but an open asks the server. Return whether the folder could be
+ * opened.
  */
 static bool look_into_folder(const char *path)
 {
@@ -33,7 +34,9 @@ bool slurm_output_may_come(const struct slurm_output *o, const char *path)
     return !o->seen && !o->is_others && *path && look_into_folder(path);
 }
 
-/* Returns a descriptor, or -1: there is no such file yet, or it is none. */
+/* Open the job's output file and fill *ret with its status. Return the descriptor, or -1 if there
+ * is no regular file yet. Set o->failed if a later attempt may succeed.
+ */
 static int open_output(struct slurm_output *o, const char *path, struct stat *ret)
 {
     cleanup_fd int fd = -1;
@@ -43,9 +46,9 @@ static int open_output(struct slurm_output *o, const char *path, struct stat *re
         return -1;
     if (!o->seen)
         (void)look_into_folder(path);
-    /* To open a pipe would be to take part in it. */
+    /* Do not open a pipe: that would make us its reader. */
     if (stat(path, ret) < 0) {
-        o->failed = errno == ESTALE || errno == EIO || errno == EAGAIN; /* else it stays so */
+        o->failed = errno == ESTALE || errno == EIO || errno == EAGAIN; /* else it is final */
         return -1;
     }
     o->is_others = !S_ISREG(ret->st_mode);
@@ -58,7 +61,9 @@ static int open_output(struct slurm_output *o, const char *path, struct stat *re
     return cleanup_keep_fd(fd);
 }
 
-/* Whether n bytes at this place are others now, or fewer.  -EIO and the like: nobody knows. */
+/* Check whether the n bytes at this offset differ from `kept`, or are fewer. Return 1 or 0;
+ * negative errno if they cannot be read.
+ */
 static int differs(int fd, const char *kept, size_t n, off_t at)
 {
     char now[SLURM_OUTPUT_HEAD];
@@ -67,7 +72,9 @@ static int differs(int fd, const char *kept, size_t n, off_t at)
     return got < 0 ? -errno : (size_t)got != n || memcmp(now, kept, n) != 0;
 }
 
-/* Whether what was copied is no longer how the file begins; negative: nobody knows. */
+/* Check whether the file is a new one, or was rewritten since the last copy. Return 1 or 0;
+ * negative errno if unknown.
+ */
 static int is_anew(const struct slurm_output *o, int fd, const struct stat *st)
 {
     int rc;
@@ -78,6 +85,7 @@ static int is_anew(const struct slurm_output *o, int fd, const struct stat *st)
     return rc != 0 ? rc : differs(fd, o->tail, o->tail_n, o->at - (off_t)o->tail_n);
 }
 
+/* Start copying the file from its beginning. */
 static void begin(struct slurm_output *o, const struct stat *st)
 {
     o->seen = true;
@@ -87,6 +95,7 @@ static void begin(struct slurm_output *o, const struct stat *st)
     o->head_n = o->tail_n = 0;
 }
 
+/* Append newly copied bytes to the remembered beginning of the file, until that is full. */
 static void keep_head(struct slurm_output *o, const char *bytes, size_t n)
 {
     n = n < sizeof o->head - o->head_n ? n : sizeof o->head - o->head_n;
@@ -94,6 +103,7 @@ static void keep_head(struct slurm_output *o, const char *bytes, size_t n)
     o->head_n += n;
 }
 
+/* Append newly copied bytes to the remembered end of the copied part, and drop its oldest bytes. */
 static void keep_tail(struct slurm_output *o, const char *bytes, size_t n)
 {
     size_t kept = n < sizeof o->tail ? sizeof o->tail - n : 0;
@@ -130,7 +140,7 @@ bool slurm_output_copy(struct slurm_output *o, const char *path, int to)
         if (poll(&ready, 1, 0) == 0)
             return true;
         if (file_write_all(to, bytes, (size_t)n, NULL) < 0) {
-            o->gone = true; /* the job goes on */
+            o->gone = true; /* no reader; the job itself goes on */
             return false;
         }
         o->at += n;

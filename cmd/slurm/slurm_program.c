@@ -14,9 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SAID_MAX = 1 << 26 }; /* an array of many tasks has a record of each */
+enum { SAID_MAX = 1 << 26 }; /* bytes of output; an array of many tasks has a record for each */
 
-static const int64_t look_ns = 10 * CLOCK_MS; /* between two looks whether one has ended */
+static const int64_t look_ns = 10 * CLOCK_MS; /* interval of polling for the program's end */
 
 int slurm_program_text(const char *text, struct eddis_error *err)
 {
@@ -32,8 +32,8 @@ int slurm_program_text(const char *text, struct eddis_error *err)
                                       : cleanup_keep_fd(fd);
 }
 
-/* Whoever ignores it has its children reaped by the kernel, and their exit codes with them: nohup's
- * relatives start programs so.
+/* Restore SIGCHLD's default if it is ignored, as programs started by nohup's relatives have it.
+ * Else the kernel reaps our children and their exit codes are lost.
  */
 static void keep_children(void)
 {
@@ -64,6 +64,7 @@ int slurm_program_start(const char *const *argv, int in, int out, int errors, pi
                          : rc;
 }
 
+/* Fail with errno: the program's exit status is lost. */
 static int no_child(const char *name, struct eddis_error *err)
 {
     return eddis_fail_errno(err, -errno, "nobody knows how %s has ended", name);
@@ -79,7 +80,7 @@ int slurm_program_wait(pid_t pid)
     return rc < 0 ? -errno : spawn_exit_code(status);
 }
 
-/* Whether the caller is to end, and holds that back. */
+/* Check whether a signal that ends the caller is blocked and pending. */
 static bool is_interrupted(void)
 {
     sigset_t held;
@@ -95,6 +96,9 @@ void slurm_program_kill(pid_t pid)
     (void)slurm_program_wait(pid);
 }
 
+/* Wait until the program ends, and return its exit code. Kill it and fail with -ETIMEDOUT after
+ * patience_ns; if heed, with -EINTR when a blocked signal that ends the caller is pending.
+ */
 static int wait_a_while(pid_t pid, const char *name, int64_t patience_ns, bool heed,
                         struct eddis_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* srun_proxy.c - runs srun, and tells what srun says from what the program beyond it says */
+/* srun_proxy.c - runs srun, and separates srun's messages from those of the program behind it */
 #include "srun_proxy.h"
 
 #include "lib/base/cleanup.h"
@@ -24,16 +24,18 @@
 
 enum { EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127, PATIENCE_S = 30 };
 
-static const char hello[] = "eddis is here\n";
+static const char hello[] = "eddis is here\n"; /* the first line of the script's own output */
 
-/* Says so, and finds eddis by the path that it has here, else in PATH there. */
+/* Script that srun starts: print the hello line, then run eddis from the path used here, else from
+ * PATH there.
+ */
 static const char script[] = "echo eddis is here; p=$1; shift; test -x \"$p\" || p=${p##*/}; "
                              "exec \"$p\" \"$@\"";
 
-/* ---- beginning ---- */
+/* ---- start ---- */
 
-/* Every option is given: what is left out is read from variables.  But --unbuffered would make the
- * program's output a terminal.
+/* Add srun's command line. Give every option, since srun reads missing ones from variables; but not
+ * --unbuffered, which would make the program's output a terminal.
  */
 static void add_words(const struct slurm_door *at, const char *program, const char *const *words,
                       struct strlist *ret)
@@ -71,7 +73,9 @@ static void add_words(const struct slurm_door *at, const char *program, const ch
     strlist_add_all(ret, (char *const *)(uintptr_t)(words + 1));
 }
 
-/* Of another job of Slurm's that this process may be in, srun is to know nothing. */
+/* Add our environment without the variables of a Slurm job that this process may be in; SLURM_CONF
+ * stays.
+ */
 static void add_environment(struct strlist *ret)
 {
     struct strlist own = { 0 };
@@ -89,13 +93,14 @@ static void add_environment(struct strlist *ret)
     strlist_fini(&own);
 }
 
+/* Start srun with pipes for its standard output and error, whose read ends go to *c. */
 static int start(struct slurm_door_call *c, const char *const *argv, const char *const *envp,
                  struct eddis_error *err)
 {
     struct spawn s = { .argv = argv,
                        .envp = envp,
                        .in = -1,
-                       .own_group = true, /* a Ctrl-C is for us, and we end it */
+                       .own_group = true, /* Ctrl-C reaches only us, and we end srun */
                        .parent_death_signal = SIGTERM };
     int out[2], errors[2], rc;
 
@@ -139,7 +144,7 @@ int slurm_door_begin(const struct slurm_door *at, const char *const *words, bool
     add_environment(&envp);
     if (argv.failed || envp.failed)
         rc = eddis_fail(err, -ENOMEM, "no memory for srun's arguments");
-    (void)signal(SIGCHLD, SIG_DFL); /* its exit code is needed */
+    (void)signal(SIGCHLD, SIG_DFL); /* if it were ignored, srun's exit code would be lost */
     if (rc == 0)
         rc = start(&c, (const char *const *)argv.item, (const char *const *)envp.item, err);
     strlist_fini(&argv);
@@ -150,15 +155,18 @@ int slurm_door_begin(const struct slurm_door *at, const char *const *words, bool
     return rc;
 }
 
-/* ---- what it says ---- */
+/* ---- reading ---- */
 
+/* Close a pipe and mark it as closed (-1). */
 static void close_end(int *fd)
 {
     (void)close(*fd);
     *fd = -1;
 }
 
-/* Behind its first line comes what is for the caller: move that to the front.  Returns its length.
+/* Search the output for the hello line. Move the bytes that follow it to the front of `bytes` and
+ * return their number; 0: none yet. Before the line only the last bytes are remembered, as it may
+ * come in parts.
  */
 static int take_hello(struct slurm_door_call *c, char *bytes, size_t n)
 {
@@ -181,7 +189,9 @@ static int take_hello(struct slurm_door_call *c, char *bytes, size_t n)
     return (int)rest;
 }
 
-/* A line of standard error: of srun, of a program before ours, or of ours. */
+/* Process one line of standard error. Lines of srun's set c->srun and c->cut; others set c->last
+ * and, after the hello line and unless c->quiet, go to our standard error.
+ */
 static void take_line(struct slurm_door_call *c)
 {
     static const char *const own[] = { "srun: ", "slurmstepd" };
@@ -193,7 +203,7 @@ static void take_line(struct slurm_door_call *c)
             continue;
         c->cut = c->cut || strstr(c->line, "*** STEP ") || strstr(c->line, "step aborted") ||
                  strstr(c->line, "orce Terminated");
-        /* "task 0: Exited with exit code 2": so do we; and what is only advice is none to us. */
+        /* Skip "task 0: Exited with exit code 2", since we exit with it too, and srun's advice. */
         if (i == 0 && !strstr(c->line, ": task 0: ") && !strstr(c->line, "lacks support"))
             (void)snprintf(c->srun, sizeof c->srun, "%.250s", c->line);
         return;
@@ -205,6 +215,9 @@ static void take_line(struct slurm_door_call *c)
     }
 }
 
+/* Read what standard error has now, and process each complete line; at end of file, the rest and
+ * close it.
+ */
 static void read_errors(struct slurm_door_call *c)
 {
     char bytes[512];
@@ -258,11 +271,11 @@ bool slurm_door_is_over(const struct slurm_door_call *c)
     return c->out < 0 && c->errors < 0;
 }
 
-/* ---- its end ---- */
+/* ---- end ---- */
 
 int slurm_door_end(struct slurm_door_call *c, struct eddis_error *err)
 {
-    /* TERM has srun end the step; who is killed has a helper that does. */
+    /* On SIGTERM srun ends the step. If srun is killed, its helper process ends the step. */
     static const struct spawn_rung now[] = { { SIGTERM, 5 * CLOCK_S }, { SIGKILL, CLOCK_S } };
     static const struct spawn_rung soon[] = { { 0, 5 * CLOCK_S },
                                               { SIGTERM, 5 * CLOCK_S },
@@ -288,19 +301,22 @@ int slurm_door_end(struct slurm_door_call *c, struct eddis_error *err)
             "there is no eddis on node %s of Slurm's job %s, neither where it is here "
             "nor in PATH",
             c->at->node, c->at->name);
-    /* Of its own accord it ends by no signal. */
+    /* The program itself does not end by a signal. */
     if (c->cut || code > 128)
         return eddis_fail(err, -ECONNRESET,
                           "Slurm has cut the answer of node %s of job %s short%s%s", c->at->node,
                           c->at->name, *c->srun ? ": " : "", c->srun);
-    /* The two streams may come in any order: its sentence was not known to be its own. */
+    /* If the last line came before the hello line, it was not recognized as the program's own. */
     if (code && !c->shown && !c->quiet && *c->last)
         fprintf(stderr, "%s\n", c->last);
     return code;
 }
 
-/* ---- to its end ---- */
+/* ---- a whole run ---- */
 
+/* Pass the output to take() until both pipes are closed. Return 0; 128 + the signal read from
+ * `signals`; or an error, -ETIMEDOUT after end_ns.
+ */
 static int copy(struct slurm_door_call *c, int signals, int64_t end_ns,
                 void (*take)(void *ctx, const char *bytes, size_t n), void *ctx,
                 struct eddis_error *err)

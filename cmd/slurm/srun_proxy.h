@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* srun_proxy.h - a program of ours on the node of a job's driver, run from elsewhere
+/* srun_proxy.h - srun proxy: runs a program of ours on the node of a job's driver
  *
- * There is no door in the network: the program goes over a step of Slurm's that lies over whatever
- * else runs in the job, and takes nothing from it.
+ * No network connection of ours is opened. The program runs in a step of Slurm's that shares the
+ * job's nodes with other steps (--overlap) and takes no resources from them.
  *
  *     here                         the driver's node
- *     eddis-status 12 -> srun ---> sh: says that it is here, becomes eddis-status 12
+ *     eddis-status 12 -> srun ---> sh: prints a hello line, becomes eddis-status 12
  *
- * What it says on standard output comes through a pipe, behind that first line; what it says on
- * standard error goes to ours.  When this process ends, so does the step.
+ * Its standard output comes through a pipe, after the hello line. Its standard error goes to ours.
+ * The step ends when this process ends.
  */
 #ifndef EDDIS_CMD_SLURM_SRUN_PROXY_H
 #define EDDIS_CMD_SLURM_SRUN_PROXY_H
@@ -20,51 +20,56 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* Node and job that a program is run in. */
 struct slurm_door {
-    char job[24];   /* number by which its steps go */
-    char name[64];  /* as people and scontrol know it: the same, or "12_3" */
-    char node[256]; /* as Slurm calls it */
-    int group;      /* of a heterogeneous job; -1: it is none */
+    char job[24];   /* job number that srun's --jobid takes */
+    char name[64];  /* number as users and scontrol write it: the same, or "12_3" */
+    char node[256]; /* node name in Slurm */
+    int group;      /* component of a heterogeneous job; -1: not heterogeneous */
 };
 
+/* A running srun, and what was read from it. */
 struct slurm_door_call {
     const struct slurm_door *at; /* borrowed */
     pid_t pid;
     int out, errors; /* pipes of its standard output and error; -1: closed */
-    bool here;       /* it has said so */
+    bool here;       /* the hello line has come */
     bool cut;        /* Slurm has ended the step */
-    bool quiet;      /* its words on standard error are kept in `last` only */
-    bool shown;      /* a line of its standard error has gone to ours */
-    char said[1024]; /* of its output, said_n bytes before it was here */
+    bool quiet;      /* do not copy standard error to ours; only `last` keeps it */
+    bool shown;      /* a line of its standard error was copied to ours */
+    char said[1024]; /* the last said_n bytes of output, searched for the hello line */
     size_t said_n;
-    char line[512]; /* of its standard error, line_n bytes of one that has not ended */
+    char line[512]; /* an incomplete line of its standard error, of line_n bytes */
     size_t line_n;
-    char srun[256], last[256]; /* the last line of srun's, and of the program's */
-    int64_t end_ns;            /* until which it must be here */
+    char srun[256], last[256]; /* last lines on standard error, of srun and of the program */
+    int64_t end_ns;            /* deadline of the hello line; CLOCK_NEVER after it */
 };
 
-/* Start it: words are the name of the program, which is beside this one, and its arguments,
- * NULL-ended.  -ENOTSUP: there is no srun.
+/* Start a program on the job's node through srun. words: the name of the program, which lies beside
+ * this one, and its arguments, NULL-ended. `at` must live as long as *ret. quiet: do not show its
+ * standard error. -ENOTSUP: there is no srun.
  */
 int slurm_door_begin(const struct slurm_door *at, const char *const *words, bool quiet,
                      struct slurm_door_call *ret, struct eddis_error *err);
 
-/* Read what there is: its output to ret [size]; call it when c->out or c->errors is readable, or
- * c->end_ns has come.  Returns the number of bytes, which may be 0.  -ETIMEDOUT: it has not come
- * so far in time.
+/* Read available output into ret [size], and process available standard error. Call it when c->out
+ * or c->errors is readable, or at c->end_ns. Return the number of bytes, which may be 0.
+ * -ETIMEDOUT: the hello line did not come in time.
  */
 int slurm_door_read(struct slurm_door_call *c, char *ret, size_t size, struct eddis_error *err);
 
-/* Whether there is nothing more to be read. */
+/* Check whether both pipes are closed, so nothing is left to read. */
 bool slurm_door_is_over(const struct slurm_door_call *c);
 
-/* End it, unless it has ended.  Returns its exit code.  -EIO: it never was there, and srun says
- * why; -ENOENT: there is no eddis; -ECONNRESET: Slurm has ended it, as with its job.
+/* Stop srun and the step unless they have ended, and close the pipes. Return the program's exit
+ * code. -EIO: the node was not reached, with srun's reason; -ENOENT: there is no eddis there;
+ * -ECONNRESET: Slurm ended the step, as with its job.
  */
 int slurm_door_end(struct slurm_door_call *c, struct eddis_error *err);
 
-/* Run it to its end.  take: its output as it comes; its time until the end is most_ns.  Returns its
- * exit code, or 128 + SIGINT, SIGTERM or SIGHUP, which this process is sent and which ends it.
+/* Run a program through srun until it ends, for most_ns at most. take() gets its output as it
+ * comes. Return its exit code; or 128 + SIGINT, SIGTERM or SIGHUP if this process received that
+ * signal, which ends the program.
  */
 int slurm_door_run(const struct slurm_door *at, const char *const *words, int64_t most_ns,
                    void (*take)(void *ctx, const char *bytes, size_t n), void *ctx,

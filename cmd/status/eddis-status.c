@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eddis-status.c - who is slow, why, and what was done about it */
+/* eddis-status.c - shows a job's progress, its slow workers and their causes, and its logs */
 #include "agents/job/job_folder.h"
 #include "agents/job/status_fetch.h"
 #include "agents/job/status_json.h"
@@ -30,7 +30,7 @@
 enum { EXIT_FAULT = 1, EXIT_USAGE = 2 };
 
 static const int64_t shortest_ns = 100 * CLOCK_MS;
-static const int64_t patience_ns = 5 * CLOCK_S; /* with a Slurm that is silent */
+static const int64_t patience_ns = 5 * CLOCK_S; /* wait for Slurm's answer */
 
 static const struct option_row rows[] = {
     { "once", '1', NULL, "print the status once, also on a terminal" },
@@ -58,22 +58,25 @@ static const struct option_table table = {
     .n = sizeof rows / sizeof *rows,
 };
 
+/* Parsed command line, and what standard output is. */
 struct request {
-    const char *job; /* NULL: status_newest */
+    const char *job; /* NULL: the newest job */
     bool once, watch, json, list, report, ascii, version, help;
-    bool dead;            /* whatever its files say, the driver is gone */
-    bool color, terminal; /* of standard output */
+    bool dead;            /* the driver is known to be gone: read its files only */
+    bool color, terminal; /* standard output takes colors, is a terminal */
     int64_t interval_ns;
     int64_t log_rank, log_lines; /* rank -1: no log */
     bool follow;
 };
 
+/* Print the error and return the exit code `code`. */
 static int fail(const struct eddis_error *err, int code)
 {
     options_complain("eddis-status", err, stderr);
     return code;
 }
 
+/* Parse the whole number of an option, from `least` to INT32_MAX. */
 static int take_number(const char *flag, const char *text, int64_t least, int64_t *ret,
                        struct eddis_error *err)
 {
@@ -87,6 +90,7 @@ static int take_number(const char *flag, const char *text, int64_t least, int64_
     return 0;
 }
 
+/* Store one option of the command line, or the job's name. */
 static int take_option(struct request *q, const struct options_item *i, struct eddis_error *err)
 {
     const struct {
@@ -123,6 +127,7 @@ static int take_option(struct request *q, const struct options_item *i, struct e
     return 0;
 }
 
+/* Parse the command line and reject options that exclude each other. */
 static int parse(int argc, char **argv, struct request *q, struct eddis_error *err)
 {
     struct options o = { .table = &table, .argc = argc, .argv = argv };
@@ -147,7 +152,7 @@ static int parse(int argc, char **argv, struct request *q, struct eddis_error *e
     return rc;
 }
 
-/* What the terminal can show; asked once, here. */
+/* Set what standard output can show: terminal, colors, and UTF-8 (else ascii). */
 static void look_around(struct request *q)
 {
     const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
@@ -160,6 +165,7 @@ static void look_around(struct request *q)
 
 /* ---- printing ---- */
 
+/* Print the status as a JSON document, or in one line. */
 static int print_json(const struct job_status *s, bool one_line, struct eddis_error *err)
 {
     cleanup_free char *text = job_status_text(s);
@@ -179,12 +185,15 @@ static int print_json(const struct job_status *s, bool one_line, struct eddis_er
     return 0;
 }
 
-/* By its id only jobs in the usual place are found; NULL: by that. */
+/* Borrow the job's path if the user named it by one, since only jobs in the default folder are
+ * found by id; else NULL.
+ */
 static const char *place(const struct request *q)
 {
     return q->job && strchr(q->job, '/') ? q->job : NULL;
 }
 
+/* Print the summary of a job that has ended; without --report also its details. */
 static void print_summary(const struct request *q, const struct job_status *s)
 {
     struct strbuf b = { 0 };
@@ -196,6 +205,7 @@ static void print_summary(const struct request *q, const struct job_status *s)
     strbuf_fini(&b);
 }
 
+/* Print advice on the job's problems, if there is any. */
 static void print_advice(const struct request *q, const struct job_status *s)
 {
     struct strbuf b = { 0 };
@@ -205,6 +215,7 @@ static void print_advice(const struct request *q, const struct job_status *s)
     strbuf_fini(&b);
 }
 
+/* Print the page with the table of workers, as wide as the terminal. */
 static int print_page(const struct request *q, const struct job_status *s, struct eddis_error *err)
 {
     const struct status_print o = { .out = stdout, .color = q->color };
@@ -221,6 +232,9 @@ static int print_page(const struct request *q, const struct job_status *s, struc
     return 0;
 }
 
+/* Print one status as JSON, as a page, or as a report. Fail with -EAGAIN if --report is asked for a
+ * job that runs.
+ */
 static int print_once(const struct request *q, const struct job_folder *f,
                       const struct job_status *s, struct eddis_error *err)
 {
@@ -247,13 +261,16 @@ static int print_once(const struct request *q, const struct job_folder *f,
     return rc;
 }
 
+/* Print to standard error why the driver did not answer, if status_fetch returned 2. */
 static void say_unanswered(int fetched, const struct eddis_error *why)
 {
     if (fetched == 2)
         fprintf(stderr, "eddis-status: %s\n", why->text);
 }
 
-/* Look until the job has ended.  Not on a terminal: a page, or a line of JSON, for each look. */
+/* Print the status again and again until the job ends: one page, or one line of JSON, every
+ * interval.
+ */
 static int watch_plainly(const struct request *q, const struct job_folder *f,
                          struct eddis_error *err)
 {
@@ -277,6 +294,7 @@ static int watch_plainly(const struct request *q, const struct job_folder *f,
     }
 }
 
+/* Fetch the status once and print it; if the driver is gone, from the job's files. */
 static int look_once(const struct request *q, const struct job_folder *f, struct eddis_error *err)
 {
     struct job_status s;
@@ -290,6 +308,7 @@ static int look_once(const struct request *q, const struct job_folder *f, struct
     return rc;
 }
 
+/* Print the end of the log of one worker, and follow it if asked. */
 static int show_log(const struct request *q, const struct job_folder *f, struct eddis_error *err)
 {
     const struct status_logs o = { .rank = (int)q->log_rank,
@@ -301,6 +320,7 @@ static int show_log(const struct request *q, const struct job_folder *f, struct 
     return status_logs_print(f, &o, err);
 }
 
+/* Show a job of this machine: live on a terminal, repeatedly with --watch, else once. */
 static int show(const struct request *q, const struct job_folder *f, struct eddis_error *err)
 {
     const struct status_live live = { q->interval_ns, q->color, q->ascii };
@@ -316,9 +336,11 @@ static int show(const struct request *q, const struct job_folder *f, struct eddi
     return look_once(q, f, err);
 }
 
-/* ---- on another node ---- */
+/* ---- jobs whose driver is on another node ---- */
 
-/* The words of this program there: the same, but for the job's. */
+/* Build this program's arguments for the other node: ours, with the job's name as it is known
+ * there.
+ */
 static void far_words(const struct request *q, const struct job_place *p, int argc, char **argv,
                       struct strlist *ret)
 {
@@ -335,12 +357,15 @@ static void far_words(const struct request *q, const struct job_place *p, int ar
         strlist_addf(ret, "%s", p->far);
 }
 
+/* Check whether the status is a final one. */
 static bool is_end(const struct job_status *s)
 {
     return s->state == JOB_ENDED || s->state == JOB_LOST;
 }
 
-/* On a terminal the page is made here, where its width and colours are known. */
+/* Show a job of another node on this terminal. The page is made here, where width and colors are
+ * known.
+ */
 static int show_far_page(const struct request *q, const struct job_place *p,
                          struct eddis_error *err)
 {
@@ -351,24 +376,26 @@ static int show_far_page(const struct request *q, const struct job_place *p,
                      : status_live_far(&p->door, p->far, &live, &s, err);
 
     if (rc != 0)
-        return rc == 1 && !q->once ? 0 : rc; /* by 'q' */
+        return rc == 1 && !q->once ? 0 : rc; /* 1: the user pressed 'q' */
     (void)snprintf(f.id, sizeof f.id, "%s", s.job);
     if (q->once || is_end(&s))
         rc = print_once(q, &f, &s, err);
     else
-        rc = -ECONNRESET; /* its last look was lost on the way */
+        rc = -ECONNRESET; /* the connection ended before the final status came */
     job_status_fini(&s);
     return rc;
 }
 
-/* ---- looks from there ---- */
+/* ---- watching from another node ---- */
 
+/* State of watch_far. */
 struct far_look {
     const struct request *q;
     const struct job_folder *f;
     bool ended;
 };
 
+/* Print one status that came from the other node, and free it. A callback of status_far_watch. */
 static int show_look(void *ctx, struct job_status *s, struct eddis_error *err)
 {
     struct far_look *l = ctx;
@@ -383,6 +410,9 @@ static int show_look(void *ctx, struct job_status *s, struct eddis_error *err)
     return rc;
 }
 
+/* Print the status of a job on another node every interval until it ends; -ECONNRESET: the step
+ * ended first.
+ */
 static int watch_far(const struct request *q, const struct job_place *p, struct eddis_error *err)
 {
     struct far_look l = { .q = q, .f = &p->folder };
@@ -391,7 +421,9 @@ static int watch_far(const struct request *q, const struct job_place *p, struct 
     return rc == 0 && !l.ended ? -ECONNRESET : rc;
 }
 
-/* The end of Slurm's job has ended the look at it: what is left to be told is in its folder. */
+/* Show the end of a job whose Slurm job has ended, and with it the step that watched it. Print its
+ * final status from its folder, if that is on this machine. Fail if Slurm's job is not over.
+ */
 static int show_end(const struct request *q, const struct job_place *p, struct eddis_error *err)
 {
     char how[64];
@@ -408,6 +440,7 @@ static int show_end(const struct request *q, const struct job_place *p, struct e
     return 0;
 }
 
+/* Show a job whose driver is on another node, by running eddis-status there through srun. */
 static int show_far(const struct request *q, const struct job_place *p, int argc, char **argv,
                     struct eddis_error *err)
 {
@@ -428,8 +461,9 @@ static int show_far(const struct request *q, const struct job_place *p, int argc
     return rc == -ECONNRESET ? show_end(q, p, err) : rc;
 }
 
-/* ---- */
+/* ---- the program ---- */
 
+/* Find the job that the user named, or the newest one, and where it runs. */
 static int find(const struct request *q, struct job_place *ret, struct eddis_error *err)
 {
     int64_t end_ns = clock_now_ns() + patience_ns;
@@ -444,6 +478,7 @@ static int find(const struct request *q, struct job_place *ret, struct eddis_err
     return rc;
 }
 
+/* Find the job and show what was asked for. Return the exit code. */
 static int show_job(struct request *q, int argc, char **argv, struct eddis_error *err)
 {
     struct job_place p;

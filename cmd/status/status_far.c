@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* status_far.c - runs eddis-status where the job's driver is */
+/* status_far.c - runs eddis-status on the node of the job's driver, through srun */
 #include "status_far.h"
 
 #include "cmd/slurm/slurm_lookup.h"
@@ -12,14 +12,16 @@
 #include <stdio.h>
 #include <string.h>
 
-static const int64_t most_ns = 60 * CLOCK_S; /* for one answer, of a driver that may be busy */
+static const int64_t most_ns = 60 * CLOCK_S; /* for one answer; the driver may be busy */
 
+/* Output that is being printed. */
 struct text {
     bool plain;
-    char line[4096]; /* n bytes of one that has not ended */
+    char line[4096]; /* an incomplete line, of n bytes */
     size_t n;
 };
 
+/* Print the collected line without control characters, and `end` behind it. */
 static void end_line(struct text *t, const char *end)
 {
     t->line[t->n] = '\0';
@@ -29,6 +31,7 @@ static void end_line(struct text *t, const char *end)
     fputs(end, stdout);
 }
 
+/* Print output bytes, with `plain` line by line. A callback of slurm_door_run. */
 static void pass(void *ctx, const char *bytes, size_t n)
 {
     struct text *t = ctx;
@@ -46,6 +49,7 @@ static void pass(void *ctx, const char *bytes, size_t n)
     (void)fflush(stdout);
 }
 
+/* Append output bytes to a string buffer. A callback of slurm_door_run. */
 static void keep(void *ctx, const char *bytes, size_t n)
 {
     strbuf_add_bytes(ctx, bytes, n);
@@ -77,14 +81,18 @@ int status_far_fetch(const struct slurm_door *door, const char *word, struct job
     return rc;
 }
 
+/* State of status_far_watch. */
 struct watch {
-    struct strbuf b; /* of a line that has not ended */
+    struct strbuf b; /* an incomplete line */
     int (*show)(void *ctx, struct job_status *s, struct eddis_error *err);
     void *ctx;
-    int rc; /* of the first that has failed ... */
-    struct eddis_error err;
+    int rc;                 /* of the first show that failed ... */
+    struct eddis_error err; /* ... and its error */
 };
 
+/* Parse each complete line of output as a status and show it, unless an earlier one failed. A
+ * callback of slurm_door_run.
+ */
 static void take_lines(void *ctx, const char *bytes, size_t n)
 {
     struct watch *w = ctx;

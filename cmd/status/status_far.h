@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* status_far.h - eddis-status of a job whose driver is on another node, over Slurm */
+/* status_far.h - eddis-status for a job whose driver is on another node, through Slurm */
 #ifndef EDDIS_CMD_STATUS_STATUS_FAR_H
 #define EDDIS_CMD_STATUS_STATUS_FAR_H
 
@@ -11,27 +11,27 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Run these words of eddis-status there and print what they print.  plain: for a terminal, without
- * control characters.  Returns the exit code.
+/* Run eddis-status with these arguments there, for most_ns at most, and print its output. plain:
+ * remove control characters, for a terminal. Return its exit code.
  */
 int status_far_print(const struct slurm_door *door, const struct strlist *words, bool plain,
                      int64_t most_ns, struct eddis_error *err);
 
-/* Ask for the status of the job that word names there.  Returns 0, or the exit code, when standard
- * error has been told why.
+/* Fetch the status of the job that is named `word` there. Return 0; or the exit code of
+ * eddis-status there, whose error was printed on standard error.
  */
 int status_far_fetch(const struct slurm_door *door, const char *word, struct job_status *ret,
                      struct eddis_error *err);
 
-/* Watch it there, and give each look to show(ctx, s), which takes it.  After a look that it fails
- * to show there is none any more.  Returns as slurm_door_run.
+/* Watch the job there, and call show(ctx, s) for each status; show frees s. After show has failed
+ * it is not called again, and its error is returned. Otherwise return as slurm_door_run does.
  */
 int status_far_watch(const struct slurm_door *door, const char *word, int64_t interval_ns,
                      int (*show)(void *ctx, struct job_status *s, struct eddis_error *err),
                      void *ctx, struct eddis_error *err);
 
-/* After -ECONNRESET: whether Slurm says, within seconds, that the job is over; and how, "FAILED,
- * exit code 130".
+/* Ask Slurm, for some seconds, whether the job is over, after a step was cut off (-ECONNRESET).
+ * Write how it ended to ret [size], "FAILED, exit code 130".
  */
 bool status_far_ended(const struct slurm_door *door, char *ret, size_t size);
 

@@ -19,13 +19,13 @@ static const struct table_column columns[] = {
     { "JOBID", false }, { "NAME", false }, { "STATE", false }, { "TIME", true }, { "NODES", true },
 };
 
-/* "ok" is worth more than "ended" to somebody who looks for the run that failed. */
+/* Return the job's state for the list, for ended jobs the reason: "ok" says more than "ended". */
 static const char *state_of(const struct job_status *s)
 {
     return s->state == JOB_ENDED && s->reason[0] ? s->reason : job_state_name(s->state);
 }
 
-/* Seconds that the job took, or takes so far. */
+/* Return the seconds that the job took, or has taken so far; NAN: unknown. */
 static double time_of(const struct job_status *s)
 {
     if (isfinite(s->wall_s) || s->state == JOB_LOST)
@@ -33,6 +33,7 @@ static double time_of(const struct job_status *s)
     return isfinite(s->start_s) ? (double)clock_wall_ns() / (double)CLOCK_S - s->start_s : NAN;
 }
 
+/* Add the row of a job. */
 static void add_row(struct table *t, const char *id, const struct job_status *s)
 {
     char time[32];
@@ -50,6 +51,7 @@ static void add_row(struct table *t, const char *id, const struct job_status *s)
         table_add(t, "-");
 }
 
+/* Append the JSON object of a job to a list. */
 static int add_item(json_t *list, const char *id, const struct job_status *s)
 {
     double time_s = time_of(s);
@@ -62,7 +64,9 @@ static int add_item(json_t *list, const char *id, const struct job_status *s)
     return item && json_array_append_new(list, item) == 0 ? 0 : -ENOMEM;
 }
 
-/* A damaged job is a row like any other. */
+/* Read a job's status for the list. A job whose files are damaged is listed as ended, with reason
+ * "unreadable".
+ */
 static void glance(const struct job_folder *f, struct job_status *s)
 {
     if (status_glance(f, s, NULL) == 0)
@@ -73,6 +77,7 @@ static void glance(const struct job_folder *f, struct job_status *s)
     (void)job_folder_parse_id(f->id, s->name, sizeof s->name, NULL);
 }
 
+/* Print the JSON document with the list of jobs. */
 static int print_json(const json_t *list, struct eddis_error *err)
 {
     cleanup_json json_t *o =

@@ -7,7 +7,9 @@
 
 #include <stdbool.h>
 
-/* Print JOBID NAME STATE TIME NODES to standard output, or the same as one JSON document. */
+/* Print the jobs to standard output as a table JOBID NAME STATE TIME NODES, or as one JSON
+ * document.
+ */
 int status_list(bool json, struct eddis_error *err);
 
 #endif

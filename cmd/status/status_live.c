@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* status_live.c - draws the page of a job again and again until it ends */
+/* status_live.c - redraws a job's page until the job ends */
 #include "status_live.h"
 
 #include "agents/job/status_fetch.h"
@@ -23,20 +23,24 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-static const int64_t answer_ns = 5 * CLOCK_S;
+static const int64_t answer_ns = 5 * CLOCK_S; /* for one answer of the driver */
 
+/* State of the live view. */
 struct live {
     const struct status_live *o;
     const struct job_folder *folder;
     struct http_client *client;
     struct job_status status;
-    struct eddis_error trouble; /* of the last request; code 0: none */
-    bool asking, fresh, over;
-    int signals; /* a signalfd */
-    int end;     /* 0: go on; else what to return */
+    struct eddis_error trouble; /* error of the last request; code 0: none */
+    bool asking, fresh, over;   /* a request runs; there is something to draw; the job has ended or
+                                   its driver is gone */
+    int signals;                /* a signalfd */
+    int end;                    /* 0: go on; else the value to return */
 };
 
-/* The driver does not answer: the last table stays, unless its folder has a newer one. */
+/* Keep showing the last status, or a newer one from the job's folder, since the driver does not
+ * answer. Add its age to the error that is shown.
+ */
 static void keep_last(struct live *v)
 {
     struct eddis_error why = v->trouble;
@@ -53,6 +57,9 @@ static void keep_last(struct live *v)
     eddis_fail(&v->trouble, why.code, "%.0f s old: %.300s", status_age_s(&v->status), why.text);
 }
 
+/* Process the driver's answer, or the error of a request (status 0, err). A callback of the HTTP
+ * client.
+ */
 static void on_answer(void *ctx, int status, const char *body, size_t n,
                       const struct eddis_error *err)
 {
@@ -78,7 +85,7 @@ static void on_answer(void *ctx, int status, const char *body, size_t n,
         keep_last(v);
 }
 
-/* A driver that is stopped is not asked. */
+/* Start a request to the driver. A stopped driver is not asked, and its error is shown. */
 static int ask(struct live *v, struct eddis_error *err)
 {
     struct eddis_error stopped = { 0 };
@@ -92,6 +99,7 @@ static int ask(struct live *v, struct eddis_error *err)
     return http_client_start(v->client, "/v1/job", NULL, answer_ns, on_answer, v, err);
 }
 
+/* Draw the page, and the error or the hint about keys in the last row. */
 static void paint(struct live *v)
 {
     struct status_print o = { .out = stdout, .color = v->o->color, .window = true };
@@ -110,11 +118,12 @@ static void paint(struct live *v)
     else
         printf("\033[%d;1H%.*s", o.rows + 1, o.columns - 1, "q quits");
     status_page_fini(&page);
-    /* Nobody looks any more: the terminal is gone. */
+    /* The terminal is gone. */
     if (fflush(stdout) != 0)
         v->end = 128 + SIGHUP;
 }
 
+/* Read pending keys and end the view at 'q'. */
 static void on_keys(struct live *v)
 {
     char key[64];
@@ -124,6 +133,9 @@ static void on_keys(struct live *v)
         v->end = 1;
 }
 
+/* Handle a signal: leave the screen while stopped by Ctrl-Z, redraw after a change of size, end at
+ * any other.
+ */
 static void on_signal(struct live *v)
 {
     struct signalfd_siginfo s;
@@ -140,6 +152,9 @@ static void on_signal(struct live *v)
     v->fresh = true;
 }
 
+/* Poll the driver and draw until the job ends, 'q' or a signal. Return 0, 1 for 'q', 128 + signal,
+ * or an error.
+ */
 static int watch(struct live *v, struct eddis_error *err)
 {
     struct pollfd fds[2] = { { .fd = v->signals, .events = POLLIN },
@@ -168,11 +183,11 @@ static int watch(struct live *v, struct eddis_error *err)
     return v->end;
 }
 
-/* ---- on another node ---- */
+/* ---- jobs whose driver is on another node ---- */
 
-static const int64_t silent_ns = 15 * CLOCK_S;
+static const int64_t silent_ns = 15 * CLOCK_S; /* silence that is reported, beyond the interval */
 
-/* A look of the program there. */
+/* Take a status that eddis-status there has printed, one line of JSON. */
 static void on_line(struct live *v, const char *line, size_t n)
 {
     struct job_status s;
@@ -187,7 +202,7 @@ static void on_line(struct live *v, const char *line, size_t n)
     v->fresh = true;
 }
 
-/* Take whole lines out of what has come so far. */
+/* Remove the complete lines from b and process each. */
 static void take_lines(struct live *v, struct strbuf *b)
 {
     const char *text = strbuf_text(b), *at = text, *end;
@@ -204,6 +219,7 @@ static void take_lines(struct live *v, struct strbuf *b)
     *b = rest;
 }
 
+/* Set the error that the node does not answer. */
 static void say_silent(struct live *v, const struct slurm_door_call *c)
 {
     eddis_fail(&v->trouble, -ETIMEDOUT, "node %s of Slurm's job %s does not answer now",
@@ -211,7 +227,10 @@ static void say_silent(struct live *v, const struct slurm_door_call *c)
     v->fresh = true;
 }
 
-/* Nothing is drawn before the first look: until then what goes wrong is one sentence. */
+/* Draw each status that comes through srun until the view ends. Nothing is drawn before the first
+ * one, so that errors until then are printed normally. Return 0, 1 for 'q', 128 + signal, or an
+ * error.
+ */
 static int watch_far(struct live *v, struct slurm_door_call *c, struct eddis_error *err)
 {
     struct strbuf b = { 0 };
@@ -256,6 +275,9 @@ static int watch_far(struct live *v, struct slurm_door_call *c, struct eddis_err
     return rc < 0 ? rc : v->end;
 }
 
+/* Run eddis-status --watch --json on the job's node and draw what it prints. Return as watch_far,
+ * or the exit code there.
+ */
 static int look_far(struct live *v, const struct slurm_door *door, const char *word,
                     struct eddis_error *err)
 {
@@ -280,9 +302,9 @@ static int look_far(struct live *v, const struct slurm_door *door, const char *w
     return rc ? rc : code;
 }
 
-/* ---- what callers want ---- */
+/* ---- entry points ---- */
 
-/* The signals become a descriptor, v->signals. */
+/* Block the signals that the view handles and receive them by v->signals; -1: that failed. */
 static void hold_signals(struct live *v, sigset_t *ret_before)
 {
     static const int caught[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH };
@@ -295,6 +317,7 @@ static void hold_signals(struct live *v, sigset_t *ret_before)
     v->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+/* Restore the signal mask and close the descriptor. */
 static void let_signals(struct live *v, const sigset_t *before)
 {
     if (v->signals >= 0)

@@ -18,9 +18,12 @@
 #include <string.h>
 #include <unistd.h>
 
-static const int64_t ask_ns = 10 * CLOCK_S;
-static const int64_t patience_ns = 60 * CLOCK_S; /* with a driver that fetches logs */
+static const int64_t ask_ns = 10 * CLOCK_S;      /* for one answer */
+static const int64_t patience_ns = 60 * CLOCK_S; /* if the driver is busy fetching logs */
 
+/* Ask the driver for a part of a rank's log that begins at offset `after`, into *a. -ENOENT: there
+ * is none yet; -EAGAIN: the driver is busy.
+ */
 static int ask(const struct job_driver *d, int64_t after, struct log_answer *a,
                struct eddis_error *err)
 {
@@ -45,7 +48,9 @@ static int ask(const struct job_driver *d, int64_t after, struct log_answer *a,
     return eddis_fail(err, -EPROTO, "the driver answered with HTTP status %d", rc);
 }
 
-/* Where the job's own folder, or its train.yaml, says that logs are.  Returns a path. */
+/* Return the path of the rank's log, in the job's folder or in logs.dir of its job.yaml; the caller
+ * frees it. NULL: no memory.
+ */
 static char *log_path(const struct job_folder *f, int rank)
 {
     cleanup_free char *yaml = file_join(f->path, "job.yaml");
@@ -62,6 +67,7 @@ static char *log_path(const struct job_folder *f, int rank)
     return path;
 }
 
+/* Read a part of the rank's log from its file, from offset `after`, or its end if that is 0. */
 static int read_folder(const struct job_folder *f, int64_t after, struct log_answer *a,
                        struct eddis_error *err)
 {
@@ -70,7 +76,7 @@ static int read_folder(const struct job_folder *f, int64_t after, struct log_ans
 
     if (!path)
         return eddis_fail(err, -ENOMEM, "no memory for a path");
-    /* What comes after the first half of a long output, see rank_log.h. */
+    /* A long output continues in a second file, see rank_log.h. */
     if (after == 0 && strlen(path) > 4 &&
         asprintf(&tail, "%.*s.tail.log", (int)strlen(path) - 4, path) < 0)
         tail = NULL;
@@ -82,7 +88,9 @@ static int read_folder(const struct job_folder *f, int64_t after, struct log_ans
                          : rc;
 }
 
-/* Returns 1 while the job runs, 0 when the text is of its folder. */
+/* Get a part of the rank's log. Return 1 if it came from the driver, 0 if it was read from the
+ * folder, since the job has ended.
+ */
 static int fetch(const struct job_folder *f, int64_t after, struct log_answer *a,
                  struct eddis_error *err)
 {
@@ -105,7 +113,7 @@ static int fetch(const struct job_folder *f, int64_t after, struct log_answer *a
     return read_folder(f, after, a, err);
 }
 
-/* Where its last n lines begin. */
+/* Borrow the position where the last n lines of text begin. */
 static const char *last_lines(const char *text, int64_t n)
 {
     const char *at = text + strlen(text);
@@ -118,6 +126,7 @@ static const char *last_lines(const char *text, int64_t n)
     return text;
 }
 
+/* Print the text, with o->plain without control characters. The text may be changed. */
 static int print(const struct status_logs *o, char *text, struct eddis_error *err)
 {
     for (char *line = text; o->plain && *line;) {
@@ -138,7 +147,7 @@ static int print(const struct status_logs *o, char *text, struct eddis_error *er
     return 0;
 }
 
-/* A log is missing: say so of a rank that the job does not have. */
+/* Set the error for a missing log: if the job does not have this rank, say so. Return -ENOENT. */
 static int no_log(const struct job_folder *f, int rank, struct eddis_error *err)
 {
     struct job_status s;

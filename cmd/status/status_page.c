@@ -16,11 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LABEL = 8 };                            /* cells of "where   " */
-enum { BAR = 24, LEAST_BAR = 5, BAR_GAP = 3 }; /* cells; fewer than the least show nothing */
+enum { LABEL = 8 };                            /* columns of "where   " */
+enum { BAR = 24, LEAST_BAR = 5, BAR_GAP = 3 }; /* columns; no bar if less than LEAST_BAR */
 
-enum { WORKER_LINES = 10 }; /* below the table */
+enum { WORKER_LINES = 10 }; /* most lines about workers below the table */
 
+/* Columns of the table of workers. */
 static const struct table_column worker_columns[] = {
     { "rank", true },   { "node", false },     { "device", false }, { "step", true },
     { "batch", true },  { "samples/s", true }, { "step ms", true }, { "compute", true },
@@ -28,7 +29,7 @@ static const struct table_column worker_columns[] = {
     { "state", false },
 };
 
-/* Of the other modes. */
+/* The same for modes in which workers or groups have models of their own. */
 static const struct table_column elastic_columns[] = {
     { "rank", true },  { "node", false },     { "device", false }, { "step", true },
     { "batch", true }, { "samples/s", true }, { "step ms", true }, { "compute", true },
@@ -36,13 +37,12 @@ static const struct table_column elastic_columns[] = {
     { "group", true }, { "stale", true },     { "state", false },
 };
 
-/* What a narrow window does without, the first of them first: who it is, how fast and in which
- * state stays.
- */
+/* Columns that a narrow window leaves out, in this order. Rank, speed and state always stay. */
 static const char *const spare_columns[] = { "device", "batch", "step ms",   "input",
                                              "stale",  "group", "samples/s", "exposed",
                                              "node",   "wait",  "compute",   "step" };
 
+/* Check whether workers or groups of the job have models of their own. */
 static bool is_elastic(const struct job_status *s)
 {
     return algorithm_has(s->algorithm, ALGORITHM_SEVERAL);
@@ -60,6 +60,7 @@ enum status_mark status_mark(const struct worker_status *w)
 
 /* ---- the head ---- */
 
+/* Append text without control characters. */
 static void add_clean(struct strbuf *b, const char *text)
 {
     cleanup_free char *clean = strdup(text);
@@ -72,7 +73,7 @@ static void add_clean(struct strbuf *b, const char *text)
     strbuf_add(b, clean);
 }
 
-/* Characters of n bytes. */
+/* Return the number of UTF-8 characters in n bytes. */
 static int width_of(const char *text, size_t n)
 {
     int width = 0;
@@ -82,8 +83,8 @@ static int width_of(const char *text, size_t n)
     return width;
 }
 
-/* A line of parts with three spaces between them.  One that the window has no room for begins
- * another line.  Frees parts.
+/* Append a line of parts that are separated by three blanks. A part that does not fit into the
+ * window begins a new line. Free `parts`.
  */
 static void add_parts(struct strbuf *b, const char *label, struct strbuf *parts, int columns)
 {
@@ -110,6 +111,7 @@ static void add_parts(struct strbuf *b, const char *label, struct strbuf *parts,
     strbuf_fini(parts);
 }
 
+/* Append the parts of the line "job": id, state, mode and number of workers. */
 static void job_parts(struct strbuf *b, const struct job_status *s)
 {
     add_clean(b, s->job);
@@ -134,6 +136,7 @@ static void job_parts(struct strbuf *b, const struct job_status *s)
         strbuf_add(b, "   emulated devices");
 }
 
+/* Append a progress bar of `cells` characters, `part` (0 to 1) of them full. */
 static void add_bar(struct strbuf *b, double part, int cells, bool ascii)
 {
     int full = (int)(part * cells + 0.5);
@@ -143,6 +146,7 @@ static void add_bar(struct strbuf *b, double part, int cells, bool ascii)
         strbuf_add(b, i < full ? (ascii ? "#" : "\u2501") : (ascii ? "." : "\u2500"));
 }
 
+/* Append the time that the job has taken and, while it runs, the estimated time left. */
 static void add_times(struct strbuf *b, const struct job_status *s)
 {
     char time[32];
@@ -153,7 +157,7 @@ static void add_times(struct strbuf *b, const struct job_status *s)
         strbuf_addf(b, ", ETA %s", job_status_duration(s->eta_s, time, sizeof time));
 }
 
-/* The bar has what the window leaves of the line. */
+/* Return the length of the bar that fits between the texts before and after it; 0: none. */
 static int bar_cells(const struct strbuf *before, const struct strbuf *after, int columns)
 {
     int left = columns - (int)before->len - (int)after->len - BAR_GAP;
@@ -163,6 +167,7 @@ static int bar_cells(const struct strbuf *before, const struct strbuf *after, in
     return left < LEAST_BAR ? 0 : left;
 }
 
+/* Append the line "where": epoch, step, bar, percentage and times. */
 static void add_progress(struct strbuf *b, const struct job_status *s, bool ascii, int columns)
 {
     struct strbuf before = { 0 }, after = { 0 };
@@ -188,6 +193,7 @@ static void add_progress(struct strbuf *b, const struct job_status *s, bool asci
     strbuf_fini(&after);
 }
 
+/* Append the line "result" with loss and test accuracy, if known. */
 static void add_result(struct strbuf *b, const struct job_status *s)
 {
     if (!isfinite(s->loss) && !isfinite(s->accuracy))
@@ -200,6 +206,9 @@ static void add_result(struct strbuf *b, const struct job_status *s)
     strbuf_add(b, "\n");
 }
 
+/* Append the parts of the line "speed": samples/s, share of the ideal, and gain over an equal
+ * split.
+ */
 static void speed_parts(struct strbuf *b, const struct job_status *s)
 {
     bool measured;
@@ -209,7 +218,7 @@ static void speed_parts(struct strbuf *b, const struct job_status *s)
     strbuf_addf(b, "%s samples/s", text_grouped(s->samples_per_s, n, sizeof n));
     if (isfinite(s->recent_samples_per_s) && s->state == JOB_RUNNING)
         strbuf_addf(b, " (now %s)", text_grouped(s->recent_samples_per_s, n, sizeof n));
-    if (s->ideal_samples_per_s > 0 && s->replans == 0) /* else it is said of the last plan */
+    if (s->ideal_samples_per_s > 0 && s->replans == 0) /* else the line of the plan has it */
         strbuf_addf(b, "   %.0f %% of ideal (%s)", 100 * s->samples_per_s / s->ideal_samples_per_s,
                     text_grouped(s->ideal_samples_per_s, n, sizeof n));
     if (equal > 0)
@@ -217,12 +226,13 @@ static void speed_parts(struct strbuf *b, const struct job_status *s)
                     measured ? "measured" : "predicted", text_grouped(equal, n, sizeof n));
 }
 
+/* Append ", 3 re-plans" and the like. */
 static void add_count(struct strbuf *b, int64_t n, const char *what)
 {
     strbuf_addf(b, ", %" PRId64 " %s%s", n, what, n == 1 ? "" : "s");
 }
 
-/* The plan in force, what it gives, and why it took the place of the one before. */
+/* Append the current plan; if it replaced another one, also its speed and why. */
 static void add_plan(struct strbuf *b, const struct job_status *s)
 {
     const struct plan_status *p = s->n_plans ? &s->plan[s->n_plans - 1] : NULL;
@@ -258,6 +268,7 @@ static void add_plan(struct strbuf *b, const struct job_status *s)
 
 /* ---- the workers ---- */
 
+/* Add a cell with a measurement; "-" if there is none. */
 static void add_measure(struct table *t, double x, int digits)
 {
     if (isfinite(x))
@@ -266,6 +277,7 @@ static void add_measure(struct table *t, double x, int digits)
         table_add(t, "-");
 }
 
+/* Add the row of a worker. */
 static void add_worker(struct table *t, const struct worker_status *w, bool elastic)
 {
     char n[40];
@@ -292,7 +304,7 @@ static void add_worker(struct table *t, const struct worker_status *w, bool elas
     table_add(t, "%s", w->state);
 }
 
-/* As the driver has named it. */
+/* Print the line about a slow worker, in the words of the driver. */
 static void add_slow(FILE *out, const struct worker_status *w)
 {
     char node[sizeof w->node], says[sizeof w->straggler_says];
@@ -304,7 +316,9 @@ static void add_slow(FILE *out, const struct worker_status *w)
     fprintf(out, "slow    rank %d on %s %s\n", w->rank, node, says);
 }
 
-/* Keep the slowest, the slowest first.  Returns their number. */
+/* Insert a worker into the list of the slowest ones, slowest first, if it belongs there. Return the
+ * new length.
+ */
 static int keep_slowest(const struct worker_status **slowest, int n, const struct worker_status *w)
 {
     int at = n;
@@ -319,6 +333,7 @@ static int keep_slowest(const struct worker_status **slowest, int n, const struc
     return n;
 }
 
+/* Print a line for each of the slowest workers, and one if most workers have become slow. */
 static void add_slowest(FILE *out, const struct job_status *s)
 {
     const struct worker_status *slowest[WORKER_LINES];
@@ -337,7 +352,9 @@ static void add_slowest(FILE *out, const struct job_status *s)
         fprintf(out, "slow    and %d more\n", all - n);
 }
 
-/* Nobody makes steps: those who wait for others are not to blame. */
+/* Print which ranks make no step while the job stalls. Ranks that only wait for others are not
+ * named.
+ */
 static void add_stalled(FILE *out, const struct job_status *s, double age_s)
 {
     int blamed = 0;
@@ -362,6 +379,7 @@ static void add_stalled(FILE *out, const struct job_status *s, double age_s)
                 age_s);
 }
 
+/* Print the table of workers, then the lines about stalled or slow ones. */
 static void print_workers(const struct job_status *s, int columns, FILE *out)
 {
     double age_s = job_status_stalled_s(s);
@@ -386,6 +404,7 @@ static void print_workers(const struct job_status *s, int columns, FILE *out)
     add_slowest(out, s);
 }
 
+/* Count the lines of a text. */
 static int count_lines(const char *text)
 {
     int n = 0;
@@ -395,6 +414,7 @@ static int count_lines(const char *text)
     return n;
 }
 
+/* Append a line "note" with the text, unless it is empty. */
 static void add_note(struct strbuf *b, const char *text)
 {
     if (!*text)
@@ -451,7 +471,7 @@ void status_page_fini(struct status_page *p)
 
 /* ---- printing ---- */
 
-/* Bytes of the first `columns` characters of a line of n bytes. */
+/* Return the bytes of the first `columns` characters in a line of n bytes. */
 static size_t cut(const char *line, size_t n, int columns)
 {
     int width = 0;
@@ -462,6 +482,9 @@ static size_t cut(const char *line, size_t n, int columns)
     return n;
 }
 
+/* Return the escape code for a line of the page: bold for the table's head, colored for a marked
+ * worker, else "".
+ */
 static const char *color_of(const struct status_page *p, const struct job_status *s, int line)
 {
     static const char *const codes[] = {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* status_page.h - a job's status as a page of text: the job, its workers, who is slow and why
+/* status_page.h - a job's status as a page of text: the job, its workers, and which are slow and
+ * why
  *
  * The page is made first and printed later, so that the live view can cut it to its window and
- * colour a worker's line by what is in the struct.  No text of others reaches it with control
- * characters.
+ * color a worker's line by the worker's status. Control characters are removed from all foreign
+ * text.
  */
 #ifndef EDDIS_CMD_STATUS_STATUS_PAGE_H
 #define EDDIS_CMD_STATUS_STATUS_PAGE_H
@@ -14,33 +15,39 @@
 #include <stddef.h>
 #include <stdio.h>
 
+/* A finished page. */
 struct status_page {
     char *text; /* lines that end in '\n' */
-    int first;  /* number of the first worker's line, from 0 */
+    int first;  /* number of the first worker's line in the text, from 0 */
     int n_workers;
 };
 
-/* ascii: no other characters of ours.  columns: of the window, in which the bar of progress is
- * shorter and the table leaves out what tells least; 0: no limit.  Freed by status_page_fini;
- * -ENOMEM.
+/* Make the page for a status. ascii: use no other characters of our own. columns: width of the
+ * window, for which the bar is shortened and columns are left out; 0: no limit. Free it with
+ * status_page_fini. -ENOMEM: no memory.
  */
 int status_page_make(const struct job_status *s, bool ascii, int columns, struct status_page *ret,
                      struct eddis_error *err);
+
+/* Free the page's text. */
 void status_page_fini(struct status_page *p);
 
+/* Where and how to print a page. */
 struct status_print {
     FILE *out;
     bool color;
-    int rows, columns; /* of the window; 0: no limit */
+    int rows, columns; /* size of the window; 0: no limit */
     bool window;       /* clear the rest of each line */
 };
 
-/* Print the page of s.  Returns the number of lines. */
+/* Print the page made for s, cut to the window. Return the number of lines. */
 int status_page_print(const struct status_page *p, const struct job_status *s,
                       const struct status_print *o);
 
-/* The line of a worker that is slower than it should be, or gone, is marked. */
+/* Mark of a worker's line: it is slower than it should be, or has been killed or lost. */
 enum status_mark { STATUS_PLAIN, STATUS_SLOW, STATUS_GONE };
+
+/* Return the mark of a worker's line. */
 enum status_mark status_mark(const struct worker_status *w);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* status_screen.c - enters the second screen of a terminal, and leaves it on every way out */
+/* status_screen.c - uses the terminal's alternate screen, and restores the terminal on every exit
+ */
 #include "status_screen.h"
 
 #include <signal.h>
@@ -9,30 +10,33 @@
 #include <termios.h>
 #include <unistd.h>
 
+/* Escape codes that enter and leave the alternate screen and hide and show the cursor. */
 static const char on[] = "\033[?1049h\033[?25l", off[] = "\033[?25h\033[?1049l";
 
-/* A signal handler reaches nothing else than what is static. */
+/* State of the terminal; static, since the signal handler needs it. */
 static struct {
     volatile sig_atomic_t entered, has_keys;
-    struct termios keys; /* as they were */
+    struct termios keys; /* settings before screen_enter */
 } screen;
 
 static const int deadly[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT };
 
-/* write and tcsetattr are allowed in a signal handler. */
+/* Leave the alternate screen and restore the terminal. A signal handler calls this, so only write
+ * and tcsetattr are used.
+ */
 void screen_leave(void)
 {
     if (!screen.entered)
         return;
     screen.entered = 0;
     if (write(STDOUT_FILENO, off, sizeof off - 1) < 0) {
-        /* the terminal is gone: nobody to tell */
+        /* the terminal is gone */
     }
     if (screen.has_keys)
         (void)tcsetattr(STDIN_FILENO, TCSANOW, &screen.keys);
 }
 
-/* The handler is reset by SA_RESETHAND, so the signal ends the program as it would have. */
+/* Restore the terminal and end the program by the signal: SA_RESETHAND has reset its handler. */
 static void on_crash(int sig)
 {
     screen_leave();
@@ -56,7 +60,7 @@ void screen_enter(void)
         (void)tcsetattr(STDIN_FILENO, TCSANOW, &raw);
     }
     if (write(STDOUT_FILENO, on, sizeof on - 1) < 0) {
-        /* painting will fail too, and that is looked at */
+        /* drawing will fail too, and is checked */
     }
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* status_screen.h - the terminal's second screen, given back whatever happens
+/* status_screen.h - the terminal's alternate screen, which is left whatever happens
  *
- * One screen a process.  It is given back by screen_leave and, should the program crash meanwhile,
- * by the handlers of the deadly signals.
+ * There is one for each process. It is left by screen_leave, or by the handlers of fatal signals if
+ * the program crashes.
  */
 #ifndef EDDIS_CMD_STATUS_STATUS_SCREEN_H
 #define EDDIS_CMD_STATUS_STATUS_SCREEN_H
@@ -11,15 +11,16 @@
 
 #include <stdbool.h>
 
-/* Show the second screen on standard output, hide the cursor, and let keys arrive one by one and
- * unseen when standard input is a terminal too.
+/* Show the alternate screen on standard output and hide the cursor. If standard input is a terminal
+ * too, keys are read one by one and not echoed.
  */
 void screen_enter(void);
 
-/* Back to what was before; does nothing when screen_enter was not called. */
+/* Leave the alternate screen and restore the terminal; do nothing if screen_enter was not called.
+ */
 void screen_leave(void);
 
-/* The window's size; 80 by 24 when it cannot be asked. */
+/* Write the size of the terminal's window; 24 rows of 80 columns if unknown. */
 void screen_size(int *ret_rows, int *ret_columns);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eddis-train.c - the embedded trainer: options, data, one call, and what is printed */
+/* eddis-train.c - the embedded trainer's program: reads options and data, trains, prints */
 #include "cmd/shared/options.h"
 #include "cmd/train/model/evaluation.h"
 #include "cmd/train/model/matmul.h"
@@ -18,15 +18,18 @@
 #include <unistd.h>
 
 enum { EXIT_FAULT = 1, EXIT_USAGE = 2 };
-enum { ROOM_BYTES = 128000000 }; /* for MPI and the threads of OpenBLAS */
+enum { ROOM_BYTES = 128000000 }; /* address space for MPI and the threads of OpenBLAS */
 
+/* Print the error and return the exit code `code`. */
 static int complain(const struct eddis_error *err, int code)
 {
     options_complain("eddis-train", err, stderr);
     return code;
 }
 
-/* Lines that nobody will see are a fault, but not worse than another. */
+/* Flush standard output and return the exit code: `code`, or EXIT_FAULT if it is 0 and output was
+ * lost.
+ */
 static int close_output(int code)
 {
     struct eddis_error err = { 0 };
@@ -36,6 +39,7 @@ static int close_output(int code)
     return complain(&err, code ? code : EXIT_FAULT);
 }
 
+/* Print the results of an epoch on one line, unless quiet. A callback of the trainer. */
 static void print_epoch(void *arg, const struct trainer_epoch *r)
 {
     const struct train_options *o = arg;
@@ -52,18 +56,20 @@ static void print_epoch(void *arg, const struct trainer_epoch *r)
     (void)fflush(stdout);
 }
 
+/* Print a remark of the trainer to standard error. A callback. */
 static void print_note(void *arg, const char *text)
 {
     (void)arg;
     (void)fprintf(stderr, "eddis-train: %s\n", text);
 }
 
+/* Return the exit code for a negative error of the trainer. */
 static int exit_code(int rc)
 {
     return rc == -EINVAL ? EXIT_USAGE : rc == -ENOMEM ? EDDIS_EXIT_MEMORY : EXIT_FAULT;
 }
 
-/* One of all workers. */
+/* Print remarks about the data, on rank 0 only. */
 static void tell(const struct train_options *o, const struct eddis *e)
 {
     struct eddis_world world = { .size = sizeof world };
@@ -72,8 +78,9 @@ static void tell(const struct train_options *o, const struct eddis *e)
         train_data_tell(o, print_note, NULL);
 }
 
-/* The data are checked before the job is joined: every worker reads the same file, so all find the
- * same fault and leave with the same code.
+/* Train as a worker of the job. The data were checked before: every worker reads the same file, so
+ * all find the same fault and exit with the same code. Return the exit code, or abort the whole job
+ * on a failure.
  */
 static int train(struct train_options *o)
 {
@@ -100,7 +107,9 @@ static int train(struct train_options *o)
     return 0;
 }
 
-/* No worker of a job: one process, one line. */
+/* Evaluate the loaded model on the test data in this process alone (--test-only), and print the
+ * result. Return the exit code.
+ */
 static int test(struct train_options *o)
 {
     const struct trainer_data *d = &o->trainer.data;
@@ -121,7 +130,9 @@ static int test(struct train_options *o)
     return 0;
 }
 
-/* A job that started again goes on from its own checkpoint, whatever has become of that one. */
+/* Check whether this is the job's first start. A restarted job continues from its own checkpoint,
+ * even if the one it was first started from is gone.
+ */
 static bool begins(void)
 {
     const char *generation = getenv("EDDIS_GENERATION");
@@ -129,8 +140,8 @@ static bool begins(void)
     return !generation || strcmp(generation, "1") == 0;
 }
 
-/* Begin anew with kernels that suit this processor, where OpenBLAS has not found them.  What is run
- * by another program, as by a loader or valgrind, does not begin itself.
+/* Restart this program with OpenBLAS kernels that suit the processor, if OpenBLAS does not know it.
+ * Only print a hint if another program runs ours, such as a loader or valgrind.
  */
 static void take_kernels(char **argv)
 {
@@ -156,7 +167,8 @@ int main(int argc, char **argv)
     int code;
 
     program_outlive_file_limit();
-    /* OpenBLAS's threads wait for memory for ever, and an exit for them. */
+    /* Exit by _exit: OpenBLAS's threads may wait for memory forever, and exit() would wait for
+     * them. */
     if (train_options_parse(argc, argv, &o, &err) < 0)
         _exit(complain(&err, EXIT_USAGE));
     if (o.help)

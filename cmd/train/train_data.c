@@ -10,14 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a file must be like, since a model or the training data are so. */
+/* Properties that a data file must have, since a model or the training data have them. */
 struct known {
     int64_t n_features;
-    bool row_numbers; /* a first column more is not a feature */
+    bool row_numbers; /* an extra first column is not a feature */
     const char *const *class_names;
     int32_t n_classes;
 };
 
+/* Open a data file with the user's options. known: properties that it must have; NULL: none. */
 static int open_file(const struct train_options *o, const char *path, const char *labels,
                      enum dataset_choice row_numbers, const struct known *known,
                      struct dataset **ret, struct eddis_error *err)
@@ -35,8 +36,9 @@ static int open_file(const struct train_options *o, const char *path, const char
     return dataset_open(&d, ret, err);
 }
 
-/* A file for which the features are known has row numbers where it would have one feature more or
- * fewer than those without: what its rows look like does not matter then.
+/* Open a data file that must have known->n_features features. If its first column was taken for row
+ * numbers, or not, and it has one feature too few or too many, open it the other way. Only with
+ * --row-numbers auto.
  */
 static int open_as(const struct train_options *o, const char *path, const char *labels,
                    const struct known *known, struct dataset **ret, struct eddis_error *err)
@@ -62,7 +64,9 @@ static int open_as(const struct train_options *o, const char *path, const char *
     return open_file(o, path, labels, other, known, ret, err);
 }
 
-/* The test set as a file of its own must be of the same kind. */
+/* Open the file of the test set. It must have the features of the training data, and no larger
+ * label.
+ */
 static int open_test(struct train_options *o, struct eddis_error *err)
 {
     struct trainer_data *d = &o->trainer.data;
@@ -88,6 +92,9 @@ static int open_test(struct train_options *o, struct eddis_error *err)
     return 0;
 }
 
+/* Use the last rows of the training file as the test set (--test); with --test-only all rows, if no
+ * number is given.
+ */
 static int split_off_test(struct train_options *o, struct eddis_error *err)
 {
     struct trainer_data *d = &o->trainer.data;
@@ -104,7 +111,7 @@ static int split_off_test(struct train_options *o, struct eddis_error *err)
     return 0;
 }
 
-/* "28x28" or "32x32x3" */
+/* Parse the shape of a sample, "28x28" or "32x32x3", into height, width and channels. */
 static int parse_shape(const char *text, struct model_spec *m, struct eddis_error *err)
 {
     long long side[3] = { 0, 0, 1 };
@@ -129,6 +136,9 @@ static int parse_shape(const char *text, struct model_spec *m, struct eddis_erro
     return eddis_fail(err, -EINVAL, "--shape is '%s'; it must be as 28x28 or 32x32x3", text);
 }
 
+/* Set the model's input shape from --shape or the data, and its number of classes. cnn needs a
+ * square if neither gives a shape.
+ */
 static int find_shape(struct train_options *o, struct eddis_error *err)
 {
     const struct dataset_info *info = dataset_info(o->trainer.data.train);
@@ -159,7 +169,7 @@ static int find_shape(struct train_options *o, struct eddis_error *err)
     return rc;
 }
 
-/* The model of --load, which the data must fit. */
+/* Use the model of --load, and check that the data fit it. */
 static int take_model(struct train_options *o, struct eddis_error *err)
 {
     const struct dataset_info *info = dataset_info(o->trainer.data.train);
@@ -177,24 +187,25 @@ static int take_model(struct train_options *o, struct eddis_error *err)
     return 0;
 }
 
-/* ---- what features are multiplied by ---- */
+/* ---- scaling of features ---- */
 
-/* Columns of which the largest magnitude is so many times another's train badly with one scale. */
+/* If the largest magnitudes of columns differ by this factor, one scale for all trains badly. */
 enum { UNLIKE = 100 };
 
+/* Return the largest magnitude in a column. */
 static double largest_of(const struct dataset_info *info, int64_t column)
 {
     return fmax(fabs((double)info->column_min[column]), fabs((double)info->column_max[column]));
 }
 
-/* The inverse of a magnitude, as far as a float has it; of none 1. */
+/* Return 1 / largest, limited to a float's range; 1 if largest is 0. */
 static float factor_of(double largest)
 {
     return largest > 0 ? (float)fmin(1 / largest, (double)FLT_MAX) : 1;
 }
 
-/* The least and the greatest largest magnitude of columns that are not constant.  Returns how many
- * those are.
+/* Find the smallest and the greatest of the columns' largest magnitudes, without constant columns.
+ * Return the number of columns that are not constant.
  */
 static int64_t column_range(const struct dataset_info *info, double *ret_least, double *ret_most)
 {
@@ -213,7 +224,10 @@ static int64_t column_range(const struct dataset_info *info, double *ret_least, 
     return n;
 }
 
-/* A convolution goes over features of one scale. */
+/* Check whether each feature gets a factor of its own: with --scale column, or with auto if the
+ * columns' magnitudes differ much (o->scale_note gets why). Not for cnn, whose convolution needs
+ * one scale.
+ */
 static bool wants_factors(struct train_options *o, const struct dataset_info *info)
 {
     double least, most;
@@ -232,6 +246,7 @@ static bool wants_factors(struct train_options *o, const struct dataset_info *in
     return true;
 }
 
+/* Set o->factor to the inverse of each column's largest magnitude. */
 static int make_factors(struct train_options *o, const struct dataset_info *info,
                         struct eddis_error *err)
 {
@@ -243,7 +258,9 @@ static int make_factors(struct train_options *o, const struct dataset_info *info
     return 0;
 }
 
-/* From the whole of the training file, or from the model's, so that all workers have the same. */
+/* Choose scale and factors of the input from the whole training file, or from the model's file. So
+ * all workers use the same ones.
+ */
 static int find_input(struct train_options *o, struct eddis_error *err)
 {
     struct trainer_data *d = &o->trainer.data;
@@ -271,6 +288,7 @@ static int find_input(struct train_options *o, struct eddis_error *err)
 
 /* ---- opening ---- */
 
+/* Open the training data, and before that the model of --load, which the data must fit. */
 static int open_train(struct train_options *o, struct eddis_error *err)
 {
     struct dataset **train = &o->trainer.data.train;
@@ -301,6 +319,7 @@ int train_data_open(struct train_options *o, struct eddis_error *err)
     return rc;
 }
 
+/* Report how a file's header and rows were interpreted. */
 static void tell_file(const char *path, const struct dataset *d,
                       void (*fn)(void *arg, const char *text), void *arg)
 {
@@ -315,9 +334,11 @@ static void tell_file(const char *path, const struct dataset *d,
     }
 }
 
-enum { SHOWN_LABELS = 20 };
+enum { SHOWN_LABELS = 20 }; /* labels that are listed */
 
-/* "0 setosa, 1 versicolor", not all of very many. */
+/* Report the numbers of text labels, "labels: 0 setosa, 1 versicolor", at most SHOWN_LABELS of
+ * them.
+ */
 static void tell_labels(const struct dataset_info *info, void (*fn)(void *arg, const char *text),
                         void *arg)
 {

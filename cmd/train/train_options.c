@@ -65,6 +65,7 @@ void train_options_help(void)
 
 /* ---- values -------------------------------------------------------------------------------- */
 
+/* Parse the whole number of an option, from min to max. */
 static int want_int(const char *name, const char *text, int64_t min, int64_t max, int64_t *ret,
                     struct eddis_error *err)
 {
@@ -80,6 +81,7 @@ static int want_int(const char *name, const char *text, int64_t min, int64_t max
     return 0;
 }
 
+/* Parse the number of an option, from min to max. */
 static int want_number(const char *name, const char *text, double min, double max, double *ret,
                        struct eddis_error *err)
 {
@@ -93,7 +95,7 @@ static int want_number(const char *name, const char *text, double min, double ma
     return 0;
 }
 
-/* One of the words; writes its place in the list. */
+/* Write the index of the option's value in the list of words. Fail if it is none of them. */
 static int want_word(const char *name, const char *text, const char *const *words, int *ret,
                      struct eddis_error *err)
 {
@@ -107,6 +109,7 @@ static int want_word(const char *name, const char *text, const char *const *word
                       words[2] ? ", " : "", words[2] ? words[1] : "", words[words[2] ? 2 : 1]);
 }
 
+/* Parse the size of --memory, such as 512M, into bytes; the units are powers of 1024. */
 static int want_bytes(const char *text, int64_t *ret, struct eddis_error *err)
 {
     static const char units[] = "KMGT";
@@ -123,6 +126,7 @@ static int want_bytes(const char *text, int64_t *ret, struct eddis_error *err)
     return 0;
 }
 
+/* Parse the comma-separated widths of the hidden layers. */
 static int want_widths(const char *text, struct model_spec *m, struct eddis_error *err)
 {
     const char *s = text;
@@ -148,6 +152,7 @@ static int want_widths(const char *text, struct model_spec *m, struct eddis_erro
 
 /* ---- the options --------------------------------------------------------------------------- */
 
+/* Store an option whose value is a file, a folder or a text. Return 1; 0: it is another option. */
 static int take_file(struct train_options *o, const struct options_item *i)
 {
     const struct {
@@ -174,7 +179,7 @@ static int take_file(struct train_options *o, const struct options_item *i)
     return 0;
 }
 
-/* Returns 1 when it was one of these. */
+/* Store an option whose value is a whole number. Return 1; 0: it is another option. */
 static int take_int(struct train_options *o, const struct options_item *i, struct eddis_error *err)
 {
     int64_t threads = 0, seed = 0;
@@ -205,6 +210,7 @@ static int take_int(struct train_options *o, const struct options_item *i, struc
     return 0;
 }
 
+/* Set the kind of scaling. Return false if text is no word, so that it must be a number. */
 static bool take_scale_word(struct train_options *o, const char *text)
 {
     static const char *const words[] = { "auto", "column", "none" };
@@ -217,6 +223,7 @@ static bool take_scale_word(struct train_options *o, const char *text)
     return o->scaling != SCALE_NUMBER;
 }
 
+/* Store an option whose value is a number. Return 1; 0: it is another option. */
 static int take_number(struct train_options *o, const struct options_item *i,
                        struct eddis_error *err)
 {
@@ -243,7 +250,7 @@ static int take_number(struct train_options *o, const struct options_item *i,
     return 0;
 }
 
-/* Returns 1 when it was one of these. */
+/* Store --header or --row-numbers. Return 1; 0: it is another option. */
 static int take_choice(struct train_options *o, const struct options_item *i,
                        struct eddis_error *err)
 {
@@ -260,6 +267,7 @@ static int take_choice(struct train_options *o, const struct options_item *i,
     return rc < 0 ? rc : 1;
 }
 
+/* Store one of the remaining options. */
 static int take_rest(struct train_options *o, const struct options_item *i, struct eddis_error *err)
 {
     static const char *const ends[] = { "last", "first", NULL };
@@ -292,6 +300,7 @@ static int take_rest(struct train_options *o, const struct options_item *i, stru
     return rc;
 }
 
+/* Store one option of the command line. Fail for a word that is no option. */
 static int take(struct train_options *o, const struct options_item *i, struct eddis_error *err)
 {
     int rc;
@@ -310,6 +319,7 @@ static int take(struct train_options *o, const struct options_item *i, struct ed
     return rc < 0 ? rc : 0;
 }
 
+/* Reject options that contradict --load or --test-only. */
 static int check_load(const struct train_options *o, struct eddis_error *err)
 {
     const struct trainer *t = &o->trainer;
@@ -329,6 +339,7 @@ static int check_load(const struct train_options *o, struct eddis_error *err)
     return 0;
 }
 
+/* Reject missing and contradicting options. */
 static int check(const struct train_options *o, struct eddis_error *err)
 {
     if (o->help || o->version)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_cleanup.c - ends what a dead job left on its hosts, and prints a line for each */
+/* run_cleanup.c - ends what a dead job left on its hosts, and prints a line for each host */
 #include "run_cleanup.h"
 
 #include "agents/driver/start/job_cleanup.h"
@@ -15,11 +15,14 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Print the result of one host: to standard output if it is clean, else to standard error. A
+ * callback of job_cleanup; ctx: quiet.
+ */
 static void on_host(void *ctx, int i, const char *host, enum host_cleanup_result result,
                     const char *text)
 {
     const bool *quiet = ctx;
-    /* A sentence about a login begins with the host already. */
+    /* A sentence about a login already begins with the host. */
     bool named = strncmp(text, host, strlen(host)) == 0 && text[strlen(host)] == ':';
 
     (void)i;
@@ -29,7 +32,9 @@ static void on_host(void *ctx, int i, const char *host, enum host_cleanup_result
         fprintf(stderr, "eddis-run: %s%s%s\n", named ? "" : host, named ? "" : ": ", text);
 }
 
-/* What a driver that was killed has left of its own: its socket may not be in its folder. */
+/* Remove the driver's own files and its socket, which may lie outside of the job's folder, if the
+ * driver is gone. dead: it is, even if it ran on another machine.
+ */
 static void remove_own(const struct job_folder *f, bool dead)
 {
     static const char *const names[] = { JOB_DRIVER_FILE, JOB_RESERVE_FILE };
@@ -50,14 +55,18 @@ static void remove_own(const struct job_folder *f, bool dead)
     }
 }
 
-/* As the driver saw them: a step that is about its job only is no allocation. */
+/* Return an environment variable as the driver saw it, without SLURM_STEP_ID: our own step is no
+ * allocation. A callback.
+ */
 static const char *variable(void *ctx, const char *name)
 {
     (void)ctx;
     return strcmp(name, "SLURM_STEP_ID") == 0 ? NULL : getenv(name);
 }
 
-/* What dies with a job of Slurm's, and what does not. */
+/* Print that Slurm has ended the job's processes on unreachable nodes, while folders there may be
+ * left.
+ */
 static void say_over(int left, const struct job_folder *f)
 {
     fprintf(
@@ -67,7 +76,9 @@ static void say_over(int left, const struct job_folder *f)
         f->id, left == 1 ? "that node" : "those nodes");
 }
 
-/* Returns the allocation that we are in, if the job would start its agents by steps of it. */
+/* Return the allocation that we run in, if the job starts its agents by steps of it; the caller
+ * frees it. NULL: it does not.
+ */
 static struct slurm_allocation *allocation(const struct job_folder *f)
 {
     cleanup_free char *path = file_join(f->path, "job.yaml");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_cleanup.h - eddis-run --cleanup: one line for each host that a job has been on */
+/* run_cleanup.h - eddis-run --cleanup: prints a line for each host that a job has used */
 #ifndef EDDIS_CMD_RUN_END_RUN_CLEANUP_H
 #define EDDIS_CMD_RUN_END_RUN_CLEANUP_H
 
@@ -8,10 +8,10 @@
 
 #include <stdbool.h>
 
-/* dead: its driver is gone, whatever the folder says.  over: Slurm has ended its job.  Inside of
- * the allocation of Slurm's that all of its hosts are of, they are reached as they were for the
- * job.  Returns the number of hosts where something may be left, each of which was said.  quiet:
- * say only those.
+/* End what the job has left on its hosts, and print a line for each; quiet: print only failures.
+ * Inside the allocation that all hosts belong to, they are reached through it as for the job. dead:
+ * the driver is gone, whatever the folder contains. over: Slurm has ended its job. Return the
+ * number of hosts where something may be left.
  */
 int run_cleanup(const struct job_folder *f, bool dead, bool over, bool quiet,
                 struct eddis_error *err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_end.c - ends jobs, and what is left of them, here, in Slurm's queue, and on other nodes */
+/* run_end.c - ends jobs and cleans up after them: on this machine, in Slurm's queue, on other nodes
+ */
 #include "run_end.h"
 
 #include "agents/job/status_json.h"
@@ -22,48 +23,56 @@
 
 enum { EXIT_FAULT = 1, EXIT_USAGE = 2 };
 
+/* A request to end a job or to clean up. */
 struct ask {
-    const char *word; /* that names the job */
+    const char *word; /* id, folder or Slurm number of the job, as the user wrote it */
     bool json, quiet;
 };
 
+/* Print the error and return the exit code `code`. */
 static int fail(const struct eddis_error *err, int code)
 {
     options_complain("eddis-run", err, stderr);
     return code;
 }
 
-/* Until when Slurm is asked: who ends a job waits for a busy controller. */
+/* Return the deadline for asking Slurm: ending a job is worth waiting for a busy controller. */
 static int64_t after_patience(void)
 {
     return clock_now_ns() + SLURM_PROGRAM_NS;
 }
 
-/* 1: whoever was to be asked has not answered; 2: there is no such job. */
+/* Print the error and return the exit code for a job that was not found: 1 if Slurm has not
+ * answered, 2 if there is no such job.
+ */
 static int no_place(int rc, const struct eddis_error *err)
 {
     return fail(err, rc == -EIO || rc == -ETIMEDOUT ? EXIT_FAULT : EXIT_USAGE);
 }
 
-/* ---- on another node ---- */
+/* ---- jobs whose driver is on another node ---- */
 
+/* Find the folder of the job for --stop. */
 static int find_stop(const char *word, struct job_folder *ret, struct eddis_error *err)
 {
     return run_find_job("--stop", word, ret, err);
 }
 
+/* Find the folder of the job for --cleanup. */
 static int find_cleanup(const char *word, struct job_folder *ret, struct eddis_error *err)
 {
     return run_find_job("--cleanup", word, ret, err);
 }
 
+/* Append output bytes to a string buffer. A callback of slurm_door_run. */
 static void keep(void *ctx, const char *bytes, size_t n)
 {
     strbuf_add_bytes(ctx, bytes, n);
 }
 
-/* How long it takes depends on the job's own times, which its eddis-run knows.  What it says is
- * whole or not said: -ECONNRESET.
+/* Run eddis-run with this option on the job's node, and print its output when it has ended. There
+ * is no time limit: only that eddis-run knows how long the job takes to end. Return its exit code;
+ * -ECONNRESET: its output is incomplete and is not printed.
  */
 static int go(const struct job_place *p, const char *option, const struct ask *q,
               struct eddis_error *err)
@@ -86,18 +95,18 @@ static int go(const struct job_place *p, const char *option, const struct ask *q
     return rc;
 }
 
-/* Take a job that waits out of Slurm's queue, and say so.  Returns 1; 0: it waits no more. */
+/* Cancel a pending job in Slurm's queue and print that. Return 1; 0: it is no longer pending. */
 static int withdraw(const struct job_place *p, const struct ask *q, struct eddis_error *err)
 {
     struct slurm_job j;
     int rc = slurm_task_withdraw(p->number, err);
 
-    if (rc == -EIO && *p->owner) /* Slurm has answered */
+    if (rc == -EIO && *p->owner) /* Slurm has refused it */
         return eddis_fail(err, -EPERM, "%s, and Slurm cancels it for its user only", p->text);
     if (rc < 0)
         return rc;
     rc = slurm_task_ask(p->number, after_patience(), &j, err);
-    if (rc < 0 && rc != -ENOENT && rc != -EINVAL) /* -EINVAL: tasks of an array that are over */
+    if (rc < 0 && rc != -ENOENT && rc != -EINVAL) /* -EINVAL: the array's tasks are over */
         return rc;
     if (rc == 0 && slurm_job_waits(&j))
         return eddis_fail(err, -EIO, "%s, and Slurm does not cancel it", p->text);
@@ -110,8 +119,8 @@ static int withdraw(const struct job_place *p, const struct ask *q, struct eddis
     return 1;
 }
 
-/* A job's end ends the step over it, too: wait for Slurm's word that it is over, and say so.
- * Returns 1; 0 when its folder here says more.
+/* Wait until Slurm reports the job as over, after our step in it was ended with it, and print that.
+ * Return 1; 0: the job's folder on this machine has more to print.
  */
 static int stopped(const struct job_place *p, const struct ask *q, struct eddis_error *err)
 {
@@ -134,9 +143,11 @@ static int stopped(const struct job_place *p, const struct ask *q, struct eddis_
     return 1;
 }
 
-/* ---- what callers want ---- */
+/* ---- entry points ---- */
 
-/* was_stopped: by a run of this option on its driver's node. */
+/* End a job whose folder is on this machine, wait for its end and print its summary. was_stopped:
+ * --stop on the driver's node has already ended it. Return the exit code.
+ */
 static int end_job(const struct ask *q, const struct job_place *p, bool was_stopped)
 {
     struct job_status status;
@@ -159,11 +170,12 @@ static int end_job(const struct ask *q, const struct job_place *p, bool was_stop
         fputs(strbuf_text(&b), stdout);
         strbuf_fini(&b);
     }
-    rc = rc != 1 && status.state == JOB_LOST ? EXIT_FAULT : 0; /* nothing was stopped then */
+    rc = rc != 1 && status.state == JOB_LOST ? EXIT_FAULT : 0; /* lost: nothing was stopped */
     job_status_fini(&status);
     return rc;
 }
 
+/* End a job whose driver is on another node, and print how it ended. Return the exit code. */
 static int stop_far(const struct ask *q, const struct job_place *p)
 {
     struct eddis_error err = { 0 };
@@ -188,7 +200,7 @@ int run_end_stop(const char *word, bool json, bool quiet)
         rc = withdraw(&p, &q, &err);
         if (rc == 1)
             return EXIT_SUCCESS;
-        if (rc == 0) /* Slurm has started it this moment */
+        if (rc == 0) /* Slurm has just started it */
             rc = job_place_find(word, find_stop, after_patience(), &p, &err);
     }
     if (rc < 0)
@@ -214,7 +226,7 @@ int run_end_cleanup(const char *word, bool quiet)
     if (p.where == JOB_WAITS && !p.has_folder)
         return eddis_fail(&err, -ENOENT, "%s, so that nothing of it is left anywhere", p.text),
                fail(&err, EXIT_USAGE);
-    /* What its list says, host, command and where eddis is, are that user's words. */
+    /* The list of hosts has text of its owner's: hosts, commands and the path of eddis. */
     if (run_user_become_owner(p.folder.path, &err) < 0)
         return fail(&err, EXIT_FAULT);
     left = run_cleanup(&p.folder, p.where != JOB_HERE, p.where == JOB_DEAD && p.over, quiet, &err);

@@ -17,17 +17,20 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* A driver that is only starting has no driver.json yet, and when it was killed, its workers may
- * write for a lease; one on another machine writes metrics every second.
+/* Ages after which a job without a driver counts as over. A driver that is only starting has no
+ * driver.json yet; workers of a killed driver may write for a lease. A driver on another machine
+ * writes metrics every second.
  */
 static const int64_t quiet_ns = 60 * CLOCK_S;
 static const int64_t silent_ns = 86400 * CLOCK_S;
 
+/* Age and size of a job's folder. */
 struct folder_use {
-    int64_t newest_ns; /* last change of anything in it, wall clock */
+    int64_t newest_ns; /* last change of any file in it, wall clock */
     int64_t bytes;
 };
 
+/* Find the newest change and the total size of all files in a folder; 0 if it cannot be read. */
 static void look(const char *path, struct folder_use *ret)
 {
     char *roots[] = { (char *)(uintptr_t)path, NULL };
@@ -49,6 +52,7 @@ static void look(const char *path, struct folder_use *ret)
         (void)fts_close(fts);
 }
 
+/* Check whether the job's folder has a summary, which is written at its end. */
 static bool has_summary(const struct job_folder *f)
 {
     cleanup_free char *path = file_join(f->path, "summary.json");
@@ -57,8 +61,8 @@ static bool has_summary(const struct job_folder *f)
     return path && stat(path, &st) == 0;
 }
 
-/* Why the job is not surely over, when nothing in its folder has changed for age_ns.  NULL: it is;
- * "": it runs.
+/* Return why the job may not be over, if nothing in its folder has changed for age_ns. NULL: it is
+ * over; "": it runs.
  */
 static const char *why_not_over(const struct job_folder *f, int64_t age_ns)
 {
@@ -78,7 +82,9 @@ static const char *why_not_over(const struct job_folder *f, int64_t age_ns)
                    : "it is not a minute old, and may be only starting";
 }
 
-/* Of a job that is over; one whose files cannot be read is not known to have failed. */
+/* Check whether a job that is over has failed. If its files cannot be read, it counts as not
+ * failed.
+ */
 static bool has_failed(const struct job_folder *f)
 {
     struct job_status s;
@@ -91,6 +97,7 @@ static bool has_failed(const struct job_folder *f)
     return failed;
 }
 
+/* Print the job's folder that is removed, or would be with only_tell; nothing if quiet. */
 static void tell(const struct run_prune *p, const struct job_folder *f, int64_t age_ns,
                  int64_t bytes, FILE *out)
 {

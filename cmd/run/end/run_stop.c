@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_stop.c - asks the driver of a job to end it, and waits until it has */
+/* run_stop.c - asks a job's driver to end it, and waits until it has */
 #include "run_stop.h"
 
 #include "agents/job/job_door.h"
@@ -14,10 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const int64_t ask_ns = 5 * CLOCK_S;
-static const int64_t look_ns = CLOCK_S / 10;
-static const int64_t extra_ns = 60 * CLOCK_S; /* beyond what the job gives its workers */
+static const int64_t ask_ns = 5 * CLOCK_S;    /* for the driver's answer */
+static const int64_t look_ns = CLOCK_S / 10;  /* interval of polling for the end */
+static const int64_t extra_ns = 60 * CLOCK_S; /* beyond the job's own timeouts */
 
+/* Send the request to stop the job to its driver. Fail if it does not accept it. */
 static int post(const struct job_driver *d, struct eddis_error *err)
 {
     struct http_client *c = NULL;
@@ -33,7 +34,8 @@ static int post(const struct job_driver *d, struct eddis_error *err)
     return rc < 300 ? 0 : eddis_fail(err, -EPROTO, "the driver answered with HTTP status %d", rc);
 }
 
-/* How long an orderly end may take behind a checkpoint, by what the job itself says. */
+/* Return how long the job may take to save a checkpoint and end, from the timeouts in its job.yaml.
+ */
 static int64_t patience_ns(const struct job_folder *f)
 {
     cleanup_free char *path = file_join(f->path, "job.yaml");
@@ -47,7 +49,9 @@ static int64_t patience_ns(const struct job_folder *f)
     return ns;
 }
 
-/* The summary is written before driver.json goes, and that goes before the process does. */
+/* Wait until the driver is gone; -ETIMEDOUT after patience_ns. The summary is written before
+ * driver.json is removed, and that before the process ends.
+ */
 static int wait_for_end(const struct job_folder *f, struct eddis_error *err)
 {
     int64_t deadline_ns = clock_after_ns(clock_now_ns(), patience_ns(f));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_stop.h - eddis-run --stop: end a job that runs, as Ctrl-C would, and wait for its end */
+/* run_stop.h - eddis-run --stop: ends a running job as Ctrl-C would, and waits for its end */
 #ifndef EDDIS_CMD_RUN_END_RUN_STOP_H
 #define EDDIS_CMD_RUN_END_RUN_STOP_H
 
@@ -9,15 +9,17 @@
 
 #include <stdbool.h>
 
-/* dead: the driver is gone, whatever the folder says.  Blocks until the job has ended, at most for
- * what its own times allow.  Writes how it ended to *ret, for job_status_fini.  Returns 1, or 0
- * when it had ended before.  -EREMOTE: its driver is on another machine, which the sentence names;
- * -ETIMEDOUT.
+/* Ask the driver to end the job, and wait until it has, at most as long as its own timeouts allow.
+ * dead: the driver is gone, whatever the folder contains. Write the final status to *ret, for
+ * job_status_fini. Return 1, or 0 if the job had ended before. -EREMOTE: the driver is on another
+ * machine; -ETIMEDOUT: the job still runs.
  */
 int run_stop(const struct job_folder *f, bool dead, struct job_status *ret,
              struct eddis_error *err);
 
-/* Say what has become of the job: rc is what run_stop returned, *s what it filled. */
+/* Return a phrase for what happened to the job. rc: the result of run_stop; s: the status that it
+ * filled.
+ */
 const char *run_stop_words(int rc, const struct job_status *s);
 
 #endif

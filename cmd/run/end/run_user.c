@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_user.c - takes a folder's owner for user, with groups and variables */
+/* run_user.c - takes on the user, groups and variables of a folder's owner */
 #include "run_user.h"
 
 #include "lib/base/strlist.h"
@@ -14,6 +14,7 @@
 
 extern char **environ;
 
+/* Check whether an environment variable may be kept, since it reveals nothing about root. */
 static bool is_kept(const char *variable)
 {
     static const char *const kept[] = { "PATH=", "LANG=", "LC_", "TERM=", "TMPDIR=", "SLURM" };
@@ -24,7 +25,9 @@ static bool is_kept(const char *variable)
     return false;
 }
 
-/* Programs that it starts can be looked into by that user. */
+/* Remove root's environment variables and set HOME, USER and LOGNAME for the user: the user can
+ * inspect programs started from now on. user NULL: unknown user, HOME is "/".
+ */
 static int take_variables(const struct passwd *user)
 {
     struct strlist kept = { 0 };

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_user.h - lets root act on another user's job without that user's words being root's */
+/* run_user.h - lets root act on another user's job without running that user's commands as root */
 #ifndef EDDIS_CMD_RUN_END_RUN_USER_H
 #define EDDIS_CMD_RUN_END_RUN_USER_H
 
 #include "lib/base/error.h"
 
-/* Give root up for good where a job's folder belongs to another user: from then on this process has
- * that user's rights and home, and none of root's variables but those that say nothing of root.
- * Whoever is not root stays who he is.
+/* Give up root's rights for good if the job's folder belongs to another user. From then on this
+ * process has that user's id, groups and home, and only harmless variables of root's. Do nothing if
+ * the process is not root.
  */
 int run_user_become_owner(const char *folder, struct eddis_error *err);
 

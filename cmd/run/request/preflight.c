@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* preflight.c - looks for the program and the folders that a job names on this machine */
+/* preflight.c - checks the program and the folders that a job names on this machine */
 #include "preflight.h"
 
 #include "agents/driver/start/start.h"
@@ -18,7 +18,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The value of this key is wrong for the reason that the sentence tells. */
+/* Fail with -EINVAL and this sentence, prefixed with the option or the file and line that set the
+ * key.
+ */
 static int wrong(const struct job *job, const char *key, struct eddis_error *err,
                  const char *sentence)
 {
@@ -31,6 +33,7 @@ static int wrong(const struct job *job, const char *key, struct eddis_error *err
     return eddis_fail(err, -EINVAL, "%s", sentence);
 }
 
+/* Check whether path is an existing folder. */
 static bool is_folder(const char *path)
 {
     struct stat st;
@@ -38,8 +41,8 @@ static bool is_folder(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Whether the folder is there and open to us, or can be made: what permissions allow, /proc or a
- * full disk still may not.  Nothing of it stays.
+/* Check whether the folder exists and can be written, or can be made. It is made and removed again,
+ * since /proc or a full disk may refuse what permissions allow.
  */
 static bool can_make(const char *path)
 {
@@ -50,6 +53,7 @@ static bool can_make(const char *path)
     return can;
 }
 
+/* Reject a folder of this key that cannot be written or made. path NULL: the key is not set. */
 static int check_made(const struct job *job, const char *key, const char *path,
                       struct eddis_error *err)
 {
@@ -63,8 +67,9 @@ static int check_made(const struct job *job, const char *key, const char *path,
     return wrong(job, key, err, text);
 }
 
-/* Whether what this user makes in the folder is trusted: NFS with root_squash and mounts of CIFS
- * give it to another.  Returns false with the reason; true where nothing can be made.
+/* Check whether a file that this user makes in the folder would belong to a trusted user: NFS with
+ * root_squash and CIFS mounts may change the owner. Return false with the reason in ret; true also
+ * if nothing can be made there.
  */
 static bool keeps_owner(const char *key, const char *path, char *ret, size_t size)
 {
@@ -90,8 +95,8 @@ static bool keeps_owner(const char *key, const char *path, char *ret, size_t siz
     return false;
 }
 
-/* A restart would refuse what it finds there: checkpoints, and all work be lost, or logs.  shared:
- * as the warning of trust_holder.
+/* Reject a folder of checkpoints or logs whose content a restart would not trust, which would lose
+ * all work. shared: gets the warning of trust_holder.
  */
 static int check_trusted(const struct job *job, const char *key, const char *path,
                          struct eddis_error *shared, struct eddis_error *err)
@@ -108,6 +113,7 @@ static int check_trusted(const struct job *job, const char *key, const char *pat
     return keeps_owner(key, path, text, sizeof text) ? 0 : wrong(job, key, err, text);
 }
 
+/* Reject a checkpoint.resume that is not a folder. */
 static int check_resume(const struct job *job, struct eddis_error *err)
 {
     const char *path = job->checkpoint.resume;
@@ -121,7 +127,9 @@ static int check_resume(const struct job *job, struct eddis_error *err)
     return wrong(job, "checkpoint.resume", err, text);
 }
 
-/* ssh passes over a key that is not there, and takes another. */
+/* Reject a private key of ssh that cannot be read: ssh itself would skip it and try another. path
+ * NULL: not set.
+ */
 static int check_key(const struct job *job, const char *key, const char *path,
                      struct eddis_error *err)
 {
@@ -140,6 +148,7 @@ static int check_key(const struct job *job, const char *key, const char *path,
     return wrong(job, key, err, text);
 }
 
+/* Check the private keys of the job and of each host. */
 static int check_keys(const struct job *job, struct eddis_error *err)
 {
     int rc = check_key(job, "ssh.identity", job->ssh.identity, err);
@@ -160,7 +169,7 @@ int preflight_check(const struct job *job, struct eddis_error *err)
         rc = check_trusted(job, "logs.dir", job->logs.dir, NULL, err);
     if (rc == 0)
         rc = check_keys(job, err);
-    if (rc < 0 || job->n_hosts) /* the nodes look for theirs before a start */
+    if (rc < 0 || job->n_hosts) /* each node checks its own folders before a start */
         return rc;
     if (!is_folder(job->workdir)) {
         (void)snprintf(text, sizeof text, "workdir '%.150s' is no folder; make it or name another",
@@ -176,7 +185,7 @@ int preflight_check(const struct job *job, struct eddis_error *err)
     return rc;
 }
 
-/* Whether ranks will run here, with the eddis that we are of. */
+/* Check whether ranks will run on this machine, by this installation of eddis. */
 static bool runs_here(const struct job *job)
 {
     for (size_t i = 0; i < job->n_hosts; i++)
@@ -185,7 +194,9 @@ static bool runs_here(const struct job *job)
     return !job->n_hosts;
 }
 
-/* As a node does, which looks for itself. */
+/* Borrow the PATH in which the job's program is searched on this machine, by the same rules as on a
+ * node.
+ */
 static const char *search_path(const struct job *job, const struct run_env *more)
 {
     const char *path = more->at ? strlist_value(more->at, "PATH") : NULL;
@@ -202,7 +213,7 @@ int preflight_program(const struct job *job, const struct run_env *more, struct 
     const char *path = search_path(job, more);
     char beside[PATH_MAX] = "";
     struct eddis_error why = { 0 };
-    bool setup = job->setup && job->setup[0]; /* its lines may change PATH and the folder */
+    bool setup = job->setup && job->setup[0]; /* its commands may change PATH and the folder */
     int rc = 0;
 
     if (!runs_here(job))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_allocation.c - reads Slurm's variables, and holds the job's nodes against them */
+/* run_allocation.c - reads the Slurm allocation and checks the job's nodes against it */
 #include "run_allocation.h"
 
 #include "lib/base/spawn.h"
@@ -10,15 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAMED = 8 }; /* nodes that a sentence names */
+enum { NAMED = 8 }; /* nodes that an error names */
 
+/* Return an environment variable. A callback of slurm_allocation_read. */
 static const char *variable(void *ctx, const char *name)
 {
     (void)ctx;
     return getenv(name);
 }
 
-/* Append names of the allocation's nodes, at most so many. */
+/* Append the names of the allocation's nodes, at most `most`, and count the others. */
 static void add_names(const struct slurm_allocation *a, size_t most, struct strbuf *b)
 {
     for (size_t i = 0; i < a->n && i < most; i++)
@@ -27,6 +28,7 @@ static void add_names(const struct slurm_allocation *a, size_t most, struct strb
         strbuf_addf(b, " and %zu more", a->n - most);
 }
 
+/* Set the job's nodes to all nodes of the allocation. */
 static int take_all(struct job *job, const struct slurm_allocation *a, struct eddis_error *err)
 {
     struct strbuf names = { 0 };
@@ -40,6 +42,7 @@ static int take_all(struct job *job, const struct slurm_allocation *a, struct ed
     return rc;
 }
 
+/* Fail with -EINVAL because the job names a host that is not in the allocation. */
 static int refuse(const struct job *job, const struct slurm_allocation *a, const char *host,
                   struct eddis_error *err)
 {

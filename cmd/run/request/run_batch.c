@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_batch.c - finds the checkpoints that an earlier start of a batch job has left */
+/* run_batch.c - finds the checkpoints of an earlier start of a batch job */
 #include "run_batch.h"
 
 #include "agents/job/checkpoints.h"
@@ -16,12 +16,14 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Return an environment variable. A callback of slurm_batch_read. */
 static const char *variable(void *ctx, const char *name)
 {
     (void)ctx;
     return getenv(name);
 }
 
+/* Fail because slurm.requeue is on but checkpoint.dir is not set. */
 static int refuse_no_folder(const struct job *job, struct eddis_error *err)
 {
     char origin[200];
@@ -33,8 +35,8 @@ static int refuse_no_folder(const struct job *job, struct eddis_error *err)
                       origin);
 }
 
-/* Of a second eddis-run in the same script, or from before Slurm began to count anew: which of the
- * two would go on from what cannot be told later.
+/* Fail because a first start finds checkpoints: of a second eddis-run in the same script, or from
+ * before Slurm restarted its count. Later nobody could know which of the two continues from which.
  */
 static int refuse_others(const char *dir, const struct slurm_batch *b, struct eddis_error *err)
 {
@@ -44,6 +46,10 @@ static int refuse_others(const char *dir, const struct slurm_batch *b, struct ed
                       dir, b->job, dir);
 }
 
+/* On a restart, set checkpoint.resume to the checkpoints that the earlier start left in dir; with
+ * none, warn that training begins anew. On a first start, fail if there are any, unless the user
+ * resumes from them.
+ */
 static int take_checkpoint(struct job *job, const char *dir, const struct slurm_batch *b,
                            struct eddis_error *err)
 {
@@ -53,7 +59,7 @@ static int take_checkpoint(struct job *job, const char *dir, const struct slurm_
 
     if (b->restarts == 0)
         return any && strcmp(job->checkpoint.resume, dir) != 0 ? refuse_others(dir, b, err) : 0;
-    if (passed.code == -EPERM) /* others can have written it */
+    if (passed.code == -EPERM) /* others may have written it */
         return eddis_fail(err, -EPERM, "%s", passed.text);
     if (!any) {
         fprintf(stderr,
@@ -90,7 +96,7 @@ int run_batch(struct job *job, struct slurm_batch *ret, struct eddis_error *err)
     return 1;
 }
 
-/* The mask of signals in a line of /proc/PID/status, 0: there is no such line. */
+/* Parse the signal mask in a line of /proc/PID/status; 0: there is no such line. */
 static unsigned long long mask_of(const char *text, const char *line)
 {
     const char *at = strstr(text, line);
@@ -98,14 +104,15 @@ static unsigned long long mask_of(const char *text, const char *line)
     return at ? strtoull(at + strlen(line), NULL, 16) : 0;
 }
 
+/* Check whether a signal is in the mask. */
 static bool has(unsigned long long mask, int signal)
 {
     return mask >> (signal - 1) & 1;
 }
 
-/* Whether a process handles or ignores SIGTERM, or is not there.  A bash with a trap for its EXIT
- * handles all that would end it, SIGSEGV too, and ends by it nevertheless: whether it has one for
- * SIGTERM besides cannot be seen.
+/* Check whether SIGTERM does not end a process: it is ignored, handled, or the process is gone. A
+ * bash with a trap for EXIT handles all fatal signals, SIGSEGV too, and still ends; whether it also
+ * traps SIGTERM cannot be seen, so it counts as ended.
  */
 static bool outlives_term(pid_t pid)
 {

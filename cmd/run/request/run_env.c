@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Takes text, which may be NULL for "no memory". */
+/* Append a variable and take ownership of text. text NULL: fail for lack of memory. */
 static int append_take(struct run_env *e, char *text, struct eddis_error *err)
 {
     char **more = text ? realloc(e->at, (size_t)(e->n + 2) * sizeof *more) : NULL;
@@ -43,7 +43,9 @@ int run_env_set(struct run_env *e, const char *text, struct eddis_error *err)
     return append_take(e, asprintf(&both, "%s=%s", name, value) < 0 ? NULL : both, err);
 }
 
-/* What would be wrong on another machine, and is not meant by somebody who writes "*". */
+/* Check whether a variable describes this machine or login, so that a pattern such as "*" must not
+ * select it.
+ */
 static bool is_local(const char *name)
 {
     static const char *const patterns[] = {
@@ -58,6 +60,9 @@ static bool is_local(const char *name)
     return false;
 }
 
+/* Check whether a pattern selects this variable: by its exact name, or with wildcards unless it is
+ * local.
+ */
 static bool selected(char *const *patterns, const char *name)
 {
     for (; patterns && *patterns; patterns++)
@@ -67,6 +72,7 @@ static bool selected(char *const *patterns, const char *name)
     return false;
 }
 
+/* Check whether the job's `env` sets this variable. */
 static bool set_by_job(const struct job *job, const char *name)
 {
     size_t n = strlen(name);
@@ -77,6 +83,7 @@ static bool set_by_job(const struct job *job, const char *name)
     return false;
 }
 
+/* Compare two "NAME=VALUE" texts, for qsort. */
 static int by_name(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);

@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Check whether the folder has a file of this name. */
 static bool has_file(const char *folder, const char *name)
 {
     char path[PATH_MAX];
@@ -33,7 +34,7 @@ void run_find_warn(const struct eddis_error *shared)
         fprintf(stderr, "eddis-run: %s\n", shared->text);
 }
 
-/* The newest job that has this whole name; false: there is none. */
+/* Find the newest job with exactly this name; false: there is none. */
 static bool newest_of_name(const char *name, struct job_folder *ret)
 {
     cleanup_free struct job_folder *list = NULL;
@@ -56,10 +57,10 @@ int run_find_job(const char *option, const char *word, struct job_folder *ret,
     cleanup_free char *folder = NULL;
     int rc = job_folder_find(word, ret, err);
 
-    /* Of several only what takes nothing from a job may choose one. */
+    /* Only an option that changes nothing of the job may choose one of several. */
     if (rc == -EINVAL && strcmp(option, "--resume") == 0 && newest_of_name(word, ret))
         return 0;
-    /* As people write a folder's name that is here, without its slash. */
+    /* A folder's name may be written without the slash at its end. */
     if (rc == -ENOENT && has_file(word, "job.yaml") && asprintf(&folder, "%s/", word) > 0)
         rc = job_folder_find(folder, ret, err);
     if (rc == -ENOENT)
@@ -70,7 +71,9 @@ int run_find_job(const char *option, const char *word, struct job_folder *ret,
     return rc < 0 ? eddis_fail_prefix(err, rc, "%s %s", option, word) : rc;
 }
 
-/* Write to ret [size] what a job without a checkpoint of its own began with; false: nothing. */
+/* Write to ret [size] the checkpoint that a job without own checkpoints was started from; false:
+ * there is none.
+ */
 static bool began_with(const struct job_folder *folder, char *ret, size_t size)
 {
     cleanup_free char *path = file_join(folder->path, "job.yaml");
@@ -97,7 +100,9 @@ void run_find_tell_sums(const char *path)
     checkpoint_close(c);
 }
 
-/* Write the newest whole checkpoint of the folder in ret [size] over it; damaged ones are told. */
+/* Replace the folder in ret [size] by its newest complete checkpoint. Print on standard error which
+ * newer ones are damaged.
+ */
 static int take_newest(const char *word, char *ret, size_t size, struct eddis_error *err)
 {
     struct eddis_error passed = { 0 };
@@ -147,7 +152,7 @@ int run_find_checkpoint(const char *word, char **ret, struct eddis_error *err)
     return *ret ? newest : eddis_fail_errno(err, -errno, "no checkpoint '%s'", path);
 }
 
-/* Write the path of the newest plan of a job's folder to ret [size]; false: it has none. */
+/* Write the path of the newest plan in a job's folder to ret [size]; false: it has none. */
 static bool newest_plan(const char *folder, char *ret, size_t size)
 {
     int64_t best_generation = -1, best_version = -1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_job.c - reads the job file and sets over it what the command line says */
+/* run_job.c - reads the job's file and applies the command line to it */
 #include "run_job.h"
 
 #include "cmd/shared/job_file.h"
@@ -23,13 +23,14 @@
 #include <string.h>
 #include <unistd.h>
 
+/* How an option's value is stored in its key. */
 enum value_kind {
-    AS_KEY,  /* as the key is written in the file */
-    AS_TEXT, /* one text, whatever it looks like */
-    AS_PATH, /* relative to the current folder */
+    AS_KEY,  /* parsed as in the job's file */
+    AS_TEXT, /* a text, whatever it looks like */
+    AS_PATH, /* a path; a relative one is below the current folder */
 };
 
-/* A key that an option sets. */
+/* An option that sets a key of the job. flag: how errors name the option. */
 struct setting {
     const char *option, *key, *flag;
     enum value_kind kind;
@@ -48,19 +49,20 @@ static const struct setting settings[] = {
     { "log-dir", "logs.dir", "--log-dir", AS_PATH },
 };
 
-/* Words of the command line before they are put into a job. */
+/* Parsed command line, before it is applied to a job. All texts are borrowed from argv. */
 struct words {
     const char *file;
-    const char **command; /* into argv */
+    const char **command; /* within argv, NULL-ended; NULL: none */
     struct {
         const char *key, *value, *flag;
         enum value_kind kind;
     } set[64];
     int n_set;
     const char *resume, *plan, *prune;
-    bool hosts, hostfile; /* were given */
+    bool hosts, hostfile; /* -H and --hostfile were given */
 };
 
+/* Store the value of an option that sets a key. Fail if there are too many. */
 static int remember(struct words *w, const struct setting *s, const char *value,
                     struct eddis_error *err)
 {
@@ -73,9 +75,10 @@ static int remember(struct words *w, const struct setting *s, const char *value,
     return 0;
 }
 
-/* Fewer steps cannot be kept: the workers agree on the change while they train. */
+/* Fewer steps are not possible: the workers agree on the change of plan while they train. */
 enum { LEAST_EQUAL_STEPS = 4 };
 
+/* Parse the number of steps of --measure-equal. */
 static int take_measure_equal(const char *text, int64_t *ret, struct eddis_error *err)
 {
     char *end;
@@ -90,6 +93,7 @@ static int take_measure_equal(const char *text, int64_t *ret, struct eddis_error
     return 0;
 }
 
+/* Store the key and value of --set. */
 static int take_set(struct words *w, const char *text, struct eddis_error *err)
 {
     if (!strchr(text, '=') || text[0] == '=')
@@ -100,7 +104,9 @@ static int take_set(struct words *w, const char *text, struct eddis_error *err)
                     err);
 }
 
-/* A forgotten number makes the job's file the option's value: say what was taken. */
+/* Store the value of -n. If its number was forgotten, the job's file is taken for it: name it in
+ * the error.
+ */
 static int take_np(struct words *w, const char *text, struct eddis_error *err)
 {
     if (strcmp(text, "auto") != 0 && (!*text || text[strspn(text, "0123456789")]))
@@ -109,7 +115,7 @@ static int take_np(struct words *w, const char *text, struct eddis_error *err)
     return remember(w, &(struct setting){ NULL, "workers_per_node", "--np", AS_KEY }, text, err);
 }
 
-/* Options that are plain switches. */
+/* Store an option without a value. Return false if it is none. */
 static bool take_switch(struct run_request *r, const struct options_item *i)
 {
     const struct {
@@ -131,6 +137,7 @@ static bool take_switch(struct run_request *r, const struct options_item *i)
     return options_is(i, "verbose");
 }
 
+/* Store one option of the command line. */
 static int take_option(struct run_request *r, struct words *w, const struct options_item *i,
                        struct eddis_error *err)
 {
@@ -170,6 +177,7 @@ static int take_option(struct run_request *r, struct words *w, const struct opti
     return 0;
 }
 
+/* Check whether a name ends in this text. */
 static bool ends_in(const char *name, const char *end)
 {
     size_t n = strlen(name), k = strlen(end);
@@ -177,12 +185,15 @@ static bool ends_in(const char *name, const char *end)
     return n >= k && strcmp(name + n - k, end) == 0;
 }
 
+/* Check whether a file name is one of a job's file. */
 static bool is_yaml(const char *name)
 {
     return ends_in(name, ".yaml") || ends_in(name, ".yml") || ends_in(name, ".json");
 }
 
-/* Of two words that are not behind "--" the first is a program's name more often than a job's. */
+/* Fail because of two words before "--". The first is more often the name of a program than a job's
+ * file.
+ */
 static int two_words(const char *first, const char *second, struct eddis_error *err)
 {
     if (is_yaml(first) || access(first, F_OK) == 0)
@@ -194,6 +205,7 @@ static int two_words(const char *first, const char *second, struct eddis_error *
                       first, first, second);
 }
 
+/* Parse the command line up to "--", or to --help or --version. */
 static int read_words(int argc, char **argv, struct run_request *r, struct words *w,
                       struct eddis_error *err)
 {
@@ -205,7 +217,7 @@ static int read_words(int argc, char **argv, struct run_request *r, struct words
         if (i.row)
             rc = take_option(r, w, &i, err);
         else if (o.behind) {
-            w->command = (const char **)(uintptr_t)&argv[o.at]; /* argv ends with NULL */
+            w->command = (const char **)(uintptr_t)&argv[o.at]; /* ends with argv's NULL */
             return 0;
         } else if (w->file)
             rc = two_words(w->file, i.value, err);
@@ -219,7 +231,7 @@ static int read_words(int argc, char **argv, struct run_request *r, struct words
     return rc;
 }
 
-/* A file that is no job may be a program. */
+/* Add to the error how to run the file if it is a program. Return rc. */
 static int hint_program(const char *name, int rc, struct eddis_error *err)
 {
     size_t n = err ? strlen(err->text) : 0;
@@ -232,6 +244,9 @@ static int hint_program(const char *name, int rc, struct eddis_error *err)
     return rc;
 }
 
+/* Read the job into r->job: from its file, from the command after "--", or from the job that
+ * --resume names. Fail if none is given.
+ */
 static int open_job(const struct words *w, struct run_request *r, struct eddis_error *err)
 {
     static const char *const nothing[] = { "true", NULL };
@@ -256,7 +271,7 @@ static int open_job(const struct words *w, struct run_request *r, struct eddis_e
     if (!w->command && w->resume && !r->profile)
         return run_resume_job(w->resume, &r->env, &r->job, err);
     if (!w->command && r->profile)
-        command = nothing; /* devices are measured without a job, too */
+        command = nothing; /* devices can be measured without a job */
     else if (!w->command)
         return eddis_fail(err, -EINVAL,
                           "which job? name a train.yaml, or a command after --; see eddis-run "
@@ -266,6 +281,7 @@ static int open_job(const struct words *w, struct run_request *r, struct eddis_e
     return job_from_command(command, folder, &r->job, err);
 }
 
+/* Apply the i-th stored option to the job. */
 static int set_key(struct job *job, const struct words *w, int i, struct eddis_error *err)
 {
     cleanup_free char *key = strndup(w->set[i].key, strcspn(w->set[i].key, "=")), *path = NULL;
@@ -285,6 +301,9 @@ static int set_key(struct job *job, const struct words *w, int i, struct eddis_e
     return job_set(job, key, value, w->set[i].flag, err);
 }
 
+/* Apply all stored options, --resume and --plan to the job and check it. The checksums of the
+ * checkpoint are compared once.
+ */
 static int set_keys(const struct words *w, struct run_request *r, struct eddis_error *err)
 {
     cleanup_free char *checkpoint = NULL;
@@ -307,7 +326,9 @@ static int set_keys(const struct words *w, struct run_request *r, struct eddis_e
     return rc == 0 && checkpoint ? run_resume_check(r->job, checkpoint, !compared, err) : rc;
 }
 
-/* "--prune --dry-run 30d" is said as often as "--prune 30d --dry-run"; so is --failed. */
+/* Accept --dry-run and --failed between --prune and its duration: then the duration was parsed as
+ * the job's file.
+ */
 static void settle_prune(struct words *w, struct run_request *r)
 {
     bool dry = w->prune && strcmp(w->prune, "--dry-run") == 0;
@@ -321,7 +342,9 @@ static void settle_prune(struct words *w, struct run_request *r)
     r->failed = r->failed || failed;
 }
 
-/* --stop, --cleanup and --prune are about other jobs than one to be run. */
+/* Check options given beside --stop, --cleanup or --prune, which run no job, and parse the duration
+ * of --prune.
+ */
 static int check_mode(const struct words *w, struct run_request *r, struct eddis_error *err)
 {
     const char *mode = r->stop ? "--stop" : r->cleanup ? "--cleanup" : "--prune";
@@ -341,7 +364,7 @@ static int check_mode(const struct words *w, struct run_request *r, struct eddis
     return 0;
 }
 
-/* Whether a job is to go on, as it was, that has nothing left to do. */
+/* Check whether only --resume is given, for a job that has trained to its end. */
 static bool is_over(const struct words *w, const struct run_request *r)
 {
     struct job_status s;
@@ -353,6 +376,7 @@ static bool is_over(const struct words *w, const struct run_request *r)
     return true;
 }
 
+/* Reject options of a run that exclude each other. */
 static int check_together(const struct run_request *r, struct eddis_error *err)
 {
     if (r->detach && (r->dry_run || r->profile || r->check))
@@ -378,13 +402,14 @@ static int check_together(const struct run_request *r, struct eddis_error *err)
     return 0;
 }
 
+/* Check whether value points into the text `word`. */
 static bool stands(const char *value, const char *word)
 {
     return value && value >= word && value <= word + strlen(word);
 }
 
-/* Where in this word of the command line a path begins that is relative to this folder; NULL: it
- * has none.  A job may be named by its id, too.
+/* Borrow the part of a word of the command line that is a path relative to the current folder;
+ * NULL: it has none. The name of a job is a path only if it has a '/' or exists.
  */
 static const char *path_in(const char *word, const struct words *w, const struct run_request *r)
 {
@@ -403,8 +428,8 @@ static const char *path_in(const char *word, const struct words *w, const struct
     return value && *value && *value != '/' ? value : NULL;
 }
 
-/* The words for the eddis-run that Slurm starts, maybe in another folder (sbatch's --chdir): the
- * same, but for --slurm.
+/* Store the arguments for the eddis-run that Slurm starts: ours without --slurm. Relative paths
+ * become absolute, since it may start in another folder (sbatch's --chdir).
  */
 static int keep_words(int argc, char **argv, const struct words *w, struct run_request *r,
                       struct eddis_error *err)
@@ -429,7 +454,9 @@ static int keep_words(int argc, char **argv, const struct words *w, struct run_r
     return r->args.failed ? eddis_fail(err, -ENOMEM, "no memory for the command line") : 0;
 }
 
-/* The nodes of an earlier allocation are somebody else's now: as many as it had. */
+/* Replace the node names of a resumed job by their number: the nodes of its earlier allocation now
+ * belong to others.
+ */
 static int forget_nodes(struct job *job, struct eddis_error *err)
 {
     char n[24];
@@ -441,6 +468,7 @@ static int forget_nodes(struct job *job, struct eddis_error *err)
     return rc == 0 ? job_set(job, "nodes", "[]", "--resume", err) : rc;
 }
 
+/* Prepare the job and the arguments for a run by Slurm. */
 static int prepare_submit(int argc, char **argv, const struct words *w, struct run_request *r,
                           struct eddis_error *err)
 {
@@ -449,6 +477,7 @@ static int prepare_submit(int argc, char **argv, const struct words *w, struct r
     return rc == 0 ? keep_words(argc, argv, w, r, err) : rc;
 }
 
+/* Warn if Slurm's signals may end the batch script before the job has saved. */
 static void say_exposed(const struct run_request *r)
 {
     if (!r->slurm || r->quiet || r->dry_run || r->profile || r->check || !run_batch_is_exposed())
@@ -460,6 +489,7 @@ static void say_exposed(const struct run_request *r)
         "without B:, see eddis-run(1)\n");
 }
 
+/* Collect the variables that the workers get from the caller's environment. */
 static int pass_variables(struct run_request *r, struct eddis_error *err)
 {
     struct strlist env = { 0 };
@@ -472,7 +502,9 @@ static int pass_variables(struct run_request *r, struct eddis_error *err)
     return rc;
 }
 
-/* What follows is seen where the job will run: its nodes, variables and folders. */
+/* Check what depends on this machine and its Slurm allocation: the job's nodes, its variables,
+ * folders and program.
+ */
 static int look_around(const struct words *w, struct run_request *r, struct eddis_error *err)
 {
     int rc = run_allocation(r->job, !w->file && !w->command, &r->slurm, err);
@@ -487,7 +519,7 @@ static int look_around(const struct words *w, struct run_request *r, struct eddi
         rc = pass_variables(r, err);
     if (rc == 0)
         rc = preflight_check(r->job, err);
-    /* A plan and a check have something to tell before. */
+    /* A plan or a check is useful even if the program is missing. */
     return rc < 0 || r->dry_run || r->profile || r->check ? rc
                                                           : preflight_program(r->job, &r->env, err);
 }

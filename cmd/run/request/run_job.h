@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_job.h - from eddis-run's command line to a job */
+/* run_job.h - reads eddis-run's command line and the job that it names */
 #ifndef EDDIS_CMD_RUN_REQUEST_RUN_JOB_H
 #define EDDIS_CMD_RUN_REQUEST_RUN_JOB_H
 
@@ -14,34 +14,37 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* What the user asks eddis-run to do. */
 struct run_request {
     struct job *job;
-    struct slurm_allocation *slurm; /* that the job's nodes are of; NULL: of none */
-    struct slurm_batch batch;       /* that this is a start of; job "": of none, or it ends here */
+    struct slurm_allocation *slurm; /* allocation of the job's nodes; NULL: none */
+    struct slurm_batch batch;       /* this start of a batch job; job "": none, or not requeued */
     struct run_env env;
-    char *plan_path;     /* owned; NULL: make one */
+    char *plan_path;     /* plan to be replayed, owned; NULL: make one */
     const char *job_dir; /* borrowed from argv */
     const char *stop;    /* the job to be ended, borrowed from argv; there is no job to run */
-    const char *cleanup; /* likewise: what is left of it */
-    const char *over;    /* likewise: to be resumed, but it has trained to its end */
-    bool prune;          /* likewise: remove folders of jobs older than prune_ns; or, with dry_run,
-                          * tell which */
+    const char *cleanup; /* likewise: the job to clean up after */
+    const char *over;    /* likewise: the job to be resumed, which has trained to its end */
+    bool prune;          /* likewise: remove folders of jobs older than prune_ns; with dry_run only
+                          * list them */
     int64_t prune_ns;
-    bool failed; /* likewise: of these only jobs that failed */
+    bool failed; /* likewise: only of jobs that failed */
     int64_t measure_equal;
-    struct rank_list ranks; /* whose output is shown */
+    struct rank_list ranks; /* ranks whose output is shown */
     int verbose;
     bool dry_run, profile, json, quiet, detach, check;
-    bool submit;         /* Slurm is to run the job ... */
-    struct strlist args; /* ... by an eddis-run of these words, owned */
-    bool help, version;  /* nothing else was read */
+    bool submit;         /* Slurm runs the job ... */
+    struct strlist args; /* ... by an eddis-run with these arguments, owned */
+    bool help, version;  /* nothing after these was read */
 };
 
-/* Read the command line and the job it names.  -EINVAL, -ENOENT, ...: one sentence for people; of
- * several mistakes in a file it is the last, the others are printed on standard error.
+/* Read the command line and the job that it names into *ret, and check it. Errors such as -EINVAL
+ * and -ENOENT have one sentence for the user; if a file has several mistakes, the others are
+ * printed on standard error before.
  */
 int run_request_read(int argc, char **argv, struct run_request *ret, struct eddis_error *err);
 
+/* Free what the request owns. */
 void run_request_fini(struct run_request *r);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_link.c - reads Slurm's variables for the link to a job's folder */
+/* run_link.c - links a job's folder to the Slurm job of this process, from Slurm's variables */
 #include "run_link.h"
 
 #include "agents/job/slurm_link.h"
@@ -10,7 +10,7 @@
 int run_link(const struct job_folder *f, const struct slurm_allocation *a, struct eddis_error *err)
 {
     const char *array = getenv("SLURM_ARRAY_JOB_ID"), *task = getenv("SLURM_ARRAY_TASK_ID");
-    const char *node = getenv("SLURMD_NODENAME"); /* the shell of salloc is on none */
+    const char *node = getenv("SLURMD_NODENAME"); /* not set in the shell of salloc */
     const char *cluster = getenv("SLURM_CLUSTER_NAME");
     struct slurm_link l = { .name = "" };
 

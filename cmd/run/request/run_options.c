@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_options.c - what eddis-run's command line may have, and what other launchers call it */
+/* run_options.c - options of eddis-run, and advice for options of other launchers */
 #include "run_options.h"
 
 static const struct option_row rows[] = {
@@ -44,7 +44,7 @@ static const struct option_row rows[] = {
 #define LOSES    "leave it out: after a failure the job goes on with the nodes that are left"
 #define OF_MPI   "what mpirun is to be given stands in mpi.args of train.yaml"
 
-/* Of torchrun, horovodrun, mpirun, srun and deepspeed. */
+/* Options of torchrun, horovodrun, mpirun, srun and deepspeed, with our advice. */
 static const struct option_foreign foreign[] = {
     { "nproc-per-node", "did you mean \"-n\"?" },
     { "nproc", "did you mean \"-n\"?" },

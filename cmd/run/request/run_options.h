@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_options.h - eddis-run's options, as a table */
+/* run_options.h - table of eddis-run's options */
 #ifndef EDDIS_CMD_RUN_REQUEST_RUN_OPTIONS_H
 #define EDDIS_CMD_RUN_REQUEST_RUN_OPTIONS_H
 

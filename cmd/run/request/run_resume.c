@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_resume.c - goes on with a job of which only the folder is named, and compares checkpoints */
+/* run_resume.c - resumes a job that is named by its folder, and checks checkpoints */
 #include "run_resume.h"
 
 #include "agents/job/checkpoints.h"
@@ -24,10 +24,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const int64_t sign_ns = 2 * CLOCK_S; /* between two signs of a driver, and a little more */
+static const int64_t sign_ns = 2 * CLOCK_S; /* interval of a driver's writes, and a margin */
 
-static const char masked[] = "=***"; /* how job_text writes a secret */
+static const char masked[] = "=***"; /* written by job_text for a secret */
 
+/* Check whether the command line gives a variable, whose name has n bytes. */
 static bool is_given(const struct run_env *given, const char *variable, size_t n)
 {
     for (int i = 0; i < given->n; i++)
@@ -36,7 +37,7 @@ static bool is_given(const struct run_env *given, const char *variable, size_t n
     return false;
 }
 
-/* The secrets that job.yaml does not keep. */
+/* Fail if the job has a secret that job.yaml does not store and the user has not given again. */
 static int check_masked(const char *word, const struct job *job, const struct run_env *given,
                         struct eddis_error *err)
 {
@@ -58,8 +59,9 @@ static int check_masked(const char *word, const struct job *job, const struct ru
     return 0;
 }
 
-/* The job.yaml of the folder that holds a checkpoint, or all of them, as a job's own ones are held:
- * by the path as it was written, since "checkpoints" may be a link.  NULL: there is none.
+/* Return the path of the job.yaml beside the "checkpoints" folder that is named, or that holds the
+ * named checkpoint; the caller frees it. The path is used as it was written, since "checkpoints"
+ * may be a link. NULL: there is none.
  */
 static char *holder_of(const char *word)
 {
@@ -86,6 +88,7 @@ static char *holder_of(const char *word)
     return NULL;
 }
 
+/* Write the path of the job.yaml of the job that --resume names to *ret, which the caller frees. */
 static int find_file(const char *word, char **ret, struct eddis_error *err)
 {
     struct job_folder folder;
@@ -115,7 +118,7 @@ int run_resume_job(const char *word, const struct run_env *given, struct job **r
     struct eddis_error shared = { 0 };
     int rc = find_file(word, &path, err);
 
-    if (rc == 0) { /* it says what to run */
+    if (rc == 0) { /* job.yaml says which program runs, so it must be trusted */
         rc = job_read_trusted(path, &shared, &job, err);
         run_find_warn(&shared);
         if (rc == -EPERM)
@@ -131,9 +134,11 @@ int run_resume_job(const char *word, const struct run_env *given, struct job **r
     return 0;
 }
 
-/* ---- a job that runs ---- */
+/* ---- a job that may still run ---- */
 
-/* The job that would be run twice.  A checkpoint with another description is another job's. */
+/* Find the folder of the job that would run twice; false: none. other: another description of the
+ * job is given, so that a checkpoint counts as input only.
+ */
 static bool find_same(const char *word, bool other, struct job_folder *ret)
 {
     cleanup_free char *path = other ? NULL : holder_of(word);
@@ -144,7 +149,9 @@ static bool find_same(const char *word, bool other, struct job_folder *ret)
     return job_folder_find(path, ret, NULL) == 0;
 }
 
-/* When its driver was surely alive, by what only it writes; wall clock. */
+/* Return when the job's driver was last known to live, from files that only it writes; wall clock
+ * in ns.
+ */
 static int64_t last_sign_ns(const struct job_folder *f)
 {
     static const char *const names[] = { JOB_DRIVER_FILE, "events.jsonl", "metrics.jsonl" };
@@ -163,7 +170,9 @@ static int64_t last_sign_ns(const struct job_folder *f)
     return newest_ns;
 }
 
-/* How long workers of a driver that died may still write checkpoints; at most a lease and more. */
+/* Return for how many ns workers of a dead driver may still write checkpoints: a lease and a margin
+ * after the driver's last sign. Negative: no longer.
+ */
 static int64_t left_ns(const struct job_folder *f)
 {
     cleanup_free char *path = file_join(f->path, "job.yaml");
@@ -177,6 +186,7 @@ static int64_t left_ns(const struct job_folder *f)
     return ns < all_ns ? ns : all_ns;
 }
 
+/* Fail with -EBUSY because the job runs, and say how to see it and end it. */
 static int refuse_running(const char *word, const struct job_folder *f, const struct job_driver *d,
                           struct eddis_error *err)
 {
@@ -216,7 +226,7 @@ int run_resume_alone(const char *word, bool other, struct eddis_error *err)
                           "--resume %s: the job is only just starting; eddis-status %s shows it, "
                           "eddis-run --stop %s ends it",
                           word, word, word);
-    if (rc < 0) /* it has ended in good order */
+    if (rc < 0) /* it has ended regularly */
         return 0;
     ns = left_ns(&f);
     if (ns <= 0)
@@ -231,9 +241,9 @@ int run_resume_alone(const char *word, bool other, struct eddis_error *err)
 
 /* ---- the checkpoint ---- */
 
-/* Open the checkpoint at path, or the newest of a folder, whose files have their sizes and, with
- * sums, their sums.  Returns 1, or 0: there is none, or one before which others can have written.
- * passed: that, or the first that is damaged.
+/* Open the checkpoint at path, or the newest of a folder, that is complete: its files have their
+ * sizes and, with sums, their checksums. Return 1; 0: there is none, or another user can have
+ * written one. passed: the error of that one, or of the newest damaged one; code 0: none.
  */
 static int open_checkpoint(const char *path, bool sums, struct checkpoint **ret,
                            struct eddis_error *passed)
@@ -259,7 +269,9 @@ static int open_checkpoint(const char *path, bool sums, struct checkpoint **ret,
     return 0;
 }
 
-/* A checkpoint that was named itself is not replaced by another; but there may be one to name. */
+/* Fail because the checkpoint that was named itself is damaged; another never replaces it. Name a
+ * complete one beside it, if there is one.
+ */
 static int refuse_damaged(const char *path, const struct eddis_error *why, struct eddis_error *err)
 {
     cleanup_free char *dir = strdup(path);
@@ -281,6 +293,7 @@ static int refuse_damaged(const char *path, const struct eddis_error *why, struc
     return rc;
 }
 
+/* Check that the job's global batch and seed are those of the checkpoint. */
 static int check_meta(const struct job *job, const struct checkpoint *c, struct eddis_error *err)
 {
     const struct checkpoint_meta *m = checkpoint_meta(c);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* begun_lines.c - keeps each rank's line that has not ended */
+/* begun_lines.c - keeps the unfinished line of each rank */
 #include "begun_lines.h"
 
 #include "lib/base/clock.h"
@@ -7,16 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Wait after the last change of a line, and interval between two states of a progress bar. */
 static const int64_t quiet_ns = CLOCK_S / 2, bar_ns = 10 * CLOCK_S;
 
+/* Unfinished line of one rank. */
 struct begun {
-    char *text;  /* NULL: no line has begun */
-    char *shown; /* as far as it was shown, or NULL */
+    char *text;  /* NULL: the rank has no unfinished line */
+    char *shown; /* the text when it was last shown; NULL: never */
     int64_t begun_ns, changed_ns, shown_ns;
 };
 
+/* Unfinished lines of all ranks. */
 struct begun_lines {
-    int n_ranks, n; /* n: that have a line */
+    int n_ranks, n; /* n: ranks with an unfinished line */
     struct begun *row;
 };
 
@@ -34,6 +37,7 @@ struct begun_lines *begun_lines_new(int n_ranks)
     return NULL;
 }
 
+/* Drop the unfinished line of a rank, if it has one. */
 static void forget(struct begun_lines *b, struct begun *r)
 {
     b->n -= r->text != NULL;
@@ -68,7 +72,9 @@ void begun_lines_set(struct begun_lines *b, int rank, const char *text, int64_t 
     r->changed_ns = now_ns;
 }
 
-/* What of text follows what was shown; NULL: it is another state. */
+/* Borrow the part of text that follows what was shown of the line; NULL: text does not begin with
+ * that.
+ */
 static const char *growth(const struct begun *r, const char *text)
 {
     size_t n = r->shown ? strlen(r->shown) : 0;
@@ -101,6 +107,8 @@ int begun_lines_next(const struct begun_lines *b, int rank, const char **ret_tex
     return -1;
 }
 
+/* Return the time when the line is due to be shown again; CLOCK_NEVER: nothing has changed since.
+ */
 static int64_t due_ns(const struct begun *r)
 {
     const char *more = growth(r, r->text);

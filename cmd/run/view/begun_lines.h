@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* begun_lines.h - lines that ranks have begun and not ended: progress bars, questions, dots
+/* begun_lines.h - unfinished lines of ranks: progress bars, questions, dots
  *
- * On a terminal they stand below all else and are drawn anew as they change.  Elsewhere what is
- * printed stays, so one is shown as a whole line half a second after it has begun, and from then on
- * its growth when nothing more has come for half a second, but a bar every ten seconds.
+ * On a terminal they stand below all other output and are redrawn as they change. Elsewhere output
+ * cannot be changed, so an unfinished line is first shown half a second after it has begun. After
+ * that, added text is shown when nothing more has come for half a second. A line that was
+ * rewritten, such as a progress bar, is shown again every ten seconds.
  */
 #ifndef EDDIS_CMD_RUN_VIEW_BEGUN_LINES_H
 #define EDDIS_CMD_RUN_VIEW_BEGUN_LINES_H
@@ -13,24 +14,32 @@
 
 struct begun_lines;
 
-struct begun_lines *begun_lines_new(int n_ranks); /* NULL without memory */
-void begun_lines_free(struct begun_lines *b);     /* accepts NULL */
+/* Return the unfinished lines of n_ranks ranks, none at first; NULL without memory. */
+struct begun_lines *begun_lines_new(int n_ranks);
 
-/* The rank's line has come as far as text, which is copied. */
+/* Free all unfinished lines. Accepts NULL. */
+void begun_lines_free(struct begun_lines *b);
+
+/* Set the rank's unfinished line to text, which is copied. Without memory the line stays as it was.
+ */
 void begun_lines_set(struct begun_lines *b, int rank, const char *text, int64_t now_ns);
 
-/* The rank's line has ended.  Returns what of it has not been shown by begun_lines_due, within
- * line; NULL: nothing.
+/* Finish the rank's unfinished line with the text `line`. Borrow, from within `line`, what
+ * begun_lines_due has not shown yet; NULL: all of it was shown.
  */
 const char *begun_lines_end(struct begun_lines *b, int rank, const char *line);
 
-/* Whether the rank's line has begun. */
+/* Check whether the rank has an unfinished line. */
 bool begun_lines_has(const struct begun_lines *b, int rank);
 
-/* Return the first rank from `rank` on with a line that has begun and borrow its text; -1: none. */
+/* Return the first rank from `rank` on that has an unfinished line, and borrow its text; -1: none.
+ */
 int begun_lines_next(const struct begun_lines *b, int rank, const char **ret_text);
 
-/* As begun_lines_next, what is to be shown as a line now, which counts as shown. */
+/* Return the first rank from `rank` on whose unfinished line is due to be shown; -1: none. Borrow
+ * the text to show: what is new, or the whole line if it was rewritten. The line then counts as
+ * shown.
+ */
 int begun_lines_due(struct begun_lines *b, int rank, int64_t now_ns, const char **ret_text);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dry_run.c - prints every value of a job and where it comes from, as text and as JSON */
+/* dry_run.c - prints all values of a job and their sources, as text and as JSON */
 #include "dry_run.h"
 
 #include "cmd/shared/table.h"
@@ -10,10 +10,10 @@
 #include <errno.h>
 #include <string.h>
 
-/* A command or a list of variables may be long; what is longer is cut. */
+/* Limits of a key's text; longer ones, such as a long command, are cut. */
 enum { VALUE_SIZE = 1 << 16, ORIGIN_SIZE = 4096 };
 
-/* Values may be long, so they come last. */
+/* Values come last, since they may be long. */
 static const struct table_column columns[] = { { "key", false },
                                                { "from", false },
                                                { "value", false } };
@@ -55,8 +55,8 @@ void dry_run_env(char *const *env, FILE *out)
         fputc('\n', out);
 }
 
-/* A JSON string of any bytes: where they are no UTF-8 (the name of a file, a value that was cut),
- * all but ASCII become '?'.
+/* Return a JSON string of the bytes in s. If they are not valid UTF-8 (a file name, a cut value),
+ * each byte that is not ASCII becomes '?' in s.
  */
 static json_t *text_json(char *s)
 {
@@ -70,6 +70,7 @@ static json_t *text_json(char *s)
     return json_string(s);
 }
 
+/* Return a JSON object with value and origin of each key of the job; NULL without memory. */
 static json_t *job_json(const struct job *job)
 {
     cleanup_free char *value = malloc(VALUE_SIZE);
@@ -94,7 +95,7 @@ static json_t *job_json(const struct job *job)
     return json_incref(o);
 }
 
-/* The JSON value that text, just written by ourselves, stands for; text may be NULL. */
+/* Parse a JSON text that eddis has just written. Return NULL if text is NULL or without memory. */
 static json_t *again(const char *text)
 {
     json_t *j = NULL;
@@ -102,6 +103,9 @@ static json_t *again(const char *text)
     return text && json_parse(text, strlen(text), "our own text", &j, NULL) == 0 ? j : NULL;
 }
 
+/* Return a JSON array of the nodes' profiles, without when they were measured and whether they were
+ * cached.
+ */
 static json_t *profiles_json(const struct node_profile *nodes, int n)
 {
     cleanup_json json_t *list = json_array();

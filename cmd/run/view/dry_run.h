@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dry_run.h - what --dry-run adds to the plan: every value of the job and where it comes from
+/* dry_run.h - output of --dry-run beside the plan: all values of the job and their sources
  *
- * For programs one JSON document, the same bytes for the same file and the same profiles:
+ * Programs get one JSON document, with the same bytes for the same file and the same profiles:
  *
  *     { "schema_version": 1,
  *       "job":     { "batch.global": { "origin": "train.yaml:4", "value": "256" }, ... },
@@ -21,13 +21,17 @@
 
 enum { DRY_RUN_SCHEMA_VERSION = 1 };
 
-/* Print a line for each key: name, origin, value; unless all, only how many have their defaults. */
+/* Print a line for each key: name, origin, value. Without `all`, leave out keys with their default
+ * and count them.
+ */
 void dry_run_print(const struct job *job, bool all, FILE *out);
 
-/* Print the names of these "NAME=VALUE", which the workers get beside the job's own. */
+/* Print the names of variables that the workers get beside the job's own. env: "NAME=VALUE",
+ * NULL-ended; NULL: none.
+ */
 void dry_run_env(char *const *env, FILE *out);
 
-/* Returns the JSON document with a newline at its end; the caller frees it. */
+/* Write the JSON document, with a newline at its end, to *ret, which the caller frees. */
 int dry_run_json(const struct job *job, const struct node_profile *nodes, int n_nodes,
                  const struct plan *plan, char **ret, struct eddis_error *err);
 

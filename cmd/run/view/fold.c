@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold.c - folds a line that many ranks print at the same time into one */
+/* fold.c - folds lines that several ranks print at the same time into one */
 #include "fold.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_LINES = 1024, MOST_BYTES = 1 << 20 };
+enum { MOST_LINES = 1024, MOST_BYTES = 1 << 20 }; /* limits of pending lines */
 
+/* A pending line, with the ranks that have printed it. */
 struct waiting {
     char *text;
     size_t n;
@@ -16,13 +17,14 @@ struct waiting {
     int64_t at_ns;
 };
 
+/* Ring of pending lines. */
 struct fold {
     fold_fn fn;
     void *ctx;
     int n_ranks, all;
-    int64_t *spoken;                 /* [n_ranks] number of the newest line of a rank, 0: none */
-    int64_t first;                   /* number of the oldest waiting line, from 1 */
-    struct waiting line[MOST_LINES]; /* number i is at i % MOST_LINES */
+    int64_t *spoken;                 /* [n_ranks] number of the rank's newest line; 0: none */
+    int64_t first;                   /* number of the oldest pending line; numbers begin at 1 */
+    struct waiting line[MOST_LINES]; /* the line of number i is at i % MOST_LINES */
     int n;
     size_t bytes;
 };
@@ -45,11 +47,13 @@ struct fold *fold_new(int n_ranks, int all, fold_fn fn, void *ctx)
     return NULL;
 }
 
+/* Return the pending line of this number. */
 static struct waiting *line_of(struct fold *f, int64_t number)
 {
     return &f->line[number % MOST_LINES];
 }
 
+/* Remove the oldest pending line and free its memory. */
 static void drop_first(struct fold *f)
 {
     struct waiting *w = line_of(f, f->first);
@@ -61,6 +65,7 @@ static void drop_first(struct fold *f)
     f->n--;
 }
 
+/* Print the oldest pending line through the callback, then remove it. */
 static void give_first(struct fold *f)
 {
     const struct waiting *w = line_of(f, f->first);
@@ -80,6 +85,7 @@ void fold_free(struct fold *f)
     free(f);
 }
 
+/* Return the FNV-1a hash of n bytes. */
 static uint32_t hash_of(const char *text, size_t n)
 {
     uint32_t h = 2166136261u;
@@ -89,7 +95,9 @@ static uint32_t hash_of(const char *text, size_t n)
     return h;
 }
 
-/* Number of the waiting line that this one may join; 0: none. */
+/* Return the number of the oldest pending line with this text that the rank may join: it must be
+ * newer than the rank's own newest line. 0: none.
+ */
 static int64_t find(struct fold *f, int rank, const char *text, size_t n, uint32_t hash)
 {
     int64_t from = f->spoken[rank] >= f->first ? f->spoken[rank] + 1 : f->first;
@@ -103,6 +111,7 @@ static int64_t find(struct fold *f, int rank, const char *text, size_t n, uint32
     return 0;
 }
 
+/* Print all pending lines, then this one at once. */
 static void give_alone(struct fold *f, int rank, const char *text)
 {
     const struct fold_line l = { text, rank, 1, NULL };
@@ -111,7 +120,9 @@ static void give_alone(struct fold *f, int rank, const char *text)
     f->fn(f->ctx, &l);
 }
 
-/* A new last line; 0 without memory. */
+/* Add a new pending line and return its number, 0 without memory. Print the oldest ones if there
+ * are too many.
+ */
 static int64_t append(struct fold *f, int rank, const char *text, uint32_t hash, int64_t now_ns)
 {
     struct waiting w = {
@@ -131,6 +142,7 @@ static int64_t append(struct fold *f, int rank, const char *text, uint32_t hash,
     return f->first + f->n++;
 }
 
+/* Print the oldest pending lines for as long as all ranks have joined them. */
 static void give_complete(struct fold *f)
 {
     while (f->n && line_of(f, f->first)->count >= f->all)

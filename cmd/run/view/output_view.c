@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* output_view.c - shows what ranks print: whole lines, folded, with node and rank before them */
+/* output_view.c - shows what ranks print: whole lines, folded, prefixed with node and rank */
 #include "output_view.h"
 
 #include "agents/protocol/protocol.h"
@@ -14,38 +14,42 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RECENT = 64, NAMED = 3, LIST = 32 };
+enum { RECENT = 64, NAMED = 3, LIST = 32 }; /* newest lines; ranks in a message; bytes of a list */
 
-/* How often people are told what they do not see; each time twice as long. */
+/* First interval between two messages about lines that are not shown; it doubles each time. */
 static const int64_t tell_ns = 10 * CLOCK_S;
 
+/* One of the lines that were shown last. */
 struct recent {
     uint64_t hash;
-    int rank; /* -1: several */
+    int rank; /* -1: several ranks */
 };
 
+/* The view of the workers of one plan. */
 struct output_view {
     struct output_view_options o;
     struct fold *fold;
     struct rank_row {
-        const char *node; /* owned; NULL: has said nothing yet */
-        int64_t left_out; /* lines */
-    } * row;              /* [n_ranks] */
-    struct recent recent[RECENT];
+        const char *node;         /* owned; NULL: the rank has printed nothing yet */
+        int64_t left_out;         /* lines that were not shown */
+    } * row;                      /* [n_ranks] */
+    struct recent recent[RECENT]; /* ring of the newest lines shown */
     int64_t n_shown;
-    bool is_new; /* something was left out since it was last told */
+    bool is_new; /* lines were left out since the last message about it */
     int64_t next_ns, between_ns;
-    bool wrote; /* since the live line was last drawn */
+    bool wrote; /* something was printed since the live line was last drawn */
     struct begun_lines *begun;
-    bool begun_news;  /* since they were last drawn */
-    int64_t drawn_ns; /* when they were */
+    bool begun_news;  /* unfinished lines have changed since they were last drawn */
+    int64_t drawn_ns; /* when they were drawn */
 };
 
-/* On a terminal, lines that have not ended are drawn so often, so many of them. */
+/* On a terminal, unfinished lines are drawn at this interval, and this many of them. */
 static const int64_t draw_ns = CLOCK_S / 10;
 enum { SHOWN_BEGUN = 4 };
 
-/* Of the beginning of a line, as much as the last lines of a failed rank hold. */
+/* Return the FNV-1a hash of a line's beginning, as much as the stored last lines of a failed rank
+ * have of it.
+ */
 static uint64_t hash_of(const char *line)
 {
     uint64_t h = UINT64_C(14695981039346656037);
@@ -62,6 +66,9 @@ int output_view_label(const char *node, int rank, char *ret, size_t size)
     return snprintf(ret, size, strchr(node, ':') ? "[%s]:%d" : "%s:%d", node, rank);
 }
 
+/* Append "node:rank:" or, for several ranks, "0-3 (4 ranks):", with the rank's color and padded to
+ * the common width.
+ */
 static void add_own_prefix(const struct output_view *o, const struct fold_line *l, struct strbuf *b)
 {
     static const char *const colour[] = { "36", "33", "32", "35", "34", "96", "93", "95" };
@@ -84,6 +91,7 @@ static void add_own_prefix(const struct output_view *o, const struct fold_line *
                 o->o.width + 2 > (int)strlen(name) ? o->o.width + 2 - (int)strlen(name) : 1, "");
 }
 
+/* Append the user's prefix (logs.prefix) with {node} and {rank} replaced. */
 static void add_users_prefix(const struct output_view *o, int rank, struct strbuf *b)
 {
     const char *s = o->o.prefix;
@@ -101,12 +109,14 @@ static void add_users_prefix(const struct output_view *o, int rank, struct strbu
     }
 }
 
+/* Count lines of a rank as not shown. */
 static void leave_out(struct output_view *o, int rank, int64_t lines)
 {
     o->row[rank].left_out += lines;
     o->is_new = o->is_new || lines > 0;
 }
 
+/* Count a folded line as not shown for each of its ranks. */
 static void leave_out_all(struct output_view *o, const struct fold_line *l)
 {
     for (int r = 0; r < o->o.n_ranks; r++)
@@ -114,6 +124,7 @@ static void leave_out_all(struct output_view *o, const struct fold_line *l)
             leave_out(o, r, 1);
 }
 
+/* Append a line with its prefix. */
 static void add_line(const struct output_view *o, const struct fold_line *l, struct strbuf *b)
 {
     if (o->o.prefix)
@@ -123,6 +134,9 @@ static void add_line(const struct output_view *o, const struct fold_line *l, str
     strbuf_add(b, l->text);
 }
 
+/* Print a folded line, or count it as not shown if the screen has no room for it. A callback of the
+ * fold.
+ */
 static void show(void *ctx, const struct fold_line *l)
 {
     struct output_view *o = ctx;
@@ -140,9 +154,11 @@ static void show(void *ctx, const struct fold_line *l)
     strbuf_fini(&b);
 }
 
-/* ---- lines that have not ended ---- */
+/* ---- unfinished lines ---- */
 
-/* The first ranks' lines, and how many more there are. */
+/* Draw the unfinished lines of the first ranks below the output and count the others, if they have
+ * changed and draw_ns has passed.
+ */
 static void draw_begun(struct output_view *o, int64_t now_ns)
 {
     struct strbuf b = { 0 };
@@ -173,7 +189,7 @@ static void draw_begun(struct output_view *o, int64_t now_ns)
     o->wrote = true;
 }
 
-/* Elsewhere than on a terminal they are shown now and then, as whole lines. */
+/* Print the unfinished lines that are due as whole lines, where output is not a terminal. */
 static void print_begun(struct output_view *o, int64_t now_ns)
 {
     const char *text;
@@ -182,6 +198,7 @@ static void print_begun(struct output_view *o, int64_t now_ns)
         fold_add(o->fold, r, text, now_ns);
 }
 
+/* Show the unfinished lines, in the way that suits the output. */
 static void show_begun(struct output_view *o, int64_t now_ns)
 {
     if (o->o.view->terminal)
@@ -190,7 +207,7 @@ static void show_begun(struct output_view *o, int64_t now_ns)
         print_begun(o, now_ns);
 }
 
-/* The ranks have gone: what they have begun was all. */
+/* Print the unfinished lines as finished ones, since their ranks have ended. */
 static void end_begun(struct output_view *o, int64_t now_ns)
 {
     const char *text, *rest;
@@ -205,6 +222,9 @@ static void end_begun(struct output_view *o, int64_t now_ns)
     run_view_clear_rows(o->o.view);
 }
 
+/* Process one line of a rank, without its newline. A '\r' at its end marks an unfinished line
+ * (output_copy.h). The line is changed.
+ */
 static void take_line(struct output_view *o, int rank, char *line, int64_t now_ns)
 {
     size_t n = strlen(line);
@@ -223,6 +243,7 @@ static void take_line(struct output_view *o, int rank, char *line, int64_t now_n
         fold_add(o->fold, rank, rest, now_ns);
 }
 
+/* Draw the live line again if something was printed over it. */
 static void redraw(struct output_view *o)
 {
     if (o->wrote)
@@ -230,7 +251,7 @@ static void redraw(struct output_view *o)
     o->wrote = false;
 }
 
-/* ---- all of it ---- */
+/* ---- entry points ---- */
 
 struct output_view *output_view_new(const struct output_view_options *options)
 {
@@ -262,7 +283,9 @@ void output_view_free(struct output_view *o)
     free(o);
 }
 
-/* A rank may have moved to another node since. */
+/* Remember the rank's node, for the prefix; a rank may move to another node. Pending lines are
+ * printed before, under the old name. Return false without memory.
+ */
 static bool name_node(struct output_view *o, int rank, const char *node)
 {
     struct rank_row *row = &o->row[rank];
@@ -300,7 +323,7 @@ void output_view_add(struct output_view *o, const char *node, int rank, const ch
 void output_view_flush(struct output_view *o)
 {
     fold_flush(o->fold);
-    o->wrote = false; /* whoever comes next draws the live line again */
+    o->wrote = false; /* the caller prints something and draws the live line again */
 }
 
 bool output_view_has(const struct output_view *o, int rank, const char *lines)
@@ -322,6 +345,7 @@ bool output_view_has(const struct output_view *o, int rank, const char *lines)
 
 /* ---- what was left out ---- */
 
+/* Return the rank with the most lines not shown that is not in `named`; -1: none. */
 static int most_left_out(const struct output_view *o, const bool *named)
 {
     int best = -1;
@@ -333,6 +357,8 @@ static int most_left_out(const struct output_view *o, const bool *named)
     return best;
 }
 
+/* Print how many lines of which ranks were not shown, and their log files. so_far: " so far" or "".
+ */
 static void tell_left_out(struct output_view *o, const char *so_far)
 {
     cleanup_free bool *named = calloc((size_t)o->o.n_ranks + 1, sizeof *named);

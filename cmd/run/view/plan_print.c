@@ -18,7 +18,7 @@ enum { MAX_NODE_LINES = 16 };
 static const char BOLD[] = "\033[1m";
 static const char YELLOW[] = "\033[33m";
 
-/* Print text in a colour, where the stream takes it. */
+/* Print text in a color, if the stream takes colors. */
 static void paint(const struct plan_print *o, const char *colour, const char *text)
 {
     if (o->colour)
@@ -27,14 +27,14 @@ static void paint(const struct plan_print *o, const char *colour, const char *te
         fputs(text, o->out);
 }
 
-/* "nodes     " and the like: the first words of the lines are one column. */
+/* Print a line's label, such as "nodes", padded to the common column. */
 static void print_label(const struct plan_print *o, const char *label)
 {
     paint(o, BOLD, label);
     fprintf(o->out, "%*s", 10 - (int)strlen(label), "");
 }
 
-/* Print a text that came from elsewhere. */
+/* Print a text from another machine, with '?' for control characters. */
 static void print_foreign(FILE *out, const char *text)
 {
     for (; *text; text++)
@@ -59,6 +59,7 @@ void plan_print_job(const struct plan_print *o, const char *name, const char *id
 
 /* ---- nodes ---- */
 
+/* Count the node's devices of a kind. */
 static int count_devices(const struct node_profile *node, enum device_kind kind)
 {
     int n = 0;
@@ -68,7 +69,8 @@ static int count_devices(const struct node_profile *node, enum device_kind kind)
     return n;
 }
 
-/* "2 NVIDIA A, 1 NVIDIA B": GPUs of one name together, in order of the first. */
+/* Append ", 2 NVIDIA A, 1 NVIDIA B": GPUs grouped by name, in the order of each name's first GPU.
+ */
 static void describe_gpus(const struct node_profile *node, struct strbuf *b)
 {
     for (int i = 0; i < node->n_devices; i++) {
@@ -87,7 +89,8 @@ static void describe_gpus(const struct node_profile *node, struct strbuf *b)
     }
 }
 
-/* "2 cores, 23 GB, no GPU; 4 emulated devices"; the caller frees, NULL without memory. */
+/* Return "2 cores, 23 GB, no GPU; 4 emulated devices", which the caller frees; NULL without memory.
+ */
 static char *describe_node(const struct node_profile *node)
 {
     struct strbuf b = { 0 };
@@ -108,6 +111,7 @@ static char *describe_node(const struct node_profile *node)
     return strbuf_steal(&b);
 }
 
+/* Print the names of nodes [first, end): "a", "a, b" or "a ... d". */
 static void print_names(const struct plan_print *o, const struct node_profile *nodes, int first,
                         int end)
 {
@@ -118,7 +122,7 @@ static void print_names(const struct plan_print *o, const struct node_profile *n
     print_foreign(o->out, nodes[end - 1].host);
 }
 
-/* Print nodes [first, end) of n, which are alike. */
+/* Print the line of nodes [first, end) of n, which have the same description `what`. */
 static void print_alike(const struct plan_print *o, const struct node_profile *nodes, int first,
                         int end, int n, const char *what)
 {
@@ -134,6 +138,7 @@ static void print_alike(const struct plan_print *o, const struct node_profile *n
     fputs(")\n", o->out);
 }
 
+/* Print the notes of the nodes' profiles, consecutive equal ones together. */
 static void print_notes(const struct plan_print *o, const struct node_profile *nodes, int n)
 {
     int notes = 0;
@@ -153,7 +158,9 @@ static void print_notes(const struct plan_print *o, const struct node_profile *n
         fprintf(o->out, "%14s... and %d more such notes\n", "", notes - MAX_NODE_LINES);
 }
 
-/* The number is that of all; behind it a line for each run of nodes that are alike. */
+/* Print the number of all nodes, then a line for each run of consecutive nodes with equal
+ * descriptions.
+ */
 void plan_print_nodes(const struct plan_print *o, const struct node_profile *nodes, int n)
 {
     int lines = 0;
@@ -182,6 +189,7 @@ void plan_print_nodes(const struct plan_print *o, const struct node_profile *nod
 
 /* ---- profile ---- */
 
+/* Append "4 emulated devices", the number of devices of a kind on all nodes, if there are any. */
 static void add_count(struct strbuf *b, const struct node_profile *nodes, int n,
                       enum device_kind kind, const char *thing)
 {
@@ -194,13 +202,15 @@ static void add_count(struct strbuf *b, const struct node_profile *nodes, int n,
         strbuf_addf(b, "%s%s", b->len ? ", " : "", number_of(count, thing, number));
 }
 
-/* Of a node with emulated devices alone nothing is. */
+/* Check whether the node's profile was measured: it is not if all its devices are emulated. */
 static bool is_measured(const struct node_profile *node)
 {
     return count_devices(node, DEVICE_EMULATED) < node->n_devices || !node->n_devices;
 }
 
-/* Returns what there was to say when so many of n nodes were measured. */
+/* Return the remark that fits when `count` of n nodes are concerned: "" for none, `one` if n is 1,
+ * `some`, or `all`.
+ */
 static const char *caveat(int count, int n, const char *one, const char *some, const char *all)
 {
     return count == 0 ? "" : n == 1 ? one : count < n ? some : all;
@@ -216,7 +226,7 @@ void plan_print_profiles(const struct plan_print *o, const struct node_profile *
 
     add_count(&b, nodes, n, DEVICE_EMULATED, "emulated device");
     add_count(&b, nodes, n, DEVICE_CUDA, "GPU");
-    add_count(&b, nodes, n, DEVICE_CPU, "CPU device"); /* "CPU" alone would be a core to many */
+    add_count(&b, nodes, n, DEVICE_CPU, "CPU device"); /* many read "CPU" alone as a core */
     for (int i = 0; i < n; i++) {
         if (!is_measured(&nodes[i]))
             continue;
@@ -251,6 +261,7 @@ void plan_print_profiles(const struct plan_print *o, const struct node_profile *
             disturbed ? ", others beside other jobs" : "");
 }
 
+/* Columns of --profile. */
 static const struct table_column device_columns[] = {
     { "node", false },        { "device", false },     { "name", false },
     { "cores", false },       { "memory", true },      { "fp32 TFLOP/s", true },
@@ -258,6 +269,7 @@ static const struct table_column device_columns[] = {
     { "from GB/s", true },
 };
 
+/* Add a cell with x in units of `unit`; "-" if it was not measured. */
 static void add_scaled(struct table *t, double x, double unit)
 {
     char n[NUMBER_SIZE];
@@ -265,6 +277,7 @@ static void add_scaled(struct table *t, double x, double unit)
     table_add(t, "%s", isfinite(x) && x > 0 ? number_rate(x / unit, n) : "-");
 }
 
+/* Add the row of a device. */
 static void add_device(struct table *t, const char *host, const struct device *d)
 {
     char n[NUMBER_SIZE];
@@ -299,7 +312,7 @@ void plan_print_devices(const struct plan_print *o, const struct node_profile *n
 
 /* ---- plan ---- */
 
-/* The sentence behind "of the devices' sum". */
+/* Print how an equal split would compare, which ends the line of the speed. */
 static void print_equal(const struct plan_print *o, const struct plan *p)
 {
     double gain = p->predicted_samples_per_s / p->equal_samples_per_s;
@@ -314,7 +327,9 @@ static void print_equal(const struct plan_print *o, const struct plan *p)
         fprintf(o->out, "; an equal split would give %s\n", number_rate(p->equal_samples_per_s, n));
 }
 
-/* How fast, beside what the devices could do; a single worker has nothing to be held against. */
+/* Print the predicted speed and its share of the sum of the devices' speeds. A single worker is
+ * compared with nothing.
+ */
 static void print_speed(const struct plan_print *o, const struct plan *p)
 {
     char n[NUMBER_SIZE];
@@ -335,11 +350,13 @@ static void print_speed(const struct plan_print *o, const struct plan *p)
         fputs("  of the devices only their ratios are known, not samples a second\n", o->out);
 }
 
+/* Check whether a candidate's speed is known. */
 static bool is_candidate(const struct plan_candidate *c)
 {
     return c->predicted_samples_per_s > 0;
 }
 
+/* Print the row of a mode; '*' marks the chosen one. */
 static void print_candidate(const struct plan_print *o, const struct plan_candidate *c)
 {
     char mode[sizeof c->mode], speed[NUMBER_SIZE], progress[NUMBER_SIZE];
@@ -351,7 +368,7 @@ static void print_candidate(const struct plan_print *o, const struct plan_candid
             number_rate(c->predicted_progress, progress));
 }
 
-/* What each mode would give, once it is known what their exchanges cost. */
+/* Print the table of modes with their predicted progress, if the size of the model is known. */
 static void print_modes(const struct plan_print *o, const struct plan *p)
 {
     char n[NUMBER_SIZE];
@@ -366,6 +383,9 @@ static void print_modes(const struct plan_print *o, const struct plan *p)
     fputc('\n', o->out);
 }
 
+/* Print the predictions below the plan's table: speed, modes, communication, and whether devices
+ * are emulated.
+ */
 static void print_predictions(const struct plan_print *o, const struct plan *p)
 {
     fputc('\n', o->out);
@@ -383,13 +403,14 @@ static void print_predictions(const struct plan_print *o, const struct plan *p)
     }
 }
 
+/* Print the line of the network that the workers use, and why; nothing if the plan has none. */
 static void print_network(const struct plan_print *o, const struct plan *p)
 {
     if (!p->network[0])
         return;
     print_label(o, "network");
     print_foreign(o->out, p->network);
-    if (strncmp(p->network, "127.", 4) == 0) /* by mistake, its devices serve twice */
+    if (strncmp(p->network, "127.", 4) == 0) /* perhaps by mistake: its devices serve twice */
         fputs(", for all nodes are one machine under several names", o->out);
     if (p->network_reason[0])
         fputs(", ", o->out);
@@ -397,7 +418,7 @@ static void print_network(const struct plan_print *o, const struct plan *p)
     fputc('\n', o->out);
 }
 
-/* "hybrid, hsgd, 4 groups, period 16, moving rate 0.22" */
+/* Print the mode with its parameters: "hybrid, hsgd, 4 groups, period 16, moving rate 0.22". */
 static void print_mode(const struct plan_print *o, const struct plan *p)
 {
     char n[NUMBER_SIZE];
@@ -412,6 +433,7 @@ static void print_mode(const struct plan_print *o, const struct plan *p)
         fprintf(o->out, ", %s between nodes", sync_wire_name(p->options.wire));
 }
 
+/* Print why this plan was chosen. */
 static void print_reason(const struct plan_print *o, const struct plan *p)
 {
     fputs("  ", o->out);
@@ -438,9 +460,9 @@ void plan_print_plan(const struct plan_print *o, const struct plan *p, const cha
     print_reason(o, p);
 }
 
-/* ---- workers, without a plan ---- */
+/* ---- workers, if no plan is shown ---- */
 
-/* "0-3 on node1, 4-7 on node2" where those are few, else "4 on each node". */
+/* Print ": ranks 0-3 on node1, 4-7 on node2" for up to MOST nodes, else ": 4 on each node". */
 static void print_places(const struct plan_print *o, const struct plan *p,
                          const struct node_profile *nodes)
 {
@@ -468,6 +490,7 @@ static void print_places(const struct plan_print *o, const struct plan *p,
         fprintf(o->out, ": %d to %d on a node", least, most);
 }
 
+/* Print the line about the workers that stands in for a plan. */
 static void print_workers(const struct plan_print *o, const struct plan *p,
                           const struct node_profile *nodes)
 {
@@ -486,7 +509,7 @@ static void print_workers(const struct plan_print *o, const struct plan *p,
     fputs("; no plan, unless the program uses eddis (-v shows one)\n", o->out);
 }
 
-/* Whether the text has the line of n bytes, its newline included. */
+/* Check whether the text contains this line of n bytes, its newline included. */
 static bool has_line(const char *text, const char *line, size_t n)
 {
     for (; *text; text += strcspn(text, "\n") + 1)
@@ -495,13 +518,16 @@ static bool has_line(const char *text, const char *line, size_t n)
     return false;
 }
 
+/* Check whether the line begins with this label, bold or plain. */
 static bool is_label(const char *line, const char *label)
 {
     line += strncmp(line, BOLD, sizeof BOLD - 1) == 0 ? sizeof BOLD - 1 : 0;
     return strncmp(line, label, strlen(label)) == 0;
 }
 
-/* Print the lines that are not in `before`: rows of the table below its head, paragraphs apart. */
+/* Print the lines of `now` that are not in `before`. Rows of a table come below its head, and
+ * paragraphs stay apart. Unchanged lines before them become "as before".
+ */
 static void print_changes(const struct plan_print *o, const char *label, const char *before,
                           const char *now)
 {
@@ -534,6 +560,7 @@ static void print_changes(const struct plan_print *o, const char *label, const c
     fputs("as before\n", o->out);
 }
 
+/* Print text, or only its changes if there was a text before it. Then store it in *before. */
 static void print_again(const struct plan_print *o, const char *label, const char *text,
                         struct strbuf *before)
 {
@@ -585,7 +612,7 @@ char *plan_print_settled(const struct plan *p, bool colour)
     print_label(&o, "mode");
     print_mode(&o, p);
     fputs("\n\n", o.out);
-    if (algorithm_has(p->algorithm, ALGORITHM_SEVERAL)) { /* with batches of its own */
+    if (algorithm_has(p->algorithm, ALGORITHM_SEVERAL)) { /* the batches differ from the plan's */
         plan_table_print(p, o.out);
         fputc('\n', o.out);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_print.h - a job, its nodes and its plan as people read them before the job starts
+/* plan_print.h - prints a job, its nodes and its plan before the job starts
  *
  *     eddis 0.1.0   job digits-20261121-140712-3f9a   logs in ~/.local/state/eddis/jobs/...
  *     nodes     3   login1 (2 cores, 23 GB, no GPU; 4 emulated devices)
@@ -13,8 +13,8 @@
  *       predicted 22 400 samples/s, 99 % of the devices' sum; an equal split would give 9 300
  *       sync because it is exact ...
  *
- * Names that come from other machines lose their control characters.  Nothing is returned: the
- * caller asks ferror of its stream once.
+ * Control characters in names from other machines are replaced. No errors are returned: the caller
+ * checks ferror of its stream once.
  */
 #ifndef EDDIS_CMD_RUN_VIEW_PLAN_PRINT_H
 #define EDDIS_CMD_RUN_VIEW_PLAN_PRINT_H
@@ -27,50 +27,54 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Beyond so many workers, equal ones share a row of the table. */
+/* Most rows of the table; if there are more workers, equal ones share a row. */
 enum { PLAN_PRINT_MAX_ROWS = 32 };
 
+/* Where and how to print. */
 struct plan_print {
     FILE *out;
     bool colour;      /* the stream is a terminal that takes escape codes */
-    const char *home; /* folders below it are shown as ~/...; NULL: as they are */
+    const char *home; /* folders below it are printed as ~/...; NULL: unchanged */
     int64_t now_s;    /* seconds since 1970, for the age of cached profiles */
 };
 
-/* The line of the job; id and folder NULL before there is one (--dry-run): `name` stands there. */
+/* Print the line of the job with its id and folder. Both are NULL before there is a folder
+ * (--dry-run): `name` is printed.
+ */
 void plan_print_job(const struct plan_print *o, const char *name, const char *id,
                     const char *folder);
 
-/* The lines of the nodes, runs of equal nodes together, and the line of their profiles. */
+/* Print the lines of the nodes, consecutive equal ones together, and the profiles' notes. */
 void plan_print_nodes(const struct plan_print *o, const struct node_profile *nodes, int n);
+
+/* Print the line about the profiles: number of devices, and when and how they were measured. */
 void plan_print_profiles(const struct plan_print *o, const struct node_profile *nodes, int n);
 
-/* The plan's line, its table, the predictions and the reason.  remark is added to the line,
- * "replayed from plan.json"; NULL: none.
+/* Print the plan's line, its table, the predictions and the reason. remark is added to the line,
+ * such as "replayed from plan.json"; NULL: none.
  */
 void plan_print_plan(const struct plan_print *o, const struct plan *p, const char *remark);
 
-/* The same of a job's plans one behind another: only the lines that `before` has not, the text of
- * the plan before and what else was printed of it; empty of the first.  It becomes the text of this
- * one.
+/* Print a later plan of the same job: only lines that are not in *before, the text printed for the
+ * plan before; empty for the first plan. *before becomes the text of this plan.
  */
 void plan_print_again(const struct plan_print *o, const struct plan *p, const char *remark,
                       struct strbuf *before);
 
-/* Print one line about the workers instead of a plan, if it is not known whether the program uses
- * eddis; `before` as of plan_print_again.
+/* Print one line about the workers instead of a plan, while it is not known whether the program
+ * uses eddis. `before` as in plan_print_again.
  *
  *     workers   6   on GPUs: ranks 0-3 on node1, 4-5 on node2; no plan, unless the program ...
  */
 void plan_print_workers(const struct plan_print *o, const struct plan *p,
                         const struct node_profile *nodes, struct strbuf *before);
 
-/* Returns the mode that was chosen once the size of the model was known, beside the others, and
- * why, for the caller to free; NULL without memory.
+/* Return a text with the mode that was chosen once the model's size was known, with the other modes
+ * and the reason. The caller frees it; NULL without memory.
  */
 char *plan_print_settled(const struct plan *p, bool colour);
 
-/* Every device of the nodes with what was measured: what --profile prints. */
+/* Print a table of all devices of the nodes with their measurements (--profile). */
 void plan_print_devices(const struct plan_print *o, const struct node_profile *nodes, int n);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_table.c - prints the ranks of a plan as a table, equal ones of a large job as groups */
+/* plan_table.c - prints the ranks of a plan as a table, and equal ones of a large job as groups */
 #include "plan_table.h"
 
 #include "cmd/shared/number.h"
@@ -11,30 +11,35 @@
 #include <math.h>
 #include <string.h>
 
+/* Columns of the ranks' table. */
 static const struct table_column rank_columns[] = {
     { "rank", true },  { "node", false },  { "device", false }, { "rate/s", true },
     { "batch", true }, { "weight", true }, { "step ms", true }, { "time", false },
 };
 
-/* Of hybrid mode. */
+/* The same for hybrid mode. */
 static const struct table_column grouped_columns[] = {
     { "rank", true },    { "group", true },   { "node", false },
     { "device", false }, { "rate/s", true },  { "batch", true },
     { "weight", true },  { "step ms", true }, { "time", false },
 };
 
+/* Columns of the table of groups of equal workers. */
 static const struct table_column group_columns[] = {
     { "workers", true }, { "ranks", false },  { "nodes", true },
     { "device", false }, { "rate/s", true },  { "batch", true },
     { "weight", true },  { "step ms", true }, { "time", false },
 };
 
-/* Columns that only a plan with real seconds has, at the same places of both tables' ends. */
+/* Replaces the column "rate/s", which a plan without real seconds does not have. All tables end in
+ * the same columns.
+ */
 static const struct table_column ratio_column = { "rate", true };
 
+/* Bytes of a list of ranks. */
 enum { MAX_RANKS_TEXT = 24 };
 
-/* Digits behind the point, for the smallest number of a column. */
+/* Return the number of decimals for a column, from its smallest number. */
 static int digits_for(double smallest)
 {
     return smallest >= 1000 ? 0 : smallest >= 1 ? 1 : 3;
@@ -43,11 +48,14 @@ static int digits_for(double smallest)
 /* How the numbers of one table are written. */
 struct style {
     const struct plan *p;
-    double fastest; /* samples per second at any batch, of the fastest worker */
+    double fastest; /* rate of the fastest worker in samples/s, without the fixed time of a step */
     int rate_digits, step_digits, weight_digits;
-    bool sources; /* where the workers' times are from is shown */
+    bool sources; /* show where the workers' times come from */
 };
 
+/* Choose decimals for each column from the plan's smallest numbers, and whether to show the times'
+ * sources.
+ */
 static struct style style_of(const struct plan *p)
 {
     struct style s = { .p = p };
@@ -70,7 +78,7 @@ static struct style style_of(const struct plan *p)
     return s;
 }
 
-/* The cells from the rate on, equal for both tables. */
+/* Add the cells from the rate on, which are equal in all tables, for a worker. */
 static void add_numbers(struct table *t, const struct style *s, const struct plan_worker *w)
 {
     if (s->p->relative)
@@ -89,8 +97,8 @@ static void add_numbers(struct table *t, const struct style *s, const struct pla
         table_add(t, "%s", time_source_name(w->time));
 }
 
-/* The columns, with those of a relative plan in their places and without those that say nothing;
- * returns their number.
+/* Copy the n columns of a table to ret, without those that do not apply: for a relative plan the
+ * steps' time, else the times' source if all are given. Return their number.
  */
 static size_t choose_columns(const struct style *s, const struct table_column *from, size_t n,
                              struct table_column *ret)
@@ -104,6 +112,7 @@ static size_t choose_columns(const struct style *s, const struct table_column *f
     return s->sources ? n : n - 1;
 }
 
+/* Print the table with a row for each rank. */
 static void print_ranks(const struct plan *p, FILE *out)
 {
     struct table_column column[TABLE_MAX_COLUMNS];
@@ -133,18 +142,19 @@ static void print_ranks(const struct plan *p, FILE *out)
 
 /* ---- groups of equal workers ---- */
 
-/* What a worker's device is called in a group: all shares of CPUs are alike. */
+/* Return the name of a worker's device in a group: all shares of CPUs count as one device. */
 static const char *group_name(const struct plan_worker *w)
 {
     return w->kind == DEVICE_CPU ? "cpu" : w->device;
 }
 
+/* Compare two numbers for sorting. */
 static int compare_double(double a, double b)
 {
     return (a > b) - (a < b);
 }
 
-/* Order of workers that ignores where they are: 0 is equal. */
+/* Compare workers by device, batch and times, but not by where they run; 0: they are equal. */
 static int compare_workers(const struct plan_worker *a, const struct plan_worker *b)
 {
     int c = strcmp(group_name(a), group_name(b));
@@ -158,6 +168,7 @@ static int compare_workers(const struct plan_worker *a, const struct plan_worker
     return c != 0 ? c : (int)a->time - (int)b->time;
 }
 
+/* Compare workers by group, then by rank; for qsort. */
 static int by_group(const void *a, const void *b)
 {
     const struct plan_worker *x = *(const struct plan_worker *const *)a;
@@ -167,12 +178,13 @@ static int by_group(const void *a, const void *b)
     return c != 0 ? c : x->rank - y->rank;
 }
 
-/* Workers [first, first + n) of the sorted list. */
+/* Equal workers: the n ones from w on in the sorted list. */
 struct group {
     const struct plan_worker **w;
     int n;
 };
 
+/* Compare groups by their first rank; for qsort. */
 static int by_first_rank(const void *a, const void *b)
 {
     const struct group *x = a, *y = b;
@@ -180,6 +192,9 @@ static int by_first_rank(const void *a, const void *b)
     return x->w[0]->rank - y->w[0]->rank;
 }
 
+/* Sort all workers into w [n_workers] and write the groups of equal ones to ret, in the order of
+ * their first ranks. Return the number of groups.
+ */
 static int find_groups(const struct plan *p, const struct plan_worker **w, struct group *ret)
 {
     int n = 0;
@@ -196,7 +211,7 @@ static int find_groups(const struct plan *p, const struct plan_worker **w, struc
     return n;
 }
 
-/* "0-15,32-47", or its beginning and "..." */
+/* Add a cell with the group's ranks, "0-15,32-47", cut with "..." if it is too long. */
 static void add_rank_list(struct table *t, const struct group *g)
 {
     char text[MAX_RANKS_TEXT + 64] = "";
@@ -215,7 +230,9 @@ static void add_rank_list(struct table *t, const struct group *g)
     table_add(t, "%s", text);
 }
 
-/* Ranks are in order of nodes, or nearly so: a node counts when it differs from the one before. */
+/* Count the group's nodes. A node counts if it differs from the one before, since ranks are nearly
+ * in order of nodes.
+ */
 static int count_nodes(const struct group *g)
 {
     int n = 0;
@@ -225,6 +242,8 @@ static int count_nodes(const struct group *g)
     return n;
 }
 
+/* Print the table with a row for each of the n groups, and count workers for which there is no row.
+ */
 static void print_groups(const struct plan *p, const struct group *g, int n, FILE *out)
 {
     struct table_column column[TABLE_MAX_COLUMNS];
@@ -250,12 +269,13 @@ static void print_groups(const struct plan *p, const struct group *g, int n, FIL
         fprintf(out, "  ... and %s more workers\n", text_grouped((double)left, text, sizeof text));
 }
 
-/* ---- pieces ---- */
+/* ---- micro-batches ---- */
 
-enum { MAX_PIECES = 4 };
+enum { MAX_PIECES = 4 }; /* ranks that are named */
 
-/* Who does not hold all of its samples at once; where the program does not promise to take pieces,
- * its batch itself is no larger.
+/* Print the ranks whose memory cannot hold their whole batch, so that they split it into
+ * micro-batches. If the program does not support those, the plan's batch is not larger than the
+ * memory allows.
  */
 static void print_pieces(const struct plan *p, FILE *out)
 {
@@ -274,6 +294,7 @@ static void print_pieces(const struct plan *p, FILE *out)
         fprintf(out, "  ... and %d more take theirs in pieces\n", n - MAX_PIECES);
 }
 
+/* Print a row for each rank, or for each group of equal workers if there are many. */
 static void print_rows(const struct plan *p, FILE *out)
 {
     cleanup_free const struct plan_worker **w = NULL;
@@ -288,7 +309,7 @@ static void print_rows(const struct plan *p, FILE *out)
     if (w && g)
         print_groups(p, g, find_groups(p, w, g), out);
     else
-        print_ranks(p, out); /* long, but it needs no memory for groups */
+        print_ranks(p, out); /* longer, but it needs no memory */
 }
 
 void plan_table_print(const struct plan *p, FILE *out)

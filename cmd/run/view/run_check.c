@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_check.c - prints what a start found out about each node */
+/* run_check.c - prints the result of --check for each node */
 #include "run_check.h"
 
 #include "cmd/shared/table.h"
@@ -14,6 +14,7 @@ static const struct table_column columns[] = {
     { "Open MPI", false }, { "devices", true },  { "state", false },
 };
 
+/* Return the word for a node's state. */
 static const char *state_of(const struct driver_check *c)
 {
     return c->ready        ? "ready"
@@ -32,6 +33,7 @@ bool run_check_sentence(const struct driver_check *c, char ret[RUN_CHECK_SENTENC
     return c->trouble[0];
 }
 
+/* Count the nodes that are ready. */
 static int count_ready(const struct driver_check *node, int n)
 {
     int ready = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_head.c - puts the head of a job and its plans together */
+/* run_head.c - builds the text that is printed before a job starts */
 #include "run_head.h"
 
 #include "cmd/run/request/run_resume.h"
@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Nobody asked for none: a long job must not find out at its end. */
+/* Warn that the job saves no checkpoints, if it runs on several hosts and did not choose that
+ * itself.
+ */
 static void print_no_checkpoints(const struct job *job, FILE *out)
 {
     if (job->n_hosts > 1 && job_period_is_never(&job->checkpoint.every) &&
@@ -20,6 +22,7 @@ static void print_no_checkpoints(const struct job *job, FILE *out)
         fputs("  no checkpoints, until checkpoint.dir names a folder that all nodes share\n", out);
 }
 
+/* Print which checkpoint the job continues from, if any. */
 static void print_resume(const struct job *job, FILE *out)
 {
     char text[PATH_MAX + 512];
@@ -28,7 +31,9 @@ static void print_resume(const struct job *job, FILE *out)
         fprintf(out, "  goes on from %s\n", text);
 }
 
-/* Ours is known; of others only their workers can tell whether they use eddis. */
+/* Check whether the job runs eddis-train, which surely uses eddis. For other programs, only their
+ * workers show it.
+ */
 static bool is_ours(const struct run_request *q)
 {
     const char *program = q->job->command ? q->job->command[0] : "";
@@ -37,7 +42,9 @@ static bool is_ours(const struct run_request *q)
     return strcmp(name ? name + 1 : program, "eddis-train") == 0;
 }
 
-/* Whether the job says something of its training, which only eddis heeds. */
+/* Check whether the job sets a key about training, which has an effect only for programs that use
+ * eddis.
+ */
 static bool says_training(const struct job *job)
 {
     static const char *const group[] = { "batch.",         "sync.",       "learning_rate.",
@@ -54,7 +61,9 @@ static bool says_training(const struct job *job)
     return false;
 }
 
-/* Whether the plan may be for nobody, and nobody has asked for it. */
+/* Check whether to print a short head: the program may not use eddis, and the user has not asked
+ * for a plan.
+ */
 static bool is_brief(const struct run_head *h, const struct run_request *q, const struct plan *p)
 {
     return !h->whole && !h->joined && !q->verbose && !q->dry_run && !q->plan_path && !q->detach &&
@@ -62,6 +71,7 @@ static bool is_brief(const struct run_head *h, const struct run_request *q, cons
            strcmp(q->job->checkpoint.resume, "auto") == 0 && !is_ours(q) && !says_training(q->job);
 }
 
+/* Return the remark for the plan's line; NULL: none. */
 static const char *plan_remark(const struct run_head *h, const struct run_request *q,
                                const struct plan *p)
 {
@@ -70,7 +80,9 @@ static const char *plan_remark(const struct run_head *h, const struct run_reques
     return h->doubtful && !is_ours(q) ? "for a program that uses eddis" : NULL;
 }
 
-/* The profiles, where there is no plan before, and the plan. */
+/* Print the plan, or its changes; before the first plan also the profiles, and after it what the
+ * job resumes from.
+ */
 static void print_whole(const struct plan_print *o, const struct run_request *q, const char *remark,
                         const struct plan *p, const struct node_profile *nodes, int n,
                         struct strbuf *before)
@@ -88,7 +100,7 @@ static void print_whole(const struct plan_print *o, const struct run_request *q,
     }
 }
 
-/* Keep what is printed when a worker uses eddis. */
+/* Store the part of the head that is printed only when a worker uses eddis. */
 static void keep_rest(struct run_head *h, const struct run_request *q, const struct plan_print *how,
                       const struct plan *p, const struct node_profile *nodes, int n)
 {
@@ -106,6 +118,9 @@ static void keep_rest(struct run_head *h, const struct run_request *q, const str
         strbuf_add(&h->rest, text);
 }
 
+/* Print the line of workers while it is unknown whether the program uses eddis, else profiles and
+ * plan.
+ */
 static void print_head(struct run_head *h, const struct run_request *q, const struct plan_print *o,
                        const struct plan *p, const struct node_profile *nodes, int n)
 {

@@ -22,13 +22,13 @@
 #include <unistd.h>
 #include <wchar.h>
 
-enum { VIEW_BAR = 16 };
+enum { VIEW_BAR = 16 }; /* characters of the progress bar */
 
-static const int64_t redraw_ns = CLOCK_S / 10;
-static const int64_t plain_ns = 10 * CLOCK_S;
-static const int64_t patience_ns = CLOCK_S / 5; /* between two looks for a signal */
+static const int64_t redraw_ns = CLOCK_S / 10;  /* between two live lines on a terminal */
+static const int64_t plain_ns = 10 * CLOCK_S;   /* between two progress lines elsewhere */
+static const int64_t patience_ns = CLOCK_S / 5; /* between two checks for a pending signal */
 
-/* The window may change its size at any time. */
+/* Read the width of the terminal again; the window may change its size at any time. */
 static void measure(struct run_view *v)
 {
     struct winsize w;
@@ -37,7 +37,9 @@ static void measure(struct run_view *v)
         v->columns = w.ws_col;
 }
 
-/* What goes to one place shall stay in order. */
+/* Check whether standard output and standard error are the same file, so that one screen must keep
+ * their order.
+ */
 static bool is_one_place(void)
 {
     struct stat out, errors;
@@ -73,6 +75,7 @@ int run_view_open(struct run_view *v, bool quiet, struct eddis_error *err)
     return rc;
 }
 
+/* Check whether SIGINT or SIGTERM is pending. */
 static bool is_asked_to_end(void)
 {
     sigset_t pending;
@@ -104,7 +107,7 @@ void run_view_close(struct run_view *v)
     v->out = v->errors = NULL;
 }
 
-/* VIEW_BAR characters, `part` of them full. */
+/* Append a progress bar of VIEW_BAR characters, `part` (0 to 1) of them full. */
 static void add_bar(const struct run_view *v, struct strbuf *b, double part)
 {
     int halves = (int)(part * VIEW_BAR * 2 + 0.5);
@@ -123,6 +126,7 @@ static void add_bar(const struct run_view *v, struct strbuf *b, double part)
         strbuf_add(b, "\033[0m");
 }
 
+/* Append how far the job is: epochs if known, else steps. */
 static void add_where(const struct job_status *s, struct strbuf *b)
 {
     if (s->epochs > 0)
@@ -133,6 +137,7 @@ static void add_where(const struct job_status *s, struct strbuf *b)
         strbuf_addf(b, "step %" PRId64, s->steps_done);
 }
 
+/* Append loss, missing checkpoints, speed or stall, and the estimated time left. */
 static void add_figures(const struct job_status *s, struct strbuf *b)
 {
     double stalled_s = job_status_stalled_s(s);
@@ -154,8 +159,9 @@ static void add_figures(const struct job_status *s, struct strbuf *b)
         strbuf_addf(b, "  ETA %s", job_status_duration(s->eta_s, text, sizeof text));
 }
 
-/* A line that the terminal wraps cannot be drawn over: without the bar where that is too much, and
- * cut where all is too much.  One column stays free, for some terminals wrap behind the last.
+/* Write the text of the live line. Leave out the bar if the line would be wider than the terminal,
+ * and cut the line if it still is: a wrapped line cannot be drawn over. One column stays free,
+ * since some terminals wrap after the last one.
  */
 void run_view_text(const struct run_view *v, const struct job_status *s, char *ret, size_t size)
 {
@@ -177,7 +183,7 @@ void run_view_text(const struct run_view *v, const struct job_status *s, char *r
     strbuf_fini(&figures);
 }
 
-/* Lines of ours that are below the first one on the screen are taken away with it. */
+/* Remove our lines from the terminal: the first one, and all that is below it. */
 void run_view_clear(struct run_view *v)
 {
     char away[32];
@@ -191,7 +197,7 @@ void run_view_clear(struct run_view *v)
     v->n_drawn = 0;
 }
 
-/* Over what is drawn already, so that it does not flicker. */
+/* Draw our lines over the old ones, without clearing those first, to avoid flicker. */
 void run_view_redraw(struct run_view *v)
 {
     struct strbuf b = { 0 };
@@ -215,7 +221,7 @@ void run_view_clear_rows(struct run_view *v)
     v->n_rows = 0;
 }
 
-/* The columns that a character takes; a bad one is shown as one. */
+/* Return the columns of the character at s, and its bytes; an invalid one counts as one column. */
 static int width_of(const char *s, size_t *ret_bytes)
 {
     wchar_t c;
@@ -251,7 +257,7 @@ void run_view_add_row(struct run_view *v, const char *text)
     (void)snprintf(row + n, RUN_VIEW_LINE - n, "%s", v->colour ? "\033[0m" : "");
 }
 
-/* v->line is new: draw it, or print it as it is. */
+/* Draw the new v->line on a terminal, else print it as a line. */
 static void draw(struct run_view *v)
 {
     char text[RUN_VIEW_LINE + 8];
@@ -343,6 +349,7 @@ void run_view_last_lines(struct run_view *v, int rank, const char *lines)
     strbuf_fini(&b);
 }
 
+/* Return the size of a file; -1 if there is none. */
 static int64_t file_bytes(const char *path)
 {
     struct stat st;

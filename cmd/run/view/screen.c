@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* screen.c - writes to a terminal or a pipe from a thread of its own, so that nobody waits */
+/* screen.c - writes to a terminal or a pipe from its own thread, so that no caller waits */
 #include "screen.h"
 
 #include "lib/base/clock.h"
@@ -12,19 +12,20 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Output to one descriptor. */
 struct screen {
     int fd;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    char *in, *out; /* [2 * SCREEN_BYTES] each: being filled, being written */
+    char *in, *out; /* [2 * SCREEN_BYTES] each: being filled; being written */
     size_t n_in, n_out;
-    int error; /* of the first write that failed, negative; EPIPE included */
+    int error; /* of the first failed write, negative, also -EPIPE; 0: none */
     bool closing;
 };
 
-/* Write all of s->out.  Only here may the thread be cancelled: no frame then holds the lock, or has
- * locals that the address sanitizer would go on guarding.
+/* Write all of s->out. Return 0 or a negative errno. The thread can be cancelled only here: then no
+ * frame holds the lock, or has locals that the address sanitizer would keep guarding.
  */
 static int write_out(const struct screen *s)
 {
@@ -38,13 +39,14 @@ static int write_out(const struct screen *s)
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
         if (n < 0 && errno != EINTR && errno != EAGAIN)
             return -errno;
-        if (n < 0 && errno == EAGAIN) /* somebody has made our terminal non-blocking */
+        if (n < 0 && errno == EAGAIN) /* another process has made the terminal non-blocking */
             clock_sleep_until_ns(clock_now_ns() + 10 * CLOCK_MS);
         done += n > 0 ? (size_t)n : 0;
     }
     return 0;
 }
 
+/* Thread: write what the callers have appended, until s->closing. */
 static void *run(void *arg)
 {
     struct screen *s = arg;
@@ -75,6 +77,7 @@ static void *run(void *arg)
     return NULL;
 }
 
+/* Initialize the lock and start the thread. */
 static int start(struct screen *s, struct eddis_error *err)
 {
     pthread_condattr_t clock;
@@ -86,13 +89,14 @@ static int start(struct screen *s, struct eddis_error *err)
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
     pthread_cond_init(&s->changed, &clock);
     pthread_condattr_destroy(&clock);
-    sigfillset(&all); /* signals are for the caller's thread */
+    sigfillset(&all); /* the caller's thread handles signals */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     rc = pthread_create(&s->thread, NULL, run, s);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return rc ? eddis_fail_errno(err, -rc, "cannot start a thread for the output") : 0;
 }
 
+/* Free the screen and its buffers. */
 static void free_all(struct screen *s)
 {
     free(s->in);
@@ -120,6 +124,7 @@ int screen_open(int fd, struct screen **ret, struct eddis_error *err)
     return rc;
 }
 
+/* Append n bytes if the buffer has at most `room` bytes then. Return whether they fit. */
 static bool append(struct screen *s, const char *text, size_t n, size_t room)
 {
     bool fits;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* screen.h - writing to people without ever waiting for them
+/* screen.h - writes to a reader without ever waiting for it
  *
- * Who reads may be slow, stopped (Ctrl-S, `less`) or gone (`head`), and a job must not stand still
- * for that.  So what is written goes into a buffer of bounded size, which a thread of its own
- * empties into the descriptor.  A reader who is gone is no error: all is taken and nothing written.
+ * A reader may be slow, stopped (Ctrl-S, `less`) or gone (`head`), and a job must not stand still
+ * for that. So output goes into a buffer of bounded size, which a thread of its own writes to the
+ * descriptor. A reader that is gone is no error: the output is accepted and dropped.
  */
 #ifndef EDDIS_CMD_RUN_VIEW_SCREEN_H
 #define EDDIS_CMD_RUN_VIEW_SCREEN_H
@@ -14,27 +14,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Bytes that are buffered for screen_write. */
 enum { SCREEN_BYTES = 512 << 10 };
 
 struct screen;
 
-/* The descriptor stays the caller's and must outlive the screen.  Signals that the caller has not
- * blocked yet are, in the new thread, all the same.
+/* Open a screen and start its thread. fd stays the caller's and must outlive the screen. The new
+ * thread blocks all signals.
  */
 int screen_open(int fd, struct screen **ret, struct eddis_error *err);
 
-/* Append n bytes, all or nothing.  false: there is no room, and nothing was taken. */
+/* Append n bytes, all or none. Return false if there is no room. */
 bool screen_write(struct screen *s, const char *text, size_t n);
 
-/* As screen_write, for what people must see: it has as much room again. */
+/* Append n bytes that the user must see: as screen_write, with twice the room. */
 bool screen_say(struct screen *s, const char *text, size_t n);
 
-/* Wait until all is written, at most until the deadline.  Returns 0, -ETIMEDOUT, or why it could
- * not be written; a reader who is gone is success.
+/* Wait until everything is written, until deadline_ns (monotonic) at most. Return 0, -ETIMEDOUT, or
+ * the error of the first failed write; a reader that is gone is no error.
  */
 int screen_flush(struct screen *s, int64_t deadline_ns, struct eddis_error *err);
 
-/* Ends the thread, also while it is stuck in a write.  Accepts NULL. */
+/* End the thread, even if it is stuck in a write, and free the screen. Pending output is lost.
+ * Accepts NULL.
+ */
 void screen_close(struct screen *s);
 
 #endif

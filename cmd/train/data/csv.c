@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* csv.c - a dataset over a CSV file: checked and counted in one pass, then held or read in blocks
+/* csv.c - a data set in a CSV file: checked and counted in one pass, then kept or read in blocks
  */
 #include "csv_form.h"
 #include "csv_labels.h"
@@ -14,21 +14,22 @@
 #include <pthread.h>
 #include <string.h>
 
+/* An open CSV data set. */
 struct csv {
     struct dataset base;
     char *path;
     struct csv_form form;
-    bool has_row;
-    struct csv_labels labels; /* those that are text */
-    int32_t first_label;      /* of the first row, until labels are sorted */
-    int64_t n_first;          /* rows that have it */
-    float *low, *high;        /* [n_features]: the least and the largest value */
-    struct csv_store store;   /* holds all rows or none */
+    bool has_row;             /* the first row was seen, and memory for rows is allocated */
+    struct csv_labels labels; /* text labels */
+    int32_t first_label;      /* label of the first row, until labels are sorted */
+    int64_t n_first;          /* number of rows with this label */
+    float *low, *high;        /* [n_features] smallest and largest value */
+    struct csv_store store;   /* holds all rows, or none */
     struct csv_index index;
-    int64_t text_bytes;
-    int fd; /* the text, when the store is empty; else -1 */
+    int64_t text_bytes; /* length of the text, up to the last line read */
+    int fd;             /* the text, if the store is empty; else -1 */
 
-    pthread_mutex_t lock; /* of what follows, for reading in blocks */
+    pthread_mutex_t lock; /* guards the members below, for reading in blocks */
     char *block;
     size_t block_cap;
     struct csv_row row;
@@ -36,6 +37,7 @@ struct csv {
 
 static const struct dataset_ops csv_ops;
 
+/* Return d as this format's instance. */
 static struct csv *csv(struct dataset *d)
 {
     assert(d->ops == &csv_ops);
@@ -44,6 +46,7 @@ static struct csv *csv(struct dataset *d)
 
 /* ---- opening ----------------------------------------------------------------------------- */
 
+/* Check the number of columns at the first row, and allocate memory for a row and the ranges. */
 static int first_row(struct csv *c, struct eddis_error *err)
 {
     int64_t n = c->form.format.n_fields, n_features = csv_row_features(&c->form.format);
@@ -64,6 +67,7 @@ static int first_row(struct csv *c, struct eddis_error *err)
     return c->row.x && c->low && c->high ? 0 : eddis_fail(err, -ENOMEM, "out of memory");
 }
 
+/* Extend the range of each feature by the parsed row. */
 static void take_range(struct csv *c)
 {
     bool first = c->base.info.n_samples == 0;
@@ -76,7 +80,7 @@ static void take_range(struct csv *c)
     }
 }
 
-/* A label of text gets its number. */
+/* Convert a text label to its number, and count the labels equal to the first row's. */
 static int take_label(struct csv *c, struct eddis_error *err)
 {
     int rc = 0;
@@ -91,7 +95,9 @@ static int take_label(struct csv *c, struct eddis_error *err)
     return 0;
 }
 
-/* Take one row into the figures, the index and, while it has room, the store. */
+/* Parse one row and add it to the statistics, the index and the store.  If the store has no room,
+ * empty it and set *holding to false.
+ */
 static int take_row(struct csv *c, const struct input_line *line, bool *holding,
                     struct eddis_error *err)
 {
@@ -123,7 +129,9 @@ static int take_row(struct csv *c, const struct input_line *line, bool *holding,
     return rc < 0 ? rc : 0;
 }
 
-/* What no reader of lines of text should meet. */
+/* Check that the line is text that can be parsed: no UTF-16, no binary data, no stray carriage
+ * return, and no open quote on the first line.
+ */
 static int check_text(const struct input_line *line, struct eddis_error *err)
 {
     const char *s = line->text;
@@ -138,13 +146,16 @@ static int check_text(const struct input_line *line, struct eddis_error *err)
     if (memchr(s, '\r', line->n))
         return eddis_fail(err, -EINVAL,
                           "a carriage return is within the line; end lines with newlines");
-    if (line->number == 1 && !csv_row_quotes_close(s)) /* else it may pass for names */
+    /* otherwise the line could be taken for column names */
+    if (line->number == 1 && !csv_row_quotes_close(s))
         return eddis_fail(err, -EINVAL,
                           "a quote is not closed on this line; a row and its names must be on one");
     return 0;
 }
 
-/* Returns 1 when the rows are no longer counted by their first column. */
+/* Check a line and, if it is a row, take it.  Return 1 if the first column no longer counts the
+ * rows.
+ */
 static int take_line(struct csv *c, struct input_line *line, bool *holding, struct eddis_error *err)
 {
     int rc;
@@ -161,7 +172,9 @@ static int take_line(struct csv *c, struct input_line *line, bool *holding, stru
     return rc < 0 ? rc : take_row(c, line, holding, err);
 }
 
-/* Read the whole file once. */
+/* Read the whole file once.  Return 1 if the first column has ceased to count the rows.  *holding:
+ * whether the store holds all rows.
+ */
 static int scan(struct csv *c, struct input *in, bool *holding, struct eddis_error *err)
 {
     struct input_line line;
@@ -180,7 +193,9 @@ static int scan(struct csv *c, struct input *in, bool *holding, struct eddis_err
     return rc;
 }
 
-/* A first line whose label is in no other row is one of column names, or a row: who can tell? */
+/* Reject a first row whose text label is in no other row, if the header was to be detected and
+ * there are enough rows: the line may hold column names.
+ */
 static int check_first(const struct csv *c, const struct dataset_options *o,
                        struct eddis_error *err)
 {
@@ -196,7 +211,7 @@ static int check_first(const struct csv *c, const struct dataset_options *o,
     return 0;
 }
 
-/* What is known when all rows have been read. */
+/* Set the data set's properties after all rows were read, and sort text labels. */
 static int sum_up(struct csv *c, const struct dataset_options *o, struct eddis_error *err)
 {
     struct dataset_info *info = &c->base.info;
@@ -220,7 +235,7 @@ static int sum_up(struct csv *c, const struct dataset_options *o, struct eddis_e
     return csv_labels_sort(&c->labels, c->store.labels, c->store.labels ? c->store.n : 0, err);
 }
 
-/* Forget all rows. */
+/* Discard all rows and statistics. */
 static void begin_again(struct csv *c)
 {
     c->base.info = (struct dataset_info){ 0 };
@@ -236,8 +251,8 @@ static void begin_again(struct csv *c)
     c->has_row = false;
 }
 
-/* Read the file as far as is needed to say how it is written, then all of it; and again with its
- * first column where that has ceased to count the rows.
+/* Detect the file's format and read all of it.  If its first column ceases to count the rows, read
+ * it again with that column as a feature.
  */
 static int read_all(struct csv *c, const struct dataset_options *o, bool *ret_gzip,
                     struct eddis_error *err)
@@ -269,6 +284,7 @@ static int read_all(struct csv *c, const struct dataset_options *o, bool *ret_gz
     return rc < 0 ? rc : sum_up(c, o, err);
 }
 
+/* Open the text for reading in blocks; unpack a gzipped file first. */
 static int open_text(struct csv *c, bool gzip, const char *folder, struct eddis_error *err)
 {
     if (gzip)
@@ -303,11 +319,12 @@ int csv_open(const struct dataset_options *o, struct dataset **ret, struct eddis
 
 /* ---- reading in blocks ------------------------------------------------------------------- */
 
-/* A sample that is wanted and its place in the result. */
+/* A sample to read and its index in the result. */
 struct wanted {
     int64_t row, slot;
 };
 
+/* Compare two wanted samples by row, for qsort. */
 static int by_row(const void *a, const void *b)
 {
     int64_t x = ((const struct wanted *)a)->row, y = ((const struct wanted *)b)->row;
@@ -315,7 +332,7 @@ static int by_row(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Read block b, the text of rows b * stride and following, and end it with a 0. */
+/* Read block b, the text of the `stride` rows from b * stride on, and append a 0. */
 static int load_block(struct csv *c, int64_t b, struct eddis_error *err)
 {
     int64_t first = c->index.offset[b];
@@ -336,8 +353,8 @@ static int load_block(struct csv *c, int64_t b, struct eddis_error *err)
     return rc;
 }
 
-/* Cut the line at *s off with a 0 and move *s behind it; blank lines are skipped.
- * Returns NULL at the end of the block.
+/* Return the next line that is not blank, ended with a 0, and move *s behind it.  Return NULL at
+ * the end of the block.
  */
 static char *next_line(char **s)
 {
@@ -355,7 +372,9 @@ static char *next_line(char **s)
     return NULL;
 }
 
-/* Parse the n wanted rows, sorted, that all lie in block b. */
+/* Parse the n wanted rows, sorted, all of block b, and write each to its slot of x and label.
+ * -EIO: the file has changed.
+ */
 static int read_block(struct csv *c, int64_t b, const struct wanted *w, int64_t n, float *x,
                       int32_t *label, struct eddis_error *err)
 {
@@ -384,6 +403,7 @@ static int read_block(struct csv *c, int64_t b, const struct wanted *w, int64_t 
     return 0;
 }
 
+/* Read samples from the text, block by block. */
 static int read_blocks(struct csv *c, const int64_t *index, int64_t n, float *x, int32_t *label,
                        struct eddis_error *err)
 {
@@ -405,6 +425,7 @@ static int read_blocks(struct csv *c, const int64_t *index, int64_t n, float *x,
     return rc;
 }
 
+/* Read samples from the store or from the text; dataset_read. */
 static int csv_read(struct dataset *d, const int64_t *index, int64_t n, float scale, float *x,
                     int32_t *label, struct eddis_error *err)
 {
@@ -427,6 +448,7 @@ static int csv_read(struct dataset *d, const int64_t *index, int64_t n, float sc
     return rc;
 }
 
+/* Close the data set and free it, also if half-built. */
 static void csv_close(struct dataset *d)
 {
     struct csv *c = csv(d);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* csv_form.c - separator, column names and row numbers of a CSV file */
+/* csv_form.c - detects separator, column names and row numbers of a CSV file */
 #include "csv_form.h"
 
 #include "lib/base/cleanup.h"
@@ -18,37 +18,41 @@ static const char separators[] = { ';', '\t', ',' };
 
 enum { N_SEPARATORS = sizeof separators };
 
-/* What a column of the rows behind the first line holds. */
+/* Counts of the kinds of fields of one or more columns, without the first line. */
 struct column {
-    int64_t n_empty, n_digits, n_numbers, n_text; /* n_numbers: those that are not digits alone */
+    int64_t n_empty, n_digits, n_numbers, n_text; /* n_numbers: other than digits */
 };
 
-/* The rows behind the first line, as one separator cuts them. */
+/* Statistics of the rows behind the first line, split at one separator. */
 struct cut {
     char separator;
-    int64_t n_fields; /* of the first of them */
-    bool even;        /* all of them have as many */
+    int64_t n_fields; /* fields of the first of these rows */
+    bool even;        /* all rows have as many fields */
     int64_t rows;
-    struct column first, second, last, others; /* others: neither first nor last; with second */
-    bool counted;                              /* first is one more in each row */
-    int64_t from, latest;
+    /* others: all columns but the first and the last, so including the second */
+    struct column first, second, last, others;
+    bool counted;         /* the first column increases by 1 in each row */
+    int64_t from, latest; /* first and last value of the first column */
 };
 
-/* The first line, cut as the rows are. */
+/* Statistics of the first line, split like the rows. */
 struct names {
     int64_t n_fields, n_numbers, n_text;
-    bool counts_up; /* its numbers are digits, and each one more than that before */
-    int64_t from;
+    bool counts_up; /* its numbers are digits, each one more than the previous number */
+    int64_t from;   /* its first number */
     bool first_empty, label_text;
-    char first[24]; /* its first field, without quotes; "" when that is longer */
+    char first[24]; /* its first field, without quotes; "" if that is longer */
 };
 
-/* Return v as a number of a row; -2, which none is and none comes before, where it is too large. */
+/* Return v as a row number; -2 if it is too large, since no row has that number and none can follow
+ * it.
+ */
 static int64_t row_number(double v)
 {
     return fabs(v) < 0x1p53 ? (int64_t)v : -2;
 }
 
+/* Count a field of this kind in a column. */
 static void add(struct column *c, enum csv_kind kind)
 {
     c->n_empty += kind == CSV_EMPTY;
@@ -57,6 +61,7 @@ static void add(struct column *c, enum csv_kind kind)
     c->n_text += kind == CSV_TEXT;
 }
 
+/* Count the first field of a row, with its number v, and check that the column counts rows. */
 static void add_first(struct cut *c, enum csv_kind kind, double v)
 {
     add(&c->first, kind);
@@ -69,6 +74,7 @@ static void add_first(struct cut *c, enum csv_kind kind, double v)
     c->latest = row_number(v);
 }
 
+/* Count all fields of the row s. */
 static void add_row(struct cut *c, const char *s)
 {
     for (int64_t i = 0;; i++) {
@@ -92,13 +98,14 @@ static void add_row(struct cut *c, const char *s)
     c->rows++;
 }
 
+/* Return the number of text fields in all columns. */
 static int64_t n_text(const struct cut *c)
 {
     return c->first.n_text + c->others.n_text + c->last.n_text;
 }
 
-/* Whether a is the better way to cut the rows: one without text among the features, then the one
- * with less text, then with more fields.
+/* Check whether separator statistics a fit better than b: first by having no text among the
+ * features, then by less text, then by more fields.
  */
 static bool is_better(const struct cut *a, const struct cut *b)
 {
@@ -123,7 +130,7 @@ void csv_form_skip_mark(struct input_line *line)
     }
 }
 
-/* "sep=;", which Excel takes for no row. */
+/* Check whether the line is "sep=;", by which Excel names the separator, and store it in *ret. */
 static bool names_separator(const char *s, char *ret)
 {
     if (strncasecmp(s, "sep=", 4) != 0 || !s[4] || s[5] || !memchr(separators, s[4], N_SEPARATORS))
@@ -132,7 +139,9 @@ static bool names_separator(const char *s, char *ret)
     return true;
 }
 
-/* Read the first line and, as each separator would cut them, the rows behind it. */
+/* Read the first lines of the file: store the table's first line in *ret_line, and count the rows
+ * behind it as split at each separator.  The caller frees *ret_line.
+ */
 static int look(struct input *in, struct csv_form *f, char **ret_line, struct cut cut[N_SEPARATORS],
                 struct eddis_error *err)
 {
@@ -165,6 +174,7 @@ static int look(struct input *in, struct csv_form *f, char **ret_line, struct cu
 
 /* ---- the line of column names ---- */
 
+/* Copy the field [s, end) without quotes to ret [size]; "" if it does not fit. */
 static void copy_name(const char *s, const char *end, char *ret, size_t size)
 {
     size_t n = (size_t)(end - s);
@@ -180,6 +190,7 @@ static void copy_name(const char *s, const char *end, char *ret, size_t size)
     ret[n] = 0;
 }
 
+/* Return the statistics of the first line s. */
 static struct names cut_names(const char *s, char separator, bool label_first)
 {
     struct names n = { .counts_up = true };
@@ -210,12 +221,13 @@ static struct names cut_names(const char *s, char separator, bool label_first)
     }
 }
 
+/* Check whether features have numbers with a sign, a fraction or an exponent. */
 static bool has_fractions(const struct cut *c)
 {
     return c->first.n_numbers || c->others.n_numbers;
 }
 
-/* Whether the first line has names of columns, some of them numbers. */
+/* Check whether the first line holds column names although some of them are numbers. */
 static bool is_numbered(const struct names *n, const struct cut *c, const struct column *label)
 {
     bool labels_are_numbers = label->n_digits + label->n_numbers > 0 && !label->n_text;
@@ -230,9 +242,10 @@ static bool is_numbered(const struct names *n, const struct cut *c, const struct
     return (n->from == 0 && n->n_numbers > 2) || (n->n_numbers > 1 && has_fractions(c));
 }
 
+/* Check whether the first line holds column names. */
 static bool is_header(const struct names *n, const struct cut *c, const struct column *label)
 {
-    if (n->n_fields == 1) /* of no separator that is known */
+    if (n->n_fields == 1) /* it has no known separator */
         return false;
     if (n->n_numbers == 0)
         return true;
@@ -243,6 +256,7 @@ static bool is_header(const struct names *n, const struct cut *c, const struct c
 
 /* ---- row numbers ---- */
 
+/* Check whether the name is one commonly used for a column of row numbers. */
 static bool is_name_of_numbers(const char *name)
 {
     static const char *const names[] = { "index",     "id",        "row_id",    "rownames",
@@ -254,7 +268,9 @@ static bool is_name_of_numbers(const char *name)
     return false;
 }
 
-/* Whether the first column is no feature by its name, which pandas and R leave out. */
+/* Check whether the first column's name, or lack of a name, marks it as row numbers, as pandas and
+ * R write them.
+ */
 static bool is_named_so(const struct names *n, const struct cut *c)
 {
     if (n->n_fields == c->n_fields - 1 || n->first_empty || strcmp(n->first, "Unnamed: 0") == 0)
@@ -262,13 +278,14 @@ static bool is_named_so(const struct names *n, const struct cut *c)
     return is_name_of_numbers(n->first) && c->first.n_digits == c->rows;
 }
 
+/* Check whether the first column counts the rows from 0 or 1 on; *ret_from: from which. */
 static bool is_counted(const struct csv_form *f, const struct names *n, const struct cut *c,
                        int64_t *ret_from)
 {
     *ret_from = c->from;
     if (!c->counted)
         return false;
-    if (!f->header) { /* the first line is a row, too */
+    if (!f->header) { /* the first line is a row too */
         if (n->n_numbers == 0 || n->from != c->from - 1)
             return false;
         *ret_from = n->from;
@@ -276,6 +293,7 @@ static bool is_counted(const struct csv_form *f, const struct names *n, const st
     return (*ret_from == 0 || *ret_from == 1) && c->rows + !f->header >= CSV_COUNTED;
 }
 
+/* Decide whether the first column holds row numbers, and explain that in f->row_note. */
 static void find_row_numbers(struct csv_form *f, const struct names *n, const struct cut *c)
 {
     static const char remedy[] = "left out of the features; --row-numbers no takes it";
@@ -299,7 +317,7 @@ static void find_row_numbers(struct csv_form *f, const struct names *n, const st
 
 /* ---- the decision ---- */
 
-/* Whether labels are text: of those that are there none is a number. */
+/* Check whether labels are text, that is, no label is a number. */
 static bool has_text_labels(const struct csv_form *f, const struct names *n, const struct cut *c)
 {
     const struct column *label = !f->format.label_first  ? &c->last
@@ -312,6 +330,7 @@ static bool has_text_labels(const struct csv_form *f, const struct names *n, con
            (f->header ? label->n_text > 0 : n->label_text);
 }
 
+/* Decide on column names, row numbers and the kind of labels from the first line and the rows. */
 static void decide(const char *line, const struct cut *c, const struct dataset_options *o,
                    struct csv_form *f)
 {
@@ -336,7 +355,7 @@ static void decide(const char *line, const struct cut *c, const struct dataset_o
     f->format.label_is_text = o->class_names || has_text_labels(f, &n, c);
 }
 
-/* The separator that the file names itself, else the one that fits best. */
+/* Return the statistics of the separator that the file names itself, else of the best one. */
 static const struct cut *choose(const struct cut cut[N_SEPARATORS], char named)
 {
     const struct cut *best = &cut[N_SEPARATORS - 1];

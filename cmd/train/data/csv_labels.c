@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Return where a label is, or would be. */
+/* Return the index of a label in the sorted list, or the index at which it would be inserted.
+ * *ret_there: whether it is there.
+ */
 static int32_t place(const struct csv_labels *l, const char *text, bool *ret_there)
 {
     int32_t from = 0, to = l->n;
@@ -31,6 +33,7 @@ static int32_t place(const struct csv_labels *l, const char *text, bool *ret_the
     return from;
 }
 
+/* Double the room of the list. */
 static int grow(struct csv_labels *l, struct eddis_error *err)
 {
     int32_t cap = l->cap ? 2 * l->cap : 16;
@@ -48,6 +51,7 @@ static int grow(struct csv_labels *l, struct eddis_error *err)
     return 0;
 }
 
+/* Insert a copy of a label at index `at`, with the next number. */
 static int add(struct csv_labels *l, const char *text, int32_t at, struct eddis_error *err)
 {
     char *copy;
@@ -64,7 +68,7 @@ static int add(struct csv_labels *l, const char *text, int32_t at, struct eddis_
     return 0;
 }
 
-/* Labels are shown, and stand in JSON. */
+/* Check that a label is plain text in UTF-8, since labels are shown and written to JSON. */
 static int check_text(const char *text, struct eddis_error *err)
 {
     cleanup_free char *plain = strdup(text);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* csv_labels.h - labels that are text, each of which stands for a class
+/* csv_labels.h - text labels, each of which names a class
  *
- * While a file is read, a label gets the next number.  In the end they are sorted byte by byte, and
- * the class is the place in that order: the same for the same labels, in whatever order they come.
+ * While a file is read, each new label gets the next number.  At the end labels are sorted by
+ * bytes.  A label's class is its index in this order, which does not depend on the order of rows.
  */
 #ifndef EDDIS_DATA_CSV_LABELS_H
 #define EDDIS_DATA_CSV_LABELS_H
@@ -14,27 +14,28 @@
 
 enum { CSV_MAX_NAMES = 4096 };
 
-/* Zero-initialised is empty and valid. */
+/* A list of labels.  Zero-initialised it is empty and valid. */
 struct csv_labels {
     char **name; /* [n], sorted */
-    int32_t *id; /* [n]: its number, until csv_labels_sort: by first appearance */
+    /* [n] each label's number: by first appearance until csv_labels_sort, then its index */
+    int32_t *id;
     int32_t n, cap;
-    bool fixed; /* no label is added */
+    bool fixed; /* no further label is added */
 };
 
-/* Take these labels, sorted, and no others. */
+/* Set the list to these labels, which are sorted, and accept no others.  They are copied. */
 int csv_labels_fix(struct csv_labels *l, const char *const *name, int32_t n,
                    struct eddis_error *err);
 
-/* Return the number of a label, which is added if it is not there and labels are not fixed.
- * -EINVAL: what is wrong with it.
+/* Store the number of a label in *ret.  A new label is added, unless the list is fixed.  -EINVAL:
+ * the label is unknown, not plain text, or one too many.
  */
 int csv_labels_take(struct csv_labels *l, const char *text, int32_t *ret, struct eddis_error *err);
 
-/* Turn numbers into places in the order, in label [n] too. */
+/* Change each label's number to its index in sorted order, also in label [n], and fix the list. */
 int csv_labels_sort(struct csv_labels *l, int32_t *label, int64_t n, struct eddis_error *err);
 
-/* Free the labels; l is empty and valid afterwards. */
+/* Free the labels.  Afterwards l is empty and valid. */
 void csv_labels_fini(struct csv_labels *l);
 
 #endif

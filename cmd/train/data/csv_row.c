@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* csv_row.c - reads the numbers and the label of a line, rounded as strtod would */
+/* csv_row.c - parses the numbers and the label of a line, rounded like strtod */
 #include "csv_row.h"
 
 #include <errno.h>
@@ -13,7 +13,9 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* A tab may be a separator, and is no blank then. */
+/* Return the first position from s on that is no blank.  A tab that is the separator is not a
+ * blank.
+ */
 static const char *skip_blanks(const char *s, char separator)
 {
     while (*s == ' ' || (*s == '\t' && separator != '\t'))
@@ -21,13 +23,15 @@ static const char *skip_blanks(const char *s, char separator)
     return s;
 }
 
+/* Check whether p is at a decimal point, or at a comma that replaces it. */
 static bool is_point(const char *p, char separator)
 {
     return *p == '.' || (*p == ',' && separator != ',' && is_digit(p[1]));
 }
 
-/* At most 15 digits and a power of ten up to 1e15 are exact as doubles, so that one division
- * rounds as strtod does, at a tenth of its time.  Returns false when strtod must do it.
+/* Parse a simple number at *s and move *s behind it.  Up to 15 digits and a power of ten up to 1e15
+ * are exact as doubles, so one division rounds like strtod, in a tenth of its time.  Return false
+ * if strtod is needed.
  */
 static bool fast_number(const char **s, char separator, double *ret)
 {
@@ -52,8 +56,8 @@ static bool fast_number(const char **s, char separator, double *ret)
     return true;
 }
 
-/* As strtod, with a comma for the point.  Returns NULL where there is no number, or one that is
- * longer than anybody writes.
+/* Parse a number at s like strtod, also with a decimal comma.  Return its end, or NULL if there is
+ * no number or one with a comma is longer than 511 characters.
  */
 static const char *slow_number(const char *s, char separator, double *ret)
 {
@@ -74,6 +78,9 @@ static const char *slow_number(const char *s, char separator, double *ret)
     return end == copy ? NULL : s + (end - copy);
 }
 
+/* Parse a number at *s and move *s behind it and the blanks that follow.  -EINVAL: no number;
+ * -ERANGE: not finite as a float.
+ */
 static int number(const char **s, char separator, double *ret)
 {
     const char *p = skip_blanks(*s, separator);
@@ -103,7 +110,7 @@ int csv_number(const char **s, double *ret)
     return number(s, ',', ret);
 }
 
-/* A number that may stand in quotes. */
+/* Parse a number that may be quoted, like number(). */
 static int field_number(const char **s, char separator, double *ret)
 {
     const char *p = skip_blanks(*s, separator);
@@ -121,7 +128,9 @@ static int field_number(const char **s, char separator, double *ret)
     return 0;
 }
 
-/* A quote in a quoted field is written twice, which closes it and opens it again. */
+/* Return the end of the field at s.  A quote inside a quoted field is doubled, which closes the
+ * field and opens it again.
+ */
 const char *csv_field_end(const char *s, char separator)
 {
     bool quoted = false;
@@ -176,7 +185,7 @@ enum csv_kind csv_field_kind(const char *s, char separator, double *ret)
                : CSV_TEXT;
 }
 
-/* The sentence shows the field itself, at most 24 bytes of it. */
+/* Fill err for the field at s, with at most 24 bytes of it, and return -EINVAL. */
 static int bad_field(const char *s, const struct csv_format *f, int64_t column, const char *what,
                      struct eddis_error *err)
 {
@@ -186,6 +195,7 @@ static int bad_field(const char *s, const struct csv_format *f, int64_t column, 
                       n < 24 ? n : 24, s);
 }
 
+/* Convert a number to a label.  -EINVAL: not a whole number from 0 to CSV_MAX_LABEL. */
 static int to_label(double v, int32_t *ret)
 {
     if (!(v >= 0 && v <= CSV_MAX_LABEL) || v != floor(v))
@@ -194,6 +204,9 @@ static int to_label(double v, int32_t *ret)
     return 0;
 }
 
+/* Fill err for a row with the wrong number of columns and return -EINVAL; s is at the end of a
+ * field that `before` fields precede.
+ */
 static int bad_width(const char *s, const struct csv_format *f, int64_t before,
                      struct eddis_error *err)
 {
@@ -202,6 +215,7 @@ static int bad_width(const char *s, const struct csv_format *f, int64_t before,
                       (long long)f->n_fields);
 }
 
+/* Parse the number in field i, which must fill the field, and move *s to the field's end. */
 static int parse_number(const char **s, const struct csv_format *f, int64_t i, double *ret,
                         struct eddis_error *err)
 {
@@ -215,7 +229,7 @@ static int parse_number(const char **s, const struct csv_format *f, int64_t i, d
     return 0;
 }
 
-/* What programs write where there is no value. */
+/* Check whether the text is one that programs write for a missing value. */
 static bool is_missing(const char *text)
 {
     static const char *const words[] = { "", "NA", "N/A", "nan", "NaN", "null", "NULL", "?" };
@@ -226,7 +240,9 @@ static bool is_missing(const char *text)
     return false;
 }
 
-/* Copy the field [s, end) without its quotes, those within it once.  -ENOSPC: it is too long. */
+/* Copy the field [s, end) without surrounding blanks and quotes; doubled quotes become single.
+ * -ENOSPC: it is too long.
+ */
 static int copy_text(const char *s, const char *end, char separator, char ret[CSV_NAME_BYTES])
 {
     bool quoted;
@@ -248,6 +264,9 @@ static int copy_text(const char *s, const char *end, char separator, char ret[CS
     return 0;
 }
 
+/* Parse the text label in field i into row->name and move *s to the field's end.  -EINVAL: it is
+ * missing, too long or a number.
+ */
 static int parse_text(const char **s, const struct csv_format *f, int64_t i, struct csv_row *row,
                       struct eddis_error *err)
 {
@@ -266,7 +285,7 @@ static int parse_text(const char **s, const struct csv_format *f, int64_t i, str
                : 0;
 }
 
-/* What of the two stands in the number, where a comma may. */
+/* Record whether the number s [n] has a comma or a point. */
 static void note_points(const char *s, size_t n, struct csv_row *row)
 {
     row->has_comma = row->has_comma || memchr(s, ',', n);

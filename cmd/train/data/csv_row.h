@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* csv_row.h - one line of numbers and a label
+/* csv_row.h - parses one line of numbers and a label
  *
- * Fields are separated by one character and may be quoted (RFC 4180); blanks around a number are
- * allowed.  A number is decimal, with an optional fraction and exponent; where the separator is no
- * comma, a comma between digits may stand for the point.  The label is a whole number from 0 to
- * CSV_MAX_LABEL, or text, in the first or last field.
+ * Fields are separated by one character and may be quoted (RFC 4180).  Blanks around a number are
+ * allowed.  A number is decimal, with an optional fraction and exponent.  If the separator is not a
+ * comma, a comma between digits may replace the decimal point.  The label is a whole number from 0
+ * to CSV_MAX_LABEL, or text, in the first or last field.
  */
 #ifndef EDDIS_DATA_CSV_ROW_H
 #define EDDIS_DATA_CSV_ROW_H
@@ -17,50 +17,54 @@
 
 enum { CSV_MAX_LABEL = 65535, CSV_NAME_BYTES = 128 };
 
-/* How the rows of a file are to be read. */
+/* The format of a file's rows. */
 struct csv_format {
     char separator;   /* ',', ';' or a tab */
-    int64_t n_fields; /* of a row, that of its number too */
-    bool row_numbers; /* the first field is the row's number, or its name: no feature */
-    bool label_first; /* behind that; else the last field */
+    int64_t n_fields; /* fields of a row, including a row number */
+    bool row_numbers; /* the first field is the row's number or name, not a feature */
+    bool label_first; /* the label is the first field after a row number; false: the last field */
     bool label_is_text;
 };
 
-/* Count the fields of a line: separators outside of quotes + 1. */
+/* Return the number of fields of a line: separators outside of quotes + 1. */
 int64_t csv_row_fields(const char *s, char separator);
 
-/* Return the end of the field that begins at s: a separator outside of quotes, or the 0. */
+/* Return the end of the field that begins at s: a separator outside of quotes, or the final 0. */
 const char *csv_field_end(const char *s, char separator);
 
-/* Return how many features a row has. */
+/* Return the number of features of a row. */
 int64_t csv_row_features(const struct csv_format *f);
 
+/* One parsed row. */
 struct csv_row {
-    float *x;                  /* [csv_row_features], the caller's */
-    int32_t label;             /* a label that is a number */
-    char name[CSV_NAME_BYTES]; /* one that is text, without quotes and blanks around it */
-    bool has_comma, has_point; /* a number of this row or of one before has it; with a separator
-                                * that is no comma */
+    float *x;                  /* [csv_row_features], owned by the caller */
+    int32_t label;             /* a numeric label */
+    char name[CSV_NAME_BYTES]; /* a text label, without surrounding quotes and blanks */
+    /* some number of this or an earlier row has a comma, a point; recorded only if the separator is
+     * not a comma
+     */
+    bool has_comma, has_point;
 };
 
-/* Parse the line s (ends with 0), which must have exactly f->n_fields, into row.  The sentence of
- * -EINVAL starts with the column.
+/* Parse the line s (ends with 0), which must have exactly f->n_fields fields, into row.  -EINVAL:
+ * the error text starts with the column.
  */
 int csv_row_parse(const char *s, const struct csv_format *f, struct csv_row *row,
                   struct eddis_error *err);
 
-/* Whether every quote of the line has its second. */
+/* Check whether all quotes of the line are paired. */
 bool csv_row_quotes_close(const char *s);
 
+/* The kinds of a field's content. */
 enum csv_kind { CSV_EMPTY, CSV_DIGITS, CSV_NUMBER, CSV_TEXT };
 
-/* Return what the field at s is, quoted or not: nothing, a whole number of at most 15 digits
- * without a sign, another number, or anything else.  Writes the number.
+/* Return the kind of the field at s, quoted or not: empty, a whole number of at most 15 digits
+ * without a sign, another number, or anything else.  Write a number to *ret.
  */
 enum csv_kind csv_field_kind(const char *s, char separator, double *ret);
 
-/* Parse one number at *s and move *s behind it and the blanks after it.
- * -EINVAL: no number; -ERANGE: not finite as a float.
+/* Parse one number at *s and move *s behind it and the blanks that follow.  -EINVAL: no number;
+ * -ERANGE: not finite as a float.
  */
 int csv_number(const char **s, double *ret);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* csv_store.c - keeps parsed rows, or where they start, for access by number */
+/* csv_store.c - keeps parsed rows, or the offsets at which they start, for access by number */
 #include "csv_store.h"
 
 #include "dataset_impl.h"
@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* Check whether all n values are whole numbers from 0 to 255, and none is -0. */
 static bool all_bytes(const float *x, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
@@ -16,12 +17,13 @@ static bool all_bytes(const float *x, int64_t n)
     return true;
 }
 
+/* Return the memory that a row and its label take, in bytes. */
 static int64_t row_bytes(const struct csv_store *s, bool floats)
 {
     return s->width * (floats ? (int64_t)sizeof(float) : 1) + (int64_t)sizeof(int32_t);
 }
 
-/* Make room for cap rows, in the form that the store has now. */
+/* Enlarge the store to `cap` rows, in its present form. */
 static int resize(struct csv_store *s, int64_t cap, struct eddis_error *err)
 {
     size_t n = (size_t)cap * (size_t)s->width;
@@ -42,6 +44,7 @@ static int resize(struct csv_store *s, int64_t cap, struct eddis_error *err)
     return 0;
 }
 
+/* Convert all stored rows from bytes to floats. */
 static int turn_to_floats(struct csv_store *s, struct eddis_error *err)
 {
     size_t cap = (size_t)(s->cap > 0 ? s->cap : 1) * (size_t)s->width;

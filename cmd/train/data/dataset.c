@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dataset.c - opens a data set in the format that it has */
+/* dataset.c - opens a data set by its format and reads samples */
 #include "dataset.h"
 
 #include "dataset_impl.h"
@@ -32,6 +32,7 @@ void dataset_set_factors(struct dataset *d, const float *factor)
     d->factor = factor;
 }
 
+/* Multiply each of the `width` values of n rows by its factor. */
 static void multiply(float *x, const float *factor, int64_t n, int64_t width)
 {
     for (int64_t i = 0; i < n; i++)

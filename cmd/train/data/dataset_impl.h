@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dataset_impl.h - what a file format fills in */
+/* dataset_impl.h - the operations that each file format implements */
 #ifndef EDDIS_DATA_DATASET_IMPL_H
 #define EDDIS_DATA_DATASET_IMPL_H
 
@@ -7,15 +7,17 @@
 
 #include <stddef.h>
 
+/* The operations of a file format. */
 struct dataset_ops {
-    /* As dataset_read, indices checked. */
+    /* Do dataset_read; the indices are valid, and factors are applied afterwards. */
     int (*read)(struct dataset *d, const int64_t *index, int64_t n, float scale, float *x,
                 int32_t *label, struct eddis_error *err);
 
-    /* Accepts a half-built instance. */
+    /* Close the file and free d.  Accept a half-built instance. */
     void (*close)(struct dataset *d);
 };
 
+/* The first member of each format's own struct. */
 struct dataset {
     const struct dataset_ops *ops;
     struct dataset_info info;
@@ -24,10 +26,13 @@ struct dataset {
 
 enum { DATASET_MAX_FEATURES = 1 << 24 };
 
+/* Open a CSV file, like dataset_open. */
 int csv_open(const struct dataset_options *o, struct dataset **ret, struct eddis_error *err);
+
+/* Open an IDX file of images and one of labels, like dataset_open. */
 int idx_open(const struct dataset_options *o, struct dataset **ret, struct eddis_error *err);
 
-/* x [n] = scale * bytes [n] */
+/* Set x[i] = scale * bytes[i] for i < n. */
 static inline void bytes_to_float(float *x, const uint8_t *bytes, int64_t n, float scale)
 {
     for (int64_t i = 0; i < n; i++)

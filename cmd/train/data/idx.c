@@ -15,34 +15,40 @@
 
 enum { MAX_DIMS = 4, CHUNK = 1 << 20 };
 
+/* An open IDX data set. */
 struct idx {
     struct dataset base;
     char *path;
     uint8_t *labels; /* [n_samples] */
-    uint8_t *images; /* [n_samples, n_features], or NULL: read from fd */
-    int fd;
-    int64_t first; /* offset of the first image in fd */
+    uint8_t *images; /* [n_samples, n_features]; NULL: they are read from fd */
+    int fd;          /* -1: images are in memory */
+    int64_t first;   /* offset of the first image in fd */
 };
 
 static const struct dataset_ops idx_ops;
 
+/* Return d as this format's instance. */
 static struct idx *idx(struct dataset *d)
 {
     assert(d->ops == &idx_ops);
     return (struct idx *)d;
 }
 
+/* The header of an IDX file. */
 struct header {
     int n_dims;
     int64_t dims[MAX_DIMS];
-    int64_t row; /* elements of one sample */
+    int64_t row; /* elements of one sample, the product of the other dimensions */
 };
 
+/* Return the size of the header in the file. */
 static int64_t header_bytes(const struct header *h)
 {
     return 4 + 4 * h->n_dims;
 }
 
+/* Check the four magic bytes m: an IDX file of unsigned bytes with min_dims to max_dims dimensions.
+ */
 static int check_magic(const uint8_t *m, const char *path, int min_dims, int max_dims,
                        struct eddis_error *err)
 {
@@ -60,6 +66,7 @@ static int check_magic(const uint8_t *m, const char *path, int min_dims, int max
     return 0;
 }
 
+/* Read n bytes; `offset` is their position for the error text.  -EINVAL: the file is shorter. */
 static int read_exactly(struct input *in, const char *path, void *ret, int64_t n, int64_t offset,
                         struct eddis_error *err)
 {
@@ -75,6 +82,7 @@ static int read_exactly(struct input *in, const char *path, void *ret, int64_t n
     return 0;
 }
 
+/* Read and check a header: of labels if max_dims is 1, else of images. */
 static int read_header(struct input *in, const char *path, int max_dims, struct header *ret,
                        struct eddis_error *err)
 {
@@ -103,7 +111,8 @@ static int read_header(struct input *in, const char *path, int max_dims, struct 
     return 0;
 }
 
-/* A plain file's header can be checked against its size before anything is allocated. */
+/* Check a plain file's size against its header before any memory is allocated; skip gzipped files.
+ */
 static int check_size(struct input *in, const char *path, const struct header *h,
                       struct eddis_error *err)
 {
@@ -115,7 +124,7 @@ static int check_size(struct input *in, const char *path, const struct header *h
                       (long long)input_file_bytes(in), (long long)want);
 }
 
-/* Nothing may follow, or the header lies about the size. */
+/* Check that the file ends here, as its header says. */
 static int check_end(struct input *in, const char *path, int64_t offset, struct eddis_error *err)
 {
     char more;
@@ -127,7 +136,9 @@ static int check_end(struct input *in, const char *path, int64_t offset, struct 
                       path, (long long)offset);
 }
 
-/* Read n bytes, growing as they come: a gzipped file's header may promise anything. */
+/* Read n bytes into a new buffer, which grows with the data: a gzipped file's header may claim any
+ * size.  The caller frees *ret.
+ */
 static int read_growing(struct input *in, const char *path, int64_t n, uint8_t **ret,
                         struct eddis_error *err)
 {
@@ -157,6 +168,7 @@ static int read_growing(struct input *in, const char *path, int64_t n, uint8_t *
     return 0;
 }
 
+/* Read the labels, one for each image, and set the number of classes. */
 static int read_labels(struct idx *x, const char *path, struct eddis_error *err)
 {
     struct input *in = NULL;
@@ -181,7 +193,9 @@ static int read_labels(struct idx *x, const char *path, struct eddis_error *err)
     return rc;
 }
 
-/* What does not fit into memory stays in the file; a gzipped one is unpacked first. */
+/* Open the images' file for reading rows from it, if it does not fit into memory; unpack a gzipped
+ * one first.
+ */
 static int open_images(struct idx *x, const struct header *h, bool gzip, const char *folder,
                        struct eddis_error *err)
 {
@@ -201,6 +215,7 @@ static int open_images(struct idx *x, const struct header *h, bool gzip, const c
     return 0;
 }
 
+/* Read the images' header, set the properties, and read or open the images. */
 static int read_images(struct idx *x, const struct dataset_options *o, struct eddis_error *err)
 {
     struct dataset_info *info = &x->base.info;
@@ -256,6 +271,7 @@ int idx_open(const struct dataset_options *o, struct dataset **ret, struct eddis
     return 0;
 }
 
+/* Read samples from memory or from the file; dataset_read. */
 static int idx_read(struct dataset *d, const int64_t *index, int64_t n, float scale, float *x,
                     int32_t *label, struct eddis_error *err)
 {
@@ -280,6 +296,7 @@ static int idx_read(struct dataset *d, const int64_t *index, int64_t n, float sc
     return 0;
 }
 
+/* Close the data set and free it, also if half-built. */
 static void idx_close(struct dataset *d)
 {
     struct idx *x = idx(d);

@@ -12,18 +12,21 @@
 
 enum { CHUNK = 256 << 10 };
 
+/* An open file. */
 struct input {
     char *path;
     gzFile gz;
     int64_t file_bytes;
-    char *buffer; /* unread text is [begin, end) */
+    char *buffer; /* text of input_line; [begin, end) is unread */
     size_t cap, begin, end;
-    int64_t offset; /* of buffer[begin] in the text */
-    int64_t line;
+    int64_t offset; /* offset of buffer[begin] in the text */
+    int64_t line;   /* lines read so far */
     bool eof;
 };
 
-/* Returns a descriptor of a regular file; a folder or a pipe cannot be read twice. */
+/* Open a file that is regular and not empty, since a folder or a pipe cannot be read twice.  Return
+ * its descriptor.
+ */
 static int open_regular(const char *path, int64_t *ret_bytes, struct eddis_error *err)
 {
     struct stat st;
@@ -110,7 +113,9 @@ int64_t input_read(struct input *in, void *ret, size_t n, struct eddis_error *er
     return (int64_t)done;
 }
 
-/* Read more behind the unread text, which moves to the front of a buffer that may grow. */
+/* Append the next chunk of the file to the unread text, which moves to the front of the buffer; the
+ * buffer grows if needed.
+ */
 static int fill(struct input *in, struct eddis_error *err)
 {
     size_t have = in->end - in->begin;
@@ -137,7 +142,7 @@ static int fill(struct input *in, struct eddis_error *err)
     return 0;
 }
 
-/* Find the end of the line at begin; reads on until it is there. */
+/* Find the end of the line that starts at `begin`, reading more text until it is there. */
 static int find_newline(struct input *in, char **ret, struct eddis_error *err)
 {
     size_t seen = 0;
@@ -185,7 +190,9 @@ int input_line(struct input *in, struct input_line *ret, struct eddis_error *err
     return 1;
 }
 
-/* A file that has no name from its birth; where the file system cannot, it loses it at once. */
+/* Create an unnamed file in dir and return its descriptor.  If the file system has no O_TMPFILE,
+ * create a named file and remove its name at once.
+ */
 static int open_unnamed(const char *dir, struct eddis_error *err)
 {
     int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The memory of one batch. */
 struct buffers {
     int64_t n, cap; /* samples */
     int64_t *index;
@@ -18,21 +19,24 @@ struct buffers {
     int64_t read_ns;
 };
 
+/* The state of the thread's work: none, a batch to read, a batch read, time to end. */
 enum state { IDLE, WANTED, DONE, QUIT };
 
+/* The reading thread and its two batches. */
 struct prefetch {
     struct dataset *data;
     float scale;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t change;
-    enum state state;    /* under lock */
-    struct buffers b[2]; /* b[turn] belongs to the thread while WANTED */
+    enum state state;    /* guarded by lock */
+    struct buffers b[2]; /* b[turn] belongs to the thread while the state is WANTED */
     int turn;
-    int rc;                   /* of the read that is DONE */
-    struct eddis_error error; /* its sentence */
+    int rc;                   /* result of the last read */
+    struct eddis_error error; /* its error text */
 };
 
+/* Read each batch that is wanted, until the state is QUIT; the thread's main function. */
 static void *work(void *arg)
 {
     struct prefetch *p = arg;
@@ -80,6 +84,7 @@ int prefetch_new(struct dataset *d, float scale, struct prefetch **ret, struct e
     return 0;
 }
 
+/* Enlarge the memory of a batch to n samples of `width` values. */
 static int reserve(struct buffers *b, int64_t n, int64_t width, struct eddis_error *err)
 {
     void *index, *x, *label;

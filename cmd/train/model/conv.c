@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conv.c - forward and backward pass of the convolution */
+/* conv.c - forward and backward pass of a convolution */
 #include "conv.h"
 
 #include "matmul.h"
 
 #include <string.h>
 
+/* Return the side of the pooling window: 2, or 1 for an image's side of 1. */
 static int64_t window(int64_t side)
 {
     return side > 1 ? 2 : 1;
@@ -21,12 +22,13 @@ int64_t conv_out_width(const struct conv *c)
     return c->width / window(c->width);
 }
 
+/* Return the number of pixels of an image. */
 static int64_t pixels(const struct conv *c)
 {
     return c->height * c->width;
 }
 
-/* Images of one group. */
+/* Return the number of images of one group, at least 1. */
 static int64_t group(const struct conv *c)
 {
     int64_t n = CONV_COL_BYTES / ((int64_t)sizeof(real) * 9 * c->c_in * pixels(c));
@@ -34,6 +36,7 @@ static int64_t group(const struct conv *c)
     return n > 0 ? n : 1;
 }
 
+/* Return the number of elements of a padded image. */
 static int64_t pad_size(const struct conv *c)
 {
     return (c->height + 2) * (c->width + 2) * c->c_in;
@@ -46,8 +49,9 @@ int64_t conv_scratch(const struct conv *c)
 
 /* ---- between images and columns ---------------------------------------------------------- */
 
-/* Inlined into the callers below with c a constant where it is small: the copies of 3 c numbers
- * are then a few instructions and not a call.
+/* Copy the neighbourhoods of a padded image to col.  Inlined into the callers below, with a
+ * constant c if it is small, so that each copy of 3 c numbers is a few instructions instead of a
+ * call.
  */
 static inline __attribute__((always_inline)) void pad_to_col(real *col, const real *pad, int64_t h,
                                                              int64_t w, int64_t c)
@@ -58,6 +62,7 @@ static inline __attribute__((always_inline)) void pad_to_col(real *col, const re
                 memcpy(col, pad + ((y + ky) * (w + 2) + x) * c, (size_t)(3 * c) * sizeof *col);
 }
 
+/* Add the neighbourhoods in col back to a padded image; inlined like pad_to_col. */
 static inline __attribute__((always_inline)) void col_to_pad(real *pad, const real *col, int64_t h,
                                                              int64_t w, int64_t c)
 {
@@ -123,10 +128,10 @@ void conv_col2im(real *x, const real *col, int64_t n, int64_t h, int64_t w, int6
 
 /* ---- pooling ----------------------------------------------------------------------------- */
 
-enum { NOWHERE = 4 }; /* the ReLU has cut it off */
+enum { NOWHERE = 4 }; /* the ReLU made the maximum 0 */
 
-/* y [c] = relu(max over the window of z + b), which [c] = where; z is the window's first pixel,
- * its others follow at these distances.
+/* Compute one pooled pixel: y [c] = relu(max over the window of z + b), and which [c] = the
+ * maximum's pixel.  z is the window's first pixel; the others are at the distances `at`.
  */
 static void pool_pixel(real *restrict y, real_index *restrict which, const real *restrict z,
                        const real *restrict b, int64_t c, const int64_t at[4])
@@ -149,8 +154,8 @@ static void pool_pixel(real *restrict y, real_index *restrict which, const real 
     }
 }
 
-/* Distances of a window's four pixels from its first.  Where a side of 1 is not pooled the same
- * pixel stands twice, which changes no maximum, and the first place wins.
+/* Compute the distances of a window's four pixels from its first.  For a side of 1, which is not
+ * pooled, a pixel occurs twice; that changes no maximum, and the first occurrence wins.
  */
 static void window_pixels(const struct conv *c, int64_t at[4])
 {
@@ -163,6 +168,7 @@ static void window_pixels(const struct conv *c, int64_t at[4])
     at[3] = below + right;
 }
 
+/* Pool the products z of n images and apply bias and ReLU. */
 static void pool_forward(const struct conv *c, real *y, real_index *which, const real *z,
                          const real *b, int64_t n)
 {
@@ -177,8 +183,9 @@ static void pool_forward(const struct conv *c, real *y, real_index *which, const
                            at);
 }
 
-/* dz of the window's pixels: 0 but where a maximum above 0 came from.  Written from the last to
- * the first, so that of a pixel that stands twice the first place remains.
+/* Compute dz of a window's pixels: dy at the maximum's pixel, if the ReLU kept it, else 0; add dy
+ * to db.  Pixels are written from last to first, so that the first occurrence of a repeated pixel
+ * remains.
  */
 static void unpool_pixel(real *restrict dz, real *restrict db, const real *restrict dy,
                          const real_index *restrict which, int64_t c, const int64_t at[4])
@@ -199,6 +206,7 @@ static void unpool_pixel(real *restrict dz, real *restrict db, const real *restr
     }
 }
 
+/* Compute dz of n images from image `first` on, and add to db. */
 static void pool_backward(const struct conv *c, real *dz, real *db, const struct conv_backward *a,
                           int64_t first, int64_t n)
 {
@@ -209,7 +217,7 @@ static void pool_backward(const struct conv *c, real *dz, real *db, const struct
     const real_index *which = a->which + skip;
 
     window_pixels(c, at);
-    /* Pixels outside of all windows, of an odd side. */
+    /* An odd side has pixels outside of all windows. */
     if (oh * wy * ow * wx < pixels(c))
         memset(dz, 0, (size_t)(n * pixels(c) * c->c_out) * sizeof *dz);
     for (int64_t i = 0; i < n; i++, dz += pixels(c) * c->c_out)

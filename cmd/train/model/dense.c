@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dense.c - forward and backward pass of the fully connected layer */
+/* dense.c - forward and backward pass of a fully connected layer */
 #include "dense.h"
 
 #include "matmul.h"
 
 #include <string.h>
 
+/* Add b [out] to each row of y [n, out]. */
 static void add_bias(real *y, const real *b, int64_t n, int64_t out)
 {
     for (int64_t i = 0; i < n; i++)
@@ -13,6 +14,7 @@ static void add_bias(real *y, const real *b, int64_t n, int64_t out)
             y[i * out + o] += b[o];
 }
 
+/* Add b [out] to each row of y [n, out] and apply ReLU. */
 static void add_bias_relu(real *y, const real *b, int64_t n, int64_t out)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -34,7 +36,7 @@ void dense_forward(const struct dense *d, real *y, const real *x, const real *w,
         add_bias(y, b, n, d->out);
 }
 
-/* One pass for the ReLU's gradient and the bias's: db [out] += dy where y > 0. */
+/* Set dy to 0 where y is not above 0, and add the rows of dy to db [out], in one pass. */
 static void relu_bias_backward(real *db, real *dy, const real *y, int64_t n, int64_t out)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -47,6 +49,7 @@ static void relu_bias_backward(real *db, real *dy, const real *y, int64_t n, int
     }
 }
 
+/* Add the rows of dy [n, out] to db [out]. */
 static void bias_backward(real *db, const real *dy, int64_t n, int64_t out)
 {
     for (int64_t i = 0; i < n; i++)

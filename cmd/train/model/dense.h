@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dense.h - a fully connected layer: y = x w + b, then ReLU or not
+/* dense.h - a fully connected layer: y = x w + b, optionally followed by ReLU
  *
- * n samples; all arrays row by row.  Gradients dw and db are sums over the samples: the mean is in
- * dy already, which comes from the loss.
+ * n samples; all arrays are in row-major order.  Gradients dw and db are sums over the samples: dy,
+ * which comes from the loss, already contains the factor of the mean.
  */
 #ifndef EDDIS_TRAIN_DENSE_H
 #define EDDIS_TRAIN_DENSE_H
@@ -11,17 +11,18 @@
 
 #include <stdbool.h>
 
+/* The sizes of a dense layer. */
 struct dense {
     int64_t in, out;
     bool relu;
 };
 
-/* Compute x [n, in], w [in, out], b [out] -> y [n, out] */
+/* Compute y [n, out] from x [n, in], w [in, out] and b [out]. */
 void dense_forward(const struct dense *d, real *y, const real *x, const real *w, const real *b,
                    int64_t n);
 
-/* Turn dy [n, out] into the gradient before the ReLU; y [n, out] is as the forward pass left it.
- * Writes dw [in, out], db [out] and, unless it is NULL, dx [n, in].
+/* Compute the gradients dw [in, out], db [out] and, unless it is NULL, dx [n, in] from dy [n, out].
+ * With ReLU, change dy to the gradient before the ReLU.  y [n, out]: as the forward pass left it.
  */
 void dense_backward(const struct dense *d, real *dx, real *dw, real *db, real *dy, const real *y,
                     const real *x, const real *w, int64_t n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* evaluation.c - runs the test set through the model, a chunk at a time */
+/* evaluation.c - runs the test set through the model in chunks */
 #include "evaluation.h"
 
 #include <errno.h>
@@ -18,6 +18,7 @@ int evaluation_init(struct evaluation *e, struct model *m, struct dataset *data,
     return 0;
 }
 
+/* Evaluate n samples of the test set, at most CHUNK, and add the result to *sum. */
 static int run_chunk(struct evaluation *e, int64_t first, int64_t n, struct loss *sum,
                      struct eddis_error *err)
 {
@@ -42,7 +43,9 @@ static int run_chunk(struct evaluation *e, int64_t first, int64_t n, struct loss
     return 0;
 }
 
-/* A worker that may hold few samples at once has trained with these: it holds no more here. */
+/* Evaluate samples first .. end - 1 and add the result to *sum.  Chunks have at most the model's
+ * capacity, if it has one: a worker limited to few samples at once has trained with that capacity.
+ */
 int evaluation_run(struct evaluation *e, int64_t first, int64_t end, struct loss *sum,
                    struct eddis_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* evaluation.h - loss and hits of a model on a test set, or on a part of it */
+/* evaluation.h - computes loss and hits of a model on a test set, or on a part of it */
 #ifndef EDDIS_TRAIN_EVALUATION_H
 #define EDDIS_TRAIN_EVALUATION_H
 
@@ -7,27 +7,30 @@
 #include "model.h"
 #include "real_batch.h"
 
+/* An evaluation of one model on one test set. */
 struct evaluation {
     struct model *model;
     struct dataset *data;
-    int64_t first_row; /* of the test set in data */
+    int64_t first_row; /* first row of the test set in data */
     float scale;       /* multiplies every feature */
     float *x;
     int32_t *label;
     struct real_batch batch;
 };
 
-/* Evaluate this model on rows first_row and following; both are borrowed until evaluation_fini. */
+/* Prepare the evaluation of this model on the rows of data from first_row on; model and data are
+ * borrowed until evaluation_fini.
+ */
 int evaluation_init(struct evaluation *e, struct model *m, struct dataset *data, int64_t first_row,
                     float scale, struct eddis_error *err);
 
-/* Add to *sum the loss and the hits of samples first .. end - 1 of the test set, at most as many at
- * once as the model has room for; one without room gets some.
+/* Add the loss and the hits of samples first .. end - 1 of the test set to *sum.  At most the
+ * model's capacity of samples is computed at once; a model without capacity gets some.
  */
 int evaluation_run(struct evaluation *e, int64_t first, int64_t end, struct loss *sum,
                    struct eddis_error *err);
 
-/* Accepts one that is zero-initialised. */
+/* Free the buffers.  Accept a zero-initialised struct. */
 void evaluation_fini(struct evaluation *e);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* loss.c - softmax, its loss and its gradient */
+/* loss.c - computes softmax, its loss and its gradient */
 #include "loss.h"
 
+/* Return the index of the largest of k numbers. */
 static int64_t largest(const real *z, int64_t k)
 {
     int64_t best = 0;
@@ -20,7 +21,7 @@ struct loss loss_softmax(real *d, const real *logits, const int32_t *label, int6
         int64_t best = largest(z, k);
         real sum = 0, inverse;
 
-        /* Subtracting the largest keeps exp in range; the softmax is the same. */
+        /* Subtracting the largest keeps exp in range and does not change the softmax. */
         for (int64_t j = 0; j < k; j++) {
             real e = real_exp(z[j] - z[best]);
 

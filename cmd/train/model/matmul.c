@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* matmul.c - matrix products through OpenBLAS, with as many threads as pay */
+/* matmul.c - matrix products through OpenBLAS, with as many threads as are worth it */
 #include "matmul.h"
 
 #include <errno.h>
@@ -7,10 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* OpenBLAS's thread count belongs to the process, so what we asked of it does too. */
+/* OpenBLAS's thread count is per process, so these are too: the allowed count and the one set last.
+ */
 static atomic_int allowed = 1, current;
 
-/* Measured on two cores: below this many multiplications a second thread loses. */
+/* The least number of multiplications for which several threads are used; measured on two cores. */
 #define WORTH_THREADS 8e6
 
 void matmul_set_threads(int n)
@@ -28,6 +29,7 @@ const char *matmul_core(void)
     return openblas_get_corename();
 }
 
+/* Set OpenBLAS's thread count for a product of `work` multiplications. */
 static void choose_threads(double work)
 {
     int n = work < WORTH_THREADS ? 1 : allowed;
@@ -38,12 +40,13 @@ static void choose_threads(double work)
     current = n;
 }
 
-/* Each thread takes its memory when it starts, and any product takes what is free then: first all
- * that OpenBLAS has started, then those that it is to use.
+/* Let OpenBLAS allocate its memory.  Each thread does so when it starts, and any product uses
+ * threads that are free then.  So first run a product on all threads that OpenBLAS has started,
+ * then one on those it will use.
  */
 int matmul_warm_up(struct eddis_error *err)
 {
-    enum { N = 256 }; /* for less OpenBLAS may take nothing, and wakes no thread */
+    enum { N = 256 }; /* for smaller products OpenBLAS may allocate nothing and wake no thread */
     real *a = calloc((size_t)N * N, 2 * sizeof *a);
 
     if (!a)
@@ -54,7 +57,9 @@ int matmul_warm_up(struct eddis_error *err)
     return 0;
 }
 
-/* BLAS leaves c alone where the sum is empty; then it is 0. */
+/* Handle a product with an empty sum and return 1: set c to 0 unless add, as BLAS would leave it
+ * unchanged.  Otherwise set the thread count and return 0.
+ */
 static int trivial(real *c, int64_t rows, int64_t terms, int64_t cols, int add)
 {
     if (rows > 0 && terms > 0 && cols > 0) {

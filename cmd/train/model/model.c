@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model.c - the table of models, their layers and first values */
+/* model.c - the table of models, their layers and initial values */
 #include "model.h"
 
 #include "lib/base/random.h"
@@ -12,7 +12,9 @@
 
 enum { ALIGN = 64 };
 
-/* Returns n zeroed numbers on a cache line's boundary. */
+/* Return a new zeroed array of n elements of `each` bytes, aligned to a cache line; NULL: no
+ * memory.
+ */
 static void *new_array(int64_t n, size_t each)
 {
     size_t bytes = ((size_t)n * each + ALIGN) / ALIGN * ALIGN;
@@ -25,6 +27,7 @@ static void *new_array(int64_t n, size_t each)
 
 /* ---- building ---------------------------------------------------------------------------- */
 
+/* Return a parameter's description, and reserve its place among the model's values. */
 static struct param make_param(struct model *m, const char *name, int n_dims, int64_t rows,
                                int64_t cols)
 {
@@ -34,11 +37,12 @@ static struct param make_param(struct model *m, const char *name, int n_dims, in
                        .n = n_dims == 2 ? rows * cols : rows,
                        .offset = m->n_values };
 
-    /* Each starts on a cache line, as the library's gradients do. */
+    /* Each starts on a cache line, like the library's gradients. */
     m->n_values += (p.n + 15) / 16 * 16;
     return p;
 }
 
+/* Append a dense layer. */
 static void add_dense(struct model *m, int64_t in, int64_t out, bool relu)
 {
     struct layer *l = &m->layer[m->n_layers];
@@ -49,6 +53,7 @@ static void add_dense(struct model *m, int64_t in, int64_t out, bool relu)
     l->bias = make_param(m, "bias", 1, out, 0);
 }
 
+/* Append a convolution. */
 static void add_conv(struct model *m, struct conv c)
 {
     struct layer *l = &m->layer[m->n_layers];
@@ -62,6 +67,7 @@ static void add_conv(struct model *m, struct conv c)
     l->bias = make_param(m, "bias", 1, c.c_out, 0);
 }
 
+/* Append the layers of softmax or mlp. */
 static void build_dense(struct model *m, const struct model_spec *s)
 {
     int64_t in = m->n_features;
@@ -71,6 +77,7 @@ static void build_dense(struct model *m, const struct model_spec *s)
     add_dense(m, in, s->n_classes, false);
 }
 
+/* Append the layers of cnn. */
 static void build_cnn(struct model *m, const struct model_spec *s)
 {
     struct conv a = { s->height, s->width, s->channels, s->widths[0] };
@@ -93,6 +100,7 @@ static const struct {
     { "cnn", 3, 3, 3, { 16, 32, 64 }, build_cnn },
 };
 
+/* Check the shape, the widths and the number of classes. */
 static int check_spec(const struct model_spec *s, struct eddis_error *err)
 {
     if (s->height < 1 || s->width < 1 || s->channels < 1)
@@ -108,6 +116,7 @@ static int check_spec(const struct model_spec *s, struct eddis_error *err)
     return 0;
 }
 
+/* Find the kind of model by its name and store its index in *ret; check the number of widths. */
 static int find_kind(const struct model_spec *s, size_t *ret, struct eddis_error *err)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
@@ -122,6 +131,7 @@ static int find_kind(const struct model_spec *s, size_t *ret, struct eddis_error
     return eddis_fail(err, -EINVAL, "no model '%s'; there are softmax, mlp and cnn", s->name);
 }
 
+/* Return the number of the model's parameters. */
 static int64_t count(const struct model *m)
 {
     int64_t n = 0;
@@ -131,6 +141,7 @@ static int64_t count(const struct model *m)
     return n;
 }
 
+/* Allocate the values and the scratch memory. */
 static int make_values(struct model *m, struct eddis_error *err)
 {
     int64_t scratch = 1;
@@ -151,7 +162,7 @@ static int make_values(struct model *m, struct eddis_error *err)
                       (long long)count(m), (double)count(m) * sizeof(real) / 1e9);
 }
 
-/* The layers without their memory. */
+/* Build the layers, without their memory. */
 static int lay_out(const struct model_spec *spec, struct model *m, struct eddis_error *err)
 {
     struct model_spec s = *spec;
@@ -199,6 +210,7 @@ int model_new(const struct model_spec *spec, struct model **ret, struct eddis_er
     return 0;
 }
 
+/* Free the arrays of all layers. */
 static void free_arrays(struct model *m)
 {
     for (int i = 0; i < m->n_layers; i++) {
@@ -248,7 +260,7 @@ void model_set_gradients(struct model *m, real *g)
     }
 }
 
-/* Normal numbers in pairs (Box and Muller, 1958). */
+/* Fill x [n] with normal random numbers of this deviation, in pairs (Box and Muller, 1958). */
 static void fill_normal(real *x, int64_t n, double deviation, uint64_t seed)
 {
     for (int64_t i = 0; i < n; i += 2) {
@@ -266,7 +278,7 @@ void model_init(struct model *m, uint64_t seed)
     for (int i = 0; i < m->n_layers; i++) {
         struct layer *l = &m->layer[i];
 
-        /* The rows of a weight are the inputs of one neuron, for both kinds. */
+        /* For both kinds of layer a weight's rows are the inputs of one neuron. */
         fill_normal(l->weight.value, l->weight.n, sqrt(2.0 / (double)l->weight.dims[0]),
                     random_mix(seed, (uint64_t)i));
         memset(l->bias.value, 0, (size_t)l->bias.n * sizeof(real));
@@ -288,6 +300,7 @@ void model_begin(struct model *m, const real *x, int64_t n)
     m->n = n;
 }
 
+/* Borrow the input of a layer in the present pass. */
 static const real *input_of(const struct model *m, int layer)
 {
     return layer ? m->layer[layer - 1].y : m->x;
@@ -315,7 +328,7 @@ void model_backward(struct model *m, int layer)
 {
     struct layer *l = &m->layer[layer];
     const real *x = input_of(m, layer);
-    real *dx = layer ? m->layer[layer - 1].dy : NULL; /* nobody asks for the data's gradient */
+    real *dx = layer ? m->layer[layer - 1].dy : NULL; /* the gradient of the data is not needed */
 
     if (l->is_conv)
         conv_backward(&l->conv,

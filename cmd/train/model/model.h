@@ -2,13 +2,13 @@
 /* model.h - a network as a list of layers, run one layer at a time
  *
  *     softmax   one dense layer
- *     mlp       dense layers of the given widths with ReLU, and one of the classes
- *     cnn       two 3x3 convolutions with ReLU and pooling, a dense layer with ReLU, and one of
+ *     mlp       dense layers of the given widths with ReLU, and one for the classes
+ *     cnn       two 3x3 convolutions with ReLU and pooling, a dense layer with ReLU, and one for
  *               the classes; widths are { channels, channels, hidden }
  *
- * The forward pass goes through layers 0 .. n_layers - 1, the loss, and back; the caller steps
- * through them itself, so that it can announce each layer's gradients at once.  All memory but the
- * gradients is the model's and is made before the first step.
+ * A pass runs forward through layers 0 .. n_layers - 1, computes the loss, and runs back.  The
+ * caller runs each layer itself, so that it can announce each layer's gradients at once.  The model
+ * owns all memory except the gradients, and allocates it before the first step.
  */
 #ifndef EDDIS_TRAIN_MODEL_H
 #define EDDIS_TRAIN_MODEL_H
@@ -23,42 +23,46 @@
 
 enum { MODEL_MAX_LAYERS = 32, MODEL_MAX_WIDTH = 1 << 20 };
 
+/* The description of a model to build. */
 struct model_spec {
     const char *name;                /* "softmax", "mlp", "cnn" */
     int64_t height, width, channels; /* of a sample; their product is its number of features */
     int32_t n_classes;
-    int n_widths; /* 0: { 128, 64 } of mlp, { 16, 32, 64 } of cnn */
+    int n_widths; /* 0: defaults, { 128, 64 } for mlp, { 16, 32, 64 } for cnn */
     int64_t widths[MODEL_MAX_LAYERS];
 };
 
-/* What the features and classes of a model are. */
+/* The scaling of a model's features and the names of its classes. */
 struct model_input {
-    float scale;                    /* that multiplied every feature */
-    float *factor;                  /* [n_features], each feature's own beside it; NULL: none */
-    const char *const *class_names; /* [n_classes], the labels as text; NULL: they are numbers */
+    float scale;                    /* factor of every feature */
+    float *factor;                  /* [n_features] additional factor of each feature; NULL: none */
+    const char *const *class_names; /* [n_classes] text labels; NULL: labels are numbers */
 };
 
+/* A parameter of a layer. */
 struct param {
     const char *name; /* "weight", "bias" */
     int n_dims;
     int64_t dims[2], n; /* n is the dims' product */
-    int64_t offset;     /* of value in the model's values */
+    int64_t offset;     /* offset of value in the model's values */
     real *value;        /* [n] */
-    real *gradient;     /* [n], the caller's; sums over samples of the mean loss's gradient */
+    real *gradient;     /* [n], owned by the caller; gradient of the mean loss */
 };
 
+/* A layer of a model. */
 struct layer {
     char name[24];
     int is_conv;
-    struct conv conv; /* one of these two, by is_conv */
+    struct conv conv; /* used if is_conv; otherwise dense */
     struct dense dense;
     struct param weight, bias;
-    int64_t in, out;   /* numbers of one sample */
-    real *y;           /* [capacity, out] */
-    real *dy;          /* [capacity, out] */
-    real_index *which; /* [capacity, out], of a conv */
+    int64_t in, out;   /* numbers of one sample's input and output */
+    real *y;           /* [capacity, out] output */
+    real *dy;          /* [capacity, out] gradient of the output */
+    real_index *which; /* [capacity, out] for a convolution, see conv_forward */
 };
 
+/* A built model with its memory. */
 struct model {
     int n_layers;
     struct layer layer[MODEL_MAX_LAYERS];
@@ -66,50 +70,55 @@ struct model {
     int64_t n_features;
     real *values; /* [n_values]: all parameters, layer by layer, weight before bias */
     int64_t n_values;
-    int64_t capacity; /* samples that the arrays hold */
-    real *scratch;
-    const real *x; /* [n, n_features], of the forward pass under way */
+    int64_t capacity; /* samples for which the arrays have room */
+    real *scratch;    /* for convolutions */
+    const real *x;    /* [n, n_features] input of the present pass, borrowed */
     int64_t n;
 };
 
-/* Build a model, its parameters zero, which the caller frees with model_free.
- * -EINVAL: the name, the widths, a shape that is not the features', or parameters that the memory
- * does not hold, which fewer samples would not mend.
+/* Build a model with zero parameters, which the caller frees with model_free.  -EINVAL: a wrong
+ * name, width or shape; or parameters that do not fit into memory, which fewer samples would not
+ * change.
  */
 int model_new(const struct model_spec *s, struct model **ret, struct eddis_error *err);
 
-/* Fill the weights with normal numbers of variance 2 / (inputs of a neuron) (He et al., ICCV 2015),
- * the biases with 0: the same for the same seed on every machine.
+/* Fill the weights with normal random numbers of variance 2 / (inputs of a neuron) (He et al., ICCV
+ * 2015), and the biases with 0.  The same seed gives the same values on every machine.
  */
 void model_init(struct model *m, uint64_t seed);
 
-/* Copy the parameters of a model of the same spec. */
+/* Copy the parameters from a model of the same spec. */
 void model_copy(struct model *to, const struct model *from);
 
-/* Return how many numbers the parameters of such a model are, without building it; errors as
+/* Store the number of parameters of such a model in *ret, without building it; errors like
  * model_new.
  */
 int model_count(const struct model_spec *s, int64_t *ret, struct eddis_error *err);
 
-/* Make room for batches of n samples. */
+/* Allocate the arrays for batches of n samples. */
 int model_reserve(struct model *m, int64_t n, struct eddis_error *err);
 
-/* Point every gradient into g [n_values], laid out as the values are. */
+/* Let every gradient point into g [n_values], laid out like the values. */
 void model_set_gradients(struct model *m, real *g);
 
-/* Begin a pass over x [n, n_features], borrowed until the pass is over; n at most the capacity. */
+/* Begin a pass over x [n, n_features], borrowed until the pass is over; n is at most the capacity.
+ */
 void model_begin(struct model *m, const real *x, int64_t n);
 
-/* Run a layer, from the first to the last. */
+/* Run a layer's forward pass; call it for each layer, first to last. */
 void model_forward(struct model *m, int layer);
 
-/* Return the loss, after the last layer's forward; backward: the way back follows. */
+/* Return the loss for the labels label [n], after the last layer's forward pass.  backward: also
+ * write the gradient of the last layer's output, for the backward pass.
+ */
 struct loss model_loss(struct model *m, const int32_t *label, int backward);
 
-/* Write the layer's two gradients; from the last layer to the first. */
+/* Run a layer's backward pass, which writes its two gradients; call it for each layer, last to
+ * first.
+ */
 void model_backward(struct model *m, int layer);
 
-/* Free m, which may be NULL. */
+/* Free m.  Accept NULL. */
 void model_free(struct model *m);
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model_file.c - writes and reads models as safetensors
  *
- * What a reader needs beside the arrays is in the metadata, all of it strings, as the format wants:
+ * Information that a reader needs besides the arrays is in the metadata; the format allows only
+ * strings there:
  *
  *     format   "eddis-train"
- *     model    "mlp"            widths   "64,32": of the layers but the last
+ *     model    "mlp"            widths   "64,32": of all layers but the last
  *     shape    "8x8x1"          classes  "10"
- *     scale    "0.0625"         layout   words about orientation, for people
- *     labels   "[\"a\", \"b\"]"  JSON: the classes' names, where labels are text
+ *     scale    "0.0625"         layout   explanation of the arrays, for people
+ *     labels   "[\"a\", \"b\"]"  JSON: the classes' names, if labels are text
  */
 #include "model_file.h"
 
@@ -40,9 +41,10 @@ static const char layout[] =
 
 static const char factors[] = "; each feature is multiplied by its own of the array scale, too";
 
+/* Handle one parameter, with its name in the file. */
 typedef int param_fn(void *arg, const char *name, const struct param *p, struct eddis_error *err);
 
-/* Call fn for each parameter, in their order, with its name in the file. */
+/* Call fn for each parameter, in the model's order, with its name in the file. */
 static int each_param(const struct model *m, param_fn *fn, void *arg, struct eddis_error *err)
 {
     int rc = 0;
@@ -62,11 +64,13 @@ static int each_param(const struct model *m, param_fn *fn, void *arg, struct edd
 
 /* ---- writing ---- */
 
+/* Return a layer's width: its filters or neurons. */
 static int64_t layer_width(const struct layer *l)
 {
     return l->is_conv ? l->conv.c_out : l->dense.out;
 }
 
+/* Set a key of the JSON object to a formatted string.  Return 0 or -ENOMEM. */
 static int set_text(json_t *o, const char *key, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 static int set_text(json_t *o, const char *key, const char *fmt, ...)
@@ -85,7 +89,7 @@ static int set_text(json_t *o, const char *key, const char *fmt, ...)
     return json_object_set_new(o, key, json_string(text)) < 0 ? -ENOMEM : 0;
 }
 
-/* Returns 0 when there are none, too. */
+/* Set "labels" to the names as JSON text; do nothing if name is NULL.  Return 0 or -ENOMEM. */
 static int set_labels(json_t *o, const char *const *name, int32_t n)
 {
     cleanup_json json_t *list = json_array();
@@ -100,6 +104,7 @@ static int set_labels(json_t *o, const char *const *name, int32_t n)
     return text ? set_text(o, "labels", "%s", text) : -ENOMEM;
 }
 
+/* Return the metadata as a new JSON object; NULL: no memory. */
 static json_t *metadata(const struct model_spec *s, const struct model *m,
                         const struct model_input *input)
 {
@@ -125,11 +130,13 @@ static json_t *metadata(const struct model_spec *s, const struct model *m,
     return NULL;
 }
 
+/* The header that is being written. */
 struct header {
     json_t *o;
-    int64_t offset; /* bytes of data so far */
+    int64_t offset; /* bytes of data described so far */
 };
 
+/* Add a parameter's entry to the header. */
 static int describe(void *arg, const char *name, const struct param *p, struct eddis_error *err)
 {
     struct header *h = arg;
@@ -145,6 +152,7 @@ static int describe(void *arg, const char *name, const struct param *p, struct e
     return rc < 0 ? eddis_fail(err, -ENOMEM, "out of memory") : 0;
 }
 
+/* Copy a parameter's values to the file's data at *arg and advance that pointer. */
 static int copy_out(void *arg, const char *name, const struct param *p, struct eddis_error *err)
 {
     char **at = arg;
@@ -155,6 +163,7 @@ static int copy_out(void *arg, const char *name, const struct param *p, struct e
     return 0;
 }
 
+/* Add the entry of the features' factors to the header. */
 static int describe_factors(struct header *h, int64_t n, struct eddis_error *err)
 {
     int64_t end = h->offset + n * (int64_t)sizeof(float);
@@ -206,7 +215,7 @@ int model_file_write(const char *path, const struct model_spec *spec, const stru
 
 /* ---- reading ---- */
 
-/* A whole number from 1 to max at *s; moves *s behind it. */
+/* Parse a whole number from 1 to max at *s and move *s behind it. */
 static int take_int(const char **s, int64_t max, int64_t *ret)
 {
     char *end;
@@ -223,6 +232,7 @@ static int take_int(const char **s, int64_t max, int64_t *ret)
     return 0;
 }
 
+/* Parse the metadata's widths, such as "64,32". */
 static int parse_widths(const char *s, struct model_spec *spec)
 {
     if (!*s)
@@ -237,6 +247,7 @@ static int parse_widths(const char *s, struct model_spec *spec)
     }
 }
 
+/* Parse the metadata's shape, such as "8x8x1". */
 static int parse_shape(const char *s, struct model_spec *spec)
 {
     int64_t *side[] = { &spec->height, &spec->width, &spec->channels }, all = 1;
@@ -251,7 +262,7 @@ static int parse_shape(const char *s, struct model_spec *spec)
     return *s ? -EINVAL : 0;
 }
 
-/* The names, which are sorted, as those of a file of data are. */
+/* Parse the classes' names, which must be sorted like those of a data file. */
 static int parse_labels(const char *text, struct model_file *f, struct eddis_error *err)
 {
     cleanup_json json_t *list = NULL;
@@ -278,6 +289,7 @@ static int parse_labels(const char *text, struct model_file *f, struct eddis_err
     return 0;
 }
 
+/* Parse and check the metadata. */
 static int parse_metadata(const json_t *o, struct model_file *f, struct eddis_error *err)
 {
     const char *format, *widths, *shape, *classes, *scale, *labels;
@@ -317,12 +329,14 @@ static int parse_metadata(const json_t *o, struct model_file *f, struct eddis_er
     return labels ? parse_labels(labels, f, err) : 0;
 }
 
+/* The parsed header and the data behind it. */
 struct body {
     const json_t *o;
     const char *data;
     int64_t n;
 };
 
+/* Check whether a JSON shape is the parameter's. */
 static bool has_shape(const json_t *shape, const struct param *p)
 {
     if (json_array_size(shape) != (size_t)p->n_dims)
@@ -333,7 +347,7 @@ static bool has_shape(const json_t *shape, const struct param *p)
     return true;
 }
 
-/* Copy the array of this name, type and shape. */
+/* Copy the array of this name to ret, after checking its type, shape and position. */
 static int copy_array(const struct body *b, const char *name, const char *dtype,
                       const struct param *p, int64_t bytes, void *ret, struct eddis_error *err)
 {
@@ -362,12 +376,13 @@ static int copy_array(const struct body *b, const char *name, const char *dtype,
     return 0;
 }
 
+/* Copy a parameter's values from the file. */
 static int copy_in(void *arg, const char *name, const struct param *p, struct eddis_error *err)
 {
     return copy_array(arg, name, DTYPE, p, p->n * (int64_t)sizeof(real), p->value, err);
 }
 
-/* The features' factors, where there are any. */
+/* Read the features' factors, if there are any; each must be above 0. */
 static int parse_factors(const struct body *b, struct model_file *f, struct eddis_error *err)
 {
     int64_t n = f->model->n_features;
@@ -387,7 +402,7 @@ static int parse_factors(const struct body *b, struct model_file *f, struct eddi
     return rc;
 }
 
-/* A model is built only for a file that holds as many numbers. */
+/* Build the model and read its parameters; only if the file has enough data for them. */
 static int parse_body(const struct body *b, struct model_file *f, struct eddis_error *err)
 {
     int64_t count;
@@ -405,6 +420,9 @@ static int parse_body(const struct body *b, struct model_file *f, struct eddis_e
     return rc < 0 ? rc : parse_factors(b, f, err);
 }
 
+/* Parse the file data [n]: read header and metadata and build the model in ret, which may be partly
+ * filled after a failure.
+ */
 static int parse(const char *data, size_t n, const char *what, struct model_file *ret,
                  struct eddis_error *err)
 {

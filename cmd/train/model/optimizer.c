@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* optimizer.c - one step of SGD, Nesterov or Adam */
+/* optimizer.c - updates parameters by one step of SGD, Nesterov or Adam */
 #include "optimizer.h"
 
 int optimizer_states(const struct optimizer *o)
@@ -7,12 +7,14 @@ int optimizer_states(const struct optimizer *o)
     return o->kind == OPTIMIZER_ADAM ? 2 : o->kind == OPTIMIZER_NESTEROV || o->momentum != 0;
 }
 
+/* Update w by SGD without momentum. */
 static void sgd(real *restrict w, const real *restrict g, int64_t n, real rate, real decay)
 {
     for (int64_t i = 0; i < n; i++)
         w[i] -= rate * (g[i] + decay * w[i]);
 }
 
+/* Update w and v by SGD with momentum; c = { rate, momentum, decay }. */
 static void sgd_momentum(real *restrict w, const real *restrict g, real *restrict v, int64_t n,
                          const real c[3])
 {
@@ -24,8 +26,9 @@ static void sgd_momentum(real *restrict w, const real *restrict g, real *restric
     }
 }
 
-/* rate holds both corrections: rate m / (1 - b1^t) / (sqrt(s / (1 - b2^t)) + e)
- *     = (rate r / (1 - b1^t)) m / (sqrt(s) + e r) with r = sqrt(1 - b2^t).
+/* Update w, m and s by Adam; c = { rate, tiny, decay }.  rate and tiny contain both bias
+ * corrections: rate m / (1 - b1^t) / (sqrt(s / (1 - b2^t)) + e) = (rate r / (1 - b1^t)) m /
+ * (sqrt(s) + e r) with r = sqrt(1 - b2^t).
  */
 static void adam(real *restrict w, const real *restrict g, real *restrict m, real *restrict s,
                  int64_t n, const real c[3])
@@ -41,7 +44,9 @@ static void adam(real *restrict w, const real *restrict g, real *restrict m, rea
     }
 }
 
-/* w is at x + momentum v: x + (momentum v - rate g) is a step of -rate g from there. */
+/* Update w and v by Nesterov; c = { rate, momentum, decay }.  w is at x + momentum v, so the new x
+ * + (momentum v - rate g) is a step of -rate g from there.
+ */
 static void nesterov(real *restrict w, const real *restrict g, real *restrict v, int64_t n,
                      const real c[3])
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* optimizer.h - what a gradient does to the parameters
+/* optimizer.h - updates parameters by their gradients
  *
  * With g = gradient + weight_decay * w and t = 1, 2, ... the number of the update:
  *
@@ -8,32 +8,35 @@
  *     adam   m = 0.9 m + 0.1 g;  s = 0.999 s + 0.001 g^2
  *            w -= rate (m / (1 - 0.9^t)) / (sqrt(s / (1 - 0.999^t)) + 1e-8)
  *
- * sgd and adam as PyTorch defines them.  Source of Adam: Kingma and Ba, ICLR 2015, algorithm 1; of
- * nesterov, as elastic averaging uses it (EAMSGD): Zhang, Choromanska and LeCun, NeurIPS 2015.
+ * sgd and adam are defined as in PyTorch.  Source of adam: Kingma and Ba, ICLR 2015, algorithm 1.
+ * Source of nesterov, as used by elastic averaging (EAMSGD): Zhang, Choromanska and LeCun, NeurIPS
+ * 2015.
  */
 #ifndef EDDIS_TRAIN_OPTIMIZER_H
 #define EDDIS_TRAIN_OPTIMIZER_H
 
 #include "real.h"
 
+/* The kinds of optimisers. */
 enum optimizer_kind { OPTIMIZER_SGD, OPTIMIZER_ADAM, OPTIMIZER_NESTEROV };
 
+/* An optimiser and its constants. */
 struct optimizer {
     enum optimizer_kind kind;
     double rate, momentum, weight_decay;
-    int64_t updates; /* done so far */
+    int64_t updates; /* updates done so far */
 };
 
-/* Return the numbers of state a parameter: 0, 1 (v) or 2 (m, then s). */
+/* Return the numbers of state per parameter value: 0, 1 (v) or 2 (m, then s). */
 int optimizer_states(const struct optimizer *o);
 
-/* Move w [n] to where nesterov computes the gradient; the update that follows takes that back. Does
- * nothing for the others.
+/* Move w [n] to the point at which nesterov computes the gradient, w + momentum v; the next update
+ * starts from there.  Do nothing for the other kinds.
  */
 void optimizer_look_ahead(const struct optimizer *o, real *w, const real *state, int64_t n);
 
-/* Update w [n] by g [n] with state [states, n]; the caller counts `updates` up first, once for
- * all parameters.  factor multiplies the rate.
+/* Update w [n] by its gradient g [n] and its state [states, n].  The caller first increments
+ * `updates`, once for all parameters.  factor multiplies the rate.
  */
 void optimizer_update(const struct optimizer *o, double factor, real *w, const real *g, real *state,
                       int64_t n);

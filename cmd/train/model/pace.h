@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pace.h - emulate a device of another speed: stretch a step to a given time, layer by layer
+/* pace.h - emulates a device of another speed: stretches a step to a given time, layer by layer
  *
- * A third of the time is the forward pass's, two thirds the backward pass's, each divided evenly
- * among the layers.  Every moment is counted from the step's start, so that late wake-ups do not
- * add up, and a layer that took too long is made good by the next ones:
+ * One third of the time is for the forward pass and two thirds for the backward pass, each divided
+ * evenly among the layers.  All times are measured from the step's start, so late wake-ups do not
+ * add up.  Later layers make up for one that took too long:
  *
  *     start                 1/3                                        1
  *       | layer 0 | layer 1 |     layer 1       |      layer 0         |
@@ -13,28 +13,31 @@
 
 #include <stdint.h>
 
+/* The state of an emulation. */
 struct pace {
-    int n_layers;      /* 0: no emulation, every function returns at once */
-    int64_t credit_ns; /* work done outside of the layers that belongs to the next step */
+    int n_layers;      /* 0: no emulation, all functions return at once */
+    int64_t credit_ns; /* time of work outside the layers that counts as part of the next step */
     int64_t start_ns, total_ns;
     double before,
-        part; /* of a step's time: what its pieces so far have had, and what this one has */
+        part; /* fractions of the step's time: of earlier micro-batches, and of the present one */
 };
 
-/* Begin a step of total_ns at now_ns, or before by the credit, which is used up. */
+/* Begin a step of total_ns at now_ns, or earlier by the credit, which is then 0. */
 void pace_begin(struct pace *p, int64_t now_ns, int64_t total_ns);
 
-/* Begin a piece: samples first .. first + n - 1 of count. */
+/* Begin a micro-batch: samples first .. first + n - 1 of the step's `count` samples. */
 void pace_piece(struct pace *p, int64_t first, int64_t n, int64_t count);
 
-/* Sleep until the layer's forward (backward) pass is over on the emulated device. */
+/* Sleep until the layer's forward pass is over on the emulated device. */
 void pace_forward(const struct pace *p, int layer);
+
+/* Sleep until the layer's backward pass is over on the emulated device. */
 void pace_backward(const struct pace *p, int layer);
 
-/* Return by how much real work has exceeded the step's time until now; 0 when it fitted. */
+/* Return the time by which real work has exceeded the step's time so far; 0 if it has not. */
 int64_t pace_overrun_ns(const struct pace *p);
 
-/* Count work_ns of an optimiser's update as a part of the next emulated step. */
+/* Count work_ns, the time of an optimiser's update, as part of the next emulated step. */
 void pace_credit(struct pace *p, int64_t work_ns);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* real_batch.c - converts samples in the float64 build, and hands them on in the other */
+/* real_batch.c - converts samples in the float64 build, and returns them unchanged in the other */
 #include "real_batch.h"
 
 #include <errno.h>

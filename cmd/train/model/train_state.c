@@ -10,9 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* HEAD: room for the number of updates, before the states and without spoiling their alignment. */
+/* HEAD: numbers reserved for the number of updates, which keeps the states behind it aligned. */
 enum { HEAD = 16, KEEP_AS_THE_JOB_SAYS = 0, DESCRIPTION = 1024 };
 
+/* Return the number of elements of the optimiser's state, with its header. */
 static int64_t n_numbers(const struct train_state *s)
 {
     return HEAD + optimizer_states(s->optimizer) * s->model->n_values;
@@ -32,11 +33,13 @@ void train_state_fini(struct train_state *s)
     s->numbers = NULL;
 }
 
+/* Borrow the optimiser's state of a parameter. */
 static real *numbers_of(const struct train_state *s, const struct param *p)
 {
     return s->numbers + HEAD + optimizer_states(s->optimizer) * p->offset;
 }
 
+/* Move one parameter to Nesterov's point. */
 static void look_ahead_param(struct train_state *s, const struct param *p)
 {
     optimizer_look_ahead(s->optimizer, p->value, numbers_of(s, p), p->n);
@@ -50,6 +53,7 @@ void train_state_look_ahead(struct train_state *s)
     }
 }
 
+/* Apply a parameter's combined gradient. */
 static void update_param(struct train_state *s, const struct param *p, double factor)
 {
     optimizer_update(s->optimizer, factor, p->value, p->gradient, numbers_of(s, p), p->n);
@@ -80,7 +84,9 @@ void train_state_report(const struct train_state *s, const struct eddis_step *st
 
 static const char *const optimizer_name[] = { "sgd", "adam", "nesterov" };
 
-/* "float32 adam; conv1 9x16 16; dense2 64x10 10": equal text, equal meaning of the numbers. */
+/* Write the description of model and optimiser, like "float32 adam 2; conv1 9x16; dense2 64x10".
+ * Equal texts mean that the numbers have equal meanings.
+ */
 static void describe(const struct train_state *s, char text[DESCRIPTION])
 {
     int at;
@@ -98,17 +104,21 @@ static void describe(const struct train_state *s, char text[DESCRIPTION])
     }
 }
 
+/* Return the size of the model's values, in bytes. */
 static size_t values_bytes(const struct train_state *s)
 {
     return (size_t)s->model->n_values * sizeof(real);
 }
 
+/* Return the size of the optimiser's state, in bytes. */
 static size_t numbers_bytes(const struct train_state *s)
 {
     return (size_t)n_numbers(s) * sizeof(real);
 }
 
-/* The names, a line each: a name has no newline. */
+/* Return the classes' names, one per line, as names have no newline; the caller frees them.  NULL:
+ * no memory.
+ */
 static char *label_lines(const struct train_state *s, size_t *ret_n)
 {
     struct strbuf b = { 0 };
@@ -119,6 +129,7 @@ static char *label_lines(const struct train_state *s, size_t *ret_n)
     return strbuf_steal(&b);
 }
 
+/* Put the features' factors and the classes' names into the checkpoint, if there are any. */
 static int put_input(const struct train_state *s, struct eddis_checkpoint *c,
                      struct eddis_error *err)
 {
@@ -136,6 +147,7 @@ static int put_input(const struct train_state *s, struct eddis_checkpoint *c,
                  : eddis_fail(err, -ENOMEM, "out of memory");
 }
 
+/* Put all files into the checkpoint. */
 static int put(const struct train_state *s, struct eddis_checkpoint *c, struct eddis_error *err)
 {
     char text[DESCRIPTION];
@@ -160,11 +172,11 @@ int train_state_save(const struct train_state *s, struct eddis *e, const char *f
     if (rc < 0)
         return rc;
     if (rank == 0)
-        (void)put(s, c, NULL); /* the commit tells all workers */
+        (void)put(s, c, NULL); /* the commit reports a failure to all workers */
     return eddis_checkpoint_commit(c, KEEP_AS_THE_JOB_SAYS, err);
 }
 
-/* The same names, so that a class is what it was. */
+/* Check that the checkpoint has the same class names, so that each class keeps its meaning. */
 static int check_labels(const struct train_state *s, struct eddis_checkpoint *c,
                         struct eddis_error *err)
 {
@@ -183,6 +195,7 @@ static int check_labels(const struct train_state *s, struct eddis_checkpoint *c,
     return 0;
 }
 
+/* Check the checkpoint's labels and read its factors, if the data has them. */
 static int get_input(struct train_state *s, struct eddis_checkpoint *c, struct eddis_error *err)
 {
     int rc = s->input->class_names ? check_labels(s, c, err) : 0;
@@ -193,6 +206,7 @@ static int get_input(struct train_state *s, struct eddis_checkpoint *c, struct e
                                 (size_t)s->model->n_features * sizeof *s->input->factor, err);
 }
 
+/* Check that the checkpoint is of this model and read all its files. */
 static int get(struct train_state *s, struct eddis_checkpoint *c, struct eddis_error *err)
 {
     char mine[DESCRIPTION], text[DESCRIPTION];

@@ -18,7 +18,7 @@
 
 static const int64_t slice_ns = CLOCK_S, patience_ns = 600 * CLOCK_S;
 
-/* What one run holds. */
+/* The state of one run. */
 struct run {
     const struct trainer *t;
     struct eddis *e;
@@ -30,24 +30,27 @@ struct run {
     struct pace pace;
 
     struct prefetch *prefetch;
-    int64_t ahead,
-        ahead_from; /* the step that prefetch reads, or -1, and from which of its samples */
+    /* the step that prefetch reads, or -1, and the first sample of the step that it reads */
+    int64_t ahead, ahead_from;
     int64_t *index;
     int64_t index_cap;
     struct real_batch batch;
-    real *sum; /* [n_values of the model] gradients of a step's pieces so far; NULL: none had any */
+    /* [n_values of the model] sum of gradients over a step's micro-batches so far; NULL: not yet
+     * needed
+     */
+    real *sum;
     struct evaluation test;
 
-    double loss_sum; /* of this worker's samples of the epoch so far */
+    double loss_sum; /* over this worker's samples of the epoch so far */
     int64_t loss_count;
-    int64_t epoch_ns; /* time in steps */
+    int64_t epoch_ns; /* time spent in the epoch's steps */
 
-    bool several; /* models, that meet at the end only: async and hybrid mode */
-    struct eddis_step last;
-    bool unsaved; /* the last checkpoint could not be written */
+    bool several;           /* several models, combined only at the end: async and hybrid mode */
+    struct eddis_step last; /* the step done last */
+    bool unsaved;           /* the last checkpoint could not be written */
 };
 
-/* On rank 0, to people. */
+/* Pass a sentence to the on_note callback, on rank 0 only. */
 static void note(const struct run *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void note(const struct run *r, const char *fmt, ...)
 {
@@ -64,6 +67,7 @@ static void note(const struct run *r, const char *fmt, ...)
 
 /* ---- setting up ---------------------------------------------------------------------------- */
 
+/* Register a parameter of a layer with the library; return its id or a failure. */
 static int add_parameter(struct run *r, int layer, struct param *p, struct eddis_error *err)
 {
     struct eddis_parameter q = { .size = sizeof q,
@@ -76,7 +80,8 @@ static int add_parameter(struct run *r, int layer, struct param *p, struct eddis
     return eddis_add_parameter(r->e, layer, &q, err);
 }
 
-/* Name all layers to the library; afterwards the gradients live in its memory. */
+/* Register all layers and parameters with the library.  Afterwards the gradients are in its memory.
+ */
 static int register_model(struct run *r, struct eddis_error *err)
 {
     struct model *m = r->model;
@@ -103,6 +108,7 @@ static int register_model(struct run *r, struct eddis_error *err)
     return rc < 0 ? rc : 0;
 }
 
+/* Load the checkpoint to begin with, if there is one, and report damaged ones that were skipped. */
 static int restore(struct run *r, struct eddis_error *err)
 {
     struct eddis_error passed = { 0 }, own = { 0 };
@@ -117,7 +123,9 @@ static int restore(struct run *r, struct eddis_error *err)
     return 0;
 }
 
-/* The job's momentum replaces the trainer's own. */
+/* Use the job's momentum, if it has one, instead of the trainer's own, with Nesterov.  -EINVAL: the
+ * optimiser is adam.
+ */
 static int take_momentum(struct run *r, struct eddis_error *err)
 {
     if (!(r->world.momentum > 0))
@@ -129,7 +137,7 @@ static int take_momentum(struct run *r, struct eddis_error *err)
     return 0;
 }
 
-/* What may be open until eddis_commit. */
+/* Read the job's settings that may change until eddis_commit: mode and momentum. */
 static int take_mode(struct run *r, struct eddis_error *err)
 {
     if (eddis_world(r->e, &r->world) < 0)
@@ -138,6 +146,7 @@ static int take_mode(struct run *r, struct eddis_error *err)
     return take_momentum(r, err);
 }
 
+/* Build the model, register it, and load the initial parameters. */
 static int set_up(struct run *r, struct eddis_error *err)
 {
     const struct trainer *t = r->t;
@@ -168,6 +177,7 @@ static int set_up(struct run *r, struct eddis_error *err)
     return rc < 0 ? rc : prefetch_new(t->data.train, t->data.input.scale, &r->prefetch, err);
 }
 
+/* Free everything that set_up has made. */
 static void tear_down(struct run *r)
 {
     prefetch_free(r->prefetch);
@@ -181,13 +191,13 @@ static void tear_down(struct run *r)
 
 /* ---- input --------------------------------------------------------------------------------- */
 
-/* Samples of the piece that begins at the step's sample `from`. */
+/* Return the number of samples of the micro-batch that begins at the step's sample `from`. */
 static int64_t piece_count(const struct eddis_step *s, int64_t from)
 {
     return s->count - from < s->piece ? s->count - from : s->piece;
 }
 
-/* Have a piece's samples read in the thread. */
+/* Let the thread read the micro-batch that begins at the step's sample `from`. */
 static int start_reading(struct run *r, const struct eddis_step *s, int64_t from,
                          struct eddis_error *err)
 {
@@ -214,7 +224,7 @@ static int start_reading(struct run *r, const struct eddis_step *s, int64_t from
     return rc < 0 ? rc : 0;
 }
 
-/* Set the thread on the piece behind this one, of this step or of the next. */
+/* Let the thread read the next micro-batch, of this step or of the next one. */
 static int read_on(struct run *r, const struct eddis_step *s, int64_t from, struct eddis_error *err)
 {
     struct eddis_step next = { .size = sizeof next };
@@ -227,7 +237,9 @@ static int read_on(struct run *r, const struct eddis_step *s, int64_t from, stru
     return rc > 0 ? start_reading(r, &next, 0, err) : rc;
 }
 
-/* Get a piece of the step and set the thread on the one behind it. */
+/* Wait for the micro-batch that begins at the step's sample `from`, and let the thread read the
+ * next.
+ */
 static int get_piece(struct run *r, const struct eddis_step *s, int64_t from,
                      struct prefetch_batch *ret, struct eddis_error *err)
 {
@@ -235,7 +247,7 @@ static int get_piece(struct run *r, const struct eddis_step *s, int64_t from,
 
     eddis_set_phase(r->e, EDDIS_PHASE_INPUT);
     if (r->ahead >= 0 && (r->ahead != s->step || r->ahead_from != from)) {
-        r->ahead = -1; /* the library has gone elsewhere */
+        r->ahead = -1; /* the library has changed to another step */
         rc = prefetch_wait(r->prefetch, ret, err);
     }
     if (rc == 0 && r->ahead < 0)
@@ -255,7 +267,9 @@ static int get_piece(struct run *r, const struct eddis_step *s, int64_t from,
 
 /* ---- a step -------------------------------------------------------------------------------- */
 
-/* Forward and loss. */
+/* Run the forward pass on a micro-batch and compute its loss, the sum over its samples.  -EDOM: the
+ * loss is not finite.
+ */
 static int forward(struct run *r, const struct prefetch_batch *b, double *ret_loss,
                    struct eddis_error *err)
 {
@@ -278,7 +292,9 @@ static int forward(struct run *r, const struct prefetch_batch *b, double *ret_lo
     return 0;
 }
 
-/* Weigh the piece's mean by its part of the step's samples, beside what the pieces before gave. */
+/* Add a micro-batch's gradient to the sum, weighted by `part`, its share of the step's samples.
+ * last: copy the sum to the gradient and clear it.
+ */
 static void add_up(struct run *r, struct param *p, double part, bool last)
 {
     real *sum = r->sum + p->offset;
@@ -291,7 +307,9 @@ static void add_up(struct run *r, struct param *p, double part, bool last)
     memset(sum, 0, (size_t)p->n * sizeof *sum);
 }
 
-/* The way back; announces every layer behind the last piece. */
+/* Run the backward pass on a micro-batch; after the step's last one announce each layer's
+ * gradients.
+ */
 static int backward(struct run *r, double part, bool last, struct eddis_error *err)
 {
     struct model *m = r->model;
@@ -310,6 +328,7 @@ static int backward(struct run *r, double part, bool last, struct eddis_error *e
     return rc < 0 ? rc : 0;
 }
 
+/* Allocate the sum of gradients, if it is not there. */
 static int make_sum(struct run *r, struct eddis_error *err)
 {
     if (!r->sum)
@@ -317,8 +336,8 @@ static int make_sum(struct run *r, struct eddis_error *err)
     return r->sum ? 0 : eddis_fail(err, -ENOMEM, "out of memory");
 }
 
-/* Forward, loss and backward over the step's samples, a piece at a time; `first` has been read, and
- * its read_ns becomes that of all.
+/* Run forward and backward passes over the step's samples, one micro-batch at a time.  The first
+ * one is already read; its read_ns becomes the sum of all.
  */
 static int compute(struct run *r, const struct eddis_step *s, struct prefetch_batch *first,
                    double *ret_loss, struct eddis_error *err)
@@ -344,7 +363,7 @@ static int compute(struct run *r, const struct eddis_step *s, struct prefetch_ba
     return rc;
 }
 
-/* Without samples: nothing to add, but the others' gradients come into the slots as ever. */
+/* Announce all layers in a step without samples, so that the other workers' gradients arrive. */
 static int compute_nothing(struct run *r, struct eddis_error *err)
 {
     int rc = 0;
@@ -355,7 +374,7 @@ static int compute_nothing(struct run *r, struct eddis_error *err)
     return rc;
 }
 
-/* In slices, so that a signal is not kept waiting. */
+/* Wait for the combined gradients, in short waits, so that a signal is handled soon. */
 static int wait_gradients(struct run *r, struct eddis_error *err)
 {
     int64_t deadline = clock_after_ns(clock_now_ns(), patience_ns);
@@ -367,6 +386,7 @@ static int wait_gradients(struct run *r, struct eddis_error *err)
     return rc;
 }
 
+/* Do one step: compute, wait for the gradients, update, and report the step. */
 static int one_step(struct run *r, const struct eddis_step *s, struct eddis_error *err)
 {
     struct eddis_report report = { .size = sizeof report, .has_loss = s->count > 0 };
@@ -406,7 +426,7 @@ static int one_step(struct run *r, const struct eddis_step *s, struct eddis_erro
 
 /* ---- the test after an epoch --------------------------------------------------------------- */
 
-/* This worker's share of the test set. */
+/* Test this worker's share of the test set and add the result to *ret. */
 static int test_share(struct run *r, struct loss *ret, struct eddis_error *err)
 {
     int64_t n = r->t->data.n_test;
@@ -417,6 +437,7 @@ static int test_share(struct run *r, struct loss *ret, struct eddis_error *err)
     return evaluation_run(&r->test, first, end, ret, err);
 }
 
+/* Report the epoch's results: test metrics to the library, and on rank 0 to the callback. */
 static int publish(struct run *r, const struct trainer_epoch *epoch, struct eddis_error *err)
 {
     int rc = 0;
@@ -430,12 +451,15 @@ static int publish(struct run *r, const struct trainer_epoch *epoch, struct eddi
     return rc < 0 ? rc : 0;
 }
 
+/* Check whether a test is due after this step's epoch, by eval_every. */
 static bool test_is_due(const struct run *r, const struct eddis_step *s)
 {
     return r->t->eval_every > 0 && (s->epoch + 1) % r->t->eval_every == 0;
 }
 
-/* Add up what all workers saw in the epoch and, when it is time, in the test. */
+/* Sum the epoch's losses of all workers and, if a test is due, their test results.  Report the
+ * sums, and reset this worker's.  Collective.
+ */
 static int end_epoch(struct run *r, const struct eddis_step *s, struct eddis_error *err)
 {
     const struct trainer *t = r->t;
@@ -451,7 +475,8 @@ static int end_epoch(struct run *r, const struct eddis_step *s, struct eddis_err
         return rc;
     sums[2] = test.sum;
     sums[3] = (double)test.hits;
-    if (r->epoch_ns > 0) /* each by its own clock: with several models nobody knows the others' */
+    /* each worker uses its own clock, as with several models it does not know the others' */
+    if (r->epoch_ns > 0)
         sums[4] = 1e9 * (double)r->loss_count / (double)r->epoch_ns;
     rc = eddis_allreduce(r->e, sums, 5, EDDIS_FLOAT64, EDDIS_SUM, patience_ns, err);
     if (rc < 0)
@@ -467,7 +492,7 @@ static int end_epoch(struct run *r, const struct eddis_step *s, struct eddis_err
     return publish(r, &epoch, err);
 }
 
-/* The whole test set, with this worker's model as it is. */
+/* Test the whole test set with this worker's own model. */
 static int test_own(struct run *r, struct trainer_epoch *epoch, struct eddis_error *err)
 {
     int64_t n = r->t->data.n_test;
@@ -482,7 +507,9 @@ static int test_own(struct run *r, struct trainer_epoch *epoch, struct eddis_err
     return rc;
 }
 
-/* With several models: rank 0 tells what it alone saw, and tests its own; others are elsewhere. */
+/* Report an epoch with several models: this worker's loss, and on rank 0 a test of its own model,
+ * since the other workers are at other steps.  Reset this worker's sums.
+ */
 static int own_epoch(struct run *r, const struct eddis_step *s, struct eddis_error *err)
 {
     struct trainer_epoch epoch = { .epoch = s->epoch + 1 };
@@ -500,13 +527,15 @@ static int own_epoch(struct run *r, const struct eddis_step *s, struct eddis_err
 
 /* ---- the run ------------------------------------------------------------------------------- */
 
-/* Whether training cannot go on, or the failure is what the caller must know. */
+/* Check whether a failure to write a checkpoint must end the run. */
 static bool is_fatal(int rc, bool last)
 {
     return last || rc == -ESTALE || rc == -ETIMEDOUT || rc == -ECONNABORTED;
 }
 
-/* Write a checkpoint after step s; last: nothing comes after it that could replace it. */
+/* Write a checkpoint after step s to `folder`; NULL: the job's folder.  last: no later checkpoint
+ * replaces it, so a failure is fatal.
+ */
 static int save(struct run *r, const struct eddis_step *s, const char *folder, bool last,
                 struct eddis_error *err)
 {
@@ -525,6 +554,7 @@ static int save(struct run *r, const struct eddis_step *s, const char *folder, b
     return 0;
 }
 
+/* After a step, report a finished epoch and write the checkpoints that are due. */
 static int after_step(struct run *r, const struct eddis_step *s, struct eddis_error *err)
 {
     bool stop = s->flags & EDDIS_STEP_STOP;
@@ -544,6 +574,7 @@ static int after_step(struct run *r, const struct eddis_step *s, struct eddis_er
     return rc;
 }
 
+/* Do all steps of the job. */
 static int all_steps(struct run *r, struct eddis_error *err)
 {
     struct eddis_step s = { .size = sizeof s };
@@ -560,7 +591,9 @@ static int all_steps(struct run *r, struct eddis_error *err)
     return rc < 0 ? rc : 0;
 }
 
-/* With several models: all have come to the end, with the centre. */
+/* Finish a run with several models, which all workers have ended with the centre: test it and write
+ * the last checkpoint.
+ */
 static int all_met(struct run *r, struct eddis_error *err)
 {
     int rc;
@@ -572,6 +605,7 @@ static int all_met(struct run *r, struct eddis_error *err)
     return save(r, &r->last, r->t->checkpoint_folder, true, err);
 }
 
+/* Write the final parameters to the `save` file, on rank 0. */
 static int save_parameters(const struct run *r, struct eddis_error *err)
 {
     if (!r->t->save || r->world.rank != 0)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trainer.h - train a model on a data set, as an ordinary client of eddis.h
+/* trainer.h - trains a model on a data set, as an ordinary client of eddis.h
  *
- * A step: ask which samples, wait for them (a thread reads the next step's meanwhile), go forward,
- * go backward and announce each layer's gradients as they appear, wait for the combined ones,
- * update.  After each epoch the workers share the test set evenly and add up what they found.
+ * A step: get the numbers of its samples; wait for the samples, while a thread reads the next
+ * ones; forward pass; backward pass, which announces each layer's gradients as they appear; wait
+ * for the combined gradients; update.  After each epoch the workers share the test set evenly and
+ * sum the results.
  *
- * In async and hybrid mode the workers meet at the end only: until then rank 0 reports what it
- * alone sees, the test comes once, with the centre, and checkpoint_folder gets one checkpoint,
- * then.
+ * In async and hybrid mode the workers synchronise only at the end.  Until then rank 0 reports its
+ * own results.  At the end all test the centre, and checkpoint_folder gets one checkpoint.
  *
- * A checkpoint that cannot be written is said once and training goes on; the last one, or the one
- * before the job was told to stop, is a failure.
+ * If a checkpoint cannot be written, that is reported once and training continues.  For the last
+ * checkpoint, or the one before a requested stop, it is a failure.
  */
 #ifndef EDDIS_TRAIN_TRAINER_H
 #define EDDIS_TRAIN_TRAINER_H
@@ -23,43 +23,53 @@
 
 #include <stdbool.h>
 
+/* The samples for training and for tests. */
 struct trainer_data {
     struct dataset *train, *test; /* borrowed; may be the same */
-    int64_t n_train;              /* samples 0 .. n_train - 1 of train */
-    int64_t first_test, n_test;   /* of test; n_test 0: no test */
-    struct model_input input;     /* borrowed; train and test multiply by input.factor, see
-                                   * dataset_set_factors, which a checkpoint's replace */
+    int64_t n_train;              /* train on samples 0 .. n_train - 1 of train */
+    int64_t first_test, n_test;   /* samples of test; n_test 0: no test */
+    /* borrowed; train and test multiply by input.factor (dataset_set_factors), which a restored
+     * checkpoint overwrites
+     */
+    struct model_input input;
 };
 
+/* The results of one epoch. */
 struct trainer_epoch {
     int64_t epoch; /* from 1 */
-    double loss;   /* mean over the epoch's samples, as each was trained on */
+    double loss;   /* mean over the epoch's samples, each computed in its own step */
     bool tested;
     double accuracy, test_loss;
-    double samples_per_s; /* of all workers, tests not counted; 0: not known */
+    double samples_per_s; /* of all workers, without tests; 0: unknown */
 };
 
+/* The options of trainer_run. */
 struct trainer {
     struct model_spec model;
     struct optimizer optimizer;
     struct trainer_data data;
-    int64_t eval_every; /* test after every so many epochs and after the last, 0: last; with several
-                         * models of them rank 0's, and in the end the centre */
-    int64_t epochs;     /* as eddis_open was told */
-    const char *checkpoint_folder; /* write one there after each epoch; NULL: when the job asks */
-    const char *resume;            /* a checkpoint to begin with; NULL: what the job resumes from */
-    bool weigh_equally; /* every worker's mean counts alike: wrong for unequal shares, to compare */
-    const char *save;   /* the final parameters' file (model_file.h); NULL: none */
-    const struct model *start; /* its parameters are the first; borrowed; NULL: drawn by the seed */
-    void (*on_epoch)(void *arg, const struct trainer_epoch *r); /* on rank 0; may be NULL */
-    /* On rank 0: what people should read, a sentence; may be NULL. */
+    /* test after each eval_every epochs and after the last; 0: only after the last.  With several
+     * models test rank 0's, and at the end the centre
+     */
+    int64_t eval_every;
+    int64_t epochs; /* as given to eddis_open */
+    /* write a checkpoint there after each epoch; NULL: only if the job asks */
+    const char *checkpoint_folder;
+    const char *resume; /* a checkpoint to begin with; NULL: the one that the job resumes from */
+    /* weigh every worker's mean equally: wrong for unequal shares, for comparisons */
+    bool weigh_equally;
+    const char *save;          /* file for the final parameters (model_file.h); NULL: none */
+    const struct model *start; /* initial parameters, borrowed; NULL: random by the seed */
+    /* Called on rank 0 after each epoch; may be NULL. */
+    void (*on_epoch)(void *arg, const struct trainer_epoch *r);
+    /* Called on rank 0 with a sentence for the user; may be NULL. */
     void (*on_note)(void *arg, const char *text);
     void *arg;
 };
 
-/* Train until the job's epochs are over or it is told to stop, and close e.  Collective.  After a
- * failure e is still open and only eddis_abort may follow, since the others wait.
- * -EDOM: the loss is no number any more.
+/* Train until the job's epochs are over or it is asked to stop, and close e.  Collective.  After a
+ * failure e is still open and only eddis_abort may follow, since other workers wait.  -EDOM: the
+ * loss is not finite any more.
  */
 int trainer_run(const struct trainer *t, struct eddis *e, struct eddis_error *err);
 
