@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache.c - keeps profiles in the user's cache folder, and tells whether one still holds */
+/* cache.c - store profiles in the user's cache folder, and check whether one is still valid */
 #include "cache.h"
 
 #include "lib/base/cleanup.h"
@@ -18,7 +18,7 @@
 
 enum { MOST_BYTES = 1 << 20 };
 
-/* Members of the key, and how people call what changed. */
+/* Members of the key, with the words for messages about a change */
 static const struct {
     const char *name, *words;
     size_t offset;
@@ -35,12 +35,15 @@ static const struct {
 
 enum { MEMBERS = sizeof members / sizeof *members };
 
+/* Return the value of key member i for this machine. */
 static const char *member_value(const struct machine *m, size_t i)
 {
     return members[i].offset == (size_t)-1 ? EDDIS_VERSION : (const char *)m + members[i].offset;
 }
 
-/* Compared and written without the bytes that JSON cannot carry. */
+/* Return a JSON string with '?' for bytes that are not ASCII, so that keys compare equal after
+ * writing.  NULL without memory.
+ */
 static json_t *ascii(const char *s)
 {
     cleanup_free char *plain = strdup(s);
@@ -51,7 +54,7 @@ static json_t *ascii(const char *s)
     return plain ? json_string(plain) : NULL;
 }
 
-/* Returns the key as an object, NULL without memory. */
+/* Return the cache key of a machine as an object; NULL without memory. */
 static json_t *key_of(const struct machine *m)
 {
     cleanup_json json_t *o = json_object();
@@ -64,6 +67,7 @@ static json_t *key_of(const struct machine *m)
     return cleanup_keep(o);
 }
 
+/* Check that a stored key is that of machine m.  -ESTALE: err names the member that differs. */
 static int key_check(const json_t *key, const struct machine *m, struct eddis_error *err)
 {
     cleanup_json json_t *now = key_of(m);
@@ -80,7 +84,9 @@ static int key_check(const json_t *key, const struct machine *m, struct eddis_er
     return 0;
 }
 
-/* Returns the entry's path, NULL without memory. */
+/* Return the path of the machine's entry, for the caller to free; NULL without memory.  An unusual
+ * host name is replaced by its checksum.
+ */
 static char *path_of(const char *dir, const struct machine *m)
 {
     if (text_is_name(m->host, 128))
@@ -88,6 +94,9 @@ static char *path_of(const char *dir, const struct machine *m)
     return file_join(dir, "profile-%08x.json", crc32_update(0, m->host, strlen(m->host)));
 }
 
+/* Check that only this user or root can write the file or folder.  -EPERM; a shared group is also
+ * rejected.
+ */
 static int check_owner(const struct stat *st, const char *path, struct eddis_error *err)
 {
     struct eddis_error shared;
@@ -98,7 +107,9 @@ static int check_owner(const struct stat *st, const char *path, struct eddis_err
     return rc < 0 ? eddis_fail_prefix(err, rc, "the cached profile is not believed") : 0;
 }
 
-/* Open the entry and check that nobody else can have written it, folder included. */
+/* Open the entry's file; check that nobody else can have written it or its folder.  Links are
+ * rejected.
+ */
 static int open_entry(const char *dir, const char *path, int *ret, struct eddis_error *err)
 {
     cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -123,6 +134,7 @@ static int open_entry(const char *dir, const char *path, int *ret, struct eddis_
     return rc;
 }
 
+/* Read and parse the entry's file into *ret, a new reference. */
 static int read_entry(const char *dir, const char *path, json_t **ret, struct eddis_error *err)
 {
     cleanup_fd int fd = -1;
@@ -139,7 +151,7 @@ static int read_entry(const char *dir, const char *path, json_t **ret, struct ed
     return rc < 0 ? eddis_fail_prefix(err, rc, "the cached profile is corrupt") : 0;
 }
 
-/* Check key and profile of an entry. */
+/* Check an entry's key and parse its profile into *p and its flag into *complete. */
 static int entry_check(const json_t *entry, const struct machine *m, bool *complete,
                        struct node_profile *p, struct eddis_error *err)
 {
@@ -163,6 +175,9 @@ static int entry_check(const json_t *entry, const struct machine *m, bool *compl
     return rc < 0 ? eddis_fail_prefix(err, rc, "the cached profile is corrupt") : 0;
 }
 
+/* Check that a profile is at most age_ns old, or CACHE_PROVISIONAL_NS if incomplete.  -ESTALE: it
+ * is older.
+ */
 static int age_check(const struct node_profile *p, int64_t age_ns, int64_t now_ns, bool complete,
                      struct eddis_error *err)
 {
@@ -201,7 +216,7 @@ int cache_load(const char *dir, const struct machine *m, int64_t age_ns, int64_t
     return 0;
 }
 
-/* Returns the entry as an object, NULL when it cannot be made. */
+/* Return the entry to store as an object; NULL if it cannot be made. */
 static json_t *entry_of(const struct machine *m, const struct node_profile *p, bool complete)
 {
     cleanup_free char *text = profile_text(p);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache.h - the profile of a host, kept between jobs
+/* cache.h - cache of a host's profile between jobs
  *
- * One file a host, "profile-<host>.json", because home folders are shared between nodes:
+ * One file per host, "profile-<host>.json", because home folders are shared between nodes:
  *     { "complete": true, "key": { "machine_id": ..., ... }, "profile": { ... } }
- * The key is everything whose change makes the figures wrong.  Emulated devices are never kept:
- * they are a job's wish.  A file that others could have written is not believed.
+ *     he key has everything whose change invalidates the measurements. Emulated devices are never
+ * stored: they are part of a job's request. A file that others could have written is rejected.
  */
 #ifndef EDDIS_PROFILER_CACHE_H
 #define EDDIS_PROFILER_CACHE_H
@@ -16,18 +16,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How long a profile is believed that misses figures or was taken on a busy machine. */
+/* Validity of a profile that lacks measurements or was made on a busy machine */
 #define CACHE_PROVISIONAL_NS (INT64_C(600) * 1000000000)
 
-/* Read the entry of machine m, at most age_ns old at wall time now_ns.  Sets ret->cached.
- * -ENOENT: there is none; -ESTALE: too old, or of another machine, driver, version, ...;
- * -EPERM: not ours alone to write; -EINVAL, -EFBIG: corrupt.  err says which.
+/* Read the entry of machine m, at most age_ns old at wall time now_ns.  Sets ret->cached.  -ENOENT:
+ * there is none; -ESTALE: too old, or of another machine, driver, version, ...; -EPERM: others may
+ * have written it; -EINVAL, -EFBIG: corrupt. err has the reason.
  */
 int cache_load(const char *dir, const struct machine *m, int64_t age_ns, int64_t now_ns,
                struct node_profile *ret, struct eddis_error *err);
 
-/* Replace the entry, atomically, mode 0600; the folder is made when missing, mode 0700.
- * complete: nothing that is there to be measured failed or was disturbed.
+/* Replace the entry atomically, mode 0600; create the folder if missing, mode 0700. complete: every
+ * measurement of existing hardware succeeded undisturbed.
  */
 int cache_store(const char *dir, const struct machine *m, const struct node_profile *p,
                 bool complete, struct eddis_error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cpu.c - times products of matrices on the cores of a NUMA node */
+/* cpu.c - time matrix products on the cores of a NUMA node */
 #include "cpu.h"
 
 #include "lib/base/blas_core.h"
@@ -12,8 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Loaded here, in the child and, for a measurement, after it is bound: OpenBLAS looks at the
- * machine and starts its threads when it is loaded, which a cached profile should not pay for.
+/* Functions of OpenBLAS.  Loaded here in the child, for a measurement after it is bound.  When
+ * loaded, OpenBLAS inspects the machine and starts its threads, a cost that a cached profile
+ * avoids.
  */
 struct blas {
     __typeof__(cblas_sgemm) *sgemm;
@@ -21,6 +22,7 @@ struct blas {
     __typeof__(openblas_get_corename) *core;
 };
 
+/* Load OpenBLAS and fill the table. */
 static int load_blas(struct blas *b, struct eddis_error *err)
 {
     static const char *const names[] = { OPENBLAS_LIBDIR "/libopenblas.so.0", "libopenblas.so.0",
@@ -49,13 +51,16 @@ int cpu_core(const void *task, void *result, struct eddis_error *err)
 
 enum { MOST = 4096, LEAST = 512, PERIOD = 1021 };
 
-/* A larger product needs more: no more memory is touched than that of the largest. */
+/* Set elements `from` to `to` of a.  Only the part that a product needs is touched, so small
+ * products need little memory.
+ */
 static void fill(float *a, int from, int to)
 {
     for (int i = from; i < to; i++)
         a[i] = 1.0F / (float)(i % PERIOD + 1);
 }
 
+/* Return the seconds of one product of n x n matrices, c = a * a^T. */
 static double seconds_of_product(const struct blas *b, int n, const float *a, float *c)
 {
     int64_t start = clock_now_ns();
@@ -64,7 +69,9 @@ static double seconds_of_product(const struct blas *b, int n, const float *a, fl
     return (double)(clock_now_ns() - start + 1) / (double)CLOCK_S;
 }
 
-/* Best of the products that fit, larger ones while they are too short to measure well. */
+/* Return the best operations per second of the products that fit in 0.3 s, with larger matrices
+ * while a product is too short to measure.
+ */
 static double best_rate(const struct blas *b, float *a, float *c)
 {
     int64_t deadline = clock_now_ns() + 300 * CLOCK_MS;
@@ -72,7 +79,7 @@ static double best_rate(const struct blas *b, float *a, float *c)
     int n = LEAST;
 
     fill(a, 0, n * n);
-    (void)seconds_of_product(b, n / 2, a, c); /* threads start */
+    (void)seconds_of_product(b, n / 2, a, c); /* starts the threads */
     do {
         double s = seconds_of_product(b, n, a, c);
         double rate = 2.0 * n * n * n / s;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda.c - counts the node's GPUs and measures each in a child */
+/* cuda.c - list the node's GPUs and measure each in a child process */
 #include "cuda.h"
 
 #include "isolate.h"
@@ -11,11 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Running measurements, one child per GPU */
 struct cuda_run {
     struct isolated child[PROFILE_MAX_DEVICES];
-    int n, first; /* first: index of the first GPU among the profile's devices */
+    int n, first; /* number of children; index of the first GPU in the profile's devices */
 };
 
+/* List the GPUs (isolate_fn: no task -> struct cuda_list). */
 static int list_task(const void *task, void *result, struct eddis_error *err)
 {
     struct cuda_list *list = result;
@@ -23,6 +25,7 @@ static int list_task(const void *task, void *result, struct eddis_error *err)
     return gpu_list(list->gpu, PROFILE_MAX_DEVICES, &list->n, err);
 }
 
+/* Measure one GPU (isolate_fn: int ordinal -> struct gpu_figures). */
 static int measure_task(const void *task, void *result, struct eddis_error *err)
 {
     return gpu_measure(*(const int *)task, result, err);
@@ -43,6 +46,7 @@ void cuda_find(int64_t deadline_ns, struct cuda_list *ret, struct node_profile *
         note_add(p, "no GPU is used: %s", err.text);
 }
 
+/* Append a GPU to the profile's devices, with measurements NAN. */
 static void append(const struct gpu_device *g, struct node_profile *p)
 {
     struct device *d = &p->device[p->n_devices++];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda.h - the node's GPUs, found and measured, each in a process of its own */
+/* cuda.h - list and measure the node's GPUs, each in a separate process */
 #ifndef EDDIS_PROFILER_CUDA_H
 #define EDDIS_PROFILER_CUDA_H
 
@@ -9,25 +9,26 @@
 
 #include <stdint.h>
 
+/* GPUs of this node */
 struct cuda_list {
     struct gpu_device gpu[PROFILE_MAX_DEVICES];
     int n;
 };
 
-/* List the GPUs until the deadline.  No driver or no GPU is an empty list; what else goes wrong
- * is noted in p.  Blocks.
+/* List the GPUs, within the deadline.  Without a driver or GPU the list is empty; other errors are
+ * noted in p.  Blocks.
  */
 void cuda_find(int64_t deadline_ns, struct cuda_list *ret, struct node_profile *p);
 
-struct cuda_run; /* the measurements under way */
+struct cuda_run; /* running measurements */
 
-/* Append the listed GPUs to p's devices, and start measuring all of them at once.
- * Returns NULL without memory or without a GPU.
+/* Append the listed GPUs to p's devices and start measuring all of them in parallel.  Return NULL
+ * without memory or without a GPU.
  */
 struct cuda_run *cuda_start(const struct cuda_list *list, struct node_profile *p);
 
-/* Collect the figures until the deadline and free r (NULL: nothing to do).  What failed stays NAN
- * and is noted.  Blocks.
+/* Collect the measurements, within the deadline, and free r (NULL: nothing to do).  Those that
+ * failed stay NAN and are noted.  Blocks.
  */
 void cuda_finish(struct cuda_run *r, int64_t deadline_ns, struct node_profile *p);
 

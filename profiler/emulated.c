@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* emulated.c - puts the devices that a job emulates in the place of a profile's own */
+/* emulated.c - replace a profile's devices by those that a job emulates */
 #include "emulated.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 
+/* Check the number and the values of n emulated devices. */
 static int check(const struct job_emulated *list, int n, struct eddis_error *err)
 {
     if (n > PROFILE_MAX_DEVICES)

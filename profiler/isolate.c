@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* isolate.c - runs a measurement in a child and takes over its result */
+/* isolate.c - run a measurement in a child process and receive its result */
 #include "isolate.h"
 
 #include "lib/base/clock.h"
@@ -16,12 +16,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What comes before the result in the pipe. */
+/* Header before the result in the pipe */
 struct answer {
     int rc;
     struct eddis_error err;
 };
 
+/* Run fn in the child, write header and result to the pipe, and exit. */
 static _Noreturn void child(int fd, isolate_fn fn, const void *task, size_t size)
 {
     struct answer a = { 0 };
@@ -59,7 +60,8 @@ void isolate_start(struct isolated *i, const char *what, isolate_fn fn, const vo
     i->fd = fd[0];
 }
 
-/* Read n bytes; returns how many came before the end of the pipe, or -ETIMEDOUT. */
+/* Read n bytes by the deadline.  Return how many arrived before the end of the pipe, or -ETIMEDOUT.
+ */
 static ssize_t read_until(int fd, void *p, size_t n, int64_t deadline_ns)
 {
     size_t have = 0;
@@ -83,6 +85,7 @@ static ssize_t read_until(int fd, void *p, size_t n, int64_t deadline_ns)
     return (ssize_t)have;
 }
 
+/* Return -ECHILD with the signal or exit code by which the child ended. */
 static int died(const struct isolated *i, int status, struct eddis_error *err)
 {
     if (WIFSIGNALED(status))
@@ -94,7 +97,7 @@ static int died(const struct isolated *i, int status, struct eddis_error *err)
 
 int isolate_wait(struct isolated *i, int64_t deadline_ns, void *ret, struct eddis_error *err)
 {
-    /* A driver may hold a killed process in the kernel: then it is left to the kernel. */
+    /* A driver may block a killed process in the kernel; it is then not waited for. */
     static const struct spawn_rung end[] = { { SIGKILL, CLOCK_S } };
     static const struct spawn_rung soon[] = { { 0, 200 * CLOCK_MS }, { SIGKILL, CLOCK_S } };
     struct answer a;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* machine.c - reads what identifies a machine, for the cache's key */
+/* machine.c - read what identifies a machine, for the cache's key */
 #include "machine.h"
 
 #include "lib/base/cleanup.h"
@@ -17,8 +17,8 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-/* Read the first bytes of root/path; false when there are none.  A short read is enough: some of
- * these files are long and only their start is wanted.
+/* Read the beginning of root/path, up to size - 1 bytes.  Return false if there is none.  One short
+ * read suffices: only the start of these files is needed.
  */
 static bool head_of(const char *root, const char *path, char *ret, size_t size)
 {
@@ -30,14 +30,16 @@ static bool head_of(const char *root, const char *path, char *ret, size_t size)
     return n > 0;
 }
 
-/* Copy the first line without its end; the rest of ret is untouched. */
+/* Copy the first line of text without its newline, control characters replaced. */
 static void first_line(const char *text, char *ret, size_t size)
 {
     (void)snprintf(ret, size, "%.*s", (int)strcspn(text, "\n"), text);
     text_strip_control(ret);
 }
 
-/* The value after "key  : " in a text of such lines. */
+/* Copy the value after "key  : " from a text of such lines.  Return false if it is missing or
+ * empty.
+ */
 static bool value_of(const char *text, const char *key, char *ret, size_t size)
 {
     const char *at = strstr(text, key);
@@ -49,12 +51,15 @@ static bool value_of(const char *text, const char *key, char *ret, size_t size)
     return ret[0] != 0;
 }
 
+/* Order names by strcmp, for qsort. */
 static int by_name(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Names in root/path, sorted; returns their number and an array to free with its names. */
+/* List the names in the folder root/path, sorted, without hidden ones.  Return their number, and an
+ * array to free with its names.
+ */
 static size_t names_in(const char *root, const char *path, char ***ret)
 {
     cleanup_free char *full = file_join(root, "%s", path);
@@ -80,7 +85,9 @@ static size_t names_in(const char *root, const char *path, char ***ret)
     return n;
 }
 
-/* Hardware address of the first real network card, for machines without an id file. */
+/* Write the hardware address of the first physical network card, for machines without an id file.
+ * Return false if there is none.
+ */
 static bool first_mac(const char *root, char *ret, size_t size)
 {
     char **names, text[64], path[512];
@@ -89,7 +96,7 @@ static bool first_mac(const char *root, char *ret, size_t size)
 
     for (size_t i = 0; i < n; i++) {
         (void)snprintf(path, sizeof path, "sys/class/net/%s/address", names[i]);
-        /* Bit 2 of the first byte: given by software, perhaps anew at each boot. */
+        /* Bit 2 of the first byte: assigned by software, perhaps different at each boot. */
         if (!found && head_of(root, path, text, sizeof text) &&
             strspn(text, "0:\n") != strlen(text) && !(strtol(text, NULL, 16) & 2)) {
             first_line(text, ret, size);
@@ -101,6 +108,7 @@ static bool first_mac(const char *root, char *ret, size_t size)
     return found;
 }
 
+/* Write the id of this machine; "" if there is none. */
 static void read_machine_id(const char *root, char *ret, size_t size)
 {
     static const char *const paths[] = { "etc/machine-id", "var/lib/dbus/machine-id",
@@ -108,7 +116,7 @@ static void read_machine_id(const char *root, char *ret, size_t size)
     char text[128];
 
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
-        /* "uninitialized" is what an image's first boot finds */
+        /* shorter: "uninitialized", at the first boot of an image */
         if (head_of(root, paths[i], text, sizeof text) && strlen(text) >= 32) {
             first_line(text, ret, size);
             return;
@@ -117,7 +125,9 @@ static void read_machine_id(const char *root, char *ret, size_t size)
         ret[0] = 0;
 }
 
-/* NVIDIA's driver lists its GPUs where reading costs nothing; starting CUDA to ask takes long. */
+/* Read the GPUs and the driver's version from NVIDIA's /proc files, because initialising CUDA for
+ * this takes long.
+ */
 static void read_gpus(const char *root, struct machine *m)
 {
     char **names, path[512], text[1024], uuid[96];
@@ -158,11 +168,11 @@ void machine_read(const char *root, const char *visible, struct machine *ret)
     (void)topo_allowed(ret->cpus, sizeof ret->cpus, NULL);
     read_gpus(root, ret);
     if (visible && !*visible)
-        visible = "-1"; /* empty hides all GPUs, as -1 does; unset hides none */
+        visible = "-1"; /* empty hides all GPUs, like -1; unset hides none */
     (void)snprintf(ret->visible, sizeof ret->visible, "%s", visible ? visible : "");
 }
 
-/* Read what a program writes until its end or the deadline. */
+/* Read a program's output until its end or the deadline into ret [size]. */
 static void read_output(int fd, int64_t deadline_ns, char *ret, size_t size)
 {
     struct pollfd poll_fd = { .fd = fd, .events = POLLIN };

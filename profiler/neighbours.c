@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* neighbours.c - looks for steps of Slurm's, and for probes and ranks, of other jobs */
+/* neighbours.c - find other jobs on this node: Slurm steps, eddis probes and ranks */
 #include "neighbours.h"
 
 #include "lib/base/cleanup.h"
@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The value of a variable in a text as /proc/PID/environ is; NULL: it is not there. */
+/* Borrow the value of a variable from the text of a /proc/PID/environ [n]; NULL: not set. */
 static const char *value_of(const char *text, size_t n, const char *name)
 {
     size_t length = strlen(name);
@@ -25,6 +25,7 @@ static const char *value_of(const char *text, size_t n, const char *name)
     return NULL;
 }
 
+/* Check whether the text of a /proc/PID/cmdline [n] has this argument. */
 static bool has_word(const char *text, size_t n, const char *word)
 {
     for (const char *at = text; at < text + n; at += strlen(at) + 1)
@@ -33,9 +34,9 @@ static bool has_word(const char *text, size_t n, const char *word)
     return false;
 }
 
-/* ---- jobs of Slurm ---- */
+/* ---- Slurm jobs ---- */
 
-/* The number in "slurmstepd: [12.batch]"; 0: there is none. */
+/* Return the job number in the title "slurmstepd: [12.batch]" of a process; 0: none. */
 static long step_job(pid_t pid)
 {
     cleanup_free char *title = proctree_read(pid, "cmdline", NULL);
@@ -44,7 +45,9 @@ static long step_job(pid_t pid)
     return number ? strtol(number + 1, NULL, 10) : 0;
 }
 
-/* Of a heterogeneous job each component has a number, in SLURM_JOB_ID_HET_GROUP_1 and so on. */
+/* Check whether this process's environment has the job's number.  The components of a heterogeneous
+ * job have theirs in SLURM_JOB_ID_HET_GROUP_1 and so on.
+ */
 static bool in_environment(long job)
 {
     static const char prefix[] = "SLURM_JOB_ID";
@@ -59,6 +62,7 @@ static bool in_environment(long job)
     return false;
 }
 
+/* Check whether this process is in the job's control group. */
 static bool in_control_group(long job)
 {
     cleanup_free char *text = proctree_read(getpid(), "cgroup", NULL);
@@ -71,6 +75,7 @@ static bool in_control_group(long job)
     return at != NULL;
 }
 
+/* Check whether the Slurm job is the one that this process belongs to. */
 static bool is_own(long job)
 {
     pid_t above = proctree_above("slurmstepd");
@@ -78,6 +83,7 @@ static bool is_own(long job)
     return in_environment(job) || (above && step_job(above) == job) || in_control_group(job);
 }
 
+/* Check whether a slurmstepd belongs to another job; if so, write its name to ret. */
 static bool is_step(pid_t pid, char *ret, size_t size)
 {
     long job = step_job(pid);
@@ -88,9 +94,11 @@ static bool is_step(pid_t pid, char *ret, size_t size)
     return true;
 }
 
-/* ---- jobs of eddis ---- */
+/* ---- eddis jobs ---- */
 
-/* Whether it belongs to another job.  What this user may not look at does: this job is his. */
+/* Check whether an eddis process belongs to another job; if so, write its name to ret.  A process
+ * whose environment this user may not read is another user's.
+ */
 static bool is_others(pid_t pid, const char *job_id, char *ret, size_t size)
 {
     size_t n = 0;
@@ -98,7 +106,7 @@ static bool is_others(pid_t pid, const char *job_id, char *ret, size_t size)
     const char *other = text ? value_of(text, n, "EDDIS_JOB_ID") : NULL;
 
     if (text && (!other || strcmp(other, job_id) == 0))
-        return false; /* no job's: started by hand */
+        return false; /* this job's, or no job's: started manually */
     if (other)
         (void)snprintf(ret, size, "job %.150s", other);
     else
@@ -107,7 +115,7 @@ static bool is_others(pid_t pid, const char *job_id, char *ret, size_t size)
     return true;
 }
 
-/* One that takes a kept profile computes nothing, nor does one for emulated devices. */
+/* Check whether a probe measures.  With --kept-only or --emulate it computes nothing. */
 static bool is_measuring(pid_t pid)
 {
     size_t n = 0;
@@ -118,12 +126,13 @@ static bool is_measuring(pid_t pid)
 
 /* ---- all ---- */
 
+/* Check whether the process belongs to this user or root; others could fake its name. */
 static bool is_believed(pid_t pid)
 {
     return trust_is_user(proctree_user(pid));
 }
 
-/* Of a process that we may not look at we believe that it is. */
+/* Check whether a process is in this network namespace; true if that cannot be read. */
 static bool is_here(pid_t pid)
 {
     struct stat own, its;
@@ -134,7 +143,9 @@ static bool is_here(pid_t pid)
            (its.st_dev == own.st_dev && its.st_ino == own.st_ino);
 }
 
-/* The first of these processes that is another job's. */
+/* Find the first process of another job, and write the job's name to ret. steps: look for Slurm
+ * steps, otherwise for eddis processes.
+ */
 static bool find(const struct proctree_process *all, int n, bool steps, const char *job_id,
                  char *ret, size_t size)
 {
@@ -154,7 +165,7 @@ static bool find(const struct proctree_process *all, int n, bool steps, const ch
     return false;
 }
 
-/* Slurm's number is what people can ask for. */
+/* Search Slurm jobs first: users can look up their number. */
 bool neighbours_find(const char *job_id, char *ret, size_t size)
 {
     cleanup_free struct proctree_process *all = NULL;

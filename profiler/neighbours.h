@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* neighbours.h - other jobs on this node, which take their part of what is measured
+/* neighbours.h - other jobs on this node, which would disturb measurements
  *
- * Seen are jobs of eddis that measure or train, by their eddis-probe and eddis-rank, and jobs of
- * Slurm that have a step here, by the slurmstepd over it.  Slurm's own job is told by what Slurm
- * has put into the environment, by the slurmstepd above this process, and by the control group of a
- * login that was taken into a job (pam_slurm_adopt).  Everybody can give a process these names:
- * only those of root and of this user are believed.  Where /proc hides others' processes there are
- * none.
+ * Detected are eddis jobs that measure or train, by the process names eddis-probe and eddis-rank,
+ * and Slurm jobs with a step here, by its slurmstepd.  The own Slurm job is recognised by Slurm's
+ * environment variables and by the slurmstepd above this process.  A login that was adopted into a
+ * job (pam_slurm_adopt) is recognised by its control group.  Anyone can use these process names, so
+ * only processes of root and this user count.  If /proc hides other users' processes, none are
+ * found.
  *
- * What has a network of its own is a node of its own: hosts that are containers of one machine.
+ * A process in another network namespace is on another node: several containers of one machine may
+ * be nodes.
  */
 #ifndef EDDIS_PROFILER_NEIGHBOURS_H
 #define EDDIS_PROFILER_NEIGHBOURS_H
@@ -16,8 +17,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether another job than this one, of eddis, is here; ret says which, of several one of them:
- * "job 12 of Slurm", "job digits-20261127-130341-3872".  Nothing is written when there is none.
+/* Check whether a job other than job_id runs here.  If so, write the name of one to ret: "job 12 of
+ * Slurm", "job digits-20261127-130341-3872".  Otherwise ret is unchanged.
  */
 bool neighbours_find(const char *job_id, char *ret, size_t size);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* network_rounds.c - pairs nodes into rounds, and the pairs on one machine into turns */
+/* network_rounds.c - assign pairs of nodes to rounds, and pairs on one machine to time slots */
 #include "network_rounds.h"
 
 #include "lib/base/cleanup.h"
@@ -7,7 +7,9 @@
 #include <errno.h>
 #include <string.h>
 
-/* Everybody meets everybody: one sits still, the others go round (the circle method). */
+/* Return the rank's partner in a round-robin tournament of all n (circle method: one stays, the
+ * others rotate); -1: none.
+ */
 static int circle_partner(int n, int round, int rank)
 {
     int seats = n + n % 2, turn = seats - 1, partner;
@@ -21,8 +23,8 @@ static int circle_partner(int n, int round, int rank)
     return partner < n ? partner : -1;
 }
 
-/* The neighbours in the ring: edges that begin at an even rank, then those at an odd one, and of an
- * odd ring the edge that closes it.
+/* Return the rank's neighbour in a ring of n; -1: none.  Round 0 has the edges that begin at an
+ * even rank, round 1 those at an odd one.  Round 2 has the closing edge of an odd ring.
  */
 static int ring_partner(int n, int round, int rank)
 {
@@ -35,6 +37,7 @@ static int ring_partner(int n, int round, int rank)
     return (partner + n) % n;
 }
 
+/* Return the number of rounds for all edges of a ring. */
 static int ring_rounds(int n)
 {
     return n % 2 ? 3 : 2;
@@ -65,13 +68,15 @@ int network_partner(int n, int round, int rank)
     return partner < n ? partner : -1;
 }
 
-/* ---- turns ---- */
+/* ---- time slots ---- */
 
+/* A rank and its machine */
 struct resident {
     int64_t machine;
     int rank;
 };
 
+/* Order residents by machine, then by rank, for qsort. */
 static int by_machine(const void *x, const void *y)
 {
     const struct resident *a = x, *b = y;
@@ -81,7 +86,7 @@ static int by_machine(const void *x, const void *y)
     return a->rank - b->rank;
 }
 
-/* The first rank on each rank's machine, to ret [n]; r [n] is scratch. */
+/* Write the lowest rank of each rank's machine to ret [n]; r [n] is scratch space. */
 static void first_residents(const int64_t *machine, int n, struct resident *r, int *ret)
 {
     for (int i = 0; i < n; i++)
@@ -94,7 +99,9 @@ static void first_residents(const int64_t *machine, int n, struct resident *r, i
     }
 }
 
-/* A pair counts on the machine of its lower rank; count [n] is scratch. */
+/* Return the time slots of a round.  A pair counts on the machine of its lower rank; count [n] is
+ * scratch space.
+ */
 static struct network_turn turn_in(const int *first, int n, int round, int rank, int *count)
 {
     int partner = network_partner(n, round, rank), lower = partner < rank ? partner : rank;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* note.c - appends a sentence to a profile's note */
+/* note.c - append sentences to a profile's note */
 #include "note.h"
 
 #include "lib/base/text.h"
@@ -31,6 +31,6 @@ void note_remove(struct node_profile *p, const char *sentence)
     if (strncmp(end, "; ", 2) == 0)
         end += 2;
     else if (at - p->note >= 2)
-        at -= 2; /* the last one: the "; " before it */
+        at -= 2; /* it is the last: remove the "; " before it */
     memmove(at, end, strlen(end) + 1);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe_memory.c - times sweeps through memory */
+/* probe_memory.c - time sweeps through memory */
 #include "probe_memory.h"
 
 #include "cpu.h"
@@ -16,9 +16,10 @@
 
 enum { MOST_THREADS = 1024, PAGE_BYTES = 2 << 20, LARGE_BYTES = 8 * PAGE_BYTES };
 
+/* State shared by the threads of a sweep */
 struct sweep {
     pthread_barrier_t barrier;
-    size_t n; /* floats of one thread */
+    size_t n; /* floats per thread */
     atomic_bool failed, enough;
 };
 
@@ -35,8 +36,8 @@ int64_t probe_memory_sweep_bytes(int64_t cache_bytes, int64_t free_bytes)
     return bytes > 1 << 20 ? bytes : 1 << 20;
 }
 
-/* Each element is read once and written once.  Plain loops even in a build for the thread
- * sanitizer, which would take its own time for each element.
+/* Read and write each element once.  Not instrumented by the thread sanitizer, whose cost per
+ * element would be measured instead.
  */
 __attribute__((no_sanitize("thread"))) static void pass(float *x, size_t n)
 {
@@ -44,14 +45,16 @@ __attribute__((no_sanitize("thread"))) static void pass(float *x, size_t n)
         x[i] = x[i] * 0.999F + 0.001F;
 }
 
+/* Set all n elements to 1. */
 __attribute__((no_sanitize("thread"))) static void fill(float *x, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         x[i] = 1.0F;
 }
 
-/* Written by the thread that will use it, so that the pages are on its NUMA node.  A large one has
- * large pages where there are any: a GB of small ones takes longer to be had than to be swept.
+/* Allocate and fill the calling thread's memory, so that its pages are on its NUMA node.  Large
+ * areas use huge pages if available: a GB of small pages takes longer to allocate than to sweep.
+ * Without memory, return NULL and set `failed`.
  */
 static float *own_memory(struct sweep *s)
 {
@@ -70,6 +73,7 @@ static float *own_memory(struct sweep *s)
     return x;
 }
 
+/* Sweep in step with the first thread until it has enough or a thread failed. */
 static void *helper(void *arg)
 {
     struct sweep *s = arg;
@@ -86,7 +90,9 @@ static void *helper(void *arg)
     return NULL;
 }
 
-/* The first thread keeps the time.  Returns bytes per second, 0 without memory. */
+/* Sweep as the first thread and time the rounds of all threads.  Return the best bytes per second;
+ * 0 without memory.
+ */
 static double keep_time(struct sweep *s, int threads)
 {
     double bytes = 2.0 * (double)sizeof(float) * (double)s->n * threads, best = 0;
@@ -125,7 +131,7 @@ int probe_memory_sweep(const void *task, void *result, struct eddis_error *err)
     (void)pthread_barrier_init(&s.barrier, NULL, (unsigned)threads);
     for (int i = 1; i < threads; i++) {
         rc = pthread_create(&id[i], NULL, helper, &s);
-        if (rc) /* the others wait for it at the barrier: the end of this process ends them */
+        if (rc) /* the other threads wait at the barrier; the exit of this process ends them */
             return eddis_fail_errno(err, -rc, "cannot start thread %d of the memory sweep", i);
     }
     *(double *)result = keep_time(&s, threads);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe_memory.h - how fast a NUMA node's cores sweep through its memory */
+/* probe_memory.h - measure how fast a NUMA node's cores sweep through its memory */
 #ifndef EDDIS_PROFILER_PROBE_MEMORY_H
 #define EDDIS_PROFILER_PROBE_MEMORY_H
 
@@ -7,13 +7,13 @@
 
 #include <stdint.h>
 
-/* Return the bytes to sweep through so that the caches do not answer: four times the largest cache,
- * but no more than an eighth of the memory that is free.
+/* Return how many bytes to sweep, so that caches do not serve them: four times the largest cache,
+ * 64 MB to 2 GB, but at most an eighth of the free memory.
  */
 int64_t probe_memory_sweep_bytes(int64_t cache_bytes, int64_t free_bytes);
 
-/* An isolate_fn: struct cpu_task (cpu.h) -> double, bytes read and written per second by all
- * threads together, each in memory of its own; the best of the rounds that fit in 0.25 s.
+/* Measure a sweep in which each thread reads and writes its own memory, as the best of 0.25 s.  An
+ * isolate_fn: struct cpu_task (cpu.h) -> double, bytes read and written per second by all threads.
  */
 int probe_memory_sweep(const void *task, void *result, struct eddis_error *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe_network.c - measures latency and bandwidth between ranks, pair by pair */
+/* probe_network.c - measure latency and bandwidth between ranks, pair by pair */
 #include "probe_network.h"
 
 #include "network_rounds.h"
@@ -13,13 +13,13 @@
 #include <string.h>
 
 enum {
-    SMALL = 8,                                   /* bytes of a message that measures latency */
+    SMALL = 8,                                   /* bytes of a message for latency */
     PINGS = 20,                                  /* at most */
-    ALLREDUCES = 5,                              /* the median counts */
-    CHUNK = 128 << 10,                           /* bytes of one message of a stream */
-    MAX_CHUNKS = PROBE_NETWORK_ROOM / CHUNK - 1, /* of a stream; the rest is for small messages */
-    WARM_UPS = 2,                                /* bursts of a stream that do not count */
-    TAG_CONNECT = 1,                             /* and a tag for each step */
+    ALLREDUCES = 5,                              /* repetitions; the median counts */
+    CHUNK = 128 << 10,                           /* bytes per message of a stream */
+    MAX_CHUNKS = PROBE_NETWORK_ROOM / CHUNK - 1, /* per burst; the rest is for small ones */
+    WARM_UPS = 2,                                /* first bursts of a stream, not counted */
+    TAG_CONNECT = 1,                             /* a tag for each step */
     TAG_MACHINE,
     TAG_TURN,
     TAG_PING,
@@ -28,12 +28,12 @@ enum {
     TAG_GATHER,
 };
 
-#define PINGS_NS (20 * CLOCK_MS) /* all of them together */
-#define SPIN_NS  CLOCK_MS        /* who has waited for longer leaves its core to others */
-#define NAP_NS   (CLOCK_MS / 20) /* at once, while a message is timed */
-#define REST_NS  CLOCK_MS        /* while others are at their turn */
+#define PINGS_NS (20 * CLOCK_MS) /* total time of all pings */
+#define SPIN_NS  CLOCK_MS        /* after this wait, yield the core to others */
+#define NAP_NS   (CLOCK_MS / 20) /* longest sleep while a message is timed */
+#define REST_NS  CLOCK_MS        /* longest sleep in other pairs' time slots */
 
-enum { LATER = 4 }; /* times as long as for an answer: on a slow network others come late to it */
+enum { LATER = 4 }; /* factor on deadlines of collectives: on a slow network others are late */
 
 const struct probe_network_options network_defaults = { .connect_ns = 3 * CLOCK_S,
                                                         .deadline_ns = 5 * CLOCK_S,
@@ -41,16 +41,18 @@ const struct probe_network_options network_defaults = { .connect_ns = 3 * CLOCK_
 
 /* ---- messages with a deadline ---- */
 
+/* State of a measurement among all ranks */
 struct meeting {
     struct transport *t;
     const struct probe_network_options *o;
     struct network *net;
-    int64_t *word; /* [CHUNK / SMALL]: what is sent, what is received, one for each partner */
+    int64_t *word; /* [CHUNK / SMALL]: number to send, number received, one per partner */
     char *buffer;  /* [MAX_CHUNKS * CHUNK] */
     struct outbox out;
-    int turns; /* that share the time of a measurement now */
+    int turns; /* time slots that share the time of this round's measurement */
 };
 
+/* Add an operation to the send queue.  -ENOMEM. */
 static int post(struct meeting *m, enum comm_kind kind, int peer, int tag, void *data, size_t bytes)
 {
     struct comm_op op = { .kind = kind, .peer = peer, .tag = tag, .data = data, .bytes = bytes };
@@ -59,14 +61,14 @@ static int post(struct meeting *m, enum comm_kind kind, int peer, int tag, void 
     return m->out.failed ? -ENOMEM : 0;
 }
 
-/* Begin what was posted. */
+/* Start the queued operations. */
 static int flush(struct meeting *m, struct eddis_error *err)
 {
     return m->out.failed ? eddis_fail(err, -ENOMEM, "no memory for a message")
                          : transport_post(m->t, &m->out, err);
 }
 
-/* Somebody has not answered: remember who, for people. */
+/* Record the peer (-1: unknown) and the step in the network, and return -ETIMEDOUT. */
 static int no_answer(struct meeting *m, int peer, const char *step, struct eddis_error *err)
 {
     m->net->failed_from = m->t->rank;
@@ -79,7 +81,9 @@ static int no_answer(struct meeting *m, int peer, const char *step, struct eddis
                       step);
 }
 
-/* Nothing has come since then: the one we wait for may need our core. */
+/* Wait after an unsuccessful poll.  First only yield the core; after SPIN_NS sleep for up to
+ * nap_ns, since the peer may need this core.
+ */
 static void idle(int64_t since_ns, int64_t nap_ns)
 {
     int64_t now = clock_now_ns(), waited = now - since_ns;
@@ -90,7 +94,9 @@ static void idle(int64_t since_ns, int64_t nap_ns)
         (void)sched_yield();
 }
 
-/* Wait until everything that was posted is complete. */
+/* Start the queued operations and wait until all have completed.  -ETIMEDOUT: the deadline has
+ * passed; peer and step are recorded.
+ */
 static int wait_for(struct meeting *m, int peer, const char *step, struct eddis_error *err)
 {
     int64_t since = clock_now_ns(), end = clock_after_ns(since, m->o->deadline_ns);
@@ -110,6 +116,7 @@ static int wait_for(struct meeting *m, int peer, const char *step, struct eddis_
     return rc < 0 ? rc : 0;
 }
 
+/* Send a message and wait until it was sent. */
 static int send_to(struct meeting *m, int peer, int tag, void *data, size_t bytes, const char *step,
                    struct eddis_error *err)
 {
@@ -117,6 +124,7 @@ static int send_to(struct meeting *m, int peer, int tag, void *data, size_t byte
     return wait_for(m, peer, step, err);
 }
 
+/* Receive a message and wait for it. */
 static int receive_from(struct meeting *m, int peer, int tag, void *data, size_t bytes,
                         const char *step, struct eddis_error *err)
 {
@@ -124,7 +132,7 @@ static int receive_from(struct meeting *m, int peer, int tag, void *data, size_t
     return wait_for(m, peer, step, err);
 }
 
-/* Small messages hold one number. */
+/* Send one number. */
 static int send_word(struct meeting *m, int peer, int tag, int64_t word, const char *step,
                      struct eddis_error *err)
 {
@@ -132,6 +140,7 @@ static int send_word(struct meeting *m, int peer, int tag, int64_t word, const c
     return send_to(m, peer, tag, &m->word[0], SMALL, step, err);
 }
 
+/* Receive one number into *ret. */
 static int receive_word(struct meeting *m, int peer, int tag, int64_t *ret, const char *step,
                         struct eddis_error *err)
 {
@@ -144,7 +153,9 @@ static int receive_word(struct meeting *m, int peer, int tag, int64_t *ret, cons
 
 /* ---- connect ---- */
 
-/* All at once, so that who waits in vain does not keep others waiting for it. */
+/* Exchange a number with every partner, all in parallel, so that one that does not answer does not
+ * delay the others.  -ETIMEDOUT: one did not answer.
+ */
 static int connect_all(struct meeting *m, struct eddis_error *err)
 {
     int n = m->t->n_ranks, me = m->t->rank, left = 0;
@@ -187,6 +198,7 @@ static int connect_all(struct meeting *m, struct eddis_error *err)
 
 /* ---- measure ---- */
 
+/* Order doubles, for qsort. */
 static int compare(const void *x, const void *y)
 {
     double a = *(const double *)x, b = *(const double *)y;
@@ -194,18 +206,20 @@ static int compare(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
+/* Return the middle of n values, which are sorted in place. */
 static double median(double *x, int n)
 {
     qsort(x, (size_t)n, sizeof *x, compare);
     return x[n / 2];
 }
 
+/* Return the seconds since this monotonic time. */
 static double seconds_since(int64_t began_ns)
 {
     return (double)(clock_now_ns() - began_ns) / (double)CLOCK_S;
 }
 
-/* The side that begins sends 1 with the last one. */
+/* Measure the latency to a peer as the median of half round trips.  Sends 1 with the last one. */
 static int ping(struct meeting *m, int peer, double *ret_s, struct eddis_error *err)
 {
     int64_t began = clock_now_ns(), word = 0;
@@ -226,6 +240,7 @@ static int ping(struct meeting *m, int peer, double *ret_s, struct eddis_error *
     return rc;
 }
 
+/* Send every ping back to the peer, up to the last one. */
 static int answer_pings(struct meeting *m, int peer, struct eddis_error *err)
 {
     int64_t word = 0;
@@ -239,7 +254,9 @@ static int answer_pings(struct meeting *m, int peer, struct eddis_error *err)
     return rc;
 }
 
-/* Send that many chunks; seconds until the other side has them all. */
+/* Send this many chunks and measure the seconds until the peer confirms them all.  -ETIMEDOUT for
+ * any failure.
+ */
 static int stream(struct meeting *m, int peer, int64_t chunks, double *ret_s,
                   struct eddis_error *err)
 {
@@ -254,6 +271,7 @@ static int stream(struct meeting *m, int peer, int64_t chunks, double *ret_s,
     return 0;
 }
 
+/* Receive this many chunks and confirm them. */
 static int take_stream(struct meeting *m, int peer, int64_t chunks, struct eddis_error *err)
 {
     int rc;
@@ -264,7 +282,7 @@ static int take_stream(struct meeting *m, int peer, int64_t chunks, struct eddis
     return rc < 0 ? rc : send_word(m, peer, TAG_STREAM, chunks, "bandwidth", err);
 }
 
-/* So many chunks, of which the other side is told. */
+/* Announce a burst of chunks to the peer and send it. */
 static int burst(struct meeting *m, int peer, int64_t chunks, double *ret_s,
                  struct eddis_error *err)
 {
@@ -273,15 +291,17 @@ static int burst(struct meeting *m, int peer, int64_t chunks, double *ret_s,
     return rc < 0 ? rc : stream(m, peer, chunks, ret_s, err);
 }
 
-/* Two bursts that count, in the time that a measurement should take, or one in twice that time. */
+/* Check whether a measurement is done: two counted bursts and all of the planned time, or one and
+ * twice that time.
+ */
 static bool enough(double part_of_time, int counted)
 {
     return counted > 0 && part_of_time >= (counted > 1 ? 1 : 2);
 }
 
-/* Bursts one after the other, twice as long each until one lasts a third of the measurement.  What
- * else the machine does only ever makes one slower, so the best of those counts; not the first two,
- * while the connection gets its speed and a shaped cable gives what it has saved up.
+/* Measure the bandwidth to a peer by bursts, each twice as long until one lasts a third of the
+ * measurement.  Other load only slows a burst down, so the best one counts.  The first two do not:
+ * the connection is still speeding up, and a traffic shaper may let an initial burst pass.
  */
 static int send_stream(struct meeting *m, int peer, double latency_s, double *ret_bytes_per_s,
                        struct eddis_error *err)
@@ -295,7 +315,7 @@ static int send_stream(struct meeting *m, int peer, double latency_s, double *re
 
         rc = burst(m, peer, n, &taken_s, err);
         all_s += taken_s;
-        taken_s -= taken_s > 2 * latency_s ? latency_s : 0; /* of the answer */
+        taken_s -= taken_s > 2 * latency_s ? latency_s : 0; /* of the confirmation */
         if (i >= WARM_UPS && (taken_s > wanted_s / 3 || n == MAX_CHUNKS)) {
             best = fmax(best, (double)(n * CHUNK) / fmax(taken_s, 1e-9));
             counted++;
@@ -307,6 +327,7 @@ static int send_stream(struct meeting *m, int peer, double latency_s, double *re
     return rc < 0 ? rc : send_word(m, peer, TAG_STREAM, 0, "bandwidth", err);
 }
 
+/* Receive and confirm bursts until the peer announces the end. */
 static int receive_stream(struct meeting *m, int peer, struct eddis_error *err)
 {
     int64_t n = 1;
@@ -322,7 +343,9 @@ static int receive_stream(struct meeting *m, int peer, struct eddis_error *err)
     return rc;
 }
 
-/* The lower rank begins; *row becomes what this side has measured. */
+/* Measure this side's part of a pair into *row; the lower rank begins and measures the latency,
+ * too.
+ */
 static int measure_pair(struct meeting *m, int peer, struct network_link *row,
                         struct eddis_error *err)
 {
@@ -340,9 +363,11 @@ static int measure_pair(struct meeting *m, int peer, struct network_link *row,
     return send_stream(m, peer, 0, &row->bytes_per_s, err);
 }
 
-/* ---- all together ---- */
+/* ---- collective steps ---- */
 
-/* Run c, which may be NULL when rc says why, and free it. */
+/* Run a collective operation to its end and free it.  If rc is negative, c was not made (may be
+ * NULL), and rc is returned.
+ */
 static int together(struct meeting *m, struct collective *c, int rc, int tag, int64_t nap_ns,
                     int64_t deadline_ns, const char *step, struct eddis_error *err)
 {
@@ -368,6 +393,7 @@ static int together(struct meeting *m, struct collective *c, int rc, int tag, in
     return rc < 0 ? rc : 0;
 }
 
+/* Add up one number per rank and check the sum. */
 static int add_up(struct meeting *m, struct eddis_error *err)
 {
     struct comm_place place = { m->t->rank, m->t->n_ranks };
@@ -382,6 +408,7 @@ static int add_up(struct meeting *m, struct eddis_error *err)
     return rc;
 }
 
+/* Measure the time of this all-reduce as the median of several. */
 static int add_up_often(struct meeting *m, struct eddis_error *err)
 {
     double taken[ALLREDUCES];
@@ -398,7 +425,9 @@ static int add_up_often(struct meeting *m, struct eddis_error *err)
     return 0;
 }
 
-/* The side that did not measure the latency takes the other's; a pair may have met twice. */
+/* Add the measured rows [n] to the network.  A side that did not measure the latency takes its
+ * peer's value; a pair that met twice is added once.
+ */
 static void keep(struct network *net, const struct network_link *row, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -417,7 +446,7 @@ static void keep(struct network *net, const struct network_link *row, int n)
     }
 }
 
-/* row [rounds] of each to rank 0, in order. */
+/* Collect the rows [rounds] of all ranks in order on rank 0, and keep them there. */
 static int gather(struct meeting *m, struct network_link *row, struct eddis_error *err)
 {
     size_t rounds = (size_t)network_rounds(m->t->n_ranks), n = rounds * (size_t)m->t->n_ranks;
@@ -441,7 +470,7 @@ static int gather(struct meeting *m, struct network_link *row, struct eddis_erro
     return 0;
 }
 
-/* Hear of all machines, and find the turns [rounds] of this rank. */
+/* Exchange the machines of all ranks and compute the time slots of this rank into ret [rounds]. */
 static int find_turns(struct meeting *m, struct network_turn *ret, struct eddis_error *err)
 {
     struct comm_place place = { m->t->rank, m->t->n_ranks };
@@ -455,7 +484,9 @@ static int find_turns(struct meeting *m, struct network_turn *ret, struct eddis_
     return rc < 0 ? rc : network_turns(machine, m->t->n_ranks, m->t->rank, ret, err);
 }
 
-/* All are at the next turn together.  A pair that fails in its own is told of first. */
+/* Wait until all ranks have reached the next time slot.  Its deadline is longer than a pair's, so
+ * that a failing pair is reported first.
+ */
 static int next_turn(struct meeting *m, struct eddis_error *err)
 {
     struct comm_place place = { m->t->rank, m->t->n_ranks };
@@ -465,6 +496,7 @@ static int next_turn(struct meeting *m, struct eddis_error *err)
     return together(m, c, rc, TAG_TURN, REST_NS, 2 * m->o->deadline_ns, "taking turns", err);
 }
 
+/* Measure this rank's pair of a round in its time slot. */
 static int measure_round(struct meeting *m, int round, const struct network_turn *turn,
                          struct network_link *row, struct eddis_error *err)
 {
@@ -480,6 +512,7 @@ static int measure_round(struct meeting *m, int round, const struct network_turn
     return rc;
 }
 
+/* Connect, measure all rounds and the all-reduce, and gather the results. */
 static int measure_all(struct meeting *m, struct eddis_error *err)
 {
     int n = m->t->n_ranks, rounds = network_rounds(n);
@@ -506,8 +539,7 @@ int probe_network_measure(struct transport *t, const struct probe_network_option
     m.net = calloc(1, sizeof *m.net);
     if (!m.net)
         return eddis_fail(err, -ENOMEM, "no memory for the network's probe");
-    memset(room, 0,
-           PROBE_NETWORK_ROOM); /* pages that are not there yet would count as a slow network */
+    memset(room, 0, PROBE_NETWORK_ROOM); /* page faults would make the network look slow */
     m.net->n_nodes = t->n_ranks;
     m.net->failed_from = m.net->failed_to = -1;
     m.net->allreduce_s = NAN;

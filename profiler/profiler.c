@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiler.c - puts a node's profile together, from the cache or measured */
+/* profiler.c - assemble a node's profile, from the cache or measured */
 #include "profiler.h"
 
 #include "cache.h"
@@ -25,19 +25,19 @@
 #include <string.h>
 #include <sys/resource.h>
 
-/* One profile under way. */
+/* State of one profile */
 struct probe {
     const struct profiler_options *options;
     struct machine machine;
     struct topo *topo;
     struct cuda_list gpus;
     int64_t deadline_ns;
-    const char *kernels; /* for this processor, where OpenBLAS does not know it; NULL: its own */
-    bool unsure;         /* whether those are the best */
+    const char *kernels; /* kernels to set in OpenBLAS; NULL: its own choice */
+    bool unsure;         /* whether those are the best is unknown */
     struct node_profile *p;
 };
 
-/* The sooner of a measurement's own deadline, from now, and that of the whole. */
+/* Return the earlier of a deadline in ns from now and that of the whole profile. */
 static int64_t within(const struct probe *b, int64_t ns)
 {
     int64_t own = clock_now_ns() + ns;
@@ -45,7 +45,9 @@ static int64_t within(const struct probe *b, int64_t ns)
     return own < b->deadline_ns ? own : b->deadline_ns;
 }
 
-/* To be called before, between and behind what is measured: jobs come and go. */
+/* Look for other jobs, unless one was found.  Called before, between and after measurements,
+ * because jobs come and go.
+ */
 static void look_around(struct probe *b)
 {
     if (b->options->job_id && !b->p->beside[0])
@@ -54,7 +56,9 @@ static void look_around(struct probe *b)
 
 /* ---- cores and memory ---- */
 
-/* More threads than the quota allows would be stopped again and again. */
+/* Return the number of threads for a NUMA node: its cores, or fewer if the CPU quota allows less.
+ * More threads than that would be throttled again and again.
+ */
 static int threads_of(const struct probe *b, int index)
 {
     int cores = topo_cores(b->topo, index), n = b->p->n_numa > 0 ? b->p->n_numa : 1;
@@ -63,6 +67,7 @@ static int threads_of(const struct probe *b, int index)
     return !isnan(allowed) && allowed < cores ? (allowed < 1 ? 1 : (int)allowed) : cores;
 }
 
+/* Return the bytes of memory available to this process. */
 static int64_t free_bytes(void)
 {
     int64_t free_here = (int64_t)sysconf(_SC_AVPHYS_PAGES) * sysconf(_SC_PAGESIZE);
@@ -71,8 +76,8 @@ static int64_t free_bytes(void)
     return quota < free_here ? quota : free_here;
 }
 
-/* " (memory is limited to 410 MB, ulimit -v)", or "": under such a limit a product fails, or
- * OpenBLAS asks for its memory for ever.
+/* Write " (memory is limited to 410 MB, ulimit -v)", or "" without a limit.  Under such a limit a
+ * product fails, or OpenBLAS retries its allocation forever.
  */
 static void limit_text(char *ret, size_t size)
 {
@@ -84,7 +89,9 @@ static void limit_text(char *ret, size_t size)
                        (double)l.rlim_cur / 1e6);
 }
 
-/* Run a measurement on all NUMA nodes at once and put its figure where offset says. */
+/* Run a measurement on all NUMA nodes in parallel and store each result at `offset` in its device.
+ * Failures are noted.
+ */
 static void on_cores(struct probe *b, const char *what, isolate_fn fn, size_t offset)
 {
     struct isolated child[PROFILE_MAX_NUMA];
@@ -112,7 +119,8 @@ static void on_cores(struct probe *b, const char *what, isolate_fn fn, size_t of
     }
 }
 
-/* A product is over in milliseconds, before the quota stops it: what lasts is a share of its rate.
+/* Reduce rates to the share that the CPU quota sustains.  A product takes milliseconds and ends
+ * before the quota throttles it.
  */
 static void share_out_quota(struct probe *b)
 {
@@ -126,7 +134,7 @@ static void share_out_quota(struct probe *b)
     }
 }
 
-/* The kernels that eddis-train takes, too. */
+/* Choose the OpenBLAS kernels as eddis-train does. */
 static void choose_kernels(struct probe *b)
 {
     struct isolated child;
@@ -142,6 +150,7 @@ static void choose_kernels(struct probe *b)
     b->unsure = true;
 }
 
+/* Measure matrix products and memory of all NUMA nodes. */
 static void measure_cores(struct probe *b)
 {
     choose_kernels(b);
@@ -153,11 +162,12 @@ static void measure_cores(struct probe *b)
 
 /* ---- the data path ---- */
 
-/* Small, for it runs beside other things and must leave the page cache as it was. */
+/* Small, because the read runs in parallel with others and must not displace the page cache. */
 static const int64_t read_most_bytes = INT64_C(256) << 20, read_most_ns = CLOCK_S;
 
 static const char from_memory[] = "the data path was read from memory, not from its disk";
 
+/* Start reading the data path in a child. */
 static void storage_start(struct probe *b, struct isolated *child)
 {
     struct storage_task t = { .most_bytes = read_most_bytes, .most_ns = read_most_ns };
@@ -167,6 +177,7 @@ static void storage_start(struct probe *b, struct isolated *child)
     isolate_start(child, "read of the data path", storage_read, &t, sizeof(struct storage_result));
 }
 
+/* Store the result of reading the data path, or note the failure. */
 static void storage_finish(struct probe *b, struct isolated *child)
 {
     struct storage_result r;
@@ -183,7 +194,9 @@ static void storage_finish(struct probe *b, struct isolated *child)
 
 /* ---- the whole ---- */
 
-/* The driver's id may not be where hwloc looks (no PCI access in a container). */
+/* Set the nearest cores and NUMA node of each GPU, if hwloc sees it (not without PCI access, as in
+ * some containers).
+ */
 static void place_gpus(struct probe *b)
 {
     for (int i = 0; i < b->p->n_devices; i++)
@@ -191,8 +204,8 @@ static void place_gpus(struct probe *b)
             (void)topo_locate(b->topo, b->p->device[i].pci, &b->p->device[i], NULL);
 }
 
-/* hwloc adds up the NUMA nodes' figures in sysfs.  In some virtual machines, whose memory may grow,
- * and containers they are not those of /proc/meminfo, by which the kernel gives memory out.
+/* Replace the memory size by /proc/meminfo's, the memory that the kernel actually allocates. hwloc
+ * adds up sizes from sysfs, which differ in containers and in virtual machines with growing memory.
  */
 static void correct_memory(struct node_profile *p)
 {
@@ -205,6 +218,7 @@ static void correct_memory(struct node_profile *p)
         p->device[0].memory_bytes = bytes;
 }
 
+/* Measure the whole node. */
 static void measure(struct probe *b)
 {
     struct isolated read;
@@ -212,7 +226,7 @@ static void measure(struct probe *b)
     struct eddis_error err = { 0 };
 
     look_around(b);
-    /* Starting the driver takes seconds on a machine with many GPUs. */
+    /* Initialising the driver takes seconds on a machine with many GPUs. */
     cuda_find(within(b, 8 * CLOCK_S), &b->gpus, b->p);
     if (topo_open(b->gpus.n > 0, &b->topo, &err) == 0) {
         topo_describe(b->topo, b->p);
@@ -233,7 +247,9 @@ static void measure(struct probe *b)
     topo_close(b->topo);
 }
 
-/* Whether nothing that is there failed or was disturbed; that may be mended soon. */
+/* Check whether every measurement of existing hardware succeeded undisturbed; otherwise a later one
+ * may be better.
+ */
 static bool complete(const struct probe *b)
 {
     const struct node_profile *p = b->p;
@@ -251,7 +267,7 @@ static bool complete(const struct probe *b)
     return p->n_devices > 0;
 }
 
-/* What is true now, whenever the rest was measured. */
+/* Set the members that describe the present, even in a cached profile. */
 static void fill_now(const struct machine *m, struct node_profile *p)
 {
     memcpy(p->host, m->host, sizeof p->host);
@@ -264,6 +280,7 @@ static void fill_now(const struct machine *m, struct node_profile *p)
     machine_mpi_version(p->mpi_version, sizeof p->mpi_version);
 }
 
+/* Initialise a profile to be measured. */
 static void start_profile(const struct machine *m, struct node_profile *p)
 {
     *p = (struct node_profile){
@@ -277,6 +294,7 @@ static void start_profile(const struct machine *m, struct node_profile *p)
     fill_now(m, p);
 }
 
+/* Check whether the profile lacks a measurement of the wanted data path. */
 static bool must_read(const struct probe *b)
 {
     const char *path = b->options->read_path;
@@ -284,7 +302,9 @@ static bool must_read(const struct probe *b)
     return path && (strcmp(path, b->p->read_path) != 0 || isnan(b->p->read_bytes_per_s));
 }
 
-/* The data path may be another than the cached one; without one its figure is left out. */
+/* Measure the data path if it is not the cached one; without one, clear its measurement.  Return
+ * true if it was measured.
+ */
 static bool read_again(struct probe *b)
 {
     const char *path = b->options->read_path;
@@ -304,6 +324,9 @@ static bool read_again(struct probe *b)
     return !isnan(b->p->read_bytes_per_s);
 }
 
+/* Load the cached profile.  Return a negative errno value, with the reason, if there is none to
+ * use.
+ */
 static int load(struct probe *b, struct eddis_error *err)
 {
     const struct profiler_options *o = b->options;
@@ -319,7 +342,9 @@ static int load(struct probe *b, struct eddis_error *err)
     fill_now(&b->machine, b->p);
     if (isnan(quota) != isnan(b->p->cpu_quota) || fabs(quota - b->p->cpu_quota) > 1e-6)
         return eddis_fail(err, -ESTALE, "the cached profile is of another CPU quota");
-    /* Twice the load, so that one about the limit does not measure at every job. */
+    /* Twice the load: hysteresis, so that a load near the limit does not cause a measurement for
+     * every job.
+     */
     if (profile_is_busy(b->p->load, b->p->threads) &&
         !profile_is_busy(2 * quota_load(""), b->p->threads))
         return eddis_fail(err, -ESTALE,
@@ -328,7 +353,8 @@ static int load(struct probe *b, struct eddis_error *err)
     return 0;
 }
 
-/* The first device whose speed could not be measured, NULL: there is none.  Its note says why. */
+/* Return the first device whose speed could not be measured; NULL: none.  The note has the reason.
+ */
 static const struct device *unrated(const struct node_profile *p)
 {
     for (int i = 0; i < p->n_devices; i++)
@@ -337,8 +363,8 @@ static const struct device *unrated(const struct node_profile *p)
     return NULL;
 }
 
-/* What has no speed would be no plan's base, and what others have slowed no device's speed: the
- * next job measures again.
+/* Store the profile in the cache.  Not if a speed is missing, since no plan could use it, or if
+ * another job may have slowed a device.  The next job then measures again.
  */
 static void store(struct probe *b)
 {
@@ -353,8 +379,8 @@ static void store(struct probe *b)
         note_add(b->p, "the profile is not kept: %s", err.text);
 }
 
-/* Said of a measurement when it is made, not of one that is kept: that is as old as its age says,
- * and made anew as soon as the machine is quiet.
+/* Note it only in the profile just measured.  A cached one has a known age, and is measured again
+ * once the machine is quiet.
  */
 void profiler_note_busy(struct node_profile *p)
 {
@@ -365,6 +391,9 @@ void profiler_note_busy(struct node_profile *p)
                  p->load, p->threads);
 }
 
+/* Note that another job ran during the measurement.  If only the data path was read, clear
+ * `beside`, as the devices were not measured.
+ */
 static void note_beside(struct probe *b, bool read_only)
 {
     struct node_profile *p = b->p;
@@ -373,9 +402,12 @@ static void note_beside(struct probe *b, bool read_only)
         note_add(p, "%s beside %.80s, so perhaps too low; not kept",
                  read_only ? "the data path was read" : "measured", p->beside);
     if (read_only)
-        p->beside[0] = '\0'; /* its devices were not */
+        p->beside[0] = '\0'; /* its devices were not measured */
 }
 
+/* Use the cached profile, measuring only a new data path, or measure everything.  -ENODATA:
+ * options->kept_only, and a measurement would be needed.
+ */
 static int load_or_measure(struct probe *b, struct eddis_error *ret_err)
 {
     struct eddis_error err = { 0 };
@@ -393,15 +425,15 @@ static int load_or_measure(struct probe *b, struct eddis_error *ret_err)
     measure(b);
     store(b);
     note_beside(b, false);
-    if (!unrated(b->p) && !b->p->beside[0]) /* else there is nothing that could be too low */
+    if (!unrated(b->p) && !b->p->beside[0]) /* otherwise there is no valid measurement */
         profiler_note_busy(b->p);
-    if (rc != -ENOENT) /* that there is none is no news */
+    if (rc != -ENOENT) /* a missing cache entry needs no note */
         note_add(b->p, "%s: measured anew", err.text);
     return 0;
 }
 
-/* All that a plan for emulated devices takes of their node, alike at each start.  Nothing is
- * measured, since their times are given.
+/* Fill the profile of a node with emulated devices, the same at each start.  Nothing is measured,
+ * since their times are given.
  */
 static void describe(struct probe *b)
 {

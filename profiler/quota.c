@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* quota.c - reads control groups' limits and the load of the machine */
+/* quota.c - read control groups' limits and the load of the machine */
 #include "quota.h"
 
 #include "lib/base/cleanup.h"
@@ -16,7 +16,7 @@
 
 enum { MOST_TEXT = 4 << 20 };
 
-/* Returns root/path's text, NULL when it cannot be read. */
+/* Return the text of root/path, for the caller to free; NULL if it cannot be read. */
 static char *text_of(const char *root, const char *path)
 {
     cleanup_free char *full = file_join(root, "%s", path);
@@ -25,6 +25,7 @@ static char *text_of(const char *root, const char *path)
     return full && file_read(full, MOST_TEXT, &text, NULL, NULL) == 0 ? text : NULL;
 }
 
+/* Check whether a comma-separated list contains the word. */
 static bool in_list(const char *list, const char *word)
 {
     size_t n = strlen(word);
@@ -35,8 +36,8 @@ static bool in_list(const char *list, const char *word)
     return false;
 }
 
-/* Path of this process' group: of the version 1 hierarchy with this controller, or of version 2
- * (controller ""), from a line "4:cpu,cpuacct:/path".
+/* Find this process's group in the text of /proc/PID/cgroup: a line "4:cpu,cpuacct:/path" with this
+ * version 1 controller, or that of version 2 (controller "").  Return false if there is none.
  */
 static bool group_path(const char *cgroup, const char *controller, char *ret, size_t size)
 {
@@ -59,11 +60,14 @@ static bool group_path(const char *cgroup, const char *controller, char *ret, si
     return false;
 }
 
+/* A mount of control groups */
 struct mount {
     char root[PATH_MAX], point[PATH_MAX];
 };
 
-/* A line of mountinfo: "36 25 0:31 /root /point rw,nosuid - cgroup cgroup rw,cpu,cpuacct". */
+/* Parse a line of mountinfo: "36 25 0:31 /root /point rw,nosuid - cgroup cgroup rw,cpu,cpuacct".
+ * Return false if it is not the mount of this controller ("": version 2).
+ */
 static bool mount_line(const char *line, const char *controller, struct mount *ret)
 {
     const char *fs = strstr(line, " - ");
@@ -77,6 +81,7 @@ static bool mount_line(const char *line, const char *controller, struct mount *r
     return strcmp(type, "cgroup") == 0 && in_list(options, controller);
 }
 
+/* Find the mount of this controller ("": version 2) in the text of mountinfo. */
 static bool find_mount(const char *mountinfo, const char *controller, struct mount *ret)
 {
     cleanup_free char *text = strdup(mountinfo);
@@ -89,19 +94,19 @@ static bool find_mount(const char *mountinfo, const char *controller, struct mou
     return false;
 }
 
-/* Reads one group's limit; INFINITY when it has none. */
+/* Function that reads one group's limit; INFINITY: none */
 typedef double (*limit_fn)(const char *root, const char *group);
 
-/* A process's limit in a hierarchy of version 1, by its controller, or in that of version 2: "". */
+/* A process's limit in the version 1 hierarchy of a controller, or in version 2 ("") */
 struct search {
-    const char *root, *process, *controller; /* process: "self" or its number */
+    const char *root, *process, *controller; /* process: "self" or its pid */
     limit_fn limit;
 };
 
 enum { GROUP_PATH = 2 * PATH_MAX };
 
-/* Write the folder of the process's own group to ret; returns the length of the mount it is under,
- * 0: there is none.
+/* Write the folder of the process's own group to ret.  Return the length of its mount point; 0:
+ * there is none.
  */
 static size_t own_group(const struct search *s, char ret[GROUP_PATH])
 {
@@ -116,7 +121,7 @@ static size_t own_group(const struct search *s, char ret[GROUP_PATH])
     if (!cgroup || !mountinfo || !m || !group_path(cgroup, s->controller, path, sizeof path) ||
         !find_mount(mountinfo, s->controller, m))
         return 0;
-    /* In a container the mount begins at the container's group, which the path may repeat. */
+    /* In a container, the mount starts at the container's group, which the path may include. */
     n = strcmp(m->root, "/") == 0 ? 0 : strlen(m->root);
     if (strncmp(path, m->root, n) == 0 && (n == 0 || path[n] == '/' || !path[n]))
         below = path + n;
@@ -126,8 +131,8 @@ static size_t own_group(const struct search *s, char ret[GROUP_PATH])
     return strlen(m->point);
 }
 
-/* The smallest limit of the groups from the process' own up to the mount; ret: whose it is, the
- * outermost of equals, or NULL.
+/* Return the smallest limit of the groups from the process's own up to the mount; INFINITY: none.
+ * ret (may be NULL): the group with it, the outermost of equals; unchanged without a limit.
  */
 static double smallest(const struct search *s, char ret[GROUP_PATH])
 {
@@ -149,7 +154,9 @@ static double smallest(const struct search *s, char ret[GROUP_PATH])
     return least;
 }
 
-/* Read up to two numbers of root/group/name; "max" and what is no number are INFINITY. */
+/* Read up to two numbers from the file `name` of a group; "max" is INFINITY.  Return how many were
+ * read.
+ */
 static int numbers(const char *root, const char *group, const char *name, double ret[2])
 {
     cleanup_free char *path = file_join(group, "%s", name);
@@ -174,11 +181,13 @@ static int numbers(const char *root, const char *group, const char *name, double
     return n;
 }
 
+/* Return quota / period in cores; INFINITY if there is no quota. */
 static double ratio(double quota, double period)
 {
     return quota > 0 && period > 0 && isfinite(quota) ? quota / period : INFINITY;
 }
 
+/* Return the CPU quota of a version 1 group in cores (limit_fn). */
 static double cpus_v1(const char *root, const char *group)
 {
     double quota[2], period[2];
@@ -189,6 +198,7 @@ static double cpus_v1(const char *root, const char *group)
     return ratio(quota[0], period[0]);
 }
 
+/* Return the CPU quota of a version 2 group in cores (limit_fn). */
 static double cpus_v2(const char *root, const char *group)
 {
     double both[2];
@@ -196,6 +206,7 @@ static double cpus_v2(const char *root, const char *group)
     return numbers(root, group, "cpu.max", both) == 2 ? ratio(both[0], both[1]) : INFINITY;
 }
 
+/* Return the memory limit of a version 1 group in bytes (limit_fn). */
 static double memory_v1(const char *root, const char *group)
 {
     double bytes[2];
@@ -203,6 +214,7 @@ static double memory_v1(const char *root, const char *group)
     return numbers(root, group, "memory.limit_in_bytes", bytes) >= 1 ? bytes[0] : INFINITY;
 }
 
+/* Return the memory limit of a version 2 group in bytes (limit_fn). */
 static double memory_v2(const char *root, const char *group)
 {
     double bytes[2];
@@ -226,7 +238,7 @@ int64_t quota_memory_bytes(const char *root)
     return least > 0 && least < 9e18 ? (int64_t)least : INT64_MAX;
 }
 
-/* A number behind a word at the beginning of a line; 0: there is none. */
+/* Return the number after a word at the start of a line; 0: none. */
 static int64_t number_behind(const char *text, const char *word)
 {
     size_t n = strlen(word);
@@ -239,6 +251,7 @@ static int64_t number_behind(const char *text, const char *word)
     return x > 0 ? x : 0;
 }
 
+/* Return the value after this word in /proc/meminfo in bytes; 0: none. */
 static int64_t meminfo_bytes(const char *root, const char *word)
 {
     cleanup_free char *text = text_of(root, "/proc/meminfo");
@@ -252,9 +265,11 @@ int64_t quota_machine_bytes(const char *root)
     return meminfo_bytes(root, "MemTotal:");
 }
 
-/* ---- what holds a process's memory ---- */
+/* ---- a process's memory limit and use ---- */
 
-/* What a group holds but could give back: the kernel does that before it kills. */
+/* Return the bytes that a group uses and cannot release.  The kernel reclaims its cache before it
+ * kills a process.  `old`: version 1.  0: unknown.
+ */
 static int64_t group_used(const char *root, const char *group, bool old)
 {
     cleanup_free char *path = file_join(group, "memory.stat");
@@ -272,6 +287,7 @@ static int64_t group_used(const char *root, const char *group, bool old)
     return (int64_t)all[0] > cache ? (int64_t)all[0] - cache : 0;
 }
 
+/* Return the inode number of a group's folder, which identifies the group; 1 if unknown. */
 static uint64_t group_number(const char *root, const char *group)
 {
     cleanup_free char *path = file_join(root, "%s", group);
@@ -280,6 +296,7 @@ static uint64_t group_number(const char *root, const char *group)
     return path && stat(path, &st) == 0 ? st.st_ino : 1;
 }
 
+/* Replace the limit in *ret by the smallest one of this search, if that is smaller. */
 static void take_group(const struct search *s, struct quota_memory *ret)
 {
     char group[GROUP_PATH] = "";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* storage.c - times reads of a data path, and tells how much was in the page cache */
+/* storage.c - time reads of a data path, and estimate how much came from the page cache */
 #include "storage.h"
 
 #include "lib/base/cleanup.h"
@@ -19,19 +19,23 @@ enum { BLOCK = 1 << 20, DEPTH = 4, SAMPLES = 8 };
 #define MAGIC_TMPFS 0x01021994
 #define MAGIC_RAMFS 0x858458f6
 
+/* State of one measurement */
 struct reading {
     char *block;
     int64_t bytes, most_bytes;
     int64_t deadline_ns;
-    int sampled, resident; /* places looked at before reading, and found in memory */
+    int sampled, resident; /* positions sampled before reading, and found in memory */
 };
 
+/* Check whether the limit of bytes or time is reached. */
 static bool enough(const struct reading *r)
 {
     return r->bytes >= r->most_bytes || clock_now_ns() >= r->deadline_ns;
 }
 
-/* Look at a few places: a read that must not wait succeeds only from the page cache. */
+/* Sample some positions of a file: with RWF_NOWAIT, a read succeeds only from the page cache.
+ * Everything on tmpfs and ramfs is in memory.
+ */
 static void sample(struct reading *r, int fd, off_t size)
 {
     struct statfs fs;
@@ -44,12 +48,13 @@ static void sample(struct reading *r, int fd, off_t size)
         ssize_t got = preadv2(fd, &v, 1, size / SAMPLES * i, RWF_NOWAIT);
 
         if (got < 0 && errno != EAGAIN && !memory)
-            return; /* this file system cannot tell */
+            return; /* not supported by this file system */
         r->sampled++;
         r->resident += got == 1 || memory;
     }
 }
 
+/* Read a file sequentially after asking the kernel to drop its cached pages. */
 static void read_file(struct reading *r, int fd, off_t size)
 {
     ssize_t n;
@@ -68,7 +73,7 @@ static void read_file(struct reading *r, int fd, off_t size)
 
 static void read_any(struct reading *r, int fd, int depth);
 
-/* Takes fd. */
+/* Read the files of a folder and its subfolders.  Takes ownership of fd. */
 static void read_folder_take(struct reading *r, int fd, int depth)
 {
     DIR *dir = fdopendir(fd);
@@ -90,7 +95,7 @@ static void read_folder_take(struct reading *r, int fd, int depth)
     (void)closedir(dir);
 }
 
-/* Borrows fd. */
+/* Read the open file, or the files of the open folder; fd stays open. */
 static void read_any(struct reading *r, int fd, int depth)
 {
     struct stat st;

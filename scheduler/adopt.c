@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* adopt.c - a plan from a file, held against the job and the nodes that are there */
+/* adopt.c - checks a plan read from a file against the job and the present nodes */
 #include "cpus.h"
 #include "planner.h"
 #include "time_model.h"
@@ -12,12 +12,15 @@
 #include <math.h>
 #include <string.h>
 
+/* Check whether two times are equal but for rounding. */
 static bool near(double a, double b)
 {
     return fabs(a - b) <= 1e-9 * fmax(fabs(a), fabs(b));
 }
 
-/* What the job itself says of the algorithm must be what the plan says. */
+/* Check that sync.* and communication.wire, if the job sets them, have the plan's values. -EINVAL:
+ * one differs.
+ */
 static int check_options(const struct plan *p, const struct job *job, struct eddis_error *err)
 {
     const struct sync_options *has = &p->options, *wish = &job->sync.options;
@@ -47,6 +50,7 @@ static int check_options(const struct plan *p, const struct job *job, struct edd
     return 0;
 }
 
+/* Check that sync.groups, if the job sets it, is the plan's grouping. -EINVAL: it differs. */
 static int check_groups(const struct plan *p, const struct job *job, struct eddis_error *err)
 {
     const struct job_groups *g = &job->sync.groups;
@@ -61,6 +65,9 @@ static int check_groups(const struct plan *p, const struct job *job, struct eddi
     return 0;
 }
 
+/* Check that the plan's mode, algorithm, global batch, seed, options and groups suit the job.
+ * -EINVAL: one does not.
+ */
 static int check_job(const struct plan *p, const struct job *job, struct eddis_error *err)
 {
     const struct algorithm *a = algorithm_find(p->algorithm);
@@ -88,6 +95,7 @@ static int check_job(const struct plan *p, const struct job *job, struct eddis_e
     return rc == 0 && a->traits & ALGORITHM_GROUPED ? check_groups(p, job, err) : rc;
 }
 
+/* Borrow the node's device that the plan gives this worker; NULL: the node lacks it. */
 static const struct device *find_device(const struct node_profile *node,
                                         const struct plan_worker *w)
 {
@@ -97,7 +105,9 @@ static const struct device *find_device(const struct node_profile *node,
     return NULL;
 }
 
-/* A worker that has a part of the CPU may have cores of several of its devices. */
+/* Check whether the node's devices of the worker's kind together have its processors. A worker that
+ * runs on a part of the CPU may use cores of several devices.
+ */
 static bool cpus_are_there(const struct node_profile *node, const struct plan_worker *w)
 {
     char all[PROFILE_MAX_DEVICES * sizeof node->device[0].cpus] = "";
@@ -112,6 +122,9 @@ static bool cpus_are_there(const struct node_profile *node, const struct plan_wo
     return cpus_within(w->cpus, all);
 }
 
+/* Check that the node has the worker's device and processors, and emulates the device at the plan's
+ * speed. -EINVAL: it does not.
+ */
 static int check_worker(const struct plan_worker *w, const struct node_profile *node,
                         struct eddis_error *err)
 {
@@ -139,7 +152,9 @@ static int check_worker(const struct plan_worker *w, const struct node_profile *
     return 0;
 }
 
-/* How many the job asks for in all; 0: it leaves some of them to the devices. */
+/* Return how many workers the job asks for in all; 0: on some node the number follows from the
+ * devices.
+ */
 static int64_t wanted_workers(const struct job *job, const struct node_profile *nodes, int n_nodes)
 {
     int64_t all = 0;

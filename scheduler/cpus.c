@@ -8,16 +8,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One hardware thread, the core it belongs to, and the device that was measured with it. */
+/* A hardware thread (Linux's processor number), its core, and the index of its device in the
+ * profile.
+ */
 struct thread {
     int cpu, core, device;
 };
 
+/* Order two ints for qsort and bsearch. */
 static int compare_ints(const void *a, const void *b)
 {
     return *(const int *)a - *(const int *)b;
 }
 
+/* Parse a processor number at *s and move *s behind it; -1: no digit is there, or it is CPUS_MAX or
+ * more.
+ */
 static int parse_number(const char **s)
 {
     int v = 0;
@@ -88,6 +94,7 @@ bool cpus_within(const char *a, const char *b)
     return true;
 }
 
+/* Order threads by device, then core, then processor number, for qsort. */
 static int compare_threads(const void *a, const void *b)
 {
     const struct thread *x = a, *y = b;
@@ -97,12 +104,13 @@ static int compare_threads(const void *a, const void *b)
     return x->core != y->core ? x->core - y->core : x->cpu - y->cpu;
 }
 
+/* Check whether the ascending list cpu [n] contains a processor. */
 static bool has_cpu(const int *cpu, int n, int wanted)
 {
     return bsearch(&wanted, cpu, (size_t)n, sizeof *cpu, compare_ints) != NULL;
 }
 
-/* Whether the n processors are whole cores under Linux's numbering. */
+/* Check whether the n processors are whole cores under Linux's numbering (see cpus.h). */
 static bool whole_cores(const struct node_profile *node, const int *cpu, int n)
 {
     if (node->cores < 1 || node->threads <= node->cores || node->threads % node->cores != 0)
@@ -114,7 +122,9 @@ static bool whole_cores(const struct node_profile *node, const int *cpu, int n)
     return true;
 }
 
-/* List the threads of all CPU devices, core after core; returns how many. */
+/* List the threads of all CPU devices in ret [CPUS_MAX], core after core. Return how many there
+ * are.
+ */
 static int list_threads(const struct node_profile *node, struct thread *ret,
                         struct eddis_error *err)
 {
@@ -138,11 +148,13 @@ static int list_threads(const struct node_profile *node, struct thread *ret,
     return n;
 }
 
+/* Check whether two threads belong to the same core of the same device. */
 static bool same_core(const struct thread *a, const struct thread *b)
 {
     return a->device == b->device && a->core == b->core;
 }
 
+/* Return the number of cores in the sorted list t [n]. */
 static int count_cores(const struct thread *t, int n)
 {
     int cores = 0;
@@ -152,6 +164,7 @@ static int count_cores(const struct thread *t, int n)
     return cores;
 }
 
+/* Return how many of the threads t [n] belong to a device. */
 static int count_of_device(const struct thread *t, int n, int device)
 {
     int count = 0;
@@ -161,7 +174,9 @@ static int count_of_device(const struct thread *t, int n, int device)
     return count;
 }
 
-/* Gather cores [first, end) of the list into ret; each thread brings its part of its device. */
+/* Combine cores first to end - 1 of the sorted list t [n] into one device *ret. Each thread adds an
+ * equal share of its device's speed. Return the number of threads.
+ */
 static int gather(const struct node_profile *node, const struct thread *t, int n, int first,
                   int end, struct device *ret)
 {
@@ -183,13 +198,14 @@ static int gather(const struct node_profile *node, const struct thread *t, int n
     ret->fp32_flops = flops;
     ret->memory_bytes_per_s = bytes_per_s;
     qsort(cpu, (size_t)count, sizeof *cpu, compare_ints);
-    /* A list too long to write down means not bound. */
+    /* A list that does not fit leaves the worker unbound. */
     if (cpus_format(cpu, count, ret->cpus, sizeof ret->cpus, NULL) < 0)
         ret->cpus[0] = '\0';
     return count;
 }
 
-/* All CPU devices together, without a list of processors: for profiles that have none. */
+/* Add up all CPU devices into *ret, without a list of processors: for profiles that have no lists.
+ */
 static void sum_devices(const struct node_profile *node, struct device *ret)
 {
     double flops = 0, bytes_per_s = 0;

@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Copy the groups that the job lists to ret [n]. Return their number; -EINVAL: the job lists
+ * another number of ranks.
+ */
 static int take_given(const struct job_groups *wish, int n, int *ret, struct eddis_error *err)
 {
     if (wish->n_of != (size_t)n)
@@ -18,7 +21,9 @@ static int take_given(const struct job_groups *wish, int n, int *ret, struct edd
     return (int)wish->n;
 }
 
-/* The lists lose the members that are gone, and groups that have no more members vanish. */
+/* Apply the job's lists to the workers that are left; began_as [n]: their ranks when the job began.
+ * Groups without members are dropped and the others renumbered. Return the number of groups.
+ */
 static int take_left(const struct job_groups *wish, int n, const int *began_as, int *ret,
                      struct eddis_error *err)
 {
@@ -40,7 +45,8 @@ static int take_left(const struct job_groups *wish, int n, const int *began_as, 
     return groups;
 }
 
-/* Returns how many nodes there are; their numbers may leave some out. */
+/* Make the workers of each node one group. Return the number of groups; node numbers may have gaps.
+ */
 static int by_node(const struct group_worker *w, int n, int *ret)
 {
     int groups = 0;
@@ -57,6 +63,7 @@ struct ranked {
     int rank;
 };
 
+/* Order workers by falling speed, then by rank, for qsort. */
 static int faster(const void *a, const void *b)
 {
     const struct ranked *x = a, *y = b;
@@ -66,7 +73,9 @@ static int faster(const void *a, const void *b)
     return x->rank - y->rank;
 }
 
-/* Runs of equal count, or one more in the first of them. */
+/* Sort the workers by speed and cut them into runs of equal length; the first runs are one longer
+ * if n does not divide. Return the number of groups.
+ */
 static int by_speed(const struct group_worker *w, int n, int groups, int *ret,
                     struct eddis_error *err)
 {
@@ -103,14 +112,14 @@ int groups_form(const struct group_worker *w, int n, const struct job_groups *wi
     return by_speed(w, n, (int)round(sqrt((double)n)), ret, err);
 }
 
-/* Fill rank [n] with the ranks in the order of their groups; behind [groups], zeroed: where in it
- * each group ends.
+/* Fill rank [n] with the ranks ordered by group, and behind [groups], zeroed by the caller, with
+ * the index in rank at which each group ends.
  */
 static void sort_by_group(const int *group, int n, int groups, int *rank, int *behind)
 {
     for (int i = 0; i < n; i++)
         behind[group[i]]++;
-    for (int g = 0, at = 0; g < groups; g++) { /* where it begins, at first */
+    for (int g = 0, at = 0; g < groups; g++) { /* first store where each group begins */
         int members = behind[g];
 
         behind[g] = at;
@@ -120,7 +129,9 @@ static void sort_by_group(const int *group, int n, int groups, int *rank, int *b
         rank[behind[group[i]]++] = i;
 }
 
-/* Split the batch of one group, of m ranks; member and part [m] are scratch. */
+/* Split the summed batch of one group of m ranks optimally among its members, in place in batch.
+ * member and part [m] are scratch.
+ */
 static int balance_one(const struct split_worker *w, const int *rank, int m, int64_t grain,
                        int64_t *batch, struct split_worker *member, int64_t *part,
                        struct eddis_error *err)

@@ -1,44 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* learner.c - fits a worker's time for a batch to a few windows of its steps
  *
- * The fit is least squares of relative residuals over the points, weighted by their steps and by
- * age, not recursive least squares step by step (heterogeneity: RLS, lambda 0.98).  Three reasons.
- * Reports of one window supersede each other, which a recursion cannot undo.  While the batch
- * stands still, a recursion with forgetting loses the constant within 50 steps and its covariance
- * winds up; here steps of one plan are one point, so age counts plans, and there is nothing to
- * guard.  And the points can be scaled when the speed changes.
+ * The fit is weighted least squares of relative residuals over the points. The weights are the
+ * number of steps and the age. It is not a step-by-step recursion (heterogeneity: RLS, lambda
+ * 0.98), for three reasons. A later report of a window replaces the earlier one, which a recursion
+ * cannot undo. While the batch is constant, a recursion with forgetting loses the constant within
+ * 50 steps and its covariance grows without bound. Here all steps of one plan are one point, so age
+ * counts plans and this cannot happen. And points can be scaled when the speed changes.
  *
- * Relative residuals, for noise is a part of the time: a step of twice the length is twice as far
- * off.
+ * Residuals are relative because noise is proportional to the time.
  */
 #include "learner.h"
 
 #include <math.h>
 #include <string.h>
 
-static const double CONTRADICTION = 1.25;  /* a ratio of times that noise does not explain */
-static const double DRIFT = 1.03;          /* the same of medians over full windows */
-static const double SLOPE_FLOOR = 0.05;    /* of the time per unit of work, at the newest point */
-static const double REFUTED = 5;           /* standard errors that a shape is off */
-static const double UNLIKE = 0.01;         /* by which two plans differ beside noise */
-static const double AGEING = 0.5;          /* of a point's weight for each newer plan */
-static const double USUAL_NOISE = 0.03;    /* of a step, before quartiles of enough steps tell */
-static const double QUARTILES = 1.349;     /* apart, in standard deviations of a normal law */
-static const double MEDIAN_ERROR = 1.2533; /* of a median, in standard errors of a mean */
+static const double CONTRADICTION = 1.25; /* least ratio of times that noise cannot explain */
+static const double DRIFT = 1.03;         /* the same, for medians over full windows */
+static const double SLOPE_FLOOR = 0.05;   /* least slope, of the newest point's time per work */
+static const double REFUTED = 5; /* standard errors between model and point that refute the shape */
+static const double UNLIKE = 0.01;      /* relative difference of two plans that is not noise */
+static const double AGEING = 0.5;       /* factor on a point's weight for each newer plan */
+static const double USUAL_NOISE = 0.03; /* relative noise of a step, before enough were seen */
+static const double QUARTILES = 1.349;  /* quartile distance, in standard deviations (normal law) */
+static const double MEDIAN_ERROR = 1.2533; /* error of a median, relative to that of a mean */
 
-static const double SURE_S = 2; /* that a speed has lasted by which it is believed to go on */
-static const double SURE_CALM_S = 1.5; /* the same, behind one that has lasted for long */
-static const double WORTH_S = 6; /* that speeds last where it pays to follow them: a plan comes some
-                                  * three seconds behind a change, and does harm as long behind the
-                                  * next */
+static const double SURE_S = 2;        /* a new speed must last this long before it is believed */
+static const double SURE_CALM_S = 1.5; /* the same if the speed before lasted for long */
+static const double WORTH_S = 6; /* speeds must last this long for plans to follow them: a plan
+                                  * takes effect about 3 s after a change, and stays about 3 s too
+                                  * long after the next */
 
 enum {
-    USUAL_POINTS = 4, /* that the usual noise stands for */
-    WORTH_STEPS = 18, /* as WORTH_S, where steps are long */
-    FICKLE = 2,       /* speeds that have ended, by which it is known how long they last */
-    CALM = 2,         /* times that, after which one speed is taken to last */
-    CONTRADICTING_POINTS = 10,
-    MIXED_POINTS = 16, /* that a device's steps, if still of two speeds, are taken as they are */
+    USUAL_POINTS = 4,          /* weight of USUAL_NOISE, in points */
+    WORTH_STEPS = 18,          /* WORTH_S in steps, for long steps */
+    FICKLE = 2,                /* speeds that must have ended before their mean life is known */
+    CALM = 2,                  /* a speed that lasts this many times worth_s is stable */
+    CONTRADICTING_POINTS = 10, /* points of the first window that are compared */
+    MIXED_POINTS = 16,         /* accept a window of this many points even if it mixes two speeds */
 };
 
 void learner_init(struct learner *l, const struct time_model *first, enum time_source source)
@@ -50,6 +49,7 @@ void learner_init(struct learner *l, const struct time_model *first, enum time_s
 
 /* ---- points ---- */
 
+/* Borrow the newest point; there must be one. */
 static const struct learner_point *newest(const struct learner *l)
 {
     return &l->point[l->n - 1];
@@ -60,12 +60,13 @@ static double smaller(double x, double y)
     return x < y ? x : y;
 }
 
+/* Return the weight of point i in the fit: its points, halved for each newer plan. */
 static double weight(const struct learner *l, int i)
 {
     return smaller((double)l->point[i].points, STEP_WINDOW_MAX) * pow(AGEING, l->n - 1 - i);
 }
 
-/* Seconds for so much work by the present model. */
+/* Return the seconds that the present model predicts for an amount of work. */
 static double model_s(const struct learner *l, double work)
 {
     double rest = l->rest * l->per_sample;
@@ -75,7 +76,9 @@ static double model_s(const struct learner *l, double work)
 
 /* ---- noise ---- */
 
-/* Of one step, relative: from the quartiles of all points, and the usual noise beside them. */
+/* Return the relative noise of one step: the root mean square over all points and USUAL_POINTS of
+ * the usual noise.
+ */
 static double noise(const struct learner *l)
 {
     double sum = USUAL_POINTS * USUAL_NOISE * USUAL_NOISE, steps = USUAL_POINTS;
@@ -89,13 +92,13 @@ static double noise(const struct learner *l)
     return sqrt(sum / steps);
 }
 
-/* Of a median of so many steps. */
+/* Return the relative standard error of a median of so many steps; noise: of one step. */
 static double error_of(double noise, int64_t steps)
 {
     return MEDIAN_ERROR * noise / sqrt(smaller((double)steps, STEP_WINDOW_MAX));
 }
 
-/* Of the ratio of two points' times. */
+/* Return the relative standard error of the ratio of two points' times. */
 static double error_between(const struct learner *l, const struct learner_point *a,
                             const struct learner_point *b)
 {
@@ -104,15 +107,18 @@ static double error_between(const struct learner *l, const struct learner_point 
     return sqrt(x * x + y * y + UNLIKE * UNLIKE);
 }
 
-/* ---- points of before ---- */
+/* ---- older points ---- */
 
+/* Remove point i from the learner. */
 static void drop(struct learner *l, int i)
 {
     memmove(&l->point[i], &l->point[i + 1], (size_t)(l->n - 1 - i) * sizeof *l->point);
     l->n--;
 }
 
-/* The oldest but for the smallest and the largest, which tell the constant. */
+/* Return the index of the oldest point other than those of least and most work, which determine the
+ * constant.
+ */
 static int least_useful(const struct learner *l)
 {
     int low = 0, high = 0, i = 0;
@@ -126,7 +132,7 @@ static int least_useful(const struct learner *l)
     return i;
 }
 
-/* Move the first n points to another speed. */
+/* Scale the times of the oldest n points to another speed. */
 static void scale(struct learner *l, int n, double ratio)
 {
     for (int i = 0; i < n; i++) {
@@ -136,8 +142,8 @@ static void scale(struct learner *l, int n, double ratio)
     }
 }
 
-/* The ratio of the smallest work to the largest; scaled: of all points, else of those that were
- * measured at the present speed.
+/* Return the ratio of the largest work to the smallest. scaled: over all points; otherwise only
+ * over the newest and those measured at the present speed.
  */
 static double span(const struct learner *l, bool scaled)
 {
@@ -151,6 +157,7 @@ static double span(const struct learner *l, bool scaled)
     return high / low;
 }
 
+/* Remove the points that were measured at another speed. */
 static void drop_scaled(struct learner *l)
 {
     for (int i = l->n; i-- > 0;)
@@ -160,11 +167,14 @@ static void drop_scaled(struct learner *l)
 
 /* ---- the fit ---- */
 
-/* Sums over the points of time t for work x, as parts of the newest's: u = 1 / t, v = x / t. */
+/* Weighted sums over the points with time t for work x, both relative to the newest point: u = 1 /
+ * t, v = x / t.
+ */
 struct sums {
     double uu, uv, vv, u, v;
 };
 
+/* Compute the weighted sums that the fit needs. */
 static struct sums sum_up(const struct learner *l)
 {
     struct sums s = { 0 };
@@ -182,7 +192,7 @@ static struct sums sum_up(const struct learner *l)
     return s;
 }
 
-/* Least squares of a u + c v = 1 with c at its floor at least, and a >= 0.  Returns a / c. */
+/* Return a / c of the least-squares fit a u + c v = 1 with a >= 0 and c at least SLOPE_FLOOR. */
 static double fitted_rest(const struct sums *s)
 {
     double det = s->uu * s->vv - s->uv * s->uv;
@@ -195,7 +205,9 @@ static double fitted_rest(const struct sums *s)
     return a > 0 ? a / c : 0;
 }
 
-/* Whether the newest point and one other contradict the shape as noise cannot. */
+/* Check whether the newest point and another one contradict the model's shape by more than noise
+ * explains.
+ */
 static bool is_refuted(const struct learner *l)
 {
     for (int i = 0; i < l->n - 1; i++) {
@@ -209,6 +221,7 @@ static bool is_refuted(const struct learner *l)
     return false;
 }
 
+/* Fit the shape again if the points lie far enough apart, or refute the present shape. */
 static void refit(struct learner *l)
 {
     struct sums s;
@@ -226,12 +239,15 @@ static void refit(struct learner *l)
 
 /* ---- reports ---- */
 
+/* Check whether low <= x <= high; false for NAN. */
 static bool is_between(double x, double low, double high)
 {
     return x >= low && x <= high;
 }
 
-/* Ranges wide enough for any device, and narrow enough that no product of theirs overflows. */
+/* Check whether a report's values are consistent and within ranges that suit any device, so that no
+ * product of them overflows.
+ */
 static bool makes_sense(const struct step_figures *f)
 {
     return f->points >= STEP_WINDOW_CHANGE && f->count > 0 && is_between(f->work, 1e-9, 1e18) &&
@@ -240,7 +256,9 @@ static bool makes_sense(const struct step_figures *f)
            is_between(f->own.high_s, f->own.median_s, 1e9) && is_between(f->input.median_s, 0, 1e9);
 }
 
-/* Quartiles of few values lie too near each other; the correction is that of a normal law. */
+/* Return the relative noise of one step from a window's quartiles. Quartiles of few values lie too
+ * close together; the factor corrects that for a normal law.
+ */
 static double noise_of(const struct step_figures *f)
 {
     double n = smaller((double)f->points, STEP_WINDOW_MAX);
@@ -248,6 +266,7 @@ static double noise_of(const struct step_figures *f)
     return (f->own.high_s - f->own.low_s) / QUARTILES / f->own.median_s / (1 - 1.1 / n);
 }
 
+/* Return the point of a window's measurements. */
 static struct learner_point point_of(const struct step_figures *f)
 {
     return (struct learner_point){
@@ -262,8 +281,9 @@ static struct learner_point point_of(const struct step_figures *f)
     };
 }
 
-/* The same window, further on.  A speed that drifts, too slowly for a window to begin again, takes
- * the other points with it; else a constant would be read from it.
+/* Replace the newest point by a later report of its window. If the speed drifts too slowly for a
+ * new window to begin, scale the other points as well; otherwise the fit would take the drift for a
+ * constant.
  */
 static void replace(struct learner *l, struct learner_point p)
 {
@@ -281,9 +301,9 @@ static void replace(struct learner *l, struct learner_point p)
     *old = p;
 }
 
-/* The newest point beside the one before: under any shape time grows with work, and less than in
- * proportion.  What neither that nor noise explains is a change of speed that fell together with
- * the plan's; the points of before follow.  Returns whether it is one.
+/* Compare the newest point with the one before. Under any shape time grows with work, at most in
+ * proportion. If neither that nor noise explains the difference, the speed changed together with
+ * the plan: scale the older points. Return whether it did.
  */
 static bool follow_speed(struct learner *l)
 {
@@ -303,7 +323,9 @@ static bool follow_speed(struct learner *l)
     return true;
 }
 
-/* Returns whether the window has begun again, as it does when the speed changes. */
+/* Append a point of a new window; drop one if the table is full. If the plan is that of the newest
+ * point, the speed has changed: scale all points and replace the newest. Return whether it has.
+ */
 static bool append(struct learner *l, const struct learner_point *p)
 {
     bool again = l->n > 0 && p->plan == newest(l)->plan;
@@ -320,14 +342,16 @@ static bool append(struct learner *l, const struct learner_point *p)
 
 /* ---- whether speeds last ---- */
 
-/* Not all of its steps were seen where they are short. */
+/* Return how many seconds a window covers, at least: not every step is seen if steps are short. */
 static double window_s(const struct step_figures *f)
 {
     return fmax((double)f->points * STEP_POINT_S,
                 (double)f->steps * fmax(f->total.median_s, f->own.median_s));
 }
 
-/* Another speed has ended the one before; a plan ends none, though it begins a window. */
+/* Update how long speeds last. A window under the same plan ends the speed before it; a new plan
+ * begins a window but ends no speed.
+ */
 static void watch_speeds(struct learner *l, const struct step_figures *f)
 {
     struct learner_speeds *s = &l->speeds;
@@ -349,17 +373,17 @@ static void watch_speeds(struct learner *l, const struct step_figures *f)
     s->own_s = f->own.median_s;
 }
 
-/* ---- what is believed ---- */
+/* ---- which reports are believed ---- */
 
-/* Whether the newest speed has ended one that had lasted for long. */
+/* Check whether the newest speed ended one that had lasted for long. */
 static bool follows_calm(const struct learner *l)
 {
     return l->speeds.ended == 1 && l->speeds.life_s > CALM * l->speeds.worth_s;
 }
 
-/* A window that has begun again, of which it is open whether the speed has changed or steps were
- * held up: the three behind such ones begin another window, or their quartiles tell of two speeds;
- * or whether somebody else computes on the same core for a moment.
+/* Check whether a window that began again under the same plan is still too short to be believed.
+ * The speed may have changed, steps may have been delayed once, or another program may use the core
+ * for a moment. A window whose quartiles show two speeds also counts, up to MIXED_POINTS.
  */
 static bool is_hasty(const struct learner *l, const struct step_figures *f)
 {
@@ -371,8 +395,8 @@ static bool is_hasty(const struct learner *l, const struct step_figures *f)
            (f->points < MIXED_POINTS && (f->own.low_s < low || f->own.high_s > high));
 }
 
-/* Set the first model beside the first window, once, when that holds steps enough; again: it is
- * another one.
+/* Compare the first window with the first model, once, when it holds enough steps, and record a
+ * contradiction. again: the window is a later one.
  */
 static void compare_first(struct learner *l, const struct step_figures *f, bool again)
 {
@@ -386,6 +410,7 @@ static void compare_first(struct learner *l, const struct step_figures *f, bool 
         l->contradicted = ratio;
 }
 
+/* Check whether a report is older than the newest point. */
 static bool is_late(const struct learner *l, const struct step_figures *f)
 {
     return l->n > 0 && (f->plan < newest(l)->plan ||
@@ -415,7 +440,7 @@ bool learner_take(struct learner *l, const struct step_figures *f)
     return changed;
 }
 
-/* ---- what is known ---- */
+/* ---- results ---- */
 
 struct time_model learner_model(const struct learner *l)
 {

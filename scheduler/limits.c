@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* limits.c - bounds of a split, and the sentences for those that cannot hold the batch */
+/* limits.c - computes the bounds of a split, and the errors if they cannot hold the batch */
 #include "limits.h"
 
 #include "lib/base/key_index.h"
@@ -7,9 +7,9 @@
 #include <errno.h>
 #include <stdio.h>
 
-static const int64_t MAX_GLOBAL_BATCH = INT64_C(1) << 53; /* what a double counts exactly */
+static const int64_t MAX_GLOBAL_BATCH = INT64_C(1) << 53; /* a double counts exactly up to here */
 
-/* ---- of each worker ---- */
+/* ---- bounds of each worker ---- */
 
 int limits_use(const struct job *job, const struct node_profile *nodes,
                const struct planner_known *known, struct plan *p, struct eddis_error *err)
@@ -37,6 +37,7 @@ int limits_use(const struct job *job, const struct node_profile *nodes,
     return rc < 0 ? eddis_fail(err, rc, "no memory for what the workers hold") : 0;
 }
 
+/* Check whether the memory measured for a worker, not batch.max, is its tighter bound. */
 static bool bound_by_memory(const struct plan *p, int rank)
 {
     const struct plan_worker *w = &p->worker[rank];
@@ -51,7 +52,7 @@ int64_t limits_most(const struct plan *p, int rank)
     return bound_by_memory(p, rank) ? w->piece : w->max > 0 ? w->max : INT64_MAX;
 }
 
-/* The next multiple of the grain. */
+/* Round samples up to a multiple of the grain, unless that overflows. */
 static int64_t grains_up(int64_t samples, int64_t grain)
 {
     int64_t over = samples % grain;
@@ -59,8 +60,9 @@ static int64_t grains_up(int64_t samples, int64_t grain)
     return over == 0 || samples > INT64_MAX - grain ? samples : samples + grain - over;
 }
 
-/* Fewest samples of each, in whole grains, as all that it gets beyond is: what does not fit into
- * its memory nobody can wish for.  parts: nor can a grain be had then, though some have to be.
+/* Set min of each worker to `least`, in whole grains and at most what its max allows. parts: a
+ * worker that cannot hold a whole grain gets its max instead of 0, because each worker needs some
+ * samples.
  */
 static void set_least(struct split_worker *w, int n, int64_t least, int64_t grain, bool parts)
 {
@@ -72,7 +74,7 @@ static void set_least(struct split_worker *w, int n, int64_t least, int64_t grai
     }
 }
 
-/* Bounds added up, of which one may be INT64_MAX: as far as total. */
+/* Add up the workers' min (least) or max bounds; stop at total, since a bound may be INT64_MAX. */
 static int64_t sum_up_to(int64_t total, const struct split_worker *w, int n, bool least)
 {
     int64_t sum = 0;
@@ -85,7 +87,9 @@ static int64_t sum_up_to(int64_t total, const struct split_worker *w, int n, boo
     return sum;
 }
 
-/* The one that takes longest for its fewest samples, of those that get any. */
+/* Return the worker with the longest time for its min samples, among those with min > 0; -1: there
+ * is none.
+ */
 static int slowest(const struct split_worker *w, int n)
 {
     int at = -1;
@@ -97,15 +101,15 @@ static int slowest(const struct split_worker *w, int n)
     return at;
 }
 
-/* Nobody who gets samples gets fewer than min_count: of those who may not take so many, and, where
- * that is more than the batch, of the slowest, each gets none.  Returns whether the others hold it.
+/* Set min and max to 0 for each worker that may not take min_count samples, then for the slowest
+ * ones until the minima fit into total. Return whether the others can hold total.
  */
 static bool leave_out(struct split_worker *w, int n, int64_t min_count, int64_t total)
 {
     for (int i = 0; i < n; i++)
         if (w[i].min < min_count)
             w[i].min = w[i].max = 0;
-    /* The sum stops at total: one sample more tells whether it is exceeded. */
+    /* The sum stops at its limit; total + 1 shows whether total is exceeded. */
     while (sum_up_to(total + 1, w, n, true) > total) {
         int i = slowest(w, n);
 
@@ -114,7 +118,9 @@ static bool leave_out(struct split_worker *w, int n, int64_t min_count, int64_t 
     return sum_up_to(total, w, n, false) >= total;
 }
 
-/* By memory as it was measured, or as the plan has it. */
+/* Return the most samples of a worker: by measured memory (most [n_workers]), or as the plan has it
+ * (NULL).
+ */
 static int64_t most_of(const struct plan *p, int rank, const int64_t *most)
 {
     int64_t max = p->worker[rank].max > 0 ? p->worker[rank].max : INT64_MAX;
@@ -124,7 +130,9 @@ static int64_t most_of(const struct plan *p, int rank, const int64_t *most)
     return most[rank] < max ? most[rank] : max;
 }
 
-/* A plan whose mode is not chosen yet has the job's, unless that is open. */
+/* Check whether the workers or groups train models of their own. If the plan has no mode yet, the
+ * job's is used, unless that is open.
+ */
 static bool trains_several(const struct job *job, const struct plan *p)
 {
     const struct algorithm *a = NULL;
@@ -149,7 +157,7 @@ void limits_bounds(const struct job *job, const struct plan *p, int64_t min_coun
     }
     set_least(w, p->n_workers, min_count > job->batch.min ? min_count : job->batch.min, grain,
               several);
-    /* Who trains a model of its own cannot be left out; its steps then hold more than its part. */
+    /* A worker with a model of its own cannot be left out; then its steps hold more samples. */
     if (several ? sum_up_to(total + 1, w, p->n_workers, true) <= total
                 : leave_out(w, p->n_workers, min_count, total))
         return;
@@ -158,8 +166,9 @@ void limits_bounds(const struct job *job, const struct plan *p, int64_t min_coun
     set_least(w, p->n_workers, job->batch.min, grain, several);
 }
 
-/* ---- whether they hold the batch ---- */
+/* ---- whether the bounds can hold the batch ---- */
 
+/* Check whether the user set this key. */
 static bool is_written(const struct job *job, const char *key)
 {
     return job_origin(job, key).kind != JOB_DEFAULT;
@@ -178,7 +187,9 @@ int limits_place(const struct job *job, const char *key, const char *other, int 
     return eddis_fail_prefix(err, rc, "%s", where);
 }
 
-/* Of a bound that is no multiple of the grain. */
+/* Format " in steps of batch.grain: N" to ret if the bound is no multiple of the grain, otherwise
+ * "". Return ret.
+ */
 static const char *in_steps(int64_t bound, int64_t grain, char ret[64])
 {
     ret[0] = '\0';
@@ -187,6 +198,8 @@ static const char *in_steps(int64_t bound, int64_t grain, char ret[64])
     return ret;
 }
 
+/* Check batch.global, batch.min and batch.grain for n workers. -EINVAL: they contradict each other.
+ */
 static int check_job(const struct job *job, int n, struct eddis_error *err)
 {
     char steps[64];
@@ -210,6 +223,7 @@ static int check_job(const struct job *job, int n, struct eddis_error *err)
     return limits_place(job, "batch.global", "batch.min", -EINVAL, err);
 }
 
+/* Check that batch.min does not exceed batch.max of any worker. -EINVAL: it does. */
 static int check_min(const struct job *job, const struct plan *p, struct eddis_error *err)
 {
     char steps[64];
@@ -229,7 +243,9 @@ static int check_min(const struct job *job, const struct plan *p, struct eddis_e
     return 0;
 }
 
-/* Beyond the global batch nothing has to be added up. */
+/* Add up the most samples of all workers, at most batch.global. *ret_by_memory: whether memory
+ * bounds one of them.
+ */
 static int64_t sum_of_most(const struct job *job, const struct plan *p, bool *ret_by_memory)
 {
     int64_t sum = 0;
@@ -244,7 +260,7 @@ static int64_t sum_of_most(const struct job *job, const struct plan *p, bool *re
     return sum;
 }
 
-/* The worker that may take the fewest. */
+/* Return the rank of the worker that may take the fewest samples. */
 static int tightest(const struct plan *p)
 {
     int least = 0;
@@ -255,6 +271,7 @@ static int tightest(const struct plan *p)
     return least;
 }
 
+/* Check whether batch.max is the same for all workers. */
 static bool is_one_max(const struct plan *p)
 {
     for (int i = 1; i < p->n_workers; i++)
@@ -263,6 +280,7 @@ static bool is_one_max(const struct plan *p)
     return true;
 }
 
+/* Check that all workers together may take batch.global samples. -EINVAL: they may not. */
 static int check_sum(const struct job *job, const struct plan *p, struct eddis_error *err)
 {
     bool by_memory;
@@ -293,9 +311,12 @@ static int check_sum(const struct job *job, const struct plan *p, struct eddis_e
     return limits_place(job, "batch.global", by_memory ? "batch.min" : "batch.max", -EINVAL, err);
 }
 
-/* ---- the split's ---- */
+/* ---- bounds for the split ---- */
 
-/* Whole grains, so that all hold whatever splits the global batch that they add up to. */
+/* Return the most samples that the worker's learnt time may be used for: twice the largest batch
+ * measured, in whole grains, within min and max. Whole grains, so that the bounds hold whatever
+ * splits the global batch.
+ */
 static int64_t trusted(const struct plan *p, int rank, const struct split_worker *w, int64_t grain)
 {
     int64_t largest = p->worker[rank].largest, most = grains_up(2 * largest, grain);
@@ -305,9 +326,9 @@ static int64_t trusted(const struct plan *p, int rank, const struct split_worker
     return most > w->min ? most : w->min;
 }
 
-/* A time that was learnt says little of batches far beyond those it was learnt from, and nothing of
- * whether they fit into the device's memory: a worker gets at most twice the largest one, as while
- * a job runs, where the others can take the rest.
+/* Limit each worker to twice the largest batch measured, if the workers can hold the global batch
+ * so. A learnt time says little about much larger batches, and nothing about whether they fit into
+ * memory.
  */
 static void trust(const struct job *job, const struct plan *p, struct split_worker *w)
 {

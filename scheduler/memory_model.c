@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory_model.c - lines through peaks, and by which factor all that share a limit may grow */
+/* memory_model.c - fits lines to memory peaks, and computes by which factor all workers that share
+ * a limit may grow
+ */
 #include "memory_model.h"
 
 #include "lib/base/cleanup.h"
@@ -26,7 +28,7 @@ void memory_take(struct memory_learner *m, int64_t samples, int64_t bytes)
     m->point[m->n++] = (struct memory_point){ samples, bytes };
 }
 
-/* The nearest point that is far enough below the largest; -1: there is none. */
+/* Return the index of the nearest point that is MEMORY_SPAN below the largest; -1: none. */
 static int far_below(const struct memory_learner *m)
 {
     int i = m->n - 2;
@@ -41,6 +43,9 @@ bool memory_is_line(const struct memory_learner *m)
     return m->n > 1 && far_below(m) >= 0;
 }
 
+/* Return the bytes per sample: the slope between two distant points, or the whole peak per sample
+ * without them.
+ */
 static double sample_bytes(const struct memory_learner *m)
 {
     const struct memory_point *high = &m->point[m->n - 1];
@@ -52,11 +57,14 @@ static double sample_bytes(const struct memory_learner *m)
            (double)(high->samples - m->point[i].samples);
 }
 
-/* What those who share a limit hold: all, and what grows with their samples. */
+/* Memory of all workers that share a limit: all of it, and the part that grows with their samples,
+ * in bytes.
+ */
 struct pool {
     double bytes, growing;
 };
 
+/* Return the part of a worker's memory that grows with its samples, in bytes; 0: unknown. */
 static double growing(const struct memory_worker *w)
 {
     if (w->samples <= 0 || w->learnt.n == 0)
@@ -64,18 +72,21 @@ static double growing(const struct memory_worker *w)
     return fmin(sample_bytes(&w->learnt) * (double)w->samples, (double)w->bytes);
 }
 
+/* Return the usable part of a worker's limit, in bytes. */
 static double limit_of(const struct memory_worker *w)
 {
     return (double)w->limit_bytes * (1 - MEMORY_SPARE);
 }
 
-/* By what a worker's samples may grow when all of the pool's do. */
+/* Return the factor by which a worker's samples may grow if those of the whole pool grow alike. */
 static double growth(const struct memory_worker *w, const struct pool *p)
 {
     return 1 + (limit_of(w) - p->bytes) / p->growing;
 }
 
-/* It has held so many before, and what the others hold now leaves room for that. */
+/* Return the largest number of samples that the worker held before, if the pool's present memory
+ * leaves room for it; otherwise 0.
+ */
 static int64_t held_before(const struct memory_worker *w, const struct pool *p)
 {
     const struct memory_point *high = &w->learnt.point[w->learnt.n - 1];
@@ -83,6 +94,7 @@ static int64_t held_before(const struct memory_worker *w, const struct pool *p)
     return p->bytes - (double)w->bytes + (double)high->bytes <= limit_of(w) ? high->samples : 0;
 }
 
+/* Return the most samples that a worker can hold; INT64_MAX: unknown, so no bound. */
 static int64_t bound(const struct memory_worker *w, const struct pool *p)
 {
     double most, times;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mode_choice.c - candidates, which of them is taken, and the sentences that say why */
+/* mode_choice.c - predicts each algorithm, chooses one, and writes the reason */
 #include "mode_choice.h"
 
 #include "groups.h"
@@ -15,22 +15,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what the algorithms are predicted to be ---- */
+/* ---- predictions of the algorithms ---- */
 
-/* One algorithm that could be taken. */
+/* An algorithm that could be chosen, with its prediction. */
 struct candidate {
     const struct algorithm *algorithm;
     struct prediction is;
-    double efficiency;
+    double efficiency; /* progress per sample, relative to synchronous training */
 };
 
-/* All of them; the first is what a job gets when no other is better. */
+/* All candidates; the first one is the default, chosen if no other is better. */
 struct choice {
     struct predictor_input in;
     struct candidate candidate[PLAN_MAX_CANDIDATES];
     int n;
 };
 
+/* Fill *ret, and w [n_workers] for it, from the plan and what is known of model and network. If the
+ * workers' times are ratios, leave model and network out: ratios cannot be compared with seconds.
+ */
 static void fill_setup(const struct plan *p, const struct planner_known *known,
                        struct modes_worker *w, struct modes_setup *ret)
 {
@@ -55,7 +58,9 @@ static void fill_setup(const struct plan *p, const struct planner_known *known,
     ret->bytes_per_s = known->bytes_per_s;
 }
 
-/* What an equal split would give, in synchronous training; w [n] is scratch. */
+/* Predict the throughput of an equal split in synchronous training, and store it in the plan. w
+ * [n_workers] is scratch.
+ */
 static int predict_equal(const struct choice *f, struct modes_worker *w, struct plan *p,
                          struct eddis_error *err)
 {
@@ -70,6 +75,7 @@ static int predict_equal(const struct choice *f, struct modes_worker *w, struct 
     return modes_sync(&s, &p->equal_samples_per_s, err);
 }
 
+/* Fill f->candidate with every algorithm and its prediction. */
 static int predict_all(struct choice *f, struct eddis_error *err)
 {
     const struct algorithm *row;
@@ -88,36 +94,42 @@ static int predict_all(struct choice *f, struct eddis_error *err)
 
 /* ---- the choice and its reason ---- */
 
+/* Return samples per second times efficiency, by which candidates are compared. */
 static double progress(const struct candidate *c)
 {
     return c->is.samples_per_s * c->efficiency;
 }
 
+/* Return the predicted samples per second. */
 static double speed(const struct candidate *c)
 {
     return c->is.samples_per_s;
 }
 
-/* Hybrid with a single group waits for everybody, as sync does. */
+/* Check whether a mode with several models would have only one. Hybrid with one group waits for all
+ * workers, as sync does.
+ */
 static bool is_one_model(const struct candidate *c)
 {
     return (c->algorithm->traits & ALGORITHM_SEVERAL) && c->is.writers == 1;
 }
 
-/* The job ends before its models have been averaged a few times at the period that is cheap.  What
- * a mode gives up for its speed was measured over longer ones; here it ends with a worse model.
+/* Check whether the job is too short for this mode: it ends before its models have been averaged a
+ * few times at the cheapest period. The mode's efficiency was measured on longer jobs; in a short
+ * one the model is worse.
  */
 static bool is_too_short(const struct candidate *c)
 {
     return c->is.free_period > 0;
 }
 
+/* Check whether a candidate may be chosen without being asked for. */
 static bool is_offered(const struct candidate *c)
 {
     return !is_one_model(c) && !is_too_short(c);
 }
 
-/* The first of the candidates behind the default that makes most progress; NULL: there are none. */
+/* Borrow the candidate with most progress, other than the default; NULL: none is offered. */
 static const struct candidate *best_other(const struct choice *f)
 {
     const struct candidate *best = NULL;
@@ -128,38 +140,45 @@ static const struct candidate *best_other(const struct choice *f)
     return best;
 }
 
+/* Borrow the name of the candidate's mode. */
 static const char *mode_of(const struct candidate *c)
 {
     return sync_mode_name(c->algorithm->mode);
 }
 
-/* Whether it makes so much more progress than the default that being exact is outweighed. */
+/* Check whether a candidate makes enough more progress than the default to give up exactness. */
 static bool is_better(const struct choice *f, const struct candidate *c)
 {
     return c && progress(c) > progress(&f->candidate[0]) * ALGORITHM_MARGIN;
 }
 
-/* What has to be told before modes are weighed; NULL: nothing. */
+/* Borrow the words for what must still be measured before modes are compared; NULL: nothing is
+ * missing.
+ */
 static const char *what_lacks(const struct choice *f, const struct planner_known *known,
                               const struct plan *p)
 {
     if (known->model_bytes <= 0)
         return "how large the model is";
-    /* A ratio cannot be set against what exchanges take. */
+    /* Ratios of workers' times cannot be compared with the seconds of exchanges. */
     return p->relative && is_better(f, best_other(f)) ? "how fast the workers are" : NULL;
 }
 
+/* Return the progress of candidate a relative to b. */
 static double times(const struct candidate *a, const struct candidate *b)
 {
     return progress(a) / progress(b);
 }
 
-/* Gradients that are rounded are not exact. */
+/* Check whether the candidate sends gradients unrounded. */
 static bool is_exact(const struct candidate *c)
 {
     return !sync_wire_is_half(c->is.options.wire);
 }
 
+/* Write the plan's reason for choosing the default. best: the best other candidate, or NULL; lacks:
+ * what is not measured yet, or NULL.
+ */
 static void say_sync(const struct choice *f, const struct candidate *best, const char *lacks,
                      struct plan *p)
 {
@@ -180,6 +199,7 @@ static void say_sync(const struct choice *f, const struct candidate *best, const
                  merit, 100 * (ALGORITHM_MARGIN - 1), mode_of(best), times(best, &f->candidate[0]));
 }
 
+/* Write the plan's reason for choosing a candidate other than the default. */
 static void say_other(const struct choice *f, const struct candidate *best, struct plan *p)
 {
     const struct candidate *next = NULL;
@@ -198,7 +218,9 @@ static void say_other(const struct choice *f, const struct candidate *best, stru
                  times(best, next), mode_of(next));
 }
 
-/* The job's wish, or what it has begun with; NULL: it is open. */
+/* Borrow the algorithm that the job asks for or has begun with, and write the plan's reason; NULL:
+ * the choice is open.
+ */
 static const struct algorithm *settled(const struct job *job, const struct planner_known *known,
                                        struct plan *p)
 {
@@ -217,9 +239,13 @@ static const struct algorithm *settled(const struct job *job, const struct plann
     return a;
 }
 
-/* What the plan's reason is, seen from the other candidates. */
+/* Reason why a candidate was chosen, to explain why the others were not.
+ */
 enum why { WHY_ASKED, WHY_BEGUN, WHY_ALONE, WHY_BETTER, WHY_EXACT };
 
+/* Choose a candidate, write the plan's reason, and fill *ret_why. past: what the job has begun
+ * with; lacks: what is not measured yet, or NULL.
+ */
 static const struct candidate *choose(const struct job *job, const struct choice *f,
                                       const struct planner_known *past, const char *lacks,
                                       struct plan *p, enum why *ret_why)
@@ -243,7 +269,9 @@ static const struct candidate *choose(const struct job *job, const struct choice
     return &f->candidate[0];
 }
 
-/* The job's wish, or what it has begun with, which planner_again and a restart go on with. */
+/* Return the wire format that the job asks for or has begun with (planner_again and restarts keep
+ * it); SYNC_WIRE_AUTO: it is open.
+ */
 static enum sync_wire wished_wire(const struct job *job, const struct planner_known *known)
 {
     enum sync_wire asked = sync_wire_find(job->communication.wire);
@@ -251,7 +279,7 @@ static enum sync_wire wished_wire(const struct job *job, const struct planner_kn
     return job->sync.options.wire ? job->sync.options.wire : asked ? asked : known->wire;
 }
 
-/* That gradients are rounded is not silent. */
+/* Append to the plan's reason that gradients are rounded, if eddis chose that by itself. */
 static void say_wire(const struct candidate *taken, struct plan *p)
 {
     size_t used = strlen(p->reason);
@@ -262,7 +290,7 @@ static void say_wire(const struct candidate *taken, struct plan *p)
                  sync_wire_name(taken->is.options.wire), taken->is.wire_gain);
 }
 
-/* That models are exchanged more often than is cheap. */
+/* Append to the plan's reason that models are exchanged more often than is cheapest. */
 static void say_period(const struct choice *f, const struct candidate *taken, struct plan *p)
 {
     size_t used = strlen(p->reason);
@@ -274,9 +302,9 @@ static void say_period(const struct choice *f, const struct candidate *taken, st
                  (long long)taken->is.free_period, (long long)f->in.setup.steps);
 }
 
-/* ---- filling it in ---- */
+/* ---- filling in the plan ---- */
 
-/* Why candidate c was not taken. */
+/* Write into *ret why candidate c was not chosen. */
 static void say_lost(const struct choice *f, const struct candidate *c, enum why why,
                      const char *lacks, struct plan_candidate *ret)
 {
@@ -304,6 +332,7 @@ static void say_lost(const struct choice *f, const struct candidate *c, enum why
                  is_exact(&f->candidate[0]) ? "which is exact" : "whose workers train one model");
 }
 
+/* List all candidates in the plan, with predictions and why each was not chosen. */
 static void list_candidates(const struct choice *f, const struct candidate *taken, enum why why,
                             const char *lacks, struct plan *p)
 {
@@ -325,6 +354,7 @@ static void list_candidates(const struct choice *f, const struct candidate *take
     }
 }
 
+/* Write the chosen candidate's mode, options, prediction and groups into the plan. */
 static void take(const struct candidate *c, struct plan *p)
 {
     const int *group = c->is.group;
@@ -341,6 +371,8 @@ static void take(const struct candidate *c, struct plan *p)
     }
 }
 
+/* Fill group [n_workers] with the groups that a grouped algorithm would use. Return their number.
+ */
 static int form_groups(const struct job *job, const struct planner_known *known,
                        const struct plan *p, int *group, struct eddis_error *err)
 {
@@ -349,8 +381,7 @@ static int form_groups(const struct job *job, const struct planner_known *known,
 
     if (!w || !began_as)
         return eddis_fail(err, -ENOMEM, "no memory for groups");
-    if (algorithm_has(p->algorithm,
-                      ALGORITHM_GROUPED)) { /* a plan that is in force keeps its own */
+    if (algorithm_has(p->algorithm, ALGORITHM_GROUPED)) { /* a plan in force keeps its groups */
         for (int i = 0; i < p->n_workers; i++)
             group[i] = p->worker[i].group;
         return p->n_groups;
@@ -366,7 +397,7 @@ static int form_groups(const struct job *job, const struct planner_known *known,
                        err);
 }
 
-/* Groups that the job has given, and that are not as given any more. */
+/* Append to the plan's reason how its groups differ from sync.groups after workers were lost. */
 static void say_groups(const struct job *job, struct plan *p)
 {
     const struct job_groups *g = &job->sync.groups;

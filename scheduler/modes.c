@@ -9,47 +9,52 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-static const double FORWARD = 1.0 / 3;           /* of a step's compute time */
-static const double MEMORY_BYTES_PER_S = 4e9;    /* of one core that reads, adds and writes */
-static const double CONVERT_BYTE_S = 0.2e-9 / 4; /* of float32, to 16 bits or back: bench/half */
-static const double EXPOSED = 0.015;             /* of compute, that a period of its own may cost */
-static const double STEP = 0.75;
-static const double AGREED = 1e-9;
-static const double MAX_LOAD = 0.95; /* by others; beyond it waiting has no bound */
+static const double FORWARD = 1.0 / 3;        /* forward part of a step's compute time */
+static const double MEMORY_BYTES_PER_S = 4e9; /* of one core that reads, adds and writes */
+static const double CONVERT_BYTE_S =
+    0.2e-9 / 4;                      /* s per byte of float32, to 16 bits or back: bench/half */
+static const double EXPOSED = 0.015; /* relative cost of exchanges that a chosen period may have */
+static const double STEP = 0.75;     /* damping of the iteration in settle_once */
+static const double AGREED = 1e-9;   /* relative change at which the iteration ends */
+static const double MAX_LOAD = 0.95; /* of a link by others; beyond it waits have no bound */
 
 enum {
     ITERATIONS = 60,
-    AUTO_BUCKETS = 8,  /* at least about, when the workers lay them out themselves */
-    MOST_BUCKETS = 64, /* that they lay out */
+    AUTO_BUCKETS = 8,  /* least number of buckets if workers choose their size */
+    MOST_BUCKETS = 64, /* the most then */
 };
 
-/* Those that keep one model together. */
+/* Workers that train one model together. */
 struct party {
-    double samples, compute_s; /* of a step: of all, and of its slowest */
+    double samples, compute_s; /* of a step: samples of all members, time of the slowest */
     int members, nodes;
-    int last_node; /* of the members so far */
-    int root;      /* node of its first member */
+    int last_node; /* node of the last member added */
+    int root;      /* node of the first member */
     double step_s;
-    double period_s; /* of one exchange to the next */
+    double period_s; /* from one exchange to the next; 0: not computed yet */
 };
 
-/* Whether exchanges between nodes cost time that is known. */
+/* Check whether exchanges between nodes take time, and that time is known. */
 static bool has_wire(const struct modes_setup *s)
 {
     return s->n_nodes > 1 && s->model_bytes > 0 && s->bytes_per_s > 0;
 }
 
+/* Return the bytes of a worker's gradients. */
 static double gradient_bytes(const struct modes_setup *s)
 {
     return (double)program_sizes(&s->program, s->model_bytes).gradient_bytes;
 }
 
+/* Return the bytes of the center variable. */
 static double centre_bytes(const struct modes_setup *s)
 {
     return (double)program_sizes(&s->program, s->model_bytes).centre_bytes;
 }
 
-/* What a ring needs for all gradients, were each byte of them sent and received once by a node. */
+/* Return the seconds in which a node sends every gradient byte once in the wire format, conversion
+ * included.
+ */
 static double ring_pass_s(const struct modes_setup *s)
 {
     struct program p = program_sizes(&s->program, s->model_bytes);
@@ -60,6 +65,7 @@ static double ring_pass_s(const struct modes_setup *s)
     return (all - narrow / 2) / s->bytes_per_s + narrow * CONVERT_BYTE_S;
 }
 
+/* Return the seconds of an all-reduce of all gradients over so many members on so many nodes. */
 static double allreduce_s(const struct modes_setup *s, int members, int nodes)
 {
     double time = 0;
@@ -71,9 +77,9 @@ static double allreduce_s(const struct modes_setup *s, int members, int nodes)
     return time;
 }
 
-/* How fine the gradients are cut.  Workers that lay buckets out themselves let the first one leave,
- * where the wire is what counts, as soon as it has a gradient, and have the last one of no more
- * where compute is.  Few gradients are of unlike sizes and say less than the guess.
+/* Return the number of buckets. Workers that choose their own buckets send the first one as soon as
+ * it has a gradient, if the network is the bottleneck. If compute is, their last bucket holds only
+ * one gradient. A few gradients differ in size, so their number says less than AUTO_BUCKETS.
  */
 static double parts_of_model(const struct modes_setup *s)
 {
@@ -82,15 +88,18 @@ static double parts_of_model(const struct modes_setup *s)
     return fmin(fmax((double)s->n_gradients, AUTO_BUCKETS), MOST_BUCKETS);
 }
 
-/* When a gradient is ready behind which so large a part of the others is announced.  Layers are
- * taken to compute as long as their parameters are large, which is so of dense ones.
+/* Return when in a step a gradient is ready, if the fraction `behind` of the gradient bytes is
+ * announced after it. Layers are assumed to compute in proportion to their parameters, as dense
+ * layers do.
  */
 static double ready_s(double compute_s, double behind)
 {
     return compute_s * (FORWARD + (1 - FORWARD) * (1 - behind));
 }
 
-/* The largest gradient leaves whole when it is ready, and the others behind it. */
+/* Return the end of a step bound by its largest gradient, which is sent whole when ready, the later
+ * ones after it.
+ */
 static double largest_s(const struct modes_setup *s, double compute_s, double combine_s)
 {
     struct program p = program_sizes(&s->program, s->model_bytes);
@@ -103,7 +112,9 @@ static double largest_s(const struct modes_setup *s, double compute_s, double co
     return ready_s(compute_s, behind) + combine_s * left;
 }
 
-/* A step that computes for compute_s and combines meanwhile. */
+/* Return the seconds of a step that computes for compute_s and meanwhile combines gradients for
+ * combine_s.
+ */
 static double overlapped_s(const struct modes_setup *s, double compute_s, double combine_s)
 {
     double n = parts_of_model(s), even;
@@ -114,6 +125,7 @@ static double overlapped_s(const struct modes_setup *s, double compute_s, double
     return fmax(even, largest_s(s, compute_s, combine_s));
 }
 
+/* Add a worker to a party: its samples, its compute time and its node. */
 static void add_member(struct party *p, const struct modes_worker *w)
 {
     if (p->members++ == 0)
@@ -124,7 +136,9 @@ static void add_member(struct party *p, const struct modes_worker *w)
     p->compute_s = fmax(p->compute_s, time_model_s(&w->t, w->batch));
 }
 
-/* Returns the parties, for the caller to free. */
+/* Return the parties (the caller frees them) with their step times; NULL: no memory. group [s->n]:
+ * NULL makes each worker a party.
+ */
 static struct party *gather(const struct modes_setup *s, const int *group, int *ret_n)
 {
     int n = group ? 0 : s->n;
@@ -152,8 +166,8 @@ int modes_sync(const struct modes_setup *s, double *ret_samples_per_s, struct ed
     return 0;
 }
 
-/* Bytes a second that the wires carry into each node, as a part of what they can: models that its
- * own parties read, and the stripes of increments of the others.
+/* Fill load [n_nodes] with the load of each node's link, as a fraction of its capacity: models read
+ * by its own parties, and stripes of the other parties' increments.
  */
 static void add_loads(const struct modes_setup *s, const struct party *p, int n, double *load)
 {
@@ -167,7 +181,9 @@ static void add_loads(const struct modes_setup *s, const struct party *p, int n,
         load[p[g].root] += m * (nodes - 2) / nodes / p[g].period_s;
 }
 
-/* The time from one exchange to the next, with the wire loaded by so much. */
+/* Return the seconds from one exchange of a party to the next, if other parties load its link so
+ * much.
+ */
 static double exchange_period_s(const struct modes_setup *s, const struct party *p, int64_t period,
                                 double load)
 {
@@ -185,7 +201,7 @@ static double exchange_period_s(const struct modes_setup *s, const struct party 
     return fmax((double)period * p->step_s, wire + local) + wire + local + spread;
 }
 
-/* Times under these loads.  Returns the largest change, as a part of the time. */
+/* Update the parties' periods under these loads. Return the largest relative change. */
 static double settle_once(const struct modes_setup *s, struct party *p, int n, int64_t period,
                           const double *load)
 {
@@ -197,7 +213,7 @@ static double settle_once(const struct modes_setup *s, struct party *p, int n, i
         double before = p[g].period_s, own = before > 0 ? wire_s / before : 0;
         double now = exchange_period_s(s, &p[g], period, fmax(load[p[g].root] - own, 0));
 
-        /* Most of the way, so that loads and times do not swing about each other. */
+        /* Go only part of the way, so that loads and times do not oscillate. */
         p[g].period_s = before > 0 ? before + STEP * (now - before) : now;
         if (p[g].period_s > 0)
             change = fmax(change, fabs(p[g].period_s - before) / p[g].period_s);
@@ -205,7 +221,9 @@ static double settle_once(const struct modes_setup *s, struct party *p, int n, i
     return change;
 }
 
-/* Bring loads and times into agreement; load [n_nodes]. */
+/* Iterate until the parties' periods agree with the loads of the links; load [n_nodes] is zeroed
+ * before.
+ */
 static void settle(const struct modes_setup *s, struct party *p, int n, int64_t period,
                    double *load)
 {
@@ -218,8 +236,8 @@ static void settle(const struct modes_setup *s, struct party *p, int n, int64_t 
     }
 }
 
-/* No wire carries more than it can, however long the queues that were not followed: how many times
- * as long all takes for that.
+/* Return the load of the busiest link, at least 1: the factor on all times, since no link carries
+ * more than its capacity, which the iteration does not enforce.
  */
 static double overload(const struct modes_setup *s, const double *load)
 {
@@ -269,7 +287,7 @@ int modes_times(const struct modes_setup *s, const int *group, int64_t period,
     return n;
 }
 
-/* Samples per second without any exchange. */
+/* Predict the samples per second of these groups if exchanges of models took no time. */
 static int free_of_exchange(const struct modes_setup *s, const int *group, double *ret,
                             struct eddis_error *err)
 {
@@ -285,6 +303,9 @@ static int free_of_exchange(const struct modes_setup *s, const int *group, doubl
     return 0;
 }
 
+/* Return the longest period that may be chosen: MODES_MAX_PERIOD, or what leaves the job
+ * MODES_LEAST_EXCHANGES exchanges.
+ */
 static int64_t longest_period(const struct modes_setup *s)
 {
     int64_t most = s->steps / MODES_LEAST_EXCHANGES;

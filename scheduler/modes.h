@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* modes.h - how fast each mode would be: samples per second, predicted in virtual time
+/* modes.h - predicts the samples per second of each mode, in virtual time
  *
- * t_i is worker i's compute time for its batch, a third of it forward and the rest backward; G the
- * bytes of the gradients, F those of them that are float32; M the bytes of the centre; N the nodes;
- * L the bytes per second of each node's link.
+ * t_i is worker i's compute time for its batch, a third of it forward and the rest backward.
+ * G: bytes of the gradients; F: the part of them that is float32; M: bytes of the center variable;
+ * N: number of nodes; L: bytes per second of each node's link.
  *
- *   sync     Buckets leave as back-propagation fills them, so a step is the latest of
- *                max t_i + the last bucket,
- *                the first bucket's filling + the whole all-reduce, and
- *                when the largest gradient is ready + what leaves from there on,
- *            where the ring needs 2 (N - 1) / N G / L, with G - F / 2 when 16 bits travel, and the
- *            time of converting them.  Layers are taken to compute as long as their bytes
- *            are many, which makes the largest one of a convolutional network late.
- *   hybrid   The same inside each group.  Every `period` steps its root exchanges models with the
- *            centre, which lies in stripes over the nodes (heterogeneity: SEASGD of ShmCaffe):
- *                T = max(period * step, write + accumulate) + read + local update + broadcast
- *            of which the broadcast, to its group, is of the parameters as they are.
- *            Reads and writes of different groups share the links: what a transfer takes grows by
- *            1 / (1 - load of the others), found by iteration.
- *   async    Hybrid with every worker a group.
+ *     sync     Buckets are sent as back-propagation fills them, so a step takes the longest of
+ *                  max t_i + the last bucket,
+ *                  the time to fill the first bucket + the whole all-reduce, and
+ *                  the time when the largest gradient is ready + sending it and all later ones.
+ *              The ring sends 2 (N - 1) / N G / L, with G - F / 2 instead of G if 16 bits are sent,
+ *              plus the conversion.  Layers are assumed to compute in proportion to their bytes,
+ *              so the largest layer of a convolutional network is ready late.
+ *     hybrid   The same inside each group.  Every `period` steps the group's root exchanges models
+ *              with the center, which is striped over the nodes (heterogeneity: SEASGD of
+ * ShmCaffe): T = max(period * step, write + accumulate) + read + local update + broadcast The
+ * broadcast to the group sends the parameters in their own format.  Reads and writes of different
+ * groups share the links: a transfer takes 1 / (1 - load of the others) times as long, found by
+ * iteration. async    Hybrid with every worker a group.
  *
- * With the model or L unknown (0) exchanges cost nothing.  No clock is read; equal input, equal
- * output.
+ * If the model or L is unknown (0), exchanges cost nothing. No clock is read; equal input gives
+ * equal output.
  */
 #ifndef EDDIS_SCHEDULER_MODES_H
 #define EDDIS_SCHEDULER_MODES_H
@@ -34,9 +33,9 @@
 #include <stdint.h>
 
 enum {
-    MODES_PERIOD = 16,          /* while the model's size is not known */
-    MODES_MAX_PERIOD = 1 << 14, /* no longer one is chosen by itself ... */
-    MODES_LEAST_EXCHANGES = 4   /* ... nor one with fewer in the whole job */
+    MODES_PERIOD = 16,          /* period while the model's size is unknown */
+    MODES_MAX_PERIOD = 1 << 14, /* longest period that eddis chooses */
+    MODES_LEAST_EXCHANGES = 4   /* exchanges of the whole job that a chosen period leaves */
 };
 
 struct modes_worker {
@@ -49,36 +48,39 @@ struct modes_setup {
     const struct modes_worker *worker; /* [n] */
     int n, n_nodes;
     int64_t model_bytes, bucket_bytes;
-    struct program program; /* what of these bytes travels, as what; all 0: float32, alike */
-    int64_t n_gradients;    /* that buckets are cut of, where bucket_bytes is 0; 0: unknown */
+    struct program
+        program; /* which of these bytes are sent, in which format; all 0: all are float32 */
+    int64_t n_gradients;           /* in buckets, used if bucket_bytes is 0; 0: unknown */
     double latency_s, bytes_per_s; /* of a node's link */
     int64_t steps;                 /* of the whole job; 0: unknown */
     enum sync_wire wire;           /* of gradients between nodes; SYNC_WIRE_AUTO: float32 */
 };
 
-/* Synchronous training. */
+/* Predict synchronous training. */
 int modes_sync(const struct modes_setup *s, double *ret_samples_per_s, struct eddis_error *err);
 
-/* Groups [n] that average models every `period` steps; NULL: every worker is one. */
+/* Predict groups [n] that average models every `period` steps; group NULL: each worker is a group.
+ * -ENOMEM.
+ */
 int modes_elastic(const struct modes_setup *s, const int *group, int64_t period,
                   double *ret_samples_per_s, struct eddis_error *err);
 
-/* Seconds of those who train one model together. */
+/* Seconds of workers that train one model together. */
 struct modes_time {
-    double compute_s;  /* of a step: of its slowest member */
-    double exposed_s;  /* of a step beside it: gradients that compute does not hide */
-    double exchange_s; /* of an exchange of models that steps do not hide */
-    int nodes;         /* that they are on */
+    double compute_s;  /* of a step: compute of the slowest member */
+    double exposed_s;  /* of a step: communication of gradients that compute does not hide */
+    double exchange_s; /* of an exchange of models: the part that steps do not hide */
+    int nodes;         /* number of nodes that they run on */
 };
 
-/* Fill ret [at most n] with the times of these groups, in their order: without exchanges at period
- * 0.  Returns how many there are, or -ENOMEM.
+/* Fill ret [at most n] with the times of these groups, in their order; period 0: without exchanges.
+ * Return how many there are, or -ENOMEM.
  */
 int modes_times(const struct modes_setup *s, const int *group, int64_t period,
                 struct modes_time *ret, struct eddis_error *err);
 
-/* The shortest period at which exchanging models costs at most 1.5 % of the time, or the longest
- * that leaves the job MODES_LEAST_EXCHANGES.
+/* Find the shortest period at which exchanges of models cost at most 1.5 % of the time, or the
+ * longest that leaves the job MODES_LEAST_EXCHANGES. -ENOMEM.
  */
 int modes_period(const struct modes_setup *s, const int *group, int64_t *ret,
                  struct eddis_error *err);

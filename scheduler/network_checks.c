@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* network_checks.c - a link for every node, the slowest first, and when it is measured */
+/* network_checks.c - chooses a link of every node to measure again, slowest first, and its time
+ * slot
+ */
 #include "network_checks.h"
 
 #include "lib/base/cleanup.h"
@@ -11,19 +13,21 @@
 
 enum {
     SPREAD = NETWORK_CHECK_TURNS - 1
-}; /* turns of the links that have both nodes to themselves */
+}; /* time slots of links whose two nodes have no other link */
 
-/* A link whose other direction is known, too; nodes as they take part. */
+/* A link with both directions measured; a and b index the job's nodes. */
 struct pair {
     int a, b;
     double there, back; /* bytes a second from a to b, from b to a */
 };
 
+/* Return the bandwidth of a link's slower direction. */
 static double slower(const struct pair *p)
 {
     return p->there < p->back ? p->there : p->back;
 }
 
+/* Order links by the speed of their slower direction, then by nodes, for qsort. */
 static int compare(const void *x, const void *y)
 {
     const struct pair *p = x, *q = y;
@@ -34,7 +38,8 @@ static int compare(const void *x, const void *y)
     return p->a != q->a ? p->a - q->a : p->b - q->b;
 }
 
-/* Number each of the network's nodes as it takes part, -1: it does not.  False: names are no use.
+/* Fill ret [net->n_nodes] with the job's index of each node of the network; -1: it does not take
+ * part. Return false if a name is missing or ambiguous.
  */
 static bool number_nodes(const struct network *net, const char *const *host, int n, int *ret)
 {
@@ -59,6 +64,7 @@ static bool number_nodes(const struct network *net, const char *const *host, int
     return found == n;
 }
 
+/* Order links by their two ends, for qsort and bsearch. */
 static int by_ends(const void *x, const void *y)
 {
     const struct network_link *a = x, *b = y;
@@ -66,7 +72,9 @@ static int by_ends(const void *x, const void *y)
     return a->from != b->from ? a->from - b->from : a->to - b->to;
 }
 
-/* link [n_links] is a copy of the network's, to be sorted. */
+/* List the links between nodes that take part, with both directions known, in ret, slowest first.
+ * link [n_links] is scratch. Return how many there are.
+ */
 static int list_pairs(const struct network *net, struct network_link *link, const int *number,
                       struct pair *ret)
 {
@@ -87,11 +95,15 @@ static int list_pairs(const struct network *net, struct network_link *link, cons
     return n;
 }
 
+/* Return how many links a node measures so far. */
 static int used(const struct network_checks *c)
 {
     return (c->row[0].peer >= 0) + (c->row[1].peer >= 0);
 }
 
+/* Add a link to the measurements of both its nodes, in this time slot. rank: the first rank of each
+ * node.
+ */
 static void add(struct network_checks *ret, const struct pair *p, const int *rank, int turn)
 {
     struct network_checks *a = &ret[p->a], *b = &ret[p->b];
@@ -100,13 +112,17 @@ static void add(struct network_checks *ret, const struct pair *p, const int *ran
     b->row[used(b)] = (struct network_check_row){ rank[p->a], turn, p->back };
 }
 
-/* One of the two has none, and the other none in the last turn. */
+/* Check whether one of two nodes measures no link, and the other one link that is not in the last
+ * time slot.
+ */
 static bool is_left_over(const struct network_checks *a, const struct network_checks *b)
 {
     return used(a) + used(b) == 1 && a->row[0].turn < SPREAD && b->row[0].turn < SPREAD;
 }
 
-/* First those whose nodes have none yet, in turns; then, in one more, those with one who has one.
+/* Choose the links to measure. First take links between nodes that have none, spread over the time
+ * slots. Then, in one more slot, give each remaining node a link to a node that has one. Return the
+ * number of time slots.
  */
 static int choose(const struct pair *pair, int n_pairs, const int *rank, struct network_checks *ret)
 {

@@ -13,11 +13,11 @@
 
 enum { MAX_CANDIDATES = 64, MAX_DROPPED = 64, SHORTEST_PREFIX = 8, LOCAL_SPEED = 0 };
 
-/* An address and where it is. */
+/* An address and the node that has it. */
 struct place {
     struct ip address;
-    int node, at; /* index into its addresses */
-    bool several; /* other nodes have it, too */
+    int node, at; /* the node's index, and the index into its addresses */
+    bool several; /* other nodes have the same address */
     int other;    /* one of them */
 };
 
@@ -25,28 +25,31 @@ struct search {
     const struct network_node *node;
     int n_nodes;
     const char *wish;
-    struct place *place; /* [n_places] by node; those that may be used */
+    struct place *place; /* [n_places] usable addresses, by node */
     int n_places;
     int *first; /* [n_nodes + 1]: where a node's places begin */
     struct networks *ret;
-    char unfit[256]; /* what Open MPI cannot use, the first that there was; "": nothing */
+    char unfit[256]; /* first address that Open MPI cannot use, and why; "": none */
     bool failed;     /* no memory */
 };
 
+/* Parse an address; false if text is NULL or no address. */
 static bool parse(const char *text, struct ip *ret)
 {
     return text && ip_parse(text, ret);
 }
 
-/* ---- the wish ---- */
+/* ---- communication.interface ---- */
 
-/* One word of it: a name, an address or a network. */
+/* Check whether one word of communication.interface, a name, an address or a network, means this
+ * interface or address.
+ */
 static bool word_fits(const char *word, const char *interface, const struct ip *address, int prefix)
 {
     const char *slash = strchr(word, '/');
     char text[64];
     struct ip wished;
-    int bits = prefix; /* of an address its whole subnet is meant */
+    int bits = prefix; /* an address stands for its whole subnet */
 
     if (strcmp(word, interface) == 0)
         return true;
@@ -77,8 +80,9 @@ bool networks_wished(const char *wish, const char *interface, const char *addres
     return false;
 }
 
-/* ---- what is left out ---- */
+/* ---- networks that are left out ---- */
 
+/* Record that a network is not used, and why (printf format). Each text is recorded once. */
 __attribute__((format(printf, 4, 5))) static void drop(struct search *s, const struct ip *address,
                                                        int prefix, const char *fmt, ...)
 {
@@ -101,15 +105,17 @@ __attribute__((format(printf, 4, 5))) static void drop(struct search *s, const s
                    ip_network_text(address, prefix, subnet), why);
     for (int i = 0; i < r->n_dropped; i++)
         if (strcmp(r->dropped[i], r->dropped[r->n_dropped]) == 0)
-            return; /* said before */
+            return; /* recorded before */
     r->n_dropped++;
 }
 
+/* Check whether an address is unicast, and neither loopback nor link-local. */
 static bool usable(const struct ip *a)
 {
     return ip_is_unicast(a) && !ip_is_loopback(a) && !ip_is_link_local(a);
 }
 
+/* Order places by address, then node, then index, for qsort. */
 static int by_address(const void *a, const void *b)
 {
     const struct place *x = a, *y = b;
@@ -121,6 +127,7 @@ static int by_address(const void *a, const void *b)
     return x->node != y->node ? (x->node < y->node ? -1 : 1) : x->at - y->at;
 }
 
+/* Order places by node, then index, for qsort. */
 static int by_node(const void *a, const void *b)
 {
     const struct place *x = a, *y = b;
@@ -128,7 +135,7 @@ static int by_node(const void *a, const void *b)
     return x->node != y->node ? (x->node < y->node ? -1 : 1) : x->at - y->at;
 }
 
-/* Mark what several nodes have; the places are in the order of addresses. */
+/* Mark addresses that several nodes have; p [n] must be sorted by address. */
 static void mark_several(struct place *p, int n)
 {
     for (int i = 0, end; i < n; i = end) {
@@ -143,7 +150,7 @@ static void mark_several(struct place *p, int n)
     }
 }
 
-/* All addresses that could be used, by node; those of several nodes are marked. */
+/* List all usable addresses in s->place, by node, and mark those of several nodes. -ENOMEM. */
 static int collect(struct search *s)
 {
     int n = 0, all = 0;
@@ -175,6 +182,7 @@ static int collect(struct search *s)
     return 0;
 }
 
+/* Borrow the node's own record of an address. */
 static const struct network_address *address_at(const struct search *s, const struct place *p)
 {
     return &s->node[p->node].address[p->at];
@@ -182,6 +190,9 @@ static const struct network_address *address_at(const struct search *s, const st
 
 /* ---- candidates ---- */
 
+/* Check whether one address of a node is better than another: usable by Open MPI, then not virtual,
+ * then faster.
+ */
 static bool better_place(const struct search *s, const struct place *p, const struct place *than)
 {
     const struct network_address *a = address_at(s, p), *b = address_at(s, than);
@@ -193,7 +204,7 @@ static bool better_place(const struct search *s, const struct place *p, const st
     return a->speed_mbit > b->speed_mbit;
 }
 
-/* The best address that a node has in this subnet; NULL: none. */
+/* Borrow the best address that a node has in this subnet; NULL: it has none. */
 static const struct place *place_in(const struct search *s, int node, const struct ip *net,
                                     int prefix)
 {
@@ -209,6 +220,7 @@ static const struct place *place_in(const struct search *s, int node, const stru
     return best;
 }
 
+/* Free a candidate's arrays and zero it. */
 static void candidate_free(struct network_candidate *w)
 {
     free(w->address);
@@ -216,6 +228,7 @@ static void candidate_free(struct network_candidate *w)
     *w = (struct network_candidate){ 0 };
 }
 
+/* Allocate a candidate's arrays for n_nodes nodes. -ENOMEM. */
 static int candidate_new(int n_nodes, struct network_candidate *ret)
 {
     ret->address = calloc((size_t)n_nodes, sizeof *ret->address);
@@ -223,7 +236,9 @@ static int candidate_new(int n_nodes, struct network_candidate *ret)
     return ret->address && ret->interface ? 0 : -ENOMEM;
 }
 
-/* Where a node came from, when that is an address of its own. */
+/* Borrow the node's own address from which it connected to the driver; NULL: unknown, or several
+ * nodes have it.
+ */
 static const struct place *came_by(const struct search *s, int node)
 {
     struct ip from;
@@ -236,8 +251,8 @@ static const struct place *came_by(const struct search *s, int node)
     return NULL;
 }
 
-/* Whether the node came by this address, or, where that was one of the other family, by the same
- * interface.
+/* Check whether the node connected to the driver from this address. If it connected over IPv6, an
+ * IPv4 address of the same interface counts as well.
  */
 static bool came_by_cable(const struct search *s, const struct place *p)
 {
@@ -250,6 +265,9 @@ static bool came_by_cable(const struct search *s, const struct place *p)
     return strcmp(address_at(s, by)->interface, address_at(s, p)->interface) == 0;
 }
 
+/* Enter a node's address into a candidate, and update the candidate's speed and properties. Call it
+ * for node 0 first.
+ */
 static void take_place(const struct search *s, const struct place *p, struct network_candidate *w)
 {
     const struct network_address *a = address_at(s, p);
@@ -263,7 +281,7 @@ static void take_place(const struct search *s, const struct place *p, struct net
     w->n_came += came_by_cable(s, p);
 }
 
-/* Say that Open MPI cannot use this address of a node. */
+/* Record that Open MPI cannot use this address of a node. */
 static void drop_unfit(struct search *s, const struct place *p, const struct ip *net, int prefix)
 {
     const struct network_address *a = address_at(s, p);
@@ -276,6 +294,7 @@ static void drop_unfit(struct search *s, const struct place *p, const struct ip 
                        a->unfit);
 }
 
+/* Check whether communication.interface allows this network, by any node's address in it. */
 static bool wished(const struct search *s, const struct ip *net, int prefix)
 {
     for (int i = 0; i < s->n_places; i++) {
@@ -288,7 +307,9 @@ static bool wished(const struct search *s, const struct ip *net, int prefix)
     return false;
 }
 
-/* Every node's address in the subnet.  Returns 1, or 0 when one has none. */
+/* Fill a candidate with every node's address in the subnet. Return 1; 0: a node has no usable
+ * address there; -ENOMEM.
+ */
 static int fill(struct search *s, const struct ip *net, int prefix, struct network_candidate *w)
 {
     int rc = candidate_new(s->n_nodes, w);
@@ -310,7 +331,9 @@ static int fill(struct search *s, const struct ip *net, int prefix, struct netwo
     return rc < 0 ? rc : 1;
 }
 
-/* The subnet of one of the first node's addresses: a candidate when all are in it. */
+/* Make the subnet of one of the first node's addresses a candidate, if all nodes are in it and the
+ * job allows it. -ENOMEM.
+ */
 static int consider(struct search *s, const struct place *p)
 {
     struct networks *r = s->ret;
@@ -338,11 +361,13 @@ static int consider(struct search *s, const struct place *p)
     return rc < 0 ? rc : 0;
 }
 
+/* Return the prefix length of a candidate's subnet, in bits. */
 static int prefix_of(const struct network_candidate *w)
 {
     return atoi(strchr(w->subnet, '/') + 1);
 }
 
+/* Order candidates best first, as networks.h says, for qsort. */
 static int by_merit(const void *a, const void *b)
 {
     const struct network_candidate *x = a, *y = b;
@@ -360,7 +385,7 @@ static int by_merit(const void *a, const void *b)
     return strcmp(x->subnet, y->subnet);
 }
 
-/* Return the number of leading bits that two addresses share; -1: they are of unlike families. */
+/* Return the number of leading bits that two addresses share; -1: one is IPv4, the other IPv6. */
 static int bits_in_common(const struct ip *a, const struct ip *b)
 {
     int bits = ip_is_v4(a) == ip_is_v4(b) ? ip_bits(a) : -1;
@@ -370,7 +395,9 @@ static int bits_in_common(const struct ip *a, const struct ip *b)
     return bits;
 }
 
-/* A network of IPv6 alone takes no job away from the ways of IPv4 by which the nodes came. */
+/* Check whether a routed network may be tried: there is no candidate yet, or all are IPv6 while the
+ * nodes connected over IPv4, which is known to work.
+ */
 static bool may_be_routed(const struct search *s)
 {
     const struct networks *r = s->ret;
@@ -382,7 +409,9 @@ static bool may_be_routed(const struct search *s)
     return r->n < MAX_CANDIDATES;
 }
 
-/* The smallest network that holds every address by which a node came. */
+/* Make the smallest network that contains the addresses from which all nodes connected a candidate,
+ * if it is specific enough and allowed. -ENOMEM.
+ */
 static int consider_routed(struct search *s)
 {
     struct networks *r = s->ret;
@@ -422,6 +451,7 @@ static int consider_routed(struct search *s)
 
 /* ---- one machine ---- */
 
+/* Check whether all nodes connected to the driver over loopback. */
 static bool all_came_by_loopback(const struct search *s)
 {
     struct ip from;
@@ -432,7 +462,7 @@ static bool all_came_by_loopback(const struct search *s)
     return true;
 }
 
-/* Whether all nodes have the same addresses: one machine under several names. */
+/* Check whether all nodes have the same addresses: they are one machine under several names. */
 static bool same_machine(const struct search *s)
 {
     for (int i = 0; i < s->n_places; i++)
@@ -450,6 +480,7 @@ static bool same_machine(const struct search *s)
     return s->n_nodes == 1 || s->n_places > 0 || all_came_by_loopback(s);
 }
 
+/* Add the loopback network as the only candidate. -ENOMEM. */
 static int loopback(struct search *s)
 {
     struct network_candidate w = { .subnet = "127.0.0.0/8", .speed_mbit = LOCAL_SPEED };
@@ -466,9 +497,9 @@ static int loopback(struct search *s)
     return 0;
 }
 
-/* ---- all of it ---- */
+/* ---- the search ---- */
 
-/* What a node has, for the sentence that says that nothing fits. */
+/* Append a node's name and addresses, four at most, to b: for the error that no network fits. */
 static void describe(const struct search *s, int node, struct strbuf *b)
 {
     int n = 0;
@@ -481,7 +512,9 @@ static void describe(const struct search *s, int node, struct strbuf *b)
         strbuf_add(b, " no address but loopback");
 }
 
-/* The first node that is in none of the first one's subnets. */
+/* Return the index of the first node that shares no subnet with node 0; if there is none, of the
+ * last node.
+ */
 static int stranger(const struct search *s)
 {
     for (int i = 1; i < s->n_nodes; i++) {
@@ -498,6 +531,7 @@ static int stranger(const struct search *s)
     return s->n_nodes - 1;
 }
 
+/* Fill err with the reason why no network joins all nodes. Return -ENETUNREACH. */
 static int none(const struct search *s, struct eddis_error *err)
 {
     struct strbuf b = { 0 };
@@ -520,6 +554,7 @@ static int none(const struct search *s, struct eddis_error *err)
     return rc;
 }
 
+/* Find the candidates and fill s->ret with them, best first. -ENOMEM, -ENETUNREACH. */
 static int find(struct search *s, struct eddis_error *err)
 {
     int rc = collect(s);

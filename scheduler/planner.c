@@ -18,6 +18,7 @@
 
 /* ---- workers of a node ---- */
 
+/* Return how many devices of a kind a node has. */
 static int count_devices(const struct node_profile *node, enum device_kind kind)
 {
     int n = 0;
@@ -27,6 +28,7 @@ static int count_devices(const struct node_profile *node, enum device_kind kind)
     return n;
 }
 
+/* Borrow the node's nth device of a kind, from 0; NULL: it has fewer. */
 static const struct device *nth_device(const struct node_profile *node, enum device_kind kind,
                                        int nth)
 {
@@ -36,8 +38,8 @@ static const struct device *nth_device(const struct node_profile *node, enum dev
     return NULL;
 }
 
-/* What this node's workers run on.  Emulated devices come first: they are there because the job
- * asks for them, while a GPU may just happen to be there.
+/* Return the kind of device that this node's workers run on. Emulated devices come first: the job
+ * asks for them, while a GPU may just be present.
  */
 static enum device_kind kind_of_workers(const struct node_profile *node)
 {
@@ -46,6 +48,7 @@ static enum device_kind kind_of_workers(const struct node_profile *node)
     return count_devices(node, DEVICE_CUDA) > 0 ? DEVICE_CUDA : DEVICE_CPU;
 }
 
+/* Borrow the node's device of this kind and index; NULL: it has none. */
 static const struct device *indexed_device(const struct node_profile *node, enum device_kind kind,
                                            int64_t index)
 {
@@ -55,6 +58,7 @@ static const struct device *indexed_device(const struct node_profile *node, enum
     return NULL;
 }
 
+/* Check whether the job lists this device for the host. */
 static bool is_wished(const struct job_host *host, const struct device *d)
 {
     for (size_t i = 0; i < host->n_device; i++)
@@ -83,6 +87,9 @@ int planner_host(const struct job_host *host, struct node_profile *node, struct 
     return 0;
 }
 
+/* Return how many workers run on a node: as the job asks, or one per device. -EINVAL: it has no
+ * device, too few, or more workers than a plan may have.
+ */
 static int count_workers(const struct job *job, const struct node_profile *node,
                          struct eddis_error *err)
 {
@@ -110,7 +117,7 @@ static int count_workers(const struct job *job, const struct node_profile *node,
     return (int)wanted;
 }
 
-/* "emulated 0.50", "cpu 0-1", or the name of the GPU. */
+/* Format a device's name for people: "emulated 0.50", "cpu 0-1", or the name of the GPU. */
 static void name_device(const struct device *d, char *ret, size_t size)
 {
     bool two_digits = fabs(d->rate * 100 - round(d->rate * 100)) < 1e-6;
@@ -123,8 +130,9 @@ static void name_device(const struct device *d, char *ret, size_t size)
         snprintf(ret, size, "cpu%s%.*s", d->cpus[0] ? " " : "", (int)size - 5, d->cpus);
 }
 
-/* only: all workers are shares of this one device, so its rate decides nothing, and a machine too
- * busy to be measured need not refuse the job.
+/* Fill in a worker's device, processors and time model. only: all workers are shares of this one
+ * device, so its speed decides nothing, and a machine too busy to be measured need not refuse the
+ * job.
  */
 static int fill_worker(struct plan *p, struct plan_worker *w, const struct device *d, bool only,
                        struct eddis_error *err)
@@ -146,6 +154,7 @@ static int fill_worker(struct plan *p, struct plan_worker *w, const struct devic
     return 0;
 }
 
+/* Fill in the n workers of a node, from `rank` on. */
 static int fill_node(struct plan *p, int rank, int node, int n, const struct node_profile *profile,
                      struct eddis_error *err)
 {
@@ -175,7 +184,7 @@ static int fill_node(struct plan *p, int rank, int node, int n, const struct nod
     return 0;
 }
 
-/* Returns a plan with its workers and nothing else. */
+/* Return a plan with its workers and nothing else in *ret; the caller frees it. */
 static int make_workers(const struct job *job, const struct node_profile *nodes, int n_nodes,
                         struct plan **ret, struct eddis_error *err)
 {
@@ -210,9 +219,9 @@ static int make_workers(const struct job *job, const struct node_profile *nodes,
     return rc;
 }
 
-/* ---- what was learnt of them ---- */
+/* ---- times learnt earlier ---- */
 
-/* Seconds that were learnt for one unit of the probe's ratios, of a worker with b samples. */
+/* Return the learnt seconds per unit of the probe's ratio, for worker w with b samples. */
 static double seconds_of_ratio(const struct plan_worker *w, const struct planner_time *t, int64_t b)
 {
     const struct time_model m = { .fixed_s = t->fixed_s, .sample_s = t->sample_s };
@@ -220,8 +229,8 @@ static double seconds_of_ratio(const struct plan_worker *w, const struct planner
     return time_model_s(&m, b) / (w->sample_s * (double)b);
 }
 
-/* Set the ratios of workers that are new here against those that are known, by the mean of these
- * (geometric: it is ratios): a guess, but one in seconds.
+/* Convert the ratios of workers without a learnt time to seconds, by the geometric mean over n
+ * workers with one (log_sum: the sum of logarithms). The result is a guess.
  */
 static void scale_ratios(struct plan *p, double log_sum, int n)
 {
@@ -234,7 +243,7 @@ static void scale_ratios(struct plan *p, double log_sum, int n)
         }
 }
 
-/* A time that the job gives is not learnt. */
+/* Replace the probe's ratios by learnt times of the same worker. Times that the job gives stay. */
 static void use_times(struct plan *p, const struct node_profile *nodes, int64_t global_batch,
                       const struct planner_time *time, const struct key_index *index)
 {
@@ -263,6 +272,9 @@ static void use_times(struct plan *p, const struct node_profile *nodes, int64_t 
         scale_ratios(p, log_sum, n);
 }
 
+/* Enter what earlier runs measured of the workers' times, and set p->relative if ratios remain.
+ * -ENOMEM.
+ */
 static int use_known(struct plan *p, const struct node_profile *nodes, int64_t global_batch,
                      const struct planner_known *known, struct eddis_error *err)
 {
@@ -281,6 +293,7 @@ static int use_known(struct plan *p, const struct node_profile *nodes, int64_t g
 
 /* ---- batches ---- */
 
+/* Split batch.global over the workers within their bounds; optimal [n_workers]. */
 static int split_batch(const struct job *job, struct plan *p, int64_t *optimal,
                        struct eddis_error *err)
 {
@@ -298,6 +311,9 @@ static int split_batch(const struct job *job, struct plan *p, int64_t *optimal,
     return limits_place(job, "batch.global", "batch.grain", rc, err);
 }
 
+/* Enter batches and equal batches [n_workers] into the plan, and compute weights, step times and
+ * predictions from them.
+ */
 static void set_batches(struct plan *p, const int64_t *optimal, const int64_t *equal)
 {
     for (int i = 0; i < p->n_workers; i++) {
@@ -315,6 +331,7 @@ static void set_batches(struct plan *p, const int64_t *optimal, const int64_t *e
     p->ideal_samples_per_s = planner_ideal(p);
 }
 
+/* Split the global batch, optimally and equally, and enter both into the plan. */
 static int plan_batches(const struct job *job, struct plan *p, struct eddis_error *err)
 {
     cleanup_free int64_t *optimal = calloc((size_t)p->n_workers, sizeof *optimal);
@@ -361,6 +378,7 @@ double planner_ideal(const struct plan *p)
 
 /* ---- mode ---- */
 
+/* Return the samples of a group's workers together. */
 static int64_t group_sum(const struct plan *p, int group, const int64_t *batch)
 {
     int64_t sum = 0;
@@ -370,8 +388,9 @@ static int64_t group_sum(const struct plan *p, int group, const int64_t *batch)
     return sum;
 }
 
-/* Who takes no samples from the shared counter would be at its end at once, and hold up the others
- * at theirs: with batch.min: 0, give every group one grain of the largest batch.
+/* Give each group without samples one grain, from the worker with the largest batch. Otherwise,
+ * with batch.min: 0, such a group would finish its epoch at once, and delay the others at the end
+ * of theirs. -EINVAL: batch.global is too small.
  */
 static int feed_groups(const struct job *job, const struct plan *p, int64_t grain, int64_t *batch,
                        struct eddis_error *err)
@@ -404,6 +423,7 @@ static int feed_groups(const struct job *job, const struct plan *p, int64_t grai
     return 0;
 }
 
+/* Check whether a worker's batch is outside its bounds. */
 static bool is_outside(const struct split_worker *w, int n, const int64_t *batch)
 {
     for (int i = 0; i < n; i++)
@@ -412,8 +432,8 @@ static bool is_outside(const struct split_worker *w, int n, const int64_t *batch
     return false;
 }
 
-/* Groups that all have samples, and members of a group that finish together; between groups nobody
- * waits.
+/* Give every group samples, and let the members of a group finish together; groups do not wait for
+ * each other.
  */
 static int balance_groups(const struct job *job, struct plan *p, struct eddis_error *err)
 {
@@ -435,7 +455,8 @@ static int balance_groups(const struct job *job, struct plan *p, struct eddis_er
         equal[i] = p->worker[i].equal_batch;
         group[i] = p->worker[i].group;
     }
-    /* While the mode was open some may have been left out, who train models of their own now. */
+    /* While the mode was open, some workers may have been left out that now train their own models.
+     */
     anew = is_outside(w, p->n_workers, batch);
     if (anew &&
         (rc = split_optimal(w, p->n_workers, p->global_batch, job->batch.grain, batch, err)) < 0)
@@ -452,6 +473,7 @@ static int balance_groups(const struct job *job, struct plan *p, struct eddis_er
     return rc < 0 ? eddis_fail_prefix(err, rc, "sync.groups") : 0;
 }
 
+/* Choose the plan's mode; balance groups if there are several models. */
 static int choose_mode(const struct job *job, const struct planner_known *known, struct plan *p,
                        struct eddis_error *err)
 {
@@ -462,6 +484,7 @@ static int choose_mode(const struct job *job, const struct planner_known *known,
                                                                      : rc;
 }
 
+/* Fill in bucket size, generation, version, seed and mode. */
 static int choose_options(const struct job *job, const struct planner_known *known, struct plan *p,
                           struct eddis_error *err)
 {
@@ -509,6 +532,9 @@ void planner_leave_open(struct plan *p)
 
 /* ---- while it runs ---- */
 
+/* Enter the running workers' batches and times; batch and equal [n_workers] are scratch.
+ * *ret_pieces: whether a worker splits its batch into micro-batches.
+ */
 static void set_workers(struct plan *p, const struct planner_worker *w, int64_t *batch,
                         int64_t *equal, bool *ret_pieces)
 {

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predictors.c - the table of predictors: from an algorithm's name to its prediction */
+/* predictors.c - the table of predictors, and the choice of the wire format */
 #include "predictors.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* Of the centre, all writers together; a larger one is unstable when they write in lock step. */
+/* Moving rate of all writers together; a larger one is unstable if they write in lock step. */
 static const double ALL_WRITERS_RATE = 0.9;
 
+/* Predict synchronous training. */
 static int predict_sync(const struct predictor_input *in, struct prediction *ret,
                         struct eddis_error *err)
 {
     return modes_sync(&in->setup, &ret->samples_per_s, err);
 }
 
+/* Choose the exchange period, and record the longer one of an endless job if it differs. */
 static int choose_period(const struct modes_setup *s, struct prediction *ret,
                          struct eddis_error *err)
 {
@@ -28,6 +30,9 @@ static int choose_period(const struct modes_setup *s, struct prediction *ret,
     return rc;
 }
 
+/* Predict elastic averaging; ret->group and ret->writers are set. A period or moving rate that the
+ * job leaves open is chosen.
+ */
 static int predict_elastic(const struct predictor_input *in, struct prediction *ret,
                            struct eddis_error *err)
 {
@@ -43,6 +48,7 @@ static int predict_elastic(const struct predictor_input *in, struct prediction *
                                   err);
 }
 
+/* Predict elastic averaging with each worker a writer. */
 static int predict_workers(const struct predictor_input *in, struct prediction *ret,
                            struct eddis_error *err)
 {
@@ -50,6 +56,7 @@ static int predict_workers(const struct predictor_input *in, struct prediction *
     return predict_elastic(in, ret, err);
 }
 
+/* Predict elastic averaging with each group a writer. */
 static int predict_groups(const struct predictor_input *in, struct prediction *ret,
                           struct eddis_error *err)
 {
@@ -70,7 +77,7 @@ size_t predictors(const struct predictor **ret)
     return sizeof table / sizeof *table;
 }
 
-/* With gradients that travel so. */
+/* Predict an algorithm with gradients in this wire format. -ENOTSUP: it has no predictor. */
 static int predict_wire(const struct algorithm *a, const struct predictor_input *in,
                         enum sync_wire wire, struct prediction *ret, struct eddis_error *err)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predictors.h - how fast each algorithm of lib/model/algorithm would be for a plan's workers
+/* predictors.h - predicts how fast each algorithm of lib/model/algorithm is for a plan's workers
  *
- * One row an algorithm, of the same name as its row there; a test compares the two tables.
+ * The table has one row per algorithm, with the name of its row there; a test compares the two
+ * tables.
  */
 #ifndef EDDIS_SCHEDULER_PREDICTORS_H
 #define EDDIS_SCHEDULER_PREDICTORS_H
@@ -12,19 +13,18 @@
 
 struct predictor_input {
     struct modes_setup setup;
-    const int *group; /* [setup.n] groups of workers, for algorithms that have some */
+    const int *group; /* [setup.n] groups of workers, for grouped algorithms */
     int n_groups;
-    const struct sync_options *wish; /* of the job; its wire may be of what it has begun with */
+    const struct sync_options *wish; /* of the job; its wire may be that which the job began with */
 };
 
 struct prediction {
-    const int *group;            /* borrowed [n]; NULL: each worker is one, or there are none */
-    int writers;                 /* of models of their own; 0: there is one model */
-    struct sync_options options; /* the job's, and what was left open */
-    int64_t free_period;         /* that a longer job would have had; 0: the same */
+    const int *group;            /* borrowed [n]; NULL: each worker is a group, or there are none */
+    int writers;                 /* number of models; 0: all workers train one */
+    struct sync_options options; /* the job's, with open ones filled in */
+    int64_t free_period;         /* period that a longer job would use; 0: the same */
     double samples_per_s;
-    /* Where the wire was left open and is not float32: times as many samples. */
-    double wire_gain;
+    double wire_gain; /* speedup of a 16-bit wire format that eddis chose; 0: it did not */
 };
 
 struct predictor {
@@ -33,11 +33,11 @@ struct predictor {
                    struct eddis_error *err);
 };
 
-/* Borrows the rows; returns their number. */
+/* Borrow the rows of the table. Return their number. */
 size_t predictors(const struct predictor **ret);
 
-/* Predict the algorithm, with bfloat16 between nodes where the wish leaves that open and it is
- * ALGORITHM_MARGIN ahead.  -ENOTSUP: nothing predicts it.
+/* Predict the algorithm. If the wire format is open, choose bfloat16 between nodes if it is
+ * ALGORITHM_MARGIN ahead. -ENOTSUP: no predictor.
  */
 int predictors_run(const struct algorithm *a, const struct predictor_input *in,
                    struct prediction *ret, struct eddis_error *err);

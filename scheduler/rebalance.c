@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rebalance.c - what happens to the plan in force, when another is weighed, and the decision */
+/* rebalance.c - follows the plan in force, and decides when another one is worth it */
 #include "rebalance_impl.h"
 
 #include <errno.h>
@@ -9,23 +9,24 @@
 #include <string.h>
 
 static const double GAP_S = 1;
-static const double UNSURE_S = 4;        /* that it is waited until all speeds are known */
-static const double LEAST_GAIN = 0.01;   /* a change that costs a step pays within a hundred */
-static const double BACK = -0.25;        /* cosine of two moves of which one undoes the other */
-static const double BOUND_BY_DATA = 0.3; /* part of a worker's time that is worth a word */
-static const double GROWN = 0.1;         /* of its share, by which a worker may have become slow */
-static const double KEPT = 0.25; /* of a promised gain, below which the promise was not kept */
+static const double UNSURE_S = 4;        /* longest wait until all speeds are known */
+static const double LEAST_GAIN = 0.01;   /* a change that costs a step pays off within a hundred */
+static const double BACK = -0.25;        /* cosine of two moves, below which one undoes the other */
+static const double BOUND_BY_DATA = 0.3; /* fraction of a worker's time that the reason mentions */
+static const double GROWN = 0.1;         /* relative growth of a batch that may slow its worker */
+static const double KEPT = 0.25;         /* fraction of a promised gain that counts as kept */
 
 enum {
     GAP_STEPS = 5,
-    BACKS = 2, /* moves back running, that shares go back and forth; one corrects */
+    BACKS = 2, /* moves back in a row that count as oscillation; a single one is a correction */
     MAX_DOUBLINGS = 6,
-    QUIET_STEPS = 50, /* that a plan holds, and ... */
-    QUIET_GAPS = 10,  /* ... gaps, until the moves before it mean nothing */
+    QUIET_STEPS = 50, /* steps and ... */
+    QUIET_GAPS = 10,  /* ... gaps that a plan must hold before earlier moves are forgotten */
 };
 
 /* ---- making one ---- */
 
+/* Replace zeros in the setup by the defaults. */
 static void fill_defaults(struct rebalance_setup *s)
 {
     if (!(s->gap_s > 0))
@@ -37,6 +38,7 @@ static void fill_defaults(struct rebalance_setup *s)
     s->worker = NULL;
 }
 
+/* Initialize a worker's state and learner from its setup. */
 static void fill_worker(struct rebalance_member *to, const struct rebalance_worker *w)
 {
     *to = (struct rebalance_member){
@@ -45,6 +47,7 @@ static void fill_worker(struct rebalance_member *to, const struct rebalance_work
     learner_init(&to->learner, &w->first, w->source);
 }
 
+/* Check the setup. -EINVAL: a value is out of range. */
 static int check(const struct rebalance_setup *s, struct eddis_error *err)
 {
     if (s->n < 1 || s->grain < 1)
@@ -126,9 +129,11 @@ void rebalance_free(struct rebalance *r)
     free(r);
 }
 
-/* ---- what happens ---- */
+/* ---- events ---- */
 
-/* What led to a plan that has held for long is no going back and forth. */
+/* Forget the moves that led to a plan that has held for long: it is no oscillation. Keep its
+ * batches as `held`, if speeds last.
+ */
 static void forget_moves(struct rebalance *r, double now_s)
 {
     bool lasts = !rebalance_is_fickle(r);
@@ -171,7 +176,7 @@ void rebalance_bounds(struct rebalance *r, int rank, int64_t min, int64_t max)
     r->fresh = true;
 }
 
-/* Whether these moves undo those that led to the present batches. */
+/* Check whether these moves undo those that led to the present batches. */
 static bool moves_back(const struct rebalance *r, const int64_t *batch)
 {
     double both = 0, now = 0, before = 0;
@@ -186,6 +191,7 @@ static bool moves_back(const struct rebalance *r, const int64_t *batch)
     return both < BACK * sqrt(now * before);
 }
 
+/* Check whether batches and period are those of the plan in force; period 0: unchanged. */
 static bool is_same(const struct rebalance *r, const int64_t *batch, int64_t period)
 {
     for (int i = 0; i < r->n; i++)
@@ -194,6 +200,9 @@ static bool is_same(const struct rebalance *r, const int64_t *batch, int64_t per
     return period <= 0 || period == r->period;
 }
 
+/* Record the longest own time under the present batches and the one predicted for the new ones, of
+ * workers that were measured.
+ */
 static void promise(struct rebalance *r, const int64_t *batch)
 {
     r->before_s = r->promised_s = 0;
@@ -207,7 +216,7 @@ static void promise(struct rebalance *r, const int64_t *batch)
     }
 }
 
-/* Whether the slowest may have become so by the plan: its share grew. */
+/* Check whether the slowest worker may be slow because its batch grew. */
 static bool made_slow(const struct rebalance *r)
 {
     int i = rebalance_slowest(r, rebalance_present);
@@ -215,8 +224,8 @@ static bool made_slow(const struct rebalance *r)
     return (double)r->member[i].move > GROWN * (double)r->last[i];
 }
 
-/* See once what became of the plan in force, with split as filled: where it gives little of what
- * was promised the gap doubles, and where steps are longer than before it, it is to be undone.
+/* Check once what the plan in force has gained, with r->split filled. If it is little of what was
+ * promised, double the gap. If steps are longer than before, mark the plan as worse.
  */
 static void look_at_promise(struct rebalance *r)
 {
@@ -232,8 +241,9 @@ static void look_at_promise(struct rebalance *r)
     r->before_s = r->promised_s = 0;
 }
 
-/* A version of the same batches, as one that asks for a checkpoint, has to be agreed on but begins
- * nothing anew: else a job that saves each second would never be planned again.
+/* Record that a plan version was published. If it has the same batches, such as one that asks for a
+ * checkpoint, it must be agreed on but starts nothing anew. Otherwise a job that saves each second
+ * would never be re-planned.
  */
 void rebalance_published(struct rebalance *r, int64_t version, const int64_t *batch, int64_t period)
 {
@@ -269,6 +279,7 @@ void rebalance_agreed(struct rebalance *r, int64_t version, double now_s)
 
 /* ---- whether it is time ---- */
 
+/* Check whether a worker's batch is outside its bounds. */
 static bool out_of_bounds(const struct rebalance *r)
 {
     for (int i = 0; i < r->n; i++)
@@ -277,7 +288,9 @@ static bool out_of_bounds(const struct rebalance *r)
     return false;
 }
 
-/* A plan's first step is in no figures, but counts. */
+/* Check whether the plan in force has lasted long enough for another one. The plan's first step is
+ * in no report, but counts.
+ */
 static bool is_time(const struct rebalance *r, int doublings, double now_s)
 {
     int64_t steps = rebalance_steps(r);
@@ -289,6 +302,7 @@ static bool is_time(const struct rebalance *r, int doublings, double now_s)
 
 /* ---- the decision ---- */
 
+/* Format seconds as ms or s in ret. Return ret. */
 static const char *time_text(double s, char *ret, size_t size)
 {
     if (s < 0.9995)
@@ -298,7 +312,7 @@ static const char *time_text(double s, char *ret, size_t size)
     return ret;
 }
 
-/* Where a good part of a worker's time is a wait for its data; "" else. */
+/* Format that much of a worker's time is a wait for its data; "" otherwise. Return ret. */
 static const char *data_text(const struct rebalance *r, int rank, char *ret, size_t size)
 {
     double part = learner_input(rebalance_learner(r, rank));
@@ -309,6 +323,7 @@ static const char *data_text(const struct rebalance *r, int rank, char *ret, siz
     return ret;
 }
 
+/* Fill ret->rank and ret->reason. forced: a worker is out of bounds. */
 static void say_why(const struct rebalance *r, bool forced, struct rebalance_proposal *ret)
 {
     int i = ret->rank = rebalance_slowest(r, rebalance_present);
@@ -343,6 +358,7 @@ static void say_why(const struct rebalance *r, bool forced, struct rebalance_pro
                  ret->period == 1 ? "" : "s", (long long)r->period);
 }
 
+/* Check whether the batches in r->best differ from the present ones. */
 static bool changes(const struct rebalance *r)
 {
     for (int i = 0; i < r->n; i++)
@@ -351,7 +367,9 @@ static bool changes(const struct rebalance *r)
     return false;
 }
 
-/* The plan before, which was measured to be better. */
+/* Propose the plan before, which was measured to be better. Return false if its bounds have
+ * changed, or it is the same.
+ */
 static bool go_back(struct rebalance *r, struct rebalance_proposal *ret)
 {
     char longest[32], before[32];
@@ -374,7 +392,9 @@ static bool go_back(struct rebalance *r, struct rebalance_proposal *ret)
     return changes(r);
 }
 
-/* Whether the plan in force has had its time, and is not to be undone. */
+/* Check whether the plan in force has had its time. If so, the reports so far are used up, and old
+ * moves may be forgotten.
+ */
 static bool may_move(struct rebalance *r, double now_s)
 {
     if (!is_time(r, r->doublings, now_s))
@@ -384,6 +404,7 @@ static bool may_move(struct rebalance *r, double now_s)
     return true;
 }
 
+/* Record the present speeds once a gap, if all workers have reported steps of the plan. */
 static void note_past(struct rebalance *r, double now_s)
 {
     if (now_s < r->past_s || rebalance_steps(r) < 0)
@@ -392,8 +413,9 @@ static void note_past(struct rebalance *r, double now_s)
     rebalance_note_past(r);
 }
 
-/* Speeds that change together are believed one after another: a plan of some of them would be the
- * wrong one.  Of many workers one is always unsure, so this ends.
+/* Check whether all workers' speeds are known, or have been awaited for UNSURE_S. Speeds that
+ * change together are believed one after another, and a plan of only some would be wrong. Of many
+ * workers one is always unsure, so the wait is bounded.
  */
 static bool is_sure(struct rebalance *r, double now_s)
 {
@@ -406,9 +428,9 @@ static bool is_sure(struct rebalance *r, double now_s)
     return now_s - r->sure_s < UNSURE_S ? !unsure : true;
 }
 
-/* The plan in force was made of one moment, and speeds do not last: it goes where it was no better
- * than the one before.  A worker that is held up for a whole while, many steps long, holds up the
- * step by that whatever its share: of two plans that are equal by means the first is the better.
+/* Propose the plan that held before one made from a single moment, if that gains nothing over the
+ * past moments. A worker that is delayed for many steps delays each step whatever its share, so of
+ * two equal plans the first is better.
  */
 static bool undo_by_past(struct rebalance *r, struct rebalance_proposal *ret)
 {
@@ -421,7 +443,7 @@ static bool undo_by_past(struct rebalance *r, struct rebalance_proposal *ret)
     return true;
 }
 
-/* What a plan promised of one moment is nothing to hold it to. */
+/* Decide while speeds do not last. A plan's promise of one moment is not checked then. */
 static bool decide_by_past(struct rebalance *r, double now_s, struct rebalance_proposal *ret)
 {
     struct rebalance_proposal p = { .batch = r->best };

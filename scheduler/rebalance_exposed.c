@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rebalance_exposed.c - whether exposed communication is what the network's figures make of it
+/* rebalance_exposed.c - compares exposed communication with what the network measurement predicts
  *
- * Communication is counted between two reports of a worker: all that its steps have waited for it,
- * against what these steps and the exchanges between them are predicted to wait.  Of those who
- * train one model together the one that waits least tells, since the others wait for its compute
- * too.  Where they share a node only their exchanges cross the network: what steps wait there tells
- * of the node alone, and so does all that compute hides.
+ * The time that a worker's steps waited for communication between two reports is compared with the
+ * prediction for them. Of the workers that train one model, the one that waits least is the
+ * reporting worker, since the others also wait for its compute. If they share a node, only their
+ * exchanges cross the network, and waits of steps are ignored. Communication that compute hides
+ * shows nothing either.
  */
 #include "rebalance_impl.h"
 
@@ -13,20 +13,23 @@
 
 #include <math.h>
 
-/* Of a step, by which a prediction may be wrong.  Where models are averaged an exchange may cost
- * half of the second one, and what is busy makes it cost more, but nothing makes it cost less.
+/* Fraction of a step by which a prediction may be wrong: OFF_ONE for one model; for models that are
+ * averaged OFF_MORE if the measured time is larger, OFF_LESS if it is smaller.  Exchanges at the
+ * chosen period may cost half of OFF_MORE.  Busy machines make them slower; nothing makes them
+ * faster.
  */
 static const double OFF_ONE = 0.2, OFF_MORE = 0.03, OFF_LESS = 0.005;
 static const double LEAST_SCALE = 1 / 8.0, MOST_SCALE = 1024;
-static const double ALIKE = 2; /* two halves may differ by so much: the first may lie on both sides
-                                * of a change */
+static const double ALIKE = 2; /* factor by which the two halves may differ, since the first may
+                                * contain a change */
 
 enum {
     HALF_STEPS = 10,
-    MAX_DOUBLINGS = 6, /* of the steps wanted */
+    MAX_DOUBLINGS = 6, /* of the number of steps required */
     BISECTIONS = 40,
 };
 
+/* Check whether a report belongs to the present batches and has steps. */
 static bool counts(const struct rebalance *r, const struct rebalance_exposed *e)
 {
     return e->plan >= r->since && e->steps > 0;
@@ -49,11 +52,15 @@ void rebalance_exposed(struct rebalance *r, int rank, const struct rebalance_exp
     m->last = *e;
 }
 
+/* Return the number of exchanges of models between the two reports of a worker. */
 static int64_t exchanges(const struct rebalance_member *m)
 {
     return m->last.exchanges - m->mark.exchanges;
 }
 
+/* Check whether every worker with samples has reported enough steps, and an exchange if there are
+ * any.
+ */
 static bool is_enough(const struct rebalance *r)
 {
     int64_t wanted = HALF_STEPS << at_most(r->refits + r->in_vain, MAX_DOUBLINGS);
@@ -70,22 +77,25 @@ static bool is_enough(const struct rebalance *r)
     return true;
 }
 
-/* Of a step, a mean over the workers that tell. */
+/* Seconds of a step, means over the reporting workers. */
 struct compared {
     double compute_s, measured_s, predicted_s;
 };
 
+/* Return the seconds that a worker's steps waited for communication between its two reports. */
 static double waited_s(const struct rebalance_member *m)
 {
     return m->last.exposed_s - m->mark.exposed_s;
 }
 
+/* Return the seconds that a worker's steps waited for exchanges of models between its two reports.
+ */
 static double exchanged_s(const struct rebalance_member *m)
 {
     return m->last.exchange_s - m->mark.exchange_s;
 }
 
-/* Of each group the member that waits least; -1: it has none. */
+/* Find the reporting worker of each group: the member that waits least; -1: none has samples. */
 static void find_tellers(struct rebalance *r)
 {
     const int *group = rebalance_groups(r);
@@ -101,6 +111,7 @@ static void find_tellers(struct rebalance *r)
     }
 }
 
+/* Add a reporting worker's measured and predicted times of a step to the sums. */
 static void add_teller(const struct rebalance_member *m, const struct modes_time *t,
                        struct compared *ret)
 {
@@ -112,7 +123,9 @@ static void add_teller(const struct rebalance_member *m, const struct modes_time
     ret->predicted_s += (crosses ? t->exposed_s : 0) + t->exchange_s * (double)exchanges(m) / steps;
 }
 
-/* What is predicted for a network that takes so many times as long.  False without memory. */
+/* Predict a step if the network takes `scale` times as long, beside what was measured, in *ret.
+ * Return false if there is no reporting worker or no memory.
+ */
 static bool compare(struct rebalance *r, double scale, struct compared *ret)
 {
     struct rebalance_network wire = r->set.network;
@@ -136,7 +149,7 @@ static bool compare(struct rebalance *r, double scale, struct compared *ret)
     return told > 0;
 }
 
-/* By what the network has to be scaled for the prediction to be what was measured. */
+/* Return the scale of the network at which the prediction equals measured_s, by bisection. */
 static double fit(struct rebalance *r, double measured_s)
 {
     double low = log(LEAST_SCALE), high = log(MOST_SCALE);
@@ -155,6 +168,7 @@ static double fit(struct rebalance *r, double measured_s)
     return exp((low + high) / 2);
 }
 
+/* Check whether measured and predicted time differ by more than the prediction may be wrong. */
 static bool differ(const struct rebalance *r, const struct compared *c)
 {
     double step_s = c->compute_s + fmax(c->measured_s, c->predicted_s);
@@ -163,8 +177,8 @@ static bool differ(const struct rebalance *r, const struct compared *c)
     return fabs(c->measured_s - c->predicted_s) > (trains_several(r) ? off : OFF_ONE) * step_s;
 }
 
-/* What the steps since the marks say, as a logarithm; 0: they agree with the network, or no network
- * explains them.
+/* Return the logarithm of the network's scale that explains the steps since the marks; 0: they
+ * agree with the network, or no scale explains them. Fill *c.
  */
 static double contradiction(struct rebalance *r, struct compared *c)
 {
@@ -176,7 +190,7 @@ static double contradiction(struct rebalance *r, struct compared *c)
         return 0;
     }
     scale = fit(r, c->measured_s);
-    r->in_vain += r->in_vain < MAX_DOUBLINGS; /* a fit costs many predictions */
+    r->in_vain += r->in_vain < MAX_DOUBLINGS; /* a fit costs many predictions: do it less often */
     if ((scale <= NETWORK_CHECK_MOST && scale >= NETWORK_CHECK_LEAST) ||
         !compare(r, scale, &fitted) || differ(r, &fitted))
         return 0;
@@ -184,12 +198,14 @@ static double contradiction(struct rebalance *r, struct compared *c)
     return log(scale);
 }
 
+/* Count exposed communication from the last reports on. */
 static void mark_all(struct rebalance *r)
 {
     for (int i = 0; i < r->n; i++)
         r->member[i].mark = r->member[i].last;
 }
 
+/* Scale the network by r->scale, and fill the scale and the network into *ret. */
 static void refit(struct rebalance *r, struct rebalance_contradiction *ret)
 {
     ret->times = exp(r->scale);

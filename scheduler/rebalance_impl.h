@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rebalance_impl.h - what the two halves of the policy share: when, and how much better */
+/* rebalance_impl.h - state and functions that the files of the re-planning policy share */
 #ifndef EDDIS_SCHEDULER_REBALANCE_IMPL_H
 #define EDDIS_SCHEDULER_REBALANCE_IMPL_H
 
@@ -11,17 +11,17 @@
 
 struct rebalance_member {
     struct learner learner;
-    int64_t batch, min, max, move; /* move: that led to batch */
-    int64_t plan, first, steps;    /* version that it reports; its first step there, steps since */
+    int64_t batch, min, max, move; /* move: last change of batch, in samples */
+    int64_t plan, first, steps; /* reported version; first step under these batches, steps since */
     double exposed_s;
-    double rest_s; /* of a step, beside its own time: for communication and for others */
+    double rest_s; /* of a step without its own time: communication, and waiting for others */
     struct rebalance_exposed mark,
-        last; /* since when, and till when, exposed communication counts */
-    bool marked;
+        last;    /* reports between which exposed communication is counted */
+    bool marked; /* mark is set */
     int node, group;
 };
 
-/* What is summed up of a group. */
+/* Sums over the members of a group; scratch. */
 struct rebalance_group {
     double samples, step_s;
     int fastest; /* rank; -1: it has no members */
@@ -35,109 +35,111 @@ struct rebalance {
     int64_t total, period;
     int64_t since; /* the first version with the present batches */
     bool agreed;
-    bool fresh;        /* figures have come since it was last asked */
-    bool weigh;        /* the period has not been, since the plan or the network changed */
-    double in_force_s; /* since when all follow these batches; INFINITY: not yet */
-    int backs, doublings;
-    double before_s, promised_s; /* longest own time under the plan before, and as predicted for
-                                  * this one; 0: it has been looked at what became of it */
-    bool worse;                  /* then it was: */
-    double worse_s;              /* before_s, which is less than now */
+    bool fresh;           /* measurements have come since the last decision */
+    bool weigh;           /* the period is still to be weighed for this plan and network */
+    double in_force_s;    /* since when all workers follow these batches; INFINITY: not yet */
+    int backs, doublings; /* moves back in a row; doublings of the gap */
+    double before_s, promised_s; /* longest own time: under the plan before, and predicted for this
+                                  * one; 0: the promise was checked */
+    bool worse;                  /* steps are longer than under the plan before */
+    double worse_s;              /* longest own time then, if worse */
     int64_t *last;               /* [n] batches of the plan before */
-    bool of_moment;              /* the plan in force is by speeds of one moment */
+    bool of_moment;              /* the plan in force was made from the speeds of one moment */
     int64_t *held;               /* [n] batches of the last plan that held for long, or the first */
-    double *past;                /* [n_past][n] what a sample took of late, the newest last */
+    double *past;                /* [n_past][n] seconds per sample at past moments, newest last */
     int n_past;
-    double past_s; /* when the next of them is due */
-    double sure_s; /* when it was last known of all whether their speed has changed; NAN: never */
-    /* By what the last steps say that the network is to be scaled, as a logarithm; 0: by nothing.
-     */
-    double scale;
+    double past_s; /* when the next moment is to be recorded */
+    double sure_s; /* when no worker last had a speed not yet believed; NAN: never */
+    double scale;  /* logarithm of the factor on the network's times that the last steps suggest */
     int refits;
-    int64_t predicted;          /* steps of the plan in force when it was predicted by them */
+    int64_t predicted;          /* steps of the plan in force when rebalance_predicts was true */
     int64_t alone_since;        /* steps of it since which a worker alone is faster; 0: none is */
     int in_vain;                /* contradictions in a row that no network explained */
-    struct split_worker *split; /* [n], and so are these; scratch */
+    struct split_worker *split; /* [n], as all members below; scratch */
     struct modes_worker *worker;
     struct modes_time *time;
-    int *teller; /* by group, of its exposed communication */
+    int *teller; /* reporting worker of each group, for exposed communication; -1: none */
     struct rebalance_group *sum;
     int64_t *best;
     int *group;
 };
 
-enum { REBALANCE_PAST = 16 }; /* seconds, or gaps if they are longer */
+enum { REBALANCE_PAST = 16 }; /* moments that are kept, one gap_s apart */
 
 static inline int64_t at_most(int64_t x, int64_t max)
 {
     return x < max ? x : max;
 }
 
-/* Workers, or groups of them, train models of their own. */
+/* Check whether workers, or groups of them, train models of their own. */
 static inline bool trains_several(const struct rebalance *r)
 {
     return r->algorithm->traits & ALGORITHM_SEVERAL;
 }
 
-/* A worker's batch, of the plan in force or of the best split. */
+/* Return worker i's batch, in the plan in force or in the best split. */
 typedef int64_t (*batch_fn)(const struct rebalance *r, int i);
 int64_t rebalance_present(const struct rebalance *r, int i);
 int64_t rebalance_proposed(const struct rebalance *r, int i);
 
-/* Fill split with models and limits as they are now. */
+/* Fill r->split with the present models and bounds. */
 void rebalance_fill(struct rebalance *r);
 
-/* Find the best split, or what lies half of the way to it.  -ERANGE: there is none within the
- * bounds.
+/* Compute the best split in r->best; half: only half of the way to it. -ERANGE: the bounds allow
+ * none.
  */
 int rebalance_solve(struct rebalance *r, bool half);
 
-/* The rest reads split, as filled, and best. */
+/* The functions below read r->split, as filled, and r->best. */
 
-/* Rank of the worker whose own time is longest, and that time. */
+/* Return the rank of the worker with the longest own time. */
 int rebalance_slowest(const struct rebalance *r, batch_fn batch);
+
+/* Return the longest own time of a step, in seconds. */
 double rebalance_longest_s(const struct rebalance *r, batch_fn batch);
 
-/* By how much, relatively, the step's own time must differ to be no noise. */
+/* Return the relative change of the step's own time that noise may explain. */
 double rebalance_noise(const struct rebalance *r);
 
-/* Whether no split at all could gain what is wanted: far cheaper to know than the best split. */
+/* Check whether no split at all could gain enough; much cheaper than computing the best split. */
 bool rebalance_is_hopeless(const struct rebalance *r);
 
-/* Whether the split in best is worth it; fills gain and wanted. */
+/* Check whether the split in r->best is worth a change, and fill ret->gain and ret->wanted. */
 bool rebalance_is_worth(const struct rebalance *r, struct rebalance_proposal *ret);
 
-/* Whether somebody's speed does not last. */
+/* Check whether some worker's speeds do not last. */
 bool rebalance_is_fickle(const struct rebalance *r);
 
-/* Keep what speeds are now. */
+/* Record the present speeds as a past moment. */
 void rebalance_note_past(struct rebalance *r);
 
-/* Whether the split for the mean of these speeds, which best is then, would have been better at
- * them than the present one; fills gain and wanted.
+/* Compute the best split for the mean past speeds in r->best. Check whether it would have been
+ * better than the present one over the past moments. Fill ret->gain and ret->wanted.
  */
 bool rebalance_is_better_by_past(struct rebalance *r, struct rebalance_proposal *ret);
 
-/* Whether the plan that held would have been as good at them as the present one; best is that,
- * then, and gain is filled.
+/* Check whether the plan that held for long would have been as good as the present one over the
+ * past moments. Copy its batches to r->best and fill ret->gain.
  */
 bool rebalance_was_better_by_past(struct rebalance *r, struct rebalance_proposal *ret);
 
-/* Steps under the plan that all have reported; -1: somebody has not reported any. */
+/* Return the number of steps under the plan that all workers have reported; -1: a worker has
+ * reported none.
+ */
 int64_t rebalance_steps(const struct rebalance *r);
 
-/* These batches, as modes.h predicts by them, over this network; and the groups for it, NULL:
- * every worker is one.
- */
+/* Return the input of modes.h for these batches over this network; it borrows r's scratch. */
 struct modes_setup rebalance_modes(struct rebalance *r, batch_fn batch,
                                    const struct rebalance_network *n);
+
+/* Borrow the groups for modes.h; NULL: each worker is one. */
 const int *rebalance_groups(const struct rebalance *r);
 
-/* The period for these batches, which reads split too; 0: as before. */
+/* Return the best period for these batches; 0: keep the present one. Reads r->split too. */
 int64_t rebalance_better_period(struct rebalance *r, batch_fn batch);
 
-/* Whether the present batches are to have another period, which is weighed once a plan and once a
- * network; fills *ret.
+/* Check whether the present batches need another period, once for each plan and network, and fill
+ * *ret.
  */
 bool rebalance_decide_period(struct rebalance *r, struct rebalance_proposal *ret);
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rebalance_network.c - how often models are exchanged over what joins the nodes */
+/* rebalance_network.c - how often models are exchanged over the network between the nodes */
 #include "rebalance_impl.h"
 
 #include <stdio.h>
 
-static const double PERIOD_CHANGE = 1.5; /* less than that is not worth another plan */
+static const double PERIOD_CHANGE = 1.5; /* least ratio of periods that is worth another plan */
 
-enum { PERIOD_STEPS = 20 }; /* of a plan, until its period is weighed */
+enum { PERIOD_STEPS = 20 }; /* steps of a plan before its period is weighed */
 
-/* Of fewer samples than a worker may take the program may give it none, and it tells nothing; nor
- * does one that is to get none.  Where groups have models of their own its bounds do not say so,
- * but it may have less than min_count: then it counts if it tells.
+/* Count the steps that all workers report. Left out are workers that get no samples, or fewer than
+ * they may take: the program may give them none, and they report nothing. If groups have models of
+ * their own, a worker may have fewer than min_count without its bounds showing it; it counts only
+ * if it reports.
  */
 int64_t rebalance_steps(const struct rebalance *r)
 {
@@ -30,6 +31,7 @@ int64_t rebalance_steps(const struct rebalance *r)
     return least;
 }
 
+/* Check whether two networks are equal. */
 static bool is_same(const struct rebalance_network *a, const struct rebalance_network *b)
 {
     return a->n_nodes == b->n_nodes && a->model_bytes == b->model_bytes &&
@@ -47,6 +49,7 @@ void rebalance_network(struct rebalance *r, const struct rebalance_network *n)
         r->weigh = r->fresh = true;
 }
 
+/* Check whether eddis may choose the period, and knows enough to do so. */
 static bool is_open(const struct rebalance *r)
 {
     const struct rebalance_network *n = &r->set.network;
@@ -97,8 +100,7 @@ int64_t rebalance_better_period(struct rebalance *r, batch_fn batch)
                : 0;
 }
 
-/* Samples per second of the present batches at another period, by those at the present one, less 1.
- */
+/* Return the relative change of samples per second if the present batches had another period. */
 static double gain_of(struct rebalance *r, int64_t period)
 {
     const struct modes_setup s = rebalance_modes(r, rebalance_present, &r->set.network);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rebalance_past.c - what to do where speeds do not last: what would have been best of late
+/* rebalance_past.c - the plan that would have been best lately, for speeds that do not last
  *
- * On cores that others use, who is slow changes sooner than plans can follow.  What stays is how
- * much of the time each is slow.  So the speeds of each of the last seconds are kept, and the
- * present plan and another one are set against each other in all of them: the second is better if
- * it is by more than how the seconds differ explains.
+ * On cores that others use, slow workers change sooner than plans can follow. What stays constant
+ * is the fraction of time in which each is slow. So the speeds of the last REBALANCE_PAST moments
+ * are kept, and the present plan and another one are compared at all of them. The other is better
+ * if its gain exceeds what the differences between the moments explain.
  */
 #include "rebalance_impl.h"
 
 #include <math.h>
 #include <string.h>
 
-static const double ERRORS = 2; /* standard ones */
+static const double ERRORS = 2; /* standard errors that a gain must exceed, beside GAIN */
 static const double GAIN = 0.03;
-static const double EQUAL = 0.01; /* by which it may be worse by then, to be as good */
+static const double EQUAL = 0.01; /* relative loss up to which another plan counts as equal */
 
 bool rebalance_is_fickle(const struct rebalance *r)
 {
@@ -23,6 +23,7 @@ bool rebalance_is_fickle(const struct rebalance *r)
     return false;
 }
 
+/* Borrow the seconds per sample [n] at past moment k. */
 static double *moment(const struct rebalance *r, int k)
 {
     return r->past + (size_t)k * (size_t)r->n;
@@ -38,13 +39,13 @@ void rebalance_note_past(struct rebalance *r)
     for (int i = 0; i < r->n; i++) {
         const struct learner *l = &r->member[i].learner;
 
-        /* of one without samples the split has seconds, the learner perhaps a ratio */
+        /* For a worker without steps the split has seconds, the learner perhaps a ratio. */
         moment(r, r->n_past - 1)[i] =
             learner_points(l) > 0 ? learner_present(l).sample_s : r->split[i].t.sample_s;
     }
 }
 
-/* Steps a second under these batches at the speeds of then. */
+/* Return the steps per second of these batches at past moment k. */
 static double rate(const struct rebalance *r, int k, batch_fn batch)
 {
     double longest = 0;
@@ -58,13 +59,14 @@ static double rate(const struct rebalance *r, int k, batch_fn batch)
     return 1 / longest;
 }
 
+/* Return worker i's batch in the last plan that held for long. */
 static int64_t held(const struct rebalance *r, int i)
 {
     return r->held[i];
 }
 
-/* How much better these batches would have been than the present ones, relatively, and the standard
- * error of that.
+/* Return the mean relative gain of these batches over the present ones at the past moments.
+ * *ret_error: its standard error.
  */
 static double gain_by_past(const struct rebalance *r, batch_fn batch, double *ret_error)
 {
@@ -81,6 +83,7 @@ static double gain_by_past(const struct rebalance *r, batch_fn batch, double *re
     return more / present;
 }
 
+/* Check whether the batches of the last plan that held for long are within the bounds. */
 static bool is_within_bounds(const struct rebalance *r)
 {
     for (int i = 0; i < r->n; i++)
@@ -100,7 +103,7 @@ bool rebalance_was_better_by_past(struct rebalance *r, struct rebalance_proposal
     return ret->gain >= -EQUAL;
 }
 
-/* Mean speeds, for the split. */
+/* Fill r->split with the mean speeds of the past moments. */
 static void fill(struct rebalance *r)
 {
     rebalance_fill(r);

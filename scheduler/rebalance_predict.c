@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rebalance_predict.c - what the steps of a plan tell of those to come */
+/* rebalance_predict.c - predicts later steps, and one worker alone, from the steps of a plan */
 #include "rebalance_impl.h"
 
 #include <math.h>
 
-static const double OFF = 0.025; /* of the 5 % that a prediction may be off */
-static const double ALONE = 1.2; /* nobody takes workers away for less */
+static const double OFF = 0.025; /* half of the 5 % by which a prediction may be wrong */
+static const double ALONE = 1.2; /* least speedup for which removing workers is worth it */
 
 enum { STEPS = 20 };
 
+/* Check whether steps of every worker with samples were measured. */
 static bool all_are_measured(const struct rebalance *r)
 {
     for (int i = 0; i < r->n; i++)
@@ -17,8 +18,8 @@ static bool all_are_measured(const struct rebalance *r)
     return true;
 }
 
-/* What stays of a step for the worker that waits least: communication, and how much longer than
- * their medians the others' times are now and then.
+/* Return what a step takes beside own time, for the worker that waits least: communication, and how
+ * much others' times exceed their medians now and then.
  */
 static double rest_s(const struct rebalance *r)
 {
@@ -30,8 +31,8 @@ static double rest_s(const struct rebalance *r)
     return isfinite(least) ? least : 0;
 }
 
-/* Whether the plan in force has had so many steps that they can be told; fills *ret with one's
- * time.
+/* Compute the time of a step of the plan in force. Return false if it has had fewer than `wanted`
+ * steps, or several models are trained.
  */
 static bool step_of(struct rebalance *r, int64_t wanted, double *ret)
 {
@@ -55,8 +56,9 @@ bool rebalance_predicts(struct rebalance *r, double predicted_s, double *ret)
     return true;
 }
 
-/* The global batch by itself.  What is beyond twice the largest batch that was measured counts in
- * proportion: a constant that smaller ones tell is not known so well.
+/* Return the seconds of the global batch on one worker; INFINITY: it may not take it. Beyond twice
+ * the largest batch measured, time is at least proportional, since a constant from smaller batches
+ * is uncertain.
  */
 static double alone_s(const struct rebalance *r, const struct rebalance_member *m)
 {
@@ -71,7 +73,8 @@ static double alone_s(const struct rebalance *r, const struct rebalance_member *
     return s;
 }
 
-/* The own time of a step that no split of these workers is below: as if samples could be divided.
+/* Return a lower bound on the own time of a step for any split, as if samples were divisible.
+ * most_s: an upper bound.
  */
 static double balanced_s(const struct rebalance *r, double most_s)
 {
@@ -108,14 +111,14 @@ bool rebalance_alone(struct rebalance *r, int *ret_rank, double *ret_times)
         }
     }
     steps = rebalance_steps(r);
-    /* Another split helps against all but exchanges. */
+    /* Another split helps against everything except exchanges. */
     if (!(balanced_s(r, fmin(best_s, step_s)) + rest_s(r) > ALONE * best_s)) {
         r->alone_since = 0;
         return false;
     }
     if (r->alone_since == 0 || steps < r->alone_since)
         r->alone_since = steps;
-    if (steps < r->alone_since + STEPS) /* it may have been a moment */
+    if (steps < r->alone_since + STEPS) /* it may not last */
         return false;
     *ret_rank = best;
     *ret_times = step_s / best_s;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rebalance_split.c - the best split within bounds, and its gain beside what noise explains */
+/* rebalance_split.c - computes the best split within bounds, and compares its gain with noise */
 #include "rebalance_impl.h"
 
 #include "groups.h"
@@ -7,9 +7,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const double UNWAITED_GAIN = 0.1; /* more is wanted where nobody waits for another */
+static const double UNWAITED_GAIN = 0.1; /* extra gain required if nobody waits for another */
 
-enum { TRUST = 2 /* times the largest batch measured */ };
+enum { TRUST = 2 /* a batch may be this many times the largest measured */ };
 
 /* ---- models ---- */
 
@@ -18,8 +18,8 @@ const struct learner *rebalance_learner(const struct rebalance *r, int rank)
     return &r->member[rank].learner;
 }
 
-/* Seconds of a unit of the probe's ratios: the mean, of logarithms, over those that tell; 0: none
- * does.
+/* Return the seconds of a unit of the probe's ratios, the geometric mean over workers that were
+ * measured; 0: none was.
  */
 static double probe_unit_s(const struct rebalance *r)
 {
@@ -39,6 +39,9 @@ static double probe_unit_s(const struct rebalance *r)
     return n > 0 ? exp(sum / n) : 0;
 }
 
+/* Return a worker's time model; a ratio is converted with unit_s, unless that is 0, and is then a
+ * guess.
+ */
 static struct rebalance_time time_of(const struct rebalance *r, int rank, double unit_s)
 {
     const struct learner *l = &r->member[rank].learner;
@@ -62,8 +65,8 @@ void rebalance_times(const struct rebalance *r, struct rebalance_time *ret)
 
 /* ---- the best split within bounds ---- */
 
-/* What a worker may get for now: within its bounds, and near what was measured of it.  One that had
- * no samples so far may show what it can with an equal part.
+/* Return the most samples that a worker may get for now, near what was measured. A worker without
+ * samples so far may show its speed with an equal part.
  */
 static int64_t trusted(const struct rebalance *r, int rank)
 {
@@ -74,7 +77,9 @@ static int64_t trusted(const struct rebalance *r, int rank)
     return most > s->batch ? most : s->batch;
 }
 
-/* Raise all by the factor that makes them hold the batch, should they not. */
+/* Set max of each worker. If the trusted batches cannot hold the global batch, raise all by the
+ * same factor.
+ */
 static void set_limits(struct rebalance *r)
 {
     double sum = 0, factor;
@@ -92,7 +97,9 @@ static void set_limits(struct rebalance *r)
     }
 }
 
-/* A group without samples would be at the end of its epoch at once: its fastest gets some. */
+/* Give the fastest worker of each group at least one grain: a group without samples would finish
+ * its epoch at once.
+ */
 static void feed_groups(struct rebalance *r)
 {
     for (int g = 0; g < r->n; g++)
@@ -124,7 +131,7 @@ void rebalance_fill(struct rebalance *r)
     set_limits(r);
 }
 
-/* Bounds from where a worker is to half of the way to best. */
+/* Narrow the bounds to between each worker's batch and the point half way to its best one. */
 static void set_half_way(struct rebalance *r)
 {
     for (int i = 0; i < r->n; i++) {
@@ -156,6 +163,7 @@ int rebalance_solve(struct rebalance *r, bool half)
 
 /* ---- gain ---- */
 
+/* Return a worker's own seconds for a batch, from r->split. */
 static double own_s(const struct rebalance *r, int i, int64_t batch)
 {
     return time_model_s(&r->split[i].t, batch);
@@ -188,8 +196,8 @@ double rebalance_longest_s(const struct rebalance *r, batch_fn batch)
     return own_s(r, i, batch(r, i));
 }
 
-/* Communication that stays when nobody waits for another's compute: what the worker that waits
- * least sees of it.
+/* Return the communication that remains when nobody waits for another's compute: the exposed
+ * communication of the worker that waits least.
  */
 static double exposed_s(const struct rebalance *r)
 {
@@ -201,7 +209,7 @@ static double exposed_s(const struct rebalance *r)
     return isfinite(least) && least > 0 ? least : 0;
 }
 
-/* Samples per second of groups that do not wait for each other. */
+/* Return the samples per second of groups that do not wait for each other. */
 static double free_rate(const struct rebalance *r, batch_fn batch)
 {
     double rate = 0;
@@ -219,16 +227,16 @@ static double free_rate(const struct rebalance *r, batch_fn batch)
     return rate;
 }
 
-/* How many standard errors a gain must have: two, and those by which the slowest of n stands out
- * when all are alike.
+/* Return how many standard errors a gain must have: two, plus those by which the slowest of n equal
+ * workers stands out.
  */
 static double errors_wanted(const struct rebalance *r)
 {
     return 2 + sqrt(2 * log(r->n));
 }
 
-/* Of a worker's time, and of its estimate from few steps: those of its window, which may have begun
- * again after many under the plan.
+/* Return the relative error of a worker's time, larger if it is estimated from few points. Only
+ * those of its window count, which may have begun again under the plan.
  */
 static double error_of(const struct rebalance *r, int i)
 {
@@ -238,13 +246,15 @@ static double error_of(const struct rebalance *r, int i)
     return learner_error(l) * (1 + 4.0 / (double)(points > 0 ? points : 1));
 }
 
+/* Return the least gain for a relative error. */
 static double threshold(const struct rebalance *r, double error)
 {
     return r->set.least_gain + errors_wanted(r) * error;
 }
 
-/* The least that a change must promise: by the noise of the slowest, whose time is the step's, and
- * of those whose shares change, by how much they do.
+/* Return the least gain that a change must promise. It follows from the noise of the slowest
+ * worker, whose time is the step's, and of the workers whose batches change, weighted by the
+ * change.
  */
 static double wanted_gain(const struct rebalance *r)
 {
@@ -260,7 +270,8 @@ static double wanted_gain(const struct rebalance *r)
     return threshold(r, fmax(error, error_of(r, rebalance_slowest(r, rebalance_present))));
 }
 
-/* Samples that all can take within limit_s, fractions of them too. */
+/* Return the samples, fractions included, that all workers together can do within limit_s.
+ */
 static double samples_within(const struct rebalance *r, double limit_s)
 {
     double sum = 0;

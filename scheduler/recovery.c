@@ -6,44 +6,46 @@
 #include <signal.h>
 #include <stddef.h>
 
-/* A program without known steps that exits within this time of its first sign of life, or of its
- * start where it gives none, has never come to its work; ages that differ by no more than this part
- * of the greater are the same.
+/* young_s: a program without known steps that exits this soon after its first sign of life, or
+ * after its start if it gave none, has not begun its work. same_part: ages that differ by at most
+ * this fraction of the greater are the same.
  */
 static const double young_s = 30, same_part = 0.2;
 
-/* Whatever becomes of its launcher and nodes afterwards. */
+/* Check whether all workers have finished; later failures of launcher and nodes do not matter. */
 static bool done(const struct recovery_case *c)
 {
     return c->all_done;
 }
 
-/* Nothing is known of its steps. */
+/* Check whether nothing is known of the program's steps. */
 static bool is_blind(const struct recovery_case *c)
 {
     return !c->any_page && !c->any_step;
 }
 
-/* Some of it was there. */
+/* Check whether some of the program was running. */
 static bool has_begun(const struct recovery_case *c)
 {
     return c->started && (c->any_up || c->alive_s > 0);
 }
 
-/* It may have worked without telling, and somebody wants it to start again. */
+/* Check whether the program may have worked without reporting steps, and the user wants restarts.
+ */
 static bool is_trusted(const struct recovery_case *c)
 {
     return is_blind(c) && c->asked && has_begun(c) && c->cause != CAUSE_LAUNCH;
 }
 
+/* Return the seconds since the first sign of life, or else since the generation's start. */
 static double life_s(const struct recovery_case *c)
 {
     return c->alive_s > 0 ? c->alive_s : c->now.age_s;
 }
 
-/* Before its first step a generation has shown nothing that a restart would be for; the first one
- * whatever happened, a later one when the program itself says no.  With fewer samples at once it is
- * another attempt.
+/* Check whether no step was done that a restart could continue from. It applies to the first
+ * generation after any failure, and to a later one only if the program itself exited. Fewer samples
+ * at once make it another attempt.
  */
 static bool no_step(const struct recovery_case *c)
 {
@@ -51,21 +53,23 @@ static bool no_step(const struct recovery_case *c)
            (c->generation <= 1 || c->cause == CAUSE_EXIT);
 }
 
-/* Usage, and what shells say of programs that cannot be run or found. */
+/* Check for exit codes of usage errors (2) and of shells for programs that cannot be run or found
+ * (126, 127).
+ */
 static bool never(const struct recovery_case *c)
 {
     return c->cause == CAUSE_EXIT && (c->code == 2 || c->code == 126 || c->code == 127);
 }
 
-/* Nobody from outside sends these. */
+/* Check whether a signal comes from the process itself, not from outside. */
 static bool is_own_signal(int signal)
 {
     return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL ||
            signal == SIGABRT;
 }
 
-/* By itself, as where all ranks write one file when they have trained.  Nothing is left that
- * another generation could train.
+/* Check whether the program failed by itself after its last step, for example because all ranks
+ * write one file. A new generation would have nothing to train.
  */
 static bool trained(const struct recovery_case *c)
 {
@@ -74,14 +78,17 @@ static bool trained(const struct recovery_case *c)
     return c->trained && own && !c->echo && !c->less;
 }
 
-/* From a checkpoint all would begin with one worker's model, which may be the wrong one. */
+/* Check whether the workers' models differ. From a checkpoint all would continue with one worker's
+ * model, which may be the wrong one.
+ */
 static bool models(const struct recovery_case *c)
 {
     return c->models && c->cause == CAUSE_EXIT;
 }
 
-/* It would fail there for ever.  Of two generations that were hit before their rank did a step
- * nothing of the kind can be said: both stand at the step that they resumed from.
+/* Check whether the same rank failed at the same step as before, and would do so again. If neither
+ * generation did a step after resuming, both are at the step they resumed from, and nothing
+ * follows.
  */
 static bool same_step(const struct recovery_case *c)
 {
@@ -89,8 +96,9 @@ static bool same_step(const struct recovery_case *c)
            c->now.step == c->before.step && (c->now.stepped || c->before.stepped);
 }
 
-/* The program's own fault in this step, as of all workers at once, of which another is the first
- * that is heard of; or of a sample, which a new plan gives to another rank.
+/* Check whether a rank failed by itself, in the same way at the same step as in the generation
+ * before. All workers may fail at once, and another one is reported first; or the new plan gave the
+ * faulty sample to another rank.
  */
 static bool same_fault(const struct recovery_case *c)
 {
@@ -101,8 +109,8 @@ static bool same_fault(const struct recovery_case *c)
            c->before.stepped;
 }
 
-/* By itself, as a program does that cannot find its modules or data, and not because it lost the
- * others, as when a host is gone before anybody knows.
+/* Check whether a program without known steps exited by itself soon after it began, as one does
+ * that cannot find its modules or data. An exit because of lost peers does not count.
  */
 static bool too_young(const struct recovery_case *c)
 {
@@ -111,7 +119,9 @@ static bool too_young(const struct recovery_case *c)
     return is_trusted(c) && exited && !c->echo && life_s(c) <= young_s;
 }
 
-/* As same_step, where ages stand for steps. */
+/* Check whether a program without known steps failed in the same way, at the same rank and about
+ * the same age, as in the generation before.
+ */
 static bool same_age(const struct recovery_case *c)
 {
     return is_trusted(c) && c->now.rank >= 0 && c->now.rank == c->before.rank &&
@@ -119,16 +129,19 @@ static bool same_age(const struct recovery_case *c)
            fabs(c->now.age_s - c->before.age_s) <= same_part * fmax(c->now.age_s, c->before.age_s);
 }
 
+/* Check whether a later generation did not come up. */
 static bool is_failed_start(const struct recovery_case *c)
 {
     return c->cause == CAUSE_LAUNCH && c->generation > 1;
 }
 
+/* Check whether RECOVERY_STARTS starts in a row have failed. */
 static bool no_start(const struct recovery_case *c)
 {
     return is_failed_start(c) && c->failed_starts + 1 >= RECOVERY_STARTS;
 }
 
+/* Check whether the permitted restarts, or losses of nodes, are used up. */
 static bool used_up(const struct recovery_case *c)
 {
     if (c->cause == CAUSE_NODE)
@@ -136,6 +149,7 @@ static bool used_up(const struct recovery_case *c)
     return !is_failed_start(c) && c->restarts_done >= c->restarts;
 }
 
+/* Check whether somebody has asked for the job's end. */
 static bool unwanted(const struct recovery_case *c)
 {
     return c->unwanted;
@@ -161,7 +175,9 @@ enum recovery recovery_decide(const struct recovery_case *c)
     return RECOVERY_RESTART;
 }
 
-/* Why a program without known steps is not started again, and what would change that. */
+/* Borrow the words for why a program without known steps is not restarted, and what would change
+ * that.
+ */
 static const char *blind_words(const struct recovery_case *c)
 {
     struct recovery_case asked = *c;
@@ -206,7 +222,9 @@ const char *recovery_words(const struct recovery_case *c)
     return words[r] ? words[r] : "";
 }
 
-/* No network kills, and one over which all ranks came up works. */
+/* Check whether a kept network may have made the launch fail. A signal is not caused by the
+ * network, and a network over which all ranks came up works.
+ */
 bool recovery_network_again(const struct recovery_case *c)
 {
     bool launch = c->cause == CAUSE_LAUNCH || c->cause == CAUSE_MPIRUN;
@@ -222,6 +240,7 @@ enum recovery_gather recovery_gather(const struct recovery_nodes *n)
     return n->coming && n->soon ? RECOVERY_WAIT : RECOVERY_BEGIN;
 }
 
+/* Return 2 to the power `times`, at most most_s. */
 static int doubled_s(int times, int most_s)
 {
     int s = 1;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recovery.h - every decision to start again: a job that failed, its network, its nodes
+/* recovery.h - decides every restart: of a failed job, its network and its nodes
  *
- * Pure: the rules of eddis-run(1) as one table, first row that fits.
+ * Pure: the rules of eddis-run(1) as one table; the first row that fits decides.
  *
- * A program of which no step is known, since no rank has told of any, is started again only where
- * somebody has asked for restarts.  How far it had come is judged by its age then, since its first
- * sign of life, or since its start where it has given none.  One that uses libeddis is not told
- * from it before its first call.
+ * If no rank has reported a step, the program is restarted only if the user asked for restarts. Its
+ * progress is then judged by its age, since its first sign of life, or since its start if it gave
+ * none. A program that uses libeddis looks the same before its first call.
  */
 #ifndef EDDIS_SCHEDULER_RECOVERY_H
 #define EDDIS_SCHEDULER_RECOVERY_H
@@ -17,15 +16,15 @@
 enum recovery_cause {
     CAUSE_EXIT,   /* a rank exited with a code other than 0 */
     CAUSE_SIGNAL, /* a rank died of a signal */
-    CAUSE_OOM,    /* likewise, or exited, for lack of memory */
+    CAUSE_OOM,    /* a rank died of a signal or exited, for lack of memory */
     CAUSE_NODE,   /* a node or its agent was lost */
-    CAUSE_HANG,   /* no step for timeouts.hang, or no first one for .first_step */
-    CAUSE_MPIRUN, /* mpirun or one of its daemons ended, no rank is to blame */
+    CAUSE_HANG,   /* no step for timeouts.hang, or no first one for timeouts.first_step */
+    CAUSE_MPIRUN, /* mpirun or one of its daemons ended, without a failed rank */
     CAUSE_LAUNCH, /* the generation did not come up */
     CAUSES,
 };
 
-/* The same rank's failure in the generation before. */
+/* A rank's failure, in this generation or the one before. */
 struct recovery_rank {
     int rank;     /* -1: no rank */
     int64_t step; /* -1: unknown */
@@ -37,79 +36,82 @@ struct recovery_rank {
 struct recovery_case {
     enum recovery_cause cause;
     int code;                         /* exit code of CAUSE_EXIT */
-    int64_t generation;               /* that failed, from 1 */
+    int64_t generation;               /* generation that failed, from 1 */
     bool any_step;                    /* it had finished a step */
     struct recovery_rank now, before; /* before: rank -1 in generation 1 */
-    int64_t restarts_done, restarts;  /* so far, and at most, but for nodes that were lost */
-    int64_t losses_done, losses;      /* the same of these; 0 at most: no bound where there may be
-                                       * restarts at all */
-    int failed_starts;                /* of generations behind the first, running, before this */
-    int signal;                       /* that it failed by; 0: none */
-    bool unwanted;                    /* somebody has asked for the job's end */
-    bool started;                     /* its mpirun was ordered */
-    bool any_up, all_up;              /* and some rank, every rank of it was up */
-    bool all_done;                    /* ... and has exited 0 by itself */
-    bool any_page;                    /* a rank of the job has ever used libeddis, and so tells of
-                                       * its steps, if only that it has none */
-    bool asked;                       /* somebody has written how often the job may start again */
-    double alive_s;                   /* since the generation's first sign of life; 0: none yet */
-    bool echo;                        /* the rank says that another one made it fail */
-    bool trained;                     /* the rank had no step left to do */
-    bool less;                        /* for lack of memory, and less can be asked of the rank */
-    bool network_cached;              /* an earlier job has found the network that it used */
-    bool models;                      /* its workers have found that their models are not one */
+    int64_t restarts_done, restarts;  /* so far, and at most; lost nodes not counted */
+    int64_t losses_done, losses; /* lost nodes so far, and at most; 0 at most: no bound, or none
+                                  * if restarts is 0 */
+    int failed_starts;           /* later generations that failed to start in a row before */
+    int signal;                  /* signal of the failure; 0: none */
+    bool unwanted;               /* somebody has asked for the job's end */
+    bool started;                /* mpirun was ordered for the generation */
+    bool any_up, all_up;         /* some rank, or every rank, of it was up */
+    bool all_done;               /* every rank has exited 0 by itself */
+    bool any_page;               /* a rank of the job has used libeddis, so that steps are
+                                  * reported, even if there is none yet */
+    bool asked;                  /* the user has set the number of restarts */
+    double alive_s;              /* since the generation's first sign of life; 0: none yet */
+    bool echo;                   /* the rank reports that another one made it fail */
+    bool trained;                /* the rank had no step left to do */
+    bool less;                   /* memory was short, and the rank can be given less */
+    bool network_cached;         /* an earlier job had found the network used */
+    bool models;                 /* the workers have found that their models differ */
 };
 
+/* Decision after a failure: restart, or the reason why not. */
 enum recovery {
     RECOVERY_RESTART,
-    RECOVERY_DONE,       /* its work was done before: it has ended well */
-    RECOVERY_TRAINED,    /* the program fails by itself behind its last step: it would again */
-    RECOVERY_NO_STEP,    /* nothing was done that could be gone on with */
-    RECOVERY_NEVER,      /* exit 2, 126, 127: the program says that it cannot run */
-    RECOVERY_MODELS,     /* a checkpoint may hold the wrong model, and would hide it */
-    RECOVERY_SAME_STEP,  /* the same rank at the same step twice running */
-    RECOVERY_SAME_FAULT, /* any rank, by itself and in the same way, likewise */
+    RECOVERY_DONE,       /* all workers had finished: the job has ended well */
+    RECOVERY_TRAINED,    /* the program failed by itself after its last step, and would again */
+    RECOVERY_NO_STEP,    /* no step was done that a restart could continue from */
+    RECOVERY_NEVER,      /* exit code 2, 126 or 127: the program cannot run */
+    RECOVERY_MODELS,     /* a checkpoint may hold the wrong model, and would hide the fault */
+    RECOVERY_SAME_STEP,  /* the same rank failed at the same step twice in a row */
+    RECOVERY_SAME_FAULT, /* a rank failed by itself, in the same way at the same step as before */
     RECOVERY_TOO_YOUNG,  /* without known steps: it exited soon after its start */
-    RECOVERY_SAME_AGE,   /* without known steps: the same rank in the same way at the same age */
-    RECOVERY_USED_UP,    /* no restart is left, or no loss of a node */
-    RECOVERY_NO_START,   /* its surroundings have kept it from starting RECOVERY_STARTS times */
-    RECOVERY_UNWANTED,   /* the job is to end */
+    RECOVERY_SAME_AGE,   /* without known steps: same rank, same failure, same age as before */
+    RECOVERY_USED_UP,    /* no restart, or no loss of a node, is left */
+    RECOVERY_NO_START,   /* it failed to start RECOVERY_STARTS times in a row */
+    RECOVERY_UNWANTED,   /* somebody has asked for the job's end */
     RECOVERIES,
 };
 
-/* A generation behind the first one that does not come up (CAUSE_LAUNCH) is tried again so often in
- * a row, by itself: that is no failure of the program, and counts as no restart.
+/* Starts in a row of a later generation that does not come up (CAUSE_LAUNCH). They count as no
+ * restart, since the program did not fail.
  */
 enum { RECOVERY_STARTS = 10 };
 
+/* Decide by the table of rules whether the job is restarted, or why not. */
 enum recovery recovery_decide(const struct recovery_case *c);
 
-/* Say why the job is not started again: "all restarts are used up"; "" when it is, or when nobody
- * expects it.
+/* Borrow the words for why the job is not restarted, as "all restarts are used up"; "" if it is, or
+ * if no restart is expected.
  */
 const char *recovery_words(const struct recovery_case *c);
 
-/* Whether the launch failed over a network that an earlier job had found, which may have changed
- * since: it is measured anew and the launch tried again, once.  Never true once all ranks were up,
- * for then the program has begun, nor of what recovery_decide lets go on.
+/* Check whether the launch failed over a network that an earlier job had found. The network may
+ * have changed, so it is measured again and the launch repeated once. Never true once all ranks
+ * were up: then the program has begun.
  */
 bool recovery_network_again(const struct recovery_case *c);
 
 /* ---- the nodes of the next generation ---- */
 
 struct recovery_nodes {
-    int usable;   /* nodes that it could begin on */
-    bool coming;  /* another one may be there in a moment */
-    bool soon;    /* it is still worth waiting for that one */
-    bool in_time; /* there is still time to wait for a first one */
+    int usable;   /* number of nodes that the generation could begin on */
+    bool coming;  /* another node may join soon */
+    bool soon;    /* waiting for that node is still worth it */
+    bool in_time; /* the time to wait for a first node is not over */
 };
 
 enum recovery_gather { RECOVERY_WAIT, RECOVERY_BEGIN, RECOVERY_NOBODY };
 
+/* Decide whether to wait for nodes, begin with those that are there, or give up without any. */
 enum recovery_gather recovery_gather(const struct recovery_nodes *n);
 
-/* Seconds before the next generation begins, behind so many running that have shown nothing: 0, 1,
- * 2, 4, at most 60.
+/* Return the seconds to wait before the next generation, after in_vain generations in a row that
+ * made no progress: 0, 1, 2, 4, at most 60.
  */
 int recovery_backoff_s(int in_vain);
 
@@ -119,7 +121,9 @@ int recovery_backoff_s(int in_vain);
  */
 bool recovery_losses_end(int losses_in_vain, bool any_checkpoint);
 
-/* Seconds before a node is started again whose starts have failed so many times in a row. */
+/* Return the seconds to wait before a node is started again whose last failed_starts starts failed:
+ * 1, 2, 4, at most 30.
+ */
 int recovery_pause_s(int failed_starts);
 
 #endif

@@ -10,46 +10,48 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double FORWARD = 1.0 / 3;        /* of a step's compute */
+static const double FORWARD = 1.0 / 3;        /* forward part of a step's compute */
 static const double MEMORY_BYTES_PER_S = 4e9; /* of one core that reads, adds and writes */
-static const double REPORT_S = 1;             /* between two reports of a worker */
-static const double SOON_S = 0.1;             /* the same when there is something new; and ticks */
-static const double STEP_S = 1e-5;            /* that a step without samples takes */
-static const double LEAST_OF_LAW = 0.2;       /* no jitter makes a step shorter */
+static const double REPORT_S = 1;             /* time between two reports of a worker */
+static const double SOON_S = 0.1;       /* the same if there is something new; and between ticks */
+static const double STEP_S = 1e-5;      /* duration of a step without samples */
+static const double LEAST_OF_LAW = 0.2; /* jitter never makes a step shorter than this fraction */
 
-static const double THROTTLED = 3;  /* times as long, behind a quota */
-static const double SLICE_S = 3e-3; /* that a program computes until it is another's turn */
+static const double THROTTLED = 3;  /* factor on the time of a worker that exceeds its quota */
+static const double SLICE_S = 3e-3; /* time slice of a core that programs share */
 
 enum { BUCKETS = 8 };
 
+/* A simulated worker. */
 struct member {
     struct sim_worker law;
-    double times; /* as long as the law says */
+    double times; /* factor on the time by the law */
     int64_t batch;
     struct step_window window;
-    int64_t told_since, told_plan; /* of the last report that had something new */
-    bool unsure;                   /* that was of a window begun again, of few steps */
-    double told_s;
-    double own_s;                 /* of the step under way */
-    double exposed_s, exchange_s; /* of all steps; the part of exchanges */
-    double sum_s;                 /* of own times */
-    int64_t sum_n;
-    double slice_s, visited_s; /* computed of its turn; till when others are there, or are not */
-    bool visited;
-    uint64_t visits; /* chance of them alone: the same in a run with other plans */
+    int64_t told_since, told_plan; /* window of the last report with something new */
+    bool unsure;                   /* that window had begun again and had few points */
+    double told_s;                 /* when the worker last reported */
+    double own_s;                  /* of the present step */
+    double exposed_s, exchange_s;  /* sums over all steps; exchange_s: the part of exchanges */
+    double sum_s;                  /* sum of own times since the last sim_own_s */
+    int64_t sum_n;                 /* number of steps in sum_s */
+    double slice_s, visited_s;     /* used of its time slice; until when `visited` holds */
+    bool visited;                  /* other programs use its core */
+    uint64_t visits; /* random state for visits alone, so that other plans do not change them */
 };
 
+/* Simulated workers that train one model together. */
 struct party {
     int first, n; /* ranks */
     int n_nodes;
     double slowest_bytes_per_s;
     int64_t step, version;
     int64_t switch_at;     /* step from which the published plan holds */
-    int64_t exchanges;     /* that its steps began with */
-    double begin_s, end_s; /* of the step under way */
-    double longest_s;      /* own time of its members, ... */
-    double exchange_s;     /* ... and what it waited for before it */
-    double written_s;      /* when its last increment is in the centre */
+    int64_t exchanges;     /* number of exchanges so far */
+    double begin_s, end_s; /* of the present step */
+    double longest_s;      /* longest own time of a member in it */
+    double exchange_s;     /* duration of the exchange before it */
+    double written_s;      /* when its last increment has reached the center */
 };
 
 struct sim {
@@ -60,10 +62,10 @@ struct sim {
     struct party *party; /* [n_parties], a heap by end_s from `heap` */
     int n_parties;
     int *heap;             /* [n_parties] */
-    double *link_s;        /* [n_nodes] until when each is busy */
-    int64_t *batch, *next; /* [n] in force everywhere; published */
+    double *link_s;        /* [n_nodes] until when each node's link is busy */
+    int64_t *batch, *next; /* [n] batches in force everywhere; published batches */
     int64_t version, published, period;
-    int waiting; /* parties that have not taken the published plan */
+    int waiting; /* number of parties that do not follow the published plan yet */
     uint64_t seed;
     double now_s, tick_s;
     int contradictions;
@@ -71,9 +73,9 @@ struct sim {
     int64_t samples, total;
 };
 
-/* ---- chance ---- */
+/* ---- randomness ---- */
 
-/* A step's time as a part of the law's. */
+/* Draw a random factor on a step's time, from jitter and spikes. */
 static double luck(struct sim *s)
 {
     double x = 1;
@@ -87,6 +89,7 @@ static double luck(struct sim *s)
 
 /* ---- laws ---- */
 
+/* Return the compute seconds for a batch by a worker's law. */
 static double compute_s(const struct member *m, int64_t batch)
 {
     const struct sim_worker *law = &m->law;
@@ -97,7 +100,7 @@ static double compute_s(const struct member *m, int64_t batch)
     return batch <= 0 ? 0 : m->times * s;
 }
 
-/* The wait for input beside compute. */
+/* Return the seconds that a worker waits for input, beside `compute` seconds. */
 static double input_s(const struct sim *s, const struct member *m, int64_t batch, double compute)
 {
     double input = m->law.input_s * (double)batch;
@@ -105,6 +108,7 @@ static double input_s(const struct sim *s, const struct member *m, int64_t batch
     return s->set.read_ahead ? fmax(input - compute, 0) : input;
 }
 
+/* Return a worker's own seconds for a batch: compute and the wait for input, without randomness. */
 static double own_s(const struct sim *s, int rank, int64_t batch)
 {
     const struct member *m = &s->member[rank];
@@ -140,8 +144,9 @@ double sim_best_s(const struct sim *s, int64_t min, const int64_t *max, int64_t 
     return sim_longest_s(s, ret);
 }
 
-/* ---- who else computes on a worker's core ---- */
+/* ---- other programs on a worker's core ---- */
 
+/* Check whether other programs use the worker's core now; advances the random visits. */
 static bool are_others_there(struct member *m, double now_s)
 {
     if (m->law.others <= 0 || m->law.visit_s <= 0)
@@ -151,7 +156,9 @@ static bool are_others_there(struct member *m, double now_s)
     return m->visited;
 }
 
-/* How long a worker that computes so long from now on has to wait for its turn. */
+/* Return how long a worker waits for other programs' time slices if it computes for so long from
+ * now on.
+ */
 static double turns_s(struct member *m, double now_s, double compute)
 {
     double turns;
@@ -165,6 +172,9 @@ static double turns_s(struct member *m, double now_s, double compute)
 
 /* ---- the heap of parties ---- */
 
+/* Check whether the party at heap index x ends its step before that at y; ties go to the lower
+ * party.
+ */
 static bool ends_before(const struct sim *s, int x, int y)
 {
     const struct party *a = &s->party[s->heap[x]], *b = &s->party[s->heap[y]];
@@ -172,6 +182,7 @@ static bool ends_before(const struct sim *s, int x, int y)
     return a->end_s != b->end_s ? a->end_s < b->end_s : s->heap[x] < s->heap[y];
 }
 
+/* Restore the heap order below index i. */
 static void sift_down(struct sim *s, int i)
 {
     for (;;) {
@@ -191,6 +202,7 @@ static void sift_down(struct sim *s, int i)
 
 /* ---- communication ---- */
 
+/* Return the seconds that a party's all-reduce of its gradients takes. */
 static double allreduce_s(const struct sim *s, const struct party *p)
 {
     double m = (double)s->set.model_bytes, n = p->n_nodes, time = 0;
@@ -203,8 +215,8 @@ static double allreduce_s(const struct sim *s, const struct party *p)
     return time;
 }
 
-/* A step of which the slowest computes for so long: buckets, all alike, leave one after
- * another as back-propagation fills them.
+/* Return the seconds of a step whose slowest member computes for so long. Equal buckets are sent
+ * one after another as back-propagation fills them.
  */
 static double step_s(const struct sim *s, const struct party *p, double compute)
 {
@@ -215,15 +227,16 @@ static double step_s(const struct sim *s, const struct party *p, double compute)
     return fmax(fmax(end, compute), STEP_S);
 }
 
-/* Steps since the exchange that was due last: parties take turns, as elastic_due of lib/sync says.
+/* Return the steps since a party's last exchange was due; parties take turns as elastic_due of
+ * lib/sync does.
  */
 static int64_t since_exchange(const struct sim *s, const struct party *p)
 {
     return (p->step + (p - s->party) * s->period / s->n_parties) % s->period;
 }
 
-/* A party's exchange with the centre, begun now.  Returns when its next step may begin: models are
- * read first, the increment is written while it computes, over the link that all of its node share.
+/* Begin a party's exchange with the center. Return when its next step may begin. Models are read
+ * first; the increment is written while the party computes, over the link that its node shares.
  */
 static double exchange(struct sim *s, struct party *p, double now_s)
 {
@@ -256,6 +269,7 @@ void sim_publish(struct sim *s, const int64_t *batch)
         s->party[i].switch_at = s->party[i].step + 2 + (int64_t)random_below(&s->seed, 2);
 }
 
+/* Let a party follow the published plan from its switch step on; once all do, it is in force. */
 static void take_plan(struct sim *s, struct party *p)
 {
     if (p->version == s->published || p->step < p->switch_at)
@@ -271,6 +285,7 @@ static void take_plan(struct sim *s, struct party *p)
         rebalance_agreed(s->set.rebalance, s->version, s->now_s);
 }
 
+/* Let the re-planning policy decide, at most every SOON_S, and publish its proposal. */
 static void tick(struct sim *s)
 {
     struct rebalance_proposal p;
@@ -288,6 +303,7 @@ static void tick(struct sim *s)
 
 /* ---- steps ---- */
 
+/* Report a worker's window to the detection of stragglers. */
 static void tell_stragglers(struct sim *s, int rank, const struct step_figures *f)
 {
     struct time_model t = learner_model(rebalance_learner(s->set.rebalance, rank));
@@ -296,6 +312,7 @@ static void tell_stragglers(struct sim *s, int rank, const struct step_figures *
         stragglers_take(s->set.stragglers, rank, f, NAN, &t);
 }
 
+/* Report a worker's exposed communication to the policy. */
 static void report_exposed(struct sim *s, int rank, const struct party *p)
 {
     const struct rebalance_exposed e = { .plan = p->version,
@@ -307,6 +324,9 @@ static void report_exposed(struct sim *s, int rank, const struct party *p)
     rebalance_exposed(s->set.rebalance, rank, &e);
 }
 
+/* Report a worker's window to the policy, when an agent would: each second, or soon after something
+ * new.
+ */
 static void report(struct sim *s, int rank, const struct party *p)
 {
     struct member *m = &s->member[rank];
@@ -329,6 +349,7 @@ static void report(struct sim *s, int rank, const struct party *p)
     tell_stragglers(s, rank, &f);
 }
 
+/* Begin a party's step, and compute when it ends. */
 static void begin_step(struct sim *s, struct party *p, double now_s)
 {
     double longest = 0;
@@ -346,6 +367,7 @@ static void begin_step(struct sim *s, struct party *p, double now_s)
     p->end_s = now_s + step_s(s, p, longest);
 }
 
+/* End a party's step: add it to its members' windows, and report. */
 static void end_step(struct sim *s, struct party *p)
 {
     for (int i = p->first; i < p->first + p->n; i++) {
@@ -373,6 +395,7 @@ static void end_step(struct sim *s, struct party *p)
     }
 }
 
+/* Advance the time to the next end of a party's step, and process it. */
 static void next_event(struct sim *s)
 {
     struct party *p = &s->party[s->heap[0]];
@@ -408,6 +431,7 @@ void sim_run(struct sim *s, int64_t steps)
 
 /* ---- making one ---- */
 
+/* Check the setup. -EINVAL: a value is out of range. */
 static int check(const struct sim_setup *s, struct eddis_error *err)
 {
     if (s->n < 1 || s->n > SIM_MAX_WORKERS)
@@ -422,7 +446,7 @@ static int check(const struct sim_setup *s, struct eddis_error *err)
     return 0;
 }
 
-/* Whether worker i begins a party. */
+/* Check whether worker i is the first of a party. */
 static bool begins(const struct sim *s, int i)
 {
     if (!(s->algorithm->traits & ALGORITHM_SEVERAL))
@@ -431,6 +455,7 @@ static bool begins(const struct sim *s, int i)
            s->member[i].law.group != s->member[i - 1].law.group;
 }
 
+/* Add worker i to its party, a new one if it is the first. */
 static void add_member(struct sim *s, int i)
 {
     const struct sim_worker *w = &s->member[i].law;
@@ -446,6 +471,7 @@ static void add_member(struct sim *s, int i)
     s->total += w->batch;
 }
 
+/* Begin the first step of every party. */
 static void begin(struct sim *s)
 {
     for (int i = 0; i < s->n; i++) {
@@ -454,7 +480,7 @@ static void begin(struct sim *s)
         *m = (struct member){ .law = s->set.worker[i], .times = 1 };
         m->batch = s->batch[i] = m->law.batch;
         m->visits = random_mix(s->set.seed, 1000 + (uint64_t)i);
-        /* Agents do not report all at once. */
+        /* Spread the reports over time, as those of agents are. */
         m->told_s = -REPORT_S * i / s->n;
         step_window_init(&m->window);
         add_member(s, i);
@@ -513,7 +539,7 @@ void sim_free(struct sim *s)
     free(s);
 }
 
-/* ---- what is seen from outside ---- */
+/* ---- access to the simulated job ---- */
 
 void sim_slow(struct sim *s, int rank, double times)
 {

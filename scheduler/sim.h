@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sim.h - a job in virtual time that drives the re-planning which a real one is driven by
+/* sim.h - a job in virtual time that is controlled by the same re-planning as a real one
  *
- * Each worker has a true law of its time for a batch, which nobody is told.  Steps last as the laws
- * and the seed say; they fill windows (step_window.h), windows are reported as agents report them,
- * and a proposal takes force two or three steps later, as workers agree on it:
+ * Each worker has a true law of its time for a batch, which the policy does not know. Steps last as
+ * the laws and the seed determine. They fill windows (step_window.h), windows are reported as
+ * agents report them, and a proposal takes force two or three steps later, as workers agree on it:
  *
- *     laws + jitter -> steps -> windows -> figures -> rebalance -> plan -> batches of later steps
+ *     laws + jitter -> steps -> windows -> measurements -> rebalance -> plan -> batches of later
+ * steps
  *
- * Workers that keep one model together are a party: all in synchronous training, a group in hybrid,
- * each worker by itself in asynchronous.  The event is the end of a party's step.
+ * Workers that train one model together are a party: all in synchronous training, a group in hybrid
+ * mode, each worker in asynchronous mode. An event is the end of a party's step.
  *
- * A run is a function of its setup and of the calls that follow: no clock is read.
+ * A run is a function of its setup and the calls that follow: no clock is read.
  */
 #ifndef EDDIS_SCHEDULER_SIM_H
 #define EDDIS_SCHEDULER_SIM_H
@@ -24,14 +25,14 @@
 
 enum { SIM_MAX_WORKERS = 4096 };
 
-/* What a worker really does: max(floor_s, fixed_s + sample_s * batch), and 0 for no samples.  If
- * that exceeds quota_s, as of a worker that is throttled, it is three times as long; 0: never.
+/* A worker's true time: max(floor_s, fixed_s + sample_s * batch), and 0 for no samples. If that
+ * exceeds quota_s, it is three times as long, as for a throttled worker; quota_s 0: never.
  */
 struct sim_worker {
     double fixed_s, sample_s, floor_s, quota_s;
-    double input_s;     /* the data path's time for a sample */
-    int others;         /* programs that compute on its core, taking turns with it ... */
-    double visit_s;     /* ... for about so long at a time, and are gone as long; 0: always */
+    double input_s;     /* time of the data path for a sample */
+    int others;         /* other programs that share its core by time slices */
+    double visit_s;     /* they stay about so long, and are gone as long; 0: they always stay */
     double bytes_per_s; /* of its node's link; 0: messages take no time */
     int node, group;    /* from 0, in runs */
     int64_t batch;      /* of the first plan */
@@ -44,35 +45,35 @@ struct sim_setup {
     const char *algorithm;
     int64_t period;      /* steps between exchanges of models; 0 in synchronous training */
     int64_t model_bytes; /* 0: there is no communication */
-    int64_t wire_bytes; /* what gradients are between nodes, where narrower; 0: as long as models */
+    int64_t wire_bytes;  /* bytes of the gradients between nodes; 0: as model_bytes */
     double latency_s;
     double jitter; /* standard deviation of a step's time, relative */
     double spike;  /* probability of a step that takes spike_ratio times as long */
     double spike_ratio;
     bool read_ahead;               /* input is read while the step before computes */
     struct rebalance *rebalance;   /* borrowed; NULL: the plan stays */
-    struct stragglers *stragglers; /* is told what rebalance is; borrowed, may be NULL */
+    struct stragglers *stragglers; /* gets the same reports; borrowed, may be NULL */
 };
 
 struct sim;
 
-/* Returns a job before its first step.  -EINVAL, -ENOMEM. */
+/* Return a job before its first step in *ret; free it with sim_free. -EINVAL, -ENOMEM. */
 int sim_new(const struct sim_setup *s, struct sim **ret, struct eddis_error *err);
 void sim_free(struct sim *s);
 
-/* Go on until rank 0 has done so many more steps. */
+/* Advance until rank 0 has done so many more steps. */
 void sim_run(struct sim *s, int64_t steps);
 
-/* From now on this worker takes so many times as long as its law says. */
+/* Set the factor on the time of this worker from now on. */
 void sim_slow(struct sim *s, int rank, double times);
 
-/* From now on every node's link carries so much. */
+/* Set the bandwidth of every node's link from now on. */
 void sim_link(struct sim *s, double bytes_per_s);
 
-/* From now on this worker's data path takes so long for a sample. */
+/* Set the data path's time per sample of this worker from now on. */
 void sim_set_input(struct sim *s, int rank, double input_s);
 
-/* Publish batches [n] of the caller's own; only while no plan waits to take force. */
+/* Publish the caller's batches [n]; only if no plan waits to take force. */
 void sim_publish(struct sim *s, const int64_t *batch);
 
 double sim_now_s(const struct sim *s);
@@ -84,17 +85,18 @@ int64_t sim_period(const struct sim *s);  /* steps between exchanges */
 /* Return how often the network was contradicted, and borrow the last contradiction. */
 int sim_contradictions(const struct sim *s, const struct rebalance_contradiction **ret);
 
-/* Borrows the batches in force [n]. */
+/* Borrow the batches in force [n]. */
 const int64_t *sim_batch(const struct sim *s);
 
-/* Mean own time of a worker's steps since the last call for it; 0: there were none. */
+/* Return the mean own time of a worker's steps since the last call for it; 0: there were none. */
 double sim_own_s(struct sim *s, int rank);
 
-/* What the laws say without jitter: the longest own time of these batches [n]. */
+/* Return the longest own time of these batches [n] by the laws, without jitter. */
 double sim_longest_s(const struct sim *s, const int64_t *batch);
 
-/* The exact integer optimum of these, for batches from min to max [n] (NULL: any) that add up as
- * those of the first plan do; ret [n].
+/* Compute the exact integer optimum by the laws in ret [n], for batches from min to max [n] (NULL:
+ * any) with the sum of the first plan. Return its longest own time; INFINITY: the bounds allow
+ * none.
  */
 double sim_best_s(const struct sim *s, int64_t min, const int64_t *max, int64_t *ret);
 

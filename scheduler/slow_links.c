@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* slow_links.c - finds the connections that have become slow, and the machine that they share */
+/* slow_links.c - finds connections that have become slow, and the machine that they share */
 #include "slow_links.h"
 
 #include <errno.h>
@@ -7,36 +7,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double SLOWER = 1 / 0.7; /* as a straggler */
-static const double OVER = 1.2;
-static const double EXPLAINS = 0.5; /* of what steps take longer, to be the cause */
-static const double LASTS_S = 3;    /* readings come once a second or more seldom */
-static const double FOLLOWS = 0.1;  /* part that the latest reading has in what is usual */
-static const double DOUBTS = 0.01;  /* the same of one that is no longer usual */
+static const double SLOWER = 1 / 0.7; /* slowdown of a slow link, as STRAGGLER_TIMES */
+static const double OVER = 1.2;       /* below this factor it is no longer slow */
+static const double EXPLAINS = 0.5; /* fraction of the extra step time that a cause must explain */
+static const double LASTS_S = 3;    /* how long it must last; readings come at most once a second */
+static const double FOLLOWS = 0.1;  /* weight of the newest reading in the usual values */
+static const double DOUBTS = 0.01;  /* the same for a reading of a longer step */
 
-enum { SETTLED = 10 }; /* readings that make something usual */
+enum { SETTLED = 10 }; /* readings after which the usual values are known */
 
+/* Measurements of a connection: seconds in which it is busy in a step, seconds of a step,
+ * bandwidth.
+ */
 struct figures {
     double busy_s, step_s, bytes_per_s;
 };
 
+/* A worker's busiest connection. */
 struct way {
     struct figures now, usual;
-    int n; /* readings in usual */
-    int peer;
-    int64_t step;
+    int n;        /* readings in `usual`, at most SETTLED */
+    int peer;     /* node at the other end */
+    int64_t step; /* number of the last step */
     bool slow;
 };
 
 struct slow_links {
     struct way *way; /* [n] */
     int *node;       /* [n] */
-    int *ends;       /* [n_nodes] of slow connections */
+    int *ends;       /* [n_nodes] ends of slow connections at each node; scratch */
     int n, n_nodes;
-    int wished, told; /* ranks; -1: none */
-    int64_t since;
-    double noticed_s;
-    struct slow_link last; /* as told */
+    int wished, told;      /* rank to be reported; rank that was reported; -1: none */
+    int64_t since;         /* number of the step at which `wished` changed */
+    double noticed_s;      /* when it changed */
+    struct slow_link last; /* as reported */
 };
 
 int slow_links_new(const int *node, int n, int n_nodes, struct slow_links **ret,
@@ -76,6 +80,8 @@ void slow_links_free(struct slow_links *s)
 
 /* ---- one connection ---- */
 
+/* Return the fraction of the extra step time in which the connection is busier than usual, 0 to 1.
+ */
 static double explained(const struct way *w)
 {
     double more_s = w->now.step_s - w->usual.step_s;
@@ -83,6 +89,9 @@ static double explained(const struct way *w)
     return more_s > 0 ? fmin(fmax((w->now.busy_s - w->usual.busy_s) / more_s, 0), 1) : 0;
 }
 
+/* Check whether a connection is slow: steps are longer, it carries less, and it explains the extra
+ * time.
+ */
 static bool is_slow(const struct way *w)
 {
     double times = w->slow ? OVER : SLOWER;
@@ -92,11 +101,13 @@ static bool is_slow(const struct way *w)
            explained(w) >= (w->slow ? EXPLAINS / 2 : EXPLAINS);
 }
 
+/* Move a usual value towards the newest by a fraction. */
 static void follow(double *usual, double now, double part)
 {
     *usual += part * (now - *usual);
 }
 
+/* Enter the newest reading into the usual values. */
 static void learn(struct way *w)
 {
     double part = w->now.step_s > OVER * w->usual.step_s ? DOUBTS : FOLLOWS;
@@ -130,9 +141,9 @@ void slow_links_take(struct slow_links *s, int rank, const struct link_load *l, 
         learn(w);
 }
 
-/* ---- whose ---- */
+/* ---- which machine ---- */
 
-/* The node at most ends of slow connections, of n; -1: there is none, or several. */
+/* Return the node with most ends of slow connections; -1: none, or several have as many. */
 static int shared_node(const struct slow_links *s)
 {
     int most = -1;
@@ -147,7 +158,9 @@ static int shared_node(const struct slow_links *s)
     return alone ? most : -1;
 }
 
-/* Rank whose connection is to be told of: a slow one of the node, else one to it; -1: none. */
+/* Return the rank whose connection is reported for a node: a slow one of the node itself, else a
+ * slow one to it; -1: none.
+ */
 static int slowest_of(const struct slow_links *s, int node)
 {
     int ret = -1;
@@ -165,6 +178,7 @@ static int slowest_of(const struct slow_links *s, int node)
     return ret;
 }
 
+/* Return the first rank on a node; -1: none. */
 static int first_of(const struct slow_links *s, int node)
 {
     for (int i = 0; i < s->n; i++)
@@ -173,7 +187,7 @@ static int first_of(const struct slow_links *s, int node)
     return -1;
 }
 
-/* The node whose link is slow; -1: none. */
+/* Return the node whose link is slow; -1: none. */
 static int find_node(struct slow_links *s)
 {
     int n = 0, one = -1;
@@ -190,6 +204,7 @@ static int find_node(struct slow_links *s)
     return n == 1 && s->n_nodes > 2 ? one : shared_node(s);
 }
 
+/* Describe the slow link of a node in *ret; rank: the node's first. */
 static void tell(const struct slow_links *s, int node, int rank, struct slow_link *ret)
 {
     int at = slowest_of(s, node);
@@ -207,7 +222,9 @@ static void tell(const struct slow_links *s, int node, int rank, struct slow_lin
                                .usual_bytes_per_s = w->usual.bytes_per_s };
 }
 
-/* One that is told stays it while any connection of its machine is slow. */
+/* Return the rank to be reported; -1: none. A reported one stays while any connection of its
+ * machine is slow.
+ */
 static int wished_rank(struct slow_links *s)
 {
     int node = find_node(s);

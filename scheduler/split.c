@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* split.c - one order of grains, taken in two ways
+/* split.c - computes the optimal split by a heap or by bisection
  *
- * The k-th grain of worker i ends at t_i(min_i + k grain).  As t_i never falls, the g grains that
- * come first in the order (end, rank, k) hold each worker's first ones without a gap, and no
- * choice of g grains ends earlier.  Greedy takes them one by one from a heap; bisection finds the
- * end of the g-th among all doubles, exactly, and then takes what lies before it.
+ * Both take grains in one order. The k-th grain of worker i ends at t_i(min_i + k grain). As t_i
+ * never falls, the first g grains in the order (end, rank, k) hold each worker's first ones without
+ * a gap, and no choice of g grains ends earlier. Greedy takes them one by one from a heap.
+ * Bisection finds the end of the g-th among all doubles, exactly, and then takes the grains before
+ * it.
  *
- * What remains of total, less than a grain, goes last to the worker that ends earliest with it.
- * This is optimal too: were a finish time T below that possible, no worker could hold one more
- * grain within T (it could not even hold the rest), and the one with the rest would hold a grain
- * less than now, so a grain would be left over.
+ * The rest of total, less than a grain, goes last to the worker that ends earliest with it. This is
+ * optimal as well. If a smaller finish time T were possible, no worker could hold one more grain
+ * within T (it could not even hold the rest). The worker with the rest would hold a grain less than
+ * now, so a grain would be left over.
  */
 #include "split.h"
 
@@ -19,17 +20,18 @@
 #include <math.h>
 #include <string.h>
 
-/* Up to here the heap is faster for any number of workers that is worth a thought. */
+/* Up to here the heap is faster for any realistic number of workers. */
 enum { GREEDY_MAX_GRAINS = 1 << 16 };
 
-/* What both ways work on: grains of each worker, and how many are to be given. */
+/* Input of both methods: the workers, and the number of grains to give. */
 struct grains {
     const struct split_worker *w;
     int n;
     int64_t grain, count, rest;
-    int64_t *cap; /* [n] grains that worker may get, at most count; borrowed */
+    int64_t *cap; /* [n] most grains of each worker, at most count; borrowed */
 };
 
+/* Return the time in which worker i does its minimum and k grains more, in seconds. */
 static double end_s(const struct grains *g, int i, int64_t k)
 {
     return time_model_s(&g->w[i].t, g->w[i].min + k * g->grain);
@@ -37,16 +39,19 @@ static double end_s(const struct grains *g, int i, int64_t k)
 
 /* ---- greedy ---- */
 
+/* A worker in the heap, and when it would end its next grain. */
 struct entry {
     double end_s;
     int rank;
 };
 
+/* Check whether entry a precedes b: it ends earlier, or has the lower rank. */
 static bool before(const struct entry *a, const struct entry *b)
 {
     return a->end_s != b->end_s ? a->end_s < b->end_s : a->rank < b->rank;
 }
 
+/* Restore the order of heap [n] below index i. */
 static void sift_down(struct entry *heap, int n, int i)
 {
     for (;;) {
@@ -65,6 +70,7 @@ static void sift_down(struct entry *heap, int n, int i)
     }
 }
 
+/* Fill k [n] with each worker's grains, given one by one. -ENOMEM. */
 static int take_greedy(const struct grains *g, int64_t *k, struct eddis_error *err)
 {
     cleanup_free struct entry *heap = malloc((size_t)g->n * sizeof *heap);
@@ -93,7 +99,7 @@ static int take_greedy(const struct grains *g, int64_t *k, struct eddis_error *e
 
 /* ---- bisection ---- */
 
-/* How many grains of worker i end at most at limit_s. */
+/* Return how many grains of worker i end at limit_s or before. */
 static int64_t grains_within(const struct grains *g, int i, double limit_s)
 {
     int64_t low = 0, high = g->cap[i];
@@ -109,7 +115,7 @@ static int64_t grains_within(const struct grains *g, int i, double limit_s)
     return low;
 }
 
-/* The same of all workers, or count when it is at least that. */
+/* Check whether all workers together end count grains by limit_s. */
 static bool enough_within(const struct grains *g, double limit_s)
 {
     int64_t left = g->count;
@@ -119,8 +125,8 @@ static bool enough_within(const struct grains *g, double limit_s)
     return left <= 0;
 }
 
-/* Doubles that are not negative sort as their bits do, so halving between bit patterns reaches
- * the exact one in 63 steps.
+/* Return the double with these bits. Non-negative doubles sort as their bits do, so halving between
+ * bit patterns reaches the exact one in 63 steps.
  */
 static double double_of(uint64_t bits)
 {
@@ -130,6 +136,7 @@ static double double_of(uint64_t bits)
     return x;
 }
 
+/* Return the bits of a double. */
 static uint64_t bits_of(double x)
 {
     uint64_t bits;
@@ -138,6 +145,7 @@ static uint64_t bits_of(double x)
     return bits;
 }
 
+/* Fill k [n] with each worker's grains, by bisection on the finish time. */
 static int take_by_bisection(const struct grains *g, int64_t *k, struct eddis_error *err)
 {
     uint64_t low = 0, high = bits_of(INFINITY);
@@ -167,9 +175,10 @@ static int take_by_bisection(const struct grains *g, int64_t *k, struct eddis_er
     return 0;
 }
 
-/* ---- both ---- */
+/* ---- both methods ---- */
 
-/* Fill g and its cap [n], already there, from the bounds. */
+/* Fill in g's count, rest and cap [n], which is allocated. -ERANGE: the bounds cannot hold total.
+ */
 static int prepare(struct grains *g, int64_t total, struct eddis_error *err)
 {
     int64_t left = total, most = 0;
@@ -197,7 +206,9 @@ static int prepare(struct grains *g, int64_t total, struct eddis_error *err)
     return 0;
 }
 
-/* Give the rest to the worker that ends earliest with it. */
+/* Give the rest, less than a grain, to the worker that ends earliest with it. -ERANGE: nobody may
+ * take it.
+ */
 static int give_rest(const struct grains *g, int64_t *b, struct eddis_error *err)
 {
     double best_s = INFINITY;
@@ -228,6 +239,7 @@ static int give_rest(const struct grains *g, int64_t *b, struct eddis_error *err
 
 typedef int (*take_fn)(const struct grains *g, int64_t *k, struct eddis_error *err);
 
+/* Check the input. -EINVAL: a bound or number is out of range. */
 static int check(const struct grains *g, int64_t total, struct eddis_error *err)
 {
     if (g->n < 1 || total < 0 || g->grain < 1)
@@ -240,7 +252,8 @@ static int check(const struct grains *g, int64_t total, struct eddis_error *err)
     return 0;
 }
 
-/* take NULL: whichever is faster. */
+/* Split total over the workers by `take`; NULL: by the faster method. ret is unchanged on failure.
+ */
 static int split(struct grains *g, int64_t total, take_fn take, int64_t *ret,
                  struct eddis_error *err)
 {

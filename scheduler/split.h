@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* split.h - the integer batch sizes with the smallest largest finish time
+/* split.h - computes the integer batch sizes with the smallest largest finish time
  *
- * Give the next grain of samples to the worker that would finish earliest with it: optimal for
- * any non-decreasing t_i (Ibaraki and Katoh 1988; Beaumont et al. 2001, Alg. 3.1).  For many
- * samples the same result by bisection on the finish time.  Ties go to the lower rank and the
- * arithmetic has a fixed order, so equal input gives equal output everywhere.
+ * Give the next grain of samples to the worker that would finish earliest with it: this is optimal
+ * for any non-decreasing t_i (Ibaraki and Katoh 1988; Beaumont et al. 2001, Alg. 3.1). For many
+ * samples the same result is found by bisection on the finish time. Ties go to the lower rank and
+ * the arithmetic has a fixed order, so equal input gives equal output everywhere.
  */
 #ifndef EDDIS_SCHEDULER_SPLIT_H
 #define EDDIS_SCHEDULER_SPLIT_H
@@ -19,20 +19,22 @@ struct split_worker {
     int64_t min, max; /* samples; max INT64_MAX: no bound.  min <= max */
 };
 
-/* Write the batch of each of n workers to ret [n]: they add up to total exactly, min <= b <= max,
- * and b - min is a multiple of grain but for one worker when total does not divide.
- * -ERANGE: the bounds cannot hold total; err says which way.
+/* Write the batch of each of n workers to ret [n]. The batches add up to total exactly, min <= b <=
+ * max, and b - min is a multiple of grain, except for one worker if total does not divide. -ERANGE:
+ * the bounds cannot hold total; err names the bound.
  */
 int split_optimal(const struct split_worker *w, int n, int64_t total, int64_t grain, int64_t *ret,
                   struct eddis_error *err);
 
-/* The same result by one way only; split_optimal takes the faster one. */
+/* Compute the result of split_optimal by a heap, or by bisection; split_optimal uses the faster
+ * method.
+ */
 int split_greedy(const struct split_worker *w, int n, int64_t total, int64_t grain, int64_t *ret,
                  struct eddis_error *err);
 int split_bisection(const struct split_worker *w, int n, int64_t total, int64_t grain, int64_t *ret,
                     struct eddis_error *err);
 
-/* The equal split: total / n each, one more for the first total % n. */
+/* Write the equal split to ret [n]: total / n each, and one more for the first total % n. */
 void split_equal(int n, int64_t total, int64_t *ret);
 
 #endif

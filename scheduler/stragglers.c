@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stragglers.c - follows each worker's speed from window to window, and says who has lost his */
+/* stragglers.c - follows each worker's speed from window to window, and reports who became slow */
 #include "stragglers.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
-static const double CHANGE = STEP_WINDOW_RATIO; /* between plans, beyond what batches explain */
-static const double LASTS_S = 1;                /* what is shorter is no use to anybody */
-static const double READ_S = 5;                 /* that the machine has to say why */
-static const double EXPLAINS = 0.5;             /* of the extra time, to be its cause */
-static const double QUARTILES = 1.349;          /* apart, in standard deviations of a normal law */
-static const double MEDIAN_ERROR = 1.2533;      /* of a median, in standard errors of a mean */
-static const double SURE = 2;                   /* standard errors above the threshold */
+static const double CHANGE = STEP_WINDOW_RATIO; /* change of speed that batches do not explain */
+static const double LASTS_S = 1;                /* how long it must last to be reported */
+static const double READ_S = 5;                 /* longest wait for readings of the machine */
+static const double EXPLAINS = 0.5;    /* fraction of the extra time that a cause must explain */
+static const double QUARTILES = 1.349; /* quartile distance, in standard deviations (normal law) */
+static const double MEDIAN_ERROR = 1.2533; /* error of a median, relative to that of a mean */
+static const double SURE = 2;              /* standard errors above the threshold */
 
-static const double STALLS_S = 0.003;  /* shorter waits are the processor's scheduler's */
-static const double MOST_TIMES = 1000; /* as long as without waits, of one that only waits */
+static const double STALLS_S = 0.003;  /* shorter waits come from the scheduler of the processor */
+static const double MOST_TIMES = 1000; /* factor assumed for a worker that only waits */
 
-static const double TELLS = 0.1;   /* more than usual, to be told */
-static const double FOLLOWS = 0.1; /* part that the latest reading has in what is usual */
+static const double TELLS = 0.1;   /* excess over the usual value that is reported */
+static const double FOLLOWS = 0.1; /* weight of the newest reading in the usual value */
 
 enum {
     LASTS_STEPS = 5,
-    READINGS = 2,       /* of what is lost: the first may begin before it is slow */
-    LEARNT_STEPS = 10,  /* that tell whether what was learnt holds, or that data bind */
-    SETTLED_STEPS = 20, /* of a window, that may be what is usual */
+    READINGS = 2,      /* readings of lost core time needed: the first may begin too early */
+    LEARNT_STEPS = 10, /* steps that show whether a learnt time holds, or data are the bottleneck */
+    SETTLED_STEPS = 20, /* steps of a window that can be the usual one */
 };
 
-/* Figures of one window. */
+/* Measurements of one window; plan 0: there is none. */
 struct window {
     int64_t plan, since, steps, count;
     double work, own_s, input_s, queued_s, error;
@@ -35,26 +35,26 @@ struct window {
 
 struct worker {
     struct time_model learnt;
-    struct window now, anchor, usual; /* plan 0: none */
-    double times, anchor_times;       /* now and at the anchor, by what is usual */
-    int64_t usual_count;              /* samples before it became slow */
-    bool by_learnt;
-    bool bound;     /* by its data: times are by what it would take with them at hand */
-    int64_t stalls; /* first step of those, to now, that waited long for their data; -1: none */
-    int64_t since;  /* step from which on it is slow, or no more */
+    struct window now, anchor, usual; /* anchor: the window that `now` is compared with */
+    double times, anchor_times;       /* own time relative to the usual one: now, at the anchor */
+    int64_t usual_count;              /* samples of a step before it became slow */
+    bool by_learnt;                   /* times is relative to what earlier jobs have learnt */
+    bool bound;     /* by its data: times is relative to a step with the data at hand */
+    int64_t stalls; /* since this step every one waited long for data; -1: none does */
+    int64_t since;  /* step since which it is slow, or no longer */
     struct core_loss lost, usually_lost;
-    int readings;     /* of what is lost since it is slow */
-    double waits_s;   /* of a step of late; NAN unknown */
-    double noticed_s; /* when stragglers_next saw that it differs from what is told; NAN */
-    bool slow, told;
+    int readings;     /* readings of lost core time since it is slow */
+    double waits_s;   /* waits of a recent step, mean; NAN: unknown */
+    double noticed_s; /* when stragglers_next saw a state that is not reported yet; NAN: none */
+    bool slow, told;  /* it is slow; it was reported as slow */
 };
 
 struct stragglers {
     struct worker *worker; /* [n] */
     double *sorted;        /* [n] */
     int n;
-    struct worker all;        /* of which only noticed_s, told and bound count */
-    struct slow_links *links; /* NULL: they are not watched */
+    struct worker all;        /* all workers together; only noticed_s, told and bound are used */
+    struct slow_links *links; /* NULL: links are not watched */
 };
 
 int stragglers_new(const struct time_model *learnt, int n, struct stragglers **ret,
@@ -100,6 +100,7 @@ void stragglers_free(struct stragglers *s)
 
 /* ---- one worker's speed ---- */
 
+/* Return the window of a report. queued_s: seconds of a step in the run queue, NAN: unknown. */
 static struct window window_of(const struct step_figures *f, double queued_s)
 {
     double n = fmin((double)f->points, STEP_WINDOW_MAX);
@@ -116,7 +117,9 @@ static struct window window_of(const struct step_figures *f, double queued_s)
                             .error = MEDIAN_ERROR * noise / sqrt(n) };
 }
 
-/* How many times as long b's work takes as at a, where times is a's by what is usual. */
+/* Return the time of b's work relative to a's, beyond what the batches explain. times: a's own
+ * factor over the usual time; m: the worker's model.
+ */
 static double ratio(const struct window *a, const struct window *b, double times,
                     const struct time_model *m)
 {
@@ -129,15 +132,15 @@ static double ratio(const struct window *a, const struct window *b, double times
     expected = fmin(fmax(expected, low), high);
     if (b->own_s > high * CHANGE || b->own_s < low / CHANGE)
         return b->own_s / expected;
-    /* Either it goes on as before, or what was slow is over: the one that is nearer. */
+    /* Either the speed is unchanged, or the worker is no longer slow: take the nearer one. */
     if (times > STRAGGLER_OVER &&
         fabs(log(b->own_s * times / expected)) < fabs(log(b->own_s / expected)))
         return 1 / times;
     return 1;
 }
 
-/* From now on what comes is set against the present window.  A speed that has been better for long
- * is the usual one.
+/* Compare what follows with the present window. A speed that has been better for long becomes the
+ * usual one.
  */
 static void drop_anchor(struct worker *w)
 {
@@ -145,7 +148,7 @@ static void drop_anchor(struct worker *w)
     w->anchor = w->now;
 }
 
-/* The first window of all is what is usual, or what earlier jobs have learnt. */
+/* Take the first window as the usual one, or compare it with what earlier jobs have learnt. */
 static void take_first(struct worker *w)
 {
     double learnt_s = w->learnt.sample_s > 0 ? time_model_s(&w->learnt, w->now.count) : 0;
@@ -159,20 +162,21 @@ static void take_first(struct worker *w)
         w->anchor_times = w->times = w->now.own_s / learnt_s;
 }
 
+/* Check whether a window is a worker's first one, or is also its anchor and had few steps then. */
 static bool is_first(const struct worker *w, const struct window *now)
 {
     return w->now.plan == 0 || (w->anchor.plan == now->plan && w->anchor.since == now->since &&
                                 w->anchor.steps < SETTLED_STEPS);
 }
 
-/* How many times as long a step takes as if its data were at hand. */
+/* Return the duration of a step relative to one with its data at hand. */
 static double stall(const struct window *w)
 {
     return 1 / fmax(1 - w->input_s / w->own_s, 1 / MOST_TIMES);
 }
 
-/* A path that was slow from the beginning is no change that the worker's own past could tell.  The
- * steps count over changes of plan, since the plan follows what data take.
+/* Detect a data path that was slow from the beginning, which the worker's own past cannot show. Its
+ * steps count across changes of plan, since the plan follows the time of the data.
  */
 static void note_input(struct worker *w)
 {
@@ -191,6 +195,7 @@ static void note_input(struct worker *w)
     w->anchor_times = w->times = w->stalls < 0 ? 1 : times;
 }
 
+/* Update whether a worker is slow, since which step, and what is usual. */
 static void note_speed(struct worker *w)
 {
     double err = w->bound ? 0 : hypot(w->now.error, w->usual.plan ? w->usual.error : 0);
@@ -236,6 +241,7 @@ void stragglers_take(struct stragglers *s, int rank, const struct step_figures *
     note_speed(w);
 }
 
+/* Check whether two readings of lost core time are equal. */
 static bool is_same(const struct core_loss *a, const struct core_loss *b)
 {
     for (int i = 0; i < CORE_LOSSES; i++)
@@ -244,8 +250,8 @@ static bool is_same(const struct core_loss *a, const struct core_loss *b)
     return true;
 }
 
-/* Part of what is lost is usual; a reading that is taken before a worker is found to be slow counts
- * for little of that.
+/* Add a reading of a worker's lost core time. It changes the usual value only while the worker is
+ * not slow. A reading that is taken just before a worker is found slow has little weight in it.
  */
 void stragglers_take_loss(struct stragglers *s, int rank, enum device_kind on,
                           const struct core_loss *l)
@@ -285,9 +291,10 @@ void stragglers_take_step(struct stragglers *s, int rank, const struct straggler
         slow_links_take(s->links, rank, &step->link, step->peer, step->step_s, step->number);
 }
 
-/* ---- why ---- */
+/* ---- causes ---- */
 
-/* Part that a wait has in what a step takes longer; where nothing is known of before, in its time.
+/* Return the fraction of the extra step time that a wait explains; of the whole time, if nothing is
+ * known of before. 0 to 1.
  */
 static double part_of(const struct worker *w, double wait_s, double usual_s)
 {
@@ -298,8 +305,8 @@ static double part_of(const struct worker *w, double wait_s, double usual_s)
     return isfinite(part) ? fmin(fmax(part, 0), 1) : 0;
 }
 
-/* Part of its cores that is lost, as far as it was not lost before: that does not explain that it
- * has become slower.
+/* Return the fraction of core time lost beyond the usual loss; 0: too little to report. Usual
+ * losses do not explain that a worker has become slower.
  */
 static double newly_lost(const struct worker *w, enum core_loss_kind kind)
 {
@@ -309,7 +316,7 @@ static double newly_lost(const struct worker *w, enum core_loss_kind kind)
     return more >= TELLS ? more : 0;
 }
 
-/* Part that what is lost has in what a step takes longer. */
+/* Return the fraction of the extra step time that lost core time explains. */
 static double part_lost(const struct worker *w)
 {
     double most = 0;
@@ -319,16 +326,19 @@ static double part_lost(const struct worker *w)
     return most > 0 ? fmin(most / (1 - 1 / w->times), 1) : 0;
 }
 
+/* Return the fraction of the extra step time that the wait for data explains. */
 static double part_input(const struct worker *w)
 {
     return w->bound ? 1 : part_of(w, w->now.input_s, w->usual.input_s);
 }
 
+/* Check whether the wait for data explains the extra time. */
 static bool waits_for_data(const struct worker *w)
 {
     return part_input(w) >= EXPLAINS;
 }
 
+/* Fill ret->cause and ret->confidence. */
 static void find_cause(const struct worker *w, struct straggler *ret)
 {
     double input = part_input(w);
@@ -345,6 +355,9 @@ static void find_cause(const struct worker *w, struct straggler *ret)
     }
 }
 
+/* Fill ret->lost with the core time that a slow worker loses beyond the usual, unless it waits for
+ * data.
+ */
 static void find_loss(const struct worker *w, struct straggler *ret)
 {
     for (int i = 0; i < CORE_LOSSES && w->slow && ret->cause != STRAGGLER_INPUT; i++)
@@ -353,6 +366,7 @@ static void find_loss(const struct worker *w, struct straggler *ret)
     ret->lost.celsius = w->lost.celsius;
 }
 
+/* Order doubles, for qsort. */
 static int by_size(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -360,7 +374,9 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of a step, by most others, as far as that can be for what this one takes longer; 0: little. */
+/* Return the seconds of a step that most others wait for this worker, at most its extra time; 0:
+ * little or unknown.
+ */
 static double waited_for(struct stragglers *s, int rank)
 {
     const struct worker *w = &s->worker[rank];
@@ -377,6 +393,7 @@ static double waited_for(struct stragglers *s, int rank)
     return waited_s > TELLS * w->now.own_s ? waited_s : 0;
 }
 
+/* Describe a worker in *ret. */
 static void tell(struct stragglers *s, int rank, struct straggler *ret)
 {
     const struct worker *w = &s->worker[rank];
@@ -401,10 +418,10 @@ static void tell(struct stragglers *s, int rank, struct straggler *ret)
     find_loss(w, ret);
 }
 
-/* ---- who ---- */
+/* ---- which worker ---- */
 
-/* The lower median of those that have steps: as slow are more than half of them.  One that has the
- * job to itself has nothing in common with anybody.
+/* Return the lower median of all workers' slowdown, at least 1; more than half are at least as
+ * slow. A job of one worker has no common slowdown.
  */
 static double common_times(struct stragglers *s)
 {
@@ -421,7 +438,9 @@ static double common_times(struct stragglers *s)
     return fmax(s->sorted[(n - 1) / 2], 1);
 }
 
-/* Whether the machine is still to say why one is slow: it is read more seldom than steps are. */
+/* Check whether to wait for readings of the machine that explain why a worker is slow. They come
+ * less often than steps.
+ */
 static bool is_to_be_read(const struct worker *w, double now_s)
 {
     bool known = false;
@@ -431,7 +450,9 @@ static bool is_to_be_read(const struct worker *w, double now_s)
     return known && w->readings < READINGS && now_s - w->noticed_s < READ_S && !waits_for_data(w);
 }
 
-/* Whether what is told of it has been otherwise for long enough. */
+/* Check whether a worker's state has differed from the reported one for long enough, and if so
+ * count it as reported.
+ */
 static bool is_time(struct worker *w, bool slow, double now_s)
 {
     if (slow == w->told) {
@@ -448,6 +469,7 @@ static bool is_time(struct worker *w, bool slow, double now_s)
     return true;
 }
 
+/* Check whether most of the slow workers wait for their data. */
 static bool most_are_bound(const struct stragglers *s)
 {
     int slow = 0, bound = 0;
@@ -459,7 +481,7 @@ static bool most_are_bound(const struct stragglers *s)
     return 2 * bound > slow;
 }
 
-/* What the slow ones lose, each kind as the lower median of them does. */
+/* Fill ret->lost with the lower median of what the slow workers lose, for each kind. */
 static void find_common_loss(struct stragglers *s, struct straggler *ret)
 {
     for (int kind = 0; kind < CORE_LOSSES; kind++) {
@@ -474,6 +496,9 @@ static void find_common_loss(struct stragglers *s, struct straggler *ret)
     }
 }
 
+/* Report that most workers have become slow together, or are no longer. Return whether there is
+ * news.
+ */
 static bool next_of_all(struct stragglers *s, double times, double now_s, struct straggler *ret)
 {
     bool slow = times > (s->all.told ? STRAGGLER_OVER : STRAGGLER_TIMES);
@@ -489,8 +514,8 @@ static bool next_of_all(struct stragglers *s, double times, double now_s, struct
     return true;
 }
 
-/* One that is slow by itself is told of by that.  Where most are, a busy machine makes what is sent
- * slow as well.
+/* Report a slow link. Return whether there is news. A worker that is slow by itself is reported as
+ * such instead. If most workers are slow, busy machines also slow down what they send.
  */
 static bool next_link(struct stragglers *s, double now_s, struct straggler *ret)
 {

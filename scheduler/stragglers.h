@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stragglers.h - which workers have become slower than they were, and what takes them so long
+/* stragglers.h - finds workers that have become slower than they were, and the cause
  *
- * Each worker is set against its own past, and where earlier jobs have learnt its time against
- * that: slow hardware is no straggler.  Its figures (step_window.h) are of its own time, compute
- * and input, so that evaluation, checkpoints and waiting for others are nobody's fault.
+ * Each worker is compared with its own past, and with what earlier jobs have learnt of it: slow
+ * hardware is no straggler. The measurements (step_window.h) are of its own time, compute and
+ * input, so evaluation, checkpoints and waiting for others are not counted.
  *
- *     times = its own time for its work by what that took before, followed from window to window
+ *     times = own time for its work / own time for the same work before, from window to window
  *
- * Under one plan the ratio of two windows is exact.  Between two plans with unlike batches only a
- * change counts that no time model explains: time grows with work, and less than in proportion.
- * When most of several workers become slower together it is the machines' doing, and nobody is
- * named.
+ * Under one plan the ratio of two windows is exact. Between two plans with different batches only a
+ * change counts that no time model explains: time grows with work, at most in proportion. If most
+ * of several workers become slower together, the machines are the cause, and no worker is named.
  *
- * A worker whose data path is slow from its first step on has no faster past: it is set against
+ * A worker whose data path is slow from its first step on has no faster past. It is compared with
  * what it would take with its data at hand.
  *
  * Pure: time comes with each call, in seconds since any moment.
@@ -31,81 +30,81 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* One is named that takes as many times as long (NVRx: below 0.7 of its speed), and is forgotten
- * below the other.
+/* Slowdown from which a worker is reported (NVRx: below 0.7 of its speed), and below which it is no
+ * longer slow.
  */
 #define STRAGGLER_TIMES (1 / 0.7)
 #define STRAGGLER_OVER  1.2
 
 enum straggler_cause {
     STRAGGLER_COMPUTE,   /* its device computes slower */
-    STRAGGLER_PROCESSOR, /* its main thread waits for a processor, or its cores lose much */
+    STRAGGLER_PROCESSOR, /* its main thread waits for a processor, or its cores lose time */
     STRAGGLER_INPUT,     /* it waits for its data */
-    STRAGGLER_NETWORK,   /* not its own time, but its link; see slow_links.h */
+    STRAGGLER_NETWORK,   /* its link is slow, not the worker itself; see slow_links.h */
     STRAGGLER_CAUSES,
 };
 
-/* A worker that is slow: seconds of a step's work as it is now. */
+/* A slow worker; seconds are for a step with its present work. */
 struct straggler {
-    int rank;    /* -1: most workers are, at once */
-    bool over;   /* it was, and is no more */
-    bool learnt; /* before: in earlier jobs */
-    bool bound;  /* before: with its data at hand, for its data path was slow from the beginning */
-    int64_t since; /* number of the first slow step; over: of the first one that is not */
-    double times;  /* as long as before */
+    int rank;      /* -1: most workers are, at once */
+    bool over;     /* it is no longer slow */
+    bool learnt;   /* "before" means in earlier jobs */
+    bool bound;    /* "before" means with its data at hand: its data path was always slow */
+    int64_t since; /* number of the first slow step; over: of the first one that is not slow */
+    double times;  /* duration relative to before */
     enum straggler_cause cause;
-    double confidence; /* 0 to 1: part of what it takes longer that the cause explains */
-    double own_s, usual_s;
+    double confidence;     /* 0 to 1: fraction of the extra time that the cause explains */
+    double own_s, usual_s; /* own time now, and before */
     int64_t usual_count;   /* samples of a step before it was slow; 0: unknown */
-    double input_s;        /* of own_s */
-    double queued_part;    /* of own_s in the run queue; NAN: unknown */
-    double data_per_s;     /* samples that its data path gives, at least; 0: unknown */
-    double waited_s;       /* of a step, that most others wait for it; 0: unknown or next to none */
-    struct slow_link link; /* of cause network, for which all else but times is 0 */
-    struct core_loss lost; /* what its cores lose and did not lose before, or those of most; 0: too
-                            * little to explain anything, and when it waits for its data */
+    double input_s;        /* wait for input, part of own_s */
+    double queued_part;    /* fraction of own_s in the run queue; NAN: unknown */
+    double data_per_s;     /* least samples per second of its data path; 0: unknown */
+    double waited_s; /* seconds of a step that most others wait for it; 0: unknown or little */
+    struct slow_link link; /* set only if the cause is the network */
+    struct core_loss lost; /* what its cores, or those of most, lose now and did not before; 0: too
+                            * little to explain anything, or it waits for its data */
 };
 
 struct stragglers;
 
-/* learnt [n]: seconds by what earlier jobs have learnt, sample_s 0: unknown; copied.  -EINVAL,
- * -ENOMEM.
+/* Return a watch on n workers in *ret; learnt [n], copied: times that earlier jobs have learnt, in
+ * seconds, sample_s 0: unknown. Free it with stragglers_free. -EINVAL, -ENOMEM.
  */
 int stragglers_new(const struct time_model *learnt, int n, struct stragglers **ret,
                    struct eddis_error *err);
 void stragglers_free(struct stragglers *s); /* accepts NULL */
 
-/* A report of a worker's steps.  queued_s: of a step, in the run queue; NAN unknown.  model: what
- * is learnt of it, of which only the shape counts.
+/* Add a report of a worker's steps. queued_s: seconds of a step in the run queue, NAN: unknown.
+ * model: the learnt model, of which only the shape is used.
  */
 void stragglers_take(struct stragglers *s, int rank, const struct step_figures *f, double queued_s,
                      const struct time_model *model);
 
-/* What the machine says of a worker's cores.  It explains why one is slow that computes on them or
- * waits for a processor, and names nobody.  On a GPU only the wait counts.
+/* Add a reading of what a worker's cores lose. It explains why a worker is slow, but is no reason
+ * to report one. Ignored for a worker on a GPU.
  */
 void stragglers_take_loss(struct stragglers *s, int rank, enum device_kind on,
                           const struct core_loss *l);
 
-/* What steps of late were, means: with all and without its own time; and what is known of its way
- * to the others, of which peer is the node at the other end, -1: none of the job's.
- */
+/* Means over recent steps, and the load of the worker's busiest connection. */
 struct straggler_step {
-    int64_t number; /* of the last one */
-    double step_s, waits_s;
+    int64_t number;         /* of the last step */
+    double step_s, waits_s; /* whole step; the part beyond its own time */
     struct link_load link;
-    int peer;
+    int peer; /* node at the other end of the connection; -1: none of the job's */
 };
 
-/* Watch the links of workers on so many nodes, too; node [n]: of each.  -EINVAL, -ENOMEM. */
+/* Watch the links of the workers as well; node [n]: the node of each, below n_nodes. -EINVAL,
+ * -ENOMEM.
+ */
 int stragglers_watch_links(struct stragglers *s, const int *node, int n_nodes,
                            struct eddis_error *err);
 
+/* Add a reading of a worker's steps and connection. */
 void stragglers_take_step(struct stragglers *s, int rank, const struct straggler_step *step);
 
-/* Returns whether there is one that has been slow for long enough to be named, and what the machine
- * says of it was read since, or that was and is over, and fills *ret; to be asked until there is
- * none.
+/* Return whether there is news, and fill *ret: a worker has been slow for long enough, with
+ * readings of its machine, or a reported one is no longer slow. Call it until it returns false.
  */
 bool stragglers_next(struct stragglers *s, double now_s, struct straggler *ret);
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* time_model.c - tells a worker's time for a batch from what its device was measured to be */
+/* time_model.c - computes a worker's time for a batch from its device's measurements */
 #include "time_model.h"
 
 #include <errno.h>
 #include <math.h>
 
-/* The reference sample: one image of 224 x 224 forward and backward through ResNet-50 in float32.
+/* Reference sample: one image of 224 x 224 forward and backward through ResNet-50 in float32.
  * 4.1e9 multiply-adds forward are 8.2e9 operations, and the backward pass costs twice as much.
  * Its 1.1e7 activations of 4 bytes are written and read about nine times over both passes
  * (convolution, normalisation, rectifier and their gradients).  Between devices the ratio of the
- * two figures matters, not their size.
+ * two values matters, not their size.
  */
 static const double REFERENCE_FLOPS = 24.6e9;
 static const double REFERENCE_BYTES = 0.4e9;
@@ -19,11 +19,13 @@ double time_model_s(const struct time_model *m, int64_t b)
     return b <= 0 ? 0 : m->fixed_s + m->sample_s * (double)b;
 }
 
+/* Check whether a measurement is finite and positive. */
 static bool measured(double x)
 {
     return isfinite(x) && x > 0;
 }
 
+/* Return the exact model of an emulated device. -EINVAL: it has no speed. */
 static int emulated_model(const struct device *d, struct time_model *ret, struct eddis_error *err)
 {
     double sample_s = d->sample_s / d->rate;

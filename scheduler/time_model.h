@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* time_model.h - how long a worker takes for a batch: t(b) = fixed_s + sample_s * b
  *
- * The affine form is that of LB-BSP (SoCC 2020), Pollux (OSDI 2021) and Cannikin (Middleware
- * 2024).  A worker with b = 0 takes no time: it joins the collectives only.
+ * The affine form is that of LB-BSP (SoCC 2020), Pollux (OSDI 2021) and Cannikin (Middleware 2024).
+ * A worker with b = 0 takes no time: it only joins the collectives.
  */
 #ifndef EDDIS_SCHEDULER_TIME_MODEL_H
 #define EDDIS_SCHEDULER_TIME_MODEL_H
@@ -18,12 +18,13 @@ struct time_model {
     double sample_s; /* > 0 */
 };
 
-/* Seconds for b samples. */
+/* Return the seconds for b samples; 0 for none. */
 double time_model_s(const struct time_model *m, int64_t b);
 
-/* The model of a device from its profile.  Emulated devices give it exactly.  For real ones the
- * rate of the matrix product and the memory sweep are set against a reference sample, so that
- * only ratios between devices mean something: *ret_relative is true then.
+/* Compute a device's model from its profile. Emulated devices give it exactly, in seconds. For real
+ * ones the speeds of a matrix product and a memory sweep are applied to a reference sample. Then
+ * only ratios between devices have a meaning, and *ret_relative is true. -ENODATA: not measured;
+ * -EINVAL: an emulated device without a speed.
  */
 int time_model_of_device(const struct device *d, struct time_model *ret, bool *ret_relative,
                          struct eddis_error *err);

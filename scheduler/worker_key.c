@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* worker_key.c - planner_key of planner.h: what the speed and the memory of a worker hang on */
+/* worker_key.c - planner_key of planner.h: the key of what the speed and memory of a worker depend
+ * on
+ */
 #include "planner.h"
 
 #include <stdio.h>
