@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* accuracy.c - what the modes cost in accuracy: the digits on workers of unlike speed
+/* accuracy.c - the cost of each mode in accuracy: the digits on workers of unequal speed
  *
- * In virtual time on the library's own engines (simulation.h), so that a run takes a second and is
- * a function of its seed.  As many workers each of the speeds 1, 0.6, 0.35 and 0.15, a step lasts
- * 10 ms + 4 ms a sample by the speed, batches in proportion to speeds; the same samples an epoch,
- * of all workers, and the same optimiser (eddis-train's defaults) for every row.  One process takes
- * the whole batch.
+ * The training runs in virtual time on the library's own engines (simulation.h), so a run takes a
+ * second and depends only on its seed.  Equally many workers have the speeds 1, 0.6, 0.35 and 0.15.
+ * A step takes 10 ms + 4 ms / speed per sample; batches are proportional to speeds.  Every row has
+ * the same samples in an epoch, over all workers, and the same optimizer (eddis-train's defaults).
+ * One process takes the whole batch.
  *
- * Efficiency: the epochs that one process needs for a test accuracy of TARGET, over those that the
- * row needs.  With --efficiency it is all that is measured, at the points that the table of
- * lib/model/algorithm.c holds; with --small, which tests run, it is left out.  With --wire sync
- * alone is measured, every worker on a host of its own, with gradients that travel so between
- * hosts: the rows beside those of float32, seed by seed.
+ * Efficiency: epochs that one process needs for a test accuracy of TARGET, divided by those that
+ * the row needs.  --efficiency measures only this, at the points of the table in
+ * lib/model/algorithm.c; --small, for tests, leaves it out.  --wire measures only sync mode, every
+ * worker on a host of its own, with gradients of that format between hosts: such rows beside those
+ * of float32, seed by seed.
  */
 #include "accuracy.h"
 
@@ -33,7 +33,7 @@
 enum {
     MAX_RANKS = 16,
     MAX_ROWS = 48,
-    MAX_EPOCHS = 1024, /* of the search for TARGET */
+    MAX_EPOCHS = 1024, /* limit of the search for TARGET */
     N_TEST = 360,
     FEATURES = 64,
 };
@@ -69,6 +69,7 @@ static const double speeds[SPEEDS] = { 1, 0.6, 0.35, 0.15 };
 
 /* ---- one run ---- */
 
+/* Copy the samples of a worker's step to its x and label. */
 static void load_batch(struct training *t, struct worker *w, const struct simulation_step *s)
 {
     struct permutation p;
@@ -82,6 +83,9 @@ static void load_batch(struct training *t, struct worker *w, const struct simula
     }
 }
 
+/* Write the gradient of the step's samples to slot[0]; return the step's compute time in ns.  A
+ * hook of simulation_run.
+ */
 static int64_t compute(void *arg, int rank, const struct simulation_step *s, void *const *slot)
 {
     struct training *t = arg;
@@ -104,6 +108,8 @@ static int64_t compute(void *arg, int rank, const struct simulation_step *s, voi
     return (int64_t)(ms * CLOCK_MS);
 }
 
+/* Let the optimizer change the worker's values by the combined gradient.  A hook of simulation_run.
+ */
 static void update(void *arg, int rank, const struct simulation_step *s, void *const *slot)
 {
     struct training *t = arg;
@@ -113,6 +119,7 @@ static void update(void *arg, int rank, const struct simulation_step *s, void *c
                      w->model->n_values);
 }
 
+/* Return the part of the test set that worker 0's model classifies correctly. */
 static double test_accuracy(struct training *t)
 {
     struct model *m = t->worker[0].model;
@@ -124,6 +131,9 @@ static double test_accuracy(struct training *t)
     return (double)model_loss(m, d->label + d->n_train, 0).hits / N_TEST;
 }
 
+/* Create a worker's model, initialized from the seed, and its buffers.  Return 0 or a negative
+ * errno; training_close frees them in either case.
+ */
 static int worker_open(struct worker *w, uint64_t seed, struct eddis_error *err)
 {
     static const struct model_spec spec = { .name = "mlp",
@@ -147,6 +157,7 @@ static int worker_open(struct worker *w, uint64_t seed, struct eddis_error *err)
     return w->velocity && w->x && w->label ? 0 : eddis_fail(err, -ENOMEM, "out of memory");
 }
 
+/* Free all workers of a training. */
 static void training_close(struct training *t)
 {
     for (int i = 0; i < MAX_RANKS; i++) {
@@ -157,7 +168,9 @@ static void training_close(struct training *t)
     }
 }
 
-/* Batches are in proportion to speeds; the first take what rounding leaves. */
+/* Set each worker's speed, and its batch in proportion.  The first workers get the samples that
+ * rounding leaves.
+ */
 static void deal(const struct row *r, struct training *t)
 {
     double sum = 0;
@@ -173,6 +186,7 @@ static void deal(const struct row *r, struct training *t)
         t->batch[i]++;
 }
 
+/* Train one row for so many epochs with t->seed; return the test accuracy in *ret_accuracy. */
 static int train_once(const struct row *r, int epochs, struct training *t, double *ret_accuracy,
                       struct eddis_error *err)
 {
@@ -213,10 +227,12 @@ static int train_once(const struct row *r, int epochs, struct training *t, doubl
 
 /* ---- all runs ---- */
 
-/* Mean of n values and half the width of its 95 % interval, 0 for one value. */
+/* Compute the mean of n values and half the width of its 95 % interval (Student's t), 0 for one
+ * value.
+ */
 static void interval(const double *value, int n, double *ret_mean, double *ret_half_width)
 {
-    /* Student's t of 95 % for 1 .. 30 degrees of freedom, and beyond about 2 */
+    /* Student's t of 95 % for 1 .. 30 degrees of freedom; 2 is used beyond */
     static const double student[] = { 12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23,
                                       2.20,  2.18, 2.16, 2.14, 2.13, 2.12, 2.11, 2.10, 2.09, 2.09,
                                       2.08,  2.07, 2.07, 2.06, 2.06, 2.06, 2.05, 2.05, 2.05, 2.04 };
@@ -230,16 +246,16 @@ static void interval(const double *value, int n, double *ret_mean, double *ret_h
     *ret_half_width = n > 1 ? (n <= 31 ? student[n - 2] : 2) * sqrt(squares / (n - 1) / n) : 0;
 }
 
-/* What a row is set beside: one process, or where gradients are narrowed the row before it, which
- * is the same with float32.
+/* Return the row with which row i is compared: one process, or, for gradients in half precision,
+ * the row before it, which is the same in float32.
  */
 static const struct row *base_of(const struct row *row, int i)
 {
     return row[i].wire ? &row[i - 1] : &row[0];
 }
 
-/* A seed gives a row and its base the same first model and the same order of samples, hence
- * differences are taken seed by seed.
+/* Fill in the row's means and intervals.  Differences are taken seed by seed, since a seed gives a
+ * row and its base the same first model and order of samples.
  */
 static void summarise(struct row *r, const struct row *base, int seeds)
 {
@@ -251,7 +267,7 @@ static void summarise(struct row *r, const struct row *base, int seeds)
     interval(difference, seeds, &r->difference, &r->difference_half_width);
 }
 
-/* Accuracies of one row after so many epochs, one a seed. */
+/* Train a row for so many epochs with each seed; write the accuracies to ret [o->seeds]. */
 static int run_seeds(const struct row *r, const struct options *o, int epochs,
                      const struct digits *d, double *ret, struct eddis_error *err)
 {
@@ -266,6 +282,7 @@ static int run_seeds(const struct row *r, const struct options *o, int epochs,
     return 0;
 }
 
+/* As run_seeds; return the mean accuracy in *ret. */
 static int run_mean(const struct row *r, const struct options *o, int epochs,
                     const struct digits *d, double *ret, struct eddis_error *err)
 {
@@ -278,8 +295,9 @@ static int run_mean(const struct row *r, const struct options *o, int epochs,
     return rc;
 }
 
-/* Epochs until the mean accuracy is TARGET: doubled until it is, then bisected, and between the
- * last two in proportion.  MAX_EPOCHS or a little more when it is never there.
+/* Find the number of epochs after which the mean accuracy is TARGET: double until it is reached,
+ * bisect, and interpolate between the last two.  The result is about MAX_EPOCHS if it is never
+ * reached.
  */
 static int run_to_target(const struct row *r, const struct options *o, const struct digits *d,
                          double *ret_epochs, struct eddis_error *err)
@@ -311,6 +329,7 @@ static int run_to_target(const struct row *r, const struct options *o, const str
     return rc;
 }
 
+/* Measure everything that the options ask for in one row. */
 static int run_row(struct row *r, const struct row *base, const struct options *o,
                    const struct digits *d, struct eddis_error *err)
 {
@@ -323,10 +342,10 @@ static int run_row(struct row *r, const struct row *base, const struct options *
     return rc < 0 || o->small ? rc : run_to_target(r, o, d, &r->epochs, err);
 }
 
-/* The accuracies that people read: at a period of 1, and at those that bench/modes came to at 1
- * Gbit/s and 200 Mbit/s (RESULTS.md): on 16 hosts async 10 and 43, hybrid, whose groups are alike
- * there, 18 and 62; on 4 hosts of 4 workers, a host with one of each speed, async 8 and 38, hybrid
- * 8 and 34.  4 workers are measured at the latter.
+/* The rows of the printed table.  Periods are 1, and those that bench/modes chose at 1 Gbit/s and
+ * 200 Mbit/s (RESULTS.md).  On 16 hosts: async 10 and 43; hybrid, whose groups have one speed each
+ * there, 18 and 62.  On 4 hosts of 4 workers, one of each speed: async 8 and 38, hybrid 8 and 34.
+ * Rows of 4 workers use the latter.
  */
 static const struct row rows[] = {
     { "one", "allreduce", 1, 1, 1, false },   { "sync", "allreduce", 4, 1, 1, false },
@@ -340,6 +359,7 @@ static const struct row rows[] = {
     { "hybrid", "hsgd", 16, 4, 18, true },    { "hybrid", "hsgd", 16, 4, 62, true },
 };
 
+/* Write the rows of --wire to row; return their number. */
 static int make_wired(enum sync_wire wire, struct row *row)
 {
     int n = 0;
@@ -352,13 +372,14 @@ static int make_wired(enum sync_wire wire, struct row *row)
     return n;
 }
 
+/* Write the rows of the printed table to row; return their number. */
 static int make_rows(struct row *row)
 {
     memcpy(row, rows, sizeof rows);
     return sizeof rows / sizeof *rows;
 }
 
-/* The points of the table of efficiencies. */
+/* Write the points of the table of efficiencies to row; return their number. */
 static int make_points(struct row *row)
 {
     static const int64_t periods[] = { 1, 4, 16, 64, 256 };
@@ -376,6 +397,7 @@ static int make_points(struct row *row)
 
 /* ---- options and data ---- */
 
+/* Return the number that text begins with if it is from 1 to most; else, and for NULL, -1. */
 static int number_of(const char *text, int most)
 {
     int n = text ? atoi(text) : 0;
@@ -383,6 +405,7 @@ static int number_of(const char *text, int most)
     return n >= 1 && n <= most ? n : -1;
 }
 
+/* Parse the command line.  Return 0 or -EINVAL. */
 static int parse(int argc, char **argv, struct options *o)
 {
     *o = (struct options){ .seeds = 40, .epochs = 60 };
@@ -410,6 +433,7 @@ static int parse(int argc, char **argv, struct options *o)
     return o->data && o->seeds > 0 && o->epochs > 0 && !(o->small && o->efficiency) ? 0 : -EINVAL;
 }
 
+/* Read the digits from a CSV file into memory.  Return 0 or a negative errno. */
 static int read_digits(const char *path, struct digits *ret, struct eddis_error *err)
 {
     struct dataset_options o = { .path = path };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* accuracy_print.c - what bench/accuracy has measured, as a table and as JSON */
+/* accuracy_print.c - prints what bench/accuracy has measured, as a table and as JSON */
 #include "accuracy.h"
 
 #include "lib/base/cleanup.h"
@@ -8,31 +8,33 @@
 #include <math.h>
 #include <stdio.h>
 
+/* Check whether the row's algorithm has groups. */
 static bool is_hybrid(const struct row *r)
 {
     return algorithm_has(r->algorithm, ALGORITHM_GROUPED);
 }
 
+/* Check whether each of the row's workers has a model of its own. */
 static bool is_async(const struct row *r)
 {
     return algorithm_has(r->algorithm, ALGORITHM_SEVERAL) && !is_hybrid(r);
 }
 
-/* Non-inferiority: whether even the lower end of the difference's interval is within the margin.  A
- * noisy row fails it more easily than a quiet one.
+/* Check non-inferiority: the lower end of the difference's interval is within MARGIN. A noisy row
+ * fails more easily than a quiet one.
  */
 static bool is_as_good(const struct row *r)
 {
     return r->difference - r->difference_half_width > -MARGIN;
 }
 
-/* Below one process, at the lower end of the interval. */
+/* Return the loss of accuracy at the lower end of the difference's interval, 0 for a gain. */
 static double most_lost(const struct row *r)
 {
     return fmax(r->difference_half_width - r->difference, 0);
 }
 
-/* Of the row's accuracy and of its samples, beside one process. */
+/* Add the row's ratios of accuracy and of samples, beside one process, to the JSON object. */
 static void add_ratios(json_t *all, const struct row *r, const struct row *one,
                        const struct options *o)
 {
@@ -50,6 +52,7 @@ static void add_ratios(json_t *all, const struct row *r, const struct row *one,
     json_object_set_new(all, key, json_real(r->mean / one->mean));
 }
 
+/* Return one row as a new JSON object. */
 static json_t *row_json(const struct row *r, const struct row *one, const struct options *o)
 {
     json_t *j = json_pack("{s:s, s:i, s:i, s:b, s:I}", "mode", r->name, "workers", r->n, "groups",
@@ -86,6 +89,7 @@ int accuracy_print_json(const struct row *row, int n, const struct options *o)
     return 0;
 }
 
+/* Print the table's title, and the heads of its columns. */
 static void print_head(const struct row *row, const struct options *o)
 {
     printf("digits, mlp 64-64-10, ");
@@ -101,6 +105,7 @@ static void print_head(const struct row *row, const struct options *o)
     puts(o->small ? "" : "  efficiency");
 }
 
+/* Print one row of the table, beside the row `one` of one process. */
 static void print_row(const struct row *r, const struct row *one, const struct options *o)
 {
     const char *kind = !is_hybrid(r) || r->n == SPEEDS ? "" : r->alike ? " alike" : " unlike";
@@ -118,7 +123,7 @@ static void print_row(const struct row *r, const struct row *one, const struct o
     putchar('\n');
 }
 
-/* Rows that may cost more than the margin are marked; here is how many do not. */
+/* Print how many rows do not lose more than MARGIN; the others are marked in the table. */
 static void print_verdict(const struct row *row, int n)
 {
     int good[2] = { 0 }, of[2] = { 0 };
@@ -135,7 +140,9 @@ static void print_verdict(const struct row *row, int n)
            100 * MARGIN, good[0], of[0], good[1], of[1]);
 }
 
-/* The same of narrowed gradients. */
+/* Print how many rows with gradients in half precision do not lose more than MARGIN beside the same
+ * row in float32.
+ */
 static void print_wired(const struct row *row, int n, const struct options *o)
 {
     int good = 0, of = 0;

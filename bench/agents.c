@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agents.c - many agents in one process, to see how a driver takes them
+/* agents.c - many agents in one process, to measure how a driver handles them
  *
- *     bench-agents SOCKET   be an agent for each brief that bench-login hands over at SOCKET
+ *     bench-agents SOCKET   be an agent for each configuration that bench-login sends to SOCKET
  *
- * Each agent speaks the real protocol as real ones do, with a long poll and a report each
- * heartbeat, but its node has what the brief emulates and its ranks are numbers: they start when
- * the first node is told to, do a step every STEP_NS and end when they are told to.  A network is
- * as fast as any.  As each agent is registered the program says "registered N" on standard output.
- * It ends with its standard input.
+ * Each agent speaks the real protocol, with a long poll and a report each heartbeat.  Its node has
+ * the devices that the configuration emulates, and its ranks are only numbers: they start when the
+ * first node is ordered to start, do a step every step_ns, and end when they are ordered to.  Every
+ * network is equally fast.  When an agent has registered, the program prints "registered N".  It
+ * ends at the end of its standard input.
  */
 #include "agents/protocol/protocol.h"
 
@@ -38,35 +38,40 @@ enum { BACKLOG = 1024, STACK_BYTES = 256 << 10, MAX_EVENTS = 2 * BOARD_MAX_LOCAL
 static const int64_t patience_ns = 60 * CLOCK_S, step_ns = CLOCK_S / 10, look_ns = CLOCK_S / 10;
 
 struct agent {
-    int session; /* of the login, closed when the agent has left */
+    int session; /* connection to bench-login, closed when the agent has left */
     struct brief *brief;
     struct http_client *http;
     bool registered, asking, reporting, over;
-    struct eddis_error failed; /* code 0: not yet */
-    int64_t after;             /* number of the last order */
-    int64_t sequence, beat_ns;
-    struct event event[MAX_EVENTS]; /* [n_events] to be told, of which n_sent are under way */
+    struct eddis_error failed;      /* code 0: not failed */
+    int64_t after;                  /* number of the last order */
+    int64_t sequence, beat_ns;      /* number of the last report; time of the next heartbeat */
+    struct event event[MAX_EVENTS]; /* [n_events] to be reported; the first n_sent are being sent */
     int n_events, n_sent;
     char *owned; /* text of one of them */
     /* the generation */
     int64_t generation; /* -1: none */
     int first_rank, n_local, n_ranks;
     int64_t batch;           /* of each of its workers, about */
-    int64_t started_ns;      /* 0: not yet */
+    int64_t started_ns;      /* 0: not started */
     struct progress *worker; /* [n_local] */
 };
 
 static atomic_int registered;
-static atomic_llong starts[STARTS]; /* when the generation of this number, modulo, was started */
+static atomic_llong
+    starts[STARTS]; /* start time of generation g in starts[g % STARTS], ns; 0: none */
 
+/* Print an agent's error to standard error. */
 static void say(const struct agent *a, const char *what, const struct eddis_error *err)
 {
     fprintf(stderr, "bench-agents: agent %d: %s: %s\n", a->brief ? a->brief->agent : -1, what,
             err->text);
 }
 
-/* ---- what it tells ---- */
+/* ---- reports ---- */
 
+/* Queue an event of this type; return it, for more members to be set.  If the queue is full the
+ * last event is replaced.
+ */
 static struct event *tell(struct agent *a, enum event_type type, int rank)
 {
     static char nothing[] = "";
@@ -82,6 +87,7 @@ static struct event *tell(struct agent *a, enum event_type type, int rank)
     return e;
 }
 
+/* Queue an event with this text, which the agent then owns. */
 static void tell_text(struct agent *a, enum event_type type, int rank, char *text)
 {
     free(a->owned);
@@ -89,6 +95,7 @@ static void tell_text(struct agent *a, enum event_type type, int rank, char *tex
     tell(a, type, rank)->text = text;
 }
 
+/* Report the profile of the emulated node. */
 static void profile(struct agent *a)
 {
     cleanup_free struct node_profile *p = calloc(1, sizeof *p);
@@ -118,7 +125,9 @@ static void profile(struct agent *a)
     tell_text(a, EVENT_PROFILE, -1, profile_text(p));
 }
 
-/* Each node and the next one: who asks for more has other tests. */
+/* Return the text of a network measurement with one link from each node to the next; tests for
+ * other links exist elsewhere.  The caller frees it.
+ */
 static char *network(int n)
 {
     cleanup_free struct network_link *link = calloc((size_t)n, sizeof *link);
@@ -134,6 +143,9 @@ static char *network(int n)
     return link ? network_text(&net) : NULL;
 }
 
+/* If the generation has been started, report the start of the ranks; in the network probe, also its
+ * result and the ranks' end.
+ */
 static void start_ranks(struct agent *a)
 {
     int64_t at_ns = a->generation < 0 ? 0 : atomic_load(&starts[a->generation % STARTS]);
@@ -153,12 +165,15 @@ static void start_ranks(struct agent *a)
         tell(a, EVENT_MPIRUN_EXIT, -1);
 }
 
+/* Return a spread whose values are all s. */
 static struct step_spread spread(double s)
 {
     return (struct step_spread){ s, s, s, s };
 }
 
-/* As long a text as a worker's that never has two steps alike. */
+/* Return step-time measurements whose text is as long as that of a worker that never has two equal
+ * steps.
+ */
 static struct step_figures figures(const struct progress *p)
 {
     double s = (double)step_ns / CLOCK_S * (1 + 1e-3 / (double)(p->steps_done + 1));
@@ -177,6 +192,7 @@ static struct step_figures figures(const struct progress *p)
                                   .total = spread(s) };
 }
 
+/* Update the progress of all workers to the number of steps that they have done by now. */
 static void count_steps(struct agent *a, int64_t now_ns)
 {
     int64_t done = (now_ns - a->started_ns) / step_ns;
@@ -206,6 +222,8 @@ static void count_steps(struct agent *a, int64_t now_ns)
     }
 }
 
+/* Handle the answer to a report: drop the events that were sent.  A callback of http_client_start.
+ */
 static void on_reported(void *ctx, int status, const char *body, size_t n,
                         const struct eddis_error *why)
 {
@@ -226,6 +244,7 @@ static void on_reported(void *ctx, int status, const char *body, size_t n,
     memmove(a->event, a->event + a->n_sent, (size_t)a->n_events * sizeof *a->event);
 }
 
+/* Send a report with all queued events and the workers' progress. */
 static int report(struct agent *a, int64_t now_ns, struct eddis_error *err)
 {
     bool trains = a->generation > 0 && a->started_ns;
@@ -250,8 +269,9 @@ static int report(struct agent *a, int64_t now_ns, struct eddis_error *err)
     return http_client_start(a->http, path, text, patience_ns, on_reported, a, err);
 }
 
-/* ---- what it is told ---- */
+/* ---- orders ---- */
 
+/* Carry out ORDER_PREPARE: take over ranks and batch, and report it as prepared. */
 static void prepare(struct agent *a, const struct order *o)
 {
     a->generation = o->generation;
@@ -267,6 +287,7 @@ static void prepare(struct agent *a, const struct order *o)
     tell(a, EVENT_PREPARED, -1);
 }
 
+/* Carry out an order: report the events by which a real agent would answer it. */
 static void carry_out(struct agent *a, const struct order *o)
 {
     switch (o->type) {
@@ -302,6 +323,7 @@ static void carry_out(struct agent *a, const struct order *o)
     }
 }
 
+/* Handle the answer to a poll for orders.  A callback of http_client_start. */
 static void on_order(void *ctx, int status, const char *body, size_t n,
                      const struct eddis_error *why)
 {
@@ -323,6 +345,7 @@ static void on_order(void *ctx, int status, const char *body, size_t n,
     order_free(o);
 }
 
+/* Send the next poll for orders. */
 static int ask(struct agent *a, struct eddis_error *err)
 {
     char path[64];
@@ -335,9 +358,10 @@ static int ask(struct agent *a, struct eddis_error *err)
 
 /* ---- one agent, in a thread ---- */
 
+/* Register with the driver. */
 static int enroll(struct agent *a, struct eddis_error *err)
 {
-    /* without .machine: each is one of its own */
+    /* without .machine: each agent counts as a machine of its own */
     struct hello h = { .protocol = PROTOCOL_VERSION,
                        .agent = a->brief->agent,
                        .pid = (int)getpid(),
@@ -360,6 +384,7 @@ static int enroll(struct agent *a, struct eddis_error *err)
     return eddis_fail(err, -EPROTO, "the driver answered %d", status);
 }
 
+/* Make the HTTP client for the driver of the configuration. */
 static int open_http(struct agent *a, struct eddis_error *err)
 {
     struct http_client_options o = { .base = (const char *const *)a->brief->url,
@@ -371,7 +396,9 @@ static int open_http(struct agent *a, struct eddis_error *err)
     return http_client_open(&o, &a->http, err);
 }
 
-/* The two requests that an agent has under way, until the last report was heard. */
+/* Keep a poll and a report going until the last report has been answered.  Return 0 or a negative
+ * errno.
+ */
 static int serve(struct agent *a, struct eddis_error *err)
 {
     int rc = 0;
@@ -394,6 +421,7 @@ static int serve(struct agent *a, struct eddis_error *err)
     return a->failed.code ? eddis_fail(err, a->failed.code, "%s", a->failed.text) : rc;
 }
 
+/* Read the configuration, register, and serve until the agent has left. */
 static int live(struct agent *a, struct eddis_error *err)
 {
     cleanup_free char *text = NULL;
@@ -410,12 +438,13 @@ static int live(struct agent *a, struct eddis_error *err)
     return serve(a, err);
 }
 
+/* Run one agent, and free it; the thread's function. */
 static void *run_agent(void *arg)
 {
     struct agent *a = arg;
     struct eddis_error err = { 0 };
 
-    if (live(a, &err) < 0 && !a->registered) /* later the driver may go before all have left */
+    if (live(a, &err) < 0 && !a->registered) /* later, the driver may end before all have left */
         say(a, "is over", &err);
     http_client_close(a->http);
     brief_free(a->brief);
@@ -428,6 +457,7 @@ static void *run_agent(void *arg)
 
 /* ---- all of them ---- */
 
+/* Return a socket that listens at path; exit on failure. */
 static int listen_at(const char *path)
 {
     struct sockaddr_un u = { .sun_family = AF_UNIX };
@@ -440,6 +470,7 @@ static int listen_at(const char *path)
     exit(1);
 }
 
+/* Start a thread with an agent for this connection. */
 static void begin_agent(int session)
 {
     struct agent *a = calloc(1, sizeof *a);

@@ -2,11 +2,12 @@
 /* allreduce.c - bench-allreduce LIBRARY BYTES[,BYTES...] MILLISECONDS: all-reduces of float32 over
  * the ranks of an mpirun on one machine
  *
- * LIBRARY is `mpi`, MPI_Allreduce alone, or `eddis`: lib/comm alone, without the engine above it,
- * in the node's shared memory and of private memory, and a stream through private arrays larger
- * than the caches, for the bandwidth of the memory.  Rank 0 prints "BYTES WHAT SECONDS" for each:
- * the mean of as many in a row as fit into so many milliseconds, but at least one, of the slowest
- * rank.  One before them is checked element by element and not counted.
+ * LIBRARY is `mpi`, which measures MPI_Allreduce, or `eddis`.  The latter measures lib/comm,
+ * without the engine above it, on buffers in the node's shared memory and in private memory.  It
+ * also measures a stream through private arrays larger than the caches, for the memory's bandwidth.
+ * Rank 0 prints "BYTES WHAT SECONDS" for each: the mean of as many operations as fit into so many
+ * milliseconds, at least one, on the slowest rank.  One operation before them is checked element by
+ * element and not counted.
  */
 #include "lib/base/clock.h"
 #include "lib/comm/node_groups.h"
@@ -23,7 +24,7 @@
 enum {
     MAX_SIZES = 8,
     POLL = 16,
-    SPIN_NS = 100 * 1000, /* without a pause after something moved, then with naps */
+    SPIN_NS = 100 * 1000, /* poll without a pause for so long after progress, then with naps */
     NAP_NS = 20 * 1000,
     ROW_MAX = 1000,
     STREAM_BYTES =
@@ -39,6 +40,7 @@ struct machine {
     int tag;
 };
 
+/* Run one collective to its end.  Return 0 or a negative errno. */
 static int run_one(struct machine *m, struct collective *c, struct eddis_error *err)
 {
     int64_t moved = clock_now_ns();
@@ -71,6 +73,7 @@ static int run_one(struct machine *m, struct collective *c, struct eddis_error *
     return over < 0 ? over : 0;
 }
 
+/* Open the transport and the node's shared memory for `sizes` buffers of at most `bytes`. */
 static int machine_open(struct machine *m, size_t bytes, int sizes, struct eddis_error *err)
 {
     const struct comm_shm_size size = { .arena_bytes = bytes, .slots = sizes, .pool = true };
@@ -100,6 +103,7 @@ static int machine_open(struct machine *m, size_t bytes, int sizes, struct eddis
     return 0;
 }
 
+/* Close the shared memory and the transport.  Collective. */
 static int machine_close(struct machine *m, struct eddis_error *err)
 {
     comm_shm_close(m->nodes->shm);
@@ -111,22 +115,24 @@ static int machine_close(struct machine *m, struct eddis_error *err)
 /* ---- what is measured ---- */
 
 struct job {
-    struct machine *machine; /* NULL: MPI's */
+    struct machine *machine; /* NULL: use MPI_Allreduce */
     int rank, ranks;
-    double row_s; /* to be measured in a row */
+    double row_s; /* how long to repeat the operation */
     float *x;
     size_t n;
-    struct collective *sum; /* lib/comm's */
+    struct collective *sum; /* lib/comm's all-reduce; NULL for MPI */
     const float *result;
 };
 
 typedef int (*once_fn)(struct job *j, struct eddis_error *err);
 
+/* Run lib/comm's all-reduce once. */
 static int once_eddis(struct job *j, struct eddis_error *err)
 {
     return run_one(j->machine, j->sum, err);
 }
 
+/* Run MPI_Allreduce once, in place on x. */
 static int once_mpi(struct job *j, struct eddis_error *err)
 {
     (void)err;
@@ -134,7 +140,7 @@ static int once_mpi(struct job *j, struct eddis_error *err)
     return 0;
 }
 
-/* x [3 n / 4] */
+/* Add two parts of x, whose length is 3 n / 4, into the third; then wait for all ranks. */
 static int once_stream(struct job *j, struct eddis_error *err)
 {
     size_t part = j->n / 4;
@@ -148,7 +154,7 @@ static int once_stream(struct job *j, struct eddis_error *err)
     return 0;
 }
 
-/* Whole numbers that float32 sums exactly. */
+/* Run the operation once on whole numbers that float32 adds exactly, and check every element. */
 static int check_once(struct job *j, once_fn once, struct eddis_error *err)
 {
     int ranks = j->ranks, rc;
@@ -163,7 +169,8 @@ static int check_once(struct job *j, once_fn once, struct eddis_error *err)
     return rc;
 }
 
-/* Seconds of one, of the slowest rank, so the same on all. */
+/* Return in *ret_s the seconds of one of `rows` operations on the slowest rank, equal on all ranks.
+ */
 static int measure_row(struct job *j, int rows, once_fn once, double *ret_s,
                        struct eddis_error *err)
 {
@@ -179,6 +186,8 @@ static int measure_row(struct job *j, int rows, once_fn once, double *ret_s,
     return rc;
 }
 
+/* Measure an operation as often as fits into row_s; rank 0 prints the result under the name `what`.
+ */
 static int measure(struct job *j, const char *what, once_fn once, struct eddis_error *err)
 {
     double s = 0, rows;
@@ -192,6 +201,7 @@ static int measure(struct job *j, const char *what, once_fn once, struct eddis_e
     return rc;
 }
 
+/* Check and measure lib/comm's all-reduce of j's buffer. */
 static int measure_eddis(struct job j, const char *what, struct eddis_error *err)
 {
     const struct allreduce a = { .data = j.x, .n = j.n, .type = COMM_FLOAT32, .rule = COMM_SUM };
@@ -207,6 +217,7 @@ static int measure_eddis(struct job j, const char *what, struct eddis_error *err
     return rc;
 }
 
+/* Measure the memory's bandwidth by once_stream. */
 static int measure_stream(struct job j, struct eddis_error *err)
 {
     size_t bytes = (size_t)STREAM_BYTES / 4 * 3;
@@ -229,6 +240,7 @@ struct options {
     double row_s;
 };
 
+/* Measure lib/comm for all sizes, in shared and in private memory, and the stream. */
 static int run_eddis(const struct options *o, float *x, struct eddis_error *err)
 {
     struct machine m = { 0 };
@@ -252,7 +264,9 @@ static int run_eddis(const struct options *o, float *x, struct eddis_error *err)
     return rc < 0 ? rc : machine_close(&m, err);
 }
 
-/* Without threads, which MPI would lock for. */
+/* Measure MPI_Allreduce for all sizes.  MPI is initialized without threads, whose locks would cost
+ * time.
+ */
 static int run_mpi(const struct options *o, float *x, struct eddis_error *err)
 {
     struct job j = { .row_s = o->row_s, .x = x, .result = x };
@@ -271,6 +285,7 @@ static int run_mpi(const struct options *o, float *x, struct eddis_error *err)
     return rc;
 }
 
+/* Allocate the private buffer and measure one of the libraries. */
 static int run(bool mpi, const struct options *o, struct eddis_error *err)
 {
     float *x = aligned_alloc(64, (o->most + 63) / 64 * 64);

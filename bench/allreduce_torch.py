@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """allreduce_torch.py - PyTorch's all-reduce over gloo: float32 buffers, in place
 
-Run by torchrun.  Each line on rank 0's standard input is {"size": ..., "row_s": ...}: one all-reduce that is checked and not counted, then as many in a row as fit into so many seconds, at
-least one.  It answers with {"s": ...}, the mean of one on the slowest rank.  The first answer is PyTorch's version.
+Run by torchrun.  Each line on rank 0's standard input is a request {"size": bytes, "row_s": seconds}: make one
+all-reduce that is checked and not counted, then as many as fit into so many seconds, at least one.  The answer is
+{"s": ...}, the mean seconds of one on the slowest rank.  The first line of output is PyTorch's version.
 """
 
 import json
@@ -16,7 +17,7 @@ ROW_MAX = 1000
 
 
 def row(x, rows):
-    """Seconds of one on the slowest rank."""
+    """Return the seconds of one of `rows` all-reduces of x on the slowest rank."""
     distributed.barrier()
     start = time.perf_counter()
     for _ in range(rows):
@@ -27,6 +28,7 @@ def row(x, rows):
 
 
 def measure(size, row_s):
+    # Check and measure an all-reduce of `size` bytes; return the seconds of one.
     rank, ranks = distributed.get_rank(), distributed.get_world_size()
     x = torch.arange(size // 4).remainder_(97).add_(rank).to(torch.float32)
     distributed.all_reduce(x)
@@ -38,7 +40,7 @@ def measure(size, row_s):
 
 
 def requests(first):
-    """Rank 0's lines, as all ranks see them."""
+    """Yield rank 0's lines of standard input, parsed, on all ranks."""
     while True:
         line = [sys.stdin.readline() if first else None]
         distributed.broadcast_object_list(line)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* announce.c - what announcing costs, one gradient a call or all by one call
+/* announce.c - the cost of announcing gradients, one gradient a call or all in one call
  *
  *     bench-announce PARAMETERS FLOATS
  *
- * Parameters of FLOATS each, alone or under mpirun; in turns a step's gradients are announced one
- * by one and by eddis_announce_many.  Rank 0 prints the number of workers and the median of each
- * way, microseconds a parameter, until the calls have returned and until the step's wait has.
+ * Parameters of FLOATS elements each, alone or under mpirun.  Steps alternate between announcing
+ * the gradients one by one and by eddis_announce_many.  Rank 0 prints the number of workers and,
+ * for each way, median microseconds per parameter until the calls have returned and until the
+ * step's wait has.
  */
 #include <eddis.h>
 
@@ -23,11 +24,12 @@ struct list {
     void **result;       /* [n], the same */
 };
 
-/* us, [0] one by one, [1] all at once */
+/* Microseconds per parameter; [0] one by one, [1] all at once. */
 struct times {
     double calls[2][ROUNDS], step[2][ROUNDS];
 };
 
+/* Print the error and exit if rc is negative. */
 static void check(int rc, const struct eddis_error *err)
 {
     if (rc >= 0)
@@ -36,6 +38,7 @@ static void check(int rc, const struct eddis_error *err)
     exit(1);
 }
 
+/* Register n parameters in one layer, and commit. */
 static struct list register_all(struct eddis *e, int n, int floats)
 {
     float *value = calloc((size_t)n * (size_t)floats, sizeof *value);
@@ -61,6 +64,7 @@ static struct list register_all(struct eddis *e, int n, int floats)
     return l;
 }
 
+/* Announce all gradients: by one call if many, else one by one. */
 static void announce(struct eddis *e, const struct list *l, int many)
 {
     struct eddis_error err = { 0 };
@@ -71,6 +75,7 @@ static void announce(struct eddis *e, const struct list *l, int many)
         check(eddis_announce(e, l->parameter[i], l->source[i], l->result[i], &err), &err);
 }
 
+/* Time each step; odd steps announce all gradients at once. */
 static void measure(struct eddis *e, const struct list *l, struct times *ret)
 {
     struct eddis_step s = { .size = sizeof s };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* board.c - nanoseconds of a step's write to the progress board, beside the bound of 1 us
+/* board.c - nanoseconds to write a step to the progress board, beside the bound of 1 us
  *
- * A page is updated as libeddis does at the end of a step: counters, loss, sums, one slot of the
- * ring.  Three cases: alone; while an agent reads the page as fast as it can, thousands of times
- * more often than a real one; and with the caches as a step's own work leaves them, by walking
- * through 4 MB before each write.  Medians of interleaved rounds.
+ * A progress page is updated as libeddis does at the end of a step: counters, loss, sums, one slot
+ * of the ring.  There are three cases: alone; while an agent reads the page as fast as it can,
+ * thousands of times more often than a real one; and with the caches as a step's own work leaves
+ * them, by walking through 4 MB before each write.  The results are medians of interleaved rounds.
  */
 #include "lib/board/board.h"
 #include "lib/base/clock.h"
@@ -32,6 +32,7 @@ struct result {
     double alone_ns, read_ns, cold_ns;
 };
 
+/* Write one step to the worker's page. */
 static void write_step(struct bench *b)
 {
     struct board_page *p = board_begin(b->worker);
@@ -58,6 +59,7 @@ static void write_step(struct bench *b)
     board_end(b->worker);
 }
 
+/* Read the page again and again while b->reading is set; the reader's thread. */
 static void *read_all_the_time(void *arg)
 {
     struct bench *b = arg;
@@ -72,6 +74,7 @@ static void *read_all_the_time(void *arg)
     return NULL;
 }
 
+/* Return the mean ns of writing STEPS steps in a row. */
 static double per_step_ns(struct bench *b)
 {
     int64_t start = clock_now_ns();
@@ -81,7 +84,9 @@ static double per_step_ns(struct bench *b)
     return (double)(clock_now_ns() - start) / STEPS;
 }
 
-/* One write at a time is near the clock's own cost, which is taken off. */
+/* Return the mean ns of a write after the caches were overwritten.  The clock's own cost, which is
+ * similar, is subtracted.
+ */
 static double cold_step_ns(struct bench *b)
 {
     int64_t sum_ns = 0, clock_ns = 0;
@@ -113,6 +118,7 @@ static double median(double *x)
     return x[ROUNDS / 2];
 }
 
+/* Return the medians of all three cases. */
 static struct result measure(struct bench *b)
 {
     double alone[ROUNDS], read[ROUNDS], cold[ROUNDS];
@@ -128,6 +134,9 @@ static struct result measure(struct bench *b)
     return (struct result){ median(alone), median(read), median(cold) };
 }
 
+/* Create a board for one worker, opened both as an agent and as the worker; its file is removed at
+ * once.
+ */
 static int open_board(struct bench *b, struct eddis_error *err)
 {
     struct board_area setup = { .n_ranks = 1, .n_local = 1 };
@@ -143,6 +152,7 @@ static int open_board(struct bench *b, struct eddis_error *err)
     return rc;
 }
 
+/* Print the results as a table, or as JSON. */
 static void print(const struct result *r, const struct bench *b, bool json)
 {
     double worst = r->alone_ns > r->cold_ns ? r->alone_ns : r->cold_ns;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* first_step.c - a training program that says when its first step was done
+/* first_step.c - a training program that records when its first step was done
  *
  *     bench-first-step FILE
  *
- * Rank 0 writes the time (CLOCK_MONOTONIC, in nanoseconds) to FILE after a step in which all ranks
- * have taken part; then the program ends.  It runs under eddis-run and under plain mpirun.
+ * Rank 0 writes the time (CLOCK_MONOTONIC, ns) to FILE after a step in which all ranks have taken
+ * part.  Then the program ends.  It runs under eddis-run and under plain mpirun.
  */
 #include <eddis.h>
 
@@ -15,6 +15,7 @@
 
 enum { FLOATS = 1000, SAMPLES = 64 };
 
+/* Print the error and exit if rc is negative. */
 static void check(int rc, const struct eddis_error *err)
 {
     if (rc >= 0)
@@ -23,6 +24,7 @@ static void check(int rc, const struct eddis_error *err)
     exit(1);
 }
 
+/* Write the present time to the file `path`, which appears only when it is complete. */
 static void write_time(const char *path)
 {
     struct timespec t;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* growth.c - what a step costs by the number of layers, and what laying them out in buckets costs
+/* growth.c - how the time of a step, and of laying out buckets, grows with the number of layers
  *
  *     bench-growth LAYERS BYTES
  *     bench-growth layout
  *
- * LAYERS of one small parameter each are announced one by one from the last to the first, and then
- * waited for one by one, through eddis.h, alone or under mpirun.  BYTES is the size of a bucket; 1:
- * every layer is a message of its own.  Rank 0 prints the quickest of some steps.
+ * LAYERS layers of one small parameter each are announced one by one from the last to the first,
+ * and then waited for one by one, through eddis.h, alone or under mpirun.  BYTES is the size of a
+ * bucket; 1: every layer is a message of its own.  Rank 0 prints the shortest times of some steps.
  *
- * "layout" is rank 0's work in step 4, for which all wait, on gradients that become ready in the
- * order of the arena, nearly in it, or anyhow.
+ * "layout" measures rank 0's work in step 4, for which all ranks wait, on gradients that become
+ * ready in the order of the arena, nearly in it, or in random order.
  */
 #include <eddis.h>
 
@@ -23,6 +23,7 @@
 
 enum { STEPS = 6, FLOATS = 16, MOST_ITEMS = 2048 };
 
+/* Print the error and exit if rc is negative. */
 static void check(int rc, const struct eddis_error *err)
 {
     if (rc >= 0)
@@ -31,6 +32,7 @@ static void check(int rc, const struct eddis_error *err)
     exit(1);
 }
 
+/* Return the ms since begun_ns. */
 static double ms(int64_t begun_ns)
 {
     return (double)(clock_now_ns() - begun_ns) / CLOCK_MS;
@@ -38,6 +40,7 @@ static double ms(int64_t begun_ns)
 
 /* ---- steps ---- */
 
+/* Register n layers of one parameter each, and commit. */
 static void add_layers(struct eddis *e, int n)
 {
     static float value[FLOATS];
@@ -58,7 +61,7 @@ static void add_layers(struct eddis *e, int n)
     check(eddis_commit(e, &err), &err);
 }
 
-/* The quickest announcing and waiting of some steps. */
+/* Return the shortest times of announcing and of waiting over all steps, ms. */
 static void measure(struct eddis *e, int n, double *ret_announce, double *ret_wait)
 {
     struct eddis_error err = { 0 };
@@ -83,6 +86,7 @@ static void measure(struct eddis *e, int n, double *ret_announce, double *ret_wa
     }
 }
 
+/* Measure and print n layers with buckets of this size. */
 static void steps(int n, int64_t bucket_bytes)
 {
     struct eddis_options o = { .size = sizeof o,
@@ -108,6 +112,7 @@ static void steps(int n, int64_t bucket_bytes)
 
 enum { IN_ORDER, NEARLY, ANYHOW };
 
+/* Make n gradients of random sizes that become ready in the order `how`. */
 static void make_items(struct bucket_item *item, int n, int how)
 {
     uint64_t random = 5;
@@ -122,6 +127,7 @@ static void make_items(struct bucket_item *item, int n, int how)
     }
 }
 
+/* Return the shortest ms of three for laying out n gradients in buckets. */
 static double lay_out(int n, int how)
 {
     static struct bucket_item item[MOST_ITEMS];
@@ -141,6 +147,7 @@ static double lay_out(int n, int how)
     return least;
 }
 
+/* Measure and print the layouts of 256 to MOST_ITEMS gradients. */
 static void layouts(void)
 {
     printf("laying out, gradients ready ...\n  parameters   in order ms   nearly ms   anyhow ms\n");

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* half.c - nanoseconds an element of converting 16-bit floating point to float32 and back, and of a
- * hop of a reduction, beside the bound of 0.25 ns for each conversion
+/* half.c - nanoseconds per element to convert between float32 and 16-bit floating point, beside the
+ * bound of 0.25 ns for each conversion
  *
- * Blocks that stay in the first cache, as a reduction takes them; with the processor's own
- * instructions and without.  The quickest of interleaved rounds: what others do on the machine only
- * adds.
+ * Blocks stay in the first-level cache, as in a reduction.  Each conversion is measured with the
+ * processor's own instructions and without.  The results are the shortest of interleaved rounds,
+ * since other programs on the machine can only add time.
  */
 #include "lib/comm/half.h"
 #include "lib/base/clock.h"
@@ -23,9 +23,10 @@ static uint16_t narrow[ELEMENTS];
 
 struct row {
     const char *name;
-    void (*widen)(float *to, const uint16_t *from, size_t n); /* or */
+    void (*widen)(float *to, const uint16_t *from,
+                  size_t n); /* one of the two; the other is NULL */
     void (*narrow)(uint16_t *to, const float *from, size_t n);
-    double ns; /* an element */
+    double ns; /* shortest time per element */
 };
 
 static struct row rows[] = {
@@ -41,6 +42,7 @@ static struct row rows[] = {
 
 enum { N_ROWS = sizeof rows / sizeof *rows, OWN = 4 /* rows with the processor's instructions */ };
 
+/* Return the ns per element of one round. */
 static double measure(const struct row *r)
 {
     int64_t start = clock_now_ns();

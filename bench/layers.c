@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layers.c - registers, fills and awaits the layers of a model that computes nothing */
+/* layers.c - registers the layers of a model without real computing */
 #include "layers.h"
 
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* login.c - in the place of ssh, for simulated nodes
+/* login.c - replaces ssh for simulated nodes
  *
- *     bench-login SOCKET ...   say what a keeper says, hand the brief on standard input over to
- *                              bench-agents, and stay until that agent has left
+ *     bench-login SOCKET ...   print the supervisor's first line, send the agent configuration from
+ *                              standard input to bench-agents, and stay until that agent has left
  *
- * A program of its own and linked to nothing: a thousand of them start at once, and loading the
+ * It is a program of its own, linked to nothing: a thousand of them start at once, and loading the
  * simulator's libraries each time would be measured instead of the driver.
  */
 #include <stdio.h>
@@ -13,6 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+/* Return a connection to the Unix socket at path; exit on failure. */
 static int connect_to(const char *path)
 {
     struct sockaddr_un u = { .sun_family = AF_UNIX };
@@ -25,6 +26,9 @@ static int connect_to(const char *path)
     exit(255);
 }
 
+/* Send standard input to bench-agents and wait until it closes the connection.  Return the exit
+ * status.
+ */
 static int log_in(const char *path)
 {
     int fd = connect_to(path);

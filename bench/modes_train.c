@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* modes_train.c - bench-modes-train: one worker of a model whose compute is slept
+/* modes_train.c - bench-modes-train: one worker with a model whose computing is replaced by sleep
  *
- * LAYERS layers hold 10^6 float32 parameters in all.  A step of b samples takes as long as on the
- * device that the worker emulates, a third of it forward and the rest backward, layer by layer;
- * each layer's gradient is announced when its part is over.  Gradients are ones, so that their
- * weighted mean is known; in 16 bits it may be off by what the variable ROUNDED says.  The job ends
- * when all workers together have done as many samples as SAMPLES says.
+ * LAYERS layers have 10^6 float32 parameters together.  A step of b samples takes as long as on the
+ * device that the worker emulates: a third of it forward, the rest backward, layer by layer.  Each
+ * layer's gradient is announced when its part is over.  All gradients are 1, so their weighted mean
+ * is known; in half precision it may differ by the environment variable ROUNDED.  The job ends when
+ * all workers together have done SAMPLES samples.
  */
 #include "layers.h"
 
@@ -25,6 +25,7 @@ enum { LAYERS = 16, ELEMENTS = 1000000 / LAYERS };
 
 #define TIMEOUT_NS (120 * CLOCK_S)
 
+/* Set all gradients to 1. */
 static void fill_gradients(struct eddis *e)
 {
     for (int i = 0; i < LAYERS; i++) {
@@ -35,7 +36,9 @@ static void fill_gradients(struct eddis *e)
     }
 }
 
-/* The pass itself; results of the step before, ones again, are this one's gradients. */
+/* Sleep through the forward and backward pass of step_s seconds, and announce each gradient.  The
+ * gradients are the results of the previous step, which are 1 again.
+ */
 static int compute(struct eddis *e, double step_s, struct eddis_error *err)
 {
     int64_t begin = clock_now_ns();
@@ -50,10 +53,10 @@ static int compute(struct eddis *e, double step_s, struct eddis_error *err)
     return rc;
 }
 
-/* A mean of ones is 1 but for float32's rounding.  Where gradients travelled as 16 bits each hop
- * has rounded, and what is added to equal sums is rounded alike each time: it may be `off` then.
- * Such a mean has 16 bits itself; or, where everybody has added what the others had rounded, the
- * few more that the smallest of these has: a share of a 32nd is a multiple of 2^-12.
+/* Check whether a mean of ones is 1, except for float32's rounding.  In half precision each hop
+ * rounds, and whatever is added to equal sums is rounded alike each time, so the mean may differ by
+ * `off`.  Such a mean itself has 16 bits.  If every worker adds a share that it alone has rounded,
+ * it may have a few more bits: a share of 1/32 is a multiple of 2^-12.
  */
 static bool is_one(float mean, float off)
 {
@@ -63,6 +66,7 @@ static bool is_one(float mean, float off)
     return fabsf(mean - 1) <= 1e-4F || ((bits & 0xfff) == 0 && fabsf(mean - 1) <= off);
 }
 
+/* Check that all combined gradients are 1.  Return 0 or -EPROTO. */
 static int check_result(struct eddis *e, float off, struct eddis_error *err)
 {
     for (int i = 0; i < LAYERS; i++) {
@@ -74,6 +78,7 @@ static int check_result(struct eddis *e, float off, struct eddis_error *err)
     return 0;
 }
 
+/* Make steps until there are none left.  Return 0 or a negative errno. */
 static int train(struct eddis *e, float off, struct eddis_error *err)
 {
     struct eddis_step s = { .size = sizeof s };

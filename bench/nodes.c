@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nodes.c - bench-nodes [--json] [--quick]: all-reduces of nodes of 8 workers in virtual time
  *
- * The workers are those of lib/comm, with the kinds that its tuner chooses by what it measures
- * here, over the in-process loop: a node sends one message at a time, which takes a latency and its
- * bytes at the link's rate.  What is done inside a node takes no time, sums are not computed and
- * messages carry nothing, since no machine has 2048 buffers of 1.4 GB; so this says how many
- * messages of which length follow each other, and nothing else.  The bound is recursive halving's,
- * with N nodes, M bytes, latency a and rate B:
+ * The workers run lib/comm, with the algorithms that its tuner chooses by measuring here, over the
+ * in-process loop.  A node sends one message at a time, which takes a latency and its bytes at the
+ * link's rate.  Work inside of a node takes no time, sums are not computed and messages are empty,
+ * since no machine has 2048 buffers of 1.4 GB.  So this measures only how many messages of which
+ * length follow each other.  The bound is that of recursive halving with N nodes, M bytes, latency
+ * a and rate B:
  *
  *     2 log2 N a + 2 (1 - 1/N) M / B
  *
  * (R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective communication operations in
- * MPICH", 2005.)  Ends with 1 when a row takes more than 1.3 times its bound.  --quick leaves out
- * what takes long, for tests.
+ * MPICH", 2005.)  The program exits 1 if a row takes more than 1.3 times its bound.  --quick leaves
+ * out the slow rows, for tests.
  */
 #include "lib/comm/loop.h"
 #include "lib/comm/node_groups.h"
@@ -54,10 +54,10 @@ struct world {
     int n_nodes, n;
     size_t map_bytes;
     struct loop *loop;
-    struct worker *worker; /* [n], those of a node behind each other */
+    struct worker *worker; /* [n], node by node */
 };
 
-/* Called in the place of combine and combine_many (combine.h). */
+/* Replace combine and combine_many (combine.h) at link time: compute nothing. */
 void __wrap_combine(enum comm_type type, enum comm_rule rule, void *acc, const void *in, size_t n);
 void __wrap_combine_many(enum comm_type type, enum comm_rule rule, void *out, const void *const *in,
                          int n_in, size_t n);
@@ -73,6 +73,7 @@ void __wrap_combine_many(enum comm_type type, enum comm_rule rule, void *out, co
     (void)type, (void)rule, (void)out, (void)in, (void)n_in, (void)n;
 }
 
+/* Print `what` and exit unless ok. */
 static void check(bool ok, const char *what)
 {
     if (ok)
@@ -83,7 +84,8 @@ static void check(bool ok, const char *what)
 
 /* ---- workers ---- */
 
-/* The view of one rank on a node's memory, of which only the slots are ever touched. */
+/* Initialize one rank's view of its node's shared memory at map.  Only its slots are ever accessed.
+ */
 static void view_init(struct comm_shm *m, int rank, char *map, size_t bytes)
 {
     size_t slot_bytes = sizeof(struct shm_slot) + WORKERS * sizeof(struct shm_rank);
@@ -103,6 +105,7 @@ static void view_init(struct comm_shm *m, int rank, char *map, size_t bytes)
     check(m->uses && m->taken, "no memory");
 }
 
+/* Create n_nodes nodes of WORKERS workers, joined by such links, with buffers of `bytes`. */
 static void world_open(struct world *w, int n_nodes, const struct link *link, size_t bytes)
 {
     size_t slots =
@@ -136,6 +139,7 @@ static void world_open(struct world *w, int n_nodes, const struct link *link, si
     free(node_of);
 }
 
+/* Free the workers and their nodes' memory. */
 static void world_close(struct world *w)
 {
     for (int r = 0; r < w->n; r++) {
@@ -155,13 +159,16 @@ static void world_close(struct world *w)
 
 /* ---- running ---- */
 
+/* Post what a collective has queued after a call that returned rc; mark the worker as done if rc is
+ * 1.
+ */
 static void worker_after(struct worker *k, int rc)
 {
     check(rc >= 0 && transport_post(k->end, &k->out, NULL) == 0, "an all-reduce has failed");
     k->over |= rc == 1;
 }
 
-/* Take what has come.  Returns whether anything has. */
+/* Handle the messages that have arrived.  Return true if there were any. */
 static bool worker_receive(struct worker *k)
 {
     struct comm_op op[POLL];
@@ -174,7 +181,8 @@ static bool worker_receive(struct worker *k)
     return any;
 }
 
-/* Until a node's workers have done what they can. */
+/* Poll a node's workers until they have done everything they can. first: the node's first worker.
+ */
 static void node_poll(struct worker *first)
 {
     enum { PASSES = 3 }; /* arrive; reduce, pass on; take */
@@ -185,6 +193,7 @@ static void node_poll(struct worker *first)
                 worker_after(&first[i], collective_poll(first[i].c, &first[i].out, NULL));
 }
 
+/* Check whether every worker's collective is done. */
 static bool world_over(const struct world *w)
 {
     for (int r = 0; r < w->n; r++)
@@ -193,7 +202,7 @@ static bool world_over(const struct world *w)
     return true;
 }
 
-/* Run what every worker has, and free it.  Returns seconds. */
+/* Run every worker's collective to its end, and free them.  Return the virtual seconds. */
 static double world_run(struct world *w)
 {
     int64_t began = loop_now_ns(w->loop);
@@ -227,7 +236,7 @@ static double world_run(struct world *w)
 
 /* ---- what is measured ---- */
 
-/* Of the nodes' first ranks, by messages. */
+/* Run an all-reduce of this algorithm among the nodes' first ranks.  Return its virtual seconds. */
 static double run_kind(struct world *w, const char *kind, size_t bytes)
 {
     for (int r = 0; r < w->n; r += WORKERS) {
@@ -243,7 +252,9 @@ static double run_kind(struct world *w, const char *kind, size_t bytes)
     return world_run(w);
 }
 
-/* Of all workers' arenas. */
+/* Run an all-reduce among all workers with these limits (NULL: the defaults).  Return its virtual
+ * seconds.
+ */
 static double run_all(struct world *w, size_t bytes, const struct comm_limits *limits)
 {
     for (int r = 0; r < w->n; r++) {
@@ -260,7 +271,9 @@ static double run_all(struct world *w, size_t bytes, const struct comm_limits *l
     return world_run(w);
 }
 
-/* As lib/worker/tuning.c. */
+/* Let the tuner measure this world as lib/worker/tuning.c does, and return the limits that it
+ * chooses.
+ */
 static struct comm_limits tune(struct world *w)
 {
     struct tuner_result r;
@@ -284,9 +297,10 @@ static struct comm_limits tune(struct world *w)
 }
 
 struct row {
-    double bound_s, s, usual_s; /* usual: with the limits that hold where nothing was measured */
+    double bound_s, s, usual_s; /* usual_s: with the default limits, for unmeasured networks */
 };
 
+/* Measure an all-reduce of `bytes` beside its bound. */
 static struct row measure(struct world *w, const struct link *link, size_t bytes,
                           const struct comm_limits *limits)
 {
@@ -300,7 +314,8 @@ static struct row measure(struct world *w, const struct link *link, size_t bytes
 
 enum output { TABLE, JSON, QUICK };
 
-/* Returns the worst ratio to the bound. */
+/* Measure all sizes with n_nodes nodes, and print the rows.  Return the largest ratio to the bound.
+ */
 static double measure_nodes(int n_nodes, const struct link *link, enum output how)
 {
     static const size_t sizes[] = { 64 << 10, 1 << 20, 25 << 20, MODEL_BYTES };

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* overlap.c - bench-overlap ready|end STEPS: training steps of a model of 30 layers whose compute
- * is slept, over the ranks of an mpirun
+/* overlap.c - bench-overlap ready|end STEPS: training steps of a model of 30 layers whose computing
+ * is replaced by sleep, over the ranks of an mpirun
  *
- * A step computes for STEP_NS, a third of it forward, the rest backward layer by layer.  A layer's
+ * A step computes for STEP_NS: a third of it forward, the rest backward, layer by layer.  A layer's
  * gradient is announced when it is `ready`, or all at the `end` of the backward pass.  Rank 0
- * prints seconds of communication that no compute hides (the shortest wait of any rank, median of
- * the steps), seconds of a step, and the bytes a second that leave its host: the highest within
- * WINDOW_NS (median of the steps) and the mean.  Steps before the buckets' measured layout and the
- * one that takes it are not counted.
+ * prints three things.  First, seconds of communication that no computing hides: the shortest wait
+ * of any rank, median of the steps.  Second, seconds of a step.  Third, bytes per second that leave
+ * its host: the highest rate within WINDOW_NS (median of the steps), and the mean.  Steps up to the
+ * one that takes the buckets' measured layout are not counted.
  */
 #include "layers.h"
 
@@ -30,15 +30,16 @@ enum { LAYERS = 30, WARM = 6, MAX_STEPS = 500, ELEMENTS = 1 << 16 }; /* 256 KiB 
 #define TIMEOUT_NS (60 * CLOCK_S)
 #define SENT_FILE  "/sys/class/net/eth0/statistics/tx_bytes"
 
-/* ---- what leaves the host ---- */
+/* ---- bytes that leave the host ---- */
 
 struct meter {
     pthread_t thread;
     pthread_mutex_t lock;
     bool stop;
-    double peak; /* bytes a second since it was last taken */
+    double peak; /* highest bytes per second since meter_take */
 };
 
+/* Return the bytes that this host's interface has sent; -1: unknown. */
 static int64_t sent_bytes(void)
 {
     FILE *f = fopen(SENT_FILE, "re");
@@ -51,6 +52,7 @@ static int64_t sent_bytes(void)
     return n;
 }
 
+/* Measure the rate of each window until stopped; the meter's thread. */
 static void *meter_main(void *arg)
 {
     struct meter *m = arg;
@@ -75,6 +77,7 @@ static void *meter_main(void *arg)
     return NULL;
 }
 
+/* Return the highest rate since the last call, bytes per second. */
 static double meter_take(struct meter *m)
 {
     double peak;
@@ -86,12 +89,14 @@ static double meter_take(struct meter *m)
     return peak;
 }
 
+/* Start to measure the rate of bytes sent.  Return 0, or a negative errno if it cannot be read. */
 static int meter_start(struct meter *m)
 {
     pthread_mutex_init(&m->lock, NULL);
     return sent_bytes() < 0 ? -EIO : -pthread_create(&m->thread, NULL, meter_main, m);
 }
 
+/* End the meter's thread. */
 static void meter_stop(struct meter *m)
 {
     pthread_mutex_lock(&m->lock);
@@ -108,7 +113,7 @@ struct figures {
     int64_t begin_ns, begin_bytes, end_ns, end_bytes;
 };
 
-/* Forward and backward pass of a step; the gradients are ones. */
+/* Sleep through the forward and backward pass, and announce the gradients, which are 1. */
 static int compute(struct eddis *e, bool ready, struct eddis_error *err)
 {
     int64_t begin = clock_now_ns();
@@ -128,6 +133,7 @@ static int compute(struct eddis *e, bool ready, struct eddis_error *err)
     return rc;
 }
 
+/* Check that all combined gradients are 1.  Return 0 or -EPROTO. */
 static int check_result(struct eddis *e, struct eddis_error *err)
 {
     for (int i = 0; i < LAYERS; i++) {
@@ -140,7 +146,9 @@ static int check_result(struct eddis *e, struct eddis_error *err)
     return 0;
 }
 
-/* The shortest wait of all ranks: nobody is waited for then. */
+/* Make one step.  Return in *ret_waited_s the shortest wait of any rank: that rank waits for
+ * communication only, not for other ranks.
+ */
 static int one_step(struct eddis *e, bool ready, double *ret_waited_s, struct eddis_error *err)
 {
     struct eddis_step s = { .size = sizeof s };
@@ -162,6 +170,7 @@ static int one_step(struct eddis *e, bool ready, double *ret_waited_s, struct ed
                   : eddis_allreduce(e, ret_waited_s, 1, EDDIS_FLOAT64, EDDIS_MIN, TIMEOUT_NS, err);
 }
 
+/* Make WARM steps and then `steps` measured ones, and record their metrics in f. */
 static int train(struct eddis *e, bool ready, int steps, struct meter *m, struct figures *f,
                  struct eddis_error *err)
 {
@@ -201,6 +210,7 @@ static double median(double *x, int n)
     return x[n / 2];
 }
 
+/* Open the job, train, and close it.  Return 0 or a negative errno. */
 static int run(bool ready, int steps, struct figures *f, int *ret_rank, struct eddis_error *err)
 {
     struct eddis_options o = { .size = sizeof o, .samples = 1 << 30, .measure = 1 };

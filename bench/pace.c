@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pace.c - LD_PRELOAD: this process computes on a device of a given speed
+/* pace.c - LD_PRELOAD library: makes this process compute like a device of a given speed
  *
- * A single-precision matrix product of F operations lasts F / flops + call_s on the wall; sleep
- * fills what the real one leaves.  A step then takes what can be computed from the products that it
- * makes, whatever else the machine does, as long as the real ones are faster:
+ * A single-precision matrix product of F operations lasts F / flops + call_s by the clock: the
+ * library sleeps for the time that the real product leaves.  So the time of a step can be computed
+ * from its products, whatever else the machine does, as long as the real products are faster:
  *
  *     wall    | product, sleep      | product, sleep | waiting for others | product, sleep
  *     due     +---- F / flops ------+--- F / flops --+      moved on      +--- F / flops ----
  *
- * The moments at which products are due are counted on from one to the next, so that late wake-ups
- * do not add up and what the thread does between two products is a part of the device's time.
- * Waiting is none: a thread that neither runs nor is kept from running by others moves them on, and
- * so does what it is kept from running then, as it had nothing to do that it could be late with.
- * What the device cannot make good, since the real work was kept from running for longer than
- * $PACE_LAG_S, is counted in late_s: then it was not the device that it is said to be.  While it
- * makes good it is faster than it is said to be: where steps are short, so must the lag be.
+ * The times at which products are due are counted from one to the next.  So late wake-ups do not
+ * add up, and the thread's work between two products is part of the device's time.  Waiting is not
+ * part of it: the due time is moved on while the thread neither runs nor is kept from running by
+ * others.  It is also moved on by the time for which the thread is kept from running during such a
+ * wait, since it had nothing to do then that could be late.
  *
- * $PACE_DIR/<hostname> is a struct device, mapped, whose first three fields others may write while
- * the program runs.  One thread makes products.  This follows the project's first measurements of
- * re-planning, whose library held back products in the same way.
+ * If the real work was kept from running for longer than $PACE_LAG_S, the device cannot catch up;
+ * this time is counted in late_s, and then the device was slower than given.  While it catches up
+ * it is faster than given, so the lag must be short if steps are short.
+ *
+ * $PACE_DIR/<hostname> is a mapped struct device.  Other programs may write its first three fields
+ * while the program runs.  One thread makes products.  The method is that of the project's first
+ * measurements of re-planning, whose library delayed products in the same way.
  */
 #include <cblas.h>
 #include <dlfcn.h>
@@ -31,23 +33,24 @@
 #include <time.h>
 #include <unistd.h>
 
-#define WAITED_S 0.003  /* between two products: less is not worth a look */
-#define SLEEP_S  0.0002 /* the shortest */
+#define WAITED_S 0.003  /* shortest gap between two products that counts as waiting */
+#define SLEEP_S  0.0002 /* shortest sleep */
 
-/* Read and written by bench/pace.py too. */
+/* Layout shared with bench/pace.py. */
 struct device {
-    double flops, call_s; /* operations a second, 0: as fast as it goes; seconds of each call */
-    int64_t core;         /* that the process is bound to */
+    double flops, call_s; /* operations per second, 0: not paced; extra seconds of each call */
+    int64_t core;         /* core to which the process is bound */
     int64_t calls, operations;
-    double late_s;
+    double late_s; /* time that could not be caught up */
 };
 
-static struct device *device; /* NULL: none is given to this host */
-static double lag_s = 0.25;   /* that products may make good */
+static struct device *device; /* NULL: none for this host, nothing is paced */
+static double lag_s = 0.25;   /* lateness that products may catch up */
 
 static __thread double due_s, left_wall_s, left_processor_s, left_kept_s;
 static __thread int waits_fd = -1;
 
+/* Return the time of a clock in seconds. */
 static double clock_s(clockid_t which)
 {
     struct timespec t;
@@ -56,6 +59,7 @@ static double clock_s(clockid_t which)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Bind this process to one core. */
 static void bind_to(int64_t core)
 {
     cpu_set_t set;
@@ -65,6 +69,7 @@ static void bind_to(int64_t core)
     (void)sched_setaffinity(0, sizeof set, &set);
 }
 
+/* Before main: map this host's device, if there is one, and bind the process to its core. */
 __attribute__((constructor)) static void find_device(void)
 {
     const char *folder = getenv("PACE_DIR"), *lag = getenv("PACE_LAG_S");
@@ -88,7 +93,9 @@ __attribute__((constructor)) static void find_device(void)
     bind_to(device->core);
 }
 
-/* Time in which this thread could have run and others did; 0 where the kernel does not tell. */
+/* Return the seconds for which this thread could have run while others ran; 0 if the kernel does
+ * not report it.
+ */
 static double kept_waiting_s(void)
 {
     char text[96];
@@ -102,6 +109,7 @@ static double kept_waiting_s(void)
     return sscanf(text, "%lld %lld", &ran, &waited) == 2 ? 1e-9 * (double)waited : 0;
 }
 
+/* Before a product: move the due time on by the time this thread has waited, and count lateness. */
 static void begin(void)
 {
     double wall_s = clock_s(CLOCK_MONOTONIC), kept_s = kept_waiting_s() - left_kept_s;
@@ -118,6 +126,7 @@ static void begin(void)
     }
 }
 
+/* After a product of so many operations: sleep until it is due. */
 static void end(int64_t operations)
 {
     double left_s;
@@ -137,7 +146,7 @@ static void end(int64_t operations)
     left_kept_s = kept_waiting_s();
 }
 
-/* The BLAS's own, which the one below takes the place of. */
+/* Return the BLAS library's own cblas_sgemm, which the one below replaces. */
 static __typeof__(cblas_sgemm) *real_one(void)
 {
     static __typeof__(cblas_sgemm) *found;

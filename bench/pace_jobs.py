@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pace_jobs.py - jobs on the paced devices of pace.py, and what becomes of their plans"""
+"""pace_jobs.py - jobs on the paced devices of pace.py, and how good their plans become"""
 
 import json
 import os
@@ -12,13 +12,13 @@ sys.path.insert(0, str(peers.ROOT / "tests/cluster"))
 
 import lab  # noqa: E402
 
-GOOD = 0.95  # of the oracle
+GOOD = 0.95  # share of the oracle's throughput that counts as good
 STEPS = 180
 DEADLINE_S = 300
 
 
 class Bench:
-    """Jobs on a cluster, all of one law."""
+    """Jobs on a cluster, all of the same network and devices."""
 
     def __init__(self, cluster, build, network, batch=pace.GLOBAL, options=(), program=pace.eddis_train):
         """program: as pace.eddis_train."""
@@ -26,21 +26,22 @@ class Bench:
         self.options, self.program = list(options), program
 
     def command(self, steps, *more):
+        # Return the arguments of eddis-run for a job of so many steps, with these additional options.
         return [*more, *self.options, *pace.arguments(self.cluster, self.build, self.network, steps, self.batch,
                                                       self.program)]
 
     def caches(self):
-        """The folders in which eddis keeps what it knows, by host."""
+        """Return the folders in which eddis keeps its measurements, by host."""
         return {h: self.cluster.path(h, lab.HOME + "/.cache/eddis") for h in self.cluster.hosts}
 
     def forget(self):
-        """What a probe or a job has found out."""
+        """Remove everything that a probe or a job has measured."""
         for folder in self.caches().values():
             for name in os.listdir(folder) if os.path.isdir(folder) else []:
                 os.remove(os.path.join(folder, name))
 
     def probe(self):
-        """The plan of a dry run."""
+        """Return the plan of a dry run."""
         done = self.cluster.run(lab.LOGIN, [self.build + "/cmd/eddis-run", *self.command(1, "--dry-run", "--json")],
                                 timeout=DEADLINE_S, cwd=lab.HOME)
         if done.returncode:
@@ -48,11 +49,12 @@ class Bench:
         return json.loads(done.stdout)["plan"]
 
     def probe_anew(self):
+        # Forget all measurements, then return the plan of a dry run.
         self.forget()
         return self.probe()
 
     def find_alike(self):
-        """Probe, and have it found that all devices are alike: the plan is an equal one."""
+        """Probe, and replace the result by equal devices, so that the first plan is an equal split."""
         self.probe_anew()
         for node in self.cluster.nodes:
             path = f"{self.caches()[node]}/profile-{node}.json"
@@ -65,7 +67,8 @@ class Bench:
                 json.dump(profile, f)
 
     def run(self, steps, *more, watch=None):
-        """Train; returns the job, whose folder stays with the cluster."""
+        """Train so many steps and return the job; its folder stays in the cluster. watch: called with the job while it
+        runs."""
         with self.cluster.job(self.command(steps, *more), lease=10) as job:
             if watch:
                 watch(job)
@@ -74,7 +77,7 @@ class Bench:
             return job
 
     def fixed(self, plan, batches, steps):
-        """Samples a second under a plan that stays."""
+        """Return the samples per second of a job with a fixed plan of these batches."""
         path = os.path.join(self.cluster.shared, "plan.json")
         pace.write_plan(path, plan, batches)
         job = self.run(steps, "--plan", path)
@@ -82,15 +85,16 @@ class Bench:
 
 
 def steps_of(job):
-    """Done so far."""
+    """Return the number of steps that the job has done so far."""
     return max((line["steps_done"] for line in pace.lines(os.path.join(job.dir, "metrics.jsonl"))), default=0)
 
 
 # ---- plans that are corrected ----
 
 def first_good(versions, at, known, good):
-    """(the step, number of re-plans) of the first plan after step `at` that has this share for good.  known:
-    the newest version by then, on which workers may agree later."""
+    """Return (step, number of re-plans) of the first plan after step `at` from which on every plan has the share
+    `good`; (None, re-plans) if there is none. known: the newest plan version at that step; workers may agree on it
+    later."""
     replans = 0
     for i, v in enumerate(versions):
         replans += v["version"] > known
@@ -100,7 +104,7 @@ def first_good(versions, at, known, good):
 
 
 def versions_of(job, laws):
-    """The job's plans, with shares; laws: [(the step from which they hold, paces)]."""
+    """Return the job's plans with their shares. laws: [(first step, devices from that step on)]."""
     rows = []
     for step, version, batches in pace.plans(job.dir):
         paces = [p for since, p in laws if since <= step][-1]
@@ -109,7 +113,7 @@ def versions_of(job, laws):
 
 
 def corrected(bench, paces, prepare, steps=STEPS):
-    """What became of a job's first plan."""
+    """Run a job after `prepare`, and return how its first plan was corrected."""
     prepare()
     job = bench.run(steps)
     versions = versions_of(job, [(0, paces)])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""peers.py - what the measurements of this folder that are Python programs share: the project's build, the
-Python of the systems that eddis is compared with, clusters that are slower by a factor, and means."""
+"""peers.py - shared by the Python programs of this folder: the project's build, the Python of the systems with which
+eddis is compared, clusters that are slowed by a factor, and means."""
 
 import os
 import pathlib
@@ -13,7 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 DISK_BYTES = 8 << 30
 SKIPPED = 77
 LINKS = {"200mbit": 200e6, "500mbit": 500e6, "1gbit": 1e9}  # bits a second
-# Of 95 % for 1 to 30 degrees of freedom, and beyond about 2
+# Student's t of 95 % for 1 to 30 degrees of freedom; 2 is used beyond
 STUDENT = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13, 2.12, 2.11, 2.10,
            2.09, 2.09, 2.08, 2.07, 2.07, 2.06, 2.06, 2.06, 2.05, 2.05, 2.05, 2.04)
 STRETCH = """--stretch: all that is emulated, steps and links, takes so many times as long.  Hosts share this machine's
@@ -22,30 +22,33 @@ all ratios of the cluster as they are.  Figures of its steps are told as if it w
 
 
 def interval(values):
-    """Their mean, and half the width of its 95 % interval, 0 of one value."""
+    """Return the mean of values and half the width of its 95 % interval, 0 for one value."""
     n, mean = len(values), statistics.mean(values)
     return mean, (STUDENT[n - 2] if n <= 31 else 2) * statistics.stdev(values) / n ** 0.5 if n > 1 else 0.0
 
 
 def build_folder():
-    """$EDDIS_BUILD, else the project's own, made up to date."""
+    """Bring the build folder up to date ($EDDIS_BUILD, else the project's own) and return it."""
     folder = pathlib.Path(os.environ.get("EDDIS_BUILD", ROOT / "build")).resolve()
     subprocess.run([ROOT / "scripts/build", folder], check=True, stdout=sys.stderr, cwd=ROOT)
     return folder
 
 
 def torch_folder(build):
+    # Return the folder of the virtual environment with PyTorch: $EDDIS_BENCH_TORCH, else bench/torch in the build
+    # folder.
     return pathlib.Path(os.environ.get("EDDIS_BENCH_TORCH", build / "bench/torch")).resolve()
 
 
 def imports(python, module):
+    # Check whether this Python exists and can import the module.
     command = [python, "-c", f"import {module}"]
     return shutil.which(python) is not None and subprocess.run(command, capture_output=True).returncode == 0
 
 
 def torch_python(build):
-    """The Python of a virtual environment that holds PyTorch: $EDDIS_BENCH_TORCH, else bench/torch in the
-    build folder.  PyTorch is installed there, once, from PyPI: 5 GB."""
+    """Return the Python of torch_folder's virtual environment.  PyTorch is installed there from PyPI if it is missing:
+    5 GB. Exit if the disk is too full."""
     folder = torch_folder(build)
     python = folder / "bin/python"
     if imports(python, "torch"):
@@ -61,7 +64,8 @@ def torch_python(build):
 
 
 def found_torch_python(build):
-    """The same where it is there already, or else the python3 of PATH if it has PyTorch; ends with 77 if not."""
+    """Return that Python if PyTorch is installed there, else python3 of PATH if it has PyTorch; exit with 77 otherwise.
+    """
     for python in (torch_folder(build) / "bin/python", "python3"):
         if imports(python, "torch"):
             return pathlib.Path(shutil.which(python))
@@ -71,11 +75,12 @@ def found_torch_python(build):
 
 
 def link(rate, stretch):
-    """A link's rate for tc."""
+    """Return a link's rate for tc, divided by the factor `stretch`."""
     return f"{LINKS[rate] / stretch:.0f}bit"
 
 
 def python_folders(python):
-    """Where the files of this Python lie, its virtual environment's and those that it stands on."""
+    """Return the folders in which this Python's files lie: those of its virtual environment and of its base
+    installation."""
     words = "import sys; print(sys.prefix, sys.base_prefix, sep='\\n')"
     return subprocess.run([python, "-c", words], capture_output=True, text=True, check=True).stdout.split("\n")[:2]

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan.c - seconds for a plan of many workers, and an equal split's step beside the plan's; and
- * seconds to simulate many
+/* plan.c - seconds to make a plan for many workers, an equal split's step beside the plan's, and
+ * seconds to simulate many workers
  *
- * The workers are the design's mix, speeds 1, 0.6, 0.35 and 0.15 in equal numbers, eight devices
- * a node, 32 samples a worker.  The bound on the time for 10 000 workers is one second, that on 1
- * 000 simulated steps of 1 000 workers, which begin with equal batches and re-plan, five seconds.
+ * The workers are the design's mix: speeds 1, 0.6, 0.35 and 0.15 in equal numbers, eight devices on
+ * a node, 32 samples a worker.  The bound for a plan of 10 000 workers is one second.  The bound
+ * for 1 000 simulated steps of 1 000 workers, which begin with equal batches and re-plan, is five
+ * seconds.
  */
 #include "lib/base/clock.h"
 #include "lib/base/json.h"
@@ -32,6 +33,9 @@ struct result {
 static const int sizes[] = { 100, 1000, 10000 };
 enum { N_SIZES = sizeof sizes / sizeof *sizes };
 
+/* Return the profiles of nodes with n_workers devices of mixed speed, and their number; the caller
+ * frees them.  NULL without memory.
+ */
 static struct node_profile *mixed_nodes(int n_workers, int *ret_n)
 {
     int n = (n_workers + DEVICES - 1) / DEVICES;
@@ -59,13 +63,16 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Measure the time of a plan for n_workers, the median of ROUNDS, and its gain over an equal split.
+ */
 static int measure(int n_workers, struct result *ret, struct eddis_error *err)
 {
     char word[] = "auto";
     struct job job = { .batch = { .global = (int64_t)SAMPLES * n_workers, .min = 1, .grain = 1 },
                        .sync = { .mode = word, .algorithm = word },
                        .communication.wire = word };
-    /* YOLOv5m's size, links of 1 Gbit/s: every mode is predicted with what its exchanges cost. */
+    /* A model of YOLOv5m's size and links of 1 Gbit/s, so that every mode's communication counts.
+     */
     const struct planner_known known = { 85000000, 1e-4, 125e6, NULL };
     double seconds[ROUNDS];
     int n_nodes, rc = 0;
@@ -93,11 +100,12 @@ static int measure(int n_workers, struct result *ret, struct eddis_error *err)
 }
 
 struct simulated {
-    double s; /* of processor time: the machine may be shared */
+    double s; /* processor time, since the machine may be shared */
     int64_t replans;
-    double gain; /* samples/s of the batches at the end beside those of the first */
+    double gain; /* rate with the last batches / rate with the first */
 };
 
+/* Simulate STEPS steps of SIMULATED workers, with re-planning, and measure it. */
 static int simulate(struct simulated *ret, struct eddis_error *err)
 {
     static struct rebalance_worker w[SIMULATED];
@@ -143,6 +151,7 @@ static int simulate(struct simulated *ret, struct eddis_error *err)
     return rc;
 }
 
+/* Print the measured plans and the simulation as a table. */
 static void print_table(const struct result *r, const struct simulated *s)
 {
     char n[32];
@@ -159,6 +168,7 @@ static void print_table(const struct result *r, const struct simulated *s)
            STEPS, SIMULATED, s->s, (long long)s->replans, s->gain);
 }
 
+/* Print the measured plans and the simulation as one JSON object.  Return -1 without memory. */
 static int print_json(const struct result *r, const struct simulated *s)
 {
     cleanup_json json_t *j =

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predict.c - bench-predict STEPS < PLAN: what the simulator says of a job
+/* predict.c - bench-predict STEPS < PLAN: predict a job's rate by the simulator
  *
- * PLAN, JSON: algorithm, period, model_bytes, wire_bytes, latency_s, bytes_per_s of a node's link,
- * and workers, each with fixed_s, sample_s, node, group and batch, as a plan of eddis has them.
- * Prints the samples a second of so many of rank 0's steps, in virtual time and without jitter.
+ * PLAN is JSON: algorithm, period, model_bytes, wire_bytes, latency_s, bytes_per_s of a node's
+ * link, and workers, each with fixed_s, sample_s, node, group and batch, as in a plan of eddis.
+ * Prints the samples per second of so many steps of rank 0, in virtual time and without jitter.
  */
 #include "lib/base/json.h"
 #include "scheduler/sim.h"
@@ -15,6 +15,7 @@
 
 enum { TEXT_MOST = 1 << 24 };
 
+/* Print the error and exit if rc is negative. */
 static void check(int rc, const struct eddis_error *err)
 {
     if (rc >= 0)
@@ -23,6 +24,7 @@ static void check(int rc, const struct eddis_error *err)
     exit(2);
 }
 
+/* Parse standard input as JSON; exit on failure. */
 static json_t *read_plan(struct eddis_error *err)
 {
     char *text = malloc(TEXT_MOST);
@@ -35,6 +37,7 @@ static json_t *read_plan(struct eddis_error *err)
     return plan;
 }
 
+/* Read one worker of the plan into *ret; exit on failure. */
 static void read_worker(const json_t *o, double bytes_per_s, struct sim_worker *ret,
                         struct eddis_error *err)
 {
@@ -50,7 +53,7 @@ static void read_worker(const json_t *o, double bytes_per_s, struct sim_worker *
     ret->group = (int)group;
 }
 
-/* Returns the workers, for the caller to free. */
+/* Read the plan into *ret.  Return the workers, which the caller frees; exit on failure. */
 static struct sim_worker *read_setup(const json_t *plan, struct sim_setup *ret,
                                      struct eddis_error *err)
 {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""recover_torch.py FOLDER STEPS - bench-recover-train in PyTorch: distributed data parallel over gloo, the
-same files, steps and checkpoints."""
+"""recover_torch.py FOLDER STEPS - bench-recover-train in PyTorch: DistributedDataParallel over gloo, with the same
+files, steps and checkpoints."""
 
 import os
 import sys
@@ -18,6 +18,7 @@ EVERY = 20
 
 
 def tell(name, text):
+    # Write text to the file FOLDER/name, which appears only when it is complete.
     path = os.path.join(FOLDER, name)
     with open(path + ".part", "w") as f:
         f.write(text)
@@ -44,7 +45,7 @@ def main():
         optimizer.step()
         if done == 0 and rank == 0:
             tell(f"first.{GENERATION}", f"{begun} {time.monotonic_ns()} {step}")
-            print("trains", flush=True)  # eddis-run starts no script again that has not said a word
+            print("trains", flush=True)  # eddis-run does not restart a script that has printed nothing
         step += 1
         done += 1
         if step % EVERY == 0 and rank == 0:

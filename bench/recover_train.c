@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recover_train.c - a training program that tells when it began and when its first step was done
+/* recover_train.c - a training program that records when it began and when its first step was done
  *
  *     bench-recover-train FOLDER STEPS
  *
- * Rank r writes its pid to FOLDER/pid-<r>.<generation>, and rank 0 after its first step
- * FOLDER/first.<generation>: when it began and when that step was done (CLOCK_MONOTONIC,
- * nanoseconds) and the step's number.  Steps take 5 ms; a later generation goes on from the newest
- * checkpoint and ends after STEPS steps of its own.
+ * Rank r writes its pid to FOLDER/pid-<r>.<generation>.  After its first step, rank 0 writes
+ * FOLDER/first.<generation>: when it began and when that step was done (CLOCK_MONOTONIC, ns), and
+ * the step's number.  Steps take 5 ms.  A later generation continues from the newest checkpoint and
+ * ends after STEPS steps of its own.
  */
 #include <eddis.h>
 
@@ -18,6 +18,7 @@
 
 enum { FLOATS = 10000, SAMPLES = 640, BATCH = 64, EPOCHS = 1000, STEP_US = 5000 };
 
+/* Print the error and exit if rc is negative. */
 static void check(int rc, const struct eddis_error *err)
 {
     if (rc >= 0)
@@ -34,7 +35,7 @@ static int64_t now_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Write a file that is there only when it is whole. */
+/* Write text to the file `path`, which appears only when it is complete. */
 static void tell(const char *path, const char *text)
 {
     char part[600];
@@ -48,6 +49,7 @@ static void tell(const char *path, const char *text)
     }
 }
 
+/* Write this process's pid to its file in folder. */
 static void tell_pid(const char *folder, const struct eddis_world *w)
 {
     char path[512], text[32];
@@ -57,6 +59,7 @@ static void tell_pid(const char *folder, const struct eddis_world *w)
     tell(path, text);
 }
 
+/* Write the times of the beginning and of the first step to their file in folder. */
 static void tell_first(const char *folder, const struct eddis_world *w, int64_t begun_ns,
                        int64_t step)
 {
@@ -68,6 +71,7 @@ static void tell_first(const char *folder, const struct eddis_world *w, int64_t 
     tell(path, text);
 }
 
+/* Read value from the checkpoint from which the job starts, if there is one. */
 static void resume(struct eddis *e, float *value)
 {
     struct eddis_checkpoint *c = NULL;
@@ -81,6 +85,7 @@ static void resume(struct eddis *e, float *value)
     check(eddis_restore_end(c, &err), &err);
 }
 
+/* Write a checkpoint of value.  Collective. */
 static void save(struct eddis *e, int rank, const float *value)
 {
     struct eddis_checkpoint *c = NULL;

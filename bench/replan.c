@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* replan.c - bench-replan [--seed N] [--json]: a mix that changes while it trains
+/* replan.c - bench-replan [--seed N] [--json]: devices whose speeds change while they train
  *
  * OmniLearn's pattern (Tyagi and Sharma, IEEE TPDS 2025): four containers share 48 cores, and how
  * unequally changes from level 1 to 2, 4, 8 and back.  A step of b samples takes
- * 10 ms + 12 / cores * b ms, 5 % jitter; 128 samples a step, 400 steps a level.  In virtual time,
- * the same seeds for all, one after another:
+ * 10 ms + 12 / cores * b ms with 5 % jitter; 128 samples a step, 400 steps a level.  The policies
+ * run in virtual time, one after another, with the same seeds:
  *
  *   fixed       the equal split stays
  *   OmniLearn   its law as published, every 100 steps: dead-band 0.2, batches of 16 to 96
  *   opened      the same with batches of 1 to 128
- *   eddis       scheduler/rebalance.h from an equal split, told nothing
- *   best        the exact optimum of the laws as soon as they change
+ *   eddis       scheduler/rebalance.h from an equal split, without any known times
+ *   best        the exact optimum for the present times, as soon as they change
  *
- * Seconds are of 128 samples, since OmniLearn's batches do not always add up to them.  Behind it:
- * how often batches change while speeds do not, and how many of these changes were needless: by the
- * laws they made the step no shorter by 1 %, or longer.  A plan that follows a first, coarse
- * learning is not.
+ * Seconds are per 128 samples, since OmniLearn's batches do not always add up to 128.  After the
+ * pattern, the program counts how often batches change while speeds do not.  A change is needless
+ * if it makes the step, by the laws, not at least 1 % shorter.  A plan that corrects a first,
+ * coarse measurement is not needless.
  */
 #include "lib/base/json.h"
 #include "scheduler/sim.h"
@@ -29,7 +29,7 @@ enum {
     N = 4,
     BATCH = 128,
     EPOCH = 100, /* steps */
-    EPOCHS = 4,  /* of a level */
+    EPOCHS = 4,  /* epochs of a level */
     SEEDS = 21,
     STEADY_SEEDS = 100,
     STEADY_STEPS = 2000,
@@ -37,8 +37,8 @@ enum {
     LEARNING_STEPS = 200,
 };
 static const double FIXED_S = 0.010, SAMPLE_S = 0.001, JITTER = 0.05, COLD = 3;
-static const double SPIKE = 0.05, SPIKE_RATIO = 3; /* where some steps are held up */
-static const double NEEDED = 1.01;                 /* what a change must give */
+static const double SPIKE = 0.05, SPIKE_RATIO = 3; /* part of steps that are delayed; by how much */
+static const double NEEDED = 1.01;                 /* least speed-up of a needed change */
 static const double DEAD_BAND = 0.2;               /* OmniLearn's */
 
 enum policy { FIXED, OMNILEARN, OPENED, EDDIS, BEST, POLICIES };
@@ -55,6 +55,7 @@ struct job {
     int64_t batch[N];
 };
 
+/* Print the error and exit if rc is negative. */
 static void check(int rc, const struct eddis_error *err)
 {
     if (rc >= 0)
@@ -65,7 +66,10 @@ static void check(int rc, const struct eddis_error *err)
 
 /* ---- jobs ---- */
 
-/* Begins with the batches of j. */
+/* Open a simulated job with the batches in j. slowness: each device's time relative to 12 cores;
+ * source: what is known of the times; adapts: eddis re-plans; spike: part of the steps that are
+ * delayed.
+ */
 static void job_open(struct job *j, const double *slowness, enum time_source source, bool adapts,
                      double spike, uint64_t seed)
 {
@@ -99,6 +103,7 @@ static void job_open(struct job *j, const double *slowness, enum time_source sou
     check(sim_new(&s, &j->sim, &err), &err);
 }
 
+/* Free a job's simulator and re-planner. */
 static void job_close(struct job *j)
 {
     sim_free(j->sim);
@@ -106,6 +111,7 @@ static void job_close(struct job *j)
     *j = (struct job){ 0 };
 }
 
+/* Return a job with equal batches, not opened. */
 static struct job equal_job(void)
 {
     return (struct job){ .batch = { BATCH / N, BATCH / N, BATCH / N, BATCH / N } };
@@ -113,7 +119,7 @@ static struct job equal_job(void)
 
 /* ---- OmniLearn's law ---- */
 
-/* Make the batches add up to about the global one, as its code does. */
+/* Make the batches add up to about BATCH, as OmniLearn's code does. */
 static void correct(double *b)
 {
     double sum = 0;
@@ -124,6 +130,9 @@ static void correct(double *b)
         b[i] = ceil(b[i] - (sum - BATCH) / N);
 }
 
+/* Bound the batches by low and high, and give the excess of each to all in equal parts, as
+ * OmniLearn does.
+ */
 static void clamp(double *b, double low, double high)
 {
     double excess[N];
@@ -139,7 +148,9 @@ static void clamp(double *b, double low, double high)
             b[i] += ceil(excess[k] / N);
 }
 
-/* Its code comes to batches below 1 too; they are 1 here. */
+/* Apply OmniLearn's law to the latest step times and publish the batches if they change.  Its code
+ * can compute batches below 1; they become 1 here.
+ */
 static void omnilearn(struct job *j, double low, double high)
 {
     double t[N], b[N], mean = 0;
@@ -166,6 +177,7 @@ static void omnilearn(struct job *j, double low, double high)
 
 /* ---- the pattern ---- */
 
+/* Set the devices to a level; the policy "best" publishes the optimal batches at once. */
 static void set_level(struct job *j, enum policy policy, int level)
 {
     for (int i = 0; i < N; i++)
@@ -177,7 +189,9 @@ static void set_level(struct job *j, enum policy policy, int level)
         sim_publish(j->sim, j->batch);
 }
 
-/* Write the seconds of BATCH samples of each level, and of all behind them. */
+/* Run a policy through all levels.  Write the seconds per BATCH samples of each level, and of all
+ * together, to ret [LEVELS + 1].
+ */
 static void run_pattern(enum policy policy, uint64_t seed, double *ret)
 {
     static const double equal[N] = { 1, 1, 1, 1 };
@@ -209,7 +223,7 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Write medians. */
+/* Run all policies with SEEDS seeds; write the medians. */
 static void measure_pattern(uint64_t seed, double ret[POLICIES][LEVELS + 1])
 {
     static double s[POLICIES][LEVELS + 1][SEEDS];
@@ -228,8 +242,11 @@ static void measure_pattern(uint64_t seed, double ret[POLICIES][LEVELS + 1])
         }
 }
 
-/* ---- speeds that stay ---- */
+/* ---- constant speeds ---- */
 
+/* What eddis knows at the start: exact times; the same with delayed steps; the same with slow first
+ * steps; nothing, but LEARNING_STEPS steps are done before counting.
+ */
 enum start { KNOWN, HELD_UP, COLD_START, LEARNT, STARTS };
 
 struct steady {
@@ -237,7 +254,7 @@ struct steady {
     int64_t changes, needless;
 };
 
-/* Count how batches change in STEADY_STEPS. */
+/* Run STEADY_STEPS steps; count the changes of batches and those that were needless. */
 static void watch(struct job *j, struct steady *ret)
 {
     int64_t version = sim_version(j->sim);
@@ -255,6 +272,7 @@ static void watch(struct job *j, struct steady *ret)
     }
 }
 
+/* Run one job of constant speeds with this start, and add its counts to *ret. */
 static void run_steady(const double *slowness, enum start start, uint64_t seed, struct steady *ret)
 {
     struct job j = equal_job();
@@ -278,6 +296,7 @@ static void run_steady(const double *slowness, enum start start, uint64_t seed, 
     job_close(&j);
 }
 
+/* Run jobs of all mixes, starts and seeds; ret [STARTS] sums up the counts. */
 static void measure_steady(uint64_t seed, struct steady *ret)
 {
     static const double slowness[][N] = {
@@ -292,6 +311,7 @@ static void measure_steady(uint64_t seed, struct steady *ret)
 
 /* ---- output ---- */
 
+/* Print the pattern's step times s, by policy and level, and the counts of constant speeds. */
 static void print_table(uint64_t seed, double s[POLICIES][LEVELS + 1], const struct steady *steady)
 {
     static const char *const starts[] = { "times are given", "given, 5 % of steps 3 times as long",
@@ -320,6 +340,9 @@ static void print_table(uint64_t seed, double s[POLICIES][LEVELS + 1], const str
                steady[k].jobs, (int)steady[k].needless);
 }
 
+/* Print the policies' step times relative to eddis', and the counts of constant speeds, as one JSON
+ * object.  Return -1 without memory.
+ */
 static int print_json(uint64_t seed, double s[POLICIES][LEVELS + 1], const struct steady *steady)
 {
     double own = s[EDDIS][LEVELS];

@@ -2,10 +2,10 @@
 /* ring.c - bench-ring eddis|mpi BYTES ROUNDS [PIECE]: all-reduces of float32 over the ranks of an
  * mpirun
  *
- * Rank 0 prints one line a round: the seconds that the slowest rank took, and seconds of processor
- * time of all ranks together.  A first round is not counted.  `eddis` is lib/comm alone, without
- * the engine above it; `mpi` is MPI_Allreduce.  Both in place, and every element is checked.
- * PIECE is the size of our ring's messages.
+ * Rank 0 prints one line a round: the seconds of the slowest rank, and the processor seconds of all
+ * ranks together.  A first round is not counted.  `eddis` is lib/comm without the engine above it;
+ * `mpi` is MPI_Allreduce.  Both work in place, and every element is checked.  PIECE is the size of
+ * the messages of eddis' ring.
  */
 #include "lib/base/clock.h"
 #include "lib/comm/collective.h"
@@ -21,8 +21,9 @@
 
 enum {
     POLL = 16,
-    /* As lib/sync/comm_thread.c: without a pause after something moved, then with longer and longer
-       naps. */
+    /* As lib/sync/comm_thread.c: poll without a pause for SPIN_NS after progress, then with longer
+     * and longer naps.
+     */
     SPIN_NS = 100 * 1000,
     NAP_MIN_NS = 20 * 1000,
     NAP_MAX_NS = 200 * 1000,
@@ -31,7 +32,8 @@ enum {
 
 enum { WALL, CPU, FIGURES };
 
-/* Either's all-reduce of x [n], and of the ranks' figures: the largest time, the sum of the others.
+/* One library: its all-reduce of x [n], and its all-reduce of the ranks' measurements, the largest
+ * WALL and the sum of CPU.
  */
 struct library {
     const char *name;
@@ -47,12 +49,13 @@ static struct {
     struct transport *transport;
     struct comm_place place;
     struct outbox out;
-    struct collective *made; /* for the buffer that comes every round */
-    size_t piece_bytes;      /* of the ring; 0: the usual */
+    struct collective *made; /* the all-reduce of the buffer, used in every round */
+    size_t piece_bytes;      /* size of the ring's messages; 0: the default */
     struct comm_limits limits;
     int tag;
 } ours;
 
+/* Open the transport, and set the ring's limits.  Collective. */
 static int eddis_open_it(int *ret_rank, int *ret_ranks, struct eddis_error *err)
 {
     int rc = transport_mpi_open(&ours.transport, err);
@@ -70,6 +73,7 @@ static int eddis_open_it(int *ret_rank, int *ret_ranks, struct eddis_error *err)
     return 0;
 }
 
+/* Yield or nap, the longer the more time has passed since progress was made at moved_ns. */
 static void pause_since(int64_t moved_ns)
 {
     int64_t now = clock_now_ns(), quiet = now - moved_ns, nap = quiet / 16;
@@ -82,6 +86,7 @@ static void pause_since(int64_t moved_ns)
                                                        : nap));
 }
 
+/* Run one collective to its end.  Return 0 or a negative errno. */
 static int eddis_run_it(struct collective *c, struct eddis_error *err)
 {
     int64_t moved = clock_now_ns();
@@ -107,6 +112,7 @@ static int eddis_run_it(struct collective *c, struct eddis_error *err)
     return over < 0 ? over : 0;
 }
 
+/* Sum x [n] over all ranks in place.  Collective. */
 static int eddis_reduce(float *x, size_t n, struct eddis_error *err)
 {
     const struct allreduce a = { .data = x, .n = n, .type = COMM_FLOAT32, .rule = COMM_SUM };
@@ -115,6 +121,7 @@ static int eddis_reduce(float *x, size_t n, struct eddis_error *err)
     return rc < 0 ? rc : eddis_run_it(ours.made, err);
 }
 
+/* Combine two ranks' measurements: the larger WALL, the sum of CPU. */
 static void gather_rule(void *acc, const void *in)
 {
     double *a = acc;
@@ -124,6 +131,7 @@ static void gather_rule(void *acc, const void *in)
     a[CPU] += b[CPU];
 }
 
+/* Combine all ranks' measurements.  Collective. */
 static int eddis_gather(double figure[FIGURES], struct eddis_error *err)
 {
     const struct allreduce a = { .data = figure,
@@ -141,6 +149,7 @@ static int eddis_gather(double figure[FIGURES], struct eddis_error *err)
     return rc;
 }
 
+/* Free the all-reduce and close the transport.  Collective. */
 static int eddis_close_it(struct eddis_error *err)
 {
     collective_free(ours.made);
@@ -159,6 +168,7 @@ static int mpi_open_it(int *ret_rank, int *ret_ranks, struct eddis_error *err)
     return 0;
 }
 
+/* Sum x [n] over all ranks in place by MPI_Allreduce.  Collective. */
 static int mpi_reduce(float *x, size_t n, struct eddis_error *err)
 {
     (void)err;
@@ -166,6 +176,7 @@ static int mpi_reduce(float *x, size_t n, struct eddis_error *err)
     return 0;
 }
 
+/* Combine all ranks' measurements: the largest WALL, the sum of CPU. Collective. */
 static int mpi_gather(double figure[FIGURES], struct eddis_error *err)
 {
     (void)err;
@@ -188,7 +199,7 @@ static const struct library libraries[] = {
 
 /* ---- both ---- */
 
-/* Whole numbers that float32 sums exactly. */
+/* Return element i of a rank's buffer: a whole number, so that float32 adds them exactly. */
 static float value(size_t i, int rank)
 {
     return (float)((int)(i % 97) + rank);
@@ -202,7 +213,8 @@ static double now_s(clockid_t clock)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* One round.  -EIO: an element is wrong. */
+/* Run and check one round, and return all ranks' measurements in figure. -EIO: an element is wrong.
+ */
 static int round_of(const struct library *l, float *x, size_t n, int rank, int ranks,
                     double figure[FIGURES], struct eddis_error *err)
 {
@@ -211,7 +223,7 @@ static int round_of(const struct library *l, float *x, size_t n, int rank, int r
 
     for (size_t i = 0; i < n; i++)
         x[i] = value(i, rank);
-    rc = l->gather(figure, err); /* nobody begins before all are here */
+    rc = l->gather(figure, err); /* also a barrier */
     wall = now_s(CLOCK_MONOTONIC);
     cpu = now_s(CLOCK_PROCESS_CPUTIME_ID);
     if (rc == 0)
@@ -224,6 +236,7 @@ static int round_of(const struct library *l, float *x, size_t n, int rank, int r
     return rc < 0 ? rc : l->gather(figure, err);
 }
 
+/* Measure `rounds` rounds of n elements with one library; rank 0 prints them. */
 static int measure(const struct library *l, size_t n, int rounds, struct eddis_error *err)
 {
     float *x = malloc(n * sizeof *x);

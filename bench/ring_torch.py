@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """ring_torch.py BYTES - one rank of PyTorch's all-reduce over gloo: a float32 buffer, in place
 
-Each line on standard input is a round: one all-reduce that is not counted, then one that is.  Rank 0
-answers with {"s": ..., "cpu_s": ...}, the seconds that the slowest rank took and the processor time of all.
-The first answer is PyTorch's version.
+Each line on standard input is a round: one all-reduce that is not counted, then one that is.  Rank 0 answers with
+{"s": ..., "cpu_s": ...}, the seconds of the slowest rank and the processor seconds of all ranks.  The first line of
+output is PyTorch's version.
 """
 
 import json
@@ -15,6 +15,7 @@ from torch import distributed
 
 
 def once(x, rank, ranks):
+    # Make and check one all-reduce; return the seconds of the slowest rank and the processor seconds of all.
     x.copy_(torch.arange(len(x)).remainder_(97).add_(rank))
     distributed.barrier()
     wall, cpu = time.perf_counter(), time.process_time()

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simulation.c - steps the workers, and what they send, in the order of virtual time */
+/* simulation.c - runs the workers, and their messages, in the order of virtual time */
 #include "simulation.h"
 
 #include "lib/data/sampler.h"
@@ -9,20 +9,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Ranges that a group has taken beyond the step it is at. */
+/* Ranges that a group takes ahead of its present step. */
 enum { AHEAD = 2 };
 
 static const int64_t patience_ns = INT64_C(1) << 60;
 
 enum state {
-    STATE_START,    /* the box's buffers are being made */
-    STATE_STARTED,  /* until all are */
-    STATE_TAKE,     /* until the step's samples are known */
-    STATE_EXCHANGE, /* ... and the parameters may be used */
+    STATE_START,    /* its first exchange is going on */
+    STATE_STARTED,  /* waits until all have started */
+    STATE_TAKE,     /* waits for the step's samples */
+    STATE_EXCHANGE, /* waits until the parameters may be used */
     STATE_COMPUTE,
     STATE_COMBINE,
-    STATE_LAST, /* the last exchange */
-    STATE_LEFT, /* until all have made theirs */
+    STATE_LAST, /* its last exchange is going on */
+    STATE_LEFT, /* waits until all have made their last exchange */
     STATE_ADOPT,
     STATE_LEAVE,
     STATE_DONE,
@@ -41,11 +41,11 @@ struct worker {
     void **slot;              /* [n_parameters] */
     enum state state;
     struct simulation_step step;
-    int64_t until_ns;  /* compute */
-    int64_t exchanges; /* that must be over */
+    int64_t until_ns;  /* end of computing */
+    int64_t exchanges; /* number of exchanges begun */
     int64_t idle_since_ns;
-    struct smb_request take; /* of a group's root */
-    bool taking, taken;      /* under way; to be told with the next tail */
+    struct smb_request take; /* request of a group's root for its next range of samples */
+    bool taking, taken;      /* in progress; done, to be sent with the next trailer */
     struct eddis_error failure;
 };
 
@@ -62,18 +62,21 @@ struct run {
     struct simulation_result result;
 };
 
+/* Check whether the worker is the first of its group. */
 static bool is_root(const struct worker *w)
 {
     return w->place.rank == 0;
 }
 
+/* Check whether the groups have models of their own. */
 static bool has_models(const struct run *r)
 {
     return algorithm_has(r->o->algorithm, ALGORITHM_SEVERAL);
 }
 
-/* ---- what travels with a step's last bucket ---- */
+/* ---- the trailer of a step's last bucket ---- */
 
+/* Write the root's new range of samples to the trailer.  A hook of the engine. */
 static void report(void *arg, struct sync_tail *tail)
 {
     struct worker *w = arg;
@@ -85,6 +88,7 @@ static void report(void *arg, struct sync_tail *tail)
     w->taken = false;
 }
 
+/* Add the range in the trailer to a member's ranges.  A hook of the engine. */
 static void agreed(void *arg, int64_t step, const struct sync_tail *tail)
 {
     struct worker *w = arg;
@@ -96,7 +100,7 @@ static void agreed(void *arg, int64_t step, const struct sync_tail *tail)
 
 /* ---- requests to the box ---- */
 
-/* One request of a rank, waited for: before and after the run. */
+/* Send one request of a rank to the box and wait for it: before and after the run. */
 static int ask(struct run *r, int rank, struct smb_request *q, struct eddis_error *err)
 {
     int rc;
@@ -110,7 +114,7 @@ static int ask(struct run *r, int rank, struct smb_request *q, struct eddis_erro
     return rc < 0 ? rc : 0;
 }
 
-/* A root's next range, when it has not enough. */
+/* Request a root's next range of samples if it has too few. */
 static int take_more(struct worker *w, struct eddis_error *err)
 {
     const struct sampler_group g = { w->member, w->place.n_ranks };
@@ -129,6 +133,7 @@ static int take_more(struct worker *w, struct eddis_error *err)
     return rc < 0 ? rc : 0;
 }
 
+/* Take over a requested range that has arrived. */
 static int take_look(struct worker *w, struct eddis_error *err)
 {
     if (!w->taking || !w->take.done)
@@ -142,6 +147,7 @@ static int take_look(struct worker *w, struct eddis_error *err)
 
 /* ---- a worker ---- */
 
+/* Begin an exchange of models of this kind; the worker is then in state `next`. */
 static int begin_exchange(struct worker *w, enum sync_exchange what, enum state next,
                           struct eddis_error *err)
 {
@@ -154,6 +160,7 @@ static int begin_exchange(struct worker *w, enum sync_exchange what, enum state 
     return loop_thread_exchange(w->run->loop, w->rank, &turn, err);
 }
 
+/* Fill in the worker's step from its group's range, and begin the exchange before it. */
 static int begin_step(struct worker *w, const struct ranges_step *r, struct eddis_error *err)
 {
     const struct sampler_group g = { w->member, w->place.n_ranks };
@@ -173,6 +180,7 @@ static int begin_step(struct worker *w, const struct ranges_step *r, struct eddi
     return begin_exchange(w, SYNC_STEP, STATE_EXCHANGE, err);
 }
 
+/* Compute the gradient, and set when it is ready.  Return 1. */
 static int begin_compute(struct worker *w)
 {
     const struct simulation_hooks *h = &w->run->o->hooks;
@@ -182,6 +190,7 @@ static int begin_compute(struct worker *w)
     return 1;
 }
 
+/* Announce all gradients.  Return 1 or a negative errno. */
 static int begin_combine(struct worker *w, struct eddis_error *err)
 {
     int rc = 0;
@@ -198,6 +207,7 @@ static int begin_combine(struct worker *w, struct eddis_error *err)
     return rc < 0 ? rc : 1;
 }
 
+/* Check whether all buckets of the step are combined. */
 static bool is_combined(const struct worker *w)
 {
     for (int b = 0; b < engine_n_buckets(w->engine); b++)
@@ -206,6 +216,7 @@ static bool is_combined(const struct worker *w)
     return true;
 }
 
+/* Update the parameters and end the step.  Return 1. */
 static int end_step(struct worker *w)
 {
     const struct simulation_hooks *h = &w->run->o->hooks;
@@ -219,6 +230,9 @@ static int end_step(struct worker *w)
     return 1;
 }
 
+/* Begin the next step, or the last exchange if no samples are left.  Return 1, 0 if the samples are
+ * not known yet, or a negative errno.
+ */
 static int try_step(struct worker *w, struct eddis_error *err)
 {
     struct ranges_step r;
@@ -235,7 +249,7 @@ static int try_step(struct worker *w, struct eddis_error *err)
     return rc < 0 ? rc : 1;
 }
 
-/* Returns 1 when it has gone on, 0 when it waits. */
+/* Advance one worker.  Return 1 if it has gone on, 0 if it waits, or a negative errno. */
 static int worker_turn(struct worker *w, struct eddis_error *err)
 {
     struct run *r = w->run;
@@ -300,6 +314,9 @@ static int worker_turn(struct worker *w, struct eddis_error *err)
 
 /* ---- all of them ---- */
 
+/* Advance all workers once.  Return 1 if any has gone on, else 0, or a negative errno;
+ * *ret_until_ns: when the first computing worker is ready.
+ */
 static int all_turn(struct run *r, int64_t *ret_until_ns, struct eddis_error *err)
 {
     bool moved = false;
@@ -318,6 +335,7 @@ static int all_turn(struct run *r, int64_t *ret_until_ns, struct eddis_error *er
     return moved;
 }
 
+/* Check whether all workers are done. */
 static bool all_done(const struct run *r)
 {
     for (int i = 0; i < r->o->n_ranks; i++)
@@ -326,6 +344,7 @@ static bool all_done(const struct run *r)
     return true;
 }
 
+/* Run until all workers are done.  Return 0 or a negative errno. */
 static int run_all(struct run *r, struct eddis_error *err)
 {
     while (!all_done(r)) {
@@ -345,6 +364,7 @@ static int run_all(struct run *r, struct eddis_error *err)
 
 /* ---- setting up ---- */
 
+/* Set the worker's place in its group, and its values. */
 static int worker_place(struct worker *w, struct eddis_error *err)
 {
     const struct simulation_options *o = w->run->o;
@@ -371,6 +391,7 @@ static int worker_place(struct worker *w, struct eddis_error *err)
     return 0;
 }
 
+/* Open the worker's sampler and its ranges. */
 static int worker_samples(struct worker *w, struct eddis_error *err)
 {
     const struct simulation_options *o = w->run->o;
@@ -383,6 +404,7 @@ static int worker_samples(struct worker *w, struct eddis_error *err)
     return rc < 0 ? rc : ranges_open(&r, &w->ranges, err);
 }
 
+/* Open the worker's end of the Soft Memory Box. */
 static int worker_box(struct worker *w, struct eddis_error *err)
 {
     const struct simulation_options *o = w->run->o;
@@ -394,6 +416,7 @@ static int worker_box(struct worker *w, struct eddis_error *err)
     return smb_open(&s, &w->box, err);
 }
 
+/* Create the worker's engine and find its gradient slots. */
 static int worker_engine(struct worker *w, struct eddis_error *err)
 {
     const struct run *r = w->run;
@@ -422,7 +445,9 @@ static int worker_engine(struct worker *w, struct eddis_error *err)
     return rc;
 }
 
-/* Rank 0 makes the counter and the centre. */
+/* Have rank 0 create the counter of samples and the center variable, and all others attach to the
+ * counter.
+ */
 static int make_buffers(struct run *r, struct eddis_error *err)
 {
     struct smb_request q = { .kind = SMB_CREATE, .type = COMM_INT64, .n = 1 };
@@ -446,7 +471,7 @@ static int make_buffers(struct run *r, struct eddis_error *err)
     return rc;
 }
 
-/* The ranges of the first steps: members learn later ones from tails. */
+/* Take the ranges of the first steps for all workers.  Members get later ones from trailers. */
 static int first_ranges(struct run *r, struct eddis_error *err)
 {
     int rc = 0;
@@ -469,6 +494,7 @@ static int first_ranges(struct run *r, struct eddis_error *err)
     return rc;
 }
 
+/* Create all workers and begin their first exchange. run_close frees them in either case. */
 static int run_open(struct run *r, struct eddis_error *err)
 {
     int n = r->o->n_ranks, rc = 0;
@@ -505,6 +531,7 @@ static int run_open(struct run *r, struct eddis_error *err)
     return rc < 0 ? rc : 0;
 }
 
+/* Free everything that run_open has made. */
 static void run_close(struct run *r)
 {
     loop_thread_free(r->loop);

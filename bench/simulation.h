@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simulation.h - N workers of unlike speed in one process, in virtual time
+/* simulation.h - N workers of unequal speed in one process, in virtual time
  *
  * Engines, algorithms, collectives, the Soft Memory Box and the ranges of samples are the library's
- * own; only the wire (lib/comm/loop.h), the clock and the length of a step's compute are not:
+ * own.  Only the network (lib/comm/loop.h), the clock and the duration of computing are simulated:
  *
- *     take samples | exchange when due | compute: duration as told | combine | update | ...
+ *     take samples | exchange if due | compute for the given time | combine | update | ...
  *
- * A run is a function of its options: the order of messages comes from the seed.  Every group takes
- * its samples from one counter, and in sync mode all ranks are one group.
+ * A run depends only on its options: the seed decides the order of messages.  Every group takes its
+ * samples from one counter.  In sync mode all ranks are one group.
  */
 #ifndef EDDIS_BENCH_SIMULATION_H
 #define EDDIS_BENCH_SIMULATION_H
@@ -15,23 +15,25 @@
 #include "lib/data/ranges.h"
 #include "lib/sync/engine.h"
 
+/* A step of one rank. */
 struct simulation_step {
     int64_t step, epoch;
     int64_t first, count; /* this rank's positions in the epoch's permutation */
-    int64_t batch;        /* of its group */
+    int64_t batch;        /* samples of its group */
     double lr_factor;
-    int64_t begin_ns, end_ns; /* virtual time, the wait for samples and exchange included */
+    int64_t begin_ns, end_ns; /* virtual time, including the wait for samples and exchange */
 };
 
+/* Functions of the training that is simulated. */
 struct simulation_hooks {
     void *arg;
-    /* Write the mean gradient over the step's samples to slot [n_parameters] from the rank's values
-     * as they are now; returns how long it takes.  count may be 0.
+    /* Write the mean gradient of the step's samples at the rank's present values to slot
+     * [n_parameters].  Return how long this takes, ns.  count may be 0.
      */
     int64_t (*compute)(void *arg, int rank, const struct simulation_step *s, void *const *slot);
     /* Change the values by the combined gradient. */
     void (*update)(void *arg, int rank, const struct simulation_step *s, void *const *slot);
-    /* The rank has made its last exchange, its values are still its own; may be NULL. */
+    /* Called after the rank's last exchange, while its values are still its own; may be NULL. */
     void (*last)(void *arg, int rank);
 };
 
@@ -43,25 +45,25 @@ struct simulation_options {
     int64_t period;
     double moving_rate; /* negative: 0.9 / groups */
     enum sync_wire
-        wire;      /* of gradients; of 16 bits: each worker of a group is on a host of its own */
+        wire;      /* format of gradients; in 16 bits each worker of a group is on its own host */
     uint64_t seed; /* 0: messages take no time */
     int64_t samples, epochs;
     const int64_t *batch;                     /* [n_ranks] */
     const struct engine_parameter *parameter; /* [n_parameters] */
     int n_parameters;
-    void **value; /* [n_ranks * n_parameters], their data is the caller's */
+    void **value; /* [n_ranks * n_parameters], memory of the caller */
     struct simulation_hooks hooks;
 };
 
 struct simulation_result {
     int64_t end_ns;       /* when the last worker left */
-    int64_t first_end_ns; /* when the first had done its last step */
-    int64_t steps;        /* of all groups */
+    int64_t first_end_ns; /* when the first worker had done its last step */
+    int64_t steps;        /* sum over all groups */
     int64_t samples;
 };
 
-/* Run until the counter is exhausted; all values are the centre then, as SYNC_ADOPT leaves it.
- * -EDEADLK: nothing can happen any more, which is a fault.
+/* Run until all samples are taken.  Then all values are the center variable, as SYNC_ADOPT leaves
+ * them.  Return 0 or a negative errno; -EDEADLK: all workers wait for each other, which is a bug.
  */
 int simulation_run(const struct simulation_options *o, struct simulation_result *ret,
                    struct eddis_error *err);

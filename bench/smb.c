@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* smb.c - bench-smb BYTES SERVERS FIRST TIMES ROUNDS: what the Soft Memory Box moves among the
+/* smb.c - bench-smb BYTES SERVERS FIRST TIMES ROUNDS: throughput of the Soft Memory Box among the
  * ranks of an mpirun
  *
- * Ranks FIRST and above are the clients; each moves a buffer of so many bytes of float32 TIMES
- * times, all clients at once: by memcpy from private to private memory, by reading the shared
- * buffer, by writing its own one, and by adding its own one to the shared one.  A first round is
- * not counted.  Rank 0 prints one line a round: bytes a second of all clients together, of these
- * four.  In the end the shared buffer must hold exactly the number of additions, or exit code 1.
+ * Ranks FIRST and above are the clients.  Each moves a buffer of so many bytes of float32 TIMES
+ * times, all clients at once, in four ways: memcpy between private buffers, reading the shared
+ * buffer, writing its own one, and adding its own one to the shared one.  A first round is not
+ * counted.  Rank 0 prints one line a round: the bytes per second of all clients together in each of
+ * these ways.  At the end the shared buffer must hold exactly the number of additions; else the
+ * program exits 1.
  */
 #include "lib/base/clock.h"
 #include "lib/eddis_smb.h"
@@ -32,20 +33,22 @@ static struct {
 
 static struct eddis_error err;
 
+/* Print the error and exit if rc is negative. */
 static void check(int rc)
 {
     if (rc < 0) {
         fprintf(stderr, "bench-smb: %s\n", err.text);
-        exit(1); /* without eddis_close: ends the others */
+        exit(1); /* without eddis_close, so that the other ranks end, too */
     }
 }
 
+/* Move the buffer once in this way.  Return 0 or a negative errno. */
 static int move(enum way way)
 {
     switch (way) {
     case COPY:
         memcpy(b.x, b.ones, b.n * sizeof *b.x);
-        /* or the compiler sees that nobody looks at it */
+        /* keeps the compiler from dropping an unused copy */
         __asm__ volatile("" : : "r"(b.x) : "memory");
         return 0;
     case READ:
@@ -57,7 +60,7 @@ static int move(enum way way)
     }
 }
 
-/* Bytes a second of all clients. */
+/* Return the bytes per second of all clients together in this way.  Collective. */
 static double measure(enum way way)
 {
     double s;
@@ -72,6 +75,7 @@ static double measure(enum way way)
     return (double)b.clients * b.times * (double)(b.n * sizeof *b.x) / s;
 }
 
+/* Create the buffers: a shared one by rank 0, and one of ones by each client. */
 static void prepare(void)
 {
     b.ones = malloc(b.n * sizeof *b.ones);
@@ -93,7 +97,7 @@ static void prepare(void)
     check(eddis_smb_write(b.e, b.own, 0, b.n, b.ones, TIMEOUT_NS, &err));
 }
 
-/* n writers with k additions of ones each make n k. */
+/* Check that the shared buffer holds the number of additions: clients times additions of 1 each. */
 static void look(void)
 {
     float wanted = (float)(b.clients * b.times * (b.rounds + 1));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* split.c - bench-split [--seed N] [--json]: the integer split beside published rules
+/* split.c - bench-split [--seed N] [--json]: the optimal integer split beside published rules
  *
- * Random clusters of 2 to 64 workers: slopes a factor of 20 apart at most, constants of up to 20
- * samples, 2 to 65 samples a worker on average.  In every other cluster workers have bounds; rules
- * that know of none are left out there.  All rules get a total that is kept, and at least a sample
- * for each worker, also where what was published does not see to it:
+ * Random clusters have 2 to 64 workers, with slopes at most a factor of 20 apart, constants of up
+ * to 20 samples, and 2 to 65 samples per worker on average.  In every other cluster workers have
+ * bounds; rules without bounds are left out there.  All rules are made to keep the total and to
+ * give each worker at least one sample, even if the published rule does not ensure it:
  *
  *   largest remainder  the continuous equal finish within bounds (Bitran and Hax 1981), rounded
  *   ACSOS'20 static    in proportion to the device's speed (Tyagi and Sharma 2020), within bounds
@@ -12,9 +12,9 @@
  *                      20 epochs from an equal split
  *   LBB                equal finish, the larger half rounded up and the smaller down, then 30
  *                      moves of one sample from the slowest to the fastest (Yao et al. 2024): the
- *                      best that it comes to
+ *                      best step of all moves
  *
- * Ends with 1 when a step of the split is longer than one of a rule.
+ * The program exits 1 if a step of the split is longer than that of a rule.
  */
 #include "scheduler/split.h"
 #include "lib/base/json.h"
@@ -37,6 +37,7 @@ struct cluster {
 
 /* ---- clusters ---- */
 
+/* Draw bounds for each worker, and raise them until the total fits. */
 static void set_bounds(struct cluster *c, uint64_t *seed)
 {
     int64_t sum = 0;
@@ -52,6 +53,7 @@ static void set_bounds(struct cluster *c, uint64_t *seed)
         c->w[i].max++;
 }
 
+/* Draw a random cluster. */
 static void draw(struct cluster *c, bool bounded, uint64_t *seed)
 {
     *c = (struct cluster){ .n = 2 + (int)random_below(seed, MOST - 1), .bounded = bounded };
@@ -67,6 +69,7 @@ static void draw(struct cluster *c, bool bounded, uint64_t *seed)
         set_bounds(c, seed);
 }
 
+/* Return the step time of these batches: that of the slowest worker. */
 static double longest_s(const struct cluster *c, const int64_t *batch)
 {
     double longest = 0;
@@ -76,14 +79,15 @@ static double longest_s(const struct cluster *c, const int64_t *batch)
     return longest;
 }
 
+/* Set *best to the step time of these batches if it is shorter. */
 static void keep_best(const struct cluster *c, const int64_t *batch, double *best)
 {
     *best = fmin(*best, longest_s(c, batch));
 }
 
-/* ---- what rules have in common ---- */
+/* ---- shared by several rules ---- */
 
-/* Finish time of those that are not held at a bound. */
+/* Return the common finish time of all workers that are not held at a bound (held NAN). */
 static double level(const struct cluster *c, const struct time_model *t, const double *held)
 {
     double left = (double)c->total, slope = 0;
@@ -95,8 +99,8 @@ static double level(const struct cluster *c, const struct time_model *t, const d
     return left / slope;
 }
 
-/* Hold the workers beyond their bounds on the side that is more violated.  Returns whether any
- * was.
+/* Hold the workers that exceed their bounds at the bound, on the side with the larger violation.
+ * Return true if there was one.
  */
 static bool hold(const struct cluster *c, const double *b, double *held)
 {
@@ -129,12 +133,16 @@ static void equal_finish(const struct cluster *c, const struct time_model *t, do
     } while (hold(c, b, held));
 }
 
+/* Copy the workers' time models to ret [n]. */
 static void models(const struct cluster *c, struct time_model *ret)
 {
     for (int i = 0; i < c->n; i++)
         ret[i] = c->w[i].t;
 }
 
+/* Round b [n] down to batches, and give the remaining samples to the largest remainders within
+ * bounds.
+ */
 static void round_largest(const struct cluster *c, const double *b, int64_t *batch)
 {
     int64_t left = c->total;
@@ -152,7 +160,9 @@ static void round_largest(const struct cluster *c, const double *b, int64_t *bat
     }
 }
 
-/* The worker that is done last, of those that may give a sample, or first. */
+/* Return the worker that finishes last, among those that can give a sample away, or else the one
+ * that finishes first. -1: none can.
+ */
 static int extreme(const struct cluster *c, const int64_t *batch, bool last)
 {
     int best = -1;
@@ -171,8 +181,9 @@ static int extreme(const struct cluster *c, const int64_t *batch, bool last)
     return best;
 }
 
-/* ---- rules: seconds of a step ---- */
+/* ---- rules: return the seconds of a step, see the top of this file ---- */
 
+/* Return the step time of the equal finish, rounded to the largest remainders. */
 static double largest_remainder(const struct cluster *c)
 {
     struct time_model t[MOST] = { 0 };
@@ -185,6 +196,9 @@ static double largest_remainder(const struct cluster *c)
     return longest_s(c, batch);
 }
 
+/* Return the step time of batches in proportion to the devices' speeds: an equal finish without
+ * constants.
+ */
 static double acsos_static(const struct cluster *c)
 {
     struct time_model t[MOST] = { 0 };
@@ -199,6 +213,7 @@ static double acsos_static(const struct cluster *c)
     return longest_s(c, batch);
 }
 
+/* Return the best step time of EPOCHS epochs of DBS. */
 static double dbs(const struct cluster *c)
 {
     struct time_model t[MOST] = { 0 };
@@ -216,7 +231,9 @@ static double dbs(const struct cluster *c)
     return best;
 }
 
-/* Round the larger half up and the smaller down.  Returns what is too much then. */
+/* Round the larger half of b up and the smaller half down.  Return by how much the sum exceeds the
+ * total.
+ */
 static int64_t round_halves(const struct cluster *c, const double *b, int64_t *batch)
 {
     int64_t over = -c->total;
@@ -232,6 +249,7 @@ static int64_t round_halves(const struct cluster *c, const double *b, int64_t *b
     return over;
 }
 
+/* Return the best step time of LBB's start and its MOVES moves. */
 static double lbb(const struct cluster *c)
 {
     struct time_model t[MOST] = { 0 };
@@ -270,12 +288,13 @@ static const struct rule {
 };
 enum { RULES = sizeof rules / sizeof *rules };
 
-/* Of a rule's steps beside the split's. */
+/* A rule's steps relative to the optimal split's. */
 struct row {
-    int n, longer, shorter;
-    double log_sum, worst;
+    int n, longer, shorter; /* clusters; those with a longer and a shorter step */
+    double log_sum, worst;  /* of the ratios */
 };
 
+/* Count a cluster in which the rule's step is `ratio` times the split's. */
 static void count(struct row *r, double ratio)
 {
     r->n++;
@@ -285,11 +304,13 @@ static void count(struct row *r, double ratio)
     r->worst = fmax(r->worst, ratio);
 }
 
+/* Return the geometric mean of the ratios. */
 static double mean(const struct row *r)
 {
     return exp(r->log_sum / r->n);
 }
 
+/* Compare all rules on CLUSTERS random clusters. */
 static int measure(uint64_t seed, struct row *row, struct eddis_error *err)
 {
     for (int k = 0; k < CLUSTERS; k++) {
@@ -308,6 +329,7 @@ static int measure(uint64_t seed, struct row *row, struct eddis_error *err)
     return 0;
 }
 
+/* Print how often each rule's step is longer, equal or shorter than the split's. */
 static void print_table(uint64_t seed, const struct row *row)
 {
     printf(
@@ -321,6 +343,7 @@ static void print_table(uint64_t seed, const struct row *row)
                mean(&row[i]), row[i].worst);
 }
 
+/* Print the mean ratios as one JSON object.  Return -1 without memory. */
 static int print_json(uint64_t seed, const struct row *row)
 {
     cleanup_json json_t *j = json_pack("{s:i, s:s, s:I, s:i}", "schema_version", 1, "bench",

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tables.c - bench-tables MILLIONS STEPS: page tables that workers of one node need for so many
- * million parameters, in four layers
+/* tables.c - bench-tables MILLIONS STEPS: page tables that the workers of one node need for so many
+ * million parameters in four layers
  *
- * For an mpirun on one machine.  Rank 0 prints what the worst rank has: KB of page tables before
- * eddis_commit and after the last step, seconds of eddis_commit and the first step together, and
- * milliseconds of a later step.  The sums are checked.
+ * For an mpirun on one machine.  Rank 0 prints the values of the worst rank: KB of page tables
+ * before eddis_commit and after the last step, seconds of eddis_commit and the first step together,
+ * and milliseconds of a later step.  The sums are checked.
  */
 #include "lib/base/clock.h"
 #include "lib/eddis.h"
@@ -14,6 +14,7 @@
 
 enum { LAYERS = 4, FIGURES = 4 };
 
+/* Print the error and exit if rc is negative. */
 static void check(int rc, const struct eddis_error *err)
 {
     if (rc >= 0)
@@ -22,6 +23,7 @@ static void check(int rc, const struct eddis_error *err)
     exit(1);
 }
 
+/* Return the KB of page tables of this process; -1: unknown. */
 static double tables_kb(void)
 {
     FILE *f = fopen("/proc/self/status", "re");
@@ -35,6 +37,7 @@ static double tables_kb(void)
     return kb;
 }
 
+/* Register LAYERS layers of n elements each; write their parameters to parameter [LAYERS]. */
 static void add_layers(struct eddis *e, size_t n, int *parameter, struct eddis_error *err)
 {
     for (int i = 0; i < LAYERS; i++) {
@@ -53,7 +56,9 @@ static void add_layers(struct eddis *e, size_t n, int *parameter, struct eddis_e
     }
 }
 
-/* One step; the sum of rank + 1 of all, each weighing alike, over their number is their mean. */
+/* Make one step with the gradient rank + 1, and check every 4096th element of the result.  All
+ * ranks have the same weight, so it is the mean of their numbers.
+ */
 static void train_step(struct eddis *e, const struct eddis_world *w, size_t n, const int *parameter,
                        struct eddis_error *err)
 {

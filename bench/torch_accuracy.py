@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch_accuracy.py DIGITS SEED EPOCHS OUT - one worker of bench/torch --accuracy: the network of bench/accuracy on the
-digits, by the same optimizer; rank 0 writes the test accuracy of the model at the end to OUT"""
+"""torch_accuracy.py DIGITS SEED EPOCHS OUT - one worker of bench/torch --accuracy: train the network of bench/accuracy
+on the digits with the same optimizer; rank 0 writes the final test accuracy to OUT"""
 
 import pathlib
 import sys

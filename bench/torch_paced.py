@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch_paced.py DIGITS WIDTH,WIDTH,... SAMPLES EPOCHS - a network on the digits, whose products are cblas_sgemm's
+"""torch_paced.py DIGITS WIDTH,WIDTH,... SAMPLES EPOCHS - train a network on the digits with products by cblas_sgemm
 
-They can so be held back by bench/pace.c, as those of eddis-train in bench/real; PyTorch's own products cannot.
+So bench/pace.c can delay them, as those of eddis-train in bench/real.  It cannot delay PyTorch's own products.
 """
 
 import ctypes
@@ -17,13 +17,14 @@ import eddis.torch as eddis
 ROW_MAJOR, AS_IT_IS, TRANSPOSED = 101, 111, 112
 
 ctypes.CDLL(ctypes.util.find_library("openblas"), mode=ctypes.RTLD_GLOBAL)
-sgemm = ctypes.CDLL(None).cblas_sgemm  # the one that is preloaded, which finds the other behind it
+sgemm = ctypes.CDLL(None).cblas_sgemm  # the preloaded one, which finds the real one in OpenBLAS
 sgemm.argtypes = [ctypes.c_int] * 6 + [ctypes.c_float, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_int,
                                        ctypes.c_float, ctypes.c_void_p, ctypes.c_int]
 sgemm.restype = None
 
 
 def product(a, b, transpose_a=False, transpose_b=False):
+    # Return the matrix product of a and b, each optionally transposed, by cblas_sgemm.
     a, b = a.contiguous(), b.contiguous()
     m, k = reversed(a.shape) if transpose_a else a.shape
     n = b.shape[0] if transpose_b else b.shape[1]
@@ -34,6 +35,7 @@ def product(a, b, transpose_a=False, transpose_b=False):
 
 
 class Product(torch.autograd.Function):
+    # x @ weight by product().
     @staticmethod
     def forward(ctx, x, weight):
         ctx.save_for_backward(x, weight)
@@ -46,6 +48,7 @@ class Product(torch.autograd.Function):
 
 
 class Mlp(nn.Module):
+    # Linear layers of these widths without bias, with ReLU between them.
     def __init__(self, widths):
         super().__init__()
         self.weights = nn.ParameterList(torch.randn(n, m) / n ** 0.5 for n, m in zip(widths, widths[1:]))
@@ -57,7 +60,7 @@ class Mlp(nn.Module):
 
 
 class Digits(Dataset):
-    """As many samples as are asked for, again and again the same."""
+    """A data set of so many samples, which repeats the digits."""
 
     def __init__(self, path, samples):
         with open(path) as f:

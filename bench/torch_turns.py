@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch_turns.py REQUEST - one worker of bench/torch, which trains by several systems in turns
+"""torch_turns.py REQUEST - one worker of bench/torch: trains with several systems alternately
 
-All in one process, so that a round compares like with like: each system has a model of its own, of the same shape, the
-same data and optimizer, and trains some steps while the others rest.  The request is JSON:
+All systems run in one process, so that a round compares them under equal conditions.  Each has a model of its own, of
+the same shape, with the same data and optimizer, and trains some steps while the others pause.  The request is JSON:
 
-    systems   {name: {"steps": of a turn, "batches": [of each rank; or one for all]}}; the name is eddis, plain, ddp,
-              horovod, or one of these with a word behind it, as "ddp tuned"; eddis' batches are the plan's
+    systems   {name: {"steps": steps of a time slot, "batches": [one per rank, or one for all]}}; the name is eddis,
+              plain, ddp, horovod, or one of these followed by a word, as "ddp tuned"; eddis' batches are the plan's
     model     ["mlp", layers, width], ["cnn"], ["images", channels, size], ["transformer", layers, width, length] or
-              ["slept", [speed of each rank], times that a step lasts as long]
-    device    where the models are, as PyTorch writes it; cpu without it
-    rounds    that count; one more goes before
-    out       the file that rank 0 writes: {"torch": version, "samples_per_s": {name: [of each round]}, "processor_s":
-              {name: [a step of rank 0, of each round]}}
+              ["slept", [speed of each rank], factor by which a step lasts longer]
+    device    the models' device in PyTorch's form; default cpu
+    rounds    number of rounds that count; one more comes before them
+    out       the file that rank 0 writes: {"torch": version, "samples_per_s": {name: [one for each round]},
+              "processor_s": {name: [seconds of a step of rank 0, one for each round]}}
 """
 
 import gc
@@ -25,29 +25,31 @@ from torch import distributed, nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, Sampler, TensorDataset
 
-LAYERS, WIDTH = 16, 250  # of what is slept: 10^6 parameters
-FIXED_S, SAMPLE_S = 0.010, 0.004  # design's mix: a step of b samples takes so long on a device of speed 1
+LAYERS, WIDTH = 16, 250  # of the model "slept": 10^6 parameters
+FIXED_S, SAMPLE_S = 0.010, 0.004  # the design's mix: a step on a device of speed 1 takes FIXED_S + b SAMPLE_S
 
 
 # ---- models ----
 
 class Clock:
-    """Of a device that is emulated: the time of a step passes layer by layer."""
+    """The clock of an emulated device: sleeps, layer by layer, until the part of the step's time is over."""
 
     def __init__(self, speed, stretch):
         self.fixed_s, self.sample_s = FIXED_S * stretch, SAMPLE_S * stretch / speed
 
     def begin(self, samples):
+        # Begin a step of so many samples.
         self.begun, self.step_s = time.monotonic(), self.fixed_s + self.sample_s * samples
 
     def until(self, part):
+        # Sleep until this part of the step's time, 0 to 1, is over.
         left = self.begun + part * self.step_s - time.monotonic()
         if left > 0:
             time.sleep(left)
 
 
 class SleptProduct(torch.autograd.Function):
-    """A product that takes its part of the step, a third of which is the forward pass."""
+    """A matrix product that takes its part of the step's time, a third of which is the forward pass."""
 
     @staticmethod
     def forward(ctx, x, weight, clock, layer):
@@ -66,6 +68,7 @@ class SleptProduct(torch.autograd.Function):
 
 
 class Slept(nn.Module):
+    # LAYERS square layers whose products take an emulated device's time.
     def __init__(self, clock):
         super().__init__()
         self.clock = clock
@@ -79,6 +82,7 @@ class Slept(nn.Module):
 
 
 class Transformer(nn.Module):
+    # A transformer encoder that classifies a sequence of words.
     def __init__(self, layers, width, words=64):
         super().__init__()
         self.words = nn.Embedding(words, width)
@@ -91,7 +95,7 @@ class Transformer(nn.Module):
 
 
 def model_of(words, rank):
-    """(model, one sample's input)."""
+    """Return (the request's model, the input of one sample)."""
     name = words[0]
     if name == "slept":
         return Slept(Clock(words[1][rank], words[2])), torch.ones(WIDTH)
@@ -115,7 +119,8 @@ def model_of(words, rank):
 # ---- systems ----
 
 class Shares(Sampler):
-    """The numbers of a rank's samples in each step of an epoch, in an order that changes from epoch to epoch."""
+    """A batch sampler: yields the numbers of a rank's samples in each step of an epoch, in another order in each epoch.
+    """
 
     def __init__(self, batches, rank, steps):
         self.first, self.count, self.all, self.steps = sum(batches[:rank]), batches[rank], sum(batches), steps
@@ -132,7 +137,7 @@ class Shares(Sampler):
 
 
 class System:
-    """A model, and its turns; ddp and horovod combine gradients of ranks as if their batches were equal."""
+    """A model and its training. ddp and horovod combine the gradients as if all ranks' batches were equal."""
 
     def __init__(self, name, request, rank, size):
         row = request["systems"][name]
@@ -149,9 +154,11 @@ class System:
         self.attach(data, batches, rank, request)
 
     def attach(self, data, batches, rank, request):
+        # Make the loader, and let the system wrap model and optimizer.
         self.loader = DataLoader(data, batch_sampler=Shares(batches, rank, self.steps))
 
     def turn(self):
+        # Train the steps of one time slot.
         for x, in self.loader:
             self.optimizer.zero_grad()
             y = self.model(x.to(self.device))
@@ -191,7 +198,7 @@ SYSTEMS = {"eddis": Eddis, "plain": System, "ddp": Ddp, "horovod": Horovod}
 # ---- this process ----
 
 class Ranks:
-    """Who waits for whom between the turns."""
+    """The ranks of this process's job, which wait for each other between the time slots."""
 
     def __init__(self, systems):
         self.rank, self.size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
@@ -205,6 +212,7 @@ class Ranks:
             distributed.init_process_group("gloo")
 
     def combined(self, x, greatest=False):
+        # Return the sum of x over all ranks, or the maximum.
         if self.hvd:
             return self.hvd.allreduce(x, op=self.hvd.Max if greatest else self.hvd.Sum)
         if self.size > 1:
@@ -212,21 +220,25 @@ class Ranks:
         return x
 
     def meet(self):
+        # Wait for all ranks.
         self.combined(torch.zeros(1))
 
     def leave(self):
+        # Wait for all ranks, and close the process group.
         self.meet()
-        if distributed.is_initialized():  # its threads must not outlive the interpreter
-            gc.collect()  # modules of DDP, which hold the group
+        if distributed.is_initialized():  # the group's threads must not outlive the interpreter
+            gc.collect()  # frees modules of DDP, which keep the group alive
             distributed.destroy_process_group()
 
     def check_alike(self, name, parameter):
+        # Exit if the ranks' models differ in the first elements of this parameter.
         own = parameter.detach().flatten()[:100].cpu().clone()
         if not torch.equal(self.combined(own.clone(), greatest=True), own):
             sys.exit(f"{name}: the ranks' models are not alike")
 
 
 def measure(request, ranks):
+    # Run all rounds, with the systems in alternating order, and write the results.
     names = list(request["systems"])
     systems = {name: SYSTEMS[name.split()[0]](name, request, ranks.rank, ranks.size) for name in names}
     rates, processor = {name: [] for name in names}, {name: [] for name in names}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""trainer_torch.py - the models of eddis-train in PyTorch, with the same data, batch and optimiser
+"""trainer_torch.py - the models of eddis-train in PyTorch, with the same data, batch and optimizer
 
-Reads requests, one JSON object a line, and answers each with one: {"error": ...}, or {"samples_per_s": ...}, the
-median over epochs, so that one process serves all rounds and no start-up is measured.
+Reads requests, one JSON object a line.  Answers each with one object: {"error": ...}, or {"samples_per_s": ...}, the
+median over epochs.  One process serves all rounds, so that its start is not measured.
 """
 
 import json
@@ -16,6 +16,7 @@ from torch import nn
 
 
 def build(name, classes=10):
+    # Return the model of this name.
     if name == "softmax":
         return nn.Linear(64, classes)
     if name == "mlp":
@@ -27,6 +28,7 @@ def build(name, classes=10):
 
 
 def epoch(step, x, y, batch):
+    # Train one epoch in random order; return its samples per second.
     order = torch.randperm(len(x))
     start = time.perf_counter()
     for first in range(0, len(x), batch):
@@ -36,6 +38,7 @@ def epoch(step, x, y, batch):
 
 
 def measure(x, y, request):
+    # Train the request's model on x and y; return the answer.
     torch.set_num_threads(request["threads"])
     torch.manual_seed(0)
     model, options = build(request["model"]), {}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""eddis - training on clusters of unlike devices at the sum of their speeds.
+"""eddis - train on clusters of unequal devices at the sum of their speeds.
 
-This module imports no framework; `eddis.torch` is for PyTorch scripts.  A script that wants nothing but to be
-watched by eddis-run calls `progress` after each of its steps.
+This module imports no framework; `eddis.torch` is for PyTorch scripts.  A script that only wants to be monitored by
+eddis-run calls `progress` after each of its steps.
 """
 
 from ._lib import Error, version

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints as the library has them: named bytes of each worker, written and read with all others.  No framework."""
+"""Write and read checkpoints of the library: named bytes of each worker, collectively.  No framework."""
 
 from __future__ import annotations
 
@@ -13,23 +13,26 @@ from . import _lib as L
 from ._worker import worker
 
 KEEP_AS_THE_JOB_SAYS = 0
-# After these nothing goes on; after another failure of a checkpoint training does.
+# Errors that end the job.  After any other failure of a checkpoint training continues.
 _FATAL = (-errno.ESTALE, -errno.ETIMEDOUT, -errno.ECONNABORTED)
 
-_is_unsaved = False  # the checkpoint before could not be written
+_is_unsaved = False  # the previous checkpoint could not be written
 
 
 def note(text: str) -> None:
-    """Say it once for all workers, to those who watch the job."""
+    """Print a message once for all workers: by rank 0, to standard error."""
     if worker.rank == 0:
         print(f"eddis: {text}", file=sys.stderr, flush=True)
 
 
 def _address(data: memoryview) -> int:
+    # Return the address of the memory of a writable memoryview.
     return ctypes.addressof(ctypes.c_char.from_buffer(data))
 
 
 def _put(entries: Callable[[], Iterable[tuple[str, io.BytesIO]]]) -> None:
+    # Write one checkpoint of these entries; raise Error if it fails. `entries` is called when the parameters have the
+    # values to be kept.  Collective.
     checkpoint = ctypes.c_void_p()
     for prepare in worker.before_values:
         prepare()
@@ -40,7 +43,7 @@ def _put(entries: Callable[[], Iterable[tuple[str, io.BytesIO]]]) -> None:
         for name, data in entries():
             with data.getbuffer() as bytes_:
                 n = len(bytes_)
-                # What fails here the commit tells, to all workers.
+                # A failure here is reported by the commit, on all workers.
                 L.lib.eddis_checkpoint_put(checkpoint, name.encode(), _address(bytes_), n, None)
         given_up, why = L.told("checkpoint_commit", checkpoint, KEEP_AS_THE_JOB_SAYS)
         if given_up:
@@ -51,8 +54,9 @@ def _put(entries: Callable[[], Iterable[tuple[str, io.BytesIO]]]) -> None:
 
 
 def write(entries: Callable[[], Iterable[tuple[str, io.BytesIO]]]) -> None:
-    """Write one, of the entries that this worker has; they are made while the parameters are what is to be kept.  Where
-    it cannot be written training goes on, and rank 0 says so.  Collective."""
+    """Write one checkpoint with this worker's entries, pairs of name and bytes. `entries` is called when the parameters
+    have the values to be kept.  If the checkpoint cannot be written, rank 0 prints why and training continues; Error is
+    raised only if the job cannot go on.  Collective."""
     global _is_unsaved
     try:
         _put(entries)
@@ -69,7 +73,7 @@ def write(entries: Callable[[], Iterable[tuple[str, io.BytesIO]]]) -> None:
 
 
 class Reading:
-    """The checkpoint to begin with, open."""
+    """The open checkpoint from which the job starts: `info`, and `folder`, its path."""
 
     def __init__(self, handle: ctypes.c_void_p) -> None:
         self._handle = handle
@@ -78,7 +82,7 @@ class Reading:
         self.folder: str = L.lib.eddis_checkpoint_folder(handle).decode(errors="replace")
 
     def get(self, rank: int, name: str) -> io.BytesIO | None:
-        """What this rank has put under this name; None: nothing."""
+        """Return the bytes that this rank stored under this name; None: it stored nothing."""
         n = L.checkpoint_size(self._handle, rank, name.encode())
         if n < 0:
             return None
@@ -92,8 +96,9 @@ class Reading:
 
 
 def read(take: Callable[[Reading], None]) -> bool:
-    """Open the checkpoint to begin with, if there is one, have its entries taken, and go on behind it.  Collective.
-    What it holds of the parameters has to be in them when `take` returns."""
+    """Open the checkpoint from which the job starts, if there is one, and continue from its step.  Return False if
+    there is none. `take` reads its entries; when it returns, the parameters must have the checkpoint's values.
+    Collective."""
     handle = ctypes.c_void_p()
     found, passed_over = L.told("restore_begin", worker.handle, None, handle)
     if passed_over:

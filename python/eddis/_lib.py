@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libeddis by ctypes: the structs, constants and calls of eddis.h, as that header tells them.
+"""Call libeddis by ctypes: the structs, constants and functions of lib/eddis.h, which documents them.
 
-Calls release the interpreter's lock.  What fails raises Error with the library's own sentence.
+Calls release the interpreter's lock.  A call that fails raises Error with the library's message.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ctypes import CDLL, POINTER, Structure, byref, c_char, c_char_p, c_double, 
 from typing import Any
 
 SONAME = "libeddis.so.0"
-SLICE_NS = 50_000_000  # of a wait: Python runs its signal handlers between two calls only
+SLICE_NS = 50_000_000  # longest single wait: Python runs signal handlers only between two calls
 
 FLOAT32, FLOAT64, INT32, INT64, UINT8, FLOAT16, BFLOAT16 = range(1, 8)
 SUM, MIN, MAX = range(1, 4)
@@ -29,11 +29,11 @@ WORLD_SEVERAL = 1
 EXIT_FINISH = 2
 EXIT_MEMORY = 79
 MAX_DIMS = 8
-ZERO = 2  # as the source of an announcement
+ZERO = 2  # source of an announcement: the gradient is zero
 
 
 class Error(RuntimeError):
-    """What libeddis could not do, in one sentence; `code` is the negative errno value."""
+    """An error of libeddis: a message of one sentence, and `code`, the negative errno value."""
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(text)
@@ -45,7 +45,7 @@ class _Message(Structure):
 
 
 class _Sized(Structure):
-    """A struct that begins with its own size, so that a newer library knows what this one has."""
+    """A struct whose first member is its own size, so that a newer library knows which members this version has."""
 
     def __init__(self, **members: Any) -> None:
         super().__init__(**members)
@@ -95,7 +95,7 @@ class CheckpointInfo(_Sized):
     _fields_ = [("size", c_size_t), ("step", c_int64), ("n_ranks", c_int), ("generation", c_int), ("own", c_int)]
 
 
-# eddis_NAME(these, struct eddis_error *) returns a count or a negative errno value.
+# Arguments of eddis_NAME(..., struct eddis_error *), which returns a count or a negative errno value.
 _CALLS = {
     "open": [POINTER(Options), POINTER(c_void_p)],
     "close": [c_void_p],
@@ -128,7 +128,7 @@ _CALLS = {
     "checkpoint_get_from": [c_void_p, c_int, c_char_p, c_void_p, c_size_t],
     "restore_end": [c_void_p],
 }
-# The others: their arguments and what they return.
+# Arguments and result of all other functions.
 _OTHERS = {
     "checkpoint_size": ([c_void_p, c_int, c_char_p, POINTER(_Message)], c_int64),
     "checkpoint_folder": ([c_void_p], c_char_p),
@@ -144,7 +144,8 @@ _OTHERS = {
 
 
 def _beside_program() -> str | None:
-    """The library of the eddis-run that PATH finds, installed or in its build folder: for scripts that run alone."""
+    """Return the path of the library that belongs to the eddis-run in PATH, installed or in a build folder; None: not
+    found.  For scripts that run without eddis-run."""
     program = shutil.which("eddis-run")
     if not program:
         return None
@@ -154,6 +155,8 @@ def _beside_program() -> str | None:
 
 
 def _load() -> CDLL:
+    # Load the library (EDDIS_LIBRARY, else the one of eddis-run in PATH, else the system's) and declare its functions.
+    # Raise ImportError if it is not found or lacks a function.
     name = os.environ.get("EDDIS_LIBRARY") or _beside_program() or SONAME
     try:
         library = CDLL(name)
@@ -178,16 +181,17 @@ _functions = {name: getattr(lib, "eddis_" + name) for name in _CALLS}
 
 
 def version() -> str:
-    """The version of the library that is loaded, "0.1.0"."""
+    """Return the version of the loaded library, such as "0.1.0"."""
     return lib.eddis_version().decode()
 
 
 def _error(result: int, message: _Message) -> Error:
+    # Return the Error for a negative result and its message.
     return Error(result, message.text.decode(errors="replace") or os.strerror(-result))
 
 
 def call(name: str, *arguments: Any) -> int:
-    """eddis_<name>(*arguments, &error): its result, 0 or a count.  Raises Error."""
+    """Call eddis_<name>(*arguments, &error) and return its result, 0 or a count.  Raises Error."""
     message = _Message()
     result = _functions[name](*arguments, byref(message))
     if result < 0:
@@ -196,7 +200,7 @@ def call(name: str, *arguments: Any) -> int:
 
 
 def told(name: str, *arguments: Any) -> tuple[int, str]:
-    """The same, and the sentence that may come with a result."""
+    """Call eddis_<name> as `call` does; return its result and the message that may come with a success."""
     message = _Message()
     result = _functions[name](*arguments, byref(message))
     if result < 0:
@@ -205,7 +209,7 @@ def told(name: str, *arguments: Any) -> tuple[int, str]:
 
 
 def repeat(name: str, *arguments: Any) -> int:
-    """The same, again and again while it ends with -ETIMEDOUT."""
+    """Call eddis_<name> as `call` does, and repeat it as long as it ends with -ETIMEDOUT."""
     while True:
         try:
             return call(name, *arguments)
@@ -215,12 +219,13 @@ def repeat(name: str, *arguments: Any) -> int:
 
 
 def wait(name: str, *arguments: Any) -> int:
-    """The same of a call whose last argument is a time-out: as long as it takes, in slices."""
+    """Call eddis_<name>, whose last argument is a time-out, as often as it times out: wait in slices of SLICE_NS."""
     return repeat(name, *arguments, SLICE_NS)
 
 
 def checkpoint_size(checkpoint: c_void_p, rank: int, name: bytes) -> int:
-    """Bytes that this rank has put under this name, or -1: none, or there was no such rank."""
+    """Return how many bytes this rank stored under this name in the checkpoint; -1: none, or there was no such rank.
+    Raises Error."""
     message = _Message()
     n = lib.eddis_checkpoint_size(checkpoint, rank, name, byref(message))
     if n < 0 and n != -errno.ENOENT:

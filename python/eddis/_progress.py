@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of a script that uses nothing else of eddis."""
+"""Report the steps of a script that uses nothing else of eddis."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ _steps = 0
 
 
 def progress(samples: int, step: int | None = None) -> None:
-    """Tell eddis-run that a step of so many samples of this worker has ended.
+    """Report to eddis-run that this worker has finished a step of `samples` samples.
 
-    step: its number, from 0; None: the one after that of the call before.  One before the last one told is a sign of
-    life only.  To be called from any thread; it never waits and does nothing outside of eddis-run.  Raises eddis.Error
-    where a worker of `eddis.torch` tells already.
+    samples: of this worker alone; -1: no step has ended yet, only start the clock. step: its number, from 0; None: one
+    more than in the previous call.  A number lower than one reported before only shows that the worker is alive.  Call
+    it from any thread; it never waits, and does nothing without eddis-run.  Raises eddis.Error for impossible numbers,
+    and if `eddis.torch` or another process of this worker already reports the steps.
     """
     global _steps
     number = _steps if step is None else step

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""This process as a worker: joining the job, its steps, collectives, and the ways out.  No framework.
+"""This process as a worker: it joins the job, makes steps and collective operations, and leaves.  No framework.
 
-The job is joined late, by the first call that needs it, so that what a loader knows (how far it reads ahead, whether
-it drops the last samples) can be an option.  Before that `rank` and `size` come from the environment.
+The job is joined late, by the first call that needs it, so that properties of a loader (how far it reads ahead, whether
+it drops the last samples) can be options of joining.  Before that, `rank` and `size` come from the environment.
 
-Ends: the library sees with which status the process exits, which Python does not tell.  With 0 it ends the steps that
-are under way, waits for the others and closes; with another the job ends with that.  So nothing here looks at
-exceptions, and the parameters' memory has to outlive the interpreter, see `_at_exit`.
+The end of the script: the library sees the process's exit status, which Python does not report.  With status 0 it ends
+the steps in progress, waits for the other workers and closes; with another status the job fails with it.  So this
+module does not look at exceptions, and the parameters' memory must outlive the interpreter, see `_at_exit`.
 """
 
 from __future__ import annotations
@@ -21,23 +21,24 @@ from typing import Any, Protocol, Union
 
 from . import _lib as L
 
-READ_AHEAD = 8  # steps: four processes of a loader that prefetches two batches each
+READ_AHEAD = 8  # steps: enough for a loader with four processes that prefetch two batches each
 MAX_READ_AHEAD = 64
 READ_NONE = -1
 
 
 class Mark(enum.Enum):
-    """Places in a step, for clocks that are not the host's."""
+    """Points in a step at which clocks of devices other than the host take the time."""
 
-    ASKED = enum.auto()  # the loop waits for samples,
-    GOT = enum.auto()  # and has them
-    BEGUN = enum.auto()
-    WAITS = enum.auto()  # for the others' gradients
-    GOES_ON = enum.auto()
-    ENDS = enum.auto()
+    ASKED = enum.auto()  # the loop begins to wait for a batch
+    GOT = enum.auto()  # the batch has arrived
+    BEGUN = enum.auto()  # the step has begun
+    WAITS = enum.auto()  # it begins to wait for the other workers' gradients
+    GOES_ON = enum.auto()  # the gradients are combined
+    ENDS = enum.auto()  # the step ends
 
 
 def _environment(*names: str, default: int) -> int:
+    # Return the first of these environment variables that is set and not empty, as an integer; else the default.
     for name in names:
         if os.environ.get(name):
             return int(os.environ[name])
@@ -45,7 +46,7 @@ def _environment(*names: str, default: int) -> int:
 
 
 class HostTensor(Protocol):
-    """Of any framework."""
+    """A tensor of any framework in the host's memory."""
 
     def data_ptr(self) -> int: ...
 
@@ -54,62 +55,65 @@ Memory = Union[HostTensor, ctypes.c_int64, ctypes.Array]
 
 
 def _address(memory: Memory | None) -> int | None:
+    # Return the address of a tensor, array or number; None for None.
     if memory is None:
         return None
     return ctypes.addressof(memory) if isinstance(memory, (ctypes.c_int64, ctypes.Array)) else memory.data_ptr()
 
 
 def _hold(objects: Iterable[Any]) -> None:
-    """Never free them: the library uses their memory, and may do so behind the interpreter's end."""
+    """Keep these objects for ever: the library uses their memory, perhaps even after the interpreter has ended."""
     for it in objects:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(it))
 
 
 class Worker:
-    """There is one in a process, `worker` below."""
+    """This process as a worker of the job.  There is one, `worker` below."""
 
     def __init__(self) -> None:
         self.handle: ctypes.c_void_p | None = None
         self.options: dict[str, int] = {}
         self.world = L.World()
-        self.step = L.Step(flags=L.STEP_READS)  # the first one does, too
-        self.committed = False
+        self.step = L.Step(flags=L.STEP_READS)  # the library reads values at the first step, too
+        self.committed = False  # all parameters are registered and the group is known
         self.in_step = False
-        self.is_touched = False  # the script has done something with the step
-        self.over = False  # there is no step any more
-        self.rounds = 0  # of gradients, in the step
-        self.weight = 0.0  # of this worker, in the step
-        self.is_weight_open = False  # the library does not have it yet
-        self.is_sum = False  # losses are sums over samples
-        self.is_empty = False  # the step's batch holds no samples that count
-        self.n_counting = 0  # workers of the group that have samples, in the step; 0: not asked yet
-        self.loops = 0  # that the script has begun
-        self.next_step = 0
-        self.report = L.Report()
-        self.before_commit: list[Callable[[], None]] = []  # registers parameters
-        self.after_commit: list[Callable[[], None]] = []  # the group is known now
-        self.before_values: list[Callable[[], None]] = []  # a call may read values: have them where it reads
-        self.before_steps: list[Callable[[], None]] = []  # and may write them: say where they are
-        self.after_values: list[Callable[[], None]] = []  # a call has written them
-        self.before_end: list[Callable[[], None]] = []  # whether a step can end, of each optimizer
-        self.at_start: list[Callable[[], None]] = []  # shares what else models hold
-        self.before_restore: list[Callable[[], None]] = []  # the model is what the script has made
-        self.marks: list[Callable[[Mark], None]] = []  # told of each
-        self.restore: Callable[[], bool] | None = None  # go on from a checkpoint; False: there is none
-        self.save: Callable[[], None] | None = None  # write a checkpoint, with all others
-        self.is_told_unsaved = False  # that the script keeps nothing
-        self.outliving: dict[int, Any] = {}  # what holds the memory of values that the library uses, by parameter
+        self.is_touched = False  # the script has used the step: a backward pass, a weight or an optimizer's step
+        self.over = False  # there are no more steps
+        self.rounds = 0  # rounds of gradients in the step
+        self.weight = 0.0  # weight of this worker's gradients in the step
+        self.is_weight_open = False  # the library does not know the weight yet
+        self.is_sum = False  # losses are sums over samples, not means
+        self.is_empty = False  # the step's batch has no samples that count
+        self.n_counting = 0  # workers of the group with samples in the step; 0: not yet computed
+        self.loops = 0  # loops over the loader that the script has begun
+        self.next_step = 0  # number of the step after the present one
+        self.report = L.Report()  # sent at the end of the step
+        # Callbacks
+        self.before_commit: list[Callable[[], None]] = []  # register parameters
+        self.after_commit: list[Callable[[], None]] = []  # the group is now known
+        self.before_values: list[Callable[[], None]] = []  # put values where the library will read them
+        self.before_steps: list[Callable[[], None]] = []  # give the library the values' present addresses
+        self.after_values: list[Callable[[], None]] = []  # take values that the library has written
+        self.before_end: list[Callable[[], None]] = []  # check, for each optimizer, that the step can end
+        self.at_start: list[Callable[[], None]] = []  # share the other tensors of models
+        self.before_restore: list[Callable[[], None]] = []  # look at the model as the script has made it
+        self.marks: list[Callable[[Mark], None]] = []  # called at each mark
+        self.restore: Callable[[], bool] | None = None  # continue from a checkpoint; False: there is none
+        self.save: Callable[[], None] | None = None  # write a checkpoint, with all other workers
+        self.is_told_unsaved = False  # the message that the script saves nothing was printed
+        self.outliving: dict[int, Any] = {}  # owners of the values' memory that the library uses, by parameter
 
     # ---- joining and leaving
 
     def set_options(self, advice: str, **options: int) -> None:
-        """Of eddis_open.  Raises RuntimeError with the advice when the job has been joined with others."""
+        """Set options of eddis_open.  If the job is already joined with other values, raise RuntimeError with this
+        advice."""
         if self.handle and any(self.options.get(name, 0) != value for name, value in options.items()):
             raise RuntimeError(f"the job has been joined already, by a collective perhaps: {advice}")
         self.options.update(options)
 
     def open(self) -> None:
-        """Join the job, unless that has been."""
+        """Join the job, unless this worker has already joined.  Collective."""
         if self.handle:
             return
         self.options.setdefault("read_ahead", READ_AHEAD)
@@ -121,49 +125,55 @@ class Worker:
         atexit.register(self._at_exit)
 
     def look(self) -> None:
+        # Read the job's present state from the library into `world`.
         L.lib.eddis_world(self.handle, self.world)
 
     @property
     def mode(self) -> str:
-        """"sync", "async" or "hybrid"; "auto" until the first step where the job leaves it open."""
+        """The training mode: "sync", "async" or "hybrid"; "auto" until the first step if the job has left it open."""
         return self.world.mode.decode() if self.handle else os.environ.get("EDDIS_SYNC_MODE", "sync")
 
     @property
     def rank(self) -> int:
+        # This worker's number, from 0; from the environment before the job is joined.
         return self.world.rank if self.handle else _environment("RANK", "OMPI_COMM_WORLD_RANK", default=0)
 
     @property
     def size(self) -> int:
+        # The number of workers; from the environment before the job is joined.
         return self.world.n_ranks if self.handle else _environment("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", default=1)
 
     @property
     def local_rank(self) -> int:
+        # This worker's number on its node, from 0; from the environment before the job is joined.
         return self.world.local_rank if self.handle else _environment("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK",
                                                                       default=0)
 
     @property
     def local_size(self) -> int:
+        # The number of workers on this node; from the environment before the job is joined.
         return self.world.n_local_ranks if self.handle else _environment("LOCAL_WORLD_SIZE",
                                                                          "OMPI_COMM_WORLD_LOCAL_SIZE", default=1)
 
     @property
     def has_plan(self) -> bool:
-        """Whether eddis-run says the batches."""
+        """True if eddis-run started this worker, whose plan then decides the batches."""
         return bool(os.environ.get("EDDIS_BOARD"))
 
     @property
     def n_joining(self) -> int:
-        """How many workers MPI will find, as far as the environment tells before that."""
+        """The number of workers that MPI will find, as far as the environment shows before MPI starts; 1 by default."""
         return _environment("OMPI_COMM_WORLD_SIZE", *(["SLURM_STEP_NUM_TASKS"] if "PMIX_RANK" in os.environ else ()),
                             default=1)
 
     @property
     def is_several(self) -> bool:
-        """Whether workers, or groups of them, train models of their own."""
+        """True if workers, or groups of them, train models of their own (async and hybrid mode)."""
         return bool(self.world.flags & L.WORLD_SEVERAL)
 
     def _at_exit(self) -> None:
-        """What the library does behind the interpreter's end still uses these objects' memory."""
+        """At the interpreter's end: put values where the library reads them, and keep their memory, since the library
+        still uses it afterwards.  A child made by fork does nothing."""
         if not self.handle or os.getpid() != self.process:
             return
         _hold(self.outliving.values())
@@ -174,7 +184,7 @@ class Worker:
             _hold(self.outliving.values())
 
     def close(self) -> None:
-        """End the steps, and leave.  Collective."""
+        """End all steps and leave the job.  Collective."""
         if not self.handle:
             return
         self.finish()
@@ -184,11 +194,13 @@ class Worker:
     # ---- before the first step
 
     def set_data(self, samples: int, epochs: int) -> None:
+        # Join the job and give the library the number of samples and epochs (0: unknown).
         self.open()
         L.call("set_data", self.handle, samples, epochs)
 
     def commit(self) -> None:
-        """All is registered.  Collective; the second time nothing."""
+        """End the registration of parameters: all workers then know the groups and the mode.  Later calls do nothing.
+        Collective."""
         if self.committed:
             return
         for register in self.before_commit:
@@ -208,7 +220,8 @@ class Worker:
             settle()
 
     def begin_with(self) -> None:
-        """One model on all workers: the checkpoint's, or rank 0's.  Collective."""
+        """Give all workers the same model: the checkpoint's, else rank 0's.  Raises RuntimeError if the job resumes but
+        the script has no State.  Collective."""
         if not self.restore and os.environ.get("EDDIS_RESUME_FROM"):
             raise RuntimeError("the job is to go on from a checkpoint, but the script has no eddis.torch.State, which "
                                "would read it: make one before the loop")
@@ -224,34 +237,37 @@ class Worker:
     # ---- steps
 
     def mark(self, what: Mark) -> None:
+        # Call the callbacks in `marks` with this mark.
         for told in self.marks:
             told(what)
 
     def plan_step(self, step: int) -> L.Step | None:
-        """What this worker will have to do at that step; None: it is behind the last one."""
+        """Return the library's plan of a later step for this worker; None: it is after the last step.  Waits for the
+        plan."""
         told = L.Step()
         if self.over:
             return None
         return told if L.repeat("plan_step", self.handle, step, L.SLICE_NS, told) else None
 
     def sample_indices(self, step: L.Step) -> list[int]:
+        # Return the numbers of this worker's samples in the step, step.count of them.
         index = (ctypes.c_int64 * max(1, step.count))()
         L.call("sample_indices", self.handle, step, index)
         return index[:step.count]
 
     def begin(self) -> bool:
-        """Begin the next step; False: there is none."""
+        """Begin the next step; return False if there is none."""
         if self.over:
             return False
         if self.step.flags & L.STEP_READS:
             for prepare in self.before_values:
                 prepare()
-        elif self.is_several and self.world.n_group_ranks > 1:  # the group's root hands the common model on
+        elif self.is_several and self.world.n_group_ranks > 1:  # the group's root may pass on the common model
             for find in self.before_steps:
                 find()
         self.in_step = L.call("step_begin", self.handle, self.step) == 1
         self.over = not self.in_step
-        self.is_touched = not self.before_end  # what other optimizers do nobody sees
+        self.is_touched = not self.before_end  # without a DistributedOptimizer nothing reports a step's use
         self.rounds = 0
         self.weight, self.is_empty = float(self.step.count), not self.step.count
         self.is_weight_open, self.n_counting = False, 0
@@ -265,31 +281,33 @@ class Worker:
         return self.in_step
 
     def set_weight(self, weight: float) -> None:
+        # Set the weight of this worker's gradients in the step; ignored for a worker without samples.  Raises
+        # RuntimeError outside of a step, or if losses are sums.
         if not self.in_step:
             raise RuntimeError("a weight is set inside of the loop over eddis.torch.loader, before backward()")
         if self.is_sum:
             raise RuntimeError("every sample of a loss that is a sum counts alike, as eddis.torch.DistributedOptimizer "
                                "was told by loss='sum': leave eddis.torch.set_weight out")
-        if not self.step.count:  # the loop has samples that are to count nothing
+        if not self.step.count:  # the samples of this step only fill the batch and count nothing
             return
         L.call("set_weight", self.handle, weight)
         self.is_touched, self.is_weight_open, self.is_empty = True, False, False
         self.weight = weight
 
     def hold(self, samples: int) -> None:
-        """The step's batch has so many samples, which are its weight unless the script says another one."""
+        """Record that the step's batch has `samples` samples, the weight unless the script sets another one."""
         self.is_empty = not samples
         if not self.is_sum:
             self.weight, self.is_weight_open = float(samples), True
 
     def fix_weight(self) -> None:
-        """Before the step's first announcement."""
+        """Pass the weight to the library if it does not have it yet: before the step's first announcement."""
         if self.is_weight_open and self.in_step:
             self.is_weight_open = False
             L.call("set_weight", self.handle, self.weight)
 
     def n_with_samples(self) -> int:
-        """How many workers of the group have samples in the step."""
+        """Return how many workers of the group have samples in the step."""
         if not self.n_counting:
             counts = (ctypes.c_int64 * self.world.n_group_ranks)()
             L.call("counts", self.handle, self.step.step, counts)
@@ -297,7 +315,8 @@ class Worker:
         return self.n_counting
 
     def compare_loops(self) -> None:
-        """Raise RuntimeError where the workers of the group are in unlike loops.  Collective in the group."""
+        """Raise RuntimeError if workers of the group are in different loops over the loader.  Collective in the group.
+        """
         rows = (ctypes.c_int64 * (2 * self.world.n_group_ranks))()
         own = (ctypes.c_int64 * 2)(self.rank, self.loops)
         self.collective(L.ALLGATHER, rows, ctypes.sizeof(own), scope=L.GROUP, input=own)
@@ -311,17 +330,19 @@ class Worker:
                 "eddis.torch.stop")
 
     def stop(self) -> None:
-        """Have all workers stop, a step or two from now."""
+        """Make all workers stop, a step or two from now.  Does nothing before the job is joined."""
         if self.handle:
             L.lib.eddis_stop(self.handle)
 
     def wait_set(self, number: int) -> None:
-        """Wait for a round of a set of parameters."""
+        """Wait until the present round of parameter set `number` is combined."""
         L.wait("wait_set", self.handle, number)
         self.rounds += 1
 
     def end(self, is_left: bool = False) -> None:
-        """End the step, and write the checkpoint that was asked for.  is_left: the loop has gone before backward()."""
+        """End the step, and write the checkpoint if the plan requests one.  Do nothing outside of a step. is_left: the
+        loop was left before backward().  Raises RuntimeError if the step had no backward pass that combines gradients.
+        """
         if not self.in_step:
             return
         for check in self.before_end:
@@ -337,6 +358,7 @@ class Worker:
             self._checkpoint()
 
     def _refuse_no_round(self) -> None:
+        # Raise RuntimeError for a step that ends without a round of gradients; the message depends on the cause.
         if not self.before_end:
             raise RuntimeError("nothing combines the gradients of this script, so each worker would train a model of "
                                "its own: give its optimizer to eddis.torch.DistributedOptimizer before the loop")
@@ -346,6 +368,7 @@ class Worker:
             "count nothing, and the last of its passes outside of no_sync")
 
     def _checkpoint(self) -> None:
+        # Write a checkpoint; if the script has no State, rank 0 prints once that none is written.
         if self.save:
             self.save()
         elif not self.is_told_unsaved and self.rank == 0:
@@ -354,7 +377,8 @@ class Worker:
                   file=sys.stderr, flush=True)
 
     def finish(self) -> None:
-        """End all steps; in async and hybrid mode the parameters are the centre then.  Collective."""
+        """End all steps.  In async and hybrid mode the parameters are then the center variable, the common model.
+        Collective."""
         if not self.committed or self.over:
             return
         self.end()
@@ -368,18 +392,21 @@ class Worker:
             take()
 
     def set_metric(self, name: str, value: float) -> None:
+        # Publish a result of the job under this name.  Joins the job.  Raises Error.
         self.open()
         L.call("set_metric", self.handle, name.encode(), value)
 
     def set_phase(self, phase: int) -> None:
+        # Report the present phase (PHASE_INPUT, PHASE_EVALUATE) to eddis-run.
         L.lib.eddis_set_phase(self.handle, phase)
 
     # ---- collectives of any buffer
 
     def collective(self, kind: int, memory: Memory, n: int, *, scope: int = L.ALL, input: Memory | None = None,
                    dtype: int = 0, op: int = 0, root: int = 0) -> None:
-        """eddis_collective, as long as it takes.  A signal's handler may raise meanwhile; the library goes on then, so
-        the memory stays."""
+        """Run eddis_collective on `memory`, n elements or bytes, and wait for it.  Joins the job.  A signal handler may
+        raise during the wait; the library then goes on with the operation, so the memory is kept for ever.  Collective.
+        """
         self.open()
         request = ctypes.c_void_p()
         wish = L.Collective(kind=kind, scope=scope, buffer=_address(memory), input=_address(input), n=n, dtype=dtype,
@@ -392,7 +419,7 @@ class Worker:
             raise
 
     def broadcast_bytes(self, data: bytes | None, root: int) -> bytes:
-        """Of the root, to all.  Collective."""
+        """Return the root's bytes on all workers; `data` is used on the root only.  Collective."""
         n = ctypes.c_int64(len(data) if data is not None else 0)
         self.collective(L.BROADCAST, n, 8, root=root)
         buffer = ctypes.create_string_buffer(data or b"", max(1, n.value))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cgroup.py - a host's control groups: to stop all of it at once, and to make it slow.
+"""cgroup.py - control groups of a lab's hosts: to stop all processes of a host at once, and to slow it down.
 
-Version 1 has a folder under each of the freezer and the cpu hierarchy, version 2 one folder.  They
-are made below the group that this process is in, so that a lab inside a container works as well.
-What the machine does not offer is None, and the caller says so.
+Version 1 has a folder in each of the freezer and the cpu hierarchy, version 2 has one folder.  They are created below
+the group of this process, so that a lab works inside of a container, too.  If the machine lacks something the functions
+return None, and the caller reports it.
 """
 
 import os
@@ -12,13 +12,13 @@ import time
 
 from kernel import await_true
 
-PERIOD_US = 20000  # short, so that a slow host is slow evenly
+PERIOD_US = 20000  # short, so that a slow host runs evenly
 LEAST_US = 1000    # the kernel's smallest quota
-MOST_SHARES, MOST_WEIGHT = 262144, 10000  # of versions 1 and 2
+MOST_SHARES, MOST_WEIGHT = 262144, 10000  # highest priority in versions 1 and 2
 
 
 def mounts():
-    """{controller: folder of the group this process is in}; "" is the unified hierarchy."""
+    """Return {controller: folder of this process's group}; the key "" is the hierarchy of version 2."""
     mine = {}
     with open("/proc/self/cgroup") as f:
         for line in f:
@@ -51,14 +51,15 @@ def read(path):
 
 
 def refuse_swap(group):
-    """What does not fit is killed for, not swapped out."""
+    """Disable swap for a group, so that a process over the limit is killed and not swapped out."""
     for name in ("memory.swap.max", "memory.swappiness"):
         if os.path.exists(os.path.join(group, name)):
             write(os.path.join(group, name), 0)
 
 
 def little_memory(limit):
-    """A group of that much memory, below the one that this process is in; None: it cannot be made here."""
+    """Create a group with this memory limit, bytes, below the group of this process.  Return its folder; None: not
+    possible here."""
     mine = mounts()
     group = os.path.join(mine.get("memory") or mine.get("", "/nope"), f"eddis-test-{os.getpid()}")
     try:
@@ -75,8 +76,8 @@ def little_memory(limit):
 
 
 def processor(name, percent=0):
-    """A group, below the one that this process is in, that comes before all others' programs, of so much of
-    one core; None: it cannot be made here."""
+    """Create a group below the group of this process, with priority over all other programs and so many percent of one
+    core (0: no limit).  Return its folder; None: not possible here."""
     mine = mounts()
     folder = mine.get("cpu") or mine.get("", "/nope")
     group = os.path.join(folder, f"eddis-test-{os.getpid()}-{name}")
@@ -94,7 +95,7 @@ def processor(name, percent=0):
 
 
 def set_quota(group, percent, period_us):
-    """Percent of one core; 0: all there is."""
+    """Limit a group to so many percent of one core; 0: no limit."""
     quota = max(LEAST_US, period_us * percent // 100) if percent else None
     if os.path.exists(os.path.join(group, "cpu.max")):
         write(os.path.join(group, "cpu.max"), f"{quota or 'max'} {period_us}")
@@ -106,18 +107,18 @@ def set_quota(group, percent, period_us):
 
 
 def inside(group):
-    """Words before a command that begins in the group."""
+    """Return the words to put before a command so that it runs in the group."""
     return ["sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"]
 
 
 def remove(group):
-    """Once nobody is left in it."""
+    """Remove a group when no process is left in it."""
     await_true("its group to be empty", lambda: not read(os.path.join(group, "cgroup.procs")))
     os.rmdir(group)
 
 
 class Groups:
-    """The groups of a lab: one folder in each hierarchy, and in it one for each host."""
+    """The control groups of a lab: one folder in each hierarchy, with one folder for each host."""
 
     def __init__(self, name):
         found = mounts()
@@ -136,7 +137,7 @@ class Groups:
                     self.version[controller] = 2
 
     def make(self, hosts):
-        """Drop what this machine does not let us make."""
+        """Create the groups of these hosts.  Controllers for which this is not permitted are dropped, see `has`."""
         for controller, folder in list(self.base.items()):
             try:
                 os.makedirs(folder, exist_ok=True)
@@ -149,22 +150,25 @@ class Groups:
                 del self.base[controller]
 
     def has(self, controller):
+        # Check whether this controller ("freezer" or "cpu") can be used.
         folder = self.base.get(controller)
         return folder is not None and os.path.isdir(folder)
 
     def path(self, controller, host, name):
+        # Return the path of a file in a host's group.
         return os.path.join(self.base[controller], host, name)
 
     def join(self, host):
-        """This process, and all that it starts, belongs to the host."""
+        """Move this process, and so all its future children, into the host's groups."""
         for folder in {self.base[c] for c in self.base if self.has(c)}:
             write(os.path.join(folder, host, "cgroup.procs"), "0")
 
     def cpu(self, host, percent, period_us=PERIOD_US):
-        """Percent of one core; 0: all there is."""
+        """Limit a host to so many percent of one core; 0: no limit."""
         set_quota(self.path("cpu", host, ""), percent, period_us)
 
     def frozen(self, host):
+        # Check whether a host's processes are stopped.
         if not self.has("freezer"):
             return False
         if self.version["freezer"] == 2:
@@ -172,7 +176,7 @@ class Groups:
         return read(self.path("freezer", host, "freezer.state")) != "THAWED"
 
     def freeze(self, host, on):
-        """Returns when every process of the host stands, or goes on."""
+        """Stop or continue (on False) all processes of a host, and wait until they are."""
         if self.version["freezer"] == 2:
             write(self.path("freezer", host, "cgroup.freeze"), int(on))
             events = self.path("freezer", host, "cgroup.events")
@@ -182,19 +186,20 @@ class Groups:
         want = "FROZEN" if on else "THAWED"
 
         def there():
-            write(state, want)  # again: a process that came meanwhile may hold it in FREEZING
+            write(state, want)  # again: a new process may keep the group in FREEZING
             return read(state) == want
         await_true(f"'{host}' to be {want.lower()}", there)
 
     def thaw_below(self):
-        """Groups that programs in the hosts have made and stopped: who made them may be dead."""
+        """Continue all groups that programs on the hosts have made and stopped: the program may be dead."""
         for below, _, files in os.walk(self.base.get("freezer", "/nope")):
             for name, thawed in (("freezer.state", "THAWED"), ("cgroup.freeze", "0")):
                 if name in files and read(os.path.join(below, name)) != thawed:
                     write(os.path.join(below, name), thawed)
 
     def remove(self):
-        """All of it, also groups that programs in the hosts have made below; processes are gone."""
+        """Remove all groups, also those that programs on the hosts have made below.  Their processes must have ended.
+        """
         for folder in set(self.base.values()):
             end = time.monotonic() + 5
             for below, _, _ in list(os.walk(folder, topdown=False)):
@@ -208,6 +213,7 @@ class Groups:
 
 
 def kill(pids):
+    # Send SIGKILL to these processes; ignore those that have ended.
     for pid in pids:
         try:
             os.kill(pid, signal.SIGKILL)

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """hosts.py - a lab: hosts that are namespaces of this machine, under one name.
 
-A host is a *holder*, a process that does nothing but keep namespaces open: network, hostname, IPC
-and mounts.  Programs enter them.  Hosts share the kernel's process numbers (an Open MPI that enters
-one host from another needs that), so a crash kills all that runs in the host's network namespace.
+A host is a *holder*, a process that only keeps namespaces open: network, hostname, IPC and mounts.  Programs enter
+these namespaces.  Hosts share the kernel's process numbers, since Open MPI needs that to enter one host from another.
+So a crash kills all processes in the host's network namespace.
 
-What lies where, as a program on a host sees it:
+Folders as seen by a program on a host:
 
     /tmp /var/tmp /run /dev/shm ~     the host's own; gone with the lab
     ~/shared                          one folder for all hosts
-    the project, and what --keep names  the machine's own, also when they lie below one of the former
-    all else                          the machine's own
+    the project, and folders of --keep  the machine's own, even below one of the first row
+    everything else                   the machine's own
 
-Outside, a lab is one folder /run/eddis-lab-NAME: lab.json, ssh/, hosts, shared/, and nothing else;
-no mount and no network of the machine is touched.
+Outside of its hosts, a lab is one folder /run/eddis-lab-NAME: lab.json, ssh/, hosts, shared/. No mount and no network
+of the machine is changed.
 """
 
 import fcntl
@@ -34,14 +34,14 @@ import ssh
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 HOME = pwd.getpwuid(0).pw_dir
 PRIVATE = ["/tmp", "/var/tmp", "/run", HOME]
-DROPPED = ("XDG_", "SSH_", "TMPDIR", "HOSTNAME", "OLDPWD", "EDDIS_")  # not the host's
+DROPPED = ("XDG_", "SSH_", "TMPDIR", "HOSTNAME", "OLDPWD", "EDDIS_")  # variables that hosts do not inherit
 NEEDED = {"ip": "iproute2", "tc": "iproute2", "ssh": "openssh-client", "ssh-keygen": "openssh-client",
           "/usr/sbin/sshd": "openssh-server"}
 LOGIN = "login"
 
 
 class LabError(Exception):
-    """One sentence for people; `cannot`: this machine or user is not able to, whatever is asked."""
+    """A message of one sentence for users. cannot: this machine or user lacks the ability, whatever is requested."""
 
     def __init__(self, sentence, cannot=False):
         super().__init__(sentence)
@@ -49,10 +49,12 @@ class LabError(Exception):
 
 
 def within(path, folder):
+    # Check whether path is folder or below it.
     return os.path.commonpath([path, folder]) == folder
 
 
 def check_machine():
+    # Raise LabError unless this user is root and all programs are installed.
     if os.geteuid():
         raise LabError("hosts are namespaces, which only root may make: run it as root or with sudo", True)
     for program, package in NEEDED.items():
@@ -61,6 +63,7 @@ def check_machine():
 
 
 class Lab:
+    # A lab of this name, which may not be up yet.
     def __init__(self, name="lab"):
         if not name.replace("-", "").isalnum():
             raise LabError(f"the lab's name '{name}' has other characters than letters, digits and '-'")
@@ -68,11 +71,12 @@ class Lab:
         self.folder = "/run/eddis-lab-" + name
         self.shared = self.folder + "/shared"
         self.groups = cgroup.Groups("eddis-lab-" + name)
-        self.started = []  # holders that the state may not know yet
+        self.started = []  # pids of holders that may not be in lab.json yet
 
-    # ---- what is known of it ----
+    # ---- state ----
 
     def state(self):
+        # Return the contents of lab.json.  Raises LabError if the lab is not up.
         try:
             with open(self.folder + "/lab.json") as f:
                 return json.load(f)
@@ -81,11 +85,13 @@ class Lab:
             raise LabError(f"there is no lab '{self.name}': make one with tests/lab/up{more} 4") from None
 
     def save(self, state):
+        # Replace lab.json.
         with open(self.folder + "/lab.json.new", "w") as f:
             json.dump(state, f, indent=1)
         os.rename(self.folder + "/lab.json.new", self.folder + "/lab.json")
 
     def note(self, host, **what):
+        # Record what was changed at a host in lab.json.
         with open(self.folder + "/lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             state = self.state()
@@ -93,13 +99,16 @@ class Lab:
             self.save(state)
 
     def hosts(self):
+        # Return the names of all hosts.
         return list(self.state()["hosts"])
 
     def nodes(self):
+        # Return the names of all hosts but the login host.
         return [h for h in self.hosts() if h != LOGIN]
 
     def find(self, host):
-        """(its row, holder's pid, the switch's pid); a host may be given by its address too."""
+        """Return (name, holder's pid, switch's pid) of a host, given by name or address.  Raises LabError if there is
+        none or the lab is broken."""
         state = self.state()
         for name, row in state["hosts"].items():
             if host in (name, *row["addresses"]):
@@ -110,13 +119,13 @@ class Lab:
         raise LabError(f"no host '{host}' in this lab; there are {', '.join(state['hosts'])}")
 
     def path(self, host, path):
-        """Where this process finds a host's file."""
+        """Return the path at which this process finds a host's file."""
         if path.startswith("~/"):
             path = HOME + path[1:]
         return f"/proc/{self.find(host)[1]}/root{path}"
 
     def processes(self, host):
-        """[pid]: all that lives on it but the holder."""
+        """Return the pids of all processes of a host except its holder."""
         _, holder, _ = self.find(host)
         net = kernel.network_of(holder)
         return [p for p in kernel.processes_in([net])[net] if p != holder]
@@ -124,8 +133,8 @@ class Lab:
     # ---- up and down ----
 
     def up(self, nodes, rate="0", cpu=(0,), keep=(), until=None, families="4"):
-        """until: the pid of a process after whose end the lab goes by itself.  families: of the hosts' addresses, "4",
-        "6" or "46"."""
+        """Create the lab. rate, cpu: of each node, as in tests/lab/lab. until: pid of a process after whose end the lab
+        removes itself. families: the hosts' addresses: "4", "6" or "46"."""
         check_machine()
         if not 1 <= nodes <= network.MOST:
             raise LabError(f"a lab has 1 to {network.MOST} nodes, not {nodes}")
@@ -140,6 +149,7 @@ class Lab:
             raise
 
     def build(self, nodes, rate, cpu, keep, until, families):
+        # Create everything inside of the lab's folder, which exists.
         names = [LOGIN] + [f"node{i + 1}" for i in range(nodes)]
         os.mkdir(self.shared, 0o700)
         with open(self.folder + "/hosts", "w") as f:
@@ -167,7 +177,8 @@ class Lab:
             self.await_sshd(n)
 
     def hold(self, what, become, until=None):
-        """A process that `become` has put into namespaces of its own; returns its pid."""
+        """Start a process that `become` puts into namespaces of its own; return its pid.  Raises LabError if that
+        fails."""
         read, write = os.pipe()
         pid = os.fork()
         if pid == 0:
@@ -190,7 +201,7 @@ class Lab:
         return pid
 
     def rest(self, until):
-        """A holder's life.  The switch's ends the lab when it is told whose lab it is."""
+        """Run as a holder until killed.  The switch's holder removes the lab when the process `until` ends."""
         os.chdir("/")
         null = os.open("/dev/null", os.O_RDWR)
         for fd in (0, 1, 2):
@@ -206,7 +217,7 @@ class Lab:
         self.down()
 
     def become(self, name, keep):
-        """Called in what will be the holder: make this process a host."""
+        """Make this process, the future holder, a host: its namespaces and mounts."""
         keep = [k for k in keep + [self.folder] if os.path.isdir(k)]
         kernel.unshare(kernel.HOST)
         kept = [(k, os.open(k, os.O_PATH | os.O_DIRECTORY)) for k in keep]
@@ -228,14 +239,14 @@ class Lab:
         self.own_sysfs()
 
     def own_sysfs(self):
-        """A host's /sys shows its own network cards, and the machine's control groups still."""
+        """Mount a /sys that shows the host's network interfaces, and still the machine's control groups."""
         groups = "/sys/fs/cgroup"
         held = os.open(groups, os.O_PATH | os.O_DIRECTORY)
         kernel.mount("sysfs", "/sys", "sysfs")
         kernel.mount(f"/proc/self/fd/{held}", groups, None, kernel.MS_BIND | kernel.MS_REC)
 
     def down(self):
-        """Whatever state the lab is in; nothing of it is left."""
+        """End all processes of the lab, in whatever state it is, and remove everything."""
         if not os.path.isdir(self.folder):
             raise LabError(f"there is no lab '{self.name}'")
         holders = self.holders()
@@ -255,7 +266,7 @@ class Lab:
         shutil.rmtree(self.folder)
 
     def holders(self):
-        """Pids of the holders and the switch that are still the ones they were."""
+        """Return the pids of holders and switch that still run and are the same processes."""
         try:
             state = self.state()
         except LabError:
@@ -264,13 +275,14 @@ class Lab:
         return self.started + [pid for pid, born in rows if kernel.start_time(pid) == born]
 
     def groups_there(self):
+        # Return the names of the hosts that have a freezer group.
         folder = self.groups.base.get("freezer")
         return next(os.walk(folder))[1] if folder and os.path.isdir(folder) else []
 
     # ---- programs on a host ----
 
     def enter(self, host):
-        """This process becomes one of the host's; its environment loses what is not the host's."""
+        """Move this process to the host, and drop environment variables that hosts do not inherit."""
         name, holder, _ = self.find(host)
         self.groups.join(name)
         kernel.enter(holder)
@@ -280,7 +292,7 @@ class Lab:
         os.environ.update(HOME=HOME, HOSTNAME=name)
 
     def popen(self, host, command, env=None, **more):
-        """subprocess.Popen on a host; env: additions."""
+        """Start a program on a host, as subprocess.Popen. env: additional variables."""
         name, holder, _ = self.find(host)
 
         def prepare():
@@ -291,7 +303,8 @@ class Lab:
         return subprocess.Popen(command, env=clean, preexec_fn=prepare, **more)
 
     def inside(self, host, what):
-        """Call `what` as a process of the host that ends with it: mounts it makes stay, and only there."""
+        """Call `what` in a process on the host, and wait for it.  Mounts that it makes stay, and are visible only
+        there."""
         holder = self.find(host)[1]
         read, write = os.pipe()
         pid = os.fork()
@@ -310,10 +323,12 @@ class Lab:
             raise LabError(f"on {host}: {said or 'it died'}", "not permitted" in said)
 
     def sshd(self, host):
+        # Start the host's sshd.
         self.popen(host, ssh.command(self.folder + "/ssh", host), cwd="/", stdin=subprocess.DEVNULL).wait()
 
     def await_sshd(self, host):
-        """Until it listens and says so in its title, by which tests tell it from what a job has left."""
+        """Wait until the host's sshd listens and its title says so; by the title, tests distinguish it from processes
+        that a job has left."""
         def listens():
             try:
                 with open(f"{self.folder}/ssh/{host}.pid") as f:
@@ -324,28 +339,30 @@ class Lab:
                 return False
         kernel.await_true(f"sshd of {host}", listens)
 
-    # ---- what may happen to a host ----
+    # ---- faults of a host ----
 
     def freeze(self, host):
-        """Every process of it stops; its network still answers, as that of a hung machine."""
+        """Stop every process of the host.  Its network still answers, as that of a hung machine."""
         name = self.find(host)[0]
         self.needs("freezer", "freeze")
         self.groups.freeze(name, True)
 
     def thaw(self, host):
+        # Continue every process of the host.
         name = self.find(host)[0]
         self.needs("freezer", "thaw")
         self.groups.freeze(name, False)
 
     def needs(self, controller, verb):
+        # Raise LabError if this control-group controller cannot be used here. verb: the command that needs it.
         if not self.groups.has(controller):
             raise LabError(f"{verb}: this machine lets us use no control group '{controller}'", True)
 
     def crash(self, host):
-        """kill -9 of all that runs on it; what lay in memory is lost: /dev/shm, /run, /tmp."""
+        """Kill everything on the host by SIGKILL, and empty its memory file systems: /dev/shm, /run, /tmp, /var/tmp."""
         name, holder, _ = self.find(host)
         if self.groups.has("freezer"):
-            self.groups.freeze(name, True)  # so that nothing forks away meanwhile
+            self.groups.freeze(name, True)  # so that no process can fork meanwhile
             cgroup.kill(self.processes(name))
             self.groups.freeze(name, False)
 
@@ -361,7 +378,7 @@ class Lab:
             os.unlink(f"{self.folder}/ssh/{name}.pid")
 
     def empty(self, folder):
-        """All below but what is mounted from elsewhere, as the project may be."""
+        """Remove everything below a folder except mounts from elsewhere, such as the project."""
         device = os.stat(folder).st_dev
         for below, folders, files in os.walk(folder, topdown=False):
             for name in files + folders:
@@ -374,31 +391,36 @@ class Lab:
                     pass  # a folder that holds a mount
 
     def revive(self, host):
-        """A host that has crashed lets people log in again."""
+        """Start sshd again on a host that has crashed."""
         name = self.find(host)[0]
         if not os.path.exists(f"{self.folder}/ssh/{name}.pid"):
             self.sshd(name)
             self.await_sshd(name)
 
     def cut(self, host, plugged=False):
+        # Disconnect the host's cable, or connect it if plugged.
         name, _, switch = self.find(host)
         network.cable(switch, name, plugged)
         self.note(name, cut=not plugged)
 
     def join(self, host):
+        # Connect the host's cable again.
         self.cut(host, plugged=True)
 
     def loss(self, host, percent):
+        # Drop so many percent of the frames from and to the host; 0: none.
         name, _, switch = self.find(host)
         network.loss(switch, name, percent)
         self.note(name, loss=percent)
 
     def rate(self, host, value):
+        # Limit the host's cable to a rate, such as "100mbit"; "0": no limit.
         name, holder, switch = self.find(host)
         network.rate(switch, holder, name, value)
         self.note(name, rate=value)
 
     def cpu(self, host, percent):
+        # Limit the host to so many percent of one core; 0: no limit.
         name = self.find(host)[0]
         self.needs("cpu", "cpu")
         self.groups.cpu(name, percent)
@@ -406,10 +428,12 @@ class Lab:
 
 
 def all_labs():
+    # Return the names of all labs on this machine.
     return sorted(n[len("eddis-lab-"):] for n in os.listdir("/run")
                   if n.startswith("eddis-lab-") and os.path.exists(f"/run/{n}/lab.json"))
 
 
 def main_error(program, error):
+    # Print an error and return the exit status: 77 if this machine cannot, else 2.
     print(f"{program}: {error}", file=sys.stderr)
     return 77 if getattr(error, "cannot", False) else 2

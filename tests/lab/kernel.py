@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kernel.py - the few system calls that make a host: unshare, setns, mount; and a look at /proc.
+"""kernel.py - the system calls that make a host (unshare, setns, mount), and look-ups in /proc.
 
-Python 3.11's os module has none of them; nsenter and unshare would be one more process each.
+Python 3.11's os module has none of these calls, and nsenter and unshare would each be one more process.
 """
 
 import ctypes
@@ -18,18 +18,21 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def call(name, *args):
+    # Call a function of the C library; raise OSError if it returns a negative value.
     if getattr(LIBC, name)(*args) < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{name}: {os.strerror(number)}")
 
 
 def text(s):
+    # Return s as bytes for C; None for None.
     return s.encode() if s is not None else None
 
 
 def unshare(flags):
+    # Put this process into new namespaces (NEW... flags).
     call("unshare", flags)
-    if flags & NEWNS:  # nothing that is mounted here shows outside
+    if flags & NEWNS:  # mounts made here must not show outside
         mount(None, "/", None, MS_REC | MS_PRIVATE)
 
 
@@ -46,7 +49,7 @@ def sethostname(name):
 
 
 def enter(pid, namespaces=NAMESPACES):
-    """Join the namespaces of a process; the working directory is kept by its path."""
+    """Move this process into the namespaces of another one; keep the working directory's path if it exists there."""
     here = os.getcwd()
     opened = [os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC) for name in namespaces]
     for fd in opened:
@@ -59,7 +62,8 @@ def enter(pid, namespaces=NAMESPACES):
 
 
 def start_time(pid):
-    """In clock ticks since boot, which with the number names a process for good; None: gone."""
+    """Return a process's start in clock ticks since boot, which together with the pid identifies it for good; None: it
+    has ended."""
     try:
         with open(f"/proc/{pid}/stat") as f:
             fields = f.read().rsplit(") ", 1)[1].split()
@@ -69,7 +73,7 @@ def start_time(pid):
 
 
 def network_of(pid):
-    """Number of a process's network namespace, which no two hosts share; None: it has ended."""
+    """Return the inode number of a process's network namespace, different for each host; None: it has ended."""
     try:
         return os.stat(f"/proc/{pid}/ns/net").st_ino
     except OSError:
@@ -77,7 +81,7 @@ def network_of(pid):
 
 
 def processes_in(networks):
-    """{network: [pid ...]} of all living processes in these network namespaces."""
+    """Return {network: [pid, ...]} of all running processes in these network namespaces."""
     found = {n: [] for n in networks}
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -88,9 +92,10 @@ def processes_in(networks):
 
 
 def first_true(condition, seconds, most=0.2):
-    """The first true value of condition(); the last one when the time is over.
+    """Return the first true value of condition(), or its last value when the time is over.
 
-    What takes long itself, as asking Slurm, is asked less often, but after `most` seconds: many tests share the cores.
+    A condition that takes long, such as asking Slurm, is tested less often, but at least every `most` seconds: many
+    tests share the cores.
     """
     end = time.monotonic() + seconds
     while True:
@@ -103,6 +108,7 @@ def first_true(condition, seconds, most=0.2):
 
 
 def await_true(what, condition, seconds=180.0):
+    # Return the first true value of condition().  Raises TimeoutError that names `what` after so many seconds.
     value = first_true(condition, seconds)
     if not value:
         raise TimeoutError(f"after {seconds:g} s still waiting for {what}")

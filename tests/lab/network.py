@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""network.py - the lab's switch: a bridge in a network namespace of its own, one port a host.
+"""network.py - the lab's switch: a bridge in a network namespace of its own, with one port for each host.
 
-A host has eth0; the other end of its cable is the port of the same name as the host.  Rates are a
-token bucket at both ends, so that they hold in both directions; lost frames are dropped by nftables
-on the switch, in both directions as well.  The machine's own network is not touched.
+A host has eth0.  The other end of its cable is the port with the host's name.  Rates are token buckets at both ends, so
+that they hold in both directions.  Lost frames are dropped by nftables on the switch, also in both directions.  The
+machine's own network is not changed.
 """
 
 import os
@@ -15,7 +15,7 @@ import sys
 import kernel
 
 SUBNET, SUBNET6 = "10.77.0", "fd00:77::"
-LOGIN, FIRST = 1, 11  # last parts of the addresses: the login host's, node1's
+LOGIN, FIRST = 1, 11  # last part of the addresses of the login host and of node1
 MOST = 200
 BURST_S, BURST_BYTES = 0.002, 64 << 10
 
@@ -25,22 +25,23 @@ class NetworkError(Exception):
 
 
 def address(number):
-    """Of host number 0, the login host, or of node `number`."""
+    """Return the IPv4 address of the login host (number 0) or of node `number`."""
     return f"{SUBNET}.{LOGIN if number == 0 else FIRST - 1 + number}"
 
 
 def address6(number):
-    """The same of IPv6, where the lab has it."""
+    """Return the same host's IPv6 address."""
     return f"{SUBNET6}{LOGIN if number == 0 else FIRST - 1 + number:x}"
 
 
 def addresses(number, families="4"):
-    """Of a host in a lab of these families, "4", "6" or "46"."""
+    """Return a host's addresses in a lab of these families: "4", "6" or "46"."""
     return [address(number)] * ("4" in families) + [address6(number)] * ("6" in families)
 
 
 def run(pid, command, lines=None):
-    """A program of iproute2 or nftables in the namespace of a process."""
+    """Run a program of iproute2 or nftables in the network namespace of a process. lines: its standard input.  Raises
+    NetworkError."""
     done = subprocess.run(command, input=None if lines is None else "\n".join(lines) + "\n", text=True,
                           capture_output=True, preexec_fn=lambda: kernel.enter(pid, ("net",)))
     if done.returncode:
@@ -48,7 +49,7 @@ def run(pid, command, lines=None):
 
 
 def past_firewall(switch):
-    """Frames of the bridge do not go through the machine's IP rules, which may drop them and take time."""
+    """Exempt the bridge's frames from the machine's IP rules, which could drop them and take time."""
     call = "import sys; open(sys.argv[1], 'w').write('0')"
     for table in ("iptables", "ip6tables", "arptables"):
         path = f"/proc/sys/net/bridge/bridge-nf-call-{table}"
@@ -57,7 +58,7 @@ def past_firewall(switch):
 
 
 def build(switch, hosts, holders, families="4"):
-    """The bridge and the cables; hosts and the pids of their holders, the login host first."""
+    """Create the bridge and the cables. holders: pids of the hosts' holders; the login host is first."""
     lines = ["link add br0 type bridge", "link set br0 up"]
     for host, pid in zip(hosts, holders):
         lines += [f"link add {host} type veth peer name eth0 netns {pid}",
@@ -71,6 +72,7 @@ def build(switch, hosts, holders, families="4"):
 
 
 def bits_per_s(value):
+    # Return the bits per second of a rate such as "200mbit".  Raises NetworkError.
     match = re.fullmatch(r"([0-9.]+)([kmg]?)bit", value.lower())
     try:
         return float(match[1]) * {"": 1, "k": 1e3, "m": 1e6, "g": 1e9}[match[2]]
@@ -79,13 +81,13 @@ def bits_per_s(value):
 
 
 def burst_bytes(value):
-    """What passes at once after a pause.  A cable lets nothing pass beyond its rate; here it is
-    what passes while a timer comes late, and no less than a packet as TCP hands it over."""
+    """Return the bytes that may pass at once after a pause.  A real cable lets nothing pass beyond its rate.  Here it
+    is as much as passes while a timer is late, and at least one packet as TCP sends it."""
     return int(max(BURST_BYTES, BURST_S * bits_per_s(value) / 8))
 
 
 def rate(switch, holder, host, value):
-    """Bits a second, "1gbit" or "200mbit"; "0" or "none": as fast as it goes."""
+    """Limit a host's cable to a rate, "1gbit" or "200mbit"; "0" or "none": no limit."""
     for pid, device in ((holder, "eth0"), (switch, host)):
         if value in ("0", "none"):
             run(pid, ["tc", "qdisc", "replace", "dev", device, "root", "noqueue"])
@@ -95,6 +97,7 @@ def rate(switch, holder, host, value):
 
 
 def cable(switch, host, plugged):
+    # Connect or disconnect a host's cable.
     run(switch, ["ip", "link", "set", host, "up" if plugged else "down"])
 
 

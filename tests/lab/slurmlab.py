@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """slurmlab.py - a real Slurm on the hosts of a lab: slurmctld on `login`, slurmd on every node.
 
-Each host has its own munged, as on real clusters, so that none needs another to be alive.  All that
-Slurm writes lies in one folder of the lab, with munge's key and the settings, which hosts see as
-/etc/slurm; the machine's own /etc is not touched.  What there is to clean, the lab cleans: every
-process is in a host's network, every control group below a host's.
+Each host has its own munged, as on real clusters, so that no host depends on another.  All files of Slurm, munge's key
+and the settings are in one folder of the lab, which hosts see as /etc/slurm; the machine's own /etc is not changed.
+The lab itself cleans up: every process is in a host's network namespace, and every control group below a host's.
 """
 
 import os
@@ -16,12 +15,12 @@ import network
 from hosts import LOGIN, LabError
 
 PROGRAMS = {"slurmctld": "slurm-wlm", "slurmd": "slurm-wlm", "sbatch": "slurm-wlm", "munged": "munge"}
-SYSTEM = "/usr/sbin:/sbin"  # where daemons are that a user's PATH may lack
+SYSTEM = "/usr/sbin:/sbin"  # folders of daemons, which may be missing in a user's PATH
 SETTINGS = "/etc/slurm"
 PROCTRACKS = ("cgroup", "linuxproc")
 
-# A node lost after a few seconds, KillWait and munge's credentials short (a requeued job waits for
-# twice cred_expire): what takes minutes on a site takes seconds here.
+# Short time limits, so that events that take minutes on a real cluster take seconds here: a silent node is lost
+# after a few seconds, and KillWait and munge's credentials are short (a requeued job waits for twice cred_expire).
 CONF = """\
 ClusterName={name}
 SlurmctldHost=login({address})
@@ -56,11 +55,14 @@ GresTypes=gpu
 
 
 class Slurm:
-    """gres, features: {node: text} as slurm.conf writes them, "gpu:2" and "a100,fast"; the devices of a
-    gres are null devices.  threads: {node: number} of a core, else 1.  conf: more lines.  slurmd_timeout: seconds until a silent node is DOWN;
-    kill_wait: between SIGTERM and SIGKILL.
+    """A Slurm on the hosts of a lab.
 
-    Partitions: main, with all nodes, and short, the same of at most five minutes a job."""
+    gres, features: {node: text} as in slurm.conf, "gpu:2" and "a100,fast"; the devices of a gres are null devices.
+    threads: {node: hardware threads of a core}, default 1. conf: additional lines of slurm.conf. slurmd_timeout:
+    seconds until a silent node is DOWN. kill_wait: seconds between SIGTERM and SIGKILL.
+
+    Partitions: main, with all nodes, and short, with the same nodes and at most five minutes a job.
+    """
 
     def __init__(self, lab, proctrack=None, cpus=4, gres=None, features=None, threads=None, conf=(),
                  slurmd_timeout=10, kill_wait=2):
@@ -70,7 +72,7 @@ class Slurm:
         self.proctrack = proctrack or ("cgroup" if can_cgroup(lab) else "linuxproc")
 
     def up(self):
-        """The lab's hosts are up.  Returns when every node is idle."""
+        """Start Slurm on the hosts, which are up, and wait until every node is idle.  Raises LabError."""
         check_programs()
         if self.proctrack not in PROCTRACKS:
             raise LabError(f"--proctrack {self.proctrack}: one of {', '.join(PROCTRACKS)}")
@@ -94,6 +96,7 @@ class Slurm:
     # ---- settings ----
 
     def write_settings(self):
+        # Write the settings, and munge's key, into Slurm's folder.
         etc, nodes = self.folder + "/etc", self.lab.nodes()
         os.mkdir(etc)
         lines = CONF.format(name=self.lab.name, address=network.address(0), folder=self.folder, timeout=self.timeout,
@@ -116,11 +119,13 @@ class Slurm:
             f.write(os.urandom(1024))
 
     def write(self, name, lines):
+        # Write lines to a file in Slurm's folder.
         with open(f"{self.folder}/{name}", "w") as f:
             f.writelines(line + "\n" for line in lines)
 
     def devices(self, node):
-        """Lines of gres.conf; a count without files would make the node invalid."""
+        """Create the null devices of a node's gres, and return their lines of gres.conf. (A count without files would
+        make the node invalid.)"""
         lines = []
         for one in self.gres[node].split(","):
             name, *kind, count = one.split(":")
@@ -134,8 +139,8 @@ class Slurm:
     # ---- hosts ----
 
     def prepare(self, host):
-        """The host sees the settings, and its own control group where Slurm looks for the machine's:
-        at the root of the hierarchy the jobs of several labs would meet."""
+        """Mount the settings on a host, and the host's control group where Slurm expects the machine's: at the root of
+        the hierarchy, jobs of several labs would collide."""
         def mounts():
             kernel.mount(self.folder + "/etc", SETTINGS, None, kernel.MS_BIND)
             if self.proctrack == "cgroup":
@@ -144,7 +149,7 @@ class Slurm:
         self.lab.inside(host, mounts)
 
     def start(self, host):
-        """munged and Slurm's daemon; also after the host has crashed."""
+        """Start munged and Slurm's daemon on a host; also after it has crashed."""
         self.daemon(host, ["munged", "--socket", "/run/munge.socket", "--key-file", self.folder + "/munge.key",
                            "--pid-file", "/run/munged.pid", "--log-file", "/run/munged.log", "--seed-file",
                            "/run/munge.seed", "--num-threads", "2", "--force"])
@@ -154,6 +159,8 @@ class Slurm:
             self.daemon(host, ["slurmd", "-N", host])
 
     def daemon(self, host, command):
+        # Run a daemon's command on a host until it is in the background.  Raises LabError with the end of its logs if
+        # it fails.
         program = shutil.which(command[0], path=os.environ.get("PATH", "") + ":" + SYSTEM)
         log = f"{self.folder}/{command[0]}.{host}.said"
         with open(log, "w") as said:
@@ -165,6 +172,7 @@ class Slurm:
 
     @staticmethod
     def text(path):
+        # Return the contents of a file; "" if there is none.
         try:
             with open(path) as f:
                 return f.read()
@@ -172,19 +180,20 @@ class Slurm:
             return ""
 
     def revive(self, host):
-        """After Lab.crash: it lets people log in, and takes jobs, again."""
+        """After Lab.crash, make a host accept logins and jobs again."""
         self.lab.revive(host)
         self.start(host)
 
-    # ---- asking it ----
+    # ---- queries ----
 
     def ask(self, *command):
-        """What a client program on the login host prints; its code does not matter."""
+        """Run a client program on the login host; return its output, whatever its exit status."""
         with self.lab.popen(LOGIN, list(command), cwd="/", stdin=subprocess.DEVNULL,
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as p:
             return p.communicate()[0]
 
     def await_idle(self, nodes=None):
+        # Wait until these nodes, or all, are idle.
         want = set(nodes or self.lab.nodes())
 
         def idle():
@@ -193,10 +202,12 @@ class Slurm:
 
 
 def can_cgroup(lab):
+    # Check whether proctrack/cgroup can be used: a freezer of version 1.
     return "freezer" in lab.groups.base and lab.groups.version["freezer"] == 1
 
 
 def check_programs():
+    # Raise LabError unless Slurm and munge are installed.
     for program, package in PROGRAMS.items():
         if shutil.which(program, path=os.environ.get("PATH", "") + ":" + SYSTEM) is None:
             raise LabError(f"'{program}' is missing: install {package}", True)
@@ -205,7 +216,7 @@ def check_programs():
 
 
 def pairs(text, what):
-    """{node: value} of "node1=gpu:2 node2=gpu:1"; a value may hold commas."""
+    """Return {node: value} of "node1=gpu:2 node2=gpu:1"; a value may contain commas. what: the option, for errors."""
     found = {}
     for word in text.split():
         node, equals, value = word.partition("=")

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ssh.py - keys and settings made for one lab: an sshd on every node, one key that opens them all.
+"""ssh.py - keys and settings for one lab: an sshd on every host, and one user key that opens all of them.
 
-The user's own keys, settings and known hosts are neither read nor written: a host's home folder is
-its own.
+The user's own keys, settings and known hosts are neither read nor written: a host has a home folder of its own.
 """
 
 import os
@@ -39,7 +38,8 @@ Host *
 
 
 def make(folder, hosts):
-    """Keys and sshd's settings below `folder`; the settings of its client, and its known hosts."""
+    """Create below `folder` the hosts' keys and sshd settings, the user's key, the client's settings and its known
+    hosts."""
     os.mkdir(folder, 0o700)
     names = ["user"] + hosts
     running = [subprocess.Popen(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name,
@@ -59,7 +59,7 @@ def make(folder, hosts):
 
 
 def install(folder, home):
-    """Into the home folder of a host."""
+    """Copy the client's settings and known hosts into the home folder of a host."""
     os.mkdir(os.path.join(home, ".ssh"), 0o700)
     for name in ("config", "known_hosts"):
         with open(os.path.join(folder, name)) as source, \
@@ -68,5 +68,6 @@ def install(folder, home):
 
 
 def command(folder, host):
+    # Return the command of a host's sshd.
     return ["/usr/sbin/sshd", "-f", os.path.join(folder, host + ".conf"),
             "-E", os.path.join(folder, host + ".log")]

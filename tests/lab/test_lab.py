@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_lab.py - the lab does to its hosts what it says, and leaves nothing.
+"""test_lab.py - test that the lab's commands have their effect on hosts, and that a lab leaves nothing.
 
 Usage: test_lab.py [CASE...]
 """
@@ -21,6 +21,7 @@ PATIENCE = 180  # seconds
 
 
 def verb(name, *args, code=0):
+    # Run a command of the lab and check its exit status; return its output, or its errors if code is not 0.
     p = subprocess.run([os.path.join(HERE, name), "--name", NAME, *args], capture_output=True, text=True,
                        timeout=PATIENCE)
     assert p.returncode == code, (name, args, p)
@@ -28,11 +29,13 @@ def verb(name, *args, code=0):
 
 
 def sh(host, command, code=0):
+    # Run a shell command on a host and check its exit status; return its output.
     return verb("sh", host, command, code=code).strip()
 
 
 def traces():
-    """What a lab makes outside of its hosts."""
+    """Return everything of this test's lab that is visible outside of its hosts: folders, mounts, control groups,
+    processes."""
     with open("/proc/self/mountinfo") as f:
         found = [line for line in f if "eddis-lab" in line]
     for folder in "/run", "/sys/fs/cgroup":
@@ -51,6 +54,7 @@ def traces():
 
 
 class Up:
+    # A lab that exists inside of a `with` block; checks that nothing is left of it afterwards.
     def __init__(self, *args):
         self.args = args
 
@@ -119,7 +123,7 @@ def troubles():
 
 
 def frozen():
-    """What stands stays standing until it is thawed, and a frozen lab goes down."""
+    """Frozen hosts stay stopped until they are thawed, and a frozen lab can be taken down."""
     with Up("2"):
         if not Lab(NAME).groups.has("freezer"):
             skip_part("frozen", "there is no freezer here")
@@ -196,7 +200,7 @@ def mistakes():
 
 
 def bereaved():
-    """A lab whose test was killed goes by itself."""
+    """A lab with --while removes itself when that process was killed."""
     p = subprocess.Popen(["sleep", "1000"])
     verb("up", "1", "--while", str(p.pid))
     p.kill()
@@ -208,7 +212,7 @@ def bereaved():
 
 
 def hidden():
-    """A folder below /tmp is seen when it is kept."""
+    """A folder below /tmp is visible on hosts if it is named by --keep."""
     with tempfile.TemporaryDirectory(prefix="lab-test-") as kept:
         with open(kept + "/x", "w") as f:
             f.write("kept")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_slurm.py - the lab's Slurm is one: it runs, ends and requeues jobs, and leaves nothing.
+"""test_slurm.py - test that the lab's Slurm runs, ends and requeues jobs, and leaves nothing.
 
 Usage: test_slurm.py [CASE...]
 """
@@ -21,7 +21,7 @@ PATIENCE = 180  # seconds
 
 
 def traces(name):
-    """What a lab makes outside of its hosts."""
+    """Return everything of a lab that is visible outside of its hosts: folders, mounts, control groups, processes."""
     found = [folder for folder in ["/run/eddis-lab-" + name] if os.path.exists(folder)]
     with open("/proc/self/mountinfo") as f:
         found += [line for line in f if "eddis-lab-" + name in line]
@@ -40,7 +40,7 @@ def traces(name):
 
 
 class Up:
-    """A lab with a Slurm; its nodes' and the shared folder's paths are those of the hosts."""
+    """A lab with a Slurm inside of a `with` block.  Paths of nodes and of the shared folder are those on the hosts."""
 
     def __init__(self, nodes, name=NAME, **more):
         self.lab = Lab(name)
@@ -60,6 +60,7 @@ class Up:
         assert not traces(self.lab.name), traces(self.lab.name)
 
     def sh(self, command, host=LOGIN, code=0):
+        # Run a shell command in ~/shared on a host and check its exit status; return its output.
         with self.lab.popen(host, ["/bin/sh", "-c", "cd ~/shared && " + command], stdout=subprocess.PIPE,
                             stderr=subprocess.STDOUT, text=True) as p:
             out = p.communicate(timeout=PATIENCE)[0].strip()
@@ -67,24 +68,27 @@ class Up:
         return out
 
     def submit(self, script, *options):
-        """Returns the job's number."""
+        """Submit a job script by sbatch; return the job's number."""
         with open(self.lab.shared + "/job.sh", "w") as f:
             f.write("#!/bin/sh\n" + script + "\n")
         return int(self.sh(f"sbatch --parsable {' '.join(options)} job.sh").split(";")[0])
 
     def state(self, job):
+        # Return a job's state in Slurm.
         return self.sh(f"scontrol -o show job {job}").split("JobState=")[1].split()[0]
 
     def await_file(self, name):
+        # Wait until a file exists in the shared folder.
         kernel.await_true(name, lambda: os.path.exists(f"{self.lab.shared}/{name}"), PATIENCE)
 
 
 def proctracks():
+    # Return the ways of process tracking that can be tested here.
     return ["cgroup", "linuxproc"] if can_cgroup(Lab("x")) else ["linuxproc"]
 
 
 def runs():
-    """Steps on all nodes, batch jobs from any host, what is asked for with devices and features."""
+    """Steps run on all nodes, batch jobs from any host, and requested devices and features are honoured."""
     with Up(3, gres={"node2": "gpu:2"}, features={"node3": "fast"}, conf=["EnforcePartLimits=ALL"]) as s:
         assert sorted(s.sh("srun -Q -N3 hostname").split()) == ["node1", "node2", "node3"]
         said = s.sh("srun -Q --gres=gpu:2 sh -c 'hostname; echo $CUDA_VISIBLE_DEVICES'", "node1")
@@ -98,7 +102,7 @@ def runs():
 
 
 def orphans():
-    """proctrack/cgroup ends what has left its parent, proctrack/linuxproc does not: both are real."""
+    """proctrack/cgroup ends processes that have left their parent; proctrack/linuxproc does not."""
     for kind in proctracks():
         with Up(1, proctrack=kind) as s:
             job = s.submit("(setsid sh -c 'echo $$ >new; mv new orphan; exec sleep 1000' &)\nexec sleep 1000")
@@ -111,7 +115,7 @@ def orphans():
 
 
 def requeue():
-    """A requeued job starts again soon, and knows how often it has."""
+    """A requeued job starts again soon, and gets its restart count."""
     with Up(1) as s:
         job = s.submit("[ -n \"$SLURM_RESTART_COUNT\" ] && { echo $SLURM_RESTART_COUNT >again; exit; }\n"
                        "touch first; exec sleep 1000", "--requeue")
@@ -134,7 +138,7 @@ def lost():
 
 
 def beside():
-    """Two labs of the same node names and job numbers do not meet; a killed Slurm goes with its lab."""
+    """Two labs with the same node names and job numbers do not interfere; a killed Slurm is removed with its lab."""
     with Up(1) as a, Up(1, name=NAME + "b") as b:
         one, two = (s.submit("touch here; exec sleep 1000") for s in (a, b))
         assert one == two

@@ -13,8 +13,8 @@
             loss_fn(model(x), y).backward()
             optimizer.step()
 
-Started by eddis-run the plan gives each worker its share of the global batch, and the mode, sync, async or hybrid, in
-which the same script runs.  Alone it trains in one process.
+If eddis-run starts the script, its plan sets each worker's share of the global batch and the mode: sync, async or
+hybrid.  The same script runs in all modes.  Started alone, it trains in one process.
 """
 
 from __future__ import annotations
@@ -40,14 +40,20 @@ __all__ = ["DistributedOptimizer", "Error", "Loader", "Op", "State", "SyncBatchN
 
 def init(*, read_ahead: int | None = None, min_count: int = 0, own_pace: bool = False,
          pieces: bool = False) -> None:
-    """Say how this worker joins the job; optional, the same on all workers, before anything else of eddis.
+    """Set how this worker joins the job.  Optional; equal on all workers; before any other call of eddis.
 
-    read_ahead: most steps that a loader's processes read ahead, to 64; None: as many as the loader asks for, or 8 where
-    a collective comes before it.  In async and hybrid mode so many steps' samples are taken ahead.
-    min_count: no worker gets fewer samples than this in a step, or it gets none: 2 for batch normalisation.
-    own_pace: the script itself takes the time of an emulated device.
-    pieces: the script takes each batch by `eddis.torch.pieces`, so a worker whose memory is too small for its share
-    keeps it, and holds fewer samples at once; otherwise it gets fewer.
+    read_ahead: most steps that a loader's processes read ahead, at most 64; None: as many as the loader needs, or 8 if
+    a collective operation comes before the loader.  In async and hybrid mode a worker takes its samples of so many
+    steps in advance.
+
+    min_count: each worker gets at least this many samples in a step, or none: 2 for batch normalisation.
+
+    own_pace: the script itself spends the step time of an emulated device.
+
+    pieces: the script splits each batch with `eddis.torch.pieces`.  A worker whose memory is too small for its share
+    then keeps the share and holds fewer samples at once; otherwise it gets fewer samples.
+
+    Raises RuntimeError if the job was already joined with other options.
     """
     options = {"min_count": min_count, "own_pace": int(own_pace), "pieces": int(pieces)}
     if read_ahead is not None:
@@ -56,46 +62,48 @@ def init(*, read_ahead: int | None = None, min_count: int = 0, own_pace: bool = 
 
 
 def rank() -> int:
-    """This worker's number, from 0."""
+    """Return this worker's number, from 0."""
     return worker.rank
 
 
 def size() -> int:
-    """How many workers there are."""
+    """Return the number of workers."""
     return worker.size
 
 
 def local_rank() -> int:
-    """This worker's number on its node, from 0: which of the node's GPUs is its own."""
+    """Return this worker's number on its node, from 0: the index of its GPU on the node."""
     return worker.local_rank
 
 
 def local_size() -> int:
-    """How many workers its node has."""
+    """Return the number of workers on this worker's node."""
     return worker.local_size
 
 
 def mode() -> str:
-    """"sync", "async" or "hybrid"; "auto" until the first step where the job leaves it open."""
+    """Return the training mode: "sync", "async" or "hybrid"; "auto" until the first step if the job has left it open.
+    """
     return worker.mode
 
 
 def set_weight(weight: float) -> None:
-    """Count this worker's gradient of this step for `weight` instead of its number of samples.
+    """Weight this worker's gradients of this step by `weight` instead of its number of samples.
 
-    For losses that are not means over samples: the number of tokens where the loss is a mean over tokens.  Inside of
-    the loop, before backward(), once a step.  The workers' weights need not add up to anything; 0 counts nothing, which
-    stays the weight of a worker without samples.
+    For losses that are not means over samples, such as a mean over tokens: then the weight is the number of tokens.
+    Call it inside of the loop, before backward(), once a step.  Only the ratio of the workers' weights matters; 0
+    counts nothing.  A worker without samples keeps the weight 0.  Raises RuntimeError outside of the loop, or for an
+    optimizer with loss="sum".
     """
     worker.set_weight(float(weight))
 
 
 def report(loss: float | torch.Tensor | None = None, work: float = 0) -> None:
-    """Tell eddis-run and eddis-status of this step.
+    """Report loss and work of this step to eddis-run and eddis-status.
 
-    loss: the mean over this worker's samples; one that a GPU has is told at the next step, so that nothing waits for
-    it; that of a batch without samples, or of weight 0, is left out.  work: units of work in its samples where they
-    are not alike, tokens perhaps; the plan then shares these.
+    loss: the mean over this worker's samples.  A loss on a GPU is reported at the next step, so that nothing waits for
+    it.  The loss of a batch without samples, or of weight 0, is ignored. work: units of work in this worker's samples
+    if they differ between samples, such as tokens; the plan then shares the work.
     """
     if worker.in_step and (worker.is_empty or not worker.weight):  # a mean over no samples is no number
         loss = None
@@ -109,20 +117,22 @@ def report(loss: float | torch.Tensor | None = None, work: float = 0) -> None:
 def set_metric(name: str, value: float | torch.Tensor) -> None:
     """Publish a result of the whole job; the last value counts.
 
-    Under at most 8 names of at most 23 characters.  eddis-run's summary and eddis-status show rank 0's "test_accuracy"
-    and "test_loss", so one worker's call is enough.  Raises eddis.Error for another name too many or too long.
+    At most 8 names of at most 23 characters each. eddis-run's summary and eddis-status show "test_accuracy" and
+    "test_loss" of rank 0, so a call on one worker is enough.  Raises eddis.Error for one name too many or a name that
+    is too long.
     """
     worker.set_metric(name, float(value))
 
 
 def stop() -> None:
-    """Have all workers stop, whatever epochs are left: a step or two from now their loops end.  Go on until then."""
+    """Stop all workers a step or two from now, even if epochs are left.  Continue the loop until it ends by itself."""
     worker.stop()
 
 
 def finish() -> None:
-    """End all steps, before an evaluation of the final model where the number of epochs is not told: in async and
-    hybrid mode the parameters are the common model then.  Collective.  The end of the script does so, too."""
+    """End all steps.  Call it before evaluating the final model if the loader does not know the number of epochs.  In
+    async and hybrid mode the parameters are then the common model.  The end of the script does the same.  Collective.
+    """
     worker.finish()
 
 

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Batch normalisation by the statistics of all samples of the group, however unequal the workers' shares are.
 
-Forward: each worker's mean, variance and number of values travel, one message; a worker without samples counts none.
-They are put together in one order by additions and multiplications alone, so that unlike processors get the same bits.
+Forward: each worker sends the mean, variance and number of its values, in one message; a worker without samples sends
+the number 0.  They are combined in a fixed order by additions and multiplications only, so that different processors
+compute the same bits.
 
-Backward: the mean and variance depend on every worker's input, so each input's gradient holds a part of every worker's.
-Gradients are weighted by w_i behind the backward pass, each worker's loss being a mean over its own samples.  With
-S1 = sum of w_i dy and S2 = sum of w_i dy x^ over all workers' values, which are N,
+Backward: mean and variance depend on every worker's input, so each input's gradient has a part from every worker.  Each
+worker's loss is a mean over its own samples, and its gradients are weighted by w_i after the backward pass.  Let N be
+the number of values of all workers, and S1 = sum of w_i dy and S2 = sum of w_i dy x^ over them.  The result must be
 
     w_i dx = gamma / std (w_i dy - S1 / N - x^ S2 / N)
 
-is what is to come out, so that dx has the two sums divided by w_i N.  Sums without weights, as of torch's and Horovod's
-own, are right for equal shares only: else training diverges.
+so dx contains the two sums divided by w_i N.  Sums without weights, as in torch's and Horovod's SyncBatchNorm, are
+right for equal shares only; with unequal shares training diverges.
 """
 
 from __future__ import annotations
@@ -32,26 +33,30 @@ from .._worker import Mark, worker
 
 
 class SyncBatchNorm(_BatchNorm):
-    """torch.nn.SyncBatchNorm for unequal shares: of input [samples, num_features, ...] of 2 dimensions or more.
+    """torch.nn.SyncBatchNorm for unequal shares.  Input: [samples, num_features, ...], 2 dimensions or more.
 
-    In training mode, inside of the loop over eddis.torch.loader, statistics are over the samples of all workers that
-    train one model: all in sync mode, the group in hybrid mode, this worker in async mode.  Running statistics are
-    equal on all of them.  Elsewhere it is torch.nn.BatchNorm.  Samples of a worker whose weight is 0 count nothing.
-    Each pass is a message: all workers make as many forward and backward passes through it, in one order.  What
-    decides on passes, as a layer that is left out at random, is drawn from a torch.Generator seeded alike, for workers
-    draw unlike numbers otherwise.  After eddis.torch.init(pieces=True) they would make unlike numbers of passes.
+    In training mode, inside of the loop over eddis.torch.loader, the statistics are over the samples of all workers
+    that train one model: all workers in sync mode, the group in hybrid mode, this worker in async mode.  Running
+    statistics are equal on all of them.  Outside of the loop it behaves as torch.nn.BatchNorm.  Samples of a worker
+    whose weight is 0 count nothing.
 
-    Raises RuntimeError for that, and ValueError on all workers where they have one value per channel, as torch
-    does alone.
+    Each pass sends a message, so all workers must make the same number of forward and backward passes through the
+    layer, in the same order.  A random choice that decides on passes, such as a layer that is dropped at random, must
+    be drawn from a torch.Generator with the same seed on all workers, since their default generators differ.  It cannot
+    be used after eddis.torch.init(pieces=True), which makes the numbers of passes unequal.
+
+    Raises RuntimeError after init(pieces=True), and ValueError on all workers if they have only one value per channel
+    together, as torch does in one process.
     """
 
     def _check_input_dim(self, input: torch.Tensor) -> None:
+        # Raise ValueError for an input of fewer than 2 dimensions.
         if input.dim() < 2:
             raise ValueError(f"SyncBatchNorm takes an input of 2 dimensions or more, not of {input.dim()}")
 
-    @torch.compiler.disable  # a message is no operation of a graph
+    @torch.compiler.disable  # a message cannot be an operation of a graph
     def forward(self, input: torch.Tensor) -> torch.Tensor:
-        """The input normalised, of its shape and type."""
+        """Return the normalised input, of the input's shape and type.  Collective in the group while training."""
         self._check_input_dim(input)
         if not self.training or not worker.in_step or worker.world.n_group_ranks == 1:
             return super().forward(input)
@@ -73,6 +78,7 @@ class SyncBatchNorm(_BatchNorm):
                                 self.eps)
 
     def _run(self, mean: torch.Tensor, var: torch.Tensor) -> None:
+        # Update the running statistics by this step's mean and unbiased variance, as torch.nn.BatchNorm does.
         factor = self.momentum
         if self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
@@ -83,9 +89,10 @@ class SyncBatchNorm(_BatchNorm):
 
     @classmethod
     def convert_sync_batchnorm(cls, module: torch.nn.Module) -> torch.nn.Module:
-        """Replace all torch.nn.BatchNorm in the model by these, with the same parameters and statistics; returns it.
+        """Replace every torch.nn.BatchNorm in the model by this class, with the same parameters and statistics.  Return
+        the model, or a new module if the model itself is a BatchNorm.
 
-        The model itself is returned anew where it is one.  An optimizer that has its parameters keeps them.
+        An optimizer that already has the parameters keeps them.
         """
         if isinstance(module, _BatchNorm) and not isinstance(module, cls):
             return cls._of(module)
@@ -97,6 +104,7 @@ class SyncBatchNorm(_BatchNorm):
 
     @classmethod
     def _of(cls, norm: _BatchNorm) -> SyncBatchNorm:
+        # Return a SyncBatchNorm with the parameters, buffers and settings of `norm`.
         made = cls(norm.num_features, norm.eps, norm.momentum, False, False)
         made.affine, made.track_running_stats, made.training = norm.affine, norm.track_running_stats, norm.training
         made._parameters.update(norm._parameters)
@@ -104,16 +112,16 @@ class SyncBatchNorm(_BatchNorm):
         return made
 
 
-_hook: RemovableHandle | None = None  # of all modules, in force while a step has one sample
+_hook: RemovableHandle | None = None  # hook of all modules, active during steps with one sample
 
 
 def tell_of_one_value() -> None:
-    """Have every batch normalisation say, until the step's end, what helps where one value per channel is all that it
-    gets, which PyTorch refuses.
+    """Until the step's end, let every batch normalisation that gets one value per channel raise an error that names the
+    remedy.  PyTorch rejects such an input anyway.
 
-    By a hook of all modules, so that nothing stays in the script's own, which it may copy or save.  It is there in
-    steps with one sample only, for few jobs have one, and where there is a batch normalisation.  It has one number for
-    good: torch.compile would compile anew for each other one.
+    It is a hook of all modules, so that nothing stays in the script's own modules, which it may copy or save.  The hook
+    is active only in steps with one sample, since few jobs have such steps, and only if there is a batch normalisation.
+    Its id never changes, since torch.compile would compile anew for each other id.
     """
     global _hook
     if not _is_there_any():
@@ -126,15 +134,18 @@ def tell_of_one_value() -> None:
 
 @functools.cache
 def _is_there_any() -> bool:
+    # Check once whether the process has a batch normalisation other than SyncBatchNorm.
     return any(issubclass(type(it), _BatchNorm) and not issubclass(type(it), SyncBatchNorm) for it in gc.get_objects())
 
 
 def _tell_no_more(mark: Mark) -> None:
+    # Remove the hook at the end of a step; a callback of Worker.marks.
     if _hook is not None and mark is Mark.ENDS:
         modules._global_forward_pre_hooks.pop(_hook.id, None)
 
 
 def _refuse_one_value(norm: torch.nn.Module, arguments: tuple[Any, ...]) -> None:
+    # Raise ValueError if a batch normalisation in training mode gets one value per channel.  A pre-hook of all modules.
     if not isinstance(norm, _BatchNorm) or isinstance(norm, SyncBatchNorm) or not norm.training:
         return
     input = arguments[0] if arguments else None
@@ -146,8 +157,9 @@ def _refuse_one_value(norm: torch.nn.Module, arguments: tuple[Any, ...]) -> None
 
 
 def _group_statistics(input: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, int]:
-    """Mean and variance of each channel over the group's values, float64 on the CPU, and how many each has: 0 where no
-    worker's count, as of micro-batches that only workers without samples have."""
+    """Return mean and variance of each channel over the group's values (float64, on the CPU) and the number of values
+    per channel.  The number is 0 if no worker's samples count, as in a micro-batch that only workers without samples
+    have.  Collective in the group."""
     channels = input.size(1)
     own = torch.zeros(2 * channels + 1, dtype=torch.float64, device="cpu")
     if worker.weight and input.numel():
@@ -167,15 +179,17 @@ def _group_statistics(input: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, 
 
 
 def _added(rows: torch.Tensor) -> torch.Tensor:
+    # Return the sum of the rows, added in their order, so that all processors compute the same bits.
     return functools.reduce(torch.add, rows.unbind(0))
 
 
 class _Normalise(torch.autograd.Function):
-    """As batch normalisation in eval mode with these statistics, but that they depend on the input."""
+    """Batch normalisation with the given statistics, whose backward pass also differentiates the statistics."""
 
     @staticmethod
     def forward(ctx: Any, input: torch.Tensor, weight: torch.Tensor | None, bias: torch.Tensor | None,
                 mean: torch.Tensor, var: torch.Tensor, n: int, eps: float) -> torch.Tensor:
+        # Return the input normalised by mean and var. n: values per channel of the group.
         ctx.save_for_backward(input, weight, mean, var)
         ctx.n, ctx.eps = n, eps
         return functional.batch_norm(input, mean, var, weight, bias, False, 0.0, eps)
@@ -183,20 +197,22 @@ class _Normalise(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        # Return the gradients of input, weight and bias; see the formula above.  Collective in the group if the input
+        # needs a gradient.
         input, weight, mean, var = ctx.saved_tensors
         needs_input, needs_weight, needs_bias = ctx.needs_input_grad[:3]
-        none = mean.new_empty(0)  # as eval mode saves them: CUDA takes None only where one kernel computes all three
+        none = mean.new_empty(0)  # as saved in eval mode: CUDA accepts None only if one kernel computes all three
         if weight is None:
-            weight = torch.ones_like(mean)  # else CUDA has no gradients of it, which are the sums that are needed
+            weight = torch.ones_like(mean)  # else CUDA computes no gradients of it, which are the sums needed here
         if input.numel():
             of_input, of_weight, of_bias = torch.ops.aten.native_batch_norm_backward(
                 gradient, input, weight, mean, var, none, none, False, ctx.eps, [needs_input, True, True])
-        else:  # PyTorch divides by the number of its values
+        else:  # PyTorch would divide by the number of values, 0
             of_input, of_weight, of_bias = torch.zeros_like(input), torch.zeros_like(mean), torch.zeros_like(mean)
         if needs_input:
             share = worker.weight
             sums = torch.zeros(2, mean.numel(), dtype=torch.float64, device="cpu")
-            if share:  # what a worker without samples has here may be no number
+            if share:  # without samples these may be NaN
                 sums.copy_(torch.stack([of_weight, of_bias])).mul_(share)
             worker.collective(L.ALLREDUCE, sums, sums.numel(), scope=L.GROUP, dtype=L.FLOAT64, op=L.SUM)
             if share:

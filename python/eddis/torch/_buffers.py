@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a model holds beside the parameters that an optimizer trains.
+"""The tensors of a model besides the parameters that an optimizer trains.
 
-Running statistics are state of the library: with the parameters they are rank 0's at the start and, in async and hybrid
-mode, drawn to the centre, so that the common model has common ones.  All else is rank 0's at the start: frozen
-parameters, counters, masks (which may hold infinities, of which nothing could be drawn anywhere).
+Running statistics are state of the library.  Like parameters, they start with rank 0's values and, in async and hybrid
+mode, are drawn to the center variable, so that the common model has common statistics.  All other tensors only start
+with rank 0's values: frozen parameters, counters, masks (which may contain infinities and so cannot be averaged).
 """
 
 from __future__ import annotations
@@ -24,22 +24,24 @@ STATISTICS = ("running_mean", "running_var")
 
 
 class _Statistic:
-    """One running statistic of a module, which may put another tensor in its place."""
+    """One running statistic of a module.  The module may replace the tensor at any time."""
 
     def __init__(self, name: str, module: torch.nn.Module, attribute: str) -> None:
         self.name, self.module, self.attribute = name, module, attribute
         self.id = -1
-        self.registered: torch.Tensor | None = None  # what the library reads and writes
-        self.address = 0  # where that is: its storage may move it
+        self.registered: torch.Tensor | None = None  # tensor that the library reads and writes
+        self.address = 0  # its address at registration; its storage may move later
         self.device: Device | None = None
 
     @property
     def tensor(self) -> torch.Tensor:
+        # The module's present tensor.
         return getattr(self.module, self.attribute)
 
 
 class ModelState:
-    """Of a model whose parameters an optimizer's set trains."""
+    """The running statistics of one model, whose parameters belong to an optimizer's parameter set. `known`: modules
+    whose statistics another model already has."""
 
     def __init__(self, worker: Worker, number: int, model: torch.nn.Module, known: set[torch.nn.Module]) -> None:
         self.worker, self.number, self.model = worker, number, model
@@ -55,9 +57,11 @@ class ModelState:
 
     @property
     def modules(self) -> set[torch.nn.Module]:
+        # The modules that have a registered statistic.
         return {s.module for s in self.statistics}
 
     def _register(self) -> None:
+        # Register all statistics with the library, those on a device by a copy in host memory.
         worker = self.worker
         layer = L.call("add_layer_to", worker.handle, self.number, f"eddis.statistics{self.number}".encode(), 0)
         for s in self.statistics:
@@ -76,7 +80,8 @@ class ModelState:
             s.address = s.registered.data_ptr()
 
     def _find(self) -> None:
-        """The values that count are those that the modules have now."""
+        """Give the library the address of each statistic whose module has replaced the tensor.  Raises RuntimeError if
+        type, shape or device differ from the first step."""
         for s in self.statistics:
             if s.registered is None or s.tensor.data_ptr() == s.address:
                 continue
@@ -92,11 +97,13 @@ class ModelState:
 
 
 def share_rest(states: Iterable[ModelState], trained: Iterable[torch.Tensor]) -> None:
-    """Write rank 0's values of all that these models hold and the library does not know.  Collective."""
+    """Overwrite with rank 0's values all tensors of these models that the library does not know: neither `trained`
+    parameters nor running statistics.  Collective."""
     done = {id(t) for t in trained} | {id(s.tensor) for state in states for s in state.statistics}
     rest = {id(t): t for state in states for held in (state.model.parameters(), state.model.buffers()) for t in held}
     broadcast_tensors([t for key, t in rest.items() if key not in done], 0)
 
 
 def _is_drawn(tensor: torch.Tensor | None) -> bool:
+    # Check whether a statistic can be state of the library: a dense floating-point tensor on a CPU or CUDA device.
     return tensor is not None and tensor.device.type in DEVICES and tensor.dtype in FLOATING and is_dense(tensor)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors and objects from worker to worker, outside of the steps' gradients."""
+"""Send tensors and objects between workers, apart from the steps' gradients."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .. import _lib as L
 from .._worker import worker
 from ._gradients import DTYPES
 
-_PACK_BYTES = 32 << 20  # small tensors travel together
+_PACK_BYTES = 32 << 20  # small tensors are sent together, up to about this size
 
 
 class Op(enum.Enum):
-    """What `allreduce` makes of the workers' numbers."""
+    """How `allreduce` combines the workers' numbers."""
 
     AVERAGE = "average"
     SUM = "sum"
@@ -29,11 +29,14 @@ _OPS = {Op.AVERAGE: L.SUM, Op.SUM: L.SUM, Op.MIN: L.MIN, Op.MAX: L.MAX}
 
 
 def allreduce(tensor: torch.Tensor, op: Op = Op.AVERAGE, weight: float | None = None) -> torch.Tensor:
-    """The workers' tensors combined element by element; a new tensor, the same bits on all.  Collective.
+    """Combine the workers' tensors element by element.  Return a new tensor of the same shape, type and device, with
+    the same bits on all workers.  Collective.
 
-    op: Op.AVERAGE is the plain mean over workers.  weight: this worker's, for Op.AVERAGE: the mean is weighted, as a
-    metric is by the number of samples that it is over; that of a worker with weight 0 is not read.
-    Shapes and types are equal on all workers.  In async and hybrid mode all workers come here, at unlike steps.
+    op: Op.AVERAGE is the mean over workers. weight: weight of this worker in a weighted mean, for Op.AVERAGE only: for
+    a metric, the number of samples it is over.  The tensor of a worker with weight 0 is not read.  Shapes and types
+    must be equal on all workers.  In async and hybrid mode all workers must call it, though at different steps.
+
+    Raises TypeError for a type that cannot be combined so, and ValueError for an impossible weight.
     """
     mean = op is Op.AVERAGE
     if mean and not tensor.is_floating_point():
@@ -50,6 +53,8 @@ def allreduce(tensor: torch.Tensor, op: Op = Op.AVERAGE, weight: float | None = 
 
 
 def _weighted_mean(tensor: torch.Tensor, weight: float) -> torch.Tensor:
+    # Return the mean of the workers' tensors weighted by their weights, computed in float64.  Raises ValueError for a
+    # negative weight, or if all weights are 0.  Collective.
     if weight < 0:
         raise ValueError(f"a weight of {weight} is not possible")
     total = torch.zeros(tensor.numel() + 1, dtype=torch.float64, device="cpu")
@@ -63,17 +68,19 @@ def _weighted_mean(tensor: torch.Tensor, weight: float) -> torch.Tensor:
 
 
 def _on_host(tensor: torch.Tensor) -> torch.Tensor:
+    # Return a contiguous copy on the CPU.
     return tensor.detach().to("cpu", copy=True).contiguous()
 
 
 def broadcast(tensor: torch.Tensor, root_rank: int = 0) -> torch.Tensor:
-    """Write root_rank's elements to this tensor, on all workers, and return it.  Collective."""
+    """Overwrite this tensor with root_rank's elements on all workers, and return it.  Shape and type must be equal on
+    all workers.  Collective."""
     broadcast_tensors([tensor], root_rank)
     return tensor
 
 
 def broadcast_tensors(tensors: list[torch.Tensor], root: int) -> None:
-    """Write the root's elements to these, of any types, on all workers.  Collective."""
+    """Overwrite these tensors, of any types, with the root's elements on all workers.  Collective."""
     worker.open()
     if worker.size == 1:
         return
@@ -90,6 +97,7 @@ def broadcast_tensors(tensors: list[torch.Tensor], root: int) -> None:
 
 
 def _broadcast_packed(tensors: list[torch.Tensor], root: int) -> None:
+    # Broadcast the elements of all tensors in one message.  Collective.
     parts = [_on_host(t).reshape(-1).view(torch.uint8) for t in tensors if t.numel()]
     if not parts:
         return
@@ -105,10 +113,10 @@ def _broadcast_packed(tensors: list[torch.Tensor], root: int) -> None:
 
 def broadcast_parameters(params: torch.nn.Module | Mapping[str, object] | Iterable[tuple[str, object]],
                          root_rank: int = 0) -> None:
-    """Write root_rank's values to a model, a state_dict() or named_parameters(), on all workers.  Collective.
+    """Overwrite a model, a state_dict() or named_parameters() with root_rank's values on all workers.  Collective.
 
-    The first step does so by itself, from rank 0, with every parameter of a DistributedOptimizer and with all else that
-    a model holds which it was given.
+    The first step does this by itself, from rank 0, for every parameter of a DistributedOptimizer and for all other
+    tensors of its `model`.
     """
     if isinstance(params, torch.nn.Module):
         params = params.state_dict()
@@ -117,7 +125,8 @@ def broadcast_parameters(params: torch.nn.Module | Mapping[str, object] | Iterab
 
 
 def broadcast_object(obj: object, root_rank: int = 0) -> object:
-    """root_rank's object, pickled, on all workers, where its tensors are on the CPU.  Collective."""
+    """Return root_rank's object on all workers.  It is pickled by torch.save; on other ranks its tensors are on the
+    CPU. Collective."""
     worker.open()
     if worker.rank == root_rank:
         data = io.BytesIO()
@@ -129,5 +138,5 @@ def broadcast_object(obj: object, root_rank: int = 0) -> object:
 
 
 def broadcast_optimizer_state(optimizer: torch.optim.Optimizer, root_rank: int = 0) -> None:
-    """Write root_rank's optimizer state to all workers.  Collective."""
+    """Overwrite the optimizer's state with root_rank's on all workers.  Collective."""
     optimizer.load_state_dict(broadcast_object(optimizer.state_dict(), root_rank))

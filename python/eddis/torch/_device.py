@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors that are not in the memory of the host: the library reads and writes places there, which follow them.
+"""Tensors on devices with memory of their own: the library reads and writes copies of them in host memory, called
+places.
 
-Gradients are copied to their places on a stream of their own, some together, begun by the hook in which the last of
-these is complete, or by the pass's end, so that the copies run beside the rest of the backward pass; a thread waits for
-them one after the other and announces what has arrived.  No hook waits for the device, and the script's own stream goes
-on.  When all are combined they are copied back, and the script's stream waits for that, not the script.  Values of
-parameters are copied where the library reads or has written them, which it tells.
+Gradients are copied to their places on a separate stream, several at a time.  A copy is begun by the hook in which the
+last of its gradients is complete, or at the end of the pass, so that it overlaps with the rest of the backward pass.  A
+thread waits for the copies one after the other and announces the gradients that have arrived.  No hook waits for the
+device, and the script's own stream goes on.  When all gradients are combined they are copied back; the script's stream
+waits for that, but not the script.  Values of parameters are copied when the library is about to read them or has
+written them.
 
-How long the device was busy only its own marks tell: a step ends here long before it has ended there.  Those of a step
-up to its last round have passed when the step ends; what comes after, the update, is told of the newest step before
-that the device has ended.
+Only marks on the device's stream measure how long the device was busy, since a step ends on the host long before it
+ends there.  The marks of a step up to its last round have passed when the step ends.  The rest, the update, is reported
+for the newest earlier step that the device has finished.
 
-EDDIS_TORCH_STAGING=cpu has parameters on the CPU take the same way, for tests: the stream is a thread, memory is plain.
-With EDDIS_TORCH_STAGING=some only those of two dimensions or more do.
+For tests: with EDDIS_TORCH_STAGING=cpu, parameters on the CPU are handled in this way, with a thread as the stream and
+plain memory.  With EDDIS_TORCH_STAGING=some, only those of two dimensions or more are.
 """
 
 from __future__ import annotations
@@ -35,49 +37,52 @@ from .._worker import Mark, Worker
 
 DEVICES = ("cpu", "cuda")
 ALIGNMENT = 64  # bytes
-_PORTABLE = 1  # cudaHostRegisterPortable: of all devices
+_PORTABLE = 1  # cudaHostRegisterPortable: for all devices
 _WAIT_S = L.SLICE_NS / 1e9
-_EXIT_S = 5  # for a copy under way when the script ends
+_EXIT_S = 5  # longest wait for a copy in progress when the script ends
 
 
 class Copied(Protocol):
-    """Copies under way."""
+    """Copies in progress."""
 
     def synchronize(self) -> None:
-        """Wait for them."""
+        """Wait until they are done."""
 
 
 class Device(Protocol):
-    """What holds tensors, and copies them while the host goes on."""
+    """A device that holds tensors, and copies them while the host goes on."""
 
     def host_like(self, tensor: torch.Tensor) -> torch.Tensor:
-        """Memory of the host for this tensor's elements, in their order."""
+        """Return host memory for this tensor's elements, in the same memory order."""
 
     def places_for(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
-        """The same for many, until the process ends, and for what the library does behind the interpreter's end."""
+        """Return host memory for each of these tensors, valid until the process ends, so that the library can use it
+        after the interpreter's end."""
 
     def here(self) -> Any:
-        """All that the device was told to do in this place until now, for `to_host`."""
+        """Return the stream on which the script now gives work to the device, for `to_host`."""
 
     def to_host(self, hosts: list[torch.Tensor], tensors: list[torch.Tensor], behind: Iterable[Any]) -> Copied:
-        """Begin to copy, behind these and all copies begun before."""
+        """Begin to copy tensors to hosts, after the present work of the streams `behind` and after all copies begun
+        before."""
 
     def to_device(self, tensors: list[torch.Tensor], hosts: list[torch.Tensor]) -> None:
-        """The same, behind what it was told here."""
+        """Begin to copy hosts to tensors, after all work given to the device until now."""
 
     def join(self) -> Copied:
-        """What the device is told to do from now on comes behind the copies, which are what is returned."""
+        """Let all later work of the device wait for the copies begun until now, and return these copies."""
 
     def mark(self) -> Any:
-        """A mark behind all that the device was told to do."""
+        """Return a time mark after all work given to the device until now."""
 
     def elapsed_ns(self, first: Any, last: Any) -> int | None:
-        """Between two marks; None: the last one has not passed."""
+        """Return the ns between two marks; None: the last one has not passed yet."""
 
 
 def _served(name: str) -> Callable[[Callable[[], object]], object]:
-    """Who has a thread of its own make calls in order.  The thread ends before the interpreter does, for one that comes
-    back from PyTorch behind that takes the process down with it; from then on calls are made at once."""
+    """Return a function that has a thread of its own make calls, in order.  The thread ends before the interpreter
+    does: a thread that returns from PyTorch afterwards would crash the process.  From then on calls are made at once.
+    """
     calls: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
 
     def serve() -> None:
@@ -94,22 +99,23 @@ def _served(name: str) -> Callable[[Callable[[], object]], object]:
 
 
 class _Cuda:
-    """A GPU of CUDA or ROCm: copies by its copy engines, which need memory that stays where it is."""
+    """A GPU of CUDA or ROCm.  Its copy engines need locked memory, which stays at its address."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
         self._stream = torch.cuda.Stream(device)
 
     def host_like(self, tensor: torch.Tensor) -> torch.Tensor:
-        with torch.cuda.device(self._device):  # else the first one gets a context
+        # See Device.host_like: pinned memory.
+        with torch.cuda.device(self._device):  # else the first GPU would get a context, too
             flat = torch.empty(tensor.numel(), dtype=tensor.dtype, device="cpu", pin_memory=True)
         return flat.as_strided(tensor.size(), tensor.stride())
 
     def places_for(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
-        # CUDA may take back memory of its own when the process ends, before the library's last use of it, but what it
-        # was lent stays.
+        # See Device.places_for.  Raises RuntimeError if the memory cannot be locked.
+        # CUDA may free its own memory when the process ends, before the library last uses it.  Registered memory stays.
         block, places = _places_for(tensors)
-        with torch.cuda.device(self._device):  # else the first one gets a context
+        with torch.cuda.device(self._device):  # else the first GPU would get a context, too
             code = int(torch.cuda.cudart().cudaHostRegister(block.data_ptr(), block.numel(), _PORTABLE))
         if code:
             raise RuntimeError(f"{block.numel()} bytes of the host's memory cannot be locked for {self._device}: "
@@ -122,7 +128,7 @@ class _Cuda:
     def to_host(self, hosts: list[torch.Tensor], tensors: list[torch.Tensor],
                 behind: Iterable[torch.cuda.Stream]) -> Copied:
         self._copy(hosts, tensors, behind)
-        copied = torch.cuda.Event(blocking=True)  # no core is kept busy by waiting
+        copied = torch.cuda.Event(blocking=True)  # waiting must not keep a core busy
         copied.record(self._stream)
         return copied
 
@@ -130,6 +136,7 @@ class _Cuda:
         self._copy(tensors, hosts, [self.here()])
 
     def _copy(self, to: list[torch.Tensor], sources: list[torch.Tensor], behind: Iterable[torch.cuda.Stream]) -> None:
+        # Begin to copy sources to `to` on the copy stream, after the present work of the streams `behind`.
         for stream in behind:
             self._stream.wait_stream(stream)
         with torch.cuda.stream(self._stream), torch.no_grad():
@@ -152,7 +159,7 @@ class _Cuda:
 
 
 class _Thread:
-    """The CPU as a device: copies are made later, in order, by a thread."""
+    """The CPU as a device, for tests: a thread makes the copies later, in order."""
 
     def __init__(self) -> None:
         self._call = _served("eddis stream")
@@ -164,7 +171,7 @@ class _Thread:
         return _places_for(tensors)[1]
 
     def here(self) -> None:
-        return None  # the CPU has done what it was told
+        return None  # the CPU has no work left
 
     def to_host(self, hosts: list[torch.Tensor], tensors: list[torch.Tensor], behind: Iterable[None]) -> Copied:
         return _Passed(self._begin(lambda: [host.copy_(tensor.detach()) for host, tensor in zip(hosts, tensors)]))
@@ -173,6 +180,7 @@ class _Thread:
         self._begin(lambda: [tensor.detach().copy_(host) for tensor, host in zip(tensors, hosts)])
 
     def _begin(self, copy: Callable[[], object]) -> threading.Event:
+        # Have the thread run `copy` after the calls before; return an event that is set when it is done.
         copied = threading.Event()
 
         def run() -> None:
@@ -183,7 +191,7 @@ class _Thread:
 
     def join(self) -> Copied:
         copied = _Passed(self._begin(lambda: None))
-        copied.synchronize()  # the CPU does at once what it is told
+        copied.synchronize()  # the CPU's next work comes at once
         return copied
 
     def mark(self) -> int:
@@ -194,7 +202,7 @@ class _Thread:
 
 
 class _Passed:
-    """An event of a thread as one of a device."""
+    """A threading.Event as a Copied."""
 
     def __init__(self, event: threading.Event) -> None:
         self._event = event
@@ -204,8 +212,9 @@ class _Passed:
 
 
 def _pages(n_bytes: int) -> torch.Tensor:
-    """Plain memory until the process ends, of whole pages: a device locks pages, and each only once.  Children do not
-    have it, since a page that they share would move where it is written."""
+    """Return plain memory of whole pages, at least n_bytes, which stays until the process ends.  Whole pages, since a
+    device locks pages, and each only once.  Children made by fork do not get it: a shared page would move when it is
+    written."""
     pages = mmap.mmap(-1, max(1, -(-n_bytes // mmap.PAGESIZE)) * mmap.PAGESIZE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     pages.madvise(mmap.MADV_DONTFORK)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(pages))
@@ -213,7 +222,7 @@ def _pages(n_bytes: int) -> torch.Tensor:
 
 
 def _places_for(tensors: list[torch.Tensor]) -> tuple[torch.Tensor, list[torch.Tensor]]:
-    """A block of such memory, and the tensors' places in it."""
+    """Return a block of such memory, and in it a place for each tensor, of the same shape and memory order."""
     sizes = [-(-t.numel() * t.element_size() // ALIGNMENT) * ALIGNMENT for t in tensors]
     block = _pages(sum(sizes))
     rows = block[:sum(sizes)].split(sizes)
@@ -225,7 +234,8 @@ _devices: dict[Any, Device] = {}
 
 
 def device_of(tensor: torch.Tensor) -> Device | None:
-    """What holds the tensor; None: the memory of the host.  Raises TypeError for other devices."""
+    """Return the device that holds the tensor; None: the host's memory.  Raises TypeError for devices other than CPU
+    and CUDA."""
     kind = tensor.device.type
     if kind == "cpu":
         staged = os.environ.get("EDDIS_TORCH_STAGING")
@@ -236,13 +246,15 @@ def device_of(tensor: torch.Tensor) -> Device | None:
 
 
 def _made(key: Any, make: Callable[[], Device]) -> Device:
+    # Return the device of this key; make it at the first call.
     if key not in _devices:
         _devices[key] = make()
     return _devices[key]
 
 
 class Places:
-    """Tensors of devices whose values the library reads and writes in the memory of the host."""
+    """The places of device tensors whose values the library reads and writes: copies them before it reads, and back
+    after it has written."""
 
     def __init__(self, worker: Worker) -> None:
         self._of: list[tuple[Device, list[Callable[[], torch.Tensor]], list[torch.Tensor]]] = []
@@ -250,25 +262,28 @@ class Places:
         worker.after_values.append(self._put)
 
     def add(self, device: Device, tensors: list[Callable[[], torch.Tensor]]) -> list[torch.Tensor]:
-        """The places of the tensors that these return."""
+        """Make and return the places of tensors on a device.  Each tensor is given by a function that returns it, since
+        the script may replace it."""
         places = device.places_for([tensor() for tensor in tensors])
         self._of.append((device, tensors, places))
         return places
 
     def _fetch(self) -> None:
+        # Copy all tensors to their places, and wait for it.
         for copied in [device.to_host(places, [tensor().detach() for tensor in tensors], [device.here()])
                        for device, tensors, places in self._of]:
             copied.synchronize()
 
     def _put(self) -> None:
+        # Copy all places to their tensors; the device's later work waits for it.
         for device, tensors, places in self._of:
             device.to_device([tensor().detach() for tensor in tensors], places)
             device.join()
 
 
 class Announcer:
-    """Announces in the order in which it was told to, when what is announced has arrived; one for all sets, so that
-    their rounds begin in one order on all workers."""
+    """Announces gradients in the order of the calls, each when its copies are done.  There is one for all parameter
+    sets, so that their rounds begin in the same order on all workers."""
 
     def __init__(self, announce: Callable[[int, int, int], None]) -> None:
         self._announce = announce
@@ -278,20 +293,22 @@ class Announcer:
         self._error: BaseException | None = None
 
     def put(self, copied: Copied | None, announced: list[tuple[int, int, int]]) -> None:
-        """(number, source, result) of each."""
+        """Announce these gradients, tuples (number, source, result), when the copies are done; None: at once.  Do not
+        wait."""
         with self._changed:
             self._left += 1
         self._call(lambda: self._run(copied, announced))
 
     def drain(self) -> None:
-        """Wait until all are announced.  Raises what one of them has failed with."""
+        """Wait until all are announced.  Raises the first error of an announcement."""
         with self._changed:
             while self._left:
-                self._changed.wait(_WAIT_S)  # Ctrl-C comes in between
+                self._changed.wait(_WAIT_S)  # in slices, so that Ctrl-C is handled
             if self._error:
                 raise self._error
 
     def _run(self, copied: Copied | None, announced: list[tuple[int, int, int]]) -> None:
+        # Wait for the copies and announce; keep the first error for drain.  Runs in the thread.
         try:
             if copied:
                 copied.synchronize()
@@ -306,19 +323,21 @@ class Announcer:
 
 
 class Clock:
-    """A device's own time, for the plan."""
+    """Measures a device's computing and input time in each step, for the plan."""
 
     def __init__(self, worker: Worker, device: Device) -> None:
         self._worker, self._device = worker, device
-        self._asked: Any = None  # where the loop has asked for a batch,
-        self._got: Any = None  # and got it
-        self._since: Any = None  # where the device began to compute
-        self._parts: list[tuple[Any, Any]] = []  # of this step, up to rounds
-        self._ends: deque[tuple[Any, Any]] = deque()  # of steps before, behind their last rounds, not known yet
-        self._end_ns = 0  # the newest that is known
+        self._asked: Any = None  # mark: the loop asked for a batch
+        self._got: Any = None  # mark: the batch arrived
+        self._since: Any = None  # mark: the device began to compute
+        self._parts: list[tuple[Any, Any]] = []  # computing in this step before each round, pairs of marks
+        self._ends: deque[tuple[Any, Any]] = deque()  # of earlier steps, after the last round, not yet measured
+        self._end_ns = 0  # newest measured time after the last round
         worker.marks.append(self._take)
 
     def _take(self, what: Mark) -> None:
+        # Set a mark on the device for this point of the step; at its end fill in the step's report.  A callback of
+        # Worker.marks.
         now = self._device.mark()
         if what is Mark.ASKED:
             self._asked = now
@@ -334,6 +353,7 @@ class Clock:
             self._tell((self._since, now))
 
     def _tell(self, last: tuple[Any, Any]) -> None:
+        # Set compute_ns and input_ns of the step's report. `last`: the marks of the step's part after its last round.
         while self._ends and (end_ns := self._device.elapsed_ns(*self._ends[0])) is not None:
             self._end_ns = end_ns
             self._ends.popleft()
@@ -346,11 +366,12 @@ class Clock:
         self._asked = None
 
 
-_late: tuple[torch.Tensor, torch.Tensor, Copied] | None = None  # a loss, its place and the copy under way
+_late: tuple[torch.Tensor, torch.Tensor, Copied] | None = None  # a loss, its place and the copy in progress
 
 
 def late_loss(loss: torch.Tensor) -> float | None:
-    """The loss, or of a device that of the call before: None at first."""
+    """Return the loss; for one on a device begin to copy it, and return the loss of the previous call, None at first.
+    """
     global _late
     loss = loss.detach()
     device = device_of(loss) if loss.device.type in DEVICES else None

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random numbers: each worker draws others, and the same ones again in the same job.
+"""Random numbers: each worker draws different ones, and the same ones again when the same job runs again.
 
-Scripts seed all workers alike, so that models and splits of the data come out alike.  That holds until the first step.
-From then on augmentation, dropout and noise have to differ, or the samples of one step would be altered in one way.
-Rank 0 goes on as it is, and so does a process alone.  The others seed their generators anew, by a number that these
-give and by their rank: neither the other workers nor how many there are changes what a worker draws.
+Scripts seed all workers alike, so that models and splits of the data are equal.  This holds until the first step.
+After it, augmentation, dropout and noise must differ between workers, or all samples of a step would be altered in the
+same way.  Rank 0, and a process alone, continues with its generators.  The other workers seed theirs anew, by a number
+drawn from them and by the rank.  So neither the other workers nor their number changes what a worker draws.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from torch.utils import data
 
 from .._worker import worker
 
-_own: int | None = None  # what torch.initial_seed() is since this worker draws its own
+_own: int | None = None  # torch.initial_seed() since this worker draws its own numbers; None: it does not yet
 
 
 def seed_of(*of: int) -> int:
-    """Return a seed that these numbers give, on every machine the same."""
+    """Return a seed of 63 bits that depends on these numbers only, equal on every machine."""
     return random.Random(" ".join(map(str, of))).getrandbits(63)
 
 
 def numpy() -> Any:
-    """Return NumPy where the script has imported it."""
+    """Return the module NumPy if the script has imported it; else None."""
     return sys.modules.get("numpy")
 
 
 def seed(number: int) -> None:
-    """Seed the generators of PyTorch, of all devices, of Python and of NumPy."""
+    """Seed the generators of PyTorch (all devices), Python and, if it is imported, NumPy."""
     torch.manual_seed(number)
     random.seed(number)
     if (np := numpy()) is not None:
@@ -40,7 +40,8 @@ def seed(number: int) -> None:
 
 
 def differ() -> None:
-    """Have this worker draw other numbers than the others, at the first step and where the script has seeded anew."""
+    """Make this worker draw numbers different from the others': at the first step, and after the script has seeded
+    anew."""
     if worker.rank and torch.initial_seed() != _own:
         drawn = [int(torch.empty((), dtype=torch.int64, device="cpu").random_()), random.getrandbits(63)]
         if (np := numpy()) is not None:
@@ -53,25 +54,26 @@ def differ() -> None:
 
 
 def own() -> int | None:
-    """Return what torch.initial_seed() is while this worker draws its own numbers; None: it does not yet."""
+    """Return torch.initial_seed() since this worker draws its own numbers; None: it does not yet."""
     return _own
 
 
 def keep(seed: int | None = None) -> None:
-    """Leave the generators as they are: they are this worker's own, with that seed where a checkpoint holds them."""
+    """Record that the generators are this worker's own and are not to be seeded again. seed: torch's initial seed, if a
+    checkpoint has restored them; None: the present one."""
     global _own
     _own = torch.initial_seed() if seed is None else seed
 
 
 def of_loader(made_from: data.DataLoader, step: int) -> torch.Generator | None:
-    """Return the generator that seeds the loader's processes; None: that of PyTorch, which the loader draws from when
+    """Return the generator that seeds the loader's processes; None: PyTorch's default, from which the loader draws when
     it begins.
 
-    step: the one that an epoch goes on with behind a checkpoint, 0: it is begun.
+    step: the step at which an epoch continues after a checkpoint; 0: the epoch begins.
     """
     given = made_from.generator
     if type(made_from) is data.DataLoader and not step and not (given and worker.rank):
         return given
-    # A class of the script's own may begin at its first batch, when the random numbers are those of a checkpoint.
+    # A class derived from DataLoader may begin at its first batch, after the checkpoint's random state is restored.
     drawn = int(torch.empty((), dtype=torch.int64, device="cpu").random_(generator=given))
     return torch.Generator().manual_seed(seed_of(drawn, worker.rank if given else 0, step))

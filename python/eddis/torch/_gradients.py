@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients on their way: announced as autograd has them, combined in place, waited for at the backward pass's end.
+"""Combine gradients: announce each when autograd has completed it, combine them in place, and wait at the end of the
+backward pass.
 
-The parameters of one optimizer are a set, which is combined in rounds, one for each backward pass that is the last of
-its micro-batches.  A round replaces each gradient by the mean over the workers' samples.  That is linear and the
-weights add up to 1, so what a gradient already holds from a round before comes through unchanged: several backward
-passes in a step, and checkpoints that run backward passes of their own, are right without further ado.
+The parameters of one optimizer are a set.  A set is combined in rounds, one for each backward pass that is the last of
+its micro-batches.  A round replaces each gradient by the weighted mean over the workers.  The mean is linear and the
+weights add up to 1, so the part of a gradient that an earlier round has combined does not change.  So several backward
+passes in a step, and activation checkpoints that run backward passes of their own, give the right result without
+special handling.
 
-A parameter without a gradient is zero for the others.  Whether any worker had one travels with the round, as one
-number a parameter: where none had, the gradient stays None, as in one process, so that momentum and weight decay leave
-it alone on every worker alike.  One number more is whether the worker's loops are odd ones: where they are so on some
-workers only, one has left a loop that the others are in, and would make its last step long before them.
+A parameter without a gradient counts as zero for the other workers.  Each round also combines one number per parameter:
+whether any worker had a gradient.  If none had, the gradient stays None as in one process, so that momentum and weight
+decay do not change the parameter, on all workers alike.  One more number is the parity of the worker's number of loops.
+If parities differ, a worker has left a loop in which others still are, and would make its last step long before them.
 
-Where losses are sums over samples each worker with samples weighs 1, and its gradients are multiplied by how many such
-workers there are, before they are added to what is there: their mean is then the gradient of the sum.
+If losses are sums over samples, each worker with samples has weight 1.  Its gradients are multiplied by the number of
+such workers before they are added to the present ones.  Their mean is then the gradient of the sum.
 """
 
 from __future__ import annotations
@@ -37,19 +39,19 @@ DTYPES = {torch.float32: L.FLOAT32, torch.float64: L.FLOAT64, torch.float16: L.F
           torch.bfloat16: L.BFLOAT16, torch.int32: L.INT32, torch.int64: L.INT64, torch.uint8: L.UINT8}
 FLOATING = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 
-TOGETHER_BYTES = 1 << 20  # at least so many leave a device at once: to begin takes as long as their way
+TOGETHER_BYTES = 1 << 20  # least size of a copy from a device: to begin one takes about as long as copying so much
 
-ROUNDING = 0.01  # most of a number that travels as one of 16 bits
+ROUNDING = 0.01  # largest rounding error of a number between 0 and 1 that is sent in half precision
 
-_task = torch._C._current_graph_task_id  # a number of autograd's for each backward pass
-_use_count = getattr(torch._C, "_storage_Use_Count", None)  # before 2.8 only where PyTorch has CUDA
+_task = torch._C._current_graph_task_id  # autograd's number of the present backward pass
+_use_count = getattr(torch._C, "_storage_Use_Count", None)  # before PyTorch 2.8 only in builds with CUDA
 _announce = L.lib.eddis_announce
-_message = L._Message()  # of announcements in the thread that makes a pass; written where one fails only
-_announcer: Announcer | None = None  # where a parameter is of a device
+_message = L._Message()  # for announcements in the thread of the backward pass; written only if one fails
+_announcer: Announcer | None = None  # set if a parameter is on a device
 
 
 class Member:
-    """A parameter of a set."""
+    """A parameter of a set, with the state of its gradient in the present round."""
 
     __slots__ = ("parameter", "name", "id", "index", "dtype", "n", "on", "stride", "value", "address", "round", "spare",
                  "device", "place", "adds")
@@ -58,69 +60,74 @@ class Member:
         self.parameter, self.name, self.index = parameter, name, index
         self.settle()
         self.id = -1
-        self.round = -1  # the last one that it was announced in
-        self.spare: torch.Tensor | None = None  # for what others make of it where there is no gradient here
-        self.device: Device | None = None  # where the gradient is copied from
-        self.place: torch.Tensor | None = None  # and to
+        self.round = -1  # last round in which it was announced
+        self.spare: torch.Tensor | None = None  # receives the others' gradient if there is none here
+        self.device: Device | None = None  # device of the parameter; None: in host memory
+        self.place: torch.Tensor | None = None  # host memory for the gradient of a device's parameter
 
     def settle(self) -> None:
-        """It is what it is to stay."""
+        """Record the parameter's type, size, device and address, which must not change from now on."""
         p = self.parameter.detach()
         self.dtype, self.n, self.on, self.stride = p.dtype, p.numel(), p.device, p.stride()
-        self.value = p if p.is_cpu else None  # what the library reads and writes, until the script's has other memory
-        self.address = p.data_ptr()  # where that is: its storage may move it
+        self.value = p if p.is_cpu else None  # keeps the memory that the library uses until the script replaces it
+        self.address = p.data_ptr()  # address of that memory at this time; its storage may move later
 
     def check(self, tensor: torch.Tensor) -> None:
-        """The parameter, or its gradient."""
+        """Raise RuntimeError if the parameter, or its gradient, has another type, size or device than at the first
+        step."""
         if tensor.dtype is not self.dtype or tensor.numel() != self.n or tensor.device != self.on:
             raise RuntimeError(f"parameter '{self.name}' is of another type, size or device than at the first step: "
                                "convert and move a model before the loop over eddis.torch.loader")
 
 
 class _Together:
-    """Gradients that leave a device at once."""
+    """Gradients of one device that are copied to the host together."""
 
     def __init__(self) -> None:
         self.members: list[Member] = []
         self.gradients: list[torch.Tensor] = []
-        self.behind: set[Any] = set()  # what has computed them
+        self.behind: set[Any] = set()  # streams that compute them
         self.n_bytes = 0
 
 
 class _Pass:
-    """A backward pass."""
+    """A backward pass in progress. `over` is called at its end."""
 
     def __init__(self, task: int, over: Callable[[], None]) -> None:
-        self.task, self.thread = task, threading.get_ident()  # autograd's number, and a thread of it
-        self._over = weakref.ref(over)  # autograd holds it as long as the pass is under way
+        self.task, self.thread = task, threading.get_ident()  # autograd's number, and the thread of its first hook
+        self._over = weakref.ref(over)  # autograd keeps `over` alive as long as the pass runs
         Variable._execution_engine.queue_callback(over)
 
     @property
     def has_failed(self) -> bool:
+        # True if an exception has ended the pass.
         return self._over() is None
 
 
 class ParameterSet:
-    """What one optimizer updates."""
+    """The parameters that one optimizer updates, and the rounds that combine their gradients.
+
+    passes: backward passes per step, of which all but the last only add up. is_sum: losses are sums over samples.
+    """
 
     def __init__(self, worker: Worker, number: int, named: list[tuple[str, torch.nn.Parameter]],
                  passes: int, is_sum: bool) -> None:
         self.worker, self.number, self.passes, self.is_sum = worker, number, passes, is_sum
         self.members = [Member(p, name, i) for i, (name, p) in enumerate(named)]
-        self.round = 0
-        self.announced = 0  # members, in this round
-        self.passed = 0  # backward passes whose gradients only add up
-        self.is_held = False  # by hold()
-        self.armed: _Pass | None = None  # the backward pass under way, or one that an exception has ended
-        self.under_way: list[torch.Tensor] = []  # gradients that are read and written, whoever drops them
-        self.shared: list[tuple[torch.Tensor, torch.Tensor]] = []  # gradients that are combined elsewhere, and where
-        self.is_combining = False  # or was, as an exception has ended the wait
-        self.lock = threading.Lock()  # a pass over devices calls hooks from threads of theirs
-        self.is_local = False  # gradients have come that no round has combined
+        self.round = 0  # number of the present round
+        self.announced = 0  # members announced in this round
+        self.passed = 0  # backward passes of this step whose gradients only add up
+        self.is_held = False  # inside of hold()
+        self.armed: _Pass | None = None  # the backward pass in progress, or one that an exception has ended
+        self.under_way: list[torch.Tensor] = []  # keeps gradients that the library uses, even if the script drops them
+        self.shared: list[tuple[torch.Tensor, torch.Tensor]] = []  # gradients and the copies that are combined instead
+        self.is_combining = False  # waiting for a round; stays True if an exception has ended the wait
+        self.lock = threading.Lock()  # with several devices, autograd calls hooks from several threads
+        self.is_local = False  # there are gradients that no round has combined
         self.places = Places(worker)
         self.members_of: dict[Device, list[Member]] = {}
-        self.together: dict[Device, _Together] = {}  # that no copy has begun of
-        self.taken: dict[Device | None, Copied] = {}  # the results before, from their places, which are free then
+        self.together: dict[Device, _Together] = {}  # gradients whose copy has not begun
+        self.taken: dict[Device | None, Copied] = {}  # copies of the previous results; then their places are free
         worker.before_commit.append(self._register)
         worker.before_values.append(self._find)
         worker.before_steps.append(self._find)
@@ -130,6 +137,8 @@ class ParameterSet:
     # ---- registration
 
     def _register(self) -> None:
+        # Register all parameters with the library, and one more that counts who had a gradient.  A callback before
+        # commit.
         layers: dict[str, int] = {}
         n = len(self.members)
         for member in self.members:
@@ -138,7 +147,7 @@ class ParameterSet:
         for device, members in self._by_device().items():
             values.update(zip(members, self.places.add(device, [functools.partial(getattr, m, "parameter")
                                                                 for m in members])))
-        self.used = torch.ones(n + 1, dtype=torch.float32, device="cpu")  # the last: of loops
+        self.used = torch.ones(n + 1, dtype=torch.float32, device="cpu")  # the last one: parity of the loops
         self.used_by_any = torch.ones(n + 1, dtype=torch.float32, device="cpu")
         self.used_id = self._add("eddis.used", f"eddis.used{self.number}", self.used, layers)
         for member in self.members:
@@ -146,7 +155,8 @@ class ParameterSet:
             member.id = self._add(layer, member.name, values[member], layers)
 
     def _by_device(self) -> dict[Device, list[Member]]:
-        """Those that are not in the memory of the host."""
+        """Return the parameters on devices, by device.  Raises TypeError for a parameter that is not dense or is on an
+        unsupported device."""
         for member in self.members:
             try:
                 member.device = device_of(member.parameter)
@@ -160,6 +170,8 @@ class ParameterSet:
         return self.members_of
 
     def _add(self, layer: str, name: str, tensor: torch.Tensor, layers: dict[str, int]) -> int:
+        # Register one parameter in its layer, which is added at first use.  Return the library's number of it.  Raises
+        # TypeError for a type other than floating point.
         worker = self.worker
         if tensor.dtype not in FLOATING:
             raise TypeError(f"parameter '{name}' is of {tensor.dtype}: eddis combines floating point gradients only")
@@ -174,7 +186,8 @@ class ParameterSet:
         return number
 
     def _find(self) -> None:
-        """A script may have given parameters other memory; in sync mode nobody reads it."""
+        """Give the library the new address of each parameter whose memory the script has replaced.  In sync mode nobody
+        reads the values, so nothing is done."""
         if not self.worker.is_several or not self.worker.committed:
             return
         for member in self.members:
@@ -190,40 +203,43 @@ class ParameterSet:
             member.address = p.data_ptr()
 
     def _settle(self) -> None:
-        """The group is known: hooks, of all that is combined with others, or that only say that a step is used."""
+        """Install autograd's hooks, now that the group is known: hooks that combine gradients, or, for a worker alone
+        in its group, hooks that only record that the step was used."""
         if self.worker.world.n_group_ranks == 1:
             for member in self.members:
                 is_trained = member.parameter.requires_grad
                 member.parameter.requires_grad_(True).register_post_accumulate_grad_hook(self._touch)
-                member.parameter.requires_grad_(is_trained)  # one that is frozen now may be trained later
+                member.parameter.requires_grad_(is_trained)  # a parameter that is frozen now may be trained later
             return
         for device, members in self.members_of.items():
             for member, place in zip(members, device.places_for([m.parameter for m in members])):
                 member.place = place
         if any(member.device is None for member in self.members):
-            _users_in_hook()  # a pass of its own
+            _users_in_hook()  # makes a backward pass of its own, so not inside of the script's
         for member in self.members:
             if not member.parameter.requires_grad:
                 raise RuntimeError(f"parameter '{member.name}' was frozen behind eddis.torch.DistributedOptimizer: "
                                    "freeze it before, or after the first step")
             member.parameter.register_post_accumulate_grad_hook(functools.partial(self._ready, member))
             if self.is_sum:
-                member.adds = get_gradient_edge(member.parameter).node  # as long as it lives it is the parameter's
+                member.adds = get_gradient_edge(member.parameter).node  # kept alive, so that it stays the parameter's
                 member.adds.register_prehook(self._scale)
 
     # ---- a backward pass
 
     def _scale(self, gradients: tuple[torch.Tensor | None, ...]) -> tuple[torch.Tensor | None, ...]:
-        """autograd's hook, before a gradient is added to what is there."""
+        """Multiply a gradient by the number of workers with samples, for losses that are sums.  An autograd hook that
+        runs before the gradient is added to the present one."""
         n = self.worker.n_with_samples() if self.worker.in_step else 1
         return gradients if n == 1 else tuple(None if g is None else g * n for g in gradients)
 
     def _touch(self, parameter: torch.Tensor) -> None:
-        """autograd's hook, of a worker that combines with nobody."""
+        """Record that the step was used.  An autograd hook for a worker that is alone in its group."""
         self.worker.is_touched = True
 
     def _ready(self, member: Member, parameter: torch.Tensor) -> None:
-        """autograd's hook: this gradient is complete, for this backward pass."""
+        """Announce a gradient that is complete for this backward pass, if the pass is the last of its micro-batches.
+        An autograd hook."""
         self.worker.is_touched = True
         if self.is_held:
             self._check_in_step()
@@ -237,14 +253,15 @@ class ParameterSet:
                 self._announce(member, _users_in_hook)
 
     def _check_in_step(self) -> None:
+        # Raise RuntimeError for a backward pass outside of the loop over the loader.
         if not self.worker.in_step:
             raise RuntimeError("a backward pass outside of the loop over eddis.torch.loader: its gradients would be "
                                "this worker's alone; take those of a parameter that is not trained by "
                                "torch.autograd.grad")
 
     def _arm(self, task: int) -> None:
-        """The first hook of a pass asks for a call at its end.  A pass inside of a pass, as of torch.utils.checkpoint,
-        is a part of it."""
+        """At the first hook of a backward pass, ask autograd for a call at its end.  A pass inside of another one, as
+        torch.utils.checkpoint makes, is part of that one.  Raises RuntimeError if an earlier pass has not ended."""
         self.worker.fix_weight()
         if self.is_combining:
             self.check_passed()
@@ -259,14 +276,16 @@ class ParameterSet:
         self.armed = _Pass(task, functools.partial(self._pass_over))
 
     def check_passed(self) -> None:
-        """Every pass that has begun has ended."""
+        """Raise RuntimeError if a backward pass has begun and not ended."""
         if self.armed or self.is_combining:
             raise RuntimeError("a backward pass of this optimizer's parameters has begun and not ended, so that the "
                                "other workers wait for the rest of its gradients: let the exception that it raised end "
                                "the script, and take no step inside of one")
 
     def _announce(self, member: Member, alone: Callable[[], int]) -> None:
-        """alone: how many users a gradient has here that nobody shares."""
+        """Announce a member's gradient, or begin to copy it from its device.  A gradient in another memory order is
+        replaced by a copy; one whose memory others share is combined in a copy. alone: returns the number of users of a
+        gradient that nobody shares."""
         gradient = member.parameter.grad
         if member.round == self.round:
             raise RuntimeError(f"parameter '{member.name}' got a gradient twice in one backward pass: give "
@@ -277,7 +296,7 @@ class ParameterSet:
             gradient = member.parameter.grad = as_laid_out(gradient, member.parameter)
             address = gradient.data_ptr()
         elif member.device is None and _users_of(gradient) > alone():
-            # Autograd's own, behind a view: the pass may still read it, as the gradient of a layer before this one.
+            # Autograd still uses this memory through a view, perhaps as the gradient of an earlier layer.
             copy = as_laid_out(gradient, member.parameter)
             self.shared.append((gradient.detach(), copy))
             address = copy.data_ptr()
@@ -288,13 +307,14 @@ class ParameterSet:
             self._send([(member.id, address or L.ZERO, address)])
         elif self.worker.weight:
             self._put_together(member.device, member, gradient)
-        else:  # nobody reads it
+        else:  # weight 0: nobody reads the gradient
             place = member.place.data_ptr()
             self._send([(member.id, place or L.ZERO, place)], self.taken.get(member.device))
 
     def _put_together(self, device: Device, member: Member, gradient: torch.Tensor) -> None:
-        """They wait until there are enough of them, or the pass is over; not the first one, with which a round begins:
-        rounds of several sets begin in one order on all workers, those without samples or devices, too."""
+        """Collect a gradient until enough of them can be copied at once, or the pass is over.  The first gradient,
+        which begins a round, is copied at once: rounds of several sets must begin in the same order on all workers,
+        including those without samples or devices."""
         together = self.together.setdefault(device, _Together())
         together.members.append(member)
         together.gradients.append(gradient)
@@ -304,6 +324,7 @@ class ParameterSet:
             self._begin_copies()
 
     def _begin_copies(self) -> None:
+        # Begin to copy all collected gradients to their places, and have them announced when they have arrived.
         while self.together:
             device, together = self.together.popitem()
             places = [member.place for member in together.members]
@@ -312,7 +333,7 @@ class ParameterSet:
                         for member, place in zip(together.members, places)], copied)
 
     def _send(self, announced: list[tuple[int, int, int]], copied: Copied | None = None) -> None:
-        """(number, source, result) of each."""
+        """Announce gradients, tuples (number, source, result): at once, or by the announcer when `copied` is done."""
         if _announcer:
             _announcer.put(copied, announced)
         else:
@@ -320,7 +341,8 @@ class ParameterSet:
                 announce(self.worker, _message, number, source, result)
 
     def _pass_over(self) -> None:
-        """The engine's callback, in the thread that has called backward or in a device's."""
+        """End a backward pass: combine the gradients if it is the last of its micro-batches.  Called by autograd's
+        engine, in the thread that called backward or in one of a device."""
         self.armed = None
         self.is_local = True
         if self.passed + 1 < self.passes:
@@ -329,7 +351,8 @@ class ParameterSet:
         self.synchronize()
 
     def synchronize(self) -> None:
-        """Combine what has come since the last round, unless nothing has."""
+        """Combine all gradients that have come since the last round, and wait for it.  Do nothing if none have come.
+        Collective in the group."""
         if not self.is_local or self.worker.world.n_group_ranks == 1:
             return
         self.worker.fix_weight()
@@ -362,7 +385,8 @@ class ParameterSet:
             self.worker.compare_loops()
 
     def _announce_rest(self) -> list[Member]:
-        """Of micro-batches before, or of none: these are returned."""
+        """Announce the members that had no hook in this pass: with the gradients of earlier micro-batches, or as zero.
+        Return the members without a gradient."""
         unused = []
         for member in self.members:
             if member.round == self.round:
@@ -381,7 +405,7 @@ class ParameterSet:
         return unused
 
     def _take_results(self, unused: list[Member]) -> None:
-        """Those of devices, to there."""
+        """Copy the combined gradients of devices back from their places."""
         without = set(unused) if self.members_of else ()
         for device, members in self.members_of.items():
             device.to_device([member.spare if member in without else member.parameter.grad for member in members],
@@ -389,6 +413,7 @@ class ParameterSet:
             self.taken[device] = device.join()
 
     def _take_unused(self, unused: list[Member]) -> None:
+        # For members without a gradient here, take the others' gradient if any worker had one; otherwise it stays None.
         for member in unused:
             self.used[member.index] = 1
             if self.used_by_any[member.index] > 0:
@@ -397,14 +422,14 @@ class ParameterSet:
             self._drop_unused()
 
     def _drop_unused(self) -> None:
-        """This worker had no samples: where no other had a gradient there is none."""
+        """On a worker without samples, set gradients to None that no worker had."""
         for member in self.members:
             if not self.used_by_any[member.index] > 0:
                 member.parameter.grad = None
 
     @contextlib.contextmanager
     def hold(self) -> Iterator[None]:
-        """Gradients of backward passes in here only add up."""
+        """While it is active, backward passes only add up their gradients.  A context manager."""
         before, self.is_held = self.is_held, True
         try:
             yield
@@ -413,14 +438,14 @@ class ParameterSet:
 
 
 def announce(worker: Worker, message: L._Message, number: int, source: int, result: int) -> None:
-    """Raises Error with what comes in the message."""
+    """Call eddis_announce.  Raises Error with the text in `message`."""
     code = _announce(worker.handle, number, source, result, message)
     if code < 0:
         raise L.Error(code, message.text.decode(errors="replace"))
 
 
 def _follow(worker: Worker, device: Device) -> None:
-    """There are parameters of a device: of the first one the times count."""
+    """Prepare for parameters on a device: start the announcer, and measure the times of the first such device."""
     global _announcer
     if _announcer is None:
         _announcer = Announcer(functools.partial(announce, worker, L._Message()))
@@ -428,30 +453,33 @@ def _follow(worker: Worker, device: Device) -> None:
 
 
 def is_dense(tensor: torch.Tensor) -> bool:
-    """Whether its elements fill their memory without gaps or overlaps, in whatever order."""
+    """Check whether a tensor's elements fill its memory without gaps or overlaps, in any order."""
     return torch.ops.aten.is_non_overlapping_and_dense(tensor)
 
 
 def as_laid_out(gradient: torch.Tensor, parameter: torch.Tensor) -> torch.Tensor:
-    """The same numbers, dense, in the order of the parameter's memory."""
+    """Return a dense copy of the gradient in the parameter's memory order."""
     dense = gradient.to_dense() if gradient.layout != torch.strided else gradient
     return torch.empty_like(parameter).copy_(dense)
 
 
 def _users_of(tensor: torch.Tensor) -> int:
-    """How many tensors have its memory, and what this call adds; many where PyTorch does not tell."""
+    """Return how many tensors share this tensor's memory, plus a constant of this call; a large number if PyTorch
+    cannot report it."""
     return _use_count(tensor.untyped_storage()._cdata) if _use_count else sys.maxsize
 
 
 @functools.cache
 def _users_of_one() -> int:
+    # Return what _users_of returns for a tensor that nobody shares.
     return _users_of(torch.empty(1, device="cpu")) if _use_count else 0
 
 
 @functools.cache
 def _users_in_hook() -> int:
-    """The same of a gradient that is its parameter's alone, in its hook: of some versions autograd itself has another.
-    Not at import: where autograd has run it refuses to in a forked process."""
+    """Return what _users_of returns, inside of its hook, for a gradient that only its parameter has: in some versions
+    autograd has another reference.  Not computed at import, since autograd refuses to run in a process forked after it
+    has run."""
     if not _use_count:
         return 0
     found = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A DataLoader whose batches are what the plan gives this worker, step by step."""
+"""A DataLoader whose batches are this worker's share of each step, as the plan sets it."""
 
 from __future__ import annotations
 
@@ -18,27 +18,28 @@ from . import _draws
 from ._batchnorm import tell_of_one_value
 from ._rows import rows_of
 
-# What a DataLoader is made from, beside its data set and who chooses the samples.
+# Arguments of a DataLoader besides its data set and its samplers.
 _KEPT = ("num_workers", "collate_fn", "pin_memory", "timeout", "worker_init_fn", "multiprocessing_context",
          "generator", "prefetch_factor", "persistent_workers")
-OWN_AHEAD = 2  # batches that a class of the script's own may have taken before its loop asks for them
+OWN_AHEAD = 2  # batches that a class derived from DataLoader may take before its loop asks for them
 _REPLACED = (data.SequentialSampler, data.RandomSampler, data.distributed.DistributedSampler)
 
 
 class _Sampler(data.Sampler):
-    """The numbers of the samples of one epoch's steps, asked for ahead of their steps."""
+    """A batch sampler: yields the numbers of this worker's samples in each step of one epoch, before these steps begin.
+    """
 
     def __init__(self, samples: int) -> None:
         self.samples = samples
-        self.epoch = 0  # no step of a later one
-        self.told: deque[int] = deque()  # steps whose batches are under way
+        self.epoch = 0  # yields no step of a later epoch
+        self.told: deque[int] = deque()  # numbers of the steps whose batches are being read
 
     def __iter__(self) -> Iterator[list[int]]:
         number = worker.next_step
         while (step := worker.plan_step(number)) and step.epoch <= self.epoch:
             self.told.append(number)
-            # Without samples the loop runs all the same, with two that count nothing: batch normalisation cannot take
-            # one, and clipping and schedulers are to go on as on the other workers.
+            # Without samples the loop's body runs, too, with two samples that count nothing: clipping and schedulers
+            # go on as on the other workers, and batch normalisation cannot take one sample.
             yield worker.sample_indices(step) or [0, 1 % self.samples]
             if step.flags & L.STEP_END_OF_EPOCH:
                 return
@@ -46,8 +47,9 @@ class _Sampler(data.Sampler):
 
 
 class _Initialise:
-    """What a process that reads samples begins with.  PyTorch has it take SIGTERM by then, by which it would end, and
-    the script with it, where Slurm signals all processes so that the job saves."""
+    """The initialisation of a process that reads samples.  PyTorch makes such a process end on SIGTERM, and then the
+    script ends, too.  But Slurm signals all processes of a job so that it saves.  So the process ignores Slurm's
+    SIGTERM and SIGUSR1."""
 
     def __init__(self, function: Callable[[int], None] | None) -> None:
         self.function = function
@@ -59,13 +61,14 @@ class _Initialise:
 
 
 class _Order:
-    """The loader's sampler as scripts use it: the script's own, but that the plan has taken its place."""
+    """The loader's `sampler` attribute: the script's own sampler, except that the plan chooses the samples."""
 
     def __init__(self, replaced: data.Sampler) -> None:
         self._replaced = replaced
 
     def set_epoch(self, epoch: int) -> None:
-        """Each epoch has another order anyway; that of a DistributedSampler is for loops that do not train."""
+        """Pass the epoch to a DistributedSampler, for loops that do not train.  The plan's order differs in each epoch
+        anyway."""
         if hasattr(self._replaced, "set_epoch"):
             self._replaced.set_epoch(epoch)
 
@@ -83,32 +86,32 @@ class _Order:
 
 
 class _Loop:
-    """A loop over the loader: where its batches come from, and the one that the script has."""
+    """One loop over the loader: its iterator of batches, and the batch that the script has."""
 
     def __init__(self, batches: Iterator[Any]) -> None:
         self.batches = batches
         self.batch: Any = None
         self.has_batch = False
-        self.n_ended = 0  # steps
-        self.is_epoch = False  # it counts as one of the script's
-        self.turn = 0  # how often the script has begun it
+        self.n_ended = 0  # steps ended in it
+        self.is_epoch = False  # it counts as an epoch of the script
+        self.turn = 0  # how often the script has begun or continued it
 
 
 class Loader:
-    """What `loader` makes: iterated over once an epoch, it yields this worker's batch of each step."""
+    """The result of `loader`: each iteration over it is one epoch and yields this worker's batch of each step."""
 
     def __init__(self, made_from: data.DataLoader, epochs: int) -> None:
         self.dataset = made_from.dataset
         self.drop_last = made_from.batch_sampler.drop_last
         self.sampler = _Order(made_from.batch_sampler.sampler)
-        self.iterations = 0  # over this, begun: the script's epochs
-        self.is_inside = False  # of one
-        self.on_entry: list[Callable[[], None]] = []  # once, when the next one begins
+        self.iterations = 0  # iterations over this object that were begun: the script's epochs
+        self.is_inside = False  # inside of an iteration
+        self.on_entry: list[Callable[[], None]] = []  # called once, when the next iteration begins
         self._made_from = made_from
         self._epochs = epochs
         self._are_over = False
         self._loop: _Loop | None = None
-        self._has_begun = False  # a loop, in the epoch
+        self._has_begun = False  # a loop has begun in this epoch
         self._has_told_rows = False
         self._sampler = _Sampler(len(made_from.dataset))
         self._inner = _reader(made_from, self._sampler)
@@ -120,8 +123,8 @@ class Loader:
         worker.set_data(len(self.dataset), epochs)
 
     def epochs(self, n: int) -> Iterator[int]:
-        """The epochs that are left of n, for `for epoch in loader.epochs(n)`: all, or after a restart those that the
-        checkpoint has not."""
+        """Yield the numbers of the remaining epochs of n, for `for epoch in loader.epochs(n)`: all, or after a restart
+        those that the checkpoint does not contain.  Raises RuntimeError for an epoch without a loop over the loader."""
         if not worker.committed:
             self._epochs = n
             worker.set_data(len(self.dataset), n)
@@ -138,36 +141,37 @@ class Loader:
                                    "other workers wait for: leave out `continue` before it")
             self.iterations = max(self.iterations, before + 1)
         if not worker.is_several and n >= self._epochs > 0 and not worker.over:
-            worker.end(is_left=True)  # loops were left by break, so there are steps that nobody wants any more
+            worker.end(is_left=True)  # loops were left by break, so steps are left that nobody will make
             worker.stop()
             worker.finish()
         self._are_over = True
 
     def set_epoch(self, epoch: int) -> None:
-        """For scripts that say so to their sampler: each epoch has another order anyway."""
+        """Accept the epoch, for scripts that set it on their sampler.  The order differs in each epoch anyway."""
         self.sampler.set_epoch(epoch)
 
     def __len__(self) -> int:
-        """Steps of an epoch; in async and hybrid mode about so many."""
+        """Return the number of steps of an epoch; in async and hybrid mode it is an estimate."""
         n, batch = len(self.dataset), worker.world.batch
-        # What is left behind the last whole batch may be too little for any worker
+        # The rest after the last whole batch may be too small for any worker
         is_cut = self.drop_last or n % batch < worker.options.get("min_count", 0)
         return n // batch if is_cut else -(-n // batch)
 
     def __getattr__(self, name: str) -> Any:
-        """What else a script asks for is that of its DataLoader."""
+        """Return any other attribute from the script's DataLoader."""
         if name.startswith("_"):
             raise AttributeError(f"eddis.torch.Loader has no {name}")
         return getattr(self._made_from, name)
 
     def __iter__(self) -> Iterator[Any]:
-        """An epoch; or where gradients are off, or behind the last epoch, the batches of the script's DataLoader, for
-        what does not train."""
+        """Return an iterator over the batches of an epoch.  If gradients are off, or after the last epoch, iterate over
+        the script's own DataLoader instead, for loops that do not train."""
         if self._are_over or not torch.is_grad_enabled():
             return iter(self._made_from)
         return self._train()
 
     def _train(self) -> Iterator[Any]:
+        # Yield the batches of an epoch, each with its step in progress.  At the end of the last epoch end all steps.
         start()
         self._has_begun = True
         loop = self._begin_loop()
@@ -178,25 +182,26 @@ class Loader:
             if worker.plan_step(worker.next_step) is None:
                 worker.finish()
         finally:
-            if self._loop is loop and loop.turn == turn:  # and nobody goes on with it
+            if self._loop is loop and loop.turn == turn:  # no later loop continues it
                 self.is_inside = False
                 self._give_back()
         worker.set_phase(L.PHASE_EVALUATE)
 
     def _begin_loop(self) -> _Loop:
-        """The one before again, where it was left with a batch that nobody has used, else a new one."""
+        """Return the loop to iterate over: the previous one if it was left with a batch that nobody has used, else a
+        new one."""
         self._give_back()
         if not self._is_unused():
-            worker.end(is_left=True)  # by break, which all workers do at the same batch
+            worker.end(is_left=True)  # left by break, which all workers do at the same batch
             worker.set_phase(L.PHASE_INPUT)
             self._loop = None
-        # A worker may have no step of an epoch in async and hybrid mode: it comes to the same number of epochs.
+        # In async and hybrid mode a worker may have no step in an epoch.  It still makes the same number of epochs.
         self._sampler.epoch = self.iterations
         if self._loop is None:
             self._sampler.told.clear()
             _draws.differ()
             self._inner.generator = _draws.of_loader(self._made_from, worker.next_step if self.on_entry else 0)
-            self._loop = _Loop(iter(self._inner))  # this draws a random number
+            self._loop = _Loop(iter(self._inner))  # iter() draws a random number
         while self.on_entry:
             self.on_entry.pop()()
         self._loop.turn += 1
@@ -207,16 +212,19 @@ class Loader:
         return self._loop
 
     def _is_unused(self) -> bool:
-        """Whether the last loop was left with a batch whose step is as it was when it began."""
+        """Check whether the last loop was left with a batch whose step nothing has used."""
         return self._loop is not None and self._loop.has_batch and worker.in_step and not worker.is_touched
 
     def _give_back(self) -> None:
-        """A loop that has only been looked into is none: the next one begins with its batch."""
+        """Do not count a loop as an epoch if the script only looked at its first batch: the next loop begins with that
+        batch."""
         if self._is_unused() and self._loop.is_epoch and not self._loop.n_ended:
             self._loop.is_epoch = False
             self.iterations -= 1
 
     def _steps(self, loop: _Loop) -> Iterator[Any]:
+        # Yield the loop's batches and end the step after each.  Raises RuntimeError if another loop has begun
+        # meanwhile.
         turn = loop.turn
         while loop.has_batch or self._read(loop):
             yield loop.batch
@@ -230,9 +238,10 @@ class Loader:
                 break
 
     def _read(self, loop: _Loop) -> bool:
-        """Read the batch of the next step, and begin it; False: the epoch is over."""
+        """Read the batch of the next step and begin the step.  Return False if the epoch is over.  Raises RuntimeError
+        if the script's DataLoader does not yield one batch per step."""
         told, name = self._sampler.told, type(self._made_from).__name__
-        _draws.differ()  # the script may have seeded in the step before
+        _draws.differ()  # the script may have seeded in the previous step
         worker.mark(Mark.ASKED)
         try:
             batch = next(loop.batches)
@@ -255,8 +264,8 @@ class Loader:
         return True
 
     def _weigh(self, batch: Any) -> int:
-        """Count the step for the samples that its batch holds, and return how many; PyTorch's own collate function
-        keeps all."""
+        """Set the step's weight to the number of samples that the batch holds, and return it.  With PyTorch's own
+        collate function that is the planned number."""
         made_from, planned = self._made_from, worker.step.count
         if not planned or type(made_from) is data.DataLoader and made_from.collate_fn is data.default_collate:
             return planned
@@ -272,7 +281,8 @@ class Loader:
 
     @staticmethod
     def _begin(number: int) -> bool:
-        """Begin the step that the batch was read for; False: it is not done any more."""
+        """Begin the step for which the batch was read; return False if there are no more steps.  Raises RuntimeError if
+        another step has begun."""
         if not worker.begin():
             return False
         if worker.step.batch and worker.step.step != number:
@@ -286,7 +296,7 @@ def _reader(made_from: data.DataLoader, sampler: _Sampler) -> data.DataLoader:
     if type(made_from) is data.DataLoader:
         kept = {name: getattr(made_from, name) for name in _KEPT}
         return data.DataLoader(made_from.dataset, batch_sampler=sampler, **{**kept, "worker_init_fn": start_with})
-    # What a class of the script's own is made with nobody knows, so this is its object with another sampler.
+    # The constructor of a derived class is unknown, so copy the object and replace its sampler.
     reader = copy.copy(made_from)
     vars(reader).update(batch_sampler=sampler, worker_init_fn=start_with, in_order=True, _iterator=None)
     return reader
@@ -296,30 +306,35 @@ _loader: Loader | None = None
 
 
 def the_loader() -> Loader:
-    """The one of this process."""
+    """Return the loader of this process.  Raises RuntimeError if there is none."""
     if _loader is None:
         raise RuntimeError("there is no eddis.torch.loader, which tells how many samples there are")
     return _loader
 
 
 def planned_steps() -> int:
-    """Return the number of steps of all epochs, 0 where nobody has told how many these are."""
+    """Return the number of steps of all epochs; 0 if the number of epochs is unknown."""
     return len(the_loader()) * the_loader()._epochs
 
 
 def loader(made_from: data.DataLoader, epochs: int = 0) -> Loader:
-    """A loader of the same data set that follows the plan: this worker's share of each step, each sample once an
-    epoch, in an order that the job's seed gives.
+    """Make a loader of the same data set that follows the plan: it yields this worker's share of each step.  Each
+    sample comes once an epoch, in an order that depends on the job's seed.
 
-    made_from: its batch size, shuffling and DistributedSampler are replaced; workers, collate function and the rest are
-    kept, drop_last too, and what a class derived from DataLoader does; without eddis-run the batch size is that of each
-    worker.  epochs: how many the script will make; 0: unknown.  A job that knows ends all workers together and tells
-    how long it will take; in async and hybrid mode it also gives every worker the samples of the last epoch.
+    made_from: its batch size, shuffling and DistributedSampler are replaced.  Worker processes, collate function,
+    drop_last and the rest are kept, and so is what a class derived from DataLoader does.  Without eddis-run its batch
+    size is that of each worker.
 
-    A loop that is left with a batch that nothing has been done with is followed by one that begins with this batch.
-    One that is begun where gradients are off, or behind the last epoch, yields the batches of made_from itself: it does
-    not train.  The batch a worker gets has unlike sizes from step to step.  A worker that gets no samples in a step
-    gets two that count nothing.  Raises TypeError for an iterable data set and ValueError for other samplers.
+    epochs: number of epochs that the script will make; 0: unknown.  If it is known, the job ends all workers together
+    and reports the remaining time; in async and hybrid mode every worker also gets samples of the last epoch.
+
+    If a loop is left with a batch that nothing has used, the next loop begins with that batch.  A loop that begins
+    while gradients are off, or after the last epoch, yields the batches of made_from itself and does not train.  The
+    size of a worker's batch differs from step to step.  A worker that gets no samples in a step gets two that count
+    nothing.
+
+    Raises TypeError for an iterable data set; ValueError for other samplers, an empty data set or too much prefetching;
+    RuntimeError for a second loader.
     """
     global _loader
     if not isinstance(made_from, data.DataLoader):
@@ -349,6 +364,8 @@ def loader(made_from: data.DataLoader, epochs: int = 0) -> Loader:
 
 
 def _set_options(made_from: data.DataLoader) -> None:
+    # Set the options of joining that the loader decides: read_ahead, drop_last and, without eddis-run, the batch.
+    # Raises ValueError if it prefetches more steps than allowed.
     ahead = made_from.num_workers * (made_from.prefetch_factor or 0)
     told = worker.options.get("read_ahead", READ_AHEAD if worker.handle else MAX_READ_AHEAD)
     if ahead > max(0, told):
@@ -365,10 +382,11 @@ def _set_options(made_from: data.DataLoader) -> None:
 
 
 def start() -> None:
-    """Before the first step, all is known: share it, and begin with one model.  The second time nothing."""
+    """Before the first step: end the registration and give all workers the same model.  Later calls do nothing.
+    Collective."""
     if worker.committed:
         return
     the_loader()
     worker.commit()
-    _draws.differ()  # before a checkpoint says which
+    _draws.differ()  # before a checkpoint may restore the random states
     worker.begin_with()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DistributedOptimizer: any optimizer of PyTorch, whose gradients are those of all workers' samples.
+"""DistributedOptimizer: make any PyTorch optimizer step by the mean gradient over all workers' samples.
 
-It stays the object that it is: what eddis does rides on the optimizer's own hooks, which also run where a scheduler
-or a scaler has put itself in front of its `step`.
+The optimizer stays the same object. eddis uses the optimizer's own hooks, which also run if a scheduler or a scaler has
+replaced its `step`.
 """
 
 from __future__ import annotations
@@ -25,24 +25,25 @@ _distributed: list[_Distributed] = []
 
 
 class _Distributed:
-    """What belongs to one optimizer."""
+    """One optimizer and what eddis keeps for it."""
 
     def __init__(self, optimizer: torch.optim.Optimizer, named: list[tuple[str, torch.nn.Parameter]],
                  passes: int, model: torch.nn.Module | None, is_sum: bool) -> None:
         self.optimizer = optimizer
         self.parameters = _parameters_of(optimizer)
         self.frozen = [p for p in self.parameters if not p.requires_grad]
-        self.own: list[dict[str, Any]] = []  # options of the groups, while a step has the job's in their place
+        self.own: list[dict[str, Any]] = []  # the groups' own options, while a step uses the job's instead
         self.set = ParameterSet(worker, len(_distributed), named, passes, is_sum)
         known = {module for d in _distributed if d.state for module in d.state.modules}
         self.state = ModelState(worker, self.set.number, model, known) if model is not None else None
-        worker.before_commit.append(lambda: refuse_others(optimizer, named))  # a wrapper may have come since
+        worker.before_commit.append(lambda: refuse_others(optimizer, named))  # again: the model may be wrapped by then
         worker.after_commit.append(self._check_momentum)
         worker.before_end.append(self._give_back)
         optimizer.register_step_pre_hook(self._before_step)
         optimizer.register_step_post_hook(self._after_step)
 
     def _check_momentum(self) -> None:
+        # Raise ValueError if the job sets a momentum and this optimizer is not SGD.
         momentum = worker.world.momentum
         if momentum and not isinstance(self.optimizer, torch.optim.SGD):
             raise ValueError(f"the job's sync.momentum is {momentum:g}, which is for torch.optim.SGD; this is "
@@ -50,6 +51,8 @@ class _Distributed:
 
     def _before_step(self, optimizer: torch.optim.Optimizer, arguments: tuple[Any, ...],
                      keywords: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+        # Before the optimizer's step: combine gradients that no round has combined, check the parameters, and set the
+        # job's options.  Give L-BFGS a closure with the mean loss.  The optimizer's pre-step hook.
         self._give_back()
         if not worker.in_step:
             _check_begun()
@@ -65,12 +68,14 @@ class _Distributed:
 
     def _after_step(self, optimizer: torch.optim.Optimizer, arguments: tuple[Any, ...],
                     keywords: dict[str, Any]) -> None:
+        # Restore the groups' own options.  The optimizer's post-step hook.
         self._give_back()
 
     def _take_options(self) -> None:
-        """The job's, for this step; a checkpoint has the script's own."""
+        """Set the learning rate and momentum of the job for this step. _give_back restores them, so that a checkpoint
+        has the script's own."""
         factor, momentum = worker.step.lr_factor, worker.world.momentum
-        if worker.is_sum and worker.is_several and worker.step.batch:  # the sum has the group's share already
+        if worker.is_sum and worker.is_several and worker.step.batch:  # a sum already contains the group's share
             factor *= worker.world.batch / worker.step.batch
         for group in self.optimizer.param_groups if factor != 1 or momentum else ():
             jobs = {"momentum": momentum, "nesterov": True, "dampening": 0} if momentum else {}
@@ -80,12 +85,14 @@ class _Distributed:
             group.update(jobs)
 
     def _give_back(self) -> None:
-        """Also where the step before has raised."""
+        """Restore the groups' own options, also after a step that has raised."""
         for group, own in zip(self.optimizer.param_groups, self.own):
             group.update(own)
         self.own.clear()
 
     def _check(self) -> None:
+        # Raise RuntimeError if a frozen parameter has a gradient, or if the optimizer's parameters were replaced or
+        # added to.
         if any(p.grad is not None for p in self.frozen):
             raise RuntimeError("a parameter that was frozen when eddis.torch.DistributedOptimizer was made has a "
                                "gradient: let all that will ever be trained require gradients until the first step, "
@@ -97,22 +104,25 @@ class _Distributed:
 
 
 def _check_begun() -> None:
+    # Raise RuntimeError if an optimizer steps before the loop over the loader among several workers.
     if worker.size > 1 and not worker.committed:
         raise RuntimeError("the optimizer steps before a loop over eddis.torch.loader, so each worker would train a "
                            "model of its own: take the batches from eddis.torch.loader(DataLoader(...))")
 
 
 def distributed_optimizers() -> list[tuple[torch.optim.Optimizer, list[tuple[str, torch.nn.Parameter]]]]:
-    """Each with the parameters that it trains, by name."""
+    """Return all optimizers of DistributedOptimizer, each with its trained parameters by name."""
     return [(d.optimizer, [(m.name, m.parameter) for m in d.set.members]) for d in _distributed]
 
 
 def _parameters_of(optimizer: torch.optim.Optimizer) -> list[torch.nn.Parameter]:
+    # Return all parameters of an optimizer, in order.
     return [p for group in optimizer.param_groups for p in group["params"]]
 
 
 def _with_mean_loss(closure: Callable[[], Any]) -> Callable[[], torch.Tensor]:
-    """L-BFGS decides by the loss, so all workers must see the same."""
+    """Return a closure whose loss is the mean over the group's samples (or their sum, for a loss that is a sum).
+    L-BFGS decides by the loss, so all workers must see the same one.  The closure is collective in the group."""
 
     def run() -> torch.Tensor:
         loss = closure()
@@ -129,25 +139,28 @@ def DistributedOptimizer(optimizer: torch.optim.Optimizer,
                          named_parameters: Iterable[tuple[str, torch.nn.Parameter]] | None = None,
                          backward_passes_per_step: int = 1, *,
                          model: torch.nn.Module | None = None, loss: str = "mean") -> torch.optim.Optimizer:
-    """Have the optimizer step by the mean gradient over all workers' samples; returns it.
+    """Make the optimizer step by the mean gradient over all workers' samples.  Return the same optimizer.
 
-    loss: what the script's loss is of a batch's samples, "mean" or "sum"; of all workers' samples together it then is
-    that, too.  Alike for all optimizers.
+    named_parameters, or model: give parameters their names in messages; None: the numbers of group and parameter.  With
+    `model`, the model's other tensors start with rank 0's values, too, and its running statistics are drawn to the
+    center variable with the parameters.
 
-    named_parameters, or model: names for messages; None: by the group's and the parameter's number.  What else a model
-    holds begins with rank 0's values, too, and its running statistics are drawn to the centre with the parameters.
-    backward_passes_per_step: so many calls of backward() are micro-batches of one step's share; the gradients of all
-    but the last only add up.  See also `no_sync` and `pieces`.
+    backward_passes_per_step: number of backward() calls that are micro-batches of one step's share; the gradients of
+    all but the last only add up.  See also `no_sync` and `pieces`.
 
-    Of parameters that require a gradient, of CPUs and of CUDA devices.  A second optimizer of other parameters
-    is combined apart from the first, so a GAN may step one by the other's new values; all workers make their backward
-    passes in the same order.  Gradients are combined when backward() returns: clipping, GradScaler and schedulers see
-    the combined ones.  In a step the groups' learning rates are multiplied by the job's warm-up and, in async and
-    hybrid mode, by this group's share of samples, which a loss that is a sum has by itself; they are restored after it.
-    L-BFGS sees the mean loss of all.
+    loss: whether the script's loss is the "mean" or the "sum" over a batch's samples.  The result is then the mean or
+    the sum over all workers' samples.  Equal for all optimizers.
 
-    Raises ValueError for a parameter that another optimizer has; RuntimeError after the first step, and, also at the
-    first step, for parameters whose gradients DistributedDataParallel, FSDP or Horovod combines.
+    Parameters that require a gradient may be on CPUs and CUDA devices.  A second optimizer of other parameters is
+    combined separately from the first, so a GAN may step one with the new values of the other; all workers must make
+    their backward passes in the same order.  Gradients are combined when backward() returns: clipping, GradScaler and
+    schedulers see the combined ones.  During a step the groups' learning rates are multiplied by the job's warm-up
+    factor and, in async and hybrid mode, by this group's share of the samples (unless the loss is a sum, which contains
+    the share); afterwards they are restored.  L-BFGS sees the mean loss of all workers.
+
+    Raises ValueError for a parameter that another optimizer has and for impossible arguments.  Raises RuntimeError
+    after the first step has begun, and, also at the first step, if DistributedDataParallel, FSDP or Horovod combines
+    the gradients.
     """
     if worker.committed:
         raise RuntimeError("the first step has begun: make eddis.torch.DistributedOptimizer before the loop")
@@ -180,25 +193,29 @@ def DistributedOptimizer(optimizer: torch.optim.Optimizer,
 
 
 def _keep_last_rates() -> None:
+    # Call keep_last_rates for all optimizers.  A callback after commit.
     keep_last_rates(d.optimizer for d in _distributed)
 
 
 def _share_rest() -> None:
+    # Call share_rest for all models.  A callback at the start.
     share_rest([d.state for d in _distributed if d.state], [m.parameter for d in _distributed for m in d.set.members])
 
 
 def _look_for_partial() -> None:
+    # Call look_for_partial for all trained parameters.  A callback before a checkpoint is read.
     look_for_partial(worker, [(m.name, m.parameter) for d in _distributed for m in d.set.members])
 
 
 def _tell_sums() -> None:
+    # Call tell_sums for all trained parameters.  A callback before a step's end.
     tell_sums(worker, [m.parameter for d in _distributed for m in d.set.members])
 
 
 @contextlib.contextmanager
 def no_sync() -> Iterator[None]:
-    """Backward passes in here only add their gradients up, as in DistributedDataParallel: for all micro-batches of a
-    step's share but the last."""
+    """While it is active, backward passes only add up their gradients, as in DistributedDataParallel: for all
+    micro-batches of a step's share but the last.  A context manager."""
     with contextlib.ExitStack() as stack:
         for d in _distributed:
             stack.enter_context(d.set.hold())

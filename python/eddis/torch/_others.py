@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What else may combine an optimizer's gradients: DistributedDataParallel, FSDP, Horovod.
+"""Detect other programs that combine an optimizer's gradients: DistributedDataParallel, FSDP, Horovod.
 
-Two that combine, one behind the other, make gradients of neither, and nothing would tell so.  A wrapper has parameters
-that it does not mark, so the wrappers themselves are looked for, among all objects, where there is a process group.
+If two of them combine the gradients one after the other, the result is wrong without any error.  A wrapper does not
+mark its parameters, so the wrappers themselves are searched among all objects, if there is a process group.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .._worker import worker
 
 
 def refuse_others(optimizer: torch.optim.Optimizer, named: Iterable[tuple[str, torch.nn.Parameter]]) -> None:
-    """Raise RuntimeError where something else combines the gradients of these parameters among several workers."""
+    """Raise RuntimeError if something else combines the gradients of these parameters among several workers."""
     if worker.size == 1:
         return
     if any(kind.__module__.partition(".")[0] == "horovod" for kind in type(optimizer).__mro__):
@@ -37,12 +37,13 @@ def refuse_others(optimizer: torch.optim.Optimizer, named: Iterable[tuple[str, t
 
 
 def _is_sharded(parameter: torch.nn.Parameter) -> bool:
+    # Check whether a parameter, or its data, is a DTensor of torch.distributed.
     return any(kind.__name__ == "DTensor" for kind in type(parameter).__mro__) or \
         any(kind.__name__ == "DTensor" for kind in type(parameter.data).__mro__)
 
 
 def _wrappers() -> Iterator[torch.nn.Module]:
-    """Those of several processes."""
+    """Yield all modules of DistributedDataParallel and FSDP with a process group of several processes."""
     if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
         return
     kinds = (torch.nn.parallel.DistributedDataParallel, *_fsdp())
@@ -54,6 +55,7 @@ def _wrappers() -> Iterator[torch.nn.Module]:
 
 
 def _fsdp() -> tuple[type, ...]:
+    # Return FSDP's class as a tuple, empty if PyTorch was built without it.
     try:
         from torch.distributed.fsdp import FullyShardedDataParallel
     except ImportError:  # a PyTorch that was built without it

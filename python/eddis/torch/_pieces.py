@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A step's share of samples by micro-batches, where the memory does not hold all at once."""
+"""Split a worker's share of a step into micro-batches, if its memory does not hold all samples at once."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from ._optimizer import no_sync
 
 
 def pieces(batch: Any) -> Iterator[tuple[Any, float]]:
-    """Cut the loader's batch into micro-batches that this worker's memory holds; yields each, and its share of the
-    batch's samples, by which the mean loss over it is multiplied:
+    """Split the loader's batch into micro-batches that this worker's memory holds.  Yield each micro-batch and its
+    share of the batch's samples, by which its mean loss is multiplied:
 
         for (x, y), share in eddis.pieces((x, y)):
             (loss_fn(model(x), y) * share).backward()
 
-    batch: a tensor, or tuples, lists and dicts of tensors whose first dimension is the samples, as many in each; what
-    else these hold is given with every piece.  All samples at once until a worker has run out of memory, after
-    eddis.torch.init(pieces=True): the job then goes on with half as many at once.  The share is 1 where the
-    optimizer was told loss="sum".
-    The gradients of all pieces but the last only add up.  One backward() a piece, unless inside of another no_sync.
-    Raises ValueError for tensors of unlike length, or none.
+    batch: a tensor, or tuples, lists and dicts of tensors whose first dimension is the samples, equally long in all.
+    Other values in them are passed on with every micro-batch.  All samples are in one micro-batch until a worker has
+    run out of memory; after eddis.torch.init(pieces=True) the job then continues with half as many at once.  The share
+    is 1 if the optimizer has loss="sum".
+
+    The gradients of all micro-batches but the last only add up.  Call backward() once for each, unless inside of
+    another no_sync.  Raises ValueError if there are no tensors or their lengths differ.
     """
     n = _length(batch)
     most = worker.step.piece if worker.in_step and worker.step.piece > 0 else n
@@ -36,6 +37,7 @@ def pieces(batch: Any) -> Iterator[tuple[Any, float]]:
 
 
 def _length(batch: Any) -> int:
+    # Return the length of the first dimension of all tensors in the batch.  Raises ValueError if it is not the same.
     lengths = {t.shape[0] if t.dim() else None for t in _tensors(batch)}
     if len(lengths) != 1 or None in lengths:
         raise ValueError("a batch is cut along the first dimension of its tensors, which has to be as long in all of "
@@ -44,6 +46,7 @@ def _length(batch: Any) -> int:
 
 
 def _tensors(batch: Any) -> Iterator[torch.Tensor]:
+    # Yield all tensors in a batch, at any depth.
     if torch.is_tensor(batch):
         yield batch
     elif isinstance(batch, Mapping):
@@ -55,6 +58,7 @@ def _tensors(batch: Any) -> Iterator[torch.Tensor]:
 
 
 def _part(batch: Any, at: int, end: int) -> Any:
+    # Return the samples at .. end of a batch, in the same structure.
     if torch.is_tensor(batch):
         return batch[at:end]
     if isinstance(batch, Mapping):

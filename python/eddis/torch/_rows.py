@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many samples a batch holds, where a collate function of the script's own may have left some out.
+"""Count the samples in a batch, since a collate function of the script may have left some out.
 
-A mean loss over the batch is one over what came out, so that is what a worker's gradient counts for.  The rows of a
-batch are told from its parts alone: tensors, arrays and lists, whose first dimension is the samples.
+The mean loss over such a batch is one over the remaining samples, so they are the weight of the worker's gradients.
+The number is derived from the batch's parts only: tensors, arrays and lists whose first dimension is the samples.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import torch
 
 
 def rows_of(batch: Any, samples: int) -> int:
-    """Return how many of these samples the batch holds: all, unless all of its parts have the same smaller number of
-    rows.
+    """Return how many samples the batch holds: `samples`, unless all of its parts have the same smaller number of rows.
 
-    Parts of unlike lengths do not tell how many samples they are of.  Nor do sequences side by side,
-    [time, samples, ...], or one after the other in one row, [1, time], and a list that may be one of samples.
+    Parts of different lengths do not show how many samples they have, so `samples` is returned.  The same holds for
+    sequences side by side, [time, samples, ...], for sequences joined in one row, [1, time], and for a list that may be
+    one of samples.
     """
     parts = [] if _is_list_of_samples(batch, samples) else list(_parts(batch))
     lengths = {shape[0] for shape in parts}
@@ -31,6 +31,8 @@ def rows_of(batch: Any, samples: int) -> int:
 
 
 def _is_list_of_samples(batch: Any, samples: int) -> bool:
+    # Check whether the batch may be a list of samples, not of parts: its length is `samples`, its items are all
+    # mappings, or they are tensors of one shape with three dimensions or more, such as images.
     if not isinstance(batch, (tuple, list)):
         return False
     if len(batch) == samples or all(isinstance(it, Mapping) for it in batch):
@@ -40,7 +42,7 @@ def _is_list_of_samples(batch: Any, samples: int) -> bool:
 
 
 def _parts(batch: Any) -> Iterator[tuple[int, ...]]:
-    """Yield the shape of each; a list inside of another one has so many rows."""
+    """Yield the shape of each part of a batch; a nested list counts as a part with its length as rows."""
     if isinstance(batch, Mapping):
         for value in batch.values():
             yield from _parts(value)
@@ -52,6 +54,7 @@ def _parts(batch: Any) -> Iterator[tuple[int, ...]]:
 
 
 def _shape(part: Any) -> Iterator[tuple[int, ...]]:
+    # Yield the shape of a tensor, an array of NumPy or a list (its length); nothing for other values and for scalars.
     shape = tuple(part.shape) if torch.is_tensor(part) or type(part).__module__ == "numpy" else None
     if shape is None and isinstance(part, (tuple, list)):
         shape = len(part),

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schedules of a set number of steps, where a worker makes more.
+"""Learning-rate schedules with a fixed number of steps, for workers that make more steps.
 
-In async and hybrid mode a group that is faster than the plan takes samples of the others, and makes more steps than
-len(loader).  OneCycleLR raises behind its last step, so that a job would end with an error when nearly all is trained.
-Here it keeps its last learning rate instead.
+In async and hybrid mode a group that is faster than planned takes over samples of the others, and so makes more steps
+than len(loader).  OneCycleLR raises an error after its last step, so a job would fail when nearly all samples are
+trained.  This module makes it keep its last learning rate instead.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from ._loader import planned_steps
 
 
 def keep_last_rates(optimizers: Iterable[torch.optim.Optimizer]) -> None:
-    """Have schedules of these optimizers keep their last learning rate, where each worker makes its own steps."""
+    """Make schedules of these optimizers keep their last learning rate, in modes in which workers make different
+    numbers of steps."""
     if not worker.is_several:
         return
     known = {id(it) for it in optimizers}
@@ -30,6 +31,7 @@ def keep_last_rates(optimizers: Iterable[torch.optim.Optimizer]) -> None:
 
 
 def _keeper(schedule: OneCycleLR) -> Callable[[Mark], None]:
+    # Return a callback of Worker.marks that keeps a finished schedule at its last learning rate.
     is_over = False
 
     def keep(mark: Mark) -> None:
@@ -43,13 +45,13 @@ def _keeper(schedule: OneCycleLR) -> Callable[[Mark], None]:
                       file=sys.stderr, flush=True)
             is_over = True
             schedule.last_epoch = schedule.total_steps - 2
-            schedule.step()  # its call behind the last step has gone past that one's rate
+            schedule.step()  # sets the last rate again, since the script's call after the last step went past it
         if is_over:
-            schedule.last_epoch = schedule.total_steps - 2  # the script's next call comes to the last rate again
+            schedule.last_epoch = schedule.total_steps - 2  # so the script's next call sets the last rate again
 
     return keep
 
 
 def _is_too_short(schedule: OneCycleLR) -> bool:
-    """Whether it would raise in sync mode, too."""
+    """Check whether the schedule is too short even for sync mode; then its error is right."""
     return schedule.total_steps < planned_steps()

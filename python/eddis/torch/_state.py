@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""State: what a script goes on with after a restart, kept in the job's checkpoints.
+"""State: the objects and values of a script that the job's checkpoints contain.
 
 Entries of a checkpoint, each a file of torch.save that torch.load reads with weights_only:
 
-    torch.parameters  of the models, by rank 0; in async and hybrid mode the centre, while it is in their place
+    torch.parameters  of the models, by rank 0; in async and hybrid mode the center variable, which the library
+                      has put in their place
     torch.optimizers  by the first worker of each group
-    torch.buffers     of the models, by each worker: running statistics are its own
-    torch.worker      by each worker: the rest of the objects, values, the loader's place, random states
+    torch.buffers     of the models, by each worker: running statistics differ between workers
+    torch.worker      by each worker: all other objects, values, the loader's position, random states
 
-They are made without a word to the other workers, of which one may be at its end and put none.
+A worker makes its entries without communication, since another worker may already have ended and make none.
 
-A step's checkpoint is written when the loop's body has run, so the loader resumes in that epoch, perhaps with nothing
-left of it, and what the script does behind the epoch, as a scheduler's step, is done once.
+A step's checkpoint is written after the loop's body has run.  So the loader resumes in that epoch, perhaps with no step
+left in it, and code after the epoch, such as a scheduler's step, runs exactly once.
 """
 
 from __future__ import annotations
@@ -42,8 +43,9 @@ _state: State | None = None
 
 
 class State:
-    """What the script goes on with when the job starts again or resumes: its objects, its own plain values, the
-    loader's place, and the random states of every worker.  A checkpoint is written whenever the job asks for one.
+    """The state with which the script continues when the job restarts or resumes: its objects, its own plain values,
+    the loader's position, and the random states of every worker.  A checkpoint is written whenever the job requests
+    one.
 
         state = eddis.State(model=model, optimizer=optimizer, scheduler=scheduler, best=0.0)
         for epoch in loader.epochs(20):
@@ -52,14 +54,15 @@ class State:
             scheduler.step()
             state.best = max(state.best, test(model))
 
-    model, optimizer, scheduler, scaler: objects with state_dict() and load_state_dict(), or lists of them; others by
-    any name.  What else is named becomes an attribute: numbers, texts, tensors, and lists and dicts of these.  They are
-    kept as they are then; the checkpoint's are there from the first step on, tensors on the device of the tensor that
-    was in their place before it, else on the CPU.  loader: that of eddis.loader, which is kept anyway.
+    model, optimizer, scheduler, scaler: objects with state_dict() and load_state_dict(), or lists or dicts of them.
+    Other such objects may have any name.  Any other named value becomes an attribute: numbers, texts, tensors, and
+    lists and dicts of these.  A checkpoint contains the attribute's value at that time.  At the first step the
+    attributes get the checkpoint's values, a tensor on the device of the tensor that it replaces, else on the CPU.
+    loader: the one of eddis.loader, which is saved anyway.
 
-    Every model and every optimizer of DistributedOptimizer must be in it.  One in a process, made before the first
-    step.  Raises RuntimeError where that is not so and TypeError for what cannot be kept; a checkpoint of another
-    script is a ValueError at the first step, a damaged one an eddis.Error.
+    Every model and every optimizer of DistributedOptimizer must be in it.  A process has one State, made before the
+    first step.  Raises RuntimeError otherwise, and TypeError for a value that cannot be saved.  At the first step, a
+    checkpoint of another script raises ValueError, a damaged one eddis.Error.
     """
 
     def __init__(self, *, model: Any = None, optimizer: Any = None, scheduler: Any = None, scaler: Any = None,
@@ -86,10 +89,11 @@ class State:
 
     @property
     def resumed(self) -> bool:
-        """Whether the first step went on from a checkpoint."""
+        """True if the first step continued from a checkpoint."""
         return self._resumed
 
     def _keep(self, name: str, thing: Any) -> None:
+        # Add a named object, or a list or dict of objects, or else a plain value.  Raises TypeError.
         objects = list(_objects_of(name, thing))
         if objects:
             self._objects.update(objects)
@@ -104,16 +108,17 @@ class State:
     # ---- what goes into a checkpoint
 
     def _kinds(self) -> dict[str, str]:
-        """What is kept, to compare with what a checkpoint has."""
+        """Return the kind of each object and value by name, to compare with a checkpoint's."""
         kinds = {name: "Module" if isinstance(it, torch.nn.Module) else type(it).__name__
                  for name, it in self._objects.items()}
         return {**kinds, **{name: "value" for name in self._values}}
 
     def _of(self, kind: type) -> dict[str, Any]:
+        # Return the objects of this type by name.
         return {name: it for name, it in self._objects.items() if isinstance(it, kind)}
 
     def _parts_of_models(self, are_parameters: bool) -> dict[str, dict[str, Any]]:
-        """{model: {name: value}}, of parameters or of the rest."""
+        """Return {model: {name: value}}: the parameters of each model, or everything else of its state_dict()."""
         parts = {}
         for name, module in self._of(torch.nn.Module).items():
             parameters = {key for key, _ in module.named_parameters(remove_duplicate=False)}
@@ -122,14 +127,16 @@ class State:
         return parts
 
     def _gpus(self) -> list[torch.device]:
-        """Those that the models are on."""
+        """Return the CUDA devices of the models' parameters, by index."""
         devices = {p.device for module in self._of(torch.nn.Module).values() for p in module.parameters()}
         return sorted((device for device in devices if device.type == "cuda"), key=lambda device: device.index)
 
     def _optimizers(self) -> dict[str, Any]:
+        # Return the optimizers' states by name, as plain values.
         return {name: plain(name, it.state_dict()) for name, it in self._of(torch.optim.Optimizer).items()}
 
     def _own(self) -> dict[str, Any]:
+        # Return this worker's entry "torch.worker".
         loader = the_loader()
         others = {name: plain(name, it.state_dict()) for name, it in self._objects.items()
                   if not isinstance(it, (torch.nn.Module, torch.optim.Optimizer))}
@@ -139,9 +146,11 @@ class State:
                 "random": _random_states(self._gpus())}
 
     def _save(self) -> None:
+        # Write a checkpoint.  Collective.
         _checkpoint.write(self._entries)
 
     def _entries(self) -> Iterator[tuple[str, io.BytesIO]]:
+        # Yield this worker's entries of a checkpoint, pairs of name and bytes.
         if worker.rank == 0:
             yield "torch.parameters", _saved(self._parts_of_models(True))
         if worker.world.group_rank == 0:
@@ -152,11 +161,12 @@ class State:
     # ---- and out of it
 
     def _restore(self) -> bool:
+        # Continue from the checkpoint; return False if there is none.  Collective.
         self._resumed = _checkpoint.read(self._take)
         return self._resumed
 
     def _check(self) -> None:
-        """All that is trained is kept, and can be read again."""
+        """Raise an error if something that is trained is not in State, or if what State has cannot be read again."""
         kept = self._of(torch.optim.Optimizer).values()
         for optimizer, named in distributed_optimizers():
             if not any(optimizer is it for it in kept):
@@ -172,11 +182,15 @@ class State:
             _loaded(_saved(saved), f"{what} that eddis.torch.State is to keep")
 
     def _take(self, checkpoint: _checkpoint.Reading) -> None:
+        # Load everything from the open checkpoint.  A worker that it does not have, for example because there are more
+        # workers now, takes rank 0's entries.  Raises ValueError if it does not fit this script.  Collective in the
+        # group.
         own = checkpoint.info.own == 1
         where = f"checkpoint '{checkpoint.folder}'"
         root = _root_of_group()
 
         def entry(name: str, rank: int) -> dict[str, Any]:
+            # Return the value of the entry `name` of this rank, or of rank 0 if the ranks differ or this one has none.
             data = checkpoint.get(rank, name) if own else None
             data = data or checkpoint.get(0, name)
             if data is None:
@@ -194,6 +208,7 @@ class State:
         self._place(mine, own)
 
     def _load_models(self, parameters: dict[str, Any], buffers: dict[str, Any], where: str) -> None:
+        # Load parameters and buffers into the models.  Raises ValueError if names or shapes differ.
         for name, module in self._of(torch.nn.Module).items():
             theirs, ours = {**parameters[name], **buffers[name]}, module.state_dict()
             for key in [*ours, *theirs]:
@@ -203,6 +218,7 @@ class State:
             module.load_state_dict(theirs)
 
     def _load(self, saved: dict[str, Any], where: str) -> None:
+        # Load the states of all other objects.  Raises ValueError if one does not fit.
         for name, value in saved.items():
             try:
                 self._objects[name].load_state_dict(value)
@@ -210,12 +226,13 @@ class State:
                 raise ValueError(f"{where} does not fit this script's {name}: {_first_line(reason)}") from reason
 
     def _place(self, mine: dict[str, Any], own: bool) -> None:
-        """The loader's, and random numbers where they were.  To begin an epoch the loader draws one, which that of the
-        checkpoint had drawn before."""
+        """Set the loader's position and this worker's random states.  Inside of an epoch the random states are set when
+        the loader begins its loop, which draws a number that the checkpoint's process had already drawn."""
         loader = the_loader()
         loader.iterations = mine["epoch"]
 
         def draw() -> None:
+            # Set the random states: those of the checkpoint, or new ones if it is not this worker's own.
             if own:
                 _set_random_states(mine["random"], self._gpus())
             else:
@@ -228,7 +245,8 @@ class State:
 
 
 def _objects_of(name: str, thing: Any) -> Iterator[tuple[str, Any]]:
-    """What of it has a state of its own, itself or in a list, by name."""
+    """Yield, by name, the objects in `thing` that have a state of their own: itself, or all items of a list or dict.
+    Yield nothing if an item has none."""
     if callable(getattr(thing, "state_dict", None)) and callable(getattr(thing, "load_state_dict", None)):
         yield name, thing
     elif type(thing) in (list, tuple):
@@ -246,8 +264,8 @@ def _objects_of(name: str, thing: Any) -> Iterator[tuple[str, Any]]:
 # ---- bytes
 
 def plain(name: str, value: Any) -> Any:
-    """The value of types that torch.load reads without running what it finds; numbers of numpy become Python's.  Raises
-    TypeError."""
+    """Return the value in types that torch.load reads without executing code; NumPy's numbers become Python's. name is
+    for the error.  Raises TypeError for other types."""
     kind = type(value)
     if isinstance(value, torch.Tensor):
         return value.detach()
@@ -268,7 +286,7 @@ def plain(name: str, value: Any) -> Any:
 
 
 def placed(value: Any, like: Any) -> Any:
-    """The value, its tensors on the devices of those that are in their place in `like`."""
+    """Return the value with each tensor on the device of the tensor at its position in `like`."""
     if isinstance(value, torch.Tensor):
         return value.to(like.device) if isinstance(like, torch.Tensor) else value
     kind = type(value)
@@ -280,16 +298,19 @@ def placed(value: Any, like: Any) -> Any:
 
 
 def _name_of(kind: type) -> str:
+    # Return a type's full name for messages.
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
 
 def _saved(value: Any) -> io.BytesIO:
+    # Return the value as a file of torch.save in memory.
     data = io.BytesIO()
     torch.save(value, data)
     return data
 
 
 def _loaded(data: io.BytesIO, what: str) -> Any:
+    # Return the value of a file of torch.save, on the CPU. Raises ValueError that names it by `what`.
     data.seek(0)
     try:
         return torch.load(data, map_location="cpu", weights_only=True)
@@ -298,12 +319,15 @@ def _loaded(data: io.BytesIO, what: str) -> Any:
 
 
 def _first_line(reason: Exception) -> str:
+    # Return the first line of an exception's message, or its type.
     return str(reason).strip().split("\n")[0] or type(reason).__name__
 
 
 # ---- comparing
 
 def _compare(mine: Any, ours: dict[str, str], where: str) -> None:
+    # Raise ValueError if a checkpoint's format or kinds of objects differ from this script's. where: the checkpoint,
+    # for messages.
     if not isinstance(mine, dict) or mine.get("format") != FORMAT:
         raise ValueError(f"{where} is of another version of eddis.torch.State")
     theirs = mine["kinds"]
@@ -318,10 +342,12 @@ def _compare(mine: Any, ours: dict[str, str], where: str) -> None:
 
 
 def _shape(value: Any) -> Any:
+    # Return a tensor's shape; None for other values.
     return tuple(value.shape) if isinstance(value, torch.Tensor) else None
 
 
 def _told(key: str, values: dict[str, Any]) -> str:
+    # Return words for a model's entry in a message: "'fc.bias' of 10", or "no 'fc.bias'".
     if key not in values:
         return f"no '{key}'"
     shape = _shape(values[key])
@@ -331,6 +357,7 @@ def _told(key: str, values: dict[str, Any]) -> str:
 # ---- random numbers
 
 def _random_states(gpus: list[torch.device]) -> dict[str, Any]:
+    # Return the states of all random generators: PyTorch's, those of the gpus, Python's and NumPy's if it is imported.
     states: dict[str, Any] = {"torch": torch.get_rng_state(), "own": _draws.own(),
                               "python": plain("random", random.getstate())}
     states["cuda"] = [torch.cuda.get_rng_state(gpu) for gpu in gpus]
@@ -341,9 +368,10 @@ def _random_states(gpus: list[torch.device]) -> dict[str, Any]:
 
 
 def _set_random_states(states: dict[str, Any], gpus: list[torch.device]) -> None:
+    # Restore the states of all random generators.
     torch.set_rng_state(states["torch"])
     random.setstate(states["python"])
-    for gpu, state in zip(gpus, states["cuda"]):  # of other numbers perhaps
+    for gpu, state in zip(gpus, states["cuda"]):  # the devices' indices may differ from then
         torch.cuda.set_rng_state(state, gpu)
     if "numpy" in states and (numpy := _draws.numpy()) is not None:
         numpy.random.set_state(tuple(states["numpy"]))
@@ -351,13 +379,14 @@ def _set_random_states(states: dict[str, Any], gpus: list[torch.device]) -> None
 
 
 def _draw_anew() -> None:
-    """Of a worker that was not there before, or whose group was another: other numbers than any worker's."""
+    """Seed this worker's generators differently from every other worker's: it is not in the checkpoint, or its group
+    changed."""
     _draws.seed(_draws.seed_of(worker.world.seed, worker.world.generation, worker.rank))
     _draws.keep()
 
 
 def _root_of_group() -> int:
-    """The rank of the first worker of this one's group.  Collective in the group."""
+    """Return the rank of the first worker of this worker's group.  Collective in the group."""
     rank = torch.tensor([worker.rank], device="cpu")
     worker.collective(L.BROADCAST, rank, 8, scope=L.GROUP)
     return int(rank)

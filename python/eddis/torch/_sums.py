@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of a model, by which the library finds a worker whose model is no longer that of the others.
+"""Sums of a model's elements, by which the library finds a worker whose model differs from the others'.
 
-They are made on the parameters' devices, in double precision, a piece at a time so that no large copy is needed, and
-only at the steps that ask for them.  A parameter may hold infinities from the start, as a mask does, or no numbers, as
-one that nothing has set and nothing uses: its finite elements alone are compared.
+They are computed on the parameters' devices in double precision, one chunk at a time so that no large copy is needed,
+and only at steps that request them.  A parameter may contain infinities from the start, as a mask does, or NaN, if
+nothing has set it and nothing uses it.  Of such a parameter only the finite elements are compared.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ import torch
 from .. import _lib as L
 from .._worker import Worker
 
-PIECE = {"cpu": 1 << 16, "cuda": 1 << 22}  # elements that are double at once: a cache of theirs, or 32 MB
+PIECE = {"cpu": 1 << 16, "cuda": 1 << 22}  # elements converted to double at once: a cache's size, or 32 MB
 
-_partial: set[torch.Tensor] = set()  # parameters that began with elements that are not finite
+_partial: set[torch.Tensor] = set()  # parameters that had non-finite elements from the start
 
 
 def look_for_partial(worker: Worker, named: Iterable[tuple[str, torch.Tensor]]) -> None:
-    """Find the parameters that the script has made with elements that are not finite, and have rank 0 say so.  All
-    workers take what rank 0 finds.  A checkpoint is not read yet: what training has made NaN is none of them.
-    Collective."""
+    """Find the parameters that the script has created with non-finite elements, and have rank 0 print a message.  All
+    workers use rank 0's result.  It runs before a checkpoint is read, so that NaN from training is not included.  Only
+    in sync mode with several workers.  Collective."""
     if worker.size == 1 or worker.is_several:
         return
     made = list(named)
@@ -41,14 +41,14 @@ def look_for_partial(worker: Worker, named: Iterable[tuple[str, torch.Tensor]]) 
 
 
 def tell_sums(worker: Worker, parameters: Iterable[torch.Tensor]) -> None:
-    """With the step's report, where the step asks for them."""
+    """Add the sums of these parameters to the step's report, if the step requests them."""
     if worker.step.flags & L.STEP_SUMS:
         worker.report.sum, worker.report.squares = sums_of(parameters, _partial)
         worker.report.has_sums = 1
 
 
 def sums_of(parameters: Iterable[torch.Tensor], partial: Collection[torch.Tensor] = ()) -> tuple[float, float]:
-    """Return the sum of all elements, and of their squares.
+    """Return the sum of all elements and the sum of their squares, in double precision.
 
     partial: parameters whose non-finite elements count as 0.
     """
@@ -67,7 +67,7 @@ def sums_of(parameters: Iterable[torch.Tensor], partial: Collection[torch.Tensor
 
 
 def _in_memory_order(values: torch.Tensor) -> torch.Tensor:
-    """All elements in one row, without a copy where they fill their memory."""
+    """Return all elements as one row, without a copy if they fill their memory without gaps."""
     if torch.ops.aten.is_non_overlapping_and_dense(values):
         return values.as_strided((values.numel(),), (1,))
     return values.reshape(-1)
