@@ -37,7 +37,7 @@ eddis-run --job-dir {HOME}/shared/%s -n1 --restarts 0 --set timeouts.lease={LEAS
     --set slurm.requeue=${{REQUEUE:-auto}} -- sh train"""
 
 EXEC = "#!/bin/sh\nexec %s\n"
-# As eddis-run(1) has it.
+# As eddis-slurm(7) has it.
 IGNORES = "#!/bin/sh\ntrap '' TERM USR1\n%s\nrc=$?\necho \"ended with $rc\"\nexit $rc\n"
 EXPOSED = "Slurm's signals may end the batch script"
 PLAIN = "#!/bin/sh\n%s\necho after\n"
