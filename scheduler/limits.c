@@ -3,6 +3,7 @@
 #include "limits.h"
 
 #include "lib/base/key_index.h"
+#include "lib/job/job_text.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* driver.c - open everything that one job needs, run it, close everything */
+#include "driver.h"
+
 #include "driver_impl.h"
 
 #include "agents/driver/nodes/addresses.h"
@@ -11,6 +13,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
+#include "lib/job/job_text.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -8,7 +8,7 @@
 
 #include "lib/base/cleanup.h"
 #include "lib/base/program.h"
-#include "lib/model/slurm_batch.h"
+#include "lib/slurm/slurm_batch.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -9,7 +9,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/text.h"
-#include "lib/model/slurm_batch.h"
+#include "lib/slurm/slurm_batch.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -25,6 +25,7 @@
 #include "lib/base/strbuf.h"
 #include "lib/base/trust.h"
 #include "lib/base/user_env.h"
+#include "lib/job/job_text.h"
 #include "run_detach.h"
 #include "run_requeue.h"
 #include "run_slurm.h"

@@ -4,7 +4,7 @@
 #define EDDIS_CMD_RUN_RUN_REQUEUE_H
 
 #include "agents/job/status_json.h"
-#include "lib/model/slurm_batch.h"
+#include "lib/slurm/slurm_batch.h"
 
 #include <stdbool.h>
 

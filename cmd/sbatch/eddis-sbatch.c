@@ -10,6 +10,7 @@
 #include "lib/base/program.h"
 #include "lib/base/strlist.h"
 #include "lib/base/user_env.h"
+#include "lib/job/job_read.h"
 #include "sbatch_options.h"
 #include "sbatch_script.h"
 #include "sbatch_submit.h"

@@ -6,6 +6,7 @@
 #include "cmd/slurm/slurm_program.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/text.h"
+#include "lib/job/job_text.h"
 
 #include <errno.h>
 #include <stdbool.h>

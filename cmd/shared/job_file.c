@@ -3,6 +3,7 @@
 #include "job_file.h"
 
 #include "lib/base/program.h"
+#include "lib/job/job_read.h"
 #include "options.h"
 
 #include <errno.h>

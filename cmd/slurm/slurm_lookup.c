@@ -8,7 +8,7 @@
 #include "lib/base/spawn.h"
 #include "lib/base/strbuf.h"
 #include "lib/base/text.h"
-#include "lib/model/slurm.h"
+#include "lib/slurm/slurm.h"
 
 #include <errno.h>
 #include <limits.h>

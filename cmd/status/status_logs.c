@@ -10,6 +10,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "lib/base/text.h"
+#include "lib/job/job_read.h"
 #include "lib/model/job.h"
 
 #include <errno.h>

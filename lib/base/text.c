@@ -333,3 +333,44 @@ const char *text_signal(int sig)
 
     return sig > 0 && (size_t)sig < sizeof names / sizeof *names && names[sig] ? names[sig] : "?";
 }
+
+/* Return the length of the UTF-8 sequence at the start of s [n]; 0: invalid (RFC 3629). */
+static size_t utf8_length(const unsigned char *s, size_t n)
+{
+    static const struct {
+        unsigned char first, last, low, high; /* range of the first and of the second byte */
+        size_t length;
+    } rows[] = {
+        { 0xc2, 0xdf, 0x80, 0xbf, 2 }, { 0xe0, 0xe0, 0xa0, 0xbf, 3 }, { 0xe1, 0xec, 0x80, 0xbf, 3 },
+        { 0xed, 0xed, 0x80, 0x9f, 3 }, { 0xee, 0xef, 0x80, 0xbf, 3 }, { 0xf0, 0xf0, 0x90, 0xbf, 4 },
+        { 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 },
+    };
+
+    if (s[0] < 0x80)
+        return 1;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (s[0] < rows[i].first || s[0] > rows[i].last)
+            continue;
+        if (n < rows[i].length || s[1] < rows[i].low || s[1] > rows[i].high)
+            return 0;
+        for (size_t k = 2; k < rows[i].length; k++)
+            if ((s[k] & 0xc0) != 0x80)
+                return 0;
+        return rows[i].length;
+    }
+    return 0;
+}
+
+size_t text_utf8_bad(const char *s, size_t n)
+{
+    size_t i = 0;
+
+    while (i < n) {
+        size_t length = utf8_length((const unsigned char *)s + i, n - i);
+
+        if (!length)
+            return i;
+        i += length;
+    }
+    return n;
+}

@@ -50,4 +50,7 @@ const char *text_signal(int sig);
  */
 char *text_grouped(double n, char *ret, size_t size);
 
+/* Return the position of the first character of s [n] that is not UTF-8 (RFC 3629), or n. */
+size_t text_utf8_bad(const char *s, size_t n);
+
 #endif

@@ -52,7 +52,7 @@ struct job_ssh {
  * are NULL or 0 take the job's value.
  */
 struct job_host {
-    char *host;                 /* checked by job_check_host */
+    char *host;                 /* checked by host_name_check */
     int64_t workers, max_batch; /* 0: auto; most samples per step of one worker, 0: the job's */
     int64_t *device;            /* [n_device] CUDA ordinals or rows of emulate to use; NULL: all */
     size_t n_device;            /* 0 if device is NULL */
@@ -141,110 +141,10 @@ struct job {
     struct job_origin origin[JOB_MAX_KEYS]; /* indexed by the key's row in the table */
 };
 
-/* Read and check train.yaml; job_free frees the job.  -EINVAL, -ENOENT, ...: err is
- * "<file>:<line>:<column>: <what is wrong>; <what to do>".
- */
-int job_read(const char *path, struct job **ret, struct eddis_error *err);
-
-/* Errors of a file's keys.  Without valid YAML, and for contradicting values, only the first. */
-enum { JOB_MAX_MISTAKES = 10 };
-struct job_mistakes {
-    int n;
-    bool more; /* there are more errors */
-    char text[JOB_MAX_MISTAKES][sizeof((struct eddis_error *)0)->text];
-};
-
-/* Read as job_read does, and write all errors to *ret_wrong; err is the first of them. */
-int job_read_all(const char *path, struct job_mistakes *ret_wrong, struct job **ret,
-                 struct eddis_error *err);
-
-/* Read a job from n bytes of text as job_read does.  `name` is the file in errors; relative paths
- * are relative to `folder` (absolute).
- */
-int job_parse(const char *text, size_t n, const char *name, const char *folder, struct job **ret,
-              struct eddis_error *err);
-
-/* Make a job from this NULL-ended command and defaults, without a file, as for `eddis-run -n 4 --
- * python3 train.py`.  The folder is absolute.
- */
-int job_from_command(const char *const *command, const char *folder, struct job **ret,
-                     struct eddis_error *err);
-
-/* Override one key by its dotted name ("batch.global") with a flag's text.  Errors are those of the
- * file, but name the flag, a static string.  Lists and maps are YAML: "[a, b]".
- */
-int job_set(struct job *job, const char *key, const char *value, const char *flag,
-            struct eddis_error *err);
-
-/* Override a key as job_set does, but take value as one scalar, never as YAML: for "nodes" it is
- * then the argument of -H, "a:2,c[01-04]".
- */
-int job_set_text(struct job *job, const char *key, const char *value, const char *flag,
-                 struct eddis_error *err);
-
-/* Check the values against each other (batch.min against batch.max, ...). job_read and job_parse do
- * this for the file; call it again after the last job_set.
- */
-int job_check(const struct job *job, struct eddis_error *err);
-
-/* Check the name of a variable that a user sets for the workers: letters, digits and _, and none
- * that eddis sets itself.  -EINVAL: err states which.
- */
-int job_check_variable(const char *name, struct eddis_error *err);
-
-/* Check whether values of a variable of this name [n] must never be shown: it contains KEY, TOKEN,
- * SECRET, PASSWORD, PASSWD or CREDENTIAL.
- */
-bool job_is_secret(const char *name, size_t n);
-
-/* Return a copy of text with the values of secret assignments masked, "export API_KEY=***"; NULL
- * without memory.  Only names in capitals count: --tokenizer=bert is not secret.
- */
-char *job_masked(const char *text);
-
-/* Check the name or address of a host: a host name of letters, digits, '.', '-' and '_', or an IPv4
- * or IPv6 address.  A valid one is never an option or a path.  -EINVAL.
- */
-int job_check_host(const char *host, struct eddis_error *err);
-
-/* Check a host's numeric address, or the name of a user to log in as.  -EINVAL. */
-int job_check_address(const char *address, struct eddis_error *err);
-int job_check_user(const char *user, struct eddis_error *err);
-
 /* Return how to log in to this host: its own settings, else the job's.  Borrows from both. */
 struct job_ssh job_host_ssh(const struct job *job, const struct job_host *host);
 
 /* Check whether the period is never. */
 bool job_period_is_never(const struct job_period *p);
-
-void job_free(struct job *job); /* accepts NULL and an incomplete job */
-
-/* Return the job as the text of a train.yaml (job.yaml in the job's folder): every key with its
- * value and origin.  Read again, defaults stay defaults.  Values of secret variables are masked;
- * hosts of a hostfile become nodes.  NULL without memory.
- */
-char *job_text(const struct job *job);
-
-/* One key of train.yaml */
-struct job_key {
-    const char *name;              /* dotted: "batch.global" */
-    const char *type;              /* for the manual: "whole number", "duration" */
-    const char *initial;           /* default, for the manual */
-    const char *help;              /* one line */
-    const char *later;             /* NULL, or the missing feature: the key is rejected by name */
-    const struct job_field *field; /* how to read it, and into which member; job_impl.h */
-};
-
-/* Borrow the table in *ret, in the order of the manual, and return its number of rows. */
-size_t job_keys(const struct job_key **ret);
-
-/* Return the origin of a key's value by dotted name; JOB_DEFAULT for an unknown name. */
-struct job_origin job_origin(const struct job *job, const char *key);
-
-/* Write a key's origin for people: "train.yaml:7", "--seed", "default". */
-void job_origin_text(const struct job *job, const char *key, char *ret, size_t size);
-
-/* Write a key's value for people: "256", "10s", "auto". */
-void job_value_text(const struct job *job, const char *key, char *ret, size_t size);
 
 #endif

@@ -2,7 +2,8 @@
 /* fuzz_hostfile.c - any bytes as a hostfile: refused with a line, or hosts that are no options */
 #include "target.h"
 
-#include "lib/model/hostfile.h"
+#include "lib/hosts/host_name.h"
+#include "lib/job/types/hostfile.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,9 +24,9 @@ static void check(const struct host_list *l)
     for (size_t i = 0; i < l->n; i++) {
         const struct job_host *h = &l->at[i];
 
-        if (job_check_host(h->host, NULL) < 0 || *h->host == '-')
+        if (host_name_check(h->host, NULL) < 0 || *h->host == '-')
             broken("no host", h->host);
-        if (h->ssh.user && (job_check_user(h->ssh.user, NULL) < 0 || *h->ssh.user == '-'))
+        if (h->ssh.user && (host_user_check(h->ssh.user, NULL) < 0 || *h->ssh.user == '-'))
             broken("no user", h->ssh.user);
         if (h->workers < 0 || h->workers > 1024)
             broken("workers", h->host);

@@ -2,6 +2,8 @@
 /* fuzz_job.c - any bytes as train.yaml: refused with a place, or written back as a valid job */
 #include "target.h"
 
+#include "lib/job/job_read.h"
+#include "lib/job/job_text.h"
 #include "lib/model/job.h"
 
 #include <stdio.h>

@@ -5,8 +5,8 @@
 #include "target.h"
 
 #include "lib/base/strlist.h"
-#include "lib/model/job_impl.h"
-#include "lib/model/slurm.h"
+#include "lib/hosts/host_name.h"
+#include "lib/slurm/slurm.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,14 +22,14 @@ static _Noreturn void broken(const char *what, const char *text)
 /* What every later user of a node relies on. */
 static void check(const struct slurm_allocation *a)
 {
-    if (a->n == 0 || a->n > JOB_MAX_HOSTS || a->groups < 0 || a->groups > SLURM_GROUPS)
+    if (a->n == 0 || a->n > 16384 || a->groups < 0 || a->groups > SLURM_GROUPS)
         broken("how many", a->job);
     if (!*a->job || a->job[strspn(a->job, "0123456789")])
         broken("no number of a job", a->job);
     for (size_t i = 0; i < a->n; i++) {
         const struct slurm_node *n = &a->node[i];
 
-        if (job_check_host(n->name, NULL) < 0 || *n->name == '-')
+        if (host_name_check(n->name, NULL) < 0 || *n->name == '-')
             broken("no host", n->name);
         if (n->group < 0 || (n->group && n->group >= a->groups) || n->tasks < 0)
             broken("group or tasks", n->name);

@@ -11,6 +11,7 @@
 
 #include "lib/base/cleanup.h"
 #include "lib/base/json.h"
+#include "lib/job/job_read.h"
 #include "scheduler/planner.h"
 
 #include <stdlib.h>

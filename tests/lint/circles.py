@@ -21,7 +21,7 @@ LIMITS = {
     "lib": 1,
     "lib/checkpoint": 3,
     "lib/comm": 3,
-    "lib/model": 15,
+    "lib/model": 2,
     "lib/smb": 2,
     "lib/sync": 5,
     "lib/worker": 3,

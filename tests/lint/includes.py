@@ -13,13 +13,15 @@ from source import ROOT, c_files, finish
 BASE = ["lib/base"]
 MODEL = BASE + ["lib/model"]
 
-AGENTS = MODEL + ["lib/topo", "lib/http", "lib/board", "profiler", "scheduler", "agents/protocol",
+AGENTS = MODEL + ["lib/job", "lib/slurm", "lib/topo", "lib/http", "lib/board", "profiler", "scheduler", "agents/protocol",
                   "agents/job"]
 
 MAY_INCLUDE = {
     "lib/base": [],
     "lib/model": BASE,
-    "lib/slurm": BASE,
+    "lib/hosts": BASE,
+    "lib/slurm": BASE + ["lib/hosts"],
+    "lib/job": MODEL + ["lib/hosts", "lib/job"],
     "lib/topo": MODEL,
     "lib/http": MODEL,
     "lib/board": MODEL,
@@ -38,11 +40,11 @@ MAY_INCLUDE = {
     "lib": [],
     # eddis-train is an ordinary client of the library
     "cmd/train": BASE + ["lib/eddis.h", "lib/data", "cmd/train", "cmd/shared/options.h"],
-    "scheduler": MODEL + ["scheduler"],
+    "scheduler": MODEL + ["lib/job/job_text.h", "scheduler"],
     "profiler": MODEL + ["lib/topo", "lib/gpu", "lib/comm"],
     "agents/guard": [],  # is preloaded into programs of others
-    "agents/protocol": MODEL + ["lib/board/layout.h"],
-    "agents/job": MODEL + ["lib/http", "agents/protocol"],
+    "agents/protocol": MODEL + ["lib/slurm/slurm_batch.h", "lib/board/layout.h"],
+    "agents/job": MODEL + ["lib/job", "lib/http", "agents/protocol"],
     "agents/node": AGENTS + ["agents/guard/guard.h", "agents/node"],
     "agents/driver": AGENTS + ["agents/driver"],
     "cmd": ["lib", "scheduler", "profiler", "agents", "cmd"],
@@ -53,7 +55,7 @@ MAY_INCLUDE = {
 
 HOME = {
     "jansson.h": ["lib/base/json", "lib/model"],
-    "yaml.h": ["lib/model"],
+    "yaml.h": ["lib/job/tree"],
     "curl/": ["lib/http"],
     "microhttpd.h": ["lib/http"],
     "gnutls/": ["lib/http"],

@@ -8,6 +8,9 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"
 #include "lib/base/strbuf.h"
+#include "lib/job/job_keys.h"
+#include "lib/job/job_read.h"
+#include "lib/job/job_text.h"
 #include "lib/model/job.h"
 
 #include <ctype.h>

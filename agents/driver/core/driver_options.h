@@ -9,8 +9,8 @@
 #include "lib/model/job.h"
 #include "lib/model/plan.h"
 #include "lib/model/profile.h"
-#include "lib/model/slurm.h"
-#include "lib/model/slurm_batch.h"
+#include "lib/slurm/slurm.h"
+#include "lib/slurm/slurm_batch.h"
 
 #include <stdbool.h>
 #include <stdint.h>

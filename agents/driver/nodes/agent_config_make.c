@@ -5,6 +5,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
+#include "lib/job/job_text.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 
 #include "agents/job/job_folder.h"
 #include "lib/base/error.h"
-#include "lib/model/slurm.h"
+#include "lib/slurm/slurm.h"
 
 #include <stdbool.h>
 

@@ -20,7 +20,7 @@
 #include "agents/protocol/node_identity.h"
 #include "lib/base/error.h"
 #include "lib/model/job.h"
-#include "lib/model/slurm.h"
+#include "lib/slurm/slurm.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,8 +6,9 @@
 #include "cmd/run/request/run_allocation.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"
+#include "lib/job/job_read.h"
 #include "lib/model/job.h"
-#include "lib/model/slurm.h"
+#include "lib/slurm/slurm.h"
 
 #include <errno.h>
 #include <stdio.h>

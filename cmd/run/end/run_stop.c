@@ -8,6 +8,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
+#include "lib/job/job_read.h"
 #include "lib/model/job.h"
 
 #include <errno.h>

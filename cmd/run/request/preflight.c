@@ -8,6 +8,7 @@
 #include "lib/base/program.h"
 #include "lib/base/strlist.h"
 #include "lib/base/trust.h"
+#include "lib/job/job_text.h"
 #include "run_find.h"
 
 #include <errno.h>

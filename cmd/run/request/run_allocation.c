@@ -4,6 +4,8 @@
 
 #include "lib/base/spawn.h"
 #include "lib/base/strbuf.h"
+#include "lib/job/job_read.h"
+#include "lib/job/job_text.h"
 
 #include <errno.h>
 #include <limits.h>

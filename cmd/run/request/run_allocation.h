@@ -5,7 +5,7 @@
 
 #include "lib/base/error.h"
 #include "lib/model/job.h"
-#include "lib/model/slurm.h"
+#include "lib/slurm/slurm.h"
 
 #include <stdbool.h>
 

@@ -6,6 +6,8 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"
 #include "lib/base/proctree.h"
+#include "lib/job/job_read.h"
+#include "lib/job/job_text.h"
 #include "run_resume.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
 
 #include "lib/base/error.h"
 #include "lib/model/job.h"
-#include "lib/model/slurm_batch.h"
+#include "lib/slurm/slurm_batch.h"
 
 #include <stdbool.h>
 

@@ -4,6 +4,7 @@
 
 #include "lib/base/cleanup.h"
 #include "lib/base/user_env.h"
+#include "lib/job/types/job_texts.h"
 
 #include <errno.h>
 #include <fnmatch.h>

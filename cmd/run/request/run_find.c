@@ -7,6 +7,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"
 #include "lib/checkpoint/checkpoint.h"
+#include "lib/job/job_read.h"
 #include "lib/model/job.h"
 
 #include <dirent.h>

@@ -10,6 +10,7 @@
 #include "lib/base/spawn.h"
 #include "lib/base/text.h"
 #include "lib/base/user_env.h"
+#include "lib/job/job_read.h"
 #include "preflight.h"
 #include "run_allocation.h"
 #include "run_batch.h"

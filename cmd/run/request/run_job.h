@@ -7,8 +7,8 @@
 #include "lib/base/error.h"
 #include "lib/base/strlist.h"
 #include "lib/model/job.h"
-#include "lib/model/slurm.h"
-#include "lib/model/slurm_batch.h"
+#include "lib/slurm/slurm.h"
+#include "lib/slurm/slurm_batch.h"
 #include "run_env.h"
 
 #include <stdbool.h>

@@ -5,7 +5,7 @@
 
 #include "agents/job/job_folder.h"
 #include "lib/base/error.h"
-#include "lib/model/slurm.h"
+#include "lib/slurm/slurm.h"
 
 /* Record the Slurm job, cluster and node of this process in the job's folder, and in a link beside
  * the folders of all jobs.

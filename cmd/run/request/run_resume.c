@@ -11,7 +11,7 @@
 #include "lib/base/file.h"
 #include "lib/base/trust.h"
 #include "lib/checkpoint/checkpoint.h"
-#include "lib/model/job_trusted.h"
+#include "lib/job/job_read.h"
 #include "run_find.h"
 
 #include <errno.h>

@@ -6,6 +6,8 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/json.h"
 #include "lib/base/strbuf.h"
+#include "lib/job/job_keys.h"
+#include "lib/job/job_text.h"
 
 #include <errno.h>
 #include <string.h>

@@ -5,6 +5,8 @@
 #include "cmd/run/request/run_resume.h"
 #include "dry_run.h"
 #include "lib/base/cleanup.h"
+#include "lib/job/job_keys.h"
+#include "lib/job/job_text.h"
 #include "lib/model/job.h"
 
 #include <limits.h>

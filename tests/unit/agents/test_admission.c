@@ -6,6 +6,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/strlist.h"
 #include "lib/http/client.h"
+#include "lib/job/job_read.h"
 #include "suite.h"
 
 #include <errno.h>

@@ -6,7 +6,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
-#include "lib/model/slurm.h"
+#include "lib/slurm/slurm.h"
 
 #include "suite.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_run_batch.c - tests of cmd/run/request/run_batch.h */
 #include "cmd/run/request/run_batch.h"
+#include "lib/job/job_read.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/suite.h"
 

@@ -3,6 +3,7 @@
 #include "cmd/run/request/run_env.h"
 
 #include "lib/base/strbuf.h"
+#include "lib/job/job_read.h"
 #include "suite.h"
 
 #include <errno.h>

@@ -2,6 +2,7 @@
 /* test_run_job.c - eddis-run's command line: which job it makes, and what it refuses */
 #include "cmd/run/request/run_job.h"
 
+#include "lib/job/job_text.h"
 #include "suite.h"
 
 #include <errno.h>

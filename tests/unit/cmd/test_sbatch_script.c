@@ -3,6 +3,7 @@
 #include "cmd/sbatch/sbatch_script.h"
 
 #include "lib/base/clock.h"
+#include "lib/job/job_read.h"
 #include "suite.h"
 
 #include <errno.h>

@@ -6,6 +6,7 @@
 
 #include "cmd/slurm/slurm_program.h"
 #include "lib/base/clock.h"
+#include "lib/job/job_read.h"
 #include "suite.h"
 #include "tests/unit/scratch.h"
 

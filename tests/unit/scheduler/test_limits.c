@@ -3,6 +3,7 @@
 #include "scheduler/limits.h"
 
 #include "lib/base/cleanup.h"
+#include "lib/job/job_read.h"
 #include "suite.h"
 
 #include <errno.h>

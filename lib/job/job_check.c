@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_check.c - check the values of a job against each other */
+#include "job_read.h"
+
+#include "job_keys.h"
+#include "job_text.h"
+
+#include "lib/model/job_lease.h"
+
+#include "lib/base/clock.h"
+#include "lib/base/strbuf.h"
+#include "lib/model/algorithm.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const int64_t every_ns = 300 * CLOCK_S; /* default of checkpoint.every */
+
+/* Check whether the key's value is a default, not from the file or a flag. */
+static bool is_default(const struct job *job, const char *key)
+{
+    return job_origin(job, key).kind == JOB_DEFAULT;
+}
+
+void job_follow(struct job *job)
+{
+    int64_t lease = job->timeouts.lease_ns;
+
+    if (is_default(job, "timeouts.node_lost"))
+        job->timeouts.node_lost_ns = job_lease_node_lost_ns(lease);
+    if (is_default(job, "timeouts.heartbeat"))
+        job->timeouts.heartbeat_ns = job_lease_heartbeat_ns(lease);
+    if (is_default(job, "checkpoint.every"))
+        job->checkpoint.every.ns = job->n_hosts > 1 && !job->checkpoint.dir ? 0 : every_ns;
+}
+
+/* Return -EINVAL for two keys that contradict each other, at the position of key a; of b if a is a
+ * default.
+ */
+static int clash(const struct job *job, const char *a, const char *b, struct eddis_error *err,
+                 const char *what)
+{
+    struct job_origin o = job_origin(job, a);
+    struct job_reader r = { .file = job->file ? job->file : "the job" };
+    char x[40], y[40];
+
+    if (o.kind == JOB_DEFAULT)
+        o = job_origin(job, b);
+    r.flag = o.kind == JOB_FLAG ? o.flag : NULL;
+    job_value_text(job, a, x, sizeof x);
+    job_value_text(job, b, y, sizeof y);
+    return job_wrong(&r, o.line, o.column, err, "\"%s\" is %s and \"%s\" is %s; %s", a, x, b, y,
+                     what);
+}
+
+/* Return -EINVAL at the position of the key that names the hosts. */
+static int wrong_hosts(const struct job *job, struct eddis_error *err, const char *what)
+{
+    struct job_origin o = job_origin(job, job->hostfile ? "hostfile" : "nodes");
+    struct job_reader r = { .file = job->file ? job->file : "the job",
+                            .flag = o.kind == JOB_FLAG ? o.flag : NULL };
+
+    return job_wrong(&r, o.line, o.column, err, "%s", what);
+}
+
+/* Check timeouts.heartbeat and timeouts.node_lost against timeouts.lease. */
+static int check_timeouts(const struct job *job, struct eddis_error *err)
+{
+    int64_t lease = job->timeouts.lease_ns;
+
+    if (job->timeouts.heartbeat_ns > lease / JOB_LEASE_LEAST_HEARTBEATS)
+        return clash(job, "timeouts.heartbeat", "timeouts.lease", err,
+                     "the lease must be at least eight heartbeats");
+    if (job->timeouts.node_lost_ns < job_lease_least_node_lost_ns(lease))
+        return clash(job, "timeouts.node_lost", "timeouts.lease", err,
+                     "a node is lost only when its lease is surely over: a quarter of the lease "
+                     "later, and at least 500ms");
+    return 0;
+}
+
+/* Check a host's devices and workers against the emulated devices. */
+static int check_host(const struct job *job, const struct job_host *h, struct eddis_error *err)
+{
+    size_t rows = h->n_emulate ? h->n_emulate : job->profile.n_emulate;
+    size_t devices = h->device ? h->n_device : rows;
+    char what[400];
+
+    for (size_t i = 0; i < h->n_device && rows; i++)
+        if ((size_t)h->device[i] >= rows) {
+            (void)snprintf(what, sizeof what,
+                           "node \"%.253s\" is to use device %lld, but only %zu are emulated on "
+                           "it, from 0 on",
+                           h->host, (long long)h->device[i], rows);
+            return wrong_hosts(job, err, what);
+        }
+    if (rows && h->workers > (int64_t)devices) {
+        (void)snprintf(what, sizeof what,
+                       "node \"%.253s\" is to have %lld workers, but has %zu emulated device%s, "
+                       "one worker each",
+                       h->host, (long long)h->workers, devices, devices == 1 ? "" : "s");
+        return wrong_hosts(job, err, what);
+    }
+    return 0;
+}
+
+/* Check every host, and that several hosts share a checkpoint folder if there are checkpoints. */
+static int check_hosts(const struct job *job, struct eddis_error *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < job->n_hosts && rc == 0; i++)
+        rc = check_host(job, &job->host[i], err);
+    if (rc == 0 && job->n_hosts > 1 && !job_period_is_never(&job->checkpoint.every) &&
+        !job->checkpoint.dir)
+        rc = wrong_hosts(job, err,
+                         "checkpoints of several hosts need a folder that all of them share; name "
+                         "it as \"checkpoint.dir\"");
+    return rc;
+}
+
+/* ---- synchronisation ---- */
+
+#define WHOLE_OPTION(member, low, high, trait, help, otherwise)                                    \
+    { "sync." #member, trait, otherwise },
+#define NUMBER_OPTION(member, low, high, trait, help, otherwise)                                   \
+    { "sync." #member, trait, otherwise },
+#define PLAIN_OPTION(member, high, trait, help, otherwise) { "sync." #member, trait, otherwise },
+#define GROUPS_OPTION(help)
+#define WIRE_OPTION(member)
+#define LATER_OPTION(name, type, initial, help, feature)
+
+/* Keys that apply only to algorithms with a trait */
+static const struct {
+    const char *key;
+    enum algorithm_trait trait;
+    const char *otherwise;
+} option[] = {
+#include "lib/model/sync_options_rows.h"
+    { "sync.groups", ALGORITHM_GROUPED, "only hybrid training has groups" },
+};
+
+/* Check whether a key has its default value, written or not. */
+static bool is_unset(const struct job *job, const char *key)
+{
+    char value[32];
+
+    job_value_text(job, key, value, sizeof value);
+    return strcmp(value, job_key_find(&job_table, key)->initial) == 0;
+}
+
+/* Check whether the key is from the file, but the key `said_by` that excludes it is from a flag.
+ * This happens if a job is resumed in another mode; the user then need not edit the file.
+ */
+static bool is_overruled(const struct job *job, const char *key, const char *said_by)
+{
+    return job_origin(job, key).kind == JOB_FILE && job_origin(job, said_by).kind == JOB_FLAG;
+}
+
+/* Append the remedy for keys that do not apply: to remove the key, or the flags that reset all such
+ * keys, although the message names only one.
+ */
+static void add_advice(const struct job *job, const char *key, const char *said_by,
+                       struct strbuf *b)
+{
+    const char *mode = job->sync.mode, *name = job->sync.algorithm;
+
+    if (!is_overruled(job, key, said_by)) {
+        strbuf_add(b, "; remove it");
+        return;
+    }
+    strbuf_add(b, "; add");
+    for (size_t i = 0; i < sizeof option / sizeof *option; i++)
+        if (!algorithm_may_have(mode, name, option[i].trait) && !is_unset(job, option[i].key))
+            strbuf_addf(b, " --set %s=%s", option[i].key,
+                        job_key_find(&job_table, option[i].key)->initial);
+}
+
+/* Check that mode, algorithm and options fit together. */
+static int check_sync(const struct job *job, struct eddis_error *err)
+{
+    const char *mode = job->sync.mode, *name = job->sync.algorithm;
+    const char *said_by = algorithm_find(name) ? "sync.algorithm" : "sync.mode";
+
+    if (!algorithm_asked(mode, name))
+        return clash(job, "sync.algorithm", "sync.mode", err,
+                     is_overruled(job, "sync.algorithm", "sync.mode")
+                         ? "that is no algorithm of this mode; add --set sync.algorithm=auto"
+                         : "that is no algorithm of this mode; leave one of them away");
+    for (size_t i = 0; i < sizeof option / sizeof *option; i++)
+        if (!algorithm_may_have(mode, name, option[i].trait) && !is_unset(job, option[i].key)) {
+            struct strbuf b = { 0 };
+            int rc;
+
+            strbuf_add(&b, option[i].otherwise);
+            add_advice(job, option[i].key, said_by, &b);
+            rc = clash(job, option[i].key, said_by, err, strbuf_text(&b));
+            strbuf_fini(&b);
+            return rc;
+        }
+    return 0;
+}
+
+int job_check(const struct job *job, struct eddis_error *err)
+{
+    int rc;
+
+    if (job->batch.min > job->batch.global)
+        return clash(job, "batch.min", "batch.global", err, "write a smaller least batch");
+    if (job->batch.max && job->batch.max < job->batch.min)
+        return clash(job, "batch.max", "batch.min", err, "the most must not be below the least");
+    if (job->batch.global % job->batch.grain)
+        return clash(job, "batch.grain", "batch.global", err,
+                     "the grain must divide the global batch");
+    if (job->batch.max && job->batch.max - job->batch.max % job->batch.grain < job->batch.min)
+        return clash(job, "batch.grain", "batch.max", err,
+                     "a multiple of the grain must lie between the least and the largest batch");
+    if ((rc = check_sync(job, err)) < 0)
+        return rc;
+    if (job->slurm.nodes && job->slurm.n_components)
+        return clash(job, "slurm.nodes", "slurm.components", err,
+                     "each component has its own number of nodes; remove the first");
+    rc = check_timeouts(job, err);
+    return rc ? rc : check_hosts(job, err);
+}

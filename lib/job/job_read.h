@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_read.h - read and check what a user asks for: train.yaml, and options over it */
+#ifndef EDDIS_JOB_JOB_READ_H
+#define EDDIS_JOB_JOB_READ_H
+
+#include "lib/job/tree/job_node.h"
+
+/* Read and check train.yaml; job_free frees the job.  -EINVAL, -ENOENT, ...: err is
+ * "<file>:<line>:<column>: <what is wrong>; <what to do>".
+ */
+int job_read(const char *path, struct job **ret, struct eddis_error *err);
+
+/* Read as job_read does, and write all errors to *ret_wrong; err is the first of them. */
+int job_read_all(const char *path, struct job_mistakes *ret_wrong, struct job **ret,
+                 struct eddis_error *err);
+
+/* Read a job as job_read does, if file_read_trusted (lib/base/file.h) accepts the file; *warning is
+ * as there.  -EPERM: others may have written the file or can replace it.
+ */
+int job_read_trusted(const char *path, struct eddis_error *warning, struct job **ret,
+                     struct eddis_error *err);
+
+/* Read a job from n bytes of text as job_read does.  `name` is the file in errors; relative paths
+ * are relative to `folder` (absolute).
+ */
+int job_parse(const char *text, size_t n, const char *name, const char *folder, struct job **ret,
+              struct eddis_error *err);
+
+/* Make a job from this NULL-ended command and defaults, without a file, as for `eddis-run -n 4 --
+ * python3 train.py`.  The folder is absolute.
+ */
+int job_from_command(const char *const *command, const char *folder, struct job **ret,
+                     struct eddis_error *err);
+
+/* Override one key by its dotted name ("batch.global") with a flag's text.  Errors are those of the
+ * file, but name the flag, a static string.  Lists and maps are YAML: "[a, b]".
+ */
+int job_set(struct job *job, const char *key, const char *value, const char *flag,
+            struct eddis_error *err);
+
+/* Override a key as job_set does, but take value as one scalar, never as YAML: for "nodes" it is
+ * then the argument of -H, "a:2,c[01-04]".
+ */
+int job_set_text(struct job *job, const char *key, const char *value, const char *flag,
+                 struct eddis_error *err);
+
+/* Check the values against each other (batch.min against batch.max, ...). job_read and job_parse do
+ * this for the file; call it again after the last job_set.
+ */
+int job_check(const struct job *job, struct eddis_error *err);
+
+void job_free(struct job *job); /* accepts NULL and an incomplete job */
+
+/* Derive defaults from values that were set: a shorter lease gives faster heartbeats. */
+void job_follow(struct job *job);
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_text.c - write a job as a train.yaml, and single values for people */
+#include "job_text.h"
+
+#include "job_keys.h"
+#include "lib/base/strbuf.h"
+#include "lib/base/text.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+struct job_origin job_origin(const struct job *job, const char *key)
+{
+    const struct job_key *k = job_key_find(&job_table, key);
+
+    return k ? job->origin[k - job_table.row] : (struct job_origin){ .kind = JOB_DEFAULT };
+}
+
+void job_origin_text(const struct job *job, const char *key, char *ret, size_t size)
+{
+    struct job_origin o = job_origin(job, key);
+
+    if (job->hostfile && strcmp(key, "nodes") == 0) { /* the hosts are the lines of that file */
+        snprintf(ret, size, "%s", job->hostfile);
+        return;
+    }
+    switch (o.kind) {
+    case JOB_FILE:
+        snprintf(ret, size, "%s:%d", job->file ? job->file : "job", o.line);
+        break;
+    case JOB_FLAG:
+        snprintf(ret, size, "%s", o.flag);
+        break;
+    case JOB_DEFAULT:
+        snprintf(ret, size, "default");
+        break;
+    }
+}
+
+void job_value_text(const struct job *job, const char *key, char *ret, size_t size)
+{
+    const struct job_key *k = job_key_find(&job_table, key);
+    struct strbuf b = { 0 };
+
+    if (k && k->field)
+        k->field->type->write(job, k, &b);
+    snprintf(ret, size, "%s", strbuf_text(&b));
+    strbuf_fini(&b);
+}
+
+/* Append the key's origin as a comment.  Control and non-ASCII characters of a file's name are
+ * replaced.
+ */
+static void add_origin(struct strbuf *b, const struct job *job, const char *key)
+{
+    char text[512];
+
+    job_origin_text(job, key, text, sizeof text);
+    text_strip_control(text);
+    for (char *c = text; *c; c++)
+        if ((unsigned char)*c >= 0x80 || *c == '\t')
+            *c = '?';
+    strbuf_addf(b, "  # %s\n", text);
+}
+
+/* Append "batch:" if the row begins another group than the row `before`.  Return the row's name
+ * without its group.
+ */
+static const char *add_group(struct strbuf *b, const char *name, const char *before)
+{
+    const char *dot = strchr(name, '.');
+    size_t n = dot ? (size_t)(dot - name) + 1 : 0;
+
+    if (!dot)
+        return name;
+    if (strncmp(name, before, n) != 0)
+        strbuf_addf(b, "%.*s:\n", (int)n - 1, name);
+    strbuf_add(b, "  ");
+    return dot + 1;
+}
+
+char *job_text(const struct job *job)
+{
+    struct strbuf b = { 0 };
+    const struct job_key *keys;
+    const char *before = "";
+    size_t n = job_keys(&keys);
+
+    strbuf_add(&b, JOB_TEXT_HEAD EDDIS_VERSION " read it: each value and where it is from\n");
+    for (size_t i = 0; i < n; i++) {
+        const struct job_key *k = &keys[i];
+
+        if (!k->field)
+            continue;
+        strbuf_addf(&b, "%s: ", add_group(&b, k->name, before));
+        if (job->hostfile && strcmp(k->name, "hostfile") == 0)
+            strbuf_add(&b, k->field->word); /* its hosts are written as nodes */
+        else
+            k->field->type->write(job, k, &b);
+        add_origin(&b, job, k->name);
+        before = k->name;
+    }
+    return strbuf_steal(&b);
+}

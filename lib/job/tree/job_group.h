@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_group.h - read the keys of a map into a struct */
+#ifndef EDDIS_JOB_TREE_JOB_GROUP_H
+#define EDDIS_JOB_TREE_JOB_GROUP_H
+
+#include "job_field.h"
+
+/* Read all keys of a map into r->base; `group` is the map's dotted name, "" for the job. */
+int job_group_read(const struct job_reader *r, const struct job_table *t, const char *group,
+                   const struct job_node *map, struct eddis_error *err);
+
+/* Return -EINVAL for an unknown key n->key of a group ("" for the top level), with the nearest key
+ * or how to write it.
+ */
+int job_unknown_key(const struct job_reader *r, const struct job_table *t, const char *group,
+                    const struct job_node *n, struct eddis_error *err);
+
+/* Return -EINVAL for a key that waits for a later version, at line and column. */
+int job_refuse_later(const struct job_reader *r, const struct job_key *key, int line, int column,
+                     struct eddis_error *err);
+
+/* Add an -EINVAL error to the list of the reader, unless a nested group has added it.  Return false
+ * if reading must stop: no list, another error, or the list is full.
+ */
+bool job_gather(const struct job_reader *r, int rc, const struct eddis_error *err);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* host_list.h - convert hosts from text to struct job: ranges, counts, repetitions
+ *
+ * A host word is "[user@]host[:count]"; host may contain ranges: "ml@v100-[1-4,7]:2".  An IPv6
+ * address has a count only in brackets: "[fd00::7]:2".  Error messages do not name file and line;
+ * the caller adds them.
+ */
+#ifndef EDDIS_MODEL_HOST_LIST_H
+#define EDDIS_MODEL_HOST_LIST_H
+
+#include "lib/base/error.h"
+#include "lib/model/job.h"
+
+#include <sys/types.h>
+
+/* Growing list of hosts; empty if zeroed */
+struct host_list {
+    struct job_host *at; /* owned; workers 0: no number was given */
+    int *line, *column;  /* position of each in the text, from 1; owned */
+    size_t n, cap;
+};
+
+/* Append the hosts of one word, found at line and column.  `count`: ":count" is allowed. */
+int host_list_add(struct host_list *l, const char *word, bool count, int line, int column,
+                  struct eddis_error *err);
+
+/* Append the hosts of a comma-separated list of words like "a:2,c[01-04]". */
+int host_list_add_line(struct host_list *l, const char *words, struct eddis_error *err);
+
+/* Merge repeated hosts into their first occurrence and add up their workers.  A repeated host
+ * without a number counts as one worker each time.  -EINVAL: a host has two users or too many
+ * workers.
+ */
+int host_list_add_up(struct host_list *l, struct eddis_error *err);
+
+/* Find the first repeated host: indices of its repetition and of the occurrence before it.  Both
+ * -1: none is repeated.
+ */
+int host_list_twice(const struct host_list *l, ssize_t *ret_first, ssize_t *ret_second,
+                    struct eddis_error *err);
+
+/* Parse a number of workers, 1 to 1024, from n characters.  Return false if it is none. */
+bool host_list_count(const char *s, size_t n, int64_t *ret);
+
+/* Free the hosts and positions; l is then empty. */
+void host_list_fini(struct host_list *l);
+
+#endif

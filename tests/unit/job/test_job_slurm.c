@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_job_slurm.c - the keys under `slurm` */
+#include "lib/base/clock.h"
+#include "lib/job/job_read.h"
+#include "lib/job/job_text.h"
+#include "lib/model/job.h"
+#include "tests/unit/suite.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define C "command: a\n"
+
+static int parse(const char *text, struct job **ret, struct eddis_error *err)
+{
+    return job_parse(text, strlen(text), "t", "/w", ret, err);
+}
+
+static const char everything[] =
+    C "slurm:\n"
+      "  {partition: gpu, time: 12:00:00, gres: \"gpu:a100:4(S:0-1)\", constraint: \"[a|b]\",\n"
+      "   cpus: all, account: none, requeue: on, launch: ssh,\n"
+      "   extra: [--exclusive, \"--comment=a b\", auto],\n"
+      "   components: [{nodes: 2, gres: none, cpus: 3}, {}, {memory: 4G, partition: p}]}\n";
+
+START_TEST(full)
+{
+    char *text = NULL, *again = NULL, shown[200];
+    struct eddis_error err;
+    struct job *job;
+
+    ck_assert_msg(parse(everything, &job, &err) == 0, "%s", err.text);
+    for (int round = 0; round < 2; round++) { /* as written, and as job.yaml has it */
+        ck_assert_int_eq(job->slurm.time_ns, 43200 * CLOCK_S);
+        ck_assert_str_eq(job->slurm.gres, "gpu:a100:4(S:0-1)");
+        ck_assert_str_eq(job->slurm.constraint, "[a|b]");
+        ck_assert_int_eq(job->slurm.cpus, -1);
+        ck_assert_str_eq(job->slurm.account, "none");
+        ck_assert_ptr_null(job->slurm.qos);
+        ck_assert_str_eq(job->slurm.requeue, "on");
+        ck_assert_str_eq(job->slurm.launch, "ssh");
+        ck_assert_str_eq(job->slurm.extra[1], "--comment=a b");
+        ck_assert_uint_eq(job->slurm.n_components, 3);
+        ck_assert_str_eq(job->slurm.component[0].gres, "none");
+        ck_assert_int_eq(job->slurm.component[0].cpus, 3);
+        ck_assert_int_eq(job->slurm.component[1].nodes, 1);
+        ck_assert_ptr_null(job->slurm.component[1].gres);
+        job_value_text(job, "slurm.components", shown, sizeof shown);
+        ck_assert_str_eq(shown, "[{nodes: 2, gres: none, cpus: 3}, {nodes: 1}, {nodes: 1, "
+                                "partition: p, memory: \"4G\"}]");
+        text = job_text(job);
+        ck_assert_ptr_nonnull(text);
+        ck_assert(!again || strstr(text, "requeue: \"on\""));
+        job_free(job);
+        free(again);
+        again = text;
+        ck_assert_msg(parse(text, &job, &err) == 0, "%s", err.text);
+    }
+    job_free(job);
+    free(text);
+}
+END_TEST
+
+static const struct {
+    const char *text, *want;
+} bad[] = {
+    { C "slurm: {gres: }", "t:2:15: \"slurm.gres\" is empty; write a text or none" },
+    { C "slurm: {gres: gpu 4}", "t:2:15: \"slurm.gres\": \"gpu 4\" is no text for sbatch; write "
+                                "letters, digits and signs, without blanks, quotes, backslashes, "
+                                "'#' and a '-' in front" },
+    { C "slurm: {constraint: -C}", NULL },
+    { C "slurm: {account: \"a#b\"}", NULL },
+    { C "slurm: {qos: \"a\\\"b\"}", NULL },
+    { C "slurm: {memory: \"a\\nb\"}", NULL },
+    { C "slurm: {cpus: some}", NULL },
+    { C "slurm: {time: 5s}", NULL },
+    { C "slurm: {nodes: 0}",
+      "t:2:16: \"slurm.nodes\" is \"0\"; write a whole number from 1 to 16384 or auto" },
+    { C "slurm: {launch: mpi}", "t:2:17: \"slurm.launch\" is \"mpi\"; write auto, srun or ssh" },
+    { C "slurm: {requeue: yes}", "t:2:18: \"slurm.requeue\" is \"yes\"; write auto, on or off" },
+    { C "slurm: {extra: [\"a\\nb\"]}",
+      "t:2:17: \"slurm.extra\": a control character; write plain text" },
+    { C "slurm: {extra: [\"\"]}", "t:2:17: \"slurm.extra\": an empty word; remove it" },
+    { C "slurm: {components: 3}", NULL },
+    { C "slurm: {components: [3]}", "t:2:22: an entry of \"slurm.components\" is no map; write one "
+                                    "like {nodes: 2, constraint: a100}" },
+    { C "slurm: {components: [{nodes: 2}, {node: 2}]}",
+      "t:2:35: unknown key \"node\" in \"slurm.components\"; did you mean \"nodes\"?" },
+    { C "slurm: {nodes: 2, components: [{nodes: 2}]}",
+      "t:2:9: \"slurm.nodes\" is 2 and \"slurm.components\" is [{nodes: 2}]; each component has "
+      "its "
+      "own number of nodes; remove the first" },
+};
+
+START_TEST(wrong)
+{
+    struct eddis_error err;
+    struct job *job;
+
+    ck_assert_int_eq(parse(bad[_i].text, &job, &err), -EINVAL);
+    ck_assert_int_eq(strncmp(err.text, "t:2:", 4), 0);
+    if (bad[_i].want)
+        ck_assert_str_eq(err.text, bad[_i].want);
+}
+END_TEST
+
+START_TEST(set)
+{
+    struct eddis_error err;
+    struct job *job;
+
+    ck_assert_int_eq(parse(C, &job, &err), 0);
+    ck_assert_int_eq(job->slurm.time_ns, CLOCK_NEVER);
+    ck_assert_str_eq(job->slurm.launch, "auto");
+    ck_assert_int_eq(job_set(job, "slurm.components", "[{nodes: 2}]", "--set", &err), 0);
+    ck_assert_int_eq(job_set(job, "slurm.components", "[]", "--set", &err), 0);
+    ck_assert_uint_eq(job->slurm.n_components, 0);
+    ck_assert_int_eq(job_set(job, "slurm.gres", "gpu:2", "--set", &err), 0);
+    ck_assert_str_eq(job->slurm.gres, "gpu:2");
+    ck_assert_int_eq(job_set(job, "slurm.gres", "none", "--set", &err), 0);
+    ck_assert_ptr_null(job->slurm.gres);
+    job_free(job);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, full);
+    tcase_add_loop_test(tc, wrong, 0, sizeof bad / sizeof *bad);
+    tcase_add_test(tc, set);
+}
+
+SUITE_MAIN("job_slurm", add_tests)
