@@ -39,7 +39,7 @@ static const int64_t patience_ns = 60 * CLOCK_S, step_ns = CLOCK_S / 10, look_ns
 
 struct agent {
     int session; /* connection to bench-login, closed when the agent has left */
-    struct brief *brief;
+    struct agent_config *agent_config;
     struct http_client *http;
     bool registered, asking, reporting, over;
     struct eddis_error failed;      /* code 0: not failed */
@@ -63,8 +63,8 @@ static atomic_llong
 /* Print an agent's error to standard error. */
 static void say(const struct agent *a, const char *what, const struct eddis_error *err)
 {
-    fprintf(stderr, "bench-agents: agent %d: %s: %s\n", a->brief ? a->brief->agent : -1, what,
-            err->text);
+    fprintf(stderr, "bench-agents: agent %d: %s: %s\n",
+            a->agent_config ? a->agent_config->agent : -1, what, err->text);
 }
 
 /* ---- reports ---- */
@@ -88,7 +88,7 @@ static struct event *tell(struct agent *a, enum event_type type, int rank)
 }
 
 /* Queue an event with this text, which the agent then owns. */
-static void tell_text(struct agent *a, enum event_type type, int rank, char *text)
+static void send_text(struct agent *a, enum event_type type, int rank, char *text)
 {
     free(a->owned);
     a->owned = text;
@@ -99,7 +99,7 @@ static void tell_text(struct agent *a, enum event_type type, int rank, char *tex
 static void profile(struct agent *a)
 {
     cleanup_free struct node_profile *p = calloc(1, sizeof *p);
-    const struct brief *b = a->brief;
+    const struct agent_config *b = a->agent_config;
 
     if (!p)
         exit(1);
@@ -122,7 +122,7 @@ static void profile(struct agent *a)
         (void)snprintf(d->id, sizeof d->id, "emulated:%d", i);
         (void)snprintf(d->name, sizeof d->name, "emulated %.2f", d->rate);
     }
-    tell_text(a, EVENT_PROFILE, -1, profile_text(p));
+    send_text(a, EVENT_PROFILE, -1, profile_text(p));
 }
 
 /* Return the text of a network measurement with one link from each node to the next; tests for
@@ -158,7 +158,7 @@ static void start_ranks(struct agent *a)
     if (a->generation > 0)
         return;
     if (a->first_rank == 0)
-        tell_text(a, EVENT_NETWORK, 0, network(a->n_ranks));
+        send_text(a, EVENT_NETWORK, 0, network(a->n_ranks));
     for (int i = 0; i < a->n_local; i++)
         tell(a, EVENT_RANK_EXIT, a->first_rank + i);
     if (a->first_rank == 0)
@@ -174,13 +174,13 @@ static struct step_spread spread(double s)
 /* Return step-time measurements whose text is as long as that of a worker that never has two equal
  * steps.
  */
-static struct step_figures figures(const struct progress *p)
+static struct step_metrics metrics(const struct progress *p)
 {
     double s = (double)step_ns / CLOCK_S * (1 + 1e-3 / (double)(p->steps_done + 1));
 
     if (p->steps_done < STEP_WINDOW_CHANGE)
-        return (struct step_figures){ .plan = 0 };
-    return (struct step_figures){ .plan = p->step_plan,
+        return (struct step_metrics){ .plan = 0 };
+    return (struct step_metrics){ .plan = p->step_plan,
                                   .since = 1,
                                   .steps = p->steps_done,
                                   .points = p->steps_done,
@@ -217,7 +217,7 @@ static void count_steps(struct agent *a, int64_t now_ns)
                                        done * one.wait_ns, done * one.total_ns };
         p->recent = (struct board_times){ 0, more * one.compute_ns, more * one.exposed_ns,
                                           more * one.wait_ns, more * one.total_ns };
-        p->figures = figures(p);
+        p->metrics = metrics(p);
         p->page_age_ns = p->phase_age_ns = (now_ns - a->started_ns) % step_ns;
     }
 }
@@ -248,7 +248,7 @@ static void on_reported(void *ctx, int status, const char *body, size_t n,
 static int report(struct agent *a, int64_t now_ns, struct eddis_error *err)
 {
     bool trains = a->generation > 0 && a->started_ns;
-    struct report r = { .agent = a->brief->agent,
+    struct report r = { .agent = a->agent_config->agent,
                         .sequence = ++a->sequence,
                         .event = a->event,
                         .n_events = a->n_events,
@@ -261,8 +261,8 @@ static int report(struct agent *a, int64_t now_ns, struct eddis_error *err)
         count_steps(a, now_ns);
     a->n_sent = a->n_events;
     a->reporting = true;
-    a->beat_ns = now_ns + a->brief->heartbeat_ns;
-    (void)snprintf(path, sizeof path, "/v1/agents/%d/reports", a->brief->agent);
+    a->beat_ns = now_ns + a->agent_config->heartbeat_ns;
+    (void)snprintf(path, sizeof path, "/v1/agents/%d/reports", a->agent_config->agent);
     text = report_text(&r);
     if (!text)
         return eddis_fail(err, -ENOMEM, "no memory for a report");
@@ -351,7 +351,7 @@ static int ask(struct agent *a, struct eddis_error *err)
     char path[64];
 
     a->asking = true;
-    (void)snprintf(path, sizeof path, "/v1/agents/%d/orders?after=%lld", a->brief->agent,
+    (void)snprintf(path, sizeof path, "/v1/agents/%d/orders?after=%lld", a->agent_config->agent,
                    (long long)a->after);
     return http_client_start(a->http, path, NULL, patience_ns, on_order, a, err);
 }
@@ -363,7 +363,7 @@ static int enroll(struct agent *a, struct eddis_error *err)
 {
     /* without .machine: each agent counts as a machine of its own */
     struct hello h = { .protocol = PROTOCOL_VERSION,
-                       .agent = a->brief->agent,
+                       .agent = a->agent_config->agent,
                        .pid = (int)getpid(),
                        .eddis_version = EDDIS_VERSION,
                        .mpi_version = "simulated",
@@ -373,7 +373,7 @@ static int enroll(struct agent *a, struct eddis_error *err)
     size_t n;
     int status;
 
-    (void)snprintf(h.host, sizeof h.host, "%s", a->brief->host);
+    (void)snprintf(h.host, sizeof h.host, "%s", a->agent_config->host);
     (void)snprintf(h.address[0].address, sizeof h.address[0].address, "10.%d.%d.1",
                    100 + h.agent / 256 % 100, h.agent % 256);
     json = hello_text(&h);
@@ -387,11 +387,11 @@ static int enroll(struct agent *a, struct eddis_error *err)
 /* Make the HTTP client for the driver of the configuration. */
 static int open_http(struct agent *a, struct eddis_error *err)
 {
-    struct http_client_options o = { .base = (const char *const *)a->brief->url,
-                                     .token = a->brief->token,
-                                     .pin = a->brief->pin };
+    struct http_client_options o = { .base = (const char *const *)a->agent_config->url,
+                                     .token = a->agent_config->token,
+                                     .pin = a->agent_config->pin };
 
-    while (a->brief->url[o.n_bases])
+    while (a->agent_config->url[o.n_bases])
         o.n_bases++;
     return http_client_open(&o, &a->http, err);
 }
@@ -428,11 +428,11 @@ static int live(struct agent *a, struct eddis_error *err)
     size_t n;
     int rc = file_read_fd(a->session, "a brief", JSON_MAX_BYTES, &text, &n, err);
 
-    if (rc < 0 || (rc = brief_parse(text, n, &a->brief, err)) < 0 || (rc = open_http(a, err)) < 0 ||
-        (rc = enroll(a, err)) < 0)
+    if (rc < 0 || (rc = agent_config_parse(text, n, &a->agent_config, err)) < 0 ||
+        (rc = open_http(a, err)) < 0 || (rc = enroll(a, err)) < 0)
         return rc;
     a->registered = true;
-    a->beat_ns = clock_now_ns() + a->brief->heartbeat_ns;
+    a->beat_ns = clock_now_ns() + a->agent_config->heartbeat_ns;
     a->generation = -1;
     printf("registered %d\n", atomic_fetch_add(&registered, 1) + 1);
     return serve(a, err);
@@ -447,7 +447,7 @@ static void *run_agent(void *arg)
     if (live(a, &err) < 0 && !a->registered) /* later, the driver may end before all have left */
         say(a, "is over", &err);
     http_client_close(a->http);
-    brief_free(a->brief);
+    agent_config_free(a->agent_config);
     (void)close(a->session);
     free(a->owned);
     free(a->worker);

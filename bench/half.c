@@ -30,14 +30,14 @@ struct row {
 };
 
 static struct row rows[] = {
-    { "bfloat16_widen", bfloat16_widen, NULL, 0 },
-    { "bfloat16_narrow", NULL, bfloat16_narrow, 0 },
-    { "float16_widen", float16_widen, NULL, 0 },
-    { "float16_narrow", NULL, float16_narrow, 0 },
-    { "bfloat16_widen_portable", bfloat16_widen_portable, NULL, 0 },
-    { "bfloat16_narrow_portable", NULL, bfloat16_narrow_portable, 0 },
-    { "float16_widen_portable", float16_widen_portable, NULL, 0 },
-    { "float16_narrow_portable", NULL, float16_narrow_portable, 0 },
+    { "bfloat16_widen", bfloat16s_to_floats, NULL, 0 },
+    { "bfloat16_narrow", NULL, bfloat16s_from_floats, 0 },
+    { "float16_widen", float16s_to_floats, NULL, 0 },
+    { "float16_narrow", NULL, float16s_from_floats, 0 },
+    { "bfloat16_widen_portable", bfloat16s_to_floats_portable, NULL, 0 },
+    { "bfloat16_narrow_portable", NULL, bfloat16s_from_floats_portable, 0 },
+    { "float16_widen_portable", float16s_to_floats_portable, NULL, 0 },
+    { "float16_narrow_portable", NULL, float16s_from_floats_portable, 0 },
 };
 
 enum { N_ROWS = sizeof rows / sizeof *rows, OWN = 4 /* rows with the processor's instructions */ };

@@ -107,7 +107,7 @@ static void meter_stop(struct meter *m)
 
 /* ---- training ---- */
 
-struct figures {
+struct metrics {
     double waited_s[MAX_STEPS], step_s[MAX_STEPS], peak[MAX_STEPS];
     int n;
     int64_t begin_ns, begin_bytes, end_ns, end_bytes;
@@ -171,7 +171,7 @@ static int one_step(struct eddis *e, bool ready, double *ret_waited_s, struct ed
 }
 
 /* Make WARM steps and then `steps` measured ones, and record their metrics in f. */
-static int train(struct eddis *e, bool ready, int steps, struct meter *m, struct figures *f,
+static int train(struct eddis *e, bool ready, int steps, struct meter *m, struct metrics *f,
                  struct eddis_error *err)
 {
     int rc = 0;
@@ -211,7 +211,7 @@ static double median(double *x, int n)
 }
 
 /* Open the job, train, and close it.  Return 0 or a negative errno. */
-static int run(bool ready, int steps, struct figures *f, int *ret_rank, struct eddis_error *err)
+static int run(bool ready, int steps, struct metrics *f, int *ret_rank, struct eddis_error *err)
 {
     struct eddis_options o = { .size = sizeof o, .samples = 1 << 30, .measure = 1 };
     struct eddis_world w = { .size = sizeof w };
@@ -245,7 +245,7 @@ static int run(bool ready, int steps, struct figures *f, int *ret_rank, struct e
 
 int main(int argc, char **argv)
 {
-    static struct figures f;
+    static struct metrics f;
     struct eddis_error err = { 0 };
     int steps = argc == 3 ? atoi(argv[2]) : 0, rank = 0;
 

@@ -73,7 +73,7 @@ static int measure(int n_workers, struct result *ret, struct eddis_error *err)
                        .communication.wire = word };
     /* A model of YOLOv5m's size and links of 1 Gbit/s, so that every mode's communication counts.
      */
-    const struct planner_known known = { 85000000, 1e-4, 125e6, NULL };
+    const struct planner_history known = { 85000000, 1e-4, 125e6, NULL };
     double seconds[ROUNDS];
     int n_nodes, rc = 0;
     struct node_profile *nodes = mixed_nodes(n_workers, &n_nodes);
@@ -108,35 +108,35 @@ struct simulated {
 /* Simulate STEPS steps of SIMULATED workers, with re-planning, and measure it. */
 static int simulate(struct simulated *ret, struct eddis_error *err)
 {
-    static struct rebalance_worker w[SIMULATED];
+    static struct replan_worker w[SIMULATED];
     static struct sim_worker law[SIMULATED];
     static int64_t equal[SIMULATED];
-    struct rebalance_setup r = {
+    struct replan_setup r = {
         .worker = w, .n = SIMULATED, .version = 1, .grain = 1, .algorithm = "allreduce"
     };
     struct sim_setup s = {
         .worker = law, .n = SIMULATED, .seed = 1, .algorithm = "allreduce", .jitter = 0.05
     };
-    struct rebalance *rebalance = NULL;
+    struct replan *replan = NULL;
     struct sim *sim = NULL;
     clock_t start;
     int rc;
 
     for (int i = 0; i < SIMULATED; i++) {
         equal[i] = SAMPLES;
-        w[i] = (struct rebalance_worker){ .first = { .sample_s = 1 },
-                                          .batch = SAMPLES,
-                                          .min = 1,
-                                          .max = INT64_MAX,
-                                          .node = i / DEVICES };
+        w[i] = (struct replan_worker){ .first = { .sample_s = 1 },
+                                       .batch = SAMPLES,
+                                       .min = 1,
+                                       .max = INT64_MAX,
+                                       .node = i / DEVICES };
         law[i] = (struct sim_worker){ .fixed_s = FIXED_S,
                                       .sample_s = SAMPLE_S / speed[i % SPEEDS],
                                       .node = i / DEVICES,
                                       .batch = SAMPLES };
     }
     start = clock();
-    rc = rebalance_new(&r, &rebalance, err);
-    s.rebalance = rebalance;
+    rc = replan_new(&r, &replan, err);
+    s.replan = replan;
     if (rc == 0)
         rc = sim_new(&s, &sim, err);
     if (rc == 0) {
@@ -147,7 +147,7 @@ static int simulate(struct simulated *ret, struct eddis_error *err)
                                            sim_longest_s(sim, sim_batch(sim)) };
     }
     sim_free(sim);
-    rebalance_free(rebalance);
+    replan_free(replan);
     return rc;
 }
 

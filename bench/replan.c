@@ -9,7 +9,7 @@
  *   fixed       the equal split stays
  *   OmniLearn   its law as published, every 100 steps: dead-band 0.2, batches of 16 to 96
  *   opened      the same with batches of 1 to 128
- *   eddis       scheduler/rebalance.h from an equal split, without any known times
+ *   eddis       scheduler/replan.h from an equal split, without any known times
  *   best        the exact optimum for the present times, as soon as they change
  *
  * Seconds are per 128 samples, since OmniLearn's batches do not always add up to 128.  After the
@@ -50,7 +50,7 @@ static const int levels[] = { 0, 1, 2, 3, 3, 2, 1, 0 };
 enum { LEVELS = sizeof levels / sizeof *levels };
 
 struct job {
-    struct rebalance *rebalance;
+    struct replan *replan;
     struct sim *sim;
     int64_t batch[N];
 };
@@ -73,9 +73,9 @@ static void check(int rc, const struct eddis_error *err)
 static void job_open(struct job *j, const double *slowness, enum time_source source, bool adapts,
                      double spike, uint64_t seed)
 {
-    struct rebalance_worker w[N];
+    struct replan_worker w[N];
     struct sim_worker law[N];
-    struct rebalance_setup r = {
+    struct replan_setup r = {
         .worker = w, .n = N, .version = 1, .grain = 1, .algorithm = "allreduce"
     };
     struct sim_setup s = { .worker = law,
@@ -91,15 +91,15 @@ static void job_open(struct job *j, const double *slowness, enum time_source sou
         law[i] = (struct sim_worker){
             .fixed_s = FIXED_S, .sample_s = SAMPLE_S * slowness[i], .node = i, .batch = j->batch[i]
         };
-        w[i] = (struct rebalance_worker){
+        w[i] = (struct replan_worker){
             .source = source, .batch = j->batch[i], .min = 1, .max = INT64_MAX, .node = i
         };
         w[i].first = source == TIME_GIVEN ? (struct time_model){ FIXED_S, law[i].sample_s }
                                           : (struct time_model){ .sample_s = 1 };
     }
     if (adapts)
-        check(rebalance_new(&r, &j->rebalance, &err), &err);
-    s.rebalance = j->rebalance;
+        check(replan_new(&r, &j->replan, &err), &err);
+    s.replan = j->replan;
     check(sim_new(&s, &j->sim, &err), &err);
 }
 
@@ -107,7 +107,7 @@ static void job_open(struct job *j, const double *slowness, enum time_source sou
 static void job_close(struct job *j)
 {
     sim_free(j->sim);
-    rebalance_free(j->rebalance);
+    replan_free(j->replan);
     *j = (struct job){ 0 };
 }
 

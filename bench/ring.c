@@ -138,7 +138,7 @@ static int eddis_gather(double figure[FIGURES], struct eddis_error *err)
                                  .type = COMM_FLOAT64,
                                  .rule = COMM_SUM,
                                  .tail_bytes = FIGURES * sizeof *figure,
-                                 .tail_rule = gather_rule };
+                                 .trailer_rule = gather_rule };
     struct collective *c;
     int rc = allreduce_new(&ours.place, &a, &c, err);
 

@@ -77,7 +77,7 @@ static bool has_models(const struct run *r)
 /* ---- the trailer of a step's last bucket ---- */
 
 /* Write the root's new range of samples to the trailer.  A hook of the engine. */
-static void report(void *arg, struct sync_tail *tail)
+static void report(void *arg, struct sync_trailer *tail)
 {
     struct worker *w = arg;
 
@@ -89,7 +89,7 @@ static void report(void *arg, struct sync_tail *tail)
 }
 
 /* Add the range in the trailer to a member's ranges.  A hook of the engine. */
-static void agreed(void *arg, int64_t step, const struct sync_tail *tail)
+static void agreed(void *arg, int64_t step, const struct sync_trailer *tail)
 {
     struct worker *w = arg;
 

@@ -25,7 +25,7 @@ static int list_task(const void *task, void *result, struct eddis_error *err)
     return gpu_list(list->gpu, PROFILE_MAX_DEVICES, &list->n, err);
 }
 
-/* Measure one GPU (isolate_fn: int ordinal -> struct gpu_figures). */
+/* Measure one GPU (isolate_fn: int ordinal -> struct gpu_metrics). */
 static int measure_task(const void *task, void *result, struct eddis_error *err)
 {
     return gpu_measure(*(const int *)task, result, err);
@@ -85,7 +85,7 @@ struct cuda_run *cuda_start(const struct cuda_list *list, struct node_profile *p
 
         append(g, p);
         isolate_start(&r->child[r->n++], "measurement of a GPU", measure_task, &g->ordinal,
-                      sizeof(struct gpu_figures));
+                      sizeof(struct gpu_metrics));
     }
     return r;
 }
@@ -95,7 +95,7 @@ void cuda_finish(struct cuda_run *r, int64_t deadline_ns, struct node_profile *p
     for (int i = 0; r && i < r->n; i++) {
         struct device *d = &p->device[r->first + i];
         struct eddis_error err = { 0 };
-        struct gpu_figures f;
+        struct gpu_metrics f;
 
         if (isolate_wait(&r->child[i], deadline_ns, &f, &err) < 0) {
             note_add(p, "GPU %d: %s", d->index, err.text);

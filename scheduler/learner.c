@@ -248,7 +248,7 @@ static bool is_between(double x, double low, double high)
 /* Check whether a report's values are consistent and within ranges that suit any device, so that no
  * product of them overflows.
  */
-static bool makes_sense(const struct step_figures *f)
+static bool makes_sense(const struct step_metrics *f)
 {
     return f->points >= STEP_WINDOW_CHANGE && f->count > 0 && is_between(f->work, 1e-9, 1e18) &&
            is_between((double)f->count, 1, 1e15) && is_between(f->own.median_s, 1e-9, 1e9) &&
@@ -259,7 +259,7 @@ static bool makes_sense(const struct step_figures *f)
 /* Return the relative noise of one step from a window's quartiles. Quartiles of few values lie too
  * close together; the factor corrects that for a normal law.
  */
-static double noise_of(const struct step_figures *f)
+static double noise_of(const struct step_metrics *f)
 {
     double n = smaller((double)f->points, STEP_WINDOW_MAX);
 
@@ -267,7 +267,7 @@ static double noise_of(const struct step_figures *f)
 }
 
 /* Return the point of a window's measurements. */
-static struct learner_point point_of(const struct step_figures *f)
+static struct learner_point point_of(const struct step_metrics *f)
 {
     return (struct learner_point){
         .plan = f->plan,
@@ -343,7 +343,7 @@ static bool append(struct learner *l, const struct learner_point *p)
 /* ---- whether speeds last ---- */
 
 /* Return how many seconds a window covers, at least: not every step is seen if steps are short. */
-static double window_s(const struct step_figures *f)
+static double window_s(const struct step_metrics *f)
 {
     return fmax((double)f->points * STEP_POINT_S,
                 (double)f->steps * fmax(f->total.median_s, f->own.median_s));
@@ -352,7 +352,7 @@ static double window_s(const struct step_figures *f)
 /* Update how long speeds last. A window under the same plan ends the speed before it; a new plan
  * begins a window but ends no speed.
  */
-static void watch_speeds(struct learner *l, const struct step_figures *f)
+static void watch_speeds(struct learner *l, const struct step_metrics *f)
 {
     struct learner_speeds *s = &l->speeds;
 
@@ -385,7 +385,7 @@ static bool follows_calm(const struct learner *l)
  * The speed may have changed, steps may have been delayed once, or another program may use the core
  * for a moment. A window whose quartiles show two speeds also counts, up to MIXED_POINTS.
  */
-static bool is_hasty(const struct learner *l, const struct step_figures *f)
+static bool is_hasty(const struct learner *l, const struct step_metrics *f)
 {
     double low = f->own.median_s / STEP_WINDOW_RATIO, high = f->own.median_s * STEP_WINDOW_RATIO;
 
@@ -398,7 +398,7 @@ static bool is_hasty(const struct learner *l, const struct step_figures *f)
 /* Compare the first window with the first model, once, when it holds enough steps, and record a
  * contradiction. again: the window is a later one.
  */
-static void compare_first(struct learner *l, const struct step_figures *f, bool again)
+static void compare_first(struct learner *l, const struct step_metrics *f, bool again)
 {
     double ratio = f->own.median_s / time_model_s(&l->first, f->count);
     bool over = l->compared || again || l->n > 1;
@@ -411,13 +411,13 @@ static void compare_first(struct learner *l, const struct step_figures *f, bool 
 }
 
 /* Check whether a report is older than the newest point. */
-static bool is_late(const struct learner *l, const struct step_figures *f)
+static bool is_late(const struct learner *l, const struct step_metrics *f)
 {
     return l->n > 0 && (f->plan < newest(l)->plan ||
                         (f->plan == newest(l)->plan && f->since < newest(l)->since));
 }
 
-bool learner_take(struct learner *l, const struct step_figures *f)
+bool learner_take(struct learner *l, const struct step_metrics *f)
 {
     struct learner_point p;
     bool changed = false;
@@ -460,7 +460,7 @@ enum time_source learner_source(const struct learner *l)
     return l->n > 0 ? TIME_MEASURED : l->source;
 }
 
-bool learner_is_fickle(const struct learner *l)
+bool learner_is_unstable(const struct learner *l)
 {
     return l->n > 0 && l->speeds.ended >= FICKLE && l->speeds.life_s < l->speeds.worth_s;
 }

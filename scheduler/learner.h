@@ -36,7 +36,7 @@ enum { LEARNER_POINTS = 12 };
 #define LEARNER_LEAST_SPAN 1.2 /* ratio that does so if noise cannot explain the difference */
 
 struct learner_point {
-    int64_t plan, since, points; /* as of struct step_figures */
+    int64_t plan, since, points; /* as of struct step_metrics */
     double work, own_s, input_s; /* of a step, medians */
     double first_s; /* own_s when the window was first full, to detect a drift; 0: it is not full */
     double noise;   /* relative noise of one step */
@@ -72,7 +72,7 @@ void learner_init(struct learner *l, const struct time_model *first, enum time_s
 /* Add a report of a window. A report that is older than the newest point or makes no sense is
  * ignored. Return whether it shows that the worker's speed has changed.
  */
-bool learner_take(struct learner *l, const struct step_figures *f);
+bool learner_take(struct learner *l, const struct step_metrics *f);
 
 /* Return the model of seconds for a batch: fixed_s >= 0, sample_s > 0. It is the first model until
  * steps are measured.
@@ -83,7 +83,7 @@ struct time_model learner_model(const struct learner *l);
 enum time_source learner_source(const struct learner *l);
 
 /* Check whether recent speeds end before a plan that follows them has gained more than it costs. */
-bool learner_is_fickle(const struct learner *l);
+bool learner_is_unstable(const struct learner *l);
 
 /* Check whether a new speed has begun that is not believed yet. */
 bool learner_is_unsure(const struct learner *l);

@@ -13,14 +13,14 @@ static const int64_t MAX_GLOBAL_BATCH = INT64_C(1) << 53; /* a double counts exa
 /* ---- bounds of each worker ---- */
 
 int limits_use(const struct job *job, const struct node_profile *nodes,
-               const struct planner_known *known, struct plan *p, struct eddis_error *err)
+               const struct planner_history *history, struct plan *p, struct eddis_error *err)
 {
-    struct key_index index = { .row_bytes = sizeof *known->bound };
-    int rc = known ? key_index_add_all(&index, known->bound, known->n_bounds) : 0;
+    struct key_index index = { .row_bytes = sizeof *history->bound };
+    int rc = history ? key_index_add_all(&index, history->bound, history->n_bounds) : 0;
 
-    if (known)
-        p->program = known->program;
-    p->takes_pieces = known && known->n_bounds > 0 && known->takes_pieces;
+    if (history)
+        p->program = history->program;
+    p->takes_pieces = history && history->n_bounds > 0 && history->takes_pieces;
     for (int i = 0; rc == 0 && i < p->n_workers; i++) {
         struct plan_worker *w = &p->worker[i];
         const struct node_profile *node = &nodes[w->node];
@@ -31,8 +31,8 @@ int limits_use(const struct job *job, const struct node_profile *nodes,
         if (index.n == 0)
             continue;
         planner_key(p->node[w->node], node, w, key);
-        at = key_index_find(&index, known->bound, key);
-        w->piece = at < 0 ? 0 : known->bound[at].samples;
+        at = key_index_find(&index, history->bound, key);
+        w->piece = at < 0 ? 0 : history->bound[at].samples;
     }
     key_index_fini(&index);
     return rc < 0 ? eddis_fail(err, rc, "no memory for what the workers hold") : 0;

@@ -12,7 +12,7 @@
  * workers' nodes [p->n_nodes] and earlier measurements (known, may be NULL). -ENOMEM.
  */
 int limits_use(const struct job *job, const struct node_profile *nodes,
-               const struct planner_known *known, struct plan *p, struct eddis_error *err);
+               const struct planner_history *history, struct plan *p, struct eddis_error *err);
 
 /* Fill w [n_workers] with the workers' times and the least and most samples of each. The least is
  * batch.min, or min_count if larger, in whole grains. The most is most [n_workers], from measured

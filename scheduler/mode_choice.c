@@ -34,7 +34,7 @@ struct choice {
 /* Fill *ret, and w [n_workers] for it, from the plan and what is known of model and network. If the
  * workers' times are ratios, leave model and network out: ratios cannot be compared with seconds.
  */
-static void fill_setup(const struct plan *p, const struct planner_known *known,
+static void fill_setup(const struct plan *p, const struct planner_history *history,
                        struct modes_worker *w, struct modes_setup *ret)
 {
     for (int i = 0; i < p->n_workers; i++)
@@ -46,16 +46,16 @@ static void fill_setup(const struct plan *p, const struct planner_known *known,
     *ret = (struct modes_setup){
         .worker = w, .n = p->n_workers, .n_nodes = p->n_nodes, .bucket_bytes = p->bucket_bytes
     };
-    if (known->samples > 0 && p->global_batch > 0)
-        ret->steps = (known->samples - 1) / p->global_batch + 1;
+    if (history->samples > 0 && p->global_batch > 0)
+        ret->steps = (history->samples - 1) / p->global_batch + 1;
     /* Ratios of devices cannot be set against the seconds of a wire. */
     if (p->relative)
         return;
-    ret->model_bytes = known->model_bytes;
-    ret->program = known->program;
-    ret->n_gradients = known->n_gradients;
-    ret->latency_s = known->latency_s;
-    ret->bytes_per_s = known->bytes_per_s;
+    ret->model_bytes = history->model_bytes;
+    ret->program = history->program;
+    ret->n_gradients = history->n_gradients;
+    ret->latency_s = history->latency_s;
+    ret->bytes_per_s = history->bytes_per_s;
 }
 
 /* Predict the throughput of an equal split in synchronous training, and store it in the plan. w
@@ -155,10 +155,10 @@ static bool is_better(const struct choice *f, const struct candidate *c)
 /* Borrow the words for what must still be measured before modes are compared; NULL: nothing is
  * missing.
  */
-static const char *what_lacks(const struct choice *f, const struct planner_known *known,
+static const char *what_lacks(const struct choice *f, const struct planner_history *history,
                               const struct plan *p)
 {
-    if (known->model_bytes <= 0)
+    if (history->model_bytes <= 0)
         return "how large the model is";
     /* Ratios of workers' times cannot be compared with the seconds of exchanges. */
     return p->relative && is_better(f, best_other(f)) ? "how fast the workers are" : NULL;
@@ -221,7 +221,7 @@ static void say_other(const struct choice *f, const struct candidate *best, stru
 /* Borrow the algorithm that the job asks for or has begun with, and write the plan's reason; NULL:
  * the choice is open.
  */
-static const struct algorithm *settled(const struct job *job, const struct planner_known *known,
+static const struct algorithm *settled(const struct job *job, const struct planner_history *history,
                                        struct plan *p)
 {
     const struct algorithm *a;
@@ -232,7 +232,7 @@ static const struct algorithm *settled(const struct job *job, const struct plann
                  sync_mode_name(a->mode));
         return a;
     }
-    a = known->algorithm ? algorithm_find(known->algorithm) : NULL;
+    a = history->algorithm ? algorithm_find(history->algorithm) : NULL;
     if (a)
         snprintf(p->reason, sizeof p->reason, "%s because the job has begun with it",
                  sync_mode_name(a->mode));
@@ -247,7 +247,7 @@ enum why { WHY_ASKED, WHY_BEGUN, WHY_ALONE, WHY_BETTER, WHY_EXACT };
  * with; lacks: what is not measured yet, or NULL.
  */
 static const struct candidate *choose(const struct job *job, const struct choice *f,
-                                      const struct planner_known *past, const char *lacks,
+                                      const struct planner_history *past, const char *lacks,
                                       struct plan *p, enum why *ret_why)
 {
     const struct algorithm *wish = settled(job, past, p);
@@ -272,11 +272,11 @@ static const struct candidate *choose(const struct job *job, const struct choice
 /* Return the wire format that the job asks for or has begun with (planner_again and restarts keep
  * it); SYNC_WIRE_AUTO: it is open.
  */
-static enum sync_wire wished_wire(const struct job *job, const struct planner_known *known)
+static enum sync_wire wished_wire(const struct job *job, const struct planner_history *history)
 {
     enum sync_wire asked = sync_wire_find(job->communication.wire);
 
-    return job->sync.options.wire ? job->sync.options.wire : asked ? asked : known->wire;
+    return job->sync.options.wire ? job->sync.options.wire : asked ? asked : history->wire;
 }
 
 /* Append to the plan's reason that gradients are rounded, if eddis chose that by itself. */
@@ -373,7 +373,7 @@ static void take(const struct candidate *c, struct plan *p)
 
 /* Fill group [n_workers] with the groups that a grouped algorithm would use. Return their number.
  */
-static int form_groups(const struct job *job, const struct planner_known *known,
+static int form_groups(const struct job *job, const struct planner_history *history,
                        const struct plan *p, int *group, struct eddis_error *err)
 {
     cleanup_free struct group_worker *w = calloc((size_t)p->n_workers, sizeof *w);
@@ -390,11 +390,11 @@ static int form_groups(const struct job *job, const struct planner_known *known,
         const struct plan_worker *x = &p->worker[i];
 
         w[i] = (struct group_worker){ x->node, 1 / x->sample_s };
-        if (known->began_as)
-            began_as[i] = known->began_as[x->node] + x->local_rank;
+        if (history->began_as)
+            began_as[i] = history->began_as[x->node] + x->local_rank;
     }
-    return groups_form(w, p->n_workers, &job->sync.groups, known->began_as ? began_as : NULL, group,
-                       err);
+    return groups_form(w, p->n_workers, &job->sync.groups, history->began_as ? began_as : NULL,
+                       group, err);
 }
 
 /* Append to the plan's reason how its groups differ from sync.groups after workers were lost. */
@@ -415,7 +415,7 @@ static void say_groups(const struct job *job, struct plan *p)
                  p->n_groups, (long long)g->n);
 }
 
-int mode_choose(const struct job *job, const struct planner_known *known, struct plan *p,
+int mode_choose(const struct job *job, const struct planner_history *history, struct plan *p,
                 struct eddis_error *err)
 {
     cleanup_free struct modes_worker *w = calloc((size_t)p->n_workers, sizeof *w);
@@ -433,17 +433,17 @@ int mode_choose(const struct job *job, const struct planner_known *known, struct
                           job->sync.algorithm, job->sync.mode);
     if (!w || !even || !group)
         return eddis_fail(err, -ENOMEM, "no memory to choose a mode");
-    if ((rc = form_groups(job, known, p, group, err)) < 0)
+    if ((rc = form_groups(job, history, p, group, err)) < 0)
         return rc;
     f.in.n_groups = rc;
-    wish.wire = wished_wire(job, known);
-    fill_setup(p, known, w, &f.in.setup);
-    p->model_bytes = known->model_bytes;
-    p->program = known->program;
+    wish.wire = wished_wire(job, history);
+    fill_setup(p, history, w, &f.in.setup);
+    p->model_bytes = history->model_bytes;
+    p->program = history->program;
     if ((rc = predict_all(&f, err)) < 0 || (rc = predict_equal(&f, even, p, err)) < 0)
         return rc;
-    lacks = what_lacks(&f, known, p);
-    taken = choose(job, &f, known, lacks, p, &why);
+    lacks = what_lacks(&f, history, p);
+    taken = choose(job, &f, history, lacks, p, &why);
     take(taken, p);
     list_candidates(&f, taken, why, lacks, p);
     say_wire(taken, p);

@@ -15,7 +15,7 @@
 /* Fill in the plan's mode, algorithm, groups, period, rates, predictions of all modes and the
  * reason. Batches and time models must be there.
  */
-int mode_choose(const struct job *job, const struct planner_known *known, struct plan *p,
+int mode_choose(const struct job *job, const struct planner_history *history, struct plan *p,
                 struct eddis_error *err);
 
 #endif

@@ -276,13 +276,13 @@ static void use_times(struct plan *p, const struct node_profile *nodes, int64_t 
  * -ENOMEM.
  */
 static int use_known(struct plan *p, const struct node_profile *nodes, int64_t global_batch,
-                     const struct planner_known *known, struct eddis_error *err)
+                     const struct planner_history *history, struct eddis_error *err)
 {
-    struct key_index index = { .row_bytes = sizeof *known->time };
-    int rc = known ? key_index_add_all(&index, known->time, known->n_times) : 0;
+    struct key_index index = { .row_bytes = sizeof *history->time };
+    int rc = history ? key_index_add_all(&index, history->time, history->n_times) : 0;
 
     if (rc == 0 && index.n)
-        use_times(p, nodes, global_batch, known->time, &index);
+        use_times(p, nodes, global_batch, history->time, &index);
     key_index_fini(&index);
     if (rc < 0)
         return eddis_fail(err, rc, "no memory for what was learnt of the workers");
@@ -474,19 +474,19 @@ static int balance_groups(const struct job *job, struct plan *p, struct eddis_er
 }
 
 /* Choose the plan's mode; balance groups if there are several models. */
-static int choose_mode(const struct job *job, const struct planner_known *known, struct plan *p,
+static int choose_mode(const struct job *job, const struct planner_history *history, struct plan *p,
                        struct eddis_error *err)
 {
-    static const struct planner_known nothing;
-    int rc = mode_choose(job, known ? known : &nothing, p, err);
+    static const struct planner_history nothing;
+    int rc = mode_choose(job, history ? history : &nothing, p, err);
 
     return rc == 0 && algorithm_has(p->algorithm, ALGORITHM_SEVERAL) ? balance_groups(job, p, err)
                                                                      : rc;
 }
 
 /* Fill in bucket size, generation, version, seed and mode. */
-static int choose_options(const struct job *job, const struct planner_known *known, struct plan *p,
-                          struct eddis_error *err)
+static int choose_options(const struct job *job, const struct planner_history *history,
+                          struct plan *p, struct eddis_error *err)
 {
     double bytes = job->communication.bucket_mb * (1 << 20);
 
@@ -496,20 +496,20 @@ static int choose_options(const struct job *job, const struct planner_known *kno
     p->bucket_bytes = (int64_t)bytes;
     p->generation = p->version = 1;
     p->seed = job->seed;
-    return choose_mode(job, known, p, err);
+    return choose_mode(job, history, p, err);
 }
 
 int planner_plan(const struct job *job, const struct node_profile *nodes, int n_nodes,
-                 const struct planner_known *known, struct plan **ret, struct eddis_error *err)
+                 const struct planner_history *history, struct plan **ret, struct eddis_error *err)
 {
     struct plan *p = NULL;
     int rc = make_workers(job, nodes, n_nodes, &p, err);
 
     if (rc < 0)
         return rc;
-    if ((rc = use_known(p, nodes, job->batch.global, known, err)) < 0 ||
-        (rc = limits_use(job, nodes, known, p, err)) < 0 || (rc = plan_batches(job, p, err)) < 0 ||
-        (rc = choose_options(job, known, p, err)) < 0) {
+    if ((rc = use_known(p, nodes, job->batch.global, history, err)) < 0 ||
+        (rc = limits_use(job, nodes, history, p, err)) < 0 ||
+        (rc = plan_batches(job, p, err)) < 0 || (rc = choose_options(job, history, p, err)) < 0) {
         plan_free(p);
         return rc;
     }
@@ -556,13 +556,13 @@ static void set_workers(struct plan *p, const struct planner_worker *w, int64_t 
 }
 
 int planner_again(const struct job *job, const struct plan *p, const struct planner_worker *w,
-                  int64_t period, const struct planner_known *known, struct plan **ret,
+                  int64_t period, const struct planner_history *history, struct plan **ret,
                   struct eddis_error *err)
 {
     cleanup_free int64_t *batch = calloc((size_t)p->n_workers, sizeof *batch);
     cleanup_free int64_t *equal = calloc((size_t)p->n_workers, sizeof *equal);
     struct plan *again = plan_copy(p);
-    struct planner_known begun = *known;
+    struct planner_history begun = *history;
     struct job settled = *job;
     bool pieces;
     int rc;
@@ -576,7 +576,7 @@ int planner_again(const struct job *job, const struct plan *p, const struct plan
     if (period)
         settled.sync.options.period = period;
     set_workers(again, w, batch, equal, &pieces);
-    again->takes_pieces = pieces && known->takes_pieces;
+    again->takes_pieces = pieces && history->takes_pieces;
     rc = mode_choose(&settled, &begun, again, err);
     memcpy(again->reason, p->reason, sizeof again->reason);
     if (rc < 0)

@@ -31,7 +31,7 @@ struct planner_bound {
 };
 
 /* Measurements of earlier runs and of the network's probe; 0: unknown. */
-struct planner_known {
+struct planner_history {
     int64_t model_bytes;           /* of the model's parameters */
     double latency_s, bytes_per_s; /* of the slowest node's wire */
     /* Algorithm that the job has trained with; other modes cannot use its checkpoints. NULL: none.
@@ -68,7 +68,7 @@ int planner_host(const struct job_host *host, struct node_profile *node, struct 
  * asks for.
  */
 int planner_plan(const struct job *job, const struct node_profile *nodes, int n_nodes,
-                 const struct planner_known *known, struct plan **ret, struct eddis_error *err);
+                 const struct planner_history *history, struct plan **ret, struct eddis_error *err);
 
 /* Check whether the mode of p, planned for a new job, may change once the program has reported the
  * size of its model.
@@ -94,7 +94,7 @@ struct planner_worker {
  * plan.
  */
 int planner_again(const struct job *job, const struct plan *p, const struct planner_worker *w,
-                  int64_t period, const struct planner_known *known, struct plan **ret,
+                  int64_t period, const struct planner_history *history, struct plan **ret,
                   struct eddis_error *err);
 
 /* Predict the samples per second of these batches under the plan's time models; a synchronous step

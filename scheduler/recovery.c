@@ -192,7 +192,7 @@ static const char *blind_words(const struct recovery_case *c)
            "(progress.pattern)";
 }
 
-const char *recovery_words(const struct recovery_case *c)
+const char *recovery_reasons(const struct recovery_case *c)
 {
     static const char *const words[RECOVERIES] = {
         [RECOVERY_NO_STEP] = "no worker had finished a step",

@@ -88,7 +88,7 @@ enum recovery recovery_decide(const struct recovery_case *c);
 /* Borrow the words for why the job is not restarted, as "all restarts are used up"; "" if it is, or
  * if no restart is expected.
  */
-const char *recovery_words(const struct recovery_case *c);
+const char *recovery_reasons(const struct recovery_case *c);
 
 /* Check whether the launch failed over a network that an earlier job had found. The network may
  * have changed, so it is measured again and the launch repeated once. Never true once all ranks

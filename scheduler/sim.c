@@ -28,15 +28,15 @@ struct member {
     double times; /* factor on the time by the law */
     int64_t batch;
     struct step_window window;
-    int64_t told_since, told_plan; /* window of the last report with something new */
-    bool unsure;                   /* that window had begun again and had few points */
-    double told_s;                 /* when the worker last reported */
-    double own_s;                  /* of the present step */
-    double exposed_s, exchange_s;  /* sums over all steps; exchange_s: the part of exchanges */
-    double sum_s;                  /* sum of own times since the last sim_own_s */
-    int64_t sum_n;                 /* number of steps in sum_s */
-    double slice_s, visited_s;     /* used of its time slice; until when `visited` holds */
-    bool visited;                  /* other programs use its core */
+    int64_t reported_since, reported_plan; /* window of the last report with something new */
+    bool unsure;                           /* that window had begun again and had few points */
+    double reported_s;                     /* when the worker last reported */
+    double own_s;                          /* of the present step */
+    double exposed_s, exchange_s; /* sums over all steps; exchange_s: the part of exchanges */
+    double sum_s;                 /* sum of own times since the last sim_own_s */
+    int64_t sum_n;                /* number of steps in sum_s */
+    double slice_s, visited_s;    /* used of its time slice; until when `visited` holds */
+    bool visited;                 /* other programs use its core */
     uint64_t visits; /* random state for visits alone, so that other plans do not change them */
 };
 
@@ -69,7 +69,7 @@ struct sim {
     uint64_t seed;
     double now_s, tick_s;
     int contradictions;
-    struct rebalance_contradiction contradiction;
+    struct replan_contradiction contradiction;
     int64_t samples, total;
 };
 
@@ -281,32 +281,32 @@ static void take_plan(struct sim *s, struct party *p)
         return;
     s->version = s->published;
     memcpy(s->batch, s->next, (size_t)s->n * sizeof *s->batch);
-    if (s->set.rebalance)
-        rebalance_agreed(s->set.rebalance, s->version, s->now_s);
+    if (s->set.replan)
+        replan_agreed(s->set.replan, s->version, s->now_s);
 }
 
 /* Let the re-planning policy decide, at most every SOON_S, and publish its proposal. */
 static void tick(struct sim *s)
 {
-    struct rebalance_proposal p;
+    struct replan_proposal p;
 
-    if (!s->set.rebalance || s->now_s < s->tick_s || s->waiting > 0)
+    if (!s->set.replan || s->now_s < s->tick_s || s->waiting > 0)
         return;
     s->tick_s = s->now_s + SOON_S;
-    s->contradictions += rebalance_contradicted(s->set.rebalance, &s->contradiction);
-    if (!rebalance_decide(s->set.rebalance, s->now_s, &p))
+    s->contradictions += replan_contradicted(s->set.replan, &s->contradiction);
+    if (!replan_decide(s->set.replan, s->now_s, &p))
         return;
     s->period = p.period ? p.period : s->period;
     sim_publish(s, p.batch);
-    rebalance_published(s->set.rebalance, s->published, s->next, p.period);
+    replan_published(s->set.replan, s->published, s->next, p.period);
 }
 
 /* ---- steps ---- */
 
 /* Report a worker's window to the detection of stragglers. */
-static void tell_stragglers(struct sim *s, int rank, const struct step_figures *f)
+static void report_stragglers(struct sim *s, int rank, const struct step_metrics *f)
 {
-    struct time_model t = learner_model(rebalance_learner(s->set.rebalance, rank));
+    struct time_model t = learner_model(replan_learner(s->set.replan, rank));
 
     if (s->set.stragglers)
         stragglers_take(s->set.stragglers, rank, f, NAN, &t);
@@ -315,13 +315,13 @@ static void tell_stragglers(struct sim *s, int rank, const struct step_figures *
 /* Report a worker's exposed communication to the policy. */
 static void report_exposed(struct sim *s, int rank, const struct party *p)
 {
-    const struct rebalance_exposed e = { .plan = p->version,
-                                         .steps = p->step + 1,
-                                         .exchanges = p->exchanges,
-                                         .exposed_s = s->member[rank].exposed_s,
-                                         .exchange_s = s->member[rank].exchange_s };
+    const struct replan_exposed e = { .plan = p->version,
+                                      .steps = p->step + 1,
+                                      .exchanges = p->exchanges,
+                                      .exposed_s = s->member[rank].exposed_s,
+                                      .exchange_s = s->member[rank].exchange_s };
 
-    rebalance_exposed(s->set.rebalance, rank, &e);
+    replan_exposed(s->set.replan, rank, &e);
 }
 
 /* Report a worker's window to the policy, when an agent would: each second, or soon after something
@@ -331,22 +331,22 @@ static void report(struct sim *s, int rank, const struct party *p)
 {
     struct member *m = &s->member[rank];
     bool is_another = m->window.points >= STEP_WINDOW_CHANGE &&
-                      (m->window.since != m->told_since || m->window.plan != m->told_plan);
+                      (m->window.since != m->reported_since || m->window.plan != m->reported_plan);
     bool is_new = is_another || (m->unsure && m->window.points >= STEP_WINDOW_SURE);
-    struct step_figures f;
+    struct step_metrics f;
 
-    if (s->now_s < m->told_s + (is_new ? SOON_S : REPORT_S))
+    if (s->now_s < m->reported_s + (is_new ? SOON_S : REPORT_S))
         return;
-    m->told_s = s->now_s;
-    if (!step_window_figures(&m->window, &f))
+    m->reported_s = s->now_s;
+    if (!step_window_metrics(&m->window, &f))
         return;
     m->unsure =
-        (m->unsure || (is_another && f.plan == m->told_plan)) && f.points < STEP_WINDOW_SURE;
-    m->told_since = f.since;
-    m->told_plan = f.plan;
-    rebalance_figures(s->set.rebalance, rank, &f, s->now_s);
+        (m->unsure || (is_another && f.plan == m->reported_plan)) && f.points < STEP_WINDOW_SURE;
+    m->reported_since = f.since;
+    m->reported_plan = f.plan;
+    replan_metrics(s->set.replan, rank, &f, s->now_s);
     report_exposed(s, rank, p);
-    tell_stragglers(s, rank, &f);
+    report_stragglers(s, rank, &f);
 }
 
 /* Begin a party's step, and compute when it ends. */
@@ -388,7 +388,7 @@ static void end_step(struct sim *s, struct party *p)
         s->samples += m->batch;
         m->sum_s += m->own_s;
         m->sum_n += m->batch > 0;
-        if (!s->set.rebalance)
+        if (!s->set.replan)
             continue;
         step_window_add(&m->window, &w, 0);
         report(s, i, p);
@@ -481,7 +481,7 @@ static void begin(struct sim *s)
         m->batch = s->batch[i] = m->law.batch;
         m->visits = random_mix(s->set.seed, 1000 + (uint64_t)i);
         /* Spread the reports over time, as those of agents are. */
-        m->told_s = -REPORT_S * i / s->n;
+        m->reported_s = -REPORT_S * i / s->n;
         step_window_init(&m->window);
         add_member(s, i);
     }
@@ -571,7 +571,7 @@ int64_t sim_period(const struct sim *s)
     return s->period;
 }
 
-int sim_contradictions(const struct sim *s, const struct rebalance_contradiction **ret)
+int sim_contradictions(const struct sim *s, const struct replan_contradiction **ret)
 {
     *ret = &s->contradiction;
     return s->contradictions;

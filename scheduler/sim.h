@@ -5,7 +5,7 @@
  * the laws and the seed determine. They fill windows (step_window.h), windows are reported as
  * agents report them, and a proposal takes force two or three steps later, as workers agree on it:
  *
- *     laws + jitter -> steps -> windows -> measurements -> rebalance -> plan -> batches of later
+ *     laws + jitter -> steps -> windows -> measurements -> replan -> plan -> batches of later
  * steps
  *
  * Workers that train one model together are a party: all in synchronous training, a group in hybrid
@@ -16,7 +16,7 @@
 #ifndef EDDIS_SCHEDULER_SIM_H
 #define EDDIS_SCHEDULER_SIM_H
 
-#include "rebalance.h"
+#include "replan.h"
 #include "stragglers.h"
 
 #include "lib/base/error.h"
@@ -51,7 +51,7 @@ struct sim_setup {
     double spike;  /* probability of a step that takes spike_ratio times as long */
     double spike_ratio;
     bool read_ahead;               /* input is read while the step before computes */
-    struct rebalance *rebalance;   /* borrowed; NULL: the plan stays */
+    struct replan *replan;         /* borrowed; NULL: the plan stays */
     struct stragglers *stragglers; /* gets the same reports; borrowed, may be NULL */
 };
 
@@ -83,7 +83,7 @@ int64_t sim_step(const struct sim *s);    /* of rank 0 */
 int64_t sim_period(const struct sim *s);  /* steps between exchanges */
 
 /* Return how often the network was contradicted, and borrow the last contradiction. */
-int sim_contradictions(const struct sim *s, const struct rebalance_contradiction **ret);
+int sim_contradictions(const struct sim *s, const struct replan_contradiction **ret);
 
 /* Borrow the batches in force [n]. */
 const int64_t *sim_batch(const struct sim *s);

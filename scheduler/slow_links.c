@@ -19,13 +19,13 @@ enum { SETTLED = 10 }; /* readings after which the usual values are known */
 /* Measurements of a connection: seconds in which it is busy in a step, seconds of a step,
  * bandwidth.
  */
-struct figures {
+struct metrics {
     double busy_s, step_s, bytes_per_s;
 };
 
 /* A worker's busiest connection. */
 struct way {
-    struct figures now, usual;
+    struct metrics now, usual;
     int n;        /* readings in `usual`, at most SETTLED */
     int peer;     /* node at the other end */
     int64_t step; /* number of the last step */
@@ -133,7 +133,7 @@ void slow_links_take(struct slow_links *s, int rank, const struct link_load *l, 
         w->slow = false;
         return;
     }
-    w->now = (struct figures){ l->busy * step_s, step_s, l->bytes_per_s };
+    w->now = (struct metrics){ l->busy * step_s, step_s, l->bytes_per_s };
     w->peer = peer;
     w->step = step;
     w->slow = is_slow(w);

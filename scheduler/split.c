@@ -24,7 +24,7 @@
 enum { GREEDY_MAX_GRAINS = 1 << 16 };
 
 /* Input of both methods: the workers, and the number of grains to give. */
-struct grains {
+struct batch_multiples {
     const struct split_worker *w;
     int n;
     int64_t grain, count, rest;
@@ -32,7 +32,7 @@ struct grains {
 };
 
 /* Return the time in which worker i does its minimum and k grains more, in seconds. */
-static double end_s(const struct grains *g, int i, int64_t k)
+static double end_s(const struct batch_multiples *g, int i, int64_t k)
 {
     return time_model_s(&g->w[i].t, g->w[i].min + k * g->grain);
 }
@@ -71,7 +71,7 @@ static void sift_down(struct entry *heap, int n, int i)
 }
 
 /* Fill k [n] with each worker's grains, given one by one. -ENOMEM. */
-static int take_greedy(const struct grains *g, int64_t *k, struct eddis_error *err)
+static int take_greedy(const struct batch_multiples *g, int64_t *k, struct eddis_error *err)
 {
     cleanup_free struct entry *heap = malloc((size_t)g->n * sizeof *heap);
     int n = 0;
@@ -100,7 +100,7 @@ static int take_greedy(const struct grains *g, int64_t *k, struct eddis_error *e
 /* ---- bisection ---- */
 
 /* Return how many grains of worker i end at limit_s or before. */
-static int64_t grains_within(const struct grains *g, int i, double limit_s)
+static int64_t grains_within(const struct batch_multiples *g, int i, double limit_s)
 {
     int64_t low = 0, high = g->cap[i];
 
@@ -116,7 +116,7 @@ static int64_t grains_within(const struct grains *g, int i, double limit_s)
 }
 
 /* Check whether all workers together end count grains by limit_s. */
-static bool enough_within(const struct grains *g, double limit_s)
+static bool enough_within(const struct batch_multiples *g, double limit_s)
 {
     int64_t left = g->count;
 
@@ -146,7 +146,7 @@ static uint64_t bits_of(double x)
 }
 
 /* Fill k [n] with each worker's grains, by bisection on the finish time. */
-static int take_by_bisection(const struct grains *g, int64_t *k, struct eddis_error *err)
+static int take_by_bisection(const struct batch_multiples *g, int64_t *k, struct eddis_error *err)
 {
     uint64_t low = 0, high = bits_of(INFINITY);
     int64_t left = g->count;
@@ -179,7 +179,7 @@ static int take_by_bisection(const struct grains *g, int64_t *k, struct eddis_er
 
 /* Fill in g's count, rest and cap [n], which is allocated. -ERANGE: the bounds cannot hold total.
  */
-static int prepare(struct grains *g, int64_t total, struct eddis_error *err)
+static int prepare(struct batch_multiples *g, int64_t total, struct eddis_error *err)
 {
     int64_t left = total, most = 0;
 
@@ -209,7 +209,7 @@ static int prepare(struct grains *g, int64_t total, struct eddis_error *err)
 /* Give the rest, less than a grain, to the worker that ends earliest with it. -ERANGE: nobody may
  * take it.
  */
-static int give_rest(const struct grains *g, int64_t *b, struct eddis_error *err)
+static int give_rest(const struct batch_multiples *g, int64_t *b, struct eddis_error *err)
 {
     double best_s = INFINITY;
     int best = -1;
@@ -237,10 +237,10 @@ static int give_rest(const struct grains *g, int64_t *b, struct eddis_error *err
     return 0;
 }
 
-typedef int (*take_fn)(const struct grains *g, int64_t *k, struct eddis_error *err);
+typedef int (*take_fn)(const struct batch_multiples *g, int64_t *k, struct eddis_error *err);
 
 /* Check the input. -EINVAL: a bound or number is out of range. */
-static int check(const struct grains *g, int64_t total, struct eddis_error *err)
+static int check(const struct batch_multiples *g, int64_t total, struct eddis_error *err)
 {
     if (g->n < 1 || total < 0 || g->grain < 1)
         return eddis_fail(err, -EINVAL, "no split of %lld samples over %d workers in steps of %lld",
@@ -254,7 +254,7 @@ static int check(const struct grains *g, int64_t total, struct eddis_error *err)
 
 /* Split total over the workers by `take`; NULL: by the faster method. ret is unchanged on failure.
  */
-static int split(struct grains *g, int64_t total, take_fn take, int64_t *ret,
+static int split(struct batch_multiples *g, int64_t total, take_fn take, int64_t *ret,
                  struct eddis_error *err)
 {
     cleanup_free int64_t *b = NULL, *cap = NULL;
@@ -283,7 +283,7 @@ static int split(struct grains *g, int64_t total, take_fn take, int64_t *ret,
 int split_greedy(const struct split_worker *w, int n, int64_t total, int64_t grain, int64_t *ret,
                  struct eddis_error *err)
 {
-    struct grains g = { .w = w, .n = n, .grain = grain };
+    struct batch_multiples g = { .w = w, .n = n, .grain = grain };
 
     return split(&g, total, take_greedy, ret, err);
 }
@@ -291,7 +291,7 @@ int split_greedy(const struct split_worker *w, int n, int64_t total, int64_t gra
 int split_bisection(const struct split_worker *w, int n, int64_t total, int64_t grain, int64_t *ret,
                     struct eddis_error *err)
 {
-    struct grains g = { .w = w, .n = n, .grain = grain };
+    struct batch_multiples g = { .w = w, .n = n, .grain = grain };
 
     return split(&g, total, take_by_bisection, ret, err);
 }
@@ -299,7 +299,7 @@ int split_bisection(const struct split_worker *w, int n, int64_t total, int64_t 
 int split_optimal(const struct split_worker *w, int n, int64_t total, int64_t grain, int64_t *ret,
                   struct eddis_error *err)
 {
-    struct grains g = { .w = w, .n = n, .grain = grain };
+    struct batch_multiples g = { .w = w, .n = n, .grain = grain };
 
     return split(&g, total, NULL, ret, err);
 }

@@ -101,7 +101,7 @@ void stragglers_free(struct stragglers *s)
 /* ---- one worker's speed ---- */
 
 /* Return the window of a report. queued_s: seconds of a step in the run queue, NAN: unknown. */
-static struct window window_of(const struct step_figures *f, double queued_s)
+static struct window window_of(const struct step_metrics *f, double queued_s)
 {
     double n = fmin((double)f->points, STEP_WINDOW_MAX);
     double noise = (f->own.high_s - f->own.low_s) / QUARTILES / f->own.median_s;
@@ -214,13 +214,13 @@ static void note_speed(struct worker *w)
         w->usual_count = w->now.count;
 }
 
-void stragglers_take(struct stragglers *s, int rank, const struct step_figures *f, double queued_s,
+void stragglers_take(struct stragglers *s, int rank, const struct step_metrics *f, double queued_s,
                      const struct time_model *model)
 {
     struct window now;
     struct worker *w;
 
-    if (rank < 0 || rank >= s->n || !step_figures_are_sane(f) || !(f->own.median_s > 0))
+    if (rank < 0 || rank >= s->n || !step_metrics_are_valid(f) || !(f->own.median_s > 0))
         return;
     w = &s->worker[rank];
     now = window_of(f, queued_s);

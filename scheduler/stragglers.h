@@ -77,7 +77,7 @@ void stragglers_free(struct stragglers *s); /* accepts NULL */
 /* Add a report of a worker's steps. queued_s: seconds of a step in the run queue, NAN: unknown.
  * model: the learnt model, of which only the shape is used.
  */
-void stragglers_take(struct stragglers *s, int rank, const struct step_figures *f, double queued_s,
+void stragglers_take(struct stragglers *s, int rank, const struct step_metrics *f, double queued_s,
                      const struct time_model *model);
 
 /* Add a reading of what a worker's cores lose. It explains why a worker is slow, but is no reason

@@ -18,9 +18,9 @@ static const struct {
     [SUBJECT_CHECK] = { &check_ops, offsetof(struct driver, run) },
     [SUBJECT_NETWORK] = { &network_choice_ops, offsetof(struct driver, network) },
     [SUBJECT_PLANNING] = { &planning_ops, offsetof(struct driver, planning) },
-    [SUBJECT_LAUNCHING] = { &launching_ops, offsetof(struct driver, launching) },
+    [SUBJECT_LAUNCHING] = { &launch_orders_ops, offsetof(struct driver, launch_orders) },
     [SUBJECT_LOGS] = { &logs_ops, offsetof(struct driver, logs) },
-    [SUBJECT_TELLING] = { &telling_ops, offsetof(struct driver, telling) },
+    [SUBJECT_TELLING] = { &job_report_ops, offsetof(struct driver, job_report) },
 };
 
 const struct subject_ops *dispatch_ops(enum subject s)
@@ -78,7 +78,7 @@ void dispatch_actions(struct driver *d)
 /* Pass an event to every module on its route until one has handled or changed it; return its
  * result.
  */
-static enum heard tell_subjects(struct driver *d, int agent, struct event *e, int64_t now_ns)
+static enum heard report_subjects(struct driver *d, int agent, struct event *e, int64_t now_ns)
 {
     enum heard h = HEARD;
 
@@ -90,7 +90,7 @@ static enum heard tell_subjects(struct driver *d, int agent, struct event *e, in
 /* Stop fetching logs on a signal or request (sig 0) that ends the job soon, since the user does not
  * want to wait for them.
  */
-static void hurry_end(struct driver *d, int sig)
+static void report_limit_end(struct driver *d, int sig)
 {
     if (sig != SIGINT && sig != SIGTERM && sig != SIGQUIT && sig != 0)
         return;
@@ -107,9 +107,9 @@ static void hear_event(struct driver *d, int agent, const struct event *event, i
     enum heard h;
 
     if (e.type == EVENT_SIGNAL && e.signal == SIGTERM) /* counts like a SIGTERM to the driver */
-        hurry_end(d, e.signal);
+        report_limit_end(d, e.signal);
     do
-        h = tell_subjects(d, agent, &e, now_ns);
+        h = report_subjects(d, agent, &e, now_ns);
     while (h == HEARD_FAILED);
     if (h == HEARD) {
         d->run.event = &e;
@@ -127,18 +127,18 @@ static void hear_progress(struct driver *d, int agent, const struct progress *p,
     const struct state *s = &d->run.state;
 
     if (!state_has_workers(s) || !state_has_rank(s, agent, p->rank) ||
-        !publishing_knows(&d->planning.published, p))
+        !plan_versions_knows(&d->planning.published, p))
         return;
     plan_watch_progress(&d->planning.watch, p, now_ns);
-    figures_progress(&d->run.figures, p, now_ns);
-    checkpoint_count_take(&d->telling.checkpoints, &d->run, p);
+    metrics_progress(&d->run.metrics, p, now_ns);
+    checkpoint_count_take(&d->job_report.checkpoints, &d->run, p);
     state_progress(&d->run.state, p, now_ns);
 }
 
 /* Handle lines that a rank printed: show them, and count them as a sign of life of the job. */
 static void hear_output(struct driver *d, int agent, const struct output *o, int64_t now_ns)
 {
-    telling_output(&d->telling, agent, o);
+    job_report_output(&d->job_report, agent, o);
     if (!o->early && state_has_workers(&d->run.state) &&
         state_has_rank(&d->run.state, agent, o->rank))
         state_lives(&d->run.state, now_ns);
@@ -161,7 +161,7 @@ static void hear_trouble(struct driver *d, const struct registration_start *s, i
 }
 
 /* Handle an agent's registration.  If it is rejected, treat the agent as not started. */
-static void hear_hello(struct driver *d, const struct inbox_item *i, int64_t now_ns)
+static void hear_hello(struct driver *d, const struct request_item *i, int64_t now_ns)
 {
     struct eddis_error err = { 0 };
     int rc = registration_hello(&d->registration, i, now_ns, &err);
@@ -176,7 +176,7 @@ static void hear_hello(struct driver *d, const struct inbox_item *i, int64_t now
 
 /* Handle a node's request to join.  Fail the job if the secret has leaked (two came for one node).
  */
-static void hear_join(struct driver *d, const struct inbox_item *i, int64_t now_ns)
+static void hear_join(struct driver *d, const struct request_item *i, int64_t now_ns)
 {
     struct eddis_error err = { 0 };
 
@@ -185,7 +185,7 @@ static void hear_join(struct driver *d, const struct inbox_item *i, int64_t now_
 }
 
 /* Reply that the driver has given up this agent. */
-static void refuse_given_up(const struct inbox_item *i)
+static void refuse_given_up(const struct request_item *i)
 {
     http_reply_error(i->x, 409, "this agent was given up");
 }
@@ -193,7 +193,7 @@ static void refuse_given_up(const struct inbox_item *i)
 /* Check whether an agent still takes part, and record that it lives.  If not, reply that it was
  * given up.
  */
-static bool admit(struct driver *d, const struct inbox_item *i, int64_t now_ns)
+static bool admit(struct driver *d, const struct request_item *i, int64_t now_ns)
 {
     if (!state_is_known(&d->run.state, i->agent)) {
         refuse_given_up(i);
@@ -204,7 +204,7 @@ static bool admit(struct driver *d, const struct inbox_item *i, int64_t now_ns)
 }
 
 /* Handle an agent's long poll: keep the request until there is an order for the agent. */
-static void hear_poll(struct driver *d, const struct inbox_item *i, int64_t now_ns)
+static void hear_poll(struct driver *d, const struct request_item *i, int64_t now_ns)
 {
     if (admit(d, i, now_ns))
         orders_poll(&d->run.agent[i->agent].orders, i->after, i->x,
@@ -216,22 +216,23 @@ static void take_report(struct driver *d, int agent, const struct report *r, int
 {
     for (int w = 0; w < r->n_workers; w++)
         hear_progress(d, agent, &r->worker[w], now_ns);
-    telling_heard(&d->telling); /* before the output that results from it */
-    model_watch_look(&d->telling.models, &d->run, now_ns, false); /* before an event ends the job */
+    job_report_heard(&d->job_report); /* before the output that results from it */
+    model_watch_look(&d->job_report.models, &d->run, now_ns,
+                     false); /* before an event ends the job */
     for (int o = 0; o < r->n_outputs; o++)
         hear_output(d, agent, &r->output[o], now_ns);
     for (int e = 0; e < r->n_events; e++)
         hear_event(d, agent, &r->event[e], now_ns);
     if (r->n_workers) {
         plan_watch_stepped(&d->planning.watch, now_ns);
-        telling_stepped(&d->telling);
+        job_report_stepped(&d->job_report);
     }
 }
 
 /* Reply to a report and handle it.  rc, why: result of writing the log chunks that came with it; if
  * negative, only reply with an error.
  */
-static void answer_report(struct driver *d, const struct inbox_item *i, int rc, const char *why)
+static void answer_report(struct driver *d, const struct request_item *i, int rc, const char *why)
 {
     struct run_agent *a = &d->run.agent[i->agent];
 
@@ -247,7 +248,7 @@ static void answer_report(struct driver *d, const struct inbox_item *i, int rc, 
 /* Handle an agent's report.  Return true if its log chunks must be written first: the item is then
  * kept and answered later.
  */
-static bool hear_report(struct driver *d, struct inbox_item *i, int64_t now_ns)
+static bool hear_report(struct driver *d, struct request_item *i, int64_t now_ns)
 {
     struct eddis_error err = { 0 };
     int rc;
@@ -258,7 +259,7 @@ static bool hear_report(struct driver *d, struct inbox_item *i, int64_t now_ns)
         http_reply(i->x, 200, "{}"); /* a repetition: the reply was lost */
         return false;
     }
-    rc = logs_pieces(&d->logs, i, &err);
+    rc = logs_chunks(&d->logs, i, &err);
     if (rc <= 0)
         answer_report(d, i, rc, err.text);
     return rc > 0;
@@ -267,7 +268,7 @@ static bool hear_report(struct driver *d, struct inbox_item *i, int64_t now_ns)
 void dispatch_files(struct driver *d)
 {
     struct eddis_error err = { 0 };
-    struct inbox_item *i;
+    struct request_item *i;
     int rc;
 
     file_thread_turn(d->run.records);
@@ -277,56 +278,56 @@ void dispatch_files(struct driver *d)
             answer_report(d, i, rc, err.text);
         else
             refuse_given_up(i);
-        inbox_item_free(i);
+        request_item_free(i);
     }
     dispatch_actions(d);
 }
 
 void dispatch_stop(struct driver *d, int sig, int64_t now_ns)
 {
-    hurry_end(d, sig);
+    report_limit_end(d, sig);
     state_signal(&d->run.state, sig, now_ns);
 }
 
 /* Handle a person's request to stop, like Ctrl-C: the first ends the job in order, the next at
  * once.
  */
-static void hear_stop(struct driver *d, const struct inbox_item *i, int64_t now_ns)
+static void hear_stop(struct driver *d, const struct request_item *i, int64_t now_ns)
 {
     http_reply(i->x, 202, "{}");
     journal_event(&d->run.journal, JOB_EVENT_SIGNAL, NULL, -1, "asked to stop");
     dispatch_stop(d, 0, now_ns);
 }
 
-void dispatch_item(struct driver *d, struct inbox_item *i)
+void dispatch_item(struct driver *d, struct request_item *i)
 {
     int64_t now_ns = clock_now_ns();
     bool taken = false;
 
     switch (i->type) {
-    case INBOX_HELLO:
+    case REQUEST_HELLO:
         hear_hello(d, i, now_ns);
         break;
-    case INBOX_JOIN:
+    case REQUEST_JOIN:
         hear_join(d, i, now_ns);
         break;
-    case INBOX_POLL:
+    case REQUEST_POLL:
         hear_poll(d, i, now_ns);
         break;
-    case INBOX_REPORT:
+    case REQUEST_REPORT:
         taken = hear_report(d, i, now_ns);
         break;
-    case INBOX_STOP:
+    case REQUEST_STOP:
         hear_stop(d, i, now_ns);
         break;
-    case INBOX_LOGS:
+    case REQUEST_LOGS:
         logs_look(&d->logs, i, now_ns);
         break;
     default:
-        telling_answer(&d->telling, i);
+        job_report_answer(&d->job_report, i);
     }
     if (!taken)
-        inbox_item_free(i);
+        request_item_free(i);
     dispatch_actions(d);
 }
 
@@ -354,5 +355,5 @@ void dispatch_tick(struct driver *d, int64_t now_ns)
             subjects[s].ops->tick(self_of(d, s), now_ns);
     state_tick(&d->run.state, now_ns);
     dispatch_actions(d);
-    telling_metrics(&d->telling, now_ns);
+    job_report_metrics(&d->job_report, now_ns);
 }

@@ -9,7 +9,7 @@
 #include "agents/driver/nodes/check.h"
 #include "agents/driver/report/summary.h"
 
-#include "agents/job/job_door.h"
+#include "agents/job/driver_socket.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
@@ -101,20 +101,20 @@ static int strangers_allowed(const struct driver *d, int doors)
 /* Open the request queue and the HTTP servers for agents and for people. */
 static int open_listeners(struct driver *d, struct eddis_error *err)
 {
-    char address[HTTP_MAX_BASES][LISTENERS_ADDRESS], door[JOB_DOOR_PATH] = "";
+    char address[HTTP_MAX_BASES][LISTENERS_ADDRESS], secret[JOB_DOOR_PATH] = "";
     struct listeners_options o = { .n_agents = d->run.n_agents,
-                                   .n_doors = admission_doors(&d->run),
+                                   .n_secrets = admission_secrets(&d->run),
                                    .address = (const char(*)[LISTENERS_ADDRESS])address,
                                    .lease_ns = d->run.o->job->timeouts.lease_ns,
-                                   .path = door };
-    int rc = inbox_open(d->run.n_agents, &d->inbox, err);
+                                   .path = secret };
+    int rc = request_queue_open(d->run.n_agents, &d->request_queue, err);
 
     if (rc == 0)
         rc = o.n_addresses = addresses_find(d->run.o->job, address, err);
-    o.inbox = d->inbox;
+    o.request_queue = d->request_queue;
     o.strangers = rc < 0 ? 0 : strangers_allowed(d, o.n_addresses + 2); /* plus two for people */
     if (rc >= 0 && d->run.o->folder)
-        (void)job_door_choose(d->run.o->folder, d->run.o->runtime_dir, door);
+        (void)driver_socket_choose(d->run.o->folder, d->run.o->runtime_dir, secret);
     return rc < 0 ? rc : listeners_open(&d->listeners, &o, err);
 }
 
@@ -130,8 +130,8 @@ static int write_driver_file(const struct driver *d, struct eddis_error *err)
         return 0;
     (void)snprintf(file.url, sizeof file.url, "%s", d->listeners.people_url);
     (void)snprintf(file.socket, sizeof file.socket, "%s", http_server_path(d->listeners.local));
-    http_tokens_text(d->listeners.person_tokens, PERSON_READER, file.token);
-    http_tokens_text(d->listeners.person_tokens, PERSON_OWNER, file.owner);
+    http_tokens_text(d->listeners.person_tokens, REQUEST_READER, file.token);
+    http_tokens_text(d->listeners.person_tokens, REQUEST_OWNER, file.owner);
     rc = job_driver_write(d->run.o->folder, &file, err);
     explicit_bzero(file.token, sizeof file.token);
     explicit_bzero(file.owner, sizeof file.owner);
@@ -165,7 +165,7 @@ static const char *own_name(const struct driver *d)
 /* Report that the link to the checkpoint folder could not be made (errno), so that the job cannot
  * be resumed by its id.
  */
-static void tell_unlinked(struct driver *d, const char *link)
+static void report_unlinked(struct driver *d, const char *link)
 {
     cleanup_free char *text = NULL;
 
@@ -193,7 +193,7 @@ static int open_checkpoint_dir(struct driver *d, struct eddis_error *err)
     if (!d->run.checkpoint_dir || (folder && !own))
         return eddis_fail(err, -ENOMEM, "no memory for the driver");
     if (dir && own && symlink(d->run.checkpoint_dir, own) < 0 && errno != EEXIST)
-        tell_unlinked(d, own);
+        report_unlinked(d, own);
     return 0;
 }
 
@@ -222,8 +222,8 @@ static int open_state(struct driver *d, struct eddis_error *err)
     };
     int rc;
 
-    d->run.figures.printed = job->progress.pattern != NULL;
-    d->run.figures.all_steps = job->progress.steps;
+    d->run.metrics.printed = job->progress.pattern != NULL;
+    d->run.metrics.all_steps = job->progress.steps;
     d->run.agent = calloc((size_t)d->run.n_agents, sizeof *d->run.agent);
     if (!d->run.agent)
         return eddis_fail(err, -ENOMEM, "no memory for %d agents", d->run.n_agents);
@@ -257,7 +257,7 @@ static int open_all(struct driver *d, struct eddis_error *err)
         return rc;
     raise_descriptor_limit(d);
     (void)prctl(PR_SET_DUMPABLE, 0); /* no core file, which would contain the tokens */
-    d->run.data_path = brief_data_path(d->run.o->job);
+    d->run.data_path = agent_config_data_path(d->run.o->job);
     rc = planning_init(&d->planning, err);
     if (rc == 0)
         rc = open_checkpoint_dir(d, err);
@@ -276,7 +276,7 @@ static int open_all(struct driver *d, struct eddis_error *err)
     if (rc == 0)
         journal_reserve(&d->run.journal);
     if (rc == 0)
-        rc = slurm_ask_open(&d->slurm, err);
+        rc = slurm_query_open(&d->slurm, err);
     if (rc == 0)
         rc = registration_open(&d->registration, err);
     return rc;
@@ -290,13 +290,13 @@ static int open_all(struct driver *d, struct eddis_error *err)
 static void close_agents(struct driver *d)
 {
     logs_close(&d->logs);
-    if (d->inbox)
-        inbox_shut(d->inbox);
+    if (d->request_queue)
+        request_queue_shut(d->request_queue);
     for (int i = 0; d->run.agent && i < d->run.n_agents; i++)
         orders_fini(&d->run.agent[i].orders);
-    telling_fill_refused(&d->telling);
+    job_report_fill_refused(&d->job_report);
     listeners_close(&d->listeners);
-    inbox_close(d->inbox);
+    request_queue_close(d->request_queue);
     if (d->registration.starter)
         registration_clean(&d->registration, d->signals);
 }
@@ -306,12 +306,12 @@ static void free_driver(struct driver *d)
 {
     file_thread_stop(d->run.records);
     file_thread_stop(d->run.looks);
-    slurm_ask_close(&d->slurm);
+    slurm_query_close(&d->slurm);
     logs_fini(&d->logs);
     if (d->signals >= 0)
         (void)close(d->signals);
     registration_close(&d->registration);
-    figures_fini(&d->run.figures);
+    metrics_fini(&d->run.metrics);
     planning_fini(&d->planning);
     journal_fini(&d->run.journal);
     state_fini(&d->run.state);
@@ -336,11 +336,12 @@ static void join(struct driver *d)
     d->registration.log_marker = d->logs.marker;
     d->network.run = run;
     planning_join(&d->planning, run, &d->network.used);
-    d->launching = (struct launching){ run, &d->planning.published.plans, &d->network.used };
-    d->telling = (struct telling){ .run = run,
-                                   .plans = &d->planning.published.plans,
-                                   .listeners = &d->listeners,
-                                   .waiting = d->registration.waiting };
+    d->launch_orders =
+        (struct launch_orders){ run, &d->planning.published.plans, &d->network.used };
+    d->job_report = (struct job_report){ .run = run,
+                                         .plans = &d->planning.published.plans,
+                                         .listeners = &d->listeners,
+                                         .waiting = d->registration.waiting };
 }
 
 int driver_run(const struct driver_options *o, struct job_status *ret, struct eddis_error *err)
@@ -353,7 +354,7 @@ int driver_run(const struct driver_options *o, struct job_status *ret, struct ed
     int rc;
 
     join(&d);
-    telling_begin(&d.telling);
+    job_report_begin(&d.job_report);
     rc = open_all(&d, err);
     if (rc < 0 && d.run.state.agent) {
         driver_take_signals(&d); /* a Ctrl-C may have ended what was being started, too */
@@ -363,13 +364,13 @@ int driver_run(const struct driver_options *o, struct job_status *ret, struct ed
         rc = 0;
     } else if (rc == 0) {
         driver_loop(&d);
-        slurm_ask_settle(&d.slurm);
+        slurm_query_settle(&d.slurm);
     }
     close_agents(&d);
     if (rc == 0) {
-        summary_tell(&d.telling, d.signals);
+        summary_report(&d.job_report, d.signals);
         if (o->check_only)
-            check_tell(&d.run);
+            check_report(&d.run);
         rc = d.run.state.exit_code;
         *ret = d.run.status;
         job_status_init(&d.run.status); /* handed over */

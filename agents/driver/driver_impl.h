@@ -6,7 +6,7 @@
  *     dispatch.c      passes events and actions to the modules they are for
  *
  * A module (`subject` in names) is registration, check, network_choice, planning, launching, logs
- * or telling; see subject.h.
+ * or reporting; see subject.h.
  */
 #ifndef EDDIS_AGENTS_DRIVER_DRIVER_IMPL_H
 #define EDDIS_AGENTS_DRIVER_DRIVER_IMPL_H
@@ -27,17 +27,17 @@
 /* All state of one job in the driver process. */
 struct driver {
     struct job_run run;
-    struct inbox *inbox;
+    struct request_queue *request_queue;
     struct listeners listeners;
     int signals; /* signalfd */
-    struct slurm_ask slurm;
+    struct slurm_query slurm;
     bool looking; /* a search for the requested checkpoint runs */
     struct registration registration;
     struct network_choice network;
     struct planning planning;
-    struct launching launching;
+    struct launch_orders launch_orders;
     struct logs logs;
-    struct telling telling;
+    struct job_report job_report;
     struct pausing pausing;
 };
 
@@ -55,7 +55,7 @@ void driver_take_signals(struct driver *d);
 const struct subject_ops *dispatch_ops(enum subject s);
 
 /* Handle one HTTP request and free it, now or once it has been answered. */
-void dispatch_item(struct driver *d, struct inbox_item *i);
+void dispatch_item(struct driver *d, struct request_item *i);
 
 /* Advance the starts of agents, and handle those that have failed or ended. */
 void dispatch_starts(struct driver *d);

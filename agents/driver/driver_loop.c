@@ -53,12 +53,13 @@ static int64_t next_ns(const struct driver *d)
     for (int i = 0; i < d->run.n_agents; i++)
         if (d->run.agent[i].orders.poll)
             at = earlier(at, d->run.agent[i].orders.poll_deadline_ns);
-    at = earlier(at, telling_next_ns(&d->telling));
+    at = earlier(at, job_report_next_ns(&d->job_report));
     at = earlier(at, pausing_next_ns(&d->pausing));
     return earlier(at, starter_next_ns(d->registration.starter));
 }
 
-/* Report the newest checkpoint to the state machine (called with the result of checkpoint_look). */
+/* Report the newest checkpoint to the state machine (called with the result of checkpoint_newest).
+ */
 static void checkpoint_seen(void *ctx, const struct checkpoint_found *f)
 {
     struct driver *d = ctx;
@@ -75,9 +76,9 @@ static void tick(struct driver *d, int64_t now_ns)
     if (d->run.state.preempt_ns && d->run.state.checkpoint != STATE_CHECKPOINT_SEEN &&
         !d->looking) {
         d->looking = true;
-        checkpoint_look(&d->run, checkpoint_seen, d);
+        checkpoint_newest(&d->run, checkpoint_seen, d);
     }
-    slurm_ask_turn(&d->slurm, now_ns);
+    slurm_query_turn(&d->slurm, now_ns);
     dispatch_tick(d, now_ns);
 }
 
@@ -108,24 +109,24 @@ static void pause_if_due(struct driver *d, int64_t *looked_ns)
 
 void driver_loop(struct driver *d)
 {
-    struct pollfd fds[] = { { .fd = inbox_fd(d->inbox), .events = POLLIN },
+    struct pollfd fds[] = { { .fd = request_queue_fd(d->request_queue), .events = POLLIN },
                             { .fd = d->signals, .events = POLLIN },
                             { .fd = starter_fd(d->registration.starter), .events = POLLIN },
                             { .fd = file_thread_fd(d->run.records), .events = POLLIN },
                             { .fd = file_thread_fd(d->run.looks), .events = POLLIN },
-                            { .fd = slurm_ask_fd(&d->slurm), .events = POLLIN } };
+                            { .fd = slurm_query_fd(&d->slurm), .events = POLLIN } };
     const struct driver_view *v = &d->run.o->view;
     int64_t looked_ns = clock_now_ns();
 
     while (d->run.state.phase != STATE_PHASE_OVER) {
-        struct inbox_item *i;
+        struct request_item *i;
 
         (void)poll(fds, sizeof fds / sizeof *fds,
                    clock_poll_ms(earlier(next_ns(d), clock_now_ns() + look_ns)));
         (void)notice_pause(d, &looked_ns);
         driver_take_signals(d);
         dispatch_files(d);
-        while ((i = inbox_take(d->inbox)))
+        while ((i = request_queue_take(d->request_queue)))
             dispatch_item(d, i);
         (void)notice_pause(d, &looked_ns); /* before the driver blames an agent for ending */
         /* after the requests: an agent that registered did so before it ended */

@@ -186,7 +186,7 @@ static uint32_t count_refusal(void)
 /* Send a datagram about a rejected peer to the agent's socket `path`. Never wait: if the agent is
  * busy the datagram is lost.
  */
-static void tell_refusal(const char *path, const union guard_address *peer)
+static void report_rejection(const char *path, const union guard_address *peer)
 {
     struct sockaddr_un to = { .sun_family = AF_UNIX };
     struct guard_refusal m = { .magic = GUARD_MAGIC, .n = count_refusal() };
@@ -326,7 +326,7 @@ static bool take_proof(int fd)
         make_proof(guard.secret, &peer, &self, proof);
         shown = n == sizeof given && is_equal(given, proof, sizeof given);
         if (!shown)
-            tell_refusal(guard.socket, &peer);
+            report_rejection(guard.socket, &peer);
         explicit_bzero(&guard, sizeof guard);
     }
     connection[fd].owes = shown ? NOTHING : REFUSED;
@@ -520,7 +520,7 @@ static void refuse(int fd)
     struct guard_file guard;
 
     if (guard_peer_ends(fd, &peer, &self) && read_guard(&guard) == 0) {
-        tell_refusal(guard.socket, &peer);
+        report_rejection(guard.socket, &peer);
         explicit_bzero(&guard, sizeof guard);
     }
     (void)close(fd);

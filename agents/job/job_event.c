@@ -43,7 +43,7 @@ static const char *const words[] = {
 
 _Static_assert(sizeof words / sizeof *words == JOB_EVENTS, "every event has its word");
 
-const char *job_event_word(enum job_event type)
+const char *job_event_name(enum job_event type)
 {
     return words[type];
 }

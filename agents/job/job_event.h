@@ -46,6 +46,6 @@ enum job_event {
 };
 
 /* Borrow the event's name in events.jsonl, such as "rank_exit". */
-const char *job_event_word(enum job_event type);
+const char *job_event_name(enum job_event type);
 
 #endif

@@ -79,7 +79,7 @@ enum { JOB_DOOR_PATH = 108 }; /* size of a socket's path, with its 0 */
 /* How to reach a running driver. */
 struct job_driver {
     char url[256];              /* "http://127.0.0.1:41233" */
-    char socket[JOB_DOOR_PATH]; /* path of its Unix socket (job_door.h); "": none */
+    char socket[JOB_DOOR_PATH]; /* path of its Unix socket (driver_socket.h); "": none */
     char token[65];             /* grants reading */
     char owner[65];             /* grants stopping the job, too */
     char host[256];             /* the driver's machine; several machines may share the folder */

@@ -2,7 +2,7 @@
 /* status_fetch.c - gets a job's status from its driver, or from the files in its folder */
 #include "status_fetch.h"
 
-#include "job_door.h"
+#include "driver_socket.h"
 #include "job_event.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
@@ -262,7 +262,7 @@ static int ask(const struct job_driver *d, struct job_status *ret, struct eddis_
     int rc = status_driver_stopped(d, err);
 
     if (rc == 0)
-        rc = job_door_dial(d, d->token, &c, err);
+        rc = driver_socket_dial(d, d->token, &c, err);
     if (rc == 0)
         rc = http_client_call(c, "/v1/job", NULL, ask_ns, &body, &n, err);
     if (rc == 200)
@@ -334,7 +334,7 @@ static bool had_ranks(const struct job_folder *f)
     size_t room = 0;
     bool found = false;
 
-    if (asprintf(&word, "\"%s\"", job_event_word(JOB_EVENT_RANK_STARTED)) < 0)
+    if (asprintf(&word, "\"%s\"", job_event_name(JOB_EVENT_RANK_STARTED)) < 0)
         word = NULL;
     while (events && word && !found && getline(&line, &room, events) > 0)
         found = strstr(line, word) != NULL;

@@ -2,7 +2,7 @@
 /* status_json.c - converts a job's status to and from JSON, by tables of its members */
 #include "status_json.h"
 
-#include "agents/protocol/protocol_figures.h"
+#include "agents/protocol/protocol_metrics.h"
 #include "lib/base/fields.h"
 
 #include "lib/base/cleanup.h"
@@ -216,7 +216,7 @@ static int write_workers(json_t *o, const struct job_status *s, const int *rank,
 
         if (json_array_append_new(list, one) < 0 ||
             fields_write(worker_fields, N(worker_fields), w, one) < 0 ||
-            figures_write(&w->figures, one) < 0)
+            metrics_write(&w->metrics, one) < 0)
             return -ENOMEM;
     }
     return 0;
@@ -301,7 +301,7 @@ static int read_workers(const json_t *o, struct job_status *s, struct eddis_erro
 
         rc = fields_read(worker_fields, N(worker_fields), one, &s->worker[i], err);
         if (rc >= 0)
-            rc = figures_read(&s->worker[i].figures, one, err);
+            rc = metrics_read(&s->worker[i].metrics, one, err);
         if (rc < 0)
             eddis_fail_prefix(err, rc, "worker %d", i);
     }

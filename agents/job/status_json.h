@@ -60,7 +60,7 @@ struct worker_status {
     double relative_speed;  /* expected_ms / (compute_ms + input_ms), 1: as expected; NAN unknown */
     double overrun_ms;      /* emulated device: real work beyond the emulated time, per step */
     double last_step_age_s; /* NAN: no step yet */
-    struct step_figures figures; /* of its latest steps; plan 0: none */
+    struct step_metrics metrics; /* of its latest steps; plan 0: none */
     double queued_ms;     /* mean time per step that its thread waited for a core; NAN unknown */
     int64_t memory_bytes; /* most held at once under the plan in force; 0: unknown */
     char straggler[16];   /* cause of its slowdown: "compute", "processor", "input", "network"; "":

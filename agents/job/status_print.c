@@ -298,7 +298,7 @@ static bool was_watched(const struct job_status *s)
     bool ret = s->stragglers > 0;
 
     for (int i = 0; i < s->n_workers; i++)
-        ret = ret || s->worker[i].figures.plan > 0;
+        ret = ret || s->worker[i].metrics.plan > 0;
     return ret;
 }
 

@@ -43,14 +43,14 @@ static void wipe(char *text, size_t n)
     free(text);
 }
 
-/* Read the agent configuration from brief_fd, or ask the driver for it with the invitation read
+/* Read the agent configuration from config_fd, or ask the driver for it with the invitation read
  * there.
  */
-static int read_brief(struct agent *a, struct eddis_error *err)
+static int read_agent_config(struct agent *a, struct eddis_error *err)
 {
     size_t n = 0, first_n;
     char *text = NULL, *first;
-    int rc = file_read_fd(a->options.brief_fd, "the brief", JSON_MAX_BYTES, &text, &n, err);
+    int rc = file_read_fd(a->options.config_fd, "the brief", JSON_MAX_BYTES, &text, &n, err);
 
     if (rc == 0 && a->options.node) {
         first = text;
@@ -60,9 +60,9 @@ static int read_brief(struct agent *a, struct eddis_error *err)
         wipe(first, first_n);
     }
     if (rc == 0)
-        rc = brief_parse(text, n, &a->brief, err);
+        rc = agent_config_parse(text, n, &a->agent_config, err);
     if (rc == 0)
-        a->life.lease_ns = a->brief->lease_ns;
+        a->life.lease_ns = a->agent_config->lease_ns;
     wipe(text, n);
     return rc;
 }
@@ -80,11 +80,11 @@ static int open_events(struct agent *a, struct eddis_error *err)
     (void)sigprocmask(SIG_BLOCK, &set, NULL);
     a->events = epoll_create1(EPOLL_CLOEXEC);
     a->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    lifeline_find_keeper(&a->life);
+    watchdog_find_keeper(&a->life);
     if (a->events < 0 || a->signals < 0 || a->life.keeper_fd < 0 ||
         agent_watch_fd(a, a->signals) < 0 || agent_watch_fd(a, a->life.keeper_fd) < 0)
         return eddis_fail_errno(err, -errno, "cannot watch signals and the keeper");
-    if (!lifeline_has_keeper(&a->life))
+    if (!watchdog_has_keeper(&a->life))
         return eddis_fail(err, -ESRCH, "the keeper has died");
     return 0;
 }
@@ -151,7 +151,7 @@ static void look_for_mpi(struct agent *a)
         a->mpi_guard[0] = '\0';
     major = openmpi_version(a->mpi_guard, a->mpi_version, sizeof a->mpi_version, &guarded, &err);
     if (major < 0)
-        node_log_say(a->voice.log, "%s", err.text);
+        node_log_say(a->event_sender.log, "%s", err.text);
     a->mpi_guarded = guarded;
     a->mpi_v4_only = major > 0 && has_six() && openmpi_is_v4_only();
     a->mpi = openmpi_row(major);
@@ -162,13 +162,14 @@ static void tell_of_guard(const struct agent *a)
 {
     if (!a->mpi_version[0] || a->mpi_guarded)
         return;
-    voice_note(&a->voice, 0,
-               "%s here does not load " GUARD_LIBRARY ": it may listen on all addresses of this "
-               "node, and any user who reaches it can end the job; %s (SECURITY CONSIDERATIONS in "
-               "eddis-run(1))",
-               a->mpi->server,
-               a->mpi_guard[0] ? "use a mpirun that is linked dynamically and keeps LD_PRELOAD"
-                               : "install eddis under a path without spaces and colons");
+    event_sender_note(
+        &a->event_sender, 0,
+        "%s here does not load " GUARD_LIBRARY ": it may listen on all addresses of this "
+        "node, and any user who reaches it can end the job; %s (SECURITY CONSIDERATIONS in "
+        "eddis-run(1))",
+        a->mpi->server,
+        a->mpi_guard[0] ? "use a mpirun that is linked dynamically and keeps LD_PRELOAD"
+                        : "install eddis under a path without spaces and colons");
 }
 
 /* Open the client and the reporter for the driver's addresses; wipe the token from the agent
@@ -176,23 +177,23 @@ static void tell_of_guard(const struct agent *a)
  */
 static int open_http(struct agent *a, struct eddis_error *err)
 {
-    int64_t lease_ns = a->brief->lease_ns;
-    struct http_client_options o = { .base = (const char *const *)a->brief->url,
-                                     .token = a->brief->token,
-                                     .pin = a->brief->pin,
+    int64_t lease_ns = a->agent_config->lease_ns;
+    struct http_client_options o = { .base = (const char *const *)a->agent_config->url,
+                                     .token = a->agent_config->token,
+                                     .pin = a->agent_config->pin,
                                      .connect_ns = timing_connect_ns(lease_ns),
                                      .tcp = { .silence_ms = timing_tcp_silence_ms(lease_ns),
                                               .probe_s = timing_tcp_probe_s(lease_ns),
                                               .probes = TIMING_TCP_PROBES } };
     int rc;
 
-    while (a->brief->url[o.n_bases])
+    while (a->agent_config->url[o.n_bases])
         o.n_bases++;
     rc = http_client_open(&o, &a->http, err);
-    explicit_bzero(a->brief->token, sizeof a->brief->token);
+    explicit_bzero(a->agent_config->token, sizeof a->agent_config->token);
     if (rc == 0)
-        rc = reporter_open(a->http, a->brief->agent, lease_ns, lifeline_heard, &a->life,
-                           &a->voice.reporter, err);
+        rc = reporter_open(a->http, a->agent_config->agent, lease_ns, watchdog_heard, &a->life,
+                           &a->event_sender.reporter, err);
     return rc;
 }
 
@@ -205,9 +206,9 @@ static int log_for_a_while(struct agent *a, struct eddis_error *err)
 
     if (!dir)
         return eddis_fail(err, -ENOMEM, "no memory for the agent's log");
-    free(a->brief->log_dir);
-    a->brief->log_dir = dir;
-    return agent_logs_open(&a->logs, a->brief, a->files, &a->voice.log, err);
+    free(a->agent_config->log_dir);
+    a->agent_config->log_dir = dir;
+    return agent_logs_open(&a->logs, a->agent_config, a->files, &a->event_sender.log, err);
 }
 
 /* Warn the user once if other users may rename the job's folders. */
@@ -217,10 +218,11 @@ static void tell_of_folders(const struct agent *a)
     const char *base = folders_unsafe(&a->folders, &n);
 
     if (base)
-        voice_note(&a->voice, 0,
-                   "other users may rename what is in '%.*s', where the job's files are, for it "
-                   "lacks the sticky bit: chmod +t %.*s",
-                   n, base, n, base);
+        event_sender_note(
+            &a->event_sender, 0,
+            "other users may rename what is in '%.*s', where the job's files are, for it "
+            "lacks the sticky bit: chmod +t %.*s",
+            n, base, n, base);
 }
 
 /* Set up everything before the loop; the caller calls finish() in any case. */
@@ -241,12 +243,12 @@ static int begin(struct agent *a, struct eddis_error *err)
         return eddis_fail_errno(err, -errno, "cannot tie this process to the keeper");
     if ((rc = tick_map(a->options.tick_fd, &a->life.page, err)) < 0 ||
         (rc = open_events(a, err)) < 0 || (rc = open_files(a, err)) < 0 ||
-        (session_log_begin(), rc = read_brief(a, err)) < 0 ||
-        (*a->brief->log_dir &&
-         (rc = agent_logs_open(&a->logs, a->brief, a->files, &a->voice.log, err)) < 0) ||
-        (rc = launch_clean_environment(a->brief, err)) < 0 ||
+        (session_log_begin(), rc = read_agent_config(a, err)) < 0 ||
+        (*a->agent_config->log_dir && (rc = agent_logs_open(&a->logs, a->agent_config, a->files,
+                                                            &a->event_sender.log, err)) < 0) ||
+        (rc = launch_clean_environment(a->agent_config, err)) < 0 ||
         (rc = folders_take(a->life.page, &a->folders, err)) < 0 ||
-        (!*a->brief->log_dir && (rc = log_for_a_while(a, err)) < 0))
+        (!*a->agent_config->log_dir && (rc = log_for_a_while(a, err)) < 0))
         return rc;
     a->progress = calloc(BOARD_MAX_LOCAL, sizeof *a->progress);
     a->outputs = outputs_new();
@@ -254,9 +256,10 @@ static int begin(struct agent *a, struct eddis_error *err)
         return eddis_fail(err, -ENOMEM, "no memory for the workers' progress and output");
     a->cores = count_cores();
     look_for_mpi(a);
-    node_log_say(a->voice.log, "agent %d of job %s, pid %d under %d, %d cores, folders %s and %s",
-                 a->brief->agent, a->brief->job_id, (int)getpid(), (int)a->life.keeper, a->cores,
-                 a->folders.run, a->folders.shm);
+    node_log_say(a->event_sender.log,
+                 "agent %d of job %s, pid %d under %d, %d cores, folders %s and %s",
+                 a->agent_config->agent, a->agent_config->job_id, (int)getpid(),
+                 (int)a->life.keeper, a->cores, a->folders.run, a->folders.shm);
     rc = open_http(a, err);
     if (rc == 0) {
         tell_of_folders(a);
@@ -270,13 +273,13 @@ static int begin(struct agent *a, struct eddis_error *err)
 /* Report Slurm's signal to the driver, which decides what follows: the model has to be saved first.
  * Both Slurm and the supervisor may send it, so only the first is reported.
  */
-static void tell_signal(struct agent *a, int sig)
+static void report_signal(struct agent *a, int sig)
 {
     struct event e = { .type = EVENT_SIGNAL, .rank = -1, .step = -1, .signal = sig };
     bool *told = sig == SIGTERM ? &a->told_term : &a->told_usr1;
 
     if (!*told)
-        voice_tell(&a->voice, &e, clock_now_ns());
+        event_sender_send(&a->event_sender, &e, clock_now_ns());
     *told = true;
 }
 
@@ -292,9 +295,9 @@ static void read_signals(struct agent *a)
 
         if (sig != SIGTERM && (sig != SIGUSR1 || a->sender < 0))
             continue;
-        node_log_say(a->voice.log, "SIG%s from %d", text_signal(sig), (int)info.ssi_pid);
+        node_log_say(a->event_sender.log, "SIG%s from %d", text_signal(sig), (int)info.ssi_pid);
         if (a->sender >= 0) {
-            tell_signal(a, sig);
+            report_signal(a, sig);
             continue;
         }
         a->bye = true;
@@ -306,7 +309,7 @@ static void read_signals(struct agent *a)
 /* Log that the driver or the supervisor is lost, and leave the loop with AGENT_EXIT_LOST. */
 static void lost(struct agent *a, const char *who)
 {
-    node_log_say(a->voice.log, "the %s is lost: ending everything", who);
+    node_log_say(a->event_sender.log, "the %s is lost: ending everything", who);
     agent_end(a, AGENT_EXIT_LOST);
 }
 
@@ -339,7 +342,7 @@ static void beat(struct agent *a, int64_t now_ns)
 
     if (now_ns < a->life.beat_ns)
         return;
-    who = lifeline_beat(&a->life, now_ns);
+    who = watchdog_heartbeat(&a->life, now_ns);
     if (who & LIFELINE_DRIVER)
         driver_lost(a);
     if (who & LIFELINE_KEEPER)
@@ -359,15 +362,15 @@ static int64_t next_ns(const struct agent *a, int64_t now_ns)
     if (a->check_order >= 0)
         next = timing_least_ns(next, clock_after_ns(now_ns, CHECK_AGAIN_NS));
     if (a->registered)
-        next = timing_least_ns(next, reporter_next_ns(a->voice.reporter, now_ns));
+        next = timing_least_ns(next, reporter_next_ns(a->event_sender.reporter, now_ns));
     if (a->generation && a->generation->started && a->generation->report_at_step)
         next = timing_least_ns(next, a->generation->backoff.next_ns);
     if (a->registered && a->generation && a->generation->started && a->generation->open)
         next = timing_least_ns(next, a->generation->asked.next_ns);
     if (a->registered && a->generation && a->generation->started)
         next = timing_least_ns(
-            next, timing_least_ns(a->generation->look_ns, a->generation->meeting.next_ns));
-    if (a->registered && reporter_idle(a->voice.reporter))
+            next, timing_least_ns(a->generation->look_ns, a->generation->contact_watch.next_ns));
+    if (a->registered && reporter_idle(a->event_sender.reporter))
         next = timing_least_ns(next, a->progress_due ? now_ns : a->progress_ns);
     return next;
 }
@@ -395,7 +398,7 @@ static int turn(struct agent *a, struct eddis_error *err)
     agent_reap(a);
     agent_look_at_wrappers(a);
     file_thread_turn(a->files);
-    if (!lifeline_has_keeper(&a->life))
+    if (!watchdog_has_keeper(&a->life))
         keeper_lost(a);
     return rc;
 }
@@ -413,15 +416,16 @@ static int finish(struct agent *a, struct eddis_error *err)
     if (rc == 0)
         agent_leave(a);
     http_client_close(a->http);
-    reporter_close(a->voice.reporter);
-    lifeline_end(&a->life);
-    if (a->voice.log)
-        node_log_say(a->voice.log, "end, code %d%s%s", a->exit_code, rc < 0 && err ? ": " : "",
-                     rc < 0 && err ? err->text : "");
-    if (node_log_close(a->voice.log)) /* else the logs are on a file system that does not respond */
+    reporter_close(a->event_sender.reporter);
+    watchdog_end(&a->life);
+    if (a->event_sender.log)
+        node_log_say(a->event_sender.log, "end, code %d%s%s", a->exit_code,
+                     rc < 0 && err ? ": " : "", rc < 0 && err ? err->text : "");
+    if (node_log_close(
+            a->event_sender.log)) /* else the logs are on a file system that does not respond */
         agent_logs_close(&a->logs, a->exit_code);
     file_thread_stop(a->files);
-    brief_free(a->brief);
+    agent_config_free(a->agent_config);
     free(a->progress);
     outputs_free(a->outputs);
     for (int *fd = (int[]){ a->events, a->signals, a->life.keeper_fd, -2 }; *fd != -2; fd++)

@@ -30,9 +30,10 @@ static void rank_started(struct agent *a, const struct worker *w, const struct r
         .type = EVENT_RANK_STARTED, .generation = m->generation, .rank = w->rank, .pid = m->pid
     };
 
-    node_log_say(a->voice.log, "rank %d started, pid %d under %d", w->rank, m->pid, m->wrapper);
+    node_log_say(a->event_sender.log, "rank %d started, pid %d under %d", w->rank, m->pid,
+                 m->wrapper);
     (void)agent_watch_fd(a, w->pidfd);
-    voice_tell(&a->voice, &e, m->at_ns);
+    event_sender_send(&a->event_sender, &e, m->at_ns);
     if (a->stop.active && w->pidfd >= 0) /* it started after the stop signal was sent */
         (void)process_fd_signal(w->pidfd, w->wrapper, SIGTERM);
 }
@@ -53,7 +54,7 @@ static void network_measured(struct agent *a, const struct worker *w)
         if (!part)
             return; /* the driver reports that the probe ended without a result */
         e.text = part;
-        voice_tell(&a->voice, &e, clock_now_ns());
+        event_sender_send(&a->event_sender, &e, clock_now_ns());
     }
 }
 
@@ -126,31 +127,34 @@ static void rank_ended(struct agent *a, struct worker *w, const struct rank_mess
                        .last_lines = (char *)(uintptr_t)m->lines };
 
     beside_end(a->generation, m, beside, sizeof beside);
-    e.alone = meeting_was_alone(&a->generation->meeting, &w->meeting, w->rank == 0);
+    e.alone =
+        contact_watch_was_alone(&a->generation->contact_watch, &w->contact_watch, w->rank == 0);
     e.by_us = !e.first && (m->told || (a->stop.active && m->at_ns >= a->stop.began_ns));
     w->ended = true;
     if (!m->signal && !e.by_us)
         see_who_ends(a);
     a->generation->n_ended++;
     a->progress_due = true; /* send its last progress page with its end */
-    node_log_say(a->voice.log, "rank %d ended, pid %d, code %d, signal %d%s%s", w->rank, m->pid,
-                 m->code, m->signal, e.by_us ? ", by us" : "", e.oom ? ", out of memory" : "");
+    node_log_say(a->event_sender.log, "rank %d ended, pid %d, code %d, signal %d%s%s", w->rank,
+                 m->pid, m->code, m->signal, e.by_us ? ", by us" : "",
+                 e.oom ? ", out of memory" : "");
     if (a->generation->probe)
         network_measured(a, w); /* first, since it is more precise than the end */
-    voice_tell(&a->voice, &e, m->at_ns);
+    event_sender_send(&a->event_sender, &e, m->at_ns);
     if (m->log_error && !a->logs.trouble)
-        voice_note(
-            &a->voice, m->generation,
+        event_sender_note(
+            &a->event_sender, m->generation,
             "rank %d: %lld bytes of its log could not be written in '%.200s' (%s), and maybe "
             "of others; %s, or name another place with logs.dir",
             w->rank, (long long)m->dropped_bytes, a->logs.place.dir, strerror(-m->log_error),
             file_room_advice(m->log_error));
     a->logs.trouble = a->logs.trouble || m->log_error;
     if (m->dropped_bytes && !m->log_error)
-        voice_note(&a->voice, m->generation,
-                   "rank %d wrote more than its log may hold: %lld bytes between the beginning and "
-                   "the end were dropped",
-                   w->rank, (long long)m->dropped_bytes);
+        event_sender_note(
+            &a->event_sender, m->generation,
+            "rank %d wrote more than its log may hold: %lld bytes between the beginning and "
+            "the end were dropped",
+            w->rank, (long long)m->dropped_bytes);
 }
 
 /* Queue a rank's output for the next report.  The output of the network's probe is not shown. */
@@ -178,11 +182,11 @@ static void tell_quiet(struct agent *a, const struct worker *w, bool quiet, int6
                              .rank = w->rank,
                              .step = quiet ? now_ns - w->quiet.since_ns : 0 };
 
-    voice_tell(&a->voice, &e, now_ns);
+    event_sender_send(&a->event_sender, &e, now_ns);
 }
 
 /* Report where a rank stands: where, or if that is "", the kernel function in which it waits. */
-static void tell_place(struct agent *a, const struct worker *w, int code, const char *where)
+static void report_place(struct agent *a, const struct worker *w, int code, const char *where)
 {
     char wait[48], text[STACK_PLACE];
     const struct event e = { .type = EVENT_PLACE,
@@ -197,7 +201,7 @@ static void tell_place(struct agent *a, const struct worker *w, int code, const 
         if (wait[0])
             (void)snprintf(text, sizeof text, "it waits in the kernel's %s", wait);
     }
-    voice_tell(&a->voice, &e, clock_now_ns());
+    event_sender_send(&a->event_sender, &e, clock_now_ns());
 }
 
 void agent_look_at_stacks(struct agent *a, int64_t now_ns)
@@ -208,32 +212,32 @@ void agent_look_at_stacks(struct agent *a, int64_t now_ns)
         struct worker *w = &g->worker[i];
 
         if (!w->ended && w->pid > 0 && w->stack.pid <= 0 &&
-            stack_look_start(&w->stack, w->pid, now_ns, NULL) < 0)
-            tell_place(a, w, 0, "");
+            stack_inspect_start(&w->stack, w->pid, now_ns, NULL) < 0)
+            report_place(a, w, 0, "");
     }
 }
 
 /* Kill py-spy processes that are late. */
-static void hurry_stacks(struct generation *g, int64_t now_ns)
+static void report_stacks_soon(struct generation *g, int64_t now_ns)
 {
     for (int i = 0; i < g->n; i++)
-        stack_look_hurry(&g->worker[i].stack, now_ns);
+        stack_inspect_report_soon(&g->worker[i].stack, now_ns);
 }
 
 /* Log that py-spy could not inspect a rank; report the reason to the user once if the kernel
  * forbids it.
  */
-static void tell_unseen(struct agent *a, const struct worker *w, int status)
+static void report_unseen(struct agent *a, const struct worker *w, int status)
 {
-    const char *why = stack_look_forbidden(stack_look_scope(), geteuid() == 0);
+    const char *why = stack_inspect_forbidden(stack_inspect_scope(), geteuid() == 0);
 
-    node_log_say(a->voice.log, "py-spy could not tell where rank %d stands: code %d%s%s", w->rank,
-                 WEXITSTATUS(status), why ? ", " : "", why ? why : "");
+    node_log_say(a->event_sender.log, "py-spy could not tell where rank %d stands: code %d%s%s",
+                 w->rank, WEXITSTATUS(status), why ? ", " : "", why ? why : "");
     if (!why || a->generation->forbidden_told)
         return;
     a->generation->forbidden_told = true;
-    voice_note(&a->voice, a->generation->number, "py-spy could not look where rank %d stands: %s",
-               w->rank, why);
+    event_sender_note(&a->event_sender, a->generation->number,
+                      "py-spy could not look where rank %d stands: %s", w->rank, why);
 }
 
 /* Report where a rank stands if pid is the py-spy process that inspected it.  Return false if it is
@@ -250,11 +254,11 @@ static bool stack_seen(struct agent *a, pid_t pid, int status)
 
         if (w->stack.pid != pid)
             continue;
-        code = stack_look_finish(&w->stack, status, where, sizeof where);
+        code = stack_inspect_finish(&w->stack, status, where, sizeof where);
         if (!code && !w->ended && WIFEXITED(status) && WEXITSTATUS(status))
-            tell_unseen(a, w, status);
+            report_unseen(a, w, status);
         if (!w->ended)
-            tell_place(a, w, code, where);
+            report_place(a, w, code, where);
         return true;
     }
     return false;
@@ -264,7 +268,7 @@ static bool stack_seen(struct agent *a, pid_t pid, int status)
 static void look_for_quiet(struct agent *a, int64_t now_ns)
 {
     struct generation *g = a->generation;
-    int64_t quiet_ns = a->brief->quiet_ns;
+    int64_t quiet_ns = a->agent_config->quiet_ns;
 
     for (int i = 0; quiet_ns > 0 && !g->probe && i < g->n; i++) {
         struct worker *w = &g->worker[i];
@@ -276,7 +280,7 @@ static void look_for_quiet(struct agent *a, int64_t now_ns)
         /* checked as late as possible: it reads the whole memory map of the process */
         if (!w->seen && !w->quiet.told && w->quiet.looked_ns &&
             now_ns - w->quiet.since_ns >= quiet_ns && proctree_maps(w->pid, "/libeddis.so"))
-            limit_ns = a->brief->quiet_start_ns;
+            limit_ns = a->agent_config->quiet_start_ns;
         news = quiet_watch_look(&w->quiet, w->wrapper, limit_ns, now_ns);
         if (news)
             tell_quiet(a, w, news > 0, now_ns);
@@ -312,11 +316,11 @@ void agent_read_relays(struct agent *a)
         if (rc == 0)
             return;
         if (rc < 0) {
-            voice_failed(&a->voice, EVENT_FAILED, e.generation, &err);
+            event_sender_failed(&a->event_sender, EVENT_FAILED, e.generation, &err);
             continue;
         }
-        node_log_say(a->voice.log, "mpirun wants a daemon on %s", e.relay.host);
-        voice_tell(&a->voice, &e, clock_now_ns());
+        node_log_say(a->event_sender.log, "mpirun wants a daemon on %s", e.relay.host);
+        event_sender_send(&a->event_sender, &e, clock_now_ns());
         relay_free(&e.relay);
     }
 }
@@ -403,10 +407,10 @@ static void mpirun_ended(struct agent *a, int status)
     agent_read_relays(a);
     g->mpirun_ended = true;
     g->mpirun = 0;
-    node_log_say(a->voice.log, "%s ended, code %d, signal %d", g->place ? g->mpi->daemon : "mpirun",
-                 e.code, e.signal);
+    node_log_say(a->event_sender.log, "%s ended, code %d, signal %d",
+                 g->place ? g->mpi->daemon : "mpirun", e.code, e.signal);
     if (g->place == 0 || (status != 0 && !e.by_us))
-        voice_tell(&a->voice, &e, clock_now_ns());
+        event_sender_send(&a->event_sender, &e, clock_now_ns());
 }
 
 /* Report the profile, or the failure, of the ended device probe. */
@@ -419,16 +423,16 @@ static void probe_ended(struct agent *a, int status)
 
     if (rc == -ENODATA) {
         e.type = EVENT_UNMEASURED;
-        voice_tell(&a->voice, &e, clock_now_ns());
+        event_sender_send(&a->event_sender, &e, clock_now_ns());
         return;
     }
     if (rc < 0) {
-        voice_failed(&a->voice, EVENT_FAILED, a->probe_order, &err);
+        event_sender_failed(&a->event_sender, EVENT_FAILED, a->probe_order, &err);
         return;
     }
-    node_log_say(a->voice.log, "profiled");
+    node_log_say(a->event_sender.log, "profiled");
     e.text = text;
-    voice_tell(&a->voice, &e, clock_now_ns());
+    event_sender_send(&a->event_sender, &e, clock_now_ns());
 }
 
 void agent_reap(struct agent *a)
@@ -460,27 +464,28 @@ static const char *why_it_leaves(const struct agent *a)
 
 void agent_leave(struct agent *a)
 {
-    int64_t lease_ns = a->brief ? a->brief->lease_ns : 0, now_ns = clock_now_ns();
+    int64_t lease_ns = a->agent_config ? a->agent_config->lease_ns : 0, now_ns = clock_now_ns();
     int64_t end_ns = now_ns + timing_farewell_ns(lease_ns);
     struct event e = { .type = EVENT_LEFT, .rank = -1, .step = -1 };
 
-    if (!a->registered || lifeline_is_cut(&a->life))
+    if (!a->registered || watchdog_is_cut(&a->life))
         return;
     e.code = a->exit_code;
     e.text = (char *)(uintptr_t)why_it_leaves(a);
-    voice_tell(&a->voice, &e, now_ns);
-    for (int failed = 0; !reporter_empty(a->voice.reporter) && now_ns < end_ns && failed < 3;) {
-        int64_t next_ns = reporter_next_ns(a->voice.reporter, now_ns);
+    event_sender_send(&a->event_sender, &e, now_ns);
+    for (int failed = 0;
+         !reporter_empty(a->event_sender.reporter) && now_ns < end_ns && failed < 3;) {
+        int64_t next_ns = reporter_next_ns(a->event_sender.reporter, now_ns);
 
         tick_beat(a->life.page, TICK_AGENT);
-        if (reporter_send(a->voice.reporter, NULL, 0, now_ns, NULL) < 0)
+        if (reporter_send(a->event_sender.reporter, NULL, 0, now_ns, NULL) < 0)
             return;
         next_ns = timing_least_ns(next_ns, end_ns);
         next_ns = timing_least_ns(next_ns, now_ns + timing_tick_ns(lease_ns));
         if (http_client_wait(a->http, NULL, 0, next_ns, NULL) < 0)
             return;
         now_ns = clock_now_ns();
-        failed += reporter_failed(a->voice.reporter);
+        failed += reporter_failed(a->event_sender.reporter);
     }
 }
 
@@ -491,18 +496,18 @@ static void look_for_frozen(struct agent *a, int64_t now_ns)
 {
     char what[256];
 
-    while (generation_kill_frozen(a->generation, now_ns, timing_frozen_ns(a->brief->lease_ns), what,
-                                  sizeof what))
-        voice_note(&a->voice, a->generation->number, "%s", what);
+    while (generation_kill_frozen(a->generation, now_ns,
+                                  timing_frozen_ns(a->agent_config->lease_ns), what, sizeof what))
+        event_sender_note(&a->event_sender, a->generation->number, "%s", what);
 }
 
 /* Report a text from rank 0's progress page about the whole job; NULL: nothing. */
-static void tell_text(struct agent *a, enum event_type type, char *text, int64_t now_ns)
+static void send_text(struct agent *a, enum event_type type, char *text, int64_t now_ns)
 {
     struct event e = { .type = type, .generation = a->generation->number, .rank = 0, .text = text };
 
     if (text)
-        voice_tell(&a->voice, &e, now_ns);
+        event_sender_send(&a->event_sender, &e, now_ns);
 }
 
 /* Report the algorithms that rank 0 chose for communication, if they are new. */
@@ -511,7 +516,7 @@ static void tell_choice(struct agent *a, int64_t now_ns)
     const struct comm_choice *c = generation_choice(a->generation);
     cleanup_free char *text = c ? choice_text(c) : NULL;
 
-    tell_text(a, EVENT_CHOICE, text, now_ns);
+    send_text(a, EVENT_CHOICE, text, now_ns);
 }
 
 /* Report what rank 0 found out about the network, once. */
@@ -520,7 +525,7 @@ static void tell_network(struct agent *a, int64_t now_ns)
     const struct network_check *c = generation_network_check(a->generation);
     cleanup_free char *text = c ? network_check_text(c) : NULL;
 
-    tell_text(a, EVENT_NETWORK, text, now_ns);
+    send_text(a, EVENT_NETWORK, text, now_ns);
 }
 
 /* Report the size of rank 0's model and its program's needs, once, when it asks for the mode. */
@@ -530,13 +535,13 @@ static void tell_model(struct agent *a, int64_t now_ns)
 
     e.step = generation_model_bytes(a->generation, &e.program);
     if (e.step >= 0)
-        voice_tell(&a->voice, &e, now_ns);
+        event_sender_send(&a->event_sender, &e, now_ns);
 }
 
 /* Report rejected connections to mpirun, one event per address and report. */
 static void tell_refused(struct agent *a, int64_t now_ns)
 {
-    struct http_refusals *r = &a->generation->refused;
+    struct http_rejections *r = &a->generation->refused;
 
     for (int i = 0; i < r->n_peers; i++) {
         struct event e = { .type = EVENT_REFUSED,
@@ -545,11 +550,11 @@ static void tell_refused(struct agent *a, int64_t now_ns)
                            .refused = r->peer[i].n,
                            .text = r->peer[i].peer };
 
-        node_log_say(a->voice.log, "mpirun refused %lld connections from %s",
+        node_log_say(a->event_sender.log, "mpirun refused %lld connections from %s",
                      (long long)r->peer[i].n, r->peer[i].peer);
-        voice_tell(&a->voice, &e, now_ns);
+        event_sender_send(&a->event_sender, &e, now_ns);
     }
-    *r = (struct http_refusals){ 0 };
+    *r = (struct http_rejections){ 0 };
 }
 
 void agent_report(struct agent *a, int64_t now_ns)
@@ -561,20 +566,20 @@ void agent_report(struct agent *a, int64_t now_ns)
     if (!a->registered)
         return;
     if (g && g->started && g->report_at_step && now_ns >= g->backoff.next_ns &&
-        generation_reached_step(g, a->brief->heartbeat_ns, now_ns))
+        generation_reached_step(g, a->agent_config->heartbeat_ns, now_ns))
         a->progress_due = true;
     if (g && g->started && g->open && now_ns >= g->asked.next_ns && generation_asks_mode(g, now_ns))
         a->progress_due = true;
     if (g && g->started && now_ns >= g->look_ns &&
-        generation_look(g, a->brief->heartbeat_ns, now_ns) && !a->progress_due &&
-        hurry_allows(&a->hurry, a->brief->heartbeat_ns, now_ns))
+        generation_look(g, a->agent_config->heartbeat_ns, now_ns) && !a->progress_due &&
+        report_limit_allows(&a->report_limit, a->agent_config->heartbeat_ns, now_ns))
         a->progress_due = true;
-    if (g && g->started && !g->probe && now_ns >= g->meeting.next_ns)
-        generation_look_for_meeting(g, now_ns);
-    if ((now_ns >= a->progress_ns || a->progress_due) && reporter_idle(a->voice.reporter)) {
-        a->progress_ns = clock_after_ns(now_ns, a->brief->heartbeat_ns);
+    if (g && g->started && !g->probe && now_ns >= g->contact_watch.next_ns)
+        generation_inspect_contacts(g, now_ns);
+    if ((now_ns >= a->progress_ns || a->progress_due) && reporter_idle(a->event_sender.reporter)) {
+        a->progress_ns = clock_after_ns(now_ns, a->agent_config->heartbeat_ns);
         a->progress_due = false;
-        reporter_beat(a->voice.reporter); /* the driver's answer renews this node's lease */
+        reporter_beat(a->event_sender.reporter); /* the driver's answer renews this node's lease */
         if (g && g->started) {
             n = generation_progress(g, now_ns, a->progress);
             tell_choice(a, now_ns);
@@ -585,12 +590,12 @@ void agent_report(struct agent *a, int64_t now_ns)
                 look_for_frozen(a, now_ns);
                 look_for_quiet(a, now_ns);
             }
-            hurry_stacks(g, now_ns);
+            report_stacks_soon(g, now_ns);
         }
     }
-    reporter_take_output(a->voice.reporter, a->outputs, a->stop.active || a->bye);
-    reporter_take_logs(a->voice.reporter, a->logs.sending);
-    agent_logs_tell(&a->logs, &a->voice);
-    if (reporter_send(a->voice.reporter, a->progress, n, now_ns, &err) < 0)
-        node_log_say(a->voice.log, "cannot report: %s", err.text);
+    reporter_take_output(a->event_sender.reporter, a->outputs, a->stop.active || a->bye);
+    reporter_take_logs(a->event_sender.reporter, a->logs.sending);
+    agent_logs_report(&a->logs, &a->event_sender);
+    if (reporter_send(a->event_sender.reporter, a->progress, n, now_ns, &err) < 0)
+        node_log_say(a->event_sender.log, "cannot report: %s", err.text);
 }

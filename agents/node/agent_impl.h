@@ -36,9 +36,9 @@
 
 struct agent {
     struct agent_options options;
-    struct brief *brief;
+    struct agent_config *agent_config;
     struct folders folders;
-    struct voice voice;
+    struct event_sender event_sender;
     struct session_log session_log; /* sentences before it has registered */
     int cores;                      /* cores that this process may use */
     const struct openmpi *mpi;
@@ -47,7 +47,7 @@ struct agent {
     bool mpi_guarded;                  /* mpirun was seen to load that library */
     bool mpi_v4_only;                  /* as in struct hello; false: there is no IPv6 */
 
-    struct lifeline life;
+    struct watchdog life;
     struct agent_logs logs;
 
     struct file_thread *files; /* thread for operations that a file system may block */
@@ -74,11 +74,11 @@ struct agent {
     struct stop stop;
     int64_t stop_generation; /* generation of the order to stop */
 
-    int64_t progress_ns;       /* time of the next report of progress */
-    struct progress *progress; /* [BOARD_MAX_LOCAL] */
-    bool progress_due;         /* report at once, without waiting for progress_ns */
-    struct hurry hurry;        /* rate limit of reports at once */
-    bool bye;                  /* leave once nothing is left */
+    int64_t progress_ns;              /* time of the next report of progress */
+    struct progress *progress;        /* [BOARD_MAX_LOCAL] */
+    bool progress_due;                /* report at once, without waiting for progress_ns */
+    struct report_limit report_limit; /* rate limit of reports at once */
+    bool bye;                         /* leave once nothing is left */
     bool over;
     int exit_code;
 };

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-int agent_logs_open(struct agent_logs *l, struct brief *b, struct file_thread *files,
+int agent_logs_open(struct agent_logs *l, struct agent_config *b, struct file_thread *files,
                     struct node_log **ret, struct eddis_error *err)
 {
     int rc = log_place_open(b, getenv("XDG_STATE_HOME"), getenv("HOME"), &l->place, err);
@@ -70,7 +70,7 @@ int agent_logs_send(struct agent_logs *l, const struct order *o, struct eddis_er
     return log_send_add_take(l->sending, &w, err);
 }
 
-void agent_logs_tell(struct agent_logs *l, const struct voice *v)
+void agent_logs_report(struct agent_logs *l, const struct event_sender *v)
 {
     struct log_sent s;
 
@@ -81,7 +81,7 @@ void agent_logs_tell(struct agent_logs *l, const struct voice *v)
                            .step = s.end,
                            .text = s.text };
 
-        voice_tell(v, &e, clock_now_ns());
+        event_sender_send(v, &e, clock_now_ns());
     }
 }
 

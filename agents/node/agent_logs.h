@@ -24,14 +24,14 @@ struct agent_logs {
 /* Find the logs' folder and open the agent's own log there.  Set b->log_dir to the folder in use,
  * and clear b->log_marker if it is shared.
  */
-int agent_logs_open(struct agent_logs *l, struct brief *b, struct file_thread *files,
+int agent_logs_open(struct agent_logs *l, struct agent_config *b, struct file_thread *files,
                     struct node_log **ret, struct eddis_error *err);
 
 /* Begin to send the log that an order asks for. */
 int agent_logs_send(struct agent_logs *l, const struct order *o, struct eddis_error *err);
 
 /* Report the logs that have been sent to the driver. */
-void agent_logs_tell(struct agent_logs *l, const struct voice *v);
+void agent_logs_report(struct agent_logs *l, const struct event_sender *v);
 
 /* Remove the logs that have arrived and the folders made for them; also the agent's own log if
  * code, its exit code, is 0 and no log was requested.

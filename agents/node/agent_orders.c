@@ -32,29 +32,29 @@ static const char *const names[] = { "none",  "profile", "prepare",   "check",  
 static int profile(struct agent *a, const struct order *o, struct eddis_error *err)
 {
     a->probe_order = o->generation;
-    return probe_start(&a->probe, a->brief, o->turn, err);
+    return probe_start(&a->probe, a->agent_config, o->turn, err);
 }
 
 /* Make the job's folders again if they were removed since the start, and report that to the user.
  */
 static int renew_folders(struct agent *a, int64_t generation, struct eddis_error *err)
 {
-    int n =
-        folders_renew(a->life.page, a->brief->mark, getenv("XDG_RUNTIME_DIR"), &a->folders, err);
+    int n = folders_renew(a->life.page, a->agent_config->mark, getenv("XDG_RUNTIME_DIR"),
+                          &a->folders, err);
 
     if (n > 0)
-        voice_note(
-            &a->voice, generation,
+        event_sender_note(
+            &a->event_sender, generation,
             "of the job's folders %s and %s %s had been removed (now made again); systemd removes "
             "them at a user's last logout: loginctl enable-linger keeps them",
             a->folders.run, a->folders.shm, n == 1 ? "one" : "both");
-    return n < 0 ? n : file_mkdirs(a->brief->log_dir, 0700, err);
+    return n < 0 ? n : file_mkdirs(a->agent_config->log_dir, 0700, err);
 }
 
 /* Carry out "prepare": make a generation, and report that it is prepared. */
 static int prepare(struct agent *a, const struct order *o, struct eddis_error *err)
 {
-    struct generation_place where = { .brief = a->brief,
+    struct generation_place where = { .agent_config = a->agent_config,
                                       .folders = &a->folders,
                                       .mpi = a->mpi,
                                       .mpi_guard = a->mpi_guard,
@@ -76,7 +76,7 @@ static int prepare(struct agent *a, const struct order *o, struct eddis_error *e
         return rc;
     (void)agent_watch_fd(a, a->generation->socket);
     (void)agent_watch_fd(a, a->generation->relay);
-    voice_tell(&a->voice, &e, clock_now_ns());
+    event_sender_send(&a->event_sender, &e, clock_now_ns());
     return 0;
 }
 
@@ -107,7 +107,7 @@ static int start(struct agent *a, const struct order *o, struct eddis_error *err
 {
     struct generation *g = meant(a, o, err);
 
-    return g ? generation_start(g, a->brief, err) : -ENOENT;
+    return g ? generation_start(g, a->agent_config, err) : -ENOENT;
 }
 
 /* Carry out "relay": start mpirun's daemon for the mpirun on another node. */
@@ -115,7 +115,7 @@ static int relay(struct agent *a, const struct order *o, struct eddis_error *err
 {
     struct generation *g = meant(a, o, err);
 
-    return g ? generation_start_daemon(g, a->brief, &o->relay, err) : -ENOENT;
+    return g ? generation_start_daemon(g, a->agent_config, &o->relay, err) : -ENOENT;
 }
 
 /* Carry out "settle": publish the first plan and the mode on the board. */
@@ -133,7 +133,7 @@ static int rebalance(struct agent *a, const struct order *o, struct eddis_error 
 {
     struct generation *g = meant(a, o, err);
 
-    return g ? generation_rebalance(g, o, err) : -ENOENT;
+    return g ? generation_replan(g, o, err) : -ENOENT;
 }
 
 /* Carry out "signal": send SIGUSR2 to the ranks. */
@@ -183,7 +183,7 @@ static int pause_workers(struct agent *a, const struct order *o, struct eddis_er
 {
     (void)o;
     (void)err;
-    lifeline_pause(&a->life, a->session_log.fd, http_client_hold(a->http, NULL));
+    watchdog_pause(&a->life, a->session_log.fd, http_client_hold(a->http, NULL));
     agent_hold(a);
     return 0;
 }
@@ -193,7 +193,7 @@ static int go_on(struct agent *a, const struct order *o, struct eddis_error *err
 {
     (void)o;
     (void)err;
-    lifeline_go_on(&a->life);
+    watchdog_go_on(&a->life);
     if (a->generation)
         generation_go_on(a->generation, clock_now_ns());
     return 0;
@@ -236,18 +236,19 @@ static void take_order(struct agent *a, const struct order *o)
     if (o->type == ORDER_NONE || a->over) /* an agent that leaves has removed everything already */
         return;
     if (o->number != a->after + 1) {
-        node_log_say(a->voice.log, "order %lld came where %lld was due", (long long)o->number,
-                     (long long)a->after + 1);
+        node_log_say(a->event_sender.log, "order %lld came where %lld was due",
+                     (long long)o->number, (long long)a->after + 1);
         return;
     }
     a->after = o->number;
-    node_log_say(a->voice.log, "order %lld: %s of generation %lld", (long long)o->number,
+    node_log_say(a->event_sender.log, "order %lld: %s of generation %lld", (long long)o->number,
                  names[o->type], (long long)o->generation);
     if (!carry_out[o->type])
         eddis_fail(&err, -ENOSYS, "this agent knows no order \"%s\"", names[o->type]);
     if (!carry_out[o->type] || carry_out[o->type](a, o, &err) < 0)
-        voice_failed(&a->voice, o->type == ORDER_SETTLE ? EVENT_UNSETTLED : EVENT_FAILED,
-                     o->generation, &err);
+        event_sender_failed(&a->event_sender,
+                            o->type == ORDER_SETTLE ? EVENT_UNSETTLED : EVENT_FAILED, o->generation,
+                            &err);
 }
 
 /* ---- asking for them ---- */
@@ -257,7 +258,8 @@ static void take_order(struct agent *a, const struct order *o)
  */
 static void ask_again(struct agent *a)
 {
-    a->ask_ns = clock_now_ns() + timing_retry_ns(a->brief->lease_ns, random_next(&a->chance));
+    a->ask_ns =
+        clock_now_ns() + timing_retry_ns(a->agent_config->lease_ns, random_next(&a->chance));
 }
 
 /* Handle the answer to a request for an order: carry the order out, or ask again later. ctx is the
@@ -272,14 +274,14 @@ static void on_order(void *ctx, int status, const char *body, size_t body_n,
 
     a->asking = false;
     if (status == 200 && order_parse(body, body_n, &o, &err) == 0) {
-        lifeline_heard(&a->life);
+        watchdog_heard(&a->life);
         take_order(a, o);
         order_free(o);
         return;
     }
     ask_again(a);
     if (!a->over)
-        node_log_say(a->voice.log, "no order: status %d, %s", status,
+        node_log_say(a->event_sender.log, "no order: status %d, %s", status,
                      status == 200 ? err.text : why->text);
 }
 
@@ -297,16 +299,16 @@ static void on_registered(void *ctx, int status, const char *body, size_t body_n
         /* Wait one interval: the report needs a second connection, and other agents still wait for
          * their first.
          */
-        a->progress_ns = clock_after_ns(clock_now_ns(), a->brief->heartbeat_ns);
-        lifeline_heard(&a->life);
-        node_log_say(a->voice.log, "registered");
-        session_log_end(&a->session_log, node_log_fd(a->voice.log));
+        a->progress_ns = clock_after_ns(clock_now_ns(), a->agent_config->heartbeat_ns);
+        watchdog_heard(&a->life);
+        node_log_say(a->event_sender.log, "registered");
+        session_log_end(&a->session_log, node_log_fd(a->event_sender.log));
         return;
     }
     ask_again(a);
     if (a->over)
         return;
-    node_log_say(a->voice.log, "not registered: status %d, %s", status,
+    node_log_say(a->event_sender.log, "not registered: status %d, %s", status,
                  status ? (body_n ? body : "refused") : why->text);
     if (status == 0)
         session_log_say(&a->session_log, clock_now_ns(), "%s", why->text);
@@ -342,7 +344,7 @@ static void add_addresses(struct hello *h)
 static int ask_registration(struct agent *a, struct eddis_error *err)
 {
     struct hello h = { .protocol = PROTOCOL_VERSION,
-                       .agent = a->brief->agent,
+                       .agent = a->agent_config->agent,
                        .pid = (int)getpid(),
                        .eddis_version = EDDIS_VERSION,
                        .mpi_guarded = a->mpi_guarded,
@@ -352,8 +354,8 @@ static int ask_registration(struct agent *a, struct eddis_error *err)
 
     memcpy(h.mpi_version, a->mpi_version, sizeof h.mpi_version);
     boot_id_read(h.machine);
-    if (a->brief->host[0])
-        strcpy(h.host, a->brief->host);
+    if (a->agent_config->host[0])
+        strcpy(h.host, a->agent_config->host);
     else if (gethostname(h.host, sizeof h.host - 1) < 0)
         strcpy(h.host, "?");
     if (strlen(a->logs.place.dir) < sizeof h.log_dir)
@@ -362,8 +364,8 @@ static int ask_registration(struct agent *a, struct eddis_error *err)
     text = hello_text(&h);
     if (!text)
         return eddis_fail(err, -ENOMEM, "no memory to register");
-    return http_client_start(a->http, "/v1/agents", text, timing_request_ns(a->brief->lease_ns),
-                             on_registered, a, err);
+    return http_client_start(a->http, "/v1/agents", text,
+                             timing_request_ns(a->agent_config->lease_ns), on_registered, a, err);
 }
 
 void agent_ask(struct agent *a, int64_t now_ns)
@@ -374,17 +376,17 @@ void agent_ask(struct agent *a, int64_t now_ns)
 
     if (a->asking || now_ns < a->ask_ns)
         return;
-    snprintf(path, sizeof path, "/v1/agents/%d/orders?after=%lld", a->brief->agent,
+    snprintf(path, sizeof path, "/v1/agents/%d/orders?after=%lld", a->agent_config->agent,
              (long long)a->after);
     a->asking = true; /* set first: the answer may arrive inside the call */
-    rc = a->registered
-             ? http_client_start(a->http, path, NULL, timing_poll_request_ns(a->brief->lease_ns),
-                                 on_order, a, &err)
-             : ask_registration(a, &err);
+    rc = a->registered ? http_client_start(a->http, path, NULL,
+                                           timing_poll_request_ns(a->agent_config->lease_ns),
+                                           on_order, a, &err)
+                       : ask_registration(a, &err);
     if (rc < 0) {
         a->asking = false;
         ask_again(a);
-        node_log_say(a->voice.log, "cannot ask the driver: %s", err.text);
+        node_log_say(a->event_sender.log, "cannot ask the driver: %s", err.text);
     }
 }
 
@@ -406,14 +408,14 @@ void agent_step_check(struct agent *a, int64_t now_ns)
     if (!g || a->stop.active)
         return;
     if (unseen < 0) {
-        voice_tell(&a->voice, &e, now_ns);
+        event_sender_send(&a->event_sender, &e, now_ns);
         return;
     }
     eddis_fail(&err, -ENOENT,
                "checkpoint.dir '%s' is not the same folder on %s: what %s wrote there is not seen; "
                "name one that all nodes share",
                g->share_dir, g->node[g->place].host, g->node[unseen].host);
-    voice_failed(&a->voice, EVENT_FAILED, e.generation, &err);
+    event_sender_failed(&a->event_sender, EVENT_FAILED, e.generation, &err);
 }
 
 /* ---- the end of a generation ---- */
@@ -449,12 +451,12 @@ static void stopped(struct agent *a, int64_t step)
 
     agent_read_messages(a);    /* the last output */
     agent_look_at_wrappers(a); /* ends that no wrapper reported */
-    node_log_say(a->voice.log, "generation %lld has ended", (long long)a->stop_generation);
+    node_log_say(a->event_sender.log, "generation %lld has ended", (long long)a->stop_generation);
     generation_close(a->generation);
     a->generation = NULL;
     a->stop = (struct stop){ 0 };
     a->looking = false;
-    voice_tell(&a->voice, &e, clock_now_ns());
+    event_sender_send(&a->event_sender, &e, clock_now_ns());
 }
 
 /* A search for the newest checkpoint in a thread, because its file system may block. */
@@ -493,7 +495,7 @@ static void look_free(struct file_task *k)
  */
 static void look_and_say(struct agent *a, int64_t now_ns)
 {
-    const char *dir = a->brief->checkpoint_dir;
+    const char *dir = a->agent_config->checkpoint_dir;
     struct look *l = dir && !a->looking ? malloc(sizeof *l + strlen(dir) + 1) : NULL;
 
     if (!dir) {
@@ -535,7 +537,7 @@ void agent_step_stop(struct agent *a, int64_t now_ns)
         stop_hasten(&a->stop, now_ns);
     while ((row = stop_due(&a->stop, now_ns))) {
         if (row->signal != SIGKILL || row->whom != STOP_ALL)
-            node_log_say(a->voice.log, "stop: signal %d to %s", row->signal,
+            node_log_say(a->event_sender.log, "stop: signal %d to %s", row->signal,
                          row->whom == STOP_MPIRUN ? "mpirun" : "the ranks");
         carry_row(a, row);
     }

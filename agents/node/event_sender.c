@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-void voice_tell(const struct voice *v, const struct event *e, int64_t at_ns)
+void event_sender_send(const struct event_sender *v, const struct event *e, int64_t at_ns)
 {
     struct eddis_error err = { 0 };
 
@@ -15,7 +15,7 @@ void voice_tell(const struct voice *v, const struct event *e, int64_t at_ns)
         node_log_say(v->log, "lost an event: %s", err.text);
 }
 
-void voice_note(const struct voice *v, int64_t generation, const char *fmt, ...)
+void event_sender_note(const struct event_sender *v, int64_t generation, const char *fmt, ...)
 {
     char text[512];
     struct event e = { .type = EVENT_NOTE, .generation = generation, .rank = -1, .text = text };
@@ -25,16 +25,16 @@ void voice_note(const struct voice *v, int64_t generation, const char *fmt, ...)
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     node_log_say(v->log, "note: %s", text);
-    voice_tell(v, &e, clock_now_ns());
+    event_sender_send(v, &e, clock_now_ns());
 }
 
-void voice_failed(const struct voice *v, enum event_type type, int64_t generation,
-                  const struct eddis_error *why)
+void event_sender_failed(const struct event_sender *v, enum event_type type, int64_t generation,
+                         const struct eddis_error *why)
 {
     struct event e = {
         .type = type, .generation = generation, .rank = -1, .text = (char *)(uintptr_t)why->text
     };
 
     node_log_say(v->log, "failed: %s", why->text);
-    voice_tell(v, &e, clock_now_ns());
+    event_sender_send(v, &e, clock_now_ns());
 }

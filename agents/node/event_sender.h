@@ -11,22 +11,22 @@
 #include <stdint.h>
 
 /* An event sender; the agent owns both members. */
-struct voice {
+struct event_sender {
     struct node_log *log;
     struct reporter *reporter;
 };
 
 /* Queue an event that happened at at_ns for the driver. */
-void voice_tell(const struct voice *v, const struct event *e, int64_t at_ns);
+void event_sender_send(const struct event_sender *v, const struct event *e, int64_t at_ns);
 
 /* Log a sentence about a generation and queue it for the driver to print for people. */
-void voice_note(const struct voice *v, int64_t generation, const char *fmt, ...)
+void event_sender_note(const struct event_sender *v, int64_t generation, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Log and report why an order of that generation could not be carried out; type: EVENT_FAILED or
  * EVENT_UNSETTLED.
  */
-void voice_failed(const struct voice *v, enum event_type type, int64_t generation,
-                  const struct eddis_error *why);
+void event_sender_failed(const struct event_sender *v, enum event_type type, int64_t generation,
+                         const struct eddis_error *why);
 
 #endif

@@ -39,7 +39,7 @@ enum { LOOK_PART = 200 };
  * signals in it: mpirun would end the ranks, or pass the signals on, before the ranks have saved.
  * The programs that it starts have none blocked.
  */
-static int start(struct generation *g, const struct brief *b, struct eddis_error *err)
+static int start(struct generation *g, const struct agent_config *b, struct eddis_error *err)
 {
     static const int of_step[] = { SIGTERM, SIGUSR1, SIGUSR2, 0 };
     cleanup_fd int log = file_open_append(g->log_path, 0600, NULL);
@@ -76,7 +76,7 @@ int generation_unseen(struct generation *g)
     return -1;
 }
 
-int generation_start(struct generation *g, const struct brief *b, struct eddis_error *err)
+int generation_start(struct generation *g, const struct agent_config *b, struct eddis_error *err)
 {
     if (g->place != 0)
         return eddis_fail(err, -EINVAL, "mpirun runs on node %s, not here", g->node[0].host);
@@ -86,8 +86,8 @@ int generation_start(struct generation *g, const struct brief *b, struct eddis_e
     return start(g, b, err);
 }
 
-int generation_start_daemon(struct generation *g, const struct brief *b, const struct relay *r,
-                            struct eddis_error *err)
+int generation_start_daemon(struct generation *g, const struct agent_config *b,
+                            const struct relay *r, struct eddis_error *err)
 {
     const struct generation_node *first = &g->node[0];
     struct relay mine = *r;
@@ -134,7 +134,7 @@ int generation_settle(struct generation *g, const struct order *o, struct eddis_
     return board_settle(g->board, area, o->plan, err);
 }
 
-int generation_rebalance(struct generation *g, const struct order *o, struct eddis_error *err)
+int generation_replan(struct generation *g, const struct order *o, struct eddis_error *err)
 {
     int rc = check_plan(g, o, err);
 
@@ -173,7 +173,7 @@ static bool take_refusal(struct generation *g, const void *message, ssize_t n)
     if (m.magic != GUARD_MAGIC)
         return false;
     m.peer[sizeof m.peer - 1] = '\0';
-    http_refusals_add(&g->refused, m.peer, m.n);
+    http_rejections_add(&g->refused, m.peer, m.n);
     return true;
 }
 
@@ -317,9 +317,9 @@ const struct network_check *generation_network_check(struct generation *g)
 {
     const struct worker *w = &g->worker[0];
 
-    if (w->rank != 0 || !w->seen || !w->before.network.known || g->network_told)
+    if (w->rank != 0 || !w->seen || !w->before.network.known || g->network_reported)
         return NULL;
-    g->network_told = true;
+    g->network_reported = true;
     return &w->before.network;
 }
 
@@ -337,7 +337,7 @@ int generation_progress(struct generation *g, int64_t now_ns, struct progress *r
         step_watch_look_at_memory(&w->steps);
         if (board_read(g->board, w->local_rank, &page, NULL) < 0)
             continue;
-        page_make_sane(&page);
+        page_check_repair(&page);
         step_watch_take(&w->steps, &page, g->board);
         fill(&ret[n], &page, w, now_ns);
         step_watch_report(&w->steps, &page, w->wrapper, &ret[n]);
@@ -383,7 +383,7 @@ bool generation_look(struct generation *g, int64_t most_ns, int64_t now_ns)
 
         if (board_read(g->board, w->local_rank, &page, NULL) < 0 || page.steps_done == 0)
             continue;
-        page_make_sane(&page);
+        page_check_repair(&page);
         step_watch_take(&w->steps, &page, g->board);
         last = &page.ring[(page.steps_done - 1) % BOARD_RING];
         step_ns = last->t.total_ns < step_ns ? last->t.total_ns : step_ns;
@@ -393,10 +393,11 @@ bool generation_look(struct generation *g, int64_t most_ns, int64_t now_ns)
     return news;
 }
 
-void generation_look_for_meeting(struct generation *g, int64_t now_ns)
+void generation_inspect_contacts(struct generation *g, int64_t now_ns)
 {
-    bool ranks = now_ns >= g->meeting.ranks_ns, any = false;
-    struct meeting_listeners found, *l = meeting_find_listeners(&found) < 0 ? NULL : &found;
+    bool ranks = now_ns >= g->contact_watch.ranks_ns, any = false;
+    struct contact_watch_listeners found,
+        *l = contact_watch_find_listeners(&found) < 0 ? NULL : &found;
 
     for (int i = 0; i < g->n; i++) {
         struct worker *w = &g->worker[i];
@@ -405,13 +406,13 @@ void generation_look_for_meeting(struct generation *g, int64_t now_ns)
             continue;
         any = true;
         if (ranks && w->pid > 0)
-            meeting_look_at_rank(&w->meeting, w->pid, l);
+            contact_watch_inspect_rank(&w->contact_watch, w->pid, l);
     }
     if (ranks)
-        g->meeting.ranks_ns = look_again_ns(LOOK_NS, CLOCK_S, now_ns);
+        g->contact_watch.ranks_ns = look_again_ns(LOOK_NS, CLOCK_S, now_ns);
     if (any)
-        meeting_look_at_port(&g->meeting, l);
-    g->meeting.next_ns = any ? now_ns + LOOK_NS : CLOCK_NEVER;
+        contact_watch_inspect_port(&g->contact_watch, l);
+    g->contact_watch.next_ns = any ? now_ns + LOOK_NS : CLOCK_NEVER;
 }
 
 bool generation_reached_step(struct generation *g, int64_t most_ns, int64_t now_ns)
@@ -425,7 +426,7 @@ bool generation_reached_step(struct generation *g, int64_t most_ns, int64_t now_
 
         if (board_read(g->board, g->worker[i].local_rank, &page, NULL) < 0)
             continue;
-        page_make_sane(&page);
+        page_check_repair(&page);
         reached += page.steps_here >= want;
         seen += 1 + (page.steps_here < want ? page.steps_here : want);
     }
@@ -526,7 +527,7 @@ void generation_close(struct generation *g)
     if (!g)
         return;
     for (int i = 0; g->worker && i < g->n; i++) {
-        stack_look_drop(&g->worker[i].stack);
+        stack_inspect_drop(&g->worker[i].stack);
         if (g->worker[i].pidfd >= 0)
             (void)close(g->worker[i].pidfd);
     }

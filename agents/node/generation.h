@@ -21,7 +21,7 @@
 
 #include "agents/protocol/protocol.h"
 #include "lib/board/board.h"
-#include "lib/http/refusals.h"
+#include "lib/http/rejections.h"
 
 #include <limits.h>
 #include <stdbool.h>
@@ -45,9 +45,9 @@ struct worker {
     bool seen;                /* `before` is valid */
     struct board_page before; /* progress page as last reported */
     struct step_watch steps;
-    struct quiet_watch quiet;    /* used while it has no progress page */
-    struct meeting_rank meeting; /* used while it has no progress page */
-    struct stack_look stack;     /* inspection by py-spy, when the driver has asked for it */
+    struct quiet_watch quiet;                /* used while it has no progress page */
+    struct contact_watch_rank contact_watch; /* used while it has no progress page */
+    struct stack_inspect stack; /* inspection by py-spy, when the driver has asked for it */
     struct frozen wrapper_frozen, program_frozen;
     int64_t held_ns; /* end of its last pause; 0: never paused */
 };
@@ -93,20 +93,20 @@ struct generation {
     bool warm;                   /* all have done their first few steps, which are not measured */
     struct poll_backoff backoff; /* polls for these steps */
     int64_t look_ns;             /* time of the next poll of the workers' steps */
-    struct meeting meeting;      /* contact between ranks without a progress page */
-    bool open;                   /* rank 0 is here, and its eddis_commit will ask for the mode */
-    struct poll_backoff asked;   /* polls for that */
-    int32_t choice_version;      /* version of rank 0's choice that was reported */
-    bool forbidden_told;         /* it was reported that the kernel forbids py-spy */
-    bool network_told;           /* rank 0's check of the network was reported */
-    int64_t log_offset;          /* start of this generation's output in mpirun.log */
+    struct contact_watch contact_watch; /* contact between ranks without a progress page */
+    bool open;                 /* rank 0 is here, and its eddis_commit will ask for the mode */
+    struct poll_backoff asked; /* polls for that */
+    int32_t choice_version;    /* version of rank 0's choice that was reported */
+    bool forbidden_told;       /* it was reported that the kernel forbids py-spy */
+    bool network_reported;     /* rank 0's check of the network was reported */
+    int64_t log_offset;        /* start of this generation's output in mpirun.log */
     struct frozen mpirun_frozen;
-    struct http_refusals refused; /* rejected connections, not yet reported */
+    struct http_rejections refused; /* rejected connections, not yet reported */
 };
 
 /* Inputs of a generation besides its order, all borrowed. */
 struct generation_place {
-    const struct brief *brief;
+    const struct agent_config *agent_config;
     const struct folders *folders;
     const struct openmpi *mpi;
     const char *mpi_guard; /* as guard in struct launch */
@@ -125,21 +125,21 @@ int generation_prepare(const struct generation_place *where, const struct order 
 int generation_unseen(struct generation *g);
 
 /* Start mpirun, on the first node. b: the agent configuration. */
-int generation_start(struct generation *g, const struct brief *b, struct eddis_error *err);
+int generation_start(struct generation *g, const struct agent_config *b, struct eddis_error *err);
 
 /* Start mpirun's daemon on another node, with the addresses that the relay has brought. */
-int generation_start_daemon(struct generation *g, const struct brief *b, const struct relay *r,
-                            struct eddis_error *err);
+int generation_start_daemon(struct generation *g, const struct agent_config *b,
+                            const struct relay *r, struct eddis_error *err);
 
 /* Publish the first plan, and the mode that comes with it, on the board. -EINVAL: the plan is for
  * another number of ranks; else as board_settle.
  */
 int generation_settle(struct generation *g, const struct order *order, struct eddis_error *err);
 /* Publish a later plan on the board.  Fails as generation_settle, or as board_publish. */
-int generation_rebalance(struct generation *g, const struct order *order, struct eddis_error *err);
+int generation_replan(struct generation *g, const struct order *order, struct eddis_error *err);
 
 /* Check whether ranks without a progress page have contacted others, and set meeting.next_ns. */
-void generation_look_for_meeting(struct generation *g, int64_t now_ns);
+void generation_inspect_contacts(struct generation *g, int64_t now_ns);
 
 /* Receive mpirun's next request for a daemon, with the host's name for people; the caller frees
  * *ret with relay_free.  Return and fail as relay_receive.

@@ -49,7 +49,7 @@ static int32_t *make_places(const struct order *o)
 }
 
 /* Return the jitter of the emulated device that a rank stands for; 0 for a real device. */
-static double jitter_of(const struct brief *b, const struct order_rank *r)
+static double jitter_of(const struct agent_config *b, const struct order_rank *r)
 {
     int row;
 
@@ -61,7 +61,7 @@ static double jitter_of(const struct brief *b, const struct order_rank *r)
 /* Return the generation number that fences checkpoints.  A start with more generations than its
  * share of numbers uses its last one twice, rather than one of the next start.
  */
-static int64_t fence_generation(const struct brief *b, const struct order *o)
+static int64_t fence_generation(const struct agent_config *b, const struct order *o)
 {
     int64_t most = SLURM_GENERATIONS - 1;
 
@@ -79,7 +79,7 @@ static int64_t free_bytes(const char *dir)
 }
 
 /* Make the board with the order's job, plan and options, and publish its first plan. */
-static int make_board(struct generation *g, const struct brief *b, const struct order *o,
+static int make_board(struct generation *g, const struct agent_config *b, const struct order *o,
                       struct eddis_error *err)
 {
     cleanup_free struct board_area *area = calloc(1, sizeof *area);
@@ -246,7 +246,7 @@ static int make_several(struct generation *g, struct launch *l, struct eddis_err
     if ((rc = choose_port(g, l->order->node[0].address, &l->master_port, err)) < 0 ||
         (rc = launch_write_hosts(l, err)) < 0)
         return rc;
-    g->meeting.port = l->master_port;
+    g->contact_watch.port = l->master_port;
     return launch_argv(l, g->argv, err);
 }
 
@@ -255,7 +255,7 @@ static int make_one(struct generation *g, struct launch *l, struct eddis_error *
 {
     int rc = choose_port(g, "127.0.0.1", &l->master_port, err);
 
-    g->meeting.port = l->master_port;
+    g->contact_watch.port = l->master_port;
     return rc < 0 ? rc : launch_argv(l, g->argv, err);
 }
 
@@ -264,7 +264,7 @@ static int make_launch(struct generation *g, const struct generation_place *wher
                        const struct order *o, struct eddis_error *err)
 {
     char rank_program[PATH_MAX];
-    struct launch l = { .brief = where->brief,
+    struct launch l = { .agent_config = where->agent_config,
                         .order = o,
                         .mpi = where->mpi,
                         .node = g->place,
@@ -300,7 +300,7 @@ static int make_launch(struct generation *g, const struct generation_place *wher
 /* ---- the whole generation ---- */
 
 /* Set the paths of the generation's files. */
-static void name_files(struct generation *g, const struct brief *b)
+static void name_files(struct generation *g, const struct agent_config *b)
 {
     snprintf(g->run, sizeof g->run, "%s/g%lld", g->folders.run, (long long)g->number);
     snprintf(g->shm, sizeof g->shm, "%s/g%lld", g->folders.shm, (long long)g->number);
@@ -351,7 +351,7 @@ static struct generation *allocate(const struct generation_place *where, const s
 /* Find this node among those of the order, and check that both agree about its ranks. -EINVAL: they
  * do not.
  */
-static int find_place(struct generation *g, const struct brief *b, const struct order *o,
+static int find_place(struct generation *g, const struct agent_config *b, const struct order *o,
                       struct eddis_error *err)
 {
     int first = 0;
@@ -378,7 +378,7 @@ static int find_place(struct generation *g, const struct brief *b, const struct 
 }
 
 /* Leave this node's file in the shared folder, for the other nodes to find; see shared_folder.h. */
-static int make_share(struct generation *g, const struct brief *b, const struct order *o,
+static int make_share(struct generation *g, const struct agent_config *b, const struct order *o,
                       struct eddis_error *err)
 {
     int rc;
@@ -394,8 +394,8 @@ static int make_share(struct generation *g, const struct brief *b, const struct 
 }
 
 /* The agent configuration of a network probe; borrows from the job's. */
-struct probe_brief {
-    struct brief brief;
+struct probe_config {
+    struct agent_config agent_config;
     char program[PATH_MAX];
     char *command[2];
 };
@@ -403,16 +403,17 @@ struct probe_brief {
 /* Make the agent configuration of the network's probe: it runs as the user's program would, but
  * writes nothing to the user's folders.
  */
-static int brief_probe(const struct generation *g, const struct brief *b, struct probe_brief *ret,
-                       struct eddis_error *err)
+static int agent_config_probe(const struct generation *g, const struct agent_config *b,
+                              struct probe_config *ret, struct eddis_error *err)
 {
-    ret->brief = *b;
+    ret->agent_config = *b;
     ret->command[0] = ret->program;
     ret->command[1] = NULL;
-    ret->brief.command = ret->command;
-    ret->brief.setup = ret->command + 1;
-    ret->brief.log_dir = (char *)(uintptr_t)g->run;
-    ret->brief.checkpoint_dir = ret->brief.resume_from = ret->brief.data_path = NULL;
+    ret->agent_config.command = ret->command;
+    ret->agent_config.setup = ret->command + 1;
+    ret->agent_config.log_dir = (char *)(uintptr_t)g->run;
+    ret->agent_config.checkpoint_dir = ret->agent_config.resume_from = ret->agent_config.data_path =
+        NULL;
     return program_path("eddis-net-probe", ret->program, sizeof ret->program, err);
 }
 
@@ -421,21 +422,21 @@ static int make(struct generation *g, const struct generation_place *where, cons
                 struct eddis_error *err)
 {
     struct generation_place place = *where;
-    struct probe_brief probe;
-    int rc = find_place(g, where->brief, o, err);
+    struct probe_config probe;
+    int rc = find_place(g, where->agent_config, o, err);
 
     if (rc < 0)
         return rc;
-    name_files(g, where->brief);
+    name_files(g, where->agent_config);
     if (o->probe) {
-        rc = brief_probe(g, where->brief, &probe, err);
-        place.brief = &probe.brief;
+        rc = agent_config_probe(g, where->agent_config, &probe, err);
+        place.agent_config = &probe.agent_config;
     }
     if (rc < 0 || (rc = folders_begin(&g->folders, g->number, err)) < 0 ||
-        (rc = make_board(g, place.brief, o, err)) < 0 || (rc = make_socket(g, err)) < 0 ||
+        (rc = make_board(g, place.agent_config, o, err)) < 0 || (rc = make_socket(g, err)) < 0 ||
         (rc = make_launch(g, &place, o, err)) < 0)
         return rc;
-    return make_share(g, place.brief, o, err);
+    return make_share(g, place.agent_config, o, err);
 }
 
 int generation_prepare(const struct generation_place *where, const struct order *o,

@@ -83,7 +83,7 @@ int launch_write_rules(const struct launch *l, struct eddis_error *err)
 
 /* ---- parameters ---- */
 
-bool launch_user_sets(const struct brief *b, const char *name)
+bool launch_user_sets(const struct agent_config *b, const char *name)
 {
     for (char **m = b->mpi_mca; *m; m += 2)
         if (strcmp(*m, name) == 0)
@@ -97,7 +97,7 @@ bool launch_user_sets(const struct brief *b, const char *name)
 static void add(struct strlist *a, const struct launch *l, const char *flag, const char *name,
                 const char *value)
 {
-    if (launch_user_sets(l->brief, name))
+    if (launch_user_sets(l->agent_config, name))
         return;
     strlist_addf(a, "%s", flag);
     strlist_addf(a, "%s", name);
@@ -136,7 +136,7 @@ static void add_words(struct strlist *a, const char *const *word)
 /* Append the parameters that the user sets in mpi.mca. */
 static void add_users(struct strlist *a, const struct launch *l)
 {
-    for (char **m = l->brief->mpi_mca; *m; m += 2) {
+    for (char **m = l->agent_config->mpi_mca; *m; m += 2) {
         strlist_addf(a, "--mca");
         strlist_addf(a, "%s", m[0]);
         strlist_addf(a, "%s", m[1]);
@@ -179,11 +179,11 @@ static void add_connection(struct strlist *a, const struct launch *l)
     /* No version of Open MPI accepts an IPv6 network, but all accept the name of an interface. */
     add_runtime(a, l, l->mpi->network, launch_is_six(l) ? l->interface : l->order->network);
     /* Networks that the user has named may be IPv4. */
-    if (launch_is_six(l) && !launch_user_sets(l->brief, l->mpi->network))
+    if (launch_is_six(l) && !launch_user_sets(l->agent_config, l->mpi->network))
         add_runtime(a, l, l->mpi->no_v4, "1");
     /* These detect a pulled cable too, though the agents detect it first. */
-    add_number(a, l, l->mpi->alive, timing_mpi_alive_s(l->brief->lease_ns));
-    add_number(a, l, l->mpi->interval, timing_mpi_probe_s(l->brief->lease_ns));
+    add_number(a, l, l->mpi->alive, timing_mpi_alive_s(l->agent_config->lease_ns));
+    add_number(a, l, l->mpi->interval, timing_mpi_probe_s(l->agent_config->lease_ns));
     add_number(a, l, l->mpi->strikes, TIMING_MPI_PROBES);
 }
 
@@ -229,7 +229,7 @@ static void add_several(struct strlist *a, const struct launch *l)
     add_connection(a, l);
     if (!launch_is_six(l))
         add_mca(a, l, "btl_tcp_if_include", l->order->network);
-    else if (!launch_user_sets(l->brief, "btl_tcp_if_include"))
+    else if (!launch_user_sets(l->agent_config, "btl_tcp_if_include"))
         add_mca(a, l, "btl_tcp_disable_family", "4"); /* see launch_ranks.c */
     /* 1: send only.  TCP's other protocols (put, get) send in one direction at a time, which halves
      * the speed of an all-reduce.
@@ -267,7 +267,7 @@ int launch_argv(const struct launch *l, struct strlist *ret, struct eddis_error 
     if (!is_several(l) && 2 * l->order->n_local > l->cores)
         add_mca(ret, l, "mpi_yield_when_idle", "1");
     add_users(ret, l);
-    strlist_add_all(ret, l->brief->mpi_args);
+    strlist_add_all(ret, l->agent_config->mpi_args);
     strlist_addf(ret, "%s", is_several(l) ? "eddis-rank" : l->rank_program);
     if (!is_several(l))
         strlist_addf(ret, "%s", l->rank_file);
@@ -349,7 +349,8 @@ static const char *channel_address(const struct launch *l)
 {
     if (!is_several(l))
         return "";
-    return launch_user_sets(l->brief, l->mpi->network) ? "*" : l->order->node[l->node].address;
+    return launch_user_sets(l->agent_config, l->mpi->network) ? "*"
+                                                              : l->order->node[l->node].address;
 }
 
 _Static_assert((int)PROTOCOL_MPI_SECRET == (int)GUARD_SECRET_CHARS,
@@ -432,7 +433,7 @@ static bool is_homeless(void)
     return !getenv("HOME") && !getpwuid(getuid());
 }
 
-int launch_clean_environment(const struct brief *b, struct eddis_error *err)
+int launch_clean_environment(const struct agent_config *b, struct eddis_error *err)
 {
     struct strlist names = { 0 };
 

@@ -27,7 +27,7 @@ enum { LAUNCH_NAME = 32 };
 #define LAUNCH_NAME_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789-"
 
 struct launch {
-    const struct brief *brief;
+    const struct agent_config *agent_config;
     const struct order *order; /* the order to prepare */
     const struct openmpi *mpi;
     int node;                      /* index of this node in order->node */
@@ -88,7 +88,7 @@ int launch_write_guard(const struct launch *l, struct eddis_error *err);
 int launch_write_rank_file(const struct launch *l, struct eddis_error *err);
 
 /* Borrow the folder in which this generation looks for a checkpoint; NULL: none. */
-const char *launch_resume_from(const struct brief *b, const struct order *o);
+const char *launch_resume_from(const struct agent_config *b, const struct order *o);
 
 /* Check that the program is found as the ranks will search for it, and that its folder and the data
  * exist. -ENOENT, -EACCES, -ENOTDIR, -EMFILE: err names what is missing.
@@ -104,10 +104,10 @@ int launch_count_cpus(const char *cpus);
 /* Prepare this process's own environment for mpirun: remove variables of an outer mpirun, set the
  * mark of this start, and allow root if we are root.
  */
-int launch_clean_environment(const struct brief *b, struct eddis_error *err);
+int launch_clean_environment(const struct agent_config *b, struct eddis_error *err);
 
 /* Check whether the user's mpi.mca sets this parameter. */
-bool launch_user_sets(const struct brief *b, const char *name);
+bool launch_user_sets(const struct agent_config *b, const char *name);
 
 /* Borrow the value that a variable has for the ranks unless eddis sets it; NULL: none. */
 const char *launch_given(const struct launch *l, const char *name);

@@ -29,17 +29,18 @@ int launch_check_workdir(const char *dir, struct eddis_error *err)
 /* Check that the ranks will find the program. */
 static int check_program(const struct launch *l, struct eddis_error *err)
 {
-    const char *path = l->brief->setup[0] ? NULL : launch_search_path(l); /* they may change it */
+    const char *path =
+        l->agent_config->setup[0] ? NULL : launch_search_path(l); /* they may change it */
 
-    return program_check(l->brief->command[0], l->brief->workdir, path, l->bin, err);
+    return program_check(l->agent_config->command[0], l->agent_config->workdir, path, l->bin, err);
 }
 
 /* Check that the data can be read. */
 static int check_data(const struct launch *l, struct eddis_error *err)
 {
-    if (!l->brief->data_path || access(l->brief->data_path, R_OK) == 0)
+    if (!l->agent_config->data_path || access(l->agent_config->data_path, R_OK) == 0)
         return 0;
-    return eddis_fail_errno(err, -errno, "cannot read the data '%s'", l->brief->data_path);
+    return eddis_fail_errno(err, -errno, "cannot read the data '%s'", l->agent_config->data_path);
 }
 
 /* Raise the limit of open files to what mpirun needs, or fail with -EMFILE: without it Open MPI's
@@ -69,9 +70,9 @@ int launch_check(const struct launch *l, struct eddis_error *err)
     int rc = check_descriptors(l, err);
 
     if (rc == 0)
-        rc = launch_check_workdir(l->brief->workdir, err);
+        rc = launch_check_workdir(l->agent_config->workdir, err);
     /* Setup lines may change PATH: their shell checks for the program itself. */
-    if (rc == 0 && (!l->brief->setup[0] || strchr(l->brief->command[0], '/')))
+    if (rc == 0 && (!l->agent_config->setup[0] || strchr(l->agent_config->command[0], '/')))
         rc = check_program(l, err);
     return rc < 0 ? rc : check_data(l, err);
 }

@@ -40,7 +40,7 @@ int launch_count_cpus(const char *cpus)
 
 const char *launch_given(const struct launch *l, const char *name)
 {
-    const char *value = strlist_value(l->brief->env, name);
+    const char *value = strlist_value(l->agent_config->env, name);
 
     return value ? value : getenv(name);
 }
@@ -77,7 +77,7 @@ static void add_interface(struct strlist *e, const struct launch *l)
 /* Add a parameter of Open MPI that differs between nodes, unless the user sets it. */
 static void add_mca(struct strlist *e, const struct launch *l, const char *name, const char *value)
 {
-    if (!launch_user_sets(l->brief, name))
+    if (!launch_user_sets(l->agent_config, name))
         strlist_addf(e, "OMPI_MCA_%s=%s", name, value);
 }
 
@@ -120,7 +120,7 @@ static void add_master(struct strlist *e, const struct launch *l)
 /* Return the folder to resume from.  A later generation uses the job's newest complete checkpoint,
  * which rank 0 searches.  If the job has written none, it uses the one that the job began with.
  */
-const char *launch_resume_from(const struct brief *b, const struct order *o)
+const char *launch_resume_from(const struct agent_config *b, const struct order *o)
 {
     if (!o->resume)
         return NULL;
@@ -153,7 +153,7 @@ static void add_library(struct strlist *e, const struct launch *l)
 static void add_common(struct strlist *e, const struct launch *l)
 {
     const struct order *o = l->order;
-    const char *resume_from = launch_resume_from(l->brief, o);
+    const char *resume_from = launch_resume_from(l->agent_config, o);
 
     strlist_addf(e, "WORLD_SIZE=%d", o->n_ranks);
     strlist_addf(e, "LOCAL_WORLD_SIZE=%d", o->n_local);
@@ -163,14 +163,14 @@ static void add_common(struct strlist *e, const struct launch *l)
     strlist_addf(e, "ROLE_NAME=default");
     strlist_addf(e, "ROLE_WORLD_SIZE=%d", o->n_ranks);
     add_master(e, l);
-    strlist_addf(e, "TORCHELASTIC_RUN_ID=%s", l->brief->job_id);
+    strlist_addf(e, "TORCHELASTIC_RUN_ID=%s", l->agent_config->job_id);
     strlist_addf(e, "TORCHELASTIC_RESTART_COUNT=%lld",
                  (long long)(o->generation > 1 ? o->generation - 1 : 0));
-    strlist_addf(e, "TORCHELASTIC_MAX_RESTARTS=%lld", (long long)l->brief->restarts);
+    strlist_addf(e, "TORCHELASTIC_MAX_RESTARTS=%lld", (long long)l->agent_config->restarts);
     /* Rank 0 serves the store, not an agent, whatever an outer torchrun has set. */
     strlist_addf(e, "TORCHELASTIC_USE_AGENT_STORE=False");
     add_unless_given(e, l, "TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
-    strlist_addf(e, "EDDIS_JOB_ID=%s", l->brief->job_id);
+    strlist_addf(e, "EDDIS_JOB_ID=%s", l->agent_config->job_id);
     strlist_addf(e, "EDDIS_GENERATION=%lld", (long long)o->generation);
     strlist_addf(e, "EDDIS_GLOBAL_BATCH=%lld", (long long)o->plan->global_batch);
     strlist_addf(e, "EDDIS_SYNC_MODE=%s", o->mode);
@@ -201,7 +201,7 @@ static int threads_of(const struct launch *l, const struct order_rank *r)
 {
     int threads, sharing = 0;
 
-    if (!r->cpus[0] || !l->brief->bind)
+    if (!r->cpus[0] || !l->agent_config->bind)
         return l->cores / l->order->n_local;
     threads = launch_count_cpus(r->cpus);
     for (int i = 0; i < l->order->n_local; i++)
@@ -272,7 +272,7 @@ static void add_own(struct strlist *e, const struct launch *l, const struct orde
 /* Add the user's variables, without PATH if add_common has extended it already. */
 static void add_users(struct strlist *e, const struct launch *l)
 {
-    for (char **v = l->brief->env; *v; v++)
+    for (char **v = l->agent_config->env; *v; v++)
         if (strncmp(*v, "PATH=", 5) != 0 || !l->bin[0])
             strlist_addf(e, "%s", *v);
 }
@@ -290,7 +290,8 @@ static int fill_specs(const struct launch *l, struct rank_file *f, struct strlis
         failed = failed || own[i].failed;
         f->rank[i].rank = r->rank;
         f->rank[i].env = own[i].item;
-        memcpy(f->rank[i].cpus, l->brief->bind ? r->cpus : "", l->brief->bind ? sizeof r->cpus : 1);
+        memcpy(f->rank[i].cpus, l->agent_config->bind ? r->cpus : "",
+               l->agent_config->bind ? sizeof r->cpus : 1);
     }
     return failed ? eddis_fail(err, -ENOMEM, "no memory for the ranks' variables") : 0;
 }
@@ -311,9 +312,9 @@ static int64_t show_rate(int n_ranks)
  */
 static char *log_dir_of(const struct launch *l)
 {
-    if (!l->brief->log_marker[0] || l->order->probe)
-        return strdup(l->brief->log_dir);
-    return file_join(l->brief->log_dir, "g%lld", (long long)l->order->generation);
+    if (!l->agent_config->log_marker[0] || l->order->probe)
+        return strdup(l->agent_config->log_dir);
+    return file_join(l->agent_config->log_dir, "g%lld", (long long)l->order->generation);
 }
 
 int launch_write_rank_file(const struct launch *l, struct eddis_error *err)
@@ -326,16 +327,16 @@ int launch_write_rank_file(const struct launch *l, struct eddis_error *err)
     struct rank_file f = { .generation = l->order->generation,
                            .agent_pid = l->agent_pid,
                            .sender = l->sender,
-                           .setup = l->brief->setup,
-                           .command = l->brief->command,
-                           .workdir = l->brief->workdir,
+                           .setup = l->agent_config->setup,
+                           .command = l->agent_config->command,
+                           .workdir = l->agent_config->workdir,
                            .log_dir = log_dir,
                            .socket = (char *)(uintptr_t)l->socket,
                            .run_dir = (char *)(uintptr_t)l->folders->run,
                            .shm_dir = (char *)(uintptr_t)l->folders->shm,
-                           .step_pattern = l->order->probe ? NULL : l->brief->step_pattern,
-                           .step_samples = l->brief->step_samples,
-                           .log_max_bytes = l->brief->log_max_bytes,
+                           .step_pattern = l->order->probe ? NULL : l->agent_config->step_pattern,
+                           .step_samples = l->agent_config->step_samples,
+                           .log_max_bytes = l->agent_config->log_max_bytes,
                            .show_bytes_per_s = show_rate(l->order->n_ranks),
                            .rank = spec,
                            .n = (int)n };
@@ -348,8 +349,8 @@ int launch_write_rank_file(const struct launch *l, struct eddis_error *err)
     add_common(&common, l);
     add_users(&users, l);
     /* Added last: the user cannot override these. */
-    strlist_addf(&users, "EDDIS_JOB_ID=%s", l->brief->job_id);
-    strlist_addf(&users, NODE_IDENTITY_VARIABLE "=%s", l->brief->mark);
+    strlist_addf(&users, "EDDIS_JOB_ID=%s", l->agent_config->job_id);
+    strlist_addf(&users, NODE_IDENTITY_VARIABLE "=%s", l->agent_config->mark);
     f.env = common.item;
     f.user_env = users.item;
     rc = fill_specs(l, &f, own, err);

@@ -24,7 +24,8 @@
 enum { MAX_PROFILE = 512 << 10, MAX_WORDS = 400 };
 
 /* Append eddis-probe's arguments; turn: it may measure. */
-static int arguments(const struct brief *b, bool turn, struct strlist *ret, struct eddis_error *err)
+static int arguments(const struct agent_config *b, bool turn, struct strlist *ret,
+                     struct eddis_error *err)
 {
     char path[PATH_MAX];
     int rc = program_path("eddis-probe", path, sizeof path, err);
@@ -56,7 +57,7 @@ static void close_files(struct probe *p)
     p->pid = 0;
 }
 
-int probe_start(struct probe *p, const struct brief *b, bool turn, struct eddis_error *err)
+int probe_start(struct probe *p, const struct agent_config *b, bool turn, struct eddis_error *err)
 {
     struct strlist argv = { 0 };
     struct spawn s = {

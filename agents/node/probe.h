@@ -22,7 +22,7 @@ struct probe {
 /* Start eddis-probe with the agent configuration b. turn false: only a stored profile is used,
  * because others of this machine may measure; emulated devices need no measuring.
  */
-int probe_start(struct probe *p, const struct brief *b, bool turn, struct eddis_error *err);
+int probe_start(struct probe *p, const struct agent_config *b, bool turn, struct eddis_error *err);
 
 /* Read the result of a probe that has ended with this waitpid status. *ret: the profile's text,
  * freed by the caller. -ENODATA: there is no stored profile, and it was not to measure.  Other

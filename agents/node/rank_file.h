@@ -28,7 +28,7 @@ struct rank_file {
     char *workdir, *log_dir;
     char *socket;            /* path */
     char *run_dir, *shm_dir; /* folders of the job on this node */
-    char *step_pattern;      /* as in struct brief */
+    char *step_pattern;      /* as in struct agent_config */
     int64_t step_samples;
     int64_t log_max_bytes;
     int64_t show_bytes_per_s; /* limit of a rank's output that is copied to the agent */

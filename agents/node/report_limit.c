@@ -6,7 +6,7 @@
 
 static const int64_t least_ns = 100 * CLOCK_MS;
 
-bool hurry_allows(struct hurry *h, int64_t every_ns, int64_t now_ns)
+bool report_limit_allows(struct report_limit *h, int64_t every_ns, int64_t now_ns)
 {
     int64_t gone_ns = now_ns - h->last_ns;
 

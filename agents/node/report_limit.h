@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 /* A rate limit; all zero before the first use. */
-struct hurry {
+struct report_limit {
     int64_t last_ns;  /* time of the last report at once */
     int64_t pause_ns; /* pause before the next one */
 };
@@ -20,6 +20,6 @@ struct hurry {
 /* Check whether news at now_ns may be reported at once, and if so count it as reported. every_ns:
  * time between two regular reports.
  */
-bool hurry_allows(struct hurry *h, int64_t every_ns, int64_t now_ns);
+bool report_limit_allows(struct report_limit *h, int64_t every_ns, int64_t now_ns);
 
 #endif

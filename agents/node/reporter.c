@@ -43,9 +43,9 @@ struct reporter {
     struct outputs *source;
     struct output *output; /* [n_outputs] output in the report */
     int n_outputs;
-    bool hurry;
+    bool report_limit;
     struct log_send *logs;
-    struct log_piece piece; /* chunk of a log in the report; text NULL: none */
+    struct log_chunk piece; /* chunk of a log in the report; text NULL: none */
     int64_t piece_ns;
     int64_t output_ns; /* earliest time of a report with output alone */
     int64_t retry_ns;
@@ -222,10 +222,10 @@ static int post(struct reporter *r, int64_t now_ns, struct eddis_error *err)
     return rc;
 }
 
-void reporter_take_output(struct reporter *r, struct outputs *o, bool hurry)
+void reporter_take_output(struct reporter *r, struct outputs *o, bool report_limit)
 {
     r->source = o;
-    r->hurry = hurry;
+    r->report_limit = report_limit;
 }
 
 /* Check whether ranks have printed something that is not yet in a report. */
@@ -240,7 +240,7 @@ static void take_output(struct reporter *r, int64_t now_ns)
     if (!has_output(r) || r->piece.text)
         return;
     r->n_outputs = outputs_take(r->source, REPORT_OUTPUT, &r->output);
-    r->output_ns = r->hurry ? now_ns : now_ns + OUTPUT_NS;
+    r->output_ns = r->report_limit ? now_ns : now_ns + OUTPUT_NS;
 }
 
 void reporter_take_logs(struct reporter *r, struct log_send *s)

@@ -26,7 +26,7 @@ typedef void (*reporter_heard_fn)(void *ctx);
 /* Take output from o from now on; o is the caller's and must live as long as r. hurry: do not wait
  * for the next tenth of a second, because this is the end.
  */
-void reporter_take_output(struct reporter *r, struct outputs *o, bool hurry);
+void reporter_take_output(struct reporter *r, struct outputs *o, bool report_limit);
 
 /* Take chunks of logs from s in the same way, one per report. */
 void reporter_take_logs(struct reporter *r, struct log_send *s);

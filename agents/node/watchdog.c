@@ -14,39 +14,39 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-void lifeline_find_keeper(struct lifeline *l)
+void watchdog_find_keeper(struct watchdog *l)
 {
     l->keeper = getppid();
     l->keeper_fd = process_fd_open(l->keeper);
 }
 
-bool lifeline_has_keeper(const struct lifeline *l)
+bool watchdog_has_keeper(const struct watchdog *l)
 {
     return getppid() == l->keeper;
 }
 
-void lifeline_heard(void *ctx)
+void watchdog_heard(void *ctx)
 {
-    struct lifeline *l = ctx;
+    struct watchdog *l = ctx;
 
     l->silence_ns = 0;
     l->heard_ns = clock_now_ns();
 }
 
-bool lifeline_is_cut(const struct lifeline *l)
+bool watchdog_is_cut(const struct watchdog *l)
 {
     return l->silence_ns > l->lease_ns;
 }
 
 /* Close the connection to the driver's machine, if there is one. */
-static void drop_driver(struct lifeline *l)
+static void drop_driver(struct watchdog *l)
 {
     if (l->driver > 0)
         (void)close(l->driver);
     l->driver = 0;
 }
 
-void lifeline_pause(struct lifeline *l, int session, int driver)
+void watchdog_pause(struct watchdog *l, int session, int driver)
 {
     drop_driver(l);
     l->paused = true;
@@ -55,7 +55,7 @@ void lifeline_pause(struct lifeline *l, int session, int driver)
     l->met = false;
 }
 
-void lifeline_go_on(struct lifeline *l)
+void watchdog_go_on(struct watchdog *l)
 {
     drop_driver(l);
     l->paused = false;
@@ -65,7 +65,7 @@ void lifeline_go_on(struct lifeline *l)
 /* Check whether the driver's machine no longer answers over a connection that was established.  If
  * the machine has closed the connection, it is up, and only the session shows its end.
  */
-static bool is_machine_gone(struct lifeline *l)
+static bool is_machine_gone(struct watchdog *l)
 {
     struct pollfd fd = { .fd = l->driver > 0 ? l->driver : -1,
                          .events = POLLRDHUP | (l->met ? 0 : POLLOUT) };
@@ -85,14 +85,14 @@ static bool is_machine_gone(struct lifeline *l)
 }
 
 /* Check whether the process at the other end of the session still has it open. */
-static bool has_session(const struct lifeline *l)
+static bool has_session(const struct watchdog *l)
 {
     struct pollfd fd = { .fd = l->session > 0 ? l->session : -1 };
 
     return fd.fd >= 0 && poll(&fd, 1, 0) >= 0 && !(fd.revents & (POLLERR | POLLHUP | POLLNVAL));
 }
 
-int lifeline_beat(struct lifeline *l, int64_t now_ns)
+int watchdog_heartbeat(struct watchdog *l, int64_t now_ns)
 {
     int64_t period = timing_tick_ns(l->lease_ns), since = now_ns - l->beat_ns + period;
     int lost = 0;
@@ -107,15 +107,15 @@ int lifeline_beat(struct lifeline *l, int64_t now_ns)
     if (l->paused && has_session(l))
         l->silence_ns = 0;
     l->beat_ns = now_ns + period;
-    if (lifeline_is_cut(l))
+    if (watchdog_is_cut(l))
         lost |= LIFELINE_DRIVER;
-    if (!lifeline_has_keeper(l) ||
+    if (!watchdog_has_keeper(l) ||
         tick_silence_ns(l->page, TICK_KEEPER, &l->watch, now_ns, period) > l->lease_ns)
         lost |= LIFELINE_KEEPER;
     return lost;
 }
 
-void lifeline_end(struct lifeline *l)
+void watchdog_end(struct watchdog *l)
 {
     drop_driver(l);
     if (l->keeper_lost) {

@@ -15,7 +15,7 @@
 /* Flags of a lost driver and a lost supervisor. */
 enum { LIFELINE_DRIVER = 1, LIFELINE_KEEPER = 2 };
 
-struct lifeline {
+struct watchdog {
     int64_t lease_ns;
     struct tick_page *page; /* shared with the supervisor */
     struct tick_watch watch;
@@ -33,32 +33,32 @@ struct lifeline {
 
 /* Record the supervisor, which is this process's parent, and open a descriptor that shows its end.
  */
-void lifeline_find_keeper(struct lifeline *l);
+void watchdog_find_keeper(struct watchdog *l);
 
 /* Check whether the supervisor is still this process's parent. */
-bool lifeline_has_keeper(const struct lifeline *l);
+bool watchdog_has_keeper(const struct watchdog *l);
 
 /* Record that the driver has answered; ctx is a struct lifeline. */
-void lifeline_heard(void *ctx);
+void watchdog_heard(void *ctx);
 
 /* Check whether the driver has been silent for longer than the lease. */
-bool lifeline_is_cut(const struct lifeline *l);
+bool watchdog_is_cut(const struct watchdog *l);
 
 /* Begin a pause: the driver's silence does not count while the other end of `session`, a borrowed
  * pipe or socket, is open.  A session over a network does not show that the driver's machine is
  * gone. `driver` does, a connection from http_client_hold, taken over; negative: none.
  */
-void lifeline_pause(struct lifeline *l, int session, int driver);
+void watchdog_pause(struct watchdog *l, int session, int driver);
 /* End a pause: the driver's silence counts again, from now. */
-void lifeline_go_on(struct lifeline *l);
+void watchdog_go_on(struct watchdog *l);
 
 /* Renew this process's heartbeat, check driver and supervisor, and set beat_ns.  Return flags of
  * those lost.
  */
-int lifeline_beat(struct lifeline *l, int64_t now_ns);
+int watchdog_heartbeat(struct watchdog *l, int64_t now_ns);
 
 /* Let the supervisor notice this process's end, or kill a supervisor that was lost; call it last.
  */
-void lifeline_end(struct lifeline *l);
+void watchdog_end(struct watchdog *l);
 
 #endif

@@ -174,7 +174,7 @@ static int64_t memory_limit(void)
 }
 
 /* Report the program's end, by its waitpid status, with its last output and the cause. */
-static void tell_end(struct wrapper *w, int status)
+static void report_end(struct wrapper *w, int status)
 {
     struct rank_message m = { .kind = RANK_ENDED, .lingers = w->lingers, .echo = w->echo };
     bool killed; /* killed from outside: its last output is not the cause */
@@ -548,7 +548,7 @@ static int fail_start(struct wrapper *w, const struct eddis_error *why)
     int code = why->code == -ENOENT ? 127 : 126;
 
     say(w, why->text);
-    tell_end(w, code << 8);
+    report_end(w, code << 8);
     hold(w);
     return code;
 }
@@ -611,7 +611,7 @@ int wrapper_run(const char *file, int rank, struct eddis_error *err)
     w.echo = is_echo(&w, status);
     if (w.echo)
         wait_for_blamed(&w);
-    tell_end(&w, status);
+    report_end(&w, status);
     if (status != 0 || w.lingers)
         hold(&w);
     end_orphaned(&w);

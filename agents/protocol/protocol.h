@@ -5,10 +5,9 @@
  * listens, over TLS with a key made for the job, which agents know from their configuration.
  *
  *   start      The driver starts supervisor -> agent and writes the *agent configuration*, one JSON
- *              document (struct brief), to the agent's standard input, which it then closes.  It
+ *              document (struct agent_config), to the agent's standard input, which it closes.  It
  *              holds all that an agent may ever run, read or write; no later message adds to it.
- *              Agents that are started together get an invitation instead, with which each first
- *              requests its own configuration (protocol_join.h).
+ *              Agents started together get an invitation to request it (protocol_join.h).
  *   register   POST /v1/agents            struct hello            -> 200 {} | 409 rejected
  *   orders     GET /v1/agents/<id>/orders?after=<n>               -> 200 struct order
  *              Long poll: returns order n + 1 as soon as it exists, or type "none" after at most
@@ -42,8 +41,8 @@
  * Generation 0 is the network probe.  It is prepared and started as any other, but its ranks run
  * eddis-net-probe, and its result comes as the event network.
  *
- * Lease: an agent without an answer from the driver for brief.lease_ns kills its ranks, cleans up
- * and exits 3.  The supervisor does the same if the agent ends or sends no heartbeat for a lease.
+ * Lease: an agent without an answer from the driver for agent_config.lease_ns kills its ranks,
+ * cleans up and exits 3.  The supervisor does so if the agent is silent for a lease or ends.
  *
  * Time: clocks of nodes are never compared.  An event carries its age at the time of sending, by
  * the agent's own clock; the driver subtracts the age from the time of arrival.
@@ -69,7 +68,7 @@
 /* ---- agent configuration: driver to agent, on standard input ---- */
 
 /* Agent configuration.  Strings and lists are owned. */
-struct brief {
+struct agent_config {
     int agent; /* number of the agent, which is that of its node */
     char job_id[128];
     char host[256];                      /* the node's name, for messages to users */
@@ -105,13 +104,14 @@ struct brief {
 };
 
 /* Return the configuration as JSON, which the caller wipes and frees; NULL without memory. */
-char *brief_text(const struct brief *b);
+char *agent_config_text(const struct agent_config *b);
 
 /* Parse n bytes of JSON and check the result.  On success return 0 and a new configuration in *ret,
- * for brief_free; otherwise a negative errno.
+ * for agent_config_free; otherwise a negative errno.
  */
-int brief_parse(const char *text, size_t n, struct brief **ret, struct eddis_error *err);
-void brief_free(struct brief *b); /* wipes the token; accepts NULL */
+int agent_config_parse(const char *text, size_t n, struct agent_config **ret,
+                       struct eddis_error *err);
+void agent_config_free(struct agent_config *b); /* wipes the token; accepts NULL */
 
 /* ---- reports: agent to driver ---- */
 
@@ -190,7 +190,7 @@ struct progress {
     int64_t recent_steps;                 /* of `recent` */
     int64_t recent_samples;
     struct board_times recent;   /* sum over the steps since the previous report */
-    struct step_figures figures; /* of its latest steps under one plan and speed; plan 0: none */
+    struct step_metrics metrics; /* of its latest steps under one plan and speed; plan 0: none */
     double queued_s;            /* mean wait of its thread for a core per such step; NAN: unknown */
     struct core_loss core_loss; /* last reading, a second or two old at most */
     struct link_load link;      /* likewise */
@@ -220,7 +220,7 @@ struct output {
 };
 
 /* A chunk of a rank's log file on its way to the job's folder. */
-struct log_piece {
+struct log_chunk {
     int rank;       /* or PROTOCOL_LOG_AGENT, PROTOCOL_LOG_MPIRUN */
     int64_t offset; /* in the file, bytes */
     char *text;
@@ -236,7 +236,7 @@ struct report {
     int n_workers;
     struct output *output; /* [n_outputs] */
     int n_outputs;
-    struct log_piece *piece; /* [n_pieces] */
+    struct log_chunk *piece; /* [n_pieces] */
     int n_pieces;
 };
 

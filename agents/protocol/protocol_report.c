@@ -4,7 +4,7 @@
 
 #include "lib/base/fields.h"
 #include "lib/model/program_facts_json.h"
-#include "protocol_figures.h"
+#include "protocol_metrics.h"
 #include "protocol_relay.h"
 
 #include "lib/base/cleanup.h"
@@ -202,15 +202,15 @@ static const struct field output_fields[] = {
 };
 
 static const struct field piece_fields[] = {
-    FIELD(struct log_piece, rank, INT, PROTOCOL_LOG_MPIRUN, BOARD_MAX_RANKS - 1),
-    FIELD(struct log_piece, offset, INT64, 0, INT64_MAX),
-    FIELD(struct log_piece, text, BYTES, 0, 0),
+    FIELD(struct log_chunk, rank, INT, PROTOCOL_LOG_MPIRUN, BOARD_MAX_RANKS - 1),
+    FIELD(struct log_chunk, offset, INT64, 0, INT64_MAX),
+    FIELD(struct log_chunk, text, BYTES, 0, 0),
 };
 
 static const struct field_rows address_rows =
     FIELD_ROWS(address_fields, struct node_address, PROTOCOL_MAX_ADDRESSES);
 static const struct field_rows output_rows = FIELD_ROWS(output_fields, struct output, MAX_OUTPUTS);
-static const struct field_rows piece_rows = FIELD_ROWS(piece_fields, struct log_piece, MAX_OUTPUTS);
+static const struct field_rows piece_rows = FIELD_ROWS(piece_fields, struct log_chunk, MAX_OUTPUTS);
 
 /* ---- hello ---- */
 
@@ -306,7 +306,7 @@ static int write_workers(const struct report *r, json_t *o)
 
         if (json_array_append_new(list, one) < 0 ||
             fields_write(progress_fields, N(progress_fields), &r->worker[i], one) < 0 ||
-            figures_write(&r->worker[i].figures, one) < 0 || write_metrics(&r->worker[i], one) < 0)
+            metrics_write(&r->worker[i].metrics, one) < 0 || write_metrics(&r->worker[i], one) < 0)
             return -ENOMEM;
     }
     return 0;
@@ -388,7 +388,7 @@ static int read_worker(struct progress *p, const json_t *o, struct eddis_error *
     int rc = fields_read(progress_fields, N(progress_fields), o, p, err), own = 0;
 
     if (rc >= 0)
-        rc = own = figures_read(&p->figures, o, err);
+        rc = own = metrics_read(&p->metrics, o, err);
     if (rc >= 0)
         rc = fields_end(o, N(progress_fields) + 1 + (size_t)own, err);
     return rc < 0 ? rc : read_metrics(p, o, err);

@@ -82,7 +82,7 @@ static int read_options(int argc, char **argv, struct agent_options *ret)
 int main(int argc, char **argv)
 {
     char bin[PATH_MAX] = "";
-    struct agent_options o = { .brief_fd = 0, .tick_fd = -1, .bin = bin };
+    struct agent_options o = { .config_fd = 0, .tick_fd = -1, .bin = bin };
     struct eddis_error err = { 0 };
     int code;
 

@@ -481,7 +481,7 @@ static int prune_jobs(struct run *r)
     const struct run_prune p = { .older_ns = r->q.prune_ns,
                                  .now_ns = clock_wall_ns(),
                                  .only_failed = r->q.failed,
-                                 .only_tell = r->q.dry_run,
+                                 .only_report = r->q.dry_run,
                                  .json = r->q.json,
                                  .quiet = r->q.quiet };
     struct eddis_error err = { 0 };

@@ -75,7 +75,7 @@ static void say(const struct follow *f, const char *fmt, ...)
 /* Print on which nodes the job runs, or ran: a short job may have started and ended between two
  * polls.
  */
-static void tell_place(struct follow *f, const struct slurm_job *now)
+static void report_place(struct follow *f, const struct slurm_job *now)
 {
     bool runs = strcmp(now->state, "RUNNING") == 0;
     bool ran = slurm_job_is_over(now) && strcmp(now->state, "BOOT_FAIL") != 0;
@@ -94,7 +94,7 @@ static void tell_change(struct follow *f, const struct slurm_job *now)
     bool other = strcmp(f->job.state, now->state) != 0;
     char why[400];
 
-    tell_place(f, now);
+    report_place(f, now);
     if (slurm_job_waits(now) && strcmp(now->reason, "None") == 0)
         return; /* Slurm has not examined it yet */
     if (slurm_job_waits(now) && (other || strcmp(f->job.reason, now->reason) != 0))
@@ -309,7 +309,7 @@ int run_slurm_check(const struct sbatch_ask *a, struct eddis_error *err)
     static const char *const clusters[] = { "SBATCH_CLUSTERS", "SLURM_CLUSTERS" };
     char *const *extra = a->job->slurm.extra;
 
-    if (sbatch_words_have(extra, "wait", 'W'))
+    if (sbatch_options_have(extra, "wait", 'W'))
         return eddis_fail(err, -EINVAL,
                           "--slurm waits for the job by itself; leave --wait out of slurm.extra");
     for (char *const *word = extra; word && *word; word++)
@@ -322,7 +322,7 @@ int run_slurm_check(const struct sbatch_ask *a, struct eddis_error *err)
         return eddis_fail(err, -EINVAL,
                           "--slurm follows one job, and the variable SBATCH_ARRAY_INX makes many; "
                           "unset it, or submit them by eddis-sbatch train.yaml");
-    if (sbatch_words_have(extra, "clusters", 'M'))
+    if (sbatch_options_have(extra, "clusters", 'M'))
         return eddis_fail(err, -EINVAL,
                           "--slurm follows jobs of this cluster only; leave --clusters out of "
                           "slurm.extra, or submit the job by eddis-sbatch train.yaml");

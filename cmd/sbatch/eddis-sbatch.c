@@ -189,8 +189,8 @@ static bool writes_here(const struct answer *a)
     } row[] = { { "output", 'o' }, { "chdir", 'D' }, { "array", 'a' }, { "clusters", 'M' } };
 
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
-        if (sbatch_words_have(a->q->words.item, row[i].name, row[i].letter) ||
-            sbatch_words_have(a->job->slurm.extra, row[i].name, row[i].letter))
+        if (sbatch_options_have(a->q->words.item, row[i].name, row[i].letter) ||
+            sbatch_options_have(a->job->slurm.extra, row[i].name, row[i].letter))
             return false;
     return !getenv("SBATCH_OUTPUT") && !getenv("SBATCH_ARRAY_INX");
 }

@@ -17,7 +17,7 @@ static bool is_next(const char *word)
     return strcmp(word, ":") == 0;
 }
 
-int sbatch_words_no_gpus_per_task(const char *word, struct eddis_error *err)
+int sbatch_options_no_gpus_per_task(const char *word, struct eddis_error *err)
 {
     return eddis_fail(err, -EINVAL,
                       "%s hides the other GPUs of a node from each task, and eddis starts one task "
@@ -32,7 +32,7 @@ int sbatch_words_no_gpus_per_task(const char *word, struct eddis_error *err)
 static int check_option(const char *word, struct eddis_error *err)
 {
     if (strncmp(word, "--gpus-per-t", 12) == 0 || strncmp(word, "--ntasks-per-g", 14) == 0)
-        return sbatch_words_no_gpus_per_task(word, err);
+        return sbatch_options_no_gpus_per_task(word, err);
     if (strncmp(word, "--wrap", 6) == 0)
         return eddis_fail(err, -EINVAL,
                           "--wrap is a program in the place of the script, which is eddis's own "
@@ -40,7 +40,7 @@ static int check_option(const char *word, struct eddis_error *err)
     return 0;
 }
 
-int sbatch_words_check(char *const *words, size_t components, struct eddis_error *err)
+int sbatch_options_check(char *const *words, size_t components, struct eddis_error *err)
 {
     bool value = false; /* this word may be the value of the option before it */
     size_t at = 1;
@@ -81,7 +81,7 @@ static bool is_named(const char *word, const char *name, char letter)
     return strncmp(word + 2, name, n) == 0 && (!word[2 + n] || word[2 + n] == '=');
 }
 
-bool sbatch_words_have(char *const *words, const char *name, char letter)
+bool sbatch_options_have(char *const *words, const char *name, char letter)
 {
     for (; words && *words; words++)
         if (is_named(*words, name, letter))
@@ -103,7 +103,8 @@ static bool goes_on(char *const *words)
     return words && *words && !is_next(*words);
 }
 
-const char *sbatch_words_value(char *const *words, size_t component, const char *name, char letter)
+const char *sbatch_options_value(char *const *words, size_t component, const char *name,
+                                 char letter)
 {
     const char *found = NULL;
 
@@ -122,7 +123,7 @@ const char *sbatch_words_value(char *const *words, size_t component, const char 
     return found;
 }
 
-bool sbatch_words_have_share(char *const *words, size_t component)
+bool sbatch_options_have_share(char *const *words, size_t component)
 {
     static const struct {
         const char *name;
@@ -162,7 +163,7 @@ static void add_word(const char *word, struct strbuf *b)
     strbuf_add(b, plain ? "" : "\"");
 }
 
-void sbatch_words_add(char *const *words, size_t component, struct strbuf *b)
+void sbatch_options_add(char *const *words, size_t component, struct strbuf *b)
 {
     bool open = false; /* a line has begun */
 

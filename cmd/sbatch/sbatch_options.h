@@ -19,25 +19,26 @@
  * -EINVAL: a word belongs to no option, or an option conflicts with eddis; the error says what to
  * do instead.
  */
-int sbatch_words_check(char *const *words, size_t components, struct eddis_error *err);
+int sbatch_options_check(char *const *words, size_t components, struct eddis_error *err);
 
 /* Fail with -EINVAL and an explanation why `word`, which asks for GPUs per task, cannot be used. */
-int sbatch_words_no_gpus_per_task(const char *word, struct eddis_error *err);
+int sbatch_options_no_gpus_per_task(const char *word, struct eddis_error *err);
 
 /* Check whether an option is given, by its long name or its letter (0: it has none). */
-bool sbatch_words_have(char *const *words, const char *name, char letter);
+bool sbatch_options_have(char *const *words, const char *name, char letter);
 
 /* Borrow the value of the last option with this name or letter in a component (from 0); NULL: not
  * given.
  */
-const char *sbatch_words_value(char *const *words, size_t component, const char *name, char letter);
+const char *sbatch_options_value(char *const *words, size_t component, const char *name,
+                                 char letter);
 
 /* Check whether a component (from 0) has an option for its share of a node: processors, tasks, GPUs
  * or exclusive use.
  */
-bool sbatch_words_have_share(char *const *words, size_t component);
+bool sbatch_options_have_share(char *const *words, size_t component);
 
 /* Append a line "#SBATCH ..." for each option of a component (from 0), with its values. */
-void sbatch_words_add(char *const *words, size_t component, struct strbuf *b);
+void sbatch_options_add(char *const *words, size_t component, struct strbuf *b);
 
 #endif

@@ -70,10 +70,10 @@ static int check_nodes(const struct job *job, struct eddis_error *err)
 const char *sbatch_script_said(const struct sbatch_ask *a, size_t i, const char *name, char letter,
                                const char **ret_where)
 {
-    const char *text = sbatch_words_value(a->words, i, name, letter);
+    const char *text = sbatch_options_value(a->words, i, name, letter);
 
     *ret_where = text ? "command line" : "slurm.extra";
-    return text ? text : sbatch_words_value(a->job->slurm.extra, i, name, letter);
+    return text ? text : sbatch_options_value(a->job->slurm.extra, i, name, letter);
 }
 
 int64_t sbatch_script_time_ns(const struct sbatch_ask *a, size_t i, char *ret_where, size_t size)
@@ -125,7 +125,7 @@ int sbatch_script_check(const struct sbatch_ask *a, struct eddis_error *err)
 {
     const struct job *job = a->job;
     size_t parts = sbatch_script_components(job);
-    int rc = sbatch_words_check(job->slurm.extra, parts, err);
+    int rc = sbatch_options_check(job->slurm.extra, parts, err);
 
     if (rc < 0) {
         char origin[200];
@@ -133,9 +133,9 @@ int sbatch_script_check(const struct sbatch_ask *a, struct eddis_error *err)
         job_origin_text(job, "slurm.extra", origin, sizeof origin);
         return eddis_fail_prefix(err, rc, "%s", origin);
     }
-    rc = sbatch_words_check(a->words, parts, err);
+    rc = sbatch_options_check(a->words, parts, err);
     if (rc == 0 && getenv("SBATCH_GPUS_PER_TASK")) /* sbatch reads this variable as an option */
-        rc = sbatch_words_no_gpus_per_task("the variable SBATCH_GPUS_PER_TASK", err);
+        rc = sbatch_options_no_gpus_per_task("the variable SBATCH_GPUS_PER_TASK", err);
     if (rc == 0)
         rc = check_nodes(job, err);
     for (size_t i = 0; i < parts && rc == 0; i++)
@@ -209,8 +209,8 @@ static void add_cpus(const struct sbatch_ask *a, size_t i, const struct job_comp
 
     if (c->cpus > 0)
         strlist_addf(l, "--cpus-per-task=%" PRId64, c->cpus);
-    else if (c->cpus < 0 || (!gres && !sbatch_words_have_share(a->words, i) &&
-                             !sbatch_words_have_share(a->job->slurm.extra, i)))
+    else if (c->cpus < 0 || (!gres && !sbatch_options_have_share(a->words, i) &&
+                             !sbatch_options_have_share(a->job->slurm.extra, i)))
         strlist_addf(l, "--exclusive");
 }
 
@@ -271,11 +271,11 @@ static void add_lines(const struct sbatch_ask *a, size_t i, struct strbuf *b)
     struct strlist own = { 0 };
 
     add_own(a, i, &own);
-    sbatch_words_add(own.item, 0, b);
+    sbatch_options_add(own.item, 0, b);
     b->failed = b->failed || own.failed;
     strlist_fini(&own);
-    sbatch_words_add(a->job->slurm.extra, i, b);
-    sbatch_words_add(a->words, i, b);
+    sbatch_options_add(a->job->slurm.extra, i, b);
+    sbatch_options_add(a->words, i, b);
 }
 
 char *sbatch_script_text(const struct sbatch_ask *a)

@@ -28,23 +28,23 @@ static bool is_own(const char *variable, const char *value)
 /* Mark the job as JOB_FAR and fill in how srun reaches its driver: the step's job number, the
  * displayed number, and the node. node: "" means the first node of the job's script or allocation.
  */
-static void set_door(struct job_place *p, const struct slurm_job *j, const char *node)
+static void set_proxy(struct job_location *p, const struct slurm_job *j, const char *node)
 {
     p->where = JOB_FAR;
-    p->door.group = *j->het ? j->component : -1;
-    (void)snprintf(p->door.job, sizeof p->door.job, "%s", j->id);
-    (void)snprintf(p->door.name, sizeof p->door.name, "%s%s%.20s", *j->array ? j->array : j->id,
+    p->proxy.group = *j->het ? j->component : -1;
+    (void)snprintf(p->proxy.job, sizeof p->proxy.job, "%s", j->id);
+    (void)snprintf(p->proxy.name, sizeof p->proxy.name, "%s%s%.20s", *j->array ? j->array : j->id,
                    *j->array ? "_" : "", *j->array ? j->task : "");
     if (*node)
-        (void)snprintf(p->door.node, sizeof p->door.node, "%s", node);
+        (void)snprintf(p->proxy.node, sizeof p->proxy.node, "%s", node);
     else
-        slurm_task_first_node(j, p->door.node, sizeof p->door.node);
+        slurm_lookup_first_node(j, p->proxy.node, sizeof p->proxy.node);
 }
 
 /* Set p->far to the argument that names the job on the other node: its id if the folder is below
  * the default root of job folders, else its path with a '/' at its end.
  */
-static void set_word(struct job_place *p)
+static void set_word(struct job_location *p)
 {
     char root[JOB_FOLDER_MAX_PATH] = "";
     size_t n;
@@ -63,9 +63,9 @@ static void set_word(struct job_place *p)
  * driver is on another machine. cluster: name of this machine's cluster; NULL: read it from Slurm.
  */
 static void place_of(const struct job_folder *f, const char *cluster, int64_t end_ns,
-                     struct job_place *ret)
+                     struct job_location *ret)
 {
-    struct job_place p = { .where = JOB_HERE, .has_folder = true, .folder = *f };
+    struct job_location p = { .where = JOB_HERE, .has_folder = true, .folder = *f };
     char own[SLURM_LINK_CLUSTER];
     struct slurm_link l;
     struct job_driver d;
@@ -79,22 +79,22 @@ static void place_of(const struct job_folder *f, const char *cluster, int64_t en
     /* This process runs in that job on that node, even if the host name differs. */
     if (is_own("SLURM_JOB_ID", l.job) && is_own("SLURMD_NODENAME", l.node))
         return;
-    if (!cluster && slurm_task_cluster(end_ns, own, sizeof own, NULL) < 0)
+    if (!cluster && slurm_lookup_cluster(end_ns, own, sizeof own, NULL) < 0)
         return;
     /* Another cluster that shares our home may have a job of the same number: ask Slurm nothing. */
     if (strcmp(cluster ? cluster : own, l.cluster) != 0)
         return;
-    rc = slurm_task_ask(*l.name ? l.name : l.job, end_ns, &j, NULL);
+    rc = slurm_lookup_ask(*l.name ? l.name : l.job, end_ns, &j, NULL);
     if (rc == -ENOENT || (rc == 0 && (slurm_job_is_over(&j) || slurm_job_waits(&j)))) {
         ret->where = JOB_DEAD;
         ret->over = rc == 0 && slurm_job_is_over(&j) && strcmp(j.state, "NODE_FAIL") != 0;
     } else if (rc == 0 && *l.node) {
-        set_door(ret, &j, l.node);
+        set_proxy(ret, &j, l.node);
         set_word(ret);
     }
 }
 
-void job_place_of(const struct job_folder *f, int64_t end_ns, struct job_place *ret)
+void job_location_of(const struct job_folder *f, int64_t end_ns, struct job_location *ret)
 {
     place_of(f, NULL, end_ns, ret);
 }
@@ -136,7 +136,7 @@ static int not_here(const struct slurm_job *j, const char *word, struct eddis_er
 {
     char node[256];
 
-    slurm_task_first_node(j, node, sizeof node);
+    slurm_lookup_first_node(j, node, sizeof node);
     return eddis_fail(err, -ENOENT,
                       "Slurm's job %s is over (%s), and no job of eddis is known here by this "
                       "number; its folder may be %s%s%sin that of another XDG_STATE_HOME",
@@ -146,7 +146,7 @@ static int not_here(const struct slurm_job *j, const char *word, struct eddis_er
 /* Mark the job as JOB_WAITS, and write its owner, its number for scancel and the reason of the
  * wait.
  */
-static void set_waits(struct job_place *p, const struct slurm_job *j, const char *word)
+static void set_waits(struct job_location *p, const struct slurm_job *j, const char *word)
 {
     char why[400];
 
@@ -164,16 +164,16 @@ static void set_waits(struct job_place *p, const struct slurm_job *j, const char
 /* Find a job by its Slurm number: ask Slurm for its state, then look for its folder on this
  * machine. If Slurm does not know it, a folder that an earlier start left is enough.
  */
-static int by_number(const char *word, int64_t end_ns, struct job_place *ret,
+static int by_number(const char *word, int64_t end_ns, struct job_location *ret,
                      struct eddis_error *err)
 {
-    struct job_place p = { .where = JOB_HERE };
+    struct job_location p = { .where = JOB_HERE };
     char cluster[SLURM_LINK_CLUSTER];
     struct slurm_job j;
-    int rc = slurm_task_ask(word, end_ns, &j, err), known = rc;
+    int rc = slurm_lookup_ask(word, end_ns, &j, err), known = rc;
 
     if (rc == 0 || rc == -ENOENT)
-        known = slurm_task_cluster(end_ns, cluster, sizeof cluster, err);
+        known = slurm_lookup_cluster(end_ns, cluster, sizeof cluster, err);
     if (known < 0 && known != -ENOTSUP)
         return known;
     if (rc < 0) {
@@ -192,7 +192,7 @@ static int by_number(const char *word, int64_t end_ns, struct job_place *ret,
     } else if (slurm_job_is_over(&j)) {
         return not_here(&j, word, err);
     } else {
-        set_door(&p, &j, "");
+        set_proxy(&p, &j, "");
         (void)snprintf(p.far, sizeof p.far, "%s", j.id);
     }
     *ret = p;
@@ -261,7 +261,7 @@ static int find_by_processes(const char *cluster, const char *job, struct job_fo
 /* Find the job while running inside that Slurm job: at the far end of an srun proxy, or in its own
  * script.
  */
-static int from_inside(const char *word, int64_t end_ns, struct job_place *ret,
+static int from_inside(const char *word, int64_t end_ns, struct job_location *ret,
                        struct eddis_error *err)
 {
     const char *node = getenv("SLURMD_NODENAME"), *cluster = getenv("SLURM_CLUSTER_NAME");
@@ -271,15 +271,15 @@ static int from_inside(const char *word, int64_t end_ns, struct job_place *ret,
         return eddis_fail(err, -ENOENT,
                           "Slurm's job %s runs, but no eddis-run has begun a job in it on %s", word,
                           node ? node : "this machine");
-    job_place_of(&f, end_ns, ret);
+    job_location_of(&f, end_ns, ret);
     return 0;
 }
 
-int job_place_find(const char *word, job_place_find_fn *find, int64_t end_ns, struct job_place *ret,
-                   struct eddis_error *err)
+int job_location_find(const char *word, job_location_find_fn *find, int64_t end_ns,
+                      struct job_location *ret, struct eddis_error *err)
 {
     struct job_folder f;
-    bool number = slurm_task_is_number(word);
+    bool number = slurm_lookup_is_number(word);
     int rc;
 
     if (number && is_own("SLURM_JOB_ID", word))
@@ -288,6 +288,6 @@ int job_place_find(const char *word, job_place_find_fn *find, int64_t end_ns, st
     if (rc == -ENOENT && number)
         return by_number(word, end_ns, ret, err);
     if (rc == 0)
-        job_place_of(&f, end_ns, ret);
+        job_location_of(&f, end_ns, ret);
     return rc;
 }

@@ -26,12 +26,12 @@ enum job_where {
 };
 
 /* Where a job is, and how to reach its driver. */
-struct job_place {
+struct job_location {
     enum job_where where;
     bool over;       /* JOB_DEAD: Slurm reports the job as over, and not by the loss of a node */
     bool has_folder; /* always true except for JOB_FAR and JOB_WAITS */
     struct job_folder folder;          /* JOB_WAITS: the folder of an earlier start */
-    struct slurm_door door;            /* JOB_FAR: how srun reaches the driver's node */
+    struct srun_proxy proxy;           /* JOB_FAR: how srun reaches the driver's node */
     char far[JOB_FOLDER_MAX_PATH + 2]; /* JOB_FAR: the job's name for eddis on that node */
     char number[64];                   /* JOB_WAITS: the number for scancel */
     char owner[64];                    /* JOB_WAITS: the owner if it is another user; "": ours */
@@ -39,19 +39,19 @@ struct job_place {
 };
 
 /* Find a job's folder by an id or a path that the user gave. Return -ENOENT if there is none. */
-typedef int job_place_find_fn(const char *word, struct job_folder *ret, struct eddis_error *err);
+typedef int job_location_find_fn(const char *word, struct job_folder *ret, struct eddis_error *err);
 
 /* Find where the job that the user named runs, and write it to *ret. Block to ask Slurm, if needed,
  * until end_ns or a few seconds at most. Inside the Slurm job itself, HOME and XDG_STATE_HOME are
  * changed to those of the job's processes. -ENOENT: there is no such job; -EPERM: it is another
- * user's; others as slurm_task_ask.
+ * user's; others as slurm_lookup_ask.
  */
-int job_place_find(const char *word, job_place_find_fn *find, int64_t end_ns, struct job_place *ret,
-                   struct eddis_error *err);
+int job_location_find(const char *word, job_location_find_fn *find, int64_t end_ns,
+                      struct job_location *ret, struct eddis_error *err);
 
-/* Find where the job of a known folder runs. Block as job_place_find does; JOB_HERE if Slurm does
- * not answer.
+/* Find where the job of a known folder runs. Block as job_location_find does; JOB_HERE if Slurm
+ * does not answer.
  */
-void job_place_of(const struct job_folder *f, int64_t end_ns, struct job_place *ret);
+void job_location_of(const struct job_folder *f, int64_t end_ns, struct job_location *ret);
 
 #endif

@@ -20,7 +20,7 @@ enum { NAMED = 8, LONGEST = 20 }; /* tasks that an error names; digits of a numb
 
 static const int64_t controller_ns = 10 * CLOCK_S; /* time for one answer of the controller */
 
-bool slurm_task_is_number(const char *word)
+bool slurm_lookup_is_number(const char *word)
 {
     static const char digits[] = "0123456789";
     size_t n = strspn(word, digits), k;
@@ -74,8 +74,8 @@ static int refuse(const char *word, const char *said, enum rank rank, int count,
     return rc;
 }
 
-int slurm_task_choose(const char *word, const char *said, struct slurm_job *ret,
-                      struct eddis_error *err)
+int slurm_lookup_choose(const char *word, const char *said, struct slurm_job *ret,
+                        struct eddis_error *err)
 {
     int count[3] = { 0, 0, 0 };
     struct slurm_job j;
@@ -122,7 +122,7 @@ static bool is_bare(const char *said)
 }
 
 /* Run "scontrol show job" and return its output in *ret. Return 0, or an error as of
- * slurm_task_ask.
+ * slurm_lookup_ask.
  */
 static int show(const char *number, int64_t end_ns, char **ret, struct eddis_error *err)
 {
@@ -144,7 +144,8 @@ static int show(const char *number, int64_t end_ns, char **ret, struct eddis_err
     return eddis_fail(err, -EIO, "Slurm does not tell of its job %s: %.200s", number, *ret);
 }
 
-int slurm_task_ask(const char *word, int64_t end_ns, struct slurm_job *ret, struct eddis_error *err)
+int slurm_lookup_ask(const char *word, int64_t end_ns, struct slurm_job *ret,
+                     struct eddis_error *err)
 {
     cleanup_free char *said = NULL, *first = NULL;
     char number[2 * LONGEST + 4];
@@ -163,16 +164,16 @@ int slurm_task_ask(const char *word, int64_t end_ns, struct slurm_job *ret, stru
         if (rc < 0)
             return rc;
     }
-    return slurm_task_choose(word, first ? first : said, ret, err);
+    return slurm_lookup_choose(word, first ? first : said, ret, err);
 }
 
-int slurm_task_await_end(const char *word, bool (*is_end)(const struct slurm_job *j),
-                         int64_t end_ns, struct slurm_job *ret, struct eddis_error *err)
+int slurm_lookup_await_end(const char *word, bool (*is_end)(const struct slurm_job *j),
+                           int64_t end_ns, struct slurm_job *ret, struct eddis_error *err)
 {
     struct slurm_job j;
 
     for (;;) {
-        int rc = slurm_task_ask(word, clock_now_ns() + controller_ns, &j, err);
+        int rc = slurm_lookup_ask(word, clock_now_ns() + controller_ns, &j, err);
         bool late = clock_now_ns() >= end_ns;
 
         if (rc < 0 && (late || (rc != -EIO && rc != -ETIMEDOUT)))
@@ -189,7 +190,7 @@ int slurm_task_await_end(const char *word, bool (*is_end)(const struct slurm_job
     }
 }
 
-int slurm_task_cluster(int64_t end_ns, char *ret, size_t size, struct eddis_error *err)
+int slurm_lookup_cluster(int64_t end_ns, char *ret, size_t size, struct eddis_error *err)
 {
     static const char *const argv[] = { "scontrol", "show", "config", NULL };
     static const char key[] = "\nClusterName ";
@@ -220,7 +221,7 @@ static const char *variable(void *ctx, const char *name)
                                                      : NULL;
 }
 
-void slurm_task_first_node(const struct slurm_job *j, char *ret, size_t size)
+void slurm_lookup_first_node(const struct slurm_job *j, char *ret, size_t size)
 {
     struct slurm_allocation *a = NULL;
 
@@ -230,7 +231,7 @@ void slurm_task_first_node(const struct slurm_job *j, char *ret, size_t size)
     slurm_allocation_free(a);
 }
 
-int slurm_task_withdraw(const char *word, struct eddis_error *err)
+int slurm_lookup_withdraw(const char *word, struct eddis_error *err)
 {
     const char *const argv[] = { "scancel", "--state=PENDING", word, NULL };
     cleanup_free char *said = NULL;

@@ -37,7 +37,7 @@ static const char script[] = "echo eddis is here; p=$1; shift; test -x \"$p\" ||
 /* Add srun's command line. Give every option, since srun reads missing ones from variables; but not
  * --unbuffered, which would make the program's output a terminal.
  */
-static void add_words(const struct slurm_door *at, const char *program, const char *const *words,
+static void add_words(const struct srun_proxy *at, const char *program, const char *const *words,
                       struct strlist *ret)
 {
     static const char *const always[] = {
@@ -94,7 +94,7 @@ static void add_environment(struct strlist *ret)
 }
 
 /* Start srun with pipes for its standard output and error, whose read ends go to *c. */
-static int start(struct slurm_door_call *c, const char *const *argv, const char *const *envp,
+static int start(struct srun_proxy_call *c, const char *const *argv, const char *const *envp,
                  struct eddis_error *err)
 {
     struct spawn s = { .argv = argv,
@@ -130,10 +130,10 @@ static int start(struct slurm_door_call *c, const char *const *argv, const char 
                          : rc;
 }
 
-int slurm_door_begin(const struct slurm_door *at, const char *const *words, bool quiet,
-                     struct slurm_door_call *ret, struct eddis_error *err)
+int srun_proxy_begin(const struct srun_proxy *at, const char *const *words, bool quiet,
+                     struct srun_proxy_call *ret, struct eddis_error *err)
 {
-    struct slurm_door_call c = { .at = at, .quiet = quiet };
+    struct srun_proxy_call c = { .at = at, .quiet = quiet };
     struct strlist argv = { 0 }, envp = { 0 };
     char program[PATH_MAX], real[PATH_MAX];
     int rc = program_path(words[0], program, sizeof program, err);
@@ -168,7 +168,7 @@ static void close_end(int *fd)
  * return their number; 0: none yet. Before the line only the last bytes are remembered, as it may
  * come in parts.
  */
-static int take_hello(struct slurm_door_call *c, char *bytes, size_t n)
+static int take_hello(struct srun_proxy_call *c, char *bytes, size_t n)
 {
     const size_t length = sizeof hello - 1;
     size_t rest = 0;
@@ -192,7 +192,7 @@ static int take_hello(struct slurm_door_call *c, char *bytes, size_t n)
 /* Process one line of standard error. Lines of srun's set c->srun and c->cut; others set c->last
  * and, after the hello line and unless c->quiet, go to our standard error.
  */
-static void take_line(struct slurm_door_call *c)
+static void take_line(struct srun_proxy_call *c)
 {
     static const char *const own[] = { "srun: ", "slurmstepd" };
 
@@ -218,7 +218,7 @@ static void take_line(struct slurm_door_call *c)
 /* Read what standard error has now, and process each complete line; at end of file, the rest and
  * close it.
  */
-static void read_errors(struct slurm_door_call *c)
+static void read_errors(struct srun_proxy_call *c)
 {
     char bytes[512];
     ssize_t n = read(c->errors, bytes, sizeof bytes);
@@ -240,7 +240,7 @@ static void read_errors(struct slurm_door_call *c)
     close_end(&c->errors);
 }
 
-int slurm_door_read(struct slurm_door_call *c, char *ret, size_t size, struct eddis_error *err)
+int srun_proxy_read(struct srun_proxy_call *c, char *ret, size_t size, struct eddis_error *err)
 {
     struct pollfd p[] = { { .fd = c->out, .events = POLLIN },
                           { .fd = c->errors, .events = POLLIN } };
@@ -266,21 +266,21 @@ int slurm_door_read(struct slurm_door_call *c, char *ret, size_t size, struct ed
     return 0;
 }
 
-bool slurm_door_is_over(const struct slurm_door_call *c)
+bool srun_proxy_is_over(const struct srun_proxy_call *c)
 {
     return c->out < 0 && c->errors < 0;
 }
 
 /* ---- end ---- */
 
-int slurm_door_end(struct slurm_door_call *c, struct eddis_error *err)
+int srun_proxy_end(struct srun_proxy_call *c, struct eddis_error *err)
 {
     /* On SIGTERM srun ends the step. If srun is killed, its helper process ends the step. */
     static const struct spawn_rung now[] = { { SIGTERM, 5 * CLOCK_S }, { SIGKILL, CLOCK_S } };
     static const struct spawn_rung soon[] = { { 0, 5 * CLOCK_S },
                                               { SIGTERM, 5 * CLOCK_S },
                                               { SIGKILL, CLOCK_S } };
-    bool over = slurm_door_is_over(c);
+    bool over = srun_proxy_is_over(c);
     const char *why = *c->srun ? c->srun : c->last;
     int status = 0, code;
 
@@ -317,13 +317,13 @@ int slurm_door_end(struct slurm_door_call *c, struct eddis_error *err)
 /* Pass the output to take() until both pipes are closed. Return 0; 128 + the signal read from
  * `signals`; or an error, -ETIMEDOUT after end_ns.
  */
-static int copy(struct slurm_door_call *c, int signals, int64_t end_ns,
+static int copy(struct srun_proxy_call *c, int signals, int64_t end_ns,
                 void (*take)(void *ctx, const char *bytes, size_t n), void *ctx,
                 struct eddis_error *err)
 {
     char bytes[16384];
 
-    while (!slurm_door_is_over(c)) {
+    while (!srun_proxy_is_over(c)) {
         struct pollfd p[] = { { .fd = c->out, .events = POLLIN },
                               { .fd = c->errors, .events = POLLIN },
                               { .fd = signals, .events = POLLIN } };
@@ -333,7 +333,7 @@ static int copy(struct slurm_door_call *c, int signals, int64_t end_ns,
         (void)poll(p, 3, clock_poll_ms(c->end_ns < end_ns ? c->end_ns : end_ns));
         if (p[2].revents && read(signals, &info, sizeof info) == sizeof info)
             return 128 + (int)info.ssi_signo;
-        n = slurm_door_read(c, bytes, sizeof bytes, err);
+        n = srun_proxy_read(c, bytes, sizeof bytes, err);
         if (n < 0)
             return n;
         if (n > 0)
@@ -346,11 +346,11 @@ static int copy(struct slurm_door_call *c, int signals, int64_t end_ns,
     return 0;
 }
 
-int slurm_door_run(const struct slurm_door *at, const char *const *words, int64_t most_ns,
+int srun_proxy_run(const struct srun_proxy *at, const char *const *words, int64_t most_ns,
                    void (*take)(void *ctx, const char *bytes, size_t n), void *ctx,
                    struct eddis_error *err)
 {
-    struct slurm_door_call c;
+    struct srun_proxy_call c;
     cleanup_fd int signals = -1;
     sigset_t set, before;
     int rc, code;
@@ -363,10 +363,10 @@ int slurm_door_run(const struct slurm_door *at, const char *const *words, int64_
         return eddis_fail_errno(err, -errno, "cannot wait for signals");
     signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     rc = signals < 0 ? eddis_fail_errno(err, -errno, "cannot wait for signals")
-                     : slurm_door_begin(at, words, false, &c, err);
+                     : srun_proxy_begin(at, words, false, &c, err);
     if (rc == 0) {
         rc = copy(&c, signals, clock_after_ns(clock_now_ns(), most_ns), take, ctx, err);
-        code = slurm_door_end(&c, rc == 0 ? err : NULL);
+        code = srun_proxy_end(&c, rc == 0 ? err : NULL);
         rc = rc == 0 ? code : rc;
     }
     (void)sigprocmask(SIG_SETMASK, &before, NULL);

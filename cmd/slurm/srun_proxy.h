@@ -21,7 +21,7 @@
 #include <sys/types.h>
 
 /* Node and job that a program is run in. */
-struct slurm_door {
+struct srun_proxy {
     char job[24];   /* job number that srun's --jobid takes */
     char name[64];  /* number as users and scontrol write it: the same, or "12_3" */
     char node[256]; /* node name in Slurm */
@@ -29,8 +29,8 @@ struct slurm_door {
 };
 
 /* A running srun, and what was read from it. */
-struct slurm_door_call {
-    const struct slurm_door *at; /* borrowed */
+struct srun_proxy_call {
+    const struct srun_proxy *at; /* borrowed */
     pid_t pid;
     int out, errors; /* pipes of its standard output and error; -1: closed */
     bool here;       /* the hello line has come */
@@ -49,29 +49,29 @@ struct slurm_door_call {
  * this one, and its arguments, NULL-ended. `at` must live as long as *ret. quiet: do not show its
  * standard error. -ENOTSUP: there is no srun.
  */
-int slurm_door_begin(const struct slurm_door *at, const char *const *words, bool quiet,
-                     struct slurm_door_call *ret, struct eddis_error *err);
+int srun_proxy_begin(const struct srun_proxy *at, const char *const *words, bool quiet,
+                     struct srun_proxy_call *ret, struct eddis_error *err);
 
 /* Read available output into ret [size], and process available standard error. Call it when c->out
  * or c->errors is readable, or at c->end_ns. Return the number of bytes, which may be 0.
  * -ETIMEDOUT: the hello line did not come in time.
  */
-int slurm_door_read(struct slurm_door_call *c, char *ret, size_t size, struct eddis_error *err);
+int srun_proxy_read(struct srun_proxy_call *c, char *ret, size_t size, struct eddis_error *err);
 
 /* Check whether both pipes are closed, so nothing is left to read. */
-bool slurm_door_is_over(const struct slurm_door_call *c);
+bool srun_proxy_is_over(const struct srun_proxy_call *c);
 
 /* Stop srun and the step unless they have ended, and close the pipes. Return the program's exit
  * code. -EIO: the node was not reached, with srun's reason; -ENOENT: there is no eddis there;
  * -ECONNRESET: Slurm ended the step, as with its job.
  */
-int slurm_door_end(struct slurm_door_call *c, struct eddis_error *err);
+int srun_proxy_end(struct srun_proxy_call *c, struct eddis_error *err);
 
 /* Run a program through srun until it ends, for most_ns at most. take() gets its output as it
  * comes. Return its exit code; or 128 + SIGINT, SIGTERM or SIGHUP if this process received that
  * signal, which ends the program.
  */
-int slurm_door_run(const struct slurm_door *at, const char *const *words, int64_t most_ns,
+int srun_proxy_run(const struct srun_proxy *at, const char *const *words, int64_t most_ns,
                    void (*take)(void *ctx, const char *bytes, size_t n), void *ctx,
                    struct eddis_error *err);
 

@@ -341,7 +341,7 @@ static int show(const struct request *q, const struct job_folder *f, struct eddi
 /* Build this program's arguments for the other node: ours, with the job's name as it is known
  * there.
  */
-static void far_words(const struct request *q, const struct job_place *p, int argc, char **argv,
+static void far_words(const struct request *q, const struct job_location *p, int argc, char **argv,
                       struct strlist *ret)
 {
     bool named = false;
@@ -366,14 +366,14 @@ static bool is_end(const struct job_status *s)
 /* Show a job of another node on this terminal. The page is made here, where width and colors are
  * known.
  */
-static int show_far_page(const struct request *q, const struct job_place *p,
+static int show_far_page(const struct request *q, const struct job_location *p,
                          struct eddis_error *err)
 {
     const struct status_live live = { q->interval_ns, q->color, q->ascii };
     struct job_folder f = p->folder;
     struct job_status s;
-    int rc = q->once ? status_far_fetch(&p->door, p->far, &s, err)
-                     : status_live_far(&p->door, p->far, &live, &s, err);
+    int rc = q->once ? status_far_fetch(&p->proxy, p->far, &s, err)
+                     : status_live_far(&p->proxy, p->far, &live, &s, err);
 
     if (rc != 0)
         return rc == 1 && !q->once ? 0 : rc; /* 1: the user pressed 'q' */
@@ -413,10 +413,10 @@ static int show_look(void *ctx, struct job_status *s, struct eddis_error *err)
 /* Print the status of a job on another node every interval until it ends; -ECONNRESET: the step
  * ended first.
  */
-static int watch_far(const struct request *q, const struct job_place *p, struct eddis_error *err)
+static int watch_far(const struct request *q, const struct job_location *p, struct eddis_error *err)
 {
     struct far_look l = { .q = q, .f = &p->folder };
-    int rc = status_far_watch(&p->door, p->far, q->interval_ns, show_look, &l, err);
+    int rc = status_far_watch(&p->proxy, p->far, q->interval_ns, show_look, &l, err);
 
     return rc == 0 && !l.ended ? -ECONNRESET : rc;
 }
@@ -424,24 +424,24 @@ static int watch_far(const struct request *q, const struct job_place *p, struct 
 /* Show the end of a job whose Slurm job has ended, and with it the step that watched it. Print its
  * final status from its folder, if that is on this machine. Fail if Slurm's job is not over.
  */
-static int show_end(const struct request *q, const struct job_place *p, struct eddis_error *err)
+static int show_end(const struct request *q, const struct job_location *p, struct eddis_error *err)
 {
     char how[64];
 
-    if (!status_far_ended(&p->door, how, sizeof how))
+    if (!status_far_ended(&p->proxy, how, sizeof how))
         return eddis_fail(
             err, -ECONNRESET,
             "Slurm has cut the look at its job %s short, which is not over; look again",
-            p->door.name);
+            p->proxy.name);
     if (p->has_folder)
         return q->log_rank >= 0 ? 0 : look_once(q, &p->folder, err);
     fprintf(stderr, "eddis-status: Slurm's job %s has ended: %s; its folder is on %s\n",
-            p->door.name, how, p->door.node);
+            p->proxy.name, how, p->proxy.node);
     return 0;
 }
 
 /* Show a job whose driver is on another node, by running eddis-status there through srun. */
-static int show_far(const struct request *q, const struct job_place *p, int argc, char **argv,
+static int show_far(const struct request *q, const struct job_location *p, int argc, char **argv,
                     struct eddis_error *err)
 {
     const int64_t most_ns = q->follow ? CLOCK_NEVER : 120 * CLOCK_S;
@@ -454,8 +454,9 @@ static int show_far(const struct request *q, const struct job_place *p, int argc
         rc = watch_far(q, p, err);
     } else {
         far_words(q, p, argc, argv, &words);
-        rc = words.failed ? eddis_fail(err, -ENOMEM, "no memory for a command line")
-                          : status_far_print(&p->door, &words, isatty(STDOUT_FILENO), most_ns, err);
+        rc = words.failed
+                 ? eddis_fail(err, -ENOMEM, "no memory for a command line")
+                 : status_far_print(&p->proxy, &words, isatty(STDOUT_FILENO), most_ns, err);
         strlist_fini(&words);
     }
     return rc == -ECONNRESET ? show_end(q, p, err) : rc;
@@ -464,24 +465,24 @@ static int show_far(const struct request *q, const struct job_place *p, int argc
 /* ---- the program ---- */
 
 /* Find the job that the user named, or the newest one, and where it runs. */
-static int find(const struct request *q, struct job_place *ret, struct eddis_error *err)
+static int find(const struct request *q, struct job_location *ret, struct eddis_error *err)
 {
     int64_t end_ns = clock_now_ns() + patience_ns;
     struct job_folder f;
     int rc;
 
     if (q->job)
-        return job_place_find(q->job, job_folder_find, end_ns, ret, err);
+        return job_location_find(q->job, job_folder_find, end_ns, ret, err);
     rc = status_newest(&f, err);
     if (rc == 0)
-        job_place_of(&f, end_ns, ret);
+        job_location_of(&f, end_ns, ret);
     return rc;
 }
 
 /* Find the job and show what was asked for. Return the exit code. */
 static int show_job(struct request *q, int argc, char **argv, struct eddis_error *err)
 {
-    struct job_place p;
+    struct job_location p;
     int rc = find(q, &p, err);
 
     if (rc < 0)

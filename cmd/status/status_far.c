@@ -31,7 +31,7 @@ static void end_line(struct text *t, const char *end)
     fputs(end, stdout);
 }
 
-/* Print output bytes, with `plain` line by line. A callback of slurm_door_run. */
+/* Print output bytes, with `plain` line by line. A callback of srun_proxy_run. */
 static void pass(void *ctx, const char *bytes, size_t n)
 {
     struct text *t = ctx;
@@ -49,29 +49,29 @@ static void pass(void *ctx, const char *bytes, size_t n)
     (void)fflush(stdout);
 }
 
-/* Append output bytes to a string buffer. A callback of slurm_door_run. */
+/* Append output bytes to a string buffer. A callback of srun_proxy_run. */
 static void keep(void *ctx, const char *bytes, size_t n)
 {
     strbuf_add_bytes(ctx, bytes, n);
 }
 
-int status_far_print(const struct slurm_door *door, const struct strlist *words, bool plain,
+int status_far_print(const struct srun_proxy *proxy, const struct strlist *words, bool plain,
                      int64_t longest_ns, struct eddis_error *err)
 {
     struct text t = { .plain = plain };
-    int rc = slurm_door_run(door, (const char *const *)words->item, longest_ns, pass, &t, err);
+    int rc = srun_proxy_run(proxy, (const char *const *)words->item, longest_ns, pass, &t, err);
 
     if (t.n)
         end_line(&t, "");
     return rc;
 }
 
-int status_far_fetch(const struct slurm_door *door, const char *word, struct job_status *ret,
+int status_far_fetch(const struct srun_proxy *proxy, const char *word, struct job_status *ret,
                      struct eddis_error *err)
 {
     const char *const words[] = { "eddis-status", word, "--once", "--json", NULL };
     struct strbuf b = { 0 };
-    int rc = slurm_door_run(door, words, most_ns, keep, &b, err);
+    int rc = srun_proxy_run(proxy, words, most_ns, keep, &b, err);
 
     if (rc == 0)
         rc = b.failed
@@ -91,7 +91,7 @@ struct watch {
 };
 
 /* Parse each complete line of output as a status and show it, unless an earlier one failed. A
- * callback of slurm_door_run.
+ * callback of srun_proxy_run.
  */
 static void take_lines(void *ctx, const char *bytes, size_t n)
 {
@@ -115,7 +115,7 @@ static void take_lines(void *ctx, const char *bytes, size_t n)
     }
 }
 
-int status_far_watch(const struct slurm_door *door, const char *word, int64_t interval_ns,
+int status_far_watch(const struct srun_proxy *proxy, const char *word, int64_t interval_ns,
                      int (*show)(void *ctx, struct job_status *s, struct eddis_error *err),
                      void *ctx, struct eddis_error *err)
 {
@@ -126,18 +126,18 @@ int status_far_watch(const struct slurm_door *door, const char *word, int64_t in
     int rc;
 
     (void)snprintf(interval, sizeof interval, "%" PRId64 "ms", interval_ns / CLOCK_MS);
-    rc = slurm_door_run(door, words, CLOCK_NEVER, take_lines, &w, err);
+    rc = srun_proxy_run(proxy, words, CLOCK_NEVER, take_lines, &w, err);
     strbuf_fini(&w.b);
     if (w.rc < 0 && err)
         *err = w.err;
     return w.rc < 0 ? w.rc : rc;
 }
 
-bool status_far_ended(const struct slurm_door *door, char *ret, size_t size)
+bool status_far_ended(const struct srun_proxy *proxy, char *ret, size_t size)
 {
     struct slurm_job j;
-    int rc = slurm_task_await_end(door->name, slurm_job_is_over, clock_now_ns() + 20 * CLOCK_S, &j,
-                                  NULL);
+    int rc = slurm_lookup_await_end(proxy->name, slurm_job_is_over, clock_now_ns() + 20 * CLOCK_S,
+                                    &j, NULL);
 
     if (rc == 0)
         (void)snprintf(ret, size, "%s, exit code %d", j.state, slurm_job_code(&j));

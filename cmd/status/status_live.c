@@ -6,7 +6,7 @@
 #include "status_page.h"
 #include "status_screen.h"
 
-#include "agents/job/job_door.h"
+#include "agents/job/driver_socket.h"
 #include "agents/job/status_json.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
@@ -220,7 +220,7 @@ static void take_lines(struct live *v, struct strbuf *b)
 }
 
 /* Set the error that the node does not answer. */
-static void say_silent(struct live *v, const struct slurm_door_call *c)
+static void say_silent(struct live *v, const struct srun_proxy_call *c)
 {
     eddis_fail(&v->trouble, -ETIMEDOUT, "node %s of Slurm's job %s does not answer now",
                c->at->node, c->at->name);
@@ -231,14 +231,14 @@ static void say_silent(struct live *v, const struct slurm_door_call *c)
  * one, so that errors until then are printed normally. Return 0, 1 for 'q', 128 + signal, or an
  * error.
  */
-static int watch_far(struct live *v, struct slurm_door_call *c, struct eddis_error *err)
+static int watch_far(struct live *v, struct srun_proxy_call *c, struct eddis_error *err)
 {
     struct strbuf b = { 0 };
     bool shown = false;
     int64_t heard_ns = clock_now_ns();
     int rc = 0;
 
-    while (!v->end && rc >= 0 && !slurm_door_is_over(c)) {
+    while (!v->end && rc >= 0 && !srun_proxy_is_over(c)) {
         struct pollfd fds[] = { { .fd = v->signals, .events = POLLIN },
                                 { .fd = shown && isatty(STDIN_FILENO) ? STDIN_FILENO : -1,
                                   .events = POLLIN },
@@ -252,7 +252,7 @@ static int watch_far(struct live *v, struct slurm_door_call *c, struct eddis_err
             on_signal(v);
         if (fds[1].revents)
             on_keys(v);
-        rc = slurm_door_read(c, bytes, sizeof bytes, err);
+        rc = srun_proxy_read(c, bytes, sizeof bytes, err);
         if (rc > 0) {
             heard_ns = clock_now_ns();
             strbuf_add_bytes(&b, bytes, (size_t)rc);
@@ -278,25 +278,25 @@ static int watch_far(struct live *v, struct slurm_door_call *c, struct eddis_err
 /* Run eddis-status --watch --json on the job's node and draw what it prints. Return as watch_far,
  * or the exit code there.
  */
-static int look_far(struct live *v, const struct slurm_door *door, const char *word,
+static int look_far(struct live *v, const struct srun_proxy *proxy, const char *word,
                     struct eddis_error *err)
 {
     cleanup_free char *interval = NULL;
-    struct slurm_door_call c;
+    struct srun_proxy_call c;
     int rc, code;
 
     if (asprintf(&interval, "%" PRId64 "ms", v->o->interval_ns / CLOCK_MS) < 0) {
         interval = NULL;
         return eddis_fail(err, -ENOMEM, "no memory for the view");
     }
-    rc = slurm_door_begin(door,
+    rc = srun_proxy_begin(proxy,
                           (const char *const[]){ "eddis-status", word, "--watch", "--json",
                                                  "--interval", interval, NULL },
                           true, &c, err);
     if (rc < 0)
         return rc;
     rc = watch_far(v, &c, err);
-    code = slurm_door_end(&c, rc == 0 ? err : NULL);
+    code = srun_proxy_end(&c, rc == 0 ? err : NULL);
     if (rc == 0 && code > 0 && *c.last)
         fprintf(stderr, "%s\n", c.last);
     return rc ? rc : code;
@@ -325,7 +325,7 @@ static void let_signals(struct live *v, const sigset_t *before)
     (void)sigprocmask(SIG_SETMASK, before, NULL);
 }
 
-int status_live_far(const struct slurm_door *door, const char *word, const struct status_live *o,
+int status_live_far(const struct srun_proxy *proxy, const char *word, const struct status_live *o,
                     struct job_status *ret, struct eddis_error *err)
 {
     struct live v = { .o = o, .signals = -1 };
@@ -335,7 +335,7 @@ int status_live_far(const struct slurm_door *door, const char *word, const struc
     job_status_init(&v.status);
     hold_signals(&v, &before);
     rc = v.signals < 0 ? eddis_fail_errno(err, -errno, "cannot wait for signals")
-                       : look_far(&v, door, word, err);
+                       : look_far(&v, proxy, word, err);
     let_signals(&v, &before);
     if (rc == 0)
         *ret = v.status;
@@ -354,7 +354,7 @@ int status_live_run(const struct job_folder *f, const struct status_live *o,
 
     if (rc != 1)
         return rc == -ENOENT ? 0 : rc;
-    rc = job_door_dial(&d, d.token, &v.client, err);
+    rc = driver_socket_dial(&d, d.token, &v.client, err);
     if (rc < 0)
         return rc;
     job_status_init(&v.status);

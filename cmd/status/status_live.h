@@ -29,7 +29,7 @@ int status_live_run(const struct job_folder *f, const struct status_live *o,
  * values are as above, or the exit code of eddis-status there, whose error was printed on standard
  * error.
  */
-int status_live_far(const struct slurm_door *door, const char *word, const struct status_live *o,
+int status_live_far(const struct srun_proxy *proxy, const char *word, const struct status_live *o,
                     struct job_status *ret, struct eddis_error *err);
 
 #endif

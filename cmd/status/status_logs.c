@@ -4,7 +4,7 @@
 
 #include "agents/job/status_fetch.h"
 
-#include "agents/job/job_door.h"
+#include "agents/job/driver_socket.h"
 #include "agents/protocol/log_answer.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
@@ -32,7 +32,7 @@ static int ask(const struct job_driver *d, int64_t after, struct log_answer *a,
     cleanup_free char *body = NULL;
     char path[64];
     size_t n = 0;
-    int rc = job_door_dial(d, d->token, &c, err);
+    int rc = driver_socket_dial(d, d->token, &c, err);
 
     (void)snprintf(path, sizeof path, "/v1/logs/%d?after=%lld", a->rank, (long long)after);
     if (rc == 0)

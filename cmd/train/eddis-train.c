@@ -75,7 +75,7 @@ static void tell(const struct train_options *o, const struct eddis *e)
     struct eddis_world world = { .size = sizeof world };
 
     if (eddis_world(e, &world) >= 0 && world.rank == 0)
-        train_data_tell(o, print_note, NULL);
+        train_data_report(o, print_note, NULL);
 }
 
 /* Train as a worker of the job. The data were checked before: every worker reads the same file, so
@@ -123,7 +123,7 @@ static int test(struct train_options *o)
     evaluation_fini(&e);
     if (rc < 0)
         return complain(&err, EXIT_FAULT);
-    train_data_tell(o, print_note, NULL);
+    train_data_report(o, print_note, NULL);
     (void)printf("test accuracy %.4f  test loss %.4f  %lld of %lld right\n",
                  (double)sum.hits / (double)d->n_test, sum.sum / (double)d->n_test,
                  (long long)sum.hits, (long long)d->n_test);

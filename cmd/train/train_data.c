@@ -320,8 +320,8 @@ int train_data_open(struct train_options *o, struct eddis_error *err)
 }
 
 /* Report how a file's header and rows were interpreted. */
-static void tell_file(const char *path, const struct dataset *d,
-                      void (*fn)(void *arg, const char *text), void *arg)
+static void report_file(const char *path, const struct dataset *d,
+                        void (*fn)(void *arg, const char *text), void *arg)
 {
     const char *notes[] = { dataset_info(d)->header_note, dataset_info(d)->row_note };
 
@@ -354,14 +354,14 @@ static void tell_labels(const struct dataset_info *info, void (*fn)(void *arg, c
     strbuf_fini(&b);
 }
 
-void train_data_tell(const struct train_options *o, void (*fn)(void *arg, const char *text),
-                     void *arg)
+void train_data_report(const struct train_options *o, void (*fn)(void *arg, const char *text),
+                       void *arg)
 {
     const struct trainer_data *d = &o->trainer.data;
 
-    tell_file(o->data, d->train, fn, arg);
+    report_file(o->data, d->train, fn, arg);
     if (d->test != d->train)
-        tell_file(o->test_data, d->test, fn, arg);
+        report_file(o->test_data, d->test, fn, arg);
     if (o->scale_note[0])
         fn(arg, o->scale_note);
     tell_labels(dataset_info(d->train), fn, arg);

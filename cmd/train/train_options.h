@@ -52,8 +52,8 @@ void train_options_help(void);
 int train_data_open(struct train_options *o, struct eddis_error *err);
 
 /* Call fn for each remark about how the data were interpreted. */
-void train_data_tell(const struct train_options *o, void (*fn)(void *arg, const char *text),
-                     void *arg);
+void train_data_report(const struct train_options *o, void (*fn)(void *arg, const char *text),
+                       void *arg);
 
 /* Close the data and free what train_data_open has made. */
 void train_data_close(struct train_options *o);

@@ -103,7 +103,7 @@ static json_t *write_one(const struct field *f, const void *p)
         return json_integer((json_int_t) * (const uint64_t *)p);
     case FIELD_DOUBLE:
     case FIELD_MEASURE:
-    case FIELD_FIGURE:
+    case FIELD_METRIC:
         return isfinite(*(const double *)p) ? json_real(*(const double *)p) : json_null();
     case FIELD_BOOL:
         return json_boolean(*(const bool *)p);
@@ -133,7 +133,7 @@ int fields_write(const struct field *f, size_t n, const void *s, json_t *o)
     for (size_t i = 0; i < n; i++) {
         const void *p = (const char *)s + f[i].offset;
 
-        if (f[i].kind == FIELD_FIGURE && !isfinite(*(const double *)p))
+        if (f[i].kind == FIELD_METRIC && !isfinite(*(const double *)p))
             continue;
         if (json_object_set_new(o, f[i].key, write_one(&f[i], p)) < 0)
             return -ENOMEM;
@@ -235,7 +235,7 @@ static int read_enum(const struct field *f, const json_t *o, int *p, struct eddi
     return eddis_fail(err, -EINVAL, "member \"%s\" is none of the words it may be", f->key);
 }
 
-/* Read a number within the row's bounds.  A FIELD_MEASURE that is null or a FIELD_FIGURE that is
+/* Read a number within the row's bounds.  A FIELD_MEASURE that is null or a FIELD_OPTIONAL that is
  * absent gives NAN.
  */
 static int read_double(const struct field *f, const json_t *o, double *p, struct eddis_error *err)
@@ -243,7 +243,7 @@ static int read_double(const struct field *f, const json_t *o, double *p, struct
     bool any = f->low == f->high;
 
     if ((f->kind == FIELD_MEASURE && json_is_null(json_object_get(o, f->key))) ||
-        (f->kind == FIELD_FIGURE && !json_has(o, f->key))) {
+        (f->kind == FIELD_METRIC && !json_has(o, f->key))) {
         *p = NAN;
         return 0;
     }
@@ -304,7 +304,7 @@ static int read_one(const struct field *f, const json_t *o, void *p, struct eddi
         return read_whole(f, o, p, err);
     case FIELD_DOUBLE:
     case FIELD_MEASURE:
-    case FIELD_FIGURE:
+    case FIELD_METRIC:
         return read_double(f, o, p, err);
     case FIELD_BOOL:
         return json_want_bool(o, f->key, p, err);

@@ -2,7 +2,7 @@
 /* fields.h - convert a struct to and from a JSON object by a table of its members
  *
  * One row per member serves both the writer and the strict reader, so that the two cannot diverge.
- * Every member of the table must be present, except FIELD_FIGURE, and no other may be.  To check
+ * Every member of the table must be present, except FIELD_OPTIONAL, and no other may be.  To check
  * the latter, the reader returns how many members it read, and fields_end compares that with the
  * size of the object.
  */
@@ -17,12 +17,12 @@
 
 /* Types of members */
 enum field_kind {
-    FIELD_INT,     /* int, min .. max */
-    FIELD_INT64,   /* int64_t, min .. max */
-    FIELD_UINT64,  /* uint64_t, full range */
-    FIELD_DOUBLE,  /* finite, low .. high */
-    FIELD_MEASURE, /* finite, low .. high, or NAN, written as null */
-    FIELD_FIGURE,  /* finite, low .. high, or NAN, omitted from the JSON */
+    FIELD_INT,      /* int, min .. max */
+    FIELD_INT64,    /* int64_t, min .. max */
+    FIELD_UINT64,   /* uint64_t, full range */
+    FIELD_DOUBLE,   /* finite, low .. high */
+    FIELD_MEASURE,  /* finite, low .. high, or NAN, written as null */
+    FIELD_METRIC, /* finite, low .. high, or NAN, omitted from the JSON */
     FIELD_BOOL,
     FIELD_FLAG,     /* int32_t, 0 or 1, written as false or true */
     FIELD_ENUM,     /* int, 0 .. max - 1, written as names[] */

@@ -43,7 +43,7 @@ static bool is_text(const char *s, size_t size)
 }
 
 /* Check that the values of a communication choice are valid. */
-static bool choice_is_sane(const struct comm_choice *c)
+static bool choice_is_valid(const struct comm_choice *c)
 {
     return c->version >= 0 && c->direct_bytes >= 0 && c->tree_bytes >= 0 && c->halving_bytes >= 0 &&
            c->piece_bytes >= 0 && c->latency_s >= 0 && c->bytes_per_s >= 0 && c->n_order >= 0 &&
@@ -52,17 +52,17 @@ static bool choice_is_sane(const struct comm_choice *c)
 }
 
 /* Check that the links to revalidate are valid. */
-static bool checks_are_sane(const struct network_checks *c, int n_ranks)
+static bool checks_are_valid(const struct network_checks *c, int n_ranks)
 {
-    bool sane = c->turns >= 0 && c->turns <= NETWORK_CHECK_TURNS;
+    bool valid = c->turns >= 0 && c->turns <= NETWORK_CHECK_TURNS;
 
     for (int i = 0; c->turns && i < NETWORK_CHECK_ROWS; i++)
-        sane = sane && c->row[i].peer >= -1 && c->row[i].peer < n_ranks && c->row[i].turn >= 0 &&
-               c->row[i].turn < c->turns && (c->row[i].peer < 0 || c->row[i].bytes_per_s > 0);
-    return sane;
+        valid = valid && c->row[i].peer >= -1 && c->row[i].peer < n_ranks && c->row[i].turn >= 0 &&
+                c->row[i].turn < c->turns && (c->row[i].peer < 0 || c->row[i].bytes_per_s > 0);
+    return valid;
 }
 
-bool board_groups_are_sane(const struct board_area *a)
+bool board_groups_are_valid(const struct board_area *a)
 {
     for (int r = 0; r < a->n_ranks; r++)
         if (a->group[r] < 0 || a->group[r] >= a->n_ranks || a->node_of[r] < 0 ||
@@ -72,15 +72,15 @@ bool board_groups_are_sane(const struct board_area *a)
     return true;
 }
 
-bool board_area_is_sane(const struct board_area *a)
+bool board_area_is_valid(const struct board_area *a)
 {
     return a->n_ranks >= 1 && a->n_ranks <= BOARD_MAX_RANKS && a->n_local >= 1 &&
            a->n_local <= BOARD_MAX_LOCAL && a->first_rank >= 0 &&
            a->first_rank <= a->n_ranks - a->n_local && is_text(a->mode, sizeof a->mode) &&
            is_text(a->algorithm, sizeof a->algorithm) && is_text(a->job, sizeof a->job) &&
            is_text(a->checkpoint_dir, sizeof a->checkpoint_dir) &&
-           is_text(a->resume_from, sizeof a->resume_from) && choice_is_sane(&a->choice) &&
-           checks_are_sane(&a->checks, a->n_ranks) && sync_options_are_sane(&a->options);
+           is_text(a->resume_from, sizeof a->resume_from) && choice_is_valid(&a->choice) &&
+           checks_are_valid(&a->checks, a->n_ranks) && sync_options_are_valid(&a->options);
 }
 
 /* Make a board without a mapping, with a copy of this setup and its arrays.  Without arrays all
@@ -146,13 +146,13 @@ int board_create(const char *path, const struct board_area *setup, struct board 
     size_t size;
     int rc;
 
-    if (!board_area_is_sane(setup))
+    if (!board_area_is_valid(setup))
         return eddis_fail(err, -EINVAL, "a progress board cannot have %d of %d ranks from %d on",
                           setup->n_local, setup->n_ranks, setup->first_rank);
     rc = board_new(setup, &b, err);
     if (rc < 0)
         return rc;
-    if (!board_groups_are_sane(&b->setup)) {
+    if (!board_groups_are_valid(&b->setup)) {
         board_close(b);
         return eddis_fail(err, -EINVAL, "the groups or nodes of a progress board are none");
     }
@@ -205,14 +205,14 @@ static int copy_page(const struct board *b, int local_rank, struct board_page *r
 }
 
 /* Check that no time is negative. */
-static bool times_are_sane(const struct board_times *t)
+static bool times_are_valid(const struct board_times *t)
 {
     return t->input_ns >= 0 && t->compute_ns >= 0 && t->exposed_ns >= 0 && t->wait_ns >= 0 &&
            t->total_ns >= 0;
 }
 
 /* Check that the program's sizes are valid. */
-static bool program_is_sane(const struct program *p)
+static bool program_is_valid(const struct program *p)
 {
     return p->gradient_bytes >= 0 && p->float32_bytes >= 0 &&
            p->float32_bytes <= p->gradient_bytes && p->largest_bytes >= 0 &&
@@ -221,26 +221,26 @@ static bool program_is_sane(const struct program *p)
 }
 
 /* Check that the page is of this rank and layout and its values are valid. */
-static bool page_is_sane(const struct board *b, int local_rank, const struct board_page *p)
+static bool page_is_valid(const struct board *b, int local_rank, const struct board_page *p)
 {
     if (p->version != BOARD_VERSION || p->local_rank != local_rank ||
         p->rank != b->setup.first_rank + local_rank || p->phase < 0 || p->steps_done < 0 ||
         p->steps_done > BOARD_MOST_STEPS || p->steps_here < 0 || p->model_bytes < 0 ||
-        !program_is_sane(&p->program) || p->step_plan < 0 || p->steps_before < 0 ||
+        !program_is_valid(&p->program) || p->step_plan < 0 || p->steps_before < 0 ||
         p->samples_done < 0 || p->samples_before < 0 || p->memory_bytes < 0 || p->at_once < 0 ||
         p->exchanges < 0 || p->exchange_ns < 0 || p->thread < 0 || p->samples_in_epoch < 0 ||
         p->restored_samples < 0 || p->restored_at < 0 || p->told < 0 ||
         p->told > BOARD_TOLD_OUTPUT || p->thread > INT32_MAX || p->plan_since < -1 ||
-        p->waits_for < -1 || p->waits_for >= b->setup.n_ranks || !times_are_sane(&p->sum) ||
-        !times_are_sane(&p->sum_before))
+        p->waits_for < -1 || p->waits_for >= b->setup.n_ranks || !times_are_valid(&p->sum) ||
+        !times_are_valid(&p->sum_before))
         return false;
     for (int i = 0; i < BOARD_METRICS; i++)
         if (!is_text(p->metric[i].name, sizeof p->metric[i].name))
             return false;
     for (int i = 0; i < BOARD_RING; i++)
-        if (!times_are_sane(&p->ring[i].t) || p->ring[i].count < 0 || !(p->ring[i].work >= 0))
+        if (!times_are_valid(&p->ring[i].t) || p->ring[i].count < 0 || !(p->ring[i].work >= 0))
             return false;
-    return choice_is_sane(&p->choice);
+    return choice_is_valid(&p->choice);
 }
 
 int board_read(const struct board *b, int local_rank, struct board_page *ret,
@@ -256,7 +256,7 @@ int board_read(const struct board *b, int local_rank, struct board_page *ret,
         return eddis_fail(err, -ENODATA, "rank %d has not opened its progress page yet", rank);
     if (copy_page(b, local_rank, &page) < 0)
         return eddis_fail(err, -EAGAIN, "the progress page of rank %d is being written", rank);
-    if (page.magic != BOARD_MAGIC || !page_is_sane(b, local_rank, &page))
+    if (page.magic != BOARD_MAGIC || !page_is_valid(b, local_rank, &page))
         return eddis_fail(err, -EPROTO, "the progress page of rank %d is damaged", rank);
     *ret = page;
     return 0;
@@ -306,7 +306,7 @@ static int read_area(int fd, const char *path, struct board_area *ret, struct ed
                           "the job's nodes need the same version of eddis",
                           path, ret->version, BOARD_VERSION);
     ret->group = ret->node_of = NULL;
-    if (!board_area_is_sane(ret) || (uint64_t)st.st_size != file_bytes(ret, ret->n_local))
+    if (!board_area_is_valid(ret) || (uint64_t)st.st_size != file_bytes(ret, ret->n_local))
         return damaged(path, err);
     return 0;
 }
@@ -327,7 +327,7 @@ static int read_setup(int fd, const char *path, struct board **ret, struct eddis
     if (pread(fd, b->places, (size_t)bytes, BOARD_GROUP_AT) != bytes ||
         pread(fd, b->places + area->n_ranks, (size_t)bytes, (off_t)board_node_at(area->n_ranks)) !=
             bytes ||
-        !board_groups_are_sane(&b->setup)) {
+        !board_groups_are_valid(&b->setup)) {
         board_close(b);
         return damaged(path, err);
     }

@@ -83,7 +83,7 @@ struct board_page *board_begin(struct board *b);
 void board_end(struct board *b);
 
 /* What is known of a program that reports only the numbers of its steps. */
-struct board_told {
+struct board_reported {
     int64_t step;    /* number of the last step that has ended, from 0; -1: none */
     int64_t samples; /* samples of all steps since the call before */
     int64_t total;   /* steps of the whole run; 0: unknown */
@@ -95,7 +95,7 @@ struct board_told {
  * time.  The first call starts the clock.  A step number below an earlier one only shows that the
  * program is alive.
  */
-void board_show_steps(struct board *b, const struct board_told *t);
+void board_show_steps(struct board *b, const struct board_reported *t);
 
 /* Publish a choice of the communication, under the next version of choices. */
 void board_choose(struct board *b, const struct comm_choice *choice);

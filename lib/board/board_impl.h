@@ -26,10 +26,10 @@ static inline struct board_area *board_area_of(const struct board *b)
 }
 
 /* Check that the area's values are valid, so that they mislead no reader. */
-bool board_area_is_sane(const struct board_area *a);
+bool board_area_is_valid(const struct board_area *a);
 
 /* Check that groups and nodes are numbered from 0, below n_ranks, and nodes in the order of ranks.
  */
-bool board_groups_are_sane(const struct board_area *a);
+bool board_groups_are_valid(const struct board_area *a);
 
 #endif

@@ -130,7 +130,7 @@ int board_settle(struct board *b, const struct board_area *settled, const struct
         return rc;
     memcpy(now.mode, settled->mode, mode_bytes());
     now.group = settled->group;
-    if (plan->version != 1 || !board_area_is_sane(&now) || !board_groups_are_sane(&now))
+    if (plan->version != 1 || !board_area_is_valid(&now) || !board_groups_are_valid(&now))
         return eddis_fail(err, -EINVAL, "the mode cannot be settled so by plan %lld",
                           (long long)plan->version);
     memcpy(groups, settled->group, bytes);
@@ -178,7 +178,7 @@ int board_take_mode(struct board *b, struct eddis_error *err)
     if (copy_mode(b, &now, groups) < 0)
         return eddis_fail(err, -EAGAIN, "a plan is being written to the progress board");
     now.group = groups;
-    if (!board_area_is_sane(&now) || !board_groups_are_sane(&now))
+    if (!board_area_is_valid(&now) || !board_groups_are_valid(&now))
         return eddis_fail(err, -EPROTO, "the progress board's mode is damaged");
     memcpy(b->setup.mode, now.mode, mode_bytes());
     memcpy(b->places, groups, (size_t)b->setup.n_ranks * sizeof *b->places);

@@ -54,7 +54,7 @@ static void show_steps(struct board_page *p, const struct stretch *s)
     p->sum.total_ns += s->end_ns - s->since_ns;
 }
 
-void board_show_steps(struct board *b, const struct board_told *t)
+void board_show_steps(struct board *b, const struct board_reported *t)
 {
     struct board_page *p = board_begin(b);
     bool back = t->step < p->steps_done - 1;

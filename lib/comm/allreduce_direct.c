@@ -75,7 +75,7 @@ static void direct_add_up(struct direct *d)
 {
     struct comm_part all = reduction_whole(&d->r);
 
-    if (!reduction_narrows(&d->r))
+    if (!reduction_uses_half(&d->r))
         reduction_write(&d->r, &all, direct_contribution(d, d->r.base.place.rank));
     reduction_take(&d->r, &all, direct_contribution(d, 0));
     for (int i = 1; i < d->r.base.place.n_ranks; i++)

@@ -136,7 +136,7 @@ static struct comm_part halving_part(const struct halving *h, int step, bool rec
 static char *halving_scratch(struct halving *h, int step, bool receive, const struct comm_part *p)
 {
     const struct allreduce *a = &h->r.what;
-    bool narrows = reduction_narrows(&h->r), added = receive == halving_adds(h, step);
+    bool narrows = reduction_uses_half(&h->r), added = receive == halving_adds(h, step);
     int forward = halving_adds(h, step) ? step : h->steps - 1 - step;
     char *at = h->scratch + reduction_pad(&h->r, p);
 

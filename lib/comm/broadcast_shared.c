@@ -144,7 +144,7 @@ static void shared_tell(struct shared_broadcast *b, struct outbox *out)
 }
 
 /* Check whether all pieces were sent to all children. */
-static bool shared_told(const struct shared_broadcast *b)
+static bool shared_all_sent(const struct shared_broadcast *b)
 {
     for (int i = 0; i < b->n_children; i++)
         if (b->child[i].sent < b->n_pieces)
@@ -200,7 +200,7 @@ static int shared_go(struct shared_broadcast *b, struct outbox *out, bool *ret_m
         b->taken = b->published;
     else
         *ret_moved |= pieces_copy(b, b->data, results(b), &b->taken, b->published);
-    if (b->taken < b->n_pieces || !shared_told(b))
+    if (b->taken < b->n_pieces || !shared_all_sent(b))
         return 0;
     nodes_of(b)->shm->uses[b->slot] = b->use;
     return 1;

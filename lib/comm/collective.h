@@ -60,11 +60,11 @@ struct allreduce {
     enum comm_type type;
     enum comm_rule rule;
     /* A trailer: a few bytes directly behind the elements, with their own rule; tail_bytes 0: none.
-     * tail_rule must not depend on the order of its arguments.  They are aligned like the end of
+     * trailer_rule must not depend on the order of its arguments.  They are aligned like the end of
      * the elements.
      */
     size_t tail_bytes;
-    void (*tail_rule)(void *acc, const void *in);
+    void (*trailer_rule)(void *acc, const void *in);
     /* The type of float32 sums in messages, COMM_FLOAT16 or COMM_BFLOAT16; 0: float32.  It holds
      * between nodes that share memory, else between all ranks; not for the trailer.  A rank sends
      * rounded values; sums are computed in float32, and the sender of a total rounds it.  "direct",

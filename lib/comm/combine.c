@@ -64,20 +64,20 @@ enum {
     HALF_BLOCK = 1024, /* elements; two such blocks of float32 fit into the L1 cache */
 };
 
-void comm_widen(enum comm_type half, float *to, const void *from, size_t n)
+void comm_from_half(enum comm_type half, float *to, const void *from, size_t n)
 {
     if (half == COMM_FLOAT16)
-        float16_widen(to, from, n);
+        float16s_to_floats(to, from, n);
     else
-        bfloat16_widen(to, from, n);
+        bfloat16s_to_floats(to, from, n);
 }
 
-void comm_narrow(enum comm_type half, void *to, const float *from, size_t n)
+void comm_to_half(enum comm_type half, void *to, const float *from, size_t n)
 {
     if (half == COMM_FLOAT16)
-        float16_narrow(to, from, n);
+        float16s_from_floats(to, from, n);
     else
-        bfloat16_narrow(to, from, n);
+        bfloat16s_from_floats(to, from, n);
 }
 
 void combine_widened(enum comm_type half, float *acc, const void *in, size_t n)
@@ -87,7 +87,7 @@ void combine_widened(enum comm_type half, float *acc, const void *in, size_t n)
     for (size_t at = 0; at < n; at += HALF_BLOCK) {
         size_t m = n - at < HALF_BLOCK ? n - at : HALF_BLOCK;
 
-        comm_widen(half, wide, (const uint16_t *)in + at, m);
+        comm_from_half(half, wide, (const uint16_t *)in + at, m);
         combine_float32(COMM_SUM, acc + at, wide, m);
     }
 }
@@ -101,12 +101,12 @@ static void half_many(enum comm_type type, enum comm_rule rule, void *out, const
     for (size_t at = 0; at < n; at += HALF_BLOCK) {
         size_t m = n - at < HALF_BLOCK ? n - at : HALF_BLOCK;
 
-        comm_widen(type, acc, (const uint16_t *)in[0] + at, m);
+        comm_from_half(type, acc, (const uint16_t *)in[0] + at, m);
         for (int i = 1; i < k; i++) {
-            comm_widen(type, next, (const uint16_t *)in[i] + at, m);
+            comm_from_half(type, next, (const uint16_t *)in[i] + at, m);
             combine_float32(rule, acc, next, m);
         }
-        comm_narrow(type, (uint16_t *)out + at, acc, m);
+        comm_to_half(type, (uint16_t *)out + at, acc, m);
     }
 }
 

@@ -37,10 +37,10 @@ bool comm_rule_valid(enum comm_rule rule);
 void combine(enum comm_type type, enum comm_rule rule, void *acc, const void *in, size_t n);
 
 /* Convert n float32 numbers to the 16-bit type `half`, rounded.  The arrays must not overlap. */
-void comm_narrow(enum comm_type half, void *to, const float *from, size_t n);
+void comm_to_half(enum comm_type half, void *to, const float *from, size_t n);
 
 /* Convert n numbers of the 16-bit type `half` to float32.  The arrays must not overlap. */
-void comm_widen(enum comm_type half, float *to, const void *from, size_t n);
+void comm_from_half(enum comm_type half, float *to, const void *from, size_t n);
 
 /* Compute acc[i] = acc[i] + in[i] for n elements; `in` has the 16-bit type `half`, acc is float32.
  * The arrays must not overlap.

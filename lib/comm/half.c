@@ -70,13 +70,13 @@ static uint16_t float16_from_float(float f)
     return (uint16_t)(sign | (a >= overflow ? special : a < tiny ? small : normal));
 }
 
-void float16_widen_portable(float *to, const uint16_t *from, size_t n)
+void float16s_to_floats_portable(float *to, const uint16_t *from, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         to[i] = float16_to_float(from[i]);
 }
 
-void float16_narrow_portable(uint16_t *to, const float *from, size_t n)
+void float16s_from_floats_portable(uint16_t *to, const float *from, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         to[i] = float16_from_float(from[i]);
@@ -87,14 +87,14 @@ void float16_narrow_portable(uint16_t *to, const float *from, size_t n)
 /* Convert n bfloat16 numbers to float32.  The loop uses unsigned numbers and no branches; otherwise
  * the compiler does not vectorise it.
  */
-LOOP void widen_loop(float *restrict to, const uint16_t *restrict from, size_t n)
+LOOP void to_float_loop(float *restrict to, const uint16_t *restrict from, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         to[i] = bits_float((uint32_t)from[i] << 16);
 }
 
 /* Convert n float32 numbers to bfloat16, rounded to nearest, ties to even. */
-LOOP void narrow_loop(uint16_t *restrict to, const float *restrict from, size_t n)
+LOOP void from_float_loop(uint16_t *restrict to, const float *restrict from, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         uint32_t u = float_bits(from[i]);
@@ -105,14 +105,14 @@ LOOP void narrow_loop(uint16_t *restrict to, const float *restrict from, size_t 
     }
 }
 
-void bfloat16_widen_portable(float *to, const uint16_t *from, size_t n)
+void bfloat16s_to_floats_portable(float *to, const uint16_t *from, size_t n)
 {
-    widen_loop(to, from, n);
+    to_float_loop(to, from, n);
 }
 
-void bfloat16_narrow_portable(uint16_t *to, const float *from, size_t n)
+void bfloat16s_from_floats_portable(uint16_t *to, const float *from, size_t n)
 {
-    narrow_loop(to, from, n);
+    from_float_loop(to, from, n);
 }
 
 /* ---- with processor instructions ---- */
@@ -129,8 +129,8 @@ static bool is_fast(void)
 
 /* Convert whole vectors of 8 float16 numbers; return the number converted, at most 7 less than n.
  */
-__attribute__((target("avx,f16c"))) static size_t float16_widen_fast(float *to,
-                                                                     const uint16_t *from, size_t n)
+__attribute__((target("avx,f16c"))) static size_t
+float16s_to_floats_fast(float *to, const uint16_t *from, size_t n)
 {
     size_t i = 0;
 
@@ -140,8 +140,8 @@ __attribute__((target("avx,f16c"))) static size_t float16_widen_fast(float *to,
 }
 
 /* Convert whole vectors of 8 float32 numbers to float16; return the number converted. */
-__attribute__((target("avx,f16c"))) static size_t float16_narrow_fast(uint16_t *to,
-                                                                      const float *from, size_t n)
+__attribute__((target("avx,f16c"))) static size_t
+float16s_from_floats_fast(uint16_t *to, const float *from, size_t n)
 {
     size_t i = 0;
 
@@ -152,17 +152,17 @@ __attribute__((target("avx,f16c"))) static size_t float16_narrow_fast(uint16_t *
 }
 
 /* Convert n bfloat16 numbers to float32, by the loop compiled for AVX2. */
-__attribute__((target("avx2"))) static void bfloat16_widen_fast(float *to, const uint16_t *from,
-                                                                size_t n)
+__attribute__((target("avx2"))) static void bfloat16s_to_floats_fast(float *to, const uint16_t *from,
+                                                                   size_t n)
 {
-    widen_loop(to, from, n);
+    to_float_loop(to, from, n);
 }
 
 /* Convert n float32 numbers to bfloat16, by the loop compiled for AVX2. */
-__attribute__((target("avx2"))) static void bfloat16_narrow_fast(uint16_t *to, const float *from,
-                                                                 size_t n)
+__attribute__((target("avx2"))) static void bfloat16s_from_floats_fast(uint16_t *to,
+                                                                     const float *from, size_t n)
 {
-    narrow_loop(to, from, n);
+    from_float_loop(to, from, n);
 }
 
 #else
@@ -173,7 +173,7 @@ static bool is_fast(void)
     return false;
 }
 
-static size_t float16_widen_fast(float *to, const uint16_t *from, size_t n)
+static size_t float16s_to_floats_fast(float *to, const uint16_t *from, size_t n)
 {
     (void)to;
     (void)from;
@@ -181,7 +181,7 @@ static size_t float16_widen_fast(float *to, const uint16_t *from, size_t n)
     return 0;
 }
 
-static size_t float16_narrow_fast(uint16_t *to, const float *from, size_t n)
+static size_t float16s_from_floats_fast(uint16_t *to, const float *from, size_t n)
 {
     (void)to;
     (void)from;
@@ -189,44 +189,44 @@ static size_t float16_narrow_fast(uint16_t *to, const float *from, size_t n)
     return 0;
 }
 
-static void bfloat16_widen_fast(float *to, const uint16_t *from, size_t n)
+static void bfloat16s_to_floats_fast(float *to, const uint16_t *from, size_t n)
 {
-    widen_loop(to, from, n);
+    to_float_loop(to, from, n);
 }
 
-static void bfloat16_narrow_fast(uint16_t *to, const float *from, size_t n)
+static void bfloat16s_from_floats_fast(uint16_t *to, const float *from, size_t n)
 {
-    narrow_loop(to, from, n);
+    from_float_loop(to, from, n);
 }
 
 #endif
 
-void float16_widen(float *to, const uint16_t *from, size_t n)
+void float16s_to_floats(float *to, const uint16_t *from, size_t n)
 {
-    size_t done = is_fast() ? float16_widen_fast(to, from, n) : 0;
+    size_t done = is_fast() ? float16s_to_floats_fast(to, from, n) : 0;
 
-    float16_widen_portable(to + done, from + done, n - done);
+    float16s_to_floats_portable(to + done, from + done, n - done);
 }
 
-void float16_narrow(uint16_t *to, const float *from, size_t n)
+void float16s_from_floats(uint16_t *to, const float *from, size_t n)
 {
-    size_t done = is_fast() ? float16_narrow_fast(to, from, n) : 0;
+    size_t done = is_fast() ? float16s_from_floats_fast(to, from, n) : 0;
 
-    float16_narrow_portable(to + done, from + done, n - done);
+    float16s_from_floats_portable(to + done, from + done, n - done);
 }
 
-void bfloat16_widen(float *to, const uint16_t *from, size_t n)
+void bfloat16s_to_floats(float *to, const uint16_t *from, size_t n)
 {
     if (is_fast())
-        bfloat16_widen_fast(to, from, n);
+        bfloat16s_to_floats_fast(to, from, n);
     else
-        bfloat16_widen_portable(to, from, n);
+        bfloat16s_to_floats_portable(to, from, n);
 }
 
-void bfloat16_narrow(uint16_t *to, const float *from, size_t n)
+void bfloat16s_from_floats(uint16_t *to, const float *from, size_t n)
 {
     if (is_fast())
-        bfloat16_narrow_fast(to, from, n);
+        bfloat16s_from_floats_fast(to, from, n);
     else
-        bfloat16_narrow_portable(to, from, n);
+        bfloat16s_from_floats_portable(to, from, n);
 }

@@ -13,29 +13,29 @@
 #include <stdint.h>
 
 /* Convert n float16 numbers to float32.  In all these functions the two arrays must not overlap. */
-void float16_widen(float *to, const uint16_t *from, size_t n);
+void float16s_to_floats(float *to, const uint16_t *from, size_t n);
 
 /* Convert n float32 numbers to float16, rounded. */
-void float16_narrow(uint16_t *to, const float *from, size_t n);
+void float16s_from_floats(uint16_t *to, const float *from, size_t n);
 
 /* Convert n bfloat16 numbers to float32. */
-void bfloat16_widen(float *to, const uint16_t *from, size_t n);
+void bfloat16s_to_floats(float *to, const uint16_t *from, size_t n);
 
 /* Convert n float32 numbers to bfloat16, rounded. */
-void bfloat16_narrow(uint16_t *to, const float *from, size_t n);
+void bfloat16s_from_floats(uint16_t *to, const float *from, size_t n);
 
 /* Convert float16 to float32 without special processor instructions; for tests and measurements. */
-void float16_widen_portable(float *to, const uint16_t *from, size_t n);
+void float16s_to_floats_portable(float *to, const uint16_t *from, size_t n);
 
 /* Convert float32 to float16 without special processor instructions; for tests and measurements. */
-void float16_narrow_portable(uint16_t *to, const float *from, size_t n);
+void float16s_from_floats_portable(uint16_t *to, const float *from, size_t n);
 
 /* Convert bfloat16 to float32 without special processor instructions; for tests and measurements.
  */
-void bfloat16_widen_portable(float *to, const uint16_t *from, size_t n);
+void bfloat16s_to_floats_portable(float *to, const uint16_t *from, size_t n);
 
 /* Convert float32 to bfloat16 without special processor instructions; for tests and measurements.
  */
-void bfloat16_narrow_portable(uint16_t *to, const float *from, size_t n);
+void bfloat16s_from_floats_portable(uint16_t *to, const float *from, size_t n);
 
 #endif

@@ -150,7 +150,7 @@ static int64_t loop_arrival(struct loop *l, int from, const struct comm_op *op)
 }
 
 /* Wake the rank's endpoint, if it waits.  Call with the lock held. */
-static void loop_tell(struct loop *l, int rank)
+static void loop_report(struct loop *l, int rank)
 {
     if (l->wakeup[rank])
         wakeup_wake(l->wakeup[rank]);
@@ -178,7 +178,7 @@ static int loop_post_send(struct loop *l, int rank, struct loop_item *item)
         list_add(&l->done[rank], done);
     }
     list_add(&l->sends[op->peer], item);
-    loop_tell(l, op->peer);
+    loop_report(l, op->peer);
     return 0;
 }
 
@@ -230,7 +230,7 @@ static int loop_deliver(struct loop *l, int rank, struct loop_item *send, struct
         free(send);
     } else {
         list_add(&l->done[send->rank], send);
-        loop_tell(l, send->rank);
+        loop_report(l, send->rank);
     }
     return 0;
 }
@@ -291,7 +291,7 @@ static void loop_abort(struct transport *t, int code)
     pthread_mutex_lock(&l->lock);
     l->aborted = code;
     for (int i = 0; i < l->n_ranks; i++)
-        loop_tell(l, i);
+        loop_report(l, i);
     pthread_mutex_unlock(&l->lock);
 }
 

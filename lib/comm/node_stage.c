@@ -193,7 +193,7 @@ static void piece_reduce(struct node_stage *s, const struct piece *p, uint64_t c
     if (chunk == 0 && p->tail_bytes) {
         memcpy(out + end, piece_data(s, p, 0) + end, p->tail_bytes);
         for (int i = 1; i < n_here; i++)
-            a->tail_rule(out + end, piece_data(s, p, i) + end);
+            a->trailer_rule(out + end, piece_data(s, p, i) + end);
     }
     if (shm_finish(s->o.shm, p->slot, p->chunks))
         atomic_store_explicit(s->o.publishes ? &p->slot->done : &p->slot->reduced, p->use,

@@ -71,7 +71,7 @@ static size_t message_width(const struct allreduce *a)
 }
 
 /* Return the bytes of p's trailer; 0: it has none. */
-static size_t part_tail(const struct reduction *r, const struct comm_part *p)
+static size_t part_trailer(const struct reduction *r, const struct comm_part *p)
 {
     return p->bytes - p->n * comm_type_bytes(r->what.type);
 }
@@ -87,7 +87,7 @@ size_t allreduce_message_bytes(const struct allreduce *a)
     return a->n * message_width(a) + a->tail_bytes;
 }
 
-bool reduction_narrows(const struct reduction *r)
+bool reduction_uses_half(const struct reduction *r)
 {
     return r->what.wire != 0;
 }
@@ -104,24 +104,24 @@ size_t reduction_pad(const struct reduction *r, const struct comm_part *p)
 
 size_t reduction_message(const struct reduction *r, const struct comm_part *p)
 {
-    return p->n * message_width(&r->what) + part_tail(r, p);
+    return p->n * message_width(&r->what) + part_trailer(r, p);
 }
 
 void reduction_write(const struct reduction *r, const struct comm_part *p, void *room)
 {
     size_t bytes = p->n * message_width(&r->what);
 
-    if (!reduction_narrows(r)) {
+    if (!reduction_uses_half(r)) {
         memcpy(room, p->data, p->bytes);
         return;
     }
-    comm_narrow(r->what.wire, room, (const float *)p->data, p->n);
-    memcpy((char *)room + bytes, memory_tail(r, p), part_tail(r, p));
+    comm_to_half(r->what.wire, room, (const float *)p->data, p->n);
+    memcpy((char *)room + bytes, memory_tail(r, p), part_trailer(r, p));
 }
 
 void *reduction_send(const struct reduction *r, const struct comm_part *p, void *room)
 {
-    if (!reduction_narrows(r))
+    if (!reduction_uses_half(r))
         return p->data;
     reduction_write(r, p, room);
     return room;
@@ -129,35 +129,36 @@ void *reduction_send(const struct reduction *r, const struct comm_part *p, void 
 
 void *reduction_receive(const struct reduction *r, const struct comm_part *p, void *room)
 {
-    return reduction_narrows(r) ? room : p->data;
+    return reduction_uses_half(r) ? room : p->data;
 }
 
 void reduction_add(const struct reduction *r, const struct comm_part *p, const void *in)
 {
     const struct allreduce *a = &r->what;
 
-    if (reduction_narrows(r))
+    if (reduction_uses_half(r))
         combine_widened(a->wire, (float *)p->data, in, p->n);
     else
         combine(a->type, a->rule, p->data, in, p->n);
-    if (part_tail(r, p))
-        a->tail_rule(memory_tail(r, p), (const char *)in + p->n * message_width(a));
+    if (part_trailer(r, p))
+        a->trailer_rule(memory_tail(r, p), (const char *)in + p->n * message_width(a));
 }
 
 void reduction_take(const struct reduction *r, const struct comm_part *p, const void *in)
 {
-    if (!reduction_narrows(r)) {
+    if (!reduction_uses_half(r)) {
         if (in != p->data)
             memcpy(p->data, in, p->bytes);
         return;
     }
-    comm_widen(r->what.wire, (float *)p->data, in, p->n);
-    memcpy(memory_tail(r, p), (const char *)in + p->n * message_width(&r->what), part_tail(r, p));
+    comm_from_half(r->what.wire, (float *)p->data, in, p->n);
+    memcpy(memory_tail(r, p), (const char *)in + p->n * message_width(&r->what),
+           part_trailer(r, p));
 }
 
 void reduction_round(const struct reduction *r, const struct comm_part *p, void *room)
 {
-    if (!reduction_narrows(r))
+    if (!reduction_uses_half(r))
         return;
     reduction_write(r, p, room);
     reduction_take(r, p, room);

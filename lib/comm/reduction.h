@@ -50,7 +50,7 @@ struct comm_part reduction_blocks(const struct reduction *r, int blocks, int fir
 /* ---- ranges in messages, in which elements may have 16 bits instead of 32 ---- */
 
 /* Check whether elements travel in half precision. */
-bool reduction_narrows(const struct reduction *r);
+bool reduction_uses_half(const struct reduction *r);
 
 /* Return the bytes, a multiple of 64, of a buffer for a message of n elements and the trailer. */
 size_t reduction_room(const struct allreduce *a, size_t n);

@@ -23,7 +23,7 @@ struct gpu_device {
 };
 
 /* Measurements of one GPU */
-struct gpu_figures { /* measurements; NAN: failed, `note` has the reason */
+struct gpu_metrics { /* measurements; NAN: failed, `note` has the reason */
     double fp32_flops, fp16_flops;
     double memory_bytes_per_s; /* copies within the device, read + write */
     double to_device_bytes_per_s, from_device_bytes_per_s; /* to and from pinned host memory */
@@ -42,6 +42,6 @@ int gpu_list(struct gpu_device *ret, int max, int *ret_n, struct eddis_error *er
 /* Measure one GPU for about two seconds.  Blocks.  A measurement that fails is NAN.  If nothing
  * could be measured, errors are as for gpu_list.
  */
-int gpu_measure(int ordinal, struct gpu_figures *ret, struct eddis_error *err);
+int gpu_measure(int ordinal, struct gpu_metrics *ret, struct eddis_error *err);
 
 #endif

@@ -124,7 +124,7 @@ static int copy_rate(const struct cuda_place *p, enum direction d, CUdeviceptr x
 }
 
 /* Measure all three directions into f. */
-static int copy_rates(const struct cuda_place *p, struct gpu_figures *f, struct eddis_error *err)
+static int copy_rates(const struct cuda_place *p, struct gpu_metrics *f, struct eddis_error *err)
 {
     CUdeviceptr x = 0;
     int rc = cuda_check(p->api, p->api->alloc(&x, SWEEP_BYTES), "no GPU memory to measure", err);
@@ -145,7 +145,7 @@ static int copy_rates(const struct cuda_place *p, struct gpu_figures *f, struct 
 /* Measure copies and products into f; an error goes to its note.  Needs a current context, the
  * stream and pinned memory.
  */
-static void measure_all(const struct cuda_place *p, struct gpu_figures *f)
+static void measure_all(const struct cuda_place *p, struct gpu_metrics *f)
 {
     struct eddis_error e = { 0 };
 
@@ -154,7 +154,7 @@ static void measure_all(const struct cuda_place *p, struct gpu_figures *f)
 }
 
 /* Measure a GPU whose context is current. */
-static int measure_in_context(const struct cuda_api *api, struct gpu_figures *f,
+static int measure_in_context(const struct cuda_api *api, struct gpu_metrics *f,
                               struct eddis_error *err)
 {
     struct cuda_place p = { .api = api, .host_bytes = COPY_BYTES };
@@ -174,9 +174,9 @@ static int measure_in_context(const struct cuda_api *api, struct gpu_figures *f,
     return rc;
 }
 
-int gpu_measure(int ordinal, struct gpu_figures *ret, struct eddis_error *err)
+int gpu_measure(int ordinal, struct gpu_metrics *ret, struct eddis_error *err)
 {
-    struct gpu_figures f = { NAN, NAN, NAN, NAN, NAN, "" };
+    struct gpu_metrics f = { NAN, NAN, NAN, NAN, NAN, "" };
     struct cuda_api api;
     CUcontext context;
     CUdevice d;

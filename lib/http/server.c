@@ -2,12 +2,12 @@
 /* server.c - serve requests with libmicrohttpd; each is checked before its body is read */
 #include "server.h"
 
-#include "guests.h"
+#include "connections.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/ip.h"
 #include "lib/base/json.h"
-#include "strangers.h"
+#include "unauthenticated.h"
 
 #include <errno.h>
 #include <microhttpd.h>
@@ -33,13 +33,13 @@ static const char tls_priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3";
 /* A server */
 struct http_server {
     struct MHD_Daemon *daemon;
-    struct guests *guests;
+    struct connections *connections;
     struct http_server_options o;
-    int64_t deadline_ns, stranger_ns, refusal_ns;
+    int64_t deadline_ns, unauthenticated_ns, refusal_ns;
     int port;
     char path[sizeof((struct sockaddr_un *)0)->sun_path]; /* path of the Unix socket; "": none */
     pthread_mutex_t counting;                             /* protects `refusals` */
-    struct http_refusals refusals;
+    struct http_rejections refusals;
     atomic_llong refused;     /* their total, for frequent readers */
     pthread_mutex_t handling; /* serialises calls of the handler */
 };
@@ -81,7 +81,7 @@ static const struct sockaddr *peer_of(struct MHD_Connection *c)
 /* Set the connection's deadline to ns from now. */
 static void connection_allow(struct http_server *s, struct MHD_Connection *c, int64_t ns)
 {
-    guests_allow(s->guests, guest_of(c), ns);
+    connections_allow(s->connections, guest_of(c), ns);
 }
 
 /* Add a started connection, or remove an ended one (MHD_OPTION_NOTIFY_CONNECTION). */
@@ -95,9 +95,9 @@ static void connection_changed(void *ctx, struct MHD_Connection *c, void **socke
 
         if (!*s->path)
             http_socket_tune(fd, &s->o.tcp);
-        *socket_context = guests_begin(s->guests, fd, peer_of(c));
+        *socket_context = connections_begin(s->connections, fd, peer_of(c));
     } else {
-        guests_end(s->guests, *socket_context);
+        connections_end(s->connections, *socket_context);
         *socket_context = NULL;
     }
 }
@@ -190,7 +190,7 @@ static int authenticate(const struct http_server *s, struct MHD_Connection *c)
 {
     const char *h = MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
 
-    if (*s->path && !guests_is_local(guest_of(c)))
+    if (*s->path && !connections_is_local(guest_of(c)))
         return -1; /* another user: his data may have been read, but he gets no answer */
     if (!h && *s->path)
         return s->o.local_who;
@@ -219,7 +219,7 @@ static void count_refusal(struct http_server *s, struct MHD_Connection *c)
 
     peer_text(c, peer, sizeof peer);
     pthread_mutex_lock(&s->counting);
-    http_refusals_add(&s->refusals, peer, 1);
+    http_rejections_add(&s->refusals, peer, 1);
     atomic_store(&s->refused, s->refusals.total);
     pthread_mutex_unlock(&s->counting);
 }
@@ -351,11 +351,11 @@ static bool wait_for_refusal(struct http_server *s, struct MHD_Connection *c)
 {
     struct guest *g = guest_of(c);
 
-    if (guests_has_waited(g))
+    if (connections_has_waited(g))
         return false;
     count_refusal(s, c);
     MHD_suspend_connection(c);
-    return guests_wait(s->guests, g, s->refusal_ns, resume, c);
+    return connections_wait(s->connections, g, s->refusal_ns, resume, c);
 }
 
 /* Process a request: its headers, then parts of its body, then its end (MHD_AccessHandlerCallback).
@@ -372,10 +372,10 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
 
         if (status == MHD_HTTP_UNAUTHORIZED && wait_for_refusal(s, c))
             return MHD_YES;
-        connection_allow(s, c, s->stranger_ns);
+        connection_allow(s, c, s->unauthenticated_ns);
         if (status)
             return refuse_headers(c, status);
-        guests_know(s->guests, guest_of(c));
+        connections_know(s->connections, guest_of(c));
         connection_allow(s, c, s->deadline_ns);
         *state = x = exchange_new(s, c);
         if (!x)
@@ -419,7 +419,7 @@ static void on_log(void *ctx, const char *fmt, va_list ap)
 /* Free a server that is not running. */
 static void free_server(struct http_server *s)
 {
-    guests_close(s->guests);
+    connections_close(s->connections);
     pthread_mutex_destroy(&s->handling);
     pthread_mutex_destroy(&s->counting);
     free(s);
@@ -436,13 +436,13 @@ static void take_limits(struct http_server *s, const struct http_server_options 
 {
     s->o = *o;
     s->o.key = NULL; /* borrowed only until the start */
-    if (s->o.strangers <= 0 || s->o.strangers > STRANGERS)
-        s->o.strangers = STRANGERS;
+    if (s->o.unauthenticated <= 0 || s->o.unauthenticated > STRANGERS)
+        s->o.unauthenticated = STRANGERS;
     s->deadline_ns = or_else(o->deadline_ns, 10 * CLOCK_S);
     s->refusal_ns = or_else(o->refusal_ns, CLOCK_S);
-    s->stranger_ns = or_else(o->stranger_ns, 3 * CLOCK_S);
-    if (s->stranger_ns > s->deadline_ns)
-        s->stranger_ns = s->deadline_ns;
+    s->unauthenticated_ns = or_else(o->unauthenticated_ns, 3 * CLOCK_S);
+    if (s->unauthenticated_ns > s->deadline_ns)
+        s->unauthenticated_ns = s->deadline_ns;
 }
 
 /* Convert the address to listen on.  -EPERM: without a key it must be loopback; -EINVAL: malformed
@@ -511,8 +511,8 @@ static int listen_on(struct http_server *s, const struct sockaddr_storage *addre
         { MHD_OPTION_END, 0, NULL },
     };
     const union MHD_DaemonInfo *i;
-    int max =
-        (s->o.max_connections ? s->o.max_connections : SERVER_CONNECTIONS) + 2 * s->o.strangers;
+    int max = (s->o.max_connections ? s->o.max_connections : SERVER_CONNECTIONS) +
+              2 * s->o.unauthenticated;
 
     s->daemon = MHD_start_daemon(
         MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG |
@@ -552,11 +552,12 @@ int http_server_start(const struct http_server_options *o, struct http_server **
     take_limits(s, o);
     rc = o->path ? fd = make_socket(s, o->path, err) : take_address(o, &address, err);
     if (rc >= 0)
-        rc = guests_open(&(struct guests_options){ .stranger_ns = s->stranger_ns,
-                                                   .local_ns = s->deadline_ns,
-                                                   .strangers = s->o.strangers,
-                                                   .local = o->path != NULL },
-                         &s->guests, err);
+        rc = connections_open(
+            &(struct connections_options){ .unauthenticated_ns = s->unauthenticated_ns,
+                                           .local_ns = s->deadline_ns,
+                                           .unauthenticated = s->o.unauthenticated,
+                                           .local = o->path != NULL },
+            &s->connections, err);
     if (rc == 0)
         rc = listen_on(s, &address, fd, o->key, err);
     if (rc < 0) {
@@ -585,7 +586,7 @@ int64_t http_server_refused(const struct http_server *s)
     return atomic_load(&((struct http_server *)(uintptr_t)s)->refused);
 }
 
-void http_server_refusals(struct http_server *s, struct http_refusals *ret)
+void http_server_rejections(struct http_server *s, struct http_rejections *ret)
 {
     pthread_mutex_lock(&s->counting);
     *ret = s->refusals;
@@ -597,7 +598,7 @@ void http_server_stop(struct http_server *s)
     if (!s)
         return;
     remove_socket(s);
-    guests_wake(s->guests); /* libmicrohttpd must not stop with suspended connections */
+    connections_wake(s->connections); /* libmicrohttpd must not stop with suspended connections */
     MHD_stop_daemon(s->daemon);
     free_server(s);
 }

@@ -7,7 +7,7 @@
  * Every request is authenticated before its content is processed: "Authorization: Bearer <token>"
  * must contain a token given at start, and the handler gets that token's number.  A request without
  * one gets a short 401 after a delay, is counted by address, and its connection is closed.  An
- * unauthenticated connection (strangers.h) has a short time limit and may be closed in favour of a
+ * unauthenticated connection (unauthenticated.h) has a short time limit and may be closed in favour of a
  * newer one.  So connections of registered agents are never in danger.  Limits apply before memory
  * is allocated: 8 KB of header, HTTP_MAX_BODY of body, the number of connections, and a deadline
  * for each connection, including its TLS handshake.
@@ -24,7 +24,7 @@
 
 #include "key.h"
 #include "lib/base/error.h"
-#include "refusals.h"
+#include "rejections.h"
 #include "socket.h"
 #include "tokens.h"
 
@@ -60,13 +60,13 @@ struct http_server_options {
     void (*handle)(void *ctx, const struct http_request *q, struct http_exchange *x);
     void *ctx;
     int max_connections; /* authenticated connections; 0: 4096 */
-    int strangers;       /* unauthenticated ones; 0: STRANGERS, the maximum */
+    int unauthenticated; /* unauthenticated ones; 0: STRANGERS, the maximum */
     /* Time limit to receive a request, and to send its reply; a connection may be idle three times
      * as long.  0: 10 s
      */
     int64_t deadline_ns;
-    int64_t stranger_ns; /* limit to authenticate; 0: 3 s; at most deadline_ns */
-    int64_t refusal_ns;  /* delay before a 401; 0: 1 s */
+    int64_t unauthenticated_ns; /* limit to authenticate; 0: 3 s; at most deadline_ns */
+    int64_t refusal_ns;         /* delay before a 401; 0: 1 s */
     struct http_tcp tcp;
 };
 
@@ -84,7 +84,7 @@ const char *http_server_path(const struct http_server *s);
 int64_t http_server_refused(const struct http_server *s);
 
 /* Copy the numbers of rejected requests by peer to *ret.  Any thread. */
-void http_server_refusals(struct http_server *s, struct http_refusals *ret);
+void http_server_rejections(struct http_server *s, struct http_rejections *ret);
 
 /* Answer with a status and a JSON text (copied; NULL: an empty body).  Frees x; call it once,
  * whatever happened to the connection.

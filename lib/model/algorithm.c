@@ -63,7 +63,7 @@ const char *sync_mode_name(enum sync_mode mode)
     return mode_names[mode];
 }
 
-bool sync_options_are_sane(const struct sync_options *o)
+bool sync_options_are_valid(const struct sync_options *o)
 {
     return o->period >= 0 && o->moving_rate >= 0 && o->moving_rate <= 1 && o->momentum >= 0 &&
            o->momentum < 1 && (unsigned)o->wire < SYNC_WIRES;
@@ -144,7 +144,7 @@ bool algorithm_may_have(const char *mode, const char *name, enum algorithm_trait
     return false;
 }
 
-const char *sync_mode_word(size_t i)
+const char *sync_mode_name_at(size_t i)
 {
     return i == 0 ? "auto" : i <= SYNC_MODES ? mode_names[i - 1] : NULL;
 }

@@ -58,7 +58,7 @@ struct sync_options {
 };
 
 /* Check whether every option is in the range that a plan may contain. */
-bool sync_options_are_sane(const struct sync_options *o);
+bool sync_options_are_valid(const struct sync_options *o);
 
 /* One synchronisation algorithm */
 struct algorithm {
@@ -94,7 +94,7 @@ const struct algorithm *algorithm_asked(const char *mode, const char *name);
 bool algorithm_may_have(const char *mode, const char *name, enum algorithm_trait trait);
 
 /* Return the i-th word that train.yaml may contain as sync.mode; NULL after the last. */
-const char *sync_mode_word(size_t i);
+const char *sync_mode_name_at(size_t i);
 
 /* Return the i-th word for sync.mode that is reserved for a later version; NULL after the last. */
 const char *sync_mode_later(size_t i);

@@ -24,7 +24,7 @@ static const struct field network_fields[] = {
     FIELD(struct network, failed_from, INT, -1, NETWORK_MAX_NODES - 1),
     FIELD(struct network, failed_to, INT, -1, NETWORK_MAX_NODES - 1),
     FIELD(struct network, failed, LINE, 0, 0),
-    FIELD_REAL(struct network, allreduce_s, FIGURE, 0, MOST_SECONDS),
+    FIELD_REAL(struct network, allreduce_s, METRIC, 0, MOST_SECONDS),
 };
 
 static const struct field link_fields[] = {

@@ -246,11 +246,11 @@ static double total_s(const struct window_step *s)
     return s->total_s;
 }
 
-bool step_window_figures(const struct step_window *w, struct step_figures *ret)
+bool step_window_metrics(const struct step_window *w, struct step_metrics *ret)
 {
     double count[STEP_WINDOW_MAX], work[STEP_WINDOW_MAX];
 
-    *ret = (struct step_figures){
+    *ret = (struct step_metrics){
         .plan = w->plan, .since = w->since, .steps = w->steps, .points = w->points
     };
     if (w->points < STEP_WINDOW_CHANGE)
@@ -270,17 +270,17 @@ bool step_window_figures(const struct step_window *w, struct step_figures *ret)
 }
 
 /* Check that quartiles and maximum are in order and in range. */
-static bool spread_is_sane(const struct step_spread *s)
+static bool spread_is_valid(const struct step_spread *s)
 {
     return s->low_s >= 0 && s->low_s <= s->median_s && s->median_s <= s->high_s &&
            s->high_s <= s->max_s && s->max_s <= STEP_FIGURES_MAX_S;
 }
 
-bool step_figures_are_sane(const struct step_figures *f)
+bool step_metrics_are_valid(const struct step_metrics *f)
 {
     return f->plan > 0 && f->since >= 0 && f->points >= STEP_WINDOW_CHANGE &&
            f->steps >= f->points && f->since <= INT64_MAX - f->steps && f->count > 0 &&
-           f->work >= DBL_MIN && isfinite(f->work) && spread_is_sane(&f->own) &&
-           spread_is_sane(&f->compute) && spread_is_sane(&f->input) &&
-           spread_is_sane(&f->exposed) && spread_is_sane(&f->total);
+           f->work >= DBL_MIN && isfinite(f->work) && spread_is_valid(&f->own) &&
+           spread_is_valid(&f->compute) && spread_is_valid(&f->input) &&
+           spread_is_valid(&f->exposed) && spread_is_valid(&f->total);
 }

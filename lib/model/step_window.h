@@ -53,7 +53,7 @@ struct step_spread {
 };
 
 /* Statistics of a window */
-struct step_figures {
+struct step_metrics {
     int64_t plan;   /* plan version; 0: no step yet */
     int64_t since;  /* number of the first step in the window */
     int64_t steps;  /* steps in the window so far */
@@ -71,7 +71,7 @@ struct step_point {
 
 /* A window of steps */
 struct step_window {
-    int64_t plan, since, points, steps;       /* of its points, as in struct step_figures */
+    int64_t plan, since, points, steps;       /* of its points, as in struct step_metrics */
     int64_t last;                             /* number of the newest step added; -1: none */
     int n;                                    /* points kept */
     struct step_point point[STEP_WINDOW_MAX]; /* the newest is at points - 1 modulo the size */
@@ -90,11 +90,11 @@ void step_window_add(struct step_window *w, const struct window_step *s, int64_t
 /* Fill *ret.  Return false if there are too few points for statistics; only the counters are then
  * set.
  */
-bool step_window_figures(const struct step_window *w, struct step_figures *ret);
+bool step_window_metrics(const struct step_window *w, struct step_metrics *ret);
 
 /* Check statistics from a program or the network: they must be possible and complete, with no time
  * negative, above STEP_FIGURES_MAX_S or out of order.
  */
-bool step_figures_are_sane(const struct step_figures *f);
+bool step_metrics_are_valid(const struct step_metrics *f);
 
 #endif

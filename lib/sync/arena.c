@@ -13,7 +13,7 @@ enum {
     ALIGN = 64,
     PAGE = 4096, /* alignment of the arena, so that a GPU can map it */
     /* trailer space behind every slot */
-    TAIL = (sizeof(struct sync_tail) + ALIGN - 1) / ALIGN * ALIGN,
+    TAIL = (sizeof(struct sync_trailer) + ALIGN - 1) / ALIGN * ALIGN,
 };
 
 /* Round bytes up to a multiple of ALIGN. */
@@ -109,7 +109,7 @@ void arena_mark(const struct arena *a, int slot, bool announced)
     else if (s->type == COMM_FLOAT64)
         ((double *)data)[s->n] = (double)mark;
     else
-        comm_narrow(s->type, (uint16_t *)data + s->n, &mark, 1);
+        comm_to_half(s->type, (uint16_t *)data + s->n, &mark, 1);
 }
 
 bool arena_marked(const struct arena *a, int slot, const void *data)

@@ -14,7 +14,7 @@
 /* ---- the thread ---- */
 
 /* Check whether any end has queued commands. */
-static bool any_mail(const struct comm_hub *h)
+static bool any_command(const struct comm_hub *h)
 {
     for (const struct comm_thread *t = h->ends; t; t = t->next_end)
         if (t->first)
@@ -31,7 +31,7 @@ static void thread_loop(struct comm_hub *h)
 
         while (h->callers || h->halts || h->holder != HOLDER_NOBODY)
             comm_thread_sleep(h, CLOCK_NEVER);
-        if (h->stop && !any_mail(h))
+        if (h->stop && !any_command(h))
             return;
         h->holder = HOLDER_THREAD;
         ns = comm_thread_turn(h, CLOCK_NEVER);

@@ -19,7 +19,7 @@
 #ifndef EDDIS_SYNC_COMM_THREAD_H
 #define EDDIS_SYNC_COMM_THREAD_H
 
-#include "mail.h"
+#include "command.h"
 
 #include "lib/comm/transport.h"
 
@@ -71,10 +71,10 @@ void comm_thread_drop_engine(struct comm_thread *t);
 /* Queue a command.  Never block for long: the lock is held for a few instructions.  With one rank,
  * handle it at once.
  */
-void comm_thread_send(struct comm_thread *t, struct mail *m);
+void comm_thread_send(struct comm_thread *t, struct command *m);
 
 /* Queue several commands at once, each linked to the next, the last to NULL. */
-void comm_thread_send_all(struct comm_thread *t, struct mail *first);
+void comm_thread_send_all(struct comm_thread *t, struct command *first);
 
 /* The event that a caller waits for. */
 enum comm_wait_kind {
@@ -92,7 +92,7 @@ struct comm_wait {
     int set, parameter; /* WAIT_ROUND; -1: every one of the set */
     int64_t round;      /* of the set, from 1 */
     const struct request *request;
-    const struct mail_box *box;
+    const struct command_queue *box;
     int64_t exchanges; /* exchanges that must be over, counted from the first */
 
     /* Set when the wait times out. */

@@ -95,7 +95,7 @@ struct comm_thread {
     bool own_hub; /* the hub has no other end */
 
     /* Guarded by the hub's lock. */
-    struct mail *first, **last;
+    struct command *first, **last;
     struct eddis_error failure; /* code 0: none */
     comm_thread_failure_fn on_failure;
     void *on_failure_arg;
@@ -125,12 +125,12 @@ struct comm_thread {
     bool usable; /* the transport */
     struct outbox out;
     struct request *active;
-    struct mail_box *boxed; /* requests to the box that are done but not yet published */
-    bool polls;             /* some operation waits for shared memory */
+    struct command_queue *boxed; /* requests to the box that are done but not yet published */
+    bool polls;                  /* some operation waits for shared memory */
 
     /* Of the present turn. */
     bool in_turn; /* the end had not failed when the turn began */
-    struct mail *taken;
+    struct command *taken;
     int moved; /* whether anything moved, or a failure */
     struct eddis_error turn_err;
 

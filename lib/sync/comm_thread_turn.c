@@ -23,7 +23,7 @@ static void number(struct comm_thread *t, struct request *r)
     r->tag = (int)(n * REQUEST_LEVELS + r->level);
 }
 
-void comm_thread_send(struct comm_thread *t, struct mail *m)
+void comm_thread_send(struct comm_thread *t, struct command *m)
 {
     m->next = NULL;
     comm_thread_send_all(t, m);
@@ -32,9 +32,9 @@ void comm_thread_send(struct comm_thread *t, struct mail *m)
 /* Queue the commands, number the requests among them, and wake the holder.  After a failure drop
  * them: the waits return it.  With one rank handle them at once.
  */
-void comm_thread_send_all(struct comm_thread *t, struct mail *first)
+void comm_thread_send_all(struct comm_thread *t, struct command *first)
 {
-    struct mail **end = &first;
+    struct command **end = &first;
 
     pthread_mutex_lock(&t->hub->lock);
     for (; *end; end = &(*end)->next)
@@ -73,14 +73,14 @@ static int post(struct comm_thread *t, struct eddis_error *err)
 /* Add the finished request r to those that publish_box reports as done. */
 static void boxed(struct comm_thread *t, struct smb_request *r)
 {
-    struct mail_box *m = r->user;
+    struct command_queue *m = r->user;
 
     m->next_done = t->boxed;
     t->boxed = m;
 }
 
 /* Start a request to the box; it may be done at once. */
-static int start_box(struct comm_thread *t, struct mail_box *m, int64_t now_ns,
+static int start_box(struct comm_thread *t, struct command_queue *m, int64_t now_ns,
                      struct eddis_error *err)
 {
     int rc;
@@ -93,7 +93,7 @@ static int start_box(struct comm_thread *t, struct mail_box *m, int64_t now_ns,
 }
 
 /* Pass a weight to the engine: that of a set's next round, or of the whole step. */
-static void handle_weight(struct comm_thread *t, const struct mail_weight *m)
+static void handle_weight(struct comm_thread *t, const struct command_weight *m)
 {
     if (m->set < 0)
         engine_set_weight(t->engine, m->weight);
@@ -102,25 +102,25 @@ static void handle_weight(struct comm_thread *t, const struct mail_weight *m)
 }
 
 /* Handle one command: pass it to the engine or the box, or start a request. */
-static int handle(struct comm_thread *t, struct mail *m, struct eddis_error *err)
+static int handle(struct comm_thread *t, struct command *m, struct eddis_error *err)
 {
     int64_t now = clock_now_ns();
 
     switch (m->kind) {
     case MAIL_BEGIN:
-        engine_begin(t->engine, &((struct mail_begin *)m)->step, now);
+        engine_begin(t->engine, &((struct command_begin *)m)->step, now);
         return 0;
     case MAIL_WEIGHT:
-        handle_weight(t, (struct mail_weight *)m);
+        handle_weight(t, (struct command_weight *)m);
         return 0;
     case MAIL_ANNOUNCE:
-        return engine_announce(t->engine, &((struct mail_announce *)m)->what, now, &t->out, err);
+        return engine_announce(t->engine, &((struct command_announce *)m)->what, now, &t->out, err);
     case MAIL_FINISH:
-        return engine_finish(t->engine, ((struct mail_finish *)m)->set, now, &t->out, err);
+        return engine_finish(t->engine, ((struct command_finish *)m)->set, now, &t->out, err);
     case MAIL_EXCHANGE:
-        return engine_exchange(t->engine, &((struct mail_exchange *)m)->turn, now, &t->out, err);
+        return engine_exchange(t->engine, &((struct command_exchange *)m)->turn, now, &t->out, err);
     case MAIL_BOX:
-        return start_box(t, (struct mail_box *)m, now, err);
+        return start_box(t, (struct command_queue *)m, now, err);
     case MAIL_LEAVE:
         smb_leave(t->box);
         return 0;
@@ -131,10 +131,10 @@ static int handle(struct comm_thread *t, struct mail *m, struct eddis_error *err
 }
 
 /* Handle a list of commands and post the messages of each. */
-static int handle_all(struct comm_thread *t, struct mail *m, struct eddis_error *err)
+static int handle_all(struct comm_thread *t, struct command *m, struct eddis_error *err)
 {
     while (m) {
-        struct mail *next = m->next; /* m may be used again once it is handled */
+        struct command *next = m->next; /* m may be used again once it is handled */
         int rc = handle(t, m, err);
 
         if (rc == 0)
@@ -147,9 +147,9 @@ static int handle_all(struct comm_thread *t, struct mail *m, struct eddis_error 
 }
 
 /* Take all queued commands of the end; the queue is empty afterwards. */
-static struct mail *take_mail(struct comm_thread *t)
+static struct command *take_command(struct comm_thread *t)
 {
-    struct mail *m = t->first;
+    struct command *m = t->first;
 
     t->first = NULL;
     t->last = &t->first;
@@ -293,7 +293,7 @@ static bool publish_box(struct comm_thread *t)
     bool done = t->boxed != NULL;
 
     while (t->boxed) {
-        struct mail_box *m = t->boxed;
+        struct command_queue *m = t->boxed;
 
         t->boxed = m->next_done;
         m->done = true; /* from here on it is the caller's */
@@ -398,7 +398,7 @@ void comm_thread_fail(struct comm_thread *t, int rc, const struct eddis_error *e
     if (t->on_failure)
         t->on_failure(t->on_failure_arg, &t->failure);
     /* Drop the queue: nobody handles it any more, and callers free their commands. */
-    (void)take_mail(t);
+    (void)take_command(t);
     comm_thread_rouse(t->hub);
 }
 
@@ -515,7 +515,7 @@ static int become_ready(struct comm_thread *t, struct eddis_error *err)
 /* Handle the commands m, completed operations and shared memory of one end.  Return whether
  * anything moved, or a failure.
  */
-static int move(struct comm_thread *t, struct mail *m, struct eddis_error *err)
+static int move(struct comm_thread *t, struct command *m, struct eddis_error *err)
 {
     int rc = t->usable ? handle_all(t, m, err) : become_ready(t, err);
     int n = rc < 0 || !t->usable ? rc : receive(t, err);
@@ -546,7 +546,7 @@ static void begin_turn(struct comm_hub *h)
 {
     for (struct comm_thread *t = h->ends; t; t = t->next_end) {
         t->in_turn = !t->failure.code;
-        t->taken = t->in_turn ? take_mail(t) : NULL;
+        t->taken = t->in_turn ? take_command(t) : NULL;
     }
 }
 

@@ -45,7 +45,7 @@ static bool wait_done(const struct comm_thread *t, const struct comm_wait *w)
 /* Record in w, after a time-out, the rank that is missing, and for WAIT_ROUND the first missing
  * bucket.
  */
-static void wait_tell(const struct comm_thread *t, struct comm_wait *w)
+static void wait_report(const struct comm_thread *t, struct comm_wait *w)
 {
     switch (w->kind) {
     case WAIT_ROUND:
@@ -189,7 +189,7 @@ int comm_thread_wait(struct comm_thread *t, struct comm_wait *w, int64_t deadlin
     if (rc == 0)
         rc = wait_until(t, w, deadline_ns, err);
     if (rc == -ETIMEDOUT)
-        wait_tell(t, w);
+        wait_report(t, w);
     pthread_mutex_unlock(&t->hub->lock);
     return rc < 0 ? rc : 0;
 }

@@ -204,9 +204,9 @@ static void kept_follow(enum comm_type type, float *kept, const uint16_t *x, siz
     for (size_t at = 0; at < n; at += KEPT_BLOCK, kept += KEPT_BLOCK, x += KEPT_BLOCK) {
         size_t m = n - at < KEPT_BLOCK ? n - at : KEPT_BLOCK;
 
-        comm_narrow(type, rounded, kept, m);
-        comm_widen(type, was, rounded, m);
-        comm_widen(type, is, x, m);
+        comm_to_half(type, rounded, kept, m);
+        comm_from_half(type, was, rounded, m);
+        comm_from_half(type, is, x, m);
         for (size_t i = 0; i < m; i++)
             if (rounded[i] != x[i])
                 kept[i] = isfinite(was[i]) ? kept[i] + (is[i] - was[i]) : is[i];
@@ -227,17 +227,17 @@ static void half_move(const struct elastic *e, const struct sync_value *v, size_
     float *kept = h->kept + at;
 
     if (how == DIRECTION_TO_VALUES) {
-        comm_narrow(v->type, v->data, data, v->n);
+        comm_to_half(v->type, v->data, data, v->n);
         if (h->centre)
             memcpy(h->centre + at, data, v->n * sizeof *data);
     } else if (how == DIRECTION_FROM_VALUES && h->given) {
         memcpy(data, h->centre + at, v->n * sizeof *data);
     } else if (how == DIRECTION_FROM_VALUES) {
-        comm_widen(v->type, data, v->data, v->n);
+        comm_from_half(v->type, data, v->data, v->n);
     } else {
         kept_follow(v->type, kept, v->data, v->n);
         pull_float32(kept, data, v->n, (float)e->moving_rate);
-        comm_narrow(v->type, v->data, kept, v->n);
+        comm_to_half(v->type, v->data, kept, v->n);
     }
 }
 
@@ -257,7 +257,7 @@ static void halves_begin(const struct elastic *e)
         if (h->given)
             kept_follow(v->type, h->centre + at, v->data, v->n);
         else
-            comm_widen(v->type, h->kept + at, v->data, v->n);
+            comm_from_half(v->type, h->kept + at, v->data, v->n);
         at += v->n;
     }
     if (h && h->given && h->shared)

@@ -156,7 +156,7 @@ static int engine_open_layout(struct engine *e, const struct engine_options *o,
 /* Check whether parameters are float16 or travel as float16.  There a weight far above the batch
  * would overflow to infinity, and a small one underflow to zero.
  */
-static bool engine_is_narrow(const struct engine *e, enum sync_wire wire)
+static bool engine_is_half(const struct engine *e, enum sync_wire wire)
 {
     bool narrow = e->place.hosts && wire == SYNC_WIRE_FLOAT16;
 
@@ -169,7 +169,7 @@ static bool engine_is_narrow(const struct engine *e, enum sync_wire wire)
  */
 static int engine_open_order(struct engine *e, enum sync_wire wire, struct eddis_error *err)
 {
-    e->weighs = e->place.n_ranks > 1 && engine_is_narrow(e, wire);
+    e->weighs = e->place.n_ranks > 1 && engine_is_half(e, wire);
     if (e->place.n_ranks == 1 || (e->n_sets == 1 && !e->weighs))
         return 0;
     return round_order_new(&e->place, &e->order, err);
@@ -245,7 +245,7 @@ static int engine_make_sets(struct engine *e, const struct engine_options *o,
 /* Return the factor by which gradients travel faster than as float32, the type in which the network
  * was measured; 1 unless float32 parameters travel as 16-bit numbers between hosts.
  */
-static double engine_narrowing(const struct engine_options *o)
+static double engine_half_rounding(const struct engine_options *o)
 {
     double all = 0, narrow = 0;
 
@@ -289,7 +289,7 @@ int engine_new(const struct engine_options *o, struct engine **ret, struct eddis
         e->slot[i] = (struct slot){ .set = p->set, .place = p->result };
     }
     e->cost = o->cost.bytes_per_s > 0 ? o->cost : engine_typical_cost(&o->place);
-    e->cost.bytes_per_s *= engine_narrowing(o);
+    e->cost.bytes_per_s *= engine_half_rounding(o);
     rc = arena_place(&e->arena, &e->place, err);
     if (rc == 0)
         rc = engine_open(e, o, err);

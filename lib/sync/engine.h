@@ -64,9 +64,9 @@ struct engine_hooks {
     /* Fill in the last trailer of a step's first round, except for the members about the round
      * itself.
      */
-    void (*report)(void *arg, struct sync_tail *tail);
+    void (*report)(void *arg, struct sync_trailer *tail);
     /* Handle the end of that round; `tail` is the same on every rank. */
-    void (*agreed)(void *arg, int64_t step, const struct sync_tail *tail);
+    void (*agreed)(void *arg, int64_t step, const struct sync_trailer *tail);
     /* Handle the measured layout, which is the same on every rank; no buckets: the layout did not
      * change.
      */

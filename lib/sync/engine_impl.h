@@ -33,7 +33,7 @@ struct bucket {
     int missing; /* parameters not announced in this round */
     int64_t done_step, done_round;
     const char *result; /* of the last combined round, with its trailer */
-    const struct sync_tail *tail;
+    const struct sync_trailer *tail;
 };
 
 /* Parameters that are combined together, in rounds of their own. */
@@ -44,7 +44,7 @@ struct set {
     int number;         /* that round's number in its step, over all sets, from 0 */
     bool leads;         /* that round is the first of its step */
     int left, finished; /* buckets of that round that have left, and that are combined */
-    /* on another rank one of these buckets belonged to another round: see sync_tail_fail */
+    /* on another rank one of these buckets belonged to another round: see sync_trailer_fail */
     bool unlike;
     double weight; /* of that round */
     /* sum of all ranks' weights in that round, or an estimate, the batch: gradients are packed

@@ -8,9 +8,9 @@
 #include <string.h>
 
 /* Borrow the trailer behind the bucket in the arena. */
-static struct sync_tail *bucket_tail(const struct engine *e, const struct bucket *b)
+static struct sync_trailer *bucket_trailer(const struct engine *e, const struct bucket *b)
 {
-    return (struct sync_tail *)(e->arena.data + b->offset + b->n * comm_type_bytes(b->type));
+    return (struct sync_trailer *)(e->arena.data + b->offset + b->n * comm_type_bytes(b->type));
 }
 
 /* ---- the beginning of a step, and of a round in it ---- */
@@ -206,7 +206,7 @@ static int bucket_unpack(struct engine *e, struct bucket *b, int64_t now_ns,
 {
     const char *read = sync_result(e->sync, (int)(b - e->bucket));
     struct set *s = &e->set[b->set];
-    const struct sync_tail *tail;
+    const struct sync_trailer *tail;
     double factor = 1.0;
 
     b->result = e->arena.data + b->offset;
@@ -215,10 +215,10 @@ static int bucket_unpack(struct engine *e, struct bucket *b, int64_t now_ns,
     /* The round differs between ranks: each rank sees it in the trailers, and ends the round before
      * it fails.
      */
-    if (!sync_tail_alike(tail)) {
+    if (!sync_trailer_alike(tail)) {
         round_finish(e, s, now_ns);
         s->unlike = true;
-        return ++s->finished == s->n ? sync_tail_fail(tail, err) : 0;
+        return ++s->finished == s->n ? sync_trailer_fail(tail, err) : 0;
     }
     if (!engine_alone(e) && !e->weighs && tail->weight != s->whole && tail->weight > 0)
         factor = s->whole / tail->weight;
@@ -313,14 +313,14 @@ static int engine_settle(struct engine *e, struct outbox *out, struct eddis_erro
 }
 
 /* Return a bucket's trailer with this worker's weight and the members about the round. */
-static struct sync_tail round_tail(const struct engine *e, const struct set *s)
+static struct sync_trailer round_trailer(const struct engine *e, const struct set *s)
 {
     int rank = e->place.peer ? e->place.peer[e->place.rank] : e->place.rank;
 
-    return (struct sync_tail){ .weight = s->weight,
-                               .flags = s->leads ? SYNC_LEADS : SYNC_FOLLOWS,
-                               .leads = s->leads ? (uint16_t)rank : 0,
-                               .follows = s->leads ? 0 : (uint16_t)rank };
+    return (struct sync_trailer){ .weight = s->weight,
+                                  .flags = s->leads ? SYNC_LEADS : SYNC_FOLLOWS,
+                                  .leads = s->leads ? (uint16_t)rank : 0,
+                                  .follows = s->leads ? 0 : (uint16_t)rank };
 }
 
 /* Send the full buckets of the round s, the first in the queue, in order.  Return 1 if the last one
@@ -332,13 +332,13 @@ static int round_leave(struct engine *e, struct set *s, int64_t now_ns, struct o
     while (s->left < s->n && e->in_flight < BUCKET_IN_FLIGHT) {
         int number = s->first + s->left, rc;
         struct bucket *b = &e->bucket[number];
-        struct sync_tail *tail = bucket_tail(e, b);
+        struct sync_trailer *tail = bucket_trailer(e, b);
 
         if (b->missing) {
             e->filling = b;
             return 0;
         }
-        *tail = round_tail(e, s);
+        *tail = round_trailer(e, s);
         if (s->leads && s->left == s->n - 1 && e->hooks.report)
             e->hooks.report(e->hooks.arg, tail);
         rc = sync_begin(e->sync, number, round_tag(e), now_ns, out, err);

@@ -102,7 +102,7 @@ static int hsgd_open(const struct sync_setup *o, struct sync **ret, struct eddis
 
 /* Copy the broadcast parameters to the values of a member, if there was a broadcast, and return 1.
  */
-static int hsgd_told(struct hsgd *h)
+static int hsgd_reported(struct hsgd *h)
 {
     if (h->tell && !is_root(h))
         elastic_values_scatter(h->m.value, h->m.n_values, h->model);
@@ -112,7 +112,7 @@ static int hsgd_told(struct hsgd *h)
 /* End the exchange after its broadcast; a member first copies the new parameters to its values. */
 static void hsgd_over(struct hsgd *h)
 {
-    hsgd_told(h);
+    hsgd_reported(h);
     sync_exchange_over(&h->base);
 }
 
@@ -171,7 +171,7 @@ static int hsgd_waits_for(const struct sync *s, int buffer)
 /* Broadcast the root's parameters to the group, if this exchange does so.  Return 1 if the exchange
  * is over, else 0, or a failure.
  */
-static int hsgd_tell(struct hsgd *h, struct outbox *out, struct eddis_error *err)
+static int hsgd_report(struct hsgd *h, struct outbox *out, struct eddis_error *err)
 {
     int rc;
 
@@ -180,7 +180,7 @@ static int hsgd_tell(struct hsgd *h, struct outbox *out, struct eddis_error *err
     if (is_root(h))
         elastic_values_gather(h->m.value, h->m.n_values, h->model);
     rc = collective_start(h->broadcast, h->tag, out, err);
-    return rc == 1 ? hsgd_told(h) : rc;
+    return rc == 1 ? hsgd_reported(h) : rc;
 }
 
 /* Begin an exchange: with the centre on the root, then a broadcast in the group.  A SYNC_STEP that
@@ -199,7 +199,7 @@ static int hsgd_exchange(struct sync *s, const struct sync_turn *t, int64_t now_
     h->tell = t->what == SYNC_STEP || t->what == SYNC_LAST || t->what == SYNC_ADOPT;
     if (is_root(h))
         rc = elastic_begin(h->elastic, t->what, now_ns, out, err);
-    return rc == 1 ? hsgd_tell(h, out, err) : rc;
+    return rc == 1 ? hsgd_report(h, out, err) : rc;
 }
 
 /* Continue after the root's finished request to the box, with the broadcast if that was the last.
@@ -209,7 +209,7 @@ static int hsgd_box(struct sync *s, struct smb_request *r, int64_t now_ns, struc
 {
     int rc = elastic_done(hsgd(s)->elastic, r, now_ns, out, err);
 
-    return rc == 1 ? hsgd_tell(hsgd(s), out, err) : rc;
+    return rc == 1 ? hsgd_report(hsgd(s), out, err) : rc;
 }
 
 /* Continue after a completed operation of the broadcast or of the gradients. */

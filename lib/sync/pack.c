@@ -16,10 +16,10 @@ static void scale_half(enum comm_type type, uint16_t *to, const uint16_t *from, 
     for (size_t at = 0; at < n; at += PACK_BLOCK) {
         size_t m = n - at < PACK_BLOCK ? n - at : PACK_BLOCK;
 
-        comm_widen(type, wide, from + at, m);
+        comm_from_half(type, wide, from + at, m);
         for (size_t i = 0; i < m; i++)
             wide[i] *= factor;
-        comm_narrow(type, to + at, wide, m);
+        comm_to_half(type, to + at, wide, m);
     }
 }
 
@@ -87,12 +87,12 @@ static void product_half_part(enum comm_type type, uint16_t *to, const struct pa
     float sum[PACK_BLOCK] = { 0 }, v[PACK_BLOCK], u;
 
     for (size_t k = 0; k < p->k; k++) {
-        comm_widen(type, &u, (const uint16_t *)p->u + k * p->m + i, 1);
-        comm_widen(type, v, (const uint16_t *)p->v + k * p->n + at, m);
+        comm_from_half(type, &u, (const uint16_t *)p->u + k * p->m + i, 1);
+        comm_from_half(type, v, (const uint16_t *)p->v + k * p->n + at, m);
         for (size_t j = 0; j < m; j++)
             sum[j] += u * factor * v[j];
     }
-    comm_narrow(type, to + i * p->n + at, sum, m);
+    comm_to_half(type, to + i * p->n + at, sum, m);
 }
 
 /* Set the 16-bit matrix `to` [m, n] to factor * transpose(u) * v, block by block. */

@@ -39,7 +39,7 @@ int round_order_new(const struct comm_place *p, struct round_order **ret, struct
                                                  .type = COMM_INT64,
                                                  .rule = COMM_MAX,
                                                  .tail_bytes = sizeof o->data.weight,
-                                                 .tail_rule = add_weight },
+                                                 .trailer_rule = add_weight },
                             &o->all, err);
     if (rc < 0) {
         free(o);

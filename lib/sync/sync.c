@@ -13,10 +13,10 @@ const enum comm_type sync_type[SYNC_TYPES] = { COMM_FLOAT32, COMM_FLOAT64 };
 
 enum { N_ALGORITHMS = sizeof all_ops / sizeof *all_ops };
 
-void sync_tail_combine(void *acc, const void *in)
+void sync_trailer_combine(void *acc, const void *in)
 {
-    struct sync_tail *a = acc;
-    const struct sync_tail *b = in;
+    struct sync_trailer *a = acc;
+    const struct sync_trailer *b = in;
 
     a->weight += b->weight;
     a->version = b->version < a->version ? b->version : a->version;
@@ -31,12 +31,12 @@ void sync_tail_combine(void *acc, const void *in)
     model_sums_combine(&a->models, &b->models);
 }
 
-bool sync_tail_alike(const struct sync_tail *t)
+bool sync_trailer_alike(const struct sync_trailer *t)
 {
     return (t->flags & (SYNC_LEADS | SYNC_FOLLOWS)) != (SYNC_LEADS | SYNC_FOLLOWS);
 }
 
-int sync_tail_fail(const struct sync_tail *t, struct eddis_error *err)
+int sync_trailer_fail(const struct sync_trailer *t, struct eddis_error *err)
 {
     return eddis_fail(err, -EPROTO,
                       "rank %d makes another round of a step that is over on rank %d: all workers "

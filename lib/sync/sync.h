@@ -20,7 +20,7 @@
 struct sync;
 
 /* The trailer that follows every buffer.  Each member has its own combining rule. */
-struct sync_tail {
+struct sync_trailer {
     double weight;   /* sum: number of samples that the gradients stand for */
     int64_t version; /* smallest: newest plan version on a worker's board */
     int64_t asked;   /* largest: step that a worker's sampler was asked for */
@@ -47,19 +47,19 @@ enum {
 /* Combine two trailers member by member and store the result in acc.  The order of the arguments
  * does not matter.
  */
-void sync_tail_combine(void *acc, const void *in);
+void sync_trailer_combine(void *acc, const void *in);
 
 /* Check whether all workers of a combined trailer made the same number of rounds in their previous
  * step.
  */
-bool sync_tail_alike(const struct sync_tail *t);
+bool sync_trailer_alike(const struct sync_trailer *t);
 
 /* Fill err with the two ranks whose numbers of rounds differ, and return -EPROTO. */
-int sync_tail_fail(const struct sync_tail *t, struct eddis_error *err);
+int sync_trailer_fail(const struct sync_trailer *t, struct eddis_error *err);
 
 /* A buffer of gradients, to be combined in place. */
 struct sync_buffer {
-    void *data; /* [n] elements, then a struct sync_tail, 8-byte aligned; borrowed until close */
+    void *data; /* [n] elements, then a struct sync_trailer, 8-byte aligned; borrowed until close */
     size_t n;
     enum comm_type type;
 };

@@ -74,8 +74,8 @@ static int allreduce_lay_out(struct sync *s, const struct sync_buffer *buffer, i
                                .n = b->n,
                                .type = b->type,
                                .rule = COMM_SUM,
-                               .tail_bytes = sizeof(struct sync_tail),
-                               .tail_rule = sync_tail_combine,
+                               .tail_bytes = sizeof(struct sync_trailer),
+                               .trailer_rule = sync_trailer_combine,
                                .wire = allreduce_wire(r, b->type) };
         int rc = allreduce_new(&r->place, &a, &r->sum[r->n], err);
 

@@ -18,14 +18,15 @@ void rounds_open(struct eddis *e, struct step_set *s)
     if (!s->weighed)
         return;
     s->weighed = false;
-    comm_thread_send(e->comm_thread, &s->weight.mail); /* before the round's first announcement */
+    comm_thread_send(e->comm_thread,
+                     &s->weight.command); /* before the round's first announcement */
 }
 
 /* The announcements of one call, sent together or not at all.  Used with announce_lock held, so
  * that none is sent after the step's end.
  */
 struct batch {
-    struct mail *first, **end;
+    struct command *first, **end;
 };
 
 /* Add one announcement to the batch and mark its parameter as announced.  -EINVAL: outside a step
@@ -50,17 +51,17 @@ static int batch_add(struct eddis *e, struct batch *b, const struct engine_annou
                           "eddis_wait_set ends",
                           p->name, p->set);
     p->announced = true;
-    p->mail = (struct mail_announce){ .mail.kind = MAIL_ANNOUNCE, .what = *a };
-    p->mail.what.parameter = p->slot;
-    *b->end = &p->mail.mail;
-    b->end = &p->mail.mail.next;
+    p->command = (struct command_announce){ .command.kind = MAIL_ANNOUNCE, .what = *a };
+    p->command.what.parameter = p->slot;
+    *b->end = &p->command.command;
+    b->end = &p->command.command.next;
     return 0;
 }
 
 /* Return the parameter that contains this mail. */
-static struct parameter *batch_parameter(struct mail *m)
+static struct parameter *batch_parameter(struct command *m)
 {
-    return (struct parameter *)((char *)m - offsetof(struct parameter, mail.mail));
+    return (struct parameter *)((char *)m - offsetof(struct parameter, command.command));
 }
 
 /* Send the batch and open the rounds of its sets.  If an emulated device is not done yet, keep it
@@ -70,7 +71,7 @@ static int batch_end(struct eddis *e, struct batch *b, int rc)
 {
     bool held = e->emulation.until_ns != 0;
 
-    for (struct mail *m = b->first; m; m = m->next) {
+    for (struct command *m = b->first; m; m = m->next) {
         struct parameter *p = batch_parameter(m);
 
         p->announced = rc == 0;
@@ -112,7 +113,7 @@ static void send_held(struct eddis *e, int set)
             continue;
         p->held = false;
         e->step.n_held--;
-        comm_thread_send(e->comm_thread, &p->mail.mail);
+        comm_thread_send(e->comm_thread, &p->command.command);
     }
 }
 
@@ -269,7 +270,8 @@ int eddis_set_round_weight(struct eddis *e, int set, double weight, struct eddis
                         "first announcement, once",
                         set);
     } else {
-        s->weight = (struct mail_weight){ .mail.kind = MAIL_WEIGHT, .set = set, .weight = weight };
+        s->weight =
+            (struct command_weight){ .command.kind = MAIL_WEIGHT, .set = set, .weight = weight };
         s->weighed = true;
     }
     pthread_mutex_unlock(&e->step.announce_lock);

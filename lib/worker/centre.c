@@ -200,11 +200,11 @@ static int exchange_wait(struct centre *m, int64_t deadline_ns, struct eddis_err
     m->exchanging = rc < 0;
     if (rc == -ETIMEDOUT && w.peer < 0)
         return eddis_fail(err, rc, "the exchange with the centre before step %lld is not over",
-                          (long long)m->mail.turn.step);
+                          (long long)m->command.turn.step);
     if (rc == -ETIMEDOUT)
         return eddis_fail(err, rc,
                           "the exchange with the centre before step %lld waits for rank %d",
-                          (long long)m->mail.turn.step, w.peer);
+                          (long long)m->command.turn.step, w.peer);
     return rc;
 }
 
@@ -214,7 +214,7 @@ static int exchange_wait(struct centre *m, int64_t deadline_ns, struct eddis_err
 static int exchange(struct centre *m, const struct sync_turn *turn, int64_t deadline_ns,
                     struct eddis_error *err)
 {
-    const struct sync_turn *last = &m->mail.turn;
+    const struct sync_turn *last = &m->command.turn;
     bool again = m->exchanging && last->what == turn->what && last->step == turn->step;
     int rc = m->exchanging && !again ? exchange_wait(m, deadline_ns, err) : 0;
 
@@ -222,8 +222,8 @@ static int exchange(struct centre *m, const struct sync_turn *turn, int64_t dead
         return rc;
     if (!again) {
         m->exchanges++;
-        m->mail = (struct mail_exchange){ .mail.kind = MAIL_EXCHANGE, .turn = *turn };
-        comm_thread_send(m->all->waiter.thread, &m->mail.mail);
+        m->command = (struct command_exchange){ .command.kind = MAIL_EXCHANGE, .turn = *turn };
+        comm_thread_send(m->all->waiter.thread, &m->command.command);
     }
     return exchange_wait(m, deadline_ns, err);
 }
@@ -350,7 +350,7 @@ int centre_finish(struct centre *m, int64_t deadline_ns, struct eddis_error *err
                           "another worker waits in a checkpoint that the step before was for "
                           "(EDDIS_STEP_CHECKPOINT), but eddis_checkpoint_begin was not called");
     if (m->end == END_NOT) {
-        rc = samples_tell_stop(m->samples, deadline_ns, err);
+        rc = samples_send_stop(m->samples, deadline_ns, err);
         if (rc == 0)
             rc = centre_say(m, AT_END, deadline_ns, where, err);
         m->owed = rc == 0 && where[0] == AT_CHECKPOINT;

@@ -30,7 +30,7 @@ struct centre {
     struct sync_halves halves; /* float32 copies of the 16-bit parameters; n 0: there are none, or
                                 * this worker is no group root */
     smb_key key[SYNC_TYPES];
-    struct mail_exchange mail;
+    struct command_exchange command;
     int64_t timeout_ns; /* for a wait for the others' communication, not for their steps */
     int64_t exchanges;  /* exchanges begun */
     bool exchanging;    /* the last exchange is not done */

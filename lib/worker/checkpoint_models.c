@@ -420,10 +420,10 @@ static int get_own(const struct centre *m, const struct checkpoint *files, struc
 /* Reset the count of checkpoints after a restore.  Those due by the samples done count as made, and
  * so do those requested by plans that every worker knows.  Collective.
  */
-static int count_checkpoints(struct centre *m, struct replan *replan, int64_t done,
+static int count_checkpoints(struct centre *m, struct plan_switch *plan_switch, int64_t done,
                              struct eddis_error *err)
 {
-    int64_t planned = replan_checkpoints(replan);
+    int64_t planned = plan_switch_checkpoints(plan_switch);
     int rc = collectives_least(m->all, &planned, 1, err);
 
     if (rc < 0)
@@ -437,7 +437,7 @@ static int count_checkpoints(struct centre *m, struct replan *replan, int64_t do
 /* Detach from the centre and set the group's own model for its next start.  Takes members of *own.
  * Collective.
  */
-static int models_go_back(struct centre *m, struct replan *replan, struct own_model *own,
+static int models_go_back(struct centre *m, struct plan_switch *plan_switch, struct own_model *own,
                           int64_t done, struct eddis_error *err)
 {
     int rc = centre_go_back(m, err);
@@ -445,10 +445,10 @@ static int models_go_back(struct centre *m, struct replan *replan, struct own_mo
     free(m->local);
     m->local = cleanup_keep(own->local);
     centre_halves_give(m, cleanup_keep(own->centre), own->kept);
-    return rc < 0 ? rc : count_checkpoints(m, replan, done, err);
+    return rc < 0 ? rc : count_checkpoints(m, plan_switch, done, err);
 }
 
-int checkpoint_models_restore(struct centre *m, struct replan *replan,
+int checkpoint_models_restore(struct centre *m, struct plan_switch *plan_switch,
                               const struct checkpoint *files, int64_t *ret_done,
                               struct eddis_error *err)
 {
@@ -471,11 +471,11 @@ int checkpoint_models_restore(struct centre *m, struct replan *replan,
         rest.step = step_of_done(m, *ret_done);
     }
     if (rc == 0 && several)
-        rc = models_go_back(m, replan, &own, *ret_done, err);
+        rc = models_go_back(m, plan_switch, &own, *ret_done, err);
     own_model_free(&own);
     if (rc == 0)
         rc = samples_resume(m->samples, &rest, err);
     if (rc == 0)
-        replan_resume(replan, rest.step);
+        plan_switch_resume(plan_switch, rest.step);
     return rc;
 }

@@ -9,7 +9,7 @@
 
 #include "centre.h"
 #include "lib/checkpoint/checkpoint.h"
-#include "replan.h"
+#include "plan_switch.h"
 
 /* The library's state for one checkpoint; only the step in sync mode by plan.  With several models
  * the parameters are the centre until checkpoint_models_release.
@@ -51,7 +51,7 @@ int checkpoint_models_own(const struct centre *m, const struct checkpoint *files
  * continue with their own models.  *ret_done: samples of the job done before; 0 if the step implies
  * them.  Collective.
  */
-int checkpoint_models_restore(struct centre *m, struct replan *replan,
+int checkpoint_models_restore(struct centre *m, struct plan_switch *plan_switch,
                               const struct checkpoint *files, int64_t *ret_done,
                               struct eddis_error *err);
 

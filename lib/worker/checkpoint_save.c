@@ -572,7 +572,7 @@ int eddis_restore_end(struct eddis_checkpoint *c, struct eddis_error *err)
         return rc;
     e = c->e;
     before = e->samples.step;
-    rc = checkpoint_models_restore(&e->centre, &e->replan, c->files, &done, err);
+    rc = checkpoint_models_restore(&e->centre, &e->plan_switch, c->files, &done, err);
     if (rc == 0) {
         phase_show_restored(&e->phase, done);
         e->step.over = e->step.enough = e->step.done = false;

@@ -12,13 +12,13 @@
 #include "lib/checkpoint/checkpoint.h"
 #include "lib/checkpoint/fence.h"
 #include "lib/eddis.h"
-#include "replan.h"
+#include "plan_switch.h"
 
 struct checkpoint_save {
     /* Borrowed; these do not change. */
     struct collectives *all;
     struct centre *centre;
-    struct replan *replan;
+    struct plan_switch *plan_switch;
     const struct board_area *area; /* NULL without eddis-run */
 
     int64_t farthest; /* highest step of committed checkpoints and of steps undone by going back */

@@ -29,14 +29,14 @@ static void request_send(struct collectives *c, enum request_level level, struct
                          struct eddis_request *q)
 {
     q->r.level = level;
-    q->r.mail.kind = MAIL_REQUEST;
+    q->r.command.kind = MAIL_REQUEST;
     q->r.collective = taken;
     q->r.peer = -1;
     pthread_mutex_lock(&c->lock);
     q->next = c->requests;
     c->requests = q;
     pthread_mutex_unlock(&c->lock);
-    comm_thread_send(c->waiter.thread, &q->r.mail);
+    comm_thread_send(c->waiter.thread, &q->r.command);
 }
 
 /* Allocate a request; NULL without memory, and then `taken` is freed. */

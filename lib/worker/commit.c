@@ -174,20 +174,20 @@ static int commit_buckets(struct eddis *e, struct bucket_layout *layout, struct 
 }
 
 /* Engine hook: fill in this worker's part of a step's trailer. */
-static void hook_report(void *arg, struct sync_tail *tail)
+static void hook_report(void *arg, struct sync_trailer *tail)
 {
     struct eddis *e = arg;
 
-    replan_report(&e->replan, tail);
+    plan_switch_report(&e->plan_switch, tail);
 }
 
 /* Engine hook: apply the combined trailer of a step. */
-static void hook_agreed(void *arg, int64_t round, const struct sync_tail *tail)
+static void hook_agreed(void *arg, int64_t round, const struct sync_trailer *tail)
 {
     struct eddis *e = arg;
 
     (void)round;
-    replan_agree(&e->replan, tail);
+    plan_switch_agree(&e->plan_switch, tail);
 }
 
 /* Engine hook: publish a layout of buckets. */
@@ -246,8 +246,8 @@ static void commit_models(struct eddis *e)
 {
     int64_t every = e->all.place.n_ranks > 1 ? MODEL_CHECK_EVERY : 0;
 
-    e->replan.models.rank = e->all.place.rank;
-    e->replan.models.every = e->group.several ? 0 : e->area ? e->area->check_models : every;
+    e->plan_switch.models.rank = e->all.place.rank;
+    e->plan_switch.models.every = e->group.several ? 0 : e->area ? e->area->check_models : every;
 }
 
 /* Publish model size, job length and network speed on the board; the driver computes exchange costs
@@ -300,7 +300,7 @@ static int commit_take_plan(struct eddis *e, int64_t version, struct eddis_error
     int rc = worker_settle(e, err);
 
     if (rc == 0)
-        rc = replan_settle(&e->replan, version, err);
+        rc = plan_switch_settle(&e->plan_switch, version, err);
     rc = collectives_agree(&e->all, rc, err);
     if (rc < 0)
         (void)worker_leave_open(e, NULL);

@@ -22,7 +22,7 @@ int eddis_stop(struct eddis *e)
     int rc = worker_check(e, NULL);
 
     if (rc == 0)
-        replan_stop(&e->replan);
+        plan_switch_stop(&e->plan_switch);
     return rc;
 }
 
@@ -31,7 +31,7 @@ int eddis_stop(struct eddis *e)
  */
 static bool finish_early(struct eddis *e)
 {
-    return e->step.stop || e->samples.order.epochs == 0 || replan_wants_stop(&e->replan);
+    return e->step.stop || e->samples.order.epochs == 0 || plan_switch_wants_stop(&e->plan_switch);
 }
 
 /* Check whether this worker ends early without an agreement, so that others of its model may be in
@@ -73,7 +73,7 @@ static int finish_check(struct eddis *e, int64_t deadline_ns, struct eddis_error
  */
 static void finish_stop(struct eddis *e)
 {
-    bool wants = replan_wants_stop(&e->replan);
+    bool wants = plan_switch_wants_stop(&e->plan_switch);
 
     if (!finish_early(e))
         return;
@@ -122,15 +122,15 @@ int eddis_finish(struct eddis *e, int64_t timeout_ns, struct eddis_error *err)
     if (rc < 0)
         return rc;
     /* Set before samples are given up, and only once: a repeated call would see its own stop. */
-    e->step.done |= step_none_left(e) && (e->step.stop || !replan_wants_stop(&e->replan));
+    e->step.done |= step_none_left(e) && (e->step.stop || !plan_switch_wants_stop(&e->plan_switch));
     if (finish_alone(e))
-        replan_show_ended(&e->replan, true);
+        plan_switch_show_ended(&e->plan_switch, true);
     finish_stop(e);
     rc = e->group.several ? finish_models(e, deadline, err) : finish_meet(e, deadline, err);
     if (rc == -ETIMEDOUT)
         return eddis_fail_prefix(err, rc, "not all workers have ended their steps");
     if (rc == 0) {
-        replan_show_ended(&e->replan, false);
+        plan_switch_show_ended(&e->plan_switch, false);
         step_over(e, e->step.done);
     }
     return rc;
@@ -145,7 +145,7 @@ bool ending_may_finish(struct eddis *e)
 {
     int64_t next = e->samples.step + e->step.begun;
 
-    return finish_early(e) || replan_stops(&e->replan) ||
+    return finish_early(e) || plan_switch_stops(&e->plan_switch) ||
            samples_has(&e->samples, next, LAST_LOOK_NS, NULL) == 0;
 }
 
@@ -188,7 +188,7 @@ int ending_finish(struct eddis *e, struct eddis_error *err)
 
     if (rc < 0)
         return rc;
-    e->step.stop |= replan_stops(&e->replan);
+    e->step.stop |= plan_switch_stops(&e->plan_switch);
     while ((rc = leave_repeat(&e->leave, "its exit", exit_finish, e, err)) == 1)
         exit_checkpoint(e);
     return rc;

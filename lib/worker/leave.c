@@ -38,7 +38,7 @@ int leave_repeat(const struct leave *l, const char *where, leave_call_fn call, v
     int rc;
 
     do {
-        rc = call(arg, l->tell_ns, err);
+        rc = call(arg, l->report_ns, err);
         if (rc == -ETIMEDOUT && company && l->tells)
             leave_tell(l, where, since, err);
     } while (rc == -ETIMEDOUT);
@@ -61,7 +61,7 @@ static int leave_part(struct leaving *at, int64_t deadline_ns, struct eddis_erro
     case PART_REQUESTS:
         return collectives_wait_all(l->all, deadline_ns, err);
     case PART_MODELS:
-        return replan_compare_last(l->replan, l->all, err);
+        return plan_switch_compare_last(l->plan_switch, l->all, err);
     case PART_BOX:
         return shared_buffers_leave(l->box, deadline_ns, err);
     default:

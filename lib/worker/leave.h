@@ -7,15 +7,15 @@
 #define EDDIS_WORKER_LEAVE_H
 
 #include "collectives.h"
-#include "replan.h"
+#include "plan_switch.h"
 #include "shared_buffers.h"
 
 struct leave {
     struct collectives *all;
     struct shared_buffers *box;
-    struct replan *replan;
-    bool tells;      /* print for whom it waits, since without eddis-run nobody else does */
-    int64_t tell_ns; /* interval of these messages */
+    struct plan_switch *plan_switch;
+    bool tells;        /* print for whom it waits, since without eddis-run nobody else does */
+    int64_t report_ns; /* interval of these messages */
 };
 
 /* A call that may time out (-ETIMEDOUT). */
@@ -30,7 +30,7 @@ int leave_repeat(const struct leave *l, const char *where, leave_call_fn call, v
 /* Wait for all requests, all workers and the Soft Memory Box.  It takes as long as the slowest
  * worker, which may evaluate or save for hours, so the wait has no deadline.  The board shows for
  * whom it waits, and timeouts.hang ends it.  Without eddis-run a message goes to standard error
- * every tell_ns, and the launcher ends the wait if a worker dies.  Collective.
+ * every report_ns, and the launcher ends the wait if a worker dies.  Collective.
  */
 int leave_wait(const struct leave *l, struct eddis_error *err);
 

@@ -15,7 +15,7 @@ bool models_due(const struct models *m, int64_t step, bool last)
     return last || done % m->every == 0 || (done < m->every && (done & (done - 1)) == 0);
 }
 
-void models_tell(struct models *m, const double sum[MODEL_SUMS])
+void models_keep(struct models *m, const double sum[MODEL_SUMS])
 {
     m->told = true;
     for (int i = 0; i < MODEL_SUMS; i++)

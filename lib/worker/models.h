@@ -27,7 +27,7 @@ struct models {
 bool models_due(const struct models *m, int64_t step, bool last);
 
 /* Keep this worker's sums until they are sent. */
-void models_tell(struct models *m, const double sum[MODEL_SUMS]);
+void models_keep(struct models *m, const double sum[MODEL_SUMS]);
 
 /* Write the kept sums to *ret, once; if there are none, write sums of no worker. */
 void models_report(struct models *m, struct model_sums *ret);

@@ -37,9 +37,9 @@ static int node_memory_share(struct node_memory *s, const struct comm_shm_size *
     if (rc < 0)
         return rc;
     s->request->peer = -1;
-    s->request->mail.kind = MAIL_REQUEST;
+    s->request->command.kind = MAIL_REQUEST;
     s->request->level = REQUEST_NODE;
-    comm_thread_send(s->all->waiter.thread, &s->request->mail);
+    comm_thread_send(s->all->waiter.thread, &s->request->command);
     w.request = s->request;
     rc = waiter_wait(&s->all->waiter, &w, clock_after_ns(clock_now_ns(), COLLECTIVES_TIMEOUT_NS),
                      err);

@@ -36,7 +36,7 @@ struct parameter {
     bool factored;
     bool announced; /* announced in its set's present round */
     bool held;      /* announced but pending, since an emulated device still computes */
-    struct mail_announce mail;
+    struct command_announce command;
 };
 
 struct parameters {

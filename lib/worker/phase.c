@@ -49,8 +49,8 @@ struct board_times phase_clock_step(struct phase_clock *c, int64_t now_ns, int64
     t.compute_ns = least(compute_ns > 0 ? compute_ns : t.compute_ns, t.total_ns);
     t.input_ns = least(input_ns > 0 ? input_ns : t.input_ns, t.total_ns - t.compute_ns);
     blocked = t.total_ns - t.compute_ns - t.input_ns;
-    c->blocked_ns = blocked - least(blocked, c->told_ns);
-    c->told_ns = 0;
+    c->blocked_ns = blocked - least(blocked, c->reported_ns);
+    c->reported_ns = 0;
     /* Input time that overlaps the wait for others must count too.  Otherwise it would seem to be
      * zero until the worker got more samples for that and input limited it again.
      */
@@ -68,8 +68,8 @@ struct board_times phase_clock_step(struct phase_clock *c, int64_t now_ns, int64
 
 int64_t phase_clock_blocked(struct phase_clock *c)
 {
-    c->told_ns = c->spent_ns[EDDIS_PHASE_WAIT];
-    return c->blocked_ns == INT64_MAX ? INT64_MAX : c->blocked_ns + c->told_ns;
+    c->reported_ns = c->spent_ns[EDDIS_PHASE_WAIT];
+    return c->blocked_ns == INT64_MAX ? INT64_MAX : c->blocked_ns + c->reported_ns;
 }
 
 /* ---- with the lock held ---- */

@@ -23,8 +23,10 @@ struct phase_clock {
     enum eddis_phase phase;
     int64_t since_ns;                       /* begin of the phase */
     int64_t spent_ns[EDDIS_PHASE_DONE + 1]; /* time in each phase in this step */
-    int64_t blocked_ns; /* blocked in the step before, less its told_ns; INT64_MAX: no step yet */
-    int64_t told_ns; /* time blocked in this step that phase_clock_blocked has already returned */
+    int64_t
+        blocked_ns; /* blocked in the step before, less its reported_ns; INT64_MAX: no step yet */
+    int64_t
+        reported_ns; /* time blocked in this step that phase_clock_blocked has already returned */
     int64_t exposed_ns; /* minimum of all workers; INT64_MAX: not known, treated as 0 */
 };
 

@@ -32,10 +32,10 @@ int eddis_progress(int64_t step, int64_t samples, struct eddis_error *err)
     rc = process_board_lock(env.board_path, env.local_rank, &board, err);
     if (rc < 0)
         return rc;
-    board_show_steps(board, &(struct board_told){ .step = step,
-                                                  .samples = samples,
-                                                  .thread = gettid(),
-                                                  .now_ns = clock_now_ns() });
+    board_show_steps(board, &(struct board_reported){ .step = step,
+                                                      .samples = samples,
+                                                      .thread = gettid(),
+                                                      .now_ns = clock_now_ns() });
     process_board_unlock();
     return 0;
 }

@@ -289,7 +289,7 @@ int samples_ahead(struct samples *s, struct eddis_error *err)
     rc = samples_counter_ahead(s, err);
     pthread_mutex_unlock(&s->lock);
     if (rc > 0)
-        comm_thread_send(s->all->waiter.thread, &s->counter.ask.mail);
+        comm_thread_send(s->all->waiter.thread, &s->counter.ask.command);
     return rc < 0 ? rc : 0;
 }
 
@@ -360,7 +360,7 @@ static int samples_calm(struct samples *s, int64_t deadline_ns, struct eddis_err
     return rc == 0 && s->counter.asking ? samples_counter_draw(s, deadline_ns, err) : rc;
 }
 
-int samples_tell_stop(struct samples *s, int64_t deadline_ns, struct eddis_error *err)
+int samples_send_stop(struct samples *s, int64_t deadline_ns, struct eddis_error *err)
 {
     int rc = 0;
 
@@ -447,12 +447,12 @@ int samples_add_plan(struct samples *s, const struct samples_plan *p, struct edd
     return rc;
 }
 
-void samples_report(struct samples *s, struct sync_tail *tail)
+void samples_report(struct samples *s, struct sync_trailer *tail)
 {
     struct samples_counter *c = &s->counter;
 
     pthread_mutex_lock(&s->lock);
-    if (c->stop_told)
+    if (c->stop_sent)
         tail->flags |= SYNC_STOP;
     if (c->n_told) {
         tail->range_first = c->told[0].first;
@@ -462,7 +462,7 @@ void samples_report(struct samples *s, struct sync_tail *tail)
     pthread_mutex_unlock(&s->lock);
 }
 
-int samples_learn(struct samples *s, const struct sync_tail *tail, struct eddis_error *err)
+int samples_learn(struct samples *s, const struct sync_trailer *tail, struct eddis_error *err)
 {
     int rc = 0;
 
@@ -531,7 +531,7 @@ static void samples_turn(struct samples *s, const struct samples_feed *feed, str
     s->feed = feed;
     s->counter.counted = 0;
     s->counter.n_told = 0;
-    s->counter.stop_told = false; /* it is reported again */
+    s->counter.stop_sent = false; /* it is reported again */
     s->last = INT64_MAX;
     s->over = false;
     s->step = step;

@@ -36,11 +36,11 @@ enum { SAMPLES_TOLD = 4 }; /* limit of ranges kept for members; a root asks for 
  */
 struct samples_counter {
     smb_key key;
-    bool stop_told;  /* the counter has the mark of a stop: set by this root, or read */
+    bool stop_sent;  /* the counter has the mark of a stop: set by this root, or read */
     int64_t counted; /* alike: this worker's own counter */
     struct range told[SAMPLES_TOLD]; /* [n_told] on the root: not yet sent to members */
     int n_told;
-    struct mail_box ask;
+    struct command_queue ask;
     bool asking; /* `ask` is under way */
     bool busy;   /* a thread waits for its answer */
 };
@@ -166,7 +166,7 @@ void samples_spread_stop(struct samples *s);
 /* Report the stop of samples_spread_stop now, after the steps, unless that is done.  -ETIMEDOUT:
  * the counter has not answered until the deadline; the next call continues.
  */
-int samples_tell_stop(struct samples *s, int64_t deadline_ns, struct eddis_error *err);
+int samples_send_stop(struct samples *s, int64_t deadline_ns, struct eddis_error *err);
 
 /* Return the highest step that any thread asked for. */
 int64_t samples_asked(struct samples *s);
@@ -193,10 +193,10 @@ struct samples_plan {
 int samples_add_plan(struct samples *s, const struct samples_plan *p, struct eddis_error *err);
 
 /* Write the root's next range to the trailer, and whether the counter reports a stop. */
-void samples_report(struct samples *s, struct sync_tail *tail);
+void samples_report(struct samples *s, struct sync_trailer *tail);
 
 /* Add the range in the combined trailer to this member's ranges. */
-int samples_learn(struct samples *s, const struct sync_tail *tail, struct eddis_error *err);
+int samples_learn(struct samples *s, const struct sync_trailer *tail, struct eddis_error *err);
 
 /* ---- checkpoints ---- */
 

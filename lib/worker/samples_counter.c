@@ -62,8 +62,8 @@ static void ask_prepare(struct samples *s, int64_t add)
     int64_t deadline = clock_after_ns(clock_now_ns(), COLLECTIVES_TIMEOUT_NS);
 
     c->asking = true;
-    c->ask = (struct mail_box){
-        .mail.kind = MAIL_BOX,
+    c->ask = (struct command_queue){
+        .command.kind = MAIL_BOX,
         .r = { .kind = SMB_FETCH_ADD, .key = c->key, .add = add, .deadline_ns = deadline }
     };
 }
@@ -88,7 +88,7 @@ static int ask_answered(struct samples *s, struct eddis_error *err)
                              : ranges_add(s->ranges, x.first, x.count, err);
 
     c->asking = false;
-    c->stop_told |= rc == 0 && (x.count == 0 || c->ask.r.value >= COUNTER_STOP);
+    c->stop_sent |= rc == 0 && (x.count == 0 || c->ask.r.value >= COUNTER_STOP);
     if (x.count == 0)
         return rc;
     if (rc < 0 || (ranges_end(s->ranges) == end && !ranges_exhausted(s->ranges)))
@@ -115,7 +115,7 @@ static int counter_ask(struct samples *s, int64_t add, int64_t deadline_ns, stru
             ask_prepare(s, add);
         pthread_mutex_unlock(&s->lock);
         if (send)
-            comm_thread_send(s->all->waiter.thread, &c->ask.mail);
+            comm_thread_send(s->all->waiter.thread, &c->ask.command);
         /* the request has its own deadline, too */
         rc = comm_thread_wait(s->all->waiter.thread, &w, deadline_ns, err);
         pthread_mutex_lock(&s->lock);
@@ -136,7 +136,7 @@ int samples_counter_stop(struct samples *s, int64_t deadline_ns, struct eddis_er
     int rc = 0;
 
     /* The first answer may belong to an earlier request for a range. */
-    while (rc == 0 && !s->counter.stop_told && !ranges_exhausted(s->ranges))
+    while (rc == 0 && !s->counter.stop_sent && !ranges_exhausted(s->ranges))
         rc = counter_ask(s, COUNTER_STOP, deadline_ns, err);
     return rc;
 }
@@ -146,7 +146,7 @@ int samples_counter_ahead(struct samples *s, struct eddis_error *err)
     struct samples_counter *c = &s->counter;
     int rc = c->asking && !c->busy ? samples_counter_draw(s, CLOCK_NEVER, err) : 0;
 
-    if (rc < 0 || c->busy || ranges_exhausted(s->ranges) || (s->spread && c->stop_told))
+    if (rc < 0 || c->busy || ranges_exhausted(s->ranges) || (s->spread && c->stop_sent))
         return rc;
     /* Samples that the group never learns of would never be done. */
     if (!s->spread && (c->n_told == SAMPLES_TOLD || ranges_end(s->ranges) > s->step + ahead(s)))

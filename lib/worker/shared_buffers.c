@@ -12,7 +12,7 @@
 
 /* A request that the program has started and not yet waited for. */
 struct eddis_smb_request {
-    struct mail_box mail;
+    struct command_queue command;
     struct eddis_smb_request *next;
 };
 
@@ -50,11 +50,11 @@ int shared_buffers_open(struct shared_buffers *b, int n_servers, struct eddis_er
 
 int shared_buffers_ask(struct shared_buffers *b, struct smb_request *r, struct eddis_error *err)
 {
-    struct mail_box m = { .mail.kind = MAIL_BOX, .r = *r };
+    struct command_queue m = { .command.kind = MAIL_BOX, .r = *r };
     struct comm_wait w = { .kind = WAIT_BOX, .box = &m };
     int rc;
 
-    comm_thread_send(b->all->waiter.thread, &m.mail);
+    comm_thread_send(b->all->waiter.thread, &m.command);
     /* The box enforces the deadline; a failure of the communication ends the wait as well. */
     rc = waiter_wait(&b->all->waiter, &w, CLOCK_NEVER, err);
     if (rc < 0)
@@ -257,14 +257,14 @@ static int smb_begin(struct eddis *e, const struct smb_request *r, struct eddis_
     q = calloc(1, sizeof *q);
     if (!q)
         return eddis_fail(err, -ENOMEM, "no memory for a request");
-    q->mail.mail.kind = MAIL_BOX;
-    q->mail.r = *r;
-    q->mail.r.deadline_ns = CLOCK_NEVER;
+    q->command.command.kind = MAIL_BOX;
+    q->command.r = *r;
+    q->command.r.deadline_ns = CLOCK_NEVER;
     pthread_mutex_lock(&e->box.lock);
     q->next = e->box.requests;
     e->box.requests = q;
     pthread_mutex_unlock(&e->box.lock);
-    comm_thread_send(e->comm_thread, &q->mail.mail);
+    comm_thread_send(e->comm_thread, &q->command.command);
     *ret = q;
     return 0;
 }
@@ -305,16 +305,16 @@ int eddis_smb_request_wait(struct eddis *e, struct eddis_smb_request *q, int64_t
         return rc;
     if (!q)
         return eddis_fail(err, -EINVAL, "the request is NULL");
-    key = q->mail.r.key.id;
-    w.box = &q->mail;
+    key = q->command.r.key.id;
+    w.box = &q->command;
     rc = waiter_wait(&e->all.waiter, &w, deadline, err);
     if (rc == -ETIMEDOUT && w.peer >= 0)
         return eddis_fail(err, rc, "the request to buffer %llx still waits for rank %d", key,
                           w.peer);
     if (rc == -ETIMEDOUT)
         return eddis_fail(err, rc, "the request to buffer %llx is still under way", key);
-    if (rc == 0 && q->mail.r.rc < 0)
-        rc = eddis_fail(err, q->mail.r.rc, "%s", q->mail.r.error.text);
+    if (rc == 0 && q->command.r.rc < 0)
+        rc = eddis_fail(err, q->command.r.rc, "%s", q->command.r.error.text);
     request_free(&e->box, q);
     return rc;
 }

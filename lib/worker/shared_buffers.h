@@ -16,7 +16,7 @@ struct shared_buffers {
     struct collectives *all;            /* borrowed */
     const struct node_numbers *numbers; /* borrowed */
     struct smb *box;                    /* NULL before shared_buffers_open */
-    struct mail leave;
+    struct command leave;
     pthread_mutex_t lock;
     struct eddis_smb_request *requests; /* not yet waited for */
 };

@@ -77,7 +77,7 @@ static struct engine_step step_engine(struct eddis *e, const struct sampler_step
     return (struct engine_step){ .step = e->step.round,
                                  .weight = (double)s->count,
                                  .batch = s->batch ? (double)s->batch : 1.0,
-                                 .passing = replan_is_passing(&e->replan, s->version) };
+                                 .passing = plan_switch_is_passing(&e->plan_switch, s->version) };
 }
 
 /* Check whether this step is the last one, as far as is known when it begins. */
@@ -92,11 +92,12 @@ static bool step_is_last(struct eddis *e, int64_t step)
 static unsigned step_flags(struct eddis *e, int64_t step)
 {
     int64_t every = e->area ? e->area->checkpoint_every : 0;
-    unsigned flags = replan_flags(&e->replan, step);
+    unsigned flags = plan_switch_flags(&e->plan_switch, step);
 
     if (every > 0 && (step + 1) % every == 0)
         flags |= EDDIS_STEP_CHECKPOINT;
-    if (replan_sums_due(&e->replan, step, flags & EDDIS_STEP_STOP || step_is_last(e, step)))
+    if (plan_switch_sums_due(&e->plan_switch, step,
+                             flags & EDDIS_STEP_STOP || step_is_last(e, step)))
         flags |= EDDIS_STEP_SUMS;
     return flags;
 }
@@ -107,9 +108,9 @@ static unsigned step_flags(struct eddis *e, int64_t step)
 static unsigned step_flags_models(struct eddis *e, int64_t step)
 {
     struct centre *m = &e->centre;
-    unsigned flags = replan_flags(&e->replan, step) & ~(unsigned)EDDIS_STEP_CHECKPOINT;
+    unsigned flags = plan_switch_flags(&e->plan_switch, step) & ~(unsigned)EDDIS_STEP_CHECKPOINT;
     int64_t due = centre_due(m, e->step.current.passed) - m->due_before +
-                  replan_checkpoints(&e->replan) - m->planned_before;
+                  plan_switch_checkpoints(&e->plan_switch) - m->planned_before;
 
     if (due > m->flagged) {
         m->flagged++;
@@ -122,7 +123,7 @@ static unsigned step_flags_models(struct eddis *e, int64_t step)
 static int step_take(struct eddis *e, struct eddis_error *err)
 {
     int64_t step = e->samples.step;
-    int rc = replan_failure(&e->replan, err);
+    int rc = plan_switch_failure(&e->plan_switch, err);
 
     if (rc < 0 || e->step.stop || e->step.enough)
         return rc;
@@ -143,7 +144,7 @@ static void step_empty(struct eddis *e)
         .step_in_epoch = before.step_in_epoch + 1,
         .steps_in_epoch = sampler_steps_in_epoch(e->samples.sampler),
         .passed = before.passed,
-        .version = replan_version(&e->replan),
+        .version = plan_switch_version(&e->plan_switch),
     };
     e->step.flags = EDDIS_STEP_CHECKPOINT;
     e->centre.flagged++;
@@ -162,7 +163,7 @@ static int step_exchange(struct eddis *e, struct eddis_error *err)
         e->step.due &= e->step.stale; /* a checkpoint may have come between */
     }
     e->step.exchanging = true;
-    rc = centre_step(&e->centre, replan_period(&e->replan, e->step.current.step), err);
+    rc = centre_step(&e->centre, plan_switch_period(&e->plan_switch, e->step.current.step), err);
     e->step.exchanging = rc < 0;
     if (rc == 0 && e->step.stale && comm_thread_staleness(e->comm_thread) == 0)
         e->step.exchange_ns = clock_now_ns() - e->step.exchange_begun_ns;
@@ -194,7 +195,7 @@ static unsigned step_values(struct eddis *e)
     unsigned written = e->step.written ? EDDIS_STEP_WRITTEN : 0;
 
     e->step.written = false;
-    e->step.due = centre_step_is_due(&e->centre, next, replan_period(&e->replan, next));
+    e->step.due = centre_step_is_due(&e->centre, next, plan_switch_period(&e->plan_switch, next));
     return written | (group_is_root(&e->group) && (last || e->step.due) ? EDDIS_STEP_READS : 0);
 }
 
@@ -256,7 +257,7 @@ bool step_none_left(const struct eddis *e)
 void step_over(struct eddis *e, bool none_left)
 {
     if (none_left)
-        replan_show_trained(&e->replan);
+        plan_switch_show_trained(&e->plan_switch);
     samples_end(&e->samples);
     process_may_leave(&e->process, LEAVE_ORDER);
 }
@@ -288,9 +289,9 @@ int eddis_step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error
     e->step.finished = e->step.waited = e->step.weight_fixed = false;
     e->step.rounds = 0;
     e->step.begun = true;
-    e->step.begin.mail.kind = MAIL_BEGIN;
+    e->step.begin.command.kind = MAIL_BEGIN;
     e->step.round++;
-    comm_thread_send(e->comm_thread, &e->step.begin.mail);
+    comm_thread_send(e->comm_thread, &e->step.begin.command);
     pthread_mutex_unlock(&e->step.announce_lock);
     return 1;
 }
@@ -311,8 +312,8 @@ int eddis_set_weight(struct eddis *e, double weight, struct eddis_error *err)
     } else {
         e->step.weight_fixed = true; /* the weight may not change after this */
         e->step.weight =
-            (struct mail_weight){ .mail.kind = MAIL_WEIGHT, .set = -1, .weight = weight };
-        comm_thread_send(e->comm_thread, &e->step.weight.mail);
+            (struct command_weight){ .command.kind = MAIL_WEIGHT, .set = -1, .weight = weight };
+        comm_thread_send(e->comm_thread, &e->step.weight.command);
     }
     pthread_mutex_unlock(&e->step.announce_lock);
     return rc;
@@ -365,7 +366,7 @@ int eddis_step_end(struct eddis *e, const struct eddis_report *in, struct eddis_
     emulate_end(&e->emulation, now);
     phase_step_end(&e->phase, &s, now, &report);
     if (report.has_sums && e->step.flags & EDDIS_STEP_SUMS)
-        replan_tell_sums(&e->replan, (double[MODEL_SUMS]){ report.sum, report.squares });
+        plan_switch_tell_sums(&e->plan_switch, (double[MODEL_SUMS]){ report.sum, report.squares });
     e->step.stop |= (e->step.flags & EDDIS_STEP_STOP) != 0;
     if (e->step.current.batch)
         samples_finish(&e->samples);

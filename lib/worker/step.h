@@ -26,9 +26,9 @@ struct step_set {
     bool open;      /* a round is open ... */
     bool finished;  /* ... but a thread waits for it, and nothing more may be announced in it */
     int n_announced;
-    bool weighed;              /* the next round in this step has its own weight ... */
-    struct mail_weight weight; /* ... which is sent when that round begins */
-    struct mail_finish finish;
+    bool weighed;                 /* the next round in this step has its own weight ... */
+    struct command_weight weight; /* ... which is sent when that round begins */
+    struct command_finish finish;
 };
 
 struct step {
@@ -50,14 +50,14 @@ struct step {
     int64_t exchange_begun_ns; /* when that call began ... */
     bool stale;                /* ... and whether the model had steps not exchanged then */
     bool written;              /* the step's beginning has written parameter values */
-    struct mail_begin begin;
+    struct command_begin begin;
 
     pthread_mutex_t announce_lock;
     bool begun; /* between eddis_step_begin and eddis_step_end */
     int n_held;
     bool finished;     /* no more rounds may begin in this step */
     bool weight_fixed; /* the weight was set, or a gradient was announced */
-    struct mail_weight weight;
+    struct command_weight weight;
     struct step_set *set; /* [n_sets]; NULL before eddis_commit */
     int n_sets;
     int rounds; /* rounds begun in this step, of all sets */

@@ -78,8 +78,8 @@ static void count_locked(struct eddis *e, int64_t count)
     e->step.current.count = count;
     e->step.weight_fixed = true; /* nothing may change the weight after this */
     e->step.weight =
-        (struct mail_weight){ .mail.kind = MAIL_WEIGHT, .set = -1, .weight = (double)count };
-    comm_thread_send(e->comm_thread, &e->step.weight.mail);
+        (struct command_weight){ .command.kind = MAIL_WEIGHT, .set = -1, .weight = (double)count };
+    comm_thread_send(e->comm_thread, &e->step.weight.command);
     emulate_begin(&e->emulation, e->step.current.step, count, e->step.begun_ns);
 }
 
@@ -117,5 +117,5 @@ int eddis_plan_fd(struct eddis *e, struct eddis_error *err)
 {
     int rc = worker_check(e, err);
 
-    return rc < 0 ? rc : replan_fd(&e->replan, err);
+    return rc < 0 ? rc : plan_switch_fd(&e->plan_switch, err);
 }

@@ -115,8 +115,8 @@ static void round_finish(struct eddis *e, int set)
      */
     if (s->n_announced == s->n && s->n)
         return;
-    s->finish = (struct mail_finish){ .mail.kind = MAIL_FINISH, .set = set };
-    comm_thread_send(e->comm_thread, &s->finish.mail);
+    s->finish = (struct command_finish){ .command.kind = MAIL_FINISH, .set = set };
+    comm_thread_send(e->comm_thread, &s->finish.command);
 }
 
 /* Wait until the closed round of a set is combined, check its places and end the round.  No other
@@ -185,7 +185,8 @@ int eddis_wait(struct eddis *e, int64_t timeout_ns, struct eddis_error *err)
     rc = wait_step(e, deadline, err);
     phase_wait_leave(&e->phase, before, rc);
     if (rc == 0)
-        rc = replan_failure(&e->replan, err); /* on failure the step fails on this worker */
+        rc = plan_switch_failure(&e->plan_switch,
+                                 err); /* on failure the step fails on this worker */
     if (rc == 0) {
         e->step.waited = true;
         e->emulation.waited_ns = clock_now_ns();

@@ -28,7 +28,7 @@ static void worker_set_board(struct eddis *e, struct board *board)
     board_begin(board)->takes_pieces = e->options.pieces != 0;
     board_begin(board)->told = 0;
     board_end(board);
-    e->board = e->phase.board = e->replan.board = board;
+    e->board = e->phase.board = e->plan_switch.board = board;
     e->area = e->centre.area = e->save.area = board_setup(board);
     e->leave.tells = false;
 }
@@ -159,7 +159,7 @@ static void worker_free(struct eddis *e)
     engine_free(e->engine);
     node_memory_close(&e->node_memory);
     centre_close(&e->centre);
-    replan_fini(&e->replan);
+    plan_switch_fini(&e->plan_switch);
     samples_close(&e->samples);
     group_close(&e->group);
     node_numbers_close(&e->nodes);
@@ -189,8 +189,8 @@ static void worker_wire(struct eddis *e)
     e->samples.all = &e->all;
     e->samples.box = &e->box;
     e->samples.group = &e->group;
-    e->replan.samples = &e->samples;
-    e->replan.phase = &e->phase;
+    e->plan_switch.samples = &e->samples;
+    e->plan_switch.phase = &e->phase;
     e->centre.all = &e->all;
     e->centre.box = &e->box;
     e->centre.samples = &e->samples;
@@ -199,10 +199,11 @@ static void worker_wire(struct eddis *e)
     e->centre.timeout_ns = COLLECTIVES_TIMEOUT_NS;
     e->save.all = &e->all;
     e->save.centre = &e->centre;
-    e->save.replan = &e->replan;
-    e->leave =
-        (struct leave){ .all = &e->all, .box = &e->box, .replan = &e->replan, .tells = true };
-    e->leave.tell_ns = LEAVE_TELL_NS;
+    e->save.plan_switch = &e->plan_switch;
+    e->leave = (struct leave){
+        .all = &e->all, .box = &e->box, .plan_switch = &e->plan_switch, .tells = true
+    };
+    e->leave.report_ns = LEAVE_TELL_NS;
 }
 
 /* Store the communication thread and this worker's place among all ranks. */
@@ -228,7 +229,7 @@ static struct eddis *worker_new(const struct worker_setup *s)
     shared_buffers_init(&e->box);
     phase_init(&e->phase, clock_now_ns());
     samples_init(&e->samples);
-    replan_init(&e->replan);
+    plan_switch_init(&e->plan_switch);
     e->local_rank = s->local_rank;
     e->n_local = s->n_local;
     e->of_process = s->of_process;
@@ -299,20 +300,20 @@ static int worker_begin(struct eddis *e, struct eddis_error *err)
                                            .min_count = e->options.min_count,
                                            .rank = e->all.place.rank,
                                            .n_ranks = e->all.place.n_ranks };
-    int rc = replan_begin(&e->replan, &e->all, err);
+    int rc = plan_switch_begin(&e->plan_switch, &e->all, err);
 
     if (rc < 0)
         return rc;
     rc = worker_find_nodes(e, err);
-    e->samples.open = e->replan.version == 0;
+    e->samples.open = e->plan_switch.version == 0;
     e->samples.read_ahead = open_options_ahead(&e->options);
     if (rc == 0)
         rc = samples_open(&e->samples, &order, err);
     if (rc == 0)
-        rc = e->replan.version ? worker_settle(e, err) : worker_leave_open(e, err);
+        rc = e->plan_switch.version ? worker_settle(e, err) : worker_leave_open(e, err);
     if (rc == 0)
-        rc = replan_open(&e->replan, order.n_ranks, e->options.batch, err);
-    if (rc == 0 && e->replan.version)
+        rc = plan_switch_open(&e->plan_switch, order.n_ranks, e->options.batch, err);
+    if (rc == 0 && e->plan_switch.version)
         samples_settle(&e->samples);
     return collectives_agree(&e->all, rc, err);
 }
@@ -334,7 +335,7 @@ static void worker_show(struct eddis *e)
     if (!b)
         return;
     p = board_begin(b);
-    p->plan_version = e->replan.version;
+    p->plan_version = e->plan_switch.version;
     p->plan_since = 0;
     worker_show_length(e, p);
     p->phase_ns = clock_now_ns();

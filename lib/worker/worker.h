@@ -25,8 +25,8 @@
 #include "node_numbers.h"
 #include "parameters.h"
 #include "phase.h"
+#include "plan_switch.h"
 #include "process.h"
-#include "replan.h"
 #include "samples.h"
 #include "shared_buffers.h"
 #include "sized.h"
@@ -62,7 +62,7 @@ struct eddis {
     struct emulation emulation;
 
     struct samples samples;
-    struct replan replan;
+    struct plan_switch plan_switch;
     struct centre centre;
     struct checkpoint_save save;
     struct step step;

@@ -90,7 +90,7 @@ static void nap(void)
     (void)nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
 }
 
-static void read_told(struct worker *w)
+static void read_reported(struct worker *w)
 {
     char path[512];
     FILE *f;
@@ -336,7 +336,7 @@ int main(int argc, char **argv)
     int64_t here = 0;
 
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
-    read_told(&w);
+    read_reported(&w);
     moment(&w, "launch");
     join(&w);
     resume(&w);

@@ -31,7 +31,7 @@ typedef char *(*again_fn)(const char *text, size_t n, struct eddis_error *err);
         return ret;                                                                                \
     }
 
-AGAIN(brief)
+AGAIN(agent_config)
 AGAIN(order)
 AGAIN(report)
 AGAIN(invitation)
@@ -89,10 +89,10 @@ static const struct {
     const char *name;
     again_fn again;
 } parsers[] = {
-    { "brief", brief_again },     { "hello", hello_again },
-    { "order", order_again },     { "report", report_again },
-    { "plan", plan_again },       { "profile", profile_again },
-    { "network", network_again }, { "invitation", invitation_again },
+    { "brief", agent_config_again }, { "hello", hello_again },
+    { "order", order_again },        { "report", report_again },
+    { "plan", plan_again },          { "profile", profile_again },
+    { "network", network_again },    { "invitation", invitation_again },
     { "join", join_again },
 };
 

@@ -62,7 +62,7 @@ static void print(const struct job *job, const struct node_profile *nodes, int n
 int main(int argc, char **argv)
 {
     struct eddis_error err = { 0 };
-    struct planner_known known = { 0 };
+    struct planner_history known = { 0 };
     cleanup_free struct node_profile *nodes = NULL;
     struct job *job = NULL;
     struct plan *plan = NULL;

@@ -438,16 +438,16 @@ static void gather_worlds(struct worker *w, int *group_of, int *node_of)
 int scenario_scopes(struct eddis *e, const int *group_of, const int *node_of)
 {
     struct worker *w = calloc(1, sizeof *w);
-    int told_group[64], told_node[64], failures;
+    int reported_group[64], reported_node[64], failures;
     struct scope all, group, node;
 
     w->e = e;
     w->world.size = sizeof w->world;
     eddis_world(e, &w->world);
-    gather_worlds(w, told_group, told_node);
+    gather_worlds(w, reported_group, reported_node);
     all = scope_of(w, EDDIS_ALL, NULL);
-    group = scope_of(w, EDDIS_GROUP, group_of ? group_of : told_group);
-    node = scope_of(w, EDDIS_NODE, node_of ? node_of : told_node);
+    group = scope_of(w, EDDIS_GROUP, group_of ? group_of : reported_group);
+    node = scope_of(w, EDDIS_NODE, node_of ? node_of : reported_node);
     CHECK(w, w->world.n_group_ranks == group.n && w->world.group_rank == group.here,
           "rank %d of %d in the group", w->world.group_rank, w->world.n_group_ranks);
     CHECK(w, w->world.group < w->world.n_groups && w->world.node < w->world.n_nodes,

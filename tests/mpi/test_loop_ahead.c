@@ -23,7 +23,7 @@ static void body(struct eddis *e, int rank, struct loop_job *j)
 {
     struct board_page page;
 
-    CHECK(told_ahead(e, &j->scenario[rank]) == 0);
+    CHECK(reported_ahead(e, &j->scenario[rank]) == 0);
     loop_job_page(j, rank, &page);
     CHECK(page.plan_version > 3);
 }

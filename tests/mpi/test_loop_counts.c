@@ -19,27 +19,27 @@ static void other_later(void *arg, int64_t step)
 static void counts_body(struct eddis *e, int rank, struct loop_job *j)
 {
     j->scenario[rank].after_step = other_later;
-    CHECK(told_counts(e, &j->scenario[rank]) == 0);
+    CHECK(reported_counts(e, &j->scenario[rank]) == 0);
 }
 
 static void own_body(struct eddis *e, int rank, struct loop_job *j)
 {
     struct board_page page;
 
-    CHECK(told_own(e, &j->scenario[rank]) == 0);
+    CHECK(reported_own(e, &j->scenario[rank]) == 0);
     loop_job_page(j, rank, &page);
     CHECK(page.samples_done == j->scenario[rank].done);
 }
 
 static void mixed_body(struct eddis *e, int rank, struct loop_job *j)
 {
-    CHECK(told_mixed(e, &j->scenario[rank]) == 0);
+    CHECK(reported_mixed(e, &j->scenario[rank]) == 0);
 }
 
 static void breaks_body(struct eddis *e, int rank, struct loop_job *j)
 {
     j->scenario[rank].after_step = other_later;
-    CHECK(told_breaks(e, &j->scenario[rank]) == 0);
+    CHECK(reported_breaks(e, &j->scenario[rank]) == 0);
 }
 
 static void other_first(void *arg, int64_t step)

@@ -34,7 +34,7 @@ static void body(struct eddis *e, int rank, struct loop_job *j)
 {
     struct data_job *d = j->arg;
 
-    CHECK(told_late(e, &j->scenario[rank], j->open_ns > 0) == 0);
+    CHECK(reported_late(e, &j->scenario[rank], j->open_ns > 0) == 0);
     if (j->board)
         check_page(j, rank);
     if (rank == 0 && j->open_ns)

@@ -349,7 +349,7 @@ static void driver_body(struct eddis *e, int rank, struct loop_job *j)
             usleep(1000);
         empty_step(&w);
     } while (!(s.flags & EDDIS_STEP_STOP));
-    CHECK(s.flags & EDDIS_STEP_CHECKPOINT && !e->samples.counter.stop_told);
+    CHECK(s.flags & EDDIS_STEP_CHECKPOINT && !e->samples.counter.stop_sent);
     save(&w);
     ended(&w);
 }
@@ -490,11 +490,11 @@ static void ask_unsent(struct samples *s)
     CHECK(samples_freeze(s, NULL) == 0);
     pthread_mutex_lock(&s->lock);
     s->counter.asking = true;
-    s->counter.ask = (struct mail_box){ .mail.kind = MAIL_BOX,
-                                        .r = { .kind = SMB_FETCH_ADD,
-                                               .key = s->counter.key,
-                                               .add = BATCH,
-                                               .deadline_ns = clock_now_ns() + TIMEOUT_NS } };
+    s->counter.ask = (struct command_queue){ .command.kind = MAIL_BOX,
+                                             .r = { .kind = SMB_FETCH_ADD,
+                                                    .key = s->counter.key,
+                                                    .add = BATCH,
+                                                    .deadline_ns = clock_now_ns() + TIMEOUT_NS } };
     pthread_mutex_unlock(&s->lock);
     samples_thaw(s);
 }
@@ -526,10 +526,10 @@ static void slow_counter_body(struct eddis *e, int rank, struct loop_job *j)
             CHECK(eddis_finish(e, i % 2 * CLOCK_S / 20, &err) == -ETIMEDOUT);
             CHECK(strstr(err.text, "not all workers have ended") && strstr(err.text, "counter"));
         }
-        comm_thread_send(e->comm_thread, &e->samples.counter.ask.mail);
+        comm_thread_send(e->comm_thread, &e->samples.counter.ask.command);
     }
     ended(&w);
-    CHECK(rank == 1 || e->samples.counter.stop_told);
+    CHECK(rank == 1 || e->samples.counter.stop_sent);
 }
 
 static void *release(void *arg)

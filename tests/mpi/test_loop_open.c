@@ -110,18 +110,18 @@ static void commit(struct eddis *e, struct open_job *o)
 /* The first eddis_commit of all ranks, in which rank 1 reads a board that no plan comes to. */
 static void commit_in_vain(struct eddis *e, struct open_job *o, int rank)
 {
-    struct board *own = e->replan.board;
+    struct board *own = e->plan_switch.board;
     struct eddis_error err = { 0 };
 
     if (rank == 1)
-        CHECK(board_open(o->empty.path, rank, &e->replan.board, &err) == 0);
+        CHECK(board_open(o->empty.path, rank, &e->plan_switch.board, &err) == 0);
     CHECK(eddis_commit(e, &err) == -EAGAIN);
     CHECK(strstr(err.text, "cannot read the job's plan"));
     CHECK(!strncmp(err.text, "rank 1: ", 8) == (rank != 1));
     check_open(e);
     if (rank == 1)
-        board_close(e->replan.board);
-    e->replan.board = own;
+        board_close(e->plan_switch.board);
+    e->plan_switch.board = own;
 }
 
 struct reader {

@@ -58,10 +58,10 @@ static void body(struct eddis *e, int rank, struct loop_job *j)
     struct board_page page;
 
     if (!t->used) {
-        CHECK(told_none_left(e, &j->scenario[rank]) == 0);
+        CHECK(reported_none_left(e, &j->scenario[rank]) == 0);
         return;
     }
-    CHECK(told_tails(e, &j->scenario[rank]) == 0);
+    CHECK(reported_trailers(e, &j->scenario[rank]) == 0);
     loop_job_page(j, rank, &page);
     CHECK(page.samples_in_epoch == t->used);
 }

@@ -230,7 +230,7 @@ static bool others_wait(struct loop_job *j)
     return true;
 }
 
-/* Rank 0 evaluates for several times `tell_ns`, which stands for the minute, and is only missed:
+/* Rank 0 evaluates for several times `report_ns`, which stands for the minute, and is only missed:
  * nobody fails.
  */
 static void late_leave_body(struct eddis *e, int rank, struct loop_job *j)
@@ -238,7 +238,7 @@ static void late_leave_body(struct eddis *e, int rank, struct loop_job *j)
     int64_t end = clock_now_ns() + 60 * CLOCK_S;
 
     if (rank != 0) {
-        e->leave.tell_ns = CLOCK_S / 20;
+        e->leave.report_ns = CLOCK_S / 20;
         return;
     }
     eddis_set_phase(e, EDDIS_PHASE_EVALUATE);
@@ -275,7 +275,7 @@ static void late_exit_body(struct eddis *e, int rank, struct loop_job *j)
           0);
     CHECK(eddis_commit(e, &err) == 0 && eddis_step_begin(e, &s, &err) == 1);
     if (rank != 0) {
-        e->leave.tell_ns = CLOCK_S / 20;
+        e->leave.report_ns = CLOCK_S / 20;
     } else {
         await_words(j, "minutes so far: step 0");
         CHECK(eddis_wait(e, 60 * CLOCK_S, &err) == 0 && eddis_step_end(e, NULL, &err) == 0);

@@ -176,7 +176,7 @@ static void await_late(const char *folder, const struct eddis_world *w)
     }
 }
 
-static void tell_late(const char *folder, int rank)
+static void report_late(const char *folder, int rank)
 {
     char name[256];
     FILE *f;
@@ -209,7 +209,7 @@ static int run_timeout(const char *folder)
                         !strstr(err.text, "'only'") || !strstr(err.text, whom)))
         return fail("a timeout that names step, layer and rank", &err);
     if (w.rank != 1) {
-        tell_late(folder, w.rank);
+        report_late(folder, w.rank);
         rc = eddis_wait(e, 60 * S_NS, &err);
     }
     if (rc < 0 || eddis_step_end(e, NULL, &err) < 0)
@@ -381,7 +381,7 @@ static int run_dropped(const char *folder)
             eddis_request_wait(e, large, 30 * S_NS, &err) != -EMSGSIZE)
             return fail("a broadcast of unlike sizes", &err);
         munmap(there, BYTES);
-        tell_late(folder, w.rank);
+        report_late(folder, w.rank);
         usleep(2500000);
     }
     eddis_abort(e, 7);
@@ -416,7 +416,7 @@ static int run_unlike_sets(enum sets_mismatch how, const char *folder)
 
     if (open_job(&opened, &e, &w) || sets_mismatch(e, how) != 0)
         return 1;
-    tell_late(folder, w.rank);
+    report_late(folder, w.rank);
     await_late(folder, &w);
     eddis_abort(e, 7);
     return 1;

@@ -23,22 +23,24 @@ struct training {
 
 static int late(struct eddis *e, struct scenario *s)
 {
-    return told_late(e, s, false);
+    return reported_late(e, s, false);
 }
 
 static const struct training trainings[] = {
-    { "drop_last", told_tails, { .epochs = 3, .drop_last = 1 } },
-    { "min_count 5", told_tails, { .epochs = 3, .min_count = 5 } },
-    { "min_count 21", told_tails, { .epochs = 3, .min_count = 21 } },
-    { "drop_last and min_count", told_tails, { .epochs = 3, .drop_last = 1, .min_count = 7 } },
-    { "a min_count above the batch", told_none_left, { .epochs = 3, .min_count = BATCH + 1 } },
-    { "counts", told_counts, { .epochs = 2 } },
-    { "own counts", told_own, { .epochs = 2 } },
-    { "numbers and counts", told_mixed, { .epochs = 2 } },
+    { "drop_last", reported_trailers, { .epochs = 3, .drop_last = 1 } },
+    { "min_count 5", reported_trailers, { .epochs = 3, .min_count = 5 } },
+    { "min_count 21", reported_trailers, { .epochs = 3, .min_count = 21 } },
+    { "drop_last and min_count",
+      reported_trailers,
+      { .epochs = 3, .drop_last = 1, .min_count = 7 } },
+    { "a min_count above the batch", reported_none_left, { .epochs = 3, .min_count = BATCH + 1 } },
+    { "counts", reported_counts, { .epochs = 2 } },
+    { "own counts", reported_own, { .epochs = 2 } },
+    { "numbers and counts", reported_mixed, { .epochs = 2 } },
     { "late data", late, { .epochs = 2, .late = 1 } },
-    { "read_ahead", told_ahead, { .epochs = 4, .read_ahead = AHEAD } },
-    { "read_ahead of one", told_ahead, { .epochs = 2, .read_ahead = 1 } },
-    { "breaks", told_breaks, { .epochs = 2 } },
+    { "read_ahead", reported_ahead, { .epochs = 4, .read_ahead = AHEAD } },
+    { "read_ahead of one", reported_ahead, { .epochs = 2, .read_ahead = 1 } },
+    { "breaks", reported_breaks, { .epochs = 2 } },
 };
 
 static int failed(const char *name, const struct eddis_error *err)

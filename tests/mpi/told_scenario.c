@@ -134,7 +134,7 @@ static void check_tail(struct worker *w, const struct eddis_step *s)
         CHECK(w, s->batch == w->world.batch, "a batch of %d", (int)s->batch);
 }
 
-int told_tails(struct eddis *e, struct scenario *s)
+int reported_trailers(struct eddis *e, struct scenario *s)
 {
     struct worker *w = worker_new(e, s);
     struct eddis_step step;
@@ -154,7 +154,7 @@ int told_tails(struct eddis *e, struct scenario *s)
     return worker_free(w);
 }
 
-int told_none_left(struct eddis *e, struct scenario *s)
+int reported_none_left(struct eddis *e, struct scenario *s)
 {
     struct worker *w = worker_new(e, s);
 
@@ -198,7 +198,7 @@ static void check_counts(struct worker *w, const struct eddis_step *s)
           (int)s->step);
 }
 
-int told_counts(struct eddis *e, struct scenario *s)
+int reported_counts(struct eddis *e, struct scenario *s)
 {
     struct worker *w = worker_new(e, s);
     struct eddis_step step, next = { .size = sizeof next };
@@ -247,7 +247,7 @@ static void own_step(struct worker *w, const struct eddis_step *s, int64_t n)
     w->s->done += count;
 }
 
-int told_own(struct eddis *e, struct scenario *s)
+int reported_own(struct eddis *e, struct scenario *s)
 {
     struct worker *w = worker_new(e, s);
     int64_t index[SCENARIO_SAMPLES];
@@ -266,7 +266,7 @@ int told_own(struct eddis *e, struct scenario *s)
     return worker_free(w);
 }
 
-int told_mixed(struct eddis *e, struct scenario *s)
+int reported_mixed(struct eddis *e, struct scenario *s)
 {
     struct worker *w = worker_new(e, s);
     struct eddis_step step;
@@ -327,7 +327,7 @@ static void give_wrong(struct worker *w)
     REFUSED(w, -EPROTO, words, eddis_commit(w->e, &err));
 }
 
-int told_late(struct eddis *e, struct scenario *s, bool open)
+int reported_late(struct eddis *e, struct scenario *s, bool open)
 {
     struct worker *w = worker_new(e, s);
     struct eddis_step step;
@@ -351,7 +351,7 @@ int told_late(struct eddis *e, struct scenario *s, bool open)
 /* ---- samples of later steps ---- */
 
 /* What was said of each step, to whichever thread. */
-struct looker {
+struct log_reader {
     struct worker *w;
     pthread_mutex_t lock;                         /* of what follows and of w's failures */
     int64_t first[MOST_STEPS], count[MOST_STEPS]; /* first + 1; 0: not told yet */
@@ -359,23 +359,23 @@ struct looker {
     atomic_bool over;
 };
 
-static struct looker *looker_new(struct worker *w)
+static struct log_reader *log_reader_new(struct worker *w)
 {
-    struct looker *l = calloc(1, sizeof *l);
+    struct log_reader *l = calloc(1, sizeof *l);
 
     l->w = w;
     pthread_mutex_init(&l->lock, NULL);
     return l;
 }
 
-static void looker_free(struct looker *l)
+static void log_reader_free(struct log_reader *l)
 {
     pthread_mutex_destroy(&l->lock);
     free(l);
 }
 
 /* The same as whoever was told before. */
-static void note(struct looker *l, const struct eddis_step *s)
+static void note(struct log_reader *l, const struct eddis_step *s)
 {
     bool in_range = s->step >= 0 && s->step < MOST_STEPS;
     int64_t *first = &l->first[in_range ? s->step : 0], *count = &l->count[first - l->first];
@@ -390,7 +390,7 @@ static void note(struct looker *l, const struct eddis_step *s)
 }
 
 /* Returns what eddis_plan_step does. */
-static int look(struct looker *l, int64_t step, int64_t timeout_ns)
+static int look(struct log_reader *l, int64_t step, int64_t timeout_ns)
 {
     struct eddis_step s = { .size = sizeof s };
     int rc = eddis_plan_step(l->w->e, step, timeout_ns, &s, NULL);
@@ -400,7 +400,7 @@ static int look(struct looker *l, int64_t step, int64_t timeout_ns)
     return rc;
 }
 
-static void expect(struct looker *l, bool fine, int64_t step, int rc)
+static void expect(struct log_reader *l, bool fine, int64_t step, int rc)
 {
     pthread_mutex_lock(&l->lock);
     CHECK(l->w, fine, "asking for step %d is %d", (int)step, rc);
@@ -408,7 +408,7 @@ static void expect(struct looker *l, bool fine, int64_t step, int rc)
 }
 
 /* All that may be asked for; whoever does not wait for it may have to ask again. */
-static void look_at_all(struct looker *l, int64_t step, int64_t timeout_ns, bool told)
+static void look_at_all(struct log_reader *l, int64_t step, int64_t timeout_ns, bool told)
 {
     for (int64_t i = 0; i <= l->w->s->read_ahead; i++) {
         int rc = look(l, step + i, timeout_ns);
@@ -420,7 +420,7 @@ static void look_at_all(struct looker *l, int64_t step, int64_t timeout_ns, bool
 
 static void *look_beside(void *arg)
 {
-    struct looker *l = arg;
+    struct log_reader *l = arg;
     int n = l->w->s->read_ahead + 1;
 
     for (int64_t i = 0; !atomic_load(&l->over); i = (i + 7) % n) {
@@ -436,7 +436,7 @@ static void *look_beside(void *arg)
 /* Without a wait in the steps: by plan all is told at once, but the shared counter may not have
  * answered.
  */
-static void ahead_steps(struct looker *l)
+static void ahead_steps(struct log_reader *l)
 {
     struct worker *w = l->w;
     bool by_plan = !has_several_models(w);
@@ -458,10 +458,10 @@ static void ahead_steps(struct looker *l)
     }
 }
 
-int told_ahead(struct eddis *e, struct scenario *s)
+int reported_ahead(struct eddis *e, struct scenario *s)
 {
     struct worker *w = worker_new(e, s);
-    struct looker *l = looker_new(w);
+    struct log_reader *l = log_reader_new(w);
     pthread_t beside;
 
     commit(w);
@@ -470,7 +470,7 @@ int told_ahead(struct eddis *e, struct scenario *s)
     atomic_store(&l->over, true);
     pthread_join(beside, NULL);
     check_all_taken(w);
-    looker_free(l);
+    log_reader_free(l);
     return worker_free(w);
 }
 
@@ -479,7 +479,7 @@ int told_ahead(struct eddis *e, struct scenario *s)
 /* As a loader of data: from the present step on as far as it may, until it is told to end. */
 static void *load(void *arg)
 {
-    struct looker *l = arg;
+    struct log_reader *l = arg;
     int64_t step = atomic_load(&l->present);
 
     while (!atomic_load(&l->over)) {
@@ -497,7 +497,7 @@ static void *load(void *arg)
 }
 
 /* Returns whether there are more. */
-static bool steps_of_a_loader(struct looker *l)
+static bool steps_of_a_loader(struct log_reader *l)
 {
     struct worker *w = l->w;
     struct eddis_step s;
@@ -518,16 +518,16 @@ static bool steps_of_a_loader(struct looker *l)
     return n == STEPS_OF_A_LOADER;
 }
 
-int told_breaks(struct eddis *e, struct scenario *s)
+int reported_breaks(struct eddis *e, struct scenario *s)
 {
     struct worker *w = worker_new(e, s);
-    struct looker *l = looker_new(w);
+    struct log_reader *l = log_reader_new(w);
 
     commit(w);
     while (steps_of_a_loader(l))
         ;
     check_all_taken(w);
-    looker_free(l);
+    log_reader_free(l);
     return worker_free(w);
 }
 

@@ -11,7 +11,7 @@
 /* A task of the file thread that searches for checkpoints. */
 struct look {
     struct file_task task;
-    checkpoint_tell_fn *tell;
+    checkpoint_newest_fn *tell;
     void *ctx;
     char *dir, *begun;        /* the job's folder, and what it started from; NULL: none */
     struct job_folder folder; /* the job's folder; id "": none */
@@ -44,7 +44,7 @@ static void run(struct file_task *t)
         name_by_id(k);
 }
 
-/* Pass the newest checkpoint to the caller of checkpoint_look (on the driver's thread). */
+/* Pass the newest checkpoint to the caller of checkpoint_newest (on the driver's thread). */
 static void done(struct file_task *t)
 {
     const struct look *k = (const struct look *)t;
@@ -83,7 +83,7 @@ static struct look *look_new(const struct job_run *job)
     return NULL;
 }
 
-void checkpoint_look(struct job_run *job, checkpoint_tell_fn *tell, void *ctx)
+void checkpoint_newest(struct job_run *job, checkpoint_newest_fn *tell, void *ctx)
 {
     const struct checkpoint_found none = { .step = -1, .begun_step = -1 };
     struct look *k = look_new(job);

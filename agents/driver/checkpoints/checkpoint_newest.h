@@ -16,11 +16,11 @@ struct checkpoint_found {
 };
 
 /* Called on the driver's thread with the result, which is borrowed during the call. */
-typedef void checkpoint_tell_fn(void *ctx, const struct checkpoint_found *f);
+typedef void checkpoint_newest_fn(void *ctx, const struct checkpoint_found *f);
 
 /* Start a search for the newest checkpoint and pass the result to tell(ctx, ...) on this thread. It
  * is called in a later file_thread_turn of run->looks, or at once if there is nothing to search.
  */
-void checkpoint_look(struct job_run *run, checkpoint_tell_fn *tell, void *ctx);
+void checkpoint_newest(struct job_run *run, checkpoint_newest_fn *tell, void *ctx);
 
 #endif

@@ -21,7 +21,7 @@ static bool is_own_disk(const struct driver_options *o)
 }
 
 /* Store the step that a restart resumes from, and let the state machine plan (called with the
- * result of checkpoint_look).
+ * result of checkpoint_newest).
  */
 static void take_checkpoint(void *ctx, const struct checkpoint_found *f)
 {
@@ -47,7 +47,7 @@ bool checkpoint_wait_ready(struct checkpoint_wait *w)
         w->look_ns = clock_now_ns();
         w->told = false;
         w->asked++;
-        checkpoint_look(w->run, take_checkpoint, w);
+        checkpoint_newest(w->run, take_checkpoint, w);
     }
     return false;
 }

@@ -74,7 +74,7 @@ struct job_run {
     struct file_thread *looks;   /* thread that reads checkpoints, logs and the cache */
     struct journal journal;
     struct job_status status;
-    struct figures figures;
+    struct metrics metrics;
     struct run_wire wire;
     int64_t begun_ns;
     char *checkpoint_dir;      /* NULL: none */

@@ -148,7 +148,7 @@ void journal_event(struct journal *r, enum job_event type, const char *node, int
 
     clock_wall_text(clock_wall_ns(), time, sizeof time);
     j = json_pack("{s:I, s:s, s:s}", "n", (json_int_t)(r->n_events + 1), "time", time, "type",
-                  job_event_word(type));
+                  job_event_name(type));
     if (j && node && *node)
         json_object_set_new(j, "node", json_string(node));
     if (j && rank >= 0)

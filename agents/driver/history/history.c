@@ -6,24 +6,24 @@
 #include <stdio.h>
 
 /* Read the cache of earlier jobs of the program, once. */
-static void load(struct known *k)
+static void load(struct history *k)
 {
     const struct job *job = k->run->o->job;
 
     if (!k->model.bytes)
-        k->model = learned_model(k->run->looks, job);
+        k->model = past_model(k->run->looks, job);
     if (!k->loaded) {
-        learned_times_load(k->run->looks, job, k->model.bytes, &k->times);
-        learned_memory_load(k->run->looks, job, k->model.bytes, &k->memory);
+        past_times_load(k->run->looks, job, k->model.bytes, &k->times);
+        past_memory_load(k->run->looks, job, k->model.bytes, &k->memory);
         k->memory_kept = k->memory.list.n > 0;
     }
     k->loaded = true;
 }
 
-void known_fill(struct known *k, struct planner_known *ret)
+void history_fill(struct history *k, struct planner_history *ret)
 {
     load(k);
-    *ret = (struct planner_known){
+    *ret = (struct planner_history){
         .model_bytes = k->model.bytes,
         .program = k->model.program,
         .n_gradients = k->model.n_gradients,
@@ -38,7 +38,7 @@ void known_fill(struct known *k, struct planner_known *ret)
         ret->algorithm = k->algorithm;
         ret->wire = k->wire;
     }
-    learned_wire(k->network->measured, ret);
+    past_wire(k->network->measured, ret);
     if (k->run->wire.bytes_per_s > 0)
         ret->bytes_per_s = k->run->wire.bytes_per_s;
     if (k->run->wire.latency_s > 0)
@@ -48,7 +48,7 @@ void known_fill(struct known *k, struct planner_known *ret)
 /* Forget the workers' times and memory limits of earlier jobs, and report it: they were measured
  * with a model of another size.  Does nothing after the first generation.
  */
-static void drop(struct known *k, int64_t model_bytes)
+static void drop(struct history *k, int64_t model_bytes)
 {
     char text[160];
 
@@ -58,17 +58,17 @@ static void drop(struct known *k, int64_t model_bytes)
                        ": what was learnt of its workers is forgotten",
                        model_bytes, k->model.bytes);
         job_run_say(k->run, JOB_EVENT_SAY, -1, -1, text);
-        learned_times_fini(&k->times);
-        learned_memory_fini(&k->memory);
+        past_times_fini(&k->times);
+        past_memory_fini(&k->memory);
     }
 }
 
 /* Store the program's model for the next job. */
-static void keep_model(const struct known *k)
+static void keep_model(const struct history *k)
 {
     struct eddis_error err = { 0 };
 
-    if (learned_keep_model(k->run->looks, k->run->o->job, &k->model, &err) < 0)
+    if (past_model_keep(k->run->looks, k->run->o->job, &k->model, &err) < 0)
         job_run_say(k->run, JOB_EVENT_NOTE, -1, -1, err.text);
 }
 
@@ -78,20 +78,20 @@ static bool is_same(const struct program *a, const struct program *b)
     return program_is_same_size(a, b) && a->min_count == b->min_count;
 }
 
-bool known_model(struct known *k, int64_t bytes, const struct program *p)
+bool history_model(struct history *k, int64_t bytes, const struct program *p)
 {
     if (bytes == 0 || (bytes == k->model.bytes && is_same(p, &k->model.program)))
         return false;
     if (bytes != k->model.bytes) {
         drop(k, bytes);
-        k->model = (struct learned_model){ .bytes = bytes };
+        k->model = (struct past_model){ .bytes = bytes };
     }
     k->model.program = *p;
     keep_model(k);
     return true;
 }
 
-void known_gradients(struct known *k, int64_t n)
+void history_gradients(struct history *k, int64_t n)
 {
     if (n == 0 || n == k->model.n_gradients)
         return;
@@ -99,7 +99,7 @@ void known_gradients(struct known *k, int64_t n)
     keep_model(k);
 }
 
-bool known_samples(struct known *k, int64_t n)
+bool history_samples(struct history *k, int64_t n)
 {
     if (n == 0 || n == k->model.samples || !k->model.bytes)
         return false;
@@ -108,30 +108,30 @@ bool known_samples(struct known *k, int64_t n)
     return true;
 }
 
-void known_keep_times(struct known *k)
+void history_keep_times(struct history *k)
 {
     struct eddis_error err = { 0 };
 
     if (k->times.list.n &&
-        learned_times_keep(k->run->looks, k->run->o->job, k->model.bytes, &k->times, &err) < 0)
+        past_times_keep(k->run->looks, k->run->o->job, k->model.bytes, &k->times, &err) < 0)
         job_run_say(k->run, JOB_EVENT_NOTE, -1, -1, err.text);
 }
 
 /* Store the workers' memory limits for the next job.  An emptied list is stored too, so that a
  * limit that no longer applies disappears from the cache.
  */
-void known_keep_memory(struct known *k)
+void history_keep_memory(struct history *k)
 {
     struct eddis_error err = { 0 };
 
     if (k->model.bytes && (k->memory.list.n || k->memory_kept) &&
-        learned_memory_keep(k->run->looks, k->run->o->job, k->model.bytes, &k->memory, &err) < 0)
+        past_memory_keep(k->run->looks, k->run->o->job, k->model.bytes, &k->memory, &err) < 0)
         job_run_say(k->run, JOB_EVENT_NOTE, -1, -1, err.text);
     k->memory_kept = k->memory.list.n > 0;
 }
 
-void known_fini(struct known *k)
+void history_fini(struct history *k)
 {
-    learned_times_fini(&k->times);
-    learned_memory_fini(&k->memory);
+    past_times_fini(&k->times);
+    past_memory_fini(&k->memory);
 }

@@ -10,14 +10,14 @@
 #include "past.h"
 
 /* What has been measured of the program. */
-struct known {
+struct history {
     struct job_run *run;               /* borrowed */
     const struct run_network *network; /* the network that the plan uses; borrowed */
     char algorithm[16];                /* algorithm of the last plan that was launched; "": none */
     enum sync_wire wire;               /* wire format of that plan; SYNC_WIRE_AUTO: none */
-    struct learned_model model;        /* the program's model, as reported last */
-    struct learned_times times;        /* the workers' times per batch, in seconds */
-    struct learned_memory memory;      /* the workers' limits by memory */
+    struct past_model model;           /* the program's model, as reported last */
+    struct past_times times;           /* the workers' times per batch, in seconds */
+    struct past_memory memory;         /* the workers' limits by memory */
     bool memory_kept;                  /* the cache has an entry of it for the next job */
     bool loaded;                       /* the cache has been read */
 };
@@ -25,30 +25,30 @@ struct known {
 /* Fill *ret with the history of the program and its network for the planner; it borrows from *k.
  * The first call reads the cache.
  */
-void known_fill(struct known *k, struct planner_known *ret);
+void history_fill(struct history *k, struct planner_history *ret);
 
 /* Record the size of the model and the traits of the program, also for the next job.  If the size
  * differs from the history, forget the history of the workers.  Return whether anything is new.
  */
-bool known_model(struct known *k, int64_t bytes, const struct program *p);
+bool history_model(struct history *k, int64_t bytes, const struct program *p);
 
 /* Record how many gradients the workers' buckets hold, also for the next job; 0: unknown. */
-void known_gradients(struct known *k, int64_t n);
+void history_gradients(struct history *k, int64_t n);
 
 /* Record how many samples the job trains, also for the next job; 0: unknown.  Return whether it is
  * new.
  */
-bool known_samples(struct known *k, int64_t n);
+bool history_samples(struct history *k, int64_t n);
 
 /* Store the workers' times for the next job. */
-void known_keep_times(struct known *k);
+void history_keep_times(struct history *k);
 
 /* Store the workers' memory limits for the next job. */
-void known_keep_memory(struct known *k);
+void history_keep_memory(struct history *k);
 
 /* Free the history. */
 
 /* Free the history of the program. */
-void known_fini(struct known *k);
+void history_fini(struct history *k);
 
 #endif

@@ -30,15 +30,15 @@ static char *key_of(const struct job *job)
     return strbuf_steal(&b);
 }
 
-static const struct field program_fields[] = { PROGRAM_ROWS(struct learned_model) };
+static const struct field program_fields[] = { PROGRAM_ROWS(struct past_model) };
 
 #define N(table) (sizeof table / sizeof *table)
 
-struct learned_model learned_model(struct file_thread *looks, const struct job *job)
+struct past_model past_model(struct file_thread *looks, const struct job *job)
 {
     cleanup_free char *key = key_of(job), *text = NULL;
     cleanup_json json_t *o = NULL;
-    struct learned_model m = { 0 };
+    struct past_model m = { 0 };
 
     if (!key || job->profile.cache_ns == 0 ||
         job_cache_load(looks, &(struct job_cache_entry){ "model", key }, job->profile.cache_ns,
@@ -53,8 +53,8 @@ struct learned_model learned_model(struct file_thread *looks, const struct job *
     return m;
 }
 
-int learned_keep_model(struct file_thread *looks, const struct job *job,
-                       const struct learned_model *model, struct eddis_error *err)
+int past_model_keep(struct file_thread *looks, const struct job *job,
+                    const struct past_model *model, struct eddis_error *err)
 {
     cleanup_free char *key = key_of(job), *text = NULL;
     cleanup_json json_t *o = json_object();
@@ -125,7 +125,7 @@ static int64_t *learnt_at(const struct kind *kind, void *rows, int i)
 }
 
 /* Make room for one more row in a table.  Return -ENOMEM without memory or at TIMES_MOST rows. */
-static int make_room(const struct kind *kind, struct learned_rows *l)
+static int make_room(const struct kind *kind, struct past_rows *l)
 {
     int room = l->n ? 2 * l->n : 1;
     void *more;
@@ -145,7 +145,7 @@ static int make_room(const struct kind *kind, struct learned_rows *l)
 /* Add a row to a table, or replace the row with its key, with the present time.  Return -ENOMEM
  * without memory.
  */
-static int put_row(const struct kind *kind, struct learned_rows *l, const void *row)
+static int put_row(const struct kind *kind, struct past_rows *l, const void *row)
 {
     int i = key_index_find(&l->index, l->row, row);
 
@@ -163,15 +163,15 @@ static int put_row(const struct kind *kind, struct learned_rows *l, const void *
 }
 
 /* Free a table's rows and clear it. */
-static void rows_fini(struct learned_rows *l)
+static void rows_fini(struct past_rows *l)
 {
     key_index_fini(&l->index);
     free(l->row);
-    *l = (struct learned_rows){ 0 };
+    *l = (struct past_rows){ 0 };
 }
 
 /* Delete the rows of a table that are too old or dated in the future. */
-static void drop_old(const struct kind *kind, int64_t age_ns, struct learned_rows *l)
+static void drop_old(const struct kind *kind, int64_t age_ns, struct past_rows *l)
 {
     int64_t now = now_s(), learnt;
     int n = 0;
@@ -187,8 +187,7 @@ static void drop_old(const struct kind *kind, int64_t age_ns, struct learned_row
 /* Read the rows of a table from JSON.  Return -ESTALE if they belong to a model of another size
  * than model_bytes.
  */
-static int read_rows(json_t *o, int64_t model_bytes, const struct kind *kind,
-                     struct learned_rows *l)
+static int read_rows(json_t *o, int64_t model_bytes, const struct kind *kind, struct past_rows *l)
 {
     int64_t bytes;
     int rc = json_want_int(o, "model_bytes", 0, INT64_MAX, &bytes, NULL);
@@ -206,7 +205,7 @@ static int read_rows(json_t *o, int64_t model_bytes, const struct kind *kind,
  * caller to release; NULL: no usable entry, *l stays empty.
  */
 static json_t *load_rows(struct file_thread *looks, const struct job *job, int64_t model_bytes,
-                         const struct kind *kind, struct learned_rows *l)
+                         const struct kind *kind, struct past_rows *l)
 {
     cleanup_free char *key = times_key(job), *text = NULL;
     cleanup_json json_t *o = NULL;
@@ -230,7 +229,7 @@ static json_t *load_rows(struct file_thread *looks, const struct job *job, int64
  * as no memory.
  */
 static int keep_rows(struct file_thread *looks, const struct job *job, int64_t model_bytes,
-                     const struct kind *kind, json_t *o, const struct learned_rows *l,
+                     const struct kind *kind, json_t *o, const struct past_rows *l,
                      struct eddis_error *err)
 {
     cleanup_free char *key = times_key(job), *text = NULL;
@@ -245,8 +244,8 @@ static int keep_rows(struct file_thread *looks, const struct job *job, int64_t m
 static const struct kind times_kind = { "times", "times", &time_rows,
                                         offsetof(struct planner_time, learnt_s) };
 
-void learned_times_load(struct file_thread *looks, const struct job *job, int64_t model_bytes,
-                        struct learned_times *ret)
+void past_times_load(struct file_thread *looks, const struct job *job, int64_t model_bytes,
+                     struct past_times *ret)
 {
     cleanup_json json_t *o = load_rows(looks, job, model_bytes, &times_kind, &ret->list);
     struct planner_time *row = ret->list.row;
@@ -255,20 +254,20 @@ void learned_times_load(struct file_thread *looks, const struct job *job, int64_
         row[i].source = TIME_LEARNT;
 }
 
-int learned_times_set(struct learned_times *l, const struct planner_time *row)
+int past_times_set(struct past_times *l, const struct planner_time *row)
 {
     return put_row(&times_kind, &l->list, row);
 }
 
-int learned_times_keep(struct file_thread *looks, const struct job *job, int64_t model_bytes,
-                       const struct learned_times *l, struct eddis_error *err)
+int past_times_keep(struct file_thread *looks, const struct job *job, int64_t model_bytes,
+                    const struct past_times *l, struct eddis_error *err)
 {
     cleanup_json json_t *o = json_object();
 
     return keep_rows(looks, job, model_bytes, &times_kind, o, &l->list, err);
 }
 
-void learned_times_fini(struct learned_times *l)
+void past_times_fini(struct past_times *l)
 {
     rows_fini(&l->list);
 }
@@ -288,8 +287,8 @@ static const struct field_rows bound_rows =
 static const struct kind bounds_kind = { "memory", "bounds", &bound_rows,
                                          offsetof(struct planner_bound, learnt_s) };
 
-void learned_memory_load(struct file_thread *looks, const struct job *job, int64_t model_bytes,
-                         struct learned_memory *ret)
+void past_memory_load(struct file_thread *looks, const struct job *job, int64_t model_bytes,
+                      struct past_memory *ret)
 {
     cleanup_json json_t *o = load_rows(looks, job, model_bytes, &bounds_kind, &ret->list);
 
@@ -298,12 +297,12 @@ void learned_memory_load(struct file_thread *looks, const struct job *job, int64
 }
 
 /* Return the index of the memory limit with this key; -1: none. */
-static int bound_at(const struct learned_memory *l, const char *key)
+static int bound_at(const struct past_memory *l, const char *key)
 {
     return key_index_find(&l->list.index, l->list.row, key);
 }
 
-const struct planner_bound *learned_memory_find(const struct learned_memory *l, const char *key)
+const struct planner_bound *past_memory_find(const struct past_memory *l, const char *key)
 {
     const struct planner_bound *row = l->list.row;
     int i = bound_at(l, key);
@@ -311,19 +310,18 @@ const struct planner_bound *learned_memory_find(const struct learned_memory *l, 
     return i < 0 ? NULL : &row[i];
 }
 
-int learned_memory_set(struct learned_memory *l, const struct planner_bound *row,
-                       struct eddis_error *err)
+int past_memory_set(struct past_memory *l, const struct planner_bound *row, struct eddis_error *err)
 {
-    const struct planner_bound *known = learned_memory_find(l, row->key);
+    const struct planner_bound *history = past_memory_find(l, row->key);
 
-    if (known && !known->measured && known->samples <= row->samples)
+    if (history && !history->measured && history->samples <= row->samples)
         return 0;
     if (put_row(&bounds_kind, &l->list, row) < 0)
         return eddis_fail(err, -ENOMEM, "no memory to keep what a worker's memory holds");
     return 0;
 }
 
-void learned_memory_renew(struct learned_memory *l, const char *key)
+void past_memory_renew(struct past_memory *l, const char *key)
 {
     int i = bound_at(l, key);
 
@@ -331,22 +329,22 @@ void learned_memory_renew(struct learned_memory *l, const char *key)
         *learnt_at(&bounds_kind, l->list.row, i) = now_s();
 }
 
-void learned_memory_measured(struct learned_memory *l, const struct planner_bound *row, bool binds)
+void past_memory_measured(struct past_memory *l, const struct planner_bound *row, bool binds)
 {
-    const struct planner_bound *known = learned_memory_find(l, row->key);
+    const struct planner_bound *history = past_memory_find(l, row->key);
 
-    if (known && !known->measured)
+    if (history && !history->measured)
         return;
     if (binds)
         (void)put_row(&bounds_kind, &l->list, row); /* it is measured again */
-    else if (known) {
+    else if (history) {
         key_index_remove(&l->list.index, l->list.row, bound_at(l, row->key));
         l->list.n--;
     }
 }
 
-int learned_memory_keep(struct file_thread *looks, const struct job *job, int64_t model_bytes,
-                        const struct learned_memory *l, struct eddis_error *err)
+int past_memory_keep(struct file_thread *looks, const struct job *job, int64_t model_bytes,
+                     const struct past_memory *l, struct eddis_error *err)
 {
     cleanup_json json_t *o = json_object();
 
@@ -355,18 +353,18 @@ int learned_memory_keep(struct file_thread *looks, const struct job *job, int64_
     return keep_rows(looks, job, model_bytes, &bounds_kind, o, &l->list, err);
 }
 
-void learned_memory_fini(struct learned_memory *l)
+void past_memory_fini(struct past_memory *l)
 {
     rows_fini(&l->list);
 }
 
 /* ---- the wire ---- */
 
-void learned_wire(const char *measured, struct planner_known *known)
+void past_wire(const char *measured, struct planner_history *history)
 {
     struct network *n = NULL;
 
     if (measured && network_parse(measured, strlen(measured), "the network", &n, NULL) == 0)
-        (void)network_wire(n, &known->latency_s, &known->bytes_per_s); /* else unknown */
+        (void)network_wire(n, &history->latency_s, &history->bytes_per_s); /* else unknown */
     network_free(n);
 }

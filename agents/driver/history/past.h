@@ -14,7 +14,7 @@
 #include "scheduler/planner.h"
 
 /* A program's model.  0 or an empty member: unknown. */
-struct learned_model {
+struct past_model {
     /* size of the parameters */
     int64_t bytes;
     struct program program;
@@ -23,55 +23,55 @@ struct learned_model {
 };
 
 /* Load what earlier jobs measured of the program's model; all 0: nothing. */
-struct learned_model learned_model(struct file_thread *looks, const struct job *job);
+struct past_model past_model(struct file_thread *looks, const struct job *job);
 
 /* Store the program's model for its next job.  Without memory nothing is stored, and 0 is returned.
  */
-int learned_keep_model(struct file_thread *looks, const struct job *job,
-                       const struct learned_model *model, struct eddis_error *err);
+int past_model_keep(struct file_thread *looks, const struct job *job,
+                    const struct past_model *model, struct eddis_error *err);
 
 /* An array of rows, one per kind of worker, each beginning with its planner_key.  Zeroed it is
  * empty.
  */
-struct learned_rows {
+struct past_rows {
     void *row; /* [n] */
     int n, room;
     struct key_index index;
 };
 
 /* Times of one program's workers, measured by this job and earlier ones. */
-struct learned_times {
-    struct learned_rows list; /* rows are struct planner_time */
+struct past_times {
+    struct past_rows list; /* rows are struct planner_time */
 };
 
 /* Load the times that earlier jobs of this program measured with a model of model_bytes (0:
  * unknown, nothing is loaded).  *ret must be zeroed; it stays empty if there are none.  Free with
- * learned_times_fini.
+ * past_times_fini.
  */
-void learned_times_load(struct file_thread *looks, const struct job *job, int64_t model_bytes,
-                        struct learned_times *ret);
+void past_times_load(struct file_thread *looks, const struct job *job, int64_t model_bytes,
+                     struct past_times *ret);
 
 /* Add a worker's time, or replace the one with its key, with the present time.  Return -ENOMEM
  * without memory.
  */
-int learned_times_set(struct learned_times *l, const struct planner_time *row);
+int past_times_set(struct past_times *l, const struct planner_time *row);
 
 /* Store the workers' times for the next job of the program, for a model of this size. */
-int learned_times_keep(struct file_thread *looks, const struct job *job, int64_t model_bytes,
-                       const struct learned_times *l, struct eddis_error *err);
+int past_times_keep(struct file_thread *looks, const struct job *job, int64_t model_bytes,
+                    const struct past_times *l, struct eddis_error *err);
 
 /* Free the rows. */
-void learned_times_fini(struct learned_times *l);
+void past_times_fini(struct past_times *l);
 
 /* Memory limits of one program's workers: the most samples they can hold at once. */
-struct learned_memory {
-    struct learned_rows list; /* rows are struct planner_bound */
-    bool takes_pieces;        /* the program keeps to micro-batches of the planned size */
+struct past_memory {
+    struct past_rows list; /* rows are struct planner_bound */
+    bool takes_pieces;     /* the program keeps to micro-batches of the planned size */
 };
 
-/* Load the workers' memory limits that earlier jobs measured, as learned_times_load loads times. */
-void learned_memory_load(struct file_thread *looks, const struct job *job, int64_t model_bytes,
-                         struct learned_memory *ret);
+/* Load the workers' memory limits that earlier jobs measured, as past_times_load loads times. */
+void past_memory_load(struct file_thread *looks, const struct job *job, int64_t model_bytes,
+                      struct past_memory *ret);
 
 /* Record a limit that a failure showed, with the present time.  It replaces a measured limit, but
  * an earlier failure's only if it is smaller.
@@ -80,34 +80,34 @@ void learned_memory_load(struct file_thread *looks, const struct job *job, int64
 /* Record a worker's memory limit that a failure showed, with the present time.  It replaces a
  * measured limit, but an earlier failure's only if it is smaller.
  */
-int learned_memory_set(struct learned_memory *l, const struct planner_bound *row,
-                       struct eddis_error *err);
+int past_memory_set(struct past_memory *l, const struct planner_bound *row,
+                    struct eddis_error *err);
 
 /* Return the memory limit of this kind of worker, borrowed until a row is set; NULL: none. */
-const struct planner_bound *learned_memory_find(const struct learned_memory *l, const char *key);
+const struct planner_bound *past_memory_find(const struct past_memory *l, const char *key);
 
 /* Give a worker's memory limit the present time, because a worker has trained under it.  Otherwise
  * it would expire, and a program that runs once a month would fail each time.
  */
-void learned_memory_renew(struct learned_memory *l, const char *key);
+void past_memory_renew(struct past_memory *l, const char *key);
 
 /* Record a worker's memory limit computed from measured peaks; if it does not bind (limits
  * nothing), delete the old one.  A limit from a failure stays.
  */
-void learned_memory_measured(struct learned_memory *l, const struct planner_bound *row, bool binds);
+void past_memory_measured(struct past_memory *l, const struct planner_bound *row, bool binds);
 
 /* Store the limits for the next job of the program, for a model of this size. */
 
 /* Store the workers' memory limits for the next job of the program, for a model of this size. */
-int learned_memory_keep(struct file_thread *looks, const struct job *job, int64_t model_bytes,
-                        const struct learned_memory *l, struct eddis_error *err);
+int past_memory_keep(struct file_thread *looks, const struct job *job, int64_t model_bytes,
+                     const struct past_memory *l, struct eddis_error *err);
 
 /* Free the limits. */
-void learned_memory_fini(struct learned_memory *l);
+void past_memory_fini(struct past_memory *l);
 
 /* Set the latency and bandwidth in *known from the network probe's results (JSON, or NULL).  Leave
  * them alone if the results do not contain them.
  */
-void learned_wire(const char *measured, struct planner_known *known);
+void past_wire(const char *measured, struct planner_history *history);
 
 #endif

@@ -19,22 +19,22 @@ enum log_state { LOG_WANTED, LOG_UNDER_WAY, LOG_WHOLE, LOG_CUT, LOG_PART, LOG_NO
 
 /* One log of the list. */
 struct log {
-    struct fetch_log id;
+    struct log_fetch_log id;
     enum log_state state;
     int64_t bytes;
     char *path; /* temporary file; NULL before the first chunk */
 };
 
-struct fetch {
+struct log_fetch {
     char *dir;
     struct log *log; /* [n] */
     int n;
     struct eddis_error trouble; /* the first write error */
 };
 
-struct fetch *fetch_new(const char *dir)
+struct log_fetch *log_fetch_new(const char *dir)
 {
-    struct fetch *f = calloc(1, sizeof *f);
+    struct log_fetch *f = calloc(1, sizeof *f);
 
     if (f)
         f->dir = strdup(dir);
@@ -44,7 +44,7 @@ struct fetch *fetch_new(const char *dir)
     return NULL;
 }
 
-void fetch_free(struct fetch *f)
+void log_fetch_free(struct log_fetch *f)
 {
     if (!f)
         return;
@@ -55,14 +55,14 @@ void fetch_free(struct fetch *f)
     free(f);
 }
 
-void fetch_remove(struct fetch *f)
+void log_fetch_remove(struct log_fetch *f)
 {
     for (int i = 0; i < f->n; i++)
         if (f->log[i].path)
             (void)unlink(f->log[i].path);
 }
 
-int fetch_add(struct fetch *f, const struct fetch_log *l, struct eddis_error *err)
+int log_fetch_add(struct log_fetch *f, const struct log_fetch_log *l, struct eddis_error *err)
 {
     struct log *more;
 
@@ -79,7 +79,7 @@ int fetch_add(struct fetch *f, const struct fetch_log *l, struct eddis_error *er
 }
 
 /* Return the agent's log that is being transferred; NULL: none. */
-static struct log *under_way(struct fetch *f, int agent)
+static struct log *under_way(struct log_fetch *f, int agent)
 {
     for (int i = 0; i < f->n; i++)
         if (f->log[i].id.agent == agent && f->log[i].state == LOG_UNDER_WAY)
@@ -87,7 +87,7 @@ static struct log *under_way(struct fetch *f, int agent)
     return NULL;
 }
 
-bool fetch_next(struct fetch *f, int agent, struct fetch_log *ret)
+bool log_fetch_next(struct log_fetch *f, int agent, struct log_fetch_log *ret)
 {
     if (under_way(f, agent))
         return false;
@@ -100,32 +100,33 @@ bool fetch_next(struct fetch *f, int agent, struct fetch_log *ret)
     return false;
 }
 
-int fetch_piece(struct fetch *f, int agent, const struct log_piece *p, struct fetch_write *ret,
-                struct eddis_error *err)
+int log_fetch_chunk(struct log_fetch *f, int agent, const struct log_chunk *p,
+                    struct log_fetch_write *ret, struct eddis_error *err)
 {
     struct log *l = under_way(f, agent);
     size_t n = strlen(p->text);
     bool first = l && !l->path;
 
-    if (!l || l->id.rank != p->rank || p->offset != l->bytes || l->bytes + (int64_t)n > FETCH_MOST)
+    if (!l || l->id.rank != p->rank || p->offset != l->bytes ||
+        l->bytes + (int64_t)n > LOG_FETCH_MOST)
         return eddis_fail(err, -EINVAL, "a piece of a log that nobody has asked for");
     if (first)
         l->path = file_join(f->dir, ".fetched-%d", (int)(l - f->log));
-    *ret = (struct fetch_write){ l->path ? strdup(l->path) : NULL, p->text, first };
+    *ret = (struct log_fetch_write){ l->path ? strdup(l->path) : NULL, p->text, first };
     if (!ret->path)
         return eddis_fail(err, -ENOMEM, "no memory for a path");
     l->bytes += (int64_t)n;
     return 0;
 }
 
-int fetch_write(const struct fetch_write *w, struct eddis_error *err)
+int log_fetch_write(const struct log_fetch_write *w, struct eddis_error *err)
 {
     if (w->first)
         (void)unlink(w->path);
     return file_append(w->path, w->text, strlen(w->text), 0600, err);
 }
 
-void fetch_failed(struct fetch *f, int agent, const struct eddis_error *why)
+void log_fetch_failed(struct log_fetch *f, int agent, const struct eddis_error *why)
 {
     struct log *l = under_way(f, agent);
 
@@ -134,7 +135,7 @@ void fetch_failed(struct fetch *f, int agent, const struct eddis_error *why)
     f->trouble = f->trouble.code ? f->trouble : *why;
 }
 
-void fetch_done(struct fetch *f, int agent, int rank, int64_t end, bool whole)
+void log_fetch_done(struct log_fetch *f, int agent, int rank, int64_t end, bool whole)
 {
     struct log *l = under_way(f, agent);
 
@@ -148,7 +149,7 @@ void fetch_done(struct fetch *f, int agent, int rank, int64_t end, bool whole)
         l->state = whole ? LOG_WHOLE : LOG_CUT;
 }
 
-void fetch_give_up(struct fetch *f, int agent)
+void log_fetch_give_up(struct log_fetch *f, int agent)
 {
     for (int i = 0; i < f->n; i++) {
         struct log *l = &f->log[i];
@@ -159,7 +160,7 @@ void fetch_give_up(struct fetch *f, int agent)
     }
 }
 
-bool fetch_over(const struct fetch *f)
+bool log_fetch_is_done(const struct log_fetch *f)
 {
     for (int i = 0; i < f->n; i++)
         if (f->log[i].state == LOG_WANTED || f->log[i].state == LOG_UNDER_WAY)
@@ -172,7 +173,7 @@ bool fetch_over(const struct fetch *f)
 /* Return the final path of a log's file, for the caller to free: rank-NNNN.log, agent-HOST.log or
  * mpirun-HOST.log.  Several logs of a rank share one file.
  */
-static char *name_of(const struct fetch *f, const struct log *l, const char *host)
+static char *name_of(const struct log_fetch *f, const struct log *l, const char *host)
 {
     char own[32];
 
@@ -186,7 +187,7 @@ static char *name_of(const struct fetch *f, const struct log *l, const char *hos
 }
 
 /* Check whether the list has more than one log of the same rank. */
-static bool is_one_of_several(const struct fetch *f, const struct log *l)
+static bool is_one_of_several(const struct log_fetch *f, const struct log *l)
 {
     for (int i = 0; i < f->n; i++)
         if (&f->log[i] != l && f->log[i].id.rank == l->id.rank && l->id.rank >= 0)
@@ -199,7 +200,7 @@ static int copy(const char *from, int to, struct eddis_error *err)
 {
     cleanup_free char *text = NULL;
     size_t n;
-    int rc = file_read(from, FETCH_MOST, &text, &n, err);
+    int rc = file_read(from, LOG_FETCH_MOST, &text, &n, err);
 
     return rc < 0 ? rc : file_write_all(to, text, n, err);
 }
@@ -240,7 +241,8 @@ static void drop(char **text)
  * exists (ranks may have written it).  If there is no room for a copy, rename it to a file of its
  * own.  Mark a truncated log at its end.
  */
-static int place(const struct fetch *f, struct log *l, const char *host, struct eddis_error *err)
+static int place(const struct log_fetch *f, struct log *l, const char *host,
+                 struct eddis_error *err)
 {
     cleanup_free char *path = name_of(f, l, host), *own = NULL;
     char line[400];
@@ -274,8 +276,8 @@ static bool is_missing(const struct log *l)
     return l->id.rank >= 0 && (l->state == LOG_PART || l->state == LOG_CUT);
 }
 
-int fetch_finish(struct fetch *f, const char *(*host)(const void *ctx, int agent), const void *ctx,
-                 struct eddis_error *err)
+int log_fetch_finish(struct log_fetch *f, const char *(*host)(const void *ctx, int agent),
+                     const void *ctx, struct eddis_error *err)
 {
     int missing = 0;
 
@@ -293,7 +295,7 @@ int fetch_finish(struct fetch *f, const char *(*host)(const void *ctx, int agent
     return missing;
 }
 
-bool fetch_missing(const struct fetch *f, int *at, struct fetch_log *ret)
+bool log_fetch_missing(const struct log_fetch *f, int *at, struct log_fetch_log *ret)
 {
     while (*at < f->n) {
         const struct log *l = &f->log[(*at)++];

@@ -16,79 +16,79 @@
 #include <stdint.h>
 
 /* Maximum size of one log in bytes, a little more than agents send. */
-enum { FETCH_MOST = 24 << 20 };
+enum { LOG_FETCH_MOST = 24 << 20 };
 
 /* Identifies one log. */
-struct fetch_log {
+struct log_fetch_log {
     int agent, rank; /* rank: see order.log_rank */
     int64_t generation;
 };
 
-/* A chunk to be written, made by fetch_piece. */
-struct fetch_write {
+/* A chunk to be written, made by log_fetch_chunk. */
+struct log_fetch_write {
     char *path;       /* file to write to; owned, because the log may be freed before it is
                        * written */
     const char *text; /* contents, borrowed from the chunk */
     bool first;       /* replace an old file of this name */
 };
 
-struct fetch;
+struct log_fetch;
 
 /* Make an empty list of logs to fetch into dir, which must exist.  Return NULL without memory. */
-struct fetch *fetch_new(const char *dir);
+struct log_fetch *log_fetch_new(const char *dir);
 
 /* Free the list of logs to fetch, but keep their files.  Accepts NULL. */
-void fetch_free(struct fetch *f);
+void log_fetch_free(struct log_fetch *f);
 
-/* Delete the temporary files of logs that fetch_finish has not moved. */
-void fetch_remove(struct fetch *f);
+/* Delete the temporary files of logs that log_fetch_finish has not moved. */
+void log_fetch_remove(struct log_fetch *f);
 
 /* Add a log to the list of logs to fetch, unless it is there already. */
-int fetch_add(struct fetch *f, const struct fetch_log *l, struct eddis_error *err);
+int log_fetch_add(struct log_fetch *f, const struct log_fetch_log *l, struct eddis_error *err);
 
 /* Begin to fetch the agent's next log.  Return true if the caller must order *ret from the agent;
  * false if no log is left or one is being transferred.
  */
-bool fetch_next(struct fetch *f, int agent, struct fetch_log *ret);
+bool log_fetch_next(struct log_fetch *f, int agent, struct log_fetch_log *ret);
 
-/* Accept a chunk of the agent's current log and return in *ret how to write it (fetch_write).  The
- * caller frees ret->path.  Return -EINVAL if the chunk was not requested or does not continue the
- * log.
+/* Accept a chunk of the agent's current log and return in *ret how to write it (log_fetch_write).
+ * The caller frees ret->path.  Return -EINVAL if the chunk was not requested or does not continue
+ * the log.
  */
-int fetch_piece(struct fetch *f, int agent, const struct log_piece *p, struct fetch_write *ret,
-                struct eddis_error *err);
+int log_fetch_chunk(struct log_fetch *f, int agent, const struct log_chunk *p,
+                    struct log_fetch_write *ret, struct eddis_error *err);
 
 /* Write an accepted chunk to its file.  May be called on any thread, with the chunks of a log in
  * order.
  */
-int fetch_write(const struct fetch_write *w, struct eddis_error *err);
+int log_fetch_write(const struct log_fetch_write *w, struct eddis_error *err);
 
 /* Give up the agent's current log because a chunk of it could not be written.  Keep the first such
- * error for fetch_finish.
+ * error for log_fetch_finish.
  */
-void fetch_failed(struct fetch *f, int agent, const struct eddis_error *why);
+void log_fetch_failed(struct log_fetch *f, int agent, const struct eddis_error *why);
 
 /* End the agent's current log, which has `end` bytes (negative: the agent has no such log).  If it
  * is not whole, the agent left out the middle and marked the gap in the log.
  */
-void fetch_done(struct fetch *f, int agent, int rank, int64_t end, bool whole);
+void log_fetch_done(struct log_fetch *f, int agent, int rank, int64_t end, bool whole);
 
 /* Give up all unfinished logs of this agent; -1: of all agents. */
-void fetch_give_up(struct fetch *f, int agent);
+void log_fetch_give_up(struct log_fetch *f, int agent);
 
 /* Check whether no log is being fetched or left to fetch. */
-bool fetch_over(const struct fetch *f);
+bool log_fetch_is_done(const struct log_fetch *f);
 
 /* Move or append the fetched files to their final names.  host(ctx, agent) returns the name of a
  * node, borrowed.  A truncated file gets a last line that says so.  Return how many logs of ranks
  * are missing or incomplete; if something could not be written, err gets the first reason.
  */
-int fetch_finish(struct fetch *f, const char *(*host)(const void *ctx, int agent), const void *ctx,
-                 struct eddis_error *err);
+int log_fetch_finish(struct log_fetch *f, const char *(*host)(const void *ctx, int agent),
+                     const void *ctx, struct eddis_error *err);
 
-/* After fetch_finish: find the next missing log from position *at (0 at first) and advance *at.
+/* After log_fetch_finish: find the next missing log from position *at (0 at first) and advance *at.
  * Return false if there are no more.
  */
-bool fetch_missing(const struct fetch *f, int *at, struct fetch_log *ret);
+bool log_fetch_missing(const struct log_fetch *f, int *at, struct log_fetch_log *ret);
 
 #endif

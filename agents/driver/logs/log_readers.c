@@ -18,7 +18,7 @@ static const int64_t look_ns = 4 * CLOCK_S; /* time limit for a node or a file *
 enum { LOOKERS = 16 }; /* requests at a time */
 
 /* A pending request for a part of a rank's log. */
-struct looker {
+struct log_reader {
     struct http_exchange *x; /* NULL: unused slot */
     int agent, rank;
     /* offset asked for (negative: from the end); offset of the first byte received, -1: none yet */
@@ -29,15 +29,15 @@ struct looker {
 };
 
 /* All pending requests. */
-struct lookers {
+struct log_readers {
     struct job_run *run;
-    struct looker looker[LOOKERS];
+    struct log_reader log_reader[LOOKERS];
     int64_t n_readings; /* number of the latest file reading */
 };
 
-struct lookers *lookers_new(struct job_run *run)
+struct log_readers *log_readers_new(struct job_run *run)
 {
-    struct lookers *s = calloc(1, sizeof *s);
+    struct log_readers *s = calloc(1, sizeof *s);
 
     if (s)
         s->run = run;
@@ -47,7 +47,7 @@ struct lookers *lookers_new(struct job_run *run)
 /* Reply to a person's request with the collected part of a log, which ends at offset `end`;
  * negative: the rank has no log.
  */
-static void answer(struct looker *k, int64_t end)
+static void answer(struct log_reader *k, int64_t end)
 {
     struct log_answer a = { .rank = k->rank, .offset = k->begin, .end = end };
     cleanup_free char *text = strbuf_steal(&k->text), *json = NULL;
@@ -64,30 +64,30 @@ static void answer(struct looker *k, int64_t end)
 }
 
 /* Reply to a person's request for a log with an error, and free its slot. */
-static void refuse(struct looker *k, int status, const char *why)
+static void refuse(struct log_reader *k, int status, const char *why)
 {
     http_reply_error(k->x, status, why);
     strbuf_fini(&k->text);
     k->x = NULL;
 }
 
-void lookers_shut(struct lookers *s)
+void log_readers_shut(struct log_readers *s)
 {
     for (int i = 0; s && i < LOOKERS; i++)
-        if (s->looker[i].x)
-            refuse(&s->looker[i], 503, "the job is over");
+        if (s->log_reader[i].x)
+            refuse(&s->log_reader[i], 503, "the job is over");
 }
 
-void lookers_free(struct lookers *s)
+void log_readers_free(struct log_readers *s)
 {
     free(s);
 }
 
 /* Return the request that waits for this rank's log from this agent; NULL: none. */
-static struct looker *looker_of(struct lookers *s, int agent, int rank)
+static struct log_reader *log_reader_of(struct log_readers *s, int agent, int rank)
 {
     for (int i = 0; i < LOOKERS; i++) {
-        struct looker *k = &s->looker[i];
+        struct log_reader *k = &s->log_reader[i];
 
         if (k->x && k->ordered && k->agent == agent && k->rank == rank)
             return k;
@@ -100,7 +100,7 @@ static struct looker *looker_of(struct lookers *s, int agent, int rank)
 /* A task of the file thread that reads a part of a log. */
 struct reading {
     struct file_task task;
-    struct lookers *lookers; /* not used by the file thread */
+    struct log_readers *log_readers; /* not used by the file thread */
     int64_t number;
     char *path;
     struct log_answer a; /* the result; text NULL: no log */
@@ -120,7 +120,7 @@ static void was_read(struct file_task *t)
     const struct reading *r = (const struct reading *)t;
 
     for (int i = 0; i < LOOKERS; i++) {
-        struct looker *k = &r->lookers->looker[i];
+        struct log_reader *k = &r->log_readers->log_reader[i];
 
         if (!k->x || k->number != r->number)
             continue;
@@ -142,7 +142,7 @@ static void free_reading(struct file_task *t)
 }
 
 /* Begin to read a log in this machine's folder for a request. */
-static void answer_here(struct lookers *s, struct looker *k)
+static void answer_here(struct log_readers *s, struct log_reader *k)
 {
     struct reading *r = calloc(1, sizeof *r);
 
@@ -154,7 +154,7 @@ static void answer_here(struct lookers *s, struct looker *k)
         return;
     }
     r->task = (struct file_task){ .run = read_log, .done = was_read, .free = free_reading };
-    r->lookers = s;
+    r->log_readers = s;
     r->number = k->number = ++s->n_readings;
     r->a = (struct log_answer){ .rank = k->rank, .offset = k->offset };
     file_thread_add(s->run->looks, &r->task);
@@ -162,32 +162,33 @@ static void answer_here(struct lookers *s, struct looker *k)
 
 /* ---- all requests ---- */
 
-void lookers_add(struct lookers *s, const struct inbox_item *i, bool ending, int64_t now_ns)
+void log_readers_add(struct log_readers *s, const struct request_item *i, bool ending,
+                     int64_t now_ns)
 {
     struct eddis_error err = { 0 };
-    struct looker *k = NULL;
+    struct log_reader *k = NULL;
 
     if (i->rank >= s->run->state.n_ranks || s->run->state.rank[i->rank].agent < 0) {
         http_reply_error(i->x, 404, "there is no such rank");
         return;
     }
     for (int n = 0; n < LOOKERS && !k; n++)
-        k = s->looker[n].x ? NULL : &s->looker[n];
+        k = s->log_reader[n].x ? NULL : &s->log_reader[n];
     if (!k) {
         http_reply_error(i->x, 503, "too many look at logs");
         return;
     }
-    *k = (struct looker){ .x = i->x,
-                          .agent = s->run->state.rank[i->rank].agent,
-                          .rank = i->rank,
-                          .offset = i->after > 0 ? i->after : -LOG_ANSWER_MOST,
-                          .begin = -1,
-                          .deadline_ns = now_ns + look_ns };
+    *k = (struct log_reader){ .x = i->x,
+                              .agent = s->run->state.rank[i->rank].agent,
+                              .rank = i->rank,
+                              .offset = i->after > 0 ? i->after : -LOG_ANSWER_MOST,
+                              .begin = -1,
+                              .deadline_ns = now_ns + look_ns };
     if (s->run->agent[k->agent].shared_logs) {
         answer_here(s, k);
         return;
     }
-    if (ending || looker_of(s, k->agent, k->rank)) {
+    if (ending || log_reader_of(s, k->agent, k->rank)) {
         refuse(k, 503, ending ? "the job is ending" : "somebody else is looking at it");
         return;
     }
@@ -201,9 +202,9 @@ void lookers_add(struct lookers *s, const struct inbox_item *i, bool ending, int
         refuse(k, 503, err.text);
 }
 
-void lookers_piece(struct lookers *s, int agent, const struct log_piece *p)
+void log_readers_chunk(struct log_readers *s, int agent, const struct log_chunk *p)
 {
-    struct looker *k = looker_of(s, agent, p->rank);
+    struct log_reader *k = log_reader_of(s, agent, p->rank);
 
     if (!k)
         return;
@@ -213,9 +214,9 @@ void lookers_piece(struct lookers *s, int agent, const struct log_piece *p)
         strbuf_add(&k->text, p->text);
 }
 
-void lookers_end(struct lookers *s, int agent, const struct event *e)
+void log_readers_end(struct log_readers *s, int agent, const struct event *e)
 {
-    struct looker *k = looker_of(s, agent, e->rank);
+    struct log_reader *k = log_reader_of(s, agent, e->rank);
 
     if (!k)
         return;
@@ -223,11 +224,11 @@ void lookers_end(struct lookers *s, int agent, const struct event *e)
     answer(k, e->step < 0 ? -1 : k->begin + (int64_t)k->text.len);
 }
 
-void lookers_tick(struct lookers *s, int64_t now_ns)
+void log_readers_tick(struct log_readers *s, int64_t now_ns)
 {
     for (int i = 0; i < LOOKERS; i++)
-        if (s->looker[i].x && now_ns >= s->looker[i].deadline_ns)
-            refuse(&s->looker[i], 504,
-                   s->looker[i].ordered ? "the rank's node did not send its log in time"
-                                        : "the folder of the logs does not answer");
+        if (s->log_reader[i].x && now_ns >= s->log_reader[i].deadline_ns)
+            refuse(&s->log_reader[i], 504,
+                   s->log_reader[i].ordered ? "the rank's node did not send its log in time"
+                                            : "the folder of the logs does not answer");
 }

@@ -27,13 +27,13 @@ int logs_open(struct logs *l, struct job_run *run, struct eddis_error *err)
     int fd, rc = *run->log_dir ? random_hex(l->marker, PROTOCOL_MARKER, err) : 0;
 
     l->run = run;
-    l->held.fetch = &l->fetch;
+    l->pending_reports.log_fetch = &l->log_fetch;
     if (rc < 0)
         return rc;
     marker = file_join(l->run->log_dir, ".%s", l->marker);
-    l->fetch = fetch_new(l->run->log_dir);
-    l->lookers = lookers_new(run);
-    if (!marker || !l->fetch || !l->lookers)
+    l->log_fetch = log_fetch_new(l->run->log_dir);
+    l->log_readers = log_readers_new(run);
+    if (!marker || !l->log_fetch || !l->log_readers)
         return eddis_fail(err, -ENOMEM, "no memory for the workers' logs");
     if (!*l->run->log_dir) /* nothing is kept */
         return 0;
@@ -49,7 +49,7 @@ int logs_open(struct logs *l, struct job_run *run, struct eddis_error *err)
 /* A task of the file thread that deletes temporary files. */
 struct closing {
     struct file_task task;
-    struct fetch *fetch;
+    struct log_fetch *log_fetch;
     char *marker;
 };
 
@@ -58,8 +58,8 @@ static void close_files(struct file_task *k)
 {
     struct closing *c = (struct closing *)k;
 
-    if (c->fetch)
-        fetch_remove(c->fetch);
+    if (c->log_fetch)
+        log_fetch_remove(c->log_fetch);
     if (c->marker)
         (void)unlink(c->marker);
 }
@@ -69,7 +69,7 @@ static void free_closing(struct file_task *k)
 {
     struct closing *c = (struct closing *)k;
 
-    fetch_free(c->fetch);
+    log_fetch_free(c->log_fetch);
     free(c->marker);
     free(c);
 }
@@ -78,21 +78,21 @@ void logs_close(struct logs *l)
 {
     struct closing *c = l->run && l->run->records ? calloc(1, sizeof *c) : NULL;
 
-    lookers_shut(l->lookers);
-    held_refuse(&l->held);
+    log_readers_shut(l->log_readers);
+    pending_reports_refuse(&l->pending_reports);
     if (!c)
         return;
     c->task = (struct file_task){ .run = close_files, .free = free_closing };
-    c->fetch = cleanup_keep(l->fetch);
+    c->log_fetch = cleanup_keep(l->log_fetch);
     c->marker = l->marker[0] ? file_join(l->run->log_dir, ".%s", l->marker) : NULL;
     file_thread_add(l->run->records, &c->task);
 }
 
 void logs_fini(struct logs *l)
 {
-    lookers_free(l->lookers);
-    fetch_free(l->fetch); /* set again by placed() after logs_close */
-    held_fini(&l->held);
+    log_readers_free(l->log_readers);
+    log_fetch_free(l->log_fetch); /* set again by placed() after logs_close */
+    pending_reports_fini(&l->pending_reports);
 }
 
 /* ---- fetching all logs at the end ---- */
@@ -102,33 +102,33 @@ void logs_fini(struct logs *l)
  */
 static void note_rank(struct logs *l, int agent, const struct event *e)
 {
-    const struct fetch_log g = { .agent = agent, .rank = e->rank, .generation = e->generation };
+    const struct log_fetch_log g = { .agent = agent, .rank = e->rank, .generation = e->generation };
     struct eddis_error err = { 0 };
 
     if (e->rank < 0 || e->generation < 1 || l->run->agent[agent].shared_logs ||
-        !l->run->o->folder || !l->fetch)
+        !l->run->o->folder || !l->log_fetch)
         return;
-    if (fetch_add(l->fetch, &g, &err) < 0)
+    if (log_fetch_add(l->log_fetch, &g, &err) < 0)
         job_run_say(l->run, JOB_EVENT_NOTE, agent, e->rank, err.text);
 }
 
 /* Order the agent's next log, unless one is being transferred. */
 static void order_next(struct logs *l, int agent)
 {
-    struct fetch_log g;
+    struct log_fetch_log g;
     struct eddis_error err = { 0 };
 
-    if (!fetch_next(l->fetch, agent, &g))
+    if (!log_fetch_next(l->log_fetch, agent, &g))
         return;
     if (orders_add(
             &l->run->agent[agent].orders,
             &(struct order){ .type = ORDER_LOGS, .generation = g.generation, .log_rank = g.rank },
             &err) < 0)
-        fetch_give_up(l->fetch, agent);
+        log_fetch_give_up(l->log_fetch, agent);
 }
 
 /* Append where a log is: "node2:/home/me/job/logs/g1/rank-0001.log". */
-static void add_place(const struct logs *l, const struct fetch_log *g, struct strbuf *b)
+static void add_place(const struct logs *l, const struct log_fetch_log *g, struct strbuf *b)
 {
     const char *dir = l->run->agent[g->agent].log_dir;
 
@@ -143,7 +143,7 @@ static void add_place(const struct logs *l, const struct fetch_log *g, struct st
 static void say_missing(struct logs *l, int missing, const struct eddis_error *why)
 {
     struct strbuf b = { 0 };
-    struct fetch_log g;
+    struct log_fetch_log g;
     int at = 0;
 
     strbuf_addf(&b, "%d log%s not fetched whole", missing, missing == 1 ? " was" : "s were");
@@ -151,7 +151,7 @@ static void say_missing(struct logs *l, int missing, const struct eddis_error *w
         strbuf_addf(&b, " (%s; %s)", why->text, file_room_advice(why->code));
     strbuf_addf(&b, " and %s still on %s: ", missing == 1 ? "is" : "are",
                 missing == 1 ? "its node" : "their nodes");
-    for (int n = 0; n < PLACES && fetch_missing(l->fetch, &at, &g); n++) {
+    for (int n = 0; n < PLACES && log_fetch_missing(l->log_fetch, &at, &g); n++) {
         strbuf_add(&b, n ? ", " : "");
         add_place(l, &g, &b);
     }
@@ -166,13 +166,13 @@ static void say_missing(struct logs *l, int missing, const struct eddis_error *w
 struct placing {
     struct file_task task;
     struct logs *logs; /* not used by the file thread */
-    struct fetch *fetch;
+    struct log_fetch *log_fetch;
     char (*host)[256]; /* [n_agents] names of the nodes */
     int missing;
     struct eddis_error err;
 };
 
-/* Return the name of an agent's node for fetch_finish, borrowed. */
+/* Return the name of an agent's node for log_fetch_finish, borrowed. */
 static const char *host_of(const void *ctx, int agent)
 {
     const struct placing *p = ctx;
@@ -185,7 +185,7 @@ static void place(struct file_task *k)
 {
     struct placing *p = (struct placing *)k;
 
-    p->missing = fetch_finish(p->fetch, host_of, p, &p->err);
+    p->missing = log_fetch_finish(p->log_fetch, host_of, p, &p->err);
 }
 
 /* End fetching logs, so that the agents may leave. */
@@ -204,7 +204,7 @@ static void placed(struct file_task *k)
 
     if (!l->place_ns) /* it was given up */
         return;
-    l->fetch = cleanup_keep(p->fetch);
+    l->log_fetch = cleanup_keep(p->log_fetch);
     if (p->missing)
         say_missing(l, p->missing, &p->err);
     let_leave(l);
@@ -215,7 +215,7 @@ static void free_placing(struct file_task *k)
 {
     struct placing *p = (struct placing *)k;
 
-    fetch_free(p->fetch); /* NULL unless it was given up: then the files stay as they are */
+    log_fetch_free(p->log_fetch); /* NULL unless it was given up: then the files stay as they are */
     free(p->host);
     free(p);
 }
@@ -238,7 +238,7 @@ static void end_fetching(struct logs *l)
         (void)snprintf(p->host[i], sizeof *p->host, "%s", l->run->state.agent[i].host);
     p->task = (struct file_task){ .run = place, .done = placed, .free = free_placing };
     p->logs = l;
-    p->fetch = cleanup_keep(l->fetch);
+    p->log_fetch = cleanup_keep(l->log_fetch);
     l->place_ns = clock_now_ns() + place_ns;
     state_bye_from(&l->run->state, l->place_ns);
     file_thread_add(l->run->records, &p->task);
@@ -265,31 +265,31 @@ static void give_up_placing(struct logs *l)
 static void begin_fetching_from(struct logs *l, int agent)
 {
     const struct state_agent *a = &l->run->state.agent[agent];
-    const struct fetch_log more[] = { { agent, PROTOCOL_LOG_AGENT, 0 },
-                                      { agent, PROTOCOL_LOG_MPIRUN, 0 } };
+    const struct log_fetch_log more[] = { { agent, PROTOCOL_LOG_AGENT, 0 },
+                                          { agent, PROTOCOL_LOG_MPIRUN, 0 } };
 
     if (l->run->agent[agent].shared_logs || !a->registered)
         return;
     if (a->lost || a->ended) {
-        fetch_give_up(l->fetch, agent);
+        log_fetch_give_up(l->log_fetch, agent);
         return;
     }
     for (int k = 0; k < 2; k++)
-        (void)fetch_add(l->fetch, &more[k], NULL);
+        (void)log_fetch_add(l->log_fetch, &more[k], NULL);
     order_next(l, agent);
 }
 
 /* Begin to fetch all logs.  Return true if there are any, so that agents must stay. */
 static bool begin_fetching(struct logs *l)
 {
-    if (!l->fetch || fetch_over(l->fetch)) /* NULL: the job could not begin */
+    if (!l->log_fetch || log_fetch_is_done(l->log_fetch)) /* NULL: the job could not begin */
         return false;
     for (int i = 0; i < l->run->n_agents; i++)
         begin_fetching_from(l, i);
     job_run_say(l->run, JOB_EVENT_FETCHING, -1, -1, "logs");
     l->end_ns = clock_now_ns() + fetch_ns;
     state_bye_from(&l->run->state, l->end_ns);
-    if (fetch_over(l->fetch))
+    if (log_fetch_is_done(l->log_fetch))
         end_fetching(l);
     return true;
 }
@@ -311,7 +311,7 @@ bool logs_fetched(struct logs *l)
 void logs_stop(struct logs *l)
 {
     if (l->end_ns) {
-        fetch_give_up(l->fetch, -1);
+        log_fetch_give_up(l->log_fetch, -1);
         end_fetching(l);
     } else if (l->place_ns) {
         give_up_placing(l);
@@ -320,32 +320,32 @@ void logs_stop(struct logs *l)
 
 /* ---- logs that arrive ---- */
 
-int logs_pieces(struct logs *l, struct inbox_item *i, struct eddis_error *err)
+int logs_chunks(struct logs *l, struct request_item *i, struct eddis_error *err)
 {
     const struct report *r = i->report;
 
-    if (held_again(&l->held, i))
+    if (pending_reports_again(&l->pending_reports, i))
         return 1;
     if (r->n_pieces && l->end_ns) {
-        int rc = held_add(&l->held, l->run->records, i, err);
+        int rc = pending_reports_add(&l->pending_reports, l->run->records, i, err);
 
         return rc < 0 ? rc : 1;
     }
     if (r->n_pieces && l->place_ns)
         return eddis_fail(err, -ETIMEDOUT, "logs are not fetched any more");
     for (int k = 0; k < r->n_pieces; k++)
-        lookers_piece(l->lookers, i->agent, &r->piece[k]);
+        log_readers_chunk(l->log_readers, i->agent, &r->piece[k]);
     return 0;
 }
 
-struct inbox_item *logs_written(struct logs *l, int *ret_rc, struct eddis_error *err)
+struct request_item *logs_written(struct logs *l, int *ret_rc, struct eddis_error *err)
 {
-    return held_take(&l->held, ret_rc, err);
+    return pending_reports_take(&l->pending_reports, ret_rc, err);
 }
 
-void logs_look(struct logs *l, const struct inbox_item *i, int64_t now_ns)
+void logs_look(struct logs *l, const struct request_item *i, int64_t now_ns)
 {
-    lookers_add(l->lookers, i, l->end_ns || l->place_ns, now_ns);
+    log_readers_add(l->log_readers, i, l->end_ns || l->place_ns, now_ns);
 }
 
 /* Handle that an agent has sent a log to its end: pass it to a person's request, or order the next
@@ -354,14 +354,14 @@ void logs_look(struct logs *l, const struct inbox_item *i, int64_t now_ns)
 static void take_end(struct logs *l, int agent, const struct event *e)
 {
     if (!l->end_ns) {
-        lookers_end(l->lookers, agent, e);
+        log_readers_end(l->log_readers, agent, e);
         return;
     }
-    fetch_done(l->fetch, agent, e->rank, e->step, !*e->text);
+    log_fetch_done(l->log_fetch, agent, e->rank, e->step, !*e->text);
     if (*e->text && e->rank >= 0 && e->step >= 0)
         job_run_say(l->run, JOB_EVENT_NOTE, agent, e->rank, e->text);
     order_next(l, agent);
-    if (fetch_over(l->fetch))
+    if (log_fetch_is_done(l->log_fetch))
         end_fetching(l);
 }
 
@@ -382,15 +382,15 @@ static void tick(void *self, int64_t now_ns)
 {
     struct logs *l = self;
 
-    lookers_tick(l->lookers, now_ns);
+    log_readers_tick(l->log_readers, now_ns);
     if (l->place_ns && now_ns >= l->place_ns)
         give_up_placing(l);
     if (!l->end_ns)
         return;
     for (int i = 0; i < l->run->n_agents; i++)
         if (l->run->state.agent[i].ended || l->run->state.agent[i].lost)
-            fetch_give_up(l->fetch, i);
-    if (now_ns >= l->end_ns || fetch_over(l->fetch))
+            log_fetch_give_up(l->log_fetch, i);
+    if (now_ns >= l->end_ns || log_fetch_is_done(l->log_fetch))
         logs_stop(l);
 }
 

@@ -14,19 +14,19 @@
 #include "agents/driver/nodes/request_queue.h"
 #include "pending_reports.h"
 
-struct lookers;
+struct log_readers;
 
 /* The logs of one job. */
 struct logs {
     struct job_run *run;
     char marker[PROTOCOL_MARKER + 1]; /* file in log_dir; an agent that finds it shares the
                                        * folder */
-    struct fetch *fetch;              /* logs to fetch; NULL while the thread moves their files */
+    struct log_fetch *log_fetch;      /* logs to fetch; NULL while the thread moves their files */
     int64_t end_ns;                   /* deadline of fetching; 0: nothing is being fetched */
     int64_t place_ns;                 /* deadline of moving the files; 0: not being moved */
     bool fetched;                     /* fetching has ended, see logs_fetched */
-    struct held held;                 /* reports whose log chunks are being written */
-    struct lookers *lookers;
+    struct pending_reports pending_reports; /* reports whose log chunks are being written */
+    struct log_readers *log_readers;
 };
 
 /* Entry points for events (a rank began or ended, a log was sent) and ACTION_BYE: the logs are
@@ -42,15 +42,15 @@ int logs_open(struct logs *l, struct job_run *run, struct eddis_error *err);
 /* Accept the log chunks of a report.  Return 0 if the report may be answered now; 1 if *i was taken
  * and is answered once the chunks are written; negative if they cannot be kept.
  */
-int logs_pieces(struct logs *l, struct inbox_item *i, struct eddis_error *err);
+int logs_chunks(struct logs *l, struct request_item *i, struct eddis_error *err);
 
 /* Return a report whose chunks have been written (*ret_rc 0) or could not be (negative, with err).
  * The caller owns it.  NULL: none.
  */
-struct inbox_item *logs_written(struct logs *l, int *ret_rc, struct eddis_error *err);
+struct request_item *logs_written(struct logs *l, int *ret_rc, struct eddis_error *err);
 
 /* Answer a person's request for a part of a rank's log, now or once its node has sent it. */
-void logs_look(struct logs *l, const struct inbox_item *i, int64_t now_ns);
+void logs_look(struct logs *l, const struct request_item *i, int64_t now_ns);
 
 /* Stop fetching or moving logs; keep what has arrived. */
 void logs_stop(struct logs *l);

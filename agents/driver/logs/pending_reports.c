@@ -9,34 +9,34 @@
 #include <stdlib.h>
 
 /* A pending report and its chunks, a task of the file thread. */
-struct held_report {
+struct pending_report {
     struct file_task task;
-    struct held_report *next;
-    struct held *held; /* not used by the file thread */
-    struct inbox_item *item;
-    struct fetch_write *piece; /* [n] */
+    struct pending_report *next;
+    struct pending_reports *pending_reports; /* not used by the file thread */
+    struct request_item *item;
+    struct log_fetch_write *piece; /* [n] */
     int n;
-    bool over; /* written: held_take frees it */
+    bool over; /* written: pending_reports_take frees it */
     struct eddis_error err;
 };
 
 /* Write the log chunks of a report up to the first error (on the file thread). */
 static void write_pieces(struct file_task *k)
 {
-    struct held_report *r = (struct held_report *)k;
+    struct pending_report *r = (struct pending_report *)k;
 
     for (int i = 0; i < r->n && !r->err.code; i++)
-        (void)fetch_write(&r->piece[i], &r->err);
+        (void)log_fetch_write(&r->piece[i], &r->err);
 }
 
-/* Free a pending report, unless held_take still needs it. */
+/* Free a pending report, unless pending_reports_take still needs it. */
 static void free_report(struct file_task *k)
 {
-    struct held_report *r = (struct held_report *)k;
+    struct pending_report *r = (struct pending_report *)k;
 
     if (r->over)
         return;
-    inbox_item_free(r->item);
+    request_item_free(r->item);
     for (int i = 0; i < r->n; i++)
         free(r->piece[i].path);
     free(r->piece);
@@ -48,23 +48,23 @@ static void free_report(struct file_task *k)
  */
 static void pieces_written(struct file_task *k)
 {
-    struct held_report *r = (struct held_report *)k;
-    struct held *h = r->held;
-    struct held_report **at = &h->writing;
+    struct pending_report *r = (struct pending_report *)k;
+    struct pending_reports *h = r->pending_reports;
+    struct pending_report **at = &h->writing;
 
     while (*at != r)
         at = &(*at)->next;
     *at = r->next;
-    if (r->err.code && *h->fetch)
-        fetch_failed(*h->fetch, r->item->agent, &r->err);
+    if (r->err.code && *h->log_fetch)
+        log_fetch_failed(*h->log_fetch, r->item->agent, &r->err);
     r->over = true;
     r->next = h->written;
     h->written = r;
 }
 
-bool held_again(struct held *h, struct inbox_item *i)
+bool pending_reports_again(struct pending_reports *h, struct request_item *i)
 {
-    struct held_report *r = h->writing;
+    struct pending_report *r = h->writing;
 
     while (r && r->item->agent != i->agent)
         r = r->next;
@@ -72,34 +72,34 @@ bool held_again(struct held *h, struct inbox_item *i)
         return false;
     http_reply_error(r->item->x, 503, "it has come again");
     r->item->x = i->x;
-    inbox_item_free(i);
+    request_item_free(i);
     return true;
 }
 
 /* Accept all log chunks of a report.  If a later one is rejected, give up fetching the log. */
-static int take_pieces(struct held_report *r, struct fetch *f, const struct inbox_item *i,
+static int take_pieces(struct pending_report *r, struct log_fetch *f, const struct request_item *i,
                        struct eddis_error *err)
 {
     int rc = 0;
 
     for (int k = 0; k < i->report->n_pieces && rc == 0; k++)
-        if ((rc = fetch_piece(f, i->agent, &i->report->piece[k], &r->piece[k], err)) == 0)
+        if ((rc = log_fetch_chunk(f, i->agent, &i->report->piece[k], &r->piece[k], err)) == 0)
             r->n++;
     if (rc < 0 && r->n)
-        fetch_failed(f, i->agent, err);
+        log_fetch_failed(f, i->agent, err);
     return rc;
 }
 
-int held_add(struct held *h, struct file_thread *files, struct inbox_item *i,
-             struct eddis_error *err)
+int pending_reports_add(struct pending_reports *h, struct file_thread *files,
+                        struct request_item *i, struct eddis_error *err)
 {
-    struct held_report *r = calloc(1, sizeof *r);
+    struct pending_report *r = calloc(1, sizeof *r);
     int rc;
 
     if (!r)
         return eddis_fail(err, -ENOMEM, "no memory for a log");
     r->piece = calloc((size_t)i->report->n_pieces, sizeof *r->piece);
-    rc = r->piece ? take_pieces(r, *h->fetch, i, err)
+    rc = r->piece ? take_pieces(r, *h->log_fetch, i, err)
                   : eddis_fail(err, -ENOMEM, "no memory for a log");
     if (rc < 0) {
         free_report(&r->task);
@@ -107,7 +107,7 @@ int held_add(struct held *h, struct file_thread *files, struct inbox_item *i,
     }
     r->task =
         (struct file_task){ .run = write_pieces, .done = pieces_written, .free = free_report };
-    r->held = h;
+    r->pending_reports = h;
     r->item = i;
     r->next = h->writing;
     h->writing = r;
@@ -115,10 +115,11 @@ int held_add(struct held *h, struct file_thread *files, struct inbox_item *i,
     return 0;
 }
 
-struct inbox_item *held_take(struct held *h, int *ret_rc, struct eddis_error *err)
+struct request_item *pending_reports_take(struct pending_reports *h, int *ret_rc,
+                                          struct eddis_error *err)
 {
-    struct held_report *r = h->written;
-    struct inbox_item *i;
+    struct pending_report *r = h->written;
+    struct request_item *i;
 
     if (!r)
         return NULL;
@@ -131,21 +132,21 @@ struct inbox_item *held_take(struct held *h, int *ret_rc, struct eddis_error *er
     return i;
 }
 
-void held_refuse(struct held *h)
+void pending_reports_refuse(struct pending_reports *h)
 {
-    for (struct held_report *list[] = { h->writing, h->written }, **l = list; l < list + 2; l++)
-        for (struct held_report *r = *l; r; r = r->next) {
+    for (struct pending_report *list[] = { h->writing, h->written }, **l = list; l < list + 2; l++)
+        for (struct pending_report *r = *l; r; r = r->next) {
             http_reply_error(r->item->x, 503, "the job is over");
             r->item->x = NULL;
         }
 }
 
-void held_fini(struct held *h)
+void pending_reports_fini(struct pending_reports *h)
 {
     struct eddis_error err;
-    struct inbox_item *i;
+    struct request_item *i;
     int rc;
 
-    while ((i = held_take(h, &rc, &err)))
-        inbox_item_free(i);
+    while ((i = pending_reports_take(h, &rc, &err)))
+        request_item_free(i);
 }

@@ -13,34 +13,36 @@
 
 #include "lib/base/file_thread.h"
 
-struct held_report;
+struct pending_report;
 
 /* The pending reports of all agents. */
-struct held {
-    struct fetch *const *fetch; /* the logs that the chunks belong to; borrowed; NULL: gone */
-    struct held_report *writing, *written;
+struct pending_reports {
+    struct log_fetch *const
+        *log_fetch; /* the logs that the chunks belong to; borrowed; NULL: gone */
+    struct pending_report *writing, *written;
 };
 
 /* Check whether a report of this agent is pending.  If so, i is the same report sent again: take
  * it, and reply to it instead of the earlier request.
  */
-bool held_again(struct held *h, struct inbox_item *i);
+bool pending_reports_again(struct pending_reports *h, struct request_item *i);
 
 /* Take a report and have its log chunks written on the file thread.  On failure the item stays the
  * caller's.
  */
-int held_add(struct held *h, struct file_thread *files, struct inbox_item *i,
-             struct eddis_error *err);
+int pending_reports_add(struct pending_reports *h, struct file_thread *files,
+                        struct request_item *i, struct eddis_error *err);
 
 /* Return a report whose chunks have been written (*ret_rc 0) or could not be (negative, with err).
  * The caller owns it.  NULL: none.
  */
-struct inbox_item *held_take(struct held *h, int *ret_rc, struct eddis_error *err);
+struct request_item *pending_reports_take(struct pending_reports *h, int *ret_rc,
+                                          struct eddis_error *err);
 
 /* Reply to all pending reports with "the job is over". */
-void held_refuse(struct held *h);
+void pending_reports_refuse(struct pending_reports *h);
 
 /* Free the pending reports whose chunks have been written.  The file thread frees the others. */
-void held_fini(struct held *h);
+void pending_reports_fini(struct pending_reports *h);
 
 #endif

@@ -16,14 +16,14 @@
 
 /* ---- what the workers have done ---- */
 
-int figures_init(struct figures *f, const struct plan *plan, int64_t real_version,
+int metrics_init(struct metrics *f, const struct plan *plan, int64_t real_version,
                  struct eddis_error *err)
 {
-    *f = (struct figures){ 0 };
-    return figures_next(f, plan, real_version, err);
+    *f = (struct metrics){ 0 };
+    return metrics_next(f, plan, real_version, err);
 }
 
-int figures_next(struct figures *f, const struct plan *plan, int64_t real_version,
+int metrics_next(struct metrics *f, const struct plan *plan, int64_t real_version,
                  struct eddis_error *err)
 {
     free(f->worker);
@@ -35,24 +35,24 @@ int figures_next(struct figures *f, const struct plan *plan, int64_t real_versio
     if (!f->worker)
         return eddis_fail(err, -ENOMEM, "no memory for %d workers", plan->n_workers);
     f->n_workers = plan->n_workers;
-    figures_plans_begin(f);
+    metrics_plans_begin(f);
     return 0;
 }
 
-void figures_fini(struct figures *f)
+void metrics_fini(struct metrics *f)
 {
     free(f->worker);
-    *f = (struct figures){ 0 };
+    *f = (struct metrics){ 0 };
 }
 
-/* Begin a new window of a worker's steps if the present one has FIGURES_WINDOW steps.  The previous
+/* Begin a new window of a worker's steps if the present one has METRICS_WINDOW steps.  The previous
  * window remains usable until the new one has enough.
  */
-static void move_window(struct figures_worker *w)
+static void move_window(struct metrics_worker *w)
 {
-    const struct figures_mark now = figures_spans_mark(&w->last);
+    const struct metrics_mark now = metrics_spans_mark(&w->last);
 
-    if (now.steps - w->window[1].steps < FIGURES_WINDOW)
+    if (now.steps - w->window[1].steps < METRICS_WINDOW)
         return;
     w->window[0] = w->window[1];
     w->window[1] = now;
@@ -61,7 +61,7 @@ static void move_window(struct figures_worker *w)
 /* Return samples plus what all workers have done in this generation.  Saturates at INT64_MAX,
  * because the numbers come from programs.
  */
-static int64_t with_all(const struct figures *f, int64_t samples)
+static int64_t with_all(const struct metrics *f, int64_t samples)
 {
     for (int i = 0; i < f->n_workers; i++)
         if (__builtin_add_overflow(samples, f->worker[i].last.samples_done, &samples))
@@ -72,7 +72,7 @@ static int64_t with_all(const struct figures *f, int64_t samples)
 /* Correct the totals of earlier generations if the present one began at an earlier step than
  * assumed: the newest checkpoint was damaged or missing, or the program chose an older one.
  */
-static void went_back(struct figures *f, int64_t step)
+static void went_back(struct metrics *f, int64_t step)
 {
     double each = f->past.step_samples > 0 ? f->past.step_samples : (double)f->plan->global_batch;
     double left = (double)f->past.samples - trunc((double)(f->past.steps - step) * each);
@@ -81,15 +81,15 @@ static void went_back(struct figures *f, int64_t step)
     f->past.steps = step;
 }
 
-void figures_progress(struct figures *f, const struct progress *p, int64_t now_ns)
+void metrics_progress(struct metrics *f, const struct progress *p, int64_t now_ns)
 {
-    struct figures_worker *w;
+    struct metrics_worker *w;
     int64_t began;
 
     if (p->rank < 0 || p->rank >= f->n_workers)
         return;
     w = &f->worker[p->rank];
-    figures_plans_progress(f, w, p);
+    metrics_plans_progress(f, w, p);
     w->seen = true;
     w->seen_ns = now_ns;
     w->last = *p;
@@ -97,20 +97,20 @@ void figures_progress(struct figures *f, const struct progress *p, int64_t now_n
     if (f->plan && p->steps_here > 0 && began < f->past.steps)
         went_back(f, began);
     if (w->warm.steps == 0 && p->steps_here >= PROTOCOL_COLD_STEPS)
-        w->warm = figures_spans_mark(p);
+        w->warm = metrics_spans_mark(p);
     if (!w->real_begun && p->step_plan >= f->real_version) {
         w->real_begun = true;
         /* If it skipped to a later plan, the steps before are not of the equal split alone. */
         if (f->real_version > 1 && p->step_plan == f->real_version)
             w->real_first =
-                (struct figures_mark){ p->steps_before, p->samples_before, p->sum_before };
+                (struct metrics_mark){ p->steps_before, p->samples_before, p->sum_before };
         w->window[0] = w->window[1] = w->real_first;
     }
     if (w->real_begun)
         move_window(w);
 }
 
-bool figures_real_begun(const struct figures *f)
+bool metrics_real_begun(const struct metrics *f)
 {
     for (int i = 0; i < f->n_workers; i++)
         if (!f->worker[i].real_begun)
@@ -118,7 +118,7 @@ bool figures_real_begun(const struct figures *f)
     return f->n_workers > 0;
 }
 
-bool figures_any_seen(const struct figures *f)
+bool metrics_any_seen(const struct metrics *f)
 {
     for (int i = 0; i < f->n_workers; i++)
         if (f->worker[i].seen)
@@ -126,14 +126,14 @@ bool figures_any_seen(const struct figures *f)
     return f->past.any_seen;
 }
 
-void figures_only_equal(struct figures *f)
+void metrics_only_equal(struct metrics *f)
 {
     if (f->real_version < INT64_MAX)
-        figures_plans_drop(f);
+        metrics_plans_drop(f);
     f->real_version = INT64_MAX;
 }
 
-void figures_end(struct figures *f, int rank, const char *how)
+void metrics_end(struct metrics *f, int rank, const char *how)
 {
     if (rank >= 0 && rank < f->n_workers)
         (void)snprintf(f->worker[rank].end, sizeof f->worker[rank].end, "%s", how);
@@ -142,7 +142,7 @@ void figures_end(struct figures *f, int rank, const char *how)
 /* Return the job's samples up to the checkpoint that the workers resumed from.  All workers report
  * the same number once they have read it.
  */
-static int64_t restored_samples(const struct figures *f)
+static int64_t restored_samples(const struct metrics *f)
 {
     int64_t most = 0;
 
@@ -155,13 +155,13 @@ static int64_t restored_samples(const struct figures *f)
 /* Check whether progress is counted in samples: workers advance at their own speed, or do together
  * what such workers left over.
  */
-static bool counts_samples(const struct figures *f)
+static bool counts_samples(const struct metrics *f)
 {
     return f->plan && (algorithm_has(f->plan->algorithm, ALGORITHM_SEVERAL) || restored_samples(f));
 }
 
 /* Return how many sync-mode steps correspond to the samples done so far. */
-static int64_t steps_of_samples(const struct figures *f)
+static int64_t steps_of_samples(const struct metrics *f)
 {
     const struct progress *p = &f->worker[0].last;
     int64_t samples = restored_samples(f), epoch = p->samples_in_epoch, steps = 0;
@@ -177,9 +177,9 @@ static int64_t steps_of_samples(const struct figures *f)
 }
 
 /* Return the worker that has reported the most steps; NULL: none has reported. */
-static const struct figures_worker *furthest(const struct figures *f)
+static const struct metrics_worker *furthest(const struct metrics *f)
 {
-    const struct figures_worker *best = NULL;
+    const struct metrics_worker *best = NULL;
 
     for (int i = 0; i < f->n_workers; i++)
         if (f->worker[i].seen && (!best || f->worker[i].last.steps_done > best->last.steps_done))
@@ -187,12 +187,12 @@ static const struct figures_worker *furthest(const struct figures *f)
     return best;
 }
 
-int64_t figures_steps(const struct figures *f)
+int64_t metrics_steps(const struct metrics *f)
 {
-    const struct figures_worker *first = furthest(f);
+    const struct metrics_worker *first = furthest(f);
     int64_t n = INT64_MAX;
 
-    if (figures_spans_told(f))
+    if (metrics_spans_reported(f))
         return first ? first->last.steps_done : f->past.steps;
     if (counts_samples(f))
         return steps_of_samples(f);
@@ -205,7 +205,7 @@ int64_t figures_steps(const struct figures *f)
     return n > f->past.steps ? n : f->past.steps; /* a worker has not read its checkpoint yet */
 }
 
-int64_t figures_steps_here(const struct figures *f)
+int64_t metrics_steps_here(const struct metrics *f)
 {
     int64_t n = INT64_MAX;
 
@@ -216,21 +216,21 @@ int64_t figures_steps_here(const struct figures *f)
 }
 
 /* Return worker i's batch: of the equal split until it has done a step of the real plan. */
-static int64_t batch_in_force(const struct figures *f, int i)
+static int64_t batch_in_force(const struct metrics *f, int i)
 {
     const struct plan_worker *pw = &f->plan->worker[i];
-    const struct figures_worker *w = &f->worker[i];
+    const struct metrics_worker *w = &f->worker[i];
 
     return f->real_version > 1 && w->seen && !w->real_begun ? pw->equal_batch : pw->batch;
 }
 
-double figures_modelled_speed(const struct plan_worker *w, int64_t batch)
+double metrics_modelled_speed(const struct plan_worker *w, int64_t batch)
 {
     return batch > 0 ? (double)batch / (w->fixed_s + w->sample_s * (double)batch) : 0;
 }
 
 /* Return the plan's samples per second of worker i, which has not been measured; NAN: unknown. */
-static double expected_speed(const struct figures *f, int i)
+static double expected_speed(const struct metrics *f, int i)
 {
     return f->plan->relative ? NAN : f->plan->worker[i].samples_per_s;
 }
@@ -238,43 +238,43 @@ static double expected_speed(const struct figures *f, int i)
 /* Return worker i's samples per second without communication.  An emulated device has the plan's
  * model b / (a + c b); another one is measured over the same steps as the rate.
  */
-static double own_speed(const struct figures *f, int i)
+static double own_speed(const struct metrics *f, int i)
 {
-    const struct figures_worker *w = &f->worker[i];
-    struct figures_mark from, to;
+    const struct metrics_worker *w = &f->worker[i];
+    struct metrics_mark from, to;
     double speed;
 
     if (f->plan->worker[i].kind == DEVICE_EMULATED)
-        return figures_modelled_speed(&f->plan->worker[i], batch_in_force(f, i));
+        return metrics_modelled_speed(&f->plan->worker[i], batch_in_force(f, i));
     if (w->real_begun)
-        figures_spans_real(w, &from, &to);
+        metrics_spans_real(w, &from, &to);
     else
-        figures_spans_all(w, &from, &to);
-    speed = figures_spans_own_speed(&from, &to);
+        metrics_spans_all(w, &from, &to);
+    speed = metrics_spans_own_speed(&from, &to);
     return isnan(speed) ? expected_speed(f, i) : speed;
 }
 
 /* Return worker i's samples per second without communication over the steps of the last report; if
  * it has none, from its latest medians or as own_speed.
  */
-static double recent_speed(const struct figures *f, int i)
+static double recent_speed(const struct metrics *f, int i)
 {
     const struct progress *p = &f->worker[i].last;
-    const struct figures_mark to = { p->recent_steps, p->recent_samples, p->recent };
+    const struct metrics_mark to = { p->recent_steps, p->recent_samples, p->recent };
     double speed;
 
     if (f->plan->worker[i].kind == DEVICE_EMULATED)
         return own_speed(f, i);
-    speed = figures_spans_own_speed(&(struct figures_mark){ 0 }, &to);
+    speed = metrics_spans_own_speed(&(struct metrics_mark){ 0 }, &to);
     if (!isnan(speed))
         return speed;
-    if (p->figures.plan >= f->plan->version && p->figures.own.median_s > 0)
-        return (double)p->figures.count / p->figures.own.median_s;
+    if (p->metrics.plan >= f->plan->version && p->metrics.own.median_s > 0)
+        return (double)p->metrics.count / p->metrics.own.median_s;
     return own_speed(f, i);
 }
 
 /* Return the sum of all workers' samples per second, as speed(f, i) gives them. */
-static double ideal_rate(const struct figures *f, double (*speed)(const struct figures *f, int i))
+static double ideal_rate(const struct metrics *f, double (*speed)(const struct metrics *f, int i))
 {
     double sum = 0;
 
@@ -283,39 +283,39 @@ static double ideal_rate(const struct figures *f, double (*speed)(const struct f
     return sum;
 }
 
-void figures_replan(struct figures *f, const struct plan *plan)
+void metrics_replan(struct metrics *f, const struct plan *plan)
 {
     f->plan = plan;
-    figures_plans_begin(f);
+    metrics_plans_begin(f);
 }
 
 /* Return the rate of the equal split in samples per second; NAN: unknown.  Before the real plan
  * begins it is the job's rate.
  */
-static double equal_rate(const struct figures *f)
+static double equal_rate(const struct metrics *f)
 {
-    return figures_real_begun(f) ? figures_spans_rates(f, figures_spans_equal)
-                                 : figures_spans_rate(f, figures_spans_equal);
+    return metrics_real_begun(f) ? metrics_spans_rates(f, metrics_spans_equal)
+                                 : metrics_spans_rate(f, metrics_spans_equal);
 }
 
 /* End a generation whose program resumes by itself: count all its samples.  They are corrected once
  * the program reports the step it resumed at.
  */
-static void end_told(struct figures *f)
+static void end_told(struct metrics *f)
 {
-    const struct figures_worker *first = furthest(f);
+    const struct metrics_worker *first = furthest(f);
 
     f->past.samples = with_all(f, f->past.samples);
     if (first && first->last.steps_here > 0)
         f->past.step_samples = (double)with_all(f, 0) / (double)first->last.steps_here;
-    f->past.steps = figures_steps(f);
+    f->past.steps = metrics_steps(f);
 }
 
 /* End a generation that resumes from resume_step: subtract the samples after that step. */
-static void end_counted(struct figures *f, int64_t resume_step)
+static void end_counted(struct metrics *f, int64_t resume_step)
 {
-    struct figures_past *past = &f->past;
-    int64_t redone = figures_steps(f) - (resume_step > 0 ? resume_step : 0);
+    struct metrics_past *past = &f->past;
+    int64_t redone = metrics_steps(f) - (resume_step > 0 ? resume_step : 0);
 
     past->samples = with_all(f, past->samples) - (redone > 0 ? redone * f->plan->global_batch : 0);
     if (past->samples < 0 || resume_step <= 0)
@@ -323,21 +323,21 @@ static void end_counted(struct figures *f, int64_t resume_step)
     past->steps = resume_step > 0 ? resume_step : 0;
 }
 
-void figures_end_generation(struct figures *f, int64_t resume_step)
+void metrics_end_generation(struct metrics *f, int64_t resume_step)
 {
-    struct figures_past *past = &f->past;
+    struct metrics_past *past = &f->past;
     int64_t samples, ns;
     double ideal;
 
     if (!f->plan)
         return;
     ideal = ideal_rate(f, own_speed);
-    if (figures_spans_told(f) && resume_step <= 0)
+    if (metrics_spans_reported(f) && resume_step <= 0)
         end_told(f);
     else
         end_counted(f, resume_step);
     /* Skip a generation in which a device's speed is still unknown: it was too short to matter. */
-    if (figures_spans_here(f, &samples, &ns) && !isnan(ideal)) {
+    if (metrics_spans_here(f, &samples, &ns) && !isnan(ideal)) {
         double s = f->plan->relative ? (double)samples / f->plan->predicted_samples_per_s
                                      : (double)ns / CLOCK_S;
 
@@ -348,38 +348,38 @@ void figures_end_generation(struct figures *f, int64_t resume_step)
     }
     if (f->real_version > 1 && equal_rate(f) > 0)
         past->equal_samples_per_s = equal_rate(f);
-    past->any_seen = figures_any_seen(f);
-    figures_plans_end(f);
+    past->any_seen = metrics_any_seen(f);
+    metrics_plans_end(f);
     f->plan = NULL;
 }
 
-void figures_refine(struct figures *f, const struct plan *plan)
+void metrics_refine(struct metrics *f, const struct plan *plan)
 {
     f->plan = plan;
-    figures_plans_refine(f);
+    metrics_plans_refine(f);
 }
 
 /* ---- the status ---- */
 
 /* Return the samples per second of all generations together; NAN: no step has ended. */
-static double job_rate(const struct figures *f)
+static double job_rate(const struct metrics *f)
 {
     int64_t samples, ns;
 
-    figures_spans_here(f, &samples, &ns);
-    return figures_spans_per_s(f->past.all_samples + samples, f->past.all_ns + ns);
+    metrics_spans_here(f, &samples, &ns);
+    return metrics_spans_per_s(f->past.all_samples + samples, f->past.all_ns + ns);
 }
 
 /* Return the mean of a rate over all generations, weighted by step time.  past_samples: what the
  * plans of earlier generations could have done; here_per_s: the present rate.
  */
-static double over_generations(const struct figures *f, double past_samples, double here_per_s)
+static double over_generations(const struct metrics *f, double past_samples, double here_per_s)
 {
     int64_t samples, ns;
 
     if (f->past.all_ns == 0)
         return here_per_s;
-    if (figures_spans_here(f, &samples, &ns))
+    if (metrics_spans_here(f, &samples, &ns))
         past_samples += here_per_s * (double)ns / CLOCK_S;
     return past_samples * CLOCK_S / (double)(f->past.all_ns + ns);
 }
@@ -387,7 +387,7 @@ static double over_generations(const struct figures *f, double past_samples, dou
 /* Return the samples per second over the latest reports, without stalled workers, whose last report
  * says nothing about now; NAN: unknown.
  */
-static double recent_rate(const struct figures *f, const struct job_status *s)
+static double recent_rate(const struct metrics *f, const struct job_status *s)
 {
     int64_t samples = 0, longest_ns = 0;
 
@@ -419,10 +419,10 @@ static double mean_ms(int64_t ns, int64_t steps)
 /* Fill a worker's mean times per step and its rate: over the steps since the report before; without
  * such, and at the job's end, over all steps under the plan in force.
  */
-static void fill_means(const struct figures_worker *w, bool ended, struct worker_status *s)
+static void fill_means(const struct metrics_worker *w, bool ended, struct worker_status *s)
 {
     const struct progress *p = &w->last;
-    struct figures_mark from = w->real_first, to = figures_spans_mark(p);
+    struct metrics_mark from = w->real_first, to = metrics_spans_mark(p);
     bool recent = p->recent_steps > 0 && !ended;
     struct board_times t = recent ? p->recent : difference(&to.sum, &from.sum);
     int64_t n = recent ? p->recent_steps : to.steps - from.steps;
@@ -440,7 +440,7 @@ static void fill_means(const struct figures_worker *w, bool ended, struct worker
 /* Fill a worker's median times, of one plan and one speed.  Medians need not add up, so waiting is
  * what the other parts leave of the step.
  */
-static void fill_medians(const struct step_figures *f, struct worker_status *s)
+static void fill_medians(const struct step_metrics *f, struct worker_status *s)
 {
     s->compute_ms = 1e3 * f->compute.median_s;
     s->input_ms = 1e3 * f->input.median_s;
@@ -450,15 +450,15 @@ static void fill_medians(const struct step_figures *f, struct worker_status *s)
 }
 
 /* Fill the step times, memory and overrun in a worker's status. */
-static void fill_times(const struct figures_worker *w, bool ended, struct worker_status *s)
+static void fill_times(const struct metrics_worker *w, bool ended, struct worker_status *s)
 {
     const struct progress *p = &w->last;
 
     fill_means(w, ended, s);
-    if (p->figures.plan > 0 && !ended)
-        fill_medians(&p->figures, s);
+    if (p->metrics.plan > 0 && !ended)
+        fill_medians(&p->metrics, s);
     s->overrun_ms = mean_ms(p->overrun_ns, p->steps_here);
-    s->figures = p->figures;
+    s->metrics = p->metrics;
     s->queued_ms = 1e3 * p->queued_s;
     s->memory_bytes = p->memory_bytes;
     s->memory_told = p->memory_told;
@@ -468,16 +468,16 @@ static void fill_times(const struct figures_worker *w, bool ended, struct worker
 /* Return a worker's speed relative to the time model (1: as modelled); NAN: too few steps.  It uses
  * the samples done, not steps times batch, because an epoch's last step is shorter.
  */
-static double relative_speed(const struct figures_worker *w, const struct plan_worker *pw,
+static double relative_speed(const struct metrics_worker *w, const struct plan_worker *pw,
                              bool ended)
 {
-    struct figures_mark from = ended ? w->real_first : w->window[0],
-                        to = figures_spans_mark(&w->last);
+    struct metrics_mark from = ended ? w->real_first : w->window[0],
+                        to = metrics_spans_mark(&w->last);
     struct board_times t = difference(&to.sum, &from.sum);
     int64_t n = to.steps - from.steps;
     double own_s = (double)(t.compute_ns + t.input_ns) / CLOCK_S;
 
-    if (!w->real_begun || n < FIGURES_WINDOW || own_s <= 0)
+    if (!w->real_begun || n < METRICS_WINDOW || own_s <= 0)
         return NAN;
     return (pw->fixed_s * (double)n + pw->sample_s * (double)(to.samples - from.samples)) / own_s;
 }
@@ -492,11 +492,11 @@ static const char *phase_name(int phase)
 }
 
 /* Fill the status of worker i; only the plan's part if it has not reported. */
-static void fill_worker(const struct figures *f, int i, bool ended, int64_t now_ns,
+static void fill_worker(const struct metrics *f, int i, bool ended, int64_t now_ns,
                         struct worker_status *s)
 {
     const struct plan_worker *pw = &f->plan->worker[i];
-    const struct figures_worker *w = &f->worker[i];
+    const struct metrics_worker *w = &f->worker[i];
 
     s->rank = i;
     (void)snprintf(s->node, sizeof s->node, "%s", f->plan->node[pw->node]);
@@ -524,12 +524,12 @@ static void fill_worker(const struct figures *f, int i, bool ended, int64_t now_
 }
 
 /* Return the mean of the workers' latest finite losses, weighted by batch; NAN: none. */
-static double mean_loss(const struct figures *f)
+static double mean_loss(const struct metrics *f)
 {
     double sum = 0, weight = 0;
 
     for (int i = 0; i < f->n_workers; i++) {
-        const struct figures_worker *w = &f->worker[i];
+        const struct metrics_worker *w = &f->worker[i];
         double b = (double)f->plan->worker[i].batch;
 
         if (!w->seen || !isfinite(w->last.loss) || b <= 0)
@@ -541,7 +541,7 @@ static double mean_loss(const struct figures *f)
 }
 
 /* Return a metric of this name that rank 0 has reported; NAN: none. */
-static double metric(const struct figures *f, const char *name)
+static double metric(const struct metrics *f, const char *name)
 {
     const struct progress *p = &f->worker[0].last;
 
@@ -555,9 +555,9 @@ static double metric(const struct figures *f, const char *name)
  * divides its samples itself: a number printed beside a step may count one epoch only, which the
  * next epoch shows.
  */
-static int64_t all_steps(const struct figures *f, const struct progress *p, int64_t done)
+static int64_t all_steps(const struct metrics *f, const struct progress *p, int64_t done)
 {
-    bool told = figures_spans_told(f);
+    bool told = metrics_spans_reported(f);
     int64_t n = f->all_steps > 0 && (told || p->steps_total <= 0) ? f->all_steps : p->steps_total;
 
     return told && done > n ? 0 : n;
@@ -566,12 +566,12 @@ static int64_t all_steps(const struct figures *f, const struct progress *p, int6
 /* Fill the numbers of steps, epochs and samples in the job's status, and whether the program stops
  * by itself.
  */
-static void fill_steps(const struct figures *f, struct job_status *s)
+static void fill_steps(const struct metrics *f, struct job_status *s)
 {
-    const struct figures_worker *first = figures_spans_told(f) ? furthest(f) : NULL;
+    const struct metrics_worker *first = metrics_spans_reported(f) ? furthest(f) : NULL;
     const struct progress *p = first ? &first->last : &f->worker[0].last;
 
-    s->steps_done = figures_steps(f);
+    s->steps_done = metrics_steps(f);
     s->steps_total = all_steps(f, p, s->steps_done);
     s->epochs = p->epochs;
     s->epoch = 0;
@@ -588,9 +588,9 @@ static void fill_steps(const struct figures *f, struct job_status *s)
 /* Return the expected seconds to the job's end; NAN: unknown.  If the program divides its samples
  * itself, the mean step time is used, which says more than its sample count.
  */
-static double time_left_s(const struct figures *f, const struct job_status *s)
+static double time_left_s(const struct metrics *f, const struct job_status *s)
 {
-    const struct figures_worker *first = figures_spans_told(f) ? furthest(f) : NULL;
+    const struct metrics_worker *first = metrics_spans_reported(f) ? furthest(f) : NULL;
     double left = (double)(s->steps_total - s->steps_done);
 
     if (s->steps_total <= 0)
@@ -603,7 +603,7 @@ static double time_left_s(const struct figures *f, const struct job_status *s)
 }
 
 /* Fill the measured, predicted and ideal rates and the remaining time in the job's status. */
-static void fill_rates(const struct figures *f, struct job_status *s)
+static void fill_rates(const struct metrics *f, struct job_status *s)
 {
     const struct plan *p = f->plan;
 
@@ -621,7 +621,7 @@ static void fill_rates(const struct figures *f, struct job_status *s)
     s->eta_s = time_left_s(f, s);
 }
 
-void figures_fill(const struct figures *f, int64_t now_ns, struct job_status *s)
+void metrics_fill(const struct metrics *f, int64_t now_ns, struct job_status *s)
 {
     if (!f->plan || s->n_workers != f->n_workers)
         return;
@@ -634,5 +634,5 @@ void figures_fill(const struct figures *f, int64_t now_ns, struct job_status *s)
     s->emulated = f->plan->emulated;
     fill_steps(f, s);
     fill_rates(f, s);
-    figures_plans_fill(f, s);
+    metrics_plans_fill(f, s);
 }

@@ -17,7 +17,7 @@
  *                      only ratios: the ratio of the two predictions times samples_per_s.
  *
  *     relative_speed   of a worker: the model's time for the samples it had, divided by its
- *                      computing and input time.  Computed over the last FIGURES_WINDOW or
+ *                      computing and input time.  Computed over the last METRICS_WINDOW or
  *                      more steps of the plan in force; at the job's end over all of them.
  *                      Unknown before, since a few steps say little about a device.
  *
@@ -57,30 +57,30 @@
 #include <stdint.h>
 
 /* Number of steps over which a time model is compared with measurements. */
-enum { FIGURES_WINDOW = 20 };
+enum { METRICS_WINDOW = 20 };
 
 /* A point in a worker's run: steps, samples and step times from its start. */
-struct figures_mark {
+struct metrics_mark {
     int64_t steps, samples;
     struct board_times sum;
 };
 
 /* The measurements of one worker in the present generation. */
-struct figures_worker {
+struct metrics_worker {
     bool seen;                      /* a report has come */
     int64_t seen_ns;                /* when the last report arrived */
     struct progress last;           /* the latest progress; only its plain numbers are used */
-    struct figures_mark warm;       /* the first report after its slow first steps */
+    struct metrics_mark warm;       /* the first report after its slow first steps */
     bool real_begun;                /* it has done a step of the real plan */
-    struct figures_mark real_first; /* where it was before that step */
-    struct figures_mark window[2];  /* starts of the previous and the present window */
+    struct metrics_mark real_first; /* where it was before that step */
+    struct metrics_mark window[2];  /* starts of the previous and the present window */
     int64_t plan;                   /* version of the listed plan of its latest step; 0: none */
-    struct figures_mark plan_begin; /* where it was before that plan's first step */
+    struct metrics_mark plan_begin; /* where it was before that plan's first step */
     char end[24];                   /* "exited", "killed", ...; "" while it runs */
 };
 
 /* Totals of earlier generations. */
-struct figures_past {
+struct metrics_past {
     int64_t steps;       /* step that the present generation resumed from */
     int64_t samples;     /* samples trained up to that step */
     double step_samples; /* samples per step of a program that prints steps; 0: as in the plan */
@@ -92,7 +92,7 @@ struct figures_past {
 };
 
 /* A listed plan, and the sums of the workers that have left it. */
-struct figures_plan {
+struct metrics_plan {
     struct plan_status s;
     double rate;            /* samples per second */
     double emulated_ideal;  /* samples per second of its emulated devices, by its model */
@@ -100,79 +100,79 @@ struct figures_plan {
     int n_rates, n_workers; /* workers counted in `rate`; all workers */
 };
 
-struct figures_plans {
-    struct figures_plan plan[STATUS_MAX_PLANS]; /* [n], of all generations */
+struct metrics_plans {
+    struct metrics_plan plan[STATUS_MAX_PLANS]; /* [n], of all generations */
     int n;
 };
 
-struct figures {
+struct metrics {
     bool printed;            /* steps come from output; some workers may print fewer or none */
     int64_t all_steps;       /* total steps of the program, as set for the job; 0: unset */
     const struct plan *plan; /* the plan in force, borrowed; NULL before and between generations */
     int64_t real_version;    /* first version that is the real plan: 1, or 2 after an equal split */
-    struct figures_worker *worker;
+    struct metrics_worker *worker;
     int n_workers;
-    struct figures_past past;
-    struct figures_plans plans; /* see metrics_plans.h */
+    struct metrics_past past;
+    struct metrics_plans plans; /* see metrics_plans.h */
 };
 
 /* Start the job's metrics with its first plan, which is in force from version real_version on.  The
- * plan is borrowed until figures_fini.
+ * plan is borrowed until metrics_fini.
  */
-int figures_init(struct figures *f, const struct plan *plan, int64_t real_version,
+int metrics_init(struct metrics *f, const struct plan *plan, int64_t real_version,
                  struct eddis_error *err);
 
 /* Free everything and clear *f. */
 
 /* Free the metrics and clear *f. */
-void figures_fini(struct figures *f);
+void metrics_fini(struct metrics *f);
 
 /* End the metrics of a generation: add its measurements to the totals and forget its plan.  The
- * next generation resumes from resume_step (-1: from the beginning) and starts with figures_next.
+ * next generation resumes from resume_step (-1: from the beginning) and starts with metrics_next.
  */
-void figures_end_generation(struct figures *f, int64_t resume_step);
+void metrics_end_generation(struct metrics *f, int64_t resume_step);
 
-/* Start the metrics of the next generation with its plan, as figures_init does. */
-int figures_next(struct figures *f, const struct plan *plan, int64_t real_version,
+/* Start the metrics of the next generation with its plan, as metrics_init does. */
+int metrics_next(struct metrics *f, const struct plan *plan, int64_t real_version,
                  struct eddis_error *err);
 
 /* Continue the metrics with a new plan of the same workers.  It is borrowed. */
-void figures_replan(struct figures *f, const struct plan *plan);
+void metrics_replan(struct metrics *f, const struct plan *plan);
 
 /* Replace the plan in force by the same plan with measured times.  It is borrowed. */
-void figures_refine(struct figures *f, const struct plan *plan);
+void metrics_refine(struct metrics *f, const struct plan *plan);
 
 /* Record one worker's progress from a report that arrived at now_ns. */
-void figures_progress(struct figures *f, const struct progress *p, int64_t now_ns);
+void metrics_progress(struct metrics *f, const struct progress *p, int64_t now_ns);
 
 /* Record how a worker ended ("exited", "killed", ...), for its state in the status. */
-void figures_end(struct figures *f, int rank, const char *how);
+void metrics_end(struct metrics *f, int rank, const char *how);
 
 /* Return the number of steps that every worker has completed; 0 until all have reported.  If
  * workers or groups advance at their own speed, return the number of sync-mode steps for all
  * samples trained, including those before the checkpoint resumed from.  If steps come from output,
  * return the furthest worker's.
  */
-int64_t figures_steps(const struct figures *f);
+int64_t metrics_steps(const struct metrics *f);
 
 /* Return the smallest number of steps that a worker has done in this generation. */
-int64_t figures_steps_here(const struct figures *f);
+int64_t metrics_steps_here(const struct metrics *f);
 
 /* Check whether any worker has opened its progress page, in this generation or before. */
-bool figures_any_seen(const struct figures *f);
+bool metrics_any_seen(const struct metrics *f);
 
 /* Check whether every worker has done a step of the real plan. */
-bool figures_real_begun(const struct figures *f);
+bool metrics_real_begun(const struct metrics *f);
 
 /* Record that the real plan will never be used: only the equal split's steps count. */
-void figures_only_equal(struct figures *f);
+void metrics_only_equal(struct metrics *f);
 
 /* Return the modelled speed b / (a + c b) in samples per second; 0 without a batch. */
-double figures_modelled_speed(const struct plan_worker *w, int64_t batch);
+double metrics_modelled_speed(const struct plan_worker *w, int64_t batch);
 
 /* Fill the measured members of *s, which has room for the workers; leave the others alone.  Does
  * nothing between generations.
  */
-void figures_fill(const struct figures *f, int64_t now_ns, struct job_status *s);
+void metrics_fill(const struct metrics *f, int64_t now_ns, struct job_status *s);
 
 #endif

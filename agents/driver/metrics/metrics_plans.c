@@ -13,7 +13,7 @@
 /* Return a new entry at the end of the list of plans.  If the list is full, remove its second
  * entry: the first plan and the newest ones are kept.
  */
-static struct figures_plan *next_place(struct figures_plans *l)
+static struct metrics_plan *next_place(struct metrics_plans *l)
 {
     if (l->n == STATUS_MAX_PLANS) {
         l->n--;
@@ -25,28 +25,28 @@ static struct figures_plan *next_place(struct figures_plans *l)
 /* Copy the plan's own predictions into its entry of the list, and the ideal of its emulated
  * devices, which is not measured.
  */
-static void expect(struct figures_plan *e, const struct plan *p)
+static void expect(struct metrics_plan *e, const struct plan *p)
 {
     e->s.predicted_samples_per_s = p->relative ? NAN : p->predicted_samples_per_s;
     e->s.ideal_samples_per_s = p->relative ? NAN : p->ideal_samples_per_s;
     e->emulated_ideal = 0;
     for (int i = 0; i < p->n_workers; i++)
         if (p->worker[i].kind == DEVICE_EMULATED)
-            e->emulated_ideal += figures_modelled_speed(&p->worker[i], p->worker[i].batch);
+            e->emulated_ideal += metrics_modelled_speed(&p->worker[i], p->worker[i].batch);
 }
 
-void figures_plans_refine(struct figures *f)
+void metrics_plans_refine(struct metrics *f)
 {
     if (f->plans.n)
         expect(&f->plans.plan[f->plans.n - 1], f->plan);
 }
 
-void figures_plans_begin(struct figures *f)
+void metrics_plans_begin(struct metrics *f)
 {
     const struct plan *p = f->plan;
-    struct figures_plan *e = next_place(&f->plans);
+    struct metrics_plan *e = next_place(&f->plans);
 
-    *e = (struct figures_plan){
+    *e = (struct metrics_plan){
         .s = { .generation = p->generation,
                .version = p->version,
                .since = -1,
@@ -57,14 +57,14 @@ void figures_plans_begin(struct figures *f)
     (void)snprintf(e->s.reason, sizeof e->s.reason, "%s", p->change);
 }
 
-void figures_plans_drop(struct figures *f)
+void metrics_plans_drop(struct metrics *f)
 {
     if (f->plans.n)
         f->plans.n--;
 }
 
 /* Check whether an entry of the list of plans belongs to the present generation. */
-static bool is_present(const struct figures *f, const struct figures_plan *e)
+static bool is_present(const struct metrics *f, const struct metrics_plan *e)
 {
     return f->plan && e->s.generation == f->plan->generation;
 }
@@ -72,7 +72,7 @@ static bool is_present(const struct figures *f, const struct figures_plan *e)
 /* Return the newest listed plan of the present generation whose version is not above this one;
  * NULL: none.
  */
-static struct figures_plan *plan_of(struct figures *f, int64_t version)
+static struct metrics_plan *plan_of(struct metrics *f, int64_t version)
 {
     for (int i = f->plans.n - 1; i >= 0 && is_present(f, &f->plans.plan[i]); i--)
         if (f->plans.plan[i].s.version <= version)
@@ -83,26 +83,26 @@ static struct figures_plan *plan_of(struct figures *f, int64_t version)
 /* ---- a worker's steps ---- */
 
 /* Add worker i's steps between two marks to a listed plan of the present generation. */
-static void add_span(const struct figures *f, struct figures_plan *e, int i,
-                     const struct figures_mark *from, const struct figures_mark *to)
+static void add_span(const struct metrics *f, struct metrics_plan *e, int i,
+                     const struct metrics_mark *from, const struct metrics_mark *to)
 {
     double per_s =
-        figures_spans_per_s(to->samples - from->samples, to->sum.total_ns - from->sum.total_ns);
+        metrics_spans_per_s(to->samples - from->samples, to->sum.total_ns - from->sum.total_ns);
 
     if (isnan(per_s))
         return;
     e->rate += per_s;
     e->n_rates++;
     if (f->plan->worker[i].kind != DEVICE_EMULATED)
-        e->measured_ideal += figures_spans_own_speed(from, to);
+        e->measured_ideal += metrics_spans_own_speed(from, to);
     if (to->steps - from->steps > e->s.steps)
         e->s.steps = to->steps - from->steps;
 }
 
 /* Add the steps of a worker, up to a mark, to the listed plan that it leaves. */
-static void leave(struct figures *f, struct figures_worker *w, const struct figures_mark *end)
+static void leave(struct metrics *f, struct metrics_worker *w, const struct metrics_mark *end)
 {
-    struct figures_plan *e = w->plan ? plan_of(f, w->plan) : NULL;
+    struct metrics_plan *e = w->plan ? plan_of(f, w->plan) : NULL;
 
     if (e && e->s.version == w->plan)
         add_span(f, e, (int)(w - f->worker), &w->plan_begin, end);
@@ -112,19 +112,19 @@ static void leave(struct figures *f, struct figures_worker *w, const struct figu
 /* Record the first step of the plan that a worker reports.  It is agreed on before any worker takes
  * that step; the first version begins at the start.
  */
-static void know_since(struct figures *f, const struct progress *p)
+static void know_since(struct metrics *f, const struct progress *p)
 {
-    struct figures_plan *e = plan_of(f, p->plan_version);
+    struct metrics_plan *e = plan_of(f, p->plan_version);
 
     if (e && e->s.version == p->plan_version && p->plan_version > 1 && e->s.since < 0)
         e->s.since = p->plan_since;
 }
 
-void figures_plans_progress(struct figures *f, struct figures_worker *w, const struct progress *p)
+void metrics_plans_progress(struct metrics *f, struct metrics_worker *w, const struct progress *p)
 {
-    struct figures_plan *e = plan_of(f, p->step_plan);
-    const struct figures_mark before = { p->steps_before, p->samples_before, p->sum_before },
-                              last = figures_spans_mark(&w->last);
+    struct metrics_plan *e = plan_of(f, p->step_plan);
+    const struct metrics_mark before = { p->steps_before, p->samples_before, p->sum_before },
+                              last = metrics_spans_mark(&w->last);
     bool next;
     int64_t since;
 
@@ -136,16 +136,16 @@ void figures_plans_progress(struct figures *f, struct figures_worker *w, const s
            plan_of(f, p->step_plan - 1)->s.version == w->plan;
     leave(f, w, next ? &before : &last);
     w->plan = e->s.version;
-    w->plan_begin = w->plan == 1 ? (struct figures_mark){ 0 } : before;
+    w->plan_begin = w->plan == 1 ? (struct metrics_mark){ 0 } : before;
     since = p->steps_done - p->steps_here + w->plan_begin.steps;
     if (e->s.since < 0 || since < e->s.since)
         e->s.since = since;
 }
 
-void figures_plans_end(struct figures *f)
+void metrics_plans_end(struct metrics *f)
 {
     for (int i = 0; i < f->n_workers; i++) {
-        const struct figures_mark last = figures_spans_mark(&f->worker[i].last);
+        const struct metrics_mark last = metrics_spans_mark(&f->worker[i].last);
 
         leave(f, &f->worker[i], &last);
     }
@@ -154,13 +154,13 @@ void figures_plans_end(struct figures *f)
 /* ---- the status ---- */
 
 /* Return the status of a listed plan, including the workers that still use it. */
-static struct plan_status status_of(const struct figures *f, const struct figures_plan *plan)
+static struct plan_status status_of(const struct metrics *f, const struct metrics_plan *plan)
 {
-    struct figures_plan e = *plan;
+    struct metrics_plan e = *plan;
 
     for (int i = 0; is_present(f, plan) && i < f->n_workers; i++) {
-        const struct figures_worker *w = &f->worker[i];
-        const struct figures_mark last = figures_spans_mark(&w->last);
+        const struct metrics_worker *w = &f->worker[i];
+        const struct metrics_mark last = metrics_spans_mark(&w->last);
 
         if (w->plan == e.s.version)
             add_span(f, &e, i, &w->plan_begin, &last);
@@ -172,7 +172,7 @@ static struct plan_status status_of(const struct figures *f, const struct figure
     return e.s;
 }
 
-void figures_plans_fill(const struct figures *f, struct job_status *s)
+void metrics_plans_fill(const struct metrics *f, struct job_status *s)
 {
     s->n_plans = f->plans.n;
     for (int i = 0; i < s->n_plans; i++)

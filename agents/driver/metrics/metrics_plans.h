@@ -16,21 +16,21 @@
 #include "metrics.h"
 
 /* Add f->plan, the newest plan, to the list of plans and their results. */
-void figures_plans_begin(struct figures *f);
+void metrics_plans_begin(struct metrics *f);
 
 /* Update the newest listed plan with the present predictions of f->plan. */
-void figures_plans_refine(struct figures *f);
+void metrics_plans_refine(struct metrics *f);
 
 /* Remove the newest listed plan, which never took effect. */
-void figures_plans_drop(struct figures *f);
+void metrics_plans_drop(struct metrics *f);
 
 /* Add a worker's report p to the result of the plan that it uses; w->last is the report before. */
-void figures_plans_progress(struct figures *f, struct figures_worker *w, const struct progress *p);
+void metrics_plans_progress(struct metrics *f, struct metrics_worker *w, const struct progress *p);
 
 /* Complete the results of the present generation's plans. */
-void figures_plans_end(struct figures *f);
+void metrics_plans_end(struct metrics *f);
 
 /* Copy the list of plans with their rates into the job's status. */
-void figures_plans_fill(const struct figures *f, struct job_status *s);
+void metrics_plans_fill(const struct metrics *f, struct job_status *s);
 
 #endif

@@ -23,8 +23,8 @@ static void resize(struct metrics_rows *m, int n)
  */
 static bool is_due(const struct metrics_row *row, const struct worker_status *w, int64_t now_ns)
 {
-    return w->figures.plan > 0 &&
-           (row->at_ns == 0 || row->plan != w->figures.plan || row->since != w->figures.since ||
+    return w->metrics.plan > 0 &&
+           (row->at_ns == 0 || row->plan != w->metrics.plan || row->since != w->metrics.since ||
             now_ns - row->at_ns >= METRICS_ROW_S * CLOCK_S);
 }
 
@@ -41,7 +41,7 @@ int metrics_rows_choose(struct metrics_rows *m, const struct job_status *s, int6
 
         if (!is_due(&m->row[rank], w, now_ns))
             continue;
-        m->row[rank] = (struct metrics_row){ w->figures.plan, w->figures.since, now_ns };
+        m->row[rank] = (struct metrics_row){ w->metrics.plan, w->metrics.since, now_ns };
         m->next = (rank + 1) % m->n;
         ret[n++] = rank;
     }

@@ -6,24 +6,24 @@
 
 #include <math.h>
 
-struct figures_mark figures_spans_mark(const struct progress *p)
+struct metrics_mark metrics_spans_mark(const struct progress *p)
 {
-    return (struct figures_mark){ p->steps_here, p->samples_done, p->sum };
+    return (struct metrics_mark){ p->steps_here, p->samples_done, p->sum };
 }
 
-double figures_spans_per_s(int64_t samples, int64_t ns)
+double metrics_spans_per_s(int64_t samples, int64_t ns)
 {
     return ns > 0 ? (double)samples * CLOCK_S / (double)ns : NAN;
 }
 
-double figures_spans_own_speed(const struct figures_mark *from, const struct figures_mark *to)
+double metrics_spans_own_speed(const struct metrics_mark *from, const struct metrics_mark *to)
 {
-    return figures_spans_per_s(to->samples - from->samples,
+    return metrics_spans_per_s(to->samples - from->samples,
                                to->sum.compute_ns - from->sum.compute_ns + to->sum.input_ns -
                                    from->sum.input_ns);
 }
 
-bool figures_spans_told(const struct figures *f)
+bool metrics_spans_reported(const struct metrics *f)
 {
     for (int i = 0; i < f->n_workers; i++)
         if (f->worker[i].last.told)
@@ -31,14 +31,14 @@ bool figures_spans_told(const struct figures *f)
     return f->printed;
 }
 
-bool figures_spans_sum(const struct figures *f, figures_spans_fn marks, int64_t *samples,
+bool metrics_spans_sum(const struct metrics *f, metrics_spans_fn marks, int64_t *samples,
                        int64_t *longest_ns)
 {
-    bool told = figures_spans_told(f);
+    bool told = metrics_spans_reported(f);
 
     *samples = *longest_ns = 0;
     for (int i = 0; i < f->n_workers; i++) {
-        struct figures_mark from, to;
+        struct metrics_mark from, to;
         int64_t ns;
 
         if (!f->worker[i].seen && told)
@@ -53,56 +53,56 @@ bool figures_spans_sum(const struct figures *f, figures_spans_fn marks, int64_t 
     return *longest_ns > 0;
 }
 
-bool figures_spans_here(const struct figures *f, int64_t *samples, int64_t *longest_ns)
+bool metrics_spans_here(const struct metrics *f, int64_t *samples, int64_t *longest_ns)
 {
-    if (figures_spans_sum(f, figures_spans_real, samples, longest_ns) ||
-        figures_spans_sum(f, figures_spans_all, samples, longest_ns))
+    if (metrics_spans_sum(f, metrics_spans_real, samples, longest_ns) ||
+        metrics_spans_sum(f, metrics_spans_all, samples, longest_ns))
         return true;
     *samples = *longest_ns = 0;
     return false;
 }
 
-double figures_spans_rate(const struct figures *f, figures_spans_fn marks)
+double metrics_spans_rate(const struct metrics *f, metrics_spans_fn marks)
 {
     int64_t samples, ns;
 
-    return figures_spans_sum(f, marks, &samples, &ns) ? figures_spans_per_s(samples, ns) : NAN;
+    return metrics_spans_sum(f, marks, &samples, &ns) ? metrics_spans_per_s(samples, ns) : NAN;
 }
 
-double figures_spans_rates(const struct figures *f, figures_spans_fn marks)
+double metrics_spans_rates(const struct metrics *f, metrics_spans_fn marks)
 {
     double sum = 0;
 
     for (int i = 0; i < f->n_workers; i++) {
-        struct figures_mark from, to;
+        struct metrics_mark from, to;
 
         if (!f->worker[i].seen)
             return NAN;
         marks(&f->worker[i], &from, &to);
-        sum += figures_spans_per_s(to.samples - from.samples, to.sum.total_ns - from.sum.total_ns);
+        sum += metrics_spans_per_s(to.samples - from.samples, to.sum.total_ns - from.sum.total_ns);
     }
     return f->n_workers > 0 ? sum : NAN;
 }
 
-void figures_spans_all(const struct figures_worker *w, struct figures_mark *from,
-                       struct figures_mark *to)
+void metrics_spans_all(const struct metrics_worker *w, struct metrics_mark *from,
+                       struct metrics_mark *to)
 {
-    *from = (struct figures_mark){ 0 };
-    *to = figures_spans_mark(&w->last);
+    *from = (struct metrics_mark){ 0 };
+    *to = metrics_spans_mark(&w->last);
 }
 
-void figures_spans_real(const struct figures_worker *w, struct figures_mark *from,
-                        struct figures_mark *to)
+void metrics_spans_real(const struct metrics_worker *w, struct metrics_mark *from,
+                        struct metrics_mark *to)
 {
-    *to = figures_spans_mark(&w->last);
+    *to = metrics_spans_mark(&w->last);
     *from = w->real_begun ? w->real_first : *to;
 }
 
-void figures_spans_equal(const struct figures_worker *w, struct figures_mark *from,
-                         struct figures_mark *to)
+void metrics_spans_equal(const struct metrics_worker *w, struct metrics_mark *from,
+                         struct metrics_mark *to)
 {
-    *to = w->real_begun ? w->real_first : figures_spans_mark(&w->last);
+    *to = w->real_begun ? w->real_first : metrics_spans_mark(&w->last);
     *from = w->real_begun && to->steps >= w->warm.steps + PROTOCOL_COLD_STEPS
                 ? w->warm
-                : (struct figures_mark){ 0 };
+                : (struct metrics_mark){ 0 };
 }

@@ -16,10 +16,10 @@ enum { SENTENCE = 640 };
  * possible.  under_way: keep p's algorithm, period and wire format; otherwise choose them as for a
  * new job.
  */
-static struct plan *predict_anew(const struct job_run *r, const struct planner_known *known,
+static struct plan *predict_anew(const struct job_run *r, const struct planner_history *history,
                                  const struct plan *p, bool under_way, struct eddis_error *err)
 {
-    struct planner_known begun = *known;
+    struct planner_history begun = *history;
     struct job job = *r->o->job;
     struct plan *now = plan_copy(p);
 
@@ -70,10 +70,10 @@ static void add_rates(const struct plan *was, const struct plan *now, char text[
 }
 
 /* Append the mode that a new job would get to the sentence, if it is another one. */
-static void add_mode(const struct job_run *r, const struct planner_known *known,
+static void add_mode(const struct job_run *r, const struct planner_history *history,
                      const struct plan *p, char text[SENTENCE])
 {
-    struct plan *begun = predict_anew(r, known, p, false, NULL);
+    struct plan *begun = predict_anew(r, history, p, false, NULL);
     size_t n = strlen(text);
 
     if (begun && algorithm_find(begun->algorithm) != algorithm_find(p->algorithm))
@@ -85,17 +85,17 @@ static void add_mode(const struct job_run *r, const struct planner_known *known,
 /* Predict p again and append the effect to the sentence.  Return the relative change of the
  * predicted rate; 0: no prediction.
  */
-static double tell_effect(struct job_run *r, const struct planner_known *known, struct plan *p,
-                          char text[SENTENCE])
+static double report_effect(struct job_run *r, const struct planner_history *history,
+                            struct plan *p, char text[SENTENCE])
 {
     struct eddis_error err = { 0 };
-    struct plan *now = predict_anew(r, known, p, true, &err);
+    struct plan *now = predict_anew(r, history, p, true, &err);
     double change = now ? now->predicted_samples_per_s / p->predicted_samples_per_s - 1 : 0;
     size_t n;
 
     if (now) {
         add_rates(p, now, text);
-        add_mode(r, known, p, text);
+        add_mode(r, history, p, text);
         take_prediction(p, now);
     } else {
         job_run_say(r, JOB_EVENT_NOTE, -1, -1, err.text);
@@ -109,7 +109,7 @@ static double tell_effect(struct job_run *r, const struct planner_known *known, 
 /* Predict p again and report a change of the network, to the user only if it matters for this job.
  */
 void network_effect_checked(struct job_run *r, const struct network_check *c,
-                            const struct planner_known *known, struct plan *p)
+                            const struct planner_history *history, struct plan *p)
 {
     char text[SENTENCE];
     double change;
@@ -119,12 +119,12 @@ void network_effect_checked(struct job_run *r, const struct network_check *c,
                    "MB/s, then %.3g",
                    host_of(r, c->from), host_of(r, c->to), c->bytes_per_s / 1e6,
                    c->was_bytes_per_s / 1e6);
-    change = tell_effect(r, known, p, text);
+    change = report_effect(r, history, p, text);
     job_run_say(r, fabs(change) > 0.05 ? JOB_EVENT_SAY : JOB_EVENT_NETWORK, -1, -1, text);
 }
 
-void network_effect_contradicted(struct job_run *r, const struct rebalance_contradiction *c,
-                                 const struct planner_known *known, bool news, struct plan *p)
+void network_effect_contradicted(struct job_run *r, const struct replan_contradiction *c,
+                                 const struct planner_history *history, bool news, struct plan *p)
 {
     const char *cause = c->times > 1 ? ", or the nodes are busy" : "";
     char text[SENTENCE];
@@ -135,6 +135,6 @@ void network_effect_contradicted(struct job_run *r, const struct rebalance_contr
                    "taken to carry %.3g MB/s, not %.3g",
                    1e3 * c->measured_s, 1e3 * c->predicted_s, cause, c->network.bytes_per_s / 1e6,
                    c->network.bytes_per_s * c->times / 1e6);
-    (void)tell_effect(r, known, p, text);
+    (void)report_effect(r, history, p, text);
     job_run_say(r, news ? JOB_EVENT_SAY : JOB_EVENT_NETWORK, -1, -1, text);
 }

@@ -3,7 +3,7 @@
  *
  * Two things detect a change: a few messages before the first step, if an earlier job measured the
  * network, or the time that steps wait for it.  The plan is then predicted again, and the
- * synchronization period changes with the next plan (scheduler/rebalance.h).  Mode and buckets are
+ * synchronization period changes with the next plan (scheduler/replan.h).  Mode and buckets are
  * fixed for the generation: if another mode would now be better, the report says so for the next
  * job.
  */
@@ -14,19 +14,19 @@
 
 #include "lib/model/plan.h"
 #include "scheduler/planner.h"
-#include "scheduler/rebalance.h"
+#include "scheduler/replan.h"
 
 /* Predict p again after the ranks found that a cached network measurement no longer holds, and
  * update p's prediction.  Report the effect, to the user only if the prediction changes by more
  * than 5 %.
  */
 void network_effect_checked(struct job_run *r, const struct network_check *c,
-                            const struct planner_known *known, struct plan *p);
+                            const struct planner_history *history, struct plan *p);
 
 /* Predict p again after the workers' steps contradicted the network measurement, and update p's
  * prediction.  Report the effect; news: to the user, otherwise only as an event.
  */
-void network_effect_contradicted(struct job_run *r, const struct rebalance_contradiction *c,
-                                 const struct planner_known *known, bool news, struct plan *p);
+void network_effect_contradicted(struct job_run *r, const struct replan_contradiction *c,
+                                 const struct planner_history *history, bool news, struct plan *p);
 
 #endif

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <strings.h>
 
-int admission_doors(const struct job_run *r)
+int admission_secrets(const struct job_run *r)
 {
     const struct slurm_allocation *slurm = r->o->slurm;
 
@@ -24,50 +24,50 @@ int admission_doors(const struct job_run *r)
 }
 
 /* Return the number of join secrets; 0: admission_open made none. */
-static int n_doors(const struct admission *a)
+static int n_secrets(const struct admission *a)
 {
-    return a->door ? a->run->n_agents + a->n_groups : 0;
+    return a->secret ? a->run->n_agents + a->n_groups : 0;
 }
 
 int admission_open(struct admission *a, struct eddis_error *err)
 {
-    int n = a->run->n_agents, doors = admission_doors(a->run);
+    int n = a->run->n_agents, secrets = admission_secrets(a->run);
 
-    if (!doors)
+    if (!secrets)
         return 0;
-    a->n_groups = doors - n;
-    a->door = calloc((size_t)doors, sizeof *a->door);
+    a->n_groups = secrets - n;
+    a->secret = calloc((size_t)secrets, sizeof *a->secret);
     a->seat = calloc((size_t)n, sizeof *a->seat);
-    if (!a->door || !a->seat)
+    if (!a->secret || !a->seat)
         return eddis_fail(err, -ENOMEM, "no memory for the starts of %d nodes", n);
     for (int i = 0; i < n; i++)
-        a->seat[i].door = -1;
+        a->seat[i].secret = -1;
     return 0;
 }
 
 void admission_close(struct admission *a)
 {
-    free(a->door);
+    free(a->secret);
     free(a->seat);
-    a->door = NULL;
+    a->secret = NULL;
     a->seat = NULL;
 }
 
 /* ---- join secrets ---- */
 
 /* Return the number of a join secret in listeners->agent_tokens. */
-static int token_of(const struct admission *a, int door)
+static int token_of(const struct admission *a, int secret)
 {
-    return a->run->n_agents + door;
+    return a->run->n_agents + secret;
 }
 
 /* Invalidate a join secret: replace it with a random one that nobody knows.  If none can be drawn,
  * it is still marked as not valid.
  */
-static void shut(struct admission *a, int door)
+static void shut(struct admission *a, int secret)
 {
-    a->door[door] = (struct admission_door){ 0 };
-    (void)http_tokens_renew(a->listeners->agent_tokens, token_of(a, door), NULL);
+    a->secret[secret] = (struct admission_secret){ 0 };
+    (void)http_tokens_renew(a->listeners->agent_tokens, token_of(a, secret), NULL);
 }
 
 /* Remove a node from its join secret, if it has one, and invalidate the secret if no other node
@@ -75,23 +75,23 @@ static void shut(struct admission *a, int door)
  */
 static void leave_door(struct admission *a, int agent)
 {
-    int door = a->seat[agent].door;
+    int secret = a->seat[agent].secret;
 
-    a->seat[agent].door = -1;
-    if (door >= 0 && a->door[door].until_ns && --a->door[door].missing == 0)
-        shut(a, door);
+    a->seat[agent].secret = -1;
+    if (secret >= 0 && a->secret[secret].until_ns && --a->secret[secret].missing == 0)
+        shut(a, secret);
 }
 
 /* Draw a new join secret, valid until until_ns.  Does nothing if the present one is valid. */
-static int open_door(struct admission *a, int door, int64_t until_ns, struct eddis_error *err)
+static int open_door(struct admission *a, int secret, int64_t until_ns, struct eddis_error *err)
 {
     int rc;
 
-    if (a->door[door].until_ns)
+    if (a->secret[secret].until_ns)
         return 0; /* made for another node of its group */
-    rc = http_tokens_renew(a->listeners->agent_tokens, token_of(a, door), err);
+    rc = http_tokens_renew(a->listeners->agent_tokens, token_of(a, secret), err);
     if (rc == 0)
-        a->door[door].until_ns = until_ns;
+        a->secret[secret].until_ns = until_ns;
     return rc;
 }
 
@@ -103,15 +103,15 @@ void admission_registered(struct admission *a, int agent)
 
 void admission_tick(struct admission *a, int64_t now_ns)
 {
-    for (int i = 0; i < n_doors(a); i++)
-        if (a->door[i].until_ns && now_ns >= a->door[i].until_ns)
+    for (int i = 0; i < n_secrets(a); i++)
+        if (a->secret[i].until_ns && now_ns >= a->secret[i].until_ns)
             shut(a, i);
 }
 
 void admission_shut(struct admission *a)
 {
-    for (int i = a->run->n_agents; i < n_doors(a); i++)
-        if (a->door[i].until_ns)
+    for (int i = a->run->n_agents; i < n_secrets(a); i++)
+        if (a->secret[i].until_ns)
             shut(a, i);
 }
 
@@ -120,7 +120,7 @@ void admission_shut(struct admission *a)
 /* Return the text of an invitation: the driver's URLs, the certificate's pin, the lease and the
  * join secret.  The caller wipes and frees it; NULL: no memory.
  */
-static char *write_invitation(const struct admission *a, int door)
+static char *write_invitation(const struct admission *a, int secret)
 {
     const struct listeners *l = a->listeners;
     char *url[HTTP_MAX_BASES + 1] = { NULL }, *text;
@@ -129,7 +129,7 @@ static char *write_invitation(const struct admission *a, int door)
     for (int k = 0; k < l->n_agent_listeners; k++)
         url[k] = (char *)(uintptr_t)l->url[k];
     (void)snprintf(i.pin, sizeof i.pin, "%s", l->pin);
-    http_tokens_text(l->agent_tokens, token_of(a, door), i.secret);
+    http_tokens_text(l->agent_tokens, token_of(a, secret), i.secret);
     text = invitation_text(&i);
     explicit_bzero(i.secret, sizeof i.secret);
     return text;
@@ -138,18 +138,18 @@ static char *write_invitation(const struct admission *a, int door)
 int admission_invite(struct admission *a, int agent, int group, int64_t until_ns, char **ret,
                      struct eddis_error *err)
 {
-    int door = group < 0 ? agent : a->run->n_agents + group, rc;
+    int secret = group < 0 ? agent : a->run->n_agents + group, rc;
     char *text;
 
     leave_door(a, agent); /* the secret of an earlier start */
-    rc = open_door(a, door, until_ns, err);
+    rc = open_door(a, secret, until_ns, err);
     if (rc < 0)
         return rc;
-    text = write_invitation(a, door);
+    text = write_invitation(a, secret);
     if (!text)
         return eddis_fail(err, -ENOMEM, "no memory for an invitation");
-    a->seat[agent] = (struct admission_seat){ .door = door };
-    a->door[door].missing++;
+    a->seat[agent] = (struct admission_seat){ .secret = secret };
+    a->secret[secret].missing++;
     *ret = text;
     return 0;
 }
@@ -157,12 +157,12 @@ int admission_invite(struct admission *a, int agent, int group, int64_t until_ns
 /* ---- joining ---- */
 
 /* Return the node with this name (case is ignored) that may join with this secret; -1: none. */
-static int find_seat(const struct admission *a, int door, const char *name)
+static int find_seat(const struct admission *a, int secret, const char *name)
 {
     const struct job *job = a->run->o->job;
 
     for (int i = 0; i < a->run->n_agents; i++)
-        if (a->seat[i].door == door && strcasecmp(job->host[i].host, name) == 0)
+        if (a->seat[i].secret == secret && strcasecmp(job->host[i].host, name) == 0)
             return i;
     return -1;
 }
@@ -171,28 +171,28 @@ static int find_seat(const struct admission *a, int door, const char *name)
 static void answer(const struct admission *a, int agent, struct http_exchange *x)
 {
     struct eddis_error err = { 0 };
-    char *brief = NULL;
+    char *agent_config = NULL;
 
-    if (brief_make(a->run, agent, a->listeners, a->log_marker, &brief, &err) < 0) {
+    if (agent_config_make(a->run, agent, a->listeners, a->log_marker, &agent_config, &err) < 0) {
         http_reply_error(x, 503, err.text);
         return;
     }
-    http_reply(x, 200, brief);
-    explicit_bzero(brief, strlen(brief));
-    free(brief);
+    http_reply(x, 200, agent_config);
+    explicit_bzero(agent_config, strlen(agent_config));
+    free(agent_config);
 }
 
-int admission_hear(struct admission *a, const struct inbox_item *i, struct eddis_error *err)
+int admission_hear(struct admission *a, const struct request_item *i, struct eddis_error *err)
 {
-    int door = i->agent - a->run->n_agents, agent;
+    int secret = i->agent - a->run->n_agents, agent;
     struct admission_seat *seat;
     char text[512], name[sizeof i->join.node];
 
-    if (door < 0 || door >= n_doors(a) || clock_now_ns() >= a->door[door].until_ns) {
+    if (secret < 0 || secret >= n_secrets(a) || clock_now_ns() >= a->secret[secret].until_ns) {
         http_reply_error(i->x, 403, "the time to join is over");
         return 0;
     }
-    agent = find_seat(a, door, i->join.node);
+    agent = find_seat(a, secret, i->join.node);
     if (agent < 0) {
         http_reply_error(i->x, 403, "this node was not invited, or has registered");
         return 0;

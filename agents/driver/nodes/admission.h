@@ -3,7 +3,7 @@
  * (agents/protocol/protocol_join.h)
  *
  * Nodes join with a secret.  One secret is shared by all nodes that one srun starts, or made for
- * one node that is started again; a struct admission_door is one such secret.  A struct
+ * one node that is started again; a struct admission_secret is one such secret.  A struct
  * admission_seat is one node that may join.  A secret is valid until the agents of all its nodes
  * have registered, or until its deadline; that of a group also ends when the first rank is started.
  * After that it is rejected like any wrong token.
@@ -19,14 +19,14 @@
 #include <stdint.h>
 
 /* A join secret. */
-struct admission_door {
+struct admission_secret {
     int64_t until_ns; /* end of its validity (clock_now_ns); 0: not valid */
     int missing;      /* number of its nodes that have not registered */
 };
 
 /* A node that may join. */
 struct admission_seat {
-    int door;                       /* its join secret; -1: the node was not invited */
+    int secret;                     /* its join secret; -1: the node was not invited */
     char nonce[PROTOCOL_NONCE + 1]; /* nonce of the agent that got its configuration; "": none */
     char peer[HTTP_PEER_CHARS];     /* address of that agent */
 };
@@ -36,16 +36,16 @@ struct admission {
     const struct job_run *run; /* borrowed, like the next two members */
     struct listeners *listeners;
     const char *log_marker;
-    struct admission_door *door; /* [n_agents + n_groups]: join secrets of single nodes, then of
-                                  * groups */
-    struct admission_seat *seat; /* [n_agents] */
+    struct admission_secret *secret; /* [n_agents + n_groups]: join secrets of single nodes, then of
+                                      * groups */
+    struct admission_seat *seat;     /* [n_agents] */
     int n_groups;
 };
 
 /* Return how many join secrets this job needs.  Their tokens are numbered after the agents' own.
  * 0: the job does not run under Slurm.
  */
-int admission_doors(const struct job_run *r);
+int admission_secrets(const struct job_run *r);
 
 /* Allocate the join secrets, none of them valid, and the nodes.  Before the call *a is zeroed
  * except for its borrowed pointers.
@@ -62,7 +62,7 @@ int admission_invite(struct admission *a, int agent, int group, int64_t until_ns
 /* Answer a request to join: send the node's configuration or an HTTP error.  Return a negative
  * error if two agents came for one node, since then somebody else knows the secret; err names both.
  */
-int admission_hear(struct admission *a, const struct inbox_item *i, struct eddis_error *err);
+int admission_hear(struct admission *a, const struct request_item *i, struct eddis_error *err);
 
 /* Record that an agent has registered.  Invalidate its join secret if no other node needs it. */
 void admission_registered(struct admission *a, int agent);

@@ -41,7 +41,7 @@ static char **join_env(const struct job *job, const char *const *more)
     return list;
 }
 
-char *brief_data_path(const struct job *job)
+char *agent_config_data_path(const struct job *job)
 {
     const char *value = NULL;
     char *path;
@@ -64,7 +64,7 @@ char *brief_data_path(const struct job *job)
 /* Copy the devices that an agent must emulate into its configuration: the node's own list if it has
  * one, otherwise the job's.
  */
-static void fill_emulate(const struct job *job, int agent, struct brief *b)
+static void fill_emulate(const struct job *job, int agent, struct agent_config *b)
 {
     const struct job_host *own = job->n_hosts ? &job->host[agent] : NULL;
     const struct job_emulated *list = own && own->emulate ? own->emulate : job->profile.emulate;
@@ -77,7 +77,7 @@ static void fill_emulate(const struct job *job, int agent, struct brief *b)
  * the user set timeouts.hang.  A program that is to open libeddis first has as long as its first
  * step: it may wait for data.
  */
-static void fill_quiet(const struct job *job, struct brief *b)
+static void fill_quiet(const struct job *job, struct agent_config *b)
 {
     int64_t hang_ns = job->timeouts.hang_ns, first_ns = job->timeouts.first_step_ns;
 
@@ -87,15 +87,15 @@ static void fill_quiet(const struct job *job, struct brief *b)
     b->quiet_start_ns = first_ns <= 0 ? CLOCK_NEVER : first_ns > hang_ns ? first_ns : hang_ns;
 }
 
-int brief_make(const struct job_run *r, int agent, const struct listeners *l,
-               const char *log_marker, char **ret, struct eddis_error *err)
+int agent_config_make(const struct job_run *r, int agent, const struct listeners *l,
+                      const char *log_marker, char **ret, struct eddis_error *err)
 {
     const struct job *job = r->o->job;
     const struct job_folder *folder = r->o->folder;
     cleanup_free char **env = join_env(job, r->o->env);
     static char *empty[] = { NULL };
     char *url[HTTP_MAX_BASES + 1] = { NULL };
-    struct brief b = {
+    struct agent_config b = {
         .agent = agent,
         .url = url,
         .command = job->command,
@@ -136,7 +136,7 @@ int brief_make(const struct job_run *r, int agent, const struct listeners *l,
     http_tokens_text(l->agent_tokens, agent, b.token);
     (void)snprintf(b.log_marker, sizeof b.log_marker, "%s", log_marker);
     (void)snprintf(b.mark, sizeof b.mark, "%s", r->agent[agent].identity.mark);
-    *ret = brief_text(&b);
+    *ret = agent_config_text(&b);
     explicit_bzero(b.token, sizeof b.token);
     return *ret ? 0 : eddis_fail(err, -ENOMEM, "no memory for an agent's brief");
 }

@@ -10,12 +10,12 @@
  * caller wipes and frees it.  The agent connects to the addresses of l; log_marker names a file in
  * the log folder.
  */
-int brief_make(const struct job_run *r, int agent, const struct listeners *l,
-               const char *log_marker, char **ret, struct eddis_error *err);
+int agent_config_make(const struct job_run *r, int agent, const struct listeners *l,
+                      const char *log_marker, char **ret, struct eddis_error *err);
 
 /* Return the path that the program reads its data from, for the storage probe: the last --data
  * argument of the command, if that file is readable here.  The caller frees it; NULL: unknown.
  */
-char *brief_data_path(const struct job *job);
+char *agent_config_data_path(const struct job *job);
 
 #endif

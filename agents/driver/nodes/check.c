@@ -36,7 +36,7 @@ void check_heard(struct job_run *r, int64_t now_ns)
             state_not_started(&r->state, i, r->agent[i].trouble, now_ns);
 }
 
-void check_tell(struct job_run *r)
+void check_report(struct job_run *r)
 {
     struct driver_check *row = calloc((size_t)r->n_agents, sizeof *row);
 

@@ -2,7 +2,7 @@
 /* check.h - results of `eddis-run --check` for every node
  *
  * A job ends with the first node that fails.  A check goes on until every node has answered, so
- * that the user sees all faults at once.  Except for check_tell, these functions do nothing in a
+ * that the user sees all faults at once.  Except for check_report, these functions do nothing in a
  * normal job.
  */
 #ifndef EDDIS_AGENTS_DRIVER_NODES_CHECK_H
@@ -28,6 +28,6 @@ bool check_waits(const struct job_run *r);
 void check_heard(struct job_run *r, int64_t now_ns);
 
 /* Show the result of a check to the user, one row per node, by the view's `checked`. */
-void check_tell(struct job_run *r);
+void check_report(struct job_run *r);
 
 #endif

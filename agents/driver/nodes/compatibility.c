@@ -27,7 +27,7 @@ static int differ(const struct versions *a, const struct versions *b, const char
                       node[0], what, version[0], node[1], what, version[1]);
 }
 
-int versions_agree(const struct versions *a, const struct versions *b, struct eddis_error *err)
+int compatibility_check(const struct versions *a, const struct versions *b, struct eddis_error *err)
 {
     if (*a->eddis && *b->eddis && strcmp(a->eddis, b->eddis) != 0)
         return differ(a, b, "eddis ", a->eddis, b->eddis, err);

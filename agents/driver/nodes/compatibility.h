@@ -16,6 +16,7 @@ struct versions {
 /* Check that a and b can work in one job; otherwise fail with -EPROTO and an error that names both
  * and their versions, without control characters.  Unknown versions match any.
  */
-int versions_agree(const struct versions *a, const struct versions *b, struct eddis_error *err);
+int compatibility_check(const struct versions *a, const struct versions *b,
+                        struct eddis_error *err);
 
 #endif

@@ -42,7 +42,7 @@ static void name_node(struct order_node *node, int i, const char *host)
 /* List the nodes that have ranks, ordered by their first rank, and return their number.  node[] has
  * room for all agents.
  */
-static int list_nodes(const struct launching *l, struct order_node *node)
+static int list_nodes(const struct launch_orders *l, struct order_node *node)
 {
     const struct state *s = &l->run->state;
     int n = 0;
@@ -96,7 +96,7 @@ static int64_t check_models(const struct job *job)
 }
 
 /* Make the part of a training order that is the same for all nodes.  The caller frees o.plan. */
-static struct order training(const struct launching *l)
+static struct order training(const struct launch_orders *l)
 {
     const struct plan *p = l->plans->equal ? l->plans->equal : l->plans->plan;
     const struct job *job = l->run->o->job;
@@ -128,7 +128,7 @@ static struct order training(const struct launching *l)
 /* Make the part of a network probe's order that is the same for all nodes: one rank per node, no
  * training.  The caller frees o.plan, which is NULL without memory.
  */
-static struct order probing(const struct launching *l)
+static struct order probing(const struct launch_orders *l)
 {
     struct order o = { .probe = true,
                        .n_ranks = l->run->state.n_ranks,
@@ -147,7 +147,7 @@ static struct order probing(const struct launching *l)
 }
 
 /* Fill a prepare order with the ranks of one node. */
-static void list_ranks(const struct launching *l, int agent, struct order *o)
+static void list_ranks(const struct launch_orders *l, int agent, struct order *o)
 {
     const struct plan *p = l->plans->equal ? l->plans->equal : l->plans->plan;
 
@@ -171,14 +171,14 @@ static void list_ranks(const struct launching *l, int agent, struct order *o)
 /* Check whether the generation relies on an earlier job's network measurement that the ranks have
  * not revalidated.
  */
-static bool believes_network(const struct launching *l, const struct order *o)
+static bool believes_network(const struct launch_orders *l, const struct order *o)
 {
     return l->run->state.network == STATE_NETWORK_CACHED && l->network->measured && !o->probe &&
            !l->network->check.known && o->n_nodes > 1 && !l->run->o->plan_path;
 }
 
 /* Choose the transfers by which each node revalidates the network measurement. */
-static int choose_checks(const struct launching *l, const struct order *o,
+static int choose_checks(const struct launch_orders *l, const struct order *o,
                          struct network_checks *ret, struct eddis_error *err)
 {
     cleanup_free const char **host = calloc((size_t)o->n_nodes, sizeof *host);
@@ -203,7 +203,7 @@ static int choose_checks(const struct launching *l, const struct order *o,
 /* Choose for each node the transfers that revalidate a cached network measurement, in ret
  * [o->n_nodes]; leave it empty if none are needed.
  */
-static int ask_for_checks(const struct launching *l, const struct order *o,
+static int ask_for_checks(const struct launch_orders *l, const struct order *o,
                           struct network_checks *ret, struct eddis_error *err)
 {
     return believes_network(l, o) ? choose_checks(l, o, ret, err) : 0;
@@ -213,7 +213,7 @@ static int ask_for_checks(const struct launching *l, const struct order *o,
 
 /* Check whether the mpirun daemons of all nodes support a shared secret; false for a single node.
  */
-static bool are_guarded(const struct launching *l, const struct order *o)
+static bool are_guarded(const struct launch_orders *l, const struct order *o)
 {
     for (int i = 0; i < o->n_nodes; i++)
         if (!l->run->agent[o->node[i].agent].mpi_guarded)
@@ -222,7 +222,7 @@ static bool are_guarded(const struct launching *l, const struct order *o)
 }
 
 /* Complete the order for each node of the generation and queue it for its agent. */
-static int prepare_parts(struct launching *l, struct order *o, struct eddis_error *err)
+static int prepare_parts(struct launch_orders *l, struct order *o, struct eddis_error *err)
 {
     cleanup_free struct network_checks *checks = calloc((size_t)l->run->n_agents, sizeof *checks);
     int rc = checks ? 0 : eddis_fail(err, -ENOMEM, "no memory for an order");
@@ -245,7 +245,7 @@ static int prepare_parts(struct launching *l, struct order *o, struct eddis_erro
 }
 
 /* Order all nodes of the generation to prepare their ranks.  A failure ends the job. */
-static void prepare(struct launching *l)
+static void prepare(struct launch_orders *l)
 {
     struct order o = l->run->state.generation == 0 ? probing(l) : training(l);
     cleanup_free struct order_rank *rank = calloc((size_t)o.n_ranks, sizeof *rank);
@@ -272,7 +272,7 @@ static void prepare(struct launching *l)
 }
 
 /* Return the agent of the generation's node with this name; -1: none. */
-static int node_of(const struct launching *l, const char *host)
+static int node_of(const struct launch_orders *l, const char *host)
 {
     cleanup_free struct order_node *node = calloc((size_t)l->run->n_agents, sizeof *node);
     int n = node ? list_nodes(l, node) : 0;
@@ -286,7 +286,7 @@ static int node_of(const struct launching *l, const char *host)
 /* Order a node's agent to start the daemon that mpirun wants there.  Ignore requests of other
  * generations and agents.
  */
-static void relay(struct launching *l, int agent, const struct event *e)
+static void relay(struct launch_orders *l, int agent, const struct event *e)
 {
     struct order o = { .type = ORDER_RELAY, .generation = e->generation, .relay = e->relay };
     struct eddis_error err = { 0 };
@@ -304,7 +304,7 @@ static void relay(struct launching *l, int agent, const struct event *e)
 }
 
 /* Queue an order without arguments for every agent of the generation. */
-static void order_generation(struct launching *l, enum order_type type)
+static void order_generation(struct launch_orders *l, enum order_type type)
 {
     job_run_order_parts(l->run,
                         &(struct order){ .type = type, .generation = l->run->state.generation });
@@ -313,7 +313,7 @@ static void order_generation(struct launching *l, enum order_type type)
 /* Order an agent (-1: all) to profile its node.  turn: the agent's time slot, in which it alone
  * measures.
  */
-static void profile(struct launching *l, int agent, bool turn)
+static void profile(struct launch_orders *l, int agent, bool turn)
 {
     const struct order o = { .type = ORDER_PROFILE, .turn = turn };
 
@@ -328,7 +328,8 @@ static void profile(struct launching *l, int agent, bool turn)
 /* Fail the job because a node did not learn the sync mode in time.  All nodes must stop: ranks that
  * know their mode would wait in vain for those that do not.
  */
-static void unsettled(const struct launching *l, int agent, const struct event *e, int64_t now_ns)
+static void unsettled(const struct launch_orders *l, int agent, const struct event *e,
+                      int64_t now_ns)
 {
     struct state *s = &l->run->state;
     char text[512];
@@ -353,7 +354,7 @@ static enum heard on_event(void *self, int agent, struct event *e, int64_t now_n
 }
 
 /* Order the first node's agent to start mpirun. */
-static void start_mpirun(struct launching *l)
+static void start_mpirun(struct launch_orders *l)
 {
     const struct state *s = &l->run->state;
 
@@ -362,7 +363,7 @@ static void start_mpirun(struct launching *l)
 }
 
 /* Order every agent of the generation to stop its ranks by the escalation `ladder`. */
-static void stop_ranks(struct launching *l, enum stop_ladder ladder)
+static void stop_ranks(struct launch_orders *l, enum stop_ladder ladder)
 {
     job_run_order_parts(l->run, &(struct order){ .type = ORDER_STOP,
                                                  .generation = l->run->state.generation,
@@ -375,7 +376,7 @@ static void stop_ranks(struct launching *l, enum stop_ladder ladder)
  */
 static bool on_action(void *self, const struct action *a)
 {
-    struct launching *l = self;
+    struct launch_orders *l = self;
 
     if (a->type == ACTION_PROFILE || a->type == ACTION_MEASURE)
         profile(l, a->agent, a->type == ACTION_MEASURE);
@@ -394,4 +395,4 @@ static bool on_action(void *self, const struct action *a)
     return false;
 }
 
-const struct subject_ops launching_ops = { .on_event = on_event, .on_action = on_action };
+const struct subject_ops launch_orders_ops = { .on_event = on_event, .on_action = on_action };

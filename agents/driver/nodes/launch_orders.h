@@ -7,7 +7,7 @@
 #include "agents/driver/core/subject.h"
 
 /* What the orders are made from; everything is borrowed. */
-struct launching {
+struct launch_orders {
     struct job_run *run; /* the job */
     const struct run_plans *plans;
     const struct run_network *network;
@@ -16,6 +16,6 @@ struct launching {
 /* Entry points for events (mpirun wants a daemon on a node, a node did not learn its sync mode) and
  * actions (profile, prepare, check, start, signal, inspect, stop).
  */
-extern const struct subject_ops launching_ops;
+extern const struct subject_ops launch_orders_ops;
 
 #endif

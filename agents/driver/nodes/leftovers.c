@@ -110,7 +110,7 @@ static void say_missed(struct round *o)
     strbuf_fini(&text);
 }
 
-int left_over_end(struct job_run *r, int stop, struct eddis_error *err)
+int leftovers_end(struct job_run *r, int stop, struct eddis_error *err)
 {
     const struct job *job = r->o->job;
     struct round o;

@@ -9,6 +9,6 @@
  * found and, for nodes that could not be reached, the command that ends it later.  Blocks for five
  * seconds at most, and only until the descriptor `stop` is readable (-1: none).
  */
-int left_over_end(struct job_run *r, int stop, struct eddis_error *err);
+int leftovers_end(struct job_run *r, int stop, struct eddis_error *err);
 
 #endif

@@ -21,9 +21,9 @@ static int open_agents(struct listeners *d, const struct listeners_options *o,
     struct http_server_options so = {
         .key = key,
         .tokens = d->agent_tokens,
-        .handle = inbox_handle_agent,
-        .ctx = o->inbox,
-        .strangers = o->strangers,
+        .handle = request_queue_handle_agent,
+        .ctx = o->request_queue,
+        .unauthenticated = o->strangers,
         .max_connections = 2 * PER_AGENT * o->n_agents + SPARE_CONNECTIONS,
         .tcp = { .silence_ms = timing_tcp_silence_ms(o->lease_ns),
                  .probe_s = timing_tcp_probe_s(o->lease_ns),
@@ -60,15 +60,15 @@ static int open_people(struct listeners *d, const struct listeners_options *o,
     struct http_server_options so = {
         .address = "127.0.0.1",
         .tokens = d->person_tokens,
-        .handle = inbox_handle_person,
-        .ctx = o->inbox,
-        .strangers = o->strangers,
+        .handle = request_queue_handle_person,
+        .ctx = o->request_queue,
+        .unauthenticated = o->strangers,
         .max_connections = PEOPLE_CONNECTIONS,
     };
     int rc = http_server_start(&so, &d->people, err);
 
     so.path = o->path;
-    so.local_who = PERSON_OWNER;
+    so.local_who = REQUEST_OWNER;
     if (rc == 0 && o->path && *o->path) /* without it people use the port */
         (void)http_server_start(&so, &d->local, NULL);
     if (rc == 0)
@@ -84,10 +84,10 @@ int listeners_open(struct listeners *d, const struct listeners_options *o, struc
 
     if (rc == 0) {
         (void)snprintf(d->pin, sizeof d->pin, "%s", http_key_pin(key));
-        rc = http_tokens_new(o->n_agents + o->n_doors, &d->agent_tokens, err);
+        rc = http_tokens_new(o->n_agents + o->n_secrets, &d->agent_tokens, err);
     }
     if (rc == 0)
-        rc = http_tokens_new(N_PERSONS, &d->person_tokens, err);
+        rc = http_tokens_new(N_REQUEST_PERSONS, &d->person_tokens, err);
     if (rc == 0)
         rc = open_people(d, o, err);
     if (rc == 0)
@@ -97,27 +97,27 @@ int listeners_open(struct listeners *d, const struct listeners_options *o, struc
 }
 
 /* Add all rejected peers of r to a sum. */
-static void add_all(struct http_refusals *all, const struct http_refusals *r)
+static void add_all(struct http_rejections *all, const struct http_rejections *r)
 {
     for (int i = 0; i < r->n_peers; i++)
-        http_refusals_add(all, r->peer[i].peer, r->peer[i].n);
+        http_rejections_add(all, r->peer[i].peer, r->peer[i].n);
 }
 
 /* Add a server's rejected peers to a sum; s may be NULL. */
-static void add(struct http_refusals *all, struct http_server *s)
+static void add(struct http_rejections *all, struct http_server *s)
 {
-    struct http_refusals r;
+    struct http_rejections r;
 
     if (!s)
         return;
-    http_server_refusals(s, &r);
+    http_server_rejections(s, &r);
     add_all(all, &r);
 }
 
 /* Add up the rejected peers of all servers and nodes. */
-static void collect(const struct listeners *d, struct http_refusals *ret)
+static void collect(const struct listeners *d, struct http_rejections *ret)
 {
-    *ret = (struct http_refusals){ 0 };
+    *ret = (struct http_rejections){ 0 };
     for (int i = 0; i < d->n_agent_listeners; i++)
         add(ret, d->agents[i]);
     add(ret, d->people);
@@ -140,14 +140,14 @@ bool listeners_refused_at_node(struct listeners *d, const char *peer, int64_t n)
 {
     int before = d->at_nodes.n_peers;
 
-    http_refusals_add(&d->at_nodes, peer, n);
-    http_refusals_add(&d->told, peer, 0); /* the caller reports it */
+    http_rejections_add(&d->at_nodes, peer, n);
+    http_rejections_add(&d->told, peer, 0); /* the caller reports it */
     return d->at_nodes.n_peers > before;
 }
 
 bool listeners_refusal(struct listeners *d, char *ret_peer, size_t size)
 {
-    struct http_refusals now;
+    struct http_rejections now;
 
     if (listeners_refused(d) == d->told.total)
         return false;
@@ -155,7 +155,7 @@ bool listeners_refusal(struct listeners *d, char *ret_peer, size_t size)
     for (int i = 0; i < now.n_peers; i++) {
         int before = d->told.n_peers;
 
-        http_refusals_add(&d->told, now.peer[i].peer, 0);
+        http_rejections_add(&d->told, now.peer[i].peer, 0);
         if (d->told.n_peers == before) /* reported already, or beyond the table's size */
             continue;
         (void)snprintf(ret_peer, size, "%s", now.peer[i].peer);
@@ -167,7 +167,7 @@ bool listeners_refusal(struct listeners *d, char *ret_peer, size_t size)
 
 void listeners_refusals_text(const struct listeners *d, char *ret, size_t size)
 {
-    struct http_refusals all;
+    struct http_rejections all;
     size_t n = 0;
 
     collect(d, &all);

@@ -24,9 +24,9 @@ enum { LISTENERS_ADDRESS = IP_CHARS, LISTENERS_URL = IP_CHARS + 18 };
 
 /* How to open the servers; everything is borrowed. */
 struct listeners_options {
-    struct inbox *inbox;
+    struct request_queue *request_queue;
     int n_agents;
-    int n_doors;                              /* tokens numbered after the agents' (admission.h) */
+    int n_secrets;                            /* tokens numbered after the agents' (admission.h) */
     const char (*address)[LISTENERS_ADDRESS]; /* [n_addresses] addresses for agents */
     int n_addresses;
     int64_t lease_ns;
@@ -43,8 +43,8 @@ struct listeners {
     char url[HTTP_MAX_BASES][LISTENERS_URL]; /* URLs for agents */
     char people_url[LISTENERS_URL];
     char pin[HTTP_PIN_CHARS + 1];
-    struct http_refusals at_nodes; /* rejected connections to mpirun and its daemons, by peer */
-    struct http_refusals told;     /* peers that have been reported, for all servers together */
+    struct http_rejections at_nodes; /* rejected connections to mpirun and its daemons, by peer */
+    struct http_rejections told;     /* peers that have been reported, for all servers together */
 };
 
 /* Open the HTTP servers for agents and people.  *d must be zeroed; listeners_close is needed even

@@ -79,7 +79,7 @@ static int make_words(struct registration *r, int agent, int64_t deadline_ns, bo
         w->args[n++] = w->wait;
     w->args[n++] = w->mark;
     if (group < 0)
-        return brief_make(r->run, agent, r->listeners, r->log_marker, &w->input, err);
+        return agent_config_make(r->run, agent, r->listeners, r->log_marker, &w->input, err);
     return admission_invite(&r->admission, agent, first ? group : -1, deadline_ns, &w->input, err);
 }
 
@@ -153,7 +153,7 @@ static void revive(struct registration *r, int agent)
 /* ---- registering ---- */
 
 /* Check that a new agent has the versions of this program and of the nodes before it. */
-static int check_versions(const struct job_run *r, const struct inbox_item *i, const char *host,
+static int check_versions(const struct job_run *r, const struct request_item *i, const char *host,
                           struct eddis_error *err)
 {
     const struct hello *h = &i->hello;
@@ -164,17 +164,18 @@ static int check_versions(const struct job_run *r, const struct inbox_item *i, c
 
     if (gethostname(name, sizeof name - 1) < 0)
         (void)strcpy(name, "this machine");
-    rc = versions_agree(&its, &other, err);
+    rc = compatibility_check(&its, &other, err);
     for (int k = 0; k < r->n_agents && rc == 0; k++)
         if (k != i->agent && r->agent[k].mpi_version[0]) {
             other = (struct versions){ r->state.agent[k].host, 0, "", r->agent[k].mpi_version };
-            return versions_agree(&its, &other, err); /* the others have the same version */
+            return compatibility_check(&its, &other, err); /* the others have the same version */
         }
     return rc;
 }
 
 /* Store a node's addresses and its MPI library's traits, for the choice of a network. */
-static int keep_addresses(struct run_agent *a, const struct inbox_item *i, struct eddis_error *err)
+static int keep_addresses(struct run_agent *a, const struct request_item *i,
+                          struct eddis_error *err)
 {
     const struct hello *h = &i->hello;
     struct node_address *known = calloc((size_t)h->n_addresses + 1, sizeof *known);
@@ -192,7 +193,7 @@ static int keep_addresses(struct run_agent *a, const struct inbox_item *i, struc
     return 0;
 }
 
-int registration_hello(struct registration *r, const struct inbox_item *i, int64_t now_ns,
+int registration_hello(struct registration *r, const struct request_item *i, int64_t now_ns,
                        struct eddis_error *err)
 {
     struct job_run *run = r->run;
@@ -346,7 +347,7 @@ void registration_clean(struct registration *r, int stop)
     if (!clean(r, timing_all_over_ns(lease_ns, clean_ns / 2),
                timing_all_over_ns(lease_ns, clean_ns), &err))
         state_left_behind(&r->run->state, err.text);
-    if (left_over_end(r->run, stop, &err) >= 0)
+    if (leftovers_end(r->run, stop, &err) >= 0)
         return;
     job_run_say(r->run, JOB_EVENT_SAY, -1, -1, err.text);
     state_left_behind(&r->run->state, err.text);

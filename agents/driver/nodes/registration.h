@@ -47,7 +47,7 @@ int registration_open(struct registration *r, struct eddis_error *err);
 /* Answer an agent that connects to register.  Return 0 if it has registered, 1 if it is not
  * expected; negative if its node cannot take part, with the reason in err.
  */
-int registration_hello(struct registration *r, const struct inbox_item *i, int64_t now_ns,
+int registration_hello(struct registration *r, const struct request_item *i, int64_t now_ns,
                        struct eddis_error *err);
 
 /* Take the next event of a start: describe a start that failed in *ret, and report an agent's end

@@ -13,17 +13,17 @@
 #include <unistd.h>
 
 /* The queue.  The lock protects its list and shut. */
-struct inbox {
+struct request_queue {
     pthread_mutex_t lock;
-    struct inbox_item *first, **last;
+    struct request_item *first, **last;
     bool shut;
     int fd; /* eventfd, readable if requests may have arrived */
     int n_agents;
 };
 
-int inbox_open(int n_agents, struct inbox **ret, struct eddis_error *err)
+int request_queue_open(int n_agents, struct request_queue **ret, struct eddis_error *err)
 {
-    struct inbox *b = calloc(1, sizeof *b);
+    struct request_queue *b = calloc(1, sizeof *b);
 
     if (!b)
         return eddis_fail(err, -ENOMEM, "no memory for the driver");
@@ -41,12 +41,12 @@ int inbox_open(int n_agents, struct inbox **ret, struct eddis_error *err)
     return 0;
 }
 
-int inbox_fd(const struct inbox *b)
+int request_queue_fd(const struct request_queue *b)
 {
     return b->fd;
 }
 
-void inbox_item_free(struct inbox_item *i)
+void request_item_free(struct request_item *i)
 {
     if (!i)
         return;
@@ -54,9 +54,9 @@ void inbox_item_free(struct inbox_item *i)
     free(i);
 }
 
-struct inbox_item *inbox_take(struct inbox *b)
+struct request_item *request_queue_take(struct request_queue *b)
 {
-    struct inbox_item *i;
+    struct request_item *i;
     uint64_t n;
 
     pthread_mutex_lock(&b->lock);
@@ -79,7 +79,7 @@ static void refuse_late(struct http_exchange *x)
 }
 
 /* Queue a request and wake the driver, or reject it if the queue is shut. */
-static void put(struct inbox *b, struct inbox_item *i)
+static void put(struct request_queue *b, struct request_item *i)
 {
     const uint64_t one = 1;
     bool shut;
@@ -94,24 +94,24 @@ static void put(struct inbox *b, struct inbox_item *i)
     pthread_mutex_unlock(&b->lock);
     if (shut) {
         refuse_late(i->x);
-        inbox_item_free(i);
+        request_item_free(i);
     }
 }
 
-void inbox_shut(struct inbox *b)
+void request_queue_shut(struct request_queue *b)
 {
-    struct inbox_item *i;
+    struct request_item *i;
 
     pthread_mutex_lock(&b->lock);
     b->shut = true;
     pthread_mutex_unlock(&b->lock);
-    while ((i = inbox_take(b))) {
+    while ((i = request_queue_take(b))) {
         refuse_late(i->x);
-        inbox_item_free(i);
+        request_item_free(i);
     }
 }
 
-void inbox_close(struct inbox *b)
+void request_queue_close(struct request_queue *b)
 {
     if (!b)
         return;
@@ -164,10 +164,10 @@ static int not_itself(struct eddis_error *err)
 }
 
 /* Parse an agent's registration.  Return 0, or an HTTP status with the reason in err. */
-static int hello_request(const struct http_request *q, struct inbox_item *i,
+static int hello_request(const struct http_request *q, struct request_item *i,
                          struct eddis_error *err)
 {
-    i->type = INBOX_HELLO;
+    i->type = REQUEST_HELLO;
     if (hello_parse(q->body, q->body_n, &i->hello, err) < 0)
         return 400;
     i->agent = i->hello.agent;
@@ -177,7 +177,7 @@ static int hello_request(const struct http_request *q, struct inbox_item *i,
 /* Parse a request of an agent.  Return 0, or an HTTP status with the reason in err.  The sender's
  * rights are checked before the contents.
  */
-static int agent_request(const struct http_request *q, struct inbox_item *i,
+static int agent_request(const struct http_request *q, struct request_item *i,
                          struct eddis_error *err)
 {
     bool post = strcmp(q->method, "POST") == 0, get = strcmp(q->method, "GET") == 0;
@@ -189,7 +189,7 @@ static int agent_request(const struct http_request *q, struct inbox_item *i,
     if (i->agent >= 0 && i->agent != q->who)
         return not_itself(err);
     if (i->agent >= 0 && strcmp(rest, "orders") == 0 && get) {
-        i->type = INBOX_POLL;
+        i->type = REQUEST_POLL;
         i->after = number(q->after);
         if (i->after >= 0)
             return 0;
@@ -197,7 +197,7 @@ static int agent_request(const struct http_request *q, struct inbox_item *i,
         return 400;
     }
     if (i->agent >= 0 && strcmp(rest, "reports") == 0 && post) {
-        i->type = INBOX_REPORT;
+        i->type = REQUEST_REPORT;
         if (report_parse(q->body, q->body_n, &i->report, err) < 0)
             return 400;
         return i->report->agent == q->who ? 0 : not_itself(err);
@@ -209,9 +209,10 @@ static int agent_request(const struct http_request *q, struct inbox_item *i,
 /* Parse a request of a node that is about to join: it may ask for its configuration and nothing
  * else.  Return 0, or an HTTP status with the reason in err.
  */
-static int join_request(const struct http_request *q, struct inbox_item *i, struct eddis_error *err)
+static int join_request(const struct http_request *q, struct request_item *i,
+                        struct eddis_error *err)
 {
-    i->type = INBOX_JOIN;
+    i->type = REQUEST_JOIN;
     i->agent = q->who;
     if (strcmp(q->path, "/v1/join") != 0 || strcmp(q->method, "POST") != 0) {
         eddis_fail(err, -EPERM, "who is to join asks for a brief only");
@@ -223,15 +224,16 @@ static int join_request(const struct http_request *q, struct inbox_item *i, stru
 /* Check a POST of a person: the owner may stop the job.  Return 0, or an HTTP status with the
  * reason in err.
  */
-static int person_post(const struct http_request *q, struct inbox_item *i, struct eddis_error *err)
+static int person_post(const struct http_request *q, struct request_item *i,
+                       struct eddis_error *err)
 {
     bool stop = strcmp(q->path, "/v1/job/stop") == 0;
 
-    if (q->who != PERSON_OWNER) {
+    if (q->who != REQUEST_OWNER) {
         eddis_fail(err, -EPERM, "a reader may only read");
         return stop ? 403 : 405;
     }
-    i->type = INBOX_STOP;
+    i->type = REQUEST_STOP;
     if (stop)
         return 0;
     eddis_fail(err, -ENOENT, "there is nothing to be posted here but /v1/job/stop");
@@ -241,11 +243,12 @@ static int person_post(const struct http_request *q, struct inbox_item *i, struc
 /* Parse a person's request for a part of a rank's log.  Return 0, or an HTTP status with the reason
  * in err.
  */
-static int log_request(const struct http_request *q, struct inbox_item *i, struct eddis_error *err)
+static int log_request(const struct http_request *q, struct request_item *i,
+                       struct eddis_error *err)
 {
     int64_t rank = number(q->path + 9);
 
-    i->type = INBOX_LOGS;
+    i->type = REQUEST_LOGS;
     i->rank = (int)rank;
     i->after = q->after ? number(q->after) : 0;
     if (rank >= 0 && rank < BOARD_MAX_RANKS && i->after >= 0)
@@ -255,16 +258,16 @@ static int log_request(const struct http_request *q, struct inbox_item *i, struc
 }
 
 /* Parse a request of a person.  Return 0, or an HTTP status with the reason in err. */
-static int person_request(const struct http_request *q, struct inbox_item *i,
+static int person_request(const struct http_request *q, struct request_item *i,
                           struct eddis_error *err)
 {
     static const struct {
         const char *path;
-        enum inbox_type type;
+        enum request_type type;
     } row[] = {
-        { "/v1/job", INBOX_JOB },         { "/v1/plan", INBOX_PLAN },
-        { "/v1/workers", INBOX_WORKERS }, { "/v1/events", INBOX_EVENTS },
-        { "/metrics", INBOX_METRICS },
+        { "/v1/job", REQUEST_JOB },         { "/v1/plan", REQUEST_PLAN },
+        { "/v1/workers", REQUEST_WORKERS }, { "/v1/events", REQUEST_EVENTS },
+        { "/metrics", REQUEST_METRICS },
     };
 
     if (strcmp(q->method, "GET") != 0)
@@ -286,11 +289,11 @@ static int person_request(const struct http_request *q, struct inbox_item *i,
 }
 
 /* Parse a request with read() and queue it, or reply with the error. */
-static void take(struct inbox *b, const struct http_request *q, struct http_exchange *x,
-                 int (*read)(const struct http_request *q, struct inbox_item *i,
+static void take(struct request_queue *b, const struct http_request *q, struct http_exchange *x,
+                 int (*read)(const struct http_request *q, struct request_item *i,
                              struct eddis_error *err))
 {
-    struct inbox_item *i = calloc(1, sizeof *i);
+    struct request_item *i = calloc(1, sizeof *i);
     struct eddis_error err = { 0 };
     int status;
 
@@ -303,20 +306,20 @@ static void take(struct inbox *b, const struct http_request *q, struct http_exch
     status = read(q, i, &err);
     if (status) {
         http_reply_error(x, status, err.text);
-        inbox_item_free(i);
+        request_item_free(i);
         return;
     }
     put(b, i);
 }
 
-void inbox_handle_agent(void *ctx, const struct http_request *q, struct http_exchange *x)
+void request_queue_handle_agent(void *ctx, const struct http_request *q, struct http_exchange *x)
 {
-    const struct inbox *b = ctx;
+    const struct request_queue *b = ctx;
 
     take(ctx, q, x, q->who < b->n_agents ? agent_request : join_request);
 }
 
-void inbox_handle_person(void *ctx, const struct http_request *q, struct http_exchange *x)
+void request_queue_handle_person(void *ctx, const struct http_request *q, struct http_exchange *x)
 {
     take(ctx, q, x, person_request);
 }

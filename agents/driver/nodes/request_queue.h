@@ -18,67 +18,68 @@
 /* Numbers of people's tokens.  The tokens of agents have the agents' numbers; higher numbers belong
  * to the nodes that are about to join.
  */
-enum inbox_person {
-    PERSON_READER, /* may read */
-    PERSON_OWNER,  /* may also stop the job */
-    N_PERSONS,
+enum request_person {
+    REQUEST_READER, /* may read */
+    REQUEST_OWNER,  /* may also stop the job */
+    N_REQUEST_PERSONS,
 };
 
 /* The kinds of requests. */
-enum inbox_type {
-    INBOX_HELLO,
-    INBOX_JOIN, /* agent is a token number above those of the agents */
-    INBOX_POLL,
-    INBOX_REPORT,
-    INBOX_STOP, /* from the owner */
+enum request_type {
+    REQUEST_HELLO,
+    REQUEST_JOIN, /* agent is a token number above those of the agents */
+    REQUEST_POLL,
+    REQUEST_REPORT,
+    REQUEST_STOP, /* from the owner */
     /* from readers */
-    INBOX_JOB,
-    INBOX_PLAN,
-    INBOX_WORKERS,
-    INBOX_EVENTS,
-    INBOX_METRICS,
-    INBOX_LOGS,
+    REQUEST_JOB,
+    REQUEST_PLAN,
+    REQUEST_WORKERS,
+    REQUEST_EVENTS,
+    REQUEST_METRICS,
+    REQUEST_LOGS,
 };
 
 /* A parsed request. */
-struct inbox_item {
-    struct inbox_item *next;
-    enum inbox_type type;
-    int agent;                  /* the sender, if an agent; see INBOX_JOIN */
+struct request_item {
+    struct request_item *next;
+    enum request_type type;
+    int agent;                  /* the sender, if an agent; see REQUEST_JOIN */
     char peer[HTTP_PEER_CHARS]; /* address of the sender */
     int64_t after;              /* number that the query asks to continue after */
-    int rank;                   /* the log's rank (INBOX_LOGS) */
+    int rank;                   /* the log's rank (REQUEST_LOGS) */
     struct hello hello;
     struct join join;
     struct report *report;   /* owned */
     struct http_exchange *x; /* the consumer must reply to it */
 };
 
-struct inbox;
+struct request_queue;
 
 /* Make an empty queue for requests of n_agents agents. */
-int inbox_open(int n_agents, struct inbox **ret, struct eddis_error *err);
+int request_queue_open(int n_agents, struct request_queue **ret, struct eddis_error *err);
 
 /* Return a descriptor that is readable if requests may have arrived.  Borrowed. */
-int inbox_fd(const struct inbox *b);
+int request_queue_fd(const struct request_queue *b);
 
-/* Take the oldest request; NULL: none.  The caller replies to it and frees it with inbox_item_free.
+/* Take the oldest request; NULL: none.  The caller replies to it and frees it with
+ * request_item_free.
  */
-struct inbox_item *inbox_take(struct inbox *b);
+struct request_item *request_queue_take(struct request_queue *b);
 
 /* Free a request without replying to it.  Accepts NULL. */
-void inbox_item_free(struct inbox_item *i);
+void request_item_free(struct request_item *i);
 
 /* Reply "503 the job is over" to all queued requests and to all that arrive from now on. */
-void inbox_shut(struct inbox *b);
+void request_queue_shut(struct request_queue *b);
 
 /* Free the request queue.  The servers must have been stopped.  Accepts NULL. */
-void inbox_close(struct inbox *b);
+void request_queue_close(struct request_queue *b);
 
 /* Handle an HTTP request from an agent (on a server's thread); ctx is the queue. */
-void inbox_handle_agent(void *ctx, const struct http_request *q, struct http_exchange *x);
+void request_queue_handle_agent(void *ctx, const struct http_request *q, struct http_exchange *x);
 
 /* Handle an HTTP request from a person (on a server's thread); ctx is the queue. */
-void inbox_handle_person(void *ctx, const struct http_request *q, struct http_exchange *x);
+void request_queue_handle_person(void *ctx, const struct http_request *q, struct http_exchange *x);
 
 #endif

@@ -35,7 +35,7 @@ static bool held_too_much(const struct state *s, int rank)
 /* Record and report that a rank may hold half the samples it held; now: from the next generation
  * on, else from the next job on.
  */
-static void halve(struct known *k, int rank, const struct plan *p, const int *agent, bool now)
+static void halve(struct history *k, int rank, const struct plan *p, const int *agent, bool now)
 {
     struct job_run *run = k->run;
     int64_t at_once = run->state.rank[rank].at_once;
@@ -51,12 +51,12 @@ static void halve(struct known *k, int rank, const struct plan *p, const int *ag
                    rank, at_once, k->memory.takes_pieces ? "holds" : "gets", row.samples,
                    now ? "from now on" : "in the next job");
     job_run_say(run, JOB_EVENT_SAY, -1, rank, text);
-    if (learned_memory_set(&k->memory, &row, &err) < 0)
+    if (past_memory_set(&k->memory, &row, &err) < 0)
         job_run_say(run, JOB_EVENT_NOTE, -1, -1, err.text);
 }
 
-bool less_memory(struct known *k, const struct state_failure *f, const struct plan *p,
-                 const int *agent)
+bool memory_retry(struct history *k, const struct state_failure *f, const struct plan *p,
+                  const int *agent)
 {
     const struct state *s = &k->run->state;
     bool any = false;
@@ -69,6 +69,6 @@ bool less_memory(struct known *k, const struct state_failure *f, const struct pl
             any = true;
         }
     if (any)
-        known_keep_memory(k);
+        history_keep_memory(k);
     return any;
 }

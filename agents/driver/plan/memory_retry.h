@@ -10,7 +10,7 @@
  * store it for the next job too.  f: the failure that ended the generation.  p: its plan (NULL:
  * none); agent [p->n_nodes]: the agents of its nodes.  Return whether there is such a worker.
  */
-bool less_memory(struct known *k, const struct state_failure *f, const struct plan *p,
-                 const int *agent);
+bool memory_retry(struct history *k, const struct state_failure *f, const struct plan *p,
+                  const int *agent);
 
 #endif

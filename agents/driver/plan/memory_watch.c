@@ -32,7 +32,7 @@ static int first_beside(const struct plan *p, int i)
  * micro-batch the plan limits.
  */
 static void begin_worker(struct memory_watch *m, int i, const struct plan *p,
-                         const struct node_profile *node, const struct learned_memory *known)
+                         const struct node_profile *node, const struct past_memory *history)
 {
     const struct plan_worker *w = &p->worker[i];
     const struct planner_bound *row = NULL;
@@ -40,7 +40,7 @@ static void begin_worker(struct memory_watch *m, int i, const struct plan *p,
 
     if (w->piece > 0) {
         planner_key(p->node[w->node], node, w, key);
-        row = learned_memory_find(known, key);
+        row = past_memory_find(history, key);
     }
     m->watched[i] =
         (struct watched_memory){ .device_bytes = device_bytes(node, w),
@@ -53,7 +53,7 @@ static void begin_worker(struct memory_watch *m, int i, const struct plan *p,
 }
 
 int memory_watch_begin(struct memory_watch *m, const struct plan *p,
-                       const struct node_profile *const *node, const struct learned_memory *known,
+                       const struct node_profile *const *node, const struct past_memory *history,
                        struct eddis_error *err)
 {
     size_t n = (size_t)p->n_workers;
@@ -67,7 +67,7 @@ int memory_watch_begin(struct memory_watch *m, const struct plan *p,
         return eddis_fail(err, -ENOMEM, "no memory to watch that of %d workers", p->n_workers);
     m->n = p->n_workers;
     for (int i = 0; i < m->n; i++)
-        begin_worker(m, i, p, node[p->worker[i].node], known);
+        begin_worker(m, i, p, node[p->worker[i].node], history);
     return 0;
 }
 
@@ -117,8 +117,8 @@ static void number_pools(struct memory_watch *m)
  */
 static bool is_of(const struct plan *plan, const struct progress *p)
 {
-    return p->memory_bytes > 0 && p->figures.plan >= plan->version &&
-           p->figures.plan == p->step_plan && p->plan_version == p->step_plan;
+    return p->memory_bytes > 0 && p->metrics.plan >= plan->version &&
+           p->metrics.plan == p->step_plan && p->plan_version == p->step_plan;
 }
 
 /* Return how many samples a worker held at once in a whole step, as at the peak.  The present step
@@ -126,7 +126,7 @@ static bool is_of(const struct plan *plan, const struct progress *p)
  */
 static int64_t at_once(const struct plan_worker *w, const struct progress *p)
 {
-    int64_t count = p->figures.count;
+    int64_t count = p->metrics.count;
 
     return p->takes_pieces && w->piece > 0 && w->piece < count ? w->piece : count;
 }
@@ -176,7 +176,7 @@ bool memory_watch_look(struct memory_watch *m)
 }
 
 void memory_watch_learnt(const struct memory_watch *m, const struct plan *p,
-                         const struct node_profile *const *node, struct learned_memory *ret)
+                         const struct node_profile *const *node, struct past_memory *ret)
 {
     for (int i = 0; i < m->n; i++) {
         const struct plan_worker *w = &p->worker[i];
@@ -188,8 +188,8 @@ void memory_watch_learnt(const struct memory_watch *m, const struct plan *p,
             continue;
         planner_key(p->node[w->node], node[w->node], w, row.key);
         if (failed)
-            learned_memory_renew(ret, row.key);
+            past_memory_renew(ret, row.key);
         else
-            learned_memory_measured(ret, &row, row.samples < p->global_batch);
+            past_memory_measured(ret, &row, row.samples < p->global_batch);
     }
 }

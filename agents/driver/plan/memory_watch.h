@@ -38,7 +38,7 @@ struct memory_watch {
  * the history of the workers.
  */
 int memory_watch_begin(struct memory_watch *m, const struct plan *p,
-                       const struct node_profile *const *node, const struct learned_memory *known,
+                       const struct node_profile *const *node, const struct past_memory *history,
                        struct eddis_error *err);
 
 /* Record the memory peak that a worker has reported; plan: the generation's newest. */
@@ -53,7 +53,7 @@ bool memory_watch_look(struct memory_watch *m);
  * limit that is lost for lack of memory is measured again.
  */
 void memory_watch_learnt(const struct memory_watch *m, const struct plan *p,
-                         const struct node_profile *const *node, struct learned_memory *ret);
+                         const struct node_profile *const *node, struct past_memory *ret);
 
 /* Stop watching memory and free everything. */
 void memory_watch_end(struct memory_watch *m);

@@ -25,7 +25,7 @@ static const char *rank_text(const struct job_run *r, int64_t rank, char *ret, s
 /* Return a worker's result of a failed model comparison; NULL: none failed.  All workers find the
  * same.
  */
-static const struct model_check *found(const struct figures *f)
+static const struct model_check *found(const struct metrics *f)
 {
     for (int i = 0; i < f->n_workers; i++)
         if (f->worker[i].seen && f->worker[i].last.models.found != MODEL_CHECK_ALIKE)
@@ -59,7 +59,7 @@ static void describe(const struct job_run *r, const struct model_check *m, char 
 /* Report a failed model comparison, once per generation. */
 static void look_at_models(struct model_watch *w, struct job_run *r)
 {
-    const struct model_check *m = found(&r->figures);
+    const struct model_check *m = found(&r->metrics);
     struct job_status *s = &r->status;
 
     if (!m || w->generation == r->state.generation)
@@ -70,7 +70,7 @@ static void look_at_models(struct model_watch *w, struct job_run *r)
 }
 
 /* Return the worker whose loss was not finite first; NULL: none. */
-static const struct progress *first_loss(const struct figures *f)
+static const struct progress *first_loss(const struct metrics *f)
 {
     const struct progress *first = NULL;
 
@@ -88,7 +88,7 @@ static const struct progress *first_loss(const struct figures *f)
  */
 static void look_at_losses(struct model_watch *w, struct job_run *r, int64_t now_ns, bool end)
 {
-    const struct progress *p = w->said ? NULL : first_loss(&r->figures);
+    const struct progress *p = w->said ? NULL : first_loss(&r->metrics);
     struct job_status *s = &r->status;
     char rank[88];
 
@@ -113,7 +113,7 @@ void model_watch_look(struct model_watch *w, struct job_run *r, int64_t now_ns, 
 
 void model_watch_fill(const struct job_run *r, struct job_status *s)
 {
-    const struct figures *f = &r->figures;
+    const struct metrics *f = &r->metrics;
 
     s->models_compared = s->models_unlike = 0;
     s->models_largest = NAN;

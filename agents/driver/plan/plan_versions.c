@@ -15,7 +15,7 @@
 #include <string.h>
 
 /* Steps that workers still do under the old plan after a new one is published: see
- * lib/worker/replan.c.
+ * lib/worker/plan_switch.c.
  */
 enum { STEPS_TO_TAKE_UP = 3 };
 
@@ -38,7 +38,7 @@ static bool is_equal(const struct plan *p)
 }
 
 /* Return the number of equal-split steps that the user requested; 0 after a restart. */
-static int64_t asked_equal(const struct publishing *s)
+static int64_t asked_equal(const struct plan_versions *s)
 {
     return s->run->state.generation > 1 ? 0 : s->run->o->measure_equal;
 }
@@ -46,7 +46,7 @@ static int64_t asked_equal(const struct publishing *s)
 /* Return after how many steps of the equal split the plan is published; 0: no equal split is
  * measured.
  */
-static int64_t equal_until(const struct publishing *s)
+static int64_t equal_until(const struct plan_versions *s)
 {
     int64_t n = asked_equal(s);
 
@@ -82,7 +82,7 @@ static struct plan *equal_of(const struct plan *p, struct eddis_error *err)
 /* Number the plan as version 1, or as version 2 after an equal split, and write both to the job's
  * folder.
  */
-static int number(struct publishing *s, struct eddis_error *err)
+static int number(struct plan_versions *s, struct eddis_error *err)
 {
     struct run_plans *all = &s->plans;
 
@@ -103,7 +103,7 @@ static int number(struct publishing *s, struct eddis_error *err)
  * share, or the plan is the equal split: its steps would be compared with themselves, the first
  * ones slow.
  */
-static void say_unmeasured(const struct publishing *s)
+static void say_unmeasured(const struct plan_versions *s)
 {
     const struct plan *p = s->plans.plan;
     int i = too_small(p);
@@ -122,7 +122,7 @@ static void say_unmeasured(const struct publishing *s)
     job_run_say(s->run, JOB_EVENT_SAY, -1, i, text);
 }
 
-int publishing_begin(struct publishing *s, bool open, struct eddis_error *err)
+int plan_versions_begin(struct plan_versions *s, bool open, struct eddis_error *err)
 {
     int rc = number(s, err);
 
@@ -137,13 +137,13 @@ int publishing_begin(struct publishing *s, bool open, struct eddis_error *err)
     return 0;
 }
 
-bool publishing_is_open(const struct publishing *s)
+bool plan_versions_is_open(const struct plan_versions *s)
 {
     return s->plans.plan && s->plans.newest == 0;
 }
 
 /* Order the workers to use a plan as the next version, with BOARD_FLAG_* flags, and record it. */
-static int publish(struct publishing *s, const struct plan *p, int64_t flags,
+static int publish(struct plan_versions *s, const struct plan *p, int64_t flags,
                    struct eddis_error *err)
 {
     cleanup_free struct board_plan *b = order_plan(p, s->plans.newest + 1, flags);
@@ -173,7 +173,7 @@ static int publish(struct publishing *s, const struct plan *p, int64_t flags,
     return 0;
 }
 
-int publishing_settle(struct publishing *s, struct plan *p, struct eddis_error *err)
+int plan_versions_settle(struct plan_versions *s, struct plan *p, struct eddis_error *err)
 {
     struct run_plans *all = &s->plans;
     int rc;
@@ -190,15 +190,15 @@ int publishing_settle(struct publishing *s, struct plan *p, struct eddis_error *
     return all->equal ? publish(s, all->equal, BOARD_FLAG_PASSING, err) : publish(s, p, 0, err);
 }
 
-bool publishing_measures_equal(const struct publishing *s)
+bool plan_versions_measures_equal(const struct plan_versions *s)
 {
     return s->plans.equal && s->plans.newest <= 1;
 }
 
 /* Check whether every worker has done a step under the newest version. */
-static bool is_taken_up(const struct publishing *s)
+static bool is_taken_up(const struct plan_versions *s)
 {
-    const struct figures *f = &s->run->figures;
+    const struct metrics *f = &s->run->metrics;
 
     for (int r = 0; r < f->n_workers; r++)
         if (f->worker[r].last.step_plan < s->plans.newest)
@@ -207,9 +207,9 @@ static bool is_taken_up(const struct publishing *s)
 }
 
 /* Check whether a worker is writing a checkpoint. */
-static bool is_saving(const struct publishing *s)
+static bool is_saving(const struct plan_versions *s)
 {
-    const struct figures *f = &s->run->figures;
+    const struct metrics *f = &s->run->metrics;
 
     for (int r = 0; r < f->n_workers; r++)
         if (f->worker[r].last.phase == STATE_RANK_CHECKPOINT)
@@ -221,20 +221,20 @@ static bool is_saving(const struct publishing *s)
  * so that slow files leave time for training.  Only one version is on its way to the workers at a
  * time, because they keep only the last few.
  */
-static bool is_due(struct publishing *s, int64_t now_ns)
+static bool is_due(struct plan_versions *s, int64_t now_ns)
 {
     int64_t every_ns = s->run->o->job->checkpoint.every.ns;
 
-    if (!every_ns || publishing_is_open(s) || !state_all_up(&s->run->state) ||
+    if (!every_ns || plan_versions_is_open(s) || !state_all_up(&s->run->state) ||
         s->run->state.outcome != STATE_OUTCOME_OPEN)
         return false;
     if (!s->save_ns || is_saving(s))
         s->save_ns = clock_after_ns(now_ns, every_ns);
-    return now_ns >= s->save_ns && is_taken_up(s) && !publishing_measures_equal(s);
+    return now_ns >= s->save_ns && is_taken_up(s) && !plan_versions_measures_equal(s);
 }
 
 /* Publish the plan again with these flags; return whether that succeeded. */
-static bool publish_again(struct publishing *s, int64_t flags)
+static bool publish_again(struct plan_versions *s, int64_t flags)
 {
     struct eddis_error err = { 0 };
 
@@ -244,17 +244,17 @@ static bool publish_again(struct publishing *s, int64_t flags)
     return false;
 }
 
-bool publishing_stepped(struct publishing *s, int64_t now_ns)
+bool plan_versions_stepped(struct plan_versions *s, int64_t now_ns)
 {
-    if (publishing_measures_equal(s) && !publishing_is_open(s))
-        return figures_steps_here(&s->run->figures) >= s->plans.equal_until && publish_again(s, 0);
+    if (plan_versions_measures_equal(s) && !plan_versions_is_open(s))
+        return metrics_steps_here(&s->run->metrics) >= s->plans.equal_until && publish_again(s, 0);
     if (!is_due(s, now_ns) || !publish_again(s, BOARD_FLAG_CHECKPOINT))
         return false;
     s->save_ns = 0;
     return true;
 }
 
-int publishing_replace(struct publishing *s, struct plan *p, struct eddis_error *err)
+int plan_versions_replace(struct plan_versions *s, struct plan *p, struct eddis_error *err)
 {
     int rc;
 
@@ -265,22 +265,22 @@ int publishing_replace(struct publishing *s, struct plan *p, struct eddis_error 
         return rc;
     }
     journal_plan(&s->run->journal, p);
-    figures_replan(&s->run->figures, p);
+    metrics_replan(&s->run->metrics, p);
     plan_free(s->plans.plan);
     s->plans.plan = p;
     s->run->status.replans++;
     return 0;
 }
 
-void publishing_refine(struct publishing *s, struct plan *p)
+void plan_versions_refine(struct plan_versions *s, struct plan *p)
 {
     journal_plan(&s->run->journal, p);
-    figures_refine(&s->run->figures, p);
+    metrics_refine(&s->run->metrics, p);
     plan_free(s->plans.plan);
     s->plans.plan = p;
 }
 
-void publishing_predict(struct publishing *s, double samples_per_s)
+void plan_versions_predict(struct plan_versions *s, double samples_per_s)
 {
     struct plan *p = s->plans.plan;
 
@@ -289,32 +289,32 @@ void publishing_predict(struct publishing *s, double samples_per_s)
         p->equal_samples_per_s *= samples_per_s / p->predicted_samples_per_s;
     p->predicted_samples_per_s = samples_per_s;
     journal_plan(&s->run->journal, p);
-    figures_refine(&s->run->figures, p);
+    metrics_refine(&s->run->metrics, p);
 }
 
-void publishing_checkpoint(struct publishing *s)
+void plan_versions_checkpoint(struct plan_versions *s)
 {
     const struct run_plans *all = &s->plans;
-    const struct plan *p = publishing_measures_equal(s) ? all->equal : all->plan;
+    const struct plan *p = plan_versions_measures_equal(s) ? all->equal : all->plan;
     struct eddis_error err = { 0 };
 
     if (p == all->equal)
-        figures_only_equal(&s->run->figures);
+        metrics_only_equal(&s->run->metrics);
     if (publish(s, p, BOARD_FLAG_CHECKPOINT | BOARD_FLAG_STOP, &err) < 0)
         state_fail(&s->run->state, "internal", 1, err.text, clock_now_ns());
 }
 
 /* Return the highest plan version that a worker has reported. */
-static int64_t newest_told(const struct progress *p)
+static int64_t newest_reported(const struct progress *p)
 {
     int64_t most = p->plan_version > p->step_plan ? p->plan_version : p->step_plan;
 
-    return most > p->figures.plan ? most : p->figures.plan;
+    return most > p->metrics.plan ? most : p->metrics.plan;
 }
 
-bool publishing_knows(struct publishing *s, const struct progress *p)
+bool plan_versions_knows(struct plan_versions *s, const struct progress *p)
 {
-    int64_t told = newest_told(p);
+    int64_t told = newest_reported(p);
     char text[160];
 
     if (told <= s->plans.newest)
@@ -333,7 +333,7 @@ bool publishing_knows(struct publishing *s, const struct progress *p)
 /* Record the first step of a plan version from the first report: the workers agree on it among
  * themselves.
  */
-bool publishing_progress(struct publishing *s, const struct progress *p)
+bool plan_versions_progress(struct plan_versions *s, const struct progress *p)
 {
     char text[96];
 
@@ -347,7 +347,7 @@ bool publishing_progress(struct publishing *s, const struct progress *p)
 }
 
 /* Store rank 0's choice in the plan, so that --plan can replay it. */
-void publishing_choice(struct publishing *s, const char *text)
+void plan_versions_choice(struct plan_versions *s, const char *text)
 {
     struct job_status *t = &s->run->status;
     struct plan *p = s->plans.plan;
@@ -368,7 +368,7 @@ void publishing_choice(struct publishing *s, const char *text)
     job_run_say(s->run, JOB_EVENT_COMMUNICATION, -1, -1, c->reason);
 }
 
-void publishing_forget(struct publishing *s)
+void plan_versions_forget(struct plan_versions *s)
 {
     plan_free(s->plans.plan);
     plan_free(s->plans.equal);

@@ -11,7 +11,7 @@
 #include "agents/driver/core/job_run.h"
 
 /* The plan versions of a generation. */
-struct publishing {
+struct plan_versions {
     struct job_run *run; /* borrowed */
     struct run_plans plans;
     int64_t agreed;  /* newest version whose first step the workers have agreed on */
@@ -22,53 +22,53 @@ struct publishing {
 /* Number a generation's plan, plans.plan, and make the equal split before it if one is to be
  * measured.  open: the plan's sync mode is not decided yet.
  */
-int publishing_begin(struct publishing *s, bool open, struct eddis_error *err);
+int plan_versions_begin(struct plan_versions *s, bool open, struct eddis_error *err);
 
 /* Publish version 1 with a decided sync mode.  p becomes the generation's plan; it is taken, and
  * may be the plan itself.
  */
-int publishing_settle(struct publishing *s, struct plan *p, struct eddis_error *err);
+int plan_versions_settle(struct plan_versions *s, struct plan *p, struct eddis_error *err);
 
 /* Check whether every plan version that the worker reported has been published.  If not, its
  * measurements are ignored, since its agent or program is broken; this is reported once a
  * generation.
  */
-bool publishing_knows(struct publishing *s, const struct progress *p);
+bool plan_versions_knows(struct plan_versions *s, const struct progress *p);
 
 /* Record the first step of a plan version that a worker reports.  Return whether it is the first
  * report for this version.
  */
-bool publishing_progress(struct publishing *s, const struct progress *p);
+bool plan_versions_progress(struct plan_versions *s, const struct progress *p);
 
 /* Publish the next version if it is due after new reports: the plan, once the equal split has been
  * measured long enough, or a checkpoint that is due by time.  Return whether a version was
  * published.
  */
-bool publishing_stepped(struct publishing *s, int64_t now_ns);
+bool plan_versions_stepped(struct plan_versions *s, int64_t now_ns);
 
 /* Check whether there is a plan whose sync mode has not been decided. */
-bool publishing_is_open(const struct publishing *s);
+bool plan_versions_is_open(const struct plan_versions *s);
 
 /* Check whether the workers still use the equal split. */
-bool publishing_measures_equal(const struct publishing *s);
+bool plan_versions_measures_equal(const struct plan_versions *s);
 
 /* Publish p as the new plan in place of the present one.  p is taken, and freed on failure. */
-int publishing_replace(struct publishing *s, struct plan *p, struct eddis_error *err);
+int plan_versions_replace(struct plan_versions *s, struct plan *p, struct eddis_error *err);
 
 /* Replace the plan by p, which differs only in its predictions, without publishing it.  p is taken.
  */
-void publishing_refine(struct publishing *s, struct plan *p);
+void plan_versions_refine(struct plan_versions *s, struct plan *p);
 
 /* Set the plan's predicted rate to what its first steps show. */
-void publishing_predict(struct publishing *s, double samples_per_s);
+void plan_versions_predict(struct plan_versions *s, double samples_per_s);
 
 /* Store rank 0's choice of communication in the plan; text: JSON as of lib/model/choice.h. */
-void publishing_choice(struct publishing *s, const char *text);
+void plan_versions_choice(struct plan_versions *s, const char *text);
 
 /* Publish the plan in force again with the request to write a checkpoint and stop. */
-void publishing_checkpoint(struct publishing *s);
+void plan_versions_checkpoint(struct plan_versions *s);
 
 /* Free the plans of a generation that has ended. */
-void publishing_forget(struct publishing *s);
+void plan_versions_forget(struct plan_versions *s);
 
 #endif

@@ -35,18 +35,18 @@ static int begin_memory(struct plan_watch *w, struct eddis_error *err)
 
     if (!node)
         return eddis_fail(err, -ENOMEM, "no memory to watch %d nodes", p->n_nodes);
-    return memory_watch_begin(&w->memory, p, node, &w->known->memory, err);
+    return memory_watch_begin(&w->memory, p, node, &w->history->memory, err);
 }
 
 int plan_watch_begin(struct plan_watch *w, struct eddis_error *err)
 {
-    struct planner_known known;
+    struct planner_history history;
     int rc;
 
     w->replan.run = w->straggle.run = w->run;
     w->length_known = false;
-    known_fill(w->known, &known);
-    rc = replanning_begin(&w->replan, &w->published->plans, &known, err);
+    history_fill(w->history, &history);
+    rc = replanner_begin(&w->replan, &w->published->plans, &history, err);
     if (rc == 0)
         rc = straggling_begin(&w->straggle, w->published->plans.plan, err);
     return rc < 0 ? rc : begin_memory(w, err);
@@ -54,7 +54,7 @@ int plan_watch_begin(struct plan_watch *w, struct eddis_error *err)
 
 void plan_watch_end(struct plan_watch *w)
 {
-    replanning_end(&w->replan);
+    replanner_end(&w->replan);
     straggling_end(&w->straggle);
     memory_watch_end(&w->memory);
 }
@@ -64,13 +64,13 @@ void plan_watch_keep(struct plan_watch *w)
     const struct plan *p = w->published->plans.plan;
     cleanup_free const struct node_profile **node = p ? nodes_of(w, p) : NULL;
 
-    if (!node || !w->replan.policy || w->known->model.bytes == 0)
+    if (!node || !w->replan.policy || w->history->model.bytes == 0)
         return;
-    replanning_learnt(&w->replan, p, node, &w->known->times);
-    known_keep_times(w->known);
+    replanner_learn(&w->replan, p, node, &w->history->times);
+    history_keep_times(w->history);
     (void)memory_watch_look(&w->memory);
-    memory_watch_learnt(&w->memory, p, node, &w->known->memory);
-    known_keep_memory(w->known);
+    memory_watch_learnt(&w->memory, p, node, &w->history->memory);
+    history_keep_memory(w->history);
 }
 
 /* Re-plans that are reported one by one; further ones are counted only. */
@@ -92,7 +92,7 @@ static const char *gain_text(double gain, char *ret, size_t size)
 }
 
 /* Report a new plan once its first step is known, at most REPLANS_TOLD times. */
-static void tell_replan(struct plan_watch *w, const struct progress *p)
+static void report_replan(struct plan_watch *w, const struct progress *p)
 {
     const struct plan *now = w->published->plans.plan;
     char text[400], gain[48];
@@ -117,10 +117,10 @@ static bool network_is_news(struct plan_watch *w, double bytes_per_s)
 {
     double before = w->network_bytes_per_s;
 
-    if (w->networks_told >= NETWORKS_TOLD ||
+    if (w->networks_reported >= NETWORKS_TOLD ||
         (before > 0 && bytes_per_s < 2 * before && before < 2 * bytes_per_s))
         return false;
-    w->networks_told++;
+    w->networks_reported++;
     w->network_bytes_per_s = bytes_per_s;
     return true;
 }
@@ -131,14 +131,14 @@ static bool network_is_news(struct plan_watch *w, double bytes_per_s)
 static void watch_network(struct plan_watch *w)
 {
     struct plan *p = w->published->plans.plan;
-    struct rebalance_contradiction c;
-    struct planner_known known;
+    struct replan_contradiction c;
+    struct planner_history history;
 
-    if (!p || !replanning_contradicted(&w->replan, &c))
+    if (!p || !replanner_contradicted(&w->replan, &c))
         return;
     w->run->wire = (struct run_wire){ c.network.bytes_per_s, c.network.latency_s };
-    known_fill(w->known, &known);
-    network_effect_contradicted(w->run, &c, &known, network_is_news(w, c.network.bytes_per_s), p);
+    history_fill(w->history, &history);
+    network_effect_contradicted(w->run, &c, &history, network_is_news(w, c.network.bytes_per_s), p);
     journal_plan(&w->run->journal, p);
 }
 
@@ -148,8 +148,8 @@ static void watch_network(struct plan_watch *w)
 static void watch_memory(struct plan_watch *w)
 {
     if (w->published->plans.plan && memory_watch_look(&w->memory))
-        replanning_memory(&w->replan, w->published->plans.plan, w->memory.most,
-                          w->known->memory.takes_pieces);
+        replanner_memory(&w->replan, w->published->plans.plan, w->memory.most,
+                         w->history->memory.takes_pieces);
 }
 
 /* Return the plan's node with this address; -1: none, since programs also connect elsewhere. */
@@ -168,7 +168,7 @@ static void watch_speed(struct plan_watch *w, const struct progress *p)
 {
     struct time_model t;
 
-    if (replanning_model(&w->replan, p->rank, &t))
+    if (replanner_model(&w->replan, p->rank, &t))
         straggling_progress(&w->straggle, w->published->plans.plan, p, &t,
                             node_at(w, p->link.peer));
 }
@@ -176,17 +176,17 @@ static void watch_speed(struct plan_watch *w, const struct progress *p)
 void plan_watch_network(struct plan_watch *w)
 {
     const struct plan *p = w->published->plans.plan;
-    struct planner_known known;
+    struct planner_history history;
 
     if (!p)
         return;
-    known_fill(w->known, &known);
-    replanning_known(&w->replan, p, &known);
+    history_fill(w->history, &history);
+    replanner_known(&w->replan, p, &history);
 }
 
 void plan_watch_model(struct plan_watch *w, int64_t bytes, const struct program *p)
 {
-    if (known_model(w->known, bytes, p))
+    if (history_model(w->history, bytes, p))
         plan_watch_network(w);
 }
 
@@ -202,22 +202,22 @@ static void watch_length(struct plan_watch *w, const struct progress *p)
         __builtin_mul_overflow(p->steps_total, now->global_batch, &n))
         return;
     w->length_known = true;
-    if (known_samples(w->known, n))
+    if (history_samples(w->history, n))
         plan_watch_network(w);
 }
 
 void plan_watch_progress(struct plan_watch *w, const struct progress *p, int64_t now_ns)
 {
-    if (publishing_progress(w->published, p)) {
-        replanning_agreed(&w->replan, p->plan_version, now_ns);
-        tell_replan(w, p);
+    if (plan_versions_progress(w->published, p)) {
+        replanner_agreed(&w->replan, p->plan_version, now_ns);
+        report_replan(w, p);
     }
-    replanning_progress(&w->replan, p, now_ns);
+    replanner_progress(&w->replan, p, now_ns);
     if (w->published->plans.plan)
         memory_watch_progress(&w->memory, w->published->plans.plan, p);
     watch_speed(w, p);
     if (p->at_once > 0) /* before its first step it may not have reported this */
-        w->known->memory.takes_pieces = p->takes_pieces;
+        w->history->memory.takes_pieces = p->takes_pieces;
     plan_watch_model(w, p->model_bytes, &p->program);
     watch_length(w, p);
 }
@@ -230,15 +230,15 @@ void plan_watch_progress(struct plan_watch *w, const struct progress *p, int64_t
 static void refine(struct plan_watch *w)
 {
     const struct plan *now = w->published->plans.plan;
-    struct planner_known known;
+    struct planner_history history;
     struct plan *p;
 
-    if (!replanning_knows_seconds(&w->replan, now))
+    if (!replanner_knows_seconds(&w->replan, now))
         return;
-    known_fill(w->known, &known);
-    p = replanning_seconds(&w->replan, now, &known);
+    history_fill(w->history, &history);
+    p = replanner_seconds(&w->replan, now, &history);
     if (p)
-        publishing_refine(w->published, p);
+        plan_versions_refine(w->published, p);
 }
 
 /* Update the plan's predicted rate from the first steps. */
@@ -247,8 +247,8 @@ static void predict(struct plan_watch *w)
     double samples_per_s;
 
     if (w->published->plans.plan &&
-        replanning_predicts(&w->replan, w->published->plans.plan, &samples_per_s))
-        publishing_predict(w->published, samples_per_s);
+        replanner_predicts(&w->replan, w->published->plans.plan, &samples_per_s))
+        plan_versions_predict(w->published, samples_per_s);
 }
 
 /* Report once that a single worker would be faster than any plan of these workers. */
@@ -259,9 +259,9 @@ static void tell_alone(struct plan_watch *w)
     double times;
     int rank;
 
-    if (w->alone_told || !replanning_alone(&w->replan, &rank, &times))
+    if (w->alone_reported || !replanner_alone(&w->replan, &rank, &times))
         return;
-    w->alone_told = true;
+    w->alone_reported = true;
     (void)snprintf(text, sizeof text,
                    "rank %d on %s would be %.1f times as fast alone: exchanges take longer than "
                    "what the other workers save; train on it alone, or try a larger batch.global "
@@ -276,9 +276,9 @@ static void tell_alone(struct plan_watch *w)
 static void replan(struct plan_watch *w, int64_t now_ns)
 {
     struct run_plans *all = &w->published->plans;
-    struct rebalance_proposal wish;
+    struct replan_proposal wish;
     struct eddis_error err = { 0 };
-    struct planner_known known;
+    struct planner_history history;
     struct plan *p;
 
     refine(w);
@@ -287,31 +287,31 @@ static void replan(struct plan_watch *w, int64_t now_ns)
     watch_memory(w);
     if (w->run->state.outcome != STATE_OUTCOME_OPEN)
         return;
-    if (!replanning_decide(&w->replan, now_ns, &wish)) {
+    if (!replanner_decide(&w->replan, now_ns, &wish)) {
         tell_alone(w);
         return;
     }
-    known_fill(w->known, &known);
-    p = replanning_plan(&w->replan, all->plan, &known, &wish);
+    history_fill(w->history, &history);
+    p = replanner_plan(&w->replan, all->plan, &history, &wish);
     if (!p)
         return;
-    if (publishing_replace(w->published, p, &err) < 0) {
+    if (plan_versions_replace(w->published, p, &err) < 0) {
         job_run_say(w->run, JOB_EVENT_NOTE, -1, -1, err.text);
         return;
     }
-    replanning_published(&w->replan, all->newest, p);
+    replanner_published(&w->replan, all->newest, p);
     job_run_say(w->run, JOB_EVENT_REPLANNED, -1, -1, p->change);
 }
 
 void plan_watch_stepped(struct plan_watch *w, int64_t now_ns)
 {
-    if (publishing_stepped(w->published, now_ns))
-        replanning_published(&w->replan, w->published->plans.newest, w->published->plans.plan);
+    if (plan_versions_stepped(w->published, now_ns))
+        replanner_published(&w->replan, w->published->plans.newest, w->published->plans.plan);
     if (now_ns < w->replan_ns || !w->published->plans.plan ||
-        publishing_measures_equal(w->published) || w->run->state.phase != STATE_PHASE_RUN)
+        plan_versions_measures_equal(w->published) || w->run->state.phase != STATE_PHASE_RUN)
         return;
     w->replan_ns = now_ns + REPLAN_NS;
-    if (!publishing_is_open(w->published)) /* programs that never commit leave it open */
+    if (!plan_versions_is_open(w->published)) /* programs that never commit leave it open */
         replan(w, now_ns);
-    straggling_tell(&w->straggle, w->published->plans.plan, w->agent, now_ns);
+    straggling_report(&w->straggle, w->published->plans.plan, w->agent, now_ns);
 }

@@ -15,17 +15,17 @@
 /* What watches the plan of a generation. */
 struct plan_watch {
     struct job_run *run; /* borrowed, like the next three members */
-    struct known *known;
-    struct publishing *published;
+    struct history *history;
+    struct plan_versions *published;
     const int *agent;           /* [n_agents] agents of the plan's nodes */
-    struct replanning replan;   /* decides on new plans */
+    struct replanner replan;    /* decides on new plans */
     struct straggling straggle; /* finds slow workers */
     struct memory_watch memory; /* limits workers by memory */
     bool length_known;          /* the program of this generation has reported the job's length */
     int64_t replan_ns;          /* when the next re-plan may be decided */
-    bool alone_told;            /* reported that one worker alone would be faster */
+    bool alone_reported;        /* reported that one worker alone would be faster */
     int told;                   /* re-plans reported to the user, in all generations */
-    int networks_told;          /* changed networks reported to the user, in all generations */
+    int networks_reported;      /* changed networks reported to the user, in all generations */
     double network_bytes_per_s; /* bandwidth of the last one; 0: none */
 };
 

@@ -25,8 +25,8 @@ static int make_plan(struct planning *g, const struct node_profile *nodes, int n
                      struct eddis_error *err)
 {
     cleanup_free int *began_as = calloc((size_t)n, sizeof *began_as);
-    struct planner_known known = { 0 };
-    bool replay = g->run->o->plan_path && !g->less_memory &&
+    struct planner_history history = { 0 };
+    bool replay = g->run->o->plan_path && !g->memory_retry &&
                   (g->run->state.generation == 1 || n == g->run->n_agents);
     int rc;
 
@@ -36,9 +36,9 @@ static int make_plan(struct planning *g, const struct node_profile *nodes, int n
         began_as[i] = g->run->agent[g->agent[i]].first_rank;
     g->choice_given = false;
     if (!replay) {
-        known_fill(&g->known, &known);
-        known.began_as = g->run->state.generation > 1 ? began_as : NULL;
-        return planner_plan(g->run->o->job, nodes, n, &known, ret, err);
+        history_fill(&g->history, &history);
+        history.began_as = g->run->state.generation > 1 ? began_as : NULL;
+        return planner_plan(g->run->o->job, nodes, n, &history, ret, err);
     }
     if (!g->replay)
         return eddis_fail(err, g->unreadable.code, "%s", g->unreadable.text);
@@ -62,9 +62,9 @@ static void take_mode(struct planning *g, const struct plan *p)
 {
     struct job_status *s = &g->run->status;
 
-    (void)snprintf(g->known.algorithm, sizeof g->known.algorithm, "%s",
-                   publishing_is_open(&g->published) ? "" : p->algorithm);
-    g->known.wire = p->options.wire;
+    (void)snprintf(g->history.algorithm, sizeof g->history.algorithm, "%s",
+                   plan_versions_is_open(&g->published) ? "" : p->algorithm);
+    g->history.wire = p->options.wire;
     (void)snprintf(s->mode, sizeof s->mode, "%s", p->mode);
     (void)snprintf(s->algorithm, sizeof s->algorithm, "%s", p->algorithm);
 }
@@ -80,12 +80,12 @@ static int take_plan(struct planning *g, struct eddis_error *err)
 
     if (!node)
         return eddis_fail(err, -ENOMEM, "no memory for a plan");
-    rc = publishing_begin(&g->published, is_open(g, p), err);
+    rc = plan_versions_begin(&g->published, is_open(g, p), err);
     if (rc == 0)
         rc = plan_watch_begin(&g->watch, err);
     if (rc < 0)
         return rc;
-    rc = figures_next(&g->run->figures, p, p->version, err);
+    rc = metrics_next(&g->run->metrics, p, p->version, err);
     if (rc == 0)
         rc = job_status_resize(&g->run->status, p->n_workers, err);
     for (int r = 0; r < p->n_workers; r++) {
@@ -109,7 +109,7 @@ static void record_profiles(struct planning *g, const struct node_profile *nodes
         strbuf_addf(&b, "%s%s", i ? ",\n" : "", one ? one : "null");
     }
     strbuf_addf(&b, "],\n\"network\": %s,\n\"schema_version\": 1}\n",
-                g->known.network->measured ? g->known.network->measured : "null");
+                g->history.network->measured ? g->history.network->measured : "null");
     journal_file(&g->run->journal, "profile.json", strbuf_text(&b));
     strbuf_fini(&b);
 }
@@ -118,8 +118,8 @@ static void record_profiles(struct planning *g, const struct node_profile *nodes
 static void forget_plans(struct planning *g)
 {
     plan_watch_end(&g->watch);
-    figures_end_generation(&g->run->figures, state_resume_step(&g->run->state));
-    publishing_forget(&g->published);
+    metrics_end_generation(&g->run->metrics, state_resume_step(&g->run->state));
+    plan_versions_forget(&g->published);
 }
 
 /* Copy the profiles of the first n agents of g->agent to ret, adjusted to the job's settings. */
@@ -156,8 +156,8 @@ static int usable_nodes(struct planning *g, struct node_profile *nodes, struct e
  */
 static bool is_unconfirmed(const struct planning *g)
 {
-    return g->run->state.network == STATE_NETWORK_CACHED && !g->known.network->check.known &&
-           g->known.model.bytes == 0;
+    return g->run->state.network == STATE_NETWORK_CACHED && !g->history.network->check.known &&
+           g->history.model.bytes == 0;
 }
 
 /* Set the plan's generation and its description of the network. */
@@ -166,10 +166,11 @@ static void name_plan(struct planning *g, struct plan *p)
     p->generation = g->run->state.generation;
     if (p->n_nodes < 2)
         return;
-    (void)snprintf(p->network, sizeof p->network, "%s", g->known.network->subnet);
+    (void)snprintf(p->network, sizeof p->network, "%s", g->history.network->subnet);
     if (p->n_nodes ==
         g->run->n_agents) /* otherwise the slowest link may be that of a node that has gone */
-        (void)snprintf(p->network_reason, sizeof p->network_reason, "%s", g->known.network->reason);
+        (void)snprintf(p->network_reason, sizeof p->network_reason, "%s",
+                       g->history.network->reason);
     if (is_unconfirmed(g)) {
         size_t n = strlen(p->network_reason);
 
@@ -223,8 +224,8 @@ static bool plan(struct planning *g)
         return false;
     }
     plan_watch_keep(&g->watch);
-    g->less_memory |=
-        less_memory(&g->known, &g->run->state.before, g->published.plans.plan, g->agent);
+    g->memory_retry |=
+        memory_retry(&g->history, &g->run->state.before, g->published.plans.plan, g->agent);
     n = usable_nodes(g, nodes, &err);
     if (n == 0) /* they left while the plan was waiting */
         n = eddis_fail(&err, -ENOENT, "no node is left");
@@ -247,14 +248,14 @@ static struct plan *plan_settled(struct planning *g, struct eddis_error *err)
 {
     int n = g->published.plans.plan->n_nodes;
     cleanup_free struct node_profile *nodes = calloc((size_t)n, sizeof *nodes);
-    struct planner_known known;
+    struct planner_history history;
     struct plan *p = NULL;
     int rc = nodes ? profiles(g, n, nodes, err)
                    : eddis_fail(err, -ENOMEM, "no memory for the nodes' profiles");
 
-    known_fill(&g->known, &known);
+    history_fill(&g->history, &history);
     if (rc == 0)
-        rc = planner_plan(g->run->o->job, nodes, n, &known, &p, err);
+        rc = planner_plan(g->run->o->job, nodes, n, &history, &p, err);
     if (rc < 0)
         return NULL;
     name_plan(g, p);
@@ -265,9 +266,9 @@ static struct plan *plan_settled(struct planning *g, struct eddis_error *err)
 static int settle_by(struct planning *g, struct plan *p, struct eddis_error *err)
 {
     const struct driver_view *v = &g->run->o->view;
-    int rc = publishing_settle(&g->published, p, err);
+    int rc = plan_versions_settle(&g->published, p, err);
 
-    figures_refine(&g->run->figures, g->published.plans.plan);
+    metrics_refine(&g->run->metrics, g->published.plans.plan);
     take_mode(g, p);
     if (rc == 0)
         rc = plan_watch_begin(&g->watch, err);
@@ -299,7 +300,7 @@ static void settle(struct planning *g)
  */
 static int64_t count_samples(const struct planning *g)
 {
-    const struct figures *f = &g->run->figures;
+    const struct metrics *f = &g->run->metrics;
     int64_t n;
 
     if (!f->plan || f->n_workers == 0 ||
@@ -313,11 +314,11 @@ static int64_t count_samples(const struct planning *g)
  */
 static void take_model(struct planning *g, const struct event *e)
 {
-    if (e->generation != g->run->state.generation || !publishing_is_open(&g->published) ||
+    if (e->generation != g->run->state.generation || !plan_versions_is_open(&g->published) ||
         g->run->state.outcome != STATE_OUTCOME_OPEN)
         return;
     plan_watch_model(&g->watch, e->step, &e->program);
-    (void)known_samples(&g->known, count_samples(g));
+    (void)history_samples(&g->history, count_samples(g));
     settle(g);
 }
 
@@ -327,15 +328,15 @@ static void take_model(struct planning *g, const struct event *e)
 static void take_network(struct planning *g)
 {
     struct plan *p = g->published.plans.plan;
-    struct planner_known known;
+    struct planner_history history;
 
-    if (!p || !g->known.network->check.known)
+    if (!p || !g->history.network->check.known)
         return;
-    known_fill(&g->known, &known);
-    if (publishing_is_open(&g->published)) /* an open mode was planned without communication */
-        known.model_bytes = 0;
-    if (!g->known.network->check.holds)
-        network_effect_checked(g->run, &g->known.network->check, &known, p);
+    history_fill(&g->history, &history);
+    if (plan_versions_is_open(&g->published)) /* an open mode was planned without communication */
+        history.model_bytes = 0;
+    if (!g->history.network->check.holds)
+        network_effect_checked(g->run, &g->history.network->check, &history, p);
     plan_watch_network(&g->watch);
     name_plan(g, p);
     journal_plan(&g->run->journal, p);
@@ -358,8 +359,8 @@ static void take_choice(struct planning *g, const struct event *e)
 {
     if (e->generation != g->run->state.generation || e->generation == 0 || g->choice_given)
         return;
-    publishing_choice(&g->published, e->text);
-    known_gradients(&g->known, count_gradients(g->published.plans.plan));
+    plan_versions_choice(&g->published, e->text);
+    history_gradients(&g->history, count_gradients(g->published.plans.plan));
 }
 
 /* Handle rank 0's choice, the model's size, or a network check by the ranks. */
@@ -387,7 +388,7 @@ static void keep(struct planning *g)
 
     plan_watch_keep(&g->watch);
     if (s->outcome == STATE_OUTCOME_FAILED)
-        (void)less_memory(&g->known, &s->failure, g->published.plans.plan, g->agent);
+        (void)memory_retry(&g->history, &s->failure, g->published.plans.plan, g->agent);
 }
 
 /* Make a plan (true: it has to wait, or there is none), store measurements, or publish a
@@ -401,7 +402,7 @@ static bool on_action(void *self, const struct action *a)
         keep(self);
         return false;
     }
-    publishing_checkpoint(&((struct planning *)self)->published);
+    plan_versions_checkpoint(&((struct planning *)self)->published);
     return false;
 }
 
@@ -418,8 +419,9 @@ const struct subject_ops planning_ops = { .on_event = on_event,
 void planning_join(struct planning *g, struct job_run *run, const struct run_network *network)
 {
     g->run = g->published.run = g->wait.run = run;
-    g->known = (struct known){ .run = run, .network = network };
-    g->watch = (struct plan_watch){ .run = run, .known = &g->known, .published = &g->published };
+    g->history = (struct history){ .run = run, .network = network };
+    g->watch =
+        (struct plan_watch){ .run = run, .history = &g->history, .published = &g->published };
 }
 
 int planning_init(struct planning *g, struct eddis_error *err)
@@ -439,8 +441,8 @@ int planning_init(struct planning *g, struct eddis_error *err)
 void planning_fini(struct planning *g)
 {
     plan_watch_end(&g->watch);
-    publishing_forget(&g->published);
+    plan_versions_forget(&g->published);
     free(g->agent);
     free(g->replay);
-    known_fini(&g->known);
+    history_fini(&g->history);
 }

@@ -12,14 +12,14 @@
 
 /* The plans of a job and what they are made from. */
 struct planning {
-    struct job_run *run;         /* borrowed */
-    struct publishing published; /* its plans are lent to launching and telling */
-    struct known known;          /* history of the program and network */
-    struct plan_watch watch;     /* watches the launched plan */
-    int *agent;                  /* [n_agents] agents of the plan's nodes */
-    bool choice_given;           /* the replayed plan fixes how ranks communicate */
-    bool less_memory; /* a worker was killed for lack of memory: a replayed plan did not fit */
-    char *replay;     /* text of the replayed plan; NULL: none */
+    struct job_run *run;            /* borrowed */
+    struct plan_versions published; /* its plans are lent to launch_orders and job_report */
+    struct history history;         /* history of the program and network */
+    struct plan_watch watch;        /* watches the launched plan */
+    int *agent;                     /* [n_agents] agents of the plan's nodes */
+    bool choice_given;              /* the replayed plan fixes how ranks communicate */
+    bool memory_retry; /* a worker was killed for lack of memory: a replayed plan did not fit */
+    char *replay;      /* text of the replayed plan; NULL: none */
     struct eddis_error unreadable; /* why the replayed plan could not be read */
     struct checkpoint_wait wait;   /* search for checkpoints before a restart's plan */
 };

@@ -25,14 +25,14 @@ static double seconds(int64_t ns)
  * sample.
  */
 static void fill_workers(const struct run_plans *plans, const struct split_worker *bounds,
-                         struct rebalance_worker *w)
+                         struct replan_worker *w)
 {
     const struct plan *p = plans->plan;
 
     for (int i = 0; i < p->n_workers; i++) {
         const struct plan_worker *from = &p->worker[i];
 
-        w[i] = (struct rebalance_worker){
+        w[i] = (struct replan_worker){
             .first = { .fixed_s = from->fixed_s, .sample_s = from->sample_s },
             .source = from->time,
             .batch = plans->equal ? from->equal_batch : from->batch,
@@ -45,30 +45,30 @@ static void fill_workers(const struct run_plans *plans, const struct split_worke
 }
 
 /* Return the network and model as the re-planning policy needs them. */
-static struct rebalance_network network_of(const struct plan *p, const struct planner_known *known)
+static struct replan_network network_of(const struct plan *p, const struct planner_history *history)
 {
-    int64_t steps = known->samples > 0 ? (known->samples - 1) / p->global_batch + 1 : 0;
+    int64_t steps = history->samples > 0 ? (history->samples - 1) / p->global_batch + 1 : 0;
 
-    return (struct rebalance_network){ .n_nodes = p->n_nodes,
-                                       .steps = steps,
-                                       .model_bytes = known->model_bytes,
-                                       .program = known->program,
-                                       .bucket_bytes = p->bucket_bytes,
-                                       .n_gradients = known->n_gradients,
-                                       .latency_s = known->latency_s,
-                                       .bytes_per_s = known->bytes_per_s,
-                                       .wire = p->options.wire };
+    return (struct replan_network){ .n_nodes = p->n_nodes,
+                                    .steps = steps,
+                                    .model_bytes = history->model_bytes,
+                                    .program = history->program,
+                                    .bucket_bytes = p->bucket_bytes,
+                                    .n_gradients = history->n_gradients,
+                                    .latency_s = history->latency_s,
+                                    .bytes_per_s = history->bytes_per_s,
+                                    .wire = p->options.wire };
 }
 
 /* Make the re-planning policy for a generation's plans. */
-static int open_policy(struct replanning *r, const struct run_plans *plans,
-                       const struct planner_known *known, struct eddis_error *err)
+static int open_policy(struct replanner *r, const struct run_plans *plans,
+                       const struct planner_history *history, struct eddis_error *err)
 {
     const struct plan *p = plans->plan;
     const struct job *job = r->run->o->job;
-    cleanup_free struct rebalance_worker *w = calloc((size_t)p->n_workers, sizeof *w);
+    cleanup_free struct replan_worker *w = calloc((size_t)p->n_workers, sizeof *w);
     cleanup_free struct split_worker *bounds = calloc((size_t)p->n_workers, sizeof *bounds);
-    const struct rebalance_setup s = {
+    const struct replan_setup s = {
         .worker = w,
         .n = p->n_workers,
         .version = 1,
@@ -76,7 +76,7 @@ static int open_policy(struct replanning *r, const struct run_plans *plans,
         .algorithm = p->algorithm,
         .period = p->options.period,
         .keep_period = job->sync.options.period > 0,
-        .network = network_of(p, known),
+        .network = network_of(p, history),
         .gap_steps = job->batch.rebalance,
     };
 
@@ -85,25 +85,25 @@ static int open_policy(struct replanning *r, const struct run_plans *plans,
     r->contradicted = calloc((size_t)p->n_workers, sizeof *r->contradicted);
     if (!w || !bounds || !r->contradicted)
         return eddis_fail(err, -ENOMEM, "no memory to follow %d workers", p->n_workers);
-    r->min_count = known->program.min_count;
+    r->min_count = history->program.min_count;
     limits_bounds(job, p, r->min_count, NULL, bounds);
     fill_workers(plans, bounds, w);
-    return rebalance_new(&s, &r->policy, err);
+    return replan_new(&s, &r->policy, err);
 }
 
 /* Start re-planning for a generation.  A single worker cannot be re-planned; its times are measured
  * for jobs with more workers.
  */
-int replanning_begin(struct replanning *r, const struct run_plans *plans,
-                     const struct planner_known *known, struct eddis_error *err)
+int replanner_begin(struct replanner *r, const struct run_plans *plans,
+                    const struct planner_history *history, struct eddis_error *err)
 {
-    replanning_end(r);
-    return open_policy(r, plans, known, err);
+    replanner_end(r);
+    return open_policy(r, plans, history, err);
 }
 
-void replanning_end(struct replanning *r)
+void replanner_end(struct replanner *r)
 {
-    rebalance_free(r->policy);
+    replan_free(r->policy);
     free(r->contradicted);
     r->policy = NULL;
     r->contradicted = NULL;
@@ -116,13 +116,13 @@ void replanning_end(struct replanning *r)
 enum { CONTRADICTED_TOLD = 3 };
 
 /* Report, once per worker, that its time from before no longer holds and is measured again. */
-static void say_contradicted(struct replanning *r, int rank)
+static void say_contradicted(struct replanner *r, int rank)
 {
     static const char *const before[TIME_SOURCES] = { [TIME_GIVEN] = "is given for it",
                                                       [TIME_LEARNT] = "earlier jobs have learnt",
                                                       [TIME_MEASURED] =
                                                           "it did before the restart" };
-    const struct learner *l = rebalance_learner(r->policy, rank);
+    const struct learner *l = replan_learner(r->policy, rank);
     double part = learner_contradicted(l);
     char text[200];
 
@@ -137,53 +137,54 @@ static void say_contradicted(struct replanning *r, int rank)
                 -1, rank, text);
 }
 
-void replanning_progress(struct replanning *r, const struct progress *p, int64_t now_ns)
+void replanner_progress(struct replanner *r, const struct progress *p, int64_t now_ns)
 {
     if (!r->policy || p->rank < 0 || p->rank >= r->n_workers)
         return;
-    rebalance_figures(r->policy, p->rank, &p->figures, seconds(now_ns));
-    rebalance_exposed(r->policy, p->rank,
-                      &(struct rebalance_exposed){ .plan = p->step_plan,
-                                                   .steps = p->steps_here,
-                                                   .exchanges = p->exchanges,
-                                                   .exposed_s = seconds(p->sum.exposed_ns),
-                                                   .exchange_s = seconds(p->exchange_ns) });
+    replan_metrics(r->policy, p->rank, &p->metrics, seconds(now_ns));
+    replan_exposed(r->policy, p->rank,
+                   &(struct replan_exposed){ .plan = p->step_plan,
+                                             .steps = p->steps_here,
+                                             .exchanges = p->exchanges,
+                                             .exposed_s = seconds(p->sum.exposed_ns),
+                                             .exchange_s = seconds(p->exchange_ns) });
     say_contradicted(r, p->rank);
 }
 
-bool replanning_contradicted(struct replanning *r, struct rebalance_contradiction *ret)
+bool replanner_contradicted(struct replanner *r, struct replan_contradiction *ret)
 {
-    return r->policy && rebalance_contradicted(r->policy, ret);
+    return r->policy && replan_contradicted(r->policy, ret);
 }
 
 /* Update the re-planning policy's limits of the workers' batches.  Without memory they stay as they
  * are.
  */
-static void set_bounds(struct replanning *r, const struct plan *p)
+static void set_bounds(struct replanner *r, const struct plan *p)
 {
     cleanup_free struct split_worker *w = calloc((size_t)p->n_workers, sizeof *w);
 
     if (w)
         limits_bounds(r->run->o->job, p, r->min_count, r->bound, w);
     for (int i = 0; w && i < p->n_workers; i++)
-        rebalance_bounds(r->policy, i, w[i].min, w[i].max);
+        replan_bounds(r->policy, i, w[i].min, w[i].max);
 }
 
-void replanning_known(struct replanning *r, const struct plan *p, const struct planner_known *known)
+void replanner_known(struct replanner *r, const struct plan *p,
+                     const struct planner_history *history)
 {
-    const struct rebalance_network n = network_of(p, known);
+    const struct replan_network n = network_of(p, history);
 
     if (!r->policy)
         return;
-    rebalance_network(r->policy, &n);
-    if (r->min_count == known->program.min_count)
+    replan_network(r->policy, &n);
+    if (r->min_count == history->program.min_count)
         return;
-    r->min_count = known->program.min_count;
+    r->min_count = history->program.min_count;
     set_bounds(r, p);
 }
 
-void replanning_memory(struct replanning *r, const struct plan *p, const int64_t *most,
-                       bool takes_pieces)
+void replanner_memory(struct replanner *r, const struct plan *p, const int64_t *most,
+                      bool takes_pieces)
 {
     r->most = most;
     if (!r->policy || takes_pieces)
@@ -192,15 +193,15 @@ void replanning_memory(struct replanning *r, const struct plan *p, const int64_t
     set_bounds(r, p);
 }
 
-bool replanning_model(const struct replanning *r, int rank, struct time_model *ret)
+bool replanner_model(const struct replanner *r, int rank, struct time_model *ret)
 {
     if (!r->policy || rank < 0 || rank >= r->n_workers)
         return false;
-    *ret = learner_model(rebalance_learner(r->policy, rank));
+    *ret = learner_model(replan_learner(r->policy, rank));
     return true;
 }
 
-void replanning_published(struct replanning *r, int64_t version, const struct plan *p)
+void replanner_published(struct replanner *r, int64_t version, const struct plan *p)
 {
     cleanup_free int64_t *batch = NULL;
 
@@ -210,19 +211,19 @@ void replanning_published(struct replanning *r, int64_t version, const struct pl
     for (int i = 0; batch && i < p->n_workers; i++)
         batch[i] = p->worker[i].batch;
     if (batch)
-        rebalance_published(r->policy, version, batch, p->options.period);
+        replan_published(r->policy, version, batch, p->options.period);
 }
 
-void replanning_agreed(struct replanning *r, int64_t version, int64_t now_ns)
+void replanner_agreed(struct replanner *r, int64_t version, int64_t now_ns)
 {
     if (r->policy)
-        rebalance_agreed(r->policy, version, seconds(now_ns));
+        replan_agreed(r->policy, version, seconds(now_ns));
 }
 
 /* ---- another plan ---- */
 
 /* Return the micro-batch of a worker; 0: none, it can hold the whole batch. */
-static int64_t piece_of(const struct replanning *r, const struct plan *p, int rank)
+static int64_t piece_of(const struct replanner *r, const struct plan *p, int rank)
 {
     if (!r->most)
         return p->worker[rank].piece;
@@ -232,16 +233,16 @@ static int64_t piece_of(const struct replanning *r, const struct plan *p, int ra
 /* Return the workers [p->n_workers] with their measured times and these batches, for the caller to
  * free.  NULL: no memory.
  */
-static struct planner_worker *learnt_workers(const struct replanning *r, const struct plan *p,
+static struct planner_worker *learnt_workers(const struct replanner *r, const struct plan *p,
                                              const int64_t *batch)
 {
-    cleanup_free struct rebalance_time *now = calloc((size_t)p->n_workers, sizeof *now);
+    cleanup_free struct replan_time *now = calloc((size_t)p->n_workers, sizeof *now);
     struct planner_worker *w = now ? calloc((size_t)p->n_workers, sizeof *w) : NULL;
 
     if (w)
-        rebalance_times(r->policy, now);
+        replan_times(r->policy, now);
     for (int i = 0; w && i < p->n_workers; i++) {
-        int64_t largest = learner_largest(rebalance_learner(r->policy, i));
+        int64_t largest = learner_largest(replan_learner(r->policy, i));
 
         w[i] = (struct planner_worker){
             .batch = batch[i],
@@ -256,34 +257,34 @@ static struct planner_worker *learnt_workers(const struct replanning *r, const s
 }
 
 /* Make the plan for a re-planning proposal, for the caller to free; NULL: error. */
-static struct plan *plan_again(struct replanning *r, const struct plan *p,
-                               const struct planner_known *known,
-                               const struct rebalance_proposal *wish, struct eddis_error *err)
+static struct plan *plan_again(struct replanner *r, const struct plan *p,
+                               const struct planner_history *history,
+                               const struct replan_proposal *wish, struct eddis_error *err)
 {
     cleanup_free struct planner_worker *w = learnt_workers(r, p, wish->batch);
     struct plan *again = NULL;
 
     if (!w)
         eddis_fail(err, -ENOMEM, "no memory for a plan");
-    else if (planner_again(r->run->o->job, p, w, wish->period, known, &again, err) == 0) {
+    else if (planner_again(r->run->o->job, p, w, wish->period, history, &again, err) == 0) {
         again->gain = 1 + wish->gain;
         (void)snprintf(again->change, sizeof again->change, "%s", wish->reason);
     }
     return again;
 }
 
-bool replanning_decide(struct replanning *r, int64_t now_ns, struct rebalance_proposal *ret)
+bool replanner_decide(struct replanner *r, int64_t now_ns, struct replan_proposal *ret)
 {
     return r->policy && r->run->o->job->batch.rebalance >= 0 && !r->run->o->plan_path &&
-           rebalance_decide(r->policy, seconds(now_ns), ret);
+           replan_decide(r->policy, seconds(now_ns), ret);
 }
 
-struct plan *replanning_plan(struct replanning *r, const struct plan *p,
-                             const struct planner_known *known,
-                             const struct rebalance_proposal *wish)
+struct plan *replanner_plan(struct replanner *r, const struct plan *p,
+                            const struct planner_history *history,
+                            const struct replan_proposal *wish)
 {
     struct eddis_error err = { 0 };
-    struct plan *again = plan_again(r, p, known, wish, &err);
+    struct plan *again = plan_again(r, p, history, wish, &err);
 
     if (!again)
         job_run_say(r->run, JOB_EVENT_NOTE, -1, -1, err.text);
@@ -293,38 +294,38 @@ struct plan *replanning_plan(struct replanning *r, const struct plan *p,
 /* Check whether every worker's time is measured in seconds.  A worker without samples has no time
  * of its own, only an estimate from the others.
  */
-static bool all_are_seconds(const struct replanning *r, const struct plan *p)
+static bool all_are_seconds(const struct replanner *r, const struct plan *p)
 {
-    cleanup_free struct rebalance_time *now = calloc((size_t)p->n_workers, sizeof *now);
+    cleanup_free struct replan_time *now = calloc((size_t)p->n_workers, sizeof *now);
     bool are = now != NULL; /* without memory the caller asks again */
 
     if (now)
-        rebalance_times(r->policy, now);
+        replan_times(r->policy, now);
     for (int i = 0; i < p->n_workers && are; i++)
         are = now[i].source == TIME_MEASURED ||
               (p->worker[i].batch == 0 && now[i].source != TIME_PROBE);
     return are;
 }
 
-bool replanning_knows_seconds(const struct replanning *r, const struct plan *p)
+bool replanner_knows_seconds(const struct replanner *r, const struct plan *p)
 {
-    return r->policy && p->relative && figures_steps_here(&r->run->figures) > FIGURES_WINDOW &&
+    return r->policy && p->relative && metrics_steps_here(&r->run->metrics) > METRICS_WINDOW &&
            all_are_seconds(r, p);
 }
 
 /* Return the plan with measured times and the same batches: the predictions change, not what the
  * workers do.
  */
-struct plan *replanning_seconds(struct replanning *r, const struct plan *p,
-                                const struct planner_known *known)
+struct plan *replanner_seconds(struct replanner *r, const struct plan *p,
+                               const struct planner_history *history)
 {
     cleanup_free int64_t *batch = calloc((size_t)p->n_workers, sizeof *batch);
-    const struct rebalance_proposal same = { .batch = batch, .period = p->options.period };
+    const struct replan_proposal same = { .batch = batch, .period = p->options.period };
     struct plan *again;
 
     for (int i = 0; batch && i < p->n_workers; i++)
         batch[i] = p->worker[i].batch;
-    again = batch ? replanning_plan(r, p, known, &same) : NULL;
+    again = batch ? replanner_plan(r, p, history, &same) : NULL;
     if (!again)
         return NULL;
     for (int i = 0; i < p->n_workers; i++)
@@ -336,31 +337,30 @@ struct plan *replanning_seconds(struct replanning *r, const struct plan *p,
     return again;
 }
 
-bool replanning_predicts(struct replanning *r, const struct plan *p, double *ret_per_s)
+bool replanner_predicts(struct replanner *r, const struct plan *p, double *ret_per_s)
 {
     double step_s;
 
     if (!r->policy || p->relative || !(p->predicted_samples_per_s > 0) ||
-        !rebalance_predicts(r->policy, (double)p->global_batch / p->predicted_samples_per_s,
-                            &step_s))
+        !replan_predicts(r->policy, (double)p->global_batch / p->predicted_samples_per_s, &step_s))
         return false;
     *ret_per_s = (double)p->global_batch / step_s;
     return true;
 }
 
-bool replanning_alone(struct replanning *r, int *ret_rank, double *ret_times)
+bool replanner_alone(struct replanner *r, int *ret_rank, double *ret_times)
 {
-    return r->policy && rebalance_alone(r->policy, ret_rank, ret_times);
+    return r->policy && replan_alone(r->policy, ret_rank, ret_times);
 }
 
 /* ---- the history ---- */
 
-void replanning_learnt(const struct replanning *r, const struct plan *p,
-                       const struct node_profile *const *node, struct learned_times *ret)
+void replanner_learn(const struct replanner *r, const struct plan *p,
+                     const struct node_profile *const *node, struct past_times *ret)
 {
     for (int i = 0; r->policy && i < p->n_workers; i++) {
         const struct plan_worker *w = &p->worker[i];
-        const struct learner *l = rebalance_learner(r->policy, i);
+        const struct learner *l = replan_learner(r->policy, i);
         struct time_model t = learner_model(l);
         struct planner_time row = { .fixed_s = t.fixed_s,
                                     .sample_s = t.sample_s,
@@ -370,6 +370,6 @@ void replanning_learnt(const struct replanning *r, const struct plan *p,
         if (w->kind == DEVICE_EMULATED || learner_source(l) != TIME_MEASURED)
             continue;
         planner_key(p->node[w->node], node[w->node], w, row.key);
-        (void)learned_times_set(ret, &row); /* without memory it is lost and measured again */
+        (void)past_times_set(ret, &row); /* without memory it is lost and measured again */
     }
 }

@@ -37,7 +37,7 @@ int straggling_begin(struct straggling *s, const struct plan *p, struct eddis_er
     cleanup_free int *node = calloc((size_t)p->n_workers, sizeof *node);
 
     straggling_end(s);
-    s->n_told = p->n_workers;
+    s->n_workers = p->n_workers;
     s->run->status.all_slow_times = NAN;
     if (!learnt || !node)
         return eddis_fail(err, -ENOMEM, "no memory to watch %d workers", p->n_workers);
@@ -54,7 +54,7 @@ void straggling_end(struct straggling *s)
     s->found = NULL;
     free(s->told);
     s->told = NULL;
-    s->n_told = s->n_telling = 0;
+    s->n_workers = s->n_reporting = 0;
 }
 
 /* ---- measurements ---- */
@@ -63,8 +63,8 @@ void straggling_end(struct straggling *s)
 static bool make_windows(struct straggling *s)
 {
     if (!s->told)
-        s->told = calloc((size_t)s->n_told, sizeof *s->told);
-    for (int i = 0; s->told && s->n_telling == 0 && i < s->n_told; i++)
+        s->told = calloc((size_t)s->n_workers, sizeof *s->told);
+    for (int i = 0; s->told && s->n_reporting == 0 && i < s->n_workers; i++)
         step_window_init(&s->told[i]);
     return s->told != NULL;
 }
@@ -74,16 +74,16 @@ static bool make_windows(struct straggling *s)
  * otherwise return false.
  */
 static bool take_told(struct straggling *s, int64_t plan, const struct progress *p,
-                      struct step_figures *ret)
+                      struct step_metrics *ret)
 {
     int64_t n = p->recent_steps < STEP_WINDOW_MAX ? p->recent_steps : STEP_WINDOW_MAX;
     struct step_window *w;
     double step_s;
 
-    if (n <= 0 || p->rank < 0 || p->rank >= s->n_told || !make_windows(s))
+    if (n <= 0 || p->rank < 0 || p->rank >= s->n_workers || !make_windows(s))
         return false;
     w = &s->told[p->rank];
-    s->n_telling += w->last < 0;
+    s->n_reporting += w->last < 0;
     step_s = (double)p->recent.total_ns / (double)p->recent_steps / CLOCK_S;
     for (int64_t i = p->steps_done - n; i < p->steps_done; i++)
         step_window_add(w,
@@ -94,7 +94,7 @@ static bool take_told(struct straggling *s, int64_t plan, const struct progress 
                                                .compute_s = step_s,
                                                .total_s = step_s },
                         0);
-    return s->n_telling == s->n_told && step_window_figures(w, ret);
+    return s->n_reporting == s->n_workers && step_window_metrics(w, ret);
 }
 
 /* Pass the mean of a worker's steps since the last report to the detector. */
@@ -116,12 +116,12 @@ static void take_step(struct straggling *s, const struct progress *p, int peer)
 void straggling_progress(struct straggling *s, const struct plan *in_force,
                          const struct progress *p, const struct time_model *model, int peer)
 {
-    struct step_figures told = { 0 };
+    struct step_metrics told = { 0 };
 
     if (!s->found)
         return;
     if (!p->told)
-        stragglers_take(s->found, p->rank, &p->figures, p->queued_s, model);
+        stragglers_take(s->found, p->rank, &p->metrics, p->queued_s, model);
     else if (take_told(s, in_force->version > 0 ? in_force->version : 1, p, &told))
         stragglers_take(s->found, p->rank, &told, NAN, model);
     stragglers_take_loss(s->found, p->rank, in_force->worker[p->rank].kind, &p->core_loss);
@@ -309,7 +309,7 @@ static void fill_status(struct job_status *s, const struct straggler *w, const c
     row->straggler_confidence = w->confidence;
 }
 
-void straggling_tell(struct straggling *s, const struct plan *p, const int *agent, int64_t now_ns)
+void straggling_report(struct straggling *s, const struct plan *p, const int *agent, int64_t now_ns)
 {
     struct straggler w;
 

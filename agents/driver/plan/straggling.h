@@ -14,8 +14,8 @@ struct straggling {
     struct stragglers *found; /* the detector; NULL: no generation */
     int n_all;                /* how often most workers were slow at once */
     /* For programs that only report step numbers: steps between two reports. */
-    struct step_window *told; /* [n_told] NULL: no worker has reported any */
-    int n_told, n_telling;    /* all workers; those that have reported a step */
+    struct step_window *told;   /* [n_workers] NULL: no worker has reported any */
+    int n_workers, n_reporting; /* all workers; those that have reported a step */
 };
 
 /* Start the detection of slow workers for a generation's plan. */
@@ -31,7 +31,8 @@ void straggling_progress(struct straggling *s, const struct plan *in_force,
 /* Report workers that have become slow or normal again.  p: the newest published plan; agent
  * [n_nodes]: agents of its nodes.
  */
-void straggling_tell(struct straggling *s, const struct plan *p, const int *agent, int64_t now_ns);
+void straggling_report(struct straggling *s, const struct plan *p, const int *agent,
+                       int64_t now_ns);
 
 /* End the detection of slow workers and free everything. */
 void straggling_end(struct straggling *s);

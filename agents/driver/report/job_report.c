@@ -20,7 +20,7 @@
 
 /* ---- the status ---- */
 
-void telling_begin(struct telling *t)
+void job_report_begin(struct job_report *t)
 {
     const struct driver_options *o = t->run->o;
     struct job_status *s = &t->run->status;
@@ -54,7 +54,7 @@ static void fill_end(const struct state *s, struct job_status *t)
     t->exit_code = s->exit_code;
 }
 
-void telling_fill_refused(struct telling *t)
+void job_report_fill_refused(struct job_report *t)
 {
     struct job_status *s = &t->run->status;
 
@@ -63,7 +63,7 @@ void telling_fill_refused(struct telling *t)
 }
 
 /* Mark ranks as lost whose agent has gone, since nobody will report their end. */
-static void note_lost(struct telling *t)
+static void note_lost(struct job_report *t)
 {
     const struct state *s = &t->run->state;
 
@@ -71,27 +71,27 @@ static void note_lost(struct telling *t)
         const struct state_agent *a = &s->agent[s->rank[i].agent];
 
         if (s->rank[i].started && !s->rank[i].exited && (a->lost || a->ended))
-            figures_end(&t->run->figures, i, "lost");
+            metrics_end(&t->run->metrics, i, "lost");
     }
 }
 
-void telling_fill(struct telling *t)
+void job_report_fill(struct job_report *t)
 {
     const struct state *s = &t->run->state;
     struct job_status *u = &t->run->status;
-    const struct state_failure *failure = state_failure_told(s);
+    const struct state_failure *failure = state_failure_reported(s);
     int64_t now_ns = clock_now_ns();
 
     u->state = state_shown(s);
     u->wall_s = (double)(now_ns - t->run->begun_ns) / CLOCK_S;
     (void)snprintf(u->waiting, sizeof u->waiting, "%s",
                    s->phase == STATE_PHASE_REGISTER ? t->waiting : "");
-    telling_fill_refused(t);
+    job_report_fill_refused(t);
     u->generation = u->generations = s->n_ranks ? s->generation : 0;
     u->restarts = s->restarts;
     u->node_losses = s->node_losses;
     note_lost(t);
-    figures_fill(&t->run->figures, now_ns, u);
+    metrics_fill(&t->run->metrics, now_ns, u);
     model_watch_fill(t->run, u);
     if (failure->set)
         fill_failure(failure, u);
@@ -165,14 +165,14 @@ static void note_event(struct job_run *r, int agent, const struct event *e)
 /* Record an agent's event in events.jsonl, and how a rank ended in the metrics. */
 static enum heard on_event(void *self, int agent, struct event *e, int64_t now_ns)
 {
-    struct job_run *r = ((struct telling *)self)->run;
+    struct job_run *r = ((struct job_report *)self)->run;
 
     (void)now_ns;
     note_event(r, agent, e);
     if (e->type == EVENT_RANK_EXIT && e->generation == r->state.generation &&
         state_has_rank(&r->state, agent, e->rank)) {
-        ((struct telling *)self)->n_alone += e->alone;
-        figures_end(&r->figures, e->rank,
+        ((struct job_report *)self)->n_alone += e->alone;
+        metrics_end(&r->metrics, e->rank,
                     e->by_us    ? "stopped by eddis"
                     : e->signal ? "killed"
                                 : "exited");
@@ -180,7 +180,7 @@ static enum heard on_event(void *self, int agent, struct event *e, int64_t now_n
     return HEARD;
 }
 
-void telling_output(struct telling *t, int agent, const struct output *o)
+void job_report_output(struct job_report *t, int agent, const struct output *o)
 {
     const struct state *s = &t->run->state;
     const struct driver_view *v = &t->run->o->view;
@@ -203,7 +203,7 @@ static void show_last_lines(const struct job_run *r, int rank)
 /* Show a failed rank's last lines or a sentence to the user, or report a recovery. */
 static bool on_action(void *self, const struct action *a)
 {
-    struct job_run *r = ((struct telling *)self)->run;
+    struct job_run *r = ((struct job_report *)self)->run;
 
     if (a->type == ACTION_LAST_LINES) {
         show_last_lines(r, a->rank);
@@ -218,22 +218,22 @@ static bool on_action(void *self, const struct action *a)
 
 /* ---- HTTP readers ---- */
 
-void telling_answer(struct telling *t, const struct inbox_item *i)
+void job_report_answer(struct job_report *t, const struct request_item *i)
 {
     cleanup_free char *text = NULL;
 
-    telling_fill(t);
+    job_report_fill(t);
     switch (i->type) {
-    case INBOX_JOB:
+    case REQUEST_JOB:
         text = job_status_text(&t->run->status);
         break;
-    case INBOX_WORKERS:
+    case REQUEST_WORKERS:
         text = job_status_workers_text(&t->run->status);
         break;
-    case INBOX_EVENTS:
+    case REQUEST_EVENTS:
         text = journal_events_text(&t->run->journal, i->after);
         break;
-    case INBOX_PLAN:
+    case REQUEST_PLAN:
         if (!t->plans->plan) {
             http_reply_error(i->x, 404, "there is no plan yet");
             return;
@@ -256,7 +256,7 @@ void telling_answer(struct telling *t, const struct inbox_item *i)
 /* ---- timed reports ---- */
 
 /* Report that the job's folder does not answer, and when it answers again. */
-static void say_held(struct telling *t, int64_t now_ns)
+static void say_held(struct job_report *t, int64_t now_ns)
 {
     int64_t held_ns = t->run->records ? file_thread_held_ns(t->run->records, now_ns) : 0;
     char text[JOB_FOLDER_MAX_PATH + 200];
@@ -291,15 +291,15 @@ static void gain_text(const struct plan *p, char *ret, size_t size)
 }
 
 /* Report once what a program that runs without libeddis misses: batches by the plan. */
-static void say_equal(struct telling *t, int64_t now_ns)
+static void say_equal(struct job_report *t, int64_t now_ns)
 {
     const struct state *s = &t->run->state;
     char gain[64], text[300];
 
-    if (t->told_equal || s->phase != STATE_PHASE_RUN || s->n_ranks < 2 || s->any_page ||
+    if (t->reported_equal || s->phase != STATE_PHASE_RUN || s->n_ranks < 2 || s->any_page ||
         !s->alive_ns || now_ns - s->alive_ns < EQUAL_NS)
         return;
-    t->told_equal = true;
+    t->reported_equal = true;
     gain_text(t->plans ? t->plans->plan : NULL, gain, sizeof gain);
     (void)snprintf(text, sizeof text,
                    "the program divides its data itself, so that all workers have batches of one "
@@ -311,55 +311,55 @@ static void say_equal(struct telling *t, int64_t now_ns)
 /* Report problems while the user can still do something about them. */
 static void say_trouble(void *self, int64_t now_ns)
 {
-    struct telling *t = self;
+    struct job_report *t = self;
     char text[600];
 
     say_held(t, now_ns);
     say_equal(t, now_ns);
     model_watch_look(&t->models, t->run, now_ns, false);
-    if (!t->run->journal.trouble.code || t->told_trouble)
+    if (!t->run->journal.trouble.code || t->reported_trouble)
         return;
-    t->told_trouble = true;
+    t->reported_trouble = true;
     (void)snprintf(text, sizeof text, "%s; the job goes on: %s, or its records will have gaps",
                    t->run->journal.trouble.text, file_room_advice(t->run->journal.trouble.code));
     t->run->o->view.say(t->run->o->view.ctx, text);
 }
 
-void telling_heard(struct telling *t)
+void job_report_heard(struct job_report *t)
 {
     const struct driver_view *v = &t->run->o->view;
 
-    if (t->told_joined || !t->run->state.any_page)
+    if (t->reported_joined || !t->run->state.any_page)
         return;
-    t->told_joined = true;
+    t->reported_joined = true;
     v->joined(v->ctx);
 }
 
-void telling_stepped(struct telling *t)
+void job_report_stepped(struct job_report *t)
 {
     t->stepped = true;
 }
 
 /* Return when the next line of metrics.jsonl is due; CLOCK_NEVER: not all ranks are up. */
-static int64_t next_line_ns(const struct telling *t)
+static int64_t next_line_ns(const struct job_report *t)
 {
     return state_all_up(&t->run->state) ? t->metrics_ns : CLOCK_NEVER;
 }
 
-int64_t telling_next_ns(const struct telling *t)
+int64_t job_report_next_ns(const struct job_report *t)
 {
     int64_t line_ns = next_line_ns(t);
 
     return t->stepped && t->show_ns < line_ns ? t->show_ns : line_ns;
 }
 
-void telling_metrics(struct telling *t, int64_t now_ns)
+void job_report_metrics(struct job_report *t, int64_t now_ns)
 {
     const struct driver_view *v = &t->run->o->view;
 
-    if (now_ns < telling_next_ns(t))
+    if (now_ns < job_report_next_ns(t))
         return;
-    telling_fill(t);
+    job_report_fill(t);
     if (now_ns >= next_line_ns(t)) {
         journal_metrics(&t->run->journal, &t->run->status);
         t->metrics_ns = now_ns + CLOCK_S;
@@ -369,6 +369,6 @@ void telling_metrics(struct telling *t, int64_t now_ns)
     t->show_ns = now_ns + SHOW_NS;
 }
 
-const struct subject_ops telling_ops = { .on_event = on_event,
-                                         .on_action = on_action,
-                                         .tick = say_trouble };
+const struct subject_ops job_report_ops = { .on_event = on_event,
+                                            .on_action = on_action,
+                                            .tick = say_trouble };

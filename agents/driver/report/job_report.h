@@ -16,14 +16,14 @@
 #include "agents/driver/plan/model_watch.h"
 
 /* What has been reported, and when the next report is due. */
-struct telling {
+struct job_report {
     struct job_run *run;               /* borrowed, like all pointers */
     const struct run_plans *plans;     /* plans for HTTP readers */
     const struct listeners *listeners; /* the servers, which know the rejected peers */
     const char *waiting;               /* agents that the start waits for */
-    bool told_trouble;                 /* reported that a file could not be written */
-    bool told_joined;                  /* reported that a worker uses libeddis */
-    bool told_equal;                   /* reported that the program divides its data itself */
+    bool reported_trouble;             /* reported that a file could not be written */
+    bool reported_joined;              /* reported that a worker uses libeddis */
+    bool reported_equal;               /* reported that the program divides its data itself */
     struct model_watch models;         /* reports about models and losses */
     int64_t n_alone;                   /* ranks that exited without connecting to others */
     int64_t held_ns;                   /* since when the job's folder does not answer; 0: it does */
@@ -36,37 +36,37 @@ struct telling {
 /* Entry points for events (a line of events.jsonl each), actions (sentences for the user) and time:
  * report files that could not be written, and what a program without libeddis does not get.
  */
-extern const struct subject_ops telling_ops;
+extern const struct subject_ops job_report_ops;
 
 /* Initialise the status of a job that is about to begin. */
-void telling_begin(struct telling *t);
+void job_report_begin(struct job_report *t);
 
 /* Fill the job's status with the present state. */
-void telling_fill(struct telling *t);
+void job_report_fill(struct job_report *t);
 
 /* Copy the servers' list of rejected peers into the status, before they are closed. */
-void telling_fill_refused(struct telling *t);
+void job_report_fill_refused(struct job_report *t);
 
 /* Show once that a worker uses libeddis; call it after each report of an agent. */
-void telling_heard(struct telling *t);
+void job_report_heard(struct job_report *t);
 
-/* Record that there is new progress, which telling_metrics shows at most ten times a second:
+/* Record that there is new progress, which job_report_metrics shows at most ten times a second:
  * filling the status takes long if there are many workers.
  */
-void telling_stepped(struct telling *t);
+void job_report_stepped(struct job_report *t);
 
 /* Show what a rank has printed, if it is a rank of this agent's node. */
-void telling_output(struct telling *t, int agent, const struct output *o);
+void job_report_output(struct job_report *t, int agent, const struct output *o);
 
 /* Answer an HTTP reader with the status, workers, events, plan or metrics. */
-void telling_answer(struct telling *t, const struct inbox_item *i);
+void job_report_answer(struct job_report *t, const struct request_item *i);
 
 /* Return when the next line of metrics.jsonl is due (while all ranks are up) or progress must be
  * shown; CLOCK_NEVER: nothing is due.
  */
-int64_t telling_next_ns(const struct telling *t);
+int64_t job_report_next_ns(const struct job_report *t);
 
 /* Write the next line of metrics.jsonl and show the progress, if due. */
-void telling_metrics(struct telling *t, int64_t now_ns);
+void job_report_metrics(struct job_report *t, int64_t now_ns);
 
 #endif

@@ -51,7 +51,7 @@ static int64_t time_of(const char *text)
     return end && !*end ? (int64_t)mktime(&tm) : -1;
 }
 
-bool slurm_ask_is_limit(const char *record, int64_t now_s, int64_t warned_s)
+bool slurm_query_is_limit(const char *record, int64_t now_s, int64_t warned_s)
 {
     /* the job name before it may contain anything */
     const char *own = strstr(record, " JobState=");
@@ -83,7 +83,7 @@ static bool has_down(const char *state)
     return false;
 }
 
-bool slurm_ask_is_down(const char *table, const char *node)
+bool slurm_query_is_down(const char *table, const char *node)
 {
     size_t n = strlen(node);
 
@@ -96,12 +96,12 @@ bool slurm_ask_is_down(const char *table, const char *node)
 /* ---- one question ---- */
 
 /* Called with the program's output; NULL: no answer. */
-typedef void (*answer_fn)(struct slurm_ask *a, const char *said);
+typedef void (*answer_fn)(struct slurm_query *a, const char *said);
 
 /* A task that runs one program. */
 struct question {
     struct file_task task;
-    struct slurm_ask *ask;
+    struct slurm_query *ask;
     struct strlist argv, environment;
     answer_fn answer;
     _Atomic bool unwanted; /* set by the driver's thread: kill the program */
@@ -201,7 +201,7 @@ static void free_question(struct file_task *t)
 
 /* Queue a question to Slurm: a program and the handler of its output.  Return false without memory.
  */
-static bool ask(struct slurm_ask *a, const char *const *argv, answer_fn answer)
+static bool ask(struct slurm_query *a, const char *const *argv, answer_fn answer)
 {
     struct question *q = calloc(1, sizeof *q);
 
@@ -226,7 +226,7 @@ static bool ask(struct slurm_ask *a, const char *const *argv, answer_fn answer)
 /* Report to the state machine if Slurm's answer shows that the job is at its time limit.  After a
  * warning (SIGUSR1) the limit may still be some time away.
  */
-static void take_limit(struct slurm_ask *a, const char *said)
+static void take_limit(struct slurm_query *a, const char *said)
 {
     const struct state *s = &a->run->state;
     int64_t warned_s = (s->o.checkpoint_ns + s->o.grace_ns) / CLOCK_S + EARLY_S;
@@ -235,15 +235,15 @@ static void take_limit(struct slurm_ask *a, const char *said)
     if (!said)
         return;
     a->tries = TRIES;
-    if (slurm_ask_is_limit(said, clock_wall_ns() / CLOCK_S,
-                           a->asked_signal == SIGUSR1 ? warned_s : 0))
+    if (slurm_query_is_limit(said, clock_wall_ns() / CLOCK_S,
+                             a->asked_signal == SIGUSR1 ? warned_s : 0))
         state_at_limit(&a->run->state);
 }
 
 /* Ask Slurm whether a signal came because of the time limit, at most TRIES times per signal.  A
  * later signal is a new question: it may come with the limit even if an earlier one did not.
  */
-static void ask_limit(struct slurm_ask *a)
+static void ask_limit(struct slurm_query *a)
 {
     const char *const argv[] = { "scontrol", "-o", "show", "job", a->run->o->slurm->job, NULL };
     const struct state *s = &a->run->state;
@@ -263,7 +263,7 @@ static void ask_limit(struct slurm_ask *a)
 /* ---- silent nodes ---- */
 
 /* Check whether an agent has missed several reports. */
-static bool is_silent(const struct slurm_ask *a, int agent, int64_t now_ns)
+static bool is_silent(const struct slurm_query *a, int agent, int64_t now_ns)
 {
     const struct state_agent *s = &a->run->state.agent[agent];
     int64_t ns = MISSED * a->run->o->job->timeouts.heartbeat_ns + CLOCK_S;
@@ -275,14 +275,14 @@ static bool is_silent(const struct slurm_ask *a, int agent, int64_t now_ns)
 /* Report silent nodes that are down in Slurm's answer to the state machine, and choose the time of
  * the next question.
  */
-static void take_nodes(struct slurm_ask *a, const char *said)
+static void take_nodes(struct slurm_query *a, const char *said)
 {
     int64_t now_ns = clock_now_ns();
     bool any = false;
 
     a->asking_nodes = false;
     for (int i = 0; said && i < a->run->n_agents; i++)
-        if (is_silent(a, i, now_ns) && slurm_ask_is_down(said, a->run->state.agent[i].host)) {
+        if (is_silent(a, i, now_ns) && slurm_query_is_down(said, a->run->state.agent[i].host)) {
             state_node_down(&a->run->state, i, now_ns);
             any = true;
         }
@@ -295,7 +295,7 @@ static void take_nodes(struct slurm_ask *a, const char *said)
 /* Ask Slurm about silent nodes, with growing intervals: nodes can be silent for an hour, and the
  * controller serves many jobs.
  */
-static void ask_nodes(struct slurm_ask *a, int64_t now_ns)
+static void ask_nodes(struct slurm_query *a, int64_t now_ns)
 {
     struct strbuf names = { 0 };
     const char *argv[] = { "sinfo", "-h", "-a", "-N", "-O", "NodeList:256,StateComplete:256",
@@ -316,17 +316,17 @@ static void ask_nodes(struct slurm_ask *a, int64_t now_ns)
 
 /* ---- entry points ---- */
 
-int slurm_ask_open(struct slurm_ask *a, struct eddis_error *err)
+int slurm_query_open(struct slurm_query *a, struct eddis_error *err)
 {
     return a->run->o->slurm ? file_thread_start(&a->thread, err) : 0;
 }
 
-int slurm_ask_fd(const struct slurm_ask *a)
+int slurm_query_fd(const struct slurm_query *a)
 {
     return a->thread ? file_thread_fd(a->thread) : -1;
 }
 
-void slurm_ask_turn(struct slurm_ask *a, int64_t now_ns)
+void slurm_query_turn(struct slurm_query *a, int64_t now_ns)
 {
     if (!a->thread)
         return;
@@ -348,7 +348,7 @@ static void drop(const struct file_task *t, void *ctx)
 /* End all questions to Slurm.  A program that still ran would be a child process that the job's end
  * would have to wait for.
  */
-void slurm_ask_settle(struct slurm_ask *a)
+void slurm_query_settle(struct slurm_query *a)
 {
     int64_t patience_s = a->run->state.preempt_signal == SIGUSR1 ? SETTLE_WARNED_S : SETTLE_S;
     answer_fn nodes = take_nodes;
@@ -364,7 +364,7 @@ void slurm_ask_settle(struct slurm_ask *a)
     file_thread_turn(a->thread);
 }
 
-void slurm_ask_close(struct slurm_ask *a)
+void slurm_query_close(struct slurm_query *a)
 {
     file_thread_stop(a->thread);
     a->thread = NULL;

@@ -67,13 +67,13 @@ static void take_found(void *ctx, const struct checkpoint_found *f)
 /* Explain that all steps used --measure-equal's equal split, so that its metrics compare the split
  * with itself.
  */
-static void say_only_equal(struct telling *t)
+static void say_only_equal(struct job_report *t)
 {
     static const char text[] = "the job ended before the plan took force: all its steps had the "
                                "equal split of --measure-equal";
     struct job_status *s = &t->run->status;
 
-    if (!t->plans->equal || s->steps_done == 0 || figures_real_begun(&t->run->figures))
+    if (!t->plans->equal || s->steps_done == 0 || metrics_real_begun(&t->run->metrics))
         return;
     if (!s->message[0])
         (void)snprintf(s->message, sizeof s->message, "%s", text);
@@ -81,7 +81,7 @@ static void say_only_equal(struct telling *t)
 }
 
 /* Add to the message of a stopped job at which step it stopped and how to resume it. */
-static void say_how_to_go_on(struct telling *t, const struct checkpoint_found *newest)
+static void say_how_to_go_on(struct job_report *t, const struct checkpoint_found *newest)
 {
     struct job_status *s = &t->run->status;
     size_t n = strlen(s->message);
@@ -109,7 +109,7 @@ static void say_how_to_go_on(struct telling *t, const struct checkpoint_found *n
 }
 
 /* Explain that the program ended the job early by eddis_stop. */
-static void say_stopped(struct telling *t)
+static void say_stopped(struct job_report *t)
 {
     struct job_status *s = &t->run->status;
     char of[32] = "";
@@ -124,7 +124,7 @@ static void say_stopped(struct telling *t)
 }
 
 /* Explain that the workers trained separate models, if they trained: nothing connected them. */
-static void say_alone(struct telling *t)
+static void say_alone(struct job_report *t)
 {
     const struct state *s = &t->run->state;
     struct job_status *u = &t->run->status;
@@ -141,15 +141,15 @@ static void say_alone(struct telling *t)
 }
 
 /* Explain that the job resumed from its last step, so that nothing was left to train. */
-static void say_nothing_left(struct telling *t)
+static void say_nothing_left(struct job_report *t)
 {
     static const char text[] = "nothing was left to train: the checkpoint is of the last step";
     struct job_status *s = &t->run->status;
-    const struct figures *f = &t->run->figures;
+    const struct metrics *f = &t->run->metrics;
 
     if (s->message[0] || strcmp(s->reason, "ok") != 0 || s->generations > 1 ||
         strcmp(t->run->o->job->checkpoint.resume, "auto") == 0 || s->steps_total <= 0 ||
-        !figures_any_seen(f) || figures_steps_here(f) > 0)
+        !metrics_any_seen(f) || metrics_steps_here(f) > 0)
         return;
     (void)snprintf(s->message, sizeof s->message, "%s", text);
 }
@@ -157,12 +157,12 @@ static void say_nothing_left(struct telling *t)
 /* Explain that no device was emulated, because the program does not use libeddis, and delete the
  * metrics that depend on it.
  */
-static void say_not_emulated(struct telling *t)
+static void say_not_emulated(struct job_report *t)
 {
     static const char text[] = "the program does not use libeddis, so no device was emulated";
     struct job_status *s = &t->run->status;
 
-    if (!s->emulated || s->exit_code != 0 || figures_any_seen(&t->run->figures))
+    if (!s->emulated || s->exit_code != 0 || metrics_any_seen(&t->run->metrics))
         return;
     s->emulated = false;
     s->ideal_samples_per_s = s->predicted_samples_per_s = NAN;
@@ -174,7 +174,7 @@ static void say_not_emulated(struct telling *t)
 
 /* Report files in the job's folder that are missing or incomplete.  That is no failure of the job.
  */
-static void say_gaps(struct telling *t)
+static void say_gaps(struct job_report *t)
 {
     const struct journal *j = &t->run->journal;
     cleanup_free char *text = NULL, *left_out = NULL;
@@ -189,17 +189,17 @@ static void say_gaps(struct telling *t)
     if (!j->trouble.code)
         return;
     if (asprintf(&text, "%s%smissing or with gaps in '%s': %s; the job's own result stands",
-                 t->told_trouble ? "" : j->trouble.text, t->told_trouble ? "" : "; ", folder,
-                 j->missing) >= 0)
+                 t->reported_trouble ? "" : j->trouble.text, t->reported_trouble ? "" : "; ",
+                 folder, j->missing) >= 0)
         t->run->o->view.say(t->run->o->view.ctx, text);
 }
 
 /* Complete the status with its final sentences, and write the last metrics, event and summary. */
-static void record(struct telling *t, const struct checkpoint_found *newest)
+static void record(struct job_report *t, const struct checkpoint_found *newest)
 {
     struct job_status *s = &t->run->status;
 
-    telling_fill(t);
+    job_report_fill(t);
     s->state = JOB_ENDED; /* also if the job could not begin */
     model_watch_look(&t->models, t->run, clock_now_ns(), true);
     model_watch_end(&t->models, t->run);
@@ -216,14 +216,14 @@ static void record(struct telling *t, const struct checkpoint_found *newest)
     journal_remove(&t->run->journal, JOB_DRIVER_FILE);
 }
 
-void summary_tell(struct telling *t, int signals)
+void summary_report(struct job_report *t, int signals)
 {
     struct checkpoint_found newest = { .step = -1, .begun_step = -1 };
     struct patience p = { signals, clock_now_ns() + wait_ns };
     bool no_parts;
 
     checkpoint_end(t->run, &no_parts);
-    checkpoint_look(t->run, take_found, &newest);
+    checkpoint_newest(t->run, take_found, &newest);
     wait_for(&p, t->run->looks);
     if (!no_parts)
         checkpoint_end_give_up(t->run);

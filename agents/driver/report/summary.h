@@ -9,6 +9,6 @@
  * ten seconds for a folder that does not answer, and for one more second after a signal (signals: a
  * signalfd, or -1).  Then it names what could not be written.
  */
-void summary_tell(struct telling *t, int signals);
+void summary_report(struct job_report *t, int signals);
 
 #endif

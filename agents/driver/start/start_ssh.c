@@ -7,7 +7,7 @@
  */
 #include "start_impl.h"
 
-#include "ssh_words.h"
+#include "ssh_messages.h"
 
 #include "lib/base/clock.h"
 #include "lib/base/program.h"
@@ -165,7 +165,7 @@ void start_say_missing(const struct start_place *at, char *ret, size_t size)
 static enum start_verdict ssh_judge(const struct start_place *at, const struct session *p, int code,
                                     char *ret, size_t size)
 {
-    const struct ssh_word *w = code == EXIT_SSH ? ssh_words_find(p->said) : NULL;
+    const struct ssh_message *w = code == EXIT_SSH ? ssh_words_find(p->said) : NULL;
     char last[SESSION_LINE];
     int n;
     const char *line = session_last_line(p, &n);

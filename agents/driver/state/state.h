@@ -90,7 +90,7 @@ struct state {
     int preempt_signal; /* SIGTERM, SIGUSR1 or SIGHUP that has ended or ends the job; 0: none */
     int preempt_count;  /* number of such signals that counted */
     bool at_limit;      /* one came with the end of the job's time limit in Slurm */
-    int asked_by;       /* agent that received the signal; < 0: see state_wish.c */
+    int asked_by;       /* agent that received the signal; < 0: see state_request.c */
     enum state_outcome saving_for; /* outcome of the job after the checkpoint */
     int64_t asked_step;            /* oldest step whose checkpoint will do */
     enum state_checkpoint checkpoint;
@@ -116,7 +116,7 @@ struct state {
     int64_t again_ns;    /* REGROUP: no new generation before this time; 0: no pause */
     bool models;         /* ranks found that their models differ, or are not finite */
     bool any_page;       /* a rank has ever used libeddis, and so reports its steps */
-    bool any_told;       /* a rank has ever reported step numbers without libeddis */
+    bool any_reported;   /* a rank has ever reported step numbers without libeddis */
     int64_t resume_step; /* newest checkpoint that nodes reported when they stopped; -1: none */
     bool resume_known;   /* a node has reported whether there is one */
     int64_t begun_step;  /* step that the job itself resumed from; -1: not searched, or without a
@@ -162,7 +162,7 @@ void state_event(struct state *s, int agent, const struct event *e, int64_t now_
 /* Borrow the first failure of the generation that ended the job, or else of the last one that it
  * recovered from; not .set: none.
  */
-const struct state_failure *state_failure_told(const struct state *s);
+const struct state_failure *state_failure_reported(const struct state *s);
 
 /* Check whether a failed launch is being stopped, which another node's failure only repeats. */
 bool state_is_echo(const struct state *s);

@@ -160,9 +160,9 @@ void state_agent_note(struct state *s, const struct state_input *in)
  */
 static void gone(struct state *s, int agent, int64_t at_ns, const char *text, int64_t now_ns)
 {
-    bool launching = s->generation <= 1 && state_is_early(s);
+    bool launch_orders = s->generation <= 1 && state_is_early(s);
 
-    if (!launching && !(state_is_launched(s) && s->agent[agent].part)) {
+    if (!launch_orders && !(state_is_launched(s) && s->agent[agent].part)) {
         if (!state_is_ending(s))
             state_say(s, "%s", text);
         return;
@@ -170,7 +170,7 @@ static void gone(struct state *s, int agent, int64_t at_ns, const char *text, in
     state_trouble(s,
                   &(struct state_trouble){ .cause = CAUSE_NODE,
                                            .reason = "node_lost",
-                                           .exit_code = launching ? EXIT_START : EXIT_FAULT,
+                                           .exit_code = launch_orders ? EXIT_START : EXIT_FAULT,
                                            .agent = agent,
                                            .at_ns = at_ns,
                                            .text = text },

@@ -331,7 +331,7 @@ void state_restart_text(const struct state *s, int n_nodes, char *ret, size_t si
 {
     char from[64] = "the newest checkpoint", count[64];
 
-    if ((s->o.restarts_asked || s->any_told) && !s->any_page && s->resume_step < 0)
+    if ((s->o.restarts_asked || s->any_reported) && !s->any_page && s->resume_step < 0)
         (void)snprintf(from, sizeof from, "wherever the program goes on by itself");
     else if (s->resume_step >= 0)
         (void)snprintf(from, sizeof from, "step %" PRId64, s->resume_step);

@@ -201,7 +201,7 @@ void state_failed(struct state *s, const struct state_failure *failure, int64_t 
     }
     s->failure = *f;
     say_failure(s, second ? "before that: " : "", second || f->rank < 0 ? 0 : state_ranks_left(s),
-                recovery_words(&c));
+                recovery_reasons(&c));
     if (f->rank >= 0)
         state_push(s, ACTION_LAST_LINES)->rank = f->rank;
     decide(s, &c, now_ns);
@@ -331,7 +331,7 @@ static void note_unsaved(struct state *s, const struct state_failure *f)
         s->unsaved = *f;
 }
 
-const struct state_failure *state_failure_told(const struct state *s)
+const struct state_failure *state_failure_reported(const struct state *s)
 {
     if (s->failure.set)
         return &s->failure;

@@ -93,7 +93,7 @@ void state_hang_progress(struct state *s, const struct state_input *in)
         r->still_ns = in->now_ns - r->moved_ns;
     state_lives(s, in->now_ns);
     s->any_page = s->any_page || (p->phase >= 0 && !p->told);
-    s->any_told = s->any_told || p->told;
+    s->any_reported = s->any_reported || p->told;
     s->models = s->models || p->models.found != MODEL_CHECK_ALIKE;
     r->steps = p->steps_done;
     r->phase = p->phase;

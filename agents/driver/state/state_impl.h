@@ -12,7 +12,7 @@
  *                       state_rank.c    ranks and mpirun: started, ended
  *                       state_hang.c    progress, and ranks that make none
  *                       state_stop.c    confirmed stops, and the agents' leaving
- *                       state_wish.c    requests of the user or the caller, and time limits
+ *                       state_request.c    requests of the user or the caller, and time limits
  *     state_table.c     phase x input: which handler
  *     state_time.c      deadlines
  *     state.c           the interface: every call as an input

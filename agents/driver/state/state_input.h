@@ -138,20 +138,20 @@ state_handler_fn state_rank_settled;
 state_handler_fn state_hang_progress;
 state_handler_fn state_hang_look;
 
-/* state_wish.c */
-state_handler_fn state_wish_interrupt;         /* no rank runs */
-state_handler_fn state_wish_interrupt_running; /* RUN */
-state_handler_fn state_wish_quit;
-state_handler_fn state_wish_preempt;         /* no rank runs */
-state_handler_fn state_wish_preempt_running; /* RUN */
-state_handler_fn state_wish_usr2;
-state_handler_fn state_wish_checkpoint_seen;
-state_handler_fn state_wish_checkpoint_late;
-state_handler_fn state_wish_job_late;         /* no rank runs */
-state_handler_fn state_wish_job_late_running; /* RUN */
-state_handler_fn state_wish_finish;
-state_handler_fn state_wish_fail;
-state_handler_fn state_wish_unplannable;
+/* state_request.c */
+state_handler_fn state_request_interrupt;         /* no rank runs */
+state_handler_fn state_request_interrupt_running; /* RUN */
+state_handler_fn state_request_quit;
+state_handler_fn state_request_preempt;         /* no rank runs */
+state_handler_fn state_request_preempt_running; /* RUN */
+state_handler_fn state_request_usr2;
+state_handler_fn state_request_checkpoint_seen;
+state_handler_fn state_request_checkpoint_late;
+state_handler_fn state_request_job_late;         /* no rank runs */
+state_handler_fn state_request_job_late_running; /* RUN */
+state_handler_fn state_request_finish;
+state_handler_fn state_request_fail;
+state_handler_fn state_request_unplannable;
 
 /* state_stop.c */
 state_handler_fn state_stop_confirmed;

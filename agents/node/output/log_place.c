@@ -31,7 +31,7 @@ static int make(const char *dir, struct log_place *p, struct eddis_error *err)
 /* Return the path of this user's own log folder of the job, which the caller frees; NULL: no home,
  * or no memory.
  */
-static char *own_dir(const struct brief *b, const char *state_home, const char *home)
+static char *own_dir(const struct agent_config *b, const char *state_home, const char *home)
 {
     if (state_home && state_home[0] == '/')
         return file_join(state_home, "eddis/jobs/%s/logs", b->job_id);
@@ -39,7 +39,7 @@ static char *own_dir(const struct brief *b, const char *state_home, const char *
                                   : NULL;
 }
 
-int log_place_open(const struct brief *b, const char *state_home, const char *home,
+int log_place_open(const struct agent_config *b, const char *state_home, const char *home,
                    struct log_place *ret, struct eddis_error *err)
 {
     cleanup_free char *marker = file_join(b->log_dir, ".%s", b->log_marker);

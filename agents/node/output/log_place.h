@@ -24,7 +24,7 @@ struct log_place {
 /* Find or make the folder. state_home, home: values of XDG_STATE_HOME and HOME, or NULL. Return 0
  * or an error.
  */
-int log_place_open(const struct brief *b, const char *state_home, const char *home,
+int log_place_open(const struct agent_config *b, const char *state_home, const char *home,
                    struct log_place *ret, struct eddis_error *err);
 
 /* Return the path of a generation's folder, which the caller frees; NULL: no memory. */

@@ -203,7 +203,7 @@ bool log_send_busy(const struct log_send *s)
     return s->at < s->n;
 }
 
-int log_send_next(struct log_send *s, struct log_piece *ret)
+int log_send_next(struct log_send *s, struct log_chunk *ret)
 {
     while (s->at < s->n) {
         struct wish *w = s->wish[s->at];
@@ -238,7 +238,7 @@ int log_send_next(struct log_send *s, struct log_piece *ret)
         for (size_t i = 0; i < got; i++)
             text[i] = text[i] ? text[i] : '?';
         text[got] = '\0';
-        *ret = (struct log_piece){ .rank = w->w.rank, .offset = w->offset, .text = text };
+        *ret = (struct log_chunk){ .rank = w->w.rank, .offset = w->offset, .text = text };
         w->offset += (int64_t)got;
         w->done += (int64_t)got;
         if (w->done >= p->n) {

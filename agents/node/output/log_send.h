@@ -54,7 +54,7 @@ int log_send_add_take(struct log_send *s, const struct log_wish *w, struct eddis
 bool log_send_busy(const struct log_send *s);
 
 /* Take the next chunk; the caller frees its text.  Return 1, or 0 if none is ready. */
-int log_send_next(struct log_send *s, struct log_piece *ret);
+int log_send_next(struct log_send *s, struct log_chunk *ret);
 
 /* Record that the chunks taken since the last call have arrived, or were rejected. */
 void log_send_arrived(struct log_send *s, bool refused);

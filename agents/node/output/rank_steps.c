@@ -62,10 +62,10 @@ static void show(void *ctx, int64_t steps, int64_t since, int64_t total)
         samples = 0;
     if (!has_page(s))
         return;
-    board_show_steps(s->board, &(struct board_told){ .step = steps - 1,
-                                                     .samples = samples,
-                                                     .total = total,
-                                                     .now_ns = clock_now_ns() });
+    board_show_steps(s->board, &(struct board_reported){ .step = steps - 1,
+                                                         .samples = samples,
+                                                         .total = total,
+                                                         .now_ns = clock_now_ns() });
 }
 
 int rank_steps_open(const char *pattern, int64_t samples, struct rank_steps **ret,

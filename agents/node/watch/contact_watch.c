@@ -34,7 +34,7 @@ static bool holds_any(const char *line, const char *const *word, size_t n)
 
 /* Record whether a rank has loaded a training framework, and libeddis or MPI, from its memory map.
  */
-static void look_at_memory(struct meeting_rank *r, pid_t pid)
+static void look_at_memory(struct contact_watch_rank *r, pid_t pid)
 {
     char path[64], line[4096 + 128];
     FILE *f;
@@ -50,7 +50,7 @@ static void look_at_memory(struct meeting_rank *r, pid_t pid)
 }
 
 /* Check whether a process listens on any port: others may connect to it. */
-static bool listens(pid_t pid, const struct meeting_listeners *l)
+static bool listens(pid_t pid, const struct contact_watch_listeners *l)
 {
     char path[64], to[64];
     const struct dirent *e;
@@ -73,7 +73,8 @@ static bool listens(pid_t pid, const struct meeting_listeners *l)
     return found;
 }
 
-void meeting_look_at_rank(struct meeting_rank *r, pid_t pid, const struct meeting_listeners *l)
+void contact_watch_inspect_rank(struct contact_watch_rank *r, pid_t pid,
+                                const struct contact_watch_listeners *l)
 {
     if (!r->joined)
         look_at_memory(r, pid);
@@ -102,7 +103,7 @@ static int ask(int fd, int family)
 /* Add the listeners of one part of an answer.  Return 0 after the last part, -EAGAIN if more
  * follow, or an error.
  */
-static int take(const char *data, ssize_t n, struct meeting_listeners *ret)
+static int take(const char *data, ssize_t n, struct contact_watch_listeners *ret)
 {
     const struct nlmsghdr *h = (const struct nlmsghdr *)(const void *)data;
 
@@ -115,13 +116,13 @@ static int take(const char *data, ssize_t n, struct meeting_listeners *ret)
             return -EOPNOTSUPP;
         if (ret->n < MEETING_LISTENERS)
             ret->one[ret->n++] =
-                (struct meeting_listener){ m->idiag_inode, ntohs(m->id.idiag_sport) };
+                (struct contact_watch_listener){ m->idiag_inode, ntohs(m->id.idiag_sport) };
     }
     return -EAGAIN;
 }
 
 /* Add all listening sockets of an address family.  Return 0 or a negative errno value. */
-static int look_at_family(int fd, int family, struct meeting_listeners *ret)
+static int look_at_family(int fd, int family, struct contact_watch_listeners *ret)
 {
     _Alignas(struct nlmsghdr) char data[16384];
     int rc = ask(fd, family);
@@ -136,7 +137,7 @@ static int look_at_family(int fd, int family, struct meeting_listeners *ret)
     return rc;
 }
 
-int meeting_find_listeners(struct meeting_listeners *ret)
+int contact_watch_find_listeners(struct contact_watch_listeners *ret)
 {
     static const int family[] = { AF_INET, AF_INET6 };
     const struct timeval second = { .tv_sec = 1 };
@@ -153,7 +154,7 @@ int meeting_find_listeners(struct meeting_listeners *ret)
     return rc;
 }
 
-bool meeting_is_listened_on(const struct meeting_listeners *l, int port)
+bool contact_watch_is_listened_on(const struct contact_watch_listeners *l, int port)
 {
     for (int i = 0; i < l->n; i++)
         if (l->one[i].port == port)
@@ -161,14 +162,15 @@ bool meeting_is_listened_on(const struct meeting_listeners *l, int port)
     return false;
 }
 
-void meeting_look_at_port(struct meeting *m, const struct meeting_listeners *l)
+void contact_watch_inspect_port(struct contact_watch *m, const struct contact_watch_listeners *l)
 {
     m->looks++;
     m->listened = m->listened || !l || l->n == MEETING_LISTENERS ||
-                  (m->port && meeting_is_listened_on(l, m->port));
+                  (m->port && contact_watch_is_listened_on(l, m->port));
 }
 
-bool meeting_was_alone(const struct meeting *m, const struct meeting_rank *r, bool is_first)
+bool contact_watch_was_alone(const struct contact_watch *m, const struct contact_watch_rank *r,
+                             bool is_first)
 {
     return r->trains && !r->joined && (!is_first || (m->looks >= LOOKS_SURE && !m->listened));
 }

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct meeting {
+struct contact_watch {
     int64_t next_ns, ranks_ns; /* time of the next poll; of the next poll of the ranks */
     int port;                  /* MASTER_PORT on rank 0's node; else 0 */
     int looks;                 /* polls of the port */
@@ -22,15 +22,15 @@ struct meeting {
 /* Libraries that a rank has loaded. trains: a training framework; joined: libeddis, MPI, or it
  * listens on a port.
  */
-struct meeting_rank {
+struct contact_watch_rank {
     bool trains, joined;
 };
 
 enum { MEETING_LISTENERS = 1024 }; /* with more listeners nothing is known */
 
 /* Listening TCP sockets of this network namespace. */
-struct meeting_listeners {
-    struct meeting_listener {
+struct contact_watch_listeners {
+    struct contact_watch_listener {
         unsigned inode;
         int port;
     } one[MEETING_LISTENERS];
@@ -40,18 +40,20 @@ struct meeting_listeners {
 /* List the listening TCP sockets.  Return 0, or a negative errno value if the kernel does not
  * report them.
  */
-int meeting_find_listeners(struct meeting_listeners *ret);
+int contact_watch_find_listeners(struct contact_watch_listeners *ret);
 /* Check whether any listener has this port. */
-bool meeting_is_listened_on(const struct meeting_listeners *l, int port);
+bool contact_watch_is_listened_on(const struct contact_watch_listeners *l, int port);
 
 /* Update the record of a rank from its memory and sockets; l NULL: listeners are unknown. */
-void meeting_look_at_rank(struct meeting_rank *r, pid_t pid, const struct meeting_listeners *l);
+void contact_watch_inspect_rank(struct contact_watch_rank *r, pid_t pid,
+                                const struct contact_watch_listeners *l);
 /* Record one poll of MASTER_PORT; l NULL: listeners are unknown. */
-void meeting_look_at_port(struct meeting *m, const struct meeting_listeners *l);
+void contact_watch_inspect_port(struct contact_watch *m, const struct contact_watch_listeners *l);
 
 /* Check whether a rank of this node has trained alone. is_first: it is rank 0, which others reach
  * by MASTER_PORT.
  */
-bool meeting_was_alone(const struct meeting *m, const struct meeting_rank *r, bool is_first);
+bool contact_watch_was_alone(const struct contact_watch *m, const struct contact_watch_rank *r,
+                             bool is_first);
 
 #endif

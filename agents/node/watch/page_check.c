@@ -12,7 +12,7 @@ static int64_t rank_or_none(int64_t rank)
 }
 
 /* Replace invalid values of a comparison of models. */
-static void make_models_sane(struct model_check *m)
+static void repair_models(struct model_check *m)
 {
     m->rank = rank_or_none(m->rank);
     m->other = rank_or_none(m->other);
@@ -22,7 +22,7 @@ static void make_models_sane(struct model_check *m)
         m->largest = 0;
 }
 
-void page_make_sane(struct board_page *page)
+void page_check_repair(struct board_page *page)
 {
     int64_t *number[] = {
         &page->steps_done,
@@ -72,7 +72,7 @@ void page_make_sane(struct board_page *page)
         page->staleness = 0;
     if (page->phase < 0 || page->phase > EDDIS_PHASES)
         page->phase = 0;
-    make_models_sane(&page->models);
+    repair_models(&page->models);
     for (int i = 0; i < BOARD_METRICS; i++)
         page->metric[i].name[BOARD_METRIC_NAME - 1] = '\0';
 }

@@ -8,6 +8,6 @@
 /* Replace values of a progress page that are out of range.  The user's process writes the page, and
  * the driver would reject the whole report.
  */
-void page_make_sane(struct board_page *page);
+void page_check_repair(struct board_page *page);
 
 #endif

@@ -121,7 +121,8 @@ static bool beside_it(pid_t pid, char *ret, size_t size)
     return end && try_folder(text, (size_t)(end - text), ret, size);
 }
 
-int stack_look_start(struct stack_look *l, pid_t rank, int64_t now_ns, struct eddis_error *err)
+int stack_inspect_start(struct stack_inspect *l, pid_t rank, int64_t now_ns,
+                        struct eddis_error *err)
 {
     char path[PATH_MAX], number[16];
     const char *argv[] = { path, "dump", "--json", "--nonblocking", "--pid", number, NULL };
@@ -151,7 +152,7 @@ int stack_look_start(struct stack_look *l, pid_t rank, int64_t now_ns, struct ed
     return 0;
 }
 
-void stack_look_hurry(const struct stack_look *l, int64_t now_ns)
+void stack_inspect_report_soon(const struct stack_inspect *l, int64_t now_ns)
 {
     if (l->pid > 0 && now_ns >= l->deadline_ns)
         (void)kill(-l->pid, SIGKILL);
@@ -250,7 +251,7 @@ static int place_of(const json_t *frames, char *ret, size_t size)
     return collective ? STACK_COLLECTIVE : STACK_ELSEWHERE;
 }
 
-int stack_look_words(const char *text, size_t n, char *ret, size_t size)
+int stack_inspect_text(const char *text, size_t n, char *ret, size_t size)
 {
     cleanup_json json_t *threads = NULL;
 
@@ -260,7 +261,7 @@ int stack_look_words(const char *text, size_t n, char *ret, size_t size)
     return place_of(frames_of(threads), ret, size);
 }
 
-int stack_look_finish(struct stack_look *l, int status, char *ret, size_t size)
+int stack_inspect_finish(struct stack_inspect *l, int status, char *ret, size_t size)
 {
     cleanup_free char *text = NULL;
     size_t n = 0;
@@ -269,13 +270,13 @@ int stack_look_finish(struct stack_look *l, int status, char *ret, size_t size)
     ret[0] = '\0';
     if (status == 0 && lseek(l->out, 0, SEEK_SET) == 0 &&
         file_read_fd(l->out, program, MOST_BYTES, &text, &n, NULL) == 0)
-        code = stack_look_words(text, n, ret, size);
+        code = stack_inspect_text(text, n, ret, size);
     (void)close(l->out);
     l->pid = 0;
     return code;
 }
 
-const char *stack_look_forbidden(int scope, bool root)
+const char *stack_inspect_forbidden(int scope, bool root)
 {
     if (scope >= 3)
         return "kernel.yama.ptrace_scope is 3, by which nobody may; it cannot be changed while the "
@@ -288,7 +289,7 @@ const char *stack_look_forbidden(int scope, bool root)
     return NULL;
 }
 
-int stack_look_scope(void)
+int stack_inspect_scope(void)
 {
     static const char path[] = "/proc/sys/kernel/yama/ptrace_scope";
     cleanup_free char *text = NULL;
@@ -296,7 +297,7 @@ int stack_look_scope(void)
     return file_read(path, 16, &text, NULL, NULL) == 0 ? atoi(text) : 0;
 }
 
-void stack_look_drop(struct stack_look *l)
+void stack_inspect_drop(struct stack_inspect *l)
 {
     if (l->pid <= 0)
         return;

@@ -21,7 +21,7 @@ enum { STACK_PLACE = 256 };
 /* Codes of EVENT_PLACE; 0: unknown. */
 enum { STACK_COLLECTIVE = 1, STACK_ELSEWHERE };
 
-struct stack_look {
+struct stack_inspect {
     pid_t pid; /* pid of py-spy; 0: none runs */
     int out;
     int64_t deadline_ns;
@@ -30,30 +30,31 @@ struct stack_look {
 /* Start py-spy on a rank's program, or on the first Python process below it. -ENOENT: there is no
  * Python process, or no py-spy.
  */
-int stack_look_start(struct stack_look *l, pid_t program, int64_t now_ns, struct eddis_error *err);
+int stack_inspect_start(struct stack_inspect *l, pid_t program, int64_t now_ns,
+                        struct eddis_error *err);
 
 /* Kill py-spy if it is late. */
-void stack_look_hurry(const struct stack_look *l, int64_t now_ns);
+void stack_inspect_report_soon(const struct stack_inspect *l, int64_t now_ns);
 
 /* Read the result of py-spy, which has ended with this waitpid status.  Write "it is in load
  * (train.py:33)", or "it waits in all_reduce (torch/distributed/distributed_c10d.py:41), called in
  * main (train.py:40)"; "": unknown.  Return its code.
  */
-int stack_look_finish(struct stack_look *l, int status, char *ret, size_t size);
+int stack_inspect_finish(struct stack_inspect *l, int status, char *ret, size_t size);
 
 /* Return why the kernel may forbid py-spy to this user, with this value of
  * kernel.yama.ptrace_scope, and what to do; NULL: it does not.
  */
-const char *stack_look_forbidden(int scope, bool root);
+const char *stack_inspect_forbidden(int scope, bool root);
 
 /* Return the value of kernel.yama.ptrace_scope; 0: nothing is forbidden, or there is no such value.
  */
-int stack_look_scope(void);
+int stack_inspect_scope(void);
 
-/* Do what stack_look_finish does with py-spy's output, for tests. */
-int stack_look_words(const char *text, size_t n, char *ret, size_t size);
+/* Do what stack_inspect_finish does with py-spy's output, for tests. */
+int stack_inspect_text(const char *text, size_t n, char *ret, size_t size);
 
 /* Kill py-spy if it runs and close its output; the caller reaps it. */
-void stack_look_drop(struct stack_look *l);
+void stack_inspect_drop(struct stack_inspect *l);
 
 #endif

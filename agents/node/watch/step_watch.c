@@ -10,7 +10,7 @@
 
 void step_watch_init(struct step_watch *w)
 {
-    *w = (struct step_watch){ .told_since = -1 };
+    *w = (struct step_watch){ .reported_since = -1 };
     step_window_init(&w->window);
 }
 
@@ -46,7 +46,7 @@ void step_watch_take(struct step_watch *w, const struct board_page *page, const 
 
     if (page->steps_done <= w->window.last || page->steps_here < w->steps_here) {
         step_window_init(&w->window);
-        w->told_since = -1;
+        w->reported_since = -1;
     }
     w->steps_here = page->steps_here;
     if (from < page->steps_done - page->steps_here) /* the worker resumed from a checkpoint there */
@@ -65,7 +65,7 @@ void step_watch_take(struct step_watch *w, const struct board_page *page, const 
 static bool is_another(const struct step_watch *w)
 {
     return w->window.points >= STEP_WINDOW_CHANGE &&
-           (w->window.plan != w->told_plan || w->window.since != w->told_since);
+           (w->window.plan != w->reported_plan || w->window.since != w->reported_since);
 }
 
 bool step_watch_has_news(const struct step_watch *w)
@@ -86,23 +86,23 @@ static double queued_s(const struct step_watch *w, const struct board_page *page
 }
 
 /* Write the window's measurements and the time in the run queue; plan 0: none that are valid. */
-static void report_figures(struct step_watch *w, const struct board_page *page,
+static void report_metrics(struct step_watch *w, const struct board_page *page,
                            struct progress *ret)
 {
     int64_t queued_ns = process_load_queued_ns(w->load.pid, w->load.thread);
 
-    w->unsure = (w->unsure || (is_another(w) && w->window.plan == w->told_plan)) &&
+    w->unsure = (w->unsure || (is_another(w) && w->window.plan == w->reported_plan)) &&
                 w->window.points < STEP_WINDOW_SURE;
     if (is_another(w)) {
-        w->told_plan = w->window.plan;
-        w->told_since = w->window.since;
+        w->reported_plan = w->window.plan;
+        w->reported_since = w->window.since;
         w->queued_ns = queued_ns;
         w->queued_at = page->steps_here;
     }
-    if (step_window_figures(&w->window, &ret->figures) && step_figures_are_sane(&ret->figures))
+    if (step_window_metrics(&w->window, &ret->metrics) && step_metrics_are_valid(&ret->metrics))
         ret->queued_s = queued_s(w, page, queued_ns);
     else
-        ret->figures = (struct step_figures){ .plan = 0 };
+        ret->metrics = (struct step_metrics){ .plan = 0 };
 }
 
 void step_watch_look_at_memory(struct step_watch *w)
@@ -118,7 +118,7 @@ void step_watch_report(struct step_watch *w, const struct board_page *page, pid_
     if (!known)
         w->memory = (struct process_memory){ 0 };
     ret->queued_s = NAN;
-    report_figures(w, page, ret);
+    report_metrics(w, page, ret);
     ret->memory_told = page->memory_bytes > 0;
     ret->memory_bytes = page->memory_bytes;
     if (!ret->memory_told)
@@ -126,16 +126,16 @@ void step_watch_report(struct step_watch *w, const struct board_page *page, pid_
 }
 
 /* Return n, or 0 if it is negative. */
-static int64_t sane(int64_t n)
+static int64_t valid(int64_t n)
 {
     return n > 0 ? n : 0;
 }
 
 void progress_checkpoints(struct progress *p, const struct board_page *page)
 {
-    p->checkpoints_written = sane(page->checkpoints_written);
-    p->checkpoints_failed = sane(page->checkpoints_failed);
-    p->checkpoint_step = sane(page->checkpoint_step);
+    p->checkpoints_written = valid(page->checkpoints_written);
+    p->checkpoints_failed = valid(page->checkpoints_failed);
+    p->checkpoint_step = valid(page->checkpoint_step);
     memcpy(p->checkpoint_why, page->checkpoint_why, sizeof p->checkpoint_why);
     p->checkpoint_why[sizeof p->checkpoint_why - 1] = '\0';
     text_make_plain(p->checkpoint_why); /* cutting may have split a UTF-8 character */

@@ -18,11 +18,11 @@
 
 struct step_watch {
     struct step_window window;
-    int64_t steps_here;            /* at the last poll */
-    int64_t batch_plan, batch;     /* plan version, and the worker's batch in it */
-    int64_t told_plan, told_since; /* plan and start of the measurements reported last */
-    bool unsure;                   /* these may be of delayed steps, not of another speed */
-    int64_t queued_ns, queued_at;  /* at their first report; -1: unknown */
+    int64_t steps_here;                    /* at the last poll */
+    int64_t batch_plan, batch;             /* plan version, and the worker's batch in it */
+    int64_t reported_plan, reported_since; /* plan and start of the measurements reported last */
+    bool unsure;                           /* these may be of delayed steps, not of another speed */
+    int64_t queued_ns, queued_at;          /* at their first report; -1: unknown */
     struct process_load load;
     struct process_memory memory; /* at the last poll */
 };

@@ -64,7 +64,7 @@ static int find_cleanup(const char *word, struct job_folder *ret, struct eddis_e
     return run_find_job("--cleanup", word, ret, err);
 }
 
-/* Append output bytes to a string buffer. A callback of slurm_door_run. */
+/* Append output bytes to a string buffer. A callback of srun_proxy_run. */
 static void keep(void *ctx, const char *bytes, size_t n)
 {
     strbuf_add_bytes(ctx, bytes, n);
@@ -74,7 +74,7 @@ static void keep(void *ctx, const char *bytes, size_t n)
  * is no time limit: only that eddis-run knows how long the job takes to end. Return its exit code;
  * -ECONNRESET: its output is incomplete and is not printed.
  */
-static int go(const struct job_place *p, const char *option, const struct ask *q,
+static int go(const struct job_location *p, const char *option, const struct ask *q,
               struct eddis_error *err)
 {
     const char *words[] = { "eddis-run", option, p->far, NULL, NULL, NULL };
@@ -85,10 +85,10 @@ static int go(const struct job_place *p, const char *option, const struct ask *q
         words[n++] = "--json";
     if (q->quiet)
         words[n++] = "--quiet";
-    rc = slurm_door_run(&p->door, words, CLOCK_NEVER, keep, &said, err);
+    rc = srun_proxy_run(&p->proxy, words, CLOCK_NEVER, keep, &said, err);
     if (rc == 0 && (!q->quiet || q->json) && (!said.len || said.text[said.len - 1] != '\n'))
         rc = eddis_fail(err, -ECONNRESET, "the answer of node %s of Slurm's job %s was lost",
-                        p->door.node, p->door.name);
+                        p->proxy.node, p->proxy.name);
     if (rc >= 0)
         fputs(strbuf_text(&said), stdout);
     strbuf_fini(&said);
@@ -96,16 +96,16 @@ static int go(const struct job_place *p, const char *option, const struct ask *q
 }
 
 /* Cancel a pending job in Slurm's queue and print that. Return 1; 0: it is no longer pending. */
-static int withdraw(const struct job_place *p, const struct ask *q, struct eddis_error *err)
+static int withdraw(const struct job_location *p, const struct ask *q, struct eddis_error *err)
 {
     struct slurm_job j;
-    int rc = slurm_task_withdraw(p->number, err);
+    int rc = slurm_lookup_withdraw(p->number, err);
 
     if (rc == -EIO && *p->owner) /* Slurm has refused it */
         return eddis_fail(err, -EPERM, "%s, and Slurm cancels it for its user only", p->text);
     if (rc < 0)
         return rc;
-    rc = slurm_task_ask(p->number, after_patience(), &j, err);
+    rc = slurm_lookup_ask(p->number, after_patience(), &j, err);
     if (rc < 0 && rc != -ENOENT && rc != -EINVAL) /* -EINVAL: the array's tasks are over */
         return rc;
     if (rc == 0 && slurm_job_waits(&j))
@@ -122,24 +122,24 @@ static int withdraw(const struct job_place *p, const struct ask *q, struct eddis
 /* Wait until Slurm reports the job as over, after our step in it was ended with it, and print that.
  * Return 1; 0: the job's folder on this machine has more to print.
  */
-static int stopped(const struct job_place *p, const struct ask *q, struct eddis_error *err)
+static int stopped(const struct job_location *p, const struct ask *q, struct eddis_error *err)
 {
     struct slurm_job j;
-    int rc = slurm_task_await_end(p->door.name, slurm_job_has_ended, clock_now_ns() + 60 * CLOCK_S,
-                                  &j, err);
+    int rc = slurm_lookup_await_end(p->proxy.name, slurm_job_has_ended,
+                                    clock_now_ns() + 60 * CLOCK_S, &j, err);
 
     if (rc < 0 && rc != -ENOENT)
         return eddis_fail_prefix(err, rc, "job %s was told to stop", p->far);
     if (p->has_folder)
         return 0;
     if (q->json)
-        printf("{\"slurm_job\": \"%s\", \"stopped\": true, \"exit_code\": %d}\n", p->door.name,
+        printf("{\"slurm_job\": \"%s\", \"stopped\": true, \"exit_code\": %d}\n", p->proxy.name,
                rc == 0 ? slurm_job_code(&j) : -1);
     else if (!q->quiet && rc == 0)
         printf("Slurm's job %s was stopped and has ended with code %d; its folder is on %s\n",
-               p->door.name, slurm_job_code(&j), p->door.node);
+               p->proxy.name, slurm_job_code(&j), p->proxy.node);
     else if (!q->quiet)
-        printf("Slurm's job %s was stopped\n", p->door.name);
+        printf("Slurm's job %s was stopped\n", p->proxy.name);
     return 1;
 }
 
@@ -148,7 +148,7 @@ static int stopped(const struct job_place *p, const struct ask *q, struct eddis_
 /* End a job whose folder is on this machine, wait for its end and print its summary. was_stopped:
  * --stop on the driver's node has already ended it. Return the exit code.
  */
-static int end_job(const struct ask *q, const struct job_place *p, bool was_stopped)
+static int end_job(const struct ask *q, const struct job_location *p, bool was_stopped)
 {
     struct job_status status;
     struct eddis_error err = { 0 };
@@ -176,7 +176,7 @@ static int end_job(const struct ask *q, const struct job_place *p, bool was_stop
 }
 
 /* End a job whose driver is on another node, and print how it ended. Return the exit code. */
-static int stop_far(const struct ask *q, const struct job_place *p)
+static int stop_far(const struct ask *q, const struct job_location *p)
 {
     struct eddis_error err = { 0 };
     int code = go(p, "--stop", q, &err);
@@ -193,15 +193,15 @@ int run_end_stop(const char *word, bool json, bool quiet)
 {
     const struct ask q = { .word = word, .json = json, .quiet = quiet };
     struct eddis_error err = { 0 };
-    struct job_place p;
-    int rc = job_place_find(word, find_stop, after_patience(), &p, &err);
+    struct job_location p;
+    int rc = job_location_find(word, find_stop, after_patience(), &p, &err);
 
     if (rc == 0 && p.where == JOB_WAITS) {
         rc = withdraw(&p, &q, &err);
         if (rc == 1)
             return EXIT_SUCCESS;
         if (rc == 0) /* Slurm has just started it */
-            rc = job_place_find(word, find_stop, after_patience(), &p, &err);
+            rc = job_location_find(word, find_stop, after_patience(), &p, &err);
     }
     if (rc < 0)
         return no_place(rc, &err);
@@ -214,8 +214,8 @@ int run_end_cleanup(const char *word, bool quiet)
 {
     const struct ask q = { .word = word, .quiet = quiet };
     struct eddis_error err = { 0 };
-    struct job_place p;
-    int left = job_place_find(word, find_cleanup, after_patience(), &p, &err);
+    struct job_location p;
+    int left = job_location_find(word, find_cleanup, after_patience(), &p, &err);
 
     if (left < 0)
         return no_place(left, &err);

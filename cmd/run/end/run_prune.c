@@ -97,7 +97,7 @@ static bool has_failed(const struct job_folder *f)
     return failed;
 }
 
-/* Print the job's folder that is removed, or would be with only_tell; nothing if quiet. */
+/* Print the job's folder that is removed, or would be with only_report; nothing if quiet. */
 static void tell(const struct run_prune *p, const struct job_folder *f, int64_t age_ns,
                  int64_t bytes, FILE *out)
 {
@@ -112,7 +112,7 @@ static void tell(const struct run_prune *p, const struct job_folder *f, int64_t 
         return;
     }
     number_age(age_s, age);
-    fprintf(out, "%s %s   %s%s, %s\n", p->only_tell ? "would remove" : "removing", f->id,
+    fprintf(out, "%s %s   %s%s, %s\n", p->only_report ? "would remove" : "removing", f->id,
             age_s < 1 ? "just now" : age, age_s < 1 ? "" : " old",
             number_bytes((double)bytes, size));
 }
@@ -141,7 +141,7 @@ int run_prune(const struct run_prune *p, FILE *out, struct eddis_error *err)
         if (p->only_failed && !has_failed(&list[i]))
             continue;
         tell(p, &list[i], age_ns, use.bytes, out);
-        if (!p->only_tell) {
+        if (!p->only_report) {
             slurm_link_remove(&list[i]);
             one = file_remove_tree(list[i].path, &why);
         }
@@ -154,6 +154,6 @@ int run_prune(const struct run_prune *p, FILE *out, struct eddis_error *err)
     }
     rc = n < 0 ? n : rc < 0 ? rc : removed;
     if (rc >= 0 && !p->quiet && !p->json)
-        fprintf(out, "%d job%s %s\n", rc, rc == 1 ? "" : "s", p->only_tell ? "found" : "removed");
+        fprintf(out, "%d job%s %s\n", rc, rc == 1 ? "" : "s", p->only_report ? "found" : "removed");
     return rc;
 }

@@ -15,7 +15,7 @@ struct run_prune {
     int64_t older_ns; /* least age, by the newest of the folder's files */
     int64_t now_ns;   /* wall clock */
     bool only_failed; /* only jobs that failed (job_status_failed) */
-    bool only_tell;   /* print, but remove nothing */
+    bool only_report; /* print, but remove nothing */
     bool json, quiet; /* print a JSON document for each folder; print nothing */
 };
 

@@ -2,7 +2,7 @@
 /* run_stop.c - asks a job's driver to end it, and waits until it has */
 #include "run_stop.h"
 
-#include "agents/job/job_door.h"
+#include "agents/job/driver_socket.h"
 #include "agents/job/status_fetch.h"
 #include "agents/protocol/timing.h"
 #include "lib/base/cleanup.h"
@@ -25,7 +25,7 @@ static int post(const struct job_driver *d, struct eddis_error *err)
     struct http_client *c = NULL;
     cleanup_free char *body = NULL;
     size_t n;
-    int rc = job_door_dial(d, d->owner, &c, err);
+    int rc = driver_socket_dial(d, d->owner, &c, err);
 
     if (rc == 0)
         rc = http_client_call(c, "/v1/job/stop", "{}", ask_ns, &body, &n, err);

@@ -88,7 +88,7 @@ static bool began_with(const struct job_folder *folder, char *ret, size_t size)
     return found;
 }
 
-void run_find_tell_sums(const char *path)
+void run_find_report_sums(const char *path)
 {
     char at[PATH_MAX], size[NUMBER_SIZE];
     struct checkpoint *c = NULL;
@@ -110,7 +110,7 @@ static int take_newest(const char *word, char *ret, size_t size, struct eddis_er
     struct checkpoint *c = NULL;
     int rc;
 
-    run_find_tell_sums(ret);
+    run_find_report_sums(ret);
     rc = checkpoint_open_newest(ret, &c, &passed, err);
     if (rc < 0)
         return eddis_fail_prefix(err, rc, "--resume %s", word);

@@ -29,7 +29,7 @@ int run_find_checkpoint(const char *word, char **ret, struct eddis_error *err);
 /* Print on standard error that the checksums of this checkpoint, or of the newest in this folder,
  * are being compared, if it is large.
  */
-void run_find_tell_sums(const char *path);
+void run_find_report_sums(const char *path);
 
 /* Find the plan that --plan names: a file, or the newest plan of a job. Write its path to *ret,
  * which the caller frees.

@@ -322,7 +322,7 @@ int run_resume_check(const struct job *job, const char *checkpoint, bool sums,
     int rc;
 
     if (sums)
-        run_find_tell_sums(checkpoint);
+        run_find_report_sums(checkpoint);
     if (open_checkpoint(checkpoint, sums, &c, &passed) == 0)
         return refuse_damaged(checkpoint, &passed, err);
     (void)trust_path(checkpoint_folder(c), &shared, NULL);

@@ -17,7 +17,7 @@
 enum { RECENT = 64, NAMED = 3, LIST = 32 }; /* newest lines; ranks in a message; bytes of a list */
 
 /* First interval between two messages about lines that are not shown; it doubles each time. */
-static const int64_t tell_ns = 10 * CLOCK_S;
+static const int64_t report_ns = 10 * CLOCK_S;
 
 /* One of the lines that were shown last. */
 struct recent {
@@ -260,7 +260,7 @@ struct output_view *output_view_new(const struct output_view_options *options)
     if (!o)
         return NULL;
     o->o = *options;
-    o->between_ns = tell_ns;
+    o->between_ns = report_ns;
     o->row = calloc((size_t)o->o.n_ranks + 1, sizeof *o->row);
     o->fold = fold_new(o->o.n_ranks, o->o.prefix ? 1 : rank_list_count(o->o.ranks, o->o.n_ranks),
                        show, o);
@@ -359,7 +359,7 @@ static int most_left_out(const struct output_view *o, const bool *named)
 
 /* Print how many lines of which ranks were not shown, and their log files. so_far: " so far" or "".
  */
-static void tell_left_out(struct output_view *o, const char *so_far)
+static void report_left_out(struct output_view *o, const char *so_far)
 {
     cleanup_free bool *named = calloc((size_t)o->o.n_ranks + 1, sizeof *named);
     int64_t lines = 0;
@@ -400,7 +400,7 @@ void output_view_tick(struct output_view *o, int64_t now_ns)
     if (!o->next_ns)
         o->next_ns = now_ns + o->between_ns;
     if (o->is_new && now_ns >= o->next_ns) {
-        tell_left_out(o, " so far");
+        report_left_out(o, " so far");
         o->wrote = true;
         o->between_ns *= 2;
         o->next_ns = now_ns + o->between_ns;
@@ -412,6 +412,6 @@ bool output_view_end(struct output_view *o)
 {
     end_begun(o, o->drawn_ns);
     fold_flush(o->fold);
-    tell_left_out(o, "");
+    report_left_out(o, "");
     return o->n_shown > 0;
 }

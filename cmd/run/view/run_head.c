@@ -66,7 +66,8 @@ static bool says_training(const struct job *job)
 /* Check whether to print a short head: the program may not use eddis, and the user has not asked
  * for a plan.
  */
-static bool is_brief(const struct run_head *h, const struct run_request *q, const struct plan *p)
+static bool is_agent_config(const struct run_head *h, const struct run_request *q,
+                            const struct plan *p)
 {
     return !h->whole && !h->joined && !q->verbose && !q->dry_run && !q->plan_path && !q->detach &&
            !q->check && !q->measure_equal && !p->emulated &&
@@ -126,7 +127,7 @@ static void keep_rest(struct run_head *h, const struct run_request *q, const str
 static void print_head(struct run_head *h, const struct run_request *q, const struct plan_print *o,
                        const struct plan *p, const struct node_profile *nodes, int n)
 {
-    if (is_brief(h, q, p)) {
+    if (is_agent_config(h, q, p)) {
         plan_print_workers(o, p, nodes, &h->plan);
         keep_rest(h, q, o, p, nodes, n);
         return;

@@ -138,7 +138,7 @@ static void add_where(const struct job_status *s, struct strbuf *b)
 }
 
 /* Append loss, missing checkpoints, speed or stall, and the estimated time left. */
-static void add_figures(const struct job_status *s, struct strbuf *b)
+static void add_metrics(const struct job_status *s, struct strbuf *b)
 {
     double stalled_s = job_status_stalled_s(s);
     char text[32];
@@ -165,22 +165,22 @@ static void add_figures(const struct job_status *s, struct strbuf *b)
  */
 void run_view_text(const struct run_view *v, const struct job_status *s, char *ret, size_t size)
 {
-    struct strbuf line = { 0 }, figures = { 0 };
+    struct strbuf line = { 0 }, metrics = { 0 };
     size_t plain;
 
     add_where(s, &line);
-    add_figures(s, &figures);
-    plain = line.len + figures.len;
+    add_metrics(s, &metrics);
+    plain = line.len + metrics.len;
     if (v->terminal && s->steps_total > 0 && plain + 1 + VIEW_BAR < (size_t)v->columns) {
         strbuf_add(&line, " ");
         add_bar(v, &line, (double)s->steps_done / (double)s->steps_total);
     } else if (v->terminal && plain >= (size_t)v->columns && size > (size_t)v->columns) {
         size = (size_t)v->columns;
     }
-    strbuf_add(&line, strbuf_text(&figures));
+    strbuf_add(&line, strbuf_text(&metrics));
     (void)snprintf(ret, size, "%s", strbuf_text(&line));
     strbuf_fini(&line);
-    strbuf_fini(&figures);
+    strbuf_fini(&metrics);
 }
 
 /* Remove our lines from the terminal: the first one, and all that is below it. */

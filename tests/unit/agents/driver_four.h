@@ -32,7 +32,7 @@ static inline struct event event_why(struct fixture *f, enum event_type type)
     return e;
 }
 
-static inline void tell_why(struct fixture *f, int agent, enum event_type type)
+static inline void report_why(struct fixture *f, int agent, enum event_type type)
 {
     struct event e = event_why(f, type);
 
@@ -63,16 +63,16 @@ static inline void run_four(struct fixture *f)
     did(f, "");
     state_registered(&f->s, 1, "b", f->now_ns);
     did(f, "profile;");
-    tell_why(f, 1, EVENT_PROFILE);
+    report_why(f, 1, EVENT_PROFILE);
     did(f, "");
-    tell_why(f, 0, EVENT_PROFILE);
+    report_why(f, 0, EVENT_PROFILE);
     did(f, "network;");
     state_network_known(&f->s, false, f->now_ns);
     did(f, "plan;");
     ck_assert_int_eq(state_planned(&f->s, 4, node, f->now_ns, NULL), 0);
     did(f, "prepare;");
-    tell_why(f, 0, EVENT_PREPARED);
-    tell_why(f, 1, EVENT_PREPARED);
+    report_why(f, 0, EVENT_PREPARED);
+    report_why(f, 1, EVENT_PREPARED);
     did(f, "start;");
     for (int r = 0; r < 4; r++)
         started(f, r);
@@ -83,9 +83,9 @@ static inline void run_four(struct fixture *f)
 /* Everybody confirms and goes. */
 static inline void end_two(struct fixture *f)
 {
-    tell_why(f, 0, EVENT_STOPPED);
+    report_why(f, 0, EVENT_STOPPED);
     ck_assert_int_eq(f->s.phase, STATE_PHASE_STOP);
-    tell_why(f, 1, EVENT_STOPPED);
+    report_why(f, 1, EVENT_STOPPED);
     did(f, "bye;");
     state_ended(&f->s, 0, "exited 0", f->now_ns);
     ck_assert_int_eq(f->s.phase, STATE_PHASE_BYE);

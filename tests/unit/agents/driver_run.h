@@ -42,7 +42,7 @@ static inline void tell(struct fixture *f, int agent, enum event_type type)
     drain(f);
 }
 
-static inline void tell_parts(struct fixture *f, enum event_type type)
+static inline void report_parts(struct fixture *f, enum event_type type)
 {
     for (int i = 0; i < NODES; i++)
         if (f->s.agent[i].part)
@@ -110,8 +110,8 @@ static inline void launch(struct fixture *f, enum state_phase to)
     ck_assert_int_eq(state_planned(&f->s, n, node, f->now_ns, NULL), 0);
     drain(f);
     if (to > STATE_PHASE_PREPARE) {
-        tell_parts(f, EVENT_PREPARED);
-        tell_parts(f, EVENT_CHECKED);
+        report_parts(f, EVENT_PREPARED);
+        report_parts(f, EVENT_CHECKED);
     }
     for (int r = 0; to > STATE_PHASE_START && r < n; r++)
         started(f, r);

@@ -23,7 +23,7 @@ static struct fixture {
     struct slurm_allocation *slurm;
     struct driver_options o;
     struct job_run run;
-    struct inbox *inbox;
+    struct request_queue *request_queue;
     struct listeners listeners;
     struct admission admission;
 } f;
@@ -59,10 +59,10 @@ static void setup(void)
     f.run.log_dir = no_folder;
     for (int i = 0; i < AGENTS; i++)
         ck_assert_int_eq(node_identity_make(&agent[i].identity, NULL), 0);
-    ck_assert_int_eq(inbox_open(AGENTS, &f.inbox, NULL), 0);
-    o.inbox = f.inbox;
-    o.n_doors = admission_doors(&f.run);
-    ck_assert_int_eq(o.n_doors, AGENTS + 1);
+    ck_assert_int_eq(request_queue_open(AGENTS, &f.request_queue, NULL), 0);
+    o.request_queue = f.request_queue;
+    o.n_secrets = admission_secrets(&f.run);
+    ck_assert_int_eq(o.n_secrets, AGENTS + 1);
     ck_assert_int_eq(listeners_open(&f.listeners, &o, NULL), 0);
     f.admission = (struct admission){ .run = &f.run, .listeners = &f.listeners, .log_marker = "x" };
     ck_assert_int_eq(admission_open(&f.admission, NULL), 0);
@@ -70,9 +70,9 @@ static void setup(void)
 
 static void teardown(void)
 {
-    inbox_shut(f.inbox);
+    request_queue_shut(f.request_queue);
     listeners_close(&f.listeners);
-    inbox_close(f.inbox);
+    request_queue_close(f.request_queue);
     admission_close(&f.admission);
     slurm_allocation_free(f.slurm);
     job_free(f.job);
@@ -106,9 +106,9 @@ static struct answer ask(const struct invitation *i, const char *name, const cha
     const struct http_client_options o = {
         .base = (const char *const *)i->url, .n_bases = 1, .token = i->secret, .pin = i->pin
     };
-    struct pollfd p = { .fd = inbox_fd(f.inbox), .events = POLLIN };
+    struct pollfd p = { .fd = request_queue_fd(f.request_queue), .events = POLLIN };
     struct http_client *c = NULL;
-    struct inbox_item *item;
+    struct request_item *item;
     struct join j = { 0 };
     struct answer a = { 0 };
     cleanup_free char *json = NULL;
@@ -120,10 +120,10 @@ static struct answer ask(const struct invitation *i, const char *name, const cha
     ck_assert_int_eq(http_client_start(c, "/v1/join", json, 60 * CLOCK_S, on_done, &a, NULL), 0);
     while (!a.over) {
         (void)http_client_wait(c, &p, 1, CLOCK_NEVER, NULL);
-        while ((item = inbox_take(f.inbox))) {
-            ck_assert_int_eq(item->type, INBOX_JOIN);
+        while ((item = request_queue_take(f.request_queue))) {
+            ck_assert_int_eq(item->type, REQUEST_JOIN);
             a.heard = admission_hear(&f.admission, item, &a.err);
-            inbox_item_free(item);
+            request_item_free(item);
         }
     }
     http_client_close(c);
@@ -142,7 +142,7 @@ START_TEST(each_gets_its_own)
 {
     struct invitation *i[AGENTS];
     struct answer a, again;
-    struct brief *b;
+    struct agent_config *b;
 
     for (int k = 0; k < AGENTS; k++)
         i[k] = invite(k, GROUP);
@@ -150,11 +150,11 @@ START_TEST(each_gets_its_own)
         ck_assert_str_eq(i[k]->secret, i[0]->secret);
         a = ask(i[k], f.job->host[k].host, NONCE_A);
         ck_assert_int_eq(a.status, 200);
-        ck_assert_int_eq(brief_parse(a.body, strlen(a.body), &b, NULL), 0);
+        ck_assert_int_eq(agent_config_parse(a.body, strlen(a.body), &b, NULL), 0);
         ck_assert_int_eq(b->agent, k);
         ck_assert_str_eq(b->mark, f.run.agent[k].identity.mark);
         ck_assert_int_eq(http_tokens_who(f.listeners.agent_tokens, b->token), k);
-        brief_free(b);
+        agent_config_free(b);
         again = ask(i[k], f.job->host[k].host, NONCE_A); /* the answer was lost */
         ck_assert_int_eq(again.status, 200);
         ck_assert_str_eq(again.body, a.body);

@@ -22,7 +22,7 @@
 enum who { AGENT_1, GUEST, READER, OWNER, N_WHO };
 
 struct fixture {
-    struct inbox *b;
+    struct request_queue *b;
     struct listeners d;
     struct http_client *c[N_WHO];
 };
@@ -42,12 +42,12 @@ static int open_on(struct fixture *f, const char (*address)[LISTENERS_ADDRESS], 
                    struct eddis_error *err)
 {
     struct listeners_options o = {
-        .n_agents = 2, .n_doors = 1, .address = address, .n_addresses = n
+        .n_agents = 2, .n_secrets = 1, .address = address, .n_addresses = n
     };
 
     *f = (struct fixture){ 0 };
-    ck_assert_int_eq(inbox_open(2, &f->b, NULL), 0);
-    o.inbox = f->b;
+    ck_assert_int_eq(request_queue_open(2, &f->b, NULL), 0);
+    o.request_queue = f->b;
     return listeners_open(&f->d, &o, err);
 }
 
@@ -59,17 +59,17 @@ static void begin(struct fixture *f)
     ck_assert_msg(open_on(f, address, 1, &err) == 0, "%s", err.text);
     connect_to(f, AGENT_1, f->d.url[0], f->d.pin, f->d.agent_tokens, 1);
     connect_to(f, GUEST, f->d.url[0], f->d.pin, f->d.agent_tokens, 2);
-    connect_to(f, READER, f->d.people_url, NULL, f->d.person_tokens, PERSON_READER);
-    connect_to(f, OWNER, f->d.people_url, NULL, f->d.person_tokens, PERSON_OWNER);
+    connect_to(f, READER, f->d.people_url, NULL, f->d.person_tokens, REQUEST_READER);
+    connect_to(f, OWNER, f->d.people_url, NULL, f->d.person_tokens, REQUEST_OWNER);
 }
 
 static void finish(struct fixture *f)
 {
-    inbox_shut(f->b);
+    request_queue_shut(f->b);
     for (int i = 0; i < N_WHO; i++)
         http_client_close(f->c[i]);
     listeners_close(&f->d);
-    inbox_close(f->b);
+    request_queue_close(f->b);
 }
 
 struct answer {
@@ -89,17 +89,17 @@ static void on_done(void *ctx, int status, const char *body, size_t n,
 }
 
 /* Start a request and wait until it is answered or has come into the inbox. */
-static struct inbox_item *ask(struct fixture *f, enum who who, const char *path, const char *body,
-                              struct answer *a)
+static struct request_item *ask(struct fixture *f, enum who who, const char *path, const char *body,
+                                struct answer *a)
 {
-    struct pollfd p = { .fd = inbox_fd(f->b), .events = POLLIN };
-    struct inbox_item *i = NULL;
+    struct pollfd p = { .fd = request_queue_fd(f->b), .events = POLLIN };
+    struct request_item *i = NULL;
 
     *a = (struct answer){ 0 };
     ck_assert_int_eq(http_client_start(f->c[who], path, body, 30 * CLOCK_S, on_done, a, NULL), 0);
     while (!a->over && !i) {
         (void)http_client_wait(f->c[who], &p, 1, CLOCK_NEVER, NULL);
-        i = inbox_take(f->b);
+        i = request_queue_take(f->b);
     }
     return i;
 }
@@ -116,19 +116,19 @@ static const struct {
     enum who who;
     const char *path, *body; /* NULL: GET */
     int status;              /* 0: it gets in, as `type` */
-    enum inbox_type type;
+    enum request_type type;
 } rows[] = {
-    { AGENT_1, "/v1/agents/1/orders?after=0", NULL, 0, INBOX_POLL },
-    { AGENT_1, "/v1/agents/1/orders?after=12", NULL, 0, INBOX_POLL },
+    { AGENT_1, "/v1/agents/1/orders?after=0", NULL, 0, REQUEST_POLL },
+    { AGENT_1, "/v1/agents/1/orders?after=12", NULL, 0, REQUEST_POLL },
     { AGENT_1, "/v1/agents/1/reports",
       "{\"agent\":1,\"sequence\":1,\"event\":[],\"worker\":[],\"output\":[],\"piece\":[]}", 0,
-      INBOX_REPORT },
-    { READER, "/v1/job", NULL, 0, INBOX_JOB },
-    { READER, "/v1/events?after=3", NULL, 0, INBOX_EVENTS },
-    { READER, "/metrics", NULL, 0, INBOX_METRICS },
-    { OWNER, "/v1/job", NULL, 0, INBOX_JOB },
-    { OWNER, "/v1/job/stop", "", 0, INBOX_STOP },
-    { GUEST, "/v1/join", "{\"node\":\"n1\",\"nonce\":\"" NONCE "\"}", 0, INBOX_JOIN },
+      REQUEST_REPORT },
+    { READER, "/v1/job", NULL, 0, REQUEST_JOB },
+    { READER, "/v1/events?after=3", NULL, 0, REQUEST_EVENTS },
+    { READER, "/metrics", NULL, 0, REQUEST_METRICS },
+    { OWNER, "/v1/job", NULL, 0, REQUEST_JOB },
+    { OWNER, "/v1/job/stop", "", 0, REQUEST_STOP },
+    { GUEST, "/v1/join", "{\"node\":\"n1\",\"nonce\":\"" NONCE "\"}", 0, REQUEST_JOIN },
     /* who is to join does nothing else */
     { GUEST, "/v1/join", NULL, 403, 0 },
     { GUEST, "/v1/join", "{\"node\":\"n1\",\"nonce\":\"x\"}", 400, 0 },
@@ -170,7 +170,7 @@ static const struct {
       "\"mpi_version\":\"\",\"machine\":\"6f0c1e5e-2f0b\",\"mpi_guarded\":false,\"mpi_v4_only\":"
       "false,"
       "\"shared_logs\":false,\"log_dir\":\"\",\"address\":[]}",
-      0, INBOX_HELLO },
+      0, REQUEST_HELLO },
     /* no such number or method */
     { AGENT_1, "/v1/agents/-1/orders?after=0", NULL, 404, 0 },
     { AGENT_1, "/v1/agents/1x/orders?after=0", NULL, 404, 0 },
@@ -195,7 +195,7 @@ START_TEST(request)
 {
     struct fixture f;
     struct answer a;
-    struct inbox_item *i;
+    struct request_item *i;
 
     begin(&f);
     i = ask(&f, rows[_i].who, rows[_i].path, rows[_i].body, &a);
@@ -207,7 +207,7 @@ START_TEST(request)
         ck_assert_ptr_nonnull(i);
         ck_assert_int_eq(i->type, rows[_i].type);
         http_reply(i->x, 200, "{}");
-        inbox_item_free(i);
+        request_item_free(i);
         wait_answer(&f, rows[_i].who, &a);
         ck_assert_int_eq(a.status, 200);
     }
@@ -220,14 +220,14 @@ START_TEST(shut)
 {
     struct fixture f;
     struct answer a, b;
-    struct inbox_item *i;
+    struct request_item *i;
 
     begin(&f);
     i = ask(&f, READER, "/v1/job", NULL, &a);
     http_reply(i->x, 200, "{}");
-    inbox_item_free(i);
+    request_item_free(i);
     wait_answer(&f, READER, &a);
-    inbox_shut(f.b);
+    request_queue_shut(f.b);
     ck_assert_ptr_null(ask(&f, READER, "/v1/job", NULL, &b));
     ck_assert_int_eq(b.status, 503);
     finish(&f);
@@ -238,13 +238,13 @@ static void poll_orders(struct fixture *f, struct orders *o, int64_t after, int6
                         struct answer *a)
 {
     char path[64];
-    struct inbox_item *i;
+    struct request_item *i;
 
     (void)snprintf(path, sizeof path, "/v1/agents/1/orders?after=%d", (int)after);
     i = ask(f, AGENT_1, path, NULL, a);
     ck_assert_ptr_nonnull(i);
     orders_poll(o, i->after, i->x, deadline_ns);
-    inbox_item_free(i);
+    request_item_free(i);
 }
 
 START_TEST(orders)
@@ -389,7 +389,7 @@ START_TEST(refusals)
     ck_assert(!listeners_refusal(&f.d, peer, sizeof peer));
     listeners_refusals_text(&f.d, text, sizeof text);
     ck_assert_str_eq(text, "1 refused request from 127.0.0.1");
-    connect_to(&f, AGENT_1, f.d.url[0], f.d.pin, f.d.person_tokens, PERSON_OWNER);
+    connect_to(&f, AGENT_1, f.d.url[0], f.d.pin, f.d.person_tokens, REQUEST_OWNER);
     ask_wrongly(&f, AGENT_1, "/v1/agents/1/orders?after=0");
     ck_assert(!listeners_refusal(&f.d, peer, sizeof peer));
     listeners_refusals_text(&f.d, text, sizeof text);

@@ -279,12 +279,12 @@ START_TEST(mpirun_cannot_start)
     begin_here(&f, 2);
     state_registered(&f.s, 0, "a", f.now_ns);
     state_registered(&f.s, 1, "b", f.now_ns);
-    tell_why(&f, 0, EVENT_PROFILE);
-    tell_why(&f, 1, EVENT_PROFILE);
+    report_why(&f, 0, EVENT_PROFILE);
+    report_why(&f, 1, EVENT_PROFILE);
     state_network_known(&f.s, false, f.now_ns);
     state_planned(&f.s, 4, node, f.now_ns, NULL);
-    tell_why(&f, 0, EVENT_PREPARED);
-    tell_why(&f, 1, EVENT_PREPARED);
+    report_why(&f, 0, EVENT_PREPARED);
+    report_why(&f, 1, EVENT_PREPARED);
     e.code = 213;
     e.text = (char[]){ "it finds no network" };
     state_event(&f.s, 0, &e, f.now_ns);
@@ -359,16 +359,16 @@ START_TEST(phase_is_late)
     if (phase > STATE_PHASE_REGISTER) {
         state_registered(&f.s, 0, "a", f.now_ns);
         state_registered(&f.s, 1, "b", f.now_ns);
-        tell_why(&f, 0, EVENT_PROFILE);
+        report_why(&f, 0, EVENT_PROFILE);
     }
     if (phase > STATE_PHASE_PROFILE) {
-        tell_why(&f, 1, EVENT_PROFILE);
+        report_why(&f, 1, EVENT_PROFILE);
         state_network_known(&f.s, false, f.now_ns);
         state_planned(&f.s, 4, node, f.now_ns, NULL);
-        tell_why(&f, 0, EVENT_PREPARED);
+        report_why(&f, 0, EVENT_PREPARED);
     }
     if (phase > STATE_PHASE_PREPARE) {
-        tell_why(&f, 1, EVENT_PREPARED);
+        report_why(&f, 1, EVENT_PREPARED);
         for (int r = 0; r < 3; r++)
             started(&f, r);
     }
@@ -393,14 +393,14 @@ START_TEST(order_fails)
 
     begin_here(&f, 1);
     state_registered(&f.s, 0, "a", f.now_ns);
-    tell_why(&f, 0, EVENT_PROFILE);
+    report_why(&f, 0, EVENT_PROFILE);
     state_planned(&f.s, 1, node, f.now_ns, NULL);
     did(&f, "profile;plan;prepare;");
-    tell_why(&f, 0, EVENT_FAILED);
+    report_why(&f, 0, EVENT_FAILED);
     did(&f, "stop failure;");
     said(&f, "node a: why");
     ended(&f, "start", 3);
-    tell_why(&f, 0, EVENT_FAILED); /* the stop too: we go on to the end all the same */
+    report_why(&f, 0, EVENT_FAILED); /* the stop too: we go on to the end all the same */
     did(&f, "bye;");
     state_fini(&f.s);
 }
@@ -421,7 +421,7 @@ START_TEST(agent_is_lost)
     did(&f, "stop failure;");
     said(&f, "node b: nothing heard of its agent for 15.0 s");
     ended(&f, "node_lost", 1);
-    tell_why(&f, 0, EVENT_STOPPED); /* nobody waits for the lost one's word */
+    report_why(&f, 0, EVENT_STOPPED); /* nobody waits for the lost one's word */
     did(&f, "bye;");
     state_ended(&f.s, 0, "exited 0", f.now_ns);
     ck_assert_int_eq(f.s.phase, STATE_PHASE_BYE);
@@ -562,7 +562,7 @@ START_TEST(agent_ends)
     did(&f, "stop failure;");
     said(&f, "node b: its keeper was killed by signal 9");
     ended(&f, "node_lost", 1);
-    tell_why(&f, 0, EVENT_STOPPED);
+    report_why(&f, 0, EVENT_STOPPED);
     did(&f, "bye;");
     state_ended(&f.s, 0, "exited 0", f.now_ns);
     ck_assert_int_eq(f.s.phase, STATE_PHASE_OVER);
@@ -630,8 +630,8 @@ START_TEST(left_behind)
     for (int r = 0; r < 4; r++)
         exited_before(&f, r, _i ? 7 : 0, 0, 0, false);
     mpirun(&f, _i ? 7 : 0, 0);
-    tell_why(&f, 0, EVENT_STOPPED);
-    tell_why(&f, 1, EVENT_STOPPED);
+    report_why(&f, 0, EVENT_STOPPED);
+    report_why(&f, 1, EVENT_STOPPED);
     state_ended(&f.s, 0, "exited 0", f.now_ns);
     state_ended(&f.s, 1, "exited 0", f.now_ns);
     ck_assert_int_eq(f.s.phase, STATE_PHASE_OVER);

@@ -34,16 +34,16 @@ START_TEST(one_machine_takes_turns)
     struct fixture f;
 
     registered(&f, 3, "xxx");
-    tell_why(&f, 1, EVENT_UNMEASURED);
+    report_why(&f, 1, EVENT_UNMEASURED);
     ck_assert_str_eq(turns(&f), ""); /* 0 and 2 are looking */
-    tell_why(&f, 0, EVENT_UNMEASURED);
-    tell_why(&f, 2, EVENT_PROFILE); /* it has been measured before */
+    report_why(&f, 0, EVENT_UNMEASURED);
+    report_why(&f, 2, EVENT_PROFILE); /* it has been measured before */
     ck_assert_str_eq(turns(&f), "0 ");
-    tell_why(&f, 0, EVENT_UNMEASURED); /* it has said so */
+    report_why(&f, 0, EVENT_UNMEASURED); /* it has said so */
     ck_assert_str_eq(turns(&f), "");
-    tell_why(&f, 0, EVENT_PROFILE);
+    report_why(&f, 0, EVENT_PROFILE);
     ck_assert_str_eq(turns(&f), "1 ");
-    tell_why(&f, 1, EVENT_PROFILE);
+    report_why(&f, 1, EVENT_PROFILE);
     did(&f, "network;");
     state_fini(&f.s);
 }
@@ -55,7 +55,7 @@ START_TEST(machines_are_apart)
 
     registered(&f, 4, "xy--");
     for (int i = 0; i < 4; i++)
-        tell_why(&f, i, EVENT_UNMEASURED);
+        report_why(&f, i, EVENT_UNMEASURED);
     ck_assert_str_eq(turns(&f), "0 1 2 3 ");
     state_fini(&f.s);
 }
@@ -67,10 +67,10 @@ START_TEST(nobody_is_next_when_one_fails)
     struct fixture f;
 
     registered(&f, 2, "xx");
-    tell_why(&f, 0, EVENT_UNMEASURED);
-    tell_why(&f, 1, EVENT_UNMEASURED);
+    report_why(&f, 0, EVENT_UNMEASURED);
+    report_why(&f, 1, EVENT_UNMEASURED);
     ck_assert_str_eq(turns(&f), "0 ");
-    tell_why(&f, 0, EVENT_FAILED);
+    report_why(&f, 0, EVENT_FAILED);
     ck_assert_str_eq(turns(&f), "");
     ended(&f, "start", 3);
     state_fini(&f.s);
@@ -87,7 +87,7 @@ START_TEST(the_next_when_one_is_gone)
 
     registered(&f, 3, "xxx");
     for (int i = 0; i < 3; i++)
-        tell_why(&f, i, EVENT_PROFILE);
+        report_why(&f, i, EVENT_PROFILE);
     state_network_known(&f.s, false, f.now_ns);
     state_planned(&f.s, 1, node, f.now_ns, NULL);
     for (int i = 1; i < 3; i++)
@@ -97,11 +97,11 @@ START_TEST(the_next_when_one_is_gone)
     for (int i = 1; i < 3; i++) {
         ck_assert(f.s.agent[i].starting);
         state_registered(&f.s, i, "again", f.now_ns);
-        tell_why(&f, i, EVENT_UNMEASURED);
+        report_why(&f, i, EVENT_UNMEASURED);
     }
     ck_assert_str_eq(turns(&f), "1 ");
     if (_i == FAILS)
-        tell_why(&f, 1, EVENT_FAILED);
+        report_why(&f, 1, EVENT_FAILED);
     else if (_i == ENDS)
         state_ended(&f.s, 1, "agent exited 3", f.now_ns);
     else
@@ -122,9 +122,9 @@ START_TEST(turn_is_late)
     struct fixture f;
 
     registered(&f, 2, "xx");
-    tell_why(&f, 0, EVENT_UNMEASURED);
+    report_why(&f, 0, EVENT_UNMEASURED);
     f.now_ns += 40 * second;
-    tell_why(&f, 1, EVENT_PROFILE);
+    report_why(&f, 1, EVENT_PROFILE);
     ck_assert_str_eq(turns(&f), "0 ");
     for (int i = 0; i < 2; i++)
         state_heard(&f.s, i, f.now_ns + 50 * second);

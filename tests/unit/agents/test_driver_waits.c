@@ -439,7 +439,7 @@ static void probe(struct fixture *f)
     drain(f);
     ck_assert_int_eq(f->s.generation, 0);
     ck_assert_int_eq(f->s.n_ranks, NODES);
-    tell_parts(f, EVENT_PREPARED);
+    report_parts(f, EVENT_PREPARED);
     ck_assert_int_eq(f->s.phase, STATE_PHASE_PROBE_START); /* nothing to be shared */
     for (int r = 0; r < NODES; r++)
         started(f, r);
@@ -469,7 +469,7 @@ START_TEST(network_is_probed)
     ck_assert_int_eq(f.s.phase, STATE_PHASE_NETWORK);
     ck_assert_int_eq(state_network_try(&f.s, f.now_ns, NULL), 0); /* one where mpirun hangs */
     drain(&f);
-    tell_parts(&f, EVENT_PREPARED);
+    report_parts(&f, EVENT_PREPARED);
     pass(&f, 31 * second);
     ck_assert_str_eq(f.s.probe_trouble, "it took too long");
     confirm(&f, -1);

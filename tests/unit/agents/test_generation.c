@@ -56,7 +56,7 @@ static struct order *order_of(enum order_type type, int n)
 static int carry_out(const struct order *o, struct eddis_error *err)
 {
     return o->type == ORDER_SETTLE ? generation_settle(&generation, o, err)
-                                   : generation_rebalance(&generation, o, err);
+                                   : generation_replan(&generation, o, err);
 }
 
 static const enum order_type types[] = { ORDER_SETTLE, ORDER_REBALANCE };

@@ -21,7 +21,7 @@
 static char *no_words[] = { NULL };
 
 struct case_ {
-    struct brief brief;
+    struct agent_config agent_config;
     struct order_rank rank[2];
     struct order_node node[3];
     struct board_plan plan;
@@ -41,13 +41,14 @@ static struct case_ *make(void)
     strcpy(c->dir, "/tmp/eddis-test-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(c->dir));
     snprintf(c->file, sizeof c->file, "%s/ranks.json", c->dir);
-    strcpy(c->brief.job_id, "job-1");
-    c->brief.command = command;
-    c->brief.env = c->brief.mpi_args = c->brief.mpi_mca = c->brief.setup = no_words;
-    c->brief.lease_ns = 10 * CLOCK_S;
-    c->brief.workdir = c->brief.log_dir = c->dir;
-    c->brief.log_max_bytes = 1000;
-    c->brief.bind = true;
+    strcpy(c->agent_config.job_id, "job-1");
+    c->agent_config.command = command;
+    c->agent_config.env = c->agent_config.mpi_args = c->agent_config.mpi_mca =
+        c->agent_config.setup = no_words;
+    c->agent_config.lease_ns = 10 * CLOCK_S;
+    c->agent_config.workdir = c->agent_config.log_dir = c->dir;
+    c->agent_config.log_max_bytes = 1000;
+    c->agent_config.bind = true;
     c->rank[0] = (struct order_rank){ 0, 0, "numa:0", "0-3,8", 6, 0.75, 0, 0 };
     c->rank[1] = (struct order_rank){ 1, 1, "GPU-12ab", "", 2, 0.25, 0, 0 };
     c->node[0] = (struct order_node){ 0, "login", "10.1.0.7", 2 };
@@ -66,7 +67,7 @@ static struct case_ *make(void)
                                .n_local = 2,
                                .mode = "sync",
                                .plan = &c->plan };
-    c->launch = (struct launch){ .brief = &c->brief,
+    c->launch = (struct launch){ .agent_config = &c->agent_config,
                                  .order = &c->order,
                                  .mpi = openmpi_row(4),
                                  .run_dir = "/run/x",
@@ -89,7 +90,7 @@ static void drop(struct case_ *c)
 {
     (void)unlink(c->file);
     (void)rmdir(c->dir);
-    free(c->brief.command[0]);
+    free(c->agent_config.command[0]);
     free(c);
 }
 
@@ -115,8 +116,8 @@ START_TEST(arguments)
     struct strlist a = { 0 };
     int times;
 
-    c->brief.mpi_mca = user;
-    c->brief.mpi_args = words;
+    c->agent_config.mpi_mca = user;
+    c->agent_config.mpi_args = words;
     ck_assert_int_eq(launch_argv(&c->launch, &a, NULL), 0);
     ck_assert_str_eq(a.item[0], "mpirun");
     ck_assert_str_eq(a.item[a.n - 1], c->file);
@@ -147,7 +148,7 @@ START_TEST(variables)
     (void)unsetenv("OMP_NUM_THREADS");
     (void)unsetenv("PYTHONUNBUFFERED");
     (void)unsetenv("TORCH_NCCL_ASYNC_ERROR_HANDLING");
-    c->brief.env = user;
+    c->agent_config.env = user;
     ck_assert_int_eq(launch_write_rank_file(&c->launch, NULL), 0);
     ck_assert_int_eq(launch_write_rank_file(&c->launch, NULL), -EEXIST);
     ck_assert_int_eq(stat(c->file, &st), 0);
@@ -191,7 +192,7 @@ START_TEST(set_by_others)
     char *user[] = { S("PYTHONUNBUFFERED="), NULL };
     struct rank_file *f;
 
-    c->brief.env = user;
+    c->agent_config.env = user;
     ck_assert_int_eq(setenv("TORCH_NCCL_ASYNC_ERROR_HANDLING", "3", 1), 0);
     ck_assert_int_eq(launch_write_rank_file(&c->launch, NULL), 0);
     (void)unsetenv("TORCH_NCCL_ASYNC_ERROR_HANDLING");
@@ -501,7 +502,7 @@ START_TEST(guard_file)
     check_guard(c, "10.1.0.7", secret);
     c->launch.node = 1;
     check_guard(c, "10.1.0.8", secret);
-    c->brief.mpi_mca = user; /* who says which network it is to be may mean another one */
+    c->agent_config.mpi_mca = user; /* who says which network it is to be may mean another one */
     check_guard(c, "*", secret);
     drop(c);
 }
@@ -516,8 +517,8 @@ START_TEST(variables_of_several)
     c->launch.node = 1;
     c->launch.master_port = 0;
     c->order.resume = true;
-    c->brief.checkpoint_dir = S("/ckpt");
-    c->brief.resume_from = S("/old");
+    c->agent_config.checkpoint_dir = S("/ckpt");
+    c->agent_config.resume_from = S("/old");
     ck_assert_int_eq(launch_write_rank_file(&c->launch, NULL), 0);
     ck_assert_int_eq(rank_file_read(c->file, 1, &f, NULL), 0);
     ck_assert_str_eq(strlist_value(f->env, "MASTER_ADDR"), "10.1.0.7");
@@ -532,13 +533,13 @@ START_TEST(variables_of_several)
                      "/run/x/allreduce.rules");
     ck_assert_str_eq(strlist_value(f->env, "EDDIS_RESUME_FROM"), "/ckpt");
     rank_file_free(f);
-    ck_assert_str_eq(launch_resume_from(&c->brief, &c->order), "/ckpt");
+    ck_assert_str_eq(launch_resume_from(&c->agent_config, &c->order), "/ckpt");
     c->order.resume_begun = true; /* the job has written none yet */
-    ck_assert_str_eq(launch_resume_from(&c->brief, &c->order), "/old");
+    ck_assert_str_eq(launch_resume_from(&c->agent_config, &c->order), "/old");
     c->order.generation = 1;
-    ck_assert_str_eq(launch_resume_from(&c->brief, &c->order), "/old");
+    ck_assert_str_eq(launch_resume_from(&c->agent_config, &c->order), "/old");
     c->order.resume = false;
-    ck_assert_ptr_null(launch_resume_from(&c->brief, &c->order));
+    ck_assert_ptr_null(launch_resume_from(&c->agent_config, &c->order));
     drop(c);
 }
 END_TEST
@@ -606,14 +607,15 @@ START_TEST(check)
 
     snprintf(script, sizeof script, "%s/eddis-test-script", c->dir);
     ck_assert_int_eq(symlink("/bin/sh", script), 0);
-    free(c->brief.command[0]);
-    c->brief.command[0] = strdup(check_rows[_i].program);
+    free(c->agent_config.command[0]);
+    c->agent_config.command[0] = strdup(check_rows[_i].program);
     ck_assert_int_eq(launch_check(&c->launch, &err), check_rows[_i].rc);
     ck_assert_int_eq(err.text[0] != '\0', check_rows[_i].rc != 0);
-    c->brief.workdir = script;
+    c->agent_config.workdir = script;
     ck_assert_int_eq(launch_check(&c->launch, NULL), -ENOTDIR);
-    c->brief.workdir = c->dir;
-    c->brief.setup = (char *[]){ S("module load x"), NULL }; /* which may bring the program */
+    c->agent_config.workdir = c->dir;
+    c->agent_config.setup =
+        (char *[]){ S("module load x"), NULL }; /* which may bring the program */
     ck_assert_int_eq(launch_check(&c->launch, NULL),
                      strchr(check_rows[_i].program, '/') ? check_rows[_i].rc : 0);
     (void)unlink(script);
@@ -626,10 +628,10 @@ START_TEST(check_data)
     struct case_ *c = make_several();
     struct eddis_error err = { 0 };
 
-    c->brief.data_path = S("/no/such/data");
+    c->agent_config.data_path = S("/no/such/data");
     ck_assert_int_eq(launch_check(&c->launch, &err), -ENOENT);
     ck_assert_str_eq(err.text, "cannot read the data '/no/such/data': No such file or directory");
-    c->brief.data_path = c->dir;
+    c->agent_config.data_path = c->dir;
     ck_assert_int_eq(launch_check(&c->launch, &err), 0);
     drop(c);
 }
@@ -647,7 +649,7 @@ START_TEST(environment)
     ck_assert_int_eq(setenv("SLURM_STEPMGR", "n0", 1), 0);
     ck_assert_int_eq(setenv("SLURM_JOB_ID", "7", 1), 0);
     ck_assert_int_eq(setenv("SLURM_ARRAY_TASK_ID", "3", 1), 0);
-    ck_assert_int_eq(launch_clean_environment(&(struct brief){ .mark = "0123" }, NULL), 0);
+    ck_assert_int_eq(launch_clean_environment(&(struct agent_config){ .mark = "0123" }, NULL), 0);
     ck_assert_ptr_null(getenv("SLURM_PROCID"));
     ck_assert_ptr_null(getenv("SLURM_STEP_NODELIST"));
     ck_assert_ptr_null(getenv("SLURM_STEPID"));

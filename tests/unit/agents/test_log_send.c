@@ -35,7 +35,7 @@ static void want(struct log_send *s, char *head, char *tail, int64_t offset)
 /* Take all pieces; each must follow the one before. */
 static int64_t take_all(struct log_send *s, struct strbuf *b)
 {
-    struct log_piece p;
+    struct log_chunk p;
     int64_t first = -1;
 
     while (log_send_next(s, &p)) {
@@ -79,7 +79,7 @@ END_TEST
 START_TEST(refused)
 {
     struct log_send *s = log_send_new();
-    struct log_piece p;
+    struct log_chunk p;
     struct log_sent sent;
     char *head = put("head", "one\n", 4);
     cleanup_free char *h = strdup(head);
@@ -166,7 +166,7 @@ START_TEST(place)
                       *blocked = file_join(scratch, "file/logs");
     cleanup_free char *file = put("file", "", 0), *state = file_join(scratch, "state");
     cleanup_free char *marker = file_join(scratch, "x/logs/.0123"), *g = NULL, *own = NULL;
-    struct brief b = { .job_id = "job-1", .log_dir = shared, .log_marker = "0123" };
+    struct agent_config b = { .job_id = "job-1", .log_dir = shared, .log_marker = "0123" };
     struct log_place p;
 
     /* Not there: made, and taken away again. */

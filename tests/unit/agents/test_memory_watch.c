@@ -14,7 +14,7 @@
 enum { GLOBAL = 1000, BATCH = 100 };
 
 static struct memory_watch watch;
-static struct learned_memory known;
+static struct past_memory known;
 static struct node_profile node;
 static const struct node_profile *nodes[] = { &node };
 static struct plan *plan;
@@ -40,7 +40,7 @@ static void begin(int64_t piece)
 static void end(void)
 {
     memory_watch_end(&watch);
-    learned_memory_fini(&known);
+    past_memory_fini(&known);
     plan_free(plan);
 }
 
@@ -49,7 +49,7 @@ static void report(int64_t version, int64_t count, int64_t at_once, int64_t byte
 {
     const struct progress p = { .plan_version = version,
                                 .step_plan = version,
-                                .figures = { .plan = version, .count = count },
+                                .metrics = { .plan = version, .count = count },
                                 .at_once = at_once,
                                 .takes_pieces = pieces,
                                 .memory_bytes = bytes,
@@ -113,7 +113,7 @@ START_TEST(kept)
     ck_assert_int_eq(first()->samples, 400);
     ck_assert(first()->measured);
     strcpy(row.key, first()->key);
-    ck_assert_int_eq(learned_memory_set(&known, &row, NULL), 0);
+    ck_assert_int_eq(past_memory_set(&known, &row, NULL), 0);
     memory_watch_learnt(&watch, plan, nodes, &known);
     ck_assert_int_eq(first()->samples, 250);
     plan->worker[0].piece = 250;
@@ -153,7 +153,7 @@ START_TEST(device_and_node)
     const struct node_profile *one = &with;
     struct progress p = { .plan_version = 1,
                           .step_plan = 1,
-                          .figures = { .plan = 1, .count = BATCH },
+                          .metrics = { .plan = 1, .count = BATCH },
                           .memory_bytes = 500 * MB,
                           .memory_told = true,
                           .memory_limit_bytes = 1000 * MB };
@@ -183,7 +183,7 @@ START_TEST(shared_device)
     const struct node_profile *one = &with;
     struct progress p = { .plan_version = 1,
                           .step_plan = 1,
-                          .figures = { .plan = 1, .count = BATCH },
+                          .metrics = { .plan = 1, .count = BATCH },
                           .memory_bytes = 225 * MB,
                           .memory_told = true };
 
@@ -215,7 +215,7 @@ START_TEST(renewed)
 
     begin(50);
     planner_key(plan->node[0], &node, &w, failed.key);
-    ck_assert_int_eq(learned_memory_set(&known, &failed, NULL), 0);
+    ck_assert_int_eq(past_memory_set(&known, &failed, NULL), 0);
     row = known.list.row;
     ck_assert_int_ne(row->learnt_s, 0);
     row->learnt_s = 0;
@@ -233,7 +233,7 @@ START_TEST(left_out)
 {
     struct progress p = { .plan_version = 2,
                           .step_plan = 1,
-                          .figures = { .plan = 1, .count = BATCH },
+                          .metrics = { .plan = 1, .count = BATCH },
                           .memory_bytes = MB,
                           .memory_limit_bytes = 1000 * MB };
 

@@ -15,7 +15,7 @@ static void begin(int n)
     job_status_init(&status);
     ck_assert_int_eq(job_status_resize(&status, n, NULL), 0);
     for (int i = 0; i < n; i++)
-        status.worker[i].figures = (struct step_figures){ .plan = 1, .since = 1 };
+        status.worker[i].metrics = (struct step_metrics){ .plan = 1, .since = 1 };
 }
 
 static void end(void)
@@ -32,15 +32,15 @@ static int choose(int64_t s)
 START_TEST(news_and_every_so_often)
 {
     begin(3);
-    status.worker[1].figures.plan = 0; /* it has told nothing yet */
+    status.worker[1].metrics.plan = 0; /* it has told nothing yet */
     ck_assert_int_eq(choose(1), 2);
     ck_assert_int_eq(rank[0], 0);
     ck_assert_int_eq(rank[1], 2);
     ck_assert_int_eq(choose(2), 0);
-    status.worker[2].figures.since = 50;
+    status.worker[2].metrics.since = 50;
     ck_assert_int_eq(choose(3), 1);
     ck_assert_int_eq(rank[0], 2);
-    status.worker[2].figures.plan = 2;
+    status.worker[2].metrics.plan = 2;
     ck_assert_int_eq(choose(4), 1);
     ck_assert_int_eq(choose(METRICS_ROW_S), 0);
     ck_assert_int_eq(choose(METRICS_ROW_S + 1), 1);

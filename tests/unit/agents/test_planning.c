@@ -179,9 +179,9 @@ START_TEST(tells_of_contradictions)
 {
     enum { N = 40 };
     struct plan *p = plan_new(1, N);
-    struct planner_known known = { 0 };
+    struct planner_history history = { 0 };
     struct progress report = {
-        .figures = { .plan = 1, .since = 1, .steps = 20, .points = 20, .count = 10, .work = 10 },
+        .metrics = { .plan = 1, .since = 1, .steps = 20, .points = 20, .count = 10, .work = 10 },
     };
 
     ck_assert_ptr_nonnull(p);
@@ -197,8 +197,8 @@ START_TEST(tells_of_contradictions)
     planning.watch.replan.run = &run;
     planning.published.plans.plan = p;
     ck_assert_int_eq(
-        replanning_begin(&planning.watch.replan, &planning.published.plans, &known, NULL), 0);
-    report.figures.own = report.figures.compute =
+        replanner_begin(&planning.watch.replan, &planning.published.plans, &history, NULL), 0);
+    report.metrics.own = report.metrics.compute =
         (struct step_spread){ .low_s = 0.03, .median_s = 0.03, .high_s = 0.03, .max_s = 0.03 };
     for (int i = 0; i < N; i++) {
         report.rank = i;
@@ -206,7 +206,7 @@ START_TEST(tells_of_contradictions)
     }
     ck_assert_int_eq(count_of("earlier jobs have learnt"), 3);
     ck_assert_ptr_nonnull(strstr(said, "rank 2 takes 3.00 times as long"));
-    replanning_end(&planning.watch.replan);
+    replanner_end(&planning.watch.replan);
     planning.published.plans.plan = NULL;
     plan_free(p);
     (void)close(hold[1]);

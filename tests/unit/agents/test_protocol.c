@@ -24,15 +24,15 @@ _Static_assert(PROTOCOL_EXIT_MEMORY == EDDIS_EXIT_MEMORY, "what programs say is 
  */
 typedef char *(*again_fn)(const char *text, size_t n, struct eddis_error *err);
 
-static char *brief_again(const char *text, size_t n, struct eddis_error *err)
+static char *agent_config_again(const char *text, size_t n, struct eddis_error *err)
 {
-    struct brief *b;
+    struct agent_config *b;
     char *ret;
 
-    if (brief_parse(text, n, &b, err) < 0)
+    if (agent_config_parse(text, n, &b, err) < 0)
         return NULL;
-    ret = brief_text(b);
-    brief_free(b);
+    ret = agent_config_text(b);
+    agent_config_free(b);
     return ret;
 }
 
@@ -86,7 +86,7 @@ static char *join_again(const char *text, size_t n, struct eddis_error *err)
     return join_parse(text, n, &j, err) < 0 ? NULL : join_text(&j);
 }
 
-static char *sample_brief(void)
+static char *sample_agent_config(void)
 {
     char *command[] = { S("python3"), S("train.py"), S("\xff\xfe not UTF-8"), NULL };
     char *env[] = { S("A=1"), S("B=two words"), S("EMPTY="), NULL };
@@ -94,7 +94,7 @@ static char *sample_brief(void)
     char *url[] = { S("https://127.0.0.1:41233"), S("https://[fd00::7]:41233"), NULL };
     char *setup[] = { S("source /opt/venv/bin/activate"), NULL };
     char *mca[] = { S("btl_base_verbose"), S("30"), NULL };
-    struct brief b = {
+    struct agent_config b = {
         .agent = 3,
         .job_id = "digits-1",
         .mark = "0123456789abcdef0123456789abcdef",
@@ -121,7 +121,7 @@ static char *sample_brief(void)
         .heartbeat_ns = CLOCK_S,
     };
 
-    return brief_text(&b);
+    return agent_config_text(&b);
 }
 
 static char *sample_hello(void)
@@ -320,7 +320,7 @@ static char *sample_report(void)
           .ended = true,
           .models = { 9, 2, 1e-6, MODEL_CHECK_DIFFER, 3, -1, 256, 128 },
           .loss_step = 7,
-          .figures = { .plan = 2,
+          .metrics = { .plan = 2,
                        .since = 5,
                        .steps = 6,
                        .points = 6,
@@ -334,7 +334,7 @@ static char *sample_report(void)
         { .rank = 1, .loss = 0.25, .page_age_ns = -1, .queued_s = NAN },
     };
     struct output output[] = { { 1, 17, S("\033[31mred\033[0m\n\xff\n") } };
-    struct log_piece piece[] = { { 0, 65536, S("x\n\xfe\n") }, { 1, 0, S("") } };
+    struct log_chunk piece[] = { { 0, 65536, S("x\n\xfe\n") }, { 1, 0, S("") } };
     struct report r = { 1, 9, event, 6, worker, 2, output, 1, piece, 2 };
 
     return report_text(&r);
@@ -344,11 +344,16 @@ static const struct {
     char *(*sample)(void);
     again_fn again;
 } kinds[] = {
-    { sample_brief, brief_again },     { sample_hello, hello_again },
-    { sample_prepare, order_again },   { sample_stop, order_again },
-    { sample_report, report_again },   { sample_relay, order_again },
-    { sample_settle, order_again },    { sample_invitation, invitation_again },
-    { sample_join, join_again },       { sample_prepare_six, order_again },
+    { sample_agent_config, agent_config_again },
+    { sample_hello, hello_again },
+    { sample_prepare, order_again },
+    { sample_stop, order_again },
+    { sample_report, report_again },
+    { sample_relay, order_again },
+    { sample_settle, order_again },
+    { sample_invitation, invitation_again },
+    { sample_join, join_again },
+    { sample_prepare_six, order_again },
     { sample_relay_six, order_again },
 };
 
@@ -543,17 +548,17 @@ END_TEST
 
 START_TEST(bytes_are_kept)
 {
-    cleanup_free char *text = sample_brief();
-    struct brief *b;
+    cleanup_free char *text = sample_agent_config();
+    struct agent_config *b;
 
-    ck_assert_int_eq(brief_parse(text, strlen(text), &b, NULL), 0);
+    ck_assert_int_eq(agent_config_parse(text, strlen(text), &b, NULL), 0);
     ck_assert_str_eq(b->command[2], "\xff\xfe not UTF-8");
     ck_assert_str_eq(b->workdir, "/tmp/w\xc3\xa9");
     ck_assert_str_eq(b->log_dir, "/l\xe9og");
     ck_assert_ptr_null(b->checkpoint_dir);
     ck_assert_ptr_null(b->mpi_args[0]);
     ck_assert_str_eq(b->mpi_mca[1], "30");
-    brief_free(b);
+    agent_config_free(b);
 }
 END_TEST
 
@@ -613,7 +618,7 @@ static struct progress longest_progress(int rank)
                           .recent = t,
                           .queued_s = 1e-300 / 3,
                           .memory_bytes = INT64_MAX,
-                          .figures = { INT64_MAX, INT64_MAX / 2, INT64_MAX / 2, INT64_MAX / 2,
+                          .metrics = { INT64_MAX, INT64_MAX / 2, INT64_MAX / 2, INT64_MAX / 2,
                                        INT64_MAX, 1e300 / 3, longest(), longest(), longest(),
                                        longest(), longest() } };
 
@@ -638,7 +643,7 @@ START_TEST(longest_report)
     text = report_text(&r);
     ck_assert_uint_lt(strlen(text), HTTP_MAX_BODY);
     ck_assert_msg(report_parse(text, strlen(text), &got, &err) == 0, "%s", err.text);
-    ck_assert_int_eq(got->worker[BOARD_MAX_LOCAL - 1].figures.steps, INT64_MAX / 2);
+    ck_assert_int_eq(got->worker[BOARD_MAX_LOCAL - 1].metrics.steps, INT64_MAX / 2);
     report_free(got);
     free(worker);
 }

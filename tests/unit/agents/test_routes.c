@@ -49,12 +49,12 @@ END_TEST
 START_TEST(words)
 {
     for (int i = 0; i < JOB_EVENTS; i++) {
-        const char *word = job_event_word((enum job_event)i);
+        const char *word = job_event_name((enum job_event)i);
 
         ck_assert_ptr_nonnull(word);
         ck_assert_uint_gt(strlen(word), 0);
         for (int k = 0; k < i; k++)
-            ck_assert_str_ne(word, job_event_word((enum job_event)k));
+            ck_assert_str_ne(word, job_event_name((enum job_event)k));
     }
 }
 END_TEST

@@ -2,7 +2,7 @@
 /* test_start.c - starts through a shell in the place of ssh: what it says and does is each test's
  * script. */
 #include "agents/driver/start/localhost.h"
-#include "agents/driver/start/ssh_words.h"
+#include "agents/driver/start/ssh_messages.h"
 #include "agents/driver/start/start.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"

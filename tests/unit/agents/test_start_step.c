@@ -129,7 +129,7 @@ static void wait_event(int i, int n)
 }
 
 /* Turn until the words of host i are these. */
-static void wait_words(int i, const char *words)
+static void wait_description(int i, const char *words)
 {
     int64_t end_ns = clock_now_ns() + 60 * CLOCK_S;
 
@@ -214,7 +214,7 @@ START_TEST(apart)
     add(1, MARK, "two");
     add(2, "0123456789abcdef0000000000000002", "two");
     for (int i = 0; i < NODES; i++)
-        wait_words(i, "started");
+        wait_description(i, "started");
     wait_text("input.n0", "one");
     wait_text("input.n1", "two");
     wait_text("input.n2", "two");
@@ -310,7 +310,7 @@ START_TEST(srun_killed)
     write_script("srun", UP "exec sleep 60\n");
     add_all();
     for (int i = 0; i < NODES; i++)
-        wait_words(i, "started");
+        wait_description(i, "started");
     starter_registered(s, 0);
     wait_text("input", "secret");
     ck_assert_int_eq(kill(-pid_of_srun(), SIGKILL), 0);
@@ -330,7 +330,7 @@ START_TEST(ended_by_number)
     write_script("srun", UP "exec sleep 60\n");
     add_all();
     for (int i = 0; i < NODES; i++)
-        wait_words(i, "started");
+        wait_description(i, "started");
     wait_text("input", "secret");
     ck_assert_int_eq(starter_clean(s, 0, clock_now_ns() + 20 * CLOCK_S, NULL), 0);
     wait_text("words", "\n7.4\n");
@@ -352,7 +352,7 @@ START_TEST(never_ended)
     add(1, MARK, "two");
     add(2, "0123456789abcdef0000000000000002", "two");
     for (int i = 0; i < NODES; i++)
-        wait_words(i, "started");
+        wait_description(i, "started");
     begun_ns = clock_now_ns();
     ck_assert_int_eq(starter_clean(s, 0, clock_now_ns() + 4 * CLOCK_S, &err), -ETIMEDOUT);
     ck_assert_str_eq(err.text,
@@ -387,7 +387,7 @@ START_TEST(refused)
     write_script("scancel", row[_i].scancel);
     add_all();
     for (int i = 0; i < NODES; i++)
-        wait_words(i, "started");
+        wait_description(i, "started");
     wait_text("input", "secret");
     starter_registered(s, 0);
     ck_assert_int_eq(kill(-pid_of_srun(), SIGKILL), 0);
@@ -418,7 +418,7 @@ START_TEST(lingers)
     write_script("srun", script);
     add_all();
     for (int i = 0; i < NODES; i++)
-        wait_words(i, "started");
+        wait_description(i, "started");
     wait_event(0, 1);
     wait_event(1, 1);
     ck_assert_int_eq(starter_clean(s, 0, clock_now_ns() + 3 * CLOCK_S, &err), row[_i].rc);
@@ -441,7 +441,7 @@ START_TEST(cut_behind_farewells)
                  "echo 'scancel: error: Unable to contact slurm controller' >&2; exit 1\n");
     add_all();
     for (int i = 0; i < NODES; i++)
-        wait_words(i, "started");
+        wait_description(i, "started");
     wait_text("input", "secret");
     for (int i = 0; i < NODES; i++) {
         starter_registered(s, i);
@@ -469,7 +469,7 @@ START_TEST(variables)
     ck_assert_int_eq(setenv("SLURM_ARRAY_TASK_ID", "5", 1), 0);
     write_script("srun", UP "sleep 60\n");
     add_all();
-    wait_words(0, "started");
+    wait_description(0, "started");
     env = text_of("env");
     ck_assert_ptr_null(strstr(env, "SLURM_NTASKS="));
     ck_assert_ptr_null(strstr(env, "SLURM_CPUS_PER_TASK="));

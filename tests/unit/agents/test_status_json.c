@@ -66,7 +66,7 @@ static void example(struct job_status *s)
     s->worker[1].queued_ms = 0.5;
     s->worker[1].memory_bytes = 1 << 30;
     s->worker[1].memory_told = true;
-    s->worker[1].figures = (struct step_figures){ .plan = 2,
+    s->worker[1].metrics = (struct step_metrics){ .plan = 2,
                                                   .since = 7,
                                                   .steps = 64,
                                                   .points = 32,
@@ -94,9 +94,9 @@ START_TEST(there_and_back)
     ck_assert_str_eq(got.worker[0].state, "waiting");
     ck_assert_int_eq(got.worker[1].group, 1);
     ck_assert_int_eq(got.worker[1].staleness, 7);
-    ck_assert_int_eq(got.worker[0].figures.plan, 0);
-    ck_assert_int_eq(got.worker[1].figures.since, 7);
-    ck_assert(got.worker[1].figures.own.high_s == 0.3 && got.worker[1].queued_ms == 0.5);
+    ck_assert_int_eq(got.worker[0].metrics.plan, 0);
+    ck_assert_int_eq(got.worker[1].metrics.since, 7);
+    ck_assert(got.worker[1].metrics.own.high_s == 0.3 && got.worker[1].queued_ms == 0.5);
     ck_assert(got.worker[1].memory_bytes == 1 << 30 && got.worker[1].memory_told);
     ck_assert(!got.failure.set);
     free(text);

@@ -99,7 +99,7 @@ static struct progress report(void)
 }
 
 /* Call this process so, as one may in a container. */
-static void tell_numbers(pid_t pid)
+static void report_numbers(pid_t pid)
 {
     struct board_page *p = board_begin(worker);
 
@@ -115,43 +115,43 @@ START_TEST(plans_do_not_mix)
 
     steps(1, STEP_WINDOW_CHANGE, 1, 100);
     ck_assert(!step_watch_has_news(&watch)); /* the first step is left out */
-    ck_assert_int_eq(report().figures.plan, 0);
+    ck_assert_int_eq(report().metrics.plan, 0);
     steps(1, 1, 1, 100);
     ck_assert(step_watch_has_news(&watch));
     p = report();
-    ck_assert_int_eq(p.figures.plan, 1);
-    ck_assert_int_eq(p.figures.steps, STEP_WINDOW_CHANGE);
-    ck_assert_double_eq(p.figures.work, 100);
-    ck_assert_int_eq(p.figures.count, FULL);
+    ck_assert_int_eq(p.metrics.plan, 1);
+    ck_assert_int_eq(p.metrics.steps, STEP_WINDOW_CHANGE);
+    ck_assert_double_eq(p.metrics.work, 100);
+    ck_assert_int_eq(p.metrics.count, FULL);
     ck_assert(!step_watch_has_news(&watch)); /* told */
     publish(2, FULL);
     steps(2, STEP_WINDOW_CHANGE + 1, BOARD_RING, 300);
     ck_assert(step_watch_has_news(&watch));
     p = report();
-    ck_assert_int_eq(p.figures.plan, 2);
-    ck_assert_double_eq_tol(p.figures.compute.median_s, 0.3, 1e-12);
-    ck_assert_double_eq_tol(p.figures.own.max_s, 0.3, 1e-12);
-    ck_assert_double_eq_tol(p.figures.exposed.max_s, 0.001, 1e-12);
-    ck_assert_double_eq_tol(p.figures.total.median_s, 0.6, 1e-12);
+    ck_assert_int_eq(p.metrics.plan, 2);
+    ck_assert_double_eq_tol(p.metrics.compute.median_s, 0.3, 1e-12);
+    ck_assert_double_eq_tol(p.metrics.own.max_s, 0.3, 1e-12);
+    ck_assert_double_eq_tol(p.metrics.exposed.max_s, 0.001, 1e-12);
+    ck_assert_double_eq_tol(p.metrics.total.median_s, 0.6, 1e-12);
 }
 END_TEST
 
 START_TEST(another_speed_is_news)
 {
     steps(1, 50, 7, 100);
-    ck_assert_int_eq(report().figures.since, 1);
+    ck_assert_int_eq(report().metrics.since, 1);
     steps(1, 20, 7, 100);
     ck_assert(!step_watch_has_news(&watch));
     steps(1, STEP_WINDOW_CHANGE - 1, 1, 300);
     ck_assert(!step_watch_has_news(&watch));
     steps(1, 1, 1, 300);
     ck_assert(step_watch_has_news(&watch));
-    ck_assert_int_eq(report().figures.since, 70);
+    ck_assert_int_eq(report().metrics.since, 70);
     steps(1, STEP_WINDOW_SURE - STEP_WINDOW_CHANGE - 1, 1, 300);
     ck_assert(!step_watch_has_news(&watch));
     steps(1, 1, 1, 300);
     ck_assert(step_watch_has_news(&watch)); /* sure of it now */
-    ck_assert_int_eq(report().figures.steps, STEP_WINDOW_SURE);
+    ck_assert_int_eq(report().metrics.steps, STEP_WINDOW_SURE);
     ck_assert(!step_watch_has_news(&watch));
 }
 END_TEST
@@ -162,7 +162,7 @@ START_TEST(overwritten_steps_are_missed)
     steps(1, 10, 1, 100);
     steps(1, 5 * BOARD_RING, 5 * BOARD_RING, 100);
     ck_assert_int_eq(watch.window.steps, 9 + BOARD_RING);
-    ck_assert_int_eq(report().figures.since, 1);
+    ck_assert_int_eq(report().metrics.since, 1);
 }
 END_TEST
 
@@ -178,7 +178,7 @@ START_TEST(steps_done_again)
     board_renew(worker);
     steps(1, 10, 10, 100);
     ck_assert_int_eq(watch.window.last, 9);
-    ck_assert_int_eq(report().figures.since, 1);
+    ck_assert_int_eq(report().metrics.since, 1);
     board_renew(worker);
     steps(1, 5, 5, 100);
     ck_assert(step_watch_has_news(&watch)); /* though they begin with the same step */
@@ -240,11 +240,11 @@ static int64_t peak_of(pid_t pid)
 START_TEST(number_of_another)
 {
     steps(1, 1 + STEP_WINDOW_CHANGE, 1, 100);
-    tell_numbers(getppid());
+    report_numbers(getppid());
     ck_assert_int_gt(peak_of(getppid()), 0);
     (void)report_below(getpid());
     steps(1, 10, 1, 100);
-    tell_numbers(getppid());
+    report_numbers(getppid());
     ck_assert_int_eq(report_below(getpid()).memory_bytes, 0);
     ck_assert(isnan(report_below(getpid()).queued_s));
     ck_assert_int_eq(report_below(0).memory_bytes, 0); /* its start was not told yet */
@@ -282,12 +282,12 @@ START_TEST(number_in_container)
     (void)close(ends[1]);
     if (read(ends[0], &inner, sizeof inner) == sizeof inner) {
         steps(1, 1 + STEP_WINDOW_CHANGE, 1, 100);
-        tell_numbers(1);
+        report_numbers(1);
         (void)report_below(getpid());
         ck_assert_int_eq(watch.load.pid, inner);
         ck_assert_int_eq(watch.load.thread, inner);
         steps(1, 10, 1, 100);
-        tell_numbers(1);
+        report_numbers(1);
         /* It may still be on its way to where it waits. */
         for (int i = 0; i < 5000 && report_below(getpid()).memory_bytes != peak_of(inner); i++)
             (void)usleep(1000);

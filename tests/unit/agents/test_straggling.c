@@ -83,7 +83,7 @@ static void report(int rank, int64_t since, const struct steps *s)
                                 .steps_done = since + STEPS,
                                 .queued_s = s->queued_s,
                                 .core_loss = s->lost,
-                                .figures = { .plan = 1,
+                                .metrics = { .plan = 1,
                                              .since = since,
                                              .steps = STEPS,
                                              .points = STEPS,
@@ -107,7 +107,7 @@ static void tell(void)
     static const int agent[N] = { 0, 1, 2 };
 
     for (int i = 0; i < TOLD_S; i++, now_s++)
-        straggling_tell(&straggling, plan, agent, (int64_t)(now_s * CLOCK_S));
+        straggling_report(&straggling, plan, agent, (int64_t)(now_s * CLOCK_S));
 }
 
 static const struct steps usual = { OWN_S, 0, NAN, UNKNOWN };
@@ -303,11 +303,11 @@ static void told(int rank, int64_t steps, double step_s)
  */
 START_TEST(told_numbers)
 {
-    int telling = _i == 1 ? 1 : N;
+    int job_report = _i == 1 ? 1 : N;
 
     begin(TIME_PROBE);
     for (int64_t n = 10; n <= 200; n += 10) {
-        for (int r = 0; r < telling; r++)
+        for (int r = 0; r < job_report; r++)
             told(r, n, n > 100 && (r == 0 || _i == 2) ? 3 * OWN_S : OWN_S);
         tell();
     }

@@ -638,7 +638,7 @@ START_TEST(page_from_outside)
 
     ck_assert_int_eq(board_open_output(path, 0, getppid(), &outside, NULL), 0);
     ck_assert(board_is_output(outside));
-    board_show_steps(outside, &(struct board_told){ .step = 4, .now_ns = 1 });
+    board_show_steps(outside, &(struct board_reported){ .step = 4, .now_ns = 1 });
     ck_assert_int_eq(board_read(agent, 0, &p, NULL), 0);
     ck_assert_int_eq(p.pid, getppid());
     ck_assert_int_eq(p.told, BOARD_TOLD_OUTPUT);
@@ -655,8 +655,8 @@ START_TEST(page_from_outside)
     ck_assert_int_eq(board_read(agent, 0, &p, NULL), 0);
     ck_assert_int_eq(p.pid, getpid());
     ck_assert_int_eq(p.steps_done, 0);
-    board_show_steps(outside, &(struct board_told){ .step = 5, .now_ns = 2 }); /* too late */
-    board_show_steps(w, &(struct board_told){ .step = 6, .now_ns = 3 });
+    board_show_steps(outside, &(struct board_reported){ .step = 5, .now_ns = 2 }); /* too late */
+    board_show_steps(w, &(struct board_reported){ .step = 6, .now_ns = 3 });
     ck_assert_int_eq(board_read(agent, 0, &p, NULL), 0);
     ck_assert_int_eq(p.steps_done, 7);
     ck_assert_int_eq(p.told, BOARD_TOLD_CALLS);

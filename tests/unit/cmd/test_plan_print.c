@@ -278,7 +278,7 @@ END_TEST
 START_TEST(hybrid)
 {
     cleanup_free struct node_profile *node = new_nodes(2);
-    const struct planner_known known = { 4000000, 1e-4, 125e6, NULL };
+    const struct planner_history known = { 4000000, 1e-4, 125e6, NULL };
     struct job job = { .batch = { .global = 64, .min = 1, .grain = 1 },
                        .communication.wire = float32 };
     char mode[] = "hybrid", algorithm[] = "auto";
@@ -320,7 +320,7 @@ END_TEST
 START_TEST(settled)
 {
     cleanup_free struct node_profile *node = new_nodes(2);
-    const struct planner_known known = { 40000000, 1e-4, 125e6, NULL };
+    const struct planner_history known = { 40000000, 1e-4, 125e6, NULL };
     struct job job = { .batch = { .global = 64, .min = 1, .grain = 1 },
                        .communication.wire = float32 };
     char open[] = "auto";

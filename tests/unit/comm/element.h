@@ -14,7 +14,7 @@ struct tail {
     int64_t sum, max;
 };
 
-static inline void tail_rule(void *acc, const void *in)
+static inline void trailer_rule(void *acc, const void *in)
 {
     struct tail a, b;
 
@@ -41,10 +41,10 @@ static inline double element_get(enum comm_type type, const void *p, size_t i)
     case COMM_UINT8:
         return ((const uint8_t *)p)[i];
     case COMM_FLOAT16:
-        float16_widen(&f, (const uint16_t *)p + i, 1);
+        float16s_to_floats(&f, (const uint16_t *)p + i, 1);
         return f;
     case COMM_BFLOAT16:
-        bfloat16_widen(&f, (const uint16_t *)p + i, 1);
+        bfloat16s_to_floats(&f, (const uint16_t *)p + i, 1);
         return f;
     }
     return 0;

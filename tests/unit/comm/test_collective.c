@@ -106,10 +106,10 @@ static void set(enum comm_type type, void *p, size_t i, int v)
         ((uint8_t *)p)[i] = (uint8_t)v;
         break;
     case COMM_FLOAT16:
-        float16_narrow((uint16_t *)p + i, &f, 1);
+        float16s_from_floats((uint16_t *)p + i, &f, 1);
         break;
     case COMM_BFLOAT16:
-        bfloat16_narrow((uint16_t *)p + i, &f, 1);
+        bfloat16s_from_floats((uint16_t *)p + i, &f, 1);
         break;
     }
 }
@@ -158,7 +158,7 @@ static void reduce_once(const struct reduction_case *k)
         memcpy((char *)data[r] + bytes, &t, tail_bytes);
         ck_assert_int_eq(allreduce_new_kind(k->kind, &place,
                                             &(struct allreduce){ data[r], k->n, k->type, k->rule,
-                                                                 tail_bytes, tail_rule },
+                                                                 tail_bytes, trailer_rule },
                                             &c[r], NULL),
                          0);
         world_start(&w, r, c[r], 7);
@@ -374,7 +374,7 @@ static void ring_once(int ranks, size_t n, float *const *x, size_t piece_bytes, 
     world_open(&w, ranks, seed);
     for (int r = 0; r < ranks; r++) {
         struct comm_place p = { .rank = r, .n_ranks = ranks, .limits = &limits };
-        struct allreduce a = { x[r], n, COMM_FLOAT32, COMM_SUM, tail_bytes, tail_rule };
+        struct allreduce a = { x[r], n, COMM_FLOAT32, COMM_SUM, tail_bytes, trailer_rule };
 
         ck_assert_int_eq(allreduce_new_kind("ring", &p, &a, &c[r], NULL), 0);
         world_start(&w, r, c[r], 1);

@@ -36,12 +36,12 @@ static double element_set(enum comm_type type, void *p, size_t i, double v)
     case COMM_UINT8:
         return ((uint8_t *)p)[i] = (uint8_t)(fabs(v) * 10);
     case COMM_FLOAT16:
-        float16_narrow((uint16_t *)p + i, &f, 1);
-        float16_widen(&f, (uint16_t *)p + i, 1);
+        float16s_from_floats((uint16_t *)p + i, &f, 1);
+        float16s_to_floats(&f, (uint16_t *)p + i, 1);
         return f;
     case COMM_BFLOAT16:
-        bfloat16_narrow((uint16_t *)p + i, &f, 1);
-        bfloat16_widen(&f, (uint16_t *)p + i, 1);
+        bfloat16s_from_floats((uint16_t *)p + i, &f, 1);
+        bfloat16s_to_floats(&f, (uint16_t *)p + i, 1);
         return f;
     }
     return 0;
@@ -121,12 +121,12 @@ START_TEST(sixteen_bits_are_added_in_float32)
     const void *in[BUFFERS] = { &first };
     float f;
 
-    float16_narrow(&first, &big, 1);
-    float16_narrow(&other, &one, 1);
+    float16s_from_floats(&first, &big, 1);
+    float16s_from_floats(&other, &one, 1);
     for (int i = 1; i < BUFFERS; i++)
         in[i] = &other;
     combine_many(COMM_FLOAT16, COMM_SUM, &sum, in, 13, 1);
-    float16_widen(&f, &sum, 1);
+    float16s_to_floats(&f, &sum, 1);
     ck_assert_float_eq(f, 2060);
 }
 END_TEST

@@ -26,14 +26,14 @@ static const struct format formats[] = {
       10,
       -24,
       0x7c00,
-      { float16_widen, float16_widen_portable },
-      { float16_narrow, float16_narrow_portable } },
+      { float16s_to_floats, float16s_to_floats_portable },
+      { float16s_from_floats, float16s_from_floats_portable } },
     { "bfloat16",
       7,
       -133,
       0x7f80,
-      { bfloat16_widen, bfloat16_widen_portable },
-      { bfloat16_narrow, bfloat16_narrow_portable } },
+      { bfloat16s_to_floats, bfloat16s_to_floats_portable },
+      { bfloat16s_from_floats, bfloat16s_from_floats_portable } },
 };
 
 /* What the bits mean, by the definition: of the infinity, where the next number would be. */

@@ -28,9 +28,9 @@ static double element_set(enum comm_type type, void *p, size_t i, double v)
     else if (type == COMM_FLOAT64)
         ((double *)p)[i] = v;
     else if (type == COMM_FLOAT16)
-        float16_narrow((uint16_t *)p + i, &f, 1);
+        float16s_from_floats((uint16_t *)p + i, &f, 1);
     else if (type == COMM_BFLOAT16)
-        bfloat16_narrow((uint16_t *)p + i, &f, 1);
+        bfloat16s_from_floats((uint16_t *)p + i, &f, 1);
     else
         ((int64_t *)p)[i] = (int64_t)(v * 1e6);
     return element_get(type, p, i);
@@ -98,7 +98,7 @@ static void sum_once(struct world *w, const struct sum_case *k)
         ck_assert_int_eq(
             allreduce_new(&w->place[r],
                           &(struct allreduce){ data[r], k->n, k->type, COMM_SUM,
-                                               tail ? sizeof(struct tail) : 0, tail_rule },
+                                               tail ? sizeof(struct tail) : 0, trailer_rule },
                           &c[r], NULL),
             0);
     }

@@ -102,7 +102,9 @@ static void make(struct world *w, const struct wire_case *k, int r, void *data,
     const struct comm_limits limits = { 512, 2048, 16384, k->piece_bytes, 16384 };
     static struct comm_limits kept;
     struct comm_place p = w->place[r];
-    struct allreduce a = { data, k->n, COMM_FLOAT32, COMM_SUM, tail_bytes(k), tail_rule, k->wire };
+    struct allreduce a = {
+        data, k->n, COMM_FLOAT32, COMM_SUM, tail_bytes(k), trailer_rule, k->wire
+    };
 
     kept = limits;
     if (strcmp(k->kind, "hosts") != 0)
@@ -238,8 +240,8 @@ START_TEST(the_owner_takes_what_it_tells)
             &(struct wire_case){
                 .kind = kind, .ranks = 5, .nodes = 3, .n = MOST, .wire = COMM_BFLOAT16, .seed = 1 },
             x);
-        bfloat16_narrow(narrow, x, MOST);
-        bfloat16_widen(back, narrow, MOST);
+        bfloat16s_from_floats(narrow, x, MOST);
+        bfloat16s_to_floats(back, narrow, MOST);
         ck_assert_int_eq(memcmp(x, back, sizeof x) == 0, strcmp(kind, "direct") != 0);
     }
     world_close(&w);

@@ -269,7 +269,7 @@ static const struct {
     int n_ranks;
     bool drop_last;
     int64_t used, count[5], all; /* all 0: the step is of the next epoch, which is not there */
-} tail_rows[] = {
+} trailer_rows[] = {
     /* 7 left: 2, 4, 1, and the last gets none */
     { 97, 2, { 3, 5, 2 }, 9, 3, false, 97, { 3, 4, 0 }, 7 },
     { 97, 3, { 3, 5, 2 }, 9, 3, false, 97, { 0, 7, 0 }, 7 },
@@ -296,30 +296,30 @@ START_TEST(tails)
 {
     int64_t end = 0;
 
-    for (int rank = 0; rank < tail_rows[_i].n_ranks; rank++) {
-        struct sampler_options o = { .samples = tail_rows[_i].samples,
+    for (int rank = 0; rank < trailer_rows[_i].n_ranks; rank++) {
+        struct sampler_options o = { .samples = trailer_rows[_i].samples,
                                      .epochs = 1,
                                      .rank = rank,
-                                     .n_ranks = tail_rows[_i].n_ranks,
-                                     .drop_last = tail_rows[_i].drop_last,
-                                     .min_count = tail_rows[_i].min_count };
+                                     .n_ranks = trailer_rows[_i].n_ranks,
+                                     .drop_last = trailer_rows[_i].drop_last,
+                                     .min_count = trailer_rows[_i].min_count };
         struct sampler_step got = { 0 };
         struct sampler *s = NULL;
 
         ck_assert_int_eq(sampler_open(&o, &s, &err), 0);
-        ck_assert_int_eq(sampler_add_plan(s, 1, 0, tail_rows[_i].batch, &err), 0);
-        ck_assert_int_eq(sampler_used(s), tail_rows[_i].used);
-        ck_assert_int_eq(sampler_ask(s, tail_rows[_i].step, &got, NULL),
-                         tail_rows[_i].all < 0   ? -EINVAL
-                         : tail_rows[_i].all > 0 ? 1
-                                                 : 0);
-        ck_assert_int_eq(got.count, tail_rows[_i].count[rank]);
-        if (tail_rows[_i].all > 0) {
+        ck_assert_int_eq(sampler_add_plan(s, 1, 0, trailer_rows[_i].batch, &err), 0);
+        ck_assert_int_eq(sampler_used(s), trailer_rows[_i].used);
+        ck_assert_int_eq(sampler_ask(s, trailer_rows[_i].step, &got, NULL),
+                         trailer_rows[_i].all < 0   ? -EINVAL
+                         : trailer_rows[_i].all > 0 ? 1
+                                                    : 0);
+        ck_assert_int_eq(got.count, trailer_rows[_i].count[rank]);
+        if (trailer_rows[_i].all > 0) {
             end = rank ? end : got.first;
-            ck_assert_int_eq(got.batch, tail_rows[_i].all);
+            ck_assert_int_eq(got.batch, trailer_rows[_i].all);
             ck_assert_int_eq(got.first, end);
-            ck_assert(got.last_of_epoch == (got.first / 10 == (tail_rows[_i].used - 1) / 10) ||
-                      tail_rows[_i].n_ranks == 5);
+            ck_assert(got.last_of_epoch == (got.first / 10 == (trailer_rows[_i].used - 1) / 10) ||
+                      trailer_rows[_i].n_ranks == 5);
             end += got.count;
         }
         sampler_close(s);
@@ -416,7 +416,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, resume);
     tcase_add_test(tc, back);
     tcase_add_test(tc, late_data);
-    tcase_add_loop_test(tc, tails, 0, sizeof tail_rows / sizeof *tail_rows);
+    tcase_add_loop_test(tc, tails, 0, sizeof trailer_rows / sizeof *trailer_rows);
     tcase_add_test(tc, bad_options);
     tcase_add_test(tc, huge_epoch);
 }

@@ -15,7 +15,7 @@
 START_TEST(as_it_is)
 {
     struct gpu_device gpu[8];
-    struct gpu_figures f;
+    struct gpu_metrics f;
     struct eddis_error err = { 0 };
     int n = 0, rc = gpu_list(gpu, 8, &n, &err);
 
@@ -60,7 +60,7 @@ END_TEST
 START_TEST(measure)
 {
     struct eddis_error err = { 0 };
-    struct gpu_figures f;
+    struct gpu_metrics f;
 
     ck_assert_msg(gpu_measure(1, &f, &err) == 0, "%s", err.text);
     ck_assert_str_eq(f.note, "");
@@ -88,7 +88,7 @@ static const struct {
 START_TEST(failing)
 {
     struct gpu_device gpu[8];
-    struct gpu_figures f = { 0 };
+    struct gpu_metrics f = { 0 };
     struct eddis_error err = { 0 };
     int n;
 
@@ -109,7 +109,7 @@ START_TEST(blas_of_python)
 {
     char folder[] = "/tmp/eddis-test-XXXXXX", command[1024], value[128];
     bool home = strcmp(pythons[_i], "HOME") == 0, path = strcmp(pythons[_i], "PATH") == 0;
-    struct gpu_figures f = { 0 };
+    struct gpu_metrics f = { 0 };
     struct eddis_error err = { 0 };
 
     ck_assert_ptr_nonnull(mkdtemp(folder));

@@ -365,7 +365,7 @@ START_TEST(by_six)
     struct fixture f;
     struct http_server *six;
     struct http_client *wrong;
-    struct http_refusals r;
+    struct http_rejections r;
     char *body = NULL, token[HTTP_TOKEN_CHARS + 1] = "";
 
     if (!has_six())
@@ -384,7 +384,7 @@ START_TEST(by_six)
     ck_assert_int_eq(http_client_call(wrong, "/x", NULL, CLOCK_S * 60, &body, NULL, NULL), 401);
     free(body);
     http_client_close(wrong);
-    http_server_refusals(six, &r);
+    http_server_rejections(six, &r);
     ck_assert_int_eq(r.total, 1);
     ck_assert_str_eq(r.peer[0].peer, "::1");
     http_server_stop(six);

@@ -3,7 +3,7 @@
 #include "lib/http/server.h"
 
 #include "lib/base/clock.h"
-#include "lib/http/strangers.h"
+#include "lib/http/unauthenticated.h"
 #include "suite.h"
 
 #include <arpa/inet.h>
@@ -252,7 +252,7 @@ START_TEST(refusals_by_peer)
 {
     static const char wrong[] = "GET /echo HTTP/1.1\r\n" HOST AGENT "\r\n";
     struct fixture *f = start(0, 0);
-    struct http_refusals r;
+    struct http_rejections r;
     char bad[sizeof wrong];
 
     strcpy(bad, wrong);
@@ -261,7 +261,7 @@ START_TEST(refusals_by_peer)
         for (uint32_t k = 0; k <= i % 3; k++)
             ck_assert_int_eq(ask_from(f, INADDR_LOOPBACK + 1 + i, bad), 401);
     ck_assert_int_eq(ask_from(f, INADDR_LOOPBACK + 1, wrong), 200);
-    http_server_refusals(f->s, &r);
+    http_server_rejections(f->s, &r);
     ck_assert_int_eq(r.total, 79);
     ck_assert_int_eq(http_server_refused(f->s), 79);
     ck_assert_int_eq(r.n_peers, HTTP_REFUSAL_PEERS);
@@ -556,14 +556,14 @@ START_TEST(idle_ones_give_way)
 END_TEST
 
 /* A short time is enough to show a token. */
-START_TEST(strangers_have_little_time)
+START_TEST(unauthenticated_have_little_time)
 {
     struct fixture *f = calloc(1, sizeof *f);
     struct http_server_options o = { .address = "127.0.0.1",
                                      .handle = handle,
                                      .ctx = f,
                                      .deadline_ns = 600 * CLOCK_S,
-                                     .stranger_ns = 100 * CLOCK_MS };
+                                     .unauthenticated_ns = 100 * CLOCK_MS };
     char answer[4096];
     int fd, known;
 
@@ -751,7 +751,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, stop_with_open_connections);
     tcase_add_test(tc, connection_cap);
     tcase_add_test(tc, idle_ones_give_way);
-    tcase_add_test(tc, strangers_have_little_time);
+    tcase_add_test(tc, unauthenticated_have_little_time);
     tcase_add_test(tc, wrong_tokens_are_slow);
     tcase_add_test(tc, unix_socket);
     tcase_add_test(tc, bad_options);

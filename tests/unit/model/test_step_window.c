@@ -28,11 +28,11 @@ static void add(struct step_window *w, int64_t plan, int n, double own_s)
     }
 }
 
-static struct step_figures figures(const struct step_window *w)
+static struct step_metrics metrics(const struct step_window *w)
 {
-    struct step_figures f;
+    struct step_metrics f;
 
-    step_window_figures(w, &f);
+    step_window_metrics(w, &f);
     return f;
 }
 
@@ -45,14 +45,14 @@ static void setup(struct step_window *w)
 START_TEST(too_few_tell_nothing)
 {
     struct step_window w;
-    struct step_figures f;
+    struct step_metrics f;
 
     setup(&w);
-    ck_assert(!step_window_figures(&w, &f));
+    ck_assert(!step_window_metrics(&w, &f));
     add(&w, 1, 1 + STEP_WINDOW_CHANGE - 1, 1);
-    ck_assert(!step_window_figures(&w, &f));
+    ck_assert(!step_window_metrics(&w, &f));
     add(&w, 1, 1, 1);
-    ck_assert(step_window_figures(&w, &f));
+    ck_assert(step_window_metrics(&w, &f));
 }
 END_TEST
 
@@ -60,13 +60,13 @@ END_TEST
 START_TEST(quartiles)
 {
     struct step_window w;
-    struct step_figures f;
+    struct step_metrics f;
 
     setup(&w);
     add(&w, 7, 1, 100);
     for (int i = 0; i < 9; i++)
         add(&w, 7, 1, 10 + (i * 5 % 9) * 0.25);
-    f = figures(&w);
+    f = metrics(&w);
     ck_assert_int_eq(f.plan, 7);
     ck_assert_int_eq(f.since, 1);
     ck_assert_int_eq(f.steps, 9);
@@ -93,12 +93,12 @@ START_TEST(nonsense_is_known)
         { .count = BATCH, .work = 1, .compute_s = 1, .total_s = -100 },
     };
     struct step_window w;
-    struct step_figures f;
+    struct step_metrics f;
 
     setup(&w);
     add(&w, 1, 1 + STEP_WINDOW_CHANGE, 1);
-    f = figures(&w);
-    ck_assert(step_figures_are_sane(&f));
+    f = metrics(&w);
+    ck_assert(step_metrics_are_valid(&f));
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct window_step s = bad[i];
 
@@ -107,21 +107,21 @@ START_TEST(nonsense_is_known)
         s.step = next;
         s.plan = 1;
         step_window_add(&w, &s, 0);
-        f = figures(&w);
-        ck_assert(!step_figures_are_sane(&f));
+        f = metrics(&w);
+        ck_assert(!step_metrics_are_valid(&f));
     }
     setup(&w);
     add(&w, 1, 1 + STEP_WINDOW_CHANGE, 1);
-    f = figures(&w);
+    f = metrics(&w);
     f.work = DBL_MIN / 2; /* who reads a report refuses it */
-    ck_assert(!step_figures_are_sane(&f));
-    f = figures(&w);
+    ck_assert(!step_metrics_are_valid(&f));
+    f = metrics(&w);
     f.since = INT64_MAX - f.steps;
-    ck_assert(step_figures_are_sane(&f));
+    ck_assert(step_metrics_are_valid(&f));
     f.since++; /* its last step would have no number */
-    ck_assert(!step_figures_are_sane(&f));
-    f = (struct step_figures){ .plan = 0 };
-    ck_assert(!step_figures_are_sane(&f));
+    ck_assert(!step_metrics_are_valid(&f));
+    f = (struct step_metrics){ .plan = 0 };
+    ck_assert(!step_metrics_are_valid(&f));
 }
 END_TEST
 
@@ -134,10 +134,10 @@ START_TEST(plans_do_not_mix)
     add(&w, 1, 100, 1);
     add(&w, 2, 1, 50);
     add(&w, 2, 3, 2);
-    ck_assert_int_eq(figures(&w).plan, 2);
-    ck_assert_int_eq(figures(&w).since, 101);
-    ck_assert_int_eq(figures(&w).steps, 3);
-    ck_assert_double_eq(figures(&w).own.max_s, 2);
+    ck_assert_int_eq(metrics(&w).plan, 2);
+    ck_assert_int_eq(metrics(&w).since, 101);
+    ck_assert_int_eq(metrics(&w).steps, 3);
+    ck_assert_double_eq(metrics(&w).own.max_s, 2);
 }
 END_TEST
 
@@ -148,14 +148,14 @@ START_TEST(speeds_do_not_mix)
     setup(&w);
     add(&w, 1, 200, 1);
     add(&w, 1, 2, 3); /* two slow steps may be chance */
-    ck_assert_int_eq(figures(&w).since, 1);
+    ck_assert_int_eq(metrics(&w).since, 1);
     add(&w, 1, 1, 3);
-    ck_assert_int_eq(figures(&w).since, 200);
-    ck_assert_double_eq(figures(&w).own.median_s, 3);
+    ck_assert_int_eq(metrics(&w).since, 200);
+    ck_assert_double_eq(metrics(&w).own.median_s, 3);
     add(&w, 1, 10, 3);
     add(&w, 1, 3, 1);
-    ck_assert_int_eq(figures(&w).since, 213);
-    ck_assert_double_eq(figures(&w).own.median_s, 1);
+    ck_assert_int_eq(metrics(&w).since, 213);
+    ck_assert_double_eq(metrics(&w).own.median_s, 1);
 }
 END_TEST
 
@@ -175,8 +175,8 @@ START_TEST(jitter_is_no_change)
         }
         add(&w, 1, 1, i % 50 == 0 ? 4 : 1 + 0.05 * noise);
     }
-    ck_assert_int_eq(figures(&w).since, 1);
-    ck_assert_double_eq_tol(figures(&w).own.median_s, 1, 0.03);
+    ck_assert_int_eq(metrics(&w).since, 1);
+    ck_assert_double_eq_tol(metrics(&w).own.median_s, 1, 0.03);
 }
 END_TEST
 
@@ -195,8 +195,8 @@ START_TEST(short_and_old_steps_are_left_out)
     s.step = next++;
     s.compute_s = 0;
     step_window_add(&w, &s, BATCH);
-    ck_assert_int_eq(figures(&w).steps, 9);
-    ck_assert_double_eq(figures(&w).own.low_s, 1);
+    ck_assert_int_eq(metrics(&w).steps, 9);
+    ck_assert_double_eq(metrics(&w).own.low_s, 1);
 }
 END_TEST
 
@@ -214,10 +214,10 @@ START_TEST(scaled_by_work)
         s.compute_s = s.work * 0.001;
         step_window_add(&w, &s, BATCH);
     }
-    ck_assert_int_eq(figures(&w).since, 1);
-    ck_assert_double_eq_tol(figures(&w).work, 550, 1e-9);
-    ck_assert_double_eq_tol(figures(&w).own.low_s, 0.55, 1e-9);
-    ck_assert_double_eq_tol(figures(&w).own.max_s, 0.55, 1e-9);
+    ck_assert_int_eq(metrics(&w).since, 1);
+    ck_assert_double_eq_tol(metrics(&w).work, 550, 1e-9);
+    ck_assert_double_eq_tol(metrics(&w).own.low_s, 0.55, 1e-9);
+    ck_assert_double_eq_tol(metrics(&w).own.max_s, 0.55, 1e-9);
 }
 END_TEST
 
@@ -225,7 +225,7 @@ END_TEST
 START_TEST(short_steps_are_put_together)
 {
     struct step_window w;
-    struct step_figures f;
+    struct step_metrics f;
 
     setup(&w);
     for (int i = 0; i <= 1000; i++) {
@@ -239,8 +239,8 @@ START_TEST(short_steps_are_put_together)
 
         step_window_add(&w, &s, BATCH);
     }
-    f = figures(&w);
-    ck_assert(step_figures_are_sane(&f));
+    f = metrics(&w);
+    ck_assert(step_metrics_are_valid(&f));
     ck_assert_int_eq(f.since, 1);
     ck_assert_int_eq(f.steps, 1000);
     ck_assert_int_eq(f.points, 20);
@@ -249,7 +249,7 @@ START_TEST(short_steps_are_put_together)
     ck_assert_double_eq_tol(f.own.max_s, 0.002, 1e-9);
     next += 100; /* steps that nobody saw have taken their time, too */
     add(&w, 1, 1, 0.001);
-    ck_assert_int_eq(figures(&w).points, 21);
+    ck_assert_int_eq(metrics(&w).points, 21);
 }
 END_TEST
 

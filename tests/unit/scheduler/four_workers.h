@@ -3,34 +3,34 @@
 #ifndef EDDIS_TESTS_FOUR_WORKERS_H
 #define EDDIS_TESTS_FOUR_WORKERS_H
 
-#include "scheduler/rebalance.h"
+#include "scheduler/replan.h"
 
 #include "suite.h"
 
 enum { N = 4 };
 
-static struct rebalance_worker worker[N];
+static struct replan_worker worker[N];
 
 /* 64 samples each, of which nothing is known. */
-static struct rebalance_setup setup(void)
+static struct replan_setup setup(void)
 {
     for (int i = 0; i < N; i++)
-        worker[i] = (struct rebalance_worker){ .first = { .sample_s = 1 },
-                                               .batch = 64,
-                                               .min = 1,
-                                               .max = INT64_MAX,
-                                               .node = i,
-                                               .group = i };
-    return (struct rebalance_setup){
+        worker[i] = (struct replan_worker){ .first = { .sample_s = 1 },
+                                            .batch = 64,
+                                            .min = 1,
+                                            .max = INT64_MAX,
+                                            .node = i,
+                                            .group = i };
+    return (struct replan_setup){
         .worker = worker, .n = N, .version = 1, .grain = 1, .algorithm = "allreduce"
     };
 }
 
-static struct rebalance *begun(const struct rebalance_setup *s)
+static struct replan *begun(const struct replan_setup *s)
 {
-    struct rebalance *r;
+    struct replan *r;
 
-    ck_assert_int_eq(rebalance_new(s, &r, NULL), 0);
+    ck_assert_int_eq(replan_new(s, &r, NULL), 0);
     return r;
 }
 
@@ -40,10 +40,10 @@ static struct step_spread spread(double s)
 }
 
 /* Steps of a plan, from step 100 of each version on. */
-static void report(struct rebalance *r, int rank, int64_t plan, int64_t steps, int64_t count,
+static void report(struct replan *r, int rank, int64_t plan, int64_t steps, int64_t count,
                    double own_s)
 {
-    struct step_figures f = { .plan = plan,
+    struct step_metrics f = { .plan = plan,
                               .since = 100 * plan,
                               .steps = steps,
                               .points = steps,
@@ -52,7 +52,7 @@ static void report(struct rebalance *r, int rank, int64_t plan, int64_t steps, i
                               .own = spread(own_s),
                               .compute = spread(own_s) };
 
-    rebalance_figures(r, rank, &f, 0);
+    replan_metrics(r, rank, &f, 0);
 }
 
 #endif

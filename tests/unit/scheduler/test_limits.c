@@ -51,7 +51,9 @@ static struct planner_bound bound(int rank, int64_t samples)
 
 static struct plan *plan_by(const struct planner_bound *b, int n, bool takes_pieces)
 {
-    const struct planner_known known = { .bound = b, .n_bounds = n, .takes_pieces = takes_pieces };
+    const struct planner_history known = { .bound = b,
+                                           .n_bounds = n,
+                                           .takes_pieces = takes_pieces };
     struct plan *p = NULL;
 
     (void)planner_plan(&job, node, 2, &known, &p, &err);
@@ -150,7 +152,7 @@ END_TEST
 
 START_TEST(of_one_worker)
 {
-    const struct planner_known known = { 0 };
+    const struct planner_history known = { 0 };
     struct plan *p = NULL;
 
     job.batch.max = 20;
@@ -175,7 +177,7 @@ END_TEST
 
 static struct plan *plan_for(int64_t min_count)
 {
-    const struct planner_known known = { .program.min_count = min_count };
+    const struct planner_history known = { .program.min_count = min_count };
     struct plan *p = NULL;
 
     (void)planner_plan(&job, node, 2, &known, &p, &err);
@@ -213,7 +215,7 @@ END_TEST
  */
 START_TEST(of_the_program_open)
 {
-    const struct planner_known known = {
+    const struct planner_history known = {
         .program.min_count = 151, .model_bytes = 100000000, .latency_s = 1e-3, .bytes_per_s = 1e6
     };
     struct plan *p = NULL;
@@ -283,7 +285,7 @@ END_TEST
 START_TEST(trusted_in_grains)
 {
     struct planner_time t[2];
-    const struct planner_known known = { .time = t, .n_times = 2 };
+    const struct planner_history known = { .time = t, .n_times = 2 };
     struct plan *p = NULL;
 
     job.batch.global = 128;

@@ -12,7 +12,7 @@
 /* What sync does already is no choice beside it, unless the job asks for it. */
 START_TEST(one_group_is_no_choice)
 {
-    const struct planner_known known = { .model_bytes = 1000000 };
+    const struct planner_history known = { .model_bytes = 1000000 };
     cleanup_free struct node_profile *node = calloc(1, sizeof *node);
     char open[] = "auto", hybrid[] = "hybrid";
     struct job job = { .batch = { .global = 64, .min = 1, .grain = 1 },
@@ -44,7 +44,7 @@ END_TEST
 /* The plan says that its period is of the job's length, not of the network. */
 START_TEST(short_job)
 {
-    struct planner_known known = { .model_bytes = 4000000, .bytes_per_s = 30e6 / 8 };
+    struct planner_history known = { .model_bytes = 4000000, .bytes_per_s = 30e6 / 8 };
     cleanup_free struct node_profile *node = calloc(2, sizeof *node);
     char open[] = "auto", async[] = "async";
     struct job job = { .batch = { .global = 64, .min = 1, .grain = 1 },

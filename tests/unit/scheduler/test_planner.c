@@ -235,7 +235,7 @@ END_TEST
  */
 START_TEST(ratios_weigh_no_modes)
 {
-    const struct planner_known known = { .model_bytes = 1000000 };
+    const struct planner_history known = { .model_bytes = 1000000 };
     cleanup_free struct node_profile *node = calloc(1, sizeof *node);
     struct job job = job_of(64);
     struct plan *p;
@@ -324,7 +324,7 @@ static struct node_profile *mix_nodes(int n)
 static const struct {
     const char *mode;
     int nodes;
-    struct planner_known known;
+    struct planner_history known;
     const char *want, *reason;
     int n_groups;
     double rate;
@@ -478,7 +478,7 @@ START_TEST(chooses_by_progress)
 
     for (size_t i = 0; i < sizeof wires / sizeof *wires; i++)
         for (int64_t period = 1; period <= 1024; period *= 4) {
-            struct planner_known known = { 4000000, 1e-4, wires[i] };
+            struct planner_history known = { 4000000, 1e-4, wires[i] };
             struct job job = job_of(512);
             double sync, async, hybrid;
             const char *want = "sync";
@@ -558,7 +558,7 @@ START_TEST(groups_lose_who_is_gone)
     struct node_profile *node = calloc(2, sizeof *node);
     struct job job = job_of(64);
     int of[] = { 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 0 }, began_as[] = { 0, 8 };
-    struct planner_known known = { .began_as = began_as };
+    struct planner_history known = { .began_as = began_as };
     char hybrid[] = "hybrid";
     struct plan *p;
 
@@ -687,7 +687,7 @@ END_TEST
 
 static struct plan *plan_by(const struct node_profile *node, const struct planner_time *t, int n)
 {
-    struct planner_known known = { .time = t, .n_times = n };
+    struct planner_history known = { .time = t, .n_times = n };
     struct job job = job_of(300);
     struct plan *p;
 

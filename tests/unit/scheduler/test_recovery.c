@@ -328,7 +328,7 @@ START_TEST(blind_silence)
         if (blind[k / AGES].then[k % AGES][FIRST] == NEVER)
             continue;
         ck_assert_int_eq(recovery_decide(&c), RECOVERY_NO_STEP);
-        ck_assert_str_eq(recovery_words(&c), "none of its workers was up yet");
+        ck_assert_str_eq(recovery_reasons(&c), "none of its workers was up yet");
         c.any_up = true;
         ck_assert_int_eq(recovery_decide(&c), blind[k / AGES].then[k % AGES][FIRST]);
     }
@@ -339,24 +339,24 @@ START_TEST(blind_words)
 {
     struct recovery_case c = blind_case(0, YOUNG, FIRST);
 
-    ck_assert_str_eq(recovery_words(&c), "it exited within 30 s of its first sign of life");
+    ck_assert_str_eq(recovery_reasons(&c), "it exited within 30 s of its first sign of life");
     c.alive_s = 0;
     c.now.age_s = 30;
     c.any_up = true;
-    ck_assert_str_eq(recovery_words(&c),
+    ck_assert_str_eq(recovery_reasons(&c),
                      "it exited within 30 s of its start, without a sign of life");
     c.asked = false;
-    ck_assert_str_eq(recovery_words(&c),
+    ck_assert_str_eq(recovery_reasons(&c),
                      "no finished step is known: no worker has used libeddis yet, nor told a "
                      "step otherwise (progress.pattern)");
     c = blind_case(4, YOUNG, SAME);
-    ck_assert_str_eq(recovery_words(&c),
+    ck_assert_str_eq(recovery_reasons(&c),
                      "the same rank has failed in the same way at the same age before");
     c = blind_case(4, YOUNG, FIRST);
-    ck_assert_str_eq(recovery_words(&c), "");
+    ck_assert_str_eq(recovery_reasons(&c), "");
     c.asked = false;
-    ck_assert_str_eq(recovery_words(&c), "no finished step is known; write restarts, as in "
-                                         "--restarts 3, to have it started again all the same");
+    ck_assert_str_eq(recovery_reasons(&c), "no finished step is known; write restarts, as in "
+                                           "--restarts 3, to have it started again all the same");
 }
 END_TEST
 
@@ -364,22 +364,22 @@ START_TEST(words)
 {
     struct recovery_case c = { CAUSE_EXIT, 1, 1, true, NOBODY, NOBODY, 0, 3, .started = true };
 
-    ck_assert_str_eq(recovery_words(&c), "");
+    ck_assert_str_eq(recovery_reasons(&c), "");
     c.restarts_done = 3;
-    ck_assert_str_eq(recovery_words(&c), "all restarts are used up");
+    ck_assert_str_eq(recovery_reasons(&c), "all restarts are used up");
     c.now = c.before = (struct recovery_rank){ 5, 9, true };
-    ck_assert_str_eq(recovery_words(&c), "the same rank has failed at the same step before");
+    ck_assert_str_eq(recovery_reasons(&c), "the same rank has failed at the same step before");
     c.any_step = false;
-    ck_assert_str_eq(recovery_words(&c),
+    ck_assert_str_eq(recovery_reasons(&c),
                      "no finished step is known: no worker has used libeddis yet, nor told a "
                      "step otherwise (progress.pattern)");
     c.any_page = true;
-    ck_assert_str_eq(recovery_words(&c), "no worker had finished a step");
+    ck_assert_str_eq(recovery_reasons(&c), "no worker had finished a step");
     c.code = 126;
-    ck_assert_str_eq(recovery_words(&c),
+    ck_assert_str_eq(recovery_reasons(&c),
                      "exit codes 2, 126 and 127 say that the program cannot run");
     c.unwanted = true;
-    ck_assert_str_eq(recovery_words(&c), "");
+    ck_assert_str_eq(recovery_reasons(&c), "");
 }
 END_TEST
 
@@ -388,24 +388,24 @@ START_TEST(no_words)
 {
     struct recovery_case c = { CAUSE_EXIT, 2, 1, true, NOBODY, NOBODY, 0, 3, .started = true };
 
-    ck_assert_str_ne(recovery_words(&c), "");
+    ck_assert_str_ne(recovery_reasons(&c), "");
     c.started = false;
-    ck_assert_str_eq(recovery_words(&c), "");
+    ck_assert_str_eq(recovery_reasons(&c), "");
     c.started = true;
     c.restarts = 0;
-    ck_assert_str_eq(recovery_words(&c), "");
+    ck_assert_str_eq(recovery_reasons(&c), "");
     c.cause = CAUSE_NODE;
     c.any_step = true;
-    ck_assert_str_eq(recovery_words(&c), "");
+    ck_assert_str_eq(recovery_reasons(&c), "");
     c.losses = c.losses_done = 2; /* some were allowed */
-    ck_assert_str_eq(recovery_words(&c), "as many nodes as node_losses allows have been lost");
+    ck_assert_str_eq(recovery_reasons(&c), "as many nodes as node_losses allows have been lost");
     c.any_step = false;
     c.restarts = 3;
     c.cause = CAUSE_LAUNCH;
-    ck_assert_str_eq(recovery_words(&c), "");
+    ck_assert_str_eq(recovery_reasons(&c), "");
     c.generation = 9;
     c.failed_starts = RECOVERY_STARTS - 1;
-    ck_assert_str_eq(recovery_words(&c), "it could not be started 10 times running");
+    ck_assert_str_eq(recovery_reasons(&c), "it could not be started 10 times running");
 }
 END_TEST
 

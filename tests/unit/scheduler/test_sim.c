@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_sim.c - the policy of scheduler/rebalance.h at work on the jobs of scheduler/sim.h */
+/* test_sim.c - the policy of scheduler/replan.h at work on the jobs of scheduler/sim.h */
 #include "scheduler/sim.h"
 
 #include "lib/base/random.h"
@@ -24,14 +24,14 @@ struct job {
     int64_t period, model_bytes;
     double jitter, spike;
     bool read_ahead;
-    struct rebalance *rebalance;
+    struct replan *replan;
     struct sim *sim;
 };
 
 static void open_job(struct job *j, uint64_t seed)
 {
-    struct rebalance_worker w[MOST];
-    struct rebalance_setup r = {
+    struct replan_worker w[MOST];
+    struct replan_setup r = {
         .worker = w, .n = j->n, .version = 1, .grain = 1, .algorithm = j->algorithm
     };
     struct sim_setup s = { .worker = j->worker,
@@ -47,22 +47,22 @@ static void open_job(struct job *j, uint64_t seed)
 
     r.period = j->period;
     for (int i = 0; i < j->n; i++)
-        w[i] = (struct rebalance_worker){ .first = j->first[i],
-                                          .source = j->source,
-                                          .batch = j->worker[i].batch,
-                                          .min = j->min,
-                                          .max = j->max[i] ? j->max[i] : INT64_MAX,
-                                          .node = j->worker[i].node,
-                                          .group = j->worker[i].group };
-    ck_assert_int_eq(rebalance_new(&r, &j->rebalance, NULL), 0);
-    s.rebalance = j->rebalance;
+        w[i] = (struct replan_worker){ .first = j->first[i],
+                                       .source = j->source,
+                                       .batch = j->worker[i].batch,
+                                       .min = j->min,
+                                       .max = j->max[i] ? j->max[i] : INT64_MAX,
+                                       .node = j->worker[i].node,
+                                       .group = j->worker[i].group };
+    ck_assert_int_eq(replan_new(&r, &j->replan, NULL), 0);
+    s.replan = j->replan;
     ck_assert_int_eq(sim_new(&s, &j->sim, NULL), 0);
 }
 
 static void close_job(struct job *j)
 {
     sim_free(j->sim);
-    rebalance_free(j->rebalance);
+    replan_free(j->replan);
 }
 
 /* Of the exact optimum: 1 is the best that any plan gives. */
@@ -342,8 +342,8 @@ START_TEST(input_binds)
         sim_run(j.sim, 100);
         ck_assert_double_ge(quality(&j), 0.95);
         ck_assert_int_lt(sim_batch(j.sim)[1], 30);
-        ck_assert_double_ge(learner_input(rebalance_learner(j.rebalance, 1)), 0.5);
-        ck_assert_double_eq(learner_input(rebalance_learner(j.rebalance, 0)), 0);
+        ck_assert_double_ge(learner_input(replan_learner(j.replan, 1)), 0.5);
+        ck_assert_double_eq(learner_input(replan_learner(j.replan, 0)), 0);
         close_job(&j);
     }
 }
@@ -577,7 +577,7 @@ END_TEST
 /* Of eight unlike workers on eight nodes, by this algorithm; links of 1 Gbit/s, as is known. */
 static void open_linked(struct job *j, const char *algorithm, uint64_t seed)
 {
-    const struct rebalance_network known = {
+    const struct replan_network known = {
         .n_nodes = MOST, .model_bytes = 4000000, .latency_s = 1e-4, .bytes_per_s = 125e6
     };
 
@@ -598,7 +598,7 @@ static void open_linked(struct job *j, const char *algorithm, uint64_t seed)
         j->first[i] = (struct time_model){ 0.01, j->worker[i].sample_s };
     }
     open_job(j, seed);
-    rebalance_network(j->rebalance, &known);
+    replan_network(j->replan, &known);
 }
 
 /* The link becomes a fifth as fast in mid-run: that is found, the period follows and no longer than
@@ -607,7 +607,7 @@ static void open_linked(struct job *j, const char *algorithm, uint64_t seed)
 START_TEST(link_slows_down)
 {
     static const char *const algorithm[] = { "easgd", "hsgd", "allreduce" };
-    const struct rebalance_contradiction *c;
+    const struct replan_contradiction *c;
 
     for (uint64_t seed = 1; seed <= 3; seed++) {
         struct job j;

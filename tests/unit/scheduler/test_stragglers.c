@@ -15,7 +15,7 @@ static const double JITTER = 0.02;
 
 struct job {
     struct sim_worker worker[N];
-    struct rebalance *rebalance;
+    struct replan *replan;
     struct stragglers *stragglers;
     struct sim *sim;
     double input_s[N]; /* of a sample, from the beginning */
@@ -31,8 +31,8 @@ static void open_job(struct job *j, bool affine, double jitter, uint64_t seed)
 {
     static const double rate[N] = { 18, 12, 9, 6 }, call_s[N] = { 4e-4, 4e-3, 1e-3, 2e-3 };
     static const struct time_model unknown[N];
-    struct rebalance_worker w[N];
-    struct rebalance_setup r = {
+    struct replan_worker w[N];
+    struct replan_setup r = {
         .worker = w, .n = N, .version = 1, .grain = 1, .algorithm = "allreduce"
     };
     struct sim_setup s = {
@@ -45,13 +45,13 @@ static void open_job(struct job *j, bool affine, double jitter, uint64_t seed)
                                             .node = i };
         j->worker[i].batch = 64;
         j->worker[i].input_s = j->input_s[i];
-        w[i] = (struct rebalance_worker){
+        w[i] = (struct replan_worker){
             .first = { .sample_s = 1 }, .batch = 64, .min = 1, .max = INT64_MAX, .node = i
         };
     }
-    ck_assert_int_eq(rebalance_new(&r, &j->rebalance, NULL), 0);
+    ck_assert_int_eq(replan_new(&r, &j->replan, NULL), 0);
     ck_assert_int_eq(stragglers_new(unknown, N, &j->stragglers, NULL), 0);
-    s.rebalance = j->rebalance;
+    s.replan = j->replan;
     s.stragglers = j->stragglers;
     s.read_ahead = j->read_ahead;
     ck_assert_int_eq(sim_new(&s, &j->sim, NULL), 0);
@@ -60,7 +60,7 @@ static void open_job(struct job *j, bool affine, double jitter, uint64_t seed)
 static void close_job(struct job *j)
 {
     sim_free(j->sim);
-    rebalance_free(j->rebalance);
+    replan_free(j->replan);
     stragglers_free(j->stragglers);
 }
 
@@ -274,14 +274,14 @@ static struct step_spread spread(double s)
     return (struct step_spread){ .low_s = 0.99 * s, .median_s = s, .high_s = 1.01 * s, .max_s = s };
 }
 
-static struct step_figures figures(int64_t plan, int64_t since, int64_t steps, int64_t count,
+static struct step_metrics metrics(int64_t plan, int64_t since, int64_t steps, int64_t count,
                                    double own_s, double input_s)
 {
     struct step_spread own = spread(own_s), input = spread(input_s);
 
     own.max_s = own.high_s;
     input.max_s = input.high_s;
-    return (struct step_figures){ .plan = plan,
+    return (struct step_metrics){ .plan = plan,
                                   .since = since,
                                   .steps = steps,
                                   .points = steps,
@@ -297,12 +297,12 @@ static struct step_figures figures(int64_t plan, int64_t since, int64_t steps, i
 /* Two workers, of which the second had such a window and has another now.  Returns whether it is
  * named.
  */
-static bool second(const struct time_model *learnt, struct step_figures before,
-                   struct step_figures now, double queued_before_s, double queued_s,
+static bool second(const struct time_model *learnt, struct step_metrics before,
+                   struct step_metrics now, double queued_before_s, double queued_s,
                    struct straggler *ret)
 {
     const struct time_model l[2] = { { .sample_s = 0 }, learnt ? *learnt : l[0] };
-    struct step_figures same = figures(1, 1, 40, 50, 0.1, 0);
+    struct step_metrics same = metrics(1, 1, 40, 50, 0.1, 0);
     struct stragglers *s;
     bool found;
 
@@ -320,21 +320,21 @@ static bool second(const struct time_model *learnt, struct step_figures before,
 
 START_TEST(causes)
 {
-    struct step_figures before = figures(1, 1, 40, 50, 0.1, 0.01);
+    struct step_metrics before = metrics(1, 1, 40, 50, 0.1, 0.01);
     struct straggler one;
 
-    ck_assert(second(NULL, before, figures(1, 41, 6, 50, 0.3, 0.2), 0, 0.001, &one));
+    ck_assert(second(NULL, before, metrics(1, 41, 6, 50, 0.3, 0.2), 0, 0.001, &one));
     ck_assert_int_eq(one.rank, 1);
     ck_assert_int_eq(one.since, 41);
     ck_assert_int_eq(one.cause, STRAGGLER_INPUT);
     ck_assert_double_eq_tol(one.times, 3, 1e-9);
     ck_assert_double_eq_tol(one.confidence, 0.95, 1e-9);
     ck_assert_double_eq_tol(one.data_per_s, 50 / 0.3, 1e-9);
-    ck_assert(second(NULL, before, figures(1, 41, 6, 50, 0.3, 0.01), 0, 0.15, &one));
+    ck_assert(second(NULL, before, metrics(1, 41, 6, 50, 0.3, 0.01), 0, 0.15, &one));
     ck_assert_int_eq(one.cause, STRAGGLER_PROCESSOR);
     ck_assert_double_eq_tol(one.queued_part, 0.5, 1e-9);
     ck_assert_double_eq_tol(one.confidence, 0.75, 1e-9);
-    ck_assert(second(NULL, before, figures(1, 41, 6, 50, 0.3, 0.01), NAN, NAN, &one));
+    ck_assert(second(NULL, before, metrics(1, 41, 6, 50, 0.3, 0.01), NAN, NAN, &one));
     ck_assert_int_eq(one.cause, STRAGGLER_COMPUTE);
     ck_assert(isnan(one.queued_part));
     ck_assert_double_eq_tol(one.confidence, 1, 1e-9);
@@ -344,11 +344,11 @@ END_TEST
 /* Two workers, of which the second loses so much before, and so much once its steps take that long,
  * of which these are windows.  Returns whether it is named.
  */
-static bool loses(double before, double now, struct step_figures then, struct straggler *ret)
+static bool loses(double before, double now, struct step_metrics then, struct straggler *ret)
 {
     const struct core_loss was = { { before, 0, NAN, NAN } }, is = { { now, 0.05, 0.5, NAN } };
     const struct time_model l[2] = { { .sample_s = 0 }, { .sample_s = 0 } };
-    struct step_figures first = figures(1, 1, 40, 50, 0.1, 0.01);
+    struct step_metrics first = metrics(1, 1, 40, 50, 0.1, 0.01);
     struct stragglers *s;
     bool found;
 
@@ -369,8 +369,8 @@ static bool loses(double before, double now, struct step_figures then, struct st
 /* The machine explains, and names nobody. */
 START_TEST(machine_explains)
 {
-    struct step_figures same = figures(1, 41, 40, 50, 0.1, 0.01);
-    struct step_figures slow = figures(1, 41, 6, 50, 0.3, 0.01);
+    struct step_metrics same = metrics(1, 41, 40, 50, 0.1, 0.01);
+    struct step_metrics slow = metrics(1, 41, 6, 50, 0.3, 0.01);
     struct straggler one;
 
     ck_assert(!loses(0, 1, same, &one));
@@ -384,7 +384,7 @@ START_TEST(machine_explains)
     ck_assert(loses(0.55, 0.6, slow, &one));
     ck_assert_double_eq(one.lost.part[CORE_LOSS_STOLEN], 0); /* as before */
     ck_assert_int_eq(one.cause, STRAGGLER_COMPUTE);
-    ck_assert(loses(0, 0.6, figures(1, 41, 6, 50, 0.3, 0.21), &one));
+    ck_assert(loses(0, 0.6, metrics(1, 41, 6, 50, 0.3, 0.21), &one));
     ck_assert_double_eq(one.lost.part[CORE_LOSS_STOLEN], 0); /* it waits for data */
 }
 END_TEST
@@ -393,12 +393,12 @@ END_TEST
 START_TEST(waited_for)
 {
     const struct time_model l[3] = { { .sample_s = 0 } };
-    struct step_figures before = figures(1, 1, 40, 50, 0.1, 0), now = figures(1, 41, 6, 50, 0.4, 0);
+    struct step_metrics before = metrics(1, 1, 40, 50, 0.1, 0), now = metrics(1, 41, 6, 50, 0.4, 0);
     struct straggler one;
     struct stragglers *s;
 
     for (int k = 0; k < 3; k++) {
-        static const double waits_s[3] = { 0.25, 0.9, 0.001 }, told_s[3] = { 0.25, 0.3, 0 };
+        static const double waits_s[3] = { 0.25, 0.9, 0.001 }, reported_s[3] = { 0.25, 0.3, 0 };
 
         ck_assert_int_eq(stragglers_new(l, 3, &s, NULL), 0);
         for (int i = 0; i < 3; i++) {
@@ -413,7 +413,7 @@ START_TEST(waited_for)
         ck_assert(!stragglers_next(s, 10, &one));
         ck_assert(stragglers_next(s, 11.5, &one));
         ck_assert_int_eq(one.rank, 0);
-        ck_assert_double_eq_tol(one.waited_s, told_s[k], 1e-9);
+        ck_assert_double_eq_tol(one.waited_s, reported_s[k], 1e-9);
         stragglers_free(s);
     }
 }
@@ -458,8 +458,8 @@ START_TEST(links_of_a_busy_machine)
     ck_assert_int_eq(stragglers_watch_links(s, node, 3, NULL), 0);
     for (int k = 1; k <= 60; k++) {
         bool slow = k > 30;
-        struct step_figures f =
-            figures(1, slow ? 31 : 1, slow ? k - 30 : k, 50, slow ? 0.5 : 0.1, 0);
+        struct step_metrics f =
+            metrics(1, slow ? 31 : 1, slow ? k - 30 : k, 50, slow ? 0.5 : 0.1, 0);
         struct straggler_step step = { .number = k,
                                        .step_s = slow ? 1 : 0.2,
                                        .link = { slow ? 0.9 : 0.1, slow ? 1e6 : 1e8, "" },
@@ -480,7 +480,7 @@ START_TEST(reading_is_waited_for)
 {
     const struct core_loss was = { { 0, 0, 0, NAN } };
     const struct time_model l[2] = { { .sample_s = 0 } };
-    struct step_figures before = figures(1, 1, 40, 50, 0.1, 0), now = figures(1, 41, 6, 50, 0.4, 0);
+    struct step_metrics before = metrics(1, 1, 40, 50, 0.1, 0), now = metrics(1, 41, 6, 50, 0.4, 0);
     struct straggler one;
     struct stragglers *s;
 
@@ -506,7 +506,7 @@ START_TEST(cores_beside_a_gpu)
 {
     const struct core_loss was = { { 0, 0, 0, NAN } }, is = { { 0, 0, 0.7, NAN } };
     const struct time_model l[2] = { { .sample_s = 0 } };
-    struct step_figures before = figures(1, 1, 40, 50, 0.1, 0), now = figures(1, 41, 6, 50, 0.4, 0);
+    struct step_metrics before = metrics(1, 1, 40, 50, 0.1, 0), now = metrics(1, 41, 6, 50, 0.4, 0);
 
     for (int waits = 0; waits < 2; waits++) {
         struct straggler one;
@@ -533,7 +533,7 @@ START_TEST(machine_explains_all)
 {
     const struct core_loss was = { { 0, 0, 0, NAN } }, is = { { 0, 0, 0.5, NAN } };
     const struct time_model l[3] = { { .sample_s = 0 } };
-    struct step_figures before = figures(1, 1, 40, 50, 0.1, 0), now = figures(1, 41, 6, 50, 0.2, 0);
+    struct step_metrics before = metrics(1, 1, 40, 50, 0.1, 0), now = metrics(1, 41, 6, 50, 0.2, 0);
     struct straggler one;
     struct stragglers *s;
 
@@ -556,42 +556,42 @@ END_TEST
 /* Of a batch that is a fifth, no time between a fifth and the whole tells of a slow device. */
 START_TEST(batches_explain)
 {
-    struct step_figures before = figures(1, 1, 40, 50, 0.1, 0);
+    struct step_metrics before = metrics(1, 1, 40, 50, 0.1, 0);
     struct straggler one;
 
-    ck_assert(!second(NULL, before, figures(2, 42, 20, 10, 0.1, 0), 0, 0, &one));
-    ck_assert(!second(NULL, before, figures(2, 42, 20, 10, 0.02, 0), 0, 0, &one));
-    ck_assert(!second(NULL, before, figures(2, 42, 20, 100, 0.2, 0), 0, 0, &one));
-    ck_assert(second(NULL, before, figures(2, 42, 20, 10, 0.2, 0), 0, 0, &one));
-    ck_assert(second(NULL, before, figures(2, 42, 20, 100, 0.4, 0), 0, 0, &one));
+    ck_assert(!second(NULL, before, metrics(2, 42, 20, 10, 0.1, 0), 0, 0, &one));
+    ck_assert(!second(NULL, before, metrics(2, 42, 20, 10, 0.02, 0), 0, 0, &one));
+    ck_assert(!second(NULL, before, metrics(2, 42, 20, 100, 0.2, 0), 0, 0, &one));
+    ck_assert(second(NULL, before, metrics(2, 42, 20, 10, 0.2, 0), 0, 0, &one));
+    ck_assert(second(NULL, before, metrics(2, 42, 20, 100, 0.4, 0), 0, 0, &one));
 }
 END_TEST
 
 START_TEST(earlier_jobs_tell)
 {
     const struct time_model learnt = { .sample_s = 0.002 };
-    struct step_figures none = { .plan = 0 };
+    struct step_metrics none = { .plan = 0 };
     struct straggler one;
 
-    ck_assert(!second(&learnt, none, figures(1, 1, 10, 50, 0.12, 0), 0, 0, &one));
-    ck_assert(!second(&learnt, none, figures(1, 1, 9, 50, 0.2, 0), 0, 0, &one));
-    ck_assert(second(&learnt, none, figures(1, 1, 10, 50, 0.2, 0.15), 0, 0, &one));
+    ck_assert(!second(&learnt, none, metrics(1, 1, 10, 50, 0.12, 0), 0, 0, &one));
+    ck_assert(!second(&learnt, none, metrics(1, 1, 9, 50, 0.2, 0), 0, 0, &one));
+    ck_assert(second(&learnt, none, metrics(1, 1, 10, 50, 0.2, 0.15), 0, 0, &one));
     ck_assert(one.learnt);
     ck_assert_double_eq_tol(one.times, 2, 1e-9);
     ck_assert_int_eq(one.cause, STRAGGLER_INPUT);
-    ck_assert(!second(NULL, none, figures(1, 1, 10, 50, 0.2, 0), 0, 0, &one));
+    ck_assert(!second(NULL, none, metrics(1, 1, 10, 50, 0.2, 0), 0, 0, &one));
 }
 END_TEST
 
 /* Steps that jitter so much that three of them tell nothing. */
 START_TEST(noise_is_no_slowness)
 {
-    struct step_figures noisy = figures(1, 41, 5, 50, 0.15, 0);
+    struct step_metrics noisy = metrics(1, 41, 5, 50, 0.15, 0);
     struct straggler one;
 
     noisy.own.low_s = 0.1;
     noisy.own.high_s = noisy.own.max_s = 0.2;
-    ck_assert(!second(NULL, figures(1, 1, 40, 50, 0.1, 0), noisy, 0, 0, &one));
+    ck_assert(!second(NULL, metrics(1, 1, 40, 50, 0.1, 0), noisy, 0, 0, &one));
 }
 END_TEST
 
@@ -599,7 +599,7 @@ END_TEST
 START_TEST(single_worker_is_named)
 {
     const struct time_model unknown = { .sample_s = 0 };
-    struct step_figures before = figures(1, 1, 40, 50, 0.1, 0), now = figures(1, 41, 6, 50, 0.3, 0);
+    struct step_metrics before = metrics(1, 1, 40, 50, 0.1, 0), now = metrics(1, 41, 6, 50, 0.3, 0);
     struct straggler one;
     struct stragglers *s;
 
@@ -618,7 +618,7 @@ END_TEST
 
 START_TEST(refuses)
 {
-    struct step_figures nonsense = { .plan = 1, .steps = 10, .points = 10 };
+    struct step_metrics nonsense = { .plan = 1, .steps = 10, .points = 10 };
     const struct time_model learnt = { .sample_s = 0 };
     struct eddis_error err = { 0 };
     struct straggler one;

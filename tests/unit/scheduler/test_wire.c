@@ -38,7 +38,7 @@ static struct node_profile *mix_nodes(void)
     return node;
 }
 
-static struct plan *wired(const char *wish, const struct planner_known *known)
+static struct plan *wired(const char *wish, const struct planner_history *known)
 {
     cleanup_free struct node_profile *node = mix_nodes();
     struct job job = job_of(512);
@@ -58,7 +58,7 @@ static struct plan *wired(const char *wish, const struct planner_known *known)
 START_TEST(wire_by_what_is_known)
 {
     static const struct {
-        struct planner_known known;
+        struct planner_history known;
         const char *wish;
         enum sync_wire want;
     } rows[] = {
@@ -106,7 +106,7 @@ START_TEST(float16_is_never_taken_unasked)
 
     for (int64_t bytes = 10000; bytes <= INT64_C(10000000000); bytes *= 10)
         for (double link = 1e5; link < 1e12; link *= 10) {
-            const struct planner_known known = { bytes, 1e-4, link };
+            const struct planner_history known = { bytes, 1e-4, link };
             struct job job = job_of(512);
             char word[16];
             struct plan *p;
@@ -129,7 +129,7 @@ END_TEST
  */
 START_TEST(wire_is_kept)
 {
-    struct planner_known known = { 4000000, 1e-4, 5e6 };
+    struct planner_history known = { 4000000, 1e-4, 5e6 };
     cleanup_free struct node_profile *node = mix_nodes();
     struct planner_worker w[16];
     struct job job = job_of(512);
@@ -165,7 +165,7 @@ START_TEST(rounded_is_not_exact)
     } rows[] = { { "float32", "sync because it is exact", ", which is exact" },
                  { "bfloat16", "sync because its workers train one model",
                    ", whose workers train one model" } };
-    const struct planner_known known = { 4000000, 1e-6, 1e12 };
+    const struct planner_history known = { 4000000, 1e-6, 1e12 };
     cleanup_free struct node_profile *node = mix_nodes();
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

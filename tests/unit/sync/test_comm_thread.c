@@ -69,9 +69,9 @@ static void rank_send(struct rank *r)
 
     place.channel = COMM_REQUESTS;
     for (int i = 0; i < WAITERS; i++) {
-        r->request[i] = (struct request){ .mail.kind = MAIL_REQUEST, .level = REQUEST_ALL };
+        r->request[i] = (struct request){ .command.kind = MAIL_REQUEST, .level = REQUEST_ALL };
         ck_assert_int_eq(barrier_new(&place, &r->request[i].collective, NULL), 0);
-        comm_thread_send(r->thread, &r->request[i].mail);
+        comm_thread_send(r->thread, &r->request[i].command);
     }
 }
 
@@ -448,7 +448,7 @@ END_TEST
 /* With one rank whoever sends makes the turn, and a wait is over at once. */
 START_TEST(one_rank_waits_for_nobody)
 {
-    struct request q = { .mail.kind = MAIL_REQUEST };
+    struct request q = { .command.kind = MAIL_REQUEST };
     struct comm_wait w = { .kind = WAIT_REQUEST, .request = &q };
     struct comm_thread *t;
     struct comm_place place;
@@ -457,7 +457,7 @@ START_TEST(one_rank_waits_for_nobody)
     place = comm_thread_place(t);
     ck_assert_int_eq(place.n_ranks, 1);
     ck_assert_int_eq(barrier_new(&place, &q.collective, NULL), 0);
-    comm_thread_send(t, &q.mail);
+    comm_thread_send(t, &q.command);
     ck_assert_int_eq(comm_thread_wait(t, &w, 0, NULL), 0);
     collective_free(q.collective);
     ck_assert_int_eq(comm_thread_close(t, true, NULL), 0);

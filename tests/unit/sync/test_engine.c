@@ -168,13 +168,13 @@ static void workers_share(struct workers *w, size_t bytes)
 }
 
 /* Only the last bucket's tail carries what ranks agree on, whichever bucket ends last. */
-static void mark_tail(void *arg, struct sync_tail *tail)
+static void mark_tail(void *arg, struct sync_trailer *tail)
 {
     (void)arg;
     tail->version = 5;
 }
 
-static void check_tail(void *arg, int64_t step, const struct sync_tail *tail)
+static void check_tail(void *arg, int64_t step, const struct sync_trailer *tail)
 {
     (void)arg;
     (void)step;

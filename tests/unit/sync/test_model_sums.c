@@ -172,13 +172,13 @@ START_TEST(sentence)
     struct model_sums mine, all = model_sums_of(0, one);
     struct eddis_error err = { 0 };
 
-    models_tell(&m, one);
+    models_keep(&m, one);
     models_report(&m, &mine);
     model_sums_combine(&all, &mine);
     ck_assert_int_eq(models_agree(&m, &all, 3, &err), 0);
     models_report(&m, &mine);
     ck_assert_int_eq(mine.n_finite + mine.n_odd, 0);
-    models_tell(&m, other);
+    models_keep(&m, other);
     models_report(&m, &mine);
     model_sums_combine(&all, &mine);
     ck_assert_int_eq(models_agree(&m, &all, 7, &err), -EPROTO);

@@ -351,12 +351,12 @@ struct pair {
     struct loop_thread *loop;
 };
 
-static void pair_report(void *arg, struct sync_tail *tail)
+static void pair_report(void *arg, struct sync_trailer *tail)
 {
     tail->blocked = phase_clock_blocked(arg);
 }
 
-static void pair_agreed(void *arg, int64_t step, const struct sync_tail *tail)
+static void pair_agreed(void *arg, int64_t step, const struct sync_trailer *tail)
 {
     (void)step;
     ((struct phase_clock *)arg)->exposed_ns = tail->blocked;
@@ -364,7 +364,7 @@ static void pair_agreed(void *arg, int64_t step, const struct sync_tail *tail)
 
 static void pair_open(struct pair *w, const struct profile *p, const struct bucket_layout *l)
 {
-    const int64_t lines = ((int64_t)sizeof(struct sync_tail) + 63) / 64 * 64;
+    const int64_t lines = ((int64_t)sizeof(struct sync_trailer) + 63) / 64 * 64;
 
     for (int r = 0; r < 2; r++) {
         struct engine_options o = {
@@ -382,7 +382,7 @@ static void pair_open(struct pair *w, const struct profile *p, const struct buck
     }
     ck_assert_int_eq(loop_thread_new(w->engine, 2, 0, &w->loop, NULL), 0);
     /* A message has the tail right behind its last gradient, where the item counts lines of it. */
-    loop_thread_set_link(w->loop, LATENCY_NS + lines - (int64_t)sizeof(struct sync_tail),
+    loop_thread_set_link(w->loop, LATENCY_NS + lines - (int64_t)sizeof(struct sync_trailer),
                          link.bytes_per_s);
 }
 

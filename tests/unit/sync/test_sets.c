@@ -56,13 +56,13 @@ static double weight(int rank, int round)
     return round == weighed ? 7 - rank : rank + 1;
 }
 
-static void count_report(void *arg, struct sync_tail *tail)
+static void count_report(void *arg, struct sync_trailer *tail)
 {
     ((struct rank *)arg)->reports++;
     tail->version = 5;
 }
 
-static void count_agreed(void *arg, int64_t step, const struct sync_tail *tail)
+static void count_agreed(void *arg, int64_t step, const struct sync_trailer *tail)
 {
     (void)step;
     ((struct rank *)arg)->agreed++;

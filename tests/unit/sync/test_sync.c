@@ -42,14 +42,14 @@ START_TEST(unknown_name)
 }
 END_TEST
 
-START_TEST(tail_rule)
+START_TEST(trailer_rule)
 {
-    struct sync_tail a = { .weight = 1.5, .version = 3, .asked = 7, .blocked = 10, .flags = 1 };
-    struct sync_tail b = { .weight = 2, .version = 2, .asked = 9, .blocked = 4, .flags = 2 };
-    struct sync_tail c = b;
+    struct sync_trailer a = { .weight = 1.5, .version = 3, .asked = 7, .blocked = 10, .flags = 1 };
+    struct sync_trailer b = { .weight = 2, .version = 2, .asked = 9, .blocked = 4, .flags = 2 };
+    struct sync_trailer c = b;
 
-    sync_tail_combine(&c, &a);
-    sync_tail_combine(&a, &b);
+    sync_trailer_combine(&c, &a);
+    sync_trailer_combine(&a, &b);
     ck_assert_mem_eq(&a, &c, sizeof a);
     ck_assert_double_eq(a.weight, 3.5);
     ck_assert_int_eq(a.version, 2);
@@ -63,7 +63,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, names_are_those_of_the_table);
     tcase_add_test(tc, unknown_name);
-    tcase_add_test(tc, tail_rule);
+    tcase_add_test(tc, trailer_rule);
 }
 
 SUITE_MAIN("sync", add_tests)

@@ -168,7 +168,7 @@ static void fill(enum comm_type type, void *to, size_t n, float v)
         if (type == COMM_FLOAT32)
             ((float *)to)[k] = v;
         else
-            comm_narrow(type, (uint16_t *)to + k, &v, 1);
+            comm_to_half(type, (uint16_t *)to + k, &v, 1);
 }
 
 static void check_filled(enum comm_type type, const void *from, size_t n, float v)
@@ -177,7 +177,7 @@ static void check_filled(enum comm_type type, const void *from, size_t n, float 
         float x = ((const float *)from)[type == COMM_FLOAT32 ? k : 0];
 
         if (type != COMM_FLOAT32)
-            comm_widen(type, &x, (const uint16_t *)from + k, 1);
+            comm_from_half(type, &x, (const uint16_t *)from + k, 1);
         ck_assert_float_eq_tol(x, v, v * 0.005F);
     }
 }

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* state_request.c - requests of the user, by signal, and of the caller; and time limits */
+#include "state_input.h"
+
+#include "lib/base/text.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { BY_DRIVER = -1, BY_NOBODY = -2 }; /* receiver of a preempting signal if it is not an agent */
+
+/* Record that the user has asked for the job's end: no failure restarts it any more. */
+static void unwant(struct state *s)
+{
+    if (s->outcome == STATE_OUTCOME_FAILED)
+        s->outcome = STATE_OUTCOME_UNWANTED;
+}
+
+/* Kill what is being stopped, unless that is ordered already. */
+static void kill_at_once(struct state *s, int64_t now_ns)
+{
+    if (!state_is_stopping(s) || s->ladder == STOP_KILL)
+        return;
+    state_say(s, "killing what is left");
+    state_stop(s, STOP_KILL, s->next, now_ns);
+}
+
+/* Handle SIGQUIT: kill everything at once, without a checkpoint. */
+void state_request_quit(struct state *s, const struct state_input *in)
+{
+    unwant(s);
+    if (state_is_ending(s)) {
+        kill_at_once(s, in->now_ns);
+        return;
+    }
+    (void)snprintf(s->message, sizeof s->message, "stopped by SIGQUIT");
+    state_say(s, "SIGQUIT: killing what runs");
+    state_end(s, STATE_OUTCOME_QUIT, STOP_KILL, in->now_ns);
+    kill_at_once(s, in->now_ns); /* a stop may be under way */
+}
+
+/* Pass SIGUSR2 on to the ranks. */
+void state_request_usr2(struct state *s, const struct state_input *in)
+{
+    (void)in;
+    state_push(s, ACTION_SIGNAL);
+}
+
+/* ---- a checkpoint first ---- */
+
+/* Record the newest checkpoint that the caller sees itself. */
+void state_request_checkpoint_seen(struct state *s, const struct state_input *in)
+{
+    state_note_checkpoint(s, in->step);
+}
+
+/* Request a checkpoint of this step or a later one. */
+static void want_checkpoint(struct state *s, int64_t step)
+{
+    s->asked_step = step;
+    if (s->checkpoint == STATE_CHECKPOINT_UNASKED)
+        s->checkpoint = STATE_CHECKPOINT_ASKED;
+}
+
+/* Return the number of steps that every rank has done.  If that is 0 or unknown, return one more
+ * than the step resumed from, so that its checkpoint does not satisfy the request.
+ */
+static int64_t steps(const struct state *s)
+{
+    int64_t n = s->n_ranks ? INT64_MAX : 0;
+
+    for (int r = 0; r < s->n_ranks; r++)
+        if (s->rank[r].steps < n)
+            n = s->rank[r].steps;
+    return n > 0 ? n : state_resume_step(s) + 1;
+}
+
+/* Check whether any rank has done a step.  One is enough: others report later, or found no sample
+ * for it.
+ */
+static bool any_steps(const struct state *s)
+{
+    for (int r = 0; r < s->n_ranks; r++)
+        if (s->rank[r].steps > 0)
+            return true;
+    return false;
+}
+
+/* Check whether the job is between a failure and the first step after it. */
+static bool is_recovering(const struct state *s)
+{
+    return (s->generation > 1 && !state_any_step(s)) ||
+           (state_is_stopping(s) && s->next == NEXT_REGROUP);
+}
+
+/* Check whether any rank is leaving or has left; such a rank takes part in no checkpoint. */
+static bool any_left(const struct state *s)
+{
+    for (int r = 0; r < s->n_ranks; r++)
+        if (s->rank[r].phase == STATE_RANK_DONE)
+            return true;
+    return false;
+}
+
+/* Check whether any rank reports only step numbers; it has no libeddis to write a checkpoint. */
+static bool any_reported(const struct state *s)
+{
+    for (int r = 0; r < s->n_ranks; r++)
+        if (s->rank[r].told)
+            return true;
+    return false;
+}
+
+/* Check whether ranks have done steps that the newest checkpoint may lack, and can write another.
+ */
+static bool has_to_save(const struct state *s)
+{
+    return any_steps(s) && !any_reported(s) && !any_left(s) && !is_recovering(s);
+}
+
+/* Check whether no step is left, and some ranks only have to end, such as one that saves the final
+ * model.  No checkpoint can be written any more.
+ */
+static bool is_finishing(const struct state *s)
+{
+    for (int r = 0; r < s->n_ranks; r++)
+        if (s->rank[r].trained)
+            return any_left(s) && !is_recovering(s);
+    return false;
+}
+
+/* Check whether the job has something to finish or to save before it ends. unsaved: only to finish,
+ * because there is no folder for checkpoints.
+ */
+static bool is_worth_waiting(const struct state *s, bool unsaved)
+{
+    return is_finishing(s) || (!unsaved && has_to_save(s));
+}
+
+/* Return what the job waits for before it ends, for people. */
+static const char *waits_text(const struct state *s)
+{
+    return is_finishing(s) ? "all is trained: waiting for the workers to finish"
+                           : "asking for a checkpoint, then stopping";
+}
+
+/* Ask the program for a checkpoint, or let it finish, and end the job after it with outcome o. by:
+ * the receiver of the signal, see BY_DRIVER.
+ */
+static void save(struct state *s, enum state_outcome o, int by, int64_t now_ns)
+{
+    s->outcome = STATE_OUTCOME_SAVING;
+    s->saving_for = o;
+    s->asked_ns = now_ns;
+    s->asked_by = by;
+    s->preempt_ns = clock_after_ns(now_ns, s->o.checkpoint_ns);
+    if (is_finishing(s))
+        return;
+    want_checkpoint(s, steps(s));
+    state_push(s, ACTION_CHECKPOINT);
+}
+
+/* End the job because its checkpoint, or the workers' end after it, took too long. */
+void state_request_checkpoint_late(struct state *s, const struct state_input *in)
+{
+    static const char *const what[] = {
+        [STATE_CHECKPOINT_UNASKED] = "all is trained, but the workers have not ended",
+        [STATE_CHECKPOINT_ASKED] = "no checkpoint",
+        [STATE_CHECKPOINT_SEEN] = "the checkpoint is there, but the workers have not ended",
+    };
+
+    state_say(s, "%s within %g s (timeouts.checkpoint); stopping", what[s->checkpoint],
+              (double)s->o.checkpoint_ns / CLOCK_S);
+    state_end_saving(s, STOP_ORDERLY, in->now_ns);
+}
+
+/* ---- interrupted ---- */
+
+/* Print and record that the user has interrupted the job; first: what happens now. */
+static void say_interrupted(struct state *s, const struct state_input *in, const char *first)
+{
+    int n = state_is_launched(s) ? state_ranks_left(s) : 0;
+
+    (void)snprintf(s->message, sizeof s->message, "stopped by %s", in->text);
+    if (n)
+        state_say(s, "interrupted: %s %d rank%s; %s again to kill at once", first, n,
+                  n == 1 ? "" : "s", in->again);
+}
+
+/* Handle Ctrl-C or --stop while no rank runs: stop the job, or kill what is already being stopped.
+ */
+void state_request_interrupt(struct state *s, const struct state_input *in)
+{
+    unwant(s);
+    if (state_is_ending(s)) {
+        kill_at_once(s, in->now_ns);
+        return;
+    }
+    say_interrupted(s, in, "stopping");
+    state_end(s, STATE_OUTCOME_INTERRUPTED, STOP_ORDERLY, in->now_ns);
+}
+
+/* Handle Ctrl-C or --stop while ranks run: save first, also if a save was already requested for
+ * another reason.  A second interrupt kills without waiting.
+ */
+void state_request_interrupt_running(struct state *s, const struct state_input *in)
+{
+    bool saving = s->outcome == STATE_OUTCOME_SAVING;
+
+    if (saving && s->saving_for == STATE_OUTCOME_INTERRUPTED) {
+        state_say(s, "killing what is left, without the checkpoint");
+        state_end(s, STATE_OUTCOME_INTERRUPTED, STOP_KILL, in->now_ns);
+        return;
+    }
+    if (saving && !s->o.unsaved) {
+        say_interrupted(s, in, "it saves already, then stopping");
+        s->saving_for = STATE_OUTCOME_INTERRUPTED;
+        s->asked_by = BY_NOBODY;
+        return;
+    }
+    if (s->outcome != STATE_OUTCOME_OPEN || !is_worth_waiting(s, s->o.unsaved)) {
+        state_request_interrupt(s, in);
+        return;
+    }
+    say_interrupted(s, in, waits_text(s));
+    save(s, STATE_OUTCOME_INTERRUPTED, BY_NOBODY, in->now_ns);
+}
+
+/* ---- preempted ---- */
+
+/* Print and record that a preempting signal ends the job. what: what happens now; NULL: do not
+ * print.
+ */
+static void say_stopped(struct state *s, const struct state_input *in, const char *what)
+{
+    const char *on = in->agent < 0 ? "" : " on ";
+    const char *host = in->agent < 0 ? "" : state_host(s, in->agent);
+
+    s->preempt_signal = in->signal;
+    s->preempt_count++;
+    (void)snprintf(s->message, sizeof s->message, "stopped by %sSIG%s%s%s%s",
+                   s->at_limit ? "Slurm's time limit (" : "", text_signal(in->signal), on, host,
+                   s->at_limit ? ")" : "");
+    if (what)
+        state_say(s, "%s%s%s: %s", strsignal(in->signal), on, host, what);
+}
+
+/* Accept the newest checkpoint as the requested one while the job recovers from a failure: there is
+ * no other.  Likewise the one that the job resumed from, until it has one of its own.
+ */
+static void take_newest(struct state *s)
+{
+    bool at_begun = s->o.resumes && s->resume_step < 0;
+
+    if (!is_recovering(s) && !(at_begun && !state_any_step(s)))
+        return;
+    want_checkpoint(s, 0);
+    state_note_checkpoint(s, at_begun ? 0 : s->resume_step);
+}
+
+/* Handle SIGTERM, SIGUSR1 or SIGHUP by stopping the job without another checkpoint. */
+void state_request_preempt(struct state *s, const struct state_input *in)
+{
+    unwant(s);
+    if (state_is_ending(s))
+        return;
+    take_newest(s);
+    say_stopped(s, in, "stopping");
+    state_end(s, STATE_OUTCOME_PREEMPTED, STOP_ORDERLY, in->now_ns);
+}
+
+/* Check whether a signal while the job saves repeats the one that it saves for, and record the
+ * driver's first one.  Slurm's signals reach a large job's nodes seconds apart.  So an agent never
+ * asks a second time, nor does the driver within REPEAT_S or with its first signal.
+ */
+static bool is_the_same(struct state *s, const struct state_input *in)
+{
+    if (in->agent < 0 && s->asked_by != BY_DRIVER) {
+        s->asked_by = BY_DRIVER;
+        s->asked_ns = in->now_ns;
+    }
+    return in->agent >= 0 || in->now_ns < s->asked_ns + REPEAT_S * CLOCK_S;
+}
+
+/* Handle SIGTERM, SIGUSR1 or SIGHUP while ranks run: ask for a checkpoint; stop at a second signal,
+ * or if there is nothing to save.  A save for the job's time limit continues for the signal: no
+ * user had asked for that one.
+ */
+void state_request_preempt_running(struct state *s, const struct state_input *in)
+{
+    bool saving = s->outcome == STATE_OUTCOME_SAVING;
+
+    if (saving && s->saving_for == STATE_OUTCOME_TIMEOUT) {
+        say_stopped(s, in, NULL);
+        s->saving_for = STATE_OUTCOME_PREEMPTED;
+        s->asked_ns = in->now_ns;
+        s->asked_by = in->agent;
+        return;
+    }
+    if (saving && is_the_same(s, in))
+        return;
+    if (saving || !is_worth_waiting(s, false)) {
+        state_request_preempt(s, in);
+        return;
+    }
+    say_stopped(s, in, waits_text(s));
+    save(s, STATE_OUTCOME_PREEMPTED, in->agent, in->now_ns);
+}
+
+/* ---- limits of time ---- */
+
+/* Print and record that the job's time limit has passed; next: what happens now, or "". */
+static void say_over(struct state *s, const char *next)
+{
+    (void)snprintf(s->message, sizeof s->message, "the job's time of %g s is over (timeouts.job)",
+                   (double)s->o.job_ns / CLOCK_S);
+    state_say(s, "%s%s%s", s->message, next[0] ? "; " : "", next);
+}
+
+/* End the job because its time limit has passed. */
+void state_request_job_late(struct state *s, const struct state_input *in)
+{
+    say_over(s, "");
+    state_end(s, STATE_OUTCOME_TIMEOUT, STOP_ORDERLY, in->now_ns);
+}
+
+/* End the job because its time limit has passed, after a checkpoint as for an interrupt. */
+void state_request_job_late_running(struct state *s, const struct state_input *in)
+{
+    if (!is_worth_waiting(s, s->o.unsaved)) {
+        state_request_job_late(s, in);
+        return;
+    }
+    say_over(s, waits_text(s));
+    save(s, STATE_OUTCOME_TIMEOUT, BY_NOBODY, in->now_ns);
+}
+
+/* ---- requests of the caller ---- */
+
+/* End the job with success. */
+void state_request_finish(struct state *s, const struct state_input *in)
+{
+    state_end(s, STATE_OUTCOME_OK, STOP_FAILURE, in->now_ns);
+}
+
+/* Print the caller's sentence and end the job with its reason and exit code. */
+void state_request_fail(struct state *s, const struct state_input *in)
+{
+    if (state_is_ending(s))
+        return;
+    state_say(s, "%s", in->text);
+    (void)snprintf(s->message, sizeof s->message, "%s", in->text);
+    state_end_by(s, STATE_OUTCOME_FAULT, in->reason, in->exit_code, in->now_ns);
+}
+
+/* End the job because no plan is possible: a usage error (2) in the first generation, where the job
+ * asks for what these nodes cannot give; later the previous failure.
+ */
+void state_request_unplannable(struct state *s, const struct state_input *in)
+{
+    struct state_input usage = *in;
+
+    usage.reason = "usage";
+    usage.exit_code = 2;
+    if (s->generation > 1)
+        state_give_up(s, in->text, in->now_ns);
+    else
+        state_request_fail(s, &usage);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* driver_socket.c - chooses the path of a driver's Unix socket, and connects to it */
+#include "driver_socket.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/trust.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+_Static_assert(JOB_DOOR_PATH <= sizeof((struct sockaddr_un *)0)->sun_path, "it is an address");
+
+/* f_type of network file systems; values of the kernel's linux/magic.h, if it has them. */
+static const unsigned long networks[] = {
+    0x6969,     /* NFS */
+    0x517B,     /* SMB */
+    0xFE534D42, /* SMB 2 and 3 */
+    0xFF534D42, /* CIFS */
+    0x01021997, /* 9P */
+    0x00C36400, /* Ceph */
+    0x5346414F, /* AFS */
+    0x65735546, /* FUSE: sshfs, GlusterFS, ... */
+    0x0BD00BD0, /* Lustre */
+    0x47504653, /* GPFS */
+    0x19830326, /* BeeGFS */
+};
+
+/* Check whether dir is on a network file system; true if its type cannot be read. */
+static bool is_of_a_network(const char *dir)
+{
+    struct statfs s;
+
+    if (statfs(dir, &s) < 0)
+        return true;
+    for (size_t i = 0; i < sizeof networks / sizeof *networks; i++)
+        if (((unsigned long)s.f_type & 0xFFFFFFFF) == networks[i])
+            return true;
+    return false;
+}
+
+/* Check whether dir is an absolute path of a folder that only this user can access. */
+static bool is_private(const char *dir)
+{
+    struct stat s;
+
+    return *dir == '/' && lstat(dir, &s) == 0 && S_ISDIR(s.st_mode) && trust_is_own(&s) &&
+           (s.st_mode & 077) == 0;
+}
+
+/* Check whether a socket can be created at `path` in the folder dir: the path fits (length is its
+ * snprintf result), dir is private and local, and no such file exists.
+ */
+static bool will_do(const char *dir, int length, const char *path)
+{
+    return length > 0 && length < JOB_DOOR_PATH && is_private(dir) && !is_of_a_network(dir) &&
+           access(path, F_OK) < 0;
+}
+
+bool driver_socket_choose(const struct job_folder *f, const char *runtime_dir,
+                          char ret[JOB_DOOR_PATH])
+{
+    if (will_do(f->path, snprintf(ret, JOB_DOOR_PATH, "%s/driver.sock", f->path), ret))
+        return true;
+    if (runtime_dir &&
+        will_do(runtime_dir, snprintf(ret, JOB_DOOR_PATH, "%s/eddis-%s.sock", runtime_dir, f->id),
+                ret))
+        return true;
+    *ret = '\0';
+    return false;
+}
+
+/* Check whether a process accepts connections at this Unix socket; "" is none. */
+static bool is_listening(const char *path)
+{
+    cleanup_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    struct sockaddr_un a = { .sun_family = AF_UNIX };
+
+    (void)snprintf(a.sun_path, sizeof a.sun_path, "%s", path);
+    return fd >= 0 && *path && connect(fd, (struct sockaddr *)&a, sizeof a) == 0;
+}
+
+int driver_socket_dial(const struct job_driver *d, const char *token, struct http_client **ret,
+                       struct eddis_error *err)
+{
+    const char *const base[] = { d->url };
+    const struct http_client_options o = { .base = base,
+                                           .n_bases = 1,
+                                           .token = token,
+                                           .path = is_listening(d->socket) ? d->socket : NULL };
+
+    return http_client_open(&o, ret, err);
+}

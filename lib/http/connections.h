@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* connections.h - a server's connections: deadlines, and which are unauthenticated
+ *
+ * All functions may be called from any thread; each connection ends once.
+ */
+#ifndef EDDIS_HTTP_GUESTS_H
+#define EDDIS_HTTP_GUESTS_H
+
+#include "lib/base/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+struct connections;
+struct guest; /* one connection */
+
+/* unauthenticated_ns: time limit of an unauthenticated connection; strangers: most of these. local:
+ * the server listens on a Unix socket, and the kernel identifies peers.  This user and root have
+ * local_ns at first; others are disconnected.
+ */
+struct connections_options {
+    int64_t unauthenticated_ns, local_ns;
+    int unauthenticated;
+    bool local;
+};
+
+/* Make an empty set of connections and start its thread. */
+int connections_open(const struct connections_options *o, struct connections **ret,
+                     struct eddis_error *err);
+
+/* Free the set; every connection must have ended.  Accepts NULL. */
+void connections_close(struct connections *s);
+
+/* Add a connection, whose socket must stay open until connections_end.  Without memory, return NULL
+ * and shut it down.
+ */
+struct guest *connections_begin(struct connections *s, int fd, const struct sockaddr *peer);
+void connections_end(struct connections *s, struct guest *g); /* remove and free; accepts NULL */
+
+/* Check whether g is a connection of this user, or of root, to a Unix socket. */
+bool connections_is_local(const struct guest *g);
+
+/* Set g's deadline to ns from now; CLOCK_NEVER: no limit. */
+void connections_allow(struct connections *s, struct guest *g, int64_t ns);
+
+/* Mark g as authenticated: it no longer counts among the unauthenticated ones. */
+void connections_know(struct connections *s, struct guest *g);
+
+/* Let g wait: wake(ctx) is called after ns, or sooner if the server stops.  Return true at g's
+ * first call; false: it has waited already.  The caller suspends the connection before the call;
+ * wake resumes it.
+ */
+bool connections_wait(struct connections *s, struct guest *g, int64_t ns, void (*wake)(void *ctx),
+                      void *ctx);
+
+/* Check whether g has waited; true for NULL. */
+bool connections_has_waited(const struct guest *g);
+
+/* Wake all that wait, and let none wait later.  Call it before the server stops. */
+void connections_wake(struct connections *s);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* unauthenticated.h - unauthenticated connections, and which of them to close
+ *
+ * Anyone who reaches a server can open connections without sending anything.  Unauthenticated
+ * connections are limited: `most` in total (at most STRANGERS), and half of that per address.  A
+ * further one replaces the oldest, of its own address first, if that one is older than
+ * STRANGERS_GRACE_NS.  By then an honest peer has sent its token, so idle connections keep nobody
+ * out.  If the oldest is younger, the new connection is closed.  So if a thousand agents reconnect
+ * at once, those that have begun succeed, and the others retry.
+ */
+#ifndef EDDIS_HTTP_STRANGERS_H
+#define EDDIS_HTTP_STRANGERS_H
+
+#include "lib/base/clock.h"
+
+#include <stdint.h>
+
+enum { STRANGERS = 512 };
+
+#define STRANGERS_GRACE_NS (CLOCK_S / 4)
+
+/* One unauthenticated connection */
+struct stranger {
+    struct stranger *next, *prev; /* neighbours in the ring; NULL: not in it */
+    uint64_t address;
+    int64_t since_ns;
+};
+
+/* All unauthenticated connections */
+struct unauthenticated {
+    struct stranger head; /* head of the ring, oldest first */
+    int n, most;
+};
+
+/* Make the ring empty, for at most `most` connections. */
+void unauthenticated_init(struct unauthenticated *s, int most);
+
+/* Add x, which has just connected from this address.  `address` is a number for it; for IPv6 that
+ * of its /64 network, because one machine may use all of it.  Return the connection to close, x or
+ * another, which was removed from the ring; NULL: none.
+ */
+struct stranger *unauthenticated_add(struct unauthenticated *s, struct stranger *x,
+                                     uint64_t address, int64_t now_ns);
+
+/* Remove x from the ring, if it is in it. */
+void unauthenticated_remove(struct unauthenticated *s, struct stranger *x);
+
+#endif

@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* replan.c - follows the plan in force, and decides when another one is worth it */
+#include "replan_impl.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double GAP_S = 1;
+static const double UNSURE_S = 4;        /* longest wait until all speeds are known */
+static const double LEAST_GAIN = 0.01;   /* a change that costs a step pays off within a hundred */
+static const double BACK = -0.25;        /* cosine of two moves, below which one undoes the other */
+static const double BOUND_BY_DATA = 0.3; /* fraction of a worker's time that the reason mentions */
+static const double GROWN = 0.1;         /* relative growth of a batch that may slow its worker */
+static const double KEPT = 0.25;         /* fraction of a promised gain that counts as kept */
+
+enum {
+    GAP_STEPS = 5,
+    BACKS = 2, /* moves back in a row that count as oscillation; a single one is a correction */
+    MAX_DOUBLINGS = 6,
+    QUIET_STEPS = 50, /* steps and ... */
+    QUIET_GAPS = 10,  /* ... gaps that a plan must hold before earlier moves are forgotten */
+};
+
+/* ---- making one ---- */
+
+/* Replace zeros in the setup by the defaults. */
+static void fill_defaults(struct replan_setup *s)
+{
+    if (!(s->gap_s > 0))
+        s->gap_s = GAP_S;
+    if (s->gap_steps <= 0)
+        s->gap_steps = GAP_STEPS;
+    if (!(s->least_gain > 0))
+        s->least_gain = LEAST_GAIN;
+    s->worker = NULL;
+}
+
+/* Initialize a worker's state and learner from its setup. */
+static void fill_worker(struct replan_member *to, const struct replan_worker *w)
+{
+    *to = (struct replan_member){
+        .batch = w->batch, .min = w->min, .max = w->max, .node = w->node, .group = w->group
+    };
+    learner_init(&to->learner, &w->first, w->source);
+}
+
+/* Check the setup. -EINVAL: a value is out of range. */
+static int check(const struct replan_setup *s, struct eddis_error *err)
+{
+    if (s->n < 1 || s->grain < 1)
+        return eddis_fail(err, -EINVAL, "no re-planning of %d workers in steps of %lld", s->n,
+                          (long long)s->grain);
+    if (!algorithm_find(s->algorithm))
+        return eddis_fail(err, -EINVAL, "no algorithm '%s' in this version", s->algorithm);
+    for (int i = 0; i < s->n; i++) {
+        const struct replan_worker *w = &s->worker[i];
+
+        if (w->batch < 0 || w->min < 0 || w->max < w->min || !(w->first.sample_s > 0) ||
+            !(w->first.fixed_s >= 0) || w->group < 0 || w->group >= s->n)
+            return eddis_fail(err, -EINVAL,
+                              "rank %d of the plan has no batch or time to begin with", i);
+    }
+    return 0;
+}
+
+int replan_new(const struct replan_setup *s, struct replan **ret, struct eddis_error *err)
+{
+    size_t n = s->n > 0 ? (size_t)s->n : 0;
+    struct replan *r;
+    int rc = check(s, err);
+
+    if (rc < 0)
+        return rc;
+    r = calloc(1, sizeof *r);
+    if (r) {
+        r->set = *s;
+        fill_defaults(&r->set);
+        r->algorithm = algorithm_find(s->algorithm);
+        r->n = s->n;
+        r->period = s->period;
+        r->sure_s = NAN;
+        r->since = s->version;
+        r->agreed = r->weigh = true;
+        r->member = calloc(n, sizeof *r->member);
+        r->split = calloc(n, sizeof *r->split);
+        r->worker = calloc(n, sizeof *r->worker);
+        r->time = calloc(n, sizeof *r->time);
+        r->reporter = calloc(n, sizeof *r->reporter);
+        r->sum = calloc(n, sizeof *r->sum);
+        r->best = calloc(n, sizeof *r->best);
+        r->last = calloc(n, sizeof *r->last);
+        r->held = calloc(n, sizeof *r->held);
+        r->group = calloc(n, sizeof *r->group);
+        r->past = calloc(n, REBALANCE_PAST * sizeof *r->past);
+    }
+    if (!r || !r->member || !r->split || !r->worker || !r->time || !r->reporter || !r->sum ||
+        !r->best || !r->last || !r->held || !r->group || !r->past) {
+        replan_free(r);
+        return eddis_fail(err, -ENOMEM, "no memory to re-plan %d workers", s->n);
+    }
+    r->in_force_s = -INFINITY;
+    for (int i = 0; i < r->n; i++) {
+        fill_worker(&r->member[i], &s->worker[i]);
+        r->total += r->held[i] = s->worker[i].batch;
+        r->group[i] = trains_several(r) ? s->worker[i].group : 0;
+    }
+    *ret = r;
+    return 0;
+}
+
+void replan_free(struct replan *r)
+{
+    if (!r)
+        return;
+    free(r->member);
+    free(r->split);
+    free(r->worker);
+    free(r->time);
+    free(r->reporter);
+    free(r->sum);
+    free(r->best);
+    free(r->last);
+    free(r->held);
+    free(r->group);
+    free(r->past);
+    free(r);
+}
+
+/* ---- events ---- */
+
+/* Forget the moves that led to a plan that has held for long: it is no oscillation. Keep its
+ * batches as `held`, if speeds last.
+ */
+static void forget_moves(struct replan *r, double now_s)
+{
+    bool lasts = !replan_is_unstable(r);
+
+    if ((double)replan_steps(r) < ldexp(QUIET_STEPS, r->doublings) ||
+        now_s - r->in_force_s < ldexp(QUIET_GAPS * r->set.gap_s, r->doublings))
+        return;
+    r->backs = r->doublings = 0;
+    for (int i = 0; i < r->n; i++) {
+        r->member[i].move = 0;
+        if (lasts)
+            r->held[i] = r->member[i].batch;
+    }
+}
+
+void replan_metrics(struct replan *r, int rank, const struct step_metrics *f, double now_s)
+{
+    struct replan_member *s;
+
+    (void)now_s;
+    if (rank < 0 || rank >= r->n || f->points < STEP_WINDOW_CHANGE)
+        return;
+    s = &r->member[rank];
+    learner_take(&s->learner, f);
+    if (s->plan < r->since)
+        s->first = f->since;
+    s->plan = f->plan;
+    s->steps = f->since + f->steps - s->first;
+    s->exposed_s = f->exposed.median_s;
+    s->rest_s = fmax(f->total.median_s - f->own.median_s, s->exposed_s);
+    r->fresh = true;
+}
+
+void replan_bounds(struct replan *r, int rank, int64_t min, int64_t max)
+{
+    if (rank < 0 || rank >= r->n || min < 0 || max < min)
+        return;
+    r->member[rank].min = min;
+    r->member[rank].max = max;
+    r->fresh = true;
+}
+
+/* Check whether these moves undo those that led to the present batches. */
+static bool moves_back(const struct replan *r, const int64_t *batch)
+{
+    double both = 0, now = 0, before = 0;
+
+    for (int i = 0; i < r->n; i++) {
+        double x = (double)(batch[i] - r->member[i].batch), y = (double)r->member[i].move;
+
+        both += x * y;
+        now += x * x;
+        before += y * y;
+    }
+    return both < BACK * sqrt(now * before);
+}
+
+/* Check whether batches and period are those of the plan in force; period 0: unchanged. */
+static bool is_same(const struct replan *r, const int64_t *batch, int64_t period)
+{
+    for (int i = 0; i < r->n; i++)
+        if (batch[i] != r->member[i].batch)
+            return false;
+    return period <= 0 || period == r->period;
+}
+
+/* Record the longest own time under the present batches and the one predicted for the new ones, of
+ * workers that were measured.
+ */
+static void promise(struct replan *r, const int64_t *batch)
+{
+    r->before_s = r->promised_s = 0;
+    for (int i = 0; i < r->n; i++) {
+        const struct time_model t = learner_model(&r->member[i].learner);
+
+        if (learner_source(&r->member[i].learner) != TIME_MEASURED)
+            continue;
+        r->before_s = fmax(r->before_s, time_model_s(&t, r->member[i].batch));
+        r->promised_s = fmax(r->promised_s, time_model_s(&t, batch[i]));
+    }
+}
+
+/* Check whether the slowest worker may be slow because its batch grew. */
+static bool made_slow(const struct replan *r)
+{
+    int i = replan_slowest(r, replan_present);
+
+    return (double)r->member[i].move > GROWN * (double)r->last[i];
+}
+
+/* Check once what the plan in force has gained, with r->split filled. If it is little of what was
+ * promised, double the gap. If steps are longer than before, mark the plan as worse.
+ */
+static void look_at_promise(struct replan *r)
+{
+    double promised = r->promised_s > 0 ? r->before_s / r->promised_s - 1 : 0;
+    double longest_s = replan_longest_s(r, replan_present);
+
+    r->worse =
+        !trains_several(r) && made_slow(r) && longest_s > r->before_s * (1 + replan_noise(r));
+    if (!trains_several(r) && promised > r->set.least_gain && r->doublings < MAX_DOUBLINGS &&
+        r->before_s / longest_s - 1 < KEPT * promised)
+        r->doublings++;
+    r->worse_s = r->before_s;
+    r->before_s = r->promised_s = 0;
+}
+
+/* Record that a plan version was published. If it has the same batches, such as one that asks for a
+ * checkpoint, it must be agreed on but starts nothing anew. Otherwise a job that saves each second
+ * would never be re-planned.
+ */
+void replan_published(struct replan *r, int64_t version, const int64_t *batch, int64_t period)
+{
+    r->set.version = version;
+    r->agreed = false;
+    if (is_same(r, batch, period))
+        return;
+    r->worse = false;
+    r->backs = moves_back(r, batch) ? r->backs + 1 : 0;
+    if (r->backs >= BACKS && r->doublings < MAX_DOUBLINGS)
+        r->doublings++;
+    promise(r, batch);
+    for (int i = 0; i < r->n; i++) {
+        r->last[i] = r->member[i].batch;
+        r->member[i].move = batch[i] - r->member[i].batch;
+        r->member[i].batch = batch[i];
+    }
+    r->period = period > 0 ? period : r->period;
+    r->since = version;
+    r->predicted = 0;
+    r->in_force_s = INFINITY;
+    r->weigh = true;
+}
+
+void replan_agreed(struct replan *r, int64_t version, double now_s)
+{
+    if (version != r->set.version)
+        return;
+    r->agreed = true;
+    if (r->in_force_s == INFINITY)
+        r->in_force_s = now_s;
+}
+
+/* ---- whether it is time ---- */
+
+/* Check whether a worker's batch is outside its bounds. */
+static bool out_of_bounds(const struct replan *r)
+{
+    for (int i = 0; i < r->n; i++)
+        if (r->member[i].batch < r->member[i].min || r->member[i].batch > r->member[i].max)
+            return true;
+    return false;
+}
+
+/* Check whether the plan in force has lasted long enough for another one. The plan's first step is
+ * in no report, but counts.
+ */
+static bool is_time(const struct replan *r, int doublings, double now_s)
+{
+    int64_t steps = replan_steps(r);
+    double doubled = ldexp(1, doublings);
+
+    return r->agreed && steps >= 0 && (double)steps + 1 >= (double)r->set.gap_steps * doubled &&
+           now_s - r->in_force_s >= r->set.gap_s * doubled;
+}
+
+/* ---- the decision ---- */
+
+/* Format seconds as ms or s in ret. Return ret. */
+static const char *time_text(double s, char *ret, size_t size)
+{
+    if (s < 0.9995)
+        snprintf(ret, size, "%.3g ms", 1e3 * s);
+    else
+        snprintf(ret, size, "%.4g s", s);
+    return ret;
+}
+
+/* Format that much of a worker's time is a wait for its data; "" otherwise. Return ret. */
+static const char *data_text(const struct replan *r, int rank, char *ret, size_t size)
+{
+    double part = learner_input(replan_learner(r, rank));
+
+    ret[0] = '\0';
+    if (part >= BOUND_BY_DATA)
+        snprintf(ret, size, ", %.0f %% of it a wait for data", 100 * part);
+    return ret;
+}
+
+/* Fill ret->rank and ret->reason. forced: a worker is out of bounds. */
+static void say_why(const struct replan *r, bool forced, struct replan_proposal *ret)
+{
+    int i = ret->rank = replan_slowest(r, replan_present);
+    char present[32], best[32], data[48];
+    size_t used;
+
+    for (int k = 0; forced && k < r->n; k++)
+        if (r->member[k].batch < r->member[k].min || r->member[k].batch > r->member[k].max)
+            i = ret->rank = k;
+    if (forced && r->member[i].max == 0)
+        snprintf(ret->reason, sizeof ret->reason, "rank %d may take no samples, not %lld", i,
+                 (long long)r->member[i].batch);
+    else if (forced)
+        snprintf(ret->reason, sizeof ret->reason, "rank %d may take %lld to %lld samples, not %lld",
+                 i, (long long)r->member[i].min, (long long)r->member[i].max,
+                 (long long)r->member[i].batch);
+    else
+        snprintf(ret->reason, sizeof ret->reason,
+                 "rank %d takes %s for %lld samples%s; with %lld the longest is %s", i,
+                 time_text(replan_longest_s(r, replan_present), present, sizeof present),
+                 (long long)r->member[i].batch, data_text(r, i, data, sizeof data),
+                 (long long)r->best[i],
+                 time_text(replan_longest_s(r, replan_proposed), best, sizeof best));
+    used = strlen(ret->reason);
+    if (ret->halved)
+        snprintf(ret->reason + used, sizeof ret->reason - used,
+                 "; half of the way, for shares went back and forth");
+    used = strlen(ret->reason);
+    if (ret->period)
+        snprintf(ret->reason + used, sizeof ret->reason - used,
+                 "; models are exchanged every %lld step%s, not %lld", (long long)ret->period,
+                 ret->period == 1 ? "" : "s", (long long)r->period);
+}
+
+/* Check whether the batches in r->best differ from the present ones. */
+static bool changes(const struct replan *r)
+{
+    for (int i = 0; i < r->n; i++)
+        if (r->best[i] != r->member[i].batch)
+            return true;
+    return false;
+}
+
+/* Propose the plan before, which was measured to be better. Return false if its bounds have
+ * changed, or it is the same.
+ */
+static bool go_back(struct replan *r, struct replan_proposal *ret)
+{
+    char longest[32], before[32];
+
+    for (int i = 0; i < r->n; i++) {
+        r->best[i] = r->last[i];
+        if (r->best[i] < r->member[i].min || r->best[i] > r->member[i].max)
+            return false;
+    }
+    *ret = (struct replan_proposal){
+        .batch = r->best,
+        .rank = replan_slowest(r, replan_present),
+        .gain = replan_longest_s(r, replan_present) / r->worse_s - 1,
+        .wanted = replan_noise(r),
+    };
+    snprintf(ret->reason, sizeof ret->reason,
+             "the longest step takes %s, and took %s before: back to that plan",
+             time_text(replan_longest_s(r, replan_present), longest, sizeof longest),
+             time_text(r->worse_s, before, sizeof before));
+    return changes(r);
+}
+
+/* Check whether the plan in force has had its time. If so, the reports so far are used up, and old
+ * moves may be forgotten.
+ */
+static bool may_move(struct replan *r, double now_s)
+{
+    if (!is_time(r, r->doublings, now_s))
+        return false;
+    r->fresh = false;
+    forget_moves(r, now_s);
+    return true;
+}
+
+/* Record the present speeds once a gap, if all workers have reported steps of the plan. */
+static void note_past(struct replan *r, double now_s)
+{
+    if (now_s < r->past_s || replan_steps(r) < 0)
+        return;
+    r->past_s = now_s + r->set.gap_s;
+    replan_note_past(r);
+}
+
+/* Check whether all workers' speeds are known, or have been awaited for UNSURE_S. Speeds that
+ * change together are believed one after another, and a plan of only some would be wrong. Of many
+ * workers one is always unsure, so the wait is bounded.
+ */
+static bool is_sure(struct replan *r, double now_s)
+{
+    bool unsure = false;
+
+    for (int i = 0; i < r->n; i++)
+        unsure |= learner_is_unsure(&r->member[i].learner);
+    if (!unsure || isnan(r->sure_s))
+        r->sure_s = now_s;
+    return now_s - r->sure_s < UNSURE_S ? !unsure : true;
+}
+
+/* Propose the plan that held before one made from a single moment, if that gains nothing over the
+ * past moments. A worker that is delayed for many steps delays each step whatever its share, so of
+ * two equal plans the first is better.
+ */
+static bool undo_by_past(struct replan *r, struct replan_proposal *ret)
+{
+    if (!r->of_moment || !replan_was_better_by_past(r, ret) || !changes(r))
+        return false;
+    ret->rank = replan_slowest(r, replan_present);
+    snprintf(ret->reason, sizeof ret->reason,
+             "speeds do not last, and those of late are no reason for this plan: back to the one "
+             "before");
+    return true;
+}
+
+/* Decide while speeds do not last. A plan's promise of one moment is not checked then. */
+static bool decide_by_past(struct replan *r, double now_s, struct replan_proposal *ret)
+{
+    struct replan_proposal p = { .batch = r->best };
+
+    r->before_s = 0;
+    r->worse = false;
+    if (!may_move(r, now_s))
+        return false;
+    if (!undo_by_past(r, &p)) {
+        if (!replan_is_better_by_past(r, &p) || !changes(r))
+            return false;
+        say_why(r, false, &p);
+    }
+    r->of_moment = false;
+    *ret = p;
+    return true;
+}
+
+bool replan_decide(struct replan *r, double now_s, struct replan_proposal *ret)
+{
+    struct replan_proposal p = { .batch = r->best };
+    bool forced = out_of_bounds(r), sure = is_sure(r, now_s);
+
+    note_past(r, now_s);
+    if (!r->fresh || !is_time(r, 0, now_s))
+        return false;
+    replan_fill(r);
+    if (!forced && !trains_several(r) && replan_is_unstable(r))
+        return decide_by_past(r, now_s, ret);
+    if (!forced && !sure)
+        return false;
+    if (r->before_s > 0)
+        look_at_promise(r);
+    if (r->worse && !forced && go_back(r, ret)) {
+        r->of_moment = false;
+        return true;
+    }
+    if (!may_move(r, now_s))
+        return false;
+    if (!forced && !trains_several(r) && replan_is_hopeless(r))
+        return false;
+    if (replan_solve(r, false) < 0)
+        return false;
+    if (!forced && r->backs + 1 >= BACKS && moves_back(r, r->best)) {
+        p.halved = true;
+        if (replan_solve(r, true) < 0)
+            return false;
+    }
+    if (!changes(r) || !(replan_is_worth(r, &p) || forced))
+        return replan_decide_period(r, ret);
+    p.period = replan_better_period(r, replan_proposed);
+    say_why(r, forced, &p);
+    r->of_moment = !forced;
+    *ret = p;
+    return true;
+}

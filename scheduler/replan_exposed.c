@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* replan_exposed.c - compares exposed communication with what the network measurement predicts
+ *
+ * The time that a worker's steps waited for communication between two reports is compared with the
+ * prediction for them. Of the workers that train one model, the one that waits least is the
+ * reporting worker, since the others also wait for its compute. If they share a node, only their
+ * exchanges cross the network, and waits of steps are ignored. Communication that compute hides
+ * shows nothing either.
+ */
+#include "replan_impl.h"
+
+#include "lib/model/network_check.h"
+
+#include <math.h>
+
+/* Fraction of a step by which a prediction may be wrong: OFF_ONE for one model; for models that are
+ * averaged OFF_MORE if the measured time is larger, OFF_LESS if it is smaller.  Exchanges at the
+ * chosen period may cost half of OFF_MORE.  Busy machines make them slower; nothing makes them
+ * faster.
+ */
+static const double OFF_ONE = 0.2, OFF_MORE = 0.03, OFF_LESS = 0.005;
+static const double LEAST_SCALE = 1 / 8.0, MOST_SCALE = 1024;
+static const double ALIKE = 2; /* factor by which the two halves may differ, since the first may
+                                * contain a change */
+
+enum {
+    HALF_STEPS = 10,
+    MAX_DOUBLINGS = 6, /* of the number of steps required */
+    BISECTIONS = 40,
+};
+
+/* Check whether a report belongs to the present batches and has steps. */
+static bool counts(const struct replan *r, const struct replan_exposed *e)
+{
+    return e->plan >= r->since && e->steps > 0;
+}
+
+void replan_exposed(struct replan *r, int rank, const struct replan_exposed *e)
+{
+    struct replan_member *m;
+
+    if (rank < 0 || rank >= r->n)
+        return;
+    m = &r->member[rank];
+    if (!counts(r, e) || (m->marked && (m->mark.plan < r->since || e->steps < m->mark.steps)))
+        m->marked = false;
+    if (!counts(r, e))
+        return;
+    if (!m->marked)
+        m->mark = *e;
+    m->marked = true;
+    m->last = *e;
+}
+
+/* Return the number of exchanges of models between the two reports of a worker. */
+static int64_t exchanges(const struct replan_member *m)
+{
+    return m->last.exchanges - m->mark.exchanges;
+}
+
+/* Check whether every worker with samples has reported enough steps, and an exchange if there are
+ * any.
+ */
+static bool is_enough(const struct replan *r)
+{
+    int64_t wanted = HALF_STEPS << at_most(r->refits + r->in_vain, MAX_DOUBLINGS);
+
+    for (int i = 0; i < r->n; i++) {
+        const struct replan_member *m = &r->member[i];
+
+        if (m->batch == 0)
+            continue;
+        if (!m->marked || m->mark.plan < r->since || learner_source(&m->learner) != TIME_MEASURED ||
+            m->last.steps - m->mark.steps < wanted || (r->period > 0 && exchanges(m) == 0))
+            return false;
+    }
+    return true;
+}
+
+/* Seconds of a step, means over the reporting workers. */
+struct compared {
+    double compute_s, measured_s, predicted_s;
+};
+
+/* Return the seconds that a worker's steps waited for communication between its two reports. */
+static double waited_s(const struct replan_member *m)
+{
+    return m->last.exposed_s - m->mark.exposed_s;
+}
+
+/* Return the seconds that a worker's steps waited for exchanges of models between its two reports.
+ */
+static double exchanged_s(const struct replan_member *m)
+{
+    return m->last.exchange_s - m->mark.exchange_s;
+}
+
+/* Find the reporting worker of each group: the member that waits least; -1: none has samples. */
+static void find_reporters(struct replan *r)
+{
+    const int *group = replan_groups(r);
+
+    for (int g = 0; g < r->n; g++)
+        r->reporter[g] = -1;
+    for (int i = 0; i < r->n; i++) {
+        int *t = &r->reporter[group ? group[i] : i];
+
+        if (r->member[i].batch > 0 &&
+            (*t < 0 || waited_s(&r->member[i]) < waited_s(&r->member[*t])))
+            *t = i;
+    }
+}
+
+/* Add a reporting worker's measured and predicted times of a step to the sums. */
+static void add_reporter(const struct replan_member *m, const struct modes_time *t,
+                         struct compared *ret)
+{
+    double steps = (double)(m->last.steps - m->mark.steps);
+    bool crosses = t->nodes > 1;
+
+    ret->compute_s += t->compute_s;
+    ret->measured_s += (crosses ? waited_s(m) : exchanged_s(m)) / steps;
+    ret->predicted_s += (crosses ? t->exposed_s : 0) + t->exchange_s * (double)exchanges(m) / steps;
+}
+
+/* Predict a step if the network takes `scale` times as long, beside what was measured, in *ret.
+ * Return false if there is no reporting worker or no memory.
+ */
+static bool compare(struct replan *r, double scale, struct compared *ret)
+{
+    struct replan_network wire = r->set.network;
+    struct modes_setup s;
+    int n, told = 0;
+
+    wire.latency_s *= scale;
+    wire.bytes_per_s /= scale;
+    s = replan_modes(r, replan_present, &wire);
+    n = modes_times(&s, replan_groups(r), r->period, r->time, NULL);
+    *ret = (struct compared){ 0 };
+    for (int g = 0; g < n; g++) {
+        if (r->reporter[g] < 0)
+            continue;
+        add_reporter(&r->member[r->reporter[g]], &r->time[g], ret);
+        told++;
+    }
+    ret->compute_s /= fmax(told, 1);
+    ret->measured_s /= fmax(told, 1);
+    ret->predicted_s /= fmax(told, 1);
+    return told > 0;
+}
+
+/* Return the scale of the network at which the prediction equals measured_s, by bisection. */
+static double fit(struct replan *r, double measured_s)
+{
+    double low = log(LEAST_SCALE), high = log(MOST_SCALE);
+
+    for (int i = 0; i < BISECTIONS; i++) {
+        double middle = (low + high) / 2;
+        struct compared c;
+
+        if (!compare(r, exp(middle), &c))
+            return 1;
+        if (c.predicted_s < measured_s)
+            low = middle;
+        else
+            high = middle;
+    }
+    return exp((low + high) / 2);
+}
+
+/* Check whether measured and predicted time differ by more than the prediction may be wrong. */
+static bool differ(const struct replan *r, const struct compared *c)
+{
+    double step_s = c->compute_s + fmax(c->measured_s, c->predicted_s);
+    double off = c->measured_s > c->predicted_s ? OFF_MORE : OFF_LESS;
+
+    return fabs(c->measured_s - c->predicted_s) > (trains_several(r) ? off : OFF_ONE) * step_s;
+}
+
+/* Return the logarithm of the network's scale that explains the steps since the marks; 0: they
+ * agree with the network, or no scale explains them. Fill *c.
+ */
+static double contradiction(struct replan *r, struct compared *c)
+{
+    struct compared fitted;
+    double scale;
+
+    if (!compare(r, 1, c) || !differ(r, c)) {
+        r->in_vain = 0;
+        return 0;
+    }
+    scale = fit(r, c->measured_s);
+    r->in_vain += r->in_vain < MAX_DOUBLINGS; /* a fit costs many predictions: do it less often */
+    if ((scale <= NETWORK_CHECK_MOST && scale >= NETWORK_CHECK_LEAST) ||
+        !compare(r, scale, &fitted) || differ(r, &fitted))
+        return 0;
+    r->in_vain = 0;
+    return log(scale);
+}
+
+/* Count exposed communication from the last reports on. */
+static void mark_all(struct replan *r)
+{
+    for (int i = 0; i < r->n; i++)
+        r->member[i].mark = r->member[i].last;
+}
+
+/* Scale the network by r->scale, and fill the scale and the network into *ret. */
+static void refit(struct replan *r, struct replan_contradiction *ret)
+{
+    ret->times = exp(r->scale);
+    ret->network = r->set.network;
+    ret->network.latency_s *= ret->times;
+    ret->network.bytes_per_s /= ret->times;
+    replan_network(r, &ret->network);
+    r->scale = 0;
+    r->refits += r->refits < MAX_DOUBLINGS;
+}
+
+bool replan_contradicted(struct replan *r, struct replan_contradiction *ret)
+{
+    const struct replan_network *n = &r->set.network;
+    struct compared c;
+    double scale;
+    bool agree;
+
+    if (n->n_nodes < 2 || n->model_bytes <= 0 || !(n->bytes_per_s > 0) || !is_enough(r))
+        return false;
+    replan_fill(r);
+    find_reporters(r);
+    scale = contradiction(r, &c);
+    mark_all(r);
+    agree = scale * r->scale > 0 && fabs(scale - r->scale) <= log(ALIKE);
+    r->scale = scale;
+    if (!agree)
+        return false;
+    ret->measured_s = c.measured_s;
+    ret->predicted_s = c.predicted_s;
+    refit(r, ret);
+    return true;
+}

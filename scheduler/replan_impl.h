@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* replan_impl.h - state and functions that the files of the re-planning policy share */
+#ifndef EDDIS_SCHEDULER_REPLAN_IMPL_H
+#define EDDIS_SCHEDULER_REPLAN_IMPL_H
+
+#include "modes.h"
+#include "replan.h"
+#include "split.h"
+
+#include "lib/model/algorithm.h"
+
+struct replan_member {
+    struct learner learner;
+    int64_t batch, min, max, move; /* move: last change of batch, in samples */
+    int64_t plan, first, steps; /* reported version; first step under these batches, steps since */
+    double exposed_s;
+    double rest_s; /* of a step without its own time: communication, and waiting for others */
+    struct replan_exposed mark, last; /* reports between which exposed communication is counted */
+    bool marked;                      /* mark is set */
+    int node, group;
+};
+
+/* Sums over the members of a group; scratch. */
+struct replan_group {
+    double samples, step_s;
+    int fastest; /* rank; -1: it has no members */
+};
+
+struct replan {
+    struct replan_setup set; /* without its workers */
+    const struct algorithm *algorithm;
+    struct replan_member *member; /* [n] */
+    int n;
+    int64_t total, period;
+    int64_t since; /* the first version with the present batches */
+    bool agreed;
+    bool fresh;           /* measurements have come since the last decision */
+    bool weigh;           /* the period is still to be weighed for this plan and network */
+    double in_force_s;    /* since when all workers follow these batches; INFINITY: not yet */
+    int backs, doublings; /* moves back in a row; doublings of the gap */
+    double before_s, promised_s; /* longest own time: under the plan before, and predicted for this
+                                  * one; 0: the promise was checked */
+    bool worse;                  /* steps are longer than under the plan before */
+    double worse_s;              /* longest own time then, if worse */
+    int64_t *last;               /* [n] batches of the plan before */
+    bool of_moment;              /* the plan in force was made from the speeds of one moment */
+    int64_t *held;               /* [n] batches of the last plan that held for long, or the first */
+    double *past;                /* [n_past][n] seconds per sample at past moments, newest last */
+    int n_past;
+    double past_s; /* when the next moment is to be recorded */
+    double sure_s; /* when no worker last had a speed not yet believed; NAN: never */
+    double scale;  /* logarithm of the factor on the network's times that the last steps suggest */
+    int refits;
+    int64_t predicted;          /* steps of the plan in force when replan_predicts was true */
+    int64_t alone_since;        /* steps of it since which a worker alone is faster; 0: none is */
+    int in_vain;                /* contradictions in a row that no network explained */
+    struct split_worker *split; /* [n], as all members below; scratch */
+    struct modes_worker *worker;
+    struct modes_time *time;
+    int *reporter; /* reporting worker of each group, for exposed communication; -1: none */
+    struct replan_group *sum;
+    int64_t *best;
+    int *group;
+};
+
+enum { REBALANCE_PAST = 16 }; /* moments that are kept, one gap_s apart */
+
+static inline int64_t at_most(int64_t x, int64_t max)
+{
+    return x < max ? x : max;
+}
+
+/* Check whether workers, or groups of them, train models of their own. */
+static inline bool trains_several(const struct replan *r)
+{
+    return r->algorithm->traits & ALGORITHM_SEVERAL;
+}
+
+/* Return worker i's batch, in the plan in force or in the best split. */
+typedef int64_t (*batch_fn)(const struct replan *r, int i);
+int64_t replan_present(const struct replan *r, int i);
+int64_t replan_proposed(const struct replan *r, int i);
+
+/* Fill r->split with the present models and bounds. */
+void replan_fill(struct replan *r);
+
+/* Compute the best split in r->best; half: only half of the way to it. -ERANGE: the bounds allow
+ * none.
+ */
+int replan_solve(struct replan *r, bool half);
+
+/* The functions below read r->split, as filled, and r->best. */
+
+/* Return the rank of the worker with the longest own time. */
+int replan_slowest(const struct replan *r, batch_fn batch);
+
+/* Return the longest own time of a step, in seconds. */
+double replan_longest_s(const struct replan *r, batch_fn batch);
+
+/* Return the relative change of the step's own time that noise may explain. */
+double replan_noise(const struct replan *r);
+
+/* Check whether no split at all could gain enough; much cheaper than computing the best split. */
+bool replan_is_hopeless(const struct replan *r);
+
+/* Check whether the split in r->best is worth a change, and fill ret->gain and ret->wanted. */
+bool replan_is_worth(const struct replan *r, struct replan_proposal *ret);
+
+/* Check whether some worker's speeds do not last. */
+bool replan_is_unstable(const struct replan *r);
+
+/* Record the present speeds as a past moment. */
+void replan_note_past(struct replan *r);
+
+/* Compute the best split for the mean past speeds in r->best. Check whether it would have been
+ * better than the present one over the past moments. Fill ret->gain and ret->wanted.
+ */
+bool replan_is_better_by_past(struct replan *r, struct replan_proposal *ret);
+
+/* Check whether the plan that held for long would have been as good as the present one over the
+ * past moments. Copy its batches to r->best and fill ret->gain.
+ */
+bool replan_was_better_by_past(struct replan *r, struct replan_proposal *ret);
+
+/* Return the number of steps under the plan that all workers have reported; -1: a worker has
+ * reported none.
+ */
+int64_t replan_steps(const struct replan *r);
+
+/* Return the input of modes.h for these batches over this network; it borrows r's scratch. */
+struct modes_setup replan_modes(struct replan *r, batch_fn batch, const struct replan_network *n);
+
+/* Borrow the groups for modes.h; NULL: each worker is one. */
+const int *replan_groups(const struct replan *r);
+
+/* Return the best period for these batches; 0: keep the present one. Reads r->split too. */
+int64_t replan_better_period(struct replan *r, batch_fn batch);
+
+/* Check whether the present batches need another period, once for each plan and network, and fill
+ * *ret.
+ */
+bool replan_decide_period(struct replan *r, struct replan_proposal *ret);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* replan_network.c - how often models are exchanged over the network between the nodes */
+#include "replan_impl.h"
+
+#include <stdio.h>
+
+static const double PERIOD_CHANGE = 1.5; /* least ratio of periods that is worth another plan */
+
+enum { PERIOD_STEPS = 20 }; /* steps of a plan before its period is weighed */
+
+/* Count the steps that all workers report. Left out are workers that get no samples, or fewer than
+ * they may take: the program may give them none, and they report nothing. If groups have models of
+ * their own, a worker may have fewer than min_count without its bounds showing it; it counts only
+ * if it reports.
+ */
+int64_t replan_steps(const struct replan *r)
+{
+    int64_t least = INT64_MAX;
+
+    for (int i = 0; i < r->n; i++) {
+        const struct replan_member *s = &r->member[i];
+
+        if (s->batch == 0 || s->batch < s->min || s->max == 0)
+            continue;
+        if (s->plan < r->since && s->batch < r->set.network.program.min_count)
+            continue;
+        if (s->plan < r->since)
+            return -1;
+        least = at_most(s->steps, least);
+    }
+    return least;
+}
+
+/* Check whether two networks are equal. */
+static bool is_same(const struct replan_network *a, const struct replan_network *b)
+{
+    return a->n_nodes == b->n_nodes && a->model_bytes == b->model_bytes &&
+           a->bucket_bytes == b->bucket_bytes && a->n_gradients == b->n_gradients &&
+           a->latency_s == b->latency_s && a->bytes_per_s == b->bytes_per_s && a->wire == b->wire &&
+           a->steps == b->steps && program_is_same_size(&a->program, &b->program);
+}
+
+void replan_network(struct replan *r, const struct replan_network *n)
+{
+    bool same = is_same(&r->set.network, n);
+
+    r->set.network = *n;
+    if (!same)
+        r->weigh = r->fresh = true;
+}
+
+/* Check whether eddis may choose the period, and knows enough to do so. */
+static bool is_open(const struct replan *r)
+{
+    const struct replan_network *n = &r->set.network;
+
+    return (r->algorithm->traits & ALGORITHM_ELASTIC) && r->period > 0 && !r->set.keep_period &&
+           n->n_nodes > 0 && n->model_bytes > 0 && (n->n_nodes == 1 || n->bytes_per_s > 0);
+}
+
+struct modes_setup replan_modes(struct replan *r, batch_fn batch, const struct replan_network *n)
+{
+    for (int i = 0; i < r->n; i++)
+        r->worker[i] = (struct modes_worker){ .t = r->split[i].t,
+                                              .batch = batch(r, i),
+                                              .node = r->member[i].node };
+    return (struct modes_setup){ .worker = r->worker,
+                                 .n = r->n,
+                                 .n_nodes = n->n_nodes,
+                                 .model_bytes = n->model_bytes,
+                                 .program = n->program,
+                                 .bucket_bytes = n->bucket_bytes,
+                                 .n_gradients = n->n_gradients,
+                                 .latency_s = n->latency_s,
+                                 .bytes_per_s = n->bytes_per_s,
+                                 .steps = n->steps,
+                                 .wire = n->wire };
+}
+
+const int *replan_groups(const struct replan *r)
+{
+    return r->algorithm->traits & ALGORITHM_SEVERAL && !(r->algorithm->traits & ALGORITHM_GROUPED)
+               ? NULL
+               : r->group;
+}
+
+int64_t replan_better_period(struct replan *r, batch_fn batch)
+{
+    struct modes_setup s;
+    int64_t period;
+
+    if (!is_open(r))
+        return 0;
+    s = replan_modes(r, batch, &r->set.network);
+    if (modes_period(&s, replan_groups(r), &period, NULL) < 0)
+        return 0;
+    return period > (double)r->period * PERIOD_CHANGE || r->period > (double)period * PERIOD_CHANGE
+               ? period
+               : 0;
+}
+
+/* Return the relative change of samples per second if the present batches had another period. */
+static double gain_of(struct replan *r, int64_t period)
+{
+    const struct modes_setup s = replan_modes(r, replan_present, &r->set.network);
+    double now = 0, then = 0;
+
+    if (modes_elastic(&s, replan_groups(r), r->period, &now, NULL) < 0 ||
+        modes_elastic(&s, replan_groups(r), period, &then, NULL) < 0 || !(now > 0))
+        return 0;
+    return then / now - 1;
+}
+
+bool replan_decide_period(struct replan *r, struct replan_proposal *ret)
+{
+    int64_t period;
+
+    if (!r->weigh || replan_steps(r) < PERIOD_STEPS)
+        return false;
+    r->weigh = false;
+    period = replan_better_period(r, replan_present);
+    if (period == 0)
+        return false;
+    *ret =
+        (struct replan_proposal){ .batch = r->best, .period = period, .gain = gain_of(r, period) };
+    for (int i = 0; i < r->n; i++)
+        r->best[i] = r->member[i].batch;
+    snprintf(ret->reason, sizeof ret->reason,
+             "models are exchanged every %lld step%s, not %lld, as the network and the speeds "
+             "measured want it",
+             (long long)period, period == 1 ? "" : "s", (long long)r->period);
+    return true;
+}

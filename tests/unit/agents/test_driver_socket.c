@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_driver_socket.c - tests of agents/job/driver_socket.h: where a driver's socket may be */
+#include "agents/job/driver_socket.h"
+
+#include "lib/base/file.h"
+#include "suite.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char top[] = "/tmp/eddis-door-XXXXXX";
+static char path[JOB_DOOR_PATH], want[JOB_FOLDER_MAX_PATH + 64], runtime[64];
+
+static struct job_folder folder(const char *name, mode_t mode)
+{
+    struct job_folder f = { .id = "digits-1" };
+
+    (void)snprintf(f.path, sizeof f.path, "%s/%s", top, name);
+    ck_assert_int_eq(mkdir(f.path, 0700), 0);
+    ck_assert_int_eq(chmod(f.path, mode), 0);
+    return f;
+}
+
+static void set_up(void)
+{
+    strcpy(top, "/tmp/eddis-door-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(top));
+    (void)snprintf(runtime, sizeof runtime, "%s/run", top);
+    ck_assert_int_eq(mkdir(runtime, 0700), 0);
+}
+
+static void tear_down(void)
+{
+    ck_assert_int_eq(file_remove_tree(top, NULL), 0);
+}
+
+START_TEST(in_the_folder)
+{
+    struct job_folder f = folder("job", 0700);
+
+    ck_assert(driver_socket_choose(&f, runtime, path));
+    (void)snprintf(want, sizeof want, "%s/driver.sock", f.path);
+    ck_assert_str_eq(path, want);
+    ck_assert(driver_socket_choose(&f, NULL, path));
+}
+END_TEST
+
+/* Open to others, too long, or taken: the other place. */
+START_TEST(in_the_runtime_folder)
+{
+    char name[101] = "";
+    struct job_folder f;
+    FILE *taken;
+
+    f = folder("open", 0750);
+    ck_assert(driver_socket_choose(&f, runtime, path));
+    (void)snprintf(want, sizeof want, "%s/eddis-digits-1.sock", runtime);
+    ck_assert_str_eq(path, want);
+    memset(name, 'x', sizeof name - 1);
+    f = folder(name, 0700);
+    ck_assert(driver_socket_choose(&f, runtime, path));
+    ck_assert_str_eq(path, want);
+    f = folder("taken", 0700);
+    (void)snprintf(want, sizeof want, "%s/driver.sock", f.path);
+    taken = fopen(want, "w");
+    ck_assert_ptr_nonnull(taken);
+    (void)fclose(taken);
+    ck_assert(driver_socket_choose(&f, runtime, path));
+    ck_assert_ptr_nonnull(strstr(path, "/run/"));
+}
+END_TEST
+
+START_TEST(nowhere)
+{
+    struct job_folder f = folder("open", 0755);
+
+    ck_assert(!driver_socket_choose(&f, NULL, path));
+    ck_assert_str_eq(path, "");
+    ck_assert(!driver_socket_choose(&f, "relative", path));
+    ck_assert_int_eq(chmod(runtime, 0755), 0);
+    ck_assert(!driver_socket_choose(&f, runtime, path));
+    ck_assert(!driver_socket_choose(&f, "/proc/self", path));
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_add_test(tc, in_the_folder);
+    tcase_add_test(tc, in_the_runtime_folder);
+    tcase_add_test(tc, nowhere);
+}
+
+SUITE_MAIN("job_door", add_tests)

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_memory_retry.c - tests of agents/driver/plan/memory_retry.h: who is asked for less */
+#include "agents/driver/plan/memory_retry.h"
+
+#include "suite.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Two nodes of two workers. */
+enum { NODES = 2, RANKS = 4, AT_ONCE = 128 };
+
+static struct driver_options options;
+static struct run_agent agents[NODES];
+static struct state_rank ranks[RANKS];
+static struct job_run run;
+static struct history history;
+static struct plan *plan;
+static const int agent[NODES] = { 0, 1 };
+static int said;
+
+static void say(void *ctx, const char *sentence)
+{
+    (void)ctx;
+    (void)sentence;
+    said++;
+}
+
+static void begin(void)
+{
+    plan = plan_new(NODES, RANKS);
+    ck_assert_ptr_nonnull(plan);
+    options = (struct driver_options){ .view.say = say };
+    run = (struct job_run){ .o = &options, .agent = agents, .n_agents = NODES };
+    run.state.rank = ranks;
+    run.state.n_ranks = RANKS;
+    run.state.before = (struct state_failure){ .cause = CAUSE_OOM };
+    history = (struct history){ .run = &run };
+    said = 0;
+    for (int i = 0; i < NODES; i++)
+        (void)snprintf(plan->node[i], sizeof plan->node[i], "node%d", i + 1);
+    for (int i = 0; i < RANKS; i++) {
+        plan->worker[i] = (struct plan_worker){ .node = i / 2, .local_rank = i % 2 };
+        ranks[i] = (struct state_rank){ .agent = i / 2, .exited = true, .at_once = AT_ONCE };
+    }
+}
+
+static void end(void)
+{
+    past_memory_fini(&history.memory);
+    journal_fini(&run.journal);
+    plan_free(plan);
+}
+
+static void lacks(int rank, int sig, int64_t peak_bytes)
+{
+    ranks[rank].oom = true;
+    ranks[rank].signal = sig;
+    ranks[rank].code = sig ? -1 : 79;
+    ranks[rank].peak_bytes = peak_bytes;
+}
+
+/* What is held at most by now; 0: nothing is known. */
+static int64_t most(int rank)
+{
+    const struct planner_bound *known_row;
+    char key[PLANNER_KEY];
+
+    planner_key(plan->node[rank / 2], &agents[rank / 2].profile, &plan->worker[rank], key);
+    known_row = past_memory_find(&history.memory, key);
+    return known_row ? known_row->samples : 0;
+}
+
+static bool teach(void)
+{
+    return memory_retry(&history, &run.state.before, plan, agent);
+}
+
+/* Equal devices run out in the same step, and each says so of itself. */
+START_TEST(each_that_says_so)
+{
+    begin();
+    lacks(0, 0, 100);
+    lacks(1, 0, 300);
+    lacks(3, 0, 200);
+    ck_assert(teach());
+    ck_assert_int_eq(most(0), AT_ONCE / 2);
+    ck_assert_int_eq(most(1), AT_ONCE / 2);
+    ck_assert_int_eq(most(2), 0);
+    ck_assert_int_eq(most(3), AT_ONCE / 2);
+    ck_assert_int_eq(said, 3);
+    end();
+}
+END_TEST
+
+/* The kernel kills whom it likes until a machine has enough. */
+START_TEST(the_largest_of_a_machine)
+{
+    begin();
+    lacks(0, SIGKILL, 100);
+    lacks(1, SIGKILL, 300);
+    lacks(2, SIGKILL, 50);
+    ck_assert(teach());
+    ck_assert_int_eq(most(0), 0);
+    ck_assert_int_eq(most(1), AT_ONCE / 2);
+    ck_assert_int_eq(most(2), AT_ONCE / 2);
+    ck_assert_int_eq(most(3), 0);
+    end();
+    begin();
+    lacks(0, SIGKILL, 100);
+    lacks(1, SIGKILL, 100);
+    ck_assert(teach());
+    ck_assert_int_eq(most(0), AT_ONCE / 2);
+    ck_assert_int_eq(most(1), 0);
+    end();
+}
+END_TEST
+
+/* One sample is no less, and before a step began nothing is known of it. */
+START_TEST(nobody)
+{
+    begin();
+    ck_assert(!teach());
+    lacks(0, 0, 100);
+    ranks[0].at_once = 1;
+    ck_assert(!teach());
+    ranks[0].at_once = 0;
+    ck_assert(!teach());
+    ranks[0].at_once = AT_ONCE;
+    run.state.before.cause = CAUSE_NODE;
+    ck_assert(!teach());
+    ck_assert_int_eq(history.memory.list.n, 0);
+    end();
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, each_that_says_so);
+    tcase_add_test(tc, the_largest_of_a_machine);
+    tcase_add_test(tc, nobody);
+}
+
+SUITE_MAIN("less_memory", add_tests)
