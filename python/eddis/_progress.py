@@ -13,10 +13,10 @@ _steps = 0
 def progress(samples: int, step: int | None = None) -> None:
     """Report to eddis-run that this worker has finished a step of `samples` samples.
 
-    samples: of this worker alone; -1: no step has ended yet, only start the clock. step: its number, from 0; None: one
-    more than in the previous call.  A number lower than one reported before only shows that the worker is alive.  Call
-    it from any thread; it never waits, and does nothing without eddis-run.  Raises eddis.Error for impossible numbers,
-    and if `eddis.torch` or another process of this worker already reports the steps.
+    samples: of this worker alone. step: its number, from 0; -1, with 0 samples: no step has ended yet, only start the
+    clock; None: one more than in the previous call.  A number lower than one reported before only shows that the worker
+    is alive.  Call it from any thread; it never waits, and does nothing without eddis-run.  Raises eddis.Error for
+    impossible numbers, and if `eddis.torch` or another process of this worker already reports the steps.
     """
     global _steps
     number = _steps if step is None else step
