@@ -11,7 +11,7 @@
 #include "lib/base/error.h"
 
 struct agent_options {
-    int config_fd;     /* the agent configuration is read from here, to its end */
+    int config_fd;    /* the agent configuration is read from here, to its end */
     int tick_fd;      /* memory shared with the supervisor, see keep/tick.h */
     const char *node; /* node name: config_fd gives an invitation (agents/protocol/protocol_join.h)
                          for it; NULL: config_fd gives the agent configuration */

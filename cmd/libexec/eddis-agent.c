@@ -11,14 +11,15 @@
 #include <string.h>
 
 static const struct option_row rows[] = {
-    { "tick-fd", 0, "N", "descriptor of the page shared with eddis-keeper" },
+    { "tick-fd", 0, "N", "file descriptor of the progress page shared with eddis-keeper" },
     { "mark", 0, "MARK", "digits by which eddis-run --cleanup finds this process" },
-    { "node", 0, "NAME", "ask eddis-run for the brief of this node" },
-    { "help", 'h', NULL, "print this and exit" },
+    { "node", 0, "NAME", "ask eddis-run for the agent configuration of this node" },
+    { "help", 'h', NULL, "print this help and exit" },
     { "version", 'V', NULL, "print the version and exit" },
 };
 
-static const char *const use[] = { "--tick-fd N [--mark MARK] [--node NAME] < BRIEF", NULL };
+static const char *const use[] = { "--tick-fd N [--mark MARK] [--node NAME] < CONFIGURATION",
+                                   NULL };
 
 static const struct option_table table = {
     .program = "eddis-agent",
@@ -61,19 +62,19 @@ static int read_options(int argc, char **argv, struct agent_options *ret)
             continue;
         }
         if (!options_is(&item, "tick-fd")) {
-            eddis_fail(&err, -1, "'%s' is too much; see --help", item.value);
+            eddis_fail(&err, -1, "unexpected argument '%s'; see --help", item.value);
             return fail(&err, 2);
         }
         ret->tick_fd = (int)strtol(item.value, &end, 10);
         if (*end || end == item.value || ret->tick_fd < 3) {
-            eddis_fail(&err, -1, "'%s' is no descriptor", item.value);
+            eddis_fail(&err, -1, "'%s' is not a file descriptor", item.value);
             return fail(&err, 2);
         }
     }
     if (rc < 0)
         return fail(&err, 2);
     if (ret->tick_fd < 0) {
-        eddis_fail(&err, -1, "started without eddis-keeper; users start eddis-run");
+        eddis_fail(&err, -1, "eddis-keeper did not start this program; run eddis-run instead");
         return fail(&err, 2);
     }
     return -1;

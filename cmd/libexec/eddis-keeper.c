@@ -32,10 +32,9 @@ static const int64_t most_ns = 10 * CLOCK_S; /* time limit for ending what is le
 /* Print the usage to standard error and return the exit code for wrong arguments. */
 static int usage(void)
 {
-    fputs("usage: eddis-keeper LEASE_NS MARK < BRIEF\n"
-          "       eddis-keeper --join LEASE_NS WAIT_NS MARK < INVITATION\n"
-          "       eddis-keeper --cleanup JOB MARK ...\n"
-          "started by eddis-run; the lease is at least 0.1 s\n",
+    fputs("usage: eddis-keeper LEASE_NS MARK < CONFIGURATION\n       eddis-keeper --join LEASE_NS "
+          "WAIT_NS MARK < INVITATION\n       eddis-keeper --cleanup JOB MARK ...\nstarted by "
+          "eddis-run; the lease is at least 0.1 s\n",
           stderr);
     return 2;
 }
@@ -121,7 +120,7 @@ static int await_input(int64_t wait_ns, struct eddis_error *err)
         n = poll(&in, 1, clock_poll_ms(end_ns));
     while ((n < 0 && errno == EINTR) || (n == 0 && clock_now_ns() < end_ns));
     return n > 0 ? 0
-                 : eddis_fail(err, -ETIMEDOUT, "eddis-run said nothing for %g s (timeouts.launch)",
+                 : eddis_fail(err, -ETIMEDOUT, "eddis-run sent nothing for %g s (timeouts.launch)",
                               (double)wait_ns / CLOCK_S);
 }
 

@@ -17,10 +17,11 @@ enum { EXIT_USAGE = 2 };
 
 static const struct option_row rows[] = {
     { "emulate", 0, "RATE:A_S:C_S", "a device that a CPU emulates; may be repeated" },
-    { "cache-seconds", 0, "N", "take a profile up to N seconds old (604800; 0: measure anew)" },
-    { "kept-only", 0, NULL, "measure nothing: without a kept profile of it all exit 3" },
-    { "read", 0, "PATH", "measure also how fast this file or folder is read" },
-    { "help", 'h', NULL, "print this" },
+    { "cache-seconds", 0, "N",
+      "use a cached profile up to N seconds old (604800; 0: measure again)" },
+    { "kept-only", 0, NULL, "measure nothing; exit with 3 if the cached profile is not complete" },
+    { "read", 0, "PATH", "measure also how fast this file or folder can be read" },
+    { "help", 'h', NULL, "print this help" },
     { "version", 0, NULL, "print the version" },
 };
 
@@ -53,8 +54,9 @@ static int parse_emulated(const char *s, struct job_emulated *ret, struct eddis_
 
         *slot[i] = strtod(at, &end);
         if (end == at || *end != (i < 2 ? ':' : 0))
-            return eddis_fail(err, -EINVAL,
-                              "--emulate '%.80s' is not RATE:A_S:C_S like 0.5:0.002:0.0001", s);
+            return eddis_fail(
+                err, -EINVAL,
+                "--emulate '%.80s' is not RATE:A_S:C_S; write it like 0.5:0.002:0.0001", s);
         at = end + 1;
     }
     return 0;
@@ -69,7 +71,7 @@ static int parse_seconds(const char *s, int64_t *ret_ns, struct eddis_error *err
     errno = 0;
     n = strtoll(s, &end, 10);
     if (errno || end == s || *end || n < 0 || n > INT64_MAX / CLOCK_S)
-        return eddis_fail(err, -EINVAL, "--cache-seconds '%.40s' is no number of seconds", s);
+        return eddis_fail(err, -EINVAL, "--cache-seconds '%.40s' is not a number of seconds", s);
     *ret_ns = n * CLOCK_S;
     return 0;
 }
@@ -78,7 +80,7 @@ static int parse_seconds(const char *s, int64_t *ret_ns, struct eddis_error *err
 static int take_option(const struct options_item *item, struct wish *w, struct eddis_error *err)
 {
     if (!item->row)
-        return eddis_fail(err, -EINVAL, "'%.80s' is no option; see eddis-probe --help",
+        return eddis_fail(err, -EINVAL, "'%.80s' is not an option; see eddis-probe --help",
                           item->value);
     if (options_is(item, "cache-seconds"))
         return parse_seconds(item->value, &w->profiler.cache_ns, err);

@@ -507,7 +507,7 @@ static int tell_over(const struct run *r)
 
         puts(text ? text : "null");
     } else if (!r->q.quiet) {
-        printf("nothing left to train: job %s has come to its end\n", status.job);
+        printf("nothing left to train: job %s has finished\n", status.job);
         job_status_print(&status, name, &b);
         job_status_print_more(&status, name, &b);
         fputs(strbuf_text(&b), stdout);
@@ -529,8 +529,8 @@ static void tell_detached(const struct run *r)
     else if (r->q.quiet)
         puts(r->folder.id);
     else
-        printf("job %s goes on in the background; see it by eddis-status %s%s, end it by eddis-run "
-               "--stop %s%s\n",
+        printf("job %s continues in the background; run eddis-status %s%s to see it, eddis-run "
+               "--stop %s%s to end it\n",
                r->folder.id, name, end, name, end);
 }
 

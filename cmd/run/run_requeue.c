@@ -38,11 +38,11 @@ static void say_left(const struct slurm_batch *b, const struct slurm_job *j)
 {
     if (strcmp(j->state, "RUNNING") == 0)
         fprintf(stderr,
-                "eddis-run: job %s was told to end by SIGTERM and Slurm lets it run, so it is not "
-                "put back; it goes on from its checkpoint by --resume in another job\n",
+                "eddis-run: job %s received SIGTERM, but Slurm is not ending it, so it is not "
+                "requeued; write --resume in another job to continue from its checkpoint\n",
                 b->job);
     else
-        fprintf(stderr, "eddis-run: Slurm ends job %s itself, so it is not put back from here\n",
+        fprintf(stderr, "eddis-run: Slurm itself ends job %s, so eddis-run does not requeue it\n",
                 b->job);
 }
 
@@ -52,8 +52,8 @@ static void say_stays(const struct slurm_batch *b, char *why)
 {
     text_make_plain(why);
     fprintf(stderr,
-            "eddis-run: Slurm does not put job %s back: %.*s; it goes on from its checkpoint by "
-            "--resume in another job\n",
+            "eddis-run: Slurm does not requeue job %s: %.*s; write --resume in another job to "
+            "continue from its checkpoint\n",
             b->job, (int)strcspn(why, "\n"), why);
 }
 
@@ -65,9 +65,9 @@ static void say_no_progress(const struct slurm_batch *b)
     if (b->newest >= 0)
         (void)snprintf(than, sizeof than, " newer than step %" PRId64, b->newest);
     fprintf(stderr,
-            "eddis-run: this start of Slurm's job %s has saved nothing%s, so it is not put back, "
-            "or it would come back for ever; give it more time (slurm.time), or put it back by "
-            "scontrol requeue %s\n",
+            "eddis-run: this start of Slurm's job %s saved no checkpoint%s, so it is not requeued, "
+            "since it might restart for ever; give it more time (slurm.time), or run scontrol "
+            "requeue %s\n",
             b->job, than, b->job);
 }
 
@@ -125,7 +125,8 @@ void run_requeue(const struct slurm_batch *b, enum run_requeue due, bool advance
     if (code != 0)
         say_stays(b, code < 0 ? err.text : said);
     else if (!quiet)
-        fprintf(stderr,
-                "eddis-run: job %s is back in Slurm's queue, and goes on from its checkpoint\n",
-                b->job);
+        fprintf(
+            stderr,
+            "eddis-run: job %s is back in Slurm's queue, and will continue from its checkpoint\n",
+            b->job);
 }

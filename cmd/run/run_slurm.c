@@ -127,10 +127,10 @@ static int ask(struct follow *f, struct eddis_error *err)
     if (rc == -EINTR)
         return 0;
     if (said && slurm_job_is_unknown(said))
-        return eddis_fail(err, -ENOENT, "Slurm has forgotten job %s, so nobody knows how it ended",
+        return eddis_fail(err, -ENOENT, "Slurm no longer knows job %s, so its exit code is unknown",
                           f->id);
     if (!f->silent)
-        say(f, "is followed further; but Slurm does not answer now");
+        say(f, "is still followed, but Slurm does not answer at the moment");
     f->silent = true;
     return 0;
 }
@@ -163,7 +163,7 @@ static void take_signal(struct follow *f)
     if (f->asked++ == 0)
         f->number = (int)info.ssi_signo;
     if (f->asked == 1 && strcmp(f->job.state, "RUNNING") == 0) {
-        say(f, "is told to save and end; another Ctrl-C has Slurm end it");
+        say(f, "was asked to save and end; press Ctrl-C again to have Slurm end it");
         cancel(f, "--batch", f->number == SIGINT ? "--signal=INT" : "--signal=TERM");
     } else {
         if (f->asked <= 2)
@@ -196,7 +196,8 @@ static bool is_left(const struct follow *f)
 {
     if (f->asked < 3 || !f->silent)
         return false;
-    say(f, "is left to Slurm, which does not answer; squeue tells whether it has ended");
+    say(f, "is no longer followed, since Slurm does not answer; run squeue to see whether it has "
+           "ended");
     return true;
 }
 
@@ -250,7 +251,7 @@ static bool copy_rest(struct follow *f)
         if (!more && (!is_late(f) || clock_now_ns() >= end_ns))
             return true;
         if (!more && !told)
-            say(f, "is over; its output in %s is waited for, for ten seconds at most", f->job.out);
+            say(f, "has ended; waiting ten seconds at most for its output in %s", f->job.out);
         told = told || !more;
         p[1].fd = more ? STDOUT_FILENO : -1;
         rc = poll(p, 2, clock_poll_ms(until_ns));
@@ -288,7 +289,7 @@ static int follow(struct follow *f, struct eddis_error *err)
         return rc;
     read_to_end = copy_rest(f);
     if (!f->out.seen && !f->out.is_others)
-        say(f, "has its output in %s, which this machine does not see", f->job.out);
+        say(f, "has its output in %s, which this machine cannot see", f->job.out);
     else if (f->out.failed)
         say(f, "has its output in %s, which this machine cannot read to its end", f->job.out);
     if (!read_to_end || (f->asked && strcmp(f->job.state, "CANCELLED") == 0))
@@ -315,23 +316,23 @@ int run_slurm_check(const struct sbatch_ask *a, struct eddis_error *err)
     for (char *const *word = extra; word && *word; word++)
         if (is_array(*word))
             return eddis_fail(err, -EINVAL,
-                              "--slurm follows one job, and \"%.100s\" in slurm.extra makes many; "
-                              "to submit them all: eddis-sbatch train.yaml",
+                              "--slurm follows one job, but \"%.100s\" in slurm.extra makes many; "
+                              "run eddis-sbatch train.yaml to submit them all",
                               *word);
     if (getenv("SBATCH_ARRAY_INX"))
         return eddis_fail(err, -EINVAL,
-                          "--slurm follows one job, and the variable SBATCH_ARRAY_INX makes many; "
-                          "unset it, or submit them by eddis-sbatch train.yaml");
+                          "--slurm follows one job, but the variable SBATCH_ARRAY_INX makes many; "
+                          "unset it, or run eddis-sbatch train.yaml to submit them all");
     if (sbatch_options_have(extra, "clusters", 'M'))
         return eddis_fail(err, -EINVAL,
                           "--slurm follows jobs of this cluster only; leave --clusters out of "
-                          "slurm.extra, or submit the job by eddis-sbatch train.yaml");
+                          "slurm.extra, or run eddis-sbatch train.yaml to submit the job");
     for (size_t i = 0; i < sizeof clusters / sizeof *clusters; i++)
         if (getenv(clusters[i]))
             return eddis_fail(
                 err, -EINVAL,
-                "--slurm follows jobs of this cluster only, and the variable %s names "
-                "others; unset it, or submit the job by eddis-sbatch train.yaml",
+                "--slurm follows jobs of this cluster only, but the variable %s names others; "
+                "unset it, or run eddis-sbatch train.yaml to submit the job",
                 clusters[i]);
     return 0;
 }

@@ -26,12 +26,12 @@
 enum { EXIT_FAULT = 1, EXIT_USAGE = 2, EXIT_START = 3 };
 
 static const struct option_row rows[] = {
-    { "print", 0, NULL, "print the script and stop" },
-    { "test-only", 0, NULL, "ask Slurm whether and when it could start the job, and stop" },
+    { "print", 0, NULL, "print the script and exit" },
+    { "test-only", 0, NULL, "ask Slurm whether and when it could start the job, and exit" },
     { "set", 0, "KEY=VALUE", "set any key of train.yaml, --set slurm.nodes=8" },
     { "json", 0, NULL, "print one JSON document instead of text" },
-    { "parsable", 0, NULL, "print the job's number only, as sbatch does" },
-    { "help", 'h', NULL, "print this and exit" },
+    { "parsable", 0, NULL, "print only the job's number, as sbatch does" },
+    { "help", 'h', NULL, "print this help and exit" },
     { "version", 'V', NULL, "print the version and exit" },
 };
 
@@ -44,9 +44,9 @@ static const struct option_table table = {
     .row = rows,
     .n = sizeof rows / sizeof *rows,
     .footer =
-        "What stands behind the file is handed to sbatch: eddis-sbatch train.yaml -p gpu -N 4\n"
-        "exit codes: 0 it is in the queue, 2 usage, 3 Slurm does not take it; with --wait the\n"
-        "job's own.  More in eddis-sbatch(1).\n",
+        "Options after the file are passed to sbatch: eddis-sbatch train.yaml -p gpu -N 4\n"
+        "exit codes: 0 the job is in the queue, 2 wrong usage, 3 Slurm rejected the job; with\n"
+        "--wait the exit code of the job.  More in eddis-sbatch(1).\n",
 };
 
 /* Parsed command line. */
@@ -88,7 +88,7 @@ static bool take_switch(struct request *q, const char *name)
 static int take_set(struct request *q, const char *text, struct eddis_error *err)
 {
     if (!strchr(text, '='))
-        return eddis_fail(err, -EINVAL, "--set needs KEY=VALUE and got \"%.100s\"", text);
+        return eddis_fail(err, -EINVAL, "--set needs KEY=VALUE, not \"%.100s\"", text);
     strlist_addf(&q->set, "%s", text);
     return 0;
 }
@@ -117,10 +117,10 @@ static int read_ours(struct options *o, struct request *q, struct eddis_error *e
         !strstr(err->text, "did you mean")) {
         const struct eddis_error ours = *err;
 
-        return eddis_fail(err, rc,
-                          "%.200s; options of sbatch stand behind the job's file: "
-                          "eddis-sbatch train.yaml -p gpu",
-                          ours.text);
+        return eddis_fail(
+            err, rc,
+            "%.200s; write options of sbatch after the job's file: eddis-sbatch train.yaml -p gpu",
+            ours.text);
     }
     return rc;
 }
@@ -145,7 +145,8 @@ static int read_words(int argc, char **argv, struct request *q, struct eddis_err
             strlist_addf(&q->words, "%s", w);
     }
     if (rc == 0 && !q->file && !q->help && !q->version)
-        rc = eddis_fail(err, -EINVAL, "which job? name a train.yaml; see eddis-sbatch --help");
+        rc =
+            eddis_fail(err, -EINVAL, "no job is named; name a train.yaml; see eddis-sbatch --help");
     if (rc == 0 && (q->set.failed || q->words.failed))
         rc = eddis_fail(err, -ENOMEM, "no memory for the command line");
     return rc;
@@ -228,11 +229,11 @@ static void on_got(void *ctx, const char *id, const char *cluster)
         printf("{\"cluster\": \"%s\", \"job\": \"%s\", \"name\": \"%s\", \"schema_version\": 1}\n",
                cluster, id, job);
     else if (writes_here(a))
-        printf("job %s (%s) is in Slurm's queue; its output goes to slurm-%s.out, and scancel %s "
-               "ends it\n",
+        printf("job %s (%s) is in Slurm's queue; its output goes to slurm-%s.out; run scancel %s "
+               "to end it\n",
                id, job, id, id);
     else
-        printf("job %s (%s) is in Slurm's queue; scancel %s ends it\n", id, job, id);
+        printf("job %s (%s) is in Slurm's queue; run scancel %s to end it\n", id, job, id);
     fflush(stdout);
     if (a->later)
         fprintf(stderr, "eddis-sbatch: job %s waits: %s\n", id, a->later);
@@ -251,7 +252,7 @@ static int submit(const struct request *q, const struct sbatch_ask *ask, const c
         return fail(err, rc == -ENOMEM ? EXIT_FAULT : EXIT_START);
     if (q->test && rc == 1) {
         eddis_fail(err, -EAGAIN,
-                   "%s; only Slurm's queue tells whether it ever can: submit it without "
+                   "%s; only Slurm's queue shows whether it can start later; submit it without "
                    "--test-only",
                    start);
         return fail(err, EXIT_START);
@@ -288,7 +289,7 @@ static int make_args(const struct request *q, struct strlist *args, struct eddis
     else if (getcwd(folder, sizeof folder))
         strlist_addf(args, "%s/%s", folder, q->file);
     else
-        return eddis_fail_errno(err, -errno, "cannot tell the current folder");
+        return eddis_fail_errno(err, -errno, "cannot determine the current folder");
     return args->failed ? eddis_fail(err, -ENOMEM, "no memory for a command line") : 0;
 }
 

@@ -66,7 +66,7 @@ static void add_node(const char *name, char *state, char *reason, struct strbuf 
 {
     const char *more = strchr(state, '*')     ? " and does not answer"
                        : strchr(state, '$')   ? " and reserved for maintenance"
-                       : strpbrk(state, "@^") ? " and to be booted"
+                       : strpbrk(state, "@^") ? " and about to reboot"
                                               : "";
 
     state[strcspn(state, "*~#!%$@^-+")] = '\0';

@@ -19,11 +19,11 @@ static bool is_next(const char *word)
 
 int sbatch_options_no_gpus_per_task(const char *word, struct eddis_error *err)
 {
-    return eddis_fail(err, -EINVAL,
-                      "%s hides the other GPUs of a node from each task, and eddis starts one task "
-                      "on each node; ask for GPUs of a node instead: slurm.gres: \"gpu:4\", or "
-                      "--gres=gpu:4",
-                      word);
+    return eddis_fail(
+        err, -EINVAL,
+        "%s hides the other GPUs of a node from each task, and eddis starts one task on each node; "
+        "request GPUs for each node instead: slurm.gres: \"gpu:4\", or --gres=gpu:4",
+        word);
 }
 
 /* Reject options that a script of eddis cannot have. Only their beginning is compared, since sbatch
@@ -35,8 +35,8 @@ static int check_option(const char *word, struct eddis_error *err)
         return sbatch_options_no_gpus_per_task(word, err);
     if (strncmp(word, "--wrap", 6) == 0)
         return eddis_fail(err, -EINVAL,
-                          "--wrap is a program in the place of the script, which is eddis's own "
-                          "here; the program is \"command\" in the job's file");
+                          "--wrap replaces the script, but eddis-sbatch writes the script itself; "
+                          "name the program as \"command\" in the job's file");
     return 0;
 }
 
@@ -53,13 +53,13 @@ int sbatch_options_check(char *const *words, size_t components, struct eddis_err
         if (is_option(*words))
             rc = check_option(*words, err);
         else if (is_next(*words) && ++at > components)
-            rc = eddis_fail(err, -EINVAL,
-                            "\":\" goes on to the next component, but slurm.components has no "
-                            "more");
+            rc = eddis_fail(
+                err, -EINVAL,
+                "\":\" begins the options of the next component, but slurm.components has no more");
         else if (!value && !is_next(*words))
             rc = eddis_fail(err, -EINVAL,
-                            "\"%.100s\" belongs to no option of sbatch; the job has one file, and "
-                            "options of eddis-run are keys of it",
+                            "\"%.100s\" is not an option of sbatch; name only one job file, and "
+                            "write options of eddis-run as keys in it",
                             *words);
         /* "--name=value" and "-N4" contain their value; only sbatch knows if "--name" takes one. */
         value = is_option(*words) && !strchr(*words, '=') && ((*words)[1] == '-' || !(*words)[2]);

@@ -49,17 +49,17 @@ static const struct {
     const char *there;  /* introduces the list of what the site offers; NULL: no list */
     const char *format; /* sinfo's output format for the list */
 } cause[] = {
-    { "artition", { "slurm.partition" }, "there are the partitions", "%R" },
+    { "artition", { "slurm.partition" }, "the partitions are", "%R" },
     { "eature", { "slurm.constraint" }, "the nodes have the features", "%f" },
     { "generic resource", { "slurm.gres" }, "the nodes have", "%G" },
-    { "node name", { "nodes" }, "there are the nodes", "%N" },
+    { "node name", { "nodes" }, "the nodes are", "%N" },
     { "ccount", { "slurm.account" }, NULL, NULL },
     { "QOS", { "slurm.qos" }, NULL, NULL },
     { "qos", { "slurm.qos" }, NULL, NULL },
     { "time", { "slurm.time" }, NULL, NULL },
     { "configuration is not available",
       { "slurm.nodes", "slurm.gres", "slurm.constraint", "slurm.cpus", "slurm.memory" },
-      "no nodes of the partition have all of it; the nodes of all are",
+      "no nodes of the partition have all of it; all partitions' nodes are",
       "%P:%D*(%c-cpus,%m-MB,%G,%f)" },
     { "ontact", { NULL }, NULL, NULL },
 };
@@ -176,11 +176,11 @@ int sbatch_refusal(const struct sbatch_ask *a, char *said, struct eddis_error *e
     int rc;
 
     if (is_absent(sentence))
-        return eddis_fail(err, -EHOSTDOWN,
-                          "no Slurm answers this machine: \"%.160s\"; submit from one that has "
-                          "Slurm's configuration while its controller runs, which scontrol ping "
-                          "tells",
-                          sentence);
+        return eddis_fail(
+            err, -EHOSTDOWN,
+            "Slurm does not answer on this machine: \"%.160s\"; submit from a machine that has "
+            "Slurm's configuration, and run scontrol ping to check that its controller runs",
+            sentence);
 
     for (size_t i = 0; i < sizeof cause / sizeof *cause; i++) {
         cleanup_free char *list = NULL;
@@ -194,9 +194,9 @@ int sbatch_refusal(const struct sbatch_ask *a, char *said, struct eddis_error *e
         break;
     }
     if (strstr(sentence, "option"))
-        strbuf_add(&b, "; what stands behind the job's file is sbatch's, see sbatch --help");
-    rc = eddis_fail(err, -EINVAL, "Slurm does not take the job: \"%.160s\"%s",
-                    *sentence ? sentence : "it does not say why", strbuf_text(&b));
+        strbuf_add(&b, "; options after the job's file are passed to sbatch, see sbatch --help");
+    rc = eddis_fail(err, -EINVAL, "Slurm rejected the job: \"%.160s\"%s",
+                    *sentence ? sentence : "no reason given", strbuf_text(&b));
     strbuf_fini(&b);
     return rc;
 }

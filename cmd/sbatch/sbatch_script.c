@@ -59,11 +59,10 @@ static int check_nodes(const struct job *job, struct eddis_error *err)
         return 0;
     if (job->slurm.n_components)
         return wrong(job, key, err,
-                     "nodes that have names cannot be divided among slurm.components; remove one "
-                     "of the two");
+                     "named nodes cannot be divided among slurm.components; remove one of the two");
     if (job->slurm.nodes && job->slurm.nodes != (int64_t)job->n_hosts)
         return wrong(job, "slurm.nodes", err,
-                     "that is not the number of the nodes that are named; leave it out");
+                     "that is not the number of named nodes; leave it out");
     return 0;
 }
 
@@ -116,8 +115,9 @@ static int check_time(const struct sbatch_ask *a, size_t i, struct eddis_error *
     if (ns < 0 || ns > warning_s * CLOCK_S)
         return 0;
     return eddis_fail(err, -EINVAL,
-                      "%s, of which the last %" PRId64 " s are for saving (timeouts.checkpoint and "
-                      "timeouts.grace); give the job more time, or these less",
+                      "%s, of which the last %" PRId64
+                      " s are for saving (timeouts.checkpoint and timeouts.grace); give the job "
+                      "more time, or shorten these timeouts",
                       where, warning_s);
 }
 
@@ -142,8 +142,8 @@ int sbatch_script_check(const struct sbatch_ask *a, struct eddis_error *err)
         rc = check_time(a, i, err);
     if (rc == 0 && strcmp(job->slurm.requeue, "on") == 0 && !job->checkpoint.dir)
         rc = wrong(job, "slurm.requeue", err,
-                   "a job that is put back begins anew without its checkpoints; name a folder "
-                   "that all nodes share as checkpoint.dir");
+                   "without checkpoints a requeued job starts from the beginning; set "
+                   "checkpoint.dir to a folder that all nodes share");
     return rc;
 }
 
@@ -288,8 +288,8 @@ char *sbatch_script_text(const struct sbatch_ask *a)
         strbuf_add(&b, i ? "#SBATCH hetjob\n" : "");
         add_lines(a, i, &b);
     }
-    strbuf_add(&b, "# Slurm tells this shell alone when time is nearly over: eddis-run takes its "
-                   "place, and saves.\nexec ");
+    strbuf_add(&b, "# Slurm signals only this shell before the time limit; eddis-run replaces it, "
+                   "and saves.\nexec ");
     add_quoted(a->program, &b);
     for (char *const *w = a->args; *w; w++) {
         strbuf_add(&b, " ");

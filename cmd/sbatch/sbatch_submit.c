@@ -139,7 +139,7 @@ static int check_start(const struct sbatch_ask *a, const char *id, const char *c
     sbatch_refusal_add_asked(a, &b);
     rc = eddis_fail(err, -EINVAL, "Slurm would never start the job: %s%s%s%s",
                     slurm_job_why(&j, why, sizeof why), strbuf_text(&b),
-                    rc == 0 ? "" : "; it is still in the queue, remove it: scancel ",
+                    rc == 0 ? "" : "; it is still in the queue; to remove it, run scancel ",
                     rc == 0 ? "" : id);
     strbuf_fini(&b);
     return rc;
@@ -183,8 +183,8 @@ static int check_limit(const struct sbatch_ask *a, size_t i, const char *table,
     if (asked_ns <= ns)
         return 0;
     return eddis_fail(err, -EINVAL,
-                      "%s, but partition %s allows %" PRId64 " minutes: Slurm would take the job "
-                      "and never start it",
+                      "%s, but partition %s allows %" PRId64
+                      " minutes: Slurm would accept the job but never start it",
                       where, partition ? partition : "by default", ns / (60 * CLOCK_S));
 }
 
@@ -238,12 +238,13 @@ int sbatch_submit_test(const struct sbatch_ask *a, const char *script, char **re
         return rc;
     rc = later != NULL;
     *ret = later ? cleanup_keep(later) : strdup(sbatch_refusal_sentence(said));
-    return *ret ? rc : eddis_fail(err, -ENOMEM, "no memory for what sbatch said");
+    return *ret ? rc : eddis_fail(err, -ENOMEM, "no memory for the output of sbatch");
 }
 
 const char sbatch_submit_narrow[] =
-    "Slurm gives the job one core, or one processor, of each node, which all workers share; write "
-    "slurm.cpus, the processors of a node that go with slurm.gres, or \"all\" for whole nodes";
+    "Slurm gives the job one core, or one processor, of each node, which all its workers share; "
+    "set slurm.cpus to the processors of a node that belong to slurm.gres, or to \"all\" for whole "
+    "nodes";
 
 /* Compare the processors in "Job 7 to start at ... using 4 processors on nodes node[1-4] in
  * partition main" with one core for each node. Sites that give processors with each GPU, or whole
@@ -408,12 +409,11 @@ static int no_number(const struct sbatch_ask *a, pid_t pid, int errors, struct e
     if (code != 128 + SIGKILL && said)
         return sbatch_refusal(a, said, err);
     if (code != 128 + SIGKILL)
-        return eddis_fail(err, -EINVAL, "Slurm did not take the job, see above");
-    return eddis_fail(
-        err, -ETIMEDOUT,
-        "sbatch was ended, for Slurm's controller did not answer; whether it has taken "
-        "the job tells squeue --me --name=%s",
-        a->job->name);
+        return eddis_fail(err, -EINVAL, "Slurm rejected the job, see above");
+    return eddis_fail(err, -ETIMEDOUT,
+                      "sbatch was ended because Slurm's controller did not answer; to see whether "
+                      "it accepted the job, run squeue --me --name=%s",
+                      a->job->name);
 }
 
 /* Report an accepted job through got(), then wait for sbatch and return its exit code. With an

@@ -14,7 +14,7 @@ int job_file_missing(const char *path, struct eddis_error *err)
 {
     char asked[NAME_MAX + 128];
 
-    program_meant(path, "name the file of a job, as train.yaml", asked, sizeof asked);
+    program_meant(path, "name a job file, such as train.yaml", asked, sizeof asked);
     return eddis_fail(err, -ENOENT, "no file '%s'; %s", path, asked);
 }
 

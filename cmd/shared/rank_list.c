@@ -35,7 +35,8 @@ int rank_list_parse(const char *text, struct rank_list *ret, struct eddis_error 
             last = number(&s);
         }
         if (first < 0 || last < first || (*s && *s != ','))
-            return eddis_fail(err, -EINVAL, "\"%s\" is no list of ranks such as 0,5-7", text);
+            return eddis_fail(err, -EINVAL, "\"%s\" is not a list of ranks; write one like 0,5-7",
+                              text);
         if (l.n == RANK_LIST_RANGES)
             return eddis_fail(err, -E2BIG, "more than %d ranges of ranks", RANK_LIST_RANGES);
         l.range[l.n].first = first;
@@ -62,7 +63,8 @@ int rank_list_check(const struct rank_list *l, int n_ranks, struct eddis_error *
         int first = l->range[i].first;
 
         if (l->range[i].last >= n_ranks)
-            return eddis_fail(err, -ERANGE, "there is no rank %d; the last of %d is rank %d",
+            return eddis_fail(err, -ERANGE,
+                              "there is no rank %d; the last of the %d ranks is rank %d",
                               first < n_ranks ? n_ranks : first, n_ranks, n_ranks - 1);
     }
     return 0;

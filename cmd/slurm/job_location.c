@@ -124,11 +124,11 @@ static bool is_of_another_user(const struct slurm_job *j)
 /* Fail with -EPERM: the job belongs to another user. */
 static int not_ours(const struct slurm_job *j, const char *word, struct eddis_error *err)
 {
-    return eddis_fail(err, -EPERM,
-                      "Slurm's job %s is of user %s, and eddis shows and stops a user's own jobs "
-                      "only%s%s",
-                      word, j->user, slurm_job_is_over(j) ? "; it is over: " : "",
-                      slurm_job_is_over(j) ? j->state : "");
+    return eddis_fail(
+        err, -EPERM,
+        "Slurm's job %s belongs to user %s, and eddis shows and stops only a user's own jobs%s%s",
+        word, j->user, slurm_job_is_over(j) ? "; it is over: " : "",
+        slurm_job_is_over(j) ? j->state : "");
 }
 
 /* Fail with -ENOENT: the job is over and this machine has no folder for it. */
@@ -138,8 +138,8 @@ static int not_here(const struct slurm_job *j, const char *word, struct eddis_er
 
     slurm_lookup_first_node(j, node, sizeof node);
     return eddis_fail(err, -ENOENT,
-                      "Slurm's job %s is over (%s), and no job of eddis is known here by this "
-                      "number; its folder may be %s%s%sin that of another XDG_STATE_HOME",
+                      "Slurm's job %s has ended (%s), and no eddis job is known here by this "
+                      "number; its folder may be %s%s%sbelow another XDG_STATE_HOME",
                       word, j->state, *node ? "on " : "", node, *node ? ", or " : "");
 }
 
@@ -157,7 +157,7 @@ static void set_waits(struct job_location *p, const struct slurm_job *j, const c
         (void)snprintf(p->owner, sizeof p->owner, "%s", j->user);
     (void)snprintf(p->text, sizeof p->text, "Slurm's job %.60s%s%.60s waits: %s", word,
                    *p->owner ? " of user " : "", p->owner,
-                   strcmp(j->reason, "None") == 0 ? "Slurm has not looked at it yet"
+                   strcmp(j->reason, "None") == 0 ? "Slurm has not considered it yet"
                                                   : slurm_job_why(j, why, sizeof why));
 }
 
@@ -178,7 +178,7 @@ static int by_number(const char *word, int64_t end_ns, struct job_location *ret,
         return known;
     if (rc < 0) {
         if (slurm_link_find(known < 0 ? NULL : cluster, word, &p.folder, NULL) < 0)
-            return eddis_fail_prefix(err, -ENOENT, "no job of eddis begins with '%s'", word);
+            return eddis_fail_prefix(err, -ENOENT, "no id of an eddis job begins with '%s'", word);
         place_of(&p.folder, known < 0 ? NULL : cluster, end_ns, ret);
         return 0;
     }
@@ -269,8 +269,8 @@ static int from_inside(const char *word, int64_t end_ns, struct job_location *re
 
     if (slurm_link_find(cluster, word, &f, NULL) < 0 && find_by_processes(cluster, word, &f) < 0)
         return eddis_fail(err, -ENOENT,
-                          "Slurm's job %s runs, but no eddis-run has begun a job in it on %s", word,
-                          node ? node : "this machine");
+                          "Slurm's job %s runs, but no eddis-run has started a job in it on %s",
+                          word, node ? node : "this machine");
     job_location_of(&f, end_ns, ret);
     return 0;
 }

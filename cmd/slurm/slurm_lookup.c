@@ -68,7 +68,7 @@ static int refuse(const char *word, const char *said, enum rank rank, int count,
 
     add_tasks(said, rank, count, &b);
     rc = eddis_fail(err, rank == RUNS ? -ENOTUNIQ : -EINVAL,
-                    "Slurm's job %s is an array of which %d tasks %s; name one: %s", word, count,
+                    "Slurm's job %s is an array, and %d of its tasks %s; name one: %s", word, count,
                     rank == RUNS ? "run" : "are over", strbuf_text(&b));
     strbuf_fini(&b);
     return rc;
@@ -85,7 +85,7 @@ int slurm_lookup_choose(const char *word, const char *said, struct slurm_job *re
         count[rank_of(&j)] += !*j.het || j.component == 0;
     best = count[RUNS] ? RUNS : count[WAITS] ? WAITS : OVER;
     if (!count[best])
-        return eddis_fail(err, -EIO, "what Slurm tells of its job %s is not understood", word);
+        return eddis_fail(err, -EIO, "cannot parse Slurm's description of its job %s", word);
     if (count[best] > 1 && best != WAITS)
         return refuse(word, said, best, count[best], err);
     for (const char *at = said; slurm_job_next(&at, &j);)
@@ -111,8 +111,8 @@ static int run(const char *const *argv, int64_t end_ns, char **ret, struct eddis
 /* Fail with -ENOTSUP: this machine has no Slurm. */
 static int no_slurm(const char *number, struct eddis_error *err)
 {
-    return eddis_fail(err, -ENOTSUP,
-                      "there is no Slurm on this machine that would know of a job %s", number);
+    return eddis_fail(err, -ENOTSUP, "there is no Slurm on this machine to ask about job %s",
+                      number);
 }
 
 /* Check whether the error says that Slurm's programs are installed but not configured. */
@@ -136,12 +136,12 @@ static int show(const char *number, int64_t end_ns, char **ret, struct eddis_err
     if (rc > 0 && is_bare(*ret))
         return no_slurm(number, err);
     if (rc > 0 && slurm_job_is_unknown(*ret))
-        return eddis_fail(err, -ENOENT, "Slurm knows no job %s, or no more", number);
+        return eddis_fail(err, -ENOENT, "Slurm does not know a job %s, or no longer", number);
     if (rc <= 0)
         return rc;
     (*ret)[strcspn(*ret, "\n")] = '\0';
     text_make_plain(*ret);
-    return eddis_fail(err, -EIO, "Slurm does not tell of its job %s: %.200s", number, *ret);
+    return eddis_fail(err, -EIO, "Slurm does not describe its job %s: %.200s", number, *ret);
 }
 
 int slurm_lookup_ask(const char *word, int64_t end_ns, struct slurm_job *ret,
@@ -184,7 +184,7 @@ int slurm_lookup_await_end(const char *word, bool (*is_end)(const struct slurm_j
         }
         if (late)
             return eddis_fail(err, -ETIMEDOUT,
-                              "Slurm's job %s is still %s; look at it by eddis-status %s", word,
+                              "Slurm's job %s is still %s; run eddis-status %s to see it", word,
                               j.state, word);
         clock_sleep_until_ns(clock_now_ns() + CLOCK_S / 4);
     }
@@ -202,7 +202,7 @@ int slurm_lookup_cluster(int64_t end_ns, char *ret, size_t size, struct eddis_er
         return rc;
     at = strstr(said, key);
     if (rc > 0 || !at)
-        return eddis_fail(err, -EIO, "Slurm does not tell the name of its cluster");
+        return eddis_fail(err, -EIO, "Slurm does not report the name of its cluster");
     at += sizeof key - 1;
     at += strspn(at, " =");
     (void)snprintf(ret, size, "%.*s", (int)strcspn(at, " \n"), at);

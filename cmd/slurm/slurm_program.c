@@ -24,11 +24,11 @@ int slurm_program_text(const char *text, struct eddis_error *err)
     int rc;
 
     if (fd < 0)
-        return eddis_fail_errno(err, -errno, "cannot hold a text for sbatch");
+        return eddis_fail_errno(err, -errno, "cannot store a text for sbatch");
     rc = file_write_all(fd, text, strlen(text), err);
     if (rc < 0)
         return rc;
-    return lseek(fd, 0, SEEK_SET) < 0 ? eddis_fail_errno(err, -errno, "cannot hold a text")
+    return lseek(fd, 0, SEEK_SET) < 0 ? eddis_fail_errno(err, -errno, "cannot store a text")
                                       : cleanup_keep_fd(fd);
 }
 
@@ -58,8 +58,8 @@ int slurm_program_start(const char *const *argv, int in, int out, int errors, pi
     rc = spawn_start(&s, ret, err);
 
     return rc == -ENOENT ? eddis_fail(err, rc,
-                                      "there is no '%s' in PATH, so this is no machine to submit "
-                                      "from; without Slurm: eddis-run train.yaml",
+                                      "there is no '%s' in PATH, so this machine cannot submit "
+                                      "jobs; to train without Slurm, run eddis-run train.yaml",
                                       argv[0])
                          : rc;
 }
@@ -67,7 +67,7 @@ int slurm_program_start(const char *const *argv, int in, int out, int errors, pi
 /* Fail with errno: the program's exit status is lost. */
 static int no_child(const char *name, struct eddis_error *err)
 {
-    return eddis_fail_errno(err, -errno, "nobody knows how %s has ended", name);
+    return eddis_fail_errno(err, -errno, "the exit code of %s is unknown", name);
 }
 
 int slurm_program_wait(pid_t pid)
@@ -114,7 +114,7 @@ static int wait_a_while(pid_t pid, const char *name, int64_t patience_ns, bool h
             slurm_program_kill(pid);
             return eddis_fail(err, -ETIMEDOUT,
                               "%s has not ended within %d s, so Slurm's controller does not "
-                              "answer: look with scontrol ping",
+                              "answer; run scontrol ping to check it",
                               name, (int)((patience_ns + CLOCK_S / 2) / CLOCK_S));
         }
         clock_sleep_until_ns(clock_now_ns() + look_ns);
@@ -147,7 +147,7 @@ int slurm_program_run_for(const char *const *argv, const char *input, int64_t pa
     if (code < 0)
         return code;
     if (lseek(out, 0, SEEK_SET) < 0)
-        return eddis_fail_errno(err, -errno, "cannot read what %s said", argv[0]);
+        return eddis_fail_errno(err, -errno, "cannot read the output of %s", argv[0]);
     rc = file_read_fd(out, argv[0], SAID_MAX, ret, NULL, err);
     return rc < 0 ? rc : code;
 }

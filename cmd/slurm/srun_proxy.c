@@ -123,11 +123,11 @@ static int start(struct srun_proxy_call *c, const char *const *argv, const char 
         return 0;
     (void)close(c->out);
     (void)close(c->errors);
-    return rc == -ENOENT ? eddis_fail(err, -ENOTSUP,
-                                      "there is no 'srun' in PATH to reach node %s of Slurm's job "
-                                      "%s by",
-                                      c->at->node, c->at->name)
-                         : rc;
+    return rc == -ENOENT
+               ? eddis_fail(err, -ENOTSUP,
+                            "there is no 'srun' in PATH to reach node %s of Slurm's job %s",
+                            c->at->node, c->at->name)
+               : rc;
 }
 
 int srun_proxy_begin(const struct srun_proxy *at, const char *const *words, bool quiet,
@@ -259,8 +259,8 @@ int srun_proxy_read(struct srun_proxy_call *c, char *ret, size_t size, struct ed
         return c->here ? (int)n : take_hello(c, ret, (size_t)n);
     if (!c->here && clock_now_ns() >= c->end_ns)
         return eddis_fail(err, -ETIMEDOUT,
-                          "srun has not reached node %s of Slurm's job %s within %d s%s%s; look at "
-                          "the node by sinfo -n %s",
+                          "srun has not reached node %s of Slurm's job %s within %d s%s%s; run "
+                          "sinfo -n %s to see the state of the node",
                           c->at->node, c->at->name, PATIENCE_S, *c->srun ? ": " : "", c->srun,
                           c->at->node);
     return 0;
@@ -294,18 +294,18 @@ int srun_proxy_end(struct srun_proxy_call *c, struct eddis_error *err)
         return code;
     if (!c->here)
         return eddis_fail(err, -EIO, "cannot reach node %s of Slurm's job %s: %s", c->at->node,
-                          c->at->name, *why ? why : "srun does not say why");
+                          c->at->name, *why ? why : "srun gave no reason");
     if (code == EXIT_NOT_FOUND || code == EXIT_NOT_EXECUTABLE)
-        return eddis_fail(
-            err, -ENOENT,
-            "there is no eddis on node %s of Slurm's job %s, neither where it is here "
-            "nor in PATH",
-            c->at->node, c->at->name);
+        return eddis_fail(err, -ENOENT,
+                          "there is no eddis on node %s of Slurm's job %s, neither at the same "
+                          "path as here nor in PATH",
+                          c->at->node, c->at->name);
     /* The program itself does not end by a signal. */
     if (c->cut || code > 128)
-        return eddis_fail(err, -ECONNRESET,
-                          "Slurm has cut the answer of node %s of job %s short%s%s", c->at->node,
-                          c->at->name, *c->srun ? ": " : "", c->srun);
+        return eddis_fail(
+            err, -ECONNRESET,
+            "Slurm ended its step before node %s of job %s had answered completely%s%s",
+            c->at->node, c->at->name, *c->srun ? ": " : "", c->srun);
     /* If the last line came before the hello line, it was not recognized as the program's own. */
     if (code && !c->shown && !c->quiet && *c->last)
         fprintf(stderr, "%s\n", c->last);

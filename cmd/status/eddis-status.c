@@ -33,18 +33,18 @@ static const int64_t shortest_ns = 100 * CLOCK_MS;
 static const int64_t patience_ns = 5 * CLOCK_S; /* wait for Slurm's answer */
 
 static const struct option_row rows[] = {
-    { "once", '1', NULL, "print the status once, also on a terminal" },
-    { "watch", 'w', NULL, "go on until the job ends, also when not on a terminal" },
-    { "json", 'j', NULL, "numbers for programs; with --watch one line for each look" },
+    { "once", '1', NULL, "print the status once and exit, also on a terminal" },
+    { "watch", 'w', NULL, "show the status until the job ends, also when not on a terminal" },
+    { "json", 'j', NULL, "print JSON for programs; with --watch one line for each update" },
     { "list", 'l', NULL, "list the jobs" },
-    { "report", 'r', NULL, "the summary of a job that has ended" },
-    { "logs", 0, "RANK", "the end of what a worker has printed" },
-    { "lines", 'n', "N", "so many lines of it (default 20)" },
-    { "follow", 'f', NULL, "and what it prints from now on, until the job ends" },
-    { "interval", 'i', "TIME", "time between two looks (default 1s)" },
+    { "report", 'r', NULL, "print the summary of a job that has ended" },
+    { "logs", 0, "RANK", "print the end of the output of this worker" },
+    { "lines", 'n', "N", "with --logs: print this many lines (default 20)" },
+    { "follow", 'f', NULL, "with --logs: print also new output until the job ends" },
+    { "interval", 'i', "TIME", "time between two updates (default 1s)" },
     { "ascii", 0, NULL, "print ASCII characters only" },
     { "version", 'V', NULL, "print the version" },
-    { "help", 'h', NULL, "print this" },
+    { "help", 'h', NULL, "print this help" },
 };
 
 static const char *const uses[] = { "[OPTION]... [JOB]", NULL };
@@ -84,8 +84,8 @@ static int take_number(const char *flag, const char *text, int64_t least, int64_
     long long n = strtoll(text, &end, 10);
 
     if (text[0] < '0' || text[0] > '9' || *end || n < least || n > INT32_MAX)
-        return eddis_fail(err, -EINVAL, "%s \"%s\" is no whole number from %d", flag, text,
-                          (int)least);
+        return eddis_fail(err, -EINVAL, "%s \"%s\" is not a whole number of at least %d", flag,
+                          text, (int)least);
     *ret = n;
     return 0;
 }
@@ -122,7 +122,8 @@ static int take_option(struct request *q, const struct options_item *i, struct e
         return 0;
     }
     if (q->job)
-        return eddis_fail(err, -EINVAL, "one job at a time: '%s' and '%s'", q->job, i->value);
+        return eddis_fail(err, -EINVAL, "give only one job, not both '%s' and '%s'", q->job,
+                          i->value);
     q->job = i->value;
     return 0;
 }
@@ -142,13 +143,13 @@ static int parse(int argc, char **argv, struct request *q, struct eddis_error *e
     if (rc == 0 && q->once && q->watch)
         rc = eddis_fail(err, -EINVAL, "--once and --watch exclude each other");
     if (rc == 0 && q->log_rank < 0 && (q->follow || q->log_lines))
-        rc = eddis_fail(err, -EINVAL, "--lines and --follow go with --logs only");
+        rc = eddis_fail(err, -EINVAL, "--lines and --follow work only with --logs");
     if (rc == 0 && q->log_rank >= 0 && (q->watch || q->json || q->list || q->report || q->once))
-        rc = eddis_fail(err, -EINVAL, "--logs goes with --lines and --follow only");
+        rc = eddis_fail(err, -EINVAL, "--logs can be combined only with --lines and --follow");
     if (rc == 0 && q->list && (q->watch || q->report || q->job))
-        rc = eddis_fail(err, -EINVAL, "--list goes with --json only");
+        rc = eddis_fail(err, -EINVAL, "--list can be combined only with --json");
     if (rc == 0 && q->report && (q->watch || q->json))
-        rc = eddis_fail(err, -EINVAL, "--report goes with neither --watch nor --json");
+        rc = eddis_fail(err, -EINVAL, "--report cannot be combined with --watch or --json");
     return rc;
 }
 
@@ -331,7 +332,7 @@ static int show(const struct request *q, const struct job_folder *f, struct eddi
     if (q->terminal && !q->once && !q->json && !q->report && !q->dead) {
         rc = status_live_run(f, &live, err);
         if (rc != 0)
-            return rc == 1 ? 0 : rc;
+            return rc == STATUS_LIVE_QUIT ? 0 : rc;
     }
     return look_once(q, f, err);
 }
@@ -376,7 +377,7 @@ static int show_far_page(const struct request *q, const struct job_location *p,
                      : status_live_far(&p->proxy, p->far, &live, &s, err);
 
     if (rc != 0)
-        return rc == 1 && !q->once ? 0 : rc; /* 1: the user pressed 'q' */
+        return rc == STATUS_LIVE_QUIT ? 0 : rc;
     (void)snprintf(f.id, sizeof f.id, "%s", s.job);
     if (q->once || is_end(&s))
         rc = print_once(q, &f, &s, err);
@@ -431,7 +432,7 @@ static int show_end(const struct request *q, const struct job_location *p, struc
     if (!status_far_ended(&p->proxy, how, sizeof how))
         return eddis_fail(
             err, -ECONNRESET,
-            "Slurm has cut the look at its job %s short, which is not over; look again",
+            "Slurm ended the connection to its job %s, which still runs; run eddis-status again",
             p->proxy.name);
     if (p->has_folder)
         return q->log_rank >= 0 ? 0 : look_once(q, &p->folder, err);
@@ -527,5 +528,5 @@ int main(int argc, char **argv)
         eddis_fail_errno(&err, -errno, "cannot write");
         return fail(&err, EXIT_FAULT);
     }
-    return rc; /* 0, or 128 + the signal that ended the view */
+    return rc; /* 0, 128 + the signal that ended the view, or the exit code on the other node */
 }

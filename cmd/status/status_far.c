@@ -142,6 +142,6 @@ bool status_far_ended(const struct srun_proxy *proxy, char *ret, size_t size)
     if (rc == 0)
         (void)snprintf(ret, size, "%s, exit code %d", j.state, slurm_job_code(&j));
     else
-        (void)snprintf(ret, size, "Slurm has forgotten how");
+        (void)snprintf(ret, size, "Slurm no longer knows how");
     return rc == 0 || rc == -ENOENT;
 }

@@ -130,7 +130,7 @@ static void on_keys(struct live *v)
     ssize_t n = read(STDIN_FILENO, key, sizeof key);
 
     if (n > 0 && (memchr(key, 'q', (size_t)n) || memchr(key, 'Q', (size_t)n)))
-        v->end = 1;
+        v->end = STATUS_LIVE_QUIT;
 }
 
 /* Handle a signal: leave the screen while stopped by Ctrl-Z, redraw after a change of size, end at
@@ -152,9 +152,7 @@ static void on_signal(struct live *v)
     v->fresh = true;
 }
 
-/* Poll the driver and draw until the job ends, 'q' or a signal. Return 0, 1 for 'q', 128 + signal,
- * or an error.
- */
+/* Poll the driver and draw until the job ends, 'q' or a signal. Return as status_live_run. */
 static int watch(struct live *v, struct eddis_error *err)
 {
     struct pollfd fds[2] = { { .fd = v->signals, .events = POLLIN },
@@ -222,14 +220,14 @@ static void take_lines(struct live *v, struct strbuf *b)
 /* Set the error that the node does not answer. */
 static void say_silent(struct live *v, const struct srun_proxy_call *c)
 {
-    eddis_fail(&v->trouble, -ETIMEDOUT, "node %s of Slurm's job %s does not answer now",
+    eddis_fail(&v->trouble, -ETIMEDOUT, "node %s of Slurm's job %s does not answer at the moment",
                c->at->node, c->at->name);
     v->fresh = true;
 }
 
 /* Draw each status that comes through srun until the view ends. Nothing is drawn before the first
- * one, so that errors until then are printed normally. Return 0, 1 for 'q', 128 + signal, or an
- * error.
+ * one, so that errors until then are printed normally. Return 0, STATUS_LIVE_QUIT, 128 + signal, or
+ * an error.
  */
 static int watch_far(struct live *v, struct srun_proxy_call *c, struct eddis_error *err)
 {

@@ -18,8 +18,11 @@ struct status_live {
     bool color, ascii;
 };
 
-/* Show the job on the terminal. Return 0 if it has ended, 1 if 'q' was pressed, 128 + the signal
- * that ended the view, or an error. The terminal is restored in any case.
+/* Returned when 'q' was pressed; no exit code is so large. */
+enum { STATUS_LIVE_QUIT = 256 };
+
+/* Show the job on the terminal. Return 0 if it has ended, STATUS_LIVE_QUIT if 'q' was pressed, 128
+ * + the signal that ended the view, or an error. The terminal is restored in any case.
  */
 int status_live_run(const struct job_folder *f, const struct status_live *o,
                     struct eddis_error *err);

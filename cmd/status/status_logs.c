@@ -159,7 +159,7 @@ static int no_log(const struct job_folder *f, int rank, struct eddis_error *err)
     n = s.n_workers;
     job_status_fini(&s);
     if (n == 1 && rank > 0)
-        return eddis_fail(err, -ENOENT, "there is no rank %d: the job has rank 0 alone", rank);
+        return eddis_fail(err, -ENOENT, "there is no rank %d: the job has only rank 0", rank);
     if (n > 0 && rank >= n)
         return eddis_fail(err, -ENOENT, "there is no rank %d: the job has %d, from 0 to %d", rank,
                           n, n - 1);

@@ -240,8 +240,7 @@ static void add_plan(struct strbuf *b, const struct job_status *s)
 
     if (s->plan_version == 0)
         return;
-    strbuf_addf(b, "plan    generation %" PRId64 ", version %" PRId64, s->generation,
-                s->plan_version);
+    strbuf_addf(b, "plan    attempt %" PRId64 ", version %" PRId64, s->generation, s->plan_version);
     if (p && p->since >= 0)
         strbuf_addf(b, " from step %" PRId64, p->since);
     strbuf_addf(b, ", global batch %" PRId64, s->global_batch);
@@ -349,7 +348,7 @@ static void add_slowest(FILE *out, const struct job_status *s)
     for (int i = 0; i < n; i++)
         add_slow(out, slowest[i]);
     if (all > n)
-        fprintf(out, "slow    and %d more\n", all - n);
+        fprintf(out, "slow    and %d more workers\n", all - n);
 }
 
 /* Print which ranks make no step while the job stalls. Ranks that only wait for others are not
@@ -373,7 +372,7 @@ static void add_stalled(FILE *out, const struct job_status *s, double age_s)
                 w->rank, node, w->last_step_age_s, w->state);
     }
     if (blamed > WORKER_LINES)
-        fprintf(out, "stalled and %d more\n", blamed - WORKER_LINES);
+        fprintf(out, "stalled and %d more ranks\n", blamed - WORKER_LINES);
     if (!blamed)
         fprintf(out, "stalled no rank has made a step for %.0f s: all wait for one another\n",
                 age_s);

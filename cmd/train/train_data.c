@@ -48,8 +48,9 @@ static int open_as(const struct train_options *o, const char *path, const char *
     int rc = open_file(o, path, labels, o->row_numbers, known, ret, err);
 
     if (rc == 0 && dataset_info(*ret)->class_names && !known->class_names)
-        return eddis_fail(err, -EINVAL, "the labels of '%s' are text; those trained on are numbers",
-                          path);
+        return eddis_fail(
+            err, -EINVAL,
+            "the labels of '%s' are text, but the model was trained on numbers as labels", path);
     if (rc < 0 || o->row_numbers != DATASET_AUTO || labels)
         return rc;
     info = dataset_info(*ret);
@@ -79,11 +80,11 @@ static int open_test(struct train_options *o, struct eddis_error *err)
         return rc;
     test = dataset_info(d->test);
     if (test->n_features != train->n_features)
-        return eddis_fail(err, -EINVAL, "'%s' has %lld features a row and '%s' has %lld",
+        return eddis_fail(err, -EINVAL, "'%s' has %lld features per row, but '%s' has %lld",
                           o->test_data, (long long)test->n_features, o->data,
                           (long long)train->n_features);
     if (test->n_classes > train->n_classes)
-        return eddis_fail(err, -EINVAL, "'%s' has label %d; the largest in '%s' is %d",
+        return eddis_fail(err, -EINVAL, "'%s' has label %d, but the largest label in '%s' is %d",
                           o->test_data, (int)test->n_classes - 1, o->data,
                           (int)train->n_classes - 1);
     d->n_train = train->n_samples;
@@ -103,8 +104,10 @@ static int split_off_test(struct train_options *o, struct eddis_error *err)
     if (o->test_only && o->test == 0)
         o->test = n;
     if (o->test > n || (o->test == n && !o->test_only))
-        return eddis_fail(err, -EINVAL, "--test takes %lld rows of the %lld in '%s'; none are left",
-                          (long long)o->test, (long long)n, o->data);
+        return eddis_fail(
+            err, -EINVAL,
+            "--test asks for %lld of the %lld rows in '%s', so no row is left for training",
+            (long long)o->test, (long long)n, o->data);
     d->test = d->train;
     d->n_train = d->first_test = n - o->test;
     d->n_test = o->test;
@@ -133,7 +136,7 @@ static int parse_shape(const char *text, struct model_spec *m, struct eddis_erro
             break;
         s = end + 1;
     }
-    return eddis_fail(err, -EINVAL, "--shape is '%s'; it must be as 28x28 or 32x32x3", text);
+    return eddis_fail(err, -EINVAL, "--shape is '%s'; write it like 28x28 or 32x32x3", text);
 }
 
 /* Set the model's input shape from --shape or the data, and its number of classes. cnn needs a
@@ -156,14 +159,15 @@ static int find_shape(struct train_options *o, struct eddis_error *err)
     else if (root * root == info->n_features)
         m->height = m->width = root, m->channels = 1;
     else
-        return eddis_fail(err, -EINVAL,
-                          "'%s' has %lld features a row, which is no square; give --shape HxWxC",
-                          o->data, (long long)info->n_features);
+        return eddis_fail(
+            err, -EINVAL,
+            "'%s' has %lld features per row, which is not a square; give --shape HxWxC", o->data,
+            (long long)info->n_features);
     if (rc == 0 && (m->height > info->n_features || m->width > info->n_features ||
                     m->height * m->width > info->n_features ||
                     m->height * m->width * m->channels != info->n_features))
         return eddis_fail(err, -EINVAL,
-                          "shape %lldx%lldx%lld does not make the %lld features of '%s'",
+                          "shape %lldx%lldx%lld does not fit the %lld features of '%s'",
                           (long long)m->height, (long long)m->width, (long long)m->channels,
                           (long long)info->n_features, o->data);
     return rc;
@@ -177,10 +181,11 @@ static int take_model(struct train_options *o, struct eddis_error *err)
 
     if (info->n_features != o->loaded.model->n_features)
         return eddis_fail(
-            err, -EINVAL, "'%s' has %lld features a row; the model of '%s' takes %lld", o->data,
-            (long long)info->n_features, o->load, (long long)o->loaded.model->n_features);
+            err, -EINVAL, "'%s' has %lld features per row, but the model of '%s' takes %lld",
+            o->data, (long long)info->n_features, o->load, (long long)o->loaded.model->n_features);
     if (info->n_classes > s->n_classes)
-        return eddis_fail(err, -EINVAL, "'%s' has label %d; the largest of the model in '%s' is %d",
+        return eddis_fail(err, -EINVAL,
+                          "'%s' has label %d, but the largest label of the model in '%s' is %d",
                           o->data, (int)info->n_classes - 1, o->load, (int)s->n_classes - 1);
     o->trainer.model = *s;
     o->trainer.start = o->loaded.model;
@@ -240,8 +245,8 @@ static bool wants_factors(struct train_options *o, const struct dataset_info *in
         most <= UNLIKE * least)
         return false;
     (void)snprintf(o->scale_note, sizeof o->scale_note,
-                   "columns' largest magnitudes go from %.6g to %.6g, so each is divided by its "
-                   "own, as --scale column does",
+                   "the largest magnitudes of the columns range from %.6g to %.6g, so each column "
+                   "is divided by its own, as --scale column does",
                    least, most);
     return true;
 }

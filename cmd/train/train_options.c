@@ -16,35 +16,36 @@ static const struct option_row rows[] = {
     { "data", 0, "FILE", "training data: CSV, or IDX images with --labels; .gz too" },
     { "labels", 0, "FILE", "IDX labels of --data" },
     { "test", 0, "N", "the last N rows of --data are the test set (default 0)" },
-    { "test-data", 0, "FILE", "test data of their own" },
+    { "test-data", 0, "FILE", "separate test data" },
     { "test-labels", 0, "FILE", "IDX labels of --test-data" },
-    { "label", 0, "first|last", "where a CSV row has its label (default last)" },
+    { "label", 0, "first|last", "column of the label in a CSV row (default last)" },
     { "header", 0, "auto|yes|no", "whether the first line of CSV has column names" },
     { "row-numbers", 0, "auto|yes|no", "whether the first column numbers the rows of CSV" },
     { "scale", 0, "auto|column|none|X",
-      "multiply features by X; auto, column: the largest becomes 1" },
+      "multiply features by X; with auto or column the largest becomes 1" },
     { "shape", 0, "HxWxC", "height, width and channels of a sample, for cnn" },
     { "model", 0, "NAME", "softmax, mlp or cnn (default mlp)" },
     { "widths", 0, "N,...", "hidden layers of mlp (default 128,64); of cnn 16,32,64" },
     { "optimizer", 0, "NAME", "sgd or adam (default sgd)" },
     { "lr", 0, "X", "learning rate (default 0.1; adam 0.001)" },
-    { "momentum", 0, "X", "of sgd (default 0.9)" },
+    { "momentum", 0, "X", "momentum of sgd (default 0.9)" },
     { "weight-decay", 0, "X", "added to the gradient times the weight (default 0)" },
-    { "weighting", 0, "samples|equal", "of the workers' gradients; equal is wrong but usual" },
+    { "weighting", 0, "samples|equal",
+      "weights of the workers' gradients; equal is common but inexact" },
     { "epochs", 0, "N", "passes over the training data (default 20)" },
-    { "batch", 0, "N", "samples a step of all workers, without eddis-run (default 64 each)" },
-    { "seed", 0, "N", "of weights and order, without eddis-run (default 0)" },
+    { "batch", 0, "N", "samples per step of all workers, without eddis-run (default 64 each)" },
+    { "seed", 0, "N", "seed of weights and sample order, without eddis-run (default 0)" },
     { "eval-every", 0, "N", "test after every N epochs and the last; 0: the last (default 1)" },
-    { "checkpoint-dir", 0, "DIR", "write a checkpoint there after each epoch" },
-    { "resume", 0, "DIR", "begin with this checkpoint" },
+    { "checkpoint-dir", 0, "DIR", "write a checkpoint to this folder after each epoch" },
+    { "resume", 0, "DIR", "continue from this checkpoint" },
     { "save", 0, "FILE", "write the final parameters, in the safetensors format" },
-    { "load", 0, "FILE", "begin with the parameters that --save has written" },
+    { "load", 0, "FILE", "start with the parameters that --save wrote to this file" },
     { "test-only", 0, NULL, "train nothing: print the test accuracy of --load" },
-    { "memory", 0, "SIZE", "hold data up to this size in memory, as 512M (default 1G)" },
+    { "memory", 0, "SIZE", "keep data up to this size in memory, as 512M (default 1G)" },
     { "threads", 0, "N", "threads for large matrix products (default: the cores)" },
     { "quiet", 'q', NULL, "print no line for each epoch" },
     { "version", 'V', NULL, "print the version" },
-    { "help", 'h', NULL, "print this" },
+    { "help", 'h', NULL, "print this help" },
 };
 
 static const char *const uses[] = { "--data FILE [OPTION]...",
@@ -121,7 +122,8 @@ static int want_bytes(const char *text, int64_t *ret, struct eddis_error *err)
         for (const char *u = units; u <= unit; u++)
             v *= 1024;
     if (end == text || (*end && (!unit || end[1])) || !(v >= 1 && v <= 1e15))
-        return eddis_fail(err, -EINVAL, "--memory is '%s'; it must be a size as 512M or 2G", text);
+        return eddis_fail(err, -EINVAL, "--memory is '%s'; it must be a size such as 512M or 2G",
+                          text);
     *ret = (int64_t)v;
     return 0;
 }
@@ -138,7 +140,7 @@ static int want_widths(const char *text, struct model_spec *m, struct eddis_erro
         if (end == s || (*end && *end != ',') || v < 1 || v > MODEL_MAX_WIDTH)
             return eddis_fail(
                 err, -EINVAL,
-                "--widths is '%s'; it must be numbers from 1 to %d with commas between", text,
+                "--widths is '%s'; it must be numbers from 1 to %d, separated by commas", text,
                 MODEL_MAX_WIDTH);
         if (m->n_widths == MODEL_MAX_LAYERS - 1)
             return eddis_fail(err, -EINVAL, "--widths has more than %d numbers",
@@ -306,7 +308,8 @@ static int take(struct train_options *o, const struct options_item *i, struct ed
     int rc;
 
     if (!i->row)
-        return eddis_fail(err, -EINVAL, "'%s' is no option; data are named with --data", i->value);
+        return eddis_fail(err, -EINVAL, "'%s' is not an option; name the data with --data",
+                          i->value);
     rc = take_file(o, i);
     if (rc == 0)
         rc = take_int(o, i, err);
@@ -325,7 +328,7 @@ static int check_load(const struct train_options *o, struct eddis_error *err)
     const struct trainer *t = &o->trainer;
 
     if (o->load && (t->model.name || t->model.n_widths || o->shape))
-        return eddis_fail(err, -EINVAL, "--load FILE says what model it is; leave %s out",
+        return eddis_fail(err, -EINVAL, "the file of --load defines the model; leave %s out",
                           t->model.name       ? "--model"
                           : t->model.n_widths ? "--widths"
                                               : "--shape");
@@ -345,15 +348,16 @@ static int check(const struct train_options *o, struct eddis_error *err)
     if (o->help || o->version)
         return 0;
     if (!o->data)
-        return eddis_fail(err, -EINVAL, "no data; name them with --data FILE");
+        return eddis_fail(err, -EINVAL, "no data are named; write --data FILE");
     if (o->test_data && o->test)
         return eddis_fail(err, -EINVAL, "--test and --test-data exclude each other");
     if (o->test_labels && !o->test_data)
         return eddis_fail(err, -EINVAL, "--test-labels needs --test-data");
     if (o->test_data && !o->labels != !o->test_labels)
-        return eddis_fail(err, -EINVAL, "--labels and --test-labels go together");
+        return eddis_fail(err, -EINVAL,
+                          "--labels and --test-labels need each other; give both or neither");
     if (o->scaling == SCALE_COLUMN && o->labels)
-        return eddis_fail(err, -EINVAL, "--scale column is for CSV; leave it or --labels out");
+        return eddis_fail(err, -EINVAL, "--scale column is only for CSV; leave it or --labels out");
     return check_load(o, err);
 }
 
@@ -392,8 +396,8 @@ int train_options_check_resume(const struct train_options *o, struct eddis_error
         return eddis_fail_errno(err, -errno, "--resume: cannot open checkpoint '%s'", path);
     return S_ISDIR(st.st_mode)
                ? 0
-               : eddis_fail(err, -EINVAL, "--resume: '%s' is no folder, so it is no checkpoint",
-                            path);
+               : eddis_fail(err, -EINVAL,
+                            "--resume: '%s' is not a folder, so it is not a checkpoint", path);
 }
 
 int train_options_check_output(const struct train_options *o, struct eddis_error *err)

@@ -17,12 +17,12 @@
 
 /* Types of members */
 enum field_kind {
-    FIELD_INT,      /* int, min .. max */
-    FIELD_INT64,    /* int64_t, min .. max */
-    FIELD_UINT64,   /* uint64_t, full range */
-    FIELD_DOUBLE,   /* finite, low .. high */
-    FIELD_MEASURE,  /* finite, low .. high, or NAN, written as null */
-    FIELD_METRIC, /* finite, low .. high, or NAN, omitted from the JSON */
+    FIELD_INT,     /* int, min .. max */
+    FIELD_INT64,   /* int64_t, min .. max */
+    FIELD_UINT64,  /* uint64_t, full range */
+    FIELD_DOUBLE,  /* finite, low .. high */
+    FIELD_MEASURE, /* finite, low .. high, or NAN, written as null */
+    FIELD_METRIC,  /* finite, low .. high, or NAN, omitted from the JSON */
     FIELD_BOOL,
     FIELD_FLAG,     /* int32_t, 0 or 1, written as false or true */
     FIELD_ENUM,     /* int, 0 .. max - 1, written as names[] */

@@ -152,15 +152,15 @@ float16s_from_floats_fast(uint16_t *to, const float *from, size_t n)
 }
 
 /* Convert n bfloat16 numbers to float32, by the loop compiled for AVX2. */
-__attribute__((target("avx2"))) static void bfloat16s_to_floats_fast(float *to, const uint16_t *from,
-                                                                   size_t n)
+__attribute__((target("avx2"))) static void bfloat16s_to_floats_fast(float *to,
+                                                                     const uint16_t *from, size_t n)
 {
     to_float_loop(to, from, n);
 }
 
 /* Convert n float32 numbers to bfloat16, by the loop compiled for AVX2. */
 __attribute__((target("avx2"))) static void bfloat16s_from_floats_fast(uint16_t *to,
-                                                                     const float *from, size_t n)
+                                                                       const float *from, size_t n)
 {
     from_float_loop(to, from, n);
 }

@@ -7,10 +7,10 @@
  * Every request is authenticated before its content is processed: "Authorization: Bearer <token>"
  * must contain a token given at start, and the handler gets that token's number.  A request without
  * one gets a short 401 after a delay, is counted by address, and its connection is closed.  An
- * unauthenticated connection (unauthenticated.h) has a short time limit and may be closed in favour of a
- * newer one.  So connections of registered agents are never in danger.  Limits apply before memory
- * is allocated: 8 KB of header, HTTP_MAX_BODY of body, the number of connections, and a deadline
- * for each connection, including its TLS handshake.
+ * unauthenticated connection (unauthenticated.h) has a short time limit and may be closed in favour
+ * of a newer one.  So connections of registered agents are never in danger.  Limits apply before
+ * memory is allocated: 8 KB of header, HTTP_MAX_BODY of body, the number of connections, and a
+ * deadline for each connection, including its TLS handshake.
  *
  * On a Unix socket the kernel identifies the peer: this user and root need no token, others are
  * disconnected.

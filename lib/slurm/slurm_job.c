@@ -285,19 +285,19 @@ const char *slurm_job_why(const struct slurm_job *j, char *ret, size_t size)
     } row[] = {
         { "Resources", "its nodes are busy" },
         { "Priority", "other jobs come first" },
-        { "BeginTime", "it is not to start yet" },
+        { "BeginTime", "its start time has not come" },
         { "Dependency", "it waits for another job" },
-        { "JobHeldUser", "it is held, until scontrol release" },
+        { "JobHeldUser", "it is held until you run scontrol release" },
         { "JobHeldAdmin", "an administrator holds it" },
         { "ReqNodeNotAvail", "nodes that it needs are down, drained or reserved" },
         { "Nodes_required", "nodes that it needs are down, drained or reserved" },
-        { "PartitionTimeLimit", "it asks for more time than its partition allows, so it never "
-                                "starts" },
-        { "PartitionNodeLimit", "it asks for more nodes than its partition allows, so it never "
-                                "starts" },
-        { "PartitionConfig", "no nodes of its partition are so many or so large, so it never "
-                             "starts" },
-        { "BadConstraints", "no nodes are what it asks for, so it never starts" },
+        { "PartitionTimeLimit",
+          "it requests more time than its partition allows, so it never starts" },
+        { "PartitionNodeLimit",
+          "it requests more nodes than its partition allows, so it never starts" },
+        { "PartitionConfig",
+          "its partition does not have as many or as large nodes, so it never starts" },
+        { "BadConstraints", "no nodes match its request, so it never starts" },
         { "PartitionDown", "its partition is down" },
         { "PartitionInactive", "its partition starts no jobs" },
     };

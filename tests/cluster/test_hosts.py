@@ -33,7 +33,7 @@ def unequal(c):
         assert "{host: node3, workers: 3}" in j.file("job.yaml"), j.file("job.yaml")
         assert "nodes     3   node1" in j.out, j.out
         assert "workers   6   on CPU cores: ranks 0 on node1, 1-2 on node2, 3-5 on node3;" in j.out, j.out
-        assert "no checkpoints, until" not in j.out, "of a program that may write none"
+        assert "no checkpoints are saved" not in j.out, "of a program that may write none"
         os.remove(c.path(LOGIN, HOME + "/hosts"))
         j.check_nothing_left()
 
@@ -113,7 +113,7 @@ class Measuring:
 def background(c):
     folder = HOME + "/job-900"
     p = c.run(LOGIN, [RUN, *FAST, "--detach", "--job-dir", folder, "-H", "node1,node2", "--", "sleep", "600"], cwd=HOME)
-    assert p.returncode == 0 and "goes on in the background" in p.stdout, p
+    assert p.returncode == 0 and "continues in the background" in p.stdout, p
     s = c.run(LOGIN, [STATUS, folder + "/", "--json"])
     assert json.loads(s.stdout)["state"] == "running", s
     assert c.pids("node2", "sleep")

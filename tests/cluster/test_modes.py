@@ -52,30 +52,30 @@ def stop():
         assert "was stopped" in p.stdout and "by hand, exit code 130" in p.stdout, p.stdout
         j.check(130, "interrupted")
         again = run("--stop", j.dir + "/")
-        assert again.returncode == 0 and "had ended before" in again.stdout, again
+        assert again.returncode == 0 and "had already ended" in again.stdout, again
         text = json.loads(run("--stop", j.dir + "/", "--json").stdout)
         assert text["reason"] == "interrupted" and text["exit_code"] == 130, text
 
 
 def stop_refused():
     for args, sentence in (
-            (["--stop", "no-such-job"], "--stop no-such-job: there is neither"),
-            (["--stop", "x", "--prune", "1d"], "one of them at a time"),
+            (["--stop", "no-such-job"], "--stop no-such-job: there is no such file"),
+            (["--stop", "x", "--prune", "1d"], "--stop, --cleanup and --prune exclude each other"),
             (["--stop", "x", "train.yaml"], "--stop runs no job"),
             (["--stop", "x", "--", "true"], "--stop runs no job"),
-            (["--prune", "soon"], '--prune "soon" is no duration'),
-            (["--prune", "none"], '--prune "none" is no duration'),
-            (["--failed", "--", "true"], "--failed belongs to --prune"),
-            (["--stop", "x", "--failed"], "--failed belongs to --prune"),
+            (["--prune", "soon"], '--prune "soon" is not a duration'),
+            (["--prune", "none"], '--prune "none" is not a duration'),
+            (["--failed", "--", "true"], "--failed works only with --prune"),
+            (["--stop", "x", "--failed"], "--failed works only with --prune"),
             (["--prune", "1d", "--detach"], "--prune runs no job"),
             (["--nproc_per_node", "4"], 'unknown option "--nproc-per-node"; did you mean "-n"?'),
-            (["--tee", "3"], "each worker's output has a file"),
-            ([__file__], "; if it is a program: eddis-run -- python3 "),
-            (["--nnodes=2"], 'unknown option "--nnodes"; the machines are named: -H a,b'),
-            (["--detach", "--dry-run", "--", "true"], "--detach: nothing is left to run"),
+            (["--tee", "3"], "each worker's output is shown and written to a file"),
+            ([__file__], "; to run it as a program, write eddis-run -- python3 "),
+            (["--nnodes=2"], 'unknown option "--nnodes"; name the machines: -H a,b'),
+            (["--detach", "--dry-run", "--", "true"], "--detach: with --dry-run nothing runs"),
             (["--check", "--dry-run", "--", "true"], "--check and --dry-run"),
-            (["--detach", "--check", "--", "true"], "--detach: nothing is left to run"),
-            (["--detach", "--profile"], "--detach: nothing is left to run")):
+            (["--detach", "--check", "--", "true"], "--detach: with --check nothing runs"),
+            (["--detach", "--profile"], "--detach: with --profile nothing runs")):
         p = run(*args)
         assert p.returncode == 2 and not p.stdout and p.stderr.count("\n") == 1, (args, p)
         assert sentence in p.stderr, (sentence, p.stderr)
@@ -110,7 +110,7 @@ def detach():
     os.set_inheritable(lock, True)
     with job("--detach", *FOREVER, pass_fds=[lock]) as j:
         assert j.end() == 0, (j.out, j.err)
-        said = re.search(r"job (\S+) goes on in the background; see it by eddis-status (\S+),", j.out)
+        said = re.search(r"job (\S+) continues in the background; run eddis-status (\S+) to see it,", j.out)
         assert said and said.group(2) == j.dir + "/", j.out
         assert "sync, allreduce" in j.out, "the plan stands before it, for nobody sees it later"
         s = json.loads(tool("eddis-status", j.dir + "/", "--json").stdout)
@@ -180,7 +180,7 @@ def check():
     assert "not ready; nothing was trained" in p.stdout and "/no/such" not in p.stdout, p.stdout
     # What no permission tells; and what it must make to find out does not stay.
     p = run("--check", "--log-dir", "/proc/x", "--", "true")
-    assert p.returncode == 2 and "--log-dir: logs.dir '/proc/x' is no folder" in p.stderr, p
+    assert p.returncode == 2 and "--log-dir: logs.dir '/proc/x' is not a writable folder" in p.stderr, p
     new = FOLDERS.path("work", "new")
     p = run("--check", "--log-dir", f"{new}/logs", "--set", f"checkpoint.dir={new}/deep", "--", "true")
     assert p.returncode == 0 and not os.path.exists(new), p
@@ -252,11 +252,11 @@ def prune_young():
     new = job_folder("new-20250101-000000-bbbb", ahead, "job.yaml")
     p = run("--prune", "0s")
     assert p.returncode == 0 and os.path.exists(hurt) and os.path.exists(new), p
-    assert "leaving hurt-20250101-000000-aaaa: its driver is gone for less than a minute, and" in p.stdout, p
-    assert "leaving new-20250101-000000-bbbb: it is not a minute old, and may be only starting" in p.stdout, p
+    assert "keeping hurt-20250101-000000-aaaa: its driver exited less than a minute ago, and" in p.stdout, p
+    assert "keeping new-20250101-000000-bbbb: it is less than a minute old and may still be starting" in p.stdout, p
     assert run("--prune", "1s").stdout == "0 jobs removed\n"
     p = run("--resume", "new-")
-    assert p.returncode == 2 and "--resume new-: the job is only just starting" in p.stderr and p.stderr.count("\n") == 1, p
+    assert p.returncode == 2 and "--resume new-: the job is still starting" in p.stderr and p.stderr.count("\n") == 1, p
     shutil.rmtree(new)
     shutil.rmtree(hurt)
 
@@ -340,12 +340,12 @@ def resume():
         p.kill()
         p.communicate()
     for args, sentence in (
-            ([stopped], "the value of API_KEY is not kept in its job.yaml; give it again, -x API_KEY=..."),
-            ([stopped, "--seed", "4", path], "is of seed 3 and this job's is 4"),
-            ([stopped, "--set", "batch.global=100", path], "is of a global batch of 240 and this job's is 100"),
-            ([os.path.join(jobs, stopped, "checkpoints")], "the value of API_KEY is not kept"),
-            ([os.path.join(jobs, stopped, "checkpoints", "step-00000004") + "/"], "the value of API_KEY is not kept"),
-            ([jobs + "/"], "this is no job's folder, so it does not say what to run")):
+            ([stopped], "its job.yaml does not store the value of API_KEY; give it again, -x API_KEY=..."),
+            ([stopped, "--seed", "4", path], "has seed 3, but this job has 4"),
+            ([stopped, "--set", "batch.global=100", path], "has a global batch of 240, but this job has 100"),
+            ([os.path.join(jobs, stopped, "checkpoints")], "does not store the value of API_KEY"),
+            ([os.path.join(jobs, stopped, "checkpoints", "step-00000004") + "/"], "does not store the value of API_KEY"),
+            ([jobs + "/"], "this is not a job's folder, so the program to run is unknown")):
         p = run("--resume", *args)
         assert p.returncode == 2 and sentence in p.stderr and p.stderr.count("\n") == 1, p
     before = os.listdir(jobs)

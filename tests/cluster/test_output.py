@@ -88,7 +88,7 @@ def selected():
         j.check(0, "ok")
     assert sorted(shown(j.out)) == [(f"{HOST}:{r}", f"I am {r}") for r in (0, 2, 3)], j.out
     with script("true", "--ranks", "2-0") as j:
-        assert j.end() == 2 and '--ranks: "2-0" is no list of ranks' in j.err, j.err
+        assert j.end() == 2 and '--ranks: "2-0" is not a list of ranks' in j.err, j.err
 
 
 def silent():

@@ -90,16 +90,16 @@ def goes_on(c):
     assert told and told[1] == told[2], out
     assert f"job {one} is back in Slurm's queue" in out, out
     await_step(c, name, int(told[1]))
-    assert f"goes on from step {told[1]} ({HOME}/shared/checkpoints/{name}/step-{int(told[1]):08})" in c.read("array-1.out")
+    assert f"continues from step {told[1]} ({HOME}/shared/checkpoints/{name}/step-{int(told[1]):08})" in c.read("array-1.out")
     saved = steps(c, name)[-1]
     c.sh(f"scontrol requeue {one}")
     await_restart(c, one, 2)
     c.await_state(one, "COMPLETED", "FAILED")
     c.await_state(other, "COMPLETED", "FAILED")
     out = c.read("array-1.out")
-    starts = [int(step) for step in re.findall(r"goes on from step (\d+) ", out)]
+    starts = [int(step) for step in re.findall(r"continues from step (\d+) ", out)]
     assert starts[0] == int(told[1]) and starts[1] >= saved and "done in" in out, out
-    assert c.job_field(other, "Restarts") == "0" and "goes on" not in c.read("array-2.out")
+    assert c.job_field(other, "Restarts") == "0" and "continues from" not in c.read("array-2.out")
     with open(c.shared + "/final-1", "rb") as f, open(c.shared + "/final-2", "rb") as g:
         assert f.read() == g.read(), "not what one start has trained"
     fence = c.read(f"checkpoints/{name}/.generation").splitlines()
@@ -117,7 +117,7 @@ def begins_anew(c):
     await_restart(c, job, 1)
     c.await_state(job, "COMPLETED", "FAILED")
     out = c.read(f"slurm-{job}.out")
-    assert f"restart 1 of Slurm's job {job}" in out and "training begins anew" in out and "done in" in out, out
+    assert f"restart 1 of Slurm's job {job}" in out and "training starts from the beginning" in out and "done in" in out, out
     for folder in ("job", "job.1"):
         assert os.path.exists(f"{c.shared}/{folder}/summary.json"), folder
 
@@ -131,7 +131,7 @@ def forbidden(c):
     assert c.job_field(job, "ExitCode") == "75:0", c.job_field(job, "ExitCode")
     out = c.read(f"slurm-{job}.out")
     line, = [line for line in out.splitlines() if line.startswith("eddis-run: ")][-1:]
-    assert f"Slurm does not put job {job} back: " in line and "--resume" in line, out
+    assert f"Slurm does not requeue job {job}: " in line and "--resume" in line, out
     job = submit(c, TRAIN, "--set slurm.requeue=on")
     await_step(c, f"slurm-{c.lab.name}-{job}", 0)
     c.sh(f"scancel {job}")
@@ -152,7 +152,7 @@ def followed(c):
         p.send_signal(signal.SIGTERM)
         said = p.communicate(timeout=PATIENCE)[0]
     assert p.returncode == 75 and "stopped by SIGTERM at step" in said, (p.returncode, said)
-    assert "is not put back" in said and "is back in" not in said, said
+    assert "is not requeued" in said and "is back in" not in said, said
     assert c.job_field(job, "JobState") == "FAILED" and c.job_field(job, "Restarts") == "0"
 
 
@@ -243,7 +243,7 @@ def out_of_time(c):
     assert told and told[1] == told[2], out
     c.await_state(job, "COMPLETED", "FAILED")
     out = c.read(f"slurm-{job}.out")
-    assert f"goes on from step {told[1]} " in out and "done in" in out, out
+    assert f"continues from step {told[1]} " in out and "done in" in out, out
     first, second = samples(c, 0), samples(c, 1)
     steps = sorted(first)[:int(told[1])]
     assert len(second) >= 30 and sorted(second)[0] == steps[-1] + 1, (told[1], steps[-1], sorted(second)[:2])
@@ -272,7 +272,7 @@ def preempted(c):
     c.await_state(urgent, "COMPLETED")
     c.await_state(job, "COMPLETED", "FAILED")
     out = c.read("low.out")
-    assert f"goes on from step {told[1]} " in out and "done in" in out, out
+    assert f"continues from step {told[1]} " in out and "done in" in out, out
 
 
 CASES = [goes_on, begins_anew, forbidden, followed, refused, preempted, outlived, out_of_time]

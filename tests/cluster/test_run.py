@@ -257,11 +257,11 @@ def preflight():
     run = os.path.join(BUILD, "cmd/eddis-run")
     path = FOLDERS.path("work", "preflight.yaml")
     for text, sentence in (
-            ("workdir: /nope", ":2:1: workdir '/nope' is no folder"),
-            ("checkpoint: {resume: /nope}", ":2:14: checkpoint.resume '/nope' is no folder"),
-            ("logs: {dir: /dev/null/logs}", ":2:8: logs.dir '/dev/null/logs' is no folder to write in"),
-            ("ssh: {identity: /nope}", ":2:7: ssh.identity '/nope' is no file that can be read here"),
-            ("nodes: [{host: no-such.invalid, ssh: {identity: /nope}}]", ":2:1: ssh.identity '/nope' is no file"),
+            ("workdir: /nope", ":2:1: workdir '/nope' is not a folder"),
+            ("checkpoint: {resume: /nope}", ":2:14: checkpoint.resume '/nope' is not a folder"),
+            ("logs: {dir: /dev/null/logs}", ":2:8: logs.dir '/dev/null/logs' is not a writable folder"),
+            ("ssh: {identity: /nope}", ":2:7: ssh.identity '/nope' cannot be read on this machine"),
+            ("nodes: [{host: no-such.invalid, ssh: {identity: /nope}}]", ":2:1: ssh.identity '/nope' cannot be read"),
             ("checkpoint: {dir: /dev/null}", ":2:14: checkpoint.dir '/dev/null'")):
         with open(path, "w") as f:
             f.write(f"command: [\"true\"]\n{text}\n")
@@ -272,7 +272,7 @@ def preflight():
             assert sentence in p.stderr, (sentence, p.stderr)
     assert not os.path.exists(FOLDERS.path("no-state")), "a folder of a job that never was"
     p = subprocess.run([run, "--set", "workdir=/nope", "--", "true"], capture_output=True, text=True, timeout=PATIENCE)
-    assert p.returncode == 2 and p.stderr.startswith("eddis-run: --set: workdir '/nope' is no folder"), p
+    assert p.returncode == 2 and p.stderr.startswith("eddis-run: --set: workdir '/nope' is not a folder"), p
 
 
 def grandchildren():
@@ -511,7 +511,7 @@ def few_files():
 def usage():
     run = os.path.join(BUILD, "cmd/eddis-run")
     for args, sentence in (
-            ([], "which job?"), (["--nope"], 'unknown option "--nope"'),
+            ([], "no job is named"), (["--nope"], 'unknown option "--nope"'),
             (["--dryrun"], 'did you mean "--dry-run"'),
             (["no-such.yaml"], "no-such.yaml"), (["a.yaml", "b.yaml"], "one job at a time"),
             (["a.yaml", "--", "true"], "not both"), (["-x", "NO_SUCH_VARIABLE", "--", "true"], "-x"),
@@ -526,7 +526,7 @@ def usage():
             (["--set", "restarts=2000", "--", "true"], "restarts"),
             (["--set", "batch.min=64", "--set", "batch.max=8", "--", "true"], "batch.max"),
             (["--measure-equal", "x", "--", "true"], "--measure-equal"),
-            (["--resume", "zzz", "--", "true"], "--resume zzz: there is neither"),
+            (["--resume", "zzz", "--", "true"], "--resume zzz: there is no such file"),
             (["--seed", "-1", "--", "true"], "seed"), (["-n", "0.5", "--", "true"], "")):
         p = subprocess.run([run] + args, capture_output=True, text=True, timeout=PATIENCE,
                            env=dict(os.environ, XDG_STATE_HOME=FOLDERS.path("state")))
@@ -544,7 +544,7 @@ def usage():
         assert told[2].startswith(f"eddis-run: {bad}:3:"), told
     assert not os.path.exists(FOLDERS.path("state", "eddis")), "a folder of a job that never was"
     with Job(BUILD, FOLDERS, ["--ranks", "0,9", "--", "true"]) as j:  # known once there is a plan
-        refused(j, "--ranks: there is no rank 9; the last of 2 is rank 1")
+        refused(j, "--ranks: there is no rank 9; the last of the 2 ranks is rank 1")
 
 
 def refused(j, sentence, was_there=False):

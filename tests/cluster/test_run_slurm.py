@@ -99,7 +99,7 @@ def silent(c):
                  c.read("asked").count("asked") == turn)
         f.signal()
     f.end(130)
-    assert "is left to Slurm" in f.said(1), f.said(1)
+    assert "is no longer followed" in f.said(1), f.said(1)
     shutil.rmtree(c.shared + "/bin")
     os.unlink(c.shared + "/asked")
 
@@ -151,7 +151,7 @@ def unread(c):
     # How many bytes that is depends on the sizes of the writes: each may take a page of its own.
     wait_for("the pipe to be full", lambda: not select.select([], ends[1:], [], 0)[1])
     f.signal()
-    f.wait_said("is told to save and end")
+    f.wait_said("was asked to save and end")
     c.await_empty()
     f.signal()
     f.end(130)
@@ -228,13 +228,13 @@ def interrupted(c):
     up(c, f)
     f.signal()
     f.end(130)
-    assert "is told to save and end" in f.said(1) and "interrupted" in f.said(0), (f.said(0), f.said(1))
+    assert "was asked to save and end" in f.said(1) and "interrupted" in f.said(0), (f.said(0), f.said(1))
     c.write("train.yaml", "command: [sh, -c, 'trap \"\" INT TERM; touch up; while :; do sleep 1; done']\n"
                           "timeouts: {grace: 30m}\n")
     f = Following(c, "train.yaml")
     up(c, f)
     f.signal()
-    f.wait_said("another Ctrl-C")
+    f.wait_said("Ctrl-C again")
     f.signal()
     f.end(130)
 
@@ -281,7 +281,7 @@ def out_of_time(c):
     assert sorted(os.listdir(f"{c.shared}/checkpoints/{name}")) == [".generation", f"step-{int(told[1]):08}"], told[0]
     c.write("epochs", str(int(told[1]) // 7 + 2))  # 1797 samples are 7 steps of 256
     f.end(0)
-    assert f"goes on from step {told[1]} " in f.said(0) and "done in" in f.said(0), f.said(0)[-2000:]
+    assert f"continues from step {told[1]} " in f.said(0) and "done in" in f.said(0), f.said(0)[-2000:]
 
 
 def piped(c):
@@ -298,13 +298,13 @@ def late(c):
     """Output that comes into sight when the job is over."""
     c.write("train.yaml", "command: [echo, here]\n")
     f = Following(c, "train.yaml --set 'slurm.extra=[-o, /tmp/out]'")
-    f.wait_said("its output in /tmp/out is waited for")
+    f.wait_said("for its output in /tmp/out")
     assert f.process.poll() is None
     c.run(LOGIN, "echo seen >/tmp/out")
     f.end(0)
-    assert f.said(0) == "seen\n" and "does not see" not in f.said(1), (f.said(0), f.said(1))
+    assert f.said(0) == "seen\n" and "cannot see" not in f.said(1), (f.said(0), f.said(1))
     f = Following(c, "train.yaml --set 'slurm.extra=[-o, /tmp/out-%j]'")
-    f.wait_said("is waited for")
+    f.wait_said("for its output in")
     f.signal()
     f.end(130)
 
@@ -316,8 +316,8 @@ def unseen(c):
         c.run(host, "mkdir -p /tmp/own")
     f = Following(c, "train.yaml --set 'slurm.extra=[-o, /tmp/own/out-%j]'")
     f.end(0)
-    assert "is waited for" not in f.said(1), f.said(1)
-    assert "which this machine does not see" in f.said(1) and not f.said(0), (f.said(0), f.said(1))
+    assert "for its output in" not in f.said(1), f.said(1)
+    assert "which this machine cannot see" in f.said(1) and not f.said(0), (f.said(0), f.said(1))
     for args, code, words in (("train.yaml --set slurm.partition=nope", 3, "Invalid partition"),
                               ("train.yaml --detach", 2, "eddis-sbatch train.yaml"),
                               ("train.yaml --dry-run", 2, "--dry-run"),

@@ -195,8 +195,8 @@ def usage(c):
     c.write("train.yaml", "command: hostname\n")
     c.write("typo.yaml", "command: hostname\nslurm: {partitoin: main}\n")
     for args, words in (
-            ("", ["which job"]), ("no.yaml", ["no.yaml"]), ("typo.yaml", ["typo.yaml:2:9", "partition"]),
-            ("-p main train.yaml", ["stand behind the job's file"]), ("--pritn train.yaml", ["--print"]),
+            ("", ["no job is named"]), ("no.yaml", ["no.yaml"]), ("typo.yaml", ["typo.yaml:2:9", "partition"]),
+            ("-p main train.yaml", ["after the job's file"]), ("--pritn train.yaml", ["--print"]),
             ("train.yaml more", ["\"more\""]), ("train.yaml -N 2 more", ["\"more\""]),
             ("train.yaml --gpus-per-task=1", ["--gpus-per-task=1", "slurm.gres"]),
             ("train.yaml --set 'slurm.extra=[--gpus-per-task, \"1\"]'", ["--set", "slurm.gres"]),
@@ -220,8 +220,8 @@ def answers(c):
     c.write("train.yaml", "name: quick\ncommand: \"true\"\n")
     p = c.sh("eddis-sbatch train.yaml -H")
     job = p.stdout.split()[1]
-    assert p.stdout == f"job {job} (quick) is in Slurm's queue; its output goes to slurm-{job}.out, and " \
-                       f"scancel {job} ends it\n", p
+    assert p.stdout == f"job {job} (quick) is in Slurm's queue; its output goes to slurm-{job}.out; " \
+                       f"run scancel {job} to end it\n", p
     assert c.job_field(job, "JobState") == "PENDING" and c.job_field(job, "JobName") == "quick"
     c.sh(f"scancel {job}")
     p = c.sh("eddis-sbatch --json train.yaml -H")

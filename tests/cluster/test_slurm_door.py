@@ -204,7 +204,7 @@ def stop(c):
             assert "exit code 130" in p.stdout or not env and "ended with code 130" in p.stdout, p
             c.await_empty()
             if env:
-                check(c.sh(f"eddis-run --stop {job}", env=env), 0, "had ended before", where="stdout")
+                check(c.sh(f"eddis-run --stop {job}", env=env), 0, "had already ended", where="stdout")
     with running(c) as job:
         p = c.sh(f"eddis-run --stop {job} --json")
         assert p.returncode == 0 and json.loads(p.stdout)["exit_code"] == 130, p
@@ -212,7 +212,7 @@ def stop(c):
     wait_for("why it waits", lambda: "scontrol release" in c.sh(f"eddis-status {job}").stderr)
     check(c.sh(f"eddis-status {job}"), 1, f"job {job} waits", "held")
     check(c.sh(f"eddis-run --cleanup {job}"), 2, f"job {job} waits")
-    check(c.sh(f"eddis-run --stop {job}"), 0, f"job {job} was waiting", "is cancelled", where="stdout")
+    check(c.sh(f"eddis-run --stop {job}"), 0, f"job {job} was waiting", "has been cancelled", where="stdout")
     c.await_empty()
     job = c.sh("eddis-sbatch --parsable train.yaml --hold").stdout.strip()
     p = c.sh(f"eddis-run --stop {job} --json")
@@ -245,12 +245,12 @@ def killed(c):
         p = c.sh(f"eddis-status --json {job}", env=SHARED)
         assert p.returncode == 0 and json.loads(p.stdout)["state"] == "lost", p
         p = c.sh(f"eddis-run --stop {job}", env=SHARED)
-        assert p.returncode == 1 and "its eddis-run is gone" in p.stdout, p
+        assert p.returncode == 1 and "its eddis-run has exited" in p.stdout, p
         os.makedirs(c.shared + "/closed", exist_ok=True)
         c.write("closed/ssh", "#!/bin/sh\necho Permission denied >&2; exit 255\n")
         os.chmod(c.shared + "/closed/ssh", 0o755)
         p = c.sh(f"PATH={c.shared}/closed:$PATH eddis-run --cleanup {job}", env=SHARED)
-        assert p.returncode == 1 and "node1: " in p.stderr and "Slurm has ended the processes" in p.stderr, p
+        assert p.returncode == 1 and "node1: " in p.stderr and "Slurm ended the processes" in p.stderr, p
         p = c.sh(f"eddis-run --cleanup {job}", env=SHARED)  # by ssh, which the lab allows
         assert p.returncode == 0 and "node1: " in p.stdout, p
 
@@ -291,14 +291,14 @@ def another_user(c):
     check(c.sh(f"eddis-status {job}"), 1, f"job {job} of user nobody waits")
     c.sh(f"scancel {job}")
     for program in ("eddis-status", "eddis-run --stop", "eddis-run --cleanup"):
-        check(c.sh(f"{program} {job}"), 2, f"job {job} is of user nobody", "it is over: CANCELLED")
+        check(c.sh(f"{program} {job}"), 2, f"job {job} belongs to user nobody", "it is over: CANCELLED")
     job = c.sh("sbatch --parsable --hold --wrap true").stdout.strip()
     p = c.run(LOGIN, f"{nobody} {BUILD}/cmd/eddis-run --stop {job}")
-    check(p, 2, f"job {job} of user root waits", "for its user only")
+    check(p, 2, f"job {job} of user root waits", "only that user can cancel it")
     programs = "mkdir -p /tmp/some && ln -sf /usr/bin/squeue /usr/bin/scontrol /usr/bin/sacct /tmp/some"
     p = c.run(LOGIN, f"{programs} && {nobody} PATH=/tmp/some {BUILD}/cmd/eddis-run --stop {job}")
     check(p, 2, "scancel")  # that was not asked has refused nothing
-    assert "for its user only" not in p.stderr and c.queue() == [job], (p, c.queue())
+    assert "only that user can cancel it" not in p.stderr and c.queue() == [job], (p, c.queue())
     end_all(c)
 
 
@@ -319,7 +319,7 @@ def arrays(c):
     assert p.returncode == 0 and json.loads(p.stdout)["state"] == "running", p
     assert c.sh(f"eddis-run --stop {job}").returncode == 0
     c.await_empty()
-    check(c.sh(f"eddis-status {job}_9"), 2, f"no job {job}_9")
+    check(c.sh(f"eddis-status {job}_9"), 2, f"job {job}_9")
 
 
 def groups(c):

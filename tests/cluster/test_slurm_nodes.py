@@ -359,7 +359,7 @@ def lost(c):
     assert c.job_field(keeps, "JobState") == "RUNNING" and c.job_field(keeps, "Restarts") == "0"
     assert sorted(ranks_since_restart(c, "keeps")) == ["node1", "node2"]
     c.await_state(fails, "RUNNING")
-    wait_for("it to go on", lambda: "goes on from step" in c.read(f"slurm-{fails}.out"))
+    wait_for("it to go on", lambda: "continues from step" in c.read(f"slurm-{fails}.out"))
     c.await_saved("fails", c.saved("fails")[-1])
     for job in (keeps, fails):
         c.sh(f"scancel --batch --signal=INT {job}")

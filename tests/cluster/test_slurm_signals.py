@@ -212,7 +212,7 @@ def put_back(c):
     c.await_gone("put_back")
     newest = c.steps("put_back")[-1]
     out = c.read("put_back.out")
-    assert f"has saved nothing newer than step {newest}, so it is not put back" in out, out
+    assert f"saved no checkpoint newer than step {newest}, so it is not requeued" in out, out
     assert (c.job_field(job, "Restarts"), c.job_field(job, "ExitCode")) == ("1", "75:0")
 
 

@@ -175,7 +175,7 @@ def interrupted():
         k.check(0, "ok")
         left = (done // 6 + 1) * 1437 - (done // 6 * 1437 + min(done % 6 * 256, 1437))
         assert k.summary()["samples"] == left, (done, k.summary())
-        assert f"  goes on from step {done} ({j.dir}/checkpoints/step-%08d)" % done in k.out, k.out
+        assert f"  continues from step {done} ({j.dir}/checkpoints/step-%08d)" % done in k.out, k.out
 
 
 def stopped_unsaved():
@@ -194,7 +194,7 @@ def stopped_unsaved():
         assert re.fullmatch(said, k.summary()["message"]), k.summary()
     with training(done // 6 + 1, "--resume", k.dir + "/") as goes_on:
         goes_on.check(0, "ok")
-        assert f"  goes on from step {done} ({j.dir}/checkpoints/step-%08d)" % done in goes_on.out, goes_on.out
+        assert f"  continues from step {done} ({j.dir}/checkpoints/step-%08d)" % done in goes_on.out, goes_on.out
 
 
 def rank_pid(j, rank):
@@ -288,7 +288,7 @@ def resumed_running():
         for words in ([j.dir + "/"], [folder], [j.dir + "/", os.path.join(j.dir, "job.yaml")]):
             p = eddis_run("--resume", *words)
             assert p.returncode == 2 and p.stderr.count("\n") == 1, p
-            assert f"the job is running (pid {j.process.pid})" in p.stderr and f"--stop {words[0]} ends it" in p.stderr, p
+            assert f"the job is running (pid {j.process.pid})" in p.stderr and f"--stop {words[0]} to end it" in p.stderr, p
         assert eddis_run("--cleanup", j.dir).returncode == 2
         j.process.kill()
         j.process.wait()
@@ -297,7 +297,7 @@ def resumed_running():
         assert f"workers run on for the rest of its lease at most (timeouts.lease, {LEASE:g} s)" in p.stdout, p
         with training(1, "--resume", j.dir + "/") as k:
             k.end()  # all was trained before
-            assert f"is gone (pid {j.process.pid}); waiting " in k.err, k.err
+            assert f"has exited (pid {j.process.pid}); waiting " in k.err, k.err
             wait_for("the old workers to go", lambda: not marked(j.mark))
 
 
@@ -316,15 +316,16 @@ def resumed_damaged():
         with training(4, "--resume", word) as k:
             k.check(0, "ok")
             assert k.summary()["samples"] == 2 * 1437, k.summary()
-            assert f"goes on from step 12 ({folder}/step-00000012)" in k.out, k.out
-            assert f"checkpoint '{torn}' is damaged" in k.err and "an older checkpoint is taken" in k.err, k.err
+            assert f"continues from step 12 ({folder}/step-00000012)" in k.out, k.out
+            assert f"checkpoint '{torn}' is damaged" in k.err and "using an older checkpoint" in k.err, k.err
     with training(4, "--resume", torn) as k:
-        assert k.end() == 2 and "is damaged" in k.err and "; step 12 beside it is whole" in k.err, k.err
+        assert k.end() == 2 and "is damaged" in k.err and "; the checkpoint of step 12 beside it is complete" in k.err, k.err
     with open(os.path.join(folder, "step-00000012", "rank-0000.parameters"), "r+b") as f:
         f.write(b"damage")  # only the sum tells
     torn = os.path.join(folder, "step-00000012")
     with training(4, "--resume", torn) as k:
-        assert k.end() == 2 and f"checkpoint '{torn}' is damaged: " in k.err and "; step 6 beside it is whole" in k.err, k.err
+        assert k.end() == 2 and f"checkpoint '{torn}' is damaged: " in k.err, k.err
+        assert "; the checkpoint of step 6 beside it is complete" in k.err, k.err
         assert k.err.count("\n") == 1 and not os.path.exists(os.path.join(k.dir, "logs")), k.err
     with training(4, "--resume", j.dir + "/") as k:
         k.check(0, "ok")
@@ -365,7 +366,7 @@ def resumed_big():
     with training(2, "--resume", folder) as k:
         assert k.end() == 2, k.err
         first, second = k.err.splitlines()
-        assert first.endswith(f"comparing the checksums of checkpoint '{folder}', 1.1 GB"), k.err
+        assert first.endswith(f"verifying the checksums of checkpoint '{folder}', 1.1 GB"), k.err
         assert f"checkpoint '{folder}' is damaged: " in second, k.err
 
 
@@ -392,7 +393,7 @@ def unwritable():
             raise Skip("needs a user who may mount, all but a folder that cannot be made")
         with training(4, checkpoint_every=6, checkpoint_dir=disk) as j:
             j.check(0, "ok")
-            told = [line for line in j.log(0).splitlines() if "training goes on" in line]
+            told = [line for line in j.log(0).splitlines() if "training continues" in line]
             assert len(told) == 1 and "step 6" in told[0] and "No space left" in told[0], j.log(0)
             assert os.listdir(os.path.join(j.dir, "checkpoints")) == [".generation"]
         with training(300, checkpoint_dir=disk) as j:

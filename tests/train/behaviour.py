@@ -27,15 +27,15 @@ def bad_input():
     (FOLDER / "names.csv").write_text('a,"b,label\n3,1,1\n4,1,0\n')
     check(True, "three workers end with code 2 as well")
     for words, sentence in [
-            (["--data", DIGITS, "--test", 1797], "none are left"),
+            (["--data", DIGITS, "--test", 1797], "no row is left for training"),
             (["--data", DIGITS, "--model", "rnn"], "no model 'rnn'"),
             (["--data", DIGITS, "--lr", "fast"], "--lr is 'fast'"),
-            (["--data", DIGITS, "--shape", "9x9"], "does not make the 64 features"),
+            (["--data", DIGITS, "--shape", "9x9"], "does not fit the 64 features"),
             (["--data", DIGITS, "--modle", "cnn"], "--model"),
             (["--data", DIGITS, "--save", "/nowhere/x"], "--save: cannot write '/nowhere/x': "),
             (["--data", DIGITS, "--save", FOLDER], "is not a regular file"),
             (["--data", DIGITS, "--checkpoint-dir", "/dev/null"], "--checkpoint-dir /dev/null: "),
-            (["--data", DIGITS, "--load", DIGITS], "it is no safetensors file"),
+            (["--data", DIGITS, "--load", DIGITS], "it is not a safetensors file"),
             (["--data", DIGITS, "--load", "/nowhere.model"], "cannot open '/nowhere.model'"),
             (["--data", DIGITS, "--load", "x", "--model", "mlp"], "leave --model out"),
             (["--data", FOLDER / "quote.csv"], "quote.csv:1: a quote is not closed on this line"),
@@ -63,9 +63,9 @@ def tables():
     plain = table("plain.csv", "a,b,label\n", [f"0.{1 + i % 2},0.{9 - i % 2},{i % 2}\n" for i in range(40)])
     run([EDDIS_TRAIN, "--data", plain, "--epochs", 2, "--save", FOLDER / "plain"])
     for name, head, row, said in [
-            ("names", "0,1,2\n", "{a},{b},{l}\n", "the first line, '0,1,2', is taken for column names"),
-            ("numbers", ",a,b,label\n", "{i},{a},{b},{l}\n", "the first column, which has no name, is taken for row numbers"),
-            ("counted", "", "{i},{a},{b},{l}\n", "the first column counts the rows"),
+            ("names", "0,1,2\n", "{a},{b},{l}\n", "the first line, '0,1,2', is read as column names"),
+            ("numbers", ",a,b,label\n", "{i},{a},{b},{l}\n", "the first column, which has no name, seems to contain row numbers"),
+            ("counted", "", "{i},{a},{b},{l}\n", "the first column numbers the rows"),
             ("semicolons", "a;b;label\n", "{a};{b};{l}\n", ""),
             ("commas", "a;b;label\r\n", "0,{x};0,{y};{l}\r\n", "")]:
         path = table(name + ".csv", head, [row.format(i=i, x=1 + i % 2, y=9 - i % 2, a=f"0.{1 + i % 2}", b=f"0.{9 - i % 2}", l=i % 2)
@@ -76,7 +76,7 @@ def tables():
     _, error = run([EDDIS_TRAIN, "--data", plain, "--test-data", FOLDER / "numbers.csv", "--test-only", "--load", FOLDER / "plain"])
     check("no name" in error, "a test set and a model know the number of features: " + error.strip())
     _, error = run([*mpirun(3), EDDIS_TRAIN, "--data", FOLDER / "counted.csv", "--epochs", 1])
-    check(error.count("counts the rows") == 1, "one of three workers says it")
+    check(error.count("numbers the rows") == 1, "one of three workers says it")
 
 
 def unlike():
@@ -85,7 +85,7 @@ def unlike():
     path = table("unlike.csv", "", rows)
     train = ["--data", path, "--test", 60, "--epochs", 30, "--batch", 60]
     out, error = run([EDDIS_TRAIN, *train, "--checkpoint-dir", FOLDER / "kept", "--save", FOLDER / "own"])
-    check("largest magnitudes go from 1.9 to " in error and error.count("\n") == 1, error.strip())
+    check("largest magnitudes of the columns range from 1.9 to " in error and error.count("\n") == 1, error.strip())
     check(accuracy(out) > 0.8, out.splitlines()[-1])
     out, error = run([EDDIS_TRAIN, *train, "--scale", "none"])
     check(accuracy(out) < 0.7 and not error, "--scale none: " + out.splitlines()[-1])
@@ -100,7 +100,7 @@ def unlike():
     scale = [parameters(FOLDER / name, False)[-3:] for name in ("own", "resumed")]
     check(scale[0] == scale[1], f"a restart takes the checkpoint's factors {list(scale[0])}")
     _, error = run([EDDIS_TRAIN, *train, "--resume", first, "--scale", "none"], code=2)
-    check("the checkpoint is of 'float32 sgd 1, --scale column;" in error, error.strip())
+    check("the checkpoint is of a training 'float32 sgd 1, --scale column;" in error, error.strip())
     run([*mpirun(3), EDDIS_TRAIN, *train, "--scale", "column", "--save", FOLDER / "three"])
     run([EDDIS_TRAIN, *train, "--scale", "column", "--save", FOLDER / "one"])
     far = distance(parameters(FOLDER / "one", False), parameters(FOLDER / "three", False))
@@ -120,15 +120,15 @@ def text_labels():
     check(rb'"labels":"[\"aster\",\"lily\",\"rose\"]"' in model.read_bytes(), "the model has them")
     out, _ = run([EDDIS_TRAIN, "--data", table("some.csv", "", rows[:1] * 9), "--test-only", "--load", model])
     check(out.rstrip().endswith((" 0 of 9 right", " 9 of 9 right")), "a file of one label has the model's class: " + out.strip())
-    for name, change, sentence in [("tulips", ("lily", "tulip"), "label 'tulip' is none of those that were trained on"),
+    for name, change, sentence in [("tulips", ("lily", "tulip"), "label 'tulip' is not one of the labels that the model was trained on"),
                                    ("number", ("lily", "1"), "column 3 is a number, where other labels are text")]:
         other = table(name + ".csv", "", [row.replace(*change) for row in rows])
         _, error = run([EDDIS_TRAIN, "--data", other, "--load", model, "--test-only"], code=2)
         check(sentence in error and error.count("\n") == 1, error.strip())
     _, error = run([EDDIS_TRAIN, "--data", FOLDER / "tulips.csv", "--resume", FOLDER / "grown"], code=2)
-    check("other labels than the data" in error, error.strip())
+    check("the labels of the checkpoint differ from those of the data" in error, error.strip())
     _, error = run([EDDIS_TRAIN, "--data", FOLDER / "plain.csv", "--test-data", path], code=2)
-    check("are text; those trained on are numbers" in error, error.strip())
+    check("are text, but the model was trained on numbers as labels" in error, error.strip())
 
 
 def full_disk():
@@ -167,7 +167,7 @@ def saved():
     check(accuracy(out) > at_the_end - 0.03, "trained on: " + out.strip())
     (FOLDER / "other.csv").write_text("1,2,0\n3,4,1\n")
     _, error = run([EDDIS_TRAIN, "--data", FOLDER / "other.csv", "--test-only", "--load", path], code=2)
-    check("has 2 features a row; the model of" in error, error.strip())
+    check("has 2 features per row, but the model of" in error, error.strip())
 
 
 def blocks():

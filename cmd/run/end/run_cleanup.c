@@ -72,8 +72,8 @@ static void say_over(int left, const struct job_folder *f)
 {
     fprintf(
         stderr,
-        "eddis-run: Slurm has ended the processes of job %s on %s with its own job; folders that "
-        "are left go with the next job of eddis there, or by --cleanup inside of an allocation\n",
+        "eddis-run: Slurm ended the processes of job %s on %s when it ended its own job; the next "
+        "eddis job there, or --cleanup inside an allocation, removes the folders that remain\n",
         f->id, left == 1 ? "that node" : "those nodes");
 }
 

@@ -87,7 +87,7 @@ static int go(const struct job_location *p, const char *option, const struct ask
         words[n++] = "--quiet";
     rc = srun_proxy_run(&p->proxy, words, CLOCK_NEVER, keep, &said, err);
     if (rc == 0 && (!q->quiet || q->json) && (!said.len || said.text[said.len - 1] != '\n'))
-        rc = eddis_fail(err, -ECONNRESET, "the answer of node %s of Slurm's job %s was lost",
+        rc = eddis_fail(err, -ECONNRESET, "the answer from node %s of Slurm's job %s was lost",
                         p->proxy.node, p->proxy.name);
     if (rc >= 0)
         fputs(strbuf_text(&said), stdout);
@@ -102,20 +102,20 @@ static int withdraw(const struct job_location *p, const struct ask *q, struct ed
     int rc = slurm_lookup_withdraw(p->number, err);
 
     if (rc == -EIO && *p->owner) /* Slurm has refused it */
-        return eddis_fail(err, -EPERM, "%s, and Slurm cancels it for its user only", p->text);
+        return eddis_fail(err, -EPERM, "%s; only that user can cancel it", p->text);
     if (rc < 0)
         return rc;
     rc = slurm_lookup_ask(p->number, after_patience(), &j, err);
     if (rc < 0 && rc != -ENOENT && rc != -EINVAL) /* -EINVAL: the array's tasks are over */
         return rc;
     if (rc == 0 && slurm_job_waits(&j))
-        return eddis_fail(err, -EIO, "%s, and Slurm does not cancel it", p->text);
+        return eddis_fail(err, -EIO, "%s; scancel did not cancel it", p->text);
     if (rc == 0 && !slurm_job_is_over(&j))
         return 0;
     if (q->json)
         printf("{\"slurm_job\": \"%s\", \"cancelled\": true}\n", p->number);
     else if (!q->quiet)
-        printf("Slurm's job %s was waiting in the queue and is cancelled\n", p->number);
+        printf("Slurm's job %s was waiting in the queue and has been cancelled\n", p->number);
     return 1;
 }
 
@@ -129,7 +129,7 @@ static int stopped(const struct job_location *p, const struct ask *q, struct edd
                                     clock_now_ns() + 60 * CLOCK_S, &j, err);
 
     if (rc < 0 && rc != -ENOENT)
-        return eddis_fail_prefix(err, rc, "job %s was told to stop", p->far);
+        return eddis_fail_prefix(err, rc, "job %s was asked to stop", p->far);
     if (p->has_folder)
         return 0;
     if (q->json)
@@ -224,7 +224,8 @@ int run_end_cleanup(const char *word, bool quiet)
         return left < 0 ? fail(&err, EXIT_FAULT) : left;
     }
     if (p.where == JOB_WAITS && !p.has_folder)
-        return eddis_fail(&err, -ENOENT, "%s, so that nothing of it is left anywhere", p.text),
+        return eddis_fail(&err, -ENOENT, "%s; it has not started, so there is nothing to clean up",
+                          p.text),
                fail(&err, EXIT_USAGE);
     /* The list of hosts has text of its owner's: hosts, commands and the path of eddis. */
     if (run_user_become_owner(p.folder.path, &err) < 0)

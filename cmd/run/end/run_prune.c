@@ -75,11 +75,11 @@ static const char *why_not_over(const struct job_folder *f, int64_t age_ns)
     if (has_summary(f))
         return NULL;
     if (rc == -EREMOTE)
-        return age_ns < silent_ns ? "its driver is on another machine, and may live" : NULL;
+        return age_ns < silent_ns ? "its driver is on another machine and may still run" : NULL;
     if (age_ns >= quiet_ns)
         return NULL;
-    return rc == 0 ? "its driver is gone for less than a minute, and workers may still be ending"
-                   : "it is not a minute old, and may be only starting";
+    return rc == 0 ? "its driver exited less than a minute ago, and its workers may still be ending"
+                   : "it is less than a minute old and may still be starting";
 }
 
 /* Check whether a job that is over has failed. If its files cannot be read, it counts as not
@@ -135,7 +135,7 @@ int run_prune(const struct run_prune *p, FILE *out, struct eddis_error *err)
             continue;
         why_not = why_not_over(&list[i], age_ns);
         if (why_not && *why_not && !p->quiet && !p->json)
-            fprintf(out, "leaving %s: %s\n", list[i].id, why_not);
+            fprintf(out, "keeping %s: %s\n", list[i].id, why_not);
         if (why_not)
             continue;
         if (p->only_failed && !has_failed(&list[i]))

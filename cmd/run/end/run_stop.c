@@ -63,8 +63,8 @@ static int wait_for_end(const struct job_folder *f, struct eddis_error *err)
         explicit_bzero(d.owner, sizeof d.owner);
         if (clock_now_ns() >= deadline_ns)
             return eddis_fail(err, -ETIMEDOUT,
-                              "job %s was asked to stop and still runs (pid %d); kill it, and what "
-                              "is left ends within its lease",
+                              "job %s was asked to stop but still runs (pid %d); kill that "
+                              "process, and the workers end within the job's lease",
                               f->id, (int)d.pid);
         clock_sleep_until_ns(clock_now_ns() + look_ns);
     }
@@ -94,5 +94,6 @@ const char *run_stop_words(int rc, const struct job_status *s)
 {
     if (rc == 1)
         return "was stopped";
-    return s->state == JOB_LOST ? "cannot be stopped, its eddis-run is gone" : "had ended before";
+    return s->state == JOB_LOST ? "cannot be stopped: its eddis-run has exited"
+                                : "had already ended";
 }

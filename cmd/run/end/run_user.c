@@ -64,7 +64,7 @@ int run_user_become_owner(const char *folder, struct eddis_error *err)
     if (geteuid() != 0)
         return 0;
     if (stat(folder, &st) < 0)
-        return eddis_fail_errno(err, -errno, "cannot look at '%s'", folder);
+        return eddis_fail_errno(err, -errno, "cannot access '%s'", folder);
     if (st.st_uid == 0)
         return 0;
     user = getpwuid(st.st_uid);
@@ -72,7 +72,7 @@ int run_user_become_owner(const char *folder, struct eddis_error *err)
     if (rc == 0 && ((user ? initgroups(user->pw_name, user->pw_gid) : setgroups(0, NULL)) < 0 ||
                     setgid(user ? user->pw_gid : st.st_gid) < 0 || setuid(st.st_uid) < 0))
         rc = -errno;
-    return rc < 0 ? eddis_fail_errno(err, rc, "cannot become user number %u, whose job it is",
+    return rc < 0 ? eddis_fail_errno(err, rc, "cannot switch to user id %u, the owner of the job",
                                      (unsigned)st.st_uid)
                   : 0;
 }

@@ -63,7 +63,7 @@ static int check_made(const struct job *job, const char *key, const char *path,
     if (!path || can_make(path))
         return 0;
     (void)snprintf(text, sizeof text,
-                   "%s '%.150s' is no folder to write in, and cannot be made; name another", key,
+                   "%s '%.150s' is not a writable folder and cannot be created; name another", key,
                    path);
     return wrong(job, key, err, text);
 }
@@ -88,11 +88,11 @@ static bool keeps_owner(const char *key, const char *path, char *ret, size_t siz
     if (trust_is_user(st.st_uid))
         (void)snprintf(ret, size, "%s %s", key, why.text);
     else
-        (void)snprintf(ret, size,
-                       "%s '%.150s': the file system gives what user number %u makes to user "
-                       "number %u (as root_squash does); run as that user, or name a folder "
-                       "elsewhere",
-                       key, path, (unsigned)geteuid(), (unsigned)st.st_uid);
+        (void)snprintf(
+            ret, size,
+            "%s '%.150s': the file system gives files that user id %u creates to user id %u (as "
+            "root_squash does); run as that user, or name a folder on another file system",
+            key, path, (unsigned)geteuid(), (unsigned)st.st_uid);
     return false;
 }
 
@@ -124,7 +124,7 @@ static int check_resume(const struct job *job, struct eddis_error *err)
         return 0;
     if (is_folder(path))
         return 0;
-    (void)snprintf(text, sizeof text, "checkpoint.resume '%.150s' is no folder; name one", path);
+    (void)snprintf(text, sizeof text, "checkpoint.resume '%.150s' is not a folder; name one", path);
     return wrong(job, "checkpoint.resume", err, text);
 }
 
@@ -144,7 +144,7 @@ static int check_key(const struct job *job, const char *key, const char *path,
     if (access(full, R_OK) == 0)
         return 0;
     (void)snprintf(text, sizeof text,
-                   "ssh.identity '%.150s' is no file that can be read here; name a private key",
+                   "ssh.identity '%.150s' cannot be read on this machine; name a private key",
                    path);
     return wrong(job, key, err, text);
 }
@@ -173,8 +173,8 @@ int preflight_check(const struct job *job, struct eddis_error *err)
     if (rc < 0 || job->n_hosts) /* each node checks its own folders before a start */
         return rc;
     if (!is_folder(job->workdir)) {
-        (void)snprintf(text, sizeof text, "workdir '%.150s' is no folder; make it or name another",
-                       job->workdir);
+        (void)snprintf(text, sizeof text,
+                       "workdir '%.150s' is not a folder; create it or name another", job->workdir);
         return wrong(job, "workdir", err, text);
     }
     rc = check_resume(job, err);

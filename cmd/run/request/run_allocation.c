@@ -56,7 +56,7 @@ static int refuse(const struct job *job, const struct slurm_allocation *a, const
     add_names(a, NAMED, &names);
     rc = eddis_fail(err, -EINVAL,
                     "%s: node \"%.60s\" is not in the Slurm allocation %s, which has %.150s; name "
-                    "nodes of these, or none for all of them",
+                    "some of these nodes, or none to use all of them",
                     origin, host, a->job, strbuf_text(&names));
     strbuf_fini(&names);
     return rc;

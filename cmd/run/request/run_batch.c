@@ -32,8 +32,8 @@ static int refuse_no_folder(const struct job *job, struct eddis_error *err)
 
     job_origin_text(job, "slurm.requeue", origin, sizeof origin);
     return eddis_fail(err, -EINVAL,
-                      "%s: slurm.requeue: a job that is put back begins anew without its "
-                      "checkpoints; name a folder that all nodes share as checkpoint.dir",
+                      "%s: slurm.requeue: without checkpoints a requeued job starts from the "
+                      "beginning; set checkpoint.dir to a folder that all nodes share",
                       origin);
 }
 
@@ -43,8 +43,8 @@ static int refuse_no_folder(const struct job *job, struct eddis_error *err)
 static int refuse_others(const char *dir, const struct slurm_batch *b, struct eddis_error *err)
 {
     return eddis_fail(err, -EINVAL,
-                      "'%s' has checkpoints, though this is the first start of Slurm's job %s: "
-                      "name another checkpoint.dir, or go on from them by --resume %s",
+                      "'%s' has checkpoints, although this is the first start of Slurm's job %s; "
+                      "name another checkpoint.dir, or write --resume %s to continue from them",
                       dir, b->job, dir);
 }
 
@@ -65,8 +65,9 @@ static int take_checkpoint(struct job *job, const char *dir, const struct slurm_
         return eddis_fail(err, -EPERM, "%s", passed.text);
     if (!any) {
         fprintf(stderr,
-                "eddis-run: this is restart %" PRId64 " of Slurm's job %s, and '%s' has no whole "
-                "checkpoint to go on from: training begins anew%s%s\n",
+                "eddis-run: this is restart %" PRId64
+                " of Slurm's job %s, but '%s' has no complete checkpoint: training starts from the "
+                "beginning%s%s\n",
                 b->restarts, b->job, dir, passed.code ? "; " : "", passed.text);
         return 0;
     }

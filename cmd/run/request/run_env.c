@@ -39,7 +39,7 @@ int run_env_set(struct run_env *e, const char *text, struct eddis_error *err)
     if (job_check_variable(name, err) < 0)
         return eddis_fail_prefix(err, -EINVAL, "-x");
     if (!value)
-        return eddis_fail(err, -EINVAL, "-x %s: the variable is not set here; give -x %s=VALUE",
+        return eddis_fail(err, -EINVAL, "-x %s: the variable is not set here; write -x %s=VALUE",
                           name, name);
     return append_take(e, asprintf(&both, "%s=%s", name, value) < 0 ? NULL : both, err);
 }

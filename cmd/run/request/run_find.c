@@ -66,8 +66,8 @@ int run_find_job(const char *option, const char *word, struct job_folder *ret,
         rc = job_folder_find(folder, ret, err);
     if (rc == -ENOENT)
         return eddis_fail(err, rc,
-                          "%s %s: there is neither such a file or folder nor a job whose id begins "
-                          "so; eddis-status --list shows the jobs",
+                          "%s %s: there is no such file or folder, and no job whose id begins with "
+                          "it; run eddis-status --list to see the jobs",
                           option, word);
     return rc < 0 ? eddis_fail_prefix(err, rc, "%s %s", option, word) : rc;
 }
@@ -96,7 +96,7 @@ void run_find_report_sums(const char *path)
     if (checkpoints_newest(path, at, sizeof at) < 0)
         (void)snprintf(at, sizeof at, "%s", path);
     if (checkpoint_open(at, false, &c, NULL) == 0 && checkpoint_bytes(c) >= RUN_FIND_BIG_BYTES)
-        fprintf(stderr, "eddis-run: comparing the checksums of checkpoint '%s', %s\n", at,
+        fprintf(stderr, "eddis-run: verifying the checksums of checkpoint '%s', %s\n", at,
                 number_bytes((double)checkpoint_bytes(c), size));
     checkpoint_close(c);
 }
@@ -115,10 +115,10 @@ static int take_newest(const char *word, char *ret, size_t size, struct eddis_er
     if (rc < 0)
         return eddis_fail_prefix(err, rc, "--resume %s", word);
     if (rc == 0)
-        return eddis_fail(err, -ENOENT, "--resume %s: there is no whole checkpoint%s%s", word,
+        return eddis_fail(err, -ENOENT, "--resume %s: there is no complete checkpoint%s%s", word,
                           passed.code ? "; " : "", passed.text);
     if (passed.code)
-        fprintf(stderr, "eddis-run: %s; an older checkpoint is taken\n", passed.text);
+        fprintf(stderr, "eddis-run: %s; using an older checkpoint\n", passed.text);
     (void)snprintf(ret, size, "%s", checkpoint_folder(c));
     checkpoint_close(c);
     return 0;

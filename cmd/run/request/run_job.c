@@ -87,8 +87,8 @@ static int take_measure_equal(const char *text, int64_t *ret, struct eddis_error
 
     if (end == text || *end || n < LEAST_EQUAL_STEPS || n > INT32_MAX)
         return eddis_fail(err, -EINVAL,
-                          "--measure-equal \"%s\" is no whole number from %d, the fewest steps in "
-                          "which workers agree on a change",
+                          "--measure-equal \"%s\" is not a whole number of at least %d, the fewest "
+                          "steps in which workers agree on a change",
                           text, LEAST_EQUAL_STEPS);
     *ret = n;
     return 0;
@@ -111,7 +111,7 @@ static int take_set(struct words *w, const char *text, struct eddis_error *err)
 static int take_np(struct words *w, const char *text, struct eddis_error *err)
 {
     if (strcmp(text, "auto") != 0 && (!*text || text[strspn(text, "0123456789")]))
-        return eddis_fail(err, -EINVAL, "-n needs the number of workers of each node and got '%s'",
+        return eddis_fail(err, -EINVAL, "-n needs the number of workers on each node, not '%s'",
                           text);
     return remember(w, &(struct setting){ NULL, "workers_per_node", "--np", AS_KEY }, text, err);
 }
@@ -199,10 +199,10 @@ static int two_words(const char *first, const char *second, struct eddis_error *
 {
     if (is_yaml(first) || access(first, F_OK) == 0)
         return eddis_fail(err, -EINVAL,
-                          "\"%s\" and \"%s\": one job at a time; a command comes after --", first,
-                          second);
+                          "\"%s\" and \"%s\": give one job at a time; write a command after --",
+                          first, second);
     return eddis_fail(err, -EINVAL,
-                      "\"%s\" is no file of a job; a command comes after --: eddis-run -- %s %s",
+                      "\"%s\" is not a job file; write a command after --: eddis-run -- %s %s",
                       first, first, second);
 }
 
@@ -239,9 +239,10 @@ static int hint_program(const char *name, int rc, struct eddis_error *err)
     const char *slash = access(name, X_OK) == 0 && !strchr(name, '/') ? "./" : "";
 
     if (err)
-        (void)snprintf(
-            err->text + n, sizeof err->text - n, "; if it is a program: eddis-run -- %s%s%s",
-            ends_in(name, ".py") ? "python3 " : "", ends_in(name, ".py") ? "" : slash, name);
+        (void)snprintf(err->text + n, sizeof err->text - n,
+                       "; to run it as a program, write eddis-run -- %s%s%s",
+                       ends_in(name, ".py") ? "python3 " : "", ends_in(name, ".py") ? "" : slash,
+                       name);
     return rc;
 }
 
@@ -262,9 +263,10 @@ static int open_job(const struct words *w, struct run_request *r, struct eddis_e
                                   : job_read(w->file, &r->job, err);
 
         if (rc == -ENOENT && spawn_find(w->file, folder, sizeof folder, NULL) == 0)
-            return eddis_fail(err, -ENOENT,
-                              "no file '%s'; to run the program of this name: eddis-run -- %s",
-                              w->file, w->file);
+            return eddis_fail(
+                err, -ENOENT,
+                "no file '%s'; to run the program of this name, write eddis-run -- %s", w->file,
+                w->file);
         if (rc == -ENOENT && !is_yaml(w->file))
             return job_file_missing(w->file, err);
         return rc == -EINVAL && !is_yaml(w->file) ? hint_program(w->file, rc, err) : rc;
@@ -275,10 +277,10 @@ static int open_job(const struct words *w, struct run_request *r, struct eddis_e
         command = nothing; /* devices can be measured without a job */
     else if (!w->command)
         return eddis_fail(err, -EINVAL,
-                          "which job? name a train.yaml, or a command after --; see eddis-run "
-                          "--help");
+                          "no job is named; name a train.yaml, or write a command after --; see "
+                          "eddis-run --help");
     if (!getcwd(folder, sizeof folder))
-        return eddis_fail_errno(err, -errno, "cannot tell the current folder");
+        return eddis_fail_errno(err, -errno, "cannot determine the current folder");
     return job_from_command(command, folder, &r->job, err);
 }
 
@@ -291,7 +293,7 @@ static int set_key(struct job *job, const struct words *w, int i, struct eddis_e
 
     if (w->set[i].kind == AS_PATH && value[0] != '/' && value[0]) {
         if (!getcwd(folder, sizeof folder))
-            return eddis_fail_errno(err, -errno, "cannot tell the current folder");
+            return eddis_fail_errno(err, -errno, "cannot determine the current folder");
         path = file_join(folder, "%s", value);
         value = path;
     }
@@ -351,16 +353,19 @@ static int check_mode(const struct words *w, struct run_request *r, struct eddis
     const char *mode = r->stop ? "--stop" : r->cleanup ? "--cleanup" : "--prune";
 
     if (!!r->stop + !!r->cleanup + !!w->prune > 1)
-        return eddis_fail(err, -EINVAL, "--stop, --cleanup and --prune: one of them at a time");
+        return eddis_fail(err, -EINVAL,
+                          "--stop, --cleanup and --prune exclude each other; give one");
     if (w->file || w->command || (!w->prune && r->dry_run) || r->profile || r->check || r->detach)
-        return eddis_fail(err, -EINVAL, "%s runs no job; give it alone", mode);
+        return eddis_fail(err, -EINVAL,
+                          "%s runs no job; leave out the job and the options for running one",
+                          mode);
     if (!w->prune && r->failed)
-        return eddis_fail(err, -EINVAL, "--failed belongs to --prune, not to %s", mode);
+        return eddis_fail(err, -EINVAL, "--failed works only with --prune, not with %s", mode);
     if (!w->prune)
         return 0;
     if (text_duration_ns(w->prune, &r->prune_ns, NULL) < 0 || r->prune_ns == CLOCK_NEVER)
-        return eddis_fail(err, -EINVAL, "--prune \"%s\" is no duration; write one like 30d or 12h",
-                          w->prune);
+        return eddis_fail(err, -EINVAL,
+                          "--prune \"%s\" is not a duration; write one like 30d or 12h", w->prune);
     r->prune = true;
     return 0;
 }
@@ -381,24 +386,26 @@ static bool is_over(const struct words *w, const struct run_request *r)
 static int check_together(const struct run_request *r, struct eddis_error *err)
 {
     if (r->detach && (r->dry_run || r->profile || r->check))
-        return eddis_fail(err, -EINVAL, "--detach: nothing is left to run behind %s",
+        return eddis_fail(err, -EINVAL,
+                          "--detach: with %s nothing runs in the background; give one of the two",
                           r->dry_run   ? "--dry-run"
                           : r->profile ? "--profile"
                                        : "--check");
     if (r->submit && (r->detach || r->dry_run || r->profile || r->check))
-        return eddis_fail(err, -EINVAL, "--slurm waits for the job and trains; %s",
-                          r->detach ? "to submit it only: eddis-sbatch train.yaml"
-                                    : "in a job of Slurm, --dry-run, --profile and --check work "
-                                      "without it");
+        return eddis_fail(
+            err, -EINVAL, "--slurm trains and waits for the job; %s",
+            r->detach ? "to submit it only, run eddis-sbatch train.yaml"
+                      : "leave it out to use --dry-run, --profile or --check inside a Slurm job");
     if (r->submit && getenv("SLURM_JOB_ID"))
         return eddis_fail(err, -EINVAL,
-                          "--slurm: this is inside of Slurm's job %.20s, which eddis-run uses "
-                          "without it",
+                          "--slurm: eddis-run already runs inside Slurm's job %.20s; leave --slurm "
+                          "out to use that job",
                           getenv("SLURM_JOB_ID"));
     if (r->failed)
-        return eddis_fail(err, -EINVAL, "--failed belongs to --prune: --prune 7d --failed");
+        return eddis_fail(err, -EINVAL,
+                          "--failed works only with --prune; write --prune 7d --failed");
     if (r->check && (r->dry_run || r->profile))
-        return eddis_fail(err, -EINVAL, "--check and %s: one of them at a time",
+        return eddis_fail(err, -EINVAL, "--check and %s exclude each other; give one",
                           r->dry_run ? "--dry-run" : "--profile");
     return 0;
 }
@@ -439,7 +446,7 @@ static int keep_words(int argc, char **argv, const struct words *w, struct run_r
     char folder[PATH_MAX];
 
     if (!getcwd(folder, sizeof folder))
-        return eddis_fail_errno(err, -errno, "cannot tell the current folder");
+        return eddis_fail_errno(err, -errno, "cannot determine the current folder");
     for (int i = 1; i < argc; i++) {
         const char *path;
 
@@ -483,11 +490,9 @@ static void say_exposed(const struct run_request *r)
 {
     if (!r->slurm || r->quiet || r->dry_run || r->profile || r->check || !run_batch_is_exposed())
         return;
-    fprintf(
-        stderr,
-        "eddis-run: Slurm's signals may end the batch script, and the job with it before it has "
-        "saved: start it by exec, or write trap '' TERM USR1 above it and --signal=USR1@N "
-        "without B:, see eddis-run(1)\n");
+    fprintf(stderr, "eddis-run: Slurm's signals may end the batch script, and with it the job "
+                    "before it saves a checkpoint; start eddis-run by exec, or write trap '' TERM "
+                    "USR1 above it and --signal=USR1@N without B:, see eddis-run(1)\n");
 }
 
 /* Collect the variables that the workers get from the caller's environment. */

@@ -4,45 +4,48 @@
 
 static const struct option_row rows[] = {
     { "np", 'n', "N", "workers on each node (workers_per_node)" },
-    { "host", 'H', "HOSTS", "train on these machines, a:2,b,c[01-04]: host and workers on it" },
-    { "hostfile", 0, "FILE", "train on the machines of a file, one a line" },
-    { "env", 'x', "NAME[=VALUE]", "set a variable of the workers, or hand ours on" },
+    { "host", 'H', "HOSTS", "train on these machines, as a:2,b,c[01-04] (host:workers)" },
+    { "hostfile", 0, "FILE", "train on the machines that a file lists, one per line" },
+    { "env", 'x', "NAME[=VALUE]", "set a variable of the workers, or pass on its value here" },
     { "set", 0, "KEY=VALUE", "set any key of train.yaml, --set batch.global=512" },
-    { "seed", 0, "N", "seed of the order of samples and of the first weights" },
-    { "restarts", 0, "N", "start a failed job again at most so often" },
+    { "seed", 0, "N", "seed of the order of samples and of the initial weights" },
+    { "restarts", 0, "N", "restart a failed job at most N times" },
     { "max-restarts", 0, "N", "the same as --restarts" },
     { "ssh-port", 0, "PORT", "port of the machines' ssh servers" },
-    { "ssh-command", 0, "COMMAND", "program in the place of ssh, as rsync's -e" },
+    { "ssh-command", 0, "COMMAND", "program to run instead of ssh, as rsync's -e" },
     { "network-interface", 0, "NETWORK", "use this network: eth1, 10.1.0.0/24" },
-    { "timeout", 0, "TIME", "end the job after so long, 30s, 5m, 12:00:00" },
-    { "resume", 0, "CHECKPOINT", "go on from a checkpoint's folder, or from a job's newest" },
-    { "plan", 0, "PLAN", "replay a plan: a plan-*.json, or a job whose newest is meant" },
-    { "measure-equal", 0, "STEPS", "train so many steps with an equal split first, to compare" },
-    { "ranks", 0, "LIST", "show the output of these workers only, 0,5-7" },
-    { "job-dir", 0, "FOLDER", "keep the job's files here; it must be missing or empty" },
-    { "log-dir", 0, "FOLDER", "keep the output of the workers here, on their nodes" },
-    { "slurm", 0, NULL, "have Slurm run the job (slurm: in the file), and follow it to its end" },
-    { "detach", 0, NULL, "go on in the background once the workers are up; prints the job's id" },
-    { "check", 0, NULL, "try everything that a start needs on all machines, and train nothing" },
+    { "timeout", 0, "TIME", "end the job after this time: 30s, 5m, 12:00:00" },
+    { "resume", 0, "CHECKPOINT",
+      "continue from the folder of a checkpoint, or from a job's newest checkpoint" },
+    { "plan", 0, "PLAN",
+      "replay a plan: a file plan-*.json, or a job, whose newest plan is taken" },
+    { "measure-equal", 0, "STEPS", "first train this many steps with an equal split, to compare" },
+    { "ranks", 0, "LIST", "show the output of these workers only, as 0,5-7" },
+    { "job-dir", 0, "FOLDER",
+      "keep the job's files in this folder, which must be missing or empty" },
+    { "log-dir", 0, "FOLDER", "keep the output of the workers in this folder, on their nodes" },
+    { "slurm", 0, NULL, "submit the job to Slurm (slurm: in the file), and follow it to its end" },
+    { "detach", 0, NULL, "continue in the background once the workers run; print the job's id" },
+    { "check", 0, NULL, "check everything that a start needs on all machines, and train nothing" },
     { "stop", 0, "JOB",
-      "end a job that runs, also by Slurm's number, in good order, and wait for its end" },
-    { "cleanup", 0, "JOB", "end what a dead job may have left on its machines, and stop" },
-    { "prune", 0, "TIME", "remove folders of jobs that ended so long ago, 30d" },
-    { "failed", 0, NULL, "with --prune: only of jobs that failed, or whose driver is gone" },
-    { "dry-run", 0, NULL, "print the plan and where each value of the job comes from, and stop" },
-    { "profile", 0, NULL, "print what the devices were measured to be and stop" },
+      "end a running job, also by Slurm's number, in good order, and wait for its end" },
+    { "cleanup", 0, "JOB", "end and remove what a dead job left on its machines, and exit" },
+    { "prune", 0, "TIME", "remove the folders of jobs that ended this long ago, as 30d" },
+    { "failed", 0, NULL, "with --prune: only of jobs that failed, or whose driver has died" },
+    { "dry-run", 0, NULL, "print the plan and where each value of the job comes from, and exit" },
+    { "profile", 0, NULL, "print the measurements of the devices and exit" },
     { "json", 0, NULL, "print one JSON document instead of text" },
     { "verbose", 'v', NULL, "with the plan, print each value and where it comes from" },
     { "quiet", 'q', NULL, "print nothing but errors" },
-    { "help", 'h', NULL, "print this and exit" },
+    { "help", 'h', NULL, "print this help and exit" },
     { "version", 'V', NULL, "print the version and exit" },
 };
 
 #define NEEDLESS "leave it out: eddis-run needs no rendezvous"
-#define BEHIND   "the program and its arguments come after --: eddis-run -- python3 -m package.train"
-#define SHOWN    "each worker's output has a file and is shown; see --ranks and --log-dir"
-#define LOSES    "leave it out: after a failure the job goes on with the nodes that are left"
-#define OF_MPI   "what mpirun is to be given stands in mpi.args of train.yaml"
+#define BEHIND   "write the program after --: eddis-run -- python3 -m package.train"
+#define SHOWN    "each worker's output is shown and written to a file; see --ranks and --log-dir"
+#define LOSES    "leave it out: after a failure the job continues with the remaining nodes"
+#define OF_MPI   "write arguments for mpirun in mpi.args of train.yaml"
 
 /* Options of torchrun, horovodrun, mpirun, srun and deepspeed, with our advice. */
 static const struct option_foreign foreign[] = {
@@ -53,16 +56,16 @@ static const struct option_foreign foreign[] = {
     { "no-python", BEHIND },
     { "tee", SHOWN },
     { "redirects", SHOWN },
-    { "monitor-interval", "leave it out: a worker that fails is noticed at once" },
+    { "monitor-interval", "leave it out: a failed worker is detected at once" },
     { "start-method", "leave it out: each worker is a process of its own" },
     { "local-addr", "did you mean \"--network-interface\"?" },
     { "oversubscribe", OF_MPI },
     { "bind-to", OF_MPI },
-    { "mca", "MCA parameters stand in mpi.mca of train.yaml" },
+    { "mca", "write MCA parameters in mpi.mca of train.yaml" },
     { "local-ranks-filter", "did you mean \"--ranks\"?" },
-    { "run-path", "the script and its arguments come after --: eddis-run -- python3 train.py" },
+    { "run-path", "write the script and its arguments after --: eddis-run -- python3 train.py" },
     { "role", "leave it out: ROLE_NAME is default; -x ROLE_NAME=... sets the variable" },
-    { "logs-specs", "leave it out: each worker's output has a file" },
+    { "logs-specs", "leave it out: each worker's output is written to a file" },
     { "rdzv-conf", NEEDLESS },
     { "min-np", LOSES },
     { "max-np", LOSES },
@@ -74,8 +77,8 @@ static const struct option_foreign foreign[] = {
     { "num-gpus", "did you mean \"-n\", workers on each node?" },
     { "hosts", "did you mean \"-H\"?" },
     { "nodelist", "did you mean \"-H\"?" },
-    { "nnodes", "the machines are named: -H a,b, --hostfile FILE or nodes: in the file" },
-    { "num-nodes", "the machines are named: -H a,b, --hostfile FILE or nodes: in the file" },
+    { "nnodes", "name the machines: -H a,b, --hostfile FILE or nodes: in the file" },
+    { "num-nodes", "name the machines: -H a,b, --hostfile FILE or nodes: in the file" },
     { "node-rank", "eddis-run starts the workers of all nodes itself, from one of them" },
     { "standalone", NEEDLESS },
     { "rdzv-backend", NEEDLESS },
@@ -98,8 +101,9 @@ const struct option_table run_options = {
     .n = sizeof rows / sizeof *rows,
     .foreign = foreign,
     .n_foreign = sizeof foreign / sizeof *foreign,
-    .footer = "exit codes: 0 every worker ended well, 1 fault of eddis or a lost node, 2 usage,\n"
-              "3 the job could not start, 75 SIGTERM and saved, 143 SIGTERM and not saved,\n"
-              "124 time is over, 130 Ctrl-C; otherwise that of the worker that failed first,\n"
-              "or 128 + its signal.  More in eddis-run(1).\n",
+    .footer =
+        "exit codes: 0 every worker succeeded, 1 fault of eddis or a lost node, 2 wrong usage,\n"
+        "3 the job could not start, 75 ended by SIGTERM with a checkpoint, 143 without one,\n"
+        "124 the time limit was reached, 130 Ctrl-C; otherwise the exit code of the worker\n"
+        "that failed first, or 128 + its signal.  More in eddis-run(1).\n",
 };

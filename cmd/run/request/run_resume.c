@@ -46,14 +46,14 @@ static int check_masked(const char *word, const struct job *job, const struct ru
 
         if (strcmp(*v + n, masked) == 0 && !is_given(given, *v, n))
             return eddis_fail(err, -EINVAL,
-                              "--resume %s: the value of %.*s is not kept in its job.yaml; give it "
+                              "--resume %s: its job.yaml does not store the value of %.*s; give it "
                               "again, -x %.*s=...",
                               word, (int)n, *v, (int)n, *v);
     }
     for (char *const *v = job->command; v && *v; v++)
         if (strstr(*v, masked))
             return eddis_fail(err, -EINVAL,
-                              "--resume %s: its command has a secret that job.yaml does not keep; "
+                              "--resume %s: its command has a secret that job.yaml does not store; "
                               "name the job's file or give the command again",
                               word);
     return 0;
@@ -101,8 +101,8 @@ static int find_file(const char *word, char **ret, struct eddis_error *err)
     rc = run_find_job("--resume", word, &folder, err);
     if (rc == -ENOENT && stat(word, &st) == 0)
         return eddis_fail(err, -EINVAL,
-                          "--resume %s: this is no job's folder, so it does not say what to run; "
-                          "name a train.yaml, too, or a command after --",
+                          "--resume %s: this is not a job's folder, so the program to run is "
+                          "unknown; also name a train.yaml, or write a command after --",
                           word);
     if (rc < 0)
         return rc;
@@ -197,8 +197,8 @@ static int refuse_running(const char *word, const struct job_folder *f, const st
     if (known)
         number_age(now_s - start_s, age);
     return eddis_fail(err, -EBUSY,
-                      "--resume %s: the job is running%s%s (pid %d); eddis-status %s shows it, "
-                      "eddis-run --stop %s ends it",
+                      "--resume %s: the job is running%s%s (pid %d); run eddis-status %s to see "
+                      "it, eddis-run --stop %s to end it",
                       word, known ? " for " : "", age, (int)d->pid, word, word);
 }
 
@@ -215,16 +215,17 @@ int run_resume_alone(const char *word, bool other, struct eddis_error *err)
     explicit_bzero(d.token, sizeof d.token);
     explicit_bzero(d.owner, sizeof d.owner);
     if (rc == -EREMOTE)
-        return eddis_fail(err, rc,
-                          "--resume %s: the job's driver is on '%s', and only there it shows "
-                          "whether it runs; name a checkpoint and a train.yaml if that is dead",
-                          word, d.host);
+        return eddis_fail(
+            err, rc,
+            "--resume %s: the job's driver is on '%s', and only that machine can show whether it "
+            "runs; name a checkpoint and a train.yaml if that machine is dead",
+            word, d.host);
     if (rc == 1)
         return refuse_running(word, &f, &d, err);
     if (rc < 0 && job_folder_is_starting(&f))
         return eddis_fail(err, -EBUSY,
-                          "--resume %s: the job is only just starting; eddis-status %s shows it, "
-                          "eddis-run --stop %s ends it",
+                          "--resume %s: the job is still starting; run eddis-status %s to see it, "
+                          "eddis-run --stop %s to end it",
                           word, word, word);
     if (rc < 0) /* it has ended regularly */
         return 0;
@@ -232,8 +233,8 @@ int run_resume_alone(const char *word, bool other, struct eddis_error *err)
     if (ns <= 0)
         return 0;
     fprintf(stderr,
-            "eddis-run: the driver of job %s is gone (pid %d); waiting %.0f s for the end of its "
-            "workers, which eddis-run --cleanup %s ends at once\n",
+            "eddis-run: the driver of job %s has exited (pid %d); waiting %.0f s until its workers "
+            "end; eddis-run --cleanup %s ends them at once\n",
             f.id, (int)d.pid, ceil((double)ns / CLOCK_S), word);
     clock_sleep_until_ns(clock_after_ns(clock_now_ns(), ns));
     return 0;
@@ -285,7 +286,8 @@ static int refuse_damaged(const char *path, const struct eddis_error *why, struc
         *slash = '\0';
     if (slash && checkpoints_newest(dir, NULL, 0) >= 0 &&
         open_checkpoint(dir, true, &c, &passed) == 1)
-        rc = eddis_fail(err, -EINVAL, "--resume: %s; step %" PRId64 " beside it is whole",
+        rc = eddis_fail(err, -EINVAL,
+                        "--resume: %s; the checkpoint of step %" PRId64 " beside it is complete",
                         damaged.text, checkpoint_meta(c)->step);
     else
         rc = eddis_fail(err, -EINVAL, "--resume: %s", damaged.text);
@@ -300,15 +302,15 @@ static int check_meta(const struct job *job, const struct checkpoint *c, struct 
     const char *path = checkpoint_folder(c);
 
     if (m->batch != job->batch.global)
-        return eddis_fail(
-            err, -EINVAL,
-            "--resume: the checkpoint '%s' is of a global batch of %lld and this job's is "
-            "%lld; --set batch.global=%lld goes on with it",
-            path, (long long)m->batch, (long long)job->batch.global, (long long)m->batch);
+        return eddis_fail(err, -EINVAL,
+                          "--resume: the checkpoint '%s' has a global batch of %lld, but this job "
+                          "has %lld; write --set batch.global=%lld to continue from it",
+                          path, (long long)m->batch, (long long)job->batch.global,
+                          (long long)m->batch);
     if (m->seed != (uint64_t)job->seed)
         return eddis_fail(err, -EINVAL,
-                          "--resume: the checkpoint '%s' is of seed %llu and this job's is %lld; "
-                          "--seed %llu goes on with it",
+                          "--resume: the checkpoint '%s' has seed %llu, but this job has %lld; "
+                          "write --seed %llu to continue from it",
                           path, (unsigned long long)m->seed, (long long)job->seed,
                           (unsigned long long)m->seed);
     return 0;
@@ -356,7 +358,7 @@ bool run_resume_text(const struct job *job, char *ret, size_t size)
         return false;
     if (open_checkpoint(from, false, &c, &passed) == 1) {
         if (checkpoint_bytes(c) >= RUN_FIND_BIG_BYTES)
-            (void)snprintf(first, sizeof first, "; its workers read it first, %s",
+            (void)snprintf(first, sizeof first, "; the workers first read its %s",
                            number_bytes((double)checkpoint_bytes(c), bytes));
         (void)snprintf(ret, size, "step %" PRId64 " (%s)%s%s%s", checkpoint_meta(c)->step,
                        checkpoint_folder(c), first, passed.code ? "; " : "", passed.text);

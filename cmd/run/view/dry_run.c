@@ -51,7 +51,7 @@ void dry_run_print(const struct job *job, bool all, FILE *out)
 void dry_run_env(char *const *env, FILE *out)
 {
     for (char *const *v = env; v && *v; v++)
-        fprintf(out, "%s%.*s", v == env ? "  variables handed on: " : ", ", (int)strcspn(*v, "="),
+        fprintf(out, "%s%.*s", v == env ? "  variables passed on: " : ", ", (int)strcspn(*v, "="),
                 *v);
     if (env && *env)
         fputc('\n', out);

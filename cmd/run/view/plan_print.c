@@ -245,7 +245,7 @@ void plan_print_profiles(const struct plan_print *o, const struct node_profile *
     fprintf(o->out, "%s, ", strbuf_text(&b));
     strbuf_fini(&b);
     if (measured == 0) {
-        fputs("as the job gives their times\n", o->out);
+        fputs("from the times that the job gives\n", o->out);
         return;
     }
     if (cached == 0) {
@@ -256,9 +256,9 @@ void plan_print_profiles(const struct plan_print *o, const struct node_profile *
         fprintf(o->out, "%d of %d nodes ", cached, measured);
     number_age(o->now_s - oldest_s, age);
     fprintf(o->out, "cached %s%s%s%s\n", age, strcmp(age, "now") == 0 ? "" : " ago",
-            caveat(busy, cached, ", of a busy machine", ", some of busy machines",
-                   ", of busy machines"),
-            disturbed ? ", others beside other jobs" : "");
+            caveat(busy, cached, ", measured on a busy machine", ", some measured on busy machines",
+                   ", measured on busy machines"),
+            disturbed ? ", others measured beside other jobs" : "");
 }
 
 /* Columns of --profile. */
@@ -347,7 +347,8 @@ static void print_speed(const struct plan_print *o, const struct plan *p)
             number_percent(p->predicted_samples_per_s, p->ideal_samples_per_s, n));
     print_equal(o, p);
     if (p->relative)
-        fputs("  of the devices only their ratios are known, not samples a second\n", o->out);
+        fputs("  only the ratios of the devices' speeds are known, not their samples per second\n",
+              o->out);
 }
 
 /* Check whether a candidate's speed is known. */
@@ -411,7 +412,7 @@ static void print_network(const struct plan_print *o, const struct plan *p)
     print_label(o, "network");
     print_foreign(o->out, p->network);
     if (strncmp(p->network, "127.", 4) == 0) /* perhaps by mistake: its devices serve twice */
-        fputs(", for all nodes are one machine under several names", o->out);
+        fputs(", since all nodes are one machine under several names", o->out);
     if (p->network_reason[0])
         fputs(", ", o->out);
     print_foreign(o->out, p->network_reason);

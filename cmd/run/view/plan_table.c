@@ -287,11 +287,13 @@ static void print_pieces(const struct plan *p, FILE *out)
         if (!p->takes_pieces || w->piece <= 0 || w->piece >= w->batch)
             continue;
         if (n++ < MAX_PIECES)
-            fprintf(out, "  rank %d takes its %lld samples at most %lld at once, by its memory\n",
+            fprintf(out,
+                    "  rank %d computes its %lld samples in micro-batches of at most %lld, to fit "
+                    "its memory\n",
                     w->rank, (long long)w->batch, (long long)w->piece);
     }
     if (n > MAX_PIECES)
-        fprintf(out, "  ... and %d more take theirs in pieces\n", n - MAX_PIECES);
+        fprintf(out, "  ... and %d more ranks use micro-batches\n", n - MAX_PIECES);
 }
 
 /* Print a row for each rank, or for each group of equal workers if there are many. */

@@ -21,7 +21,9 @@ static void print_no_checkpoints(const struct job *job, FILE *out)
 {
     if (job->n_hosts > 1 && job_period_is_never(&job->checkpoint.every) &&
         job_origin(job, "checkpoint.every").kind == JOB_DEFAULT)
-        fputs("  no checkpoints, until checkpoint.dir names a folder that all nodes share\n", out);
+        fputs(
+            "  no checkpoints are saved until checkpoint.dir names a folder that all nodes share\n",
+            out);
 }
 
 /* Print which checkpoint the job continues from, if any. */
@@ -30,7 +32,7 @@ static void print_resume(const struct job *job, FILE *out)
     char text[PATH_MAX + 512];
 
     if (run_resume_text(job, text, sizeof text))
-        fprintf(out, "  goes on from %s\n", text);
+        fprintf(out, "  continues from %s\n", text);
 }
 
 /* Check whether the job runs eddis-train, which surely uses eddis. For other programs, only their

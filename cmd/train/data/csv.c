@@ -52,10 +52,10 @@ static int first_row(struct csv *c, struct eddis_error *err)
     int64_t n = c->form.format.n_fields, n_features = csv_row_features(&c->form.format);
 
     if (n_features < 1)
-        return eddis_fail(err, -EINVAL,
-                          "a row has %s; it needs features and a label, with commas, semicolons "
-                          "or tabs between",
-                          n == 1 ? "one column" : "no feature");
+        return eddis_fail(
+            err, -EINVAL,
+            "a row has %s; it needs features and a label, separated by commas, semicolons or tabs",
+            n == 1 ? "one column" : "no feature");
     if (n - 1 > DATASET_MAX_FEATURES)
         return eddis_fail(err, -EINVAL, "a row has %lld columns; at most %d are possible",
                           (long long)n, DATASET_MAX_FEATURES);
@@ -108,9 +108,9 @@ static int take_row(struct csv *c, const struct input_line *line, bool *holding,
     if (rc == 0)
         rc = take_label(c, err);
     if (rc == 0 && c->row.has_comma && c->row.has_point)
-        rc = eddis_fail(err, -EINVAL,
-                        "numbers up to here have decimal commas and decimal points; it must be one "
-                        "of them");
+        rc = eddis_fail(
+            err, -EINVAL,
+            "the numbers up to here mix decimal commas and decimal points; use only one of them");
     if (rc == 0)
         rc = csv_index_add(&c->index, line->offset, err);
     if (rc < 0)
@@ -138,18 +138,18 @@ static int check_text(const struct input_line *line, struct eddis_error *err)
 
     if (line->number == 1 && line->n > 1 &&
         (memcmp(s, "\xFF\xFE", 2) == 0 || memcmp(s, "\xFE\xFF", 2) == 0))
-        return eddis_fail(err, -EINVAL, "the text is UTF-16; write the file as UTF-8");
+        return eddis_fail(err, -EINVAL, "the text is UTF-16; save the file as UTF-8");
     if (memchr(s, 0, line->n))
-        return eddis_fail(
-            err, -EINVAL,
-            "binary data, so this is no CSV; IDX images need their labels (--labels)");
+        return eddis_fail(err, -EINVAL,
+                          "binary data, so this is not a CSV file; for IDX images, name their "
+                          "labels with --labels");
     if (memchr(s, '\r', line->n))
         return eddis_fail(err, -EINVAL,
                           "a carriage return is within the line; end lines with newlines");
     /* otherwise the line could be taken for column names */
     if (line->number == 1 && !csv_row_quotes_close(s))
         return eddis_fail(err, -EINVAL,
-                          "a quote is not closed on this line; a row and its names must be on one");
+                          "a quote is not closed on this line; each row must be on one line");
     return 0;
 }
 
@@ -189,7 +189,7 @@ static int scan(struct csv *c, struct input *in, bool *holding, struct eddis_err
             return eddis_fail_prefix(err, rc, "%s:%lld", c->path, (long long)line.number);
     }
     if (rc == 0 && c->base.info.n_samples == 0)
-        return eddis_fail(err, -EINVAL, "'%s' holds no row of numbers", c->path);
+        return eddis_fail(err, -EINVAL, "'%s' has no row of numbers", c->path);
     return rc;
 }
 
@@ -206,7 +206,7 @@ static int check_first(const struct csv *c, const struct dataset_options *o,
         if (c->labels.id[i] == c->first_label)
             return eddis_fail(err, -EINVAL,
                               "%s:%lld: no other row has the label '%s', so this may be a line of "
-                              "column names; say --header yes or --header no",
+                              "column names; write --header yes or --header no",
                               c->path, (long long)c->form.first, c->labels.name[i]);
     return 0;
 }

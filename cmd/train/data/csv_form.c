@@ -296,7 +296,7 @@ static bool is_counted(const struct csv_form *f, const struct names *n, const st
 /* Decide whether the first column holds row numbers, and explain that in f->row_note. */
 static void find_row_numbers(struct csv_form *f, const struct names *n, const struct cut *c)
 {
-    static const char remedy[] = "left out of the features; --row-numbers no takes it";
+    static const char remedy[] = "left out of the features; write --row-numbers no to include it";
     int64_t from = 0;
 
     if (f->format.n_fields < 3)
@@ -304,14 +304,14 @@ static void find_row_numbers(struct csv_form *f, const struct names *n, const st
     if (f->header && c->rows > 0 && is_named_so(n, c)) {
         f->format.row_numbers = true;
         (void)snprintf(f->row_note, sizeof f->row_note,
-                       "the first column%s%s%s is taken for row numbers and %s",
+                       "the first column%s%s%s seems to contain row numbers and is %s",
                        n->first[0] ? ", '" : ", which has no name,", n->first,
                        n->first[0] ? "'," : "", remedy);
     } else if (is_counted(f, n, c, &from)) {
         f->format.row_numbers = f->counted = true;
         f->count_from = from;
         (void)snprintf(f->row_note, sizeof f->row_note,
-                       "the first column counts the rows and is %s", remedy);
+                       "the first column numbers the rows and is %s", remedy);
     }
 }
 
@@ -345,8 +345,8 @@ static void decide(const char *line, const struct cut *c, const struct dataset_o
     f->format.n_fields = f->header && c->rows > 0 ? c->n_fields : n.n_fields;
     if (f->header && n.n_numbers && o->header == DATASET_AUTO)
         (void)snprintf(f->header_note, sizeof f->header_note,
-                       "the first line, '%.40s', is taken for column names; --header no takes it "
-                       "for a row",
+                       "the first line, '%.40s', is read as column names; write --header no to "
+                       "read it as a row",
                        line);
     if (o->row_numbers == DATASET_AUTO)
         find_row_numbers(f, &n, c);

@@ -79,7 +79,7 @@ static int check_text(const char *text, struct eddis_error *err)
     return strcmp(plain, text) == 0
                ? 0
                : eddis_fail(err, -EINVAL,
-                            "label '%s' is no plain text in UTF-8; write the file as UTF-8", plain);
+                            "label '%s' is not plain text in UTF-8; save the file as UTF-8", plain);
 }
 
 int csv_labels_take(struct csv_labels *l, const char *text, int32_t *ret, struct eddis_error *err)
@@ -89,11 +89,13 @@ int csv_labels_take(struct csv_labels *l, const char *text, int32_t *ret, struct
     int rc = 0;
 
     if (!there && l->fixed)
-        return eddis_fail(err, -EINVAL, "label '%s' is none of those that were trained on", text);
+        return eddis_fail(err, -EINVAL,
+                          "label '%s' is not one of the labels that the model was trained on",
+                          text);
     if (!there && l->n == CSV_MAX_NAMES)
         return eddis_fail(err, -EINVAL,
-                          "label '%s' is the %dth; at most %d different ones can be text: is the "
-                          "label in this column (--label)?",
+                          "label '%s' is the %dth different label, but there can be at most %d "
+                          "text labels; name the column of the labels with --label",
                           text, CSV_MAX_NAMES + 1, CSV_MAX_NAMES);
     if (!there)
         rc = check_text(text, err);

@@ -278,7 +278,7 @@ static int parse_text(const char **s, const struct csv_format *f, int64_t i, str
     if (copy_text(field, end, f->separator, row->name) < 0)
         return bad_field(field, f, i + 1, "too long for a label", err);
     if (is_missing(row->name))
-        return bad_field(field, f, i + 1, "no label", err);
+        return bad_field(field, f, i + 1, "not a label", err);
     kind = csv_field_kind(field, f->separator, &v);
     return kind == CSV_DIGITS || kind == CSV_NUMBER
                ? bad_field(field, f, i + 1, "a number, where other labels are text", err)

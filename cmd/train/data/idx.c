@@ -53,12 +53,13 @@ static int check_magic(const uint8_t *m, const char *path, int min_dims, int max
                        struct eddis_error *err)
 {
     if (m[0] || m[1])
-        return eddis_fail(err, -EINVAL, "'%s' is no IDX file: it starts with %02x %02x, not 00 00",
-                          path, m[0], m[1]);
+        return eddis_fail(err, -EINVAL,
+                          "'%s' is not an IDX file: it starts with %02x %02x, not 00 00", path,
+                          m[0], m[1]);
     if (m[2] != 8)
         return eddis_fail(
             err, -EINVAL,
-            "'%s' holds IDX elements of type 0x%02x; only unsigned bytes (0x08) are read", path,
+            "'%s' has IDX elements of type 0x%02x; only unsigned bytes (0x08) are supported", path,
             m[2]);
     if (m[3] < min_dims || m[3] > max_dims)
         return eddis_fail(err, -EINVAL, "'%s' has %d dimensions; %s have %d to %d", path, m[3],
@@ -76,9 +77,8 @@ static int read_exactly(struct input *in, const char *path, void *ret, int64_t n
         return (int)got;
     if (got < n)
         return eddis_fail(err, -EINVAL,
-                          "'%s' ends at offset %lld, in the middle of what its header "
-                          "promises",
-                          path, (long long)(offset + got));
+                          "'%s' ends at offset %lld, before the end that its header gives", path,
+                          (long long)(offset + got));
     return 0;
 }
 
@@ -103,10 +103,10 @@ static int read_header(struct input *in, const char *path, int max_dims, struct 
         ret->dims[i] = dim;
         ret->row *= i ? dim : 1;
         if (dim == 0 || ret->row > DATASET_MAX_FEATURES)
-            return eddis_fail(
-                err, -EINVAL,
-                "'%s' says at offset %d that dimension %d is %lld, which is not possible", path,
-                4 + 4 * i, i + 1, (long long)dim);
+            return eddis_fail(err, -EINVAL,
+                              "'%s' is damaged: at offset %d it gives dimension %d as %lld, which "
+                              "is not possible",
+                              path, 4 + 4 * i, i + 1, (long long)dim);
     }
     return 0;
 }
@@ -120,7 +120,7 @@ static int check_size(struct input *in, const char *path, const struct header *h
 
     if (input_is_gzip(in) || input_file_bytes(in) == want)
         return 0;
-    return eddis_fail(err, -EINVAL, "'%s' has %lld bytes; its header promises %lld", path,
+    return eddis_fail(err, -EINVAL, "'%s' has %lld bytes, but its header requires %lld", path,
                       (long long)input_file_bytes(in), (long long)want);
 }
 
@@ -132,7 +132,8 @@ static int check_end(struct input *in, const char *path, int64_t offset, struct 
 
     if (got <= 0)
         return (int)got;
-    return eddis_fail(err, -EINVAL, "'%s' goes on after offset %lld, where its header says it ends",
+    return eddis_fail(err, -EINVAL,
+                      "'%s' continues after offset %lld, where it ends according to its header",
                       path, (long long)offset);
 }
 
@@ -210,7 +211,8 @@ static int open_images(struct idx *x, const struct header *h, bool gzip, const c
         return rc;
     x->first = header_bytes(h);
     if (lseek(x->fd, 0, SEEK_END) != want)
-        return eddis_fail(err, -EINVAL, "'%s' does not end at offset %lld, as its header says",
+        return eddis_fail(err, -EINVAL,
+                          "'%s' does not end at offset %lld, where it ends according to its header",
                           x->path, (long long)want);
     return 0;
 }

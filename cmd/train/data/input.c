@@ -35,7 +35,7 @@ static int open_regular(const char *path, int64_t *ret_bytes, struct eddis_error
     if (fd < 0)
         return eddis_fail_errno(err, -errno, "cannot open '%s'", path);
     if (fstat(fd, &st))
-        return eddis_fail_errno(err, -errno, "cannot look at '%s'", path);
+        return eddis_fail_errno(err, -errno, "cannot access '%s'", path);
     if (!S_ISREG(st.st_mode))
         return eddis_fail(err, -EINVAL, "'%s' is not a regular file", path);
     if (st.st_size == 0)
@@ -100,12 +100,12 @@ int64_t input_read(struct input *in, void *ret, size_t n, struct eddis_error *er
         const char *why = gzerror(in->gz, &code);
 
         if (code == Z_BUF_ERROR)
-            return eddis_fail(err, -EINVAL, "'%s' is truncated: its gzip data stop in the middle",
+            return eddis_fail(err, -EINVAL, "'%s' is truncated: its gzip data are incomplete",
                               in->path);
         if (got < 0 && code == Z_ERRNO)
             return eddis_fail_errno(err, -EIO, "cannot read '%s'", in->path);
         if (got < 0)
-            return eddis_fail(err, -EINVAL, "'%s' holds damaged gzip data: %s", in->path, why);
+            return eddis_fail(err, -EINVAL, "'%s' has damaged gzip data: %s", in->path, why);
         if (got == 0)
             break;
         done += (size_t)got;

@@ -78,7 +78,7 @@ int prefetch_new(struct dataset *d, float scale, struct prefetch **ret, struct e
     code = pthread_create(&p->thread, NULL, work, p);
     if (code) {
         free(p);
-        return eddis_fail_errno(err, -code, "cannot start the thread that reads ahead");
+        return eddis_fail_errno(err, -code, "cannot start the thread that reads data ahead");
     }
     *ret = p;
     return 0;

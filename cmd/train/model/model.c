@@ -112,7 +112,7 @@ static int check_spec(const struct model_spec *s, struct eddis_error *err)
             return eddis_fail(err, -EINVAL, "width %d is %lld; it must be from 1 to %d", i + 1,
                               (long long)s->widths[i], MODEL_MAX_WIDTH);
     if (s->n_classes < 2)
-        return eddis_fail(err, -EINVAL, "there are fewer than 2 classes to tell apart");
+        return eddis_fail(err, -EINVAL, "there are fewer than 2 classes");
     return 0;
 }
 
@@ -128,7 +128,7 @@ static int find_kind(const struct model_spec *s, size_t *ret, struct eddis_error
         *ret = i;
         return 0;
     }
-    return eddis_fail(err, -EINVAL, "no model '%s'; there are softmax, mlp and cnn", s->name);
+    return eddis_fail(err, -EINVAL, "no model '%s'; the models are softmax, mlp and cnn", s->name);
 }
 
 /* Return the number of the model's parameters. */

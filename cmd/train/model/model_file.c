@@ -272,7 +272,7 @@ static int parse_labels(const char *text, struct model_file *f, struct eddis_err
     if (rc < 0)
         return rc;
     if (!json_is_array(list) || json_array_size(list) != n)
-        return eddis_fail(err, -EINVAL, "\"labels\" are no list of %zu names", n);
+        return eddis_fail(err, -EINVAL, "\"labels\" is not a list of %zu names", n);
     f->class_names = calloc(n + 1, sizeof *f->class_names);
     if (!f->class_names)
         return eddis_fail(err, -ENOMEM, "out of memory");
@@ -281,7 +281,7 @@ static int parse_labels(const char *text, struct model_file *f, struct eddis_err
         const char *name = json_string_value(json_array_get(list, i));
 
         if (!name || (i && strcmp(f->class_names[i - 1], name) >= 0))
-            return eddis_fail(err, -EINVAL, "\"labels\" are no names in their order");
+            return eddis_fail(err, -EINVAL, "\"labels\" is not a list of names in ascending order");
         f->class_names[i] = strdup(name);
         if (!f->class_names[i])
             return eddis_fail(err, -ENOMEM, "out of memory");
@@ -316,15 +316,15 @@ static int parse_metadata(const json_t *o, struct model_file *f, struct eddis_er
         return rc;
     f->spec.name = f->name;
     if (parse_widths(widths, &f->spec) < 0)
-        return eddis_fail(err, -EINVAL, "\"widths\" is no list of widths");
+        return eddis_fail(err, -EINVAL, "\"widths\" is not a list of widths");
     if (parse_shape(shape, &f->spec) < 0)
-        return eddis_fail(err, -EINVAL, "\"shape\" is no shape of samples");
+        return eddis_fail(err, -EINVAL, "\"shape\" is not a shape of samples");
     if (take_int(&classes, CLASSES_MAX, &n_classes) < 0 || *classes)
-        return eddis_fail(err, -EINVAL, "\"classes\" is no number of classes");
+        return eddis_fail(err, -EINVAL, "\"classes\" is not a number of classes");
     f->spec.n_classes = (int32_t)n_classes;
     f->input.scale = strtof(scale, &end);
     if (end == scale || *end || !(f->input.scale > 0 && isfinite(f->input.scale)))
-        return eddis_fail(err, -EINVAL, "\"scale\" is no number above 0");
+        return eddis_fail(err, -EINVAL, "\"scale\" is not a number above 0");
     labels = json_string_value(json_object_get(about, "labels"));
     return labels ? parse_labels(labels, f, err) : 0;
 }
@@ -367,7 +367,8 @@ static int copy_array(const struct body *b, const char *name, const char *dtype,
     if (strcmp(own, dtype) != 0)
         return eddis_fail(err, -EINVAL, "\"%s\" is not of dtype %s", name, dtype);
     if (!has_shape(shape, p))
-        return eddis_fail(err, -EINVAL, "\"%s\" has not the shape that its metadata ask for", name);
+        return eddis_fail(err, -EINVAL, "\"%s\" does not have the shape that the metadata require",
+                          name);
     first = json_integer_value(json_array_get(offsets, 0));
     if (first < 0 || first > b->n - bytes ||
         json_integer_value(json_array_get(offsets, 1)) != first + bytes)
@@ -411,9 +412,10 @@ static int parse_body(const struct body *b, struct model_file *f, struct eddis_e
     if (rc < 0)
         return rc;
     if (count > b->n / (int64_t)sizeof(real))
-        return eddis_fail(err, -EINVAL,
-                          "it is cut short: %lld bytes of data, and its metadata ask for %lld",
-                          (long long)b->n, (long long)count * (long long)sizeof(real));
+        return eddis_fail(
+            err, -EINVAL,
+            "it is cut short: it has %lld bytes of data, but its metadata require %lld",
+            (long long)b->n, (long long)count * (long long)sizeof(real));
     rc = model_new(&f->spec, &f->model, err);
     if (rc == 0)
         rc = each_param(f->model, copy_in, (void *)b, err);
@@ -435,7 +437,7 @@ static int parse(const char *data, size_t n, const char *what, struct model_file
         memcpy(&length, data, LENGTH_BYTES);
     length = le64toh(length);
     if (length < 2 || length > HEADER_MAX || length > n - LENGTH_BYTES)
-        return eddis_fail(err, -EINVAL, "it is no safetensors file, or cut short");
+        return eddis_fail(err, -EINVAL, "it is not a safetensors file, or it is cut short");
     rc = json_parse(data + LENGTH_BYTES, (size_t)length, what, &o, err);
     if (rc == 0)
         rc = parse_metadata(o, ret, err);

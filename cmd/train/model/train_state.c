@@ -191,7 +191,8 @@ static int check_labels(const struct train_state *s, struct eddis_checkpoint *c,
              ? eddis_checkpoint_get(c, "labels", text, n, err)
              : -EINVAL;
     if (rc < 0 || memcmp(mine, text, n) != 0)
-        return eddis_fail(err, -EINVAL, "the checkpoint has other labels than the data");
+        return eddis_fail(err, -EINVAL,
+                          "the labels of the checkpoint differ from those of the data");
     return 0;
 }
 
@@ -217,8 +218,9 @@ static int get(struct train_state *s, struct eddis_checkpoint *c, struct eddis_e
     describe(s, mine);
     text[DESCRIPTION - 1] = 0;
     if (strcmp(text, mine) != 0)
-        return eddis_fail(err, -EINVAL, "the checkpoint is of '%.200s', but this is '%.200s'", text,
-                          mine);
+        return eddis_fail(err, -EINVAL,
+                          "the checkpoint is of a training '%.200s', but this training is '%.200s'",
+                          text, mine);
     rc = eddis_checkpoint_get(c, "parameters", s->model->values, values_bytes(s), err);
     if (rc >= 0)
         rc = eddis_checkpoint_get(c, "optimizer", s->numbers, numbers_bytes(s), err);

@@ -119,7 +119,7 @@ static int restore(struct run *r, struct eddis_error *err)
     if (passed.text[0])
         note(r, "%s: %s", passed.text,
              rc > 0 ? "resuming from an older checkpoint"
-                    : "there is no older one, starting afresh");
+                    : "there is no older one, starting from the beginning");
     return 0;
 }
 
@@ -141,7 +141,7 @@ static int take_momentum(struct run *r, struct eddis_error *err)
 static int take_mode(struct run *r, struct eddis_error *err)
 {
     if (eddis_world(r->e, &r->world) < 0)
-        return eddis_fail(err, -EINVAL, "cannot learn the job's mode");
+        return eddis_fail(err, -EINVAL, "cannot read the job's mode");
     r->several = r->world.flags & EDDIS_WORLD_SEVERAL;
     return take_momentum(r, err);
 }
@@ -153,7 +153,7 @@ static int set_up(struct run *r, struct eddis_error *err)
     int rc = eddis_world(r->e, &r->world);
 
     if (rc < 0)
-        return eddis_fail(err, rc, "cannot learn the number of workers");
+        return eddis_fail(err, rc, "cannot read the number of workers");
     rc = model_new(&t->model, &r->model, err);
     if (rc == 0)
         rc = evaluation_init(&r->test, r->model, t->data.test, t->data.first_test,
@@ -258,7 +258,7 @@ static int get_piece(struct run *r, const struct eddis_step *s, int64_t from,
         return rc;
     r->ahead = -1;
     if (ret->n != piece_count(s, from))
-        return eddis_fail(err, -EPROTO, "step %lld was announced with %lld samples and has %lld",
+        return eddis_fail(err, -EPROTO, "step %lld should have %lld samples, but has %lld",
                           (long long)s->step, (long long)piece_count(s, from), (long long)ret->n);
     rc = read_on(r, s, from, err);
     eddis_set_phase(r->e, EDDIS_PHASE_COMPUTE);
@@ -288,7 +288,7 @@ static int forward(struct run *r, const struct prefetch_batch *b, double *ret_lo
     }
     *ret_loss = model_loss(m, b->label, 1).sum;
     if (!isfinite(*ret_loss))
-        return eddis_fail(err, -EDOM, "the loss is no finite number any more; try a smaller --lr");
+        return eddis_fail(err, -EDOM, "the loss is no longer a finite number; try a smaller --lr");
     return 0;
 }
 
@@ -547,9 +547,9 @@ static int save(struct run *r, const struct eddis_step *s, const char *folder, b
         return eddis_fail(err, rc, "the checkpoint of step %lld was not written: %s", step,
                           own.text);
     if (rc < 0 && !r->unsaved)
-        note(r, "no checkpoint of step %lld, training goes on: %s", step, own.text);
+        note(r, "no checkpoint of step %lld was written, training continues: %s", step, own.text);
     else if (rc >= 0 && r->unsaved)
-        note(r, "checkpoints are written again, from step %lld on", step);
+        note(r, "checkpoints are written again from step %lld on", step);
     r->unsaved = rc < 0;
     return 0;
 }

@@ -257,6 +257,30 @@ def watching_the_end(driver, folder):
     assert re.search(r"t-\S+\s+t\s+lost", plain("--list"))
 
 
+def on_another_node(bin_folder, job):
+    """A view through srun ends with the exit code of eddis-status there, and with 0 after the key 'q'."""
+    bin_folder.mkdir()
+    page = bin_folder / "page"
+    page.write_text(json.dumps(status(job=job)) + "\n")
+    record = "JobId=12 JobName=x\n   JobState=RUNNING\n   NodeList=node1\n   BatchHost=node1"
+    programs = {"scontrol": f"case $2 in config) printf '\\nClusterName = east\\n';; *) echo '{record}';; esac"}
+    fails = "echo no status there >&2; exit"
+    for shown, end, code in ((True, f"{fails} 1", 1), (True, f"{fails} 2", 2), (False, f"{fails} 1", 1),
+                             (True, "exec sleep 1000", 0)):
+        programs["srun"] = f"echo eddis is here; {f'cat {page};' if shown else ''} {end}"
+        for name, script in programs.items():
+            (bin_folder / name).write_text(f"#!/bin/sh\n{script}\n")
+            (bin_folder / name).chmod(0o700)
+        t = Terminal("12", PATH=f"{bin_folder}:{os.environ['PATH']}")
+        if code == 0:
+            t.read_until(b"q quits")
+            os.write(t.master, b"q")
+        assert t.finish() == code, (shown, end, t.run.returncode, t.seen)
+        if shown:
+            check_screen_restored(t)
+        assert (b"no status there" in t.seen.rpartition(LEAVE)[2]) == (code != 0), t.seen
+
+
 def main():
     with tempfile.TemporaryDirectory() as state:
         os.environ.update(XDG_STATE_HOME=state, TERM="xterm", LC_ALL="C.UTF-8", NO_PROXY="*")
@@ -273,6 +297,7 @@ def main():
         live_view(driver)
         stopped_and_continued(driver)
         driver_is_stopped(driver, folder)
+        on_another_node(pathlib.Path(state) / "bin", job)
         watching_the_end(driver, folder)
 
 

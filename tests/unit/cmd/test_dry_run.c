@@ -73,7 +73,7 @@ START_TEST(listing)
     dry_run_env(NULL, out);
     dry_run_env((char *[]){ (char *)"HF_TOKEN=swordfish", (char *)"A=1", NULL }, out);
     fclose(out);
-    ck_assert_ptr_nonnull(strstr(text, "\n  variables handed on: HF_TOKEN, A\n"));
+    ck_assert_ptr_nonnull(strstr(text, "\n  variables passed on: HF_TOKEN, A\n"));
     ck_assert_ptr_null(strstr(text, "swordfish"));
     ck_assert_ptr_nonnull(strstr(text, "\n  batch.global "));
     ck_assert_ptr_nonnull(strstr(text, " 96\n"));

@@ -158,7 +158,7 @@ START_TEST(other_user)
     for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
         make_scontrol("east", states[i]);
         ck_assert_int_eq(job_location_find("12", find_none, late_ns(), &p, &err), -EPERM);
-        ck_assert_msg(strstr(err.text, "job 12 is of user nobody") != NULL, "%s", err.text);
+        ck_assert_msg(strstr(err.text, "job 12 belongs to user nobody") != NULL, "%s", err.text);
     }
     make_scontrol("east", OF_NOBODY("PENDING"));
     ck_assert_int_eq(job_location_find("12", find_none, late_ns(), &p, &err), 0);

@@ -232,7 +232,7 @@ START_TEST(pieces)
 {
     static const char sentence[] =
         "     3  login1  emulated 0.25    2054     23   0.090     11.2\n"
-        "  rank 0 takes its 94 samples at most 50 at once, by its memory\n\n";
+        "  rank 0 computes its 94 samples in micro-batches of at most 50, to fit its memory\n\n";
     cleanup_free struct node_profile *node = example_node();
     struct plan *p = plan_of(node, 1, 256);
     struct output out;
@@ -242,7 +242,7 @@ START_TEST(pieces)
     open_output(&out);
     plan_print_plan(&out.o, p, NULL);
     (void)fflush(out.o.out);
-    ck_assert_ptr_null(strstr(out.text, "at once"));
+    ck_assert_ptr_null(strstr(out.text, "micro-batches"));
     p->takes_pieces = true;
     plan_print_plan(&out.o, p, NULL);
     (void)fflush(out.o.out);
@@ -251,7 +251,8 @@ START_TEST(pieces)
         p->worker[i].piece = 10;
     plan_print_plan(&out.o, p, NULL);
     (void)fclose(out.o.out);
-    ck_assert_ptr_nonnull(strstr(out.text, "rank 3 takes its 23 samples at most 10 at once"));
+    ck_assert_ptr_nonnull(
+        strstr(out.text, "rank 3 computes its 23 samples in micro-batches of at most 10"));
     free(out.text);
     plan_free(p);
 }
@@ -268,7 +269,7 @@ START_TEST(one_machine)
     plan_print_plan(&out.o, p, NULL);
     (void)fclose(out.o.out);
     ck_assert_ptr_nonnull(strstr(
-        out.text, "network   127.0.0.0/8, for all nodes are one machine under several names\n"));
+        out.text, "network   127.0.0.0/8, since all nodes are one machine under several names\n"));
     free(out.text);
     plan_free(p);
 }
@@ -376,21 +377,21 @@ START_TEST(relative)
     plan_print_nodes(&out.o, node, 1);
     plan_print_profiles(&out.o, node, 1);
     plan_print_plan(&out.o, p, "replayed from p.json");
-    check_output(&out,
-                 "nodes     1   login1 (2 cores, 23 GB, 2 NVIDIA H100, 1 NVIDIA H50)\n"
-                 "              login1: the GPUs are busy\n"
-                 "profile   3 GPUs, 1 CPU device, measured now\n"
-                 "plan      sync, allreduce, global batch 250, replayed from p.json\n"
-                 "\n"
-                 "  rank  node    device       rate  batch  weight  time\n"
-                 "     0  login1  NVIDIA H100  1.00    100   0.400  probe\n"
-                 "     1  login1  NVIDIA H50   0.50     50   0.200  probe\n"
-                 "     2  login1  NVIDIA H100  1.00    100   0.400  probe\n"
-                 "\n"
-                 "  predicted 100 % of the devices' sum; 1.7x an equal split\n"
-                 "  of the devices only their ratios are known, not samples a second\n"
-                 "  sync because it is exact; other modes are weighed once a run has told how "
-                 "large the model is\n");
+    check_output(
+        &out, "nodes     1   login1 (2 cores, 23 GB, 2 NVIDIA H100, 1 NVIDIA H50)\n"
+              "              login1: the GPUs are busy\n"
+              "profile   3 GPUs, 1 CPU device, measured now\n"
+              "plan      sync, allreduce, global batch 250, replayed from p.json\n"
+              "\n"
+              "  rank  node    device       rate  batch  weight  time\n"
+              "     0  login1  NVIDIA H100  1.00    100   0.400  probe\n"
+              "     1  login1  NVIDIA H50   0.50     50   0.200  probe\n"
+              "     2  login1  NVIDIA H100  1.00    100   0.400  probe\n"
+              "\n"
+              "  predicted 100 % of the devices' sum; 1.7x an equal split\n"
+              "  only the ratios of the devices' speeds are known, not their samples per second\n"
+              "  sync because it is exact; other modes are weighed once a run has told how "
+              "large the model is\n");
     plan_free(p);
 }
 END_TEST
@@ -403,7 +404,8 @@ static const struct {
     { 1, 0, 1, "profile   1 GPU, measured now, beside another job\n" },
     { 2, 0, 1, "profile   2 GPUs, measured now, some beside other jobs\n" },
     { 2, 0, 2, "profile   2 GPUs, measured now, beside other jobs\n" },
-    { 2, 1, 1, "profile   2 GPUs, 1 of 2 nodes cached 2 h ago, others beside other jobs\n" },
+    { 2, 1, 1,
+      "profile   2 GPUs, 1 of 2 nodes cached 2 h ago, others measured beside other jobs\n" },
 };
 
 START_TEST(beside)
@@ -483,9 +485,9 @@ START_TEST(cached_busy)
     nodes[1].load = 9;
     plan_print_profiles(&out.o, nodes, 2);
     check_output(&out, "profile   1 CPU device, cached 2 h ago\n"
-                       "profile   1 CPU device, cached 2 h ago, of a busy machine\n"
-                       "profile   2 CPU devices, cached 2 h ago, some of busy machines\n"
-                       "profile   2 CPU devices, cached 2 h ago, of busy machines\n");
+                       "profile   1 CPU device, cached 2 h ago, measured on a busy machine\n"
+                       "profile   2 CPU devices, cached 2 h ago, some measured on busy machines\n"
+                       "profile   2 CPU devices, cached 2 h ago, measured on busy machines\n");
 }
 END_TEST
 
@@ -508,7 +510,7 @@ START_TEST(folded)
     plan_print_plan(&out.o, p, NULL);
     check_output(&out,
                  "nodes     10  node0 ... node9 (each 2 cores, 23 GB, no GPU; 4 emulated devices)\n"
-                 "profile   40 emulated devices, as the job gives their times\n"
+                 "profile   40 emulated devices, from the times that the job gives\n"
                  "plan      sync, allreduce, global batch 1 280\n"
                  "\n"
                  "  workers  ranks                      nodes  device         rate/s  batch   "

@@ -27,9 +27,9 @@ START_TEST(parse)
     ck_assert_int_eq(rank_list_count(&l, 0), 0);
     ck_assert_int_eq(rank_list_check(&l, 8, &err), 0);
     ck_assert_int_eq(rank_list_check(&l, 7, &err), -ERANGE);
-    ck_assert_str_eq(err.text, "there is no rank 7; the last of 7 is rank 6");
+    ck_assert_str_eq(err.text, "there is no rank 7; the last of the 7 ranks is rank 6");
     ck_assert_int_eq(rank_list_check(&l, 2, &err), -ERANGE);
-    ck_assert_str_eq(err.text, "there is no rank 5; the last of 2 is rank 1");
+    ck_assert_str_eq(err.text, "there is no rank 5; the last of the 2 ranks is rank 1");
 }
 END_TEST
 

@@ -66,7 +66,7 @@ START_TEST(refused)
     ck_assert_int_eq(run_env_set(&e, "A B=1", &err), -EINVAL);
     ck_assert_int_eq(run_env_set(&e, "=1", &err), -EINVAL);
     ck_assert_int_eq(run_env_set(&e, "SURELY_NOT_SET_HERE", &err), -EINVAL);
-    ck_assert_str_eq(err.text, "-x SURELY_NOT_SET_HERE: the variable is not set here; give -x "
+    ck_assert_str_eq(err.text, "-x SURELY_NOT_SET_HERE: the variable is not set here; write -x "
                                "SURELY_NOT_SET_HERE=VALUE");
     ck_assert_int_eq(e.n, 0);
 }

@@ -62,7 +62,7 @@ END_TEST
 static const struct {
     const char *line, *sentence; /* how it begins */
 } bad_rows[] = {
-    { "-H|a,b", "which job?" },
+    { "-H|a,b", "no job is named" },
     { "-H||--|true", "-H: a host is missing" },
     { "-H|-oProxyCommand=x|--|true", "-H: \"-oProxyCommand=x\" is no name or address" },
     { "-H|a|--hostfile|x|--|true", "-H and --hostfile exclude each other" },

@@ -120,22 +120,20 @@ END_TEST
 static const struct {
     const char *text, *want;
 } wrong[] = {
-    { "command: a\nslurm: {time: 1m}\n",
-      "slurm.time is 1m (train.yaml:2), of which the last 130 s are for saving "
-      "(timeouts.checkpoint "
-      "and timeouts.grace); give the job more time, or these less" },
-    { "command: a\nslurm: {requeue: on}\n", "train.yaml:2: slurm.requeue: a job that is put back "
-                                            "begins anew without its checkpoints; name a folder "
-                                            "that all nodes share as checkpoint.dir" },
+    { "command: a\nslurm: {time: 1m}\n", "slurm.time is 1m (train.yaml:2), of which the last 130 s "
+                                         "are for saving (timeouts.checkpoint and timeouts.grace); "
+                                         "give the job more time, or shorten these timeouts" },
+    { "command: a\nslurm: {requeue: on}\n",
+      "train.yaml:2: slurm.requeue: without checkpoints a requeued job starts from the beginning; "
+      "set checkpoint.dir to a folder that all nodes share" },
     { "command: a\nnodes: [b]\nslurm: {nodes: 2}\n",
-      "train.yaml:3: slurm.nodes: that is not the number of the nodes that are named; leave it "
-      "out" },
+      "train.yaml:3: slurm.nodes: that is not the number of named nodes; leave it out" },
     { "command: a\nnodes: [b]\nslurm: {components: [{nodes: 2}]}\n",
-      "train.yaml:2: nodes: nodes that have names cannot be divided among slurm.components; remove "
-      "one of the two" },
+      "train.yaml:2: nodes: named nodes cannot be divided among slurm.components; remove one of "
+      "the two" },
     { "command: a\nslurm: {extra: [x]}\n",
-      "train.yaml:2: \"x\" belongs to no option of sbatch; the job has one file, and options of "
-      "eddis-run are keys of it" },
+      "train.yaml:2: \"x\" is not an option of sbatch; name only one job file, and write options "
+      "of eddis-run as keys in it" },
 };
 
 START_TEST(refused)

@@ -396,7 +396,8 @@ START_TEST(absent)
     make_program("sbatch", "echo 'sbatch: fatal: Could not establish a configuration source' >&2\n"
                            "exit 1");
     ck_assert_int_eq(sbatch_submit_test(&a, "#!/bin/sh\n", &said, &err), -EHOSTDOWN);
-    ck_assert_msg(strncmp(err.text, "no Slurm answers this machine", 29) == 0, "%s", err.text);
+    ck_assert_msg(strncmp(err.text, "Slurm does not answer on this machine", 37) == 0, "%s",
+                  err.text);
     job_free(job);
 }
 END_TEST

@@ -51,15 +51,15 @@ static const struct {
     { JOB("12", "RUNNING"), "12", NULL },
     { JOB("12", "PENDING"), "12", NULL },
     { JOB("12", "FAILED"), "12", NULL },
-    { "", NULL, "what Slurm tells of its job 12 is not understood" }, /* no word of its own */
-    { "welcome\n", NULL, "what Slurm tells of its job 12 is not understood" },
+    { "", NULL, "cannot parse Slurm's description of its job 12" }, /* no word of its own */
+    { "welcome\n", NULL, "cannot parse Slurm's description of its job 12" },
     { TASK("12", "3-9", "PENDING") TASK("14", "2", "RUNNING") TASK("13", "1", "COMPLETED"), "14",
       NULL },
     { TASK("12", "3-9", "PENDING") TASK("14", "2", "COMPLETED"), "12", NULL },
     { TASK("15", "3", "RUNNING") TASK("14", "2", "COMPLETING") TASK("13", "1", "FAILED"), NULL,
-      "Slurm's job 12 is an array of which 2 tasks run; name one: 12_3, 12_2" },
+      "Slurm's job 12 is an array, and 2 of its tasks run; name one: 12_3, 12_2" },
     { TASK("12", "2", "COMPLETED") TASK("13", "1", "FAILED"), NULL,
-      "Slurm's job 12 is an array of which 2 tasks are over; name one: 12_2, 12_1" },
+      "Slurm's job 12 is an array, and 2 of its tasks are over; name one: 12_2, 12_1" },
     { PART("12", "0", "RUNNING") PART("13", "1", "RUNNING"), "12", NULL },
     { PART("12", "0", "FAILED") PART("13", "1", "RUNNING"), "12", NULL },
 };

@@ -79,7 +79,7 @@ START_TEST(page)
         "where   epoch 31/100   step 186/600   #######................. 31 %   0:07, ETA 0:16\n"
         "speed   21 900 samples/s (now 22 100)   97 % of ideal (22 600)   2.4x an equal split "
         "(predicted 9 300)\n"
-        "plan    generation 1, version 1, global batch 256, 0 re-plans, 0 restarts\n"
+        "plan    attempt 1, version 1, global batch 256, 0 re-plans, 0 restarts\n"
         "result  loss 0.142\n"
         "\n"
         "  rank  node    device         step  batch  samples/s  step ms  compute  input  exposed  "
@@ -158,7 +158,7 @@ START_TEST(many_are_slow)
     ck_assert_ptr_nonnull(strstr(text, "\nslow    rank 45 on login1 says 45\n"));
     ck_assert_ptr_nonnull(strstr(text, "\nslow    rank 37 on login1 says 37\n"));
     ck_assert_ptr_null(strstr(text, "slow    rank 36"));
-    ck_assert_ptr_nonnull(strstr(text, "\nslow    and 37 more\n"));
+    ck_assert_ptr_nonnull(strstr(text, "\nslow    and 37 more workers\n"));
     free(text);
     for (int i = 0; i < 37; i++)
         s.worker[i].straggler[0] = '\0';
@@ -243,7 +243,7 @@ START_TEST(plan_in_force)
     text = made(true);
     ck_assert_ptr_nonnull(strstr(text, "samples/s (now 22 100)   2.4x an equal split"));
     ck_assert_ptr_nonnull(
-        strstr(text, "plan    generation 1, version 3 from step 28, global batch 256, 1 re-plan, 0 "
+        strstr(text, "plan    attempt 1, version 3 from step 28, global batch 256, 1 re-plan, 0 "
                      "restarts\n"
                      "        1 203 samples/s, 93 % of its ideal; why: rank 3 is slow?[2J\n"));
     free(text);

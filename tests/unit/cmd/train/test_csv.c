@@ -126,8 +126,8 @@ static const struct {
     const char *text, *sentence;
 } bad_rows[] = {
     { "", "is empty" },
-    { "\n\n", "holds no row" },
-    { "a,b,c\n", "holds no row" },
+    { "\n\n", "has no row" },
+    { "a,b,c\n", "has no row" },
     { "1,2,0\n3,1\n", ":2: the row has 2 columns, the first has 3" },
     { "1,2,0\n3,1,2,0\n", ":2: the row has 4 columns, the first has 3" },
     { "1,2,0\n3,x,0\n", ":2: column 2 is not a number: 'x'" },
@@ -143,7 +143,7 @@ static const struct {
     { "a,b,c\nd,e,f\n", ":2: column 1 is not a number: 'd'" },
     { "1 2 0\n", ":1: a row has one column" },
     { "1|2|0\n3|4|1\n", ":1: a row has one column" },
-    { "1;2;0\n3;4,5;0\n3.5;4;1\n", ":3: numbers up to here have decimal commas and decimal" },
+    { "1;2;0\n3;4,5;0\n3.5;4;1\n", ":3: the numbers up to here mix decimal commas and decimal" },
     { "1.000,5;2;0\n2.000,5;2;1\n", ":1: column 1 is not a number: '1.000,5'" },
     { "1,5;2;0,5\n", ":1: column 3 is not a label" },
     { "1,2,0,\n3,4,1,\n", ":1: column 4 is not a number: ''" },
@@ -493,11 +493,11 @@ END_TEST
 static const struct {
     const char *text, *sentence;
 } bad_text_rows[] = {
-    { "1,2,rose\n3,4,\n", ":2: column 3 is no label: ''" },
-    { "1,2,rose\n3,4,NA\n", ":2: column 3 is no label: 'NA'" },
+    { "1,2,rose\n3,4,\n", ":2: column 3 is not a label: ''" },
+    { "1,2,rose\n3,4,NA\n", ":2: column 3 is not a label: 'NA'" },
     { "a,b,c\n1,2,rose\n3,4,1\n", ":2: column 3 is not a number: 'rose'" },
-    { "1,2,\xe9t\xe9\n", ":1: label '?t?' is no plain text in UTF-8" },
-    { "1,2,a\033[2Jb\n", "is no plain text" },
+    { "1,2,\xe9t\xe9\n", ":1: label '?t?' is not plain text in UTF-8" },
+    { "1,2,a\033[2Jb\n", "is not plain text" },
     { "3,4,1\n1,2,rose\n", ":2: column 3 is not a number: 'rose'" },
     { "9,4,kind\n1,2,b\n1,2,b\n1,2,b\n1,2,b\n1,2,b\n1,2,b\n1,2,b\n1,2,b\n1,2,b\n",
       ":1: no other row has the label 'kind'" },
@@ -548,7 +548,7 @@ START_TEST(given_labels)
     ck_assert(label[0] == 2 && label[1] == 0);
     dataset_close(d);
     refuse_bytes("1,rose\n2,tulip\n", 15, &o, &err);
-    ck_assert_ptr_nonnull(strstr(err.text, ":2: label 'tulip' is none of those"));
+    ck_assert_ptr_nonnull(strstr(err.text, ":2: label 'tulip' is not one of the labels"));
 }
 END_TEST
 

@@ -62,14 +62,14 @@ static const struct {
     int in_labels, at, value; /* at < 0: cut to -at bytes; at 1000: a byte more */
     const char *sentence;
 } bad_rows[] = {
-    { 0, 0, 1, "is no IDX file" },      { 0, 2, 0x0d, "type 0x0d" },
+    { 0, 0, 1, "is not an IDX file" },  { 0, 2, 0x0d, "type 0x0d" },
     { 0, 3, 1, "has 1 dimensions" },    { 0, 3, 5, "has 5 dimensions" },
-    { 0, 7, N + 1, "header promises" }, { 0, 4, 0x7f, "header promises" },
+    { 0, 7, N + 1, "header requires" }, { 0, 4, 0x7f, "header requires" },
     { 0, 8, 0xff, "not possible" },     { 0, 11, 0, "dimension 2 is 0" },
-    { 0, -600, 0, "header promises" },  { 0, -10, 0, "ends at offset 10" },
-    { 0, -2, 0, "ends at offset 2" },   { 0, 1000, 0, "header promises" },
-    { 1, 3, 3, "has 3 dimensions" },    { 1, 7, N - 1, "header promises" },
-    { 1, -30, 0, "header promises" },
+    { 0, -600, 0, "header requires" },  { 0, -10, 0, "ends at offset 10" },
+    { 0, -2, 0, "ends at offset 2" },   { 0, 1000, 0, "header requires" },
+    { 1, 3, 3, "has 3 dimensions" },    { 1, 7, N - 1, "header requires" },
+    { 1, -30, 0, "header requires" },
 };
 
 /* A header that lies about the size is found out in a gzipped file as well, where the sentence may
