@@ -28,7 +28,7 @@ def row(x, rows):
 
 
 def measure(size, row_s):
-    # Check and measure an all-reduce of `size` bytes; return the seconds of one.
+    """Check and measure an all-reduce of `size` bytes; return the seconds of one."""
     rank, ranks = distributed.get_rank(), distributed.get_world_size()
     x = torch.arange(size // 4).remainder_(97).add_(rank).to(torch.float32)
     distributed.all_reduce(x)

@@ -62,7 +62,7 @@ class Cnn(Network):
                 (1, (self.side // 4) ** 2 * w[1], w[2], 3, None), (1, w[2], CLASSES, 3, None)]
 
     def image(self, row):
-        # Return the pixels of a digit, 64 values of 0 to 16, as the bytes of an image of side * side.
+        """Return the pixels of a digit, 64 values of 0 to 16, as the bytes of an image of side * side."""
         frame, picture = (self.side - 8 * self.zoom) // 2, bytearray(self.side ** 2)
         for y in range(8 * self.zoom):
             for x in range(8 * self.zoom):
@@ -85,22 +85,22 @@ class Pace:
         self.flops = gflops * 1e9 * cnn.work(1)[0] / LARGE.work(1)[0]
 
     def seconds(self, batch):
-        # Return the seconds of a step with `batch` samples.
+        """Return the seconds of a step with `batch` samples."""
         operations, calls = self.cnn.work(batch)
         return operations / self.flops + calls * self.call_us * 1e-6
 
     def slower(self, times):
-        # Return a device that takes `times` times as long.
+        """Return a device that takes `times` times as long."""
         return Pace(self.gflops / times, self.call_us * times, self.cnn)
 
 
 def proportional(cnn):
-    # Return four devices whose times are proportional to the batch.
+    """Return four devices whose times are proportional to the batch."""
     return [Pace(r, 0, cnn) for r in (18, 12, 9, 6)]
 
 
 def affine(cnn):
-    # Return four devices whose times have a constant part, too.
+    """Return four devices whose times have a constant part, too."""
     return [Pace(r, s, cnn) for r, s in ((18, 400), (12, 4000), (9, 1000), (6, 2000))]
 
 
@@ -115,7 +115,7 @@ def slowness(cnn, times):
 
 
 def step_s(paces, batches):
-    # Return the seconds of a step with these batches: those of the slowest device.
+    """Return the seconds of a step with these batches: those of the slowest device."""
     return max(p.seconds(b) for p, b in zip(paces, batches))
 
 
@@ -175,7 +175,7 @@ class Devices:
                 f.write(DEVICE.pack(pace.flops, pace.call_us * 1e-6, both[(i + 1) // 2 % 2], 0, 0, 0.0))
 
     def file(self, node):
-        # Return the path of a node's device file.
+        """Return the path of a node's device file."""
         return os.path.join(self.folder, node)
 
     def set(self, node, pace):
@@ -225,13 +225,13 @@ class Busy:
 
     @staticmethod
     def read():
-        # Return (total, idle) processor time of this machine in clock ticks.
+        """Return (total, idle) processor time of this machine in clock ticks."""
         with open("/proc/stat") as f:
             times = [int(v) for v in f.readline().split()[1:9]]
         return sum(times), times[3] + times[4]
 
     def part(self):
-        # Return the busy part since this object was made, 0 to 1.
+        """Return the busy part since this object was made, 0 to 1."""
         total, idle = (now - then for now, then in zip(self.read(), self.before))
         return 1 - idle / total
 
@@ -239,7 +239,7 @@ class Busy:
 # ---- results in a job's folder ----
 
 def lines(path):
-    # Return the complete lines of a JSON-lines file, parsed; [] if there is none.
+    """Return the complete lines of a JSON-lines file, parsed; [] if there is none."""
     try:
         with open(path) as f:
             return [json.loads(line) for line in f if line.endswith("\n")]
@@ -248,7 +248,7 @@ def lines(path):
 
 
 def batches_of(plan):
-    # Return the batches of a plan by rank.
+    """Return the batches of a plan by rank."""
     return [w["batch"] for w in sorted(plan["workers"], key=lambda w: w["rank"])]
 
 

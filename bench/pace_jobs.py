@@ -26,7 +26,7 @@ class Bench:
         self.options, self.program = list(options), program
 
     def command(self, steps, *more):
-        # Return the arguments of eddis-run for a job of so many steps, with these additional options.
+        """Return the arguments of eddis-run for a job of so many steps, with these additional options."""
         return [*more, *self.options, *pace.arguments(self.cluster, self.build, self.network, steps, self.batch,
                                                       self.program)]
 
@@ -49,7 +49,7 @@ class Bench:
         return json.loads(done.stdout)["plan"]
 
     def probe_anew(self):
-        # Forget all measurements, then return the plan of a dry run.
+        """Forget all measurements, then return the plan of a dry run."""
         self.forget()
         return self.probe()
 

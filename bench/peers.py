@@ -35,13 +35,13 @@ def build_folder():
 
 
 def torch_folder(build):
-    # Return the folder of the virtual environment with PyTorch: $EDDIS_BENCH_TORCH, else bench/torch in the build
-    # folder.
+    """Return the folder of the virtual environment with PyTorch: $EDDIS_BENCH_TORCH, else bench/torch in the build
+    folder."""
     return pathlib.Path(os.environ.get("EDDIS_BENCH_TORCH", build / "bench/torch")).resolve()
 
 
 def imports(python, module):
-    # Check whether this Python exists and can import the module.
+    """Check whether this Python exists and can import the module."""
     command = [python, "-c", f"import {module}"]
     return shutil.which(python) is not None and subprocess.run(command, capture_output=True).returncode == 0
 

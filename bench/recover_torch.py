@@ -18,7 +18,7 @@ EVERY = 20
 
 
 def tell(name, text):
-    # Write text to the file FOLDER/name, which appears only when it is complete.
+    """Write text to the file FOLDER/name, which appears only when it is complete."""
     path = os.path.join(FOLDER, name)
     with open(path + ".part", "w") as f:
         f.write(text)

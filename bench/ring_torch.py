@@ -15,7 +15,7 @@ from torch import distributed
 
 
 def once(x, rank, ranks):
-    # Make and check one all-reduce; return the seconds of the slowest rank and the processor seconds of all.
+    """Make and check one all-reduce; return the seconds of the slowest rank and the processor seconds of all."""
     x.copy_(torch.arange(len(x)).remainder_(97).add_(rank))
     distributed.barrier()
     wall, cpu = time.perf_counter(), time.process_time()

@@ -24,7 +24,7 @@ sgemm.restype = None
 
 
 def product(a, b, transpose_a=False, transpose_b=False):
-    # Return the matrix product of a and b, each optionally transposed, by cblas_sgemm.
+    """Return the matrix product of a and b, each optionally transposed, by cblas_sgemm."""
     a, b = a.contiguous(), b.contiguous()
     m, k = reversed(a.shape) if transpose_a else a.shape
     n = b.shape[0] if transpose_b else b.shape[1]
@@ -35,7 +35,8 @@ def product(a, b, transpose_a=False, transpose_b=False):
 
 
 class Product(torch.autograd.Function):
-    # x @ weight by product().
+    """x @ weight by product()."""
+
     @staticmethod
     def forward(ctx, x, weight):
         ctx.save_for_backward(x, weight)
@@ -48,7 +49,8 @@ class Product(torch.autograd.Function):
 
 
 class Mlp(nn.Module):
-    # Linear layers of these widths without bias, with ReLU between them.
+    """Linear layers of these widths without bias, with ReLU between them."""
+
     def __init__(self, widths):
         super().__init__()
         self.weights = nn.ParameterList(torch.randn(n, m) / n ** 0.5 for n, m in zip(widths, widths[1:]))

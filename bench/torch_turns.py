@@ -38,11 +38,11 @@ class Clock:
         self.fixed_s, self.sample_s = FIXED_S * stretch, SAMPLE_S * stretch / speed
 
     def begin(self, samples):
-        # Begin a step of so many samples.
+        """Begin a step of so many samples."""
         self.begun, self.step_s = time.monotonic(), self.fixed_s + self.sample_s * samples
 
     def until(self, part):
-        # Sleep until this part of the step's time, 0 to 1, is over.
+        """Sleep until this part of the step's time, 0 to 1, is over."""
         left = self.begun + part * self.step_s - time.monotonic()
         if left > 0:
             time.sleep(left)
@@ -68,7 +68,8 @@ class SleptProduct(torch.autograd.Function):
 
 
 class Slept(nn.Module):
-    # LAYERS square layers whose products take an emulated device's time.
+    """LAYERS square layers whose products take an emulated device's time."""
+
     def __init__(self, clock):
         super().__init__()
         self.clock = clock
@@ -82,7 +83,8 @@ class Slept(nn.Module):
 
 
 class Transformer(nn.Module):
-    # A transformer encoder that classifies a sequence of words.
+    """A transformer encoder that classifies a sequence of words."""
+
     def __init__(self, layers, width, words=64):
         super().__init__()
         self.words = nn.Embedding(words, width)
@@ -154,11 +156,11 @@ class System:
         self.attach(data, batches, rank, request)
 
     def attach(self, data, batches, rank, request):
-        # Make the loader, and let the system wrap model and optimizer.
+        """Make the loader, and let the system wrap model and optimizer."""
         self.loader = DataLoader(data, batch_sampler=Shares(batches, rank, self.steps))
 
     def turn(self):
-        # Train the steps of one time slot.
+        """Train the steps of one time slot."""
         for x, in self.loader:
             self.optimizer.zero_grad()
             y = self.model(x.to(self.device))
@@ -212,7 +214,7 @@ class Ranks:
             distributed.init_process_group("gloo")
 
     def combined(self, x, greatest=False):
-        # Return the sum of x over all ranks, or the maximum.
+        """Return the sum of x over all ranks, or the maximum."""
         if self.hvd:
             return self.hvd.allreduce(x, op=self.hvd.Max if greatest else self.hvd.Sum)
         if self.size > 1:
@@ -220,25 +222,25 @@ class Ranks:
         return x
 
     def meet(self):
-        # Wait for all ranks.
+        """Wait for all ranks."""
         self.combined(torch.zeros(1))
 
     def leave(self):
-        # Wait for all ranks, and close the process group.
+        """Wait for all ranks, and close the process group."""
         self.meet()
         if distributed.is_initialized():  # the group's threads must not outlive the interpreter
             gc.collect()  # frees modules of DDP, which keep the group alive
             distributed.destroy_process_group()
 
     def check_alike(self, name, parameter):
-        # Exit if the ranks' models differ in the first elements of this parameter.
+        """Exit if the ranks' models differ in the first elements of this parameter."""
         own = parameter.detach().flatten()[:100].cpu().clone()
         if not torch.equal(self.combined(own.clone(), greatest=True), own):
             sys.exit(f"{name}: the ranks' models are not alike")
 
 
 def measure(request, ranks):
-    # Run all rounds, with the systems in alternating order, and write the results.
+    """Run all rounds, with the systems in alternating order, and write the results."""
     names = list(request["systems"])
     systems = {name: SYSTEMS[name.split()[0]](name, request, ranks.rank, ranks.size) for name in names}
     rates, processor = {name: [] for name in names}, {name: [] for name in names}

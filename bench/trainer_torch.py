@@ -16,7 +16,7 @@ from torch import nn
 
 
 def build(name, classes=10):
-    # Return the model of this name.
+    """Return the model of this name."""
     if name == "softmax":
         return nn.Linear(64, classes)
     if name == "mlp":
@@ -28,7 +28,7 @@ def build(name, classes=10):
 
 
 def epoch(step, x, y, batch):
-    # Train one epoch in random order; return its samples per second.
+    """Train one epoch in random order; return its samples per second."""
     order = torch.randperm(len(x))
     start = time.perf_counter()
     for first in range(0, len(x), batch):
@@ -38,7 +38,7 @@ def epoch(step, x, y, batch):
 
 
 def measure(x, y, request):
-    # Train the request's model on x and y; return the answer.
+    """Train the request's model on x and y; return the answer."""
     torch.set_num_threads(request["threads"])
     torch.manual_seed(0)
     model, options = build(request["model"]), {}

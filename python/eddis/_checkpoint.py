@@ -26,13 +26,13 @@ def note(text: str) -> None:
 
 
 def _address(data: memoryview) -> int:
-    # Return the address of the memory of a writable memoryview.
+    """Return the address of the memory of a writable memoryview."""
     return ctypes.addressof(ctypes.c_char.from_buffer(data))
 
 
 def _put(entries: Callable[[], Iterable[tuple[str, io.BytesIO]]]) -> None:
-    # Write one checkpoint of these entries; raise Error if it fails. `entries` is called when the parameters have the
-    # values to be kept.  Collective.
+    """Write one checkpoint of these entries; raise Error if it fails. `entries` is called when the parameters have the
+    values to be kept.  Collective."""
     checkpoint = ctypes.c_void_p()
     for prepare in worker.before_values:
         prepare()

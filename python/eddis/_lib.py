@@ -155,8 +155,8 @@ def _beside_program() -> str | None:
 
 
 def _load() -> CDLL:
-    # Load the library (EDDIS_LIBRARY, else the one of eddis-run in PATH, else the system's) and declare its functions.
-    # Raise ImportError if it is not found or lacks a function.
+    """Load the library (EDDIS_LIBRARY, else the one of eddis-run in PATH, else the system's) and declare its functions.
+    Raise ImportError if it is not found or lacks a function."""
     name = os.environ.get("EDDIS_LIBRARY") or _beside_program() or SONAME
     try:
         library = CDLL(name)
@@ -186,7 +186,7 @@ def version() -> str:
 
 
 def _error(result: int, message: _Message) -> Error:
-    # Return the Error for a negative result and its message.
+    """Return the Error for a negative result and its message."""
     return Error(result, message.text.decode(errors="replace") or os.strerror(-result))
 
 

@@ -38,7 +38,7 @@ class Mark(enum.Enum):
 
 
 def _environment(*names: str, default: int) -> int:
-    # Return the first of these environment variables that is set and not empty, as an integer; else the default.
+    """Return the first of these environment variables that is set and not empty, as an integer; else the default."""
     for name in names:
         if os.environ.get(name):
             return int(os.environ[name])
@@ -55,7 +55,7 @@ Memory = Union[HostTensor, ctypes.c_int64, ctypes.Array]
 
 
 def _address(memory: Memory | None) -> int | None:
-    # Return the address of a tensor, array or number; None for None.
+    """Return the address of a tensor, array or number; None for None."""
     if memory is None:
         return None
     return ctypes.addressof(memory) if isinstance(memory, (ctypes.c_int64, ctypes.Array)) else memory.data_ptr()
@@ -125,7 +125,7 @@ class Worker:
         atexit.register(self._at_exit)
 
     def look(self) -> None:
-        # Read the job's present state from the library into `world`.
+        """Read the job's present state from the library into `world`."""
         L.lib.eddis_world(self.handle, self.world)
 
     @property
@@ -135,23 +135,23 @@ class Worker:
 
     @property
     def rank(self) -> int:
-        # This worker's number, from 0; from the environment before the job is joined.
+        """This worker's number, from 0; from the environment before the job is joined."""
         return self.world.rank if self.handle else _environment("RANK", "OMPI_COMM_WORLD_RANK", default=0)
 
     @property
     def size(self) -> int:
-        # The number of workers; from the environment before the job is joined.
+        """The number of workers; from the environment before the job is joined."""
         return self.world.n_ranks if self.handle else _environment("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", default=1)
 
     @property
     def local_rank(self) -> int:
-        # This worker's number on its node, from 0; from the environment before the job is joined.
+        """This worker's number on its node, from 0; from the environment before the job is joined."""
         return self.world.local_rank if self.handle else _environment("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK",
                                                                       default=0)
 
     @property
     def local_size(self) -> int:
-        # The number of workers on this node; from the environment before the job is joined.
+        """The number of workers on this node; from the environment before the job is joined."""
         return self.world.n_local_ranks if self.handle else _environment("LOCAL_WORLD_SIZE",
                                                                          "OMPI_COMM_WORLD_LOCAL_SIZE", default=1)
 
@@ -194,7 +194,7 @@ class Worker:
     # ---- before the first step
 
     def set_data(self, samples: int, epochs: int) -> None:
-        # Join the job and give the library the number of samples and epochs (0: unknown).
+        """Join the job and give the library the number of samples and epochs (0: unknown)."""
         self.open()
         L.call("set_data", self.handle, samples, epochs)
 
@@ -237,7 +237,7 @@ class Worker:
     # ---- steps
 
     def mark(self, what: Mark) -> None:
-        # Call the callbacks in `marks` with this mark.
+        """Call the callbacks in `marks` with this mark."""
         for told in self.marks:
             told(what)
 
@@ -250,7 +250,7 @@ class Worker:
         return told if L.repeat("plan_step", self.handle, step, L.SLICE_NS, told) else None
 
     def sample_indices(self, step: L.Step) -> list[int]:
-        # Return the numbers of this worker's samples in the step, step.count of them.
+        """Return the numbers of this worker's samples in the step, step.count of them."""
         index = (ctypes.c_int64 * max(1, step.count))()
         L.call("sample_indices", self.handle, step, index)
         return index[:step.count]
@@ -281,8 +281,8 @@ class Worker:
         return self.in_step
 
     def set_weight(self, weight: float) -> None:
-        # Set the weight of this worker's gradients in the step; ignored for a worker without samples.  Raises
-        # RuntimeError outside of a step, or if losses are sums.
+        """Set the weight of this worker's gradients in the step; ignored for a worker without samples.  Raises
+        RuntimeError outside of a step, or if losses are sums."""
         if not self.in_step:
             raise RuntimeError("a weight is set inside of the loop over eddis.torch.loader, before backward()")
         if self.is_sum:
@@ -358,7 +358,7 @@ class Worker:
             self._checkpoint()
 
     def _refuse_no_round(self) -> None:
-        # Raise RuntimeError for a step that ends without a round of gradients; the message depends on the cause.
+        """Raise RuntimeError for a step that ends without a round of gradients; the message depends on the cause."""
         if not self.before_end:
             raise RuntimeError("nothing combines the gradients of this script, so each worker would train a model of "
                                "its own: give its optimizer to eddis.torch.DistributedOptimizer before the loop")
@@ -368,7 +368,7 @@ class Worker:
             "count nothing, and the last of its passes outside of no_sync")
 
     def _checkpoint(self) -> None:
-        # Write a checkpoint; if the script has no State, rank 0 prints once that none is written.
+        """Write a checkpoint; if the script has no State, rank 0 prints once that none is written."""
         if self.save:
             self.save()
         elif not self.is_told_unsaved and self.rank == 0:
@@ -392,12 +392,12 @@ class Worker:
             take()
 
     def set_metric(self, name: str, value: float) -> None:
-        # Publish a result of the job under this name.  Joins the job.  Raises Error.
+        """Publish a result of the job under this name.  Joins the job.  Raises Error."""
         self.open()
         L.call("set_metric", self.handle, name.encode(), value)
 
     def set_phase(self, phase: int) -> None:
-        # Report the present phase (PHASE_INPUT, PHASE_EVALUATE) to eddis-run.
+        """Report the present phase (PHASE_INPUT, PHASE_EVALUATE) to eddis-run."""
         L.lib.eddis_set_phase(self.handle, phase)
 
     # ---- collectives of any buffer

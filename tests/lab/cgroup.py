@@ -150,12 +150,12 @@ class Groups:
                 del self.base[controller]
 
     def has(self, controller):
-        # Check whether this controller ("freezer" or "cpu") can be used.
+        """Check whether this controller ("freezer" or "cpu") can be used."""
         folder = self.base.get(controller)
         return folder is not None and os.path.isdir(folder)
 
     def path(self, controller, host, name):
-        # Return the path of a file in a host's group.
+        """Return the path of a file in a host's group."""
         return os.path.join(self.base[controller], host, name)
 
     def join(self, host):
@@ -168,7 +168,7 @@ class Groups:
         set_quota(self.path("cpu", host, ""), percent, period_us)
 
     def frozen(self, host):
-        # Check whether a host's processes are stopped.
+        """Check whether a host's processes are stopped."""
         if not self.has("freezer"):
             return False
         if self.version["freezer"] == 2:
@@ -213,7 +213,7 @@ class Groups:
 
 
 def kill(pids):
-    # Send SIGKILL to these processes; ignore those that have ended.
+    """Send SIGKILL to these processes; ignore those that have ended."""
     for pid in pids:
         try:
             os.kill(pid, signal.SIGKILL)

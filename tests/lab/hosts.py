@@ -49,12 +49,12 @@ class LabError(Exception):
 
 
 def within(path, folder):
-    # Check whether path is folder or below it.
+    """Check whether path is folder or below it."""
     return os.path.commonpath([path, folder]) == folder
 
 
 def check_machine():
-    # Raise LabError unless this user is root and all programs are installed.
+    """Raise LabError unless this user is root and all programs are installed."""
     if os.geteuid():
         raise LabError("hosts are namespaces, which only root may make: run it as root or with sudo", True)
     for program, package in NEEDED.items():
@@ -63,7 +63,8 @@ def check_machine():
 
 
 class Lab:
-    # A lab of this name, which may not be up yet.
+    """A lab of this name, which may not be up yet."""
+
     def __init__(self, name="lab"):
         if not name.replace("-", "").isalnum():
             raise LabError(f"the lab's name '{name}' has other characters than letters, digits and '-'")
@@ -76,7 +77,7 @@ class Lab:
     # ---- state ----
 
     def state(self):
-        # Return the contents of lab.json.  Raises LabError if the lab is not up.
+        """Return the contents of lab.json.  Raises LabError if the lab is not up."""
         try:
             with open(self.folder + "/lab.json") as f:
                 return json.load(f)
@@ -85,13 +86,13 @@ class Lab:
             raise LabError(f"there is no lab '{self.name}': make one with tests/lab/up{more} 4") from None
 
     def save(self, state):
-        # Replace lab.json.
+        """Replace lab.json."""
         with open(self.folder + "/lab.json.new", "w") as f:
             json.dump(state, f, indent=1)
         os.rename(self.folder + "/lab.json.new", self.folder + "/lab.json")
 
     def note(self, host, **what):
-        # Record what was changed at a host in lab.json.
+        """Record what was changed at a host in lab.json."""
         with open(self.folder + "/lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             state = self.state()
@@ -99,11 +100,11 @@ class Lab:
             self.save(state)
 
     def hosts(self):
-        # Return the names of all hosts.
+        """Return the names of all hosts."""
         return list(self.state()["hosts"])
 
     def nodes(self):
-        # Return the names of all hosts but the login host.
+        """Return the names of all hosts but the login host."""
         return [h for h in self.hosts() if h != LOGIN]
 
     def find(self, host):
@@ -149,7 +150,7 @@ class Lab:
             raise
 
     def build(self, nodes, rate, cpu, keep, until, families):
-        # Create everything inside of the lab's folder, which exists.
+        """Create everything inside of the lab's folder, which exists."""
         names = [LOGIN] + [f"node{i + 1}" for i in range(nodes)]
         os.mkdir(self.shared, 0o700)
         with open(self.folder + "/hosts", "w") as f:
@@ -275,7 +276,7 @@ class Lab:
         return self.started + [pid for pid, born in rows if kernel.start_time(pid) == born]
 
     def groups_there(self):
-        # Return the names of the hosts that have a freezer group.
+        """Return the names of the hosts that have a freezer group."""
         folder = self.groups.base.get("freezer")
         return next(os.walk(folder))[1] if folder and os.path.isdir(folder) else []
 
@@ -323,7 +324,7 @@ class Lab:
             raise LabError(f"on {host}: {said or 'it died'}", "not permitted" in said)
 
     def sshd(self, host):
-        # Start the host's sshd.
+        """Start the host's sshd."""
         self.popen(host, ssh.command(self.folder + "/ssh", host), cwd="/", stdin=subprocess.DEVNULL).wait()
 
     def await_sshd(self, host):
@@ -348,13 +349,13 @@ class Lab:
         self.groups.freeze(name, True)
 
     def thaw(self, host):
-        # Continue every process of the host.
+        """Continue every process of the host."""
         name = self.find(host)[0]
         self.needs("freezer", "thaw")
         self.groups.freeze(name, False)
 
     def needs(self, controller, verb):
-        # Raise LabError if this control-group controller cannot be used here. verb: the command that needs it.
+        """Raise LabError if this control-group controller cannot be used here. verb: the command that needs it."""
         if not self.groups.has(controller):
             raise LabError(f"{verb}: this machine lets us use no control group '{controller}'", True)
 
@@ -398,29 +399,29 @@ class Lab:
             self.await_sshd(name)
 
     def cut(self, host, plugged=False):
-        # Disconnect the host's cable, or connect it if plugged.
+        """Disconnect the host's cable, or connect it if plugged."""
         name, _, switch = self.find(host)
         network.cable(switch, name, plugged)
         self.note(name, cut=not plugged)
 
     def join(self, host):
-        # Connect the host's cable again.
+        """Connect the host's cable again."""
         self.cut(host, plugged=True)
 
     def loss(self, host, percent):
-        # Drop so many percent of the frames from and to the host; 0: none.
+        """Drop so many percent of the frames from and to the host; 0: none."""
         name, _, switch = self.find(host)
         network.loss(switch, name, percent)
         self.note(name, loss=percent)
 
     def rate(self, host, value):
-        # Limit the host's cable to a rate, such as "100mbit"; "0": no limit.
+        """Limit the host's cable to a rate, such as "100mbit"; "0": no limit."""
         name, holder, switch = self.find(host)
         network.rate(switch, holder, name, value)
         self.note(name, rate=value)
 
     def cpu(self, host, percent):
-        # Limit the host to so many percent of one core; 0: no limit.
+        """Limit the host to so many percent of one core; 0: no limit."""
         name = self.find(host)[0]
         self.needs("cpu", "cpu")
         self.groups.cpu(name, percent)
@@ -428,12 +429,12 @@ class Lab:
 
 
 def all_labs():
-    # Return the names of all labs on this machine.
+    """Return the names of all labs on this machine."""
     return sorted(n[len("eddis-lab-"):] for n in os.listdir("/run")
                   if n.startswith("eddis-lab-") and os.path.exists(f"/run/{n}/lab.json"))
 
 
 def main_error(program, error):
-    # Print an error and return the exit status: 77 if this machine cannot, else 2.
+    """Print an error and return the exit status: 77 if this machine cannot, else 2."""
     print(f"{program}: {error}", file=sys.stderr)
     return 77 if getattr(error, "cannot", False) else 2

@@ -18,19 +18,19 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def call(name, *args):
-    # Call a function of the C library; raise OSError if it returns a negative value.
+    """Call a function of the C library; raise OSError if it returns a negative value."""
     if getattr(LIBC, name)(*args) < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{name}: {os.strerror(number)}")
 
 
 def text(s):
-    # Return s as bytes for C; None for None.
+    """Return s as bytes for C; None for None."""
     return s.encode() if s is not None else None
 
 
 def unshare(flags):
-    # Put this process into new namespaces (NEW... flags).
+    """Put this process into new namespaces (NEW... flags)."""
     call("unshare", flags)
     if flags & NEWNS:  # mounts made here must not show outside
         mount(None, "/", None, MS_REC | MS_PRIVATE)
@@ -108,7 +108,7 @@ def first_true(condition, seconds, most=0.2):
 
 
 def await_true(what, condition, seconds=180.0):
-    # Return the first true value of condition().  Raises TimeoutError that names `what` after so many seconds.
+    """Return the first true value of condition().  Raises TimeoutError that names `what` after so many seconds."""
     value = first_true(condition, seconds)
     if not value:
         raise TimeoutError(f"after {seconds:g} s still waiting for {what}")

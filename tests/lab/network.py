@@ -72,7 +72,7 @@ def build(switch, hosts, holders, families="4"):
 
 
 def bits_per_s(value):
-    # Return the bits per second of a rate such as "200mbit".  Raises NetworkError.
+    """Return the bits per second of a rate such as "200mbit".  Raises NetworkError."""
     match = re.fullmatch(r"([0-9.]+)([kmg]?)bit", value.lower())
     try:
         return float(match[1]) * {"": 1, "k": 1e3, "m": 1e6, "g": 1e9}[match[2]]
@@ -97,7 +97,7 @@ def rate(switch, holder, host, value):
 
 
 def cable(switch, host, plugged):
-    # Connect or disconnect a host's cable.
+    """Connect or disconnect a host's cable."""
     run(switch, ["ip", "link", "set", host, "up" if plugged else "down"])
 
 

@@ -96,7 +96,7 @@ class Slurm:
     # ---- settings ----
 
     def write_settings(self):
-        # Write the settings, and munge's key, into Slurm's folder.
+        """Write the settings, and munge's key, into Slurm's folder."""
         etc, nodes = self.folder + "/etc", self.lab.nodes()
         os.mkdir(etc)
         lines = CONF.format(name=self.lab.name, address=network.address(0), folder=self.folder, timeout=self.timeout,
@@ -119,7 +119,7 @@ class Slurm:
             f.write(os.urandom(1024))
 
     def write(self, name, lines):
-        # Write lines to a file in Slurm's folder.
+        """Write lines to a file in Slurm's folder."""
         with open(f"{self.folder}/{name}", "w") as f:
             f.writelines(line + "\n" for line in lines)
 
@@ -159,8 +159,8 @@ class Slurm:
             self.daemon(host, ["slurmd", "-N", host])
 
     def daemon(self, host, command):
-        # Run a daemon's command on a host until it is in the background.  Raises LabError with the end of its logs if
-        # it fails.
+        """Run a daemon's command on a host until it is in the background.  Raises LabError with the end of its logs if
+        it fails."""
         program = shutil.which(command[0], path=os.environ.get("PATH", "") + ":" + SYSTEM)
         log = f"{self.folder}/{command[0]}.{host}.said"
         with open(log, "w") as said:
@@ -172,7 +172,7 @@ class Slurm:
 
     @staticmethod
     def text(path):
-        # Return the contents of a file; "" if there is none.
+        """Return the contents of a file; "" if there is none."""
         try:
             with open(path) as f:
                 return f.read()
@@ -193,7 +193,7 @@ class Slurm:
             return p.communicate()[0]
 
     def await_idle(self, nodes=None):
-        # Wait until these nodes, or all, are idle.
+        """Wait until these nodes, or all, are idle."""
         want = set(nodes or self.lab.nodes())
 
         def idle():
@@ -202,12 +202,12 @@ class Slurm:
 
 
 def can_cgroup(lab):
-    # Check whether proctrack/cgroup can be used: a freezer of version 1.
+    """Check whether proctrack/cgroup can be used: a freezer of version 1."""
     return "freezer" in lab.groups.base and lab.groups.version["freezer"] == 1
 
 
 def check_programs():
-    # Raise LabError unless Slurm and munge are installed.
+    """Raise LabError unless Slurm and munge are installed."""
     for program, package in PROGRAMS.items():
         if shutil.which(program, path=os.environ.get("PATH", "") + ":" + SYSTEM) is None:
             raise LabError(f"'{program}' is missing: install {package}", True)

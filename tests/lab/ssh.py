@@ -68,6 +68,6 @@ def install(folder, home):
 
 
 def command(folder, host):
-    # Return the command of a host's sshd.
+    """Return the command of a host's sshd."""
     return ["/usr/sbin/sshd", "-f", os.path.join(folder, host + ".conf"),
             "-E", os.path.join(folder, host + ".log")]

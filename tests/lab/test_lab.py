@@ -21,7 +21,7 @@ PATIENCE = 180  # seconds
 
 
 def verb(name, *args, code=0):
-    # Run a command of the lab and check its exit status; return its output, or its errors if code is not 0.
+    """Run a command of the lab and check its exit status; return its output, or its errors if code is not 0."""
     p = subprocess.run([os.path.join(HERE, name), "--name", NAME, *args], capture_output=True, text=True,
                        timeout=PATIENCE)
     assert p.returncode == code, (name, args, p)
@@ -29,7 +29,7 @@ def verb(name, *args, code=0):
 
 
 def sh(host, command, code=0):
-    # Run a shell command on a host and check its exit status; return its output.
+    """Run a shell command on a host and check its exit status; return its output."""
     return verb("sh", host, command, code=code).strip()
 
 
@@ -54,7 +54,8 @@ def traces():
 
 
 class Up:
-    # A lab that exists inside of a `with` block; checks that nothing is left of it afterwards.
+    """A lab that exists inside of a `with` block; checks that nothing is left of it afterwards."""
+
     def __init__(self, *args):
         self.args = args
 

@@ -60,7 +60,7 @@ class Up:
         assert not traces(self.lab.name), traces(self.lab.name)
 
     def sh(self, command, host=LOGIN, code=0):
-        # Run a shell command in ~/shared on a host and check its exit status; return its output.
+        """Run a shell command in ~/shared on a host and check its exit status; return its output."""
         with self.lab.popen(host, ["/bin/sh", "-c", "cd ~/shared && " + command], stdout=subprocess.PIPE,
                             stderr=subprocess.STDOUT, text=True) as p:
             out = p.communicate(timeout=PATIENCE)[0].strip()
@@ -74,16 +74,16 @@ class Up:
         return int(self.sh(f"sbatch --parsable {' '.join(options)} job.sh").split(";")[0])
 
     def state(self, job):
-        # Return a job's state in Slurm.
+        """Return a job's state in Slurm."""
         return self.sh(f"scontrol -o show job {job}").split("JobState=")[1].split()[0]
 
     def await_file(self, name):
-        # Wait until a file exists in the shared folder.
+        """Wait until a file exists in the shared folder."""
         kernel.await_true(name, lambda: os.path.exists(f"{self.lab.shared}/{name}"), PATIENCE)
 
 
 def proctracks():
-    # Return the ways of process tracking that can be tested here.
+    """Return the ways of process tracking that can be tested here."""
     return ["cgroup", "linuxproc"] if can_cgroup(Lab("x")) else ["linuxproc"]
 
 

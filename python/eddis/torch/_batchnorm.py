@@ -50,7 +50,7 @@ class SyncBatchNorm(_BatchNorm):
     """
 
     def _check_input_dim(self, input: torch.Tensor) -> None:
-        # Raise ValueError for an input of fewer than 2 dimensions.
+        """Raise ValueError for an input of fewer than 2 dimensions."""
         if input.dim() < 2:
             raise ValueError(f"SyncBatchNorm takes an input of 2 dimensions or more, not of {input.dim()}")
 
@@ -78,7 +78,7 @@ class SyncBatchNorm(_BatchNorm):
                                 self.eps)
 
     def _run(self, mean: torch.Tensor, var: torch.Tensor) -> None:
-        # Update the running statistics by this step's mean and unbiased variance, as torch.nn.BatchNorm does.
+        """Update the running statistics by this step's mean and unbiased variance, as torch.nn.BatchNorm does."""
         factor = self.momentum
         if self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
@@ -104,7 +104,7 @@ class SyncBatchNorm(_BatchNorm):
 
     @classmethod
     def _of(cls, norm: _BatchNorm) -> SyncBatchNorm:
-        # Return a SyncBatchNorm with the parameters, buffers and settings of `norm`.
+        """Return a SyncBatchNorm with the parameters, buffers and settings of `norm`."""
         made = cls(norm.num_features, norm.eps, norm.momentum, False, False)
         made.affine, made.track_running_stats, made.training = norm.affine, norm.track_running_stats, norm.training
         made._parameters.update(norm._parameters)
@@ -134,18 +134,20 @@ def tell_of_one_value() -> None:
 
 @functools.cache
 def _is_there_any() -> bool:
-    # Check once whether the process has a batch normalisation other than SyncBatchNorm.
+    """Check once whether the process has a batch normalisation other than SyncBatchNorm."""
     return any(issubclass(type(it), _BatchNorm) and not issubclass(type(it), SyncBatchNorm) for it in gc.get_objects())
 
 
 def _tell_no_more(mark: Mark) -> None:
-    # Remove the hook at the end of a step; a callback of Worker.marks.
+    """Remove the hook at the end of a step; a callback of Worker.marks."""
     if _hook is not None and mark is Mark.ENDS:
         modules._global_forward_pre_hooks.pop(_hook.id, None)
 
 
 def _refuse_one_value(norm: torch.nn.Module, arguments: tuple[Any, ...]) -> None:
-    # Raise ValueError if a batch normalisation in training mode gets one value per channel.  A pre-hook of all modules.
+    """Raise ValueError if a batch normalisation in training mode gets one value per channel.  A pre-hook of all
+    modules.
+    """
     if not isinstance(norm, _BatchNorm) or isinstance(norm, SyncBatchNorm) or not norm.training:
         return
     input = arguments[0] if arguments else None
@@ -179,7 +181,7 @@ def _group_statistics(input: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, 
 
 
 def _added(rows: torch.Tensor) -> torch.Tensor:
-    # Return the sum of the rows, added in their order, so that all processors compute the same bits.
+    """Return the sum of the rows, added in their order, so that all processors compute the same bits."""
     return functools.reduce(torch.add, rows.unbind(0))
 
 
@@ -189,7 +191,7 @@ class _Normalise(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, input: torch.Tensor, weight: torch.Tensor | None, bias: torch.Tensor | None,
                 mean: torch.Tensor, var: torch.Tensor, n: int, eps: float) -> torch.Tensor:
-        # Return the input normalised by mean and var. n: values per channel of the group.
+        """Return the input normalised by mean and var. n: values per channel of the group."""
         ctx.save_for_backward(input, weight, mean, var)
         ctx.n, ctx.eps = n, eps
         return functional.batch_norm(input, mean, var, weight, bias, False, 0.0, eps)
@@ -197,8 +199,8 @@ class _Normalise(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        # Return the gradients of input, weight and bias; see the formula above.  Collective in the group if the input
-        # needs a gradient.
+        """Return the gradients of input, weight and bias; see the formula above.  Collective in the group if the input
+        needs a gradient."""
         input, weight, mean, var = ctx.saved_tensors
         needs_input, needs_weight, needs_bias = ctx.needs_input_grad[:3]
         none = mean.new_empty(0)  # as saved in eval mode: CUDA accepts None only if one kernel computes all three

@@ -35,7 +35,7 @@ class _Statistic:
 
     @property
     def tensor(self) -> torch.Tensor:
-        # The module's present tensor.
+        """The module's present tensor."""
         return getattr(self.module, self.attribute)
 
 
@@ -57,11 +57,11 @@ class ModelState:
 
     @property
     def modules(self) -> set[torch.nn.Module]:
-        # The modules that have a registered statistic.
+        """The modules that have a registered statistic."""
         return {s.module for s in self.statistics}
 
     def _register(self) -> None:
-        # Register all statistics with the library, those on a device by a copy in host memory.
+        """Register all statistics with the library, those on a device by a copy in host memory."""
         worker = self.worker
         layer = L.call("add_layer_to", worker.handle, self.number, f"eddis.statistics{self.number}".encode(), 0)
         for s in self.statistics:
@@ -105,5 +105,5 @@ def share_rest(states: Iterable[ModelState], trained: Iterable[torch.Tensor]) ->
 
 
 def _is_drawn(tensor: torch.Tensor | None) -> bool:
-    # Check whether a statistic can be state of the library: a dense floating-point tensor on a CPU or CUDA device.
+    """Check whether a statistic can be state of the library: a dense floating-point tensor on a CPU or CUDA device."""
     return tensor is not None and tensor.device.type in DEVICES and tensor.dtype in FLOATING and is_dense(tensor)

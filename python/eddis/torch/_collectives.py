@@ -53,8 +53,8 @@ def allreduce(tensor: torch.Tensor, op: Op = Op.AVERAGE, weight: float | None = 
 
 
 def _weighted_mean(tensor: torch.Tensor, weight: float) -> torch.Tensor:
-    # Return the mean of the workers' tensors weighted by their weights, computed in float64.  Raises ValueError for a
-    # negative weight, or if all weights are 0.  Collective.
+    """Return the mean of the workers' tensors weighted by their weights, computed in float64.  Raises ValueError for a
+    negative weight, or if all weights are 0.  Collective."""
     if weight < 0:
         raise ValueError(f"a weight of {weight} is not possible")
     total = torch.zeros(tensor.numel() + 1, dtype=torch.float64, device="cpu")
@@ -68,7 +68,7 @@ def _weighted_mean(tensor: torch.Tensor, weight: float) -> torch.Tensor:
 
 
 def _on_host(tensor: torch.Tensor) -> torch.Tensor:
-    # Return a contiguous copy on the CPU.
+    """Return a contiguous copy on the CPU."""
     return tensor.detach().to("cpu", copy=True).contiguous()
 
 
@@ -97,7 +97,7 @@ def broadcast_tensors(tensors: list[torch.Tensor], root: int) -> None:
 
 
 def _broadcast_packed(tensors: list[torch.Tensor], root: int) -> None:
-    # Broadcast the elements of all tensors in one message.  Collective.
+    """Broadcast the elements of all tensors in one message.  Collective."""
     parts = [_on_host(t).reshape(-1).view(torch.uint8) for t in tensors if t.numel()]
     if not parts:
         return

@@ -106,14 +106,15 @@ class _Cuda:
         self._stream = torch.cuda.Stream(device)
 
     def host_like(self, tensor: torch.Tensor) -> torch.Tensor:
-        # See Device.host_like: pinned memory.
+        """See Device.host_like: pinned memory."""
         with torch.cuda.device(self._device):  # else the first GPU would get a context, too
             flat = torch.empty(tensor.numel(), dtype=tensor.dtype, device="cpu", pin_memory=True)
         return flat.as_strided(tensor.size(), tensor.stride())
 
     def places_for(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
-        # See Device.places_for.  Raises RuntimeError if the memory cannot be locked.
-        # CUDA may free its own memory when the process ends, before the library last uses it.  Registered memory stays.
+        """See Device.places_for.  Raises RuntimeError if the memory cannot be locked.
+        CUDA may free its own memory when the process ends, before the library last uses it.  Registered memory stays.
+        """
         block, places = _places_for(tensors)
         with torch.cuda.device(self._device):  # else the first GPU would get a context, too
             code = int(torch.cuda.cudart().cudaHostRegister(block.data_ptr(), block.numel(), _PORTABLE))
@@ -136,7 +137,7 @@ class _Cuda:
         self._copy(tensors, hosts, [self.here()])
 
     def _copy(self, to: list[torch.Tensor], sources: list[torch.Tensor], behind: Iterable[torch.cuda.Stream]) -> None:
-        # Begin to copy sources to `to` on the copy stream, after the present work of the streams `behind`.
+        """Begin to copy sources to `to` on the copy stream, after the present work of the streams `behind`."""
         for stream in behind:
             self._stream.wait_stream(stream)
         with torch.cuda.stream(self._stream), torch.no_grad():
@@ -180,7 +181,7 @@ class _Thread:
         self._begin(lambda: [tensor.detach().copy_(host) for tensor, host in zip(tensors, hosts)])
 
     def _begin(self, copy: Callable[[], object]) -> threading.Event:
-        # Have the thread run `copy` after the calls before; return an event that is set when it is done.
+        """Have the thread run `copy` after the calls before; return an event that is set when it is done."""
         copied = threading.Event()
 
         def run() -> None:
@@ -246,7 +247,7 @@ def device_of(tensor: torch.Tensor) -> Device | None:
 
 
 def _made(key: Any, make: Callable[[], Device]) -> Device:
-    # Return the device of this key; make it at the first call.
+    """Return the device of this key; make it at the first call."""
     if key not in _devices:
         _devices[key] = make()
     return _devices[key]
@@ -269,13 +270,13 @@ class Places:
         return places
 
     def _fetch(self) -> None:
-        # Copy all tensors to their places, and wait for it.
+        """Copy all tensors to their places, and wait for it."""
         for copied in [device.to_host(places, [tensor().detach() for tensor in tensors], [device.here()])
                        for device, tensors, places in self._of]:
             copied.synchronize()
 
     def _put(self) -> None:
-        # Copy all places to their tensors; the device's later work waits for it.
+        """Copy all places to their tensors; the device's later work waits for it."""
         for device, tensors, places in self._of:
             device.to_device([tensor().detach() for tensor in tensors], places)
             device.join()
@@ -308,7 +309,7 @@ class Announcer:
                 raise self._error
 
     def _run(self, copied: Copied | None, announced: list[tuple[int, int, int]]) -> None:
-        # Wait for the copies and announce; keep the first error for drain.  Runs in the thread.
+        """Wait for the copies and announce; keep the first error for drain.  Runs in the thread."""
         try:
             if copied:
                 copied.synchronize()
@@ -336,8 +337,8 @@ class Clock:
         worker.marks.append(self._take)
 
     def _take(self, what: Mark) -> None:
-        # Set a mark on the device for this point of the step; at its end fill in the step's report.  A callback of
-        # Worker.marks.
+        """Set a mark on the device for this point of the step; at its end fill in the step's report.  A callback of
+        Worker.marks."""
         now = self._device.mark()
         if what is Mark.ASKED:
             self._asked = now
@@ -353,7 +354,8 @@ class Clock:
             self._tell((self._since, now))
 
     def _tell(self, last: tuple[Any, Any]) -> None:
-        # Set compute_ns and input_ns of the step's report. `last`: the marks of the step's part after its last round.
+        """Set compute_ns and input_ns of the step's report. `last`: the marks of the step's part after its last round.
+        """
         while self._ends and (end_ns := self._device.elapsed_ns(*self._ends[0])) is not None:
             self._end_ns = end_ns
             self._ends.popleft()

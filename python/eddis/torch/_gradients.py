@@ -100,7 +100,7 @@ class _Pass:
 
     @property
     def has_failed(self) -> bool:
-        # True if an exception has ended the pass.
+        """True if an exception has ended the pass."""
         return self._over() is None
 
 
@@ -137,8 +137,8 @@ class ParameterSet:
     # ---- registration
 
     def _register(self) -> None:
-        # Register all parameters with the library, and one more that counts who had a gradient.  A callback before
-        # commit.
+        """Register all parameters with the library, and one more that counts who had a gradient.  A callback before
+        commit."""
         layers: dict[str, int] = {}
         n = len(self.members)
         for member in self.members:
@@ -170,8 +170,8 @@ class ParameterSet:
         return self.members_of
 
     def _add(self, layer: str, name: str, tensor: torch.Tensor, layers: dict[str, int]) -> int:
-        # Register one parameter in its layer, which is added at first use.  Return the library's number of it.  Raises
-        # TypeError for a type other than floating point.
+        """Register one parameter in its layer, which is added at first use.  Return the library's number of it.  Raises
+        TypeError for a type other than floating point."""
         worker = self.worker
         if tensor.dtype not in FLOATING:
             raise TypeError(f"parameter '{name}' is of {tensor.dtype}: eddis combines floating point gradients only")
@@ -253,7 +253,7 @@ class ParameterSet:
                 self._announce(member, _users_in_hook)
 
     def _check_in_step(self) -> None:
-        # Raise RuntimeError for a backward pass outside of the loop over the loader.
+        """Raise RuntimeError for a backward pass outside of the loop over the loader."""
         if not self.worker.in_step:
             raise RuntimeError("a backward pass outside of the loop over eddis.torch.loader: its gradients would be "
                                "this worker's alone; take those of a parameter that is not trained by "
@@ -324,7 +324,7 @@ class ParameterSet:
             self._begin_copies()
 
     def _begin_copies(self) -> None:
-        # Begin to copy all collected gradients to their places, and have them announced when they have arrived.
+        """Begin to copy all collected gradients to their places, and have them announced when they have arrived."""
         while self.together:
             device, together = self.together.popitem()
             places = [member.place for member in together.members]
@@ -413,7 +413,9 @@ class ParameterSet:
             self.taken[device] = device.join()
 
     def _take_unused(self, unused: list[Member]) -> None:
-        # For members without a gradient here, take the others' gradient if any worker had one; otherwise it stays None.
+        """For members without a gradient here, take the others' gradient if any worker had one; otherwise it stays
+        None.
+        """
         for member in unused:
             self.used[member.index] = 1
             if self.used_by_any[member.index] > 0:
@@ -471,7 +473,7 @@ def _users_of(tensor: torch.Tensor) -> int:
 
 @functools.cache
 def _users_of_one() -> int:
-    # Return what _users_of returns for a tensor that nobody shares.
+    """Return what _users_of returns for a tensor that nobody shares."""
     return _users_of(torch.empty(1, device="cpu")) if _use_count else 0
 
 

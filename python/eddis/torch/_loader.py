@@ -171,7 +171,8 @@ class Loader:
         return self._train()
 
     def _train(self) -> Iterator[Any]:
-        # Yield the batches of an epoch, each with its step in progress.  At the end of the last epoch end all steps.
+        """Yield the batches of an epoch, each with its step in progress.  At the end of the last epoch end all steps.
+        """
         start()
         self._has_begun = True
         loop = self._begin_loop()
@@ -223,8 +224,8 @@ class Loader:
             self.iterations -= 1
 
     def _steps(self, loop: _Loop) -> Iterator[Any]:
-        # Yield the loop's batches and end the step after each.  Raises RuntimeError if another loop has begun
-        # meanwhile.
+        """Yield the loop's batches and end the step after each.  Raises RuntimeError if another loop has begun
+        meanwhile."""
         turn = loop.turn
         while loop.has_batch or self._read(loop):
             yield loop.batch
@@ -364,8 +365,8 @@ def loader(made_from: data.DataLoader, epochs: int = 0) -> Loader:
 
 
 def _set_options(made_from: data.DataLoader) -> None:
-    # Set the options of joining that the loader decides: read_ahead, drop_last and, without eddis-run, the batch.
-    # Raises ValueError if it prefetches more steps than allowed.
+    """Set the options of joining that the loader decides: read_ahead, drop_last and, without eddis-run, the batch.
+    Raises ValueError if it prefetches more steps than allowed."""
     ahead = made_from.num_workers * (made_from.prefetch_factor or 0)
     told = worker.options.get("read_ahead", READ_AHEAD if worker.handle else MAX_READ_AHEAD)
     if ahead > max(0, told):

@@ -43,7 +43,7 @@ class _Distributed:
         optimizer.register_step_post_hook(self._after_step)
 
     def _check_momentum(self) -> None:
-        # Raise ValueError if the job sets a momentum and this optimizer is not SGD.
+        """Raise ValueError if the job sets a momentum and this optimizer is not SGD."""
         momentum = worker.world.momentum
         if momentum and not isinstance(self.optimizer, torch.optim.SGD):
             raise ValueError(f"the job's sync.momentum is {momentum:g}, which is for torch.optim.SGD; this is "
@@ -51,8 +51,8 @@ class _Distributed:
 
     def _before_step(self, optimizer: torch.optim.Optimizer, arguments: tuple[Any, ...],
                      keywords: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-        # Before the optimizer's step: combine gradients that no round has combined, check the parameters, and set the
-        # job's options.  Give L-BFGS a closure with the mean loss.  The optimizer's pre-step hook.
+        """Before the optimizer's step: combine gradients that no round has combined, check the parameters, and set the
+        job's options.  Give L-BFGS a closure with the mean loss.  The optimizer's pre-step hook."""
         self._give_back()
         if not worker.in_step:
             _check_begun()
@@ -68,7 +68,7 @@ class _Distributed:
 
     def _after_step(self, optimizer: torch.optim.Optimizer, arguments: tuple[Any, ...],
                     keywords: dict[str, Any]) -> None:
-        # Restore the groups' own options.  The optimizer's post-step hook.
+        """Restore the groups' own options.  The optimizer's post-step hook."""
         self._give_back()
 
     def _take_options(self) -> None:
@@ -91,8 +91,8 @@ class _Distributed:
         self.own.clear()
 
     def _check(self) -> None:
-        # Raise RuntimeError if a frozen parameter has a gradient, or if the optimizer's parameters were replaced or
-        # added to.
+        """Raise RuntimeError if a frozen parameter has a gradient, or if the optimizer's parameters were replaced or
+        added to."""
         if any(p.grad is not None for p in self.frozen):
             raise RuntimeError("a parameter that was frozen when eddis.torch.DistributedOptimizer was made has a "
                                "gradient: let all that will ever be trained require gradients until the first step, "
@@ -104,7 +104,7 @@ class _Distributed:
 
 
 def _check_begun() -> None:
-    # Raise RuntimeError if an optimizer steps before the loop over the loader among several workers.
+    """Raise RuntimeError if an optimizer steps before the loop over the loader among several workers."""
     if worker.size > 1 and not worker.committed:
         raise RuntimeError("the optimizer steps before a loop over eddis.torch.loader, so each worker would train a "
                            "model of its own: take the batches from eddis.torch.loader(DataLoader(...))")
@@ -116,7 +116,7 @@ def distributed_optimizers() -> list[tuple[torch.optim.Optimizer, list[tuple[str
 
 
 def _parameters_of(optimizer: torch.optim.Optimizer) -> list[torch.nn.Parameter]:
-    # Return all parameters of an optimizer, in order.
+    """Return all parameters of an optimizer, in order."""
     return [p for group in optimizer.param_groups for p in group["params"]]
 
 
@@ -193,22 +193,22 @@ def DistributedOptimizer(optimizer: torch.optim.Optimizer,
 
 
 def _keep_last_rates() -> None:
-    # Call keep_last_rates for all optimizers.  A callback after commit.
+    """Call keep_last_rates for all optimizers.  A callback after commit."""
     keep_last_rates(d.optimizer for d in _distributed)
 
 
 def _share_rest() -> None:
-    # Call share_rest for all models.  A callback at the start.
+    """Call share_rest for all models.  A callback at the start."""
     share_rest([d.state for d in _distributed if d.state], [m.parameter for d in _distributed for m in d.set.members])
 
 
 def _look_for_partial() -> None:
-    # Call look_for_partial for all trained parameters.  A callback before a checkpoint is read.
+    """Call look_for_partial for all trained parameters.  A callback before a checkpoint is read."""
     look_for_partial(worker, [(m.name, m.parameter) for d in _distributed for m in d.set.members])
 
 
 def _tell_sums() -> None:
-    # Call tell_sums for all trained parameters.  A callback before a step's end.
+    """Call tell_sums for all trained parameters.  A callback before a step's end."""
     tell_sums(worker, [m.parameter for d in _distributed for m in d.set.members])
 
 

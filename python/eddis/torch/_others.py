@@ -37,7 +37,7 @@ def refuse_others(optimizer: torch.optim.Optimizer, named: Iterable[tuple[str, t
 
 
 def _is_sharded(parameter: torch.nn.Parameter) -> bool:
-    # Check whether a parameter, or its data, is a DTensor of torch.distributed.
+    """Check whether a parameter, or its data, is a DTensor of torch.distributed."""
     return any(kind.__name__ == "DTensor" for kind in type(parameter).__mro__) or \
         any(kind.__name__ == "DTensor" for kind in type(parameter.data).__mro__)
 
@@ -55,7 +55,7 @@ def _wrappers() -> Iterator[torch.nn.Module]:
 
 
 def _fsdp() -> tuple[type, ...]:
-    # Return FSDP's class as a tuple, empty if PyTorch was built without it.
+    """Return FSDP's class as a tuple, empty if PyTorch was built without it."""
     try:
         from torch.distributed.fsdp import FullyShardedDataParallel
     except ImportError:  # a PyTorch that was built without it

@@ -37,7 +37,8 @@ def pieces(batch: Any) -> Iterator[tuple[Any, float]]:
 
 
 def _length(batch: Any) -> int:
-    # Return the length of the first dimension of all tensors in the batch.  Raises ValueError if it is not the same.
+    """Return the length of the first dimension of all tensors in the batch.  Raises ValueError if it is not the same.
+    """
     lengths = {t.shape[0] if t.dim() else None for t in _tensors(batch)}
     if len(lengths) != 1 or None in lengths:
         raise ValueError("a batch is cut along the first dimension of its tensors, which has to be as long in all of "
@@ -46,7 +47,7 @@ def _length(batch: Any) -> int:
 
 
 def _tensors(batch: Any) -> Iterator[torch.Tensor]:
-    # Yield all tensors in a batch, at any depth.
+    """Yield all tensors in a batch, at any depth."""
     if torch.is_tensor(batch):
         yield batch
     elif isinstance(batch, Mapping):
@@ -58,7 +59,7 @@ def _tensors(batch: Any) -> Iterator[torch.Tensor]:
 
 
 def _part(batch: Any, at: int, end: int) -> Any:
-    # Return the samples at .. end of a batch, in the same structure.
+    """Return the samples at .. end of a batch, in the same structure."""
     if torch.is_tensor(batch):
         return batch[at:end]
     if isinstance(batch, Mapping):

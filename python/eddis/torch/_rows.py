@@ -31,8 +31,8 @@ def rows_of(batch: Any, samples: int) -> int:
 
 
 def _is_list_of_samples(batch: Any, samples: int) -> bool:
-    # Check whether the batch may be a list of samples, not of parts: its length is `samples`, its items are all
-    # mappings, or they are tensors of one shape with three dimensions or more, such as images.
+    """Check whether the batch may be a list of samples, not of parts: its length is `samples`, its items are all
+    mappings, or they are tensors of one shape with three dimensions or more, such as images."""
     if not isinstance(batch, (tuple, list)):
         return False
     if len(batch) == samples or all(isinstance(it, Mapping) for it in batch):
@@ -54,7 +54,8 @@ def _parts(batch: Any) -> Iterator[tuple[int, ...]]:
 
 
 def _shape(part: Any) -> Iterator[tuple[int, ...]]:
-    # Yield the shape of a tensor, an array of NumPy or a list (its length); nothing for other values and for scalars.
+    """Yield the shape of a tensor, an array of NumPy or a list (its length); nothing for other values and for scalars.
+    """
     shape = tuple(part.shape) if torch.is_tensor(part) or type(part).__module__ == "numpy" else None
     if shape is None and isinstance(part, (tuple, list)):
         shape = len(part),

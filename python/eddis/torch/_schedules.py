@@ -31,7 +31,7 @@ def keep_last_rates(optimizers: Iterable[torch.optim.Optimizer]) -> None:
 
 
 def _keeper(schedule: OneCycleLR) -> Callable[[Mark], None]:
-    # Return a callback of Worker.marks that keeps a finished schedule at its last learning rate.
+    """Return a callback of Worker.marks that keeps a finished schedule at its last learning rate."""
     is_over = False
 
     def keep(mark: Mark) -> None:

@@ -93,7 +93,7 @@ class State:
         return self._resumed
 
     def _keep(self, name: str, thing: Any) -> None:
-        # Add a named object, or a list or dict of objects, or else a plain value.  Raises TypeError.
+        """Add a named object, or a list or dict of objects, or else a plain value.  Raises TypeError."""
         objects = list(_objects_of(name, thing))
         if objects:
             self._objects.update(objects)
@@ -114,7 +114,7 @@ class State:
         return {**kinds, **{name: "value" for name in self._values}}
 
     def _of(self, kind: type) -> dict[str, Any]:
-        # Return the objects of this type by name.
+        """Return the objects of this type by name."""
         return {name: it for name, it in self._objects.items() if isinstance(it, kind)}
 
     def _parts_of_models(self, are_parameters: bool) -> dict[str, dict[str, Any]]:
@@ -132,11 +132,11 @@ class State:
         return sorted((device for device in devices if device.type == "cuda"), key=lambda device: device.index)
 
     def _optimizers(self) -> dict[str, Any]:
-        # Return the optimizers' states by name, as plain values.
+        """Return the optimizers' states by name, as plain values."""
         return {name: plain(name, it.state_dict()) for name, it in self._of(torch.optim.Optimizer).items()}
 
     def _own(self) -> dict[str, Any]:
-        # Return this worker's entry "torch.worker".
+        """Return this worker's entry "torch.worker"."""
         loader = the_loader()
         others = {name: plain(name, it.state_dict()) for name, it in self._objects.items()
                   if not isinstance(it, (torch.nn.Module, torch.optim.Optimizer))}
@@ -146,11 +146,11 @@ class State:
                 "random": _random_states(self._gpus())}
 
     def _save(self) -> None:
-        # Write a checkpoint.  Collective.
+        """Write a checkpoint.  Collective."""
         _checkpoint.write(self._entries)
 
     def _entries(self) -> Iterator[tuple[str, io.BytesIO]]:
-        # Yield this worker's entries of a checkpoint, pairs of name and bytes.
+        """Yield this worker's entries of a checkpoint, pairs of name and bytes."""
         if worker.rank == 0:
             yield "torch.parameters", _saved(self._parts_of_models(True))
         if worker.world.group_rank == 0:
@@ -161,7 +161,7 @@ class State:
     # ---- and out of it
 
     def _restore(self) -> bool:
-        # Continue from the checkpoint; return False if there is none.  Collective.
+        """Continue from the checkpoint; return False if there is none.  Collective."""
         self._resumed = _checkpoint.read(self._take)
         return self._resumed
 
@@ -182,15 +182,16 @@ class State:
             _loaded(_saved(saved), f"{what} that eddis.torch.State is to keep")
 
     def _take(self, checkpoint: _checkpoint.Reading) -> None:
-        # Load everything from the open checkpoint.  A worker that it does not have, for example because there are more
-        # workers now, takes rank 0's entries.  Raises ValueError if it does not fit this script.  Collective in the
-        # group.
+        """Load everything from the open checkpoint.  A worker that it does not have, for example because there are more
+        workers now, takes rank 0's entries.  Raises ValueError if it does not fit this script.  Collective in the
+        group."""
         own = checkpoint.info.own == 1
         where = f"checkpoint '{checkpoint.folder}'"
         root = _root_of_group()
 
         def entry(name: str, rank: int) -> dict[str, Any]:
-            # Return the value of the entry `name` of this rank, or of rank 0 if the ranks differ or this one has none.
+            """Return the value of the entry `name` of this rank, or of rank 0 if the ranks differ or this one has none.
+            """
             data = checkpoint.get(rank, name) if own else None
             data = data or checkpoint.get(0, name)
             if data is None:
@@ -208,7 +209,7 @@ class State:
         self._place(mine, own)
 
     def _load_models(self, parameters: dict[str, Any], buffers: dict[str, Any], where: str) -> None:
-        # Load parameters and buffers into the models.  Raises ValueError if names or shapes differ.
+        """Load parameters and buffers into the models.  Raises ValueError if names or shapes differ."""
         for name, module in self._of(torch.nn.Module).items():
             theirs, ours = {**parameters[name], **buffers[name]}, module.state_dict()
             for key in [*ours, *theirs]:
@@ -218,7 +219,7 @@ class State:
             module.load_state_dict(theirs)
 
     def _load(self, saved: dict[str, Any], where: str) -> None:
-        # Load the states of all other objects.  Raises ValueError if one does not fit.
+        """Load the states of all other objects.  Raises ValueError if one does not fit."""
         for name, value in saved.items():
             try:
                 self._objects[name].load_state_dict(value)
@@ -232,7 +233,7 @@ class State:
         loader.iterations = mine["epoch"]
 
         def draw() -> None:
-            # Set the random states: those of the checkpoint, or new ones if it is not this worker's own.
+            """Set the random states: those of the checkpoint, or new ones if it is not this worker's own."""
             if own:
                 _set_random_states(mine["random"], self._gpus())
             else:
@@ -298,19 +299,19 @@ def placed(value: Any, like: Any) -> Any:
 
 
 def _name_of(kind: type) -> str:
-    # Return a type's full name for messages.
+    """Return a type's full name for messages."""
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
 
 def _saved(value: Any) -> io.BytesIO:
-    # Return the value as a file of torch.save in memory.
+    """Return the value as a file of torch.save in memory."""
     data = io.BytesIO()
     torch.save(value, data)
     return data
 
 
 def _loaded(data: io.BytesIO, what: str) -> Any:
-    # Return the value of a file of torch.save, on the CPU. Raises ValueError that names it by `what`.
+    """Return the value of a file of torch.save, on the CPU. Raises ValueError that names it by `what`."""
     data.seek(0)
     try:
         return torch.load(data, map_location="cpu", weights_only=True)
@@ -319,15 +320,15 @@ def _loaded(data: io.BytesIO, what: str) -> Any:
 
 
 def _first_line(reason: Exception) -> str:
-    # Return the first line of an exception's message, or its type.
+    """Return the first line of an exception's message, or its type."""
     return str(reason).strip().split("\n")[0] or type(reason).__name__
 
 
 # ---- comparing
 
 def _compare(mine: Any, ours: dict[str, str], where: str) -> None:
-    # Raise ValueError if a checkpoint's format or kinds of objects differ from this script's. where: the checkpoint,
-    # for messages.
+    """Raise ValueError if a checkpoint's format or kinds of objects differ from this script's. where: the checkpoint,
+    for messages."""
     if not isinstance(mine, dict) or mine.get("format") != FORMAT:
         raise ValueError(f"{where} is of another version of eddis.torch.State")
     theirs = mine["kinds"]
@@ -342,12 +343,12 @@ def _compare(mine: Any, ours: dict[str, str], where: str) -> None:
 
 
 def _shape(value: Any) -> Any:
-    # Return a tensor's shape; None for other values.
+    """Return a tensor's shape; None for other values."""
     return tuple(value.shape) if isinstance(value, torch.Tensor) else None
 
 
 def _told(key: str, values: dict[str, Any]) -> str:
-    # Return words for a model's entry in a message: "'fc.bias' of 10", or "no 'fc.bias'".
+    """Return words for a model's entry in a message: "'fc.bias' of 10", or "no 'fc.bias'"."""
     if key not in values:
         return f"no '{key}'"
     shape = _shape(values[key])
@@ -357,7 +358,8 @@ def _told(key: str, values: dict[str, Any]) -> str:
 # ---- random numbers
 
 def _random_states(gpus: list[torch.device]) -> dict[str, Any]:
-    # Return the states of all random generators: PyTorch's, those of the gpus, Python's and NumPy's if it is imported.
+    """Return the states of all random generators: PyTorch's, those of the gpus, Python's and NumPy's if it is imported.
+    """
     states: dict[str, Any] = {"torch": torch.get_rng_state(), "own": _draws.own(),
                               "python": plain("random", random.getstate())}
     states["cuda"] = [torch.cuda.get_rng_state(gpu) for gpu in gpus]
@@ -368,7 +370,7 @@ def _random_states(gpus: list[torch.device]) -> dict[str, Any]:
 
 
 def _set_random_states(states: dict[str, Any], gpus: list[torch.device]) -> None:
-    # Restore the states of all random generators.
+    """Restore the states of all random generators."""
     torch.set_rng_state(states["torch"])
     random.setstate(states["python"])
     for gpu, state in zip(gpus, states["cuda"]):  # the devices' indices may differ from then
