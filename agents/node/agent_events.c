@@ -49,7 +49,7 @@ static void network_measured(struct agent *a, const struct worker *w)
         struct event e = { .type = EVENT_NETWORK,
                            .generation = a->generation->number,
                            .rank = w->rank };
-        cleanup_free char *part = parts_cut(&at, &e.step);
+        cleanup_free char *part = parts_cut(&at, &e.more_bytes);
 
         if (!part)
             return; /* the driver reports that the probe ended without a result */
@@ -180,7 +180,7 @@ static void tell_quiet(struct agent *a, const struct worker *w, bool quiet, int6
     const struct event e = { .type = EVENT_QUIET,
                              .generation = a->generation->number,
                              .rank = w->rank,
-                             .step = quiet ? now_ns - w->quiet.since_ns : 0 };
+                             .quiet_ns = quiet ? now_ns - w->quiet.since_ns : 0 };
 
     event_sender_send(&a->event_sender, &e, now_ns);
 }
@@ -533,8 +533,8 @@ static void tell_model(struct agent *a, int64_t now_ns)
 {
     struct event e = { .type = EVENT_COMMITTED, .generation = a->generation->number, .rank = 0 };
 
-    e.step = generation_model_bytes(a->generation, &e.program);
-    if (e.step >= 0)
+    e.model_bytes = generation_model_bytes(a->generation, &e.program);
+    if (e.model_bytes >= 0)
         event_sender_send(&a->event_sender, &e, now_ns);
 }
 

@@ -78,7 +78,7 @@ void agent_logs_report(struct agent_logs *l, const struct event_sender *v)
         struct event e = { .type = EVENT_LOGS,
                            .generation = s.generation,
                            .rank = s.rank,
-                           .step = s.end,
+                           .log_end = s.end,
                            .text = s.text };
 
         event_sender_send(v, &e, clock_now_ns());

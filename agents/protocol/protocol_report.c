@@ -353,7 +353,7 @@ static int read_event(struct event *e, const json_t *o, struct eddis_error *err)
 {
     int rc = fields_read(event_fields, N(event_fields), o, e, err), own = 0;
 
-    if (rc >= 0 && e->type == EVENT_COMMITTED && e->step < 0)
+    if (rc >= 0 && e->type == EVENT_COMMITTED && e->model_bytes < 0)
         rc = eddis_fail(err, -EINVAL, "\"step\" is no number of bytes of a model");
     if (rc >= 0 && e->type == EVENT_RELAY)
         rc = own = relay_read(&e->relay, o, err);

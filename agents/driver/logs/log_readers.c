@@ -220,8 +220,8 @@ void log_readers_end(struct log_readers *s, int agent, const struct event *e)
 
     if (!k)
         return;
-    k->begin = k->begin < 0 ? e->step : k->begin;
-    answer(k, e->step < 0 ? -1 : k->begin + (int64_t)k->text.len);
+    k->begin = k->begin < 0 ? e->log_end : k->begin;
+    answer(k, e->log_end < 0 ? -1 : k->begin + (int64_t)k->text.len);
 }
 
 void log_readers_tick(struct log_readers *s, int64_t now_ns)

@@ -357,8 +357,8 @@ static void take_end(struct logs *l, int agent, const struct event *e)
         log_readers_end(l->log_readers, agent, e);
         return;
     }
-    log_fetch_done(l->log_fetch, agent, e->rank, e->step, !*e->text);
-    if (*e->text && e->rank >= 0 && e->step >= 0)
+    log_fetch_done(l->log_fetch, agent, e->rank, e->log_end, !*e->text);
+    if (*e->text && e->rank >= 0 && e->log_end >= 0)
         job_run_say(l->run, JOB_EVENT_NOTE, agent, e->rank, e->text);
     order_next(l, agent);
     if (log_fetch_is_done(l->log_fetch))

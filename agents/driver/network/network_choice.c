@@ -289,7 +289,7 @@ static bool take_measured(struct network_choice *c, const struct event *e)
 
     if (e->generation != 0 || c->run->state.generation != 0)
         return false;
-    rc = parts_take(&c->heard, e->text, e->step, &err);
+    rc = parts_take(&c->heard, e->text, e->more_bytes, &err);
     if (rc < 0)
         state_network_failed(&c->run->state, err.text, clock_now_ns());
     return rc == 1 && network_result_take(c->run, strbuf_text(&c->heard.text), &c->used);

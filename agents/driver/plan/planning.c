@@ -317,7 +317,7 @@ static void take_model(struct planning *g, const struct event *e)
     if (e->generation != g->run->state.generation || !plan_versions_is_open(&g->published) ||
         g->run->state.outcome != STATE_OUTCOME_OPEN)
         return;
-    plan_watch_model(&g->watch, e->step, &e->program);
+    plan_watch_model(&g->watch, e->model_bytes, &e->program);
     (void)history_samples(&g->history, count_samples(g));
     settle(g);
 }

@@ -143,9 +143,9 @@ static void note_event(struct job_run *r, int agent, const struct event *e)
         if (e->by_us)
             (void)strncat(text, ", stopped by eddis", sizeof text - strlen(text) - 1);
     } else if (e->type == EVENT_COMMITTED) {
-        (void)snprintf(text, sizeof text, "a model of %lld bytes", (long long)e->step);
+        (void)snprintf(text, sizeof text, "a model of %lld bytes", (long long)e->model_bytes);
     } else if (e->type == EVENT_QUIET) {
-        (void)snprintf(text, sizeof text, e->step ? "does nothing" : "does something again");
+        (void)snprintf(text, sizeof text, e->quiet_ns ? "does nothing" : "does something again");
     } else if (e->type == EVENT_PLACE) {
         (void)snprintf(text, sizeof text, "%s",
                        e->text && *e->text ? e->text : "nobody can tell where it stands");

@@ -134,7 +134,7 @@ static enum input_type input_of(const struct state *s, int agent, const struct e
     return INPUTS;
 }
 
-/* Record since when a rank is quiet, or that it works again. e->step: nanoseconds of silence; 0: it
+/* Record since when a rank is quiet, or that it works again. e->quiet_ns 0: it
  * works.  The next check for a hang uses this.
  */
 static void note_quiet(struct state *s, int agent, const struct event *e, int64_t now_ns)
@@ -144,8 +144,8 @@ static void note_quiet(struct state *s, int agent, const struct event *e, int64_
     if (!state_has_rank(s, agent, e->rank))
         return;
     r = &s->rank[e->rank];
-    r->quiet = e->step > 0;
-    r->quiet_ns = now_ns - e->age_ns - e->step;
+    r->quiet = e->quiet_ns > 0;
+    r->quiet_ns = now_ns - e->age_ns - e->quiet_ns;
 }
 
 /* Record where an agent found its rank, and check again for the hang that asked for it. */

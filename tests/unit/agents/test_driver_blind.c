@@ -104,7 +104,7 @@ START_TEST(blind_hangs)
         state_lives(&f.s, f.now_ns);
         pass(&f, (age_s[_i ? g : 1] + 1800) * second);
         e.generation = f.s.generation;
-        e.step = 1800 * second;
+        e.quiet_ns = 1800 * second;
         for (e.rank = 0; e.rank < RANKS; e.rank++)
             state_event(&f.s, f.s.rank[e.rank].agent, &e, f.now_ns);
         pass(&f, second);
@@ -168,7 +168,7 @@ static void quiet(struct fixture *f, int rank, int64_t for_ns, char *where)
     struct event e = event(f, EVENT_QUIET);
 
     e.rank = rank;
-    e.step = for_ns;
+    e.quiet_ns = for_ns;
     f->where[rank] = where;
     state_event(&f->s, f->s.rank[rank].agent, &e, f->now_ns);
 }

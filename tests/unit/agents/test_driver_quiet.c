@@ -8,7 +8,7 @@ static void quiet_at(struct fixture *f, int rank, int64_t for_ns, int code, cons
     struct event e = event(f, EVENT_QUIET);
 
     e.rank = rank;
-    e.step = for_ns;
+    e.quiet_ns = for_ns;
     f->place[rank] = code;
     f->where[rank] = where;
     state_event(&f->s, f->s.rank[rank].agent, &e, f->now_ns);
