@@ -11,6 +11,7 @@
 #include "agents/protocol/timing.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
+#include "lib/base/exit_code.h"
 #include "lib/base/file.h"
 #include "lib/base/ip.h"
 #include "lib/base/json.h"
@@ -301,7 +302,7 @@ static void read_signals(struct agent *a)
             continue;
         }
         a->bye = true;
-        a->exit_code = 128 + SIGTERM;
+        a->exit_code = EXIT_TERMINATED;
         stop_begin(&a->stop, STOP_FAILURE, 0, clock_now_ns());
     }
 }

@@ -12,6 +12,7 @@
 #include "agents/node/output/rank_steps.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
+#include "lib/base/exit_code.h"
 #include "lib/base/file.h"
 #include "lib/base/process_fd.h"
 #include "lib/base/proctree.h"
@@ -183,7 +184,7 @@ static void report_end(struct wrapper *w, int status)
     m.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     m.code = WIFSIGNALED(status) ? -1 : WEXITSTATUS(status);
     killed = m.signal && m.signal != SIGABRT && m.signal != SIGINT;
-    m.oom = m.code == PROTOCOL_EXIT_MEMORY;
+    m.oom = m.code == EXIT_MEMORY;
     if (m.signal == SIGKILL && !w->told)
         m.oom = oom_killed(&w->oom, w->pid, w->reaped_ns, &m.lacked_ns);
     m.peak_bytes = w->peak_bytes;

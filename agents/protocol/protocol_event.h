@@ -9,8 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { PROTOCOL_EXIT_MEMORY = 79 }; /* EDDIS_EXIT_MEMORY of lib/eddis.h */
-
 /* Types of events; names in quotes are members of struct event. */
 enum event_type {
     EVENT_PROFILE,
@@ -47,7 +45,7 @@ struct event {
     int code;     /* exit code; -1: ended by a signal */
     int signal;   /* 0: none */
     bool by_us;   /* it ended after the agent had begun to stop it */
-    bool oom;     /* killed by the kernel for lack of memory, or exited PROTOCOL_EXIT_MEMORY */
+    bool oom;     /* killed by the kernel for lack of memory, or exited EXIT_MEMORY */
     bool lingers; /* left the job without MPI_Finalize; mpirun notices only when it is stopped */
     bool echo;    /* its output shows that it failed only because another rank did */
     bool alone;   /* it trained without a connection to any other rank, as far as can be seen */

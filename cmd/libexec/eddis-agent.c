@@ -2,6 +2,7 @@
 /* eddis-agent.c - carries out the driver's orders on one node; started by eddis-keeper */
 #include "agents/node/agent.h"
 #include "cmd/shared/options.h"
+#include "lib/base/exit_code.h"
 #include "lib/base/program.h"
 #include "lib/base/user_env.h"
 
@@ -49,11 +50,11 @@ static int read_options(int argc, char **argv, struct agent_options *ret)
 
         if (options_is(&item, "help")) {
             options_help(&table, stdout);
-            return options_flush(&err) < 0 ? fail(&err, 1) : EXIT_SUCCESS;
+            return options_flush(&err) < 0 ? fail(&err, EXIT_FAULT) : EXIT_SUCCESS;
         }
         if (options_is(&item, "version")) {
             puts("eddis-agent " EDDIS_VERSION);
-            return options_flush(&err) < 0 ? fail(&err, 1) : EXIT_SUCCESS;
+            return options_flush(&err) < 0 ? fail(&err, EXIT_FAULT) : EXIT_SUCCESS;
         }
         if (options_is(&item, "mark"))
             continue; /* it is only to be seen in the list of processes */
@@ -63,19 +64,19 @@ static int read_options(int argc, char **argv, struct agent_options *ret)
         }
         if (!options_is(&item, "tick-fd")) {
             eddis_fail(&err, -1, "unexpected argument '%s'; see --help", item.value);
-            return fail(&err, 2);
+            return fail(&err, EXIT_USAGE);
         }
         ret->tick_fd = (int)strtol(item.value, &end, 10);
         if (*end || end == item.value || ret->tick_fd < 3) {
             eddis_fail(&err, -1, "'%s' is not a file descriptor", item.value);
-            return fail(&err, 2);
+            return fail(&err, EXIT_USAGE);
         }
     }
     if (rc < 0)
-        return fail(&err, 2);
+        return fail(&err, EXIT_USAGE);
     if (ret->tick_fd < 0) {
         eddis_fail(&err, -1, "eddis-keeper did not start this program; run eddis-run instead");
-        return fail(&err, 2);
+        return fail(&err, EXIT_USAGE);
     }
     return -1;
 }
@@ -94,5 +95,5 @@ int main(int argc, char **argv)
         return code;
     (void)program_folder(bin, sizeof bin, NULL);
     code = agent_run(&o, &err);
-    return code < 0 ? fail(&err, 1) : code;
+    return code < 0 ? fail(&err, EXIT_FAULT) : code;
 }

@@ -16,6 +16,7 @@
 #include "agents/protocol/timing.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
+#include "lib/base/exit_code.h"
 #include "lib/base/program.h"
 
 #include <errno.h>
@@ -36,7 +37,7 @@ static int usage(void)
           "WAIT_NS MARK < INVITATION\n       eddis-keeper --cleanup JOB MARK ...\nstarted by "
           "eddis-run; the lease is at least 0.1 s\n",
           stderr);
-    return 2;
+    return EXIT_USAGE;
 }
 
 /* Print the error to standard error and return exit code 1. */

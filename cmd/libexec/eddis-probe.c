@@ -5,6 +5,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/error.h"
+#include "lib/base/exit_code.h"
 #include "lib/base/file.h"
 #include "lib/base/program.h"
 #include "profiler/profiler.h"
@@ -12,8 +13,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-
-enum { EXIT_USAGE = 2 };
 
 static const struct option_row rows[] = {
     { "emulate", 0, "RATE:A_S:C_S", "a device that a CPU emulates; may be repeated" },

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* eddis-rank.c - runs the user's program as one rank; started by mpirun: [FILE] */
 #include "agents/node/wrapper.h"
+#include "lib/base/exit_code.h"
 #include "lib/base/program.h"
 
 #include <stdio.h>
@@ -16,7 +17,7 @@ int main(int argc, char **argv)
     program_outlive_file_limit();
     if (argc > 2 || !file || file[0] != '/') {
         fputs("usage: eddis-rank FILE\nstarted by mpirun\n", stderr);
-        return 2;
+        return EXIT_USAGE;
     }
     code = wrapper_run(file, rank ? atoi(rank) : -1, &err);
     if (code < 0)

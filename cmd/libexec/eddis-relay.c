@@ -2,6 +2,7 @@
 /* eddis-relay.c - replaces ssh for mpirun: SOCKET HOST orted ARGUMENTS... */
 #include "agents/node/relay.h"
 #include "agents/protocol/protocol_relay.h"
+#include "lib/base/exit_code.h"
 #include "lib/base/program.h"
 
 #include <stdio.h>
@@ -16,7 +17,7 @@ int main(int argc, char **argv)
     program_outlive_file_limit();
     if (argc < 4 || argv[1][0] != '/') {
         fputs("usage: eddis-relay SOCKET HOST DAEMON ARGUMENTS...\nstarted by mpirun\n", stderr);
-        return 2;
+        return EXIT_USAGE;
     }
     rc = relay_parse(argc - 2, argv + 2, &r, &err);
     if (rc == 0) {

@@ -20,6 +20,7 @@
 #include "cmd/shared/number.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
+#include "lib/base/exit_code.h"
 #include "lib/base/file.h"
 #include "lib/base/program.h"
 #include "lib/base/strbuf.h"
@@ -39,8 +40,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-enum { EXIT_FAULT = 1, EXIT_USAGE = 2, EXIT_START = 3 };
 
 static const int64_t UNREAD_NS = 5 * CLOCK_S; /* wait for a reader after the job was stopped */
 

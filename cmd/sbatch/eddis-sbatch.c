@@ -7,6 +7,7 @@
 #include "cmd/shared/job_file.h"
 #include "cmd/shared/options.h"
 #include "lib/base/cleanup.h"
+#include "lib/base/exit_code.h"
 #include "lib/base/program.h"
 #include "lib/base/strlist.h"
 #include "lib/base/user_env.h"
@@ -22,8 +23,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { EXIT_FAULT = 1, EXIT_USAGE = 2, EXIT_START = 3 };
 
 static const struct option_row rows[] = {
     { "print", 0, NULL, "print the script and exit" },

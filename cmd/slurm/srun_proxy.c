@@ -4,6 +4,7 @@
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
+#include "lib/base/exit_code.h"
 #include "lib/base/file.h"
 #include "lib/base/program.h"
 #include "lib/base/spawn.h"
@@ -22,7 +23,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-enum { EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127, PATIENCE_S = 30 };
+enum { PATIENCE_S = 30 };
 
 static const char hello[] = "eddis is here\n"; /* the first line of the script's own output */
 

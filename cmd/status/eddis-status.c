@@ -7,6 +7,7 @@
 #include "cmd/slurm/job_location.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
+#include "lib/base/exit_code.h"
 #include "lib/base/json.h"
 #include "lib/base/program.h"
 #include "lib/base/strbuf.h"
@@ -26,8 +27,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { EXIT_FAULT = 1, EXIT_USAGE = 2 };
 
 static const int64_t shortest_ns = 100 * CLOCK_MS;
 static const int64_t patience_ns = 5 * CLOCK_S; /* wait for Slurm's answer */

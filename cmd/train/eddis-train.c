@@ -6,6 +6,7 @@
 #include "lib/base/address_space.h"
 #include "lib/base/blas_core.h"
 #include "lib/base/error.h"
+#include "lib/base/exit_code.h"
 #include "lib/base/program.h"
 #include "lib/eddis.h"
 #include "train_options.h"
@@ -17,7 +18,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { EXIT_FAULT = 1, EXIT_USAGE = 2 };
 enum { ROOM_BYTES = 128000000 }; /* address space for MPI and the threads of OpenBLAS */
 
 /* Print the error and return the exit code `code`. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* slurm_job.c - parses what "scontrol show job" prints */
 #include "slurm_job.h"
+#include "lib/base/exit_code.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -248,9 +249,16 @@ static const struct {
     const char *state;
     int code;
 } ends[] = {
-    { "COMPLETED", 0 }, { "FAILED", 1 },      { "CANCELLED", 143 },     { "TIMEOUT", 124 },
-    { "NODE_FAIL", 1 }, { "PREEMPTED", 143 }, { "OUT_OF_MEMORY", 137 }, { "DEADLINE", 124 },
-    { "BOOT_FAIL", 3 }, { "REVOKED", 1 },
+    { "COMPLETED", 0 },
+    { "FAILED", EXIT_FAULT },
+    { "CANCELLED", EXIT_TERMINATED },
+    { "TIMEOUT", EXIT_TIMEOUT },
+    { "NODE_FAIL", EXIT_FAULT },
+    { "PREEMPTED", EXIT_TERMINATED },
+    { "OUT_OF_MEMORY", EXIT_KILLED },
+    { "DEADLINE", EXIT_TIMEOUT },
+    { "BOOT_FAIL", EXIT_START },
+    { "REVOKED", EXIT_FAULT },
 };
 
 bool slurm_job_is_over(const struct slurm_job *j)

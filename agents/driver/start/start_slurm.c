@@ -8,6 +8,7 @@
  */
 #include "start_impl.h"
 
+#include "lib/base/exit_code.h"
 #include "lib/base/program.h"
 #include "lib/base/strbuf.h"
 #include "lib/base/user_env.h"
@@ -22,7 +23,6 @@
 #include <unistd.h>
 
 /* Exit codes of the shell script that looks for eddis below a prefix. */
-enum { EXIT_NOT_FOUND = 127, EXIT_NOT_EXECUTABLE = 126 };
 
 /* Append srun's options.  Every option is given, because srun reads missing ones from variables
  * that sbatch or the user has set.

@@ -10,6 +10,7 @@
 #include "ssh_messages.h"
 
 #include "lib/base/clock.h"
+#include "lib/base/exit_code.h"
 #include "lib/base/program.h"
 #include "lib/base/strbuf.h"
 
@@ -23,7 +24,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-enum { EXIT_NOT_FOUND = 127, EXIT_NOT_EXECUTABLE = 126, EXIT_SSH = 255 };
+enum { EXIT_SSH = 255 };
 
 struct job_ssh start_ssh_settings(const struct start_place *at)
 {

@@ -280,7 +280,10 @@ static const char *rank_reason(const struct event *e)
 /* Return the job's exit code for a rank's failure: its own code, or 128 + signal; never 0. */
 static int rank_exit_code(const struct event *e)
 {
-    return e->oom && e->signal ? 137 : e->signal ? 128 + e->signal : e->code ? e->code : EXIT_FAULT;
+    return e->oom && e->signal ? EXIT_KILLED
+           : e->signal         ? EXIT_SIGNAL + e->signal
+           : e->code           ? e->code
+                               : EXIT_FAULT;
 }
 
 /* Return the record of a rank's failure at at_ns, with its sentence for people. */

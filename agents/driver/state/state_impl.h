@@ -23,10 +23,9 @@
 #include "state.h"
 
 #include "lib/base/clock.h"
+#include "lib/base/exit_code.h"
 
 #include <stddef.h>
-
-enum { EXIT_FAULT = 1, EXIT_START = 3, EXIT_RESUMABLE = 75, EXIT_TIMEOUT = 124 };
 
 /* The state machine's own times, in seconds. */
 enum {

@@ -362,7 +362,7 @@ void state_request_unplannable(struct state *s, const struct state_input *in)
     struct state_input usage = *in;
 
     usage.reason = "usage";
-    usage.exit_code = 2;
+    usage.exit_code = EXIT_USAGE;
     if (s->generation > 1)
         state_give_up(s, in->text, in->now_ns);
     else

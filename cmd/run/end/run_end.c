@@ -11,6 +11,7 @@
 #include "cmd/slurm/slurm_program.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
+#include "lib/base/exit_code.h"
 #include "lib/base/strbuf.h"
 #include "run_cleanup.h"
 #include "run_stop.h"
@@ -20,8 +21,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { EXIT_FAULT = 1, EXIT_USAGE = 2 };
 
 /* A request to end a job or to clean up. */
 struct ask {

@@ -4,6 +4,7 @@
 #include "agents/protocol/protocol_join.h"
 
 #include "lib/base/cleanup.h"
+#include "lib/base/exit_code.h"
 #include "lib/base/clock.h"
 #include "lib/base/random.h"
 #include "lib/eddis.h"
@@ -14,7 +15,7 @@
 #include <math.h>
 #include <string.h>
 
-_Static_assert(PROTOCOL_EXIT_MEMORY == EDDIS_EXIT_MEMORY, "what programs say is understood");
+_Static_assert(EXIT_MEMORY == EDDIS_EXIT_MEMORY, "what programs say is understood");
 
 /* A string that may be written to, as the structs want them. */
 #define S(literal) ((char[]){ literal })
