@@ -77,10 +77,10 @@ static int key_check(const json_t *key, const struct machine *m, struct eddis_er
     for (size_t i = 0; i < MEMBERS; i++)
         if (!json_equal(json_object_get(key, members[i].name),
                         json_object_get(now, members[i].name)))
-            return eddis_fail(err, -ESTALE, "the cached profile is of another %s",
+            return eddis_fail(err, -ESTALE, "the cached profile is for another %s",
                               members[i].words);
     if (!json_equal(json_object_get(key, "probe_version"), json_object_get(now, "probe_version")))
-        return eddis_fail(err, -ESTALE, "the cached profile is of another version of the probe");
+        return eddis_fail(err, -ESTALE, "the cached profile is for another version of the probe");
     return 0;
 }
 
@@ -104,7 +104,7 @@ static int check_owner(const struct stat *st, const char *path, struct eddis_err
 
     if (rc > 0)
         rc = eddis_fail(err, -EPERM, "%s", shared.text);
-    return rc < 0 ? eddis_fail_prefix(err, rc, "the cached profile is not believed") : 0;
+    return rc < 0 ? eddis_fail_prefix(err, rc, "the cached profile is not trusted") : 0;
 }
 
 /* Open the entry's file; check that nobody else can have written it or its folder.  Links are
@@ -117,7 +117,7 @@ static int open_entry(const char *dir, const char *path, int *ret, struct eddis_
     int rc;
 
     if (fd < 0 && errno == ELOOP)
-        return eddis_fail(err, -EPERM, "the cached profile is not believed: '%s' is a link", path);
+        return eddis_fail(err, -EPERM, "the cached profile is not trusted: '%s' is a link", path);
     if (fd < 0)
         return eddis_fail_errno(err, -errno, "cannot open the cached profile '%s'", path);
     if (stat(dir, &st) < 0)
@@ -128,7 +128,8 @@ static int open_entry(const char *dir, const char *path, int *ret, struct eddis_
     if (rc == 0)
         rc = check_owner(&st, path, err);
     if (rc == 0 && !S_ISREG(st.st_mode))
-        rc = eddis_fail(err, -EPERM, "the cached profile is not believed: '%s' is no file", path);
+        rc = eddis_fail(err, -EPERM,
+                        "the cached profile is not trusted: '%s' is not a regular file", path);
     if (rc == 0)
         *ret = cleanup_keep_fd(fd);
     return rc;
@@ -189,7 +190,7 @@ static int age_check(const struct node_profile *p, int64_t age_ns, int64_t now_n
         return eddis_fail(err, -ESTALE, "the cached profile is %lld h old",
                           (long long)(age_s / 3600));
     if (!complete && age_s > CACHE_PROVISIONAL_NS / CLOCK_S)
-        return eddis_fail(err, -ESTALE, "the cached profile was provisional");
+        return eddis_fail(err, -ESTALE, "the cached profile was incomplete");
     return 0;
 }
 

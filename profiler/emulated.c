@@ -10,14 +10,14 @@
 static int check(const struct job_emulated *list, int n, struct eddis_error *err)
 {
     if (n > PROFILE_MAX_DEVICES)
-        return eddis_fail(err, -EINVAL, "%d emulated devices are more than %d", n,
+        return eddis_fail(err, -EINVAL, "%d emulated devices are too many; the most is %d", n,
                           PROFILE_MAX_DEVICES);
     for (int i = 0; i < n; i++)
         if (!(list[i].rate > 0 && isfinite(list[i].rate) && list[i].fixed_s >= 0 &&
               isfinite(list[i].fixed_s) && list[i].sample_s > 0 && isfinite(list[i].sample_s)))
             return eddis_fail(err, -EINVAL,
                               "emulated device %d: its rate and its time per sample must be above "
-                              "0, its fixed time not below",
+                              "0, and its fixed time must not be negative",
                               i);
     return 0;
 }

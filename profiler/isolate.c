@@ -44,7 +44,7 @@ void isolate_start(struct isolated *i, const char *what, isolate_fn fn, const vo
 
     *i = (struct isolated){ .what = what, .fd = -1, .size = size };
     if (pipe2(fd, O_CLOEXEC) < 0) {
-        eddis_fail_errno(&i->failed, -errno, "no pipe for the %s", what);
+        eddis_fail_errno(&i->failed, -errno, "cannot make a pipe for the %s", what);
         return;
     }
     i->pid = fork();
@@ -89,8 +89,8 @@ static ssize_t read_until(int fd, void *p, size_t n, int64_t deadline_ns)
 static int died(const struct isolated *i, int status, struct eddis_error *err)
 {
     if (WIFSIGNALED(status))
-        return eddis_fail(err, -ECHILD, "the %s ended by signal %d (%s)", i->what, WTERMSIG(status),
-                          strsignal(WTERMSIG(status)));
+        return eddis_fail(err, -ECHILD, "the %s was killed by signal %d (%s)", i->what,
+                          WTERMSIG(status), strsignal(WTERMSIG(status)));
     return eddis_fail(err, -ECHILD, "the %s ended without a result (exit code %d)", i->what,
                       WEXITSTATUS(status));
 }

@@ -90,7 +90,7 @@ static bool is_step(pid_t pid, char *ret, size_t size)
 
     if (job <= 0 || is_own(job))
         return false;
-    (void)snprintf(ret, size, "job %ld of Slurm", job);
+    (void)snprintf(ret, size, "Slurm's job %ld", job);
     return true;
 }
 
@@ -110,7 +110,7 @@ static bool is_others(pid_t pid, const char *job_id, char *ret, size_t size)
     if (other)
         (void)snprintf(ret, size, "job %.150s", other);
     else
-        (void)snprintf(ret, size, "a job of another user's");
+        (void)snprintf(ret, size, "a job of another user");
     text_strip_control(ret);
     return true;
 }

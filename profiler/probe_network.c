@@ -75,10 +75,10 @@ static int no_answer(struct meeting *m, int peer, const char *step, struct eddis
     m->net->failed_to = peer;
     snprintf(m->net->failed, sizeof m->net->failed, "%s", step);
     if (peer < 0)
-        return eddis_fail(err, -ETIMEDOUT, "what node %d sent does not arrive (%s)", m->t->rank,
-                          step);
-    return eddis_fail(err, -ETIMEDOUT, "node %d does not hear from node %d (%s)", m->t->rank, peer,
-                      step);
+        return eddis_fail(err, -ETIMEDOUT, "data that node %d sent does not arrive (%s)",
+                          m->t->rank, step);
+    return eddis_fail(err, -ETIMEDOUT, "node %d receives nothing from node %d (%s)", m->t->rank,
+                      peer, step);
 }
 
 /* Wait after an unsuccessful poll.  First only yield the core; after SPIN_NS sleep for up to

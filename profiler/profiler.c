@@ -141,7 +141,7 @@ static void choose_kernels(struct probe *b)
     struct eddis_error err = { 0 };
     char taken[CPU_CORE_NAME] = "";
 
-    isolate_start(&child, "look at OpenBLAS", cpu_core, NULL, sizeof taken);
+    isolate_start(&child, "choice of the OpenBLAS kernels", cpu_core, NULL, sizeof taken);
     if (isolate_wait(&child, within(b, 5 * CLOCK_S), taken, &err) == 0) {
         b->kernels = blas_core_better(taken);
         return;
@@ -334,22 +334,21 @@ static int load(struct probe *b, struct eddis_error *err)
     int rc;
 
     if (!o->cache_dir || o->cache_ns <= 0)
-        return eddis_fail(err, -ENOENT, "no cache is wanted");
+        return eddis_fail(err, -ENOENT, "the profile cache is not used");
     rc = cache_load(o->cache_dir, &b->machine, o->cache_ns, clock_wall_ns(), b->p, err);
     if (rc < 0)
         return rc;
     quota = b->p->cpu_quota;
     fill_now(&b->machine, b->p);
     if (isnan(quota) != isnan(b->p->cpu_quota) || fabs(quota - b->p->cpu_quota) > 1e-6)
-        return eddis_fail(err, -ESTALE, "the cached profile is of another CPU quota");
+        return eddis_fail(err, -ESTALE, "the cached profile is for another CPU quota");
     /* Twice the load: hysteresis, so that a load near the limit does not cause a measurement for
      * every job.
      */
     if (profile_is_busy(b->p->load, b->p->threads) &&
         !profile_is_busy(2 * quota_load(""), b->p->threads))
         return eddis_fail(err, -ESTALE,
-                          "the machine is quiet again, which it was not at the last "
-                          "measurement");
+                          "the machine is idle again, but was busy at the last measurement");
     return 0;
 }
 
@@ -373,7 +372,7 @@ static void store(struct probe *b)
     if (!b->options->cache_dir || b->p->beside[0])
         return;
     if (unrated(b->p))
-        note_add(b->p, "the profile is not kept, for the speed of %s is unknown",
+        note_add(b->p, "the profile is not kept, because the speed of %s is unknown",
                  unrated(b->p)->name);
     else if (cache_store(b->options->cache_dir, &b->machine, b->p, complete(b), &err) < 0)
         note_add(b->p, "the profile is not kept: %s", err.text);
@@ -386,8 +385,8 @@ void profiler_note_busy(struct node_profile *p)
 {
     if (profile_is_busy(p->load, p->threads))
         note_add(p,
-                 "measured while it was busy (load %.1f on %d threads), so too low; measured again "
-                 "once it is quiet",
+                 "measured while the machine was busy (load %.1f on %d threads), so speeds are too "
+                 "low; measured again once it is idle",
                  p->load, p->threads);
 }
 
@@ -399,7 +398,7 @@ static void note_beside(struct probe *b, bool read_only)
     struct node_profile *p = b->p;
 
     if (p->beside[0])
-        note_add(p, "%s beside %.80s, so perhaps too low; not kept",
+        note_add(p, "%s while %.80s ran, so perhaps too low; not kept",
                  read_only ? "the data path was read" : "measured", p->beside);
     if (read_only)
         p->beside[0] = '\0'; /* its devices were not measured */
@@ -414,7 +413,7 @@ static int load_or_measure(struct probe *b, struct eddis_error *ret_err)
     int rc = load(b, &err);
 
     if (b->options->kept_only && (rc < 0 || must_read(b)))
-        return eddis_fail(ret_err, -ENODATA, "there is no profile that is kept of it all");
+        return eddis_fail(ret_err, -ENODATA, "there is no complete cached profile");
     if (rc == 0) {
         if (read_again(b))
             store(b);
@@ -428,7 +427,7 @@ static int load_or_measure(struct probe *b, struct eddis_error *ret_err)
     if (!unrated(b->p) && !b->p->beside[0]) /* otherwise there is no valid measurement */
         profiler_note_busy(b->p);
     if (rc != -ENOENT) /* a missing cache entry needs no note */
-        note_add(b->p, "%s: measured anew", err.text);
+        note_add(b->p, "%s: measured again", err.text);
     return 0;
 }
 

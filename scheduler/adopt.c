@@ -29,23 +29,24 @@ static int check_options(const struct plan *p, const struct job *job, struct edd
 
     if (asked && asked != has->wire)
         return eddis_fail(err, -EINVAL,
-                          "the plan's gradients travel as %s between nodes, communication.wire is "
-                          "%s; leave it away, or set it to the plan's",
+                          "the plan sends gradients between nodes as %s, but communication.wire is "
+                          "%s; remove it, or set it to the plan's value",
                           sync_wire_name(has->wire), sync_wire_name(asked));
 
     if (wish->period && wish->period != has->period)
         return eddis_fail(err, -EINVAL,
                           "the plan averages models every %" PRId64
-                          " steps, sync.period is %" PRId64
-                          "; leave it away, or set it to the plan's",
+                          " steps, but sync.period is %" PRId64
+                          "; remove it, or set it to the plan's value",
                           has->period, wish->period);
     if (clash && algorithm_has(p->algorithm, ALGORITHM_ELASTIC))
         return eddis_fail(err, -EINVAL,
-                          "the plan's moving rate is %g and its momentum %g, the job's "
-                          "sync.moving_rate or sync.momentum is another; leave them away",
+                          "the plan has moving rate %g and momentum %g, but sync.moving_rate or "
+                          "sync.momentum of the job differs; remove them",
                           has->moving_rate, has->momentum);
     if (clash)
-        return eddis_fail(err, -EINVAL, "the plan has another sync.%s than the job; leave it away",
+        return eddis_fail(err, -EINVAL,
+                          "the plan has another sync.%s than the job; remove it from the job",
                           clash);
     return 0;
 }
@@ -60,7 +61,7 @@ static int check_groups(const struct plan *p, const struct job *job, struct eddi
             (g->of && ((size_t)p->n_workers != g->n_of || g->of[i] != p->worker[i].group)))
             return eddis_fail(
                 err, -EINVAL,
-                "the plan has %d groups, or other ones than sync.groups; leave it away",
+                "the plan has %d groups, and they differ from sync.groups; remove sync.groups",
                 p->n_groups);
     return 0;
 }
@@ -79,18 +80,20 @@ static int check_job(const struct plan *p, const struct job *job, struct eddis_e
                           "have",
                           p->algorithm, p->mode);
     if (!algorithm_suits(a, job->sync.mode, job->sync.algorithm))
-        return eddis_fail(err, -EINVAL, "the plan is for %s, %s; the job asks for %s, %s", p->mode,
-                          p->algorithm, job->sync.mode, job->sync.algorithm);
+        return eddis_fail(err, -EINVAL,
+                          "the plan is for mode %s with algorithm %s, but the job asks for mode %s "
+                          "with algorithm %s",
+                          p->mode, p->algorithm, job->sync.mode, job->sync.algorithm);
     if (p->global_batch != job->batch.global)
         return eddis_fail(err, -EINVAL,
-                          "the plan is for a global batch of %lld, the job's is %lld; set "
-                          "batch.global to the plan's",
+                          "the plan is for a global batch of %lld, but the job's is %lld; set "
+                          "batch.global to the plan's value",
                           (long long)p->global_batch, (long long)job->batch.global);
     if (p->seed != job->seed)
-        return eddis_fail(err, -EINVAL,
-                          "the plan was made with seed %llu, the job's is %llu; set seed to the "
-                          "plan's",
-                          (unsigned long long)p->seed, (unsigned long long)job->seed);
+        return eddis_fail(
+            err, -EINVAL,
+            "the plan was made with seed %llu, but the job's is %llu; set seed to the plan's value",
+            (unsigned long long)p->seed, (unsigned long long)job->seed);
     rc = check_options(p, job, err);
     return rc == 0 && a->traits & ALGORITHM_GROUPED ? check_groups(p, job, err) : rc;
 }
@@ -146,9 +149,8 @@ static int check_worker(const struct plan_worker *w, const struct node_profile *
         !near(t.sample_s, w->sample_s))
         return eddis_fail(
             err, -EINVAL,
-            "rank %d of the plan emulates another speed than the job's profile.emulate "
-            "gives '%s'",
-            w->rank, w->device_id);
+            "rank %d of the plan emulates another speed than profile.emulate gives '%s'", w->rank,
+            w->device_id);
     return 0;
 }
 
@@ -178,13 +180,13 @@ int planner_adopt(struct plan *p, const struct job *job, const struct node_profi
     if (rc < 0)
         return rc;
     if (p->n_nodes != n_nodes)
-        return eddis_fail(err, -EINVAL, "the plan is for %d node(s), the job has %d", p->n_nodes,
-                          n_nodes);
+        return eddis_fail(err, -EINVAL, "the plan is for %d node(s), but the job has %d",
+                          p->n_nodes, n_nodes);
     wanted = wanted_workers(job, nodes, n_nodes);
     if (wanted && p->n_workers != wanted)
         return eddis_fail(err, -EINVAL,
-                          "the plan is for %d worker(s), workers_per_node asks for %" PRId64
-                          "; leave -n away, or make a new plan",
+                          "the plan is for %d worker(s), but workers_per_node asks for %" PRId64
+                          "; remove -n, or make a new plan",
                           p->n_workers, wanted);
     for (int i = 0; i < p->n_workers; i++)
         if ((rc = check_worker(&p->worker[i], &nodes[p->worker[i].node], err)) < 0)

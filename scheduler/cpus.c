@@ -49,7 +49,7 @@ int cpus_parse(const char *list, int *ret, struct eddis_error *err)
             last = parse_number(&s);
         }
         if (first < 0 || last < first || (*s && (*s != ',' || !s[1])))
-            return eddis_fail(err, -EINVAL, "'%.60s' is no list of processors", list);
+            return eddis_fail(err, -EINVAL, "'%.60s' is not a list of processors", list);
         for (int c = first; c <= last; c++)
             seen[c] = true;
         if (!*s)

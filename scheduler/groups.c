@@ -34,8 +34,10 @@ static int take_left(const struct job_groups *wish, int n, const int *began_as, 
         return eddis_fail(err, -ENOMEM, "no memory for groups");
     for (int i = 0; i < n; i++) {
         if ((size_t)began_as[i] >= wish->n_of)
-            return eddis_fail(err, -EINVAL, "sync.groups names %zu ranks, but rank %d was there",
-                              wish->n_of, began_as[i]);
+            return eddis_fail(
+                err, -EINVAL,
+                "sync.groups names only %zu ranks, but the job began with rank %d too", wish->n_of,
+                began_as[i]);
         number[wish->of[began_as[i]]] = 1;
     }
     for (int64_t k = 0; k < wish->n; k++)

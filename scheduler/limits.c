@@ -210,8 +210,10 @@ static int check_job(const struct job *job, int n, struct eddis_error *err)
         return eddis_fail(err, -EINVAL, "batch.global is %lld, not a number of samples",
                           (long long)global);
     if (min < 0 || grain < 1)
-        return eddis_fail(err, -EINVAL, "batch.min is %lld and batch.grain %lld", (long long)min,
-                          (long long)grain);
+        return eddis_fail(
+            err, -EINVAL,
+            "batch.min is %lld and batch.grain %lld; set them to 0 or more and to 1 or more",
+            (long long)min, (long long)grain);
     if (grains_up(min, grain) <= global / n)
         return 0;
     (void)in_steps(min, grain, steps);
@@ -292,15 +294,16 @@ static int check_sum(const struct job *job, const struct plan *p, struct eddis_e
         return 0;
     if (by_memory)
         eddis_fail(err, -EINVAL,
-                   "batch.global is %lld, more than the %lld samples that the workers' memory was "
-                   "seen to hold, on node %s %lld a worker; lower it to that, or let the program "
+                   "batch.global is %lld, more than the %lld samples that fit in the workers' "
+                   "memory, on node %s %lld for each worker; lower it to that, or let the program "
                    "take micro-batches (eddis_options.pieces)",
                    (long long)job->batch.global, (long long)sum, p->node[p->worker[least].node],
                    (long long)limits_most(p, least));
     else if (!is_one_max(p))
         eddis_fail(err, -EINVAL,
-                   "batch.global is %lld, too large for nodes whose workers may take %lld by "
-                   "batch.max, on node %s %lld each; lower it to that or less, or raise batch.max",
+                   "batch.global is %lld, more than the %lld samples that batch.max allows for all "
+                   "workers, on node %s %lld for each worker; lower it to that or less, or raise "
+                   "batch.max",
                    (long long)job->batch.global, (long long)sum, p->node[p->worker[least].node],
                    (long long)limits_most(p, least));
     else

@@ -186,12 +186,12 @@ static void say_sync(const struct choice *f, const struct candidate *best, const
 
     if (lacks)
         snprintf(p->reason, sizeof p->reason,
-                 "sync because %s; other modes are weighed once a run has told %s", merit, lacks);
+                 "sync because %s; other modes are compared once a run has measured %s", merit,
+                 lacks);
     else if (!best)
-        snprintf(
-            p->reason, sizeof p->reason,
-            "sync because %s, and %lld steps are too few for models to be averaged now and then",
-            merit, (long long)f->in.setup.steps);
+        snprintf(p->reason, sizeof p->reason,
+                 "sync because %s, and %lld steps are too few to average models periodically",
+                 merit, (long long)f->in.setup.steps);
     else
         snprintf(p->reason, sizeof p->reason,
                  "sync because %s, and no other mode is predicted to make %.0f %% more "
@@ -296,10 +296,11 @@ static void say_period(const struct choice *f, const struct candidate *taken, st
     size_t used = strlen(p->reason);
 
     if (taken->is.free_period)
-        snprintf(p->reason + used, sizeof p->reason - used,
-                 "; models are exchanged every %lld step%s, not %lld, for the job has %lld",
-                 (long long)taken->is.options.period, taken->is.options.period == 1 ? "" : "s",
-                 (long long)taken->is.free_period, (long long)f->in.setup.steps);
+        snprintf(
+            p->reason + used, sizeof p->reason - used,
+            "; models are exchanged every %lld step%s, not %lld, because the job has only %lld",
+            (long long)taken->is.options.period, taken->is.options.period == 1 ? "" : "s",
+            (long long)taken->is.free_period, (long long)f->in.setup.steps);
 }
 
 /* ---- filling in the plan ---- */
@@ -320,12 +321,12 @@ static void say_lost(const struct choice *f, const struct candidate *c, enum why
         snprintf(ret->lost, sizeof ret->lost, "its workers would be one group, as in sync");
     else if (is_too_short(c))
         snprintf(ret->lost, sizeof ret->lost,
-                 "the job's %lld steps are too few for models to be averaged now and then",
+                 "the job's %lld steps are too few to average models periodically",
                  (long long)f->in.setup.steps);
     else if (why == WHY_BETTER)
         snprintf(ret->lost, sizeof ret->lost, "another is predicted to make more progress");
     else if (lacks)
-        snprintf(ret->lost, sizeof ret->lost, "it is weighed once a run has told %s", lacks);
+        snprintf(ret->lost, sizeof ret->lost, "it is compared once a run has measured %s", lacks);
     else
         snprintf(ret->lost, sizeof ret->lost, "its predicted progress is %.2f times that of %s, %s",
                  part, mode_of(&f->candidate[0]),
@@ -407,11 +408,11 @@ static void say_groups(const struct job *job, struct plan *p)
         return;
     if (g->of && (size_t)p->n_workers < g->n_of)
         snprintf(p->reason + used, sizeof p->reason - used,
-                 "; sync.groups without the %zu workers that are gone: %d groups of %lld",
+                 "; sync.groups without the %zu lost workers: %d groups of %lld",
                  g->n_of - (size_t)p->n_workers, p->n_groups, (long long)g->n);
     else if (!g->of && g->n > p->n_groups)
         snprintf(p->reason + used, sizeof p->reason - used,
-                 "; %d groups, for there are no more workers left for the %lld of sync.groups",
+                 "; %d groups, because too few workers are left for the %lld of sync.groups",
                  p->n_groups, (long long)g->n);
 }
 

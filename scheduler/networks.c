@@ -543,12 +543,12 @@ static int none(const struct search *s, struct eddis_error *err)
     if (s->unfit[0])
         strbuf_addf(&b, "; %s", s->unfit);
     if (strcmp(s->wish, "auto") != 0)
-        rc = eddis_fail(err, -ENETUNREACH,
-                        "communication.interface \"%.60s\" names no network that joins all %d "
-                        "nodes: %s",
-                        s->wish, s->n_nodes, strbuf_text(&b));
+        rc = eddis_fail(
+            err, -ENETUNREACH,
+            "communication.interface \"%.60s\" matches no network that connects all %d nodes: %s",
+            s->wish, s->n_nodes, strbuf_text(&b));
     else
-        rc = eddis_fail(err, -ENETUNREACH, "no network joins all %d nodes: %s", s->n_nodes,
+        rc = eddis_fail(err, -ENETUNREACH, "no network connects all %d nodes: %s", s->n_nodes,
                         strbuf_text(&b));
     strbuf_fini(&b);
     return rc;

@@ -104,15 +104,15 @@ static int count_workers(const struct job *job, const struct node_profile *node,
     if (kind != DEVICE_CPU && wanted > n)
         return eddis_fail(
             err, -EINVAL,
-            "node '%s' has %d %s%s, too few for %s: %lld; leave that out for a "
-            "worker on each, or %s",
+            "node '%s' has %d %s%s, too few for %s: %lld; remove that setting to run one worker on "
+            "each, or %s",
             node->host, n, kind == DEVICE_CUDA ? "GPU" : "emulated device", n == 1 ? "" : "s",
             node->workers ? "its workers" : "workers_per_node (-n)", (long long)wanted,
-            kind == DEVICE_CUDA ? "to train on its CPUs hide its GPUs from eddis by an empty "
-                                  "CUDA_VISIBLE_DEVICES there, or ask Slurm for none"
-                                : "name more devices in emulate");
+            kind == DEVICE_CUDA ? "set CUDA_VISIBLE_DEVICES to an empty value there, or request no "
+                                  "GPUs from Slurm, to train on the CPUs"
+                                : "add devices to emulate");
     if (wanted > PLAN_MAX_WORKERS)
-        return eddis_fail(err, -EINVAL, "node '%s' is to have %lld workers, more than %d",
+        return eddis_fail(err, -EINVAL, "node '%s' is to have %lld workers, but the most is %d",
                           node->host, (long long)wanted, PLAN_MAX_WORKERS);
     return (int)wanted;
 }
@@ -285,7 +285,7 @@ static int use_known(struct plan *p, const struct node_profile *nodes, int64_t g
         use_times(p, nodes, global_batch, history->time, &index);
     key_index_fini(&index);
     if (rc < 0)
-        return eddis_fail(err, rc, "no memory for what was learnt of the workers");
+        return eddis_fail(err, rc, "no memory for the workers' measured times");
     for (int i = 0; i < p->n_workers; i++)
         p->relative |= p->worker[i].time == TIME_PROBE;
     return 0;
@@ -526,7 +526,7 @@ bool planner_is_open(const struct job *job, const struct plan *p)
 void planner_leave_open(struct plan *p)
 {
     snprintf(p->reason, sizeof p->reason,
-             "%s until the program has told how large its model is: then the mode is chosen",
+             "%s until the program has reported the size of its model; then the mode is chosen",
              p->mode);
 }
 

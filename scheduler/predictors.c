@@ -92,7 +92,7 @@ static int predict_wire(const struct algorithm *a, const struct predictor_input 
             ret->options.wire = wire;
             return rc;
         }
-    return eddis_fail(err, -ENOTSUP, "nothing predicts the algorithm '%s'", a->name);
+    return eddis_fail(err, -ENOTSUP, "there is no prediction for the algorithm '%s'", a->name);
 }
 
 int predictors_run(const struct algorithm *a, const struct predictor_input *in,

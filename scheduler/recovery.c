@@ -183,13 +183,13 @@ static const char *blind_words(const struct recovery_case *c)
     struct recovery_case asked = *c;
 
     if (c->asked && !has_begun(c))
-        return "none of its workers was up yet";
+        return "none of its workers was running yet";
     asked.asked = asked.any_up = true;
     if (recovery_decide(&asked) == RECOVERY_RESTART)
-        return "no finished step is known; write restarts, as in --restarts 3, to have it started "
-               "again all the same";
-    return "no finished step is known: no worker has used libeddis yet, nor told a step otherwise "
-           "(progress.pattern)";
+        return "no finished step is known; set restarts, for example with --restarts 3, to restart "
+               "the job nevertheless";
+    return "no finished step is known: no worker has used libeddis yet, or reported a step by "
+           "progress.pattern";
 }
 
 const char *recovery_reasons(const struct recovery_case *c)
@@ -197,16 +197,16 @@ const char *recovery_reasons(const struct recovery_case *c)
     static const char *const words[RECOVERIES] = {
         [RECOVERY_NO_STEP] = "no worker had finished a step",
         [RECOVERY_TRAINED] =
-            "it came behind the last step, and would come again; checkpoints are kept",
+            "it came after the last step and would come again; checkpoints are kept",
         [RECOVERY_NEVER] = "exit codes 2, 126 and 127 say that the program cannot run",
-        [RECOVERY_MODELS] = "a checkpoint may hold the wrong model; --resume goes on from one that "
-                            "does not",
+        [RECOVERY_MODELS] =
+            "a checkpoint may hold a wrong model; resume from a correct one with --resume",
         [RECOVERY_SAME_STEP] = "the same rank has failed at the same step before",
         [RECOVERY_SAME_FAULT] = "a rank has failed in the same way at the same step before",
         [RECOVERY_TOO_YOUNG] = "it exited within 30 s of its first sign of life",
-        [RECOVERY_SAME_AGE] = "the same rank has failed in the same way at the same age before",
+        [RECOVERY_SAME_AGE] = "the same rank has failed before in the same way after the same time",
         [RECOVERY_USED_UP] = "all restarts are used up",
-        [RECOVERY_NO_START] = "it could not be started 10 times running",
+        [RECOVERY_NO_START] = "it could not be started 10 times in a row",
     };
     enum recovery r = recovery_decide(c);
     bool none = c->restarts == 0 && (c->cause != CAUSE_NODE || c->losses == 0);

@@ -51,7 +51,7 @@ static void fill_worker(struct replan_member *to, const struct replan_worker *w)
 static int check(const struct replan_setup *s, struct eddis_error *err)
 {
     if (s->n < 1 || s->grain < 1)
-        return eddis_fail(err, -EINVAL, "no re-planning of %d workers in steps of %lld", s->n,
+        return eddis_fail(err, -EINVAL, "cannot re-plan %d workers in steps of %lld samples", s->n,
                           (long long)s->grain);
     if (!algorithm_find(s->algorithm))
         return eddis_fail(err, -EINVAL, "no algorithm '%s' in this version", s->algorithm);
@@ -319,7 +319,7 @@ static const char *data_text(const struct replan *r, int rank, char *ret, size_t
 
     ret[0] = '\0';
     if (part >= BOUND_BY_DATA)
-        snprintf(ret, size, ", %.0f %% of it a wait for data", 100 * part);
+        snprintf(ret, size, ", and waits for data for %.0f %% of it", 100 * part);
     return ret;
 }
 
@@ -342,15 +342,15 @@ static void say_why(const struct replan *r, bool forced, struct replan_proposal 
                  (long long)r->member[i].batch);
     else
         snprintf(ret->reason, sizeof ret->reason,
-                 "rank %d takes %s for %lld samples%s; with %lld the longest is %s", i,
-                 time_text(replan_longest_s(r, replan_present), present, sizeof present),
+                 "rank %d takes %s for %lld samples%s; with %lld samples the longest step takes %s",
+                 i, time_text(replan_longest_s(r, replan_present), present, sizeof present),
                  (long long)r->member[i].batch, data_text(r, i, data, sizeof data),
                  (long long)r->best[i],
                  time_text(replan_longest_s(r, replan_proposed), best, sizeof best));
     used = strlen(ret->reason);
     if (ret->halved)
         snprintf(ret->reason + used, sizeof ret->reason - used,
-                 "; half of the way, for shares went back and forth");
+                 "; only half of the change is made, because shares went back and forth");
     used = strlen(ret->reason);
     if (ret->period)
         snprintf(ret->reason + used, sizeof ret->reason - used,
@@ -386,7 +386,7 @@ static bool go_back(struct replan *r, struct replan_proposal *ret)
         .wanted = replan_noise(r),
     };
     snprintf(ret->reason, sizeof ret->reason,
-             "the longest step takes %s, and took %s before: back to that plan",
+             "the longest step takes %s, but took %s under the previous plan: back to that plan",
              time_text(replan_longest_s(r, replan_present), longest, sizeof longest),
              time_text(r->worse_s, before, sizeof before));
     return changes(r);
@@ -438,8 +438,8 @@ static bool undo_by_past(struct replan *r, struct replan_proposal *ret)
         return false;
     ret->rank = replan_slowest(r, replan_present);
     snprintf(ret->reason, sizeof ret->reason,
-             "speeds do not last, and those of late are no reason for this plan: back to the one "
-             "before");
+             "the workers' speeds vary, and their latest speeds do not justify this plan: back to "
+             "the previous one");
     return true;
 }
 

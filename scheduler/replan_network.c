@@ -126,8 +126,8 @@ bool replan_decide_period(struct replan *r, struct replan_proposal *ret)
     for (int i = 0; i < r->n; i++)
         r->best[i] = r->member[i].batch;
     snprintf(ret->reason, sizeof ret->reason,
-             "models are exchanged every %lld step%s, not %lld, as the network and the speeds "
-             "measured want it",
+             "models are exchanged every %lld step%s, not %lld, because of the measured network "
+             "and speeds",
              (long long)period, period == 1 ? "" : "s", (long long)r->period);
     return true;
 }

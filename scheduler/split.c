@@ -186,9 +186,10 @@ static int prepare(struct batch_multiples *g, int64_t total, struct eddis_error 
     for (int i = 0; i < g->n; i++) {
         left -= g->w[i].min <= left ? g->w[i].min : left + 1;
         if (left < 0)
-            return eddis_fail(err, -ERANGE,
-                              "the least batches of the workers add up to more than %lld samples",
-                              (long long)total);
+            return eddis_fail(
+                err, -ERANGE,
+                "the smallest batches of the workers add up to more than %lld samples",
+                (long long)total);
     }
     g->count = left / g->grain;
     g->rest = left % g->grain;
@@ -230,8 +231,7 @@ static int give_rest(const struct batch_multiples *g, int64_t *b, struct eddis_e
     if (best < 0)
         return eddis_fail(
             err, -ERANGE,
-            "the largest batches of the workers, in steps of %lld, leave %lld samples "
-            "over",
+            "the largest batches of the workers, in steps of %lld, leave %lld samples unassigned",
             (long long)g->grain, (long long)g->rest);
     b[best] += g->rest;
     return 0;
@@ -243,7 +243,8 @@ typedef int (*take_fn)(const struct batch_multiples *g, int64_t *k, struct eddis
 static int check(const struct batch_multiples *g, int64_t total, struct eddis_error *err)
 {
     if (g->n < 1 || total < 0 || g->grain < 1)
-        return eddis_fail(err, -EINVAL, "no split of %lld samples over %d workers in steps of %lld",
+        return eddis_fail(err, -EINVAL,
+                          "cannot split %lld samples over %d workers in steps of %lld",
                           (long long)total, g->n, (long long)g->grain);
     for (int i = 0; i < g->n; i++)
         if (g->w[i].min < 0 || g->w[i].max < g->w[i].min)

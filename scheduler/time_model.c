@@ -31,9 +31,10 @@ static int emulated_model(const struct device *d, struct time_model *ret, struct
     double sample_s = d->sample_s / d->rate;
 
     if (!measured(d->rate) || !measured(sample_s) || !isfinite(d->fixed_s) || d->fixed_s < 0)
-        return eddis_fail(err, -EINVAL,
-                          "device '%s' emulates no speed: rate %g, a %g s, c %g s a sample", d->id,
-                          d->rate, d->fixed_s, d->sample_s);
+        return eddis_fail(
+            err, -EINVAL,
+            "the emulated device '%s' has no valid speed: rate %g, a %g s, c %g s a sample", d->id,
+            d->rate, d->fixed_s, d->sample_s);
     *ret = (struct time_model){ .fixed_s = d->fixed_s, .sample_s = sample_s };
     return 0;
 }
@@ -59,7 +60,8 @@ int time_model_of_device(const struct device *d, struct time_model *ret, bool *r
         sample_s += REFERENCE_BYTES / d->memory_bytes_per_s;
     if (!measured(sample_s))
         return eddis_fail(err, -ENODATA,
-                          "device '%s' was not measured; eddis-run --profile tells why", d->id);
+                          "device '%s' was not measured; run eddis-run --profile to see why",
+                          d->id);
     *ret = (struct time_model){ .fixed_s = 0, .sample_s = sample_s };
     *ret_relative = true;
     return 0;

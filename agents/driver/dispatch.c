@@ -58,7 +58,7 @@ static void let_agents_leave(struct driver *d)
 static bool next_action(struct state *s, struct action *ret)
 {
     if (state_lost_action(s))
-        state_fail(s, "internal", 1, "no memory for what is to be done next", clock_now_ns());
+        state_fail(s, "internal", 1, "no memory for the next action", clock_now_ns());
     return state_action(s, ret);
 }
 
@@ -187,7 +187,7 @@ static void hear_join(struct driver *d, const struct request_item *i, int64_t no
 /* Reply that the driver has given up this agent. */
 static void refuse_given_up(const struct request_item *i)
 {
-    http_reply_error(i->x, 409, "this agent was given up");
+    http_reply_error(i->x, 409, "the driver has given up this agent");
 }
 
 /* Check whether an agent still takes part, and record that it lives.  If not, reply that it was

@@ -74,8 +74,8 @@ static void raise_descriptor_limit(struct driver *d)
     if (l.rlim_cur >= wanted)
         return;
     (void)snprintf(text, sizeof text,
-                   "only %llu files may be open at a time, and %d agent%s may need %llu: raise the "
-                   "limit (ulimit -Hn, limits.conf) if some cannot register",
+                   "only %llu files may be open at a time, but %d agent%s may need %llu; raise the "
+                   "limit (ulimit -Hn, limits.conf) if some agents cannot register",
                    (unsigned long long)l.rlim_cur, d->run.n_agents, d->run.n_agents == 1 ? "" : "s",
                    (unsigned long long)wanted);
     job_run_say(&d->run, JOB_EVENT_SAY, -1, -1, text);
@@ -169,8 +169,8 @@ static void report_unlinked(struct driver *d, const char *link)
 {
     cleanup_free char *text = NULL;
 
-    if (asprintf(&text, "no link '%s' (%s): to resume the job, name the folder '%s'", link,
-                 strerror(errno), d->run.checkpoint_dir) >= 0)
+    if (asprintf(&text, "cannot make the link '%s' (%s); to resume the job, name the folder '%s'",
+                 link, strerror(errno), d->run.checkpoint_dir) >= 0)
         job_run_say(&d->run, JOB_EVENT_SAY, -1, -1, text);
 }
 

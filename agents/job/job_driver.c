@@ -126,8 +126,9 @@ int job_driver_read(const struct job_folder *f, struct job_driver *ret, struct e
         return rc;
     this_host(host, sizeof host);
     if (strcmp(host, ret->host) != 0)
-        return eddis_fail(err, -EREMOTE,
-                          "job %s has its driver on '%s' and this is '%s'; go there to ask it",
-                          f->id, ret->host, host);
+        return eddis_fail(
+            err, -EREMOTE,
+            "the driver of job %s runs on '%s', but this machine is '%s'; run the command there",
+            f->id, ret->host, host);
     return start_of(ret->pid) == ret->pid_start ? 1 : 0;
 }

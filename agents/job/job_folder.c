@@ -37,7 +37,7 @@ int job_folder_root(char *ret, size_t size, struct eddis_error *err)
     if (!own && (!home || home[0] != '/'))
         return eddis_fail(err, -ENOENT,
                           "neither XDG_STATE_HOME nor HOME is set, so jobs have no folder; set one "
-                          "of them, or give eddis-run --job-dir");
+                          "of them, or write eddis-run --job-dir");
     n = own ? snprintf(ret, size, "%s/eddis/jobs", state)
             : snprintf(ret, size, "%s/.local/state/eddis/jobs", home);
     if (n < 0 || (size_t)n >= size)
@@ -82,7 +82,7 @@ static int claim(const char *path, struct eddis_error *err)
         return eddis_fail(err, -ENOMEM, "no memory for the job's folder");
     if (fd < 0 && errno == EEXIST)
         return eddis_fail(err, -EEXIST,
-                          "another job has taken the job's folder '%s' this moment; name another "
+                          "another job has just taken the job's folder '%s'; name another "
                           "one",
                           path);
     return fd < 0 ? eddis_fail_errno(err, -errno, "cannot write in the job's folder '%s'", path)
@@ -117,7 +117,7 @@ static int take_folder(const char *path, struct job_folder *ret, struct eddis_er
                                 "cannot make the job's folder '%s'", path);
     if (fstat(dirfd(dir), &st) < 0 || !trust_is_self(st.st_uid)) {
         (void)closedir(dir);
-        return eddis_fail(err, -EPERM, "the job's folder '%s' belongs to somebody else", path);
+        return eddis_fail(err, -EPERM, "the job's folder '%s' belongs to another user", path);
     }
     while ((e = readdir(dir)))
         others += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
@@ -127,8 +127,8 @@ static int take_folder(const char *path, struct job_folder *ret, struct eddis_er
                           "the job's folder '%s' is not empty; name another one, or empty it",
                           path);
     if ((st.st_mode & 0300) != 0300)
-        return eddis_fail(err, -EACCES, "the job's folder '%s' cannot be written to; chmod u+wx it",
-                          path);
+        return eddis_fail(err, -EACCES,
+                          "the job's folder '%s' is not writable; run chmod u+wx on it", path);
     rc2 = trust_stat(&st, path, NULL, err);
     if (rc2 < 0)
         return eddis_fail_prefix(err, rc2, "the job's folder");
@@ -150,7 +150,7 @@ static int no_folder(int rc, struct eddis_error *err)
         return rc;
     memcpy(why, err->text, sizeof why);
     return eddis_fail(
-        err, rc, "%s; set XDG_STATE_HOME to a folder where jobs can be kept, or give --job-dir",
+        err, rc, "%s; set XDG_STATE_HOME to a folder where jobs can be kept, or write --job-dir",
         why);
 }
 
@@ -326,12 +326,12 @@ static int find_by_path(const char *path, struct job_folder *ret, struct eddis_e
     struct stat st;
 
     if (!realpath(path, full) || stat(full, &st) < 0 || !S_ISDIR(st.st_mode))
-        return eddis_fail(err, -ENOENT, "no job's folder '%s'", path);
+        return eddis_fail(err, -ENOENT, "there is no job's folder '%s'", path);
     if (!job_folder_parse_id(strrchr(full, '/') + 1, NULL, 0, NULL)) {
         cleanup_free char *job = file_join(full, "job.yaml");
 
         if (!job || access(job, F_OK) < 0)
-            return eddis_fail(err, -ENOENT, "'%s' is no job's folder: it has no job.yaml", path);
+            return eddis_fail(err, -ENOENT, "'%s' is not a job's folder: it has no job.yaml", path);
     }
     if (strlen(full) >= sizeof ret->path)
         return eddis_fail(err, -ENAMETOOLONG, "the path '%s' is too long", path);
@@ -365,8 +365,8 @@ static int ambiguous(const struct job_folder *list, int n, const char *prefix, i
     }
     if (count > told)
         strbuf_addf(&b, " and %d older", count - told);
-    rc = eddis_fail(err, -EINVAL, "%d jobs begin with '%s', write more of the id: %s", count,
-                    prefix, strbuf_text(&b));
+    rc = eddis_fail(err, -EINVAL, "the ids of %d jobs begin with '%s'; write more of the id: %s",
+                    count, prefix, strbuf_text(&b));
     strbuf_fini(&b);
     return rc;
 }
@@ -399,11 +399,10 @@ static int check_is_here(const struct job_folder *f, struct eddis_error *err)
 {
     if (!job_folder_is_of_worker(f))
         return 0;
-    return eddis_fail(
-        err, -EREMOTE,
-        "job %s was started on another machine, which knows of it; here are only logs "
-        "of its workers, in '%s'",
-        f->id, f->path);
+    return eddis_fail(err, -EREMOTE,
+                      "job %s was started on another machine; run the command there, because this "
+                      "machine has only logs of its workers, in '%s'",
+                      f->id, f->path);
 }
 
 /* Set *err to a message that there are no jobs, with the path of the root.  Return a negative
@@ -416,8 +415,8 @@ static int none_yet(struct eddis_error *err)
 
     return rc < 0 ? rc
                   : eddis_fail(err, -ENOENT,
-                               "there are no jobs in '%s' yet; one that is elsewhere is named by "
-                               "the path of its folder",
+                               "there are no jobs in '%s' yet; to name a job elsewhere, write the "
+                               "path of its folder",
                                root);
 }
 
@@ -450,7 +449,8 @@ int job_folder_find(const char *prefix, struct job_folder *ret, struct eddis_err
         return ambiguous(list, n, prefix, count, err);
     if (!found && prefix)
         return eddis_fail(err, -ENOENT,
-                          "no job begins with '%s'; eddis-status --list shows the jobs", prefix);
+                          "no job's id begins with '%s'; run eddis-status --list to see the jobs",
+                          prefix);
     if (!found)
         return none_yet(err);
     rc = check_is_here(found, err);

@@ -119,7 +119,7 @@ static int read_command(const json_t *o, struct job_ssh *ret, struct eddis_error
         const char *word = json_string_value(json_array_get(words, i));
 
         if (!word)
-            return eddis_fail(err, -EINVAL, "member \"command\" holds what is no text");
+            return eddis_fail(err, -EINVAL, "member \"command\" has an item that is not a string");
         ret->command[i] = strdup(word);
         if (!ret->command[i])
             return no_memory(err);
@@ -257,7 +257,7 @@ int node_list_parse(char *text, size_t n, const char *what, struct node_list **r
          line = end + 1, number++) {
         *end = '\0';
         if (strlen(line) != (size_t)(end - line))
-            rc = eddis_fail(err, -EINVAL, "a 0 byte in it");
+            rc = eddis_fail(err, -EINVAL, "the line contains a 0 byte");
         else
             rc = parse_line(j, line, "line", err);
         if (rc < 0)

@@ -133,20 +133,22 @@ static const struct {
     const char *name, *type, *help;
     double (*value)(const struct worker_status *w);
 } worker_rows[] = {
-    { "eddis_rank_steps_total", "counter", "Steps done.", steps },
-    { "eddis_batch_size", "gauge", "Samples a step.", batch },
-    { "eddis_step_seconds", "gauge", "Time of a step, median.", step_s },
-    { "eddis_compute_seconds", "gauge", "Computing, of a step, median.", compute_s },
-    { "eddis_input_seconds", "gauge", "Waiting for data, of a step, median.", input_s },
-    { "eddis_exposed_seconds", "gauge", "Communication not hidden, of a step, median.", exposed_s },
-    { "eddis_wait_seconds", "gauge", "Waiting for other workers, of a step.", wait_s },
-    { "eddis_queued_seconds", "gauge", "Waiting for a processor, of a step, mean.", queued_s },
-    { "eddis_memory_bytes", "gauge", "Most memory held at once under the plan in force.", memory },
-    { "eddis_rank_relative_speed", "gauge", "Expected over measured time of computing and input.",
-      speed },
-    { "eddis_rank_straggler_times", "gauge", "As long as before, of a straggler; 1: it is none.",
-      straggler },
-    { "eddis_rank_last_step_seconds", "gauge", "Since its last step ended.", age_s },
+    { "eddis_rank_steps_total", "counter", "Steps done by the worker.", steps },
+    { "eddis_batch_size", "gauge", "Samples of the worker in each step.", batch },
+    { "eddis_step_seconds", "gauge", "Median time of a step.", step_s },
+    { "eddis_compute_seconds", "gauge", "Median time in a step for computing.", compute_s },
+    { "eddis_input_seconds", "gauge", "Median time in a step for waiting for data.", input_s },
+    { "eddis_exposed_seconds", "gauge",
+      "Median time in a step for communication that does not overlap with computing.", exposed_s },
+    { "eddis_wait_seconds", "gauge", "Time in a step for waiting for other workers.", wait_s },
+    { "eddis_queued_seconds", "gauge", "Mean time in a step for waiting for a processor.",
+      queued_s },
+    { "eddis_memory_bytes", "gauge", "Most memory in use at once under the current plan.", memory },
+    { "eddis_rank_relative_speed", "gauge",
+      "Expected time for computing and input, divided by the measured time.", speed },
+    { "eddis_rank_straggler_times", "gauge",
+      "Step time of a straggler, divided by its earlier step time; 1: it is none.", straggler },
+    { "eddis_rank_last_step_seconds", "gauge", "Time since the worker's last step ended.", age_s },
 };
 
 char *prometheus_text(const struct job_status *s, int64_t refused)
@@ -155,10 +157,11 @@ char *prometheus_text(const struct job_status *s, int64_t refused)
 
     add_job(&b, s, "eddis_running", "gauge", "Whether the job is training.",
             s->state == JOB_RUNNING);
-    add_job(&b, s, "eddis_generation", "gauge", "Number of the generation.", (double)s->generation);
-    add_job(&b, s, "eddis_replans_total", "counter", "Changes of plan.", (double)s->replans);
-    add_job(&b, s, "eddis_stragglers_total", "counter", "Workers that were named as slow.",
-            (double)s->stragglers);
+    add_job(&b, s, "eddis_generation", "gauge", "Number of the present start of all ranks.",
+            (double)s->generation);
+    add_job(&b, s, "eddis_replans_total", "counter", "Number of re-plans.", (double)s->replans);
+    add_job(&b, s, "eddis_stragglers_total", "counter",
+            "Number of workers that were reported as slow.", (double)s->stragglers);
     add_job(&b, s, "eddis_steps_total", "counter", "Steps that every worker has done.",
             (double)s->steps_done);
     add_job(&b, s, "eddis_samples_total", "counter", "Samples trained.", (double)s->samples);
@@ -166,8 +169,8 @@ char *prometheus_text(const struct job_status *s, int64_t refused)
             s->recent_samples_per_s);
     add_job(&b, s, "eddis_ideal_samples_per_second", "gauge", "Sum of the devices' own speeds.",
             s->recent_ideal_samples_per_s);
-    add_job(&b, s, "eddis_loss", "gauge", "Last training loss.", s->loss);
-    add_job(&b, s, "eddis_test_accuracy", "gauge", "Last accuracy on the test set.", s->accuracy);
+    add_job(&b, s, "eddis_loss", "gauge", "Latest training loss.", s->loss);
+    add_job(&b, s, "eddis_test_accuracy", "gauge", "Latest accuracy on the test set.", s->accuracy);
     add_job(&b, s, "eddis_refused_requests_total", "counter", "Requests with a wrong token.",
             (double)refused);
     for (size_t i = 0; i < sizeof worker_rows / sizeof *worker_rows; i++)

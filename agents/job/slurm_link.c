@@ -148,7 +148,7 @@ int slurm_link_find(const char *cluster, const char *number, struct job_folder *
     if (all)
         (void)closedir(all);
     if (found.made_ns < 0)
-        return eddis_fail(err, -ENOENT, "no job of eddis is known by Slurm's number %s", number);
+        return eddis_fail(err, -ENOENT, "no eddis job has Slurm's job number %s", number);
     *ret = found.folder;
     return 0;
 }

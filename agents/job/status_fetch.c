@@ -129,7 +129,7 @@ static int last_metrics(const struct job_folder *f, bool table, struct job_statu
                          : job_status_resize(ret, 0, err);
         end = line > text ? line - 1 : NULL;
     }
-    return eddis_fail(err, -ENODATA, "'%s' has no whole line", path);
+    return eddis_fail(err, -ENODATA, "'%s' has no complete line", path);
 }
 
 /* Read summary.json from the job's folder. -ENOENT: there is none. */
@@ -167,7 +167,8 @@ static int check_folder(const struct job_folder *f, struct eddis_error *err)
         return eddis_fail(err, -ENOMEM, "no memory for a path");
     if (job_folder_parse_id(f->id, NULL, 0, NULL) || access(path, F_OK) == 0)
         return 0;
-    return eddis_fail(err, -ENOENT, "'%s' is no job's folder: there is no job.yaml in it", f->path);
+    return eddis_fail(err, -ENOENT, "'%s' is not a job's folder: there is no job.yaml in it",
+                      f->path);
 }
 
 /* Set the message for a job whose driver is gone without a summary, with how long its workers may
@@ -178,11 +179,12 @@ static void say_lost(const struct job_folder *f, struct job_status *ret)
     cleanup_free char *path = file_join(f->path, "job.yaml");
     struct job *job = NULL;
 
-    (void)snprintf(ret->message, sizeof ret->message, "the driver is gone and has left no summary");
+    (void)snprintf(ret->message, sizeof ret->message,
+                   "the driver has ended without writing a summary");
     if (path && job_read(path, &job, NULL) == 0)
         (void)snprintf(ret->message, sizeof ret->message,
-                       "the driver is gone and has left no summary; workers run on for the rest of "
-                       "its lease at most (timeouts.lease, %g s)",
+                       "the driver has ended without writing a summary; its workers end within the "
+                       "rest of its lease (timeouts.lease, %g s)",
                        (double)job->timeouts.lease_ns / CLOCK_S);
     job_free(job);
 }
@@ -238,12 +240,11 @@ int status_last(const struct job_folder *f, struct job_status *ret, struct eddis
 
 int status_driver_stopped(const struct job_driver *d, struct eddis_error *err)
 {
-    return proctree_state(d->pid) != 'T'
-               ? 0
-               : eddis_fail(err, -EAGAIN,
-                            "the job's eddis-run (pid %d) is stopped; kill -CONT %d, or fg, lets "
-                            "it go on",
-                            (int)d->pid, (int)d->pid);
+    return proctree_state(d->pid) != 'T' ? 0
+                                         : eddis_fail(err, -EAGAIN,
+                                                      "the job's eddis-run (pid %d) is suspended; "
+                                                      "run kill -CONT %d, or fg, to continue it",
+                                                      (int)d->pid, (int)d->pid);
 }
 
 double status_age_s(const struct job_status *s)
@@ -285,7 +286,8 @@ static int in_spite_of(const struct eddis_error *why, const struct job_folder *f
     if (rc == 0 && status_age_s(ret) >= 2)
         (void)snprintf(old, sizeof old, ", %.0f s old", status_age_s(ret));
     if (err && rc == 0)
-        eddis_fail(err, why->code, "%.300s; this is what the job's folder says%s", why->text, old);
+        eddis_fail(err, why->code, "%.300s; this status is from the job's folder%s", why->text,
+                   old);
     return rc < 0 ? rc : 2;
 }
 

@@ -222,7 +222,7 @@ struct strbuf;
 void job_status_print(const struct job_status *s, const char *name, struct strbuf *b);
 
 /* Append `before` and a line about checkpoints that were not written, "7 of 8 checkpoints were not
- * written, the newest is of step 40: ..."; nothing if all were written.
+ * written, the newest checkpoint is of step 40: ..."; nothing if all were written.
  */
 void job_status_print_checkpoints(const struct job_status *s, const char *before, struct strbuf *b);
 

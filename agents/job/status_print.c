@@ -87,12 +87,12 @@ static const char *reason_words(const char *reason)
         { "oom", "a rank ran out of memory" },
         { "node_lost", "a node was lost" },
         { "hang", "the job made no steps" },
-        { "timeout", "its time was over" },
-        { "interrupted", "by hand" },
+        { "timeout", "its time limit has passed" },
+        { "interrupted", "by the user" },
         { "preempted", "by a signal" },
         { "usage", "options, job file or nodes do not allow it" },
         { "start", "the job could not start" },
-        { "internal", "a fault of eddis or of MPI" },
+        { "internal", "an error in eddis or in MPI" },
     };
 
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
@@ -132,7 +132,7 @@ static void print_failure(const struct job_status *s, struct strbuf *b)
     else if (f->code >= 0)
         strbuf_addf(b, "exit code %d", f->code);
     else
-        strbuf_add(b, "not of a rank");
+        strbuf_add(b, "not in a rank");
     if (f->step >= 0)
         strbuf_addf(b, ", at step %" PRId64, f->step);
     strbuf_add(b, "\n");
@@ -246,10 +246,11 @@ static void print_below_ideal(const struct job_status *s, struct strbuf *b)
     if (busy)
         strbuf_addf(b,
                     "  %.0f %% of ideal: the real work of rank %d takes %.1f ms of each step (%.1f "
-                    "ms) beyond the emulated device's time\n",
+                    "ms) longer than the emulated device\n",
                     100 * part, busy->rank, busy->overrun_ms, busy->step_ms);
     else if (talks)
-        strbuf_addf(b, "  %.0f %% of ideal: rank %d exchanges for %.1f ms of each step (%.1f ms)\n",
+        strbuf_addf(b,
+                    "  %.0f %% of ideal: rank %d communicates for %.1f ms of each step (%.1f ms)\n",
                     100 * part, talks->rank, talks->exposed_ms, talks->step_ms);
 }
 
@@ -363,8 +364,8 @@ static void print_models(const struct job_status *s, struct strbuf *b)
     if (s->models_unlike > 0)
         strbuf_addf(b,
                     "  %" PRId64 " of %" PRId64
-                    " comparisons of the models found small differences, "
-                    "at most %.1g of their size, as unlike devices make\n",
+                    " comparisons of the models found small differences, at most %.1g of their "
+                    "size, as different kinds of devices cause\n",
                     s->models_unlike, s->models_compared, s->models_largest);
 }
 
@@ -382,8 +383,9 @@ void job_status_print_advice(const struct job_status *s, const char *name, struc
         return;
     strbuf_add(b, "  eddis-run --cleanup ");
     add_clean(b, name ? name : s->job);
-    strbuf_add(b,
-               " ends what may be left of it, --resume goes on from its last checkpoint, if any\n");
+    strbuf_add(
+        b,
+        " ends processes that may be left, --resume continues from its last checkpoint, if any\n");
 }
 
 void job_status_print_checkpoints(const struct job_status *s, const char *before, struct strbuf *b)
@@ -395,9 +397,9 @@ void job_status_print_checkpoints(const struct job_status *s, const char *before
     strbuf_addf(b, "%s%" PRId64 " of %" PRId64 " checkpoint%s not written", before, c->failed,
                 c->failed + c->written, c->failed == 1 && !c->written ? " was" : "s were");
     if (c->newest >= 0)
-        strbuf_addf(b, ", the newest is of step %" PRId64, c->newest);
+        strbuf_addf(b, ", the newest checkpoint is of step %" PRId64, c->newest);
     else
-        strbuf_add(b, ", there is none");
+        strbuf_add(b, ", there is no checkpoint");
     if (c->reason[0]) {
         strbuf_add(b, ": ");
         add_clean(b, c->reason);

@@ -51,7 +51,8 @@ static int read_agent_config(struct agent *a, struct eddis_error *err)
 {
     size_t n = 0, first_n;
     char *text = NULL, *first;
-    int rc = file_read_fd(a->options.config_fd, "the brief", JSON_MAX_BYTES, &text, &n, err);
+    int rc = file_read_fd(a->options.config_fd, "the agent configuration", JSON_MAX_BYTES, &text,
+                          &n, err);
 
     if (rc == 0 && a->options.node) {
         first = text;
@@ -84,9 +85,9 @@ static int open_events(struct agent *a, struct eddis_error *err)
     watchdog_find_keeper(&a->life);
     if (a->events < 0 || a->signals < 0 || a->life.keeper_fd < 0 ||
         agent_watch_fd(a, a->signals) < 0 || agent_watch_fd(a, a->life.keeper_fd) < 0)
-        return eddis_fail_errno(err, -errno, "cannot watch signals and the keeper");
+        return eddis_fail_errno(err, -errno, "cannot watch signals and the supervisor");
     if (!watchdog_has_keeper(&a->life))
-        return eddis_fail(err, -ESRCH, "the keeper has died");
+        return eddis_fail(err, -ESRCH, "the supervisor has died");
     return 0;
 }
 
@@ -169,7 +170,7 @@ static void tell_of_guard(const struct agent *a)
         "node, and any user who reaches it can end the job; %s (SECURITY CONSIDERATIONS in "
         "eddis-run(1))",
         a->mpi->server,
-        a->mpi_guard[0] ? "use a mpirun that is linked dynamically and keeps LD_PRELOAD"
+        a->mpi_guard[0] ? "use an mpirun that is linked dynamically and keeps LD_PRELOAD"
                         : "install eddis under a path without spaces and colons");
 }
 
@@ -221,8 +222,8 @@ static void tell_of_folders(const struct agent *a)
     if (base)
         event_sender_note(
             &a->event_sender, 0,
-            "other users may rename what is in '%.*s', where the job's files are, for it "
-            "lacks the sticky bit: chmod +t %.*s",
+            "other users may rename files in '%.*s', which holds the job's files, because "
+            "it lacks the sticky bit; run chmod +t %.*s",
             n, base, n, base);
 }
 
@@ -241,7 +242,7 @@ static int begin(struct agent *a, struct eddis_error *err)
      * no process would clean up.
      */
     if (prctl(PR_SET_PDEATHSIG, SIGCONT) < 0)
-        return eddis_fail_errno(err, -errno, "cannot tie this process to the keeper");
+        return eddis_fail_errno(err, -errno, "cannot tie this process to the supervisor");
     if ((rc = tick_map(a->options.tick_fd, &a->life.page, err)) < 0 ||
         (rc = open_events(a, err)) < 0 || (rc = open_files(a, err)) < 0 ||
         (session_log_begin(), rc = read_agent_config(a, err)) < 0 ||
@@ -320,10 +321,10 @@ static void lost(struct agent *a, const char *who)
 static void driver_lost(struct agent *a)
 {
     if (!a->over && a->registered)
-        session_log_last(&a->session_log,
-                         "agent heard nothing of eddis-run for %.1f s (timeouts.lease), and ended "
-                         "its workers",
-                         (double)a->life.silence_ns / CLOCK_S);
+        session_log_last(
+            &a->session_log,
+            "agent heard nothing from eddis-run for %.1f s (timeouts.lease), and ended its workers",
+            (double)a->life.silence_ns / CLOCK_S);
     lost(a, "driver");
 }
 
@@ -331,7 +332,7 @@ static void driver_lost(struct agent *a)
 static void keeper_lost(struct agent *a)
 {
     a->life.keeper_lost = true;
-    lost(a, "keeper");
+    lost(a, "supervisor");
 }
 
 /* Renew the heartbeat if it is due, and act on a lost driver or supervisor, a pause, and a late

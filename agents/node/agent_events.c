@@ -83,8 +83,8 @@ static bool may_lack_shm(const struct generation *g)
 static void write_shm_lack(const struct generation *g, char *ret, size_t size)
 {
     snprintf(ret, size,
-             "'%.*s' has %.1f MB free, and MPI takes %.1f MB for each rank of a node: make it "
-             "larger, as by docker run --shm-size=1g",
+             "'%.*s' has only %.1f MB free, but MPI needs %.1f MB for each rank of a node; make it "
+             "larger, for example with docker run --shm-size=1g",
              (int)(strrchr(g->folders.shm, '/') - g->folders.shm), g->folders.shm,
              (double)g->shm_free / 1e6, SHM_BYTES / 1e6);
 }
@@ -95,9 +95,10 @@ static void beside_end(const struct generation *g, const struct rank_message *m,
 {
     ret[0] = '\0';
     if (m->kind != RANK_ENDED)
-        snprintf(ret, size,
-                 "eddis-rank (pid %d), the process of eddis that ran it, had died without a word",
-                 (int)m->wrapper);
+        snprintf(
+            ret, size,
+            "eddis-rank (pid %d), the eddis process that ran it, had died and reported nothing",
+            (int)m->wrapper);
     else if (m->lacked_ns > 0 && !m->oom)
         snprintf(ret, size,
                  "%.1f s before, the kernel had killed another process of its control group for "
@@ -144,16 +145,15 @@ static void rank_ended(struct agent *a, struct worker *w, const struct rank_mess
     if (m->log_error && !a->logs.trouble)
         event_sender_note(
             &a->event_sender, m->generation,
-            "rank %d: %lld bytes of its log could not be written in '%.200s' (%s), and maybe "
-            "of others; %s, or name another place with logs.dir",
+            "rank %d: %lld bytes of its log could not be written in '%.200s' (%s), and "
+            "possibly parts of other logs; %s, or set another folder with logs.dir",
             w->rank, (long long)m->dropped_bytes, a->logs.place.dir, strerror(-m->log_error),
             file_room_advice(m->log_error));
     a->logs.trouble = a->logs.trouble || m->log_error;
     if (m->dropped_bytes && !m->log_error)
         event_sender_note(
             &a->event_sender, m->generation,
-            "rank %d wrote more than its log may hold: %lld bytes between the beginning and "
-            "the end were dropped",
+            "rank %d wrote more than its log may hold: %lld bytes in the middle were dropped",
             w->rank, (long long)m->dropped_bytes);
 }
 
@@ -199,7 +199,7 @@ static void report_place(struct agent *a, const struct worker *w, int code, cons
     if (!text[0]) {
         quiet_watch_where(w->pid, wait, sizeof wait);
         if (wait[0])
-            (void)snprintf(text, sizeof text, "it waits in the kernel's %s", wait);
+            (void)snprintf(text, sizeof text, "it waits in the kernel function %s", wait);
     }
     event_sender_send(&a->event_sender, &e, clock_now_ns());
 }
@@ -231,13 +231,13 @@ static void report_unseen(struct agent *a, const struct worker *w, int status)
 {
     const char *why = stack_inspect_forbidden(stack_inspect_scope(), geteuid() == 0);
 
-    node_log_say(a->event_sender.log, "py-spy could not tell where rank %d stands: code %d%s%s",
-                 w->rank, WEXITSTATUS(status), why ? ", " : "", why ? why : "");
+    node_log_say(a->event_sender.log, "py-spy could not inspect rank %d: code %d%s%s", w->rank,
+                 WEXITSTATUS(status), why ? ", " : "", why ? why : "");
     if (!why || a->generation->forbidden_told)
         return;
     a->generation->forbidden_told = true;
     event_sender_note(&a->event_sender, a->generation->number,
-                      "py-spy could not look where rank %d stands: %s", w->rank, why);
+                      "py-spy could not inspect rank %d: %s", w->rank, why);
 }
 
 /* Report where a rank stands if pid is the py-spy process that inspected it.  Return false if it is
@@ -456,10 +456,10 @@ void agent_reap(struct agent *a)
 /* Return why the agent leaves before the driver orders it, for people; "": it was ordered. */
 static const char *why_it_leaves(const struct agent *a)
 {
-    return a->life.keeper_lost                     ? "its keeper was lost"
-           : a->exit_code == 128 + SIGTERM         ? "it got a SIGTERM"
+    return a->life.keeper_lost                     ? "its supervisor was lost"
+           : a->exit_code == 128 + SIGTERM         ? "it received SIGTERM"
            : a->exit_code == 0 || a->exit_code < 0 ? ""
-                                                   : "it could not go on";
+                                                   : "it could not continue";
 }
 
 void agent_leave(struct agent *a)

@@ -45,8 +45,8 @@ static int renew_folders(struct agent *a, int64_t generation, struct eddis_error
     if (n > 0)
         event_sender_note(
             &a->event_sender, generation,
-            "of the job's folders %s and %s %s had been removed (now made again); systemd removes "
-            "them at a user's last logout: loginctl enable-linger keeps them",
+            "the job's folders %s and %s: %s had been removed (now made again); systemd "
+            "removes them at a user's last logout; run loginctl enable-linger to keep them",
             a->folders.run, a->folders.shm, n == 1 ? "one" : "both");
     return n < 0 ? n : file_mkdirs(a->agent_config->log_dir, 0700, err);
 }
@@ -65,7 +65,7 @@ static int prepare(struct agent *a, const struct order *o, struct eddis_error *e
     int rc;
 
     if (a->generation || a->stop.active)
-        return eddis_fail(err, -EBUSY, "generation %lld is still there",
+        return eddis_fail(err, -EBUSY, "start %lld has not ended",
                           a->generation ? (long long)a->generation->number : -1LL);
     a->logs.newest = o->generation > a->logs.newest ? o->generation : a->logs.newest;
     rc = renew_folders(a, o->generation, err);
@@ -86,7 +86,7 @@ static struct generation *meant(const struct agent *a, const struct order *o,
 {
     if (a->generation && a->generation->number == o->generation)
         return a->generation;
-    eddis_fail(err, -ENOENT, "there is no generation %lld here", (long long)o->generation);
+    eddis_fail(err, -ENOENT, "there is no start %lld here", (long long)o->generation);
     return NULL;
 }
 
@@ -125,7 +125,7 @@ static int settle(struct agent *a, const struct order *o, struct eddis_error *er
 
     int rc = g ? generation_settle(g, o, err) : -ENOENT;
 
-    return rc < 0 ? eddis_fail_prefix(err, rc, "cannot tell the ranks the job's mode") : 0;
+    return rc < 0 ? eddis_fail_prefix(err, rc, "cannot give the job's mode to the ranks") : 0;
 }
 
 /* Carry out "rebalance": publish a new plan on the board. */
@@ -236,15 +236,15 @@ static void take_order(struct agent *a, const struct order *o)
     if (o->type == ORDER_NONE || a->over) /* an agent that leaves has removed everything already */
         return;
     if (o->number != a->after + 1) {
-        node_log_say(a->event_sender.log, "order %lld came where %lld was due",
+        node_log_say(a->event_sender.log, "received order %lld, but expected order %lld",
                      (long long)o->number, (long long)a->after + 1);
         return;
     }
     a->after = o->number;
-    node_log_say(a->event_sender.log, "order %lld: %s of generation %lld", (long long)o->number,
+    node_log_say(a->event_sender.log, "order %lld: %s of start %lld", (long long)o->number,
                  names[o->type], (long long)o->generation);
     if (!carry_out[o->type])
-        eddis_fail(&err, -ENOSYS, "this agent knows no order \"%s\"", names[o->type]);
+        eddis_fail(&err, -ENOSYS, "this agent does not know the order \"%s\"", names[o->type]);
     if (!carry_out[o->type] || carry_out[o->type](a, o, &err) < 0)
         event_sender_failed(&a->event_sender,
                             o->type == ORDER_SETTLE ? EVENT_UNSETTLED : EVENT_FAILED, o->generation,
@@ -313,8 +313,8 @@ static void on_registered(void *ctx, int status, const char *body, size_t body_n
     if (status == 0)
         session_log_say(&a->session_log, clock_now_ns(), "%s", why->text);
     else
-        session_log_say(&a->session_log, clock_now_ns(), "the driver refuses it: %s",
-                        body_n ? body : "without a word");
+        session_log_say(&a->session_log, clock_now_ns(), "the driver refuses this agent: %s",
+                        body_n ? body : "it gives no reason");
     if (status >= 400 && status < 500) /* the driver rejects this agent for good */
         agent_end(a, AGENT_EXIT_LOST);
 }
@@ -412,8 +412,8 @@ void agent_step_check(struct agent *a, int64_t now_ns)
         return;
     }
     eddis_fail(&err, -ENOENT,
-               "checkpoint.dir '%s' is not the same folder on %s: what %s wrote there is not seen; "
-               "name one that all nodes share",
+               "checkpoint.dir '%s' is not the same folder on %s: a file that %s wrote there is "
+               "not visible; name a folder that all nodes share",
                g->share_dir, g->node[g->place].host, g->node[unseen].host);
     event_sender_failed(&a->event_sender, EVENT_FAILED, e.generation, &err);
 }
@@ -451,7 +451,7 @@ static void stopped(struct agent *a, int64_t step)
 
     agent_read_messages(a);    /* the last output */
     agent_look_at_wrappers(a); /* ends that no wrapper reported */
-    node_log_say(a->event_sender.log, "generation %lld has ended", (long long)a->stop_generation);
+    node_log_say(a->event_sender.log, "start %lld has ended", (long long)a->stop_generation);
     generation_close(a->generation);
     a->generation = NULL;
     a->stop = (struct stop){ 0 };

@@ -56,8 +56,7 @@ static int start(struct generation *g, const struct agent_config *b, struct eddi
     int rc;
 
     if (g->started)
-        return eddis_fail(err, -EALREADY, "generation %lld was started already",
-                          (long long)g->number);
+        return eddis_fail(err, -EALREADY, "start %lld was already started", (long long)g->number);
     if (log < 0 || fstat(log, &st) < 0)
         return eddis_fail_errno(err, -errno, "cannot write '%s'", g->log_path);
     g->log_offset = st.st_size;
@@ -115,9 +114,9 @@ static int check_plan(const struct generation *g, const struct order *o, struct 
 {
     int n = board_setup(g->board)->n_ranks;
 
-    return o->n_plan == n
-               ? 0
-               : eddis_fail(err, -EINVAL, "a plan for %d ranks where there are %d", o->n_plan, n);
+    return o->n_plan == n ? 0
+                          : eddis_fail(err, -EINVAL, "the plan is for %d ranks, but there are %d",
+                                       o->n_plan, n);
 }
 
 int generation_settle(struct generation *g, const struct order *o, struct eddis_error *err)
@@ -149,7 +148,7 @@ int generation_relay(struct generation *g, struct relay *ret, struct eddis_error
         return rc;
     place = launch_node_place(ret->host);
     if (place < 1 || place >= g->n_nodes || !g->mpirun) {
-        eddis_fail(err, -EINVAL, "mpirun wants a daemon on '%s', which is no node of it",
+        eddis_fail(err, -EINVAL, "mpirun wants a daemon on '%s', which is not a node of the job",
                    ret->host);
         relay_free(ret);
         return -EINVAL;
@@ -486,7 +485,7 @@ static bool is_frozen(struct frozen *f, pid_t pid, int64_t now_ns, int64_t limit
 bool generation_kill_frozen(struct generation *g, int64_t now_ns, int64_t limit_ns, char *ret,
                             size_t size)
 {
-    static const char said[] = "was stopped by a signal and has not gone on: killed";
+    static const char said[] = "was suspended by a signal and did not continue: killed";
 
     if (g->mpirun && is_frozen(&g->mpirun_frozen, g->mpirun, now_ns, limit_ns)) {
         if (g->place)

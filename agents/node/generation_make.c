@@ -163,7 +163,7 @@ static int parse_address(const char *text, union address *ret, struct eddis_erro
     *ret = (union address){ .v6.sin6_family = AF_INET6 };
     if (inet_pton(AF_INET6, text, &ret->v6.sin6_addr) == 1)
         return 0;
-    return eddis_fail(err, -EINVAL, "'%s' is no address", text);
+    return eddis_fail(err, -EINVAL, "'%s' is not an address", text);
 }
 
 /* Check whether x, which may be NULL, has the family and address of y; ports are ignored. */
@@ -197,7 +197,7 @@ static int find_interface(const char *address, char *ret, struct eddis_error *er
         snprintf(ret, IF_NAMESIZE, "%s", one->ifa_name);
     freeifaddrs(all);
     return one ? 0
-               : eddis_fail(err, -EADDRNOTAVAIL, "the address %s is gone from this node", address);
+               : eddis_fail(err, -EADDRNOTAVAIL, "this node no longer has the address %s", address);
 }
 
 /* Choose a free port of rank 0's node for programs that meet by MASTER_PORT. Its socket stays bound
@@ -368,7 +368,8 @@ static int find_place(struct generation *g, const struct agent_config *b, const 
     }
     if (g->place < 0 || o->node[g->place].n_ranks != o->n_local || o->rank[0].rank != first) {
         g->place = 0;
-        return eddis_fail(err, -EINVAL, "the order's nodes and its ranks of this one disagree");
+        return eddis_fail(err, -EINVAL,
+                          "the order's list of nodes does not match its ranks of this node");
     }
     for (int i = 0; i < g->n; i++) {
         g->worker[i] = (struct worker){ .rank = o->rank[i].rank, .local_rank = i, .pidfd = -1 };
@@ -449,7 +450,7 @@ int generation_prepare(const struct generation_place *where, const struct order 
         return eddis_fail(err, -EINVAL, "the order names no node");
     g = allocate(where, o);
     if (!g)
-        return eddis_fail(err, -ENOMEM, "no memory for a generation");
+        return eddis_fail(err, -ENOMEM, "no memory for a start of the ranks");
     rc = make(g, where, o, err);
     if (rc < 0) {
         generation_close(g);

@@ -54,7 +54,7 @@ static void read_refusal(struct question *q, const char *body, size_t n)
         json_parse(body, n, "answer", &o, NULL) < 0 ? NULL : json_object_get(o, "error");
 
     (void)snprintf(q->refusal, sizeof q->refusal, "%s",
-                   json_is_string(sentence) ? json_string_value(sentence) : "it says not why");
+                   json_is_string(sentence) ? json_string_value(sentence) : "it gives no reason");
 }
 
 /* Record an answer, or the lack of one; ctx is the struct question. */
@@ -114,7 +114,7 @@ static int ask(struct question *q, struct eddis_error *err)
                           q->why.text);
     if (q->status != 200)
         return eddis_fail(err, -EACCES, "eddis-run refuses this node: %s", q->refusal);
-    return q->body ? 0 : eddis_fail(err, -ENOMEM, "no memory for the brief");
+    return q->body ? 0 : eddis_fail(err, -ENOMEM, "no memory for the agent configuration");
 }
 
 int joining_ask(const char *text, size_t n, const char *node, struct tick_page *page, char **ret,
@@ -131,7 +131,7 @@ int joining_ask(const char *text, size_t n, const char *node, struct tick_page *
     (void)snprintf(j.node, sizeof j.node, "%s", node);
     rc = random_hex(j.nonce, PROTOCOL_NONCE, err);
     if (rc == 0 && !(q.json = join_text(&j)))
-        rc = eddis_fail(err, -ENOMEM, "no memory to ask for the brief");
+        rc = eddis_fail(err, -ENOMEM, "no memory to request the agent configuration");
     if (rc == 0)
         rc = open_client(&q, err);
     if (rc == 0)

@@ -17,12 +17,13 @@ int launch_check_workdir(const char *dir, struct eddis_error *err)
 
     if (stat(dir, &st) < 0 && errno == ENOENT)
         return eddis_fail(err, -ENOENT,
-                          "no folder '%s' to work in; make it there, or name one with `workdir:`",
+                          "the working folder '%s' does not exist; make it there, or name another "
+                          "one with `workdir:`",
                           dir);
     if (access(dir, X_OK) < 0)
         return eddis_fail_errno(err, -errno, "cannot work in the folder '%s'", dir);
     if (!S_ISDIR(st.st_mode))
-        return eddis_fail(err, -ENOTDIR, "'%s' is no folder to work in", dir);
+        return eddis_fail(err, -ENOTDIR, "the working folder '%s' is not a folder", dir);
     return 0;
 }
 

@@ -220,23 +220,24 @@ bool openmpi_is_v4_only(void)
 static const struct {
     const char *words, *sentence;
 } known[] = {
-    { "There are not enough slots", "mpirun finds too few places for the ranks; look at mpi.args "
+    { "There are not enough slots", "mpirun finds too few slots for the ranks; look at mpi.args "
                                     "and mpi.mca for what limits them" },
-    { "num local peers",
-      "two nodes have the same host name, which Open MPI 5 cannot bear; give each "
-      "its own" },
+    { "num local peers", "two nodes have the same host name, which Open MPI 5 does not support; "
+                         "give each node its own" },
     { "was not found on its list", "mpirun does not know a node that it was told to use" },
     { "exited without calling \"finalize\"",
       "a rank called MPI_Init and ended without MPI_Finalize (init without finalize)" },
-    { "version mismatch", "the nodes have unlike versions of Open MPI; install one on all" },
-    { "different version", "the nodes have unlike versions of Open MPI; install one on all" },
-    { "unable to complete a TCP connection", "it cannot connect to the node where mpirun runs; "
-                                             "look at firewalls between the nodes" },
-    { "was unable to open a TCP", "it cannot connect to the node where mpirun runs; look at "
-                                  "firewalls between the nodes" },
-    { "unable to connect", "it cannot connect to the node where mpirun runs; look at firewalls "
-                           "between the nodes" },
-    { "no path to daemon", "mpirun has no way to one of its daemons" },
+    { "version mismatch",
+      "the nodes have different versions of Open MPI; install one version on all" },
+    { "different version",
+      "the nodes have different versions of Open MPI; install one version on all" },
+    { "unable to complete a TCP connection",
+      "it cannot connect to the node where mpirun runs; check the firewalls between the nodes" },
+    { "was unable to open a TCP",
+      "it cannot connect to the node where mpirun runs; check the firewalls between the nodes" },
+    { "unable to connect",
+      "it cannot connect to the node where mpirun runs; check the firewalls between the nodes" },
+    { "no path to daemon", "mpirun cannot reach one of its daemons" },
     { "lost communication with", NULL }, /* the message names a node */
     { "unable to reliably start", "mpirun could not start its daemon on a node" },
     { "A daemon failed to report back", "mpirun could not start its daemon on a node" },

@@ -93,14 +93,14 @@ static int fail(const struct probe *p, int status, struct eddis_error *err)
 
     if (lseek(p->err, 0, SEEK_SET) < 0 ||
         file_read_fd(p->err, "eddis-probe", MAX_PROFILE, &words, NULL, NULL) < 0 || !*words)
-        words = strdup("it said nothing");
+        words = strdup("it printed nothing");
     if (words) {
         words[strcspn(words, "\n")] = '\0';
         text_strip_control(words);
     }
     if (WIFSIGNALED(status))
-        return eddis_fail(err, -EIO, "eddis-probe ended by signal %d%s: %.300s", WTERMSIG(status),
-                          clock_now_ns() >= p->deadline_ns ? " after 20 s" : "",
+        return eddis_fail(err, -EIO, "eddis-probe was killed by signal %d%s: %.300s",
+                          WTERMSIG(status), clock_now_ns() >= p->deadline_ns ? " after 20 s" : "",
                           words ? words : "");
     return eddis_fail(err, -EIO, "eddis-probe failed with code %d: %.300s", WEXITSTATUS(status),
                       words ? words : "");

@@ -90,7 +90,7 @@ static int read_rows(struct rank_file *f, const json_t *o, int rank, struct eddi
         f->n = 1;
         return fields_read(spec_fields, N(spec_fields), one, f->rank, err);
     }
-    return rc < 0 ? rc : eddis_fail(err, -ENOENT, "rank %d is none of this node's", rank);
+    return rc < 0 ? rc : eddis_fail(err, -ENOENT, "rank %d is not a rank of this node", rank);
 }
 
 int rank_file_read(const char *path, int rank, struct rank_file **ret, struct eddis_error *err)

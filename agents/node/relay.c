@@ -60,7 +60,7 @@ static int number_of(int argc, char *const *argv, const char *name, int *ret,
         return eddis_fail(err, -EINVAL, "mpirun gave no '%s'", name);
     n = strtol(text, &end, 10);
     if (end == text || *end || n < 0 || n > PROTOCOL_MAX_AGENTS)
-        return eddis_fail(err, -EINVAL, "'%s' of mpirun is no number: '%s'", name, text);
+        return eddis_fail(err, -EINVAL, "'%s' of mpirun is not a number: '%s'", name, text);
     *ret = (int)n;
     return 0;
 }
@@ -75,7 +75,7 @@ static int fill(int argc, char *const *argv, const struct openmpi *mpi, struct r
     int rc;
 
     if (!space || strlen(space) >= sizeof r->space || strlen(argv[0]) >= sizeof r->host)
-        return eddis_fail(err, -EINVAL, "a name is missing in what mpirun gave, or too long");
+        return eddis_fail(err, -EINVAL, "a name is missing in mpirun's arguments, or is too long");
     strcpy(r->space, space);
     strcpy(r->host, argv[0]);
     r->uri = value_of(argc, argv, mpi->uri);
@@ -93,7 +93,7 @@ static int fill(int argc, char *const *argv, const struct openmpi *mpi, struct r
 int relay_parse(int argc, char *const *argv, struct relay *ret, struct eddis_error *err)
 {
     struct relay r = { .daemon = 0 };
-    int rc = eddis_fail(err, -EINVAL, "mpirun calls this program, with a host and what to run");
+    int rc = eddis_fail(err, -EINVAL, "only mpirun starts this program, with a host and a command");
 
     for (int major = 4; argc > 1 && rc < 0 && major <= 5; major++) {
         cleanup_free char *mine = value_of(argc, argv, openmpi_row(major)->space);
@@ -279,7 +279,7 @@ int relay_receive(int fd, struct relay *ret, struct eddis_error *err)
     if (n < 0)
         return 0;
     if (!is_ours(&m))
-        return eddis_fail(err, -EPERM, "a stranger has sent a relay");
+        return eddis_fail(err, -EPERM, "a process of another user has sent a relay");
     if ((rc = json_parse(text, (size_t)n, "relay", &o, err)) < 0)
         return rc;
     if ((rc = relay_read(&r, o, err)) < 0) {

@@ -563,7 +563,7 @@ static int open_all(struct wrapper *w, const char *file, struct eddis_error *err
 
     if (w->rank < 0)
         return eddis_fail(err, -EINVAL,
-                          "OMPI_COMM_WORLD_RANK is not set; mpirun starts this program");
+                          "OMPI_COMM_WORLD_RANK is not set; only mpirun starts this program");
     if ((rc = rank_file_read(file, w->rank, &w->file, err)) < 0 ||
         (rc = w->signals = open_signals(err)) < 0 ||
         (rc = w->agent = connect_agent(w->file->socket, err)) < 0)

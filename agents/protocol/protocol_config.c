@@ -102,7 +102,7 @@ static int read_emulate(struct agent_config *b, const json_t *o, struct eddis_er
 static int check_path(const char *name, const char *path, struct eddis_error *err)
 {
     if (path && path[0] != '/')
-        return eddis_fail(err, -EINVAL, "\"%s\" is no absolute path", name);
+        return eddis_fail(err, -EINVAL, "\"%s\" is not an absolute path", name);
     return 0;
 }
 
@@ -123,9 +123,10 @@ static int check_agent_config(const struct agent_config *b, struct eddis_error *
         return eddis_fail(err, -EINVAL, "\"url\" is empty");
     for (char **u = b->url; *u; u++)
         if (strncmp(*u, "https://", 8) != 0)
-            return eddis_fail(err, -EINVAL, "\"url\" holds one that does not begin with https://");
+            return eddis_fail(err, -EINVAL,
+                              "\"url\" has an item that does not begin with https://");
     if (strncmp(b->pin, "sha256//", 8) != 0)
-        return eddis_fail(err, -EINVAL, "\"pin\" is no hash of a key");
+        return eddis_fail(err, -EINVAL, "\"pin\" is not a hash of a key");
     if (!b->command[0] || !b->command[0][0])
         return eddis_fail(err, -EINVAL, "\"command\" is empty");
     for (char **e = b->env; *e; e++)
@@ -149,13 +150,13 @@ int agent_config_parse(const char *text, size_t n, struct agent_config **ret,
 {
     cleanup_json json_t *o = NULL;
     struct agent_config *b;
-    int rc = json_parse(text, n, "brief", &o, err);
+    int rc = json_parse(text, n, "agent configuration", &o, err);
 
     if (rc < 0)
         return rc;
     b = calloc(1, sizeof *b);
     if (!b)
-        return eddis_fail(err, -ENOMEM, "no memory for the brief");
+        return eddis_fail(err, -ENOMEM, "no memory for the agent configuration");
     rc = fields_read(agent_config_fields, N(agent_config_fields), o, b, err);
     if (rc >= 0)
         rc = read_emulate(b, o, err);
@@ -166,7 +167,7 @@ int agent_config_parse(const char *text, size_t n, struct agent_config **ret,
     wipe_token(o);
     if (rc < 0) {
         agent_config_free(b);
-        return eddis_fail_prefix(err, rc, "brief");
+        return eddis_fail_prefix(err, rc, "agent configuration");
     }
     *ret = b;
     return 0;

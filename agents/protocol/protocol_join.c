@@ -55,9 +55,10 @@ static int check(const struct invitation *i, struct eddis_error *err)
         return eddis_fail(err, -EINVAL, "\"url\" or \"secret\" is empty");
     for (char **u = i->url; *u; u++)
         if (strncmp(*u, "https://", 8) != 0)
-            return eddis_fail(err, -EINVAL, "\"url\" holds one that does not begin with https://");
+            return eddis_fail(err, -EINVAL,
+                              "\"url\" has an item that does not begin with https://");
     if (strncmp(i->pin, "sha256//", 8) != 0)
-        return eddis_fail(err, -EINVAL, "\"pin\" is no hash of a key");
+        return eddis_fail(err, -EINVAL, "\"pin\" is not a hash of a key");
     return 0;
 }
 

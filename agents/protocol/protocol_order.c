@@ -245,12 +245,13 @@ static int read_pieces(const json_t *plan, int n, int64_t *ret, struct eddis_err
     if (rc < 0)
         return rc;
     if (json_array_size(piece) != (size_t)n)
-        return eddis_fail(err, -EINVAL, "the plan has not one piece for each batch");
+        return eddis_fail(err, -EINVAL,
+                          "\"piece\" of the plan does not have one item for each batch");
     for (int i = 0; i < n; i++) {
         const json_t *one = json_array_get(piece, (size_t)i);
 
         if (!json_is_integer(one) || json_integer_value(one) < 0)
-            return eddis_fail(err, -EINVAL, "the piece of rank %d is no number of samples", i);
+            return eddis_fail(err, -EINVAL, "\"piece\" of rank %d is not a number of samples", i);
         ret[i] = json_integer_value(one);
     }
     return 0;
@@ -278,7 +279,9 @@ static int read_plan(struct order *order, const json_t *o, struct eddis_error *e
         const json_t *one = json_array_get(batch, i);
 
         if (!json_is_integer(one) || json_integer_value(one) < 0 || json_integer_value(one) > left)
-            return eddis_fail(err, -EINVAL, "the batch of rank %zu is no share of the rest", i);
+            return eddis_fail(
+                err, -EINVAL,
+                "the batch of rank %zu is not a part of what remains of \"global_batch\"", i);
         order->plan->batch[i] = json_integer_value(one);
         left -= order->plan->batch[i];
     }
@@ -298,10 +301,10 @@ static int check_rank(const struct order *order, int i, struct eddis_error *err)
     if (r->local_rank != i || r->rank != order->rank[0].rank + i || r->rank >= order->n_ranks)
         return eddis_fail(err, -EINVAL, "row %d of \"rank\" is out of order", i);
     if (r->cpus[strspn(r->cpus, "0123456789,-")] != '\0')
-        return eddis_fail(err, -EINVAL, "\"cpus\" of rank %d is no list of numbers", r->rank);
+        return eddis_fail(err, -EINVAL, "\"cpus\" of rank %d is not a list of numbers", r->rank);
     for (const char *c = r->device_id; *c; c++)
         if ((unsigned char)*c <= ' ' || (unsigned char)*c > '~')
-            return eddis_fail(err, -EINVAL, "\"device_id\" of rank %d is no name", r->rank);
+            return eddis_fail(err, -EINVAL, "\"device_id\" of rank %d is not a name", r->rank);
     return 0;
 }
 
@@ -343,14 +346,14 @@ static int check_nodes(const struct order *order, struct eddis_error *err)
         if (!order->node[i].host[0])
             return eddis_fail(err, -EINVAL, "row %d of \"node\" has no host", i);
         if (address[strspn(address, "0123456789abcdefABCDEF.:")])
-            return eddis_fail(err, -EINVAL, "\"address\" of node %d is none", i);
+            return eddis_fail(err, -EINVAL, "\"address\" of node %d is not an address", i);
         n += order->node[i].n_ranks;
     }
     if (n != order->n_ranks)
-        return eddis_fail(err, -EINVAL, "nodes with %d ranks where there are %d", n,
+        return eddis_fail(err, -EINVAL, "the nodes have %d ranks, but the order has %d", n,
                           order->n_ranks);
     if (order->network[strspn(order->network, "0123456789abcdefABCDEF.:/")])
-        return eddis_fail(err, -EINVAL, "\"network\" is none");
+        return eddis_fail(err, -EINVAL, "\"network\" is not a network");
     return 0;
 }
 
@@ -373,7 +376,7 @@ static int read_groups(struct order *order, const json_t *o, struct eddis_error 
         const json_t *one = json_array_get(group, (size_t)r);
 
         if (!json_is_integer(one) || json_integer_value(one) < 0 || json_integer_value(one) >= n)
-            return eddis_fail(err, -EINVAL, "\"group\" of rank %d is none", r);
+            return eddis_fail(err, -EINVAL, "\"group\" of rank %d is not a group", r);
         order->group[r] = (int)json_integer_value(one);
     }
     return 0;
@@ -465,7 +468,7 @@ static int read_own(struct order *order, const json_t *o, struct eddis_error *er
 static int check_prepare(const struct order *order, struct eddis_error *err)
 {
     if (order->n_plan != order->n_ranks)
-        return eddis_fail(err, -EINVAL, "a plan for %d ranks where there are %d", order->n_plan,
+        return eddis_fail(err, -EINVAL, "the plan is for %d ranks, but there are %d", order->n_plan,
                           order->n_ranks);
     for (int i = 0; i < order->n_local; i++)
         if (order->plan->batch[order->rank[i].rank] != order->rank[i].batch)
@@ -494,7 +497,7 @@ static int read_order(struct order *order, const json_t *o, struct eddis_error *
     if (rc >= 0 && order->type == ORDER_PREPARE)
         rc = check_prepare(order, err);
     if (rc >= 0 && order->group && order->n_group != order->n_plan)
-        rc = eddis_fail(err, -EINVAL, "\"group\" is not one of each rank");
+        rc = eddis_fail(err, -EINVAL, "\"group\" does not have one item for each rank");
     if (rc >= 0 && (order->type == ORDER_NONE) != (order->number == 0))
         rc = eddis_fail(err, -EINVAL, "\"number\" does not fit \"type\"");
     return rc < 0 ? rc : fields_end(o, n, err);

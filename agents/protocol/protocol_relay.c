@@ -37,7 +37,8 @@ int relay_write(const struct relay *r, json_t *o)
 static int check_text(const char *name, const char *text, const char *may, struct eddis_error *err)
 {
     if (text[0] == '-' || text[strspn(text, may)])
-        return eddis_fail(err, -EINVAL, "\"%s\" of a relay holds what it may not", name);
+        return eddis_fail(err, -EINVAL, "\"%s\" of a relay has characters that are not allowed",
+                          name);
     return 0;
 }
 
@@ -48,13 +49,15 @@ int relay_check(const struct relay *r, struct eddis_error *err)
     if (!r->host[0] || !r->space[0] || !r->uri[0])
         return eddis_fail(err, -EINVAL, "a relay lacks host, space or uri");
     if (r->daemon >= r->daemons)
-        return eddis_fail(err, -EINVAL, "daemon %d of %d", r->daemon, r->daemons);
+        return eddis_fail(err, -EINVAL,
+                          "the number of daemon %d is not below the number of daemons, %d",
+                          r->daemon, r->daemons);
     if ((rc = check_text("host", r->host, LETTERS DIGITS ".-_:", err)) < 0 ||
         (rc = check_text("space", r->space, LETTERS DIGITS ".-_@", err)) < 0 ||
         (rc = check_text("uri", r->uri, LETTERS DIGITS ".-_@;:/,[]", err)) < 0)
         return rc;
     if (!strstr(r->uri, ";tcp")) /* mpirun would read a file for a URI that begins with file: */
-        return eddis_fail(err, -EINVAL, "\"uri\" of a relay is no address");
+        return eddis_fail(err, -EINVAL, "\"uri\" of a relay is not an address");
     return check_text("nodes", r->nodes, LETTERS DIGITS ".-_@:;,[]()*", err);
 }
 

@@ -354,7 +354,7 @@ static int read_event(struct event *e, const json_t *o, struct eddis_error *err)
     int rc = fields_read(event_fields, N(event_fields), o, e, err), own = 0;
 
     if (rc >= 0 && e->type == EVENT_COMMITTED && e->model_bytes < 0)
-        rc = eddis_fail(err, -EINVAL, "\"step\" is no number of bytes of a model");
+        rc = eddis_fail(err, -EINVAL, "\"step\" is not a number of bytes of a model");
     if (rc >= 0 && e->type == EVENT_RELAY)
         rc = own = relay_read(&e->relay, o, err);
     return rc < 0 ? rc : fields_end(o, N(event_fields) + (size_t)own, err);

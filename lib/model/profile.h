@@ -60,7 +60,7 @@ struct node_profile {
      * samples per step of one of them (0: the job's general limit).
      */
     int64_t workers, max_batch;
-    char beside[192]; /* another job that ran here meanwhile, "job 12 of Slurm"; "": none */
+    char beside[192]; /* another job that ran here meanwhile, "Slurm's job 12"; "": none */
     char note[256];   /* why something could not be measured, one sentence; "": all was */
 };
 

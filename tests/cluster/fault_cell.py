@@ -323,7 +323,7 @@ class Cell:
                 f"{s['generations']} generations, not {r.generations}"
         assert r.says == "-" or re.search(r.says, j.err), f"nothing like '{r.says}' in what it said"
         if r.fault == "stale":
-            assert any("the network is not what an earlier job has measured" in e.get("text", "") for e in j.events())
+            assert any("the network has changed since an earlier job measured it" in e.get("text", "") for e in j.events())
         if self.phase == "finished":
             assert self.runs() == [f"rank {r}\n" for r in range(NODES)], "a finished job ran again"
         elif j.code == 0:

@@ -88,7 +88,7 @@ def fails(c, how, restarts):
         s = j.summary()
         if restarts:
             assert code == 0 and s["reason"] == "ok" and s["generations"] == 2, (code, s, j.err)
-            assert "restarting from wherever the program goes on by itself" in j.err, j.err
+            assert "restarting from the point where the program itself resumes" in j.err, j.err
             assert any(f"generation 2 of {n} step 3" in j.out for n in nodes), j.out
         else:
             wanted = (137, "rank_signal") if how == "kill" else (1, None)

@@ -42,13 +42,13 @@ def asked():
         j.check(0, "ok", "rank 1 (node", "died of signal 9", failed_rank=1)
     s = j.summary()
     assert s["restarts"] == 1 and s["generations"] == 2, s
-    assert "restarting from wherever the program goes on by itself on 1 node (generation 2, restart 1 of at most 2)" in j.err, j.err
+    assert "restarting from the point where the program itself resumes on 1 node (start 2, restart 1 of at most 2)" in j.err, j.err
     assert "generation 1 0\n" in j.log(1) and "generation 2 1\n" in j.log(1), j.log(1)
 
 
 def not_asked():
     with script("killed", KILLED) as j:
-        j.check(137, "rank_signal", "not started again: no finished step is known; write restarts, as in --restarts 3", failed_rank=1)
+        j.check(137, "rank_signal", "not started again: no finished step is known; set restarts, for example with --restarts 3", failed_rank=1)
     assert j.summary()["restarts"] == 0, j.summary()
 
 
@@ -62,7 +62,7 @@ def silent():
     """One that has printed nothing may have worked all the same."""
     text = "\n".join(line for line in KILLED.splitlines() if "print" not in line)
     with script("silent", text, "--restarts", "2") as j:
-        j.check(0, "ok", "died of signal 9", "(generation 2, restart 1 of at most 2)", failed_rank=1)
+        j.check(0, "ok", "died of signal 9", "(start 2, restart 1 of at most 2)", failed_rank=1)
     assert j.summary()["restarts"] == 1 and not j.log(0), j.summary()
     with script("silent-typo", "import sys; sys.exit(1)", "--restarts", "3") as j:
         j.check(1, "rank_exit", "not started again: it exited within 30 s of its start", failed_rank=(0, 1))
@@ -95,7 +95,7 @@ def same_age():
     """The same rank in the same way at the same age would fail so for ever; on a busy machine not the second time."""
     text = KILLED.replace("if first and", "if").replace("    os.kill", "    time.sleep(3); os.kill")
     with script("again", text, "--restarts", "9") as j:
-        j.check(137, "rank_signal", "not started again: the same rank has failed in the same way at the same age before",
+        j.check(137, "rank_signal", "not started again: the same rank has failed before in the same way after the same time",
                 failed_rank=1)
     assert j.summary()["restarts"] >= 1, j.summary()
 
@@ -175,7 +175,7 @@ for step in range(20):
         time.sleep(600)
 """
     with script("stuck", text, "--restarts", "1", "--set", "progress.pattern=step ([0-9]+)", "--set", "timeouts.hang=3s") as j:
-        j.check(0, "ok", "has made no step for 0:03, timeouts.hang is 0:03: last step 10", failed_rank=(0, 1))
+        j.check(0, "ok", "has made no step for 0:03 (timeouts.hang is 0:03); last step 10", failed_rank=(0, 1))
     assert j.summary()["restarts"] == 1, j.summary()
 
 
@@ -194,7 +194,7 @@ if first:
         j.check(0, "ok", "has neither printed nor computed for 0:0", failed_rank=(0, 1))
     assert j.summary()["restarts"] == 1, j.summary()
     with script("resumed", text.replace("FIRST", "1000"), *pattern) as j:
-        j.check(0, "ok", "died of signal 9", "restarting from wherever the program goes on by itself", failed_rank=(0, 1))
+        j.check(0, "ok", "died of signal 9", "restarting from the point where the program itself resumes", failed_rank=(0, 1))
     assert j.summary()["restarts"] == 1, j.summary()
 
 

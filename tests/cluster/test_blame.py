@@ -37,7 +37,7 @@ def wrapper_killed():
         up(j)
         wrapper = parent(int(j.log(1).split()[-2]))
         os.kill(wrapper, signal.SIGKILL)
-        j.check(137, "rank_signal", f"after the start; eddis-rank (pid {wrapper}), the process of eddis that ran it, had died",
+        j.check(137, "rank_signal", f"after the start; eddis-rank (pid {wrapper}), the eddis process that ran it, had died",
                 failed_rank=1)
 
 
@@ -66,8 +66,8 @@ def file_limit():
     limited = ["sh", "-c", 'ulimit -f 100; exec "$@"', "sh"]
     dies = "exec 3>out; head -c 9000000 /dev/zero >&3; echo code $?"
     with script(f"cd $(mktemp -d); {dies}; rm -r $PWD; seq 200000", before=limited) as j:
-        j.check(0, "ok", "bytes of its log could not be written", "(File too large), and maybe of others; raise the limit of a "
-                "file's size (ulimit -f), or name another place with logs.dir")
+        j.check(0, "ok", "bytes of its log could not be written", "(File too large), and possibly parts of other logs; raise the limit of a "
+                "file's size (ulimit -f), or set another folder with logs.dir")
         assert f"code {128 + signal.SIGXFSZ}\n" in j.log(0), j.log(0)[:100]
 
 
@@ -98,18 +98,18 @@ def no_checkpoints():
         with Job(BUILD, folders, [*ONCE, "--set", f"checkpoint.dir={full}", "--set", "checkpoint.every=200", "--", *train]) as j:
             j.wait_event("rank_started", 2)
             wait_for("three failures", lambda: os.path.exists(os.path.join(j.dir, "metrics.jsonl")) and counts()["failed"] > 2)
-            assert re.search(r"^saves   (\d+) of \1 checkpoints were not written, there is none: .*No space left on device", shown(),
+            assert re.search(r"^saves   (\d+) of \1 checkpoints were not written, there is no checkpoint: .*No space left on device", shown(),
                              re.M), shown()
             subprocess.run(["mount", "-o", "remount,size=64m", full], check=True)
             wait_for("one that is written", lambda: counts()["written"])
             failed = counts()["failed"]
-            assert re.search(rf"^saves   {failed} of \d+ checkpoints were not written, the newest is of step \d+$", shown(), re.M), shown()
+            assert re.search(rf"^saves   {failed} of \d+ checkpoints were not written, the newest checkpoint is of step \d+$", shown(), re.M), shown()
             j.signal(signal.SIGINT)
-            j.check(130, "interrupted", "a checkpoint was not written, and training goes on; none was written so far: ",
-                    "checkpoints are written again: the newest is of step ")
+            j.check(130, "interrupted", "a checkpoint was not written and training continues; no checkpoint was written yet; reason: ",
+                    "checkpoints are written again; the newest is of step ")
             c = j.summary()["checkpoints"]
             assert c["failed"] == failed and c["written"] > 0 and c["newest"] > 0 and c["reason"] == "", c
-            assert f"  {failed} of {failed + c['written']} checkpoints were not written, the newest is of step {c['newest']}\n" in j.out, j.out
+            assert f"  {failed} of {failed + c['written']} checkpoints were not written, the newest checkpoint is of step {c['newest']}\n" in j.out, j.out
     finally:
         subprocess.run(["umount", full], check=True)
 
@@ -123,8 +123,8 @@ def small_shm():
         with Job(BUILD, Folders(), [*ONCE, "--set", "batch.global=8", "--", os.path.join(BUILD, "cmd/eddis-train"), "--data",
                                     os.path.join(SOURCE, "examples/digits/digits.csv"), "--epochs", "1"], ranks=4) as j:
             j.end()
-            assert j.code == 1 and re.search(r"(after the start|died of signal 11 .*); '/dev/shm' has \d\.\d MB free, and MPI takes 4\.2 MB for each rank of a "
-                                             r"node: make it larger, as by docker run --shm-size=1g; stopping", j.err), (j.code, j.err)
+            assert j.code == 1 and re.search(r"(after the start|died of signal 11 .*); '/dev/shm' has only \d\.\d MB free, but MPI needs 4\.2 MB for each rank of a "
+                                             r"node; make it larger, for example with docker run --shm-size=1g; stopping", j.err), (j.code, j.err)
             assert "  mpirun: " not in j.err, j.err
     finally:
         subprocess.run(["umount", "/dev/shm"], check=True)

@@ -97,7 +97,7 @@ def named(trouble, words):
             found = events(j, "straggler")
             assert {e["rank"] for e in found} == {VICTIM}, found
             text = found[0]["text"]
-            assert re.search(r"times as long as before since step \d+ \(processor, \d+ % of it: ", text) and re.search(words, text), text
+            assert re.search(r"times as long as before since step \d+ \(processor explains \d+ % of it: ", text) and re.search(words, text), text
             assert j.summary()["stragglers"] == len(found), (j.summary()["stragglers"], found)
             return
     raise AssertionError("it was slow before anything was done to it, five times")

@@ -125,18 +125,18 @@ def check_named(j, before):
     wait_for("rank 1 to be named", lambda: by_input(j))
     text = by_input(j)[0]["text"]
     assert text.startswith("rank 1 ") and f"times as long as {before} since step" in text, text
-    assert re.search(r"\(input, \d+ % of it: it waits .* ms a step for its data, which comes at [\d.]+ samples/s", text), text
+    assert re.search(r"\(input explains \d+ % of it: it waits .* ms a step for its data, which arrives at [\d.]+ samples/s", text), text
     check_soon(j, by_input(j)[0])
     wait_for("its share to move", lambda: plans(j) and plans(j)[-1][1] <= LITTLE)
     replanned = [e["text"] for e in events(j, "replanned")]
-    assert any("of it a wait for data" in t for t in replanned), replanned
+    assert any("waits for data for" in t for t in replanned), replanned
 
 
 def from_the_start(training):
     with Samples() as disk:
         disk.set_pace(4 * MS)
         with training() as j:
-            check_named(j, "with the data at hand")
+            check_named(j, "without waits for data")
             interrupted(j)
             assert j.summary()["stragglers"] >= 1, j.summary()
 

@@ -177,8 +177,8 @@ def doors(c):
             s = c.run(LOGIN, [STATUS, j.place + "/", "--once", "--json"])
             os.kill(j.process.pid, signal.SIGCONT)
             assert s.returncode == 0 and json.loads(s.stdout)["job"], s
-            assert f"(pid {j.process.pid}) is stopped" in s.stderr, s
-            assert "this is what the job's folder says" in s.stderr, s
+            assert f"(pid {j.process.pid}) is suspended" in s.stderr, s
+            assert "this status is from the job's folder" in s.stderr, s
             for node in ("node1", "node2"):
                 open(c.path(node, HOME + "/over"), "w").close()
             assert j.end() == 0 and j.summary()["generations"] == 1, (j.code, j.err)

@@ -94,10 +94,10 @@ def several_addresses():
         with Cluster(2, build=BUILD, families=families) as c:
             assert c.run("node2", "ip -6 addr add fd00:88::2/64 dev eth0 nodad").returncode == 0
             with c.job(["-H", f"{FIRST},{SECOND}", *PRINT]) as j:
-                why = f"{SECOND}, eth0: several IPv6 addresses, which Open MPI 4 mixes up; leave one, or use IPv4 or " \
+                why = f"{SECOND}, eth0: several IPv6 addresses, which Open MPI 4 confuses; keep only one, or use IPv4 or " \
                       "Open MPI 5"
                 if families == "6":
-                    j.check(3, "start", f"no network joins all 2 nodes: {FIRST} has {FIRST}/64; {SECOND} has ",
+                    j.check(3, "start", f"no network connects all 2 nodes: {FIRST} has {FIRST}/64; {SECOND} has ",
                             f"; {SIX} on {why}")
                 else:
                     check(j, FOUR, 2, [FIRST, SECOND])
@@ -108,13 +108,13 @@ def built_without():
     """A node whose Open MPI has no IPv6, as its ompi_info says: one sentence, or IPv4."""
     says = "mount -n -t tmpfs none /usr/local/bin && cd /usr/local/bin && " \
            "printf '#!/bin/sh\\necho a:b\\necho options:ipv6:no\\n' >ompi_info && chmod 755 ompi_info"
-    why = "node2, eth0: Open MPI there was built without IPv6; install one with it, or use IPv4"
+    why = "node2, eth0: Open MPI there was built without IPv6; install one with IPv6, or use IPv4"
     for families in "6", "46":
         with Cluster(2, build=BUILD, families=families) as c:
             assert c.run("node2", says).returncode == 0
             with c.job(["-H", "node1,node2", *PRINT]) as j:
                 if families == "6":
-                    j.check(3, "start", f"no network joins all 2 nodes: node1 has {FIRST}/64; node2 has {SECOND}/64; "
+                    j.check(3, "start", f"no network connects all 2 nodes: node1 has {FIRST}/64; node2 has {SECOND}/64; "
                                         f"{SIX} on {why}")
                 else:
                     check(j, FOUR, 2, ["node1", "node2"])

@@ -47,7 +47,7 @@ def long_log(c):
         assert len(mark) == 1 and "left out here" in mark[0], mark
         assert os.path.getsize(os.path.join(j.dir, "logs/rank-0001.log")) < 21 << 20
         assert folders(c, "node2"), "all of it is kept there"
-        said = re.search(r"2 logs were not fetched whole and are still on their nodes: (.*)", j.err)
+        said = re.search(r"2 logs were not fetched completely and are still on their nodes: (.*)", j.err)
         assert said, j.err
         for place in said.group(1).split(", "):
             node, path = place.split(":")
@@ -69,7 +69,7 @@ def cut_short(c):
         j.signal(signal.SIGQUIT)
         assert j.end() == 0, (j.code, j.err)  # it had trained to its end
         c.lab.rate("node2", "none")
-        assert "not fetched whole" in j.err, j.err
+        assert "not fetched completely" in j.err, j.err
         for host in ("node1", "node2"):
             c.run(host, f"rm -rf {HERE}/job-*")
 
@@ -81,7 +81,7 @@ def full_disk(c):
     assert p.returncode == 0, p
     with c.job(["-H", "node1,node2", "--", "sh", "-c", "seq 100000"]) as j:
         assert j.end() == 0, (j.code, j.err)
-        said = re.search(r"2 logs were not fetched whole \(cannot write '" + re.escape(there) +
+        said = re.search(r"2 logs were not fetched completely \(cannot write '" + re.escape(there) +
                          r"/.*': No space left on device; free space there\) and are still on their nodes: (.*)", j.err)
         assert said, j.err
         for place in said.group(1).split(", "):
@@ -90,7 +90,7 @@ def full_disk(c):
             assert whole == "".join(f"{i}\n" for i in range(1, 100001)), (place, whole[-100:])
             with open(os.path.join(j.dir, "logs", os.path.basename(path))) as f:
                 part = f.read()
-            assert part.endswith(f"\n[eddis: the rest is on {host}]\n"), (place, part[-100:])
+            assert part.endswith(f"\n[eddis: the rest of this log is on {host}]\n"), (place, part[-100:])
         for host in ("node1", "node2"):
             c.run(host, f"rm -rf {HERE}/job-*")
     c.run(LOGIN, f"umount {there}; rm -rf /run/mount")

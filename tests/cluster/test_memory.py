@@ -65,7 +65,7 @@ def check(before, promise, shares, *args):
     with job(folders, before, promise, *args) as j:
         j.check(0, "ok", "was killed: out of memory", failed_rank=EITHER)
         verb = "holds" if promise == "pieces" else "gets"
-        assert f"rank 1 had no memory for 128 samples at once: it {verb} at most 64 from now on" in j.err, j.err
+        assert f"rank 1 ran out of memory with 128 samples at once; it {verb} at most 64 from now on" in j.err, j.err
         assert "restarting from the beginning" in j.err and j.summary()["restarts"] == 1, (j.err, j.summary())
         assert plan(j, 1)[0] == [(SHARE, 0), (SHARE, 0)], plan(j, 1)[0]
         assert plan(j, 2)[0] == shares, plan(j, 2)[0]
@@ -150,7 +150,7 @@ def refused():
     folders = Folders()
     with job(folders, (), "refused") as j:
         j.check(0, "ok", "exited 79: out of memory", failed_rank=1)
-        assert "rank 1 had no memory for 128 samples at once: it holds at most 64 from now on" in j.err, j.err
+        assert "rank 1 ran out of memory with 128 samples at once; it holds at most 64 from now on" in j.err, j.err
         assert j.summary()["restarts"] == 1 and plan(j, 2)[0] == [(SHARE, 0), (SHARE, 64)], plan(j, 2)[0]
     with job(folders, (), "refused") as j:
         j.check(0, "ok")
@@ -174,7 +174,7 @@ def trainer():
                                   "--set", "checkpoint.every=0", "--", "sh", "-c", train]) as j:
             if restarts:
                 j.check(0, "ok", "exited 79: out of memory", failed_rank=1)
-                assert "rank 1 had no memory for 128 samples at once: it holds at most 64 from now on" in j.err, j.err
+                assert "rank 1 ran out of memory with 128 samples at once; it holds at most 64 from now on" in j.err, j.err
             else:
                 j.check(0, "ok")
             ranks, p = plan(j, 1 + restarts)
@@ -188,7 +188,7 @@ def no_restart():
     folders = Folders()
     with job(folders, (), "refused", "--restarts", "0") as j:
         j.check(79, "oom", failed_rank=1)
-        assert "rank 1 had no memory for 128 samples at once: it holds at most 64 in the next job" in j.err, j.err
+        assert "rank 1 ran out of memory with 128 samples at once; it holds at most 64 in the next job" in j.err, j.err
     with job(folders, (), "refused", "--restarts", "0") as j:
         j.check(0, "ok")
         assert steps(j, 1) == [(SHARE, 64)] * STEPS, steps(j, 1)

@@ -57,7 +57,7 @@ def mode_open(c):
         plan = json.loads(j.file("plan-1-1.json"))
         assert plan["model_bytes"] == 4 * (64 * 40 + 40 + 40 * 10 + 10), plan
         progress = {m["mode"]: m["predicted_progress"] for m in plan["candidates"]
-                    if "too few for models" not in (m["lost"] or "")}
+                    if "too few to average models" not in (m["lost"] or "")}
         best = max(progress, key=progress.get)
         assert plan["mode"] == (best if progress[best] > 1.05 * progress["sync"] else "sync"), plan["candidates"]
         said = [e["text"] for e in j.events() if e["type"] == "mode"]
@@ -129,7 +129,7 @@ def given_groups_lost(c):
     plan = lose(c, "node1", "{mode: hybrid, groups: [[0], [2], [1, 3]], period: 4}")
     assert plan["mode"] == "hybrid" and plan["nodes"] == ["node2"], plan
     assert [w["group"] for w in plan["workers"]] == [0, 1], plan
-    assert "without the 2 workers that are gone: 2 groups of 3" in plan["reason"], plan
+    assert "without the 2 lost workers: 2 groups of 3" in plan["reason"], plan
 
 
 def rank_pids(j):

@@ -49,7 +49,7 @@ def stop():
         j.wait_log(1, "up")
         p = run("--stop", j.dir + "/")
         assert p.returncode == 0 and not p.stderr, p
-        assert "was stopped" in p.stdout and "by hand, exit code 130" in p.stdout, p.stdout
+        assert "was stopped" in p.stdout and "by the user, exit code 130" in p.stdout, p.stdout
         j.check(130, "interrupted")
         again = run("--stop", j.dir + "/")
         assert again.returncode == 0 and "had already ended" in again.stdout, again
@@ -92,7 +92,7 @@ def stop_elsewhere():
         with open(path, "w") as f:
             json.dump(driver, f)
         p = run("--stop", j.dir + "/")
-        assert p.returncode == 2 and p.stderr.count("\n") == 1 and "its driver on 'login2'" in p.stderr, p
+        assert p.returncode == 2 and p.stderr.count("\n") == 1 and "runs on 'login2'" in p.stderr, p
         # eddis-status tells what the folder says, and does not take the job for lost.
         s = tool("eddis-status", j.dir + "/", "--json")
         assert s.returncode == 0 and json.loads(s.stdout)["state"] != "lost", s

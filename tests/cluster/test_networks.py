@@ -148,7 +148,7 @@ def wish():
                 j.check(0, "ok")
                 assert chosen(j) == "10.88.0.0/24", networks(j)
         with job(c, "--set", "communication.interface=ib0") as j:
-            j.check(3, "start", "communication.interface \"ib0\" names no network that joins all 2 nodes: node1 has ")
+            j.check(3, "start", "communication.interface \"ib0\" matches no network that connects all 2 nodes: node1 has ")
 
 
 def kept():

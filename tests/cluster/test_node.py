@@ -228,7 +228,7 @@ def test_generations(make):
         n.driver.stop("kill", generation=g)
         n.driver.wait("stopped", generation=g)
         assert [kept_in(f) for f in n.folders()] == 2 * [[]]
-    assert n.read("rank-0001.log") == "g1\n[eddis: generation 2]\ng2\n[eddis: generation 3]\ng3\n"
+    assert n.read("rank-0001.log") == "g1\n[eddis: start 2]\ng2\n[eddis: start 3]\ng3\n"
     n.leave()
 
 

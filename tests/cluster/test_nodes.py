@@ -119,8 +119,8 @@ def test_unshared_checkpoints(make):
         os.unlink(os.path.join(shared, f".{SHARES[1]}-1"))
         c.check(2)
         assert c.node[0].driver.wait("failed")["text"] == (
-            f"checkpoint.dir '{shared}' is not the same folder on c00: what c01 wrote there is not "
-            "seen; name one that all nodes share")
+            f"checkpoint.dir '{shared}' is not the same folder on c00: a file that c01 wrote there is not "
+            "visible; name a folder that all nodes share")
         c.stop("kill", 2)
         assert os.listdir(shared) == []
         c.leave()
@@ -163,7 +163,7 @@ def test_generations(make):
     for g in (1, 2, 3):
         c.launch(g)
         c.stop("failure", g)
-    assert c.log(2) == "g1\n[eddis: generation 2]\ng2\n[eddis: generation 3]\ng3\n", c.log(2)
+    assert c.log(2) == "g1\n[eddis: start 2]\ng2\n[eddis: start 3]\ng3\n", c.log(2)
     c.leave()
 
 

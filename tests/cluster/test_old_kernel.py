@@ -62,7 +62,7 @@ def agent_killed():
 
 
 def keeper_killed():
-    killed("eddis-keeper", 1, "node_lost", "its keeper was killed")
+    killed("eddis-keeper", 1, "node_lost", "its supervisor was killed")
 
 
 def driver_killed():

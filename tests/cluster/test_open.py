@@ -80,7 +80,7 @@ def chosen():
             j.check(0, "ok")
             first, said = plan(j), j.out
             assert kinds(j).count("committed") == kinds(j).count("mode") == 1, kinds(j)
-            assert "sync until the program has told how large its model is" in said, said
+            assert "sync until the program has reported the size of its model" in said, said
             assert f"mode      {first['mode']}, " in said and f"  {first['reason']}\n" in said, said
             assert f"  * {first['mode']}" in said and "times the progress of" in said, said
             s = j.summary()
@@ -126,7 +126,7 @@ def not_open():
             assert not {"committed", "mode"} & set(kinds(j)), kinds(j)
     with fresh() as folders, job(folders, "--dry-run") as j:
         assert j.end() == 0, j.err
-        assert "sync until the program has told how large its model is: then the mode is chosen" in j.out, j.out
+        assert "sync until the program has reported the size of its model; then the mode is chosen" in j.out, j.out
 
 
 def no_library():
@@ -195,7 +195,7 @@ def unsettled():
             open(refused, "w").close()
             open(folders.path("work", "go"), "w").close()
             j.check(3, "start")
-            assert "cannot tell the ranks the job's mode: no memory" in j.err, j.err
+            assert "cannot give the job's mode to the ranks: no memory" in j.err, j.err
             assert "timeouts.launch" not in j.err and "has not answered" not in j.log(1), (j.err, j.log(1))
 
 
@@ -246,7 +246,7 @@ def finishing():
                     j.wait_event("rank_exit", 3)
                     for again in [False, True][:1 + twice]:
                         j.signal(signal.SIGINT if twice else signal.SIGTERM)
-                        what = "killing what is left" if again else "all is trained: waiting for the workers to finish"
+                        what = "killing all processes that are left" if again else "all steps are done: waiting for the workers to finish"
                         assert any(what in line for line in j.process.stderr), what
                     open(folders.path("work", "go"), "w").close()
                     j.check(*(130, "interrupted") if twice else (0, "ok"))
@@ -275,8 +275,8 @@ def unopened():
         script = '[ "$RANK" = 1 ] && exec sleep 3600; exec "$0" "$@"'
         command = ["sh", "-c", script, *opener(folders)]
         with job(folders, "--set", "timeouts.first_step=15s", command=command) as j:
-            j.check(124, "hang", "rank 1 (node", "has not come to its first step within 0:15 (timeouts.first_step)",
-                    "the others are in eddis_open without it", "no worker had finished a step", failed_rank=1)
+            j.check(124, "hang", "rank 1 (node", "has not reached its first step within 0:15 (timeouts.first_step)",
+                    "the other ranks wait for it in eddis_open", "no worker had finished a step", failed_rank=1)
 
 
 CASES = [chosen, stopped, exact, equal_first, not_open, no_library, never, nothing_to_learn, late, killed_before, preempted_before, finished,

@@ -46,7 +46,7 @@ def go_on(j, workers):
 def ended_well(j):
     j.check(0, "ok")
     assert j.summary()["restarts"] == 0, j.summary()
-    assert re.search(r"the job was stopped for \d+\.\d s, its workers too, and goes on", j.err), j.err
+    assert re.search(r"the job and its workers were suspended for \d+\.\d s and now continue", j.err), j.err
 
 
 def goes_on():

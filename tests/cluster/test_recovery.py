@@ -90,7 +90,7 @@ def rank_killed():
         os.kill(pid, signal.SIGKILL)
         s = check_went_on(j, failed_rank=1, sentences=(
             "died of signal 9 (Killed)", "; stopping 2 ranks",
-            "on 1 node (generation 2, restart 1 of at most 3)"))
+            "on 1 node (start 2, restart 1 of at most 3)"))
         step = int(re.search(r"restarting from step (\d+) on", j.err).group(1))
         assert step >= 20 and step % 20 == 0, j.err
         # Of the second plan what is new stands there alone.
@@ -106,7 +106,7 @@ def agent_killed():
     with training() as j:
         wait_checkpoint(j)
         os.kill(j.pids("eddis-agent")[0], signal.SIGKILL)
-        check_went_on(j, lost=1, sentences=("its agent", "restarting from step", "(generation 2, node loss 1)"))
+        check_went_on(j, lost=1, sentences=("its agent", "restarting from step", "(start 2, node loss 1)"))
 
 
 def keeper_killed():
@@ -114,7 +114,7 @@ def keeper_killed():
     with training() as j:
         wait_checkpoint(j)
         os.kill(j.pids("eddis-keeper")[0], signal.SIGKILL)
-        check_went_on(j, lost=1, sentences=("its keeper was killed by signal 9", "restarting from step"))
+        check_went_on(j, lost=1, sentences=("its supervisor was killed by signal 9", "restarting from step"))
 
 
 def exit_1():
@@ -156,8 +156,8 @@ def start_fails():
         os.kill(pid, signal.SIGKILL)
         j.wait_event("failed", 2)
         os.mkdir(place)
-        j.check(0, "ok", f"no folder '{place}' to work in", "starting again in 2 s",
-                "(generation 3, restart 1 of at most 1)", failed_rank=1)
+        j.check(0, "ok", f"the working folder '{place}' does not exist", "starting again in 2 s",
+                "(start 3, restart 1 of at most 1)", failed_rank=1)
         s = j.summary()
         assert s["restarts"] == 1 and s["generations"] >= 4 and s["steps_done"] == s["steps_total"], s
 
@@ -231,7 +231,7 @@ def never():
 def blocked():
     """Twice at the same step, so that the second time is the end."""
     with worker(0, 2, 200, "block", hang=HANG) as j:
-        j.check(124, "hang", "rank 2 (node", "has made no step for 0:", ": last step 199, ",
+        j.check(124, "hang", "rank 2 (node", "has made no step for 0:", "; last step 199, ",
                 "not started again: the same rank", failed_rank=2)
         assert j.summary()["restarts"] == 1
 
@@ -271,11 +271,11 @@ def out_of_time():
     """A job whose time is over saves first, like one that was stopped, and says from where it can go on."""
     for seconds in (4, 16, 64):  # until it has come to a step
         with training("--timeout", f"{seconds}s", "--set", "checkpoint.every=100000", epochs=40000) as j:
-            j.check(124, "timeout", "is over")
+            j.check(124, "timeout", "has passed")
             if j.summary()["steps_done"] > 0 and newest_checkpoint(j):
                 break
     m = j.summary()["message"]
-    assert re.search(r"at step (\d+); newest checkpoint: step \1; go on with --resume ", m), m
+    assert re.search(r"at step (\d+); newest checkpoint: step \1; continue with --resume ", m), m
 
 
 def damaged():
@@ -321,9 +321,9 @@ def behind_the_last_step():
         with Job(BUILD, FOLDERS, ["--set", "checkpoint.every=0", "--set", "batch.global=48", "--restarts", "3", "--",
                                   os.path.join(BUILD, "tests/cluster/fault-worker"), folder, "3"], ranks=3) as j:
             if code:
-                j.check(7, "rank_exit", "exited 7", "not started again: it came behind the last step", failed_rank=1)
+                j.check(7, "rank_exit", "exited 7", "not started again: it came after the last step", failed_rank=1)
             else:
-                j.check(0, "ok", "rank 1 (node", "died of signal 11 (Segmentation fault) when it had done its steps")
+                j.check(0, "ok", "rank 1 (node", "died of signal 11 (Segmentation fault) after it had finished its steps")
             s = j.summary()
             assert s["restarts"] == 0 and s["generations"] == 1 and s["steps_done"] == s["steps_total"] > 0, s
 

@@ -184,7 +184,7 @@ def next_job():
         interrupted(j)
     widths(32)
     with training(cache=True) as j:
-        wait_for("the size", lambda: any("what was learnt of its workers is forgotten" in e.get("text", "") for e in j.events()))
+        wait_for("the size", lambda: any("what earlier jobs measured of its workers is not used" in e.get("text", "") for e in j.events()))
         interrupted(j)
     widths(64)
 

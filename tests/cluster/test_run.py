@@ -290,7 +290,7 @@ def stubborn():
 
 def timeout():
     with job("--timeout", "2s", *SLEEP) as j:
-        j.check(124, "timeout", "time of 2 s is over")
+        j.check(124, "timeout", "time limit of 2 s has passed")
 
 
 # ---- signals ----
@@ -300,7 +300,7 @@ def interrupt():
         j.wait_log(0, "up")
         j.wait_log(1, "up")
         j.signal(signal.SIGINT)
-        j.check(130, "interrupted", "stopping 2 ranks")
+        j.check(130, "interrupted", "stopping (2 ranks)")
         assert "bye" in j.log(0) and "bye" in j.log(1)
         assert "failed" not in j.out and "stopped by Ctrl-C" in j.out, j.out
         assert j.summary()["first_failure"] is None
@@ -401,7 +401,7 @@ def agent_killed():
 
 
 def keeper_killed():
-    kill_program("eddis-keeper", signal.SIGKILL, 1, "node_lost", "its keeper was killed")
+    kill_program("eddis-keeper", signal.SIGKILL, 1, "node_lost", "its supervisor was killed")
 
 
 def keeper_and_agent_killed():
@@ -420,7 +420,7 @@ def keeper_and_agent_killed():
                 assert j.end() in (1, 3), (j.code, j.err)
                 j.check_nothing_left()
             else:
-                j.check(1, "node_lost", "its keeper was killed by signal 9")
+                j.check(1, "node_lost", "its supervisor was killed by signal 9")
 
 
 def agent_stopped():
@@ -451,7 +451,7 @@ def driver_stopped():
         j.signal(signal.SIGSTOP)
         wait_for("ranks to go", lambda: not j.pids("sleep"))
         j.signal(signal.SIGCONT)
-        j.check(1, "node_lost", "eddis-run itself was stopped for")
+        j.check(1, "node_lost", "eddis-run itself was suspended for")
 
 
 # ---- usage ----
@@ -490,7 +490,7 @@ def full_folder(small, size):
                 status = subprocess.run([os.path.join(BUILD, "cmd/eddis-status"), "--once", small], capture_output=True, text=True)
                 assert "done in" in status.stdout and status.returncode == 0, status
             else:
-                assert re.search(rf"missing or with gaps in '{small}': .*summary.json; the job's own result stands",
+                assert re.search(rf"missing or incomplete in '{small}': .*summary.json; the job's result is not affected",
                                  j.err), j.err
                 assert not [f for f in os.listdir(small) if f.startswith("summary")], os.listdir(small)
             assert not {"reserve", "driver.json"} & set(os.listdir(small)), os.listdir(small)
@@ -584,7 +584,7 @@ def resume_by_name():
     assert p.returncode == 0 and newest in p.stdout and len(jobs) == 3, p
     assert len(os.listdir(FOLDERS.path("named", "eddis", "jobs"))) == 3, "it has trained to its end"
     p = eddis_run("--resume", "digit")
-    assert p.returncode == 2 and "3 jobs begin with 'digit', write more of the id" in p.stderr, p
+    assert p.returncode == 2 and "3 jobs begin with 'digit'; write more of the id" in p.stderr, p
 
 
 def dry_run():
@@ -632,7 +632,7 @@ def unknown_hosts():
         p = subprocess.run([os.path.join(BUILD, "cmd/eddis-run"), *args, "--ssh-command", login, "-H", "nohost1:1,nohost2:1", "--", "true"],
                            env=env, text=True, capture_output=True, timeout=PATIENCE)
         assert p.returncode == 3 and "nohost1" in p.stderr, p
-        assert "may be left" not in p.stderr, p.stderr
+        assert "may remain" not in p.stderr, p.stderr
 
 
 def output():

@@ -324,7 +324,7 @@ def revoked(c):
         job = max(map(int, c.slurm.ask("squeue", "-h", "-o", "%A").split()))
         c.slurm.ask("scancel", str(job))
         said = "".join(t.process.communicate(timeout=PATIENCE))
-        assert said.count(f"Slurm's job {job} is over") <= 1, said
+        assert said.count(f"Slurm's job {job} has ended") <= 1, said
         again = [e for e in t.events() if e["type"] == "start_failed"]
         assert len(again) <= 2, again
     wait_for("all processes to end", lambda: not c.ours() and not c.steps())

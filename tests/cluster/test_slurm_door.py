@@ -268,7 +268,7 @@ def clusters(c):
         with open(folder + "/slurm.json", "w") as f:
             json.dump({**link, "cluster": "other"}, f)
         for option in ("--cleanup", "--stop"):
-            check(c.sh(f"eddis-run {option} {os.path.basename(folder)}", env=SHARED), 2, "has its driver on 'node1'")
+            check(c.sh(f"eddis-run {option} {os.path.basename(folder)}", env=SHARED), 2, "runs on 'node1'")
         assert os.path.exists(folder + "/driver.json") and c.queue() == [job]
 
 

@@ -192,7 +192,7 @@ def beside(c):
     wait_for("its step", lambda: c.pids("node1", "slurmstepd"))
     out = head()
     assert ", measured now, beside another job\n" in out, out
-    assert f"measured beside job {other} of Slurm, so perhaps too low; not kept" in out, out
+    assert f"measured while Slurm's job {other} ran, so perhaps too low; not kept" in out, out
     assert not os.path.exists(kept)
     c.sh(f"scancel {other}")
     c.check_clean()
@@ -352,7 +352,7 @@ def lost(c):
     c.lost = ("node3", "node5")
     for node in c.lost:
         c.lab.crash(node)
-    wait_for("the next generation", lambda: "on 2 nodes (generation 2" in c.read(f"slurm-{keeps}.out"))
+    wait_for("the next generation", lambda: "on 2 nodes (start 2" in c.read(f"slurm-{keeps}.out"))
     wait_for("Slurm to find the nodes down", lambda: c.sh("sinfo -h -N -p main -t down -o %N").stdout.split() == list(c.lost))
     wait_for("Slurm to start the other job again", lambda: c.job_field(fails, "Restarts") == "1")
     c.await_saved("keeps", c.saved("keeps")[-1])
@@ -380,9 +380,9 @@ def set_down(c):
     try:
         for state in ("drain", "down"):
             c.sh(f"scontrol update nodename=node2 state={state} reason=broken")
-        wait_for("the next generation", lambda: "on 1 node (generation 2" in c.read(f"slurm-{job}.out"))
+        wait_for("the next generation", lambda: "on 1 node (start 2" in c.read(f"slurm-{job}.out"))
         out = c.read(f"slurm-{job}.out")
-        assert re.search(r"node node2: nothing heard of its agent for .* s \(Slurm says that it is down\)", out), out
+        assert re.search(r"node node2: no report from its agent for .* s \(Slurm reports the node as down\)", out), out
     finally:
         c.lab.join("node2")
         c.sh(f"scancel --batch --signal=INT {job}; scontrol update nodename=node2 state=resume")

@@ -121,7 +121,7 @@ def check_saved(c, name, signals="SIGTERM", where="( on node[12])?", code=75, li
     s = c.summary(name)
     by = rf"({signals}){where}"
     by = rf"Slurm's time limit \({by}\)" if limit else by
-    told = re.fullmatch(rf"stopped by {by} at step (\d+); newest checkpoint: step (\d+); go on with .*",
+    told = re.fullmatch(rf"stopped by {by} at step (\d+); newest checkpoint: step (\d+); continue with .*",
                         s["message"])
     assert told and told.groups()[-2] == told.groups()[-1], (name, s["message"], c.read(name + ".out"))
     assert c.steps(name)[-1] == int(told.groups()[-1]), (name, c.steps(name), s["message"])

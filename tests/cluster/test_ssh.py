@@ -99,7 +99,7 @@ def refused_connection():
 
 
 def unknown_key():
-    fails(["stranger1"], "stranger1: ssh: its host key is not known", "log in there once by hand")
+    fails(["stranger1"], "stranger1: ssh: its host key is unknown", "log in there once by hand")
 
 
 def mute_server():
@@ -256,7 +256,7 @@ def keeper_killed():
                     os.kill(pid, signal.SIGKILL)
                 except ProcessLookupError:
                     pass
-        j.check(1, "node_lost", "fake1", "its keeper was lost")
+        j.check(1, "node_lost", "fake1", "its supervisor was lost")
 
 
 GUARDS = ("eddis-rank", "mpirun", "eddis-agent", "eddis-keeper")

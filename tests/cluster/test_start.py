@@ -60,7 +60,7 @@ def unreachable_host(c):
     try:
         with job(c, *SLEEP, launch="6s") as j:
             assert j.end() == 3, (j.code, j.err)
-            assert re.search(r"node2: ssh: no (answer|route to it)", j.err), j.err
+            assert re.search(r"node2: ssh: no (answer|route to the host)", j.err), j.err
             j.check_nothing_left()
     finally:
         c.lab.join("node2")

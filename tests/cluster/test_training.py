@@ -164,12 +164,12 @@ def interrupted():
             at = random.randrange(1, 100)
             wait_for(f"step {at}", lambda: steps_done(j) >= at)
             stop(j)
-            j.check(130, "interrupted", "asking for a checkpoint, then stopping 4 ranks")
+            j.check(130, "interrupted", "asking for a checkpoint, then stopping (4 ranks)")
             s = j.summary()
             done = s["steps_done"]
             assert steps(os.path.join(j.dir, "checkpoints")) == ["step-%08d" % done], (s, os.listdir(j.dir))
             assert s["message"].startswith(f"stopped by {by} at step {done}; newest checkpoint: step {done}; "
-                                           "go on with --resume "), s
+                                           "continue with --resume "), s
             assert f"step {done}" in j.out and at <= done < 600, (at, j.out)
     with training(done // 6 + 1, "--resume", j.dir + "/") as k:
         k.check(0, "ok")
@@ -189,8 +189,8 @@ def stopped_unsaved():
         wait_for("some steps", lambda: steps_done(k) > done)
         k.signal(signal.SIGQUIT)  # which saves nothing
         k.check(131, "interrupted")
-        said = (rf"stopped by SIGQUIT at step \d+; no checkpoint but the one it began with, of step {done}; "
-                r"go on from it with --resume \S+")
+        said = (rf"stopped by SIGQUIT at step \d+; it wrote no checkpoint and began with the one of step {done}; "
+                r"continue from that with --resume \S+")
         assert re.fullmatch(said, k.summary()["message"]), k.summary()
     with training(done // 6 + 1, "--resume", k.dir + "/") as goes_on:
         goes_on.check(0, "ok")
@@ -218,7 +218,7 @@ def interrupted_hanging():
             if twice:
                 ctrl_c(j)
             j.check(130, "interrupted", "asking for a checkpoint",
-                    "killing what is left, without the checkpoint" if twice
+                    "killing all processes that are left, without waiting for the checkpoint" if twice
                     else "no checkpoint within 2 s (timeouts.checkpoint)")
             assert j.summary()["message"].startswith("stopped by Ctrl-C at step "), j.summary()
             assert not os.path.exists(os.path.join(j.dir, "checkpoints")) or \
@@ -293,8 +293,8 @@ def resumed_running():
         j.process.kill()
         j.process.wait()
         p = subprocess.run([os.path.join(BUILD, "cmd/eddis-status"), j.dir + "/"], text=True, capture_output=True, timeout=PATIENCE)
-        assert p.returncode == 0 and f"  eddis-run --cleanup {j.dir}/ ends what may be left of it, --resume goes on" in p.stdout, p
-        assert f"workers run on for the rest of its lease at most (timeouts.lease, {LEASE:g} s)" in p.stdout, p
+        assert p.returncode == 0 and f"  eddis-run --cleanup {j.dir}/ ends processes that may be left, --resume continues" in p.stdout, p
+        assert f"its workers end within the rest of its lease (timeouts.lease, {LEASE:g} s)" in p.stdout, p
         with training(1, "--resume", j.dir + "/") as k:
             k.end()  # all was trained before
             assert f"has exited (pid {j.process.pid}); waiting " in k.err, k.err

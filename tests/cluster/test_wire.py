@@ -82,7 +82,7 @@ def replay(c):
     assert values[0] == values[1], values
     with train(c, "--plan", place, "--set", "communication.wire=float32") as j:
         assert j.end() == 2, (j.code, j.err)
-        assert "the plan's gradients travel as bfloat16 between nodes, communication.wire is float32" in j.err, j.err
+        assert "the plan sends gradients between nodes as bfloat16, but communication.wire is float32" in j.err, j.err
 
 
 def other_way(c):

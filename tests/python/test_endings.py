@@ -131,8 +131,8 @@ for epoch in loader.epochs(EPOCHS) if sys.argv[1] == "told" else range(EPOCHS):
 @pytest.mark.slow
 @pytest.mark.parametrize("epochs, at, told", [
     ("told", 1, "RuntimeError: at step 14 rank 1 is in its loop 3 over eddis.torch.loader and rank 0 still in loop 2"),
-    ("told", 4, "has ended its steps with step 43, and rank 0 waits for it in the next one"),
-    ("untold", 4, "has ended its steps with step 43, and rank 0 waits for it in the next one")])
+    ("told", 4, "has ended its steps with step 43, but rank 0 waits for it in the next step"),
+    ("untold", 4, "has ended its steps with step 43, but rank 0 waits for it in the next step")])
 def test_left_alone(tmp_path, epochs, at, told):
     """One worker leaves an epoch early and goes on with the next, or the last one, and is named at once."""
     script = tmp_path / "alone.py"

@@ -86,7 +86,7 @@ def test_named(tmp_path, ranks):
                      r"called in load \(train.py:33\)", said), said
 
 
-@pytest.mark.parametrize("text, who, words", [(PRINTS, "one", "keeps others from theirs"),
+@pytest.mark.parametrize("text, who, words", [(PRINTS, "one", "keeps others from their steps"),
                                               slow(PRINTS, "all", "has made no step"),
                                               (TELLS, "all", "has made no step")], ids=["printed", "all", "told"])
 def test_steps(tmp_path, text, who, words):
@@ -97,8 +97,8 @@ def test_steps(tmp_path, text, who, words):
     said, summary = job(tmp_path, 2, 3, sys.executable, tmp_path / "steps.py", tmp_path / "mark", who, path=path,
                         more=more)
     assert summary["first_failure"]["rank"] == 1 and summary["restarts"] == 1, said
-    assert re.search(words + r" for \S+, timeouts.hang is 0:03: last step 1[01]: it is in load \(train.py:34\); rank 0 "
-                     r"waits in all_reduce \(c10d.py:41\), called in load \(train.py:33\)", said), said
+    assert re.search(words + r" for \S+ \(timeouts.hang is 0:03\); last step 1[01]: it is in load \(train.py:34\); "
+                     r"rank 0 waits in all_reduce \(c10d.py:41\), called in load \(train.py:33\)", said), said
 
 
 @pytest.mark.parametrize("text", ["#!/bin/sh\necho Permission denied >&2\nexit 1\n",

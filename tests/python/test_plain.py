@@ -10,7 +10,7 @@ from rows import slow
 from started import ended
 
 PROGRAM = pathlib.Path(__file__).resolve().parent / "programs/plain.py"
-ALONE = "if these 3 workers trained, each trained a model of its own: nothing combined them"  # or they do not train
+ALONE = "if these 3 workers trained, each trained a separate model: none used libeddis or MPI"  # or they do not train
 
 
 @pytest.mark.parametrize("how", ["alone", slow("ddp"), slow("file")])

@@ -11,13 +11,14 @@
 static void say_failed(struct job_run *r)
 {
     const struct checkpoint_status *s = &r->status.checkpoints;
-    char newest[64] = "none was written so far", text[500];
+    char newest[64] = "no checkpoint was written yet", text[500];
 
     if (s->newest >= 0)
-        (void)snprintf(newest, sizeof newest, "the newest is of step %" PRId64, s->newest);
+        (void)snprintf(newest, sizeof newest, "the newest checkpoint is of step %" PRId64,
+                       s->newest);
     (void)snprintf(text, sizeof text,
-                   "a checkpoint was not written, and training goes on; %s: %.250s", newest,
-                   s->reason);
+                   "a checkpoint was not written and training continues; %s; reason: %.250s",
+                   newest, s->reason);
     job_run_say(r, JOB_EVENT_SAY, -1, 0, text);
 }
 
@@ -28,7 +29,7 @@ static void say_written(struct job_run *r)
     char text[160];
 
     (void)snprintf(text, sizeof text,
-                   "checkpoints are written again: the newest is of step %" PRId64 ", and %" PRId64
+                   "checkpoints are written again; the newest is of step %" PRId64 "; %" PRId64
                    " %s not written",
                    s->newest, s->failed, s->failed == 1 ? "was" : "were");
     job_run_say(r, JOB_EVENT_SAY, -1, 0, text);

@@ -29,7 +29,7 @@ static void run(struct file_task *t)
 /* Report to the user that an incomplete checkpoint may remain, and why. */
 static void say_stays(struct job_run *job, struct eddis_error *why)
 {
-    eddis_fail_prefix(why, why->code, "a checkpoint that was not completed may stay");
+    eddis_fail_prefix(why, why->code, "an incomplete checkpoint may remain");
     job_run_say(job, JOB_EVENT_SAY, -1, -1, why->text);
 }
 
@@ -86,6 +86,6 @@ void checkpoint_end_give_up(struct job_run *job)
 {
     struct eddis_error err = { 0 };
 
-    eddis_fail(&err, -ETIMEDOUT, "'%s' does not answer", job->checkpoint_dir);
+    eddis_fail(&err, -ETIMEDOUT, "the folder '%s' does not answer", job->checkpoint_dir);
     say_stays(job, &err);
 }

@@ -34,7 +34,7 @@ static void hand_out(struct orders *o)
 int orders_add(struct orders *o, struct order *order, struct eddis_error *err)
 {
     if (o->n == ORDERS_KEPT)
-        return eddis_fail(err, -EOVERFLOW, "an agent has not taken its last %d orders",
+        return eddis_fail(err, -EOVERFLOW, "an agent has not fetched its last %d orders",
                           ORDERS_KEPT);
     order->number = o->first + o->n;
     o->text[o->n] = order_text(order);
@@ -60,7 +60,7 @@ static void forget_until(struct orders *o, int64_t number)
 void orders_poll(struct orders *o, int64_t after, struct http_exchange *x, int64_t deadline_ns)
 {
     if (after < o->first - 1 || after >= o->first + o->n) {
-        http_reply_error(x, 409, "there is no order of this number");
+        http_reply_error(x, 409, "there is no order with this number");
         return;
     }
     forget_until(o, after);

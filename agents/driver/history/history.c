@@ -54,8 +54,8 @@ static void drop(struct history *k, int64_t model_bytes)
 
     if ((k->times.list.n || k->memory.list.n) && k->model.bytes && k->run->state.generation == 1) {
         (void)snprintf(text, sizeof text,
-                       "the model has %" PRId64 " bytes, that of the job before had %" PRId64
-                       ": what was learnt of its workers is forgotten",
+                       "the model has %" PRId64 " bytes, the previous job's model had %" PRId64
+                       "; what earlier jobs measured of its workers is not used",
                        model_bytes, k->model.bytes);
         job_run_say(k->run, JOB_EVENT_SAY, -1, -1, text);
         past_times_fini(&k->times);

@@ -62,9 +62,9 @@ static int take_entry(json_t *o, const char *key, int64_t age_ns, char **ret,
     if (rc < 0)
         return rc;
     if (strcmp(found, key) != 0 || measured_s > now_s || now_s - measured_s > age_ns / CLOCK_S)
-        return eddis_fail(err, -ESTALE, "it is too old, or of another key");
+        return eddis_fail(err, -ESTALE, "the cache entry is too old or has another key");
     *ret = json_text(value, false);
-    return *ret ? 0 : eddis_fail(err, -ENOMEM, "no memory for a cached figure");
+    return *ret ? 0 : eddis_fail(err, -ENOMEM, "no memory for a cached value");
 }
 
 /* ---- the file operations, on the file thread ---- */
@@ -102,7 +102,7 @@ static int store(struct call *c)
 {
     cleanup_free char *all = NULL;
     cleanup_json json_t *value = NULL, *o = NULL;
-    int rc = json_parse(c->text, strlen(c->text), "what is to be kept", &value, &c->err);
+    int rc = json_parse(c->text, strlen(c->text), "the value for the cache", &value, &c->err);
 
     if (rc < 0)
         return rc;
@@ -110,7 +110,7 @@ static int store(struct call *c)
                   (json_int_t)(clock_wall_ns() / CLOCK_S), "value", value);
     all = o ? json_text(o, true) : NULL;
     if (!all)
-        return eddis_fail(&c->err, -ENOMEM, "no memory for a cached figure");
+        return eddis_fail(&c->err, -ENOMEM, "no memory for a cached value");
     rc = file_mkdirs(c->dir, 0700, &c->err);
     return rc < 0 ? rc : file_write_atomic(c->path, all, strlen(all), 0600, &c->err);
 }
@@ -159,7 +159,7 @@ static struct call *make_call(enum job_cache_call what, const struct job_cache_e
         return c;
     if (c)
         free_call(&c->task);
-    eddis_fail(err, -ENOENT, "there is no place for a cache");
+    eddis_fail(err, -ENOENT, "there is no folder for the cache");
     return NULL;
 }
 

@@ -237,7 +237,7 @@ static int keep_rows(struct file_thread *looks, const struct job *job, int64_t m
     if (!key || !o || json_object_set_new(o, "model_bytes", json_integer(model_bytes)) < 0 ||
         fields_write_rows(o, kind->list, kind->rows, l->row, (size_t)l->n) < 0 ||
         !(text = json_text(o, false)))
-        return eddis_fail(err, -ENOMEM, "no memory to keep what was learnt");
+        return eddis_fail(err, -ENOMEM, "no memory to keep what earlier jobs measured");
     return job_cache_store(looks, &(struct job_cache_entry){ kind->name, key }, text, err);
 }
 
@@ -317,7 +317,7 @@ int past_memory_set(struct past_memory *l, const struct planner_bound *row, stru
     if (history && !history->measured && history->samples <= row->samples)
         return 0;
     if (put_row(&bounds_kind, &l->list, row) < 0)
-        return eddis_fail(err, -ENOMEM, "no memory to keep what a worker's memory holds");
+        return eddis_fail(err, -ENOMEM, "no memory to keep the workers' memory limits");
     return 0;
 }
 
@@ -349,7 +349,7 @@ int past_memory_keep(struct file_thread *looks, const struct job *job, int64_t m
     cleanup_json json_t *o = json_object();
 
     if (o && json_object_set_new(o, "takes_pieces", json_boolean(l->takes_pieces)) < 0)
-        return eddis_fail(err, -ENOMEM, "no memory to keep what was learnt");
+        return eddis_fail(err, -ENOMEM, "no memory to keep what earlier jobs measured");
     return keep_rows(looks, job, model_bytes, &bounds_kind, o, &l->list, err);
 }
 

@@ -109,7 +109,7 @@ int log_fetch_chunk(struct log_fetch *f, int agent, const struct log_chunk *p,
 
     if (!l || l->id.rank != p->rank || p->offset != l->bytes ||
         l->bytes + (int64_t)n > LOG_FETCH_MOST)
-        return eddis_fail(err, -EINVAL, "a piece of a log that nobody has asked for");
+        return eddis_fail(err, -EINVAL, "the agent sent a part of a log that was not requested");
     if (first)
         l->path = file_join(f->dir, ".fetched-%d", (int)(l - f->log));
     *ret = (struct log_fetch_write){ l->path ? strdup(l->path) : NULL, p->text, first };
@@ -220,7 +220,7 @@ static int append_to(const char *path, const struct log *l, const char *host,
         return fd;
     if (fstat(fd, &st) < 0)
         return eddis_fail_errno(err, -errno, "cannot write '%s'", path);
-    (void)snprintf(line, sizeof line, "[eddis: generation %lld, on %.200s]\n",
+    (void)snprintf(line, sizeof line, "[eddis: start %lld, on %.200s]\n",
                    (long long)l->id.generation, host);
     rc = file_write_all(fd, line, strlen(line), err);
     if (rc >= 0 && l->path)
@@ -266,7 +266,7 @@ static int place(const struct log_fetch *f, struct log *l, const char *host,
     drop(&l->path);
     if (rc < 0 || l->state != LOG_PART)
         return rc;
-    (void)snprintf(line, sizeof line, "\n[eddis: the rest is on %.200s]\n", host);
+    (void)snprintf(line, sizeof line, "\n[eddis: the rest of this log is on %.200s]\n", host);
     return file_mark_end(own ? own : path, line, err);
 }
 

@@ -75,7 +75,7 @@ void log_readers_shut(struct log_readers *s)
 {
     for (int i = 0; s && i < LOOKERS; i++)
         if (s->log_reader[i].x)
-            refuse(&s->log_reader[i], 503, "the job is over");
+            refuse(&s->log_reader[i], 503, "the job has ended");
 }
 
 void log_readers_free(struct log_readers *s)
@@ -175,7 +175,7 @@ void log_readers_add(struct log_readers *s, const struct request_item *i, bool e
     for (int n = 0; n < LOOKERS && !k; n++)
         k = s->log_reader[n].x ? NULL : &s->log_reader[n];
     if (!k) {
-        http_reply_error(i->x, 503, "too many look at logs");
+        http_reply_error(i->x, 503, "too many requests for logs at once; ask again later");
         return;
     }
     *k = (struct log_reader){ .x = i->x,
@@ -189,7 +189,9 @@ void log_readers_add(struct log_readers *s, const struct request_item *i, bool e
         return;
     }
     if (ending || log_reader_of(s, k->agent, k->rank)) {
-        refuse(k, 503, ending ? "the job is ending" : "somebody else is looking at it");
+        refuse(k, 503,
+               ending ? "the job is ending"
+                      : "another request is reading this log; ask again later");
         return;
     }
     k->ordered = true;
@@ -229,6 +231,6 @@ void log_readers_tick(struct log_readers *s, int64_t now_ns)
     for (int i = 0; i < LOOKERS; i++)
         if (s->log_reader[i].x && now_ns >= s->log_reader[i].deadline_ns)
             refuse(&s->log_reader[i], 504,
-                   s->log_reader[i].ordered ? "the rank's node did not send its log in time"
+                   s->log_reader[i].ordered ? "the rank's node did not send the log in time"
                                             : "the folder of the logs does not answer");
 }

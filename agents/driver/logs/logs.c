@@ -146,7 +146,7 @@ static void say_missing(struct logs *l, int missing, const struct eddis_error *w
     struct log_fetch_log g;
     int at = 0;
 
-    strbuf_addf(&b, "%d log%s not fetched whole", missing, missing == 1 ? " was" : "s were");
+    strbuf_addf(&b, "%d log%s not fetched completely", missing, missing == 1 ? " was" : "s were");
     if (why->code)
         strbuf_addf(&b, " (%s; %s)", why->text, file_room_advice(why->code));
     strbuf_addf(&b, " and %s still on %s: ", missing == 1 ? "is" : "are",
@@ -252,8 +252,8 @@ static void give_up_placing(struct logs *l)
     cleanup_free char *text = NULL;
 
     if (asprintf(&text,
-                 "the logs that were fetched are not in their places: '%s' does not answer; what "
-                 "has come is in its files .fetched-*, the rest on its nodes",
+                 "the fetched logs were not renamed, because '%s' does not answer; its files "
+                 ".fetched-* hold what was fetched, and the nodes hold the rest",
                  l->run->log_dir) >= 0)
         job_run_say(l->run, JOB_EVENT_SAY, -1, -1, text);
     let_leave(l);
@@ -332,7 +332,7 @@ int logs_chunks(struct logs *l, struct request_item *i, struct eddis_error *err)
         return rc < 0 ? rc : 1;
     }
     if (r->n_pieces && l->place_ns)
-        return eddis_fail(err, -ETIMEDOUT, "logs are not fetched any more");
+        return eddis_fail(err, -ETIMEDOUT, "logs are no longer fetched");
     for (int k = 0; k < r->n_pieces; k++)
         log_readers_chunk(l->log_readers, i->agent, &r->piece[k]);
     return 0;

@@ -70,7 +70,7 @@ bool pending_reports_again(struct pending_reports *h, struct request_item *i)
         r = r->next;
     if (!r)
         return false;
-    http_reply_error(r->item->x, 503, "it has come again");
+    http_reply_error(r->item->x, 503, "the agent has sent this report again");
     r->item->x = i->x;
     request_item_free(i);
     return true;
@@ -136,7 +136,7 @@ void pending_reports_refuse(struct pending_reports *h)
 {
     for (struct pending_report *list[] = { h->writing, h->written }, **l = list; l < list + 2; l++)
         for (struct pending_report *r = *l; r; r = r->next) {
-            http_reply_error(r->item->x, 503, "the job is over");
+            http_reply_error(r->item->x, 503, "the job has ended");
             r->item->x = NULL;
         }
 }

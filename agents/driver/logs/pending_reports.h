@@ -39,7 +39,7 @@ int pending_reports_add(struct pending_reports *h, struct file_thread *files,
 struct request_item *pending_reports_take(struct pending_reports *h, int *ret_rc,
                                           struct eddis_error *err);
 
-/* Reply to all pending reports with "the job is over". */
+/* Reply to all pending reports with "the job has ended". */
 void pending_reports_refuse(struct pending_reports *h);
 
 /* Free the pending reports whose chunks have been written.  The file thread frees the others. */

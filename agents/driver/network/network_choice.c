@@ -61,12 +61,12 @@ static const char *why_unfit(const struct run_agent *a, const struct node_addres
     if (!is_six(k))
         return NULL;
     if (a->mpi_v4_only)
-        return "Open MPI there was built without IPv6; install one with it, or use IPv4";
+        return "Open MPI there was built without IPv6; install one with IPv6, or use IPv4";
     for (int i = 0; i < a->n_known; i++)
         n += is_six(&a->known[i]) && strcmp(a->known[i].interface, k->interface) == 0;
     if (n > 1 && atoi(a->mpi_version) == 4)
-        return "several IPv6 addresses, which Open MPI 4 mixes up; leave one, or use IPv4 or Open "
-               "MPI 5";
+        return "several IPv6 addresses, which Open MPI 4 confuses; keep only one, or use IPv4 or "
+               "Open MPI 5";
     return NULL;
 }
 
@@ -201,7 +201,7 @@ static int try_next(struct network_choice *c, const struct view *v, struct eddis
     if (c->next > 0)
         note_failed(c);
     if (c->next == c->candidates.n)
-        return eddis_fail(err, -ENETUNREACH, "no network joins the nodes: %s", c->why);
+        return eddis_fail(err, -ENETUNREACH, "no network connects the nodes: %s", c->why);
     choose(c, v, &c->candidates.network[c->next++]);
     c->heard.left = 0; /* discard what is left of the last probe's results */
     return state_network_try(&c->run->state, clock_now_ns(), err);

@@ -23,7 +23,7 @@ struct network_choice {
     char *key;                  /* cache key of the chosen network */
     bool dropped;               /* its cache entry was deleted because the network has changed */
     struct parts heard;         /* parts of the probe's results received so far */
-    char why[512]; /* why networks failed: "10.1.0.0/24: c01 got no answer of c02; ..." */
+    char why[512]; /* why networks failed: "10.1.0.0/24: c01 got no answer from c02; ..." */
 };
 
 /* Entry points for events (results of the probe, revalidation by the ranks) and actions (choose a

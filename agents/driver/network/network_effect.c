@@ -77,7 +77,7 @@ static void add_mode(const struct job_run *r, const struct planner_history *hist
     size_t n = strlen(text);
 
     if (begun && algorithm_find(begun->algorithm) != algorithm_find(p->algorithm))
-        (void)snprintf(text + n, SENTENCE - n, "; a job that begins now would be %s (%s)",
+        (void)snprintf(text + n, SENTENCE - n, "; a job that starts now would use mode %s (%s)",
                        begun->mode, begun->algorithm);
     plan_free(begun);
 }
@@ -101,7 +101,7 @@ static double report_effect(struct job_run *r, const struct planner_history *his
         job_run_say(r, JOB_EVENT_NOTE, -1, -1, err.text);
     }
     n = strlen(text);
-    (void)snprintf(text + n, SENTENCE - n, "; the next job measures it anew");
+    (void)snprintf(text + n, SENTENCE - n, "; the next job measures it again");
     plan_free(now);
     return change;
 }
@@ -115,8 +115,8 @@ void network_effect_checked(struct job_run *r, const struct network_check *c,
     double change;
 
     (void)snprintf(text, sizeof text,
-                   "the network is not what an earlier job has measured: from %.60s to %.60s %.3g "
-                   "MB/s, then %.3g",
+                   "the network has changed since an earlier job measured it: from %.60s to %.60s "
+                   "it carries %.3g MB/s now, %.3g MB/s before",
                    host_of(r, c->from), host_of(r, c->to), c->bytes_per_s / 1e6,
                    c->was_bytes_per_s / 1e6);
     change = report_effect(r, history, p, text);
@@ -130,9 +130,9 @@ void network_effect_contradicted(struct job_run *r, const struct replan_contradi
     char text[SENTENCE];
 
     (void)snprintf(text, sizeof text,
-                   "communication that compute did not hide takes %.3g ms of a step, where the "
-                   "network as it was measured explains %.3g: it has changed since%s, and is "
-                   "taken to carry %.3g MB/s, not %.3g",
+                   "communication that does not overlap with computing takes %.3g ms of a step, "
+                   "where the measured network speed predicts %.3g ms: the network has changed "
+                   "since it was measured%s; it is now assumed to carry %.3g MB/s, not %.3g",
                    1e3 * c->measured_s, 1e3 * c->predicted_s, cause, c->network.bytes_per_s / 1e6,
                    c->network.bytes_per_s * c->times / 1e6);
     (void)report_effect(r, history, p, text);

@@ -25,7 +25,7 @@ static void failed(struct job_run *r, const struct network *n)
     char text[600];
 
     if (n->failed_from >= 0 && n->failed_to >= 0)
-        (void)snprintf(text, sizeof text, "%.200s got no answer of %.200s (%s)",
+        (void)snprintf(text, sizeof text, "%.200s got no answer from %.200s (%s)",
                        node_of(r, n->failed_from), node_of(r, n->failed_to), n->failed);
     else
         (void)snprintf(text, sizeof text, "%s", n->failed);

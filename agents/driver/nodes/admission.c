@@ -189,22 +189,22 @@ int admission_hear(struct admission *a, const struct request_item *i, struct edd
     char text[512], name[sizeof i->join.node];
 
     if (secret < 0 || secret >= n_secrets(a) || clock_now_ns() >= a->secret[secret].until_ns) {
-        http_reply_error(i->x, 403, "the time to join is over");
+        http_reply_error(i->x, 403, "the time to join has passed");
         return 0;
     }
     agent = find_seat(a, secret, i->join.node);
     if (agent < 0) {
-        http_reply_error(i->x, 403, "this node was not invited, or has registered");
+        http_reply_error(i->x, 403, "this node was not invited, or has already registered");
         return 0;
     }
     seat = &a->seat[agent];
     if (seat->nonce[0] && strcmp(seat->nonce, i->join.nonce) != 0) {
         (void)snprintf(name, sizeof name, "%s", a->run->o->job->host[agent].host);
         (void)snprintf(text, sizeof text,
-                       "two have come as node %.200s, from %s and from %s, and one of them is not "
-                       "ours; nobody else may have the secret of this start",
+                       "two agents claim to be node %.200s, one from %s and one from %s, and one "
+                       "of them is not ours: somebody else has the secret of this start",
                        name, seat->peer, i->peer);
-        http_reply_error(i->x, 409, "somebody else has come as this node");
+        http_reply_error(i->x, 409, "another agent has joined as this node");
         return eddis_fail(err, -EACCES, "%s", text);
     }
     (void)snprintf(seat->nonce, sizeof seat->nonce, "%s", i->join.nonce);

@@ -118,7 +118,7 @@ int agent_config_make(const struct job_run *r, int agent, const struct listeners
     };
 
     if (!env)
-        return eddis_fail(err, -ENOMEM, "no memory for an agent's brief");
+        return eddis_fail(err, -ENOMEM, "no memory for an agent's configuration");
     fill_quiet(job, &b);
     if (strcmp(job->checkpoint.resume, "auto") != 0)
         b.resume_from = job->checkpoint.resume;
@@ -138,5 +138,5 @@ int agent_config_make(const struct job_run *r, int agent, const struct listeners
     (void)snprintf(b.mark, sizeof b.mark, "%s", r->agent[agent].identity.mark);
     *ret = agent_config_text(&b);
     explicit_bzero(b.token, sizeof b.token);
-    return *ret ? 0 : eddis_fail(err, -ENOMEM, "no memory for an agent's brief");
+    return *ret ? 0 : eddis_fail(err, -ENOMEM, "no memory for an agent's configuration");
 }

@@ -37,7 +37,7 @@ int compatibility_check(const struct versions *a, const struct versions *b, stru
 
         (void)snprintf(of_a, sizeof of_a, "%d", a->protocol);
         (void)snprintf(of_b, sizeof of_b, "%d", b->protocol);
-        return differ(a, b, "an eddis of protocol ", of_a, of_b, err);
+        return differ(a, b, "eddis with protocol ", of_a, of_b, err);
     }
     if (*a->mpi && *b->mpi && strcmp(a->mpi, b->mpi) != 0)
         return differ(a, b, "", a->mpi, b->mpi, err);

@@ -296,7 +296,8 @@ static void relay(struct launch_orders *l, int agent, const struct event *e)
         !state_is_up(&l->run->state))
         return;
     if (node < 0)
-        eddis_fail(&err, -ENOENT, "mpirun wants to start on \"%.200s\", where it has no ranks",
+        eddis_fail(&err, -ENOENT,
+                   "mpirun wants to start a daemon on \"%.200s\", which has no ranks",
                    e->relay.host);
     else if (orders_add(&l->run->agent[node].orders, &o, &err) == 0)
         return;

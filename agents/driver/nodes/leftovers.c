@@ -72,10 +72,11 @@ static void on_host(void *ctx, int i, const char *host, enum host_cleanup_result
     struct run_agent *a = &o->run->agent[o->agent[i]];
     const char *name = o->run->state.agent[o->agent[i]].host;
     bool silent = result == HOST_UNSEEN || strcmp(text, "nothing was left") == 0;
-    char said[640];
+    char said[680];
 
     (void)host;
-    (void)snprintf(said, sizeof said, "node %.100s was lost; at the end: %.500s", name, text);
+    (void)snprintf(said, sizeof said, "node %.100s was lost; its cleanup at the end: %.500s", name,
+                   text);
     job_run_say(o->run, silent ? JOB_EVENT_NOTE : JOB_EVENT_SAY, o->agent[i], -1, said);
     a->may_have_left = result != HOST_CLEAN;
     if (result == HOST_CLEAN)
@@ -102,9 +103,9 @@ static void say_missed(struct round *o)
     o->run->status.may_be_left = true;
     if (o->n_missed > NAMED)
         strbuf_addf(&o->missed, " and %d more", o->n_missed - NAMED);
-    strbuf_addf(&text, "something of the job may be left on %s", strbuf_text(&o->missed));
+    strbuf_addf(&text, "processes or files of the job may remain on %s", strbuf_text(&o->missed));
     if (f)
-        strbuf_addf(&text, "; to end it, when it can be reached: eddis-run --cleanup %s",
+        strbuf_addf(&text, "; to remove them when it can be reached, run eddis-run --cleanup %s",
                     word_of(f));
     job_run_say(o->run, JOB_EVENT_SAY, -1, -1, strbuf_text(&text));
     strbuf_fini(&text);

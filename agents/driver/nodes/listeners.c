@@ -33,7 +33,7 @@ static int open_agents(struct listeners *d, const struct listeners_options *o,
 
     if (o->n_addresses < 1)
         return eddis_fail(err, -EADDRNOTAVAIL,
-                          "no address of this machine to listen on for agents");
+                          "this machine has no address to listen on for agents");
     /* An address may no longer be this machine's, for example because another machine has it, too.
      */
     for (int i = 0; i < o->n_addresses && i < HTTP_MAX_BASES; i++) {

@@ -203,7 +203,8 @@ int registration_hello(struct registration *r, const struct request_item *i, int
     int rc;
 
     if ((a->pid && a->pid != h->pid) || run->state.agent[i->agent].ended) {
-        http_reply_error(i->x, 409, "this agent has registered before, or was given up");
+        http_reply_error(i->x, 409,
+                         "this agent has already registered, or the driver has given it up");
         return 1;
     }
     (void)snprintf(host, sizeof host, "%s", h->host);
@@ -359,7 +360,7 @@ static int keep_profile(struct job_run *r, int agent, const struct event *e,
 {
     int rc = profile_parse(e->text, strlen(e->text), "profile", &r->agent[agent].profile, err);
 
-    return rc < 0 ? eddis_fail_prefix(err, rc, "what it has measured cannot be read") : 0;
+    return rc < 0 ? eddis_fail_prefix(err, rc, "its measurements cannot be read") : 0;
 }
 
 /* ---- entry points ---- */
@@ -392,8 +393,8 @@ static void take_refused(struct registration *r, int agent, const struct event *
     if (!listeners_refused_at_node(r->listeners, peer, e->refused))
         return;
     (void)snprintf(text, sizeof text,
-                   "refused a connection from %s to a port of mpirun's on %.200s: it shows no "
-                   "secret of the job's, or is another user's",
+                   "refused a connection from %s to a port of mpirun on %.200s: it did not send "
+                   "the job's secret, or belongs to another user",
                    peer, r->run->state.agent[agent].host);
     job_run_say(r->run, JOB_EVENT_SAY, -1, -1, text);
 }

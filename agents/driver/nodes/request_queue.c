@@ -75,7 +75,7 @@ struct request_item *request_queue_take(struct request_queue *b)
 /* Reply to an HTTP request that the job is over. */
 static void refuse_late(struct http_exchange *x)
 {
-    http_reply_error(x, 503, "the job is over");
+    http_reply_error(x, 503, "the job has ended");
 }
 
 /* Queue a request and wake the driver, or reject it if the queue is shut. */
@@ -159,7 +159,7 @@ static int agent_path(const char *path, const char **ret_rest)
 /* Set an error for a request of one agent in another's name; return 403. */
 static int not_itself(struct eddis_error *err)
 {
-    eddis_fail(err, -EPERM, "an agent speaks for itself only");
+    eddis_fail(err, -EPERM, "an agent may send requests only for itself");
     return 403;
 }
 
@@ -202,7 +202,7 @@ static int agent_request(const struct http_request *q, struct request_item *i,
             return 400;
         return i->report->agent == q->who ? 0 : not_itself(err);
     }
-    eddis_fail(err, -ENOENT, "there is nothing here for an agent");
+    eddis_fail(err, -ENOENT, "agents have no such request");
     return 404;
 }
 
@@ -215,7 +215,7 @@ static int join_request(const struct http_request *q, struct request_item *i,
     i->type = REQUEST_JOIN;
     i->agent = q->who;
     if (strcmp(q->path, "/v1/join") != 0 || strcmp(q->method, "POST") != 0) {
-        eddis_fail(err, -EPERM, "who is to join asks for a brief only");
+        eddis_fail(err, -EPERM, "a node that joins may only request its agent configuration");
         return 403;
     }
     return join_parse(q->body, q->body_n, &i->join, err) < 0 ? 400 : 0;
@@ -230,13 +230,13 @@ static int person_post(const struct http_request *q, struct request_item *i,
     bool stop = strcmp(q->path, "/v1/job/stop") == 0;
 
     if (q->who != REQUEST_OWNER) {
-        eddis_fail(err, -EPERM, "a reader may only read");
+        eddis_fail(err, -EPERM, "a reader's token permits only GET requests");
         return stop ? 403 : 405;
     }
     i->type = REQUEST_STOP;
     if (stop)
         return 0;
-    eddis_fail(err, -ENOENT, "there is nothing to be posted here but /v1/job/stop");
+    eddis_fail(err, -ENOENT, "only /v1/job/stop accepts a POST request");
     return 405;
 }
 
@@ -253,7 +253,7 @@ static int log_request(const struct http_request *q, struct request_item *i,
     i->after = q->after ? number(q->after) : 0;
     if (rank >= 0 && rank < BOARD_MAX_RANKS && i->after >= 0)
         return 0;
-    eddis_fail(err, -EINVAL, "of a log it is /v1/logs/RANK?after=OFFSET");
+    eddis_fail(err, -EINVAL, "the path of a log is /v1/logs/RANK?after=OFFSET");
     return 400;
 }
 
@@ -284,7 +284,7 @@ static int person_request(const struct http_request *q, struct request_item *i,
         eddis_fail(err, -EINVAL, "\"after\" must be the number of an event");
         return 400;
     }
-    eddis_fail(err, -ENOENT, "there is nothing here to be read");
+    eddis_fail(err, -ENOENT, "there is nothing at this path");
     return 404;
 }
 

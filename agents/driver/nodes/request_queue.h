@@ -70,7 +70,7 @@ struct request_item *request_queue_take(struct request_queue *b);
 /* Free a request without replying to it.  Accepts NULL. */
 void request_item_free(struct request_item *i);
 
-/* Reply "503 the job is over" to all queued requests and to all that arrive from now on. */
+/* Reply "503 the job has ended" to all queued requests and to all that arrive from now on. */
 void request_queue_shut(struct request_queue *b);
 
 /* Free the request queue.  The servers must have been stopped.  Accepts NULL. */

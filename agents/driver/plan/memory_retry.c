@@ -46,8 +46,8 @@ static void halve(struct history *k, int rank, const struct plan *p, const int *
 
     planner_key(p->node[node], &run->agent[agent[node]].profile, &p->worker[rank], row.key);
     (void)snprintf(text, sizeof text,
-                   "rank %d had no memory for %" PRId64 " samples at once: it %s at most %" PRId64
-                   " %s",
+                   "rank %d ran out of memory with %" PRId64
+                   " samples at once; it %s at most %" PRId64 " %s",
                    rank, at_once, k->memory.takes_pieces ? "holds" : "gets", row.samples,
                    now ? "from now on" : "in the next job");
     job_run_say(run, JOB_EVENT_SAY, -1, rank, text);

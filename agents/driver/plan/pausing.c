@@ -141,7 +141,7 @@ void pausing_stop(struct pausing *p, struct job_run *r)
     if (now_ns - began_ns < least_ns) /* no controlling shell: nothing has stopped */
         return;
     (void)snprintf(text, sizeof text,
-                   "the job was stopped for %.1f s, its workers too, and goes on",
+                   "the job and its workers were suspended for %.1f s and now continue",
                    (double)(now_ns - began_ns) / CLOCK_S);
     job_run_say(r, JOB_EVENT_SAY, -1, -1, text);
 }

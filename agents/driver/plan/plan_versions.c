@@ -113,12 +113,12 @@ static void say_unmeasured(const struct plan_versions *s)
         return;
     if (i >= 0)
         (void)snprintf(text, sizeof text,
-                       "the equal split is not measured, for rank %d may take %" PRId64
-                       " samples at most and an equal share is %" PRId64,
+                       "the equal split is not measured, because rank %d may take at most %" PRId64
+                       " samples and an equal share is %" PRId64,
                        i, limits_most(p, i), p->worker[i].equal_batch);
     else
-        (void)snprintf(text, sizeof text, "the equal split is not measured, for %s",
-                       p->n_workers == 1 ? "there is one worker" : "it is the plan");
+        (void)snprintf(text, sizeof text, "the equal split is not measured, because %s",
+                       p->n_workers == 1 ? "there is one worker" : "the plan is the equal split");
     job_run_say(s->run, JOB_EVENT_SAY, -1, i, text);
 }
 
@@ -322,8 +322,8 @@ bool plan_versions_knows(struct plan_versions *s, const struct progress *p)
     if (!s->refused) {
         s->refused = true;
         (void)snprintf(text, sizeof text,
-                       "rank %d tells of version %" PRId64 " of the plan, and %" PRId64
-                       " is the newest: its figures are left out",
+                       "rank %d reports plan version %" PRId64 ", but the newest is %" PRId64
+                       "; its metrics are ignored",
                        p->rank, told, s->plans.newest);
         job_run_say(s->run, JOB_EVENT_SAY, -1, p->rank, text);
     }

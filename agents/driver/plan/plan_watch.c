@@ -78,16 +78,16 @@ enum { REPLANS_TOLD = 5 };
 
 enum { NETWORKS_TOLD = 6 }; /* changed networks that are reported; further ones are events only */
 
-/* Write a re-plan's gain, "; predicted 1.9 times as fast" or "; predicted 4 % faster", to ret and
- * return it; "" if it gains no speed.
+/* Write a re-plan's gain, "; predicted to be 1.9 times as fast" or "; predicted to be 4 % faster",
+ * to ret and return it; "" if it gains no speed.
  */
 static const char *gain_text(double gain, char *ret, size_t size)
 {
     ret[0] = '\0';
     if (gain >= 1.095)
-        (void)snprintf(ret, size, "; predicted %.1f times as fast", gain);
+        (void)snprintf(ret, size, "; predicted to be %.1f times as fast", gain);
     else if (gain >= 1.005)
-        (void)snprintf(ret, size, "; predicted %.0f %% faster", 100 * (gain - 1));
+        (void)snprintf(ret, size, "; predicted to be %.0f %% faster", 100 * (gain - 1));
     return ret;
 }
 
@@ -103,10 +103,11 @@ static void report_replan(struct plan_watch *w, const struct progress *p)
         (void)snprintf(text, sizeof text, "re-planned from step %" PRId64 ": %s%s", p->plan_since,
                        now->change, gain_text(now->gain, gain, sizeof gain));
     else
-        (void)snprintf(text, sizeof text,
-                       "re-planned again, from step %" PRId64
-                       "; further re-plans are counted only: eddis-status shows the plan in force",
-                       p->plan_since);
+        (void)snprintf(
+            text, sizeof text,
+            "re-planned again from step %" PRId64
+            "; further re-plans are only counted; run eddis-status to see the current plan",
+            p->plan_since);
     job_run_say(w->run, JOB_EVENT_SAY, -1, -1, text);
 }
 
@@ -263,9 +264,9 @@ static void tell_alone(struct plan_watch *w)
         return;
     w->alone_reported = true;
     (void)snprintf(text, sizeof text,
-                   "rank %d on %s would be %.1f times as fast alone: exchanges take longer than "
-                   "what the other workers save; train on it alone, or try a larger batch.global "
-                   "or another sync.mode",
+                   "rank %d on %s would train %.1f times as fast alone: communication takes more "
+                   "time than the other workers save; train on it alone, or try a larger "
+                   "batch.global or another sync.mode",
                    rank, p->node[p->worker[rank].node], times);
     job_run_say(w->run, JOB_EVENT_SAY, -1, rank, text);
 }

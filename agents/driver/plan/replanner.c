@@ -118,10 +118,10 @@ enum { CONTRADICTED_TOLD = 3 };
 /* Report, once per worker, that its time from before no longer holds and is measured again. */
 static void say_contradicted(struct replanner *r, int rank)
 {
-    static const char *const before[TIME_SOURCES] = { [TIME_GIVEN] = "is given for it",
-                                                      [TIME_LEARNT] = "earlier jobs have learnt",
-                                                      [TIME_MEASURED] =
-                                                          "it did before the restart" };
+    static const char *const before[TIME_SOURCES] = { [TIME_GIVEN] = "its configured time",
+                                                      [TIME_LEARNT] =
+                                                          "the time that earlier jobs measured",
+                                                      [TIME_MEASURED] = "before the restart" };
     const struct learner *l = replan_learner(r->policy, rank);
     double part = learner_contradicted(l);
     char text[200];
@@ -130,8 +130,8 @@ static void say_contradicted(struct replanner *r, int rank)
         return;
     r->contradicted[rank] = true;
     (void)snprintf(text, sizeof text,
-                   "rank %d takes %.2f times as long as %s: that is forgotten, and it is measured "
-                   "anew",
+                   "rank %d takes %.2f times as long as %s; the old value is discarded, and the "
+                   "rank is measured again",
                    rank, part, before[l->source]);
     job_run_say(r->run, r->n_contradicted++ < CONTRADICTED_TOLD ? JOB_EVENT_SAY : JOB_EVENT_NOTE,
                 -1, rank, text);

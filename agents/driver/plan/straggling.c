@@ -172,8 +172,8 @@ static bool loss_text(const struct straggler *w, char *ret, size_t size)
 static int link_text(const struct slow_link *l, char (*node)[256], char *ret, size_t size)
 {
     return snprintf(ret, size,
-                    "the connection from %.64s to %.64s carries %.3g MB/s, where it was %.3g, and "
-                    "is busy for %.3g of %.3g ms a step",
+                    "the connection from %.64s to %.64s carries %.3g MB/s instead of %.3g, and is "
+                    "busy for %.3g of %.3g ms a step",
                     node[l->from], node[l->to], 1e-6 * l->bytes_per_s, 1e-6 * l->usual_bytes_per_s,
                     1e3 * l->busy_s, 1e3 * l->step_s);
 }
@@ -184,7 +184,7 @@ static int input_text(const struct straggler *w, char *ret, size_t size)
     char rate[64] = "";
 
     if (w->data_per_s > 0)
-        (void)snprintf(rate, sizeof rate, ", which comes at %.3g samples/s at least",
+        (void)snprintf(rate, sizeof rate, ", which arrives at %.3g samples/s at least",
                        w->data_per_s);
     return snprintf(ret, size, "it waits %.3g of %.3g ms a step for its data%s", 1e3 * w->input_s,
                     1e3 * w->own_s, rate);
@@ -198,17 +198,19 @@ static int compute_text(const struct straggler *w, char *ret, size_t size)
 
     if (isfinite(w->queued_part))
         (void)snprintf(queued, sizeof queued,
-                       ", and %.0f %% of them its main thread waits for a processor%s",
+                       ", and for %.0f %% of that time its main thread waits for a processor%s",
                        100 * w->queued_part,
-                       w->cause == STRAGGLER_PROCESSOR && !told ? ", which others use" : "");
-    return snprintf(ret, size, "%.3g ms a step were %.3g%s%s", 1e3 * w->own_s, 1e3 * w->usual_s,
-                    queued, lost);
+                       w->cause == STRAGGLER_PROCESSOR && !told ? ", which other programs use"
+                                                                : "");
+    return snprintf(ret, size, "it takes %.3g ms a step instead of %.3g%s%s", 1e3 * w->own_s,
+                    1e3 * w->usual_s, queued, lost);
 }
 
 /* Describe the cause of a worker's slowness; ret has CAUSE bytes. */
 static void cause_text(const struct straggler *w, char (*node)[256], char *ret)
 {
-    int n = snprintf(ret, CAUSE, "%s, %.0f %% of it: ", cause_word(w->cause), 100 * w->confidence);
+    int n = snprintf(ret, CAUSE, "%s explains %.0f %% of it: ", cause_word(w->cause),
+                     100 * w->confidence);
 
     if (w->cause == STRAGGLER_INPUT)
         n += input_text(w, ret + n, (size_t)(CAUSE - n));
@@ -235,13 +237,13 @@ static void share_text(const struct straggler *w, int64_t batch, bool told, char
         (void)snprintf(ret, SHARE, "it has %" PRId64 " samples a step", batch);
 }
 
-/* Return a phrase for what a worker's speed is compared with: "before", "in earlier jobs" or "with
- * the data at hand".
+/* Return a phrase for what a worker's speed is compared with: "before", "in earlier jobs" or
+ * "without waits for data".
  */
 static const char *before_text(const struct straggler *w)
 {
     if (w->bound)
-        return "with the data at hand";
+        return "without waits for data";
     return w->learnt ? "in earlier jobs" : "before";
 }
 
@@ -256,8 +258,8 @@ static void tell_all(struct straggling *s, const struct straggler *w)
         (void)snprintf(text, sizeof text, "the workers are as fast as %s again", before_text(w));
     else
         (void)snprintf(text, sizeof text,
-                       "most workers take %.1f times as long as %s%s%s%s, so that none of them is "
-                       "named",
+                       "most workers take %.1f times as long as %s%s%s%s, so no single worker is "
+                       "reported as slow",
                        w->times, before_text(w), told ? " (" : "", lost + (told ? strlen("; ") : 0),
                        told ? ")" : "");
     job_run_say(s->run, s->n_all <= ALL_TOLD ? JOB_EVENT_SAY : JOB_EVENT_NOTE, -1, -1, text);
@@ -272,7 +274,7 @@ static void says_text(const struct straggler *w, const struct plan *p, bool told
     cause_text(w, p->node, cause);
     share_text(w, p->worker[w->rank].batch, told, share);
     if (w->over)
-        (void)snprintf(ret, SAYS, "is as fast as before again since step %" PRId64 "; %s", w->since,
+        (void)snprintf(ret, SAYS, "has been as fast as before since step %" PRId64 "; %s", w->since,
                        share);
     else
         (void)snprintf(ret, SAYS, "takes %.1f times as long as %s since step %" PRId64 " (%s); %s",

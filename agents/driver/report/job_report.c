@@ -145,10 +145,11 @@ static void note_event(struct job_run *r, int agent, const struct event *e)
     } else if (e->type == EVENT_COMMITTED) {
         (void)snprintf(text, sizeof text, "a model of %lld bytes", (long long)e->model_bytes);
     } else if (e->type == EVENT_QUIET) {
-        (void)snprintf(text, sizeof text, e->quiet_ns ? "does nothing" : "does something again");
+        (void)snprintf(text, sizeof text,
+                       e->quiet_ns ? "neither prints nor computes" : "prints or computes again");
     } else if (e->type == EVENT_PLACE) {
         (void)snprintf(text, sizeof text, "%s",
-                       e->text && *e->text ? e->text : "nobody can tell where it stands");
+                       e->text && *e->text ? e->text : "its position in the program is unknown");
         text_strip_control(text);
     } else if (e->type == EVENT_RANK_STARTED) {
         (void)snprintf(text, sizeof text, "pid %d", e->pid);
@@ -266,8 +267,8 @@ static void say_held(struct job_report *t, int64_t now_ns)
     if (!t->held_ns && held_ns >= FILE_THREAD_LATE_NS) {
         t->held_ns = now_ns - held_ns;
         (void)snprintf(text, sizeof text,
-                       "the job's folder '%s' has not answered for %.1f s; the job goes on, and "
-                       "what is to be written there waits",
+                       "the job's folder '%s' has not answered for %.1f s; the job continues, and "
+                       "its records are written when the folder answers",
                        t->run->o->folder->path, (double)held_ns / CLOCK_S);
         job_run_say(t->run, JOB_EVENT_SAY, -1, -1, text);
     } else if (t->held_ns && held_ns < FILE_THREAD_LATE_NS) {
@@ -301,10 +302,11 @@ static void say_equal(struct job_report *t, int64_t now_ns)
         return;
     t->reported_equal = true;
     gain_text(t->plans ? t->plans->plan : NULL, gain, sizeof gain);
-    (void)snprintf(text, sizeof text,
-                   "the program divides its data itself, so that all workers have batches of one "
-                   "size; by eddis.torch or libeddis they follow the plan%s: eddis-python(7)",
-                   gain);
+    (void)snprintf(
+        text, sizeof text,
+        "the program divides its data itself, so all workers have batches of the same size; with "
+        "eddis.torch or libeddis the batches follow the plan%s; see eddis-python(7)",
+        gain);
     job_run_say(t->run, JOB_EVENT_SAY, -1, -1, text);
 }
 
@@ -320,7 +322,7 @@ static void say_trouble(void *self, int64_t now_ns)
     if (!t->run->journal.trouble.code || t->reported_trouble)
         return;
     t->reported_trouble = true;
-    (void)snprintf(text, sizeof text, "%s; the job goes on: %s, or its records will have gaps",
+    (void)snprintf(text, sizeof text, "%s; the job continues; %s, or its records will have gaps",
                    t->run->journal.trouble.text, file_room_advice(t->run->journal.trouble.code));
     t->run->o->view.say(t->run->o->view.ctx, text);
 }

@@ -69,7 +69,7 @@ static void take_found(void *ctx, const struct checkpoint_found *f)
  */
 static void say_only_equal(struct job_report *t)
 {
-    static const char text[] = "the job ended before the plan took force: all its steps had the "
+    static const char text[] = "the job ended before the plan took effect: all its steps used the "
                                "equal split of --measure-equal";
     struct job_status *s = &t->run->status;
 
@@ -96,16 +96,16 @@ static void say_how_to_go_on(struct job_report *t, const struct checkpoint_found
         return;
     if (newest->step >= 0)
         (void)snprintf(s->message + n, sizeof s->message - n,
-                       "; newest checkpoint: step %" PRId64 "; go on with --resume %s",
+                       "; newest checkpoint: step %" PRId64 "; continue with --resume %s",
                        newest->step, newest->resume);
     else if (newest->begun_step >= 0)
         (void)snprintf(s->message + n, sizeof s->message - n,
-                       "; no checkpoint but the one it began with, of step %" PRId64
-                       "; go on from it with --resume %s",
+                       "; it wrote no checkpoint and began with the one of step %" PRId64
+                       "; continue from that with --resume %s",
                        newest->begun_step, newest->resume);
     else if (s->steps_done > 0 && t->run->state.any_page) /* others save by themselves */
         (void)snprintf(s->message + n, sizeof s->message - n,
-                       "; no checkpoint was written, so that none of it can be gone on from");
+                       "; no checkpoint was written, so the job cannot be resumed");
 }
 
 /* Explain that the program ended the job early by eddis_stop. */
@@ -133,9 +133,9 @@ static void say_alone(struct job_report *t)
         s->generation > 1 || t->n_alone < s->n_ranks)
         return;
     (void)snprintf(u->message, sizeof u->message,
-                   "if these %d workers trained, each trained a model of its own: nothing combined "
-                   "them, for none used libeddis or MPI, or listened on MASTER_PORT or another "
-                   "port; see eddis-python(7)",
+                   "if these %d workers trained, each trained a separate model: none used libeddis "
+                   "or MPI, or listened on MASTER_PORT or another port, so nothing combined the "
+                   "models; see eddis-python(7)",
                    s->n_ranks);
     journal_event(&t->run->journal, JOB_EVENT_NOTE, NULL, -1, u->message);
 }
@@ -182,13 +182,13 @@ static void say_gaps(struct job_report *t)
 
     if (j->metrics_left_out &&
         asprintf(&left_out,
-                 "%" PRId64 " lines of metrics.jsonl were left out, for '%s' did not "
-                 "answer for so long",
+                 "%" PRId64
+                 " lines of metrics.jsonl were dropped, because '%s' did not answer for too long",
                  j->metrics_left_out, folder) >= 0)
         t->run->o->view.say(t->run->o->view.ctx, left_out);
     if (!j->trouble.code)
         return;
-    if (asprintf(&text, "%s%smissing or with gaps in '%s': %s; the job's own result stands",
+    if (asprintf(&text, "%s%smissing or incomplete in '%s': %s; the job's result is not affected",
                  t->reported_trouble ? "" : j->trouble.text, t->reported_trouble ? "" : "; ",
                  folder, j->missing) >= 0)
         t->run->o->view.say(t->run->o->view.ctx, text);

@@ -265,8 +265,8 @@ static void say_end(struct starter *s, int host, int code, bool killed)
     bool whole = spoke && strncmp(words, "agent ", 6) == 0;
 
     if (code > 128 && p->ops == &start_local)
-        tell(s, host, START_ENDED, code, "%s was killed by signal %d", killed ? "keeper" : "agent",
-             code - 128);
+        tell(s, host, START_ENDED, code, "%s was killed by signal %d",
+             killed ? "supervisor" : "agent", code - 128);
     else if (whole)
         tell(s, host, START_ENDED, code, "%.300s", words);
     else
@@ -372,11 +372,12 @@ static void describe(const struct start_node *p, char *ret, size_t size)
     const char *words = p->session.words;
 
     if (p->tries && (p->stage == START_QUEUED || p->stage == START_LOGIN))
-        (void)snprintf(ret, size,
-                       "ssh: the server takes no more connections, try %d; raise MaxStartups there",
-                       p->tries + 1);
+        (void)snprintf(
+            ret, size,
+            "ssh: the server accepts no more connections, attempt %d; raise MaxStartups there",
+            p->tries + 1);
     else if (p->stage == START_QUEUED)
-        (void)snprintf(ret, size, "not begun");
+        (void)snprintf(ret, size, "not started");
     else if (p->stage == START_LOGIN)
         (void)snprintf(ret, size, "%s", p->ops->begins);
     else if (p->stage == START_OVER)
@@ -448,7 +449,7 @@ void starter_abandon(struct starter *s)
             kill_process(p);
         else
             session_end(&p->session); /* it may be making its folders, and removes them then */
-        tell(s, i, START_ENDED, -1, "start was given up");
+        tell(s, i, START_ENDED, -1, "its start was abandoned");
     }
 }
 

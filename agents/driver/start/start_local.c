@@ -47,7 +47,7 @@ static enum start_verdict local_judge(const struct start_place *at, const struct
                        code,
                        *words  ? words
                        : *said ? said
-                               : "it said nothing");
+                               : "it printed nothing");
     return START_GIVE_UP;
 }
 

@@ -229,13 +229,14 @@ static enum start_verdict slurm_judge(const struct start_place *at, const struct
         start_say_missing(at, ret, size);
     else if (end)
         (void)snprintf(ret, size,
-                       "Slurm's job %s is over (%s); start it, or go on by --resume, in another",
+                       "Slurm's job %s has ended (%s); start the job, or continue it with "
+                       "--resume, in another one",
                        at->slurm->job, end);
     else if (code > 128 && !*words)
         (void)snprintf(ret, size, "%.100s: srun was killed by signal %d", at->name, code - 128);
     else
         (void)snprintf(ret, size, "%.100s: srun: %.300s", at->name,
-                       *words ? words : "it ended before eddis was up, without a word");
+                       *words ? words : "it ended before eddis started, and printed nothing");
     return end ? START_GONE : START_GIVE_UP;
 }
 

@@ -94,7 +94,8 @@ static int check_word(const char *what, const char *word, const char *more, stru
 
     for (const char *c = word; *c; c++)
         good = good && (isalnum((unsigned char)*c) || strchr(more, *c));
-    return good ? 0 : eddis_fail(err, -EINVAL, "'%.100s' is no %s for ssh", word, what);
+    return good ? 0
+                : eddis_fail(err, -EINVAL, "'%.100s' is not a valid %s name for ssh", word, what);
 }
 
 /* Append the ssh command that runs the supervisor on a node. */
@@ -154,10 +155,10 @@ void start_say_missing(const struct start_place *at, char *ret, size_t size)
     if (!prefix && program_path("eddis-keeper", keeper, sizeof keeper, NULL) == 0 &&
         realpath(keeper, real))
         prefix = real;
-    (void)snprintf(ret, size,
-                   "no eddis at '%.200s' on %.100s; install eddis %s there, or say with `eddis:` "
-                   "where it is",
-                   prefix ? prefix : keeper, at->name, EDDIS_VERSION);
+    (void)snprintf(
+        ret, size,
+        "no eddis at '%.200s' on %.100s; install eddis %s there, or set its folder with `eddis:`",
+        prefix ? prefix : keeper, at->name, EDDIS_VERSION);
 }
 
 /* Write why ssh ended before the supervisor answered; START_AGAIN: the server had too many
@@ -182,14 +183,14 @@ static enum start_verdict ssh_judge(const struct start_place *at, const struct s
         start_say_missing(at, ret, size);
     else if (code == EXIT_SSH)
         (void)snprintf(ret, size, "%.100s: ssh: %.300s", at->name,
-                       *last ? last : "the login failed without a word");
+                       *last ? last : "the login failed and printed nothing");
     else if (code > 128)
         (void)snprintf(ret, size, "%.100s: ssh was killed by signal %d during the login", at->name,
                        code - 128);
     else
         (void)snprintf(ret, size,
-                       "%.100s: the login ended with code %d before eddis was up: %.250s", at->name,
-                       code, *last ? last : "it said nothing");
+                       "%.100s: the login ended with code %d before eddis started: %.250s",
+                       at->name, code, *last ? last : "it printed nothing");
     return START_GIVE_UP;
 }
 

@@ -447,12 +447,13 @@ static int say_not_ended(const struct strbuf *left, const struct strbuf *empty,
 {
     if (left->len)
         return eddis_fail(err, -ETIMEDOUT,
-                          "Slurm has not ended %.200s; see squeue -s, and end it by scancel",
+                          "Slurm has not ended %.200s; look at squeue -s, and end it with scancel",
                           strbuf_text(left));
     if (empty->len)
-        return eddis_fail(err, -EINPROGRESS,
-                          "Slurm has not ended %.200s, where nothing is left; see squeue -s",
-                          strbuf_text(empty));
+        return eddis_fail(
+            err, -EINPROGRESS,
+            "Slurm has not ended %.200s, although no process is left there; look at squeue -s",
+            strbuf_text(empty));
     return 0;
 }
 

@@ -304,7 +304,7 @@ void state_signal(struct state *s, int sig, int64_t now_ns)
     case 0:
         in.type = INPUT_INTERRUPT;
         in.text = "eddis-run --stop";
-        in.again = "ask";
+        in.again = "run --stop";
         break;
     case SIGINT:
         in.type = INPUT_INTERRUPT;

@@ -213,7 +213,7 @@ void state_plan_again(struct state *s);
 /* Return the step where the next generation begins; -1: at the beginning, or unknown. */
 int64_t state_resume_step(const struct state *s);
 
-/* Write "restarting from step 1000 on 3 nodes (generation 2, restart 1 of at most 3)". */
+/* Write "restarting from step 1000 on 3 nodes (start 2, restart 1 of at most 3)". */
 void state_restart_text(const struct state *s, int n_nodes, char *ret, size_t size);
 
 /* Count the time that agents have to leave from from_ns, when they get the order. */

@@ -188,9 +188,9 @@ void state_agent_silent(struct state *s, const struct state_input *in)
     char text[512];
 
     a->lost = true;
-    (void)snprintf(text, sizeof text, "node %.200s: nothing heard of its agent for %.1f s (%s)",
+    (void)snprintf(text, sizeof text, "node %.200s: no report from its agent for %.1f s (%s)",
                    state_host(s, in->agent), (double)(in->now_ns - a->heard_ns) / CLOCK_S,
-                   in->text ? "Slurm says that it is down" : limit);
+                   in->text ? "Slurm reports the node as down" : limit);
     gone(s, in->agent, a->heard_ns, text, in->now_ns);
     turn_over(s, in);
     state_stopped(s, in->now_ns);
@@ -255,14 +255,14 @@ static bool paused_text(const struct state *s, int agent, const char *what, int6
 
     if (blamed)
         (void)snprintf(ret, 512,
-                       "eddis-run itself was stopped for %.1f s, too long for timeouts.lease "
-                       "(%g s): its agents have ended %s",
+                       "eddis-run itself was suspended for %.1f s, longer than timeouts.lease (%g "
+                       "s): its agents have ended %s",
                        (double)s->pause_ns / CLOCK_S, (double)s->o.lease_ns / CLOCK_S, what);
     return blamed;
 }
 
-/* Write "; eddis-run itself was stopped for 4.0 s, ..." after a recent pause, else "": a hint, not
- * a cause.
+/* Write "; eddis-run itself was suspended for 4.0 s, ..." after a recent pause, else "": a hint,
+ * not a cause.
  */
 static void beside_text(const struct state *s, int agent, int64_t now_ns, char *ret, size_t size)
 {
@@ -271,7 +271,7 @@ static void beside_text(const struct state *s, int agent, int64_t now_ns, char *
     ret[0] = '\0';
     if (pause_ns)
         (void)snprintf(ret, size,
-                       "; eddis-run itself was stopped for %.1f s until %.1f s before "
+                       "; eddis-run itself was suspended for %.1f s until %.1f s before this "
                        "(timeouts.lease is %g s)",
                        (double)pause_ns / CLOCK_S, (double)(now_ns - s->paused_ns) / CLOCK_S,
                        (double)s->o.lease_ns / CLOCK_S);

@@ -186,7 +186,7 @@ static void enter_regroup(struct state *s, int64_t now_ns)
     s->regroup_ns = now_ns + (pause > REGROUP_S ? pause : REGROUP_S) * CLOCK_S;
     state_go(s, STATE_PHASE_REGROUP, now_ns);
     if (recovery_losses_end(s->losses_in_vain, s->resume_step >= 0)) {
-        state_give_up(s, "10 nodes were lost running, without a new checkpoint in between", now_ns);
+        state_give_up(s, "10 nodes were lost in a row without a new checkpoint in between", now_ns);
         return;
     }
     if (pause > 1)
@@ -278,7 +278,7 @@ static bool is_coming(const struct state_agent *a)
 
 void state_give_up(struct state *s, const char *why, int64_t now_ns)
 {
-    state_say(s, "the job cannot go on: %s", s->gone[0] ? s->gone : why);
+    state_say(s, "the job cannot continue: %s", s->gone[0] ? s->gone : why);
     (void)snprintf(s->message, sizeof s->message, "%s", s->gone[0] ? s->gone : s->before.what);
     state_end_by(s, STATE_OUTCOME_FAILED, s->before.reason, s->before.exit_code, now_ns);
 }
@@ -332,7 +332,7 @@ void state_restart_text(const struct state *s, int n_nodes, char *ret, size_t si
     char from[64] = "the newest checkpoint", count[64];
 
     if ((s->o.restarts_asked || s->any_reported) && !s->any_page && s->resume_step < 0)
-        (void)snprintf(from, sizeof from, "wherever the program goes on by itself");
+        (void)snprintf(from, sizeof from, "the point where the program itself resumes");
     else if (s->resume_step >= 0)
         (void)snprintf(from, sizeof from, "step %" PRId64, s->resume_step);
     else if (s->begun_step >= 0)
@@ -341,8 +341,8 @@ void state_restart_text(const struct state *s, int n_nodes, char *ret, size_t si
     else if (s->resume_known && s->o.resumes)
         (void)snprintf(from, sizeof from, "the checkpoint that the job began with");
     else if (s->resume_known)
-        (void)snprintf(from, sizeof from, "the beginning, for there is no checkpoint,");
+        (void)snprintf(from, sizeof from, "the beginning, because there is no checkpoint,");
     count_text(s, count, sizeof count);
-    (void)snprintf(ret, size, "restarting from %s on %d node%s (generation %" PRId64 ", %s)", from,
+    (void)snprintf(ret, size, "restarting from %s on %d node%s (start %" PRId64 ", %s)", from,
                    n_nodes, n_nodes == 1 ? "" : "s", s->generation, count);
 }

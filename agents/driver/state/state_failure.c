@@ -59,7 +59,7 @@ static struct recovery_case recovery_case(const struct state *s, const struct st
 static const char *advice(const struct state_failure *f)
 {
     return f->cause == CAUSE_OOM
-               ? "; lower batch.global, or batch.max of this node, or raise the limit"
+               ? "; lower batch.global, or batch.max of this node, or raise the memory limit"
                : "";
 }
 
@@ -82,7 +82,8 @@ static void say_failure(struct state *s, const char *before, int stopping, const
 static void forget_network(struct state *s)
 {
     s->network = STATE_NETWORK_UNKNOWN;
-    state_say(s, "the network of an earlier job may have changed: it is measured again");
+    state_say(
+        s, "the network may have changed since an earlier job measured it; it is measured again");
     state_push(s, ACTION_FORGET);
 }
 
@@ -125,7 +126,7 @@ static void decide(struct state *s, const struct recovery_case *c, int64_t now_n
 /* End the job with success, because the failure came after all its work; print what it was. */
 static void done(struct state *s, const char *what, int64_t now_ns)
 {
-    state_say(s, "%s; every rank has exited 0: the job has ended well", what);
+    state_say(s, "%s; every rank has exited with code 0, so the job has succeeded", what);
     s->failure = (struct state_failure){ .rank = -1 };
     s->outcome = STATE_OUTCOME_OPEN;
     s->message[0] = '\0';

@@ -59,7 +59,8 @@ static void recovered(struct state *s, const struct progress *p, int64_t now_ns)
         s->recovery_ns = 0;
     a = state_push(s, ACTION_RECOVERED);
     (void)snprintf(a->text, sizeof a->text,
-                   "%.3f s from the failure to the first step of generation %" PRId64,
+                   "%.3f s from the failure to the first step after the restart (start %" PRId64
+                   ")",
                    (double)s->recovery_ns / CLOCK_S, s->generation);
 }
 
@@ -295,7 +296,7 @@ static const char *doing(int phase)
 {
     static const char *const words[] = {
         [STATE_RANK_START] = "starting",      [STATE_RANK_INPUT] = "waiting for data",
-        [STATE_RANK_COMPUTE] = "computing",   [STATE_RANK_WAIT] = "waiting for others",
+        [STATE_RANK_COMPUTE] = "computing",   [STATE_RANK_WAIT] = "waiting for other ranks",
         [STATE_RANK_EVALUATE] = "evaluating", [STATE_RANK_CHECKPOINT] = "writing a checkpoint",
         [STATE_RANK_DONE] = "leaving",
     };
@@ -385,9 +386,9 @@ static void hang_text(const struct state *s, int rank, int found, bool all_wait,
     if (steps > 0)
         (void)snprintf(last, sizeof last, "%" PRId64, steps - 1);
     n = snprintf(ret, size,
-                 "rank %d (node %.120s, pid %d) %s for %s, timeouts.hang is %s: last step %s", rank,
-                 state_host(s, r->agent), r->pid,
-                 own ? "has made no step" : "keeps others from theirs", still, limit, last);
+                 "rank %d (node %.120s, pid %d) %s for %s (timeouts.hang is %s); last step %s",
+                 rank, state_host(s, r->agent), r->pid,
+                 own ? "has made no step" : "keeps others from their steps", still, limit, last);
     if (n >= 0 && (size_t)n < size)
         state_text(s, rank, all_wait, ret + n, size - (size_t)n);
 }
@@ -403,11 +404,11 @@ static void first_text(const struct state *s, int rank, bool all_wait, char *ret
     if (r->place != STATE_PLACE_UNKNOWN)
         place_text(s, rank, place, sizeof place);
     (void)snprintf(ret, size,
-                   "rank %d (node %.120s, pid %d) has not come to its first step within %s "
+                   "rank %d (node %.120s, pid %d) has not reached its first step within %s "
                    "(timeouts.first_step): %s%s%s",
                    rank, state_host(s, r->agent), r->pid, limit,
-                   r->phase < 0 ? "the others are in eddis_open without it" : doing(r->phase), wait,
-                   place);
+                   r->phase < 0 ? "the other ranks wait for it in eddis_open" : doing(r->phase),
+                   wait, place);
 }
 
 /* ---- without known steps ---- */
@@ -473,7 +474,7 @@ static void quiet_text(const struct state *s, int rank, int64_t now_ns, char *re
     job_status_duration((double)s->o.hang_ns / CLOCK_S, limit, sizeof limit);
     n = snprintf(ret, size,
                  "rank %d (node %.120s, pid %d) has neither printed nor computed for %s, nor has "
-                 "any other rank that is left, timeouts.hang is %s",
+                 "any other running rank (timeouts.hang is %s)",
                  rank, state_host(s, r->agent), r->pid, still, limit);
     if (n >= 0 && (size_t)n < size)
         place_text(s, rank, ret + n, size - (size_t)n);
@@ -541,9 +542,9 @@ static void alone_text(const struct state *s, int rank, int behind, char *ret, s
     if (r->steps > 0)
         (void)snprintf(last, sizeof last, " with step %" PRId64, r->steps - 1);
     (void)snprintf(ret, size,
-                   "rank %d (node %.120s, pid %d) has ended its steps%s, and rank %d waits for it "
-                   "in the next one: leave the loop on all ranks at the same step, or call "
-                   "eddis_stop and go on until the loop ends",
+                   "rank %d (node %.120s, pid %d) has ended its steps%s, but rank %d waits for it "
+                   "in the next step: leave the loop on all ranks at the same step, or call "
+                   "eddis_stop and continue until the loop ends",
                    rank, state_host(s, r->agent), r->pid, last, behind);
 }
 

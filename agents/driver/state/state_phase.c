@@ -35,7 +35,7 @@ static const struct state_awaited to_measure = { "measure its devices",
                                                  offsetof(struct state_agent, profiled), false };
 static const struct state_awaited to_prepare = { "prepare the start",
                                                  offsetof(struct state_agent, prepared), true };
-static const struct state_awaited to_check = { "look for what all nodes share",
+static const struct state_awaited to_check = { "check the shared checkpoint folder",
                                                offsetof(struct state_agent, checked), true };
 
 static const struct phase_row {

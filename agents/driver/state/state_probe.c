@@ -62,7 +62,7 @@ void state_probe_result(struct state *s, const struct state_input *in)
 void state_probe_late(struct state *s, const struct state_input *in)
 {
     if (s->phase != STATE_PHASE_PROBE_RUN) {
-        state_probe_failed(s, "it took too long", in->now_ns);
+        state_probe_failed(s, "its measurement took too long", in->now_ns);
     } else if (!s->probe_slow) {
         s->probe_slow = true;
         s->probe_ns = clock_after_ns(in->now_ns, PROBE_SLOW * most_ns(s));

@@ -14,7 +14,7 @@ static void probe_ended(struct state *s, int64_t now_ns)
     if (s->network == STATE_NETWORK_WORKS)
         state_stop(s, STOP_FAILURE, NEXT_PLAN, now_ns);
     else
-        state_probe_failed(s, "it ended without a result", now_ns);
+        state_probe_failed(s, "its measurement ended without a result", now_ns);
 }
 
 /* Check whether all ranks have exited 0 with no step left: nothing was left to save. */
@@ -64,12 +64,13 @@ static void mpirun_text(const struct state *s, char *ret, size_t size)
                        strsignal(s->mpirun_signal), s->mpirun_text[0] ? "; " : "", s->mpirun_text,
                        stopping);
     else if (s->mpirun_code == 0)
-        (void)snprintf(ret, size, "mpirun has ended, but rank %d was not heard of",
+        (void)snprintf(ret, size, "mpirun has ended, but rank %d did not report",
                        state_first_not(s, true));
     else
         (void)snprintf(ret, size, "mpirun exited %d%s%s%s", s->mpirun_code,
-                       state_all_zero(s) && !state_all_done(s) ? " although every rank exited 0"
-                                                               : "",
+                       state_all_zero(s) && !state_all_done(s)
+                           ? " although every rank exited with code 0"
+                           : "",
                        s->mpirun_text[0] ? ": " : "", s->mpirun_text);
 }
 
@@ -154,7 +155,7 @@ void state_rank_settled(struct state *s, const struct state_input *in)
         return;
     }
     if (!any_lingers(s))
-        state_say(s, "mpirun is still there after its ranks have ended");
+        state_say(s, "mpirun is still running after its ranks have ended");
     ended_well(s, in->now_ns);
 }
 
@@ -308,11 +309,10 @@ static void note_failure(struct state *s, const struct state_input *in)
     const struct event *e = in->event;
 
     if (is_late_death(e)) {
-        state_say(
-            s,
-            "rank %d (node %.200s, pid %d) died of signal %d (%s) when it had done its steps and "
-            "left the others (eddis_close): that counts as an end in good order",
-            e->rank, state_host(s, in->agent), e->pid, e->signal, strsignal(e->signal));
+        state_say(s,
+                  "rank %d (node %.200s, pid %d) died of signal %d (%s) after it had finished its "
+                  "steps and called eddis_close; this counts as success",
+                  e->rank, state_host(s, in->agent), e->pid, e->signal, strsignal(e->signal));
         return;
     }
     if (in->event->code != 0 || in->event->signal)

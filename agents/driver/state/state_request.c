@@ -22,7 +22,7 @@ static void kill_at_once(struct state *s, int64_t now_ns)
 {
     if (!state_is_stopping(s) || s->ladder == STOP_KILL)
         return;
-    state_say(s, "killing what is left");
+    state_say(s, "killing all processes that are left");
     state_stop(s, STOP_KILL, s->next, now_ns);
 }
 
@@ -35,7 +35,7 @@ void state_request_quit(struct state *s, const struct state_input *in)
         return;
     }
     (void)snprintf(s->message, sizeof s->message, "stopped by SIGQUIT");
-    state_say(s, "SIGQUIT: killing what runs");
+    state_say(s, "SIGQUIT: killing all processes");
     state_end(s, STATE_OUTCOME_QUIT, STOP_KILL, in->now_ns);
     kill_at_once(s, in->now_ns); /* a stop may be under way */
 }
@@ -141,7 +141,7 @@ static bool is_worth_waiting(const struct state *s, bool unsaved)
 /* Return what the job waits for before it ends, for people. */
 static const char *waits_text(const struct state *s)
 {
-    return is_finishing(s) ? "all is trained: waiting for the workers to finish"
+    return is_finishing(s) ? "all steps are done: waiting for the workers to finish"
                            : "asking for a checkpoint, then stopping";
 }
 
@@ -165,9 +165,9 @@ static void save(struct state *s, enum state_outcome o, int by, int64_t now_ns)
 void state_request_checkpoint_late(struct state *s, const struct state_input *in)
 {
     static const char *const what[] = {
-        [STATE_CHECKPOINT_UNASKED] = "all is trained, but the workers have not ended",
+        [STATE_CHECKPOINT_UNASKED] = "all steps are done, but the workers have not ended",
         [STATE_CHECKPOINT_ASKED] = "no checkpoint",
-        [STATE_CHECKPOINT_SEEN] = "the checkpoint is there, but the workers have not ended",
+        [STATE_CHECKPOINT_SEEN] = "the checkpoint is written, but the workers have not ended",
     };
 
     state_say(s, "%s within %g s (timeouts.checkpoint); stopping", what[s->checkpoint],
@@ -184,7 +184,7 @@ static void say_interrupted(struct state *s, const struct state_input *in, const
 
     (void)snprintf(s->message, sizeof s->message, "stopped by %s", in->text);
     if (n)
-        state_say(s, "interrupted: %s %d rank%s; %s again to kill at once", first, n,
+        state_say(s, "interrupted: %s (%d rank%s); %s again to kill at once", first, n,
                   n == 1 ? "" : "s", in->again);
 }
 
@@ -209,12 +209,13 @@ void state_request_interrupt_running(struct state *s, const struct state_input *
     bool saving = s->outcome == STATE_OUTCOME_SAVING;
 
     if (saving && s->saving_for == STATE_OUTCOME_INTERRUPTED) {
-        state_say(s, "killing what is left, without the checkpoint");
+        state_say(s, "killing all processes that are left, without waiting for the checkpoint");
         state_end(s, STATE_OUTCOME_INTERRUPTED, STOP_KILL, in->now_ns);
         return;
     }
     if (saving && !s->o.unsaved) {
-        say_interrupted(s, in, "it saves already, then stopping");
+        say_interrupted(s, in,
+                        "waiting for a checkpoint that was already requested, then stopping");
         s->saving_for = STATE_OUTCOME_INTERRUPTED;
         s->asked_by = BY_NOBODY;
         return;
@@ -313,7 +314,8 @@ void state_request_preempt_running(struct state *s, const struct state_input *in
 /* Print and record that the job's time limit has passed; next: what happens now, or "". */
 static void say_over(struct state *s, const char *next)
 {
-    (void)snprintf(s->message, sizeof s->message, "the job's time of %g s is over (timeouts.job)",
+    (void)snprintf(s->message, sizeof s->message,
+                   "the job's time limit of %g s has passed (timeouts.job)",
                    (double)s->o.job_ns / CLOCK_S);
     state_say(s, "%s%s%s", s->message, next[0] ? "; " : "", next);
 }

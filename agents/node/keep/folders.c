@@ -304,7 +304,7 @@ int folders_take(const struct tick_page *page, struct folders *ret, struct eddis
         const char *entered = tick_folder(page, i);
 
         if (!entered || strlen(entered) >= FOLDERS_PATH)
-            return eddis_fail(err, -EPROTO, "the keeper has made no folders");
+            return eddis_fail(err, -EPROTO, "the supervisor has made no folders");
         strcpy(path[i], entered);
         rc = hold(path[i], &ret->lock[i], err);
     }

@@ -156,7 +156,7 @@ static int watch(struct keeper *k, struct eddis_error *err)
         tick_beat(k->page, TICK_KEEPER);
         if (tick_silence_ns(k->page, TICK_AGENT, &k->watch, now, period) > k->lease_ns) {
             eddis_fail(err, -ETIMEDOUT,
-                       "agent did not move for %.1f s (timeouts.lease), and was killed with its "
+                       "agent did not respond for %.1f s (timeouts.lease), and was killed with its "
                        "workers",
                        (double)k->watch.silence_ns / CLOCK_S);
             return KEEPER_EXIT_LOST;

@@ -194,7 +194,7 @@ static int check_free(const char *folder, struct eddis_error *err)
     cleanup_fd int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
     if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
-        return eddis_fail(err, -EBUSY, "'%s' is held by a process that cannot be seen", folder);
+        return eddis_fail(err, -EBUSY, "'%s' is locked by a process that cannot be seen", folder);
     return 0;
 }
 
@@ -236,8 +236,8 @@ int orphans_end(const char *job_id, const struct node_identity *start, int n, in
     free(m.folder);
     if (rc == 0 && late)
         rc = eddis_fail(err, -ETIMEDOUT,
-                        "too many folders are called eddis-* in /tmp or /dev/shm to look at all of "
-                        "them: remove those of others, then clean up again");
+                        "there are too many folders eddis-* in /tmp or /dev/shm to examine all of "
+                        "them; remove those of other users, then clean up again");
     if (rc == 0)
         *ret = l;
     return rc;

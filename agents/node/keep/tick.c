@@ -52,13 +52,13 @@ int tick_map(int fd, struct tick_page **ret, struct eddis_error *err)
     struct stat st;
 
     if (fstat(fd, &st) < 0 || st.st_size != (off_t)sizeof *p)
-        return eddis_fail(err, -EINVAL, "descriptor %d is no page of an eddis-keeper", fd);
+        return eddis_fail(err, -EINVAL, "descriptor %d is not the page of an eddis-keeper", fd);
     p = map(fd);
     if (!p)
-        return eddis_fail_errno(err, -errno, "cannot map the keeper's page");
+        return eddis_fail_errno(err, -errno, "cannot map the supervisor's page");
     if (p->magic != TICK_MAGIC) {
         (void)munmap(p, sizeof *p);
-        return eddis_fail(err, -EPROTO, "the keeper is of another version of eddis");
+        return eddis_fail(err, -EPROTO, "the supervisor is of another version of eddis");
     }
     (void)close(fd);
     *ret = p;

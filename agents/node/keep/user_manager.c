@@ -197,8 +197,7 @@ static int receive_all(int fd, void *ret, size_t n, int64_t deadline_ns, struct 
         if (some == 0)
             return eddis_fail(err, -EPIPE, "the user's service manager has hung up");
         if (clock_now_ns() >= deadline_ns) /* also if the manager sends without an end */
-            return eddis_fail(err, -ETIMEDOUT,
-                              "no answer of the user's service manager in the time for it");
+            return eddis_fail(err, -ETIMEDOUT, "the user's service manager did not answer in time");
         if (some < 0 && errno != EINTR && errno != EAGAIN && p.revents)
             return eddis_fail_errno(err, -errno, "cannot read from the user's service manager");
         at += some > 0 ? some : 0;
@@ -228,7 +227,7 @@ static int introduce(int fd, int64_t deadline_ns, struct eddis_error *err)
         return rc;
     return strncmp(line, "OK", 2) == 0
                ? send_all(fd, "BEGIN\r\n", 7, err)
-               : eddis_fail(err, -EACCES, "the user's service manager does not know this user");
+               : eddis_fail(err, -EACCES, "the user's service manager does not accept this user");
 }
 
 /* Read the next message, drop its content, and return its kind or a negative errno value. */
@@ -244,7 +243,7 @@ static int receive_kind(int fd, int64_t deadline_ns, struct eddis_error *err)
     memcpy(&body, head + 4, sizeof body);
     memcpy(&fields, head + 12, sizeof fields);
     if (body > MOST_ANSWER || fields > MOST_ANSWER)
-        return eddis_fail(err, -EPROTO, "what the user's service manager answers is too long");
+        return eddis_fail(err, -EPROTO, "the answer of the user's service manager is too long");
     left = (fields + 7) / 8 * 8 + body;
     while (rc == 0 && left > 0) {
         size_t some = left < sizeof part ? left : sizeof part;
@@ -271,5 +270,7 @@ int user_manager_scope(const char *runtime_dir, const char *name, int64_t deadli
         rc = receive_kind(fd, deadline_ns, err);
     if (rc < 0)
         return rc;
-    return rc == RETURN ? 0 : eddis_fail(err, -EPERM, "the user's service manager makes no scope");
+    return rc == RETURN
+               ? 0
+               : eddis_fail(err, -EPERM, "the user's service manager did not make the scope");
 }

@@ -90,7 +90,7 @@ int log_send_add_take(struct log_send *s, const struct log_wish *wish, struct ed
     if (!w)
         rc = eddis_fail(err, -ENOMEM, "no memory for a log");
     else if (s->n == LOG_SEND_WISHES)
-        rc = eddis_fail(err, -EBUSY, "%d logs are wanted already", s->n);
+        rc = eddis_fail(err, -EBUSY, "%d logs are already being sent", s->n);
     if (rc < 0) {
         for (int i = 0; i < 3; i++)
             free(copy.w.paths[i]);

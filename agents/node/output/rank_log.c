@@ -74,7 +74,7 @@ int rank_log_open(const char *dir, int rank, int64_t generation, int64_t max_byt
         return rc;
     }
     if (generation > 1 && l->written) {
-        snprintf(line, sizeof line, "[eddis: generation %lld]\n", (long long)generation);
+        snprintf(line, sizeof line, "[eddis: start %lld]\n", (long long)generation);
         rank_log_write(l, line, strlen(line));
     }
     *ret = l;

@@ -39,7 +39,7 @@ int step_lines_open(const char *pattern, step_lines_fn fn, void *ctx, struct ste
     l->compiled = regcomp(&l->pattern, pattern, REG_EXTENDED) == 0;
     if (!l->compiled || l->pattern.re_nsub < 1) {
         step_lines_close(l);
-        return eddis_fail(err, -EINVAL, "'%s' is no pattern with a group", pattern);
+        return eddis_fail(err, -EINVAL, "'%s' is not a regular expression with a group", pattern);
     }
     *ret = l;
     return 0;

@@ -133,7 +133,7 @@ int stack_inspect_start(struct stack_inspect *l, pid_t rank, int64_t now_ns,
     int rc;
 
     if (pid <= 0)
-        return eddis_fail(err, -ENOENT, "it is no Python program");
+        return eddis_fail(err, -ENOENT, "it is not a Python program");
     if (!in_its_path(pid, path, sizeof path) && !beside_it(pid, path, sizeof path) &&
         spawn_find(program, path, sizeof path, err) < 0)
         return -ENOENT;
@@ -279,13 +279,13 @@ int stack_inspect_finish(struct stack_inspect *l, int status, char *ret, size_t 
 const char *stack_inspect_forbidden(int scope, bool root)
 {
     if (scope >= 3)
-        return "kernel.yama.ptrace_scope is 3, by which nobody may; it cannot be changed while the "
-               "machine is up";
+        return "kernel.yama.ptrace_scope is 3, which forbids it to everybody; it cannot be changed "
+               "until the next boot";
     if (scope == 2 && !root)
-        return "kernel.yama.ptrace_scope is 2, by which only root may; 1 would do";
+        return "kernel.yama.ptrace_scope is 2, which allows it only to root; set it to 1";
     if (scope == 1 && !root)
-        return "kernel.yama.ptrace_scope is 1, by which only the job's command itself can be "
-               "looked at; have a script before it end in exec";
+        return "kernel.yama.ptrace_scope is 1, which allows it only for the job's command itself; "
+               "let a script that starts the program end in exec";
     return NULL;
 }
 

@@ -176,8 +176,8 @@ START_TEST(two_for_one_name)
     ck_assert_int_eq(a.status, 409);
     ck_assert_int_eq(a.heard, -EACCES);
     ck_assert_str_eq(a.err.text,
-                     "two have come as node n0, from 127.0.0.1 and from 127.0.0.1, and one of them "
-                     "is not ours; nobody else may have the secret of this start");
+                     "two agents claim to be node n0, one from 127.0.0.1 and one from 127.0.0.1, "
+                     "and one of them is not ours: somebody else has the secret of this start");
     free(a.body);
     invitation_free(i);
 }

@@ -73,7 +73,7 @@ START_TEST(held_up)
     checkpoint_end(&run, &over);
     ck_assert(!over && !*said);
     checkpoint_end_give_up(&run);
-    ck_assert_ptr_nonnull(strstr(said, "may stay: '"));
+    ck_assert_ptr_nonnull(strstr(said, "may remain: the folder '"));
     ck_assert_ptr_nonnull(strstr(said, "' does not answer"));
     *said = '\0';
     let_go(run.looks);

@@ -23,7 +23,7 @@ static const struct {
       "c01 has Open MPI 4.1.4 and c02 has Open MPI 4.1.5; install one version on both" },
     { { "c01", 3, "0.1.0", "" },
       { "c02", 2, "0.1.0", "" },
-      "c01 has an eddis of protocol 3 and c02 has an eddis of protocol 2; install one version on "
+      "c01 has eddis with protocol 3 and c02 has eddis with protocol 2; install one version on "
       "both" },
     /* the one that explains the others comes first */
     { { "c01", 3, "0.2.0", "Open MPI 4.1.4" },

@@ -34,7 +34,7 @@ START_TEST(starts_that_fail)
         ck_assert_int_eq(f.s.phase, STATE_PHASE_PLAN);
     }
     said(&f, "starting again in 32 s");
-    said(&f, "'/dev/shm/eddis-1'; not started again: it could not be started 10 times running");
+    said(&f, "'/dev/shm/eddis-1'; not started again: it could not be started 10 times in a row");
     ck_assert_str_eq(f.s.reason, "start");
     ck_assert_int_eq(f.s.exit_code, 3);
     wind_up(&f);
@@ -172,7 +172,7 @@ START_TEST(nodes_lost_in_vain)
         launch(&f, STATE_PHASE_RUN);
         steps(&f, 10);
     }
-    said(&f, "10 nodes were lost running, without a new checkpoint in between");
+    said(&f, "10 nodes were lost in a row without a new checkpoint in between");
     ck_assert_str_eq(f.s.reason, "node_lost");
     wind_up(&f);
     state_fini(&f.s);

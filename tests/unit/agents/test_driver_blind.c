@@ -52,13 +52,14 @@ START_TEST(blind_ages)
         confirm(&f, -1);
         if (g == 0) {
             state_restart_text(&f.s, 3, text, sizeof text);
-            ck_assert_str_eq(text, "restarting from wherever the program goes on by itself on 3 "
-                                   "nodes (generation 2, restart 1 of at most 3)");
+            ck_assert_str_eq(text, "restarting from the point where the program itself resumes on "
+                                   "3 nodes (start 2, restart 1 of at most 3)");
         }
     }
     ck_assert_int_eq(f.s.generation, _i == 0 ? 2 : 3);
     if (_i == 0)
-        said(&f, "not started again: the same rank has failed in the same way at the same age");
+        said(&f, "not started again: the same rank has failed before in the same way after the "
+                 "same time");
     state_fini(&f.s);
 }
 END_TEST
@@ -82,7 +83,7 @@ START_TEST(nothing_is_seen_of_it)
     confirm(&f, -1);
     ck_assert_int_eq(f.s.generation, _i == 1 ? 1 : 2);
     if (_i == 1)
-        said(&f, "; not started again: none of its workers was up yet");
+        said(&f, "; not started again: none of its workers was running yet");
     state_fini(&f.s);
 }
 END_TEST
@@ -131,12 +132,12 @@ START_TEST(told_numbers)
     confirm(&f, -1);
     ck_assert_int_eq(f.s.generation, _i == 0 ? 1 : 2);
     if (_i == 0)
-        said(&f,
-             "; not started again: no finished step is known; write restarts, as in --restarts 3");
+        said(&f, "; not started again: no finished step is known; set restarts, for example with "
+                 "--restarts 3");
     state_restart_text(&f.s, 3, text, sizeof text);
     if (_i > 0)
-        ck_assert_str_eq(text, "restarting from wherever the program goes on by itself on 3 nodes "
-                               "(generation 2, restart 1 of at most 3)");
+        ck_assert_str_eq(text, "restarting from the point where the program itself resumes on 3 "
+                               "nodes (start 2, restart 1 of at most 3)");
     state_fini(&f.s);
 }
 END_TEST
@@ -176,8 +177,8 @@ static void quiet(struct fixture *f, int rank, int64_t for_ns, char *where)
 /* Ranks of which no step is known hang when all that are left do nothing. */
 START_TEST(quiet_hang)
 {
-    static char futex[] = "it waits in the kernel's futex_wait",
-                asleep[] = "it waits in the kernel's nanosleep";
+    static char futex[] = "it waits in the kernel function futex_wait",
+                asleep[] = "it waits in the kernel function nanosleep";
     struct fixture f;
 
     begin(&f, 0);
@@ -204,11 +205,10 @@ START_TEST(quiet_hang)
     } else {
         ck_assert_str_eq(f.s.reason, "hang");
         ck_assert_int_eq(f.s.failure.rank, _i == 1 ? 1 : 3);
-        said(&f, _i == 1
-                     ? "(node a, pid 101) has neither printed nor computed for 0:32, nor has any "
-                       "other rank that is left, timeouts.hang is 0:30: it waits in the kernel's "
-                       "nanosleep; stopping"
-                     : "(node c, pid 103) has neither");
+        said(&f, _i == 1 ? "(node a, pid 101) has neither printed nor computed for 0:32, nor has "
+                           "any other running rank (timeouts.hang is 0:30): it waits in the kernel "
+                           "function nanosleep; stopping"
+                         : "(node c, pid 103) has neither");
     }
     state_fini(&f.s);
 }
@@ -217,7 +217,7 @@ END_TEST
 /* Who has told the number of no step but 0 is among them; the first one above it is a step. */
 START_TEST(quiet_after_a_number)
 {
-    static char futex[] = "it waits in the kernel's futex_wait";
+    static char futex[] = "it waits in the kernel function futex_wait";
     struct fixture f;
 
     begin(&f, 0);

@@ -82,12 +82,12 @@ START_TEST(hang_elsewhere)
     } row[] = {
         { { 1, 1, 1, 2, 1 },
           3,
-          "rank 3 (node c, pid 103) keeps others from theirs for 0:30, timeouts.hang is 0:30: last "
-          "step 19: it is in load (train.py:33); rank 0 waits in all_reduce (d.py:41), called in "
-          "main (train.py:40); stopping" },
+          "rank 3 (node c, pid 103) keeps others from their steps for 0:30 (timeouts.hang is "
+          "0:30); last step 19: it is in load (train.py:33); rank 0 waits in all_reduce (d.py:41), "
+          "called in main (train.py:40); stopping" },
         { { 1, 2, 1, 1, 1 },
           1,
-          "rank 1 (node a, pid 101) has made no step for 0:30, timeouts.hang is 0:30: last step "
+          "rank 1 (node a, pid 101) has made no step for 0:30 (timeouts.hang is 0:30); last step "
           "19: it is in load (train.py:33); rank 0 waits in all_reduce (d.py:41)" },
         { { 1, 1, 1, 1, 1 }, 1, "last step 19: it waits in all_reduce (d.py:41), called in main" },
         { { 0, 0, 0, 0, 0 }, 1, "last step 19, computing; stopping" },
@@ -121,7 +121,7 @@ START_TEST(hang_of_a_page)
 {
     static const char load[] = "it is in load (train.py:33)",
                       all[] = "it waits in all_reduce (d.py:41)",
-                      nap[] = "it waits in the kernel's nanosleep";
+                      nap[] = "it waits in the kernel function nanosleep";
     static const struct {
         int place[RANKS];
         const char *where;
@@ -236,7 +236,7 @@ START_TEST(ended_alone)
     ck_assert(state_is_ending(&f.s) == row[_i].fails);
     if (row[_i].fails) {
         said(&f, "rank 1 (node ");
-        said(&f, " has ended its steps with step 1041, and rank 0 waits for it in the next one: "
+        said(&f, " has ended its steps with step 1041, but rank 0 waits for it in the next step: "
                  "leave the loop on all ranks at the same step");
         ck_assert_str_eq(f.s.reason, "hang");
         ck_assert_int_eq(f.s.failure.rank, 1);

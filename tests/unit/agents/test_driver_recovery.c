@@ -159,13 +159,13 @@ START_TEST(goes_on_with_who_is_left)
     pass(&f, 14 * second);
     ck_assert_int_eq(f.s.phase, STATE_PHASE_RUN); /* never sooner */
     pass(&f, 2 * second);
-    said(&f, "node c: nothing heard of its agent for 15.0 s (timeouts.node_lost)");
+    said(&f, "node c: no report from its agent for 15.0 s (timeouts.node_lost)");
     ck_assert_int_eq(f.s.phase, STATE_PHASE_STOP);
     ck_assert_int_eq(f.revive[2], 1); /* its old self is shut out, and a new one called for */
     confirm(&f, 1000);                /* the cut one is not waited for */
     ck_assert_int_eq(f.s.phase, STATE_PHASE_PLAN);
     state_restart_text(&f.s, 2, text, sizeof text);
-    ck_assert_str_eq(text, "restarting from step 1000 on 2 nodes (generation 2, node loss 1)");
+    ck_assert_str_eq(text, "restarting from step 1000 on 2 nodes (start 2, node loss 1)");
     launch(&f, STATE_PHASE_RUN);
     ck_assert_int_eq(f.s.n_ranks, 3);
     ck_assert(!state_is_known(&f.s, 2));
@@ -279,7 +279,7 @@ START_TEST(a_lost_node_is_to_blame)
     confirm(&f, 10);
     ck_assert_int_eq(f.s.phase, STATE_PHASE_STOP); /* the silent one may still run */
     pass(&f, 12 * second);
-    said(&f, "before that: node b: nothing heard");
+    said(&f, "before that: node b: no report");
     ck_assert_str_eq(f.s.before.reason, "node_lost");
     ck_assert_int_eq(f.s.phase, STATE_PHASE_PLAN);
     state_fini(&f.s);
@@ -317,7 +317,7 @@ START_TEST(nobody_is_left)
     pass(&f, 20 * second);
     ck_assert_int_eq(f.s.phase, STATE_PHASE_REGROUP);
     pass(&f, 61 * second);
-    said(&f, "the job cannot go on: no node is left");
+    said(&f, "the job cannot continue: no node is left");
     ck_assert_str_eq(f.s.reason, "node_lost");
     ck_assert_int_eq(f.s.exit_code, 1);
     wind_up(&f);
@@ -339,7 +339,7 @@ START_TEST(all_is_gone)
     for (int i = 1; i < NODES; i++)
         state_ended(&f.s, i, "agent has left", f.now_ns);
     pass(&f, 2 * second);
-    said(&f, "the job cannot go on: Slurm's job 1 is over");
+    said(&f, "the job cannot continue: Slurm's job 1 is over");
     ck_assert_str_eq(f.s.message, "Slurm's job 1 is over");
     ck_assert_str_eq(f.s.reason, "node_lost");
     for (int i = 0; i < NODES; i++)
@@ -358,7 +358,7 @@ START_TEST(nodes_left_are_too_few)
     confirm(&f, 10);
     state_unplannable(&f.s, "batch.global is 512, too large for 2 workers", f.now_ns);
     drain(&f);
-    said(&f, "the job cannot go on: batch.global is 512");
+    said(&f, "the job cannot continue: batch.global is 512");
     ck_assert_str_eq(f.s.reason, "rank_signal");
     ck_assert_int_eq(f.s.exit_code, 139);
     wind_up(&f);
@@ -584,7 +584,7 @@ static void run_cached(struct fixture *f, int restarts, enum state_phase to)
 
 static void ends_well(struct fixture *f)
 {
-    said(f, "; every rank has exited 0: the job has ended well\n");
+    said(f, "; every rank has exited with code 0, so the job has succeeded\n");
     ck_assert_int_eq(f->ordered[ACTION_FORGET], 0);
     ck_assert(!f->s.failure.set);
     wind_up(f);
@@ -677,7 +677,7 @@ START_TEST(no_second_run_over_a_network)
     said(&f, "; not started again: no finished step is known");
     ck_assert_int_eq(f.ordered[ACTION_FORGET], 0);
     wind_up(&f);
-    said(&f, "before that: node c: nothing heard of its agent");
+    said(&f, "before that: node c: no report from its agent");
     ck_assert_str_eq(f.s.reason, "node_lost");
     ck_assert_int_eq(f.ordered[ACTION_NETWORK], 1);
     ck_assert_int_eq(f.s.generation, 1);

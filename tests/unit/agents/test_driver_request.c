@@ -156,8 +156,8 @@ START_TEST(interrupted_with_checkpoint)
     all_steps(&f, 10);
     state_signal(&f.s, signals[_i], f.now_ns);
     did(&f, "checkpoint;");
-    said(&f, signals[_i] ? "then stopping 4 ranks; press Ctrl-C again to kill at once"
-                         : "then stopping 4 ranks; ask again to kill at once");
+    said(&f, signals[_i] ? "then stopping (4 ranks); press Ctrl-C again to kill at once"
+                         : "then stopping (4 ranks); run --stop again to kill at once");
     state_checkpoint_seen(&f.s, 10);
     exit_well(&f);
     did(&f, "stop failure;");
@@ -198,7 +198,7 @@ START_TEST(interrupted_twice)
     state_signal(&f.s, signals[_i], f.now_ns);
     did(&f, "checkpoint;");
     state_signal(&f.s, signals[_i], f.now_ns);
-    said(&f, "without the checkpoint");
+    said(&f, "without waiting for the checkpoint");
     did(&f, "stop kill;");
     state_signal(&f.s, signals[_i], f.now_ns);
     did(&f, "");
@@ -211,7 +211,7 @@ START_TEST(interrupted_twice)
     did(&f, "checkpoint;");
     state_signal(&f.s, signals[_i], f.now_ns + 20 * second);
     did(&f, "");
-    said(&f, "it saves already, then stopping 4 ranks");
+    said(&f, "waiting for a checkpoint that was already requested, then stopping (4 ranks)");
     state_checkpoint_seen(&f.s, 10);
     exit_well(&f);
     ended(&f, "interrupted", 130);
@@ -223,7 +223,7 @@ START_TEST(interrupted_twice)
     did(&f, "checkpoint;");
     state_signal(&f.s, signals[_i], f.now_ns);
     state_signal(&f.s, signals[_i], f.now_ns);
-    said(&f, "without the checkpoint");
+    said(&f, "without waiting for the checkpoint");
     did(&f, "stop kill;");
     ended(&f, "interrupted", 130);
     state_fini(&f.s);
@@ -284,7 +284,7 @@ START_TEST(told_while_it_finishes)
 
     all_trained_one_left(&f);
     state_signal(&f.s, signals[_i], f.now_ns);
-    said(&f, "all is trained: waiting for the workers to finish");
+    said(&f, "all steps are done: waiting for the workers to finish");
     did(&f, "");
     exit_well(&f);
     did(&f, "stop failure;");
@@ -296,7 +296,8 @@ START_TEST(told_while_it_finishes)
     all_trained_one_left(&f); /* they take too long */
     state_signal(&f.s, signals[_i], f.now_ns);
     wait_too_long(&f);
-    said(&f, "all is trained, but the workers have not ended within 120 s (timeouts.checkpoint)");
+    said(&f,
+         "all steps are done, but the workers have not ended within 120 s (timeouts.checkpoint)");
     did(&f, "stop orderly;");
     ended(&f, signals[_i] == SIGTERM ? "preempted" : "interrupted",
           128 + (signals[_i] == SIGTERM ? SIGTERM : SIGINT));

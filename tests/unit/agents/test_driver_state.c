@@ -48,7 +48,7 @@ START_TEST(a_rank_is_never_heard_of)
     f.now_ns = state_deadline(&f.s);
     state_tick(&f.s, f.now_ns);
     did(&f, "stop failure;");
-    said(&f, "rank 3 was not heard of");
+    said(&f, "rank 3 did not report");
     ended(&f, "internal", 1);
     state_fini(&f.s);
 }
@@ -149,7 +149,8 @@ START_TEST(rank_fails_beside)
 {
     struct fixture f;
     struct event e = event_why(&f, EVENT_RANK_EXIT);
-    char text[] = "eddis-rank (pid 90), the process of eddis that ran it, had died without a word";
+    char text[] =
+        "eddis-rank (pid 90), the eddis process that ran it, had died and reported nothing";
 
     run_four(&f);
     e.rank = 2;
@@ -159,8 +160,8 @@ START_TEST(rank_fails_beside)
     e.text = text;
     state_event(&f.s, 1, &e, f.now_ns);
     said(&f, "died of signal 9 (Killed), ");
-    said(&f, " after the start; eddis-rank (pid 90), the process of eddis that ran it, had died "
-             "without a word; stopping 3 ranks");
+    said(&f, " after the start; eddis-rank (pid 90), the eddis process that ran it, had died and "
+             "reported nothing; stopping 3 ranks");
     ck_assert_str_eq(f.s.failure.reason, "rank_signal");
     state_fini(&f.s);
 }
@@ -305,7 +306,7 @@ START_TEST(mpirun_disagrees)
     for (int r = 0; r < 4; r++)
         exited_before(&f, r, 0, 0, 0, false);
     mpirun(&f, 1, 0);
-    said(&f, "mpirun exited 1; every rank has exited 0: the job has ended well");
+    said(&f, "mpirun exited 1; every rank has exited with code 0, so the job has succeeded");
     ended(&f, "ok", 0);
     ck_assert(!f.s.failure.set);
     state_fini(&f.s);
@@ -419,7 +420,7 @@ START_TEST(agent_is_lost)
     ck_assert_int_gt(f.now_ns, 1010 * second);
     state_tick(&f.s, f.now_ns);
     did(&f, "stop failure;");
-    said(&f, "node b: nothing heard of its agent for 15.0 s");
+    said(&f, "node b: no report from its agent for 15.0 s");
     ended(&f, "node_lost", 1);
     report_why(&f, 0, EVENT_STOPPED); /* nobody waits for the lost one's word */
     did(&f, "bye;");
@@ -443,11 +444,10 @@ START_TEST(agent_ends_in_a_pause)
     state_paused(&f.s, 100 * second, f.now_ns);
     state_tick(&f.s, f.now_ns);
     did(&f, "");
-    state_ended(&f.s, 1, "agent did not move for 10.0 s (timeouts.lease)", f.now_ns);
+    state_ended(&f.s, 1, "agent did not respond for 10.0 s (timeouts.lease)", f.now_ns);
     did(&f, "stop failure;");
-    said(&f,
-         "eddis-run itself was stopped for 100.0 s, too long for timeouts.lease (10 s): its agents "
-         "have ended the workers");
+    said(&f, "eddis-run itself was suspended for 100.0 s, longer than timeouts.lease (10 s): its "
+             "agents have ended the workers");
     ended(&f, "node_lost", 1);
     state_fini(&f.s);
 }
@@ -462,7 +462,7 @@ START_TEST(agent_is_down)
     f.now_ns += 5 * second;
     state_node_down(&f.s, 1, f.now_ns);
     did(&f, "stop failure;");
-    said(&f, "node b: nothing heard of its agent for 5.0 s (Slurm says that it is down)");
+    said(&f, "node b: no report from its agent for 5.0 s (Slurm reports the node as down)");
     ended(&f, "node_lost", 1);
     state_node_down(&f.s, 1, f.now_ns);
     did(&f, "");
@@ -513,7 +513,7 @@ START_TEST(agent_was_silent_before_a_pause)
     f.now_ns += 100 * second;
     state_paused(&f.s, 100 * second, f.now_ns);
     state_ended(&f.s, 0, "session was lost", f.now_ns);
-    said(&f, "eddis-run itself was stopped for 100.0 s");
+    said(&f, "eddis-run itself was suspended for 100.0 s");
     state_fini(&f.s);
 }
 END_TEST
@@ -529,9 +529,8 @@ START_TEST(agent_ends_behind_a_short_pause)
     f.now_ns += 3 * second;
     state_ended(&f.s, 1, "agent was killed by signal 9", f.now_ns);
     did(&f, "stop failure;");
-    said(&f,
-         "node b: its agent was killed by signal 9; eddis-run itself was stopped for 4.0 s until "
-         "3.0 s before (timeouts.lease is 10 s)");
+    said(&f, "node b: its agent was killed by signal 9; eddis-run itself was suspended for 4.0 s "
+             "until 3.0 s before this (timeouts.lease is 10 s)");
     ended(&f, "node_lost", 1);
     state_fini(&f.s);
 }
@@ -548,7 +547,7 @@ START_TEST(agent_is_lost_behind_a_pause)
     ck_assert_int_eq(state_deadline(&f.s), f.now_ns + 15 * second);
     state_tick(&f.s, f.now_ns + 15 * second);
     did(&f, "stop failure;");
-    said(&f, "node b: nothing heard of its agent for 115.0 s");
+    said(&f, "node b: no report from its agent for 115.0 s");
     state_fini(&f.s);
 }
 END_TEST
@@ -558,9 +557,9 @@ START_TEST(agent_ends)
     struct fixture f;
 
     run_four(&f);
-    state_ended(&f.s, 1, "keeper was killed by signal 9", f.now_ns);
+    state_ended(&f.s, 1, "supervisor was killed by signal 9", f.now_ns);
     did(&f, "stop failure;");
-    said(&f, "node b: its keeper was killed by signal 9");
+    said(&f, "node b: its supervisor was killed by signal 9");
     ended(&f, "node_lost", 1);
     report_why(&f, 0, EVENT_STOPPED);
     did(&f, "bye;");
@@ -590,10 +589,9 @@ START_TEST(agent_ends_before_it_registers_in_a_pause)
 
     begin_here(&f, 1);
     state_paused(&f.s, 15 * second, f.now_ns);
-    state_ended(&f.s, 0, "agent did not move for 10.0 s (timeouts.lease)", f.now_ns);
-    said(&f,
-         "eddis-run itself was stopped for 15.0 s, too long for timeouts.lease (10 s): its agents "
-         "have ended before they registered");
+    state_ended(&f.s, 0, "agent did not respond for 10.0 s (timeouts.lease)", f.now_ns);
+    said(&f, "eddis-run itself was suspended for 15.0 s, longer than timeouts.lease (10 s): its "
+             "agents have ended before they registered");
     ended(&f, "start", 3);
     ck_assert_int_eq(f.s.phase, STATE_PHASE_OVER);
     state_fini(&f.s);

@@ -23,10 +23,10 @@ START_TEST(hang)
     } row[] = {
         { { 3, 3, 2, 3, 3 },
           2,
-          "rank 2 (node b, pid 102) has made no step for 0:30, timeouts.hang is 0:30: last step "
+          "rank 2 (node b, pid 102) has made no step for 0:30 (timeouts.hang is 0:30); last step "
           "1041, computing; ranks 0, 1, 3, 4 wait for it" },
         { { 1, 3, 3, 3, 3 }, 0, "waiting for data; ranks 1-4 wait for it" },
-        { { 3, 3, 3, 3, 3 }, 0, "waiting for others; all ranks wait for each other" },
+        { { 3, 3, 3, 3, 3 }, 0, "waiting for other ranks; all ranks wait for each other" },
         { { 3, 5, 3, 6, 6 }, 1, "writing a checkpoint; ranks 0, 2 wait for it" },
         { { 6, 6, 6, 4, 6 }, 3, "last step 1041, evaluating; stopping 5 ranks\n" },
         { { 6, 6, 6, 6, 6 }, -1, "" },
@@ -120,7 +120,7 @@ START_TEST(hang_behind_waits)
         { { 5, 5, 5, 5, 5 }, /* in a checkpoint: 4 waits for 3, 3 for 2, 2 does not wait */
           { 2, 0, -1, 2, 3 },
           2,
-          "rank 2 (node b, pid 102) has made no step for 0:30, timeouts.hang is 0:30: last step "
+          "rank 2 (node b, pid 102) has made no step for 0:30 (timeouts.hang is 0:30); last step "
           "1041, writing a checkpoint; ranks 0, 1, 3, 4 wait for it" },
         { { 4, 4, 4, 4, 4 }, { 3, 3, 3, -1, 3 }, 3, "evaluating; ranks 0-2, 4 wait for it" },
         { { 5, 5, 5, 5, 5 }, /* 0 waits for a circle of 1, 2 and 4 */
@@ -234,17 +234,21 @@ START_TEST(first_step)
           1800,
           60,
           2,
-          "rank 2 (node b, pid 102) has not come to its first step within 30:00 "
+          "rank 2 (node b, pid 102) has not reached its first step within 30:00 "
           "(timeouts.first_step): computing; ranks 0, 1, 3, 4 wait for it; stopping 5 ranks; not "
           "started again: no worker had finished a step" },
         { { 0, 0, 0, 0, 0 }, 1800, 60, 0, "(timeouts.first_step): starting; stopping" },
-        { { 3, 3, 3, 3, 3 }, 1800, 60, 0, "waiting for others; all ranks wait for each other" },
+        { { 3, 3, 3, 3, 3 },
+          1800,
+          60,
+          0,
+          "waiting for other ranks; all ranks wait for each other" },
         { { 0, 0, 0, -1, 0 },
           -1,
           0,
           3,
-          "rank 3 (node c, pid 103) has not come to its first step within 30:00 "
-          "(timeouts.first_step): the others are in eddis_open without it; stopping" },
+          "rank 3 (node c, pid 103) has not reached its first step within 30:00 "
+          "(timeouts.first_step): the other ranks wait for it in eddis_open; stopping" },
         { { 0, 0, 0, 0, 0 }, -1, 0, 0, "(timeouts.first_step): starting; stopping" },
         { { 3, 3, 2, 3, 3 }, 1799, 60, -1, "" },    /* it has time yet */
         { { 0, 0, 0, 0, 0 }, 1800, 0, -1, "" },     /* shares buffers, and makes no steps */
@@ -332,7 +336,7 @@ START_TEST(ctrl_c_in_recovery)
     ck_assert_int_eq(f.s.phase, STATE_PHASE_STOP); /* it still confirms */
     state_signal(&f.s, SIGINT, f.now_ns);
     drain(&f);
-    said(&f, "killing what is left");
+    said(&f, "killing all processes that are left");
     wind_up(&f);
     ck_assert_str_eq(f.s.reason, "interrupted");
     ck_assert_int_eq(f.s.exit_code, 130);
@@ -453,12 +457,12 @@ START_TEST(network_is_probed)
     for (int i = 0; i < NODES; i++)
         comes(&f, i);
     probe(&f); /* the first candidate: one pair does not answer */
-    state_network_failed(&f.s, "a got no answer of c", f.now_ns);
+    state_network_failed(&f.s, "a got no answer from c", f.now_ns);
     exited(&f, 0, 1, 0, false);
     ck_assert_int_eq(f.s.phase, STATE_PHASE_PROBE_STOP);
     confirm(&f, -1);
     ck_assert_int_eq(f.s.phase, STATE_PHASE_NETWORK);
-    ck_assert_str_eq(f.s.probe_trouble, "a got no answer of c");
+    ck_assert_str_eq(f.s.probe_trouble, "a got no answer from c");
     probe(&f); /* the second is slow, though mpirun has reached all */
     pass(&f, 31 * second);
     ck_assert_int_eq(f.s.phase, STATE_PHASE_PROBE_RUN);
@@ -471,7 +475,7 @@ START_TEST(network_is_probed)
     drain(&f);
     report_parts(&f, EVENT_PREPARED);
     pass(&f, 31 * second);
-    ck_assert_str_eq(f.s.probe_trouble, "it took too long");
+    ck_assert_str_eq(f.s.probe_trouble, "its measurement took too long");
     confirm(&f, -1);
     ck_assert_int_eq(f.s.phase, STATE_PHASE_NETWORK);
     probe(&f); /* the last one works */
@@ -545,7 +549,7 @@ START_TEST(cached_network)
     launch(&f, STATE_PHASE_START);
     mpirun(&f, 1, 0);
     pass(&f, 3 * second);
-    said(&f, "the network of an earlier job may have changed");
+    said(&f, "the network may have changed since an earlier job measured it");
     ck_assert_int_eq(f.ordered[ACTION_FORGET], 1);
     confirm(&f, -1);
     ck_assert_int_eq(f.s.phase, STATE_PHASE_NETWORK);
@@ -626,7 +630,7 @@ START_TEST(preempted_and_nobody_goes)
     pass(&f, 121 * second);
     ck_assert_str_eq(f.s.reason, "preempted");
     ck_assert_int_eq(f.s.exit_code, 75);
-    said(&f, "the checkpoint is there, but the workers have not ended within 120 s "
+    said(&f, "the checkpoint is written, but the workers have not ended within 120 s "
              "(timeouts.checkpoint); stopping");
     state_fini(&f.s);
 }
@@ -705,16 +709,16 @@ START_TEST(why_not_again)
     arrive(&f);
     launch(&f, STATE_PHASE_RUN);
     exited(&f, 1, 1, 0, false);
-    said(&f, "not started again: no finished step is known: no worker has used libeddis "
-             "yet, nor told a step otherwise (progress.pattern)");
+    said(&f, "not started again: no finished step is known: no worker has used libeddis yet, or "
+             "reported a step by progress.pattern");
     state_fini(&f.s);
 
     begin(&f, 3);
     arrive(&f);
     launch(&f, STATE_PHASE_RUN);
     exited(&f, 1, 0, SIGSEGV, false);
-    said(&f, "not started again: no finished step is known; write restarts, as in --restarts 3, to "
-             "have it started again all the same");
+    said(&f, "not started again: no finished step is known; set restarts, for example with "
+             "--restarts 3, to restart the job nevertheless");
     state_fini(&f.s);
 
     begin(&f, 0); /* nobody expects it */

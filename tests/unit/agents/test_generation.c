@@ -69,7 +69,7 @@ START_TEST(plan_of_other_ranks)
     struct eddis_error err = { 0 };
     char text[80];
 
-    snprintf(text, sizeof text, "a plan for %d ranks where there are %d", o->n_plan, RANKS);
+    snprintf(text, sizeof text, "the plan is for %d ranks, but there are %d", o->n_plan, RANKS);
     ck_assert_int_eq(carry_out(o, &err), -EINVAL);
     ck_assert_str_eq(err.text, text);
     ck_assert_int_eq(board_newest(generation.board), 0);

@@ -93,9 +93,10 @@ START_TEST(order_and_prefixes)
     ck_assert_int_eq(job_folder_find(NULL, &got, NULL), 0);
     ck_assert_str_eq(got.id, ids[1]);
     ck_assert_int_eq(job_folder_find("alpha", &got, &err), -EINVAL);
-    ck_assert_str_eq(err.text, "2 jobs begin with 'alpha', write more of the id: "
-                               "alpha-20250101-000001-bbbb (started 2025-01-01 00:00:01), "
-                               "alpha-20240101-000000-cccc (2024-01-01 00:00:00)");
+    ck_assert_str_eq(err.text,
+                     "the ids of 2 jobs begin with 'alpha'; write more of the id: "
+                     "alpha-20250101-000001-bbbb (started "
+                     "2025-01-01 00:00:01), alpha-20240101-000000-cccc (2024-01-01 00:00:00)");
     ck_assert_int_eq(job_folder_find("alpha-2025", &got, NULL), 0);
     ck_assert_str_eq(got.id, ids[1]);
 
@@ -105,10 +106,11 @@ START_TEST(order_and_prefixes)
         ck_assert_int_eq(mkdir(path, 0700), 0);
     }
     ck_assert_int_eq(job_folder_find("many", &got, &err), -EINVAL);
-    ck_assert_str_eq(err.text, "4 jobs begin with 'many', write more of the id: "
-                               "many-20250104-000000-aaaa (started 2025-01-04 00:00:00), "
-                               "many-20250103-000000-aaaa (2025-01-03 00:00:00), "
-                               "many-20250102-000000-aaaa (2025-01-02 00:00:00) and 1 older");
+    ck_assert_str_eq(
+        err.text,
+        "the ids of 4 jobs begin with 'many'; write more of the id: many-20250104-000000-aaaa "
+        "(started 2025-01-04 00:00:00), many-20250103-000000-aaaa (2025-01-03 "
+        "00:00:00), many-20250102-000000-aaaa (2025-01-02 00:00:00) and 1 older");
 }
 END_TEST
 
@@ -191,7 +193,7 @@ START_TEST(no_root)
     ck_assert_int_eq(job_folder_make("x", NULL, &f, &err), -ENOTDIR);
     ck_assert_str_eq(err.text,
                      "cannot make folder '/dev/null/eddis': Not a directory; set XDG_STATE_HOME to "
-                     "a folder where jobs can be kept, or give --job-dir");
+                     "a folder where jobs can be kept, or write --job-dir");
 }
 END_TEST
 
@@ -209,7 +211,7 @@ START_TEST(own_folder)
     ck_assert_int_eq(job_folder_make("x", path, &f, &err), -EEXIST);
     ck_assert_int_lt(job_folder_make("x", "/dev/null/x", &f, &err), 0);
     ck_assert_int_eq(job_folder_find(path, &got, &err), -ENOENT);
-    ck_assert_ptr_nonnull(strstr(err.text, "is no job's folder"));
+    ck_assert_ptr_nonnull(strstr(err.text, "is not a job's folder"));
     snprintf(path, sizeof path, "%s/deep/job.yaml", state);
     ck_assert_int_eq(file_write_atomic(path, "", 0, 0600, NULL), 0);
     *strrchr(path, '/') = '\0';

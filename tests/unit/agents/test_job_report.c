@@ -100,7 +100,7 @@ START_TEST(trouble)
 
     begin(&f);
     f.sentence =
-        "the disk is full; the job goes on: free space there, or its records will have gaps";
+        "the disk is full; the job continues; free space there, or its records will have gaps";
     job_report_ops.tick(&f.t, 0);
     ck_assert_int_eq(f.said, 0);
     (void)eddis_fail(&f.run.journal.trouble, -1, "the disk is full");
@@ -115,8 +115,8 @@ END_TEST
 START_TEST(equal_batches)
 {
     static const char sentence[] =
-        "the program divides its data itself, so that all workers have batches of one size; by "
-        "eddis.torch or libeddis they follow the plan";
+        "the program divides its data itself, so all workers have batches of the same size; with "
+        "eddis.torch or libeddis the batches follow the plan";
     struct run_plans plans = { .plan = plan_new(1, 2) };
     int64_t now_ns = 1000 * CLOCK_S;
     struct fixture f;
@@ -126,7 +126,7 @@ START_TEST(equal_batches)
     f.t.plans = &plans;
     plans.plan->equal_samples_per_s = 100;
     plans.plan->predicted_samples_per_s = _i == 1 ? 104 : 183;
-    (void)snprintf(text, sizeof text, "%s%s: eddis-python(7)", sentence,
+    (void)snprintf(text, sizeof text, "%s%s; see eddis-python(7)", sentence,
                    _i == 1 ? "" : ", which is predicted to be 1.83x as fast");
     f.sentence = text;
     f.run.state.phase = STATE_PHASE_RUN;

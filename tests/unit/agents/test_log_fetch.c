@@ -76,8 +76,7 @@ START_TEST(generations)
     zero = scratch_content("rank-0000.log");
     one = scratch_content("rank-0001.log");
     own = scratch_content("agent-2.log"); /* no name for a file */
-    ck_assert_str_eq(zero, "[eddis: generation 1, on a]\nfirst\n"
-                           "[eddis: generation 2, on b]\nsecond\n");
+    ck_assert_str_eq(zero, "[eddis: start 1, on a]\nfirst\n[eddis: start 2, on b]\nsecond\n");
     ck_assert_str_eq(one, "one+\n");
     ck_assert_str_eq(own, "agent\n");
     ck_assert_ptr_null(scratch_content("mpirun-a.log"));
@@ -114,7 +113,7 @@ START_TEST(hostile)
     log_fetch_done(f, 0, 3, 4, true); /* fewer than came */
     ck_assert_int_eq(log_fetch_finish(f, host, NULL, NULL), 1);
     text = scratch_content("rank-0003.log");
-    ck_assert_ptr_nonnull(strstr(text, "the rest is on a"));
+    ck_assert_ptr_nonnull(strstr(text, "the rest of this log is on a"));
     log_fetch_free(f);
 }
 END_TEST
@@ -184,7 +183,7 @@ START_TEST(no_room)
     part = scratch_content("rank-0001.log");
     ck_assert_str_eq(first + strlen(first) - 200, text);
     ck_assert_str_eq(second, text);
-    ck_assert_str_eq(strchr(part, '\n'), "\n[eddis: the rest is on b]\n");
+    ck_assert_str_eq(strchr(part, '\n'), "\n[eddis: the rest of this log is on b]\n");
 }
 END_TEST
 

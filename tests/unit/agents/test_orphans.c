@@ -275,7 +275,7 @@ START_TEST(held_folder)
 
     ck_assert_int_eq(flock(fd, LOCK_SH), 0);
     ck_assert_int_eq(orphans_end(job, &id, 1, clock_now_ns() + CLOCK_S, &l, &err), -EBUSY);
-    ck_assert_msg(strstr(err.text, "held by a process"), "%s", err.text);
+    ck_assert_msg(strstr(err.text, "locked by a process"), "%s", err.text);
     (void)close(fd);
     ck_assert_int_eq(end_it().folders, 1);
 }

@@ -57,8 +57,8 @@ START_TEST(equal_that_does_not_fit)
     end(&s);
     begin(&s, N, SHARE / 2, SHARE / 2);
     ck_assert(!s.plans.equal && !plan_versions_measures_equal(&s));
-    ck_assert_str_eq(said, "the equal split is not measured, for rank 1 may take 32 samples at "
-                           "most and an equal share is 64");
+    ck_assert_str_eq(said, "the equal split is not measured, because rank 1 may take at most 32 "
+                           "samples and an equal share is 64");
     end(&s);
 }
 END_TEST
@@ -71,11 +71,11 @@ START_TEST(equal_that_is_the_plan)
     begin(&s, N, 0, 0);
     ck_assert(!s.plans.equal && !plan_versions_measures_equal(&s));
     ck_assert_int_eq(s.plans.plan->version, 1);
-    ck_assert_str_eq(said, "the equal split is not measured, for it is the plan");
+    ck_assert_str_eq(said, "the equal split is not measured, because the plan is the equal split");
     end(&s);
     begin(&s, 1, 0, 0);
     ck_assert_ptr_null(s.plans.equal);
-    ck_assert_str_eq(said, "the equal split is not measured, for there is one worker");
+    ck_assert_str_eq(said, "the equal split is not measured, because there is one worker");
     end(&s);
 }
 END_TEST
@@ -94,8 +94,8 @@ START_TEST(versions_that_are_not)
         ck_assert(plan_versions_knows(&s, &p));
         *told[i] = s.plans.newest + 1;
         ck_assert(!plan_versions_knows(&s, &p));
-        ck_assert_str_eq(said, "rank 1 tells of version 2 of the plan, and 1 is the newest: its "
-                               "figures are left out");
+        ck_assert_str_eq(
+            said, "rank 1 reports plan version 2, but the newest is 1; its metrics are ignored");
         said[0] = '\0';
         *told[i] = INT64_MAX;
         ck_assert(!plan_versions_knows(&s, &p));

@@ -4,8 +4,8 @@
 #include "agents/protocol/protocol_join.h"
 
 #include "lib/base/cleanup.h"
-#include "lib/base/exit_code.h"
 #include "lib/base/clock.h"
+#include "lib/base/exit_code.h"
 #include "lib/base/random.h"
 #include "lib/eddis.h"
 #include "lib/http/server.h"
@@ -452,8 +452,8 @@ static const struct {
     { 2, "[0,94,94]", "[0,94,95]", "batch" },
     { 2, "[0,94,94]", "[1,93,94]", "batch" },
     { 2, "[0,94,94]", "[94,94]", "plan" },
-    { 2, "[0,0,47]", "[0,47]", "not one piece for each" },
-    { 2, "[0,0,47]", "[0,0,-1]", "the piece of rank 2" },
+    { 2, "[0,0,47]", "[0,47]", "does not have one item for each" },
+    { 2, "[0,0,47]", "[0,0,-1]", "\"piece\" of rank 2" },
     { 2, "[0,94,94]", "[0,-94,94]", "batch" },
     { 2, "\"0-1,4\"", "\"0;rm\"", "cpus" },
     { 2, "\"emulated:0\"", "\"a b\"", "device_id" },

@@ -41,7 +41,7 @@ START_TEST(short_output)
     rank_log_close(l);
     head = scratch_content("rank-0003.log");
     tail = scratch_content("rank-0003.tail.log");
-    ck_assert_str_eq(head, "one\ntwo\nthree[eddis: generation 2]\nmore\n");
+    ck_assert_str_eq(head, "one\ntwo\nthree[eddis: start 2]\nmore\n");
     ck_assert_ptr_null(tail);
 }
 END_TEST
@@ -104,7 +104,7 @@ START_TEST(full_before)
     tail = scratch_content("rank-0003.tail.log");
     old = scratch_content("rank-0003.tail-1.log");
     kept = MAX / 2 + strlen(tail) + strlen(old);
-    ck_assert_int_eq((int64_t)kept + dropped, 2 * sizeof all + strlen("[eddis: generation 2]\n"));
+    ck_assert_int_eq((int64_t)kept + dropped, 2 * sizeof all + strlen("[eddis: start 2]\n"));
 }
 END_TEST
 

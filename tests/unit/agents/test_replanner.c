@@ -125,9 +125,9 @@ START_TEST(contradicted)
     } row[] = {
         { TIME_PROBE, NULL },
         { TIME_GUESSED, NULL },
-        { TIME_GIVEN, "rank 1 takes 3.00 times as long as is given for it: " },
-        { TIME_LEARNT, "rank 1 takes 3.00 times as long as earlier jobs have learnt: " },
-        { TIME_MEASURED, "rank 1 takes 3.00 times as long as it did before the restart: " },
+        { TIME_GIVEN, "rank 1 takes 3.00 times as long as its configured time; " },
+        { TIME_LEARNT, "rank 1 takes 3.00 times as long as the time that earlier jobs measured; " },
+        { TIME_MEASURED, "rank 1 takes 3.00 times as long as before the restart; " },
     };
 
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {

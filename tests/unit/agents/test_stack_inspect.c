@@ -162,9 +162,10 @@ START_TEST(forbidden)
         bool root;
         const char *part; /* NULL: nothing is forbidden */
     } may[] = {
-        { 0, false, NULL },     { 1, false, "end in exec" }, { 2, false, "1 would do" },
-        { 3, false, "nobody" }, { 0, true, NULL },           { 1, true, NULL },
-        { 2, true, NULL },      { 3, true, "nobody may" },
+        { 0, false, NULL },          { 1, false, "end in exec" },
+        { 2, false, "set it to 1" }, { 3, false, "everybody" },
+        { 0, true, NULL },           { 1, true, NULL },
+        { 2, true, NULL },           { 3, true, "forbids it to everybody" },
     };
     const char *why = stack_inspect_forbidden(may[_i].scope, may[_i].root);
 

@@ -143,21 +143,21 @@ static const struct {
       "c0: ssh: no such host", "tried" },
     { "echo 'ssh: connect to host c0 port 22: Connection refused' >&2; exit 255",
       "connection refused", NULL },
-    { "echo 'ssh: connect to host c0 port 22: No route to host' >&2; exit 255", "no route to it",
-      NULL },
+    { "echo 'ssh: connect to host c0 port 22: No route to host' >&2; exit 255",
+      "no route to the host", NULL },
     { "echo 'ssh: connect to host c0 port 22: Connection timed out' >&2; exit 255", "no answer",
       NULL },
-    { "echo 'Host key verification failed.' >&2; exit 255", "its host key is not known", NULL },
+    { "echo 'Host key verification failed.' >&2; exit 255", "its host key is unknown", NULL },
     /* the final failure counts, not the limit's words behind it */
     { "echo 'Host key verification failed.\nConnection closed by 10.1.0.7' >&2; exit 255",
-      "its host key is not known", NULL },
+      "its host key is unknown", NULL },
     { "printf 'welcome\\n\\033[31mno luck\\r\\n' >&2; exit 255", "c0: ssh: ?[31mno luck", NULL },
-    { "exit 255", "c0: ssh: the login failed without a word", NULL },
+    { "exit 255", "c0: ssh: the login failed and printed nothing", NULL },
     { "exit 127", "no eddis at", NULL },
-    { "exit 126", "say with `eddis:` where it is", NULL },
+    { "exit 126", "set its folder with `eddis:`", NULL },
     { "echo 'exec: Command not found.' >&2; exit 1", "no eddis at", NULL },
-    { "echo hm >&2; exit 9", "the login ended with code 9 before eddis was up: hm", NULL },
-    { "exit 0", "the login ended with code 0 before eddis was up: it said nothing", NULL },
+    { "echo hm >&2; exit 9", "the login ended with code 9 before eddis started: hm", NULL },
+    { "exit 0", "the login ended with code 0 before eddis started: it printed nothing", NULL },
     { "kill -TERM $$", "ssh was killed by signal 15 during the login", NULL },
     { "echo 'eddis-keeper 0.0.9' >&2; sleep 60", "node c0 runs eddis 0.0.9 and this is eddis",
       NULL },
@@ -275,7 +275,8 @@ START_TEST(always_busy)
     open_hosts(&h, 1, "echo 'Connection closed by 10.1.0.7 port 22' >&2; exit 255");
     add(&h, 0, NULL, CLOCK_S);
     ck_assert_int_eq(wait_event(&h, 0)->type, START_LATE);
-    ck_assert_ptr_nonnull(strstr(h.event[0].text, "the server takes no more connections, try "));
+    ck_assert_ptr_nonnull(
+        strstr(h.event[0].text, "the server accepts no more connections, attempt "));
     ck_assert_ptr_nonnull(strstr(h.event[0].text, "; raise MaxStartups there"));
     close_hosts(&h);
 }
@@ -406,7 +407,7 @@ START_TEST(leaves)
 {
     static const char *const scripts[] = { AGENT "sleep 0.3; exit 0", AGENT "sleep 60",
                                            AGENT "sleep 0.1; exit 255" };
-    static const char *const whys[] = { "", "its keeper was lost" };
+    static const char *const whys[] = { "", "its supervisor was lost" };
 
     for (size_t i = 0; i < 6; i++) {
         struct hosts h;
@@ -422,7 +423,7 @@ START_TEST(leaves)
         starter_left(h.s, 0, why, clock_now_ns());
         ck_assert_int_eq(wait_event(&h, 0)->type, START_ENDED);
         if (*why)
-            ck_assert_str_eq(h.event[0].text, "agent has left: its keeper was lost");
+            ck_assert_str_eq(h.event[0].text, "agent has left: its supervisor was lost");
         add(&h, 0, NULL, 60 * CLOCK_S); /* may be started again */
         close_hosts(&h);
     }
@@ -468,11 +469,11 @@ START_TEST(lost_words)
     struct hosts h;
 
     open_hosts(&h, 1,
-               ANSWER "cat > /dev/null; echo 'eddis-agent: agent heard nothing of eddis-run for "
+               ANSWER "cat > /dev/null; echo 'eddis-agent: agent heard nothing from eddis-run for "
                       "2.1 s' >&2; exit 3");
     add(&h, 0, "secret", 60 * CLOCK_S);
     ck_assert_int_eq(wait_event(&h, 0)->type, START_ENDED);
-    ck_assert_str_eq(h.event[0].text, "agent heard nothing of eddis-run for 2.1 s");
+    ck_assert_str_eq(h.event[0].text, "agent heard nothing from eddis-run for 2.1 s");
     close_hosts(&h);
 }
 END_TEST

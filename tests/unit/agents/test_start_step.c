@@ -245,7 +245,7 @@ START_TEST(over)
         "srun: error: Unable to confirm allocation for job 7: Invalid job id specified",
         "srun: error: Unable to create step for job 7: Job/step already completing or completed",
     };
-    static const char text[] = "Slurm's job 7 is over (";
+    static const char text[] = "Slurm's job 7 has ended (";
     cleanup_free char *script = NULL;
 
     ck_assert_int_gt(asprintf(&script,
@@ -355,9 +355,8 @@ START_TEST(never_ended)
         wait_description(i, "started");
     begun_ns = clock_now_ns();
     ck_assert_int_eq(starter_clean(s, 0, clock_now_ns() + 4 * CLOCK_S, &err), -ETIMEDOUT);
-    ck_assert_str_eq(err.text,
-                     "Slurm has not ended step 7.0 on n0; step 7.1 on n1; step 7.2 on n2; "
-                     "see squeue -s, and end it by scancel");
+    ck_assert_str_eq(err.text, "Slurm has not ended step 7.0 on n0; step 7.1 on n1; step 7.2 on "
+                               "n2; look at squeue -s, and end it with scancel");
     ck_assert_int_lt(clock_now_ns() - begun_ns, 60 * CLOCK_S);
     for (int i = 0; i < 3; i++) {
         char name[8];
@@ -394,8 +393,8 @@ START_TEST(refused)
     wait_event(0, 1);
     ck_assert_int_eq(starter_clean(s, 0, clock_now_ns() + 60 * CLOCK_S, &err), row[_i].rc);
     if (row[_i].rc)
-        ck_assert_str_eq(err.text, "Slurm has not ended step 7.4 on n0, n1, n2; see squeue -s, and "
-                                   "end it by scancel");
+        ck_assert_str_eq(err.text, "Slurm has not ended step 7.4 on n0, n1, n2; look at squeue -s, "
+                                   "and end it with scancel");
 }
 END_TEST
 
@@ -422,12 +421,11 @@ START_TEST(lingers)
     wait_event(0, 1);
     wait_event(1, 1);
     ck_assert_int_eq(starter_clean(s, 0, clock_now_ns() + 3 * CLOCK_S, &err), row[_i].rc);
-    ck_assert_str_eq(err.text,
-                     row[_i].rc == -ETIMEDOUT
-                         ? "Slurm has not ended step 7.4 on n0, n1, n2; see squeue -s, and end it "
-                           "by scancel"
-                         : "Slurm has not ended step 7.4 on n0, n1, n2, where nothing is left; see "
-                           "squeue -s");
+    ck_assert_str_eq(err.text, row[_i].rc == -ETIMEDOUT
+                                   ? "Slurm has not ended step 7.4 on n0, n1, n2; look at squeue "
+                                     "-s, and end it with scancel"
+                                   : "Slurm has not ended step 7.4 on n0, n1, n2, although no "
+                                     "process is left there; look at squeue -s");
 }
 END_TEST
 

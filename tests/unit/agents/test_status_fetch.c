@@ -91,7 +91,7 @@ START_TEST(files)
 
     strcpy(any.id, "photos"); /* and one that may be anything */
     ck_assert_int_eq(status_fetch(&any, &s, &err), -ENOENT);
-    ck_assert_ptr_nonnull(strstr(err.text, "no job's folder"));
+    ck_assert_ptr_nonnull(strstr(err.text, "not a job's folder"));
     write_file("job.yaml", "name: x\n", 8);
     ck_assert_int_eq(status_fetch(&any, &s, &err), 0);
     ck_assert_int_eq(s.state, JOB_LOST);
@@ -209,7 +209,7 @@ START_TEST(driver_is_stopped)
     add_rows(14, 2, 0, 2);
     write_file("metrics.jsonl", "{\"half a line", 13);
     ck_assert_int_eq(status_fetch(&f, &s, &err), 2);
-    ck_assert_msg(strstr(err.text, "is stopped; kill -CONT") != NULL, "%s", err.text);
+    ck_assert_msg(strstr(err.text, "is suspended; run kill -CONT") != NULL, "%s", err.text);
     ck_assert_msg(strstr(err.text, " s old") != NULL, "%s", err.text);
     ck_assert_int_eq(s.steps_done, 14);
     ck_assert(status_age_s(&s) >= 85);

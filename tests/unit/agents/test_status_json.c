@@ -220,11 +220,12 @@ static const struct {
     const char *says;                             /* NULL: nothing of it */
 } below[] = {
     { true, 52, 9.6, 0,
-      "  52 % of ideal: the real work of rank 1 takes 9.6 ms of each step (20.0 ms) beyond "
-      "the emulated device's time\n" },
+      "  52 % of ideal: the real work of rank 1 takes 9.6 ms of each step (20.0 ms) longer than "
+      "the emulated device\n" },
     { true, 52, 9.6, 9, ": the real work of rank 1 takes 9.6 ms" },
-    { true, 52, 1.9, 9, "  52 % of ideal: rank 1 exchanges for 9.0 ms of each step (20.0 ms)\n" },
-    { false, 52, 9.6, 9, ": rank 1 exchanges for 9.0 ms" },
+    { true, 52, 1.9, 9,
+      "  52 % of ideal: rank 1 communicates for 9.0 ms of each step (20.0 ms)\n" },
+    { false, 52, 9.6, 9, ": rank 1 communicates for 9.0 ms" },
     { true, 80, 9.6, 9, NULL },
     { true, 52, 1.9, 1.9, NULL },
     { true, 52, NAN, NAN, NULL },
@@ -342,12 +343,14 @@ START_TEST(summary_of_a_failure)
     strcpy(s.message, "another");
     s.checkpoints = (struct checkpoint_status){ 1, 7, 40, "no room" };
     text = printed(&s);
-    ck_assert_ptr_nonnull(strstr(text, "\n  7 of 8 checkpoints were not written, the newest is of "
-                                       "step 40: no room\n"));
+    ck_assert_ptr_nonnull(strstr(
+        text,
+        "\n  7 of 8 checkpoints were not written, the newest checkpoint is of step 40: no room\n"));
     free(text);
     s.checkpoints = (struct checkpoint_status){ 0, 1, -1, "" };
     text = printed(&s);
-    ck_assert_ptr_nonnull(strstr(text, "\n  1 of 1 checkpoint was not written, there is none\n"));
+    ck_assert_ptr_nonnull(
+        strstr(text, "\n  1 of 1 checkpoint was not written, there is no checkpoint\n"));
     ck_assert_ptr_nonnull(
         strstr(text, "\n  first failure: rank 3, node n1, pid 77, signal 9, at step 120\n"));
     free(text);
@@ -382,17 +385,17 @@ START_TEST(summary_of_a_lost_job)
 
     job_status_init(&s);
     strcpy(s.job, "a-20261121-140712-3f9a");
-    strcpy(s.message, "the driver is gone and has left no summary");
+    strcpy(s.message, "the driver has ended without writing a summary");
     s.state = JOB_LOST;
     s.wall_s = 2.5;
     text = printed(&s);
-    ck_assert_str_eq(text,
-                     "lost after 2.5 s\n"
-                     "  the driver is gone and has left no summary\n"
-                     "  eddis-run --cleanup a-20261121-140712-3f9a ends what may be left of it, "
-                     "--resume goes on from its last checkpoint, if any\n"
-                     "no restarts, no re-plans\n"
-                     "more: eddis-status a-20261121-140712-3f9a --report\n");
+    ck_assert_str_eq(
+        text, "lost after 2.5 s\n"
+              "  the driver has ended without writing a summary\n"
+              "  eddis-run --cleanup a-20261121-140712-3f9a ends processes that may be left, "
+              "--resume continues from its last checkpoint, if any\n"
+              "no restarts, no re-plans\n"
+              "more: eddis-status a-20261121-140712-3f9a --report\n");
     free(text);
     s.wall_s = NAN;
     text = printed(&s);

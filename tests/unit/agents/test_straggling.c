@@ -127,9 +127,9 @@ START_TEST(named_and_over)
     report(1, 200, &slow);
     tell();
     ck_assert_int_eq(n_said, 1);
-    ck_assert_str_eq(said,
-                     "rank 1 on b takes 3.0 times as long as before since step 200 (compute, 100 % "
-                     "of it: 192 ms a step were 64); it has 64 samples a step");
+    ck_assert_str_eq(
+        said, "rank 1 on b takes 3.0 times as long as before since step 200 (compute explains 100 "
+              "% of it: it takes 192 ms a step instead of 64); it has 64 samples a step");
     ck_assert_int_eq(run.status.stragglers, 1);
     ck_assert_str_eq(row->straggler, "compute");
     ck_assert_str_eq(row->straggler_says, said + strlen("rank 1 on b "));
@@ -139,9 +139,8 @@ START_TEST(named_and_over)
     report(1, 300, &usual);
     tell();
     ck_assert_int_eq(n_said, 2);
-    ck_assert_str_eq(said,
-                     "rank 1 on b is as fast as before again since step 300; it has 64 samples "
-                     "a step");
+    ck_assert_str_eq(
+        said, "rank 1 on b has been as fast as before since step 300; it has 64 samples a step");
     ck_assert_int_eq(run.status.stragglers, 1); /* one was */
     ck_assert_str_eq(row->straggler, "");
     ck_assert_str_eq(row->straggler_says, "");
@@ -171,32 +170,33 @@ START_TEST(causes)
     } row[] = {
         { { 3 * OWN_S, 2 * OWN_S, NAN, UNKNOWN },
           "input",
-          "(input, 100 % of it: it waits 128 of 192 ms a step for its data, which comes at 333 "
-          "samples/s at least)" },
+          "(input explains 100 % of it: it waits 128 of 192 ms a step for its data, which arrives "
+          "at 333 samples/s at least)" },
         { { 1.6 * OWN_S, 0.4 * OWN_S, NAN, UNKNOWN },
           "input",
-          "(input, 67 % of it: it waits 25.6 of 102 ms a step for its data)" },
+          "(input explains 67 % of it: it waits 25.6 of 102 ms a step for its data)" },
         { { 3 * OWN_S, 0, 2 * OWN_S, UNKNOWN },
           "processor",
-          "(processor, 100 % of it: 192 ms a step were 64, and 67 % of them its main thread waits "
-          "for a processor, which others use)" },
+          "(processor explains 100 % of it: it takes 192 ms a step instead of 64, and for 67 % of "
+          "that time its main thread waits for a processor, which other programs use)" },
         { { 3 * OWN_S, 0, NAN, { { 0.6, NAN, NAN, NAN } } },
           "processor",
-          "(processor, 90 % of it: 192 ms a step were 64; 60 % of its cores' time is stolen by the "
-          "hypervisor)" },
+          "(processor explains 90 % of it: it takes 192 ms a step instead of 64; 60 % of its "
+          "cores' time is stolen by the hypervisor)" },
         { { 3 * OWN_S, 0, NAN, { { NAN, 0.7, 0.05, NAN } } },
           "processor",
-          "(processor, 100 % of it: 192 ms a step were 64; it is throttled in 70 % of its control "
-          "group's periods)" },
+          "(processor explains 100 % of it: it takes 192 ms a step instead of 64; it is throttled "
+          "in 70 % of its control group's periods)" },
         { { 3 * OWN_S, 0, 2 * OWN_S, { { 0, 0, 0.5, 0.2 } } },
           "processor",
-          "(processor, 100 % of it: 192 ms a step were 64, and 67 % of them its main thread waits "
-          "for a processor; other programs take 50 % of its cores' time; its clock is 20 % below "
-          "the highest)" },
+          "(processor explains 100 % of it: it takes 192 ms a step instead of 64, and for 67 % of "
+          "that time its main thread waits for a processor; other programs take 50 % of its cores' "
+          "time; its clock is 20 % below the highest)" },
         { { 3 * OWN_S, 0, NAN, { { 0, 0, 0, 0.3, 0.6 }, 98.6 } },
           "processor",
-          "(processor, 90 % of it: 192 ms a step were 64; its clock is 30 % below the highest; its "
-          "cores are slowed down by heat for 60 % of their time, at 99 degrees Celsius)" },
+          "(processor explains 90 % of it: it takes 192 ms a step instead of 64; its clock is 30 % "
+          "below the highest; its cores are slowed down by heat for 60 % of their time, at 99 "
+          "degrees Celsius)" },
     };
 
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
@@ -250,8 +250,8 @@ START_TEST(all_at_once)
         ck_assert_double_eq_tol(run.status.all_slow_times, 3, 1e-6);
         ck_assert_int_eq(n_said, i <= 3 ? 2 * i - 1 : 6);
         if (i <= 3)
-            ck_assert_str_eq(said, "most workers take 3.0 times as long as before, so that none of "
-                                   "them is named");
+            ck_assert_str_eq(said, "most workers take 3.0 times as long as before, so no single "
+                                   "worker is reported as slow");
         report_all(1000 * i + 500, &usual);
         tell();
         ck_assert(isnan(run.status.all_slow_times));

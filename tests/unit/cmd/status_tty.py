@@ -219,7 +219,7 @@ def driver_is_stopped(driver, folder):
     t.read_until(b"q quits")
     assert b"n1?[2J" in t.seen, t.seen
     process.send_signal(signal.SIGSTOP)
-    t.read_until(b"is stopped; kill")
+    t.read_until(b"is suspended; run kill")
     page = t.seen[t.seen.rindex(b"\033[H"):]
     told = re.search(rb"\d s old: the job's eddis-run \(pid (\d+)\) is stopped", page)
     assert b"n1?[2J" in page and told and int(told[1]) == process.pid, page
@@ -253,7 +253,7 @@ def watching_the_end(driver, folder):
     assert json.loads(plain("--json"))["accuracy"] == 0.98
     (folder / "summary.json").unlink()
     os.utime(folder, (1, 1))
-    assert " lost" in plain() and "left no summary" in plain()
+    assert " lost" in plain() and "without writing a summary" in plain()
     assert re.search(r"t-\S+\s+t\s+lost", plain("--list"))
 
 

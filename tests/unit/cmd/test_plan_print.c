@@ -132,7 +132,8 @@ START_TEST(example)
         "\n"
         "  predicted 22 500 samples/s, 99 % of the devices' sum; an equal split would give 9 280\n"
         "  emulated: workers emulate devices of these speeds by waiting\n"
-        "  sync because it is exact; other modes are weighed once a run has told how large the "
+        "  sync because it is exact; other modes are compared once a run has measured how large "
+        "the "
         "model is\n");
     plan_free(p);
 }
@@ -390,8 +391,8 @@ START_TEST(relative)
               "\n"
               "  predicted 100 % of the devices' sum; 1.7x an equal split\n"
               "  only the ratios of the devices' speeds are known, not their samples per second\n"
-              "  sync because it is exact; other modes are weighed once a run has told how "
-              "large the model is\n");
+              "  sync because it is exact; other modes are compared once a run has measured "
+              "how large the model is\n");
     plan_free(p);
 }
 END_TEST
@@ -421,7 +422,7 @@ START_TEST(beside)
         node[i].cached = i < beside_rows[_i].cached;
         node[i].measured_s = out.o.now_s - 7200;
         if (i >= n - beside_rows[_i].beside)
-            strcpy(node[i].beside, "job 12 of Slurm");
+            strcpy(node[i].beside, "Slurm's job 12");
     }
     plan_print_profiles(&out.o, node, n);
     check_output(&out, beside_rows[_i].line);
@@ -527,7 +528,7 @@ START_TEST(folded)
                  "  predicted 157 000 samples/s, 99 % of the devices' sum; an equal split would "
                  "give 54 900\n"
                  "  emulated: workers emulate devices of these speeds by waiting\n"
-                 "  sync because it is exact; other modes are weighed once a run has told how "
+                 "  sync because it is exact; other modes are compared once a run has measured how "
                  "large the model is\n");
     plan_free(p);
 }

@@ -80,7 +80,7 @@ START_TEST(ages)
 
     keep(&k, false);
     ck_assert_int_eq(load(&k, day, measured + 60 * CLOCK_S, ""), 0);
-    ck_assert_int_eq(load(&k, day, measured + CACHE_PROVISIONAL_NS + 2 * CLOCK_S, "provisional"),
+    ck_assert_int_eq(load(&k, day, measured + CACHE_PROVISIONAL_NS + 2 * CLOCK_S, "incomplete"),
                      -ESTALE);
     drop(&k);
 }

@@ -51,7 +51,7 @@ static const struct {
 } rows[] = {
     { well, 0, "" },
     { fails, -ENODEV, "nothing there" },
-    { crashes, -ECHILD, "the weighing ended by signal 4" },
+    { crashes, -ECHILD, "the weighing was killed by signal 4" },
     { leaves, -ECHILD, "exit code 7" },
     { hangs, -ETIMEDOUT, "the weighing took too long" },
 };

@@ -85,8 +85,8 @@ static void end(pid_t pid)
 }
 
 static const struct other rows[] = {
-    { "slurmstepd", "slurmstepd: [12.0]", .found = "job 12 of Slurm" },
-    { "slurmstepd", "slurmstepd: [12.batch]", .found = "job 12 of Slurm" },
+    { "slurmstepd", "slurmstepd: [12.0]", .found = "Slurm's job 12" },
+    { "slurmstepd", "slurmstepd: [12.batch]", .found = "Slurm's job 12" },
     { "slurmstepd", "slurmstepd: [77.0]" }, /* SLURM_JOB_ID */
     { "slurmstepd", "slurmstepd: [78.0]" }, /* SLURM_JOB_ID_HET_GROUP_1 */
     { "slurmstepd", "slurmstepd" },
@@ -164,9 +164,9 @@ START_TEST(measured_beside)
     for (int i = 0; i < 2; i++) {
         probe_below("slurmstepd: [13.0]", &p);
         ck_assert(!p.cached);
-        ck_assert_str_eq(p.beside, "job 12 of Slurm");
+        ck_assert_str_eq(p.beside, "Slurm's job 12");
         ck_assert_msg(
-            strstr(p.note, "measured beside job 12 of Slurm, so perhaps too low; not kept"), "%s",
+            strstr(p.note, "measured while Slurm's job 12 ran, so perhaps too low; not kept"), "%s",
             p.note);
     }
     end(pid);
@@ -177,7 +177,7 @@ START_TEST(measured_beside)
     probe_below("slurmstepd: [13.0]", &p);
     ck_assert(p.cached);
     ck_assert_str_eq(p.beside, "");
-    ck_assert_ptr_null(strstr(p.note, "beside")); /* a busy machine may have its own note */
+    ck_assert_ptr_null(strstr(p.note, "not kept")); /* a busy machine may have its own note */
     end(pid);
 }
 END_TEST

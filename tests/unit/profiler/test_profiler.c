@@ -110,7 +110,7 @@ START_TEST(whole)
     o.visible = "7";
     ck_assert_int_eq(profiler_run(&o, &q, &err), 0);
     ck_assert(!q.cached);
-    ck_assert_ptr_nonnull(strstr(q.note, "another CUDA_VISIBLE_DEVICES: measured anew"));
+    ck_assert_ptr_nonnull(strstr(q.note, "another CUDA_VISIBLE_DEVICES: measured again"));
     ck_assert_int_eq(proctree_list(getpid(), &left, NULL), 0);
     free(left);
     free(dir);
@@ -140,8 +140,8 @@ static void driver_fails(const char *mode, int gpus, const char *words)
 
 START_TEST(driver_crashes)
 {
-    driver_fails("crash", 0, "no GPU is used: the search for GPUs ended by signal 11");
-    driver_fails("crash-one", 1, "GPU 1: the measurement of a GPU ended by signal 4");
+    driver_fails("crash", 0, "no GPU is used: the search for GPUs was killed by signal 11");
+    driver_fails("crash-one", 1, "GPU 1: the measurement of a GPU was killed by signal 4");
 }
 END_TEST
 
@@ -195,9 +195,8 @@ static const struct {
     const char *note;
 } busy_rows[] = {
     { 2, "" },
-    { 17.6,
-      "measured while it was busy (load 17.6 on 8 threads), so too low; measured again once it is "
-      "quiet" },
+    { 17.6, "measured while the machine was busy (load 17.6 on 8 threads), so speeds are too low; "
+            "measured again once it is idle" },
 };
 
 START_TEST(busy_then)
@@ -226,7 +225,7 @@ START_TEST(busy_no_more)
     ck_assert_int_eq(cache_store(o.cache_dir, &m, &p, false, NULL), 0);
     ck_assert_int_eq(profiler_run(&o, &p, NULL), 0);
     ck_assert(!p.cached);
-    ck_assert_msg(strstr(p.note, "the machine is quiet again") != NULL, "%s", p.note);
+    ck_assert_msg(strstr(p.note, "the machine is idle again") != NULL, "%s", p.note);
     fake_root_fini(&r);
 }
 END_TEST
@@ -249,7 +248,7 @@ START_TEST(no_memory)
         ck_assert(!p.cached && isnan(p.device[0].fp32_flops));
         ck_assert_msg(strstr(p.note, "(memory is limited to 315 MB, ulimit -v)") != NULL, "%s",
                       p.note);
-        ck_assert_msg(strstr(p.note, "the profile is not kept, for the speed of") != NULL, "%s",
+        ck_assert_msg(strstr(p.note, "the profile is not kept, because the speed of") != NULL, "%s",
                       p.note);
         ck_assert_msg(strstr(p.note, "busy") == NULL, "%s", p.note);
     }

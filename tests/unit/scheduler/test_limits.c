@@ -117,10 +117,10 @@ START_TEST(too_little_memory)
 
     ck_assert_ptr_null(plan_by(b, 2, false));
     ck_assert_int_eq(err.code, -EINVAL);
-    ck_assert_str_eq(err.text, "batch.global is 300, more than the 90 samples that the workers' "
-                               "memory was seen to hold, on node host0 30 a worker; lower it to "
-                               "that, or let the program take micro-batches "
-                               "(eddis_options.pieces)");
+    ck_assert_str_eq(err.text,
+                     "batch.global is 300, more than the 90 samples that fit in the workers' "
+                     "memory, on node host0 30 for each worker; lower it to that, or let the "
+                     "program take micro-batches (eddis_options.pieces)");
 }
 END_TEST
 
@@ -144,9 +144,10 @@ START_TEST(of_a_node)
     check(plan_by(NULL, 0, true), 140, 160);
     node[1].max_batch = 100;
     ck_assert_ptr_null(plan_by(NULL, 0, false));
-    ck_assert_str_eq(err.text, "batch.global is 300, too large for nodes whose workers may take "
-                               "250 by batch.max, on node host1 100 each; lower it to that or "
-                               "less, or raise batch.max");
+    ck_assert_str_eq(
+        err.text,
+        "batch.global is 300, more than the 250 samples that batch.max allows for all workers, on "
+        "node host1 100 for each worker; lower it to that or less, or raise batch.max");
 }
 END_TEST
 
@@ -346,8 +347,8 @@ static const struct {
       "batch.min is 1, more than batch.max 5 of node host1 in steps of batch.grain: 8; lower it",
       5 },
     { "batch:\n  max: 20\n  global: 100",
-      "t.yaml:4: batch.global is 100, too large for nodes whose workers may take 25 by batch.max, "
-      "on node host1 5 each; ",
+      "t.yaml:4: batch.global is 100, more than the 25 samples that batch.max allows for all "
+      "workers, on node host1 5 for each worker; ",
       5 },
     { "batch: {global: 120, grain: 40, max: 70}",
       "t.yaml:2: batch.global: the largest batches of the workers", 0 },

@@ -66,7 +66,7 @@ START_TEST(short_job)
     ck_assert_int_eq(planner_plan(&job, node, 2, &known, &p, NULL), 0);
     ck_assert_int_eq(p->options.period, 15);
     ck_assert_ptr_nonnull(strstr(p->reason, "; models are exchanged every 15 steps, not "));
-    ck_assert_ptr_nonnull(strstr(p->reason, ", for the job has 60"));
+    ck_assert_ptr_nonnull(strstr(p->reason, ", because the job has only 60"));
     plan_free(p);
     known.samples = 4 * 64;
     ck_assert_int_eq(planner_plan(&job, node, 2, &known, &p, NULL), 0);
@@ -79,11 +79,10 @@ START_TEST(short_job)
     ck_assert_int_eq(planner_plan(&job, node, 2, &known, &p, NULL), 0);
     ck_assert_str_eq(p->mode, "sync");
     ck_assert_double_gt(p->candidate[1].predicted_progress, 2 * p->candidate[0].predicted_progress);
-    ck_assert_ptr_nonnull(strstr(p->reason, "one model, and 60 steps are too few for models to be "
-                                            "averaged now and then;"));
+    ck_assert_ptr_nonnull(
+        strstr(p->reason, "one model, and 60 steps are too few to average models periodically;"));
     ck_assert_str_eq(p->candidate[1].lost,
-                     "the job's 60 steps are too few for models to be averaged "
-                     "now and then");
+                     "the job's 60 steps are too few to average models periodically");
     plan_free(p);
     known.samples = 60000 * 64; /* ... which a longer job takes */
     ck_assert_int_eq(planner_plan(&job, node, 2, &known, &p, NULL), 0);

@@ -187,19 +187,21 @@ START_TEST(sentences)
 
     read_cluster("a=10.1.0.1/24 b=10.9.0.1/24;a=10.1.0.2/24;x=10.8.0.3/24", &c);
     ck_assert_int_eq(networks_find(c.node, c.n, "auto", &s, &err), -ENETUNREACH);
-    ck_assert_str_eq(err.text, "no network joins all 3 nodes: c01 has 10.1.0.1/24, 10.9.0.1/24; "
-                               "c03 has 10.8.0.3/24");
+    ck_assert_str_eq(
+        err.text,
+        "no network connects all 3 nodes: c01 has 10.1.0.1/24, 10.9.0.1/24; c03 has 10.8.0.3/24");
     ck_assert_int_eq(networks_find(c.node, 2, "ib0", &s, &err), -ENETUNREACH);
     ck_assert_str_eq(err.text,
-                     "communication.interface \"ib0\" names no network that joins all 2 nodes: "
-                     "c01 has 10.1.0.1/24, 10.9.0.1/24; c02 has 10.1.0.2/24");
+                     "communication.interface \"ib0\" matches no network that connects all 2 "
+                     "nodes: c01 has 10.1.0.1/24, 10.9.0.1/24; c02 has 10.1.0.2/24");
     read_cluster("a=10.1.0.1/24;lo=127.0.0.1/8", &c);
     ck_assert_int_eq(networks_find(c.node, 2, "auto", &s, &err), -ENETUNREACH);
-    ck_assert_str_eq(err.text, "no network joins all 2 nodes: c01 has 10.1.0.1/24; c02 has no "
-                               "address but loopback");
+    ck_assert_str_eq(
+        err.text,
+        "no network connects all 2 nodes: c01 has 10.1.0.1/24; c02 has no address but loopback");
     read_cluster("a=fd00::1/64;a=fd00::2/64u", &c);
     ck_assert_int_eq(networks_find(c.node, 2, "auto", &s, &err), -ENETUNREACH);
-    ck_assert_str_eq(err.text, "no network joins all 2 nodes: c01 has fd00::1/64; c02 has "
+    ck_assert_str_eq(err.text, "no network connects all 2 nodes: c01 has fd00::1/64; c02 has "
                                "fd00::2/64; fd00::/64 on c02, a: it is not to be used");
 }
 END_TEST

@@ -246,10 +246,11 @@ START_TEST(ratios_weigh_no_modes)
     ck_assert_int_eq(planner_plan(&job, node, 1, &known, &p, NULL), 0);
     ck_assert(p->relative);
     ck_assert_str_eq(p->mode, "sync");
-    ck_assert_msg(strstr(p->reason, "are weighed once a run has told how fast the workers are"),
-                  "%s", p->reason);
+    ck_assert_msg(
+        strstr(p->reason, "are compared once a run has measured how fast the workers are"), "%s",
+        p->reason);
     ck_assert_str_eq(p->candidate[1].lost,
-                     "it is weighed once a run has told how fast the workers are");
+                     "it is compared once a run has measured how fast the workers are");
     plan_free(p);
 }
 END_TEST
@@ -333,8 +334,8 @@ static const struct {
       4,
       { 0 },
       "sync",
-      "sync because it is exact; other modes are weighed once a run has told how large the model "
-      "is",
+      "sync because it is exact; other modes are compared once a run has measured how large the "
+      "model is",
       1,
       0 },
     { "auto", 4, { 4000000, 1e-4, 125e6, NULL }, "sync", "sync because it is exact, and no", 1, 0 },
@@ -573,7 +574,7 @@ START_TEST(groups_lose_who_is_gone)
     for (int r = 0; r < 8; r++)
         ck_assert_int_eq(p->worker[r].group, r >= 4 && r < 7);
     ck_assert_str_eq(p->reason, "hybrid because the job asks for it; sync.groups without the 4 "
-                                "workers that are gone: 2 groups of 3");
+                                "lost workers: 2 groups of 3");
     plan_free(p);
     free(node);
 }
@@ -596,15 +597,15 @@ START_TEST(adopt_averages)
     ck_assert_int_eq(planner_adopt(p, &job, node, 1, NULL), 0);
     job.sync.options.period = 9;
     ck_assert_int_eq(planner_adopt(p, &job, node, 1, &err), -EINVAL);
-    ck_assert_ptr_nonnull(strstr(err.text, "every 8 steps, sync.period is 9"));
+    ck_assert_ptr_nonnull(strstr(err.text, "every 8 steps, but sync.period is 9"));
     job.sync.options.period = 0;
     job.sync.options.moving_rate = 0.3;
     ck_assert_int_eq(planner_adopt(p, &job, node, 1, &err), -EINVAL);
-    ck_assert_ptr_nonnull(strstr(err.text, "moving rate is 0.45"));
+    ck_assert_ptr_nonnull(strstr(err.text, "moving rate 0.45"));
     job.sync.options.moving_rate = 0.45;
     of[1] = 1;
     ck_assert_int_eq(planner_adopt(p, &job, node, 1, &err), -EINVAL);
-    ck_assert_ptr_nonnull(strstr(err.text, "other ones than sync.groups"));
+    ck_assert_ptr_nonnull(strstr(err.text, "they differ from sync.groups"));
     job.sync.groups = (struct job_groups){ 0 };
     ck_assert_int_eq(planner_adopt(p, &job, node, 1, NULL), 0);
     plan_free(p);
@@ -624,7 +625,7 @@ START_TEST(adopt)
     ck_assert_str_eq(p->node[0], "elsewhere");
 
     ck_assert_int_eq(planner_adopt(p, &job, node, 2, &err), -EINVAL);
-    ck_assert_ptr_nonnull(strstr(err.text, "the plan is for 1 node(s), the job has 2"));
+    ck_assert_ptr_nonnull(strstr(err.text, "the plan is for 1 node(s), but the job has 2"));
     job.batch.global = 65;
     ck_assert_int_eq(planner_adopt(p, &job, node, 1, &err), -EINVAL);
     ck_assert_ptr_nonnull(strstr(err.text, "global batch of 64"));

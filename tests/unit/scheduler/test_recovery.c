@@ -328,7 +328,7 @@ START_TEST(blind_silence)
         if (blind[k / AGES].then[k % AGES][FIRST] == NEVER)
             continue;
         ck_assert_int_eq(recovery_decide(&c), RECOVERY_NO_STEP);
-        ck_assert_str_eq(recovery_reasons(&c), "none of its workers was up yet");
+        ck_assert_str_eq(recovery_reasons(&c), "none of its workers was running yet");
         c.any_up = true;
         ck_assert_int_eq(recovery_decide(&c), blind[k / AGES].then[k % AGES][FIRST]);
     }
@@ -346,17 +346,16 @@ START_TEST(blind_words)
     ck_assert_str_eq(recovery_reasons(&c),
                      "it exited within 30 s of its start, without a sign of life");
     c.asked = false;
-    ck_assert_str_eq(recovery_reasons(&c),
-                     "no finished step is known: no worker has used libeddis yet, nor told a "
-                     "step otherwise (progress.pattern)");
+    ck_assert_str_eq(recovery_reasons(&c), "no finished step is known: no worker has used libeddis "
+                                           "yet, or reported a step by progress.pattern");
     c = blind_case(4, YOUNG, SAME);
     ck_assert_str_eq(recovery_reasons(&c),
-                     "the same rank has failed in the same way at the same age before");
+                     "the same rank has failed before in the same way after the same time");
     c = blind_case(4, YOUNG, FIRST);
     ck_assert_str_eq(recovery_reasons(&c), "");
     c.asked = false;
-    ck_assert_str_eq(recovery_reasons(&c), "no finished step is known; write restarts, as in "
-                                           "--restarts 3, to have it started again all the same");
+    ck_assert_str_eq(recovery_reasons(&c), "no finished step is known; set restarts, for example "
+                                           "with --restarts 3, to restart the job nevertheless");
 }
 END_TEST
 
@@ -370,9 +369,8 @@ START_TEST(words)
     c.now = c.before = (struct recovery_rank){ 5, 9, true };
     ck_assert_str_eq(recovery_reasons(&c), "the same rank has failed at the same step before");
     c.any_step = false;
-    ck_assert_str_eq(recovery_reasons(&c),
-                     "no finished step is known: no worker has used libeddis yet, nor told a "
-                     "step otherwise (progress.pattern)");
+    ck_assert_str_eq(recovery_reasons(&c), "no finished step is known: no worker has used libeddis "
+                                           "yet, or reported a step by progress.pattern");
     c.any_page = true;
     ck_assert_str_eq(recovery_reasons(&c), "no worker had finished a step");
     c.code = 126;
@@ -405,7 +403,7 @@ START_TEST(no_words)
     ck_assert_str_eq(recovery_reasons(&c), "");
     c.generation = 9;
     c.failed_starts = RECOVERY_STARTS - 1;
-    ck_assert_str_eq(recovery_reasons(&c), "it could not be started 10 times running");
+    ck_assert_str_eq(recovery_reasons(&c), "it could not be started 10 times in a row");
 }
 END_TEST
 

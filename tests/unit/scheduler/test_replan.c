@@ -35,7 +35,9 @@ START_TEST(proposes)
     ck_assert_int_eq(p.rank, 3);
     ck_assert_double_eq_tol(p.gain, 192.0 / 77 - 1, 1e-6);
     ck_assert(p.wanted > 0.01 && p.wanted < p.gain && !p.halved);
-    ck_assert_str_eq(p.reason, "rank 3 takes 192 ms for 64 samples; with 25 the longest is 77 ms");
+    ck_assert_str_eq(
+        p.reason,
+        "rank 3 takes 192 ms for 64 samples; with 25 samples the longest step takes 77 ms");
     replan_free(r);
 }
 END_TEST
@@ -50,7 +52,9 @@ START_TEST(says_seconds)
 
     report_all(r, 1, 10, equal, slow);
     ck_assert(replan_decide(r, 1000, &p));
-    ck_assert_str_eq(p.reason, "rank 3 takes 19.2 s for 64 samples; with 25 the longest is 7.7 s");
+    ck_assert_str_eq(
+        p.reason,
+        "rank 3 takes 19.2 s for 64 samples; with 25 samples the longest step takes 7.7 s");
     replan_free(r);
 }
 END_TEST

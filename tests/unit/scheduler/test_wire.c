@@ -151,8 +151,8 @@ START_TEST(wire_is_kept)
     ck_assert_int_eq(planner_adopt(p, &job, node, 4, NULL), 0);
     job.communication.wire = float32;
     ck_assert_int_eq(planner_adopt(p, &job, node, 4, &err), -EINVAL);
-    ck_assert_ptr_nonnull(strstr(err.text, "travel as bfloat16 between nodes, communication.wire "
-                                           "is float32; leave it away, or set it to the plan's"));
+    ck_assert_ptr_nonnull(strstr(err.text, "nodes as bfloat16, but communication.wire is float32; "
+                                           "remove it, or set it to the plan's value"));
     plan_free(p);
 }
 END_TEST
