@@ -18,9 +18,9 @@ static const struct {
     [SUBJECT_CHECK] = { &check_ops, offsetof(struct driver, run) },
     [SUBJECT_NETWORK] = { &network_choice_ops, offsetof(struct driver, network) },
     [SUBJECT_PLANNING] = { &planning_ops, offsetof(struct driver, planning) },
-    [SUBJECT_LAUNCHING] = { &launch_orders_ops, offsetof(struct driver, launch_orders) },
+    [SUBJECT_LAUNCH] = { &launch_orders_ops, offsetof(struct driver, launch_orders) },
     [SUBJECT_LOGS] = { &logs_ops, offsetof(struct driver, logs) },
-    [SUBJECT_TELLING] = { &job_report_ops, offsetof(struct driver, job_report) },
+    [SUBJECT_REPORT] = { &job_report_ops, offsetof(struct driver, job_report) },
 };
 
 const struct subject_ops *dispatch_ops(enum subject s)
@@ -119,20 +119,27 @@ static void hear_event(struct driver *d, int agent, const struct event *event, i
     d->run.event = NULL;
 }
 
-/* Handle one worker's progress: pass it to every module that uses it.  Ignore a rank that is not on
- * that agent's node in this generation, and a worker that reported an unknown plan version.
+/* Handle one worker's progress: pass it to every module on its route until one withholds it, then
+ * to the state machine.  Ignore a rank that is not on that agent's node in this generation.
  */
 static void hear_progress(struct driver *d, int agent, const struct progress *p, int64_t now_ns)
 {
     const struct state *s = &d->run.state;
+    enum heard h = HEARD;
 
-    if (!state_has_workers(s) || !state_has_rank(s, agent, p->rank) ||
-        !plan_versions_knows(&d->planning.published, p))
+    if (!state_has_workers(s) || !state_has_rank(s, agent, p->rank))
         return;
-    plan_watch_progress(&d->planning.watch, p, now_ns);
-    metrics_progress(&d->run.metrics, p, now_ns);
-    checkpoint_count_take(&d->job_report.checkpoints, &d->run, p);
-    state_progress(&d->run.state, p, now_ns);
+    for (const enum subject *to = routes_progress()->to; *to && h == HEARD; to++)
+        h = subjects[*to].ops->on_progress(self_of(d, *to), p, now_ns);
+    if (h == HEARD)
+        state_progress(&d->run.state, p, now_ns);
+}
+
+/* Have the modules that take progress act on a report of it. */
+static void end_report(struct driver *d, int64_t now_ns)
+{
+    for (const enum subject *to = routes_progress()->to; *to; to++)
+        subjects[*to].ops->on_report(self_of(d, *to), now_ns);
 }
 
 /* Handle lines that a rank printed: show them, and count them as a sign of life of the job. */
@@ -223,10 +230,8 @@ static void take_report(struct driver *d, int agent, const struct report *r, int
         hear_output(d, agent, &r->output[o], now_ns);
     for (int e = 0; e < r->n_events; e++)
         hear_event(d, agent, &r->event[e], now_ns);
-    if (r->n_workers) {
-        plan_watch_stepped(&d->planning.watch, now_ns);
-        job_report_stepped(&d->job_report);
-    }
+    if (r->n_workers)
+        end_report(d, now_ns);
 }
 
 /* Reply to a report and handle it.  rc, why: result of writing the log chunks that came with it; if

@@ -12,9 +12,9 @@ enum subject {
     SUBJECT_CHECK,
     SUBJECT_NETWORK,
     SUBJECT_PLANNING,
-    SUBJECT_LAUNCHING,
+    SUBJECT_LAUNCH,
     SUBJECT_LOGS,
-    SUBJECT_TELLING,
+    SUBJECT_REPORT,
     SUBJECTS,
 };
 
@@ -28,9 +28,10 @@ struct route {
  */
 const struct route *routes_event(enum event_type type);
 
-/* Return the route of an action that the state machine wants, borrowed. */
-
 /* Return the modules that carry out an action of the state machine, borrowed. */
 const struct route *routes_action(enum action_type type);
+
+/* Return the modules that take workers' progress, borrowed.  The state machine comes after them. */
+const struct route *routes_progress(void);
 
 #endif

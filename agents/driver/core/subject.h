@@ -25,6 +25,14 @@ struct subject_ops {
     /* Carry out an action.  Return true to skip the remaining subjects of its route for now. */
     bool (*on_action)(void *self, const struct action *a);
 
+    /* Take a worker's progress, which is of a rank of this generation.  Return HEARD_TAKEN to
+     * withhold it from the remaining subjects and the state machine.
+     */
+    enum heard (*on_progress)(void *self, const struct progress *p, int64_t now_ns);
+
+    /* Act on a report with progress after its workers, outputs and events have been handled. */
+    void (*on_report)(void *self, int64_t now_ns);
+
     /* Do what is due at now_ns. */
     void (*tick)(void *self, int64_t now_ns);
 };

@@ -412,8 +412,29 @@ static void tick(void *self, int64_t now_ns)
     checkpoint_wait_tick(&((struct planning *)self)->wait, now_ns);
 }
 
+/* Take progress under a published plan version; withhold it otherwise (subject_ops.on_progress). */
+static enum heard on_progress(void *self, const struct progress *p, int64_t now_ns)
+{
+    struct planning *g = self;
+
+    if (!plan_versions_knows(&g->published, p))
+        return HEARD_TAKEN;
+    plan_watch_progress(&g->watch, p, now_ns);
+    return HEARD;
+}
+
+/* Re-plan if that is due after a report of progress (subject_ops.on_report). */
+static void on_report(void *self, int64_t now_ns)
+{
+    struct planning *g = self;
+
+    plan_watch_stepped(&g->watch, now_ns);
+}
+
 const struct subject_ops planning_ops = { .on_event = on_event,
                                           .on_action = on_action,
+                                          .on_progress = on_progress,
+                                          .on_report = on_report,
                                           .tick = tick };
 
 void planning_join(struct planning *g, struct job_run *run, const struct run_network *network)

@@ -337,11 +337,6 @@ void job_report_heard(struct job_report *t)
     v->joined(v->ctx);
 }
 
-void job_report_stepped(struct job_report *t)
-{
-    t->stepped = true;
-}
-
 /* Return when the next line of metrics.jsonl is due; CLOCK_NEVER: not all ranks are up. */
 static int64_t next_line_ns(const struct job_report *t)
 {
@@ -371,6 +366,28 @@ void job_report_metrics(struct job_report *t, int64_t now_ns)
     t->show_ns = now_ns + SHOW_NS;
 }
 
+/* Count a worker's progress in the metrics and its checkpoints (subject_ops.on_progress). */
+static enum heard on_progress(void *self, const struct progress *p, int64_t now_ns)
+{
+    struct job_report *t = self;
+
+    metrics_progress(&t->run->metrics, p, now_ns);
+    checkpoint_count_take(&t->checkpoints, t->run, p);
+    return HEARD;
+}
+
+/* Record that there is new progress, which job_report_metrics shows at most ten times a second:
+ * filling the status takes long if there are many workers (subject_ops.on_report).
+ */
+static void on_report(void *self, int64_t now_ns)
+{
+    struct job_report *t = self;
+
+    t->stepped = true;
+}
+
 const struct subject_ops job_report_ops = { .on_event = on_event,
                                             .on_action = on_action,
+                                            .on_progress = on_progress,
+                                            .on_report = on_report,
                                             .tick = say_trouble };

@@ -50,11 +50,6 @@ void job_report_fill_refused(struct job_report *t);
 /* Show once that a worker uses libeddis; call it after each report of an agent. */
 void job_report_heard(struct job_report *t);
 
-/* Record that there is new progress, which job_report_metrics shows at most ten times a second:
- * filling the status takes long if there are many workers.
- */
-void job_report_stepped(struct job_report *t);
-
 /* Show what a rank has printed, if it is a rank of this agent's node. */
 void job_report_output(struct job_report *t, int agent, const struct output *o);
 

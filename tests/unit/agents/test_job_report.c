@@ -82,7 +82,7 @@ START_TEST(many_reports)
     begin(&f);
     f.run.state.phase = STATE_PHASE_STOP; /* without lines of metrics.jsonl */
     for (int i = 0; i < 1000; i++) {
-        job_report_stepped(&f.t);
+        job_report_ops.on_report(&f.t, clock_now_ns());
         job_report_metrics(&f.t, now_ns + i * CLOCK_MS);
     }
     ck_assert_int_eq(f.shown, 10);

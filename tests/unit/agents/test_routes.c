@@ -45,6 +45,18 @@ START_TEST(actions)
 }
 END_TEST
 
+START_TEST(progress)
+{
+    const struct route *r = routes_progress();
+
+    check_route(r);
+    ck_assert_int_eq((int)r->to[0], (int)SUBJECT_PLANNING); /* it may withhold progress */
+    for (int i = 0; r->to[i]; i++)
+        ck_assert(dispatch_ops(r->to[i])->on_progress != NULL &&
+                  dispatch_ops(r->to[i])->on_report != NULL);
+}
+END_TEST
+
 /* Each has one of its own. */
 START_TEST(words)
 {
@@ -63,6 +75,7 @@ static void add_tests(TCase *c)
 {
     tcase_add_test(c, events);
     tcase_add_test(c, actions);
+    tcase_add_test(c, progress);
     tcase_add_test(c, words);
 }
 
