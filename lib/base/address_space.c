@@ -16,8 +16,8 @@ int address_space_check(size_t bytes, const char *what, struct eddis_error *err)
     p = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED)
         return eddis_fail(err, -ENOMEM,
-                          "the address space is limited to %llu MB (ulimit -v) and %s needs %zu MB "
-                          "that are free; raise the limit (ulimit -v unlimited)",
+                          "the address space is limited to %llu MB (ulimit -v), but %s needs %zu "
+                          "MB of free address space; raise the limit (ulimit -v unlimited)",
                           (unsigned long long)(l.rlim_cur / 1000000), what, bytes / 1000000);
     (void)munmap(p, bytes);
     return 0;

@@ -193,7 +193,7 @@ static int read_string(const struct field *f, const json_t *o, char **p, struct 
     }
     s = read_bytes(j);
     if (!s)
-        return eddis_fail(err, -EINVAL, "member \"%s\" is no string", f->key);
+        return eddis_fail(err, -EINVAL, "member \"%s\" is not a string", f->key);
     *p = s;
     return 0;
 }
@@ -214,7 +214,7 @@ static int read_list(const struct field *f, const json_t *o, char ***p, struct e
     for (size_t i = 0; i < json_array_size(j); i++) {
         (*p)[i] = read_bytes(json_array_get(j, i));
         if (!(*p)[i])
-            return eddis_fail(err, -EINVAL, "item %zu of \"%s\" is no string", i, f->key);
+            return eddis_fail(err, -EINVAL, "item %zu of \"%s\" is not a string", i, f->key);
     }
     return 0;
 }
@@ -232,7 +232,7 @@ static int read_enum(const struct field *f, const json_t *o, int *p, struct eddi
             *p = i;
             return 0;
         }
-    return eddis_fail(err, -EINVAL, "member \"%s\" is none of the words it may be", f->key);
+    return eddis_fail(err, -EINVAL, "member \"%s\" is not one of its allowed values", f->key);
 }
 
 /* Read a number within the row's bounds.  A FIELD_MEASURE that is null or a FIELD_OPTIONAL that is
@@ -288,9 +288,9 @@ static int read_text(const struct field *f, const json_t *o, char *p, struct edd
     if (rc == 0 && f->kind == FIELD_LINE)
         text_strip_control(p);
     if (rc == 0 && f->kind == FIELD_NAME && *p && !text_is_name(p, f->size))
-        rc = eddis_fail(err, -EINVAL, "member \"%s\" is no name", f->key);
+        rc = eddis_fail(err, -EINVAL, "member \"%s\" is not a name", f->key);
     if (rc == 0 && f->kind == FIELD_HOST && *p && !text_is_host(p, f->size))
-        rc = eddis_fail(err, -EINVAL, "member \"%s\" is no host", f->key);
+        rc = eddis_fail(err, -EINVAL, "member \"%s\" is not a host", f->key);
     return rc;
 }
 
@@ -360,7 +360,8 @@ bool fields_have(const struct field *f, size_t n, const char *key)
 int fields_end(const json_t *o, size_t n, struct eddis_error *err)
 {
     if (json_object_size(o) != n)
-        return eddis_fail(err, -EINVAL, "%zu members where %zu are known", json_object_size(o), n);
+        return eddis_fail(err, -EINVAL, "there are %zu members, but only %zu are known",
+                          json_object_size(o), n);
     return 0;
 }
 

@@ -58,7 +58,7 @@ static int open_regular(const char *path, size_t max, struct eddis_error *err)
     if (fd < 0)
         return eddis_fail_errno(err, -errno, "cannot open '%s'", path);
     if (fstat(fd, &st) < 0)
-        return eddis_fail_errno(err, -errno, "cannot look at '%s'", path);
+        return eddis_fail_errno(err, -errno, "cannot stat '%s'", path);
     if (S_ISDIR(st.st_mode))
         return eddis_fail(err, -EISDIR, "'%s' is a folder, not a file", path);
     if (!S_ISREG(st.st_mode))
@@ -147,7 +147,7 @@ int file_try(const char *path, struct eddis_error *err)
     if (snprintf(part, sizeof part, "%s.%d.part", path, (int)getpid()) >= (int)sizeof part)
         return eddis_fail(err, -ENAMETOOLONG, "path '%s' is too long", path);
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) /* a rename would replace /dev/null */
-        return eddis_fail(err, -EINVAL, "'%s' is there and is not a regular file", path);
+        return eddis_fail(err, -EINVAL, "'%s' exists and is not a regular file", path);
     fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return eddis_fail_errno(err, -errno, "cannot write '%s'", path);
@@ -158,7 +158,7 @@ int file_try(const char *path, struct eddis_error *err)
 
 const char *file_room_advice(int code)
 {
-    return code == -EFBIG ? "raise the limit of a file's size (ulimit -f)" : "free space there";
+    return code == -EFBIG ? "raise the limit of the size of files (ulimit -f)" : "free space there";
 }
 
 /* Open a file to append, with `more` flags; create it with `mode` if missing.  Return its
@@ -222,18 +222,18 @@ int file_mkdirs(const char *path, mode_t mode, struct eddis_error *err)
     struct stat st;
 
     if (n == 0 || n >= sizeof part)
-        return eddis_fail(err, -EINVAL, "'%s' is no path for a folder", path);
+        return eddis_fail(err, -EINVAL, "'%s' is not a path of a folder", path);
     memcpy(part, path, n + 1);
     for (char *slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         if (mkdir(part, mode) < 0 && errno != EEXIST)
-            return eddis_fail_errno(err, -errno, "cannot make folder '%s'", part);
+            return eddis_fail_errno(err, -errno, "cannot create folder '%s'", part);
         *slash = '/';
     }
     if (mkdir(part, mode) < 0 && errno != EEXIST)
-        return eddis_fail_errno(err, -errno, "cannot make folder '%s'", part);
+        return eddis_fail_errno(err, -errno, "cannot create folder '%s'", part);
     if (stat(part, &st) < 0 || !S_ISDIR(st.st_mode))
-        return eddis_fail(err, -ENOTDIR, "'%s' is there and is not a folder", part);
+        return eddis_fail(err, -ENOTDIR, "'%s' exists and is not a folder", part);
     return 0;
 }
 

@@ -155,7 +155,7 @@ int file_thread_start(struct file_thread **ret, struct eddis_error *err)
     t->over.last = &t->over.first;
     t->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (t->fd < 0) {
-        rc = eddis_fail_errno(err, -errno, "cannot make an eventfd");
+        rc = eddis_fail_errno(err, -errno, "cannot create an eventfd");
         free(t);
         return rc;
     }

@@ -98,8 +98,8 @@ int json_want_int(const json_t *o, const char *key, int64_t min, int64_t max, in
     if (!v)
         return -EINVAL;
     if (!json_is_integer(v) || json_integer_value(v) < min || json_integer_value(v) > max)
-        return eddis_fail(err, -EINVAL, "member \"%s\" is no whole number from %lld to %lld", key,
-                          (long long)min, (long long)max);
+        return eddis_fail(err, -EINVAL, "member \"%s\" is not a whole number from %lld to %lld",
+                          key, (long long)min, (long long)max);
     *ret = json_integer_value(v);
     return 0;
 }
@@ -114,7 +114,8 @@ int json_want_number(const json_t *o, const char *key, double min, double max, d
         return -EINVAL;
     x = json_is_number(v) ? json_number_value(v) : NAN;
     if (!(x >= min && x <= max))
-        return eddis_fail(err, -EINVAL, "member \"%s\" is no number from %g to %g", key, min, max);
+        return eddis_fail(err, -EINVAL, "member \"%s\" is not a number from %g to %g", key, min,
+                          max);
     *ret = x;
     return 0;
 }
@@ -138,7 +139,7 @@ int json_want_string(const json_t *o, const char *key, const char **ret, struct 
     if (!v)
         return -EINVAL;
     if (!json_is_string(v) || strlen(json_string_value(v)) != json_string_length(v))
-        return eddis_fail(err, -EINVAL, "member \"%s\" is no string", key);
+        return eddis_fail(err, -EINVAL, "member \"%s\" is not a string", key);
     *ret = json_string_value(v);
     return 0;
 }
@@ -151,7 +152,7 @@ int json_want_array(const json_t *o, const char *key, size_t max_items, json_t *
     if (!v)
         return -EINVAL;
     if (!json_is_array(v) || json_array_size(v) > max_items)
-        return eddis_fail(err, -EINVAL, "member \"%s\" is no list of at most %zu items", key,
+        return eddis_fail(err, -EINVAL, "member \"%s\" is not a list of at most %zu items", key,
                           max_items);
     *ret = v;
     return 0;
@@ -164,7 +165,7 @@ int json_want_object(const json_t *o, const char *key, json_t **ret, struct eddi
     if (!v)
         return -EINVAL;
     if (!json_is_object(v))
-        return eddis_fail(err, -EINVAL, "member \"%s\" is no object", key);
+        return eddis_fail(err, -EINVAL, "member \"%s\" is not an object", key);
     *ret = v;
     return 0;
 }

@@ -54,7 +54,7 @@ int program_path(const char *name, char *ret, size_t size, struct eddis_error *e
             access(ret, X_OK) == 0)
             return 0;
     return eddis_fail(err, -ENOENT,
-                      "'%s' is not installed beside this program (looked from '%s'); run "
+                      "'%s' is not installed beside this program (searched from '%s'); run "
                       "'meson install' or use the whole build folder",
                       name, folder);
 }
@@ -234,22 +234,22 @@ static int check_interpreter(const char *file, const char *path, struct eddis_er
     name = line + strspn(line, " \t");
     if (strchr(name, '\r'))
         return eddis_fail(err, -ENOEXEC,
-                          "'%s' cannot run, for its lines end in CRLF, as Windows writes them; "
-                          "convert it, as with sed -i 's/\\r$//' %s",
+                          "'%s' cannot run because its lines end in CRLF, as on Windows; convert "
+                          "it, for example with sed -i 's/\\r$//' %s",
                           file, file);
     rest = name + strcspn(name, " \t");
     if (*rest)
         *rest++ = '\0';
     if (*name == '/' && access(name, F_OK) < 0 && errno == ENOENT)
         return eddis_fail(err, -ENOENT,
-                          "'%s' cannot run, for the interpreter '%s' of its first line is not "
-                          "there; install it, or correct that line",
+                          "'%s' cannot run because the interpreter '%s' in its first line does not "
+                          "exist; install it, or correct that line",
                           file, name);
     run = strcmp(name, "/usr/bin/env") == 0 ? run_by_env(rest) : NULL;
     if (run && path && !strchr(run, '/') && !in_path(run, path, true, at))
         return eddis_fail(err, -ENOENT,
-                          "'%s' cannot run, for the interpreter '%s' of its first line is not in "
-                          "PATH; install it, or correct that line",
+                          "'%s' cannot run because the interpreter '%s' in its first line is not "
+                          "in PATH; install it, or correct that line",
                           file, run);
     return 0;
 }
@@ -274,7 +274,7 @@ static int check_with_slash(const char *folder, const char *name, const char *se
         return eddis_fail(err, rc, "no program '%s'; %s", path, asked);
     }
     if (!is_program(path))
-        return eddis_fail(err, -EACCES, "'%s' is no program that may be executed", path);
+        return eddis_fail(err, -EACCES, "'%s' is not an executable program", path);
     return check_interpreter(path, search, err);
 }
 

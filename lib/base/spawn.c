@@ -216,8 +216,7 @@ int spawn_stop(pid_t pid, const struct spawn_rung *rungs, size_t n, int *ret_sta
             clock_sleep_until_ns(clock_now_ns() + 2 * CLOCK_MS);
         } while (clock_now_ns() < end);
     }
-    return eddis_fail(err, -ETIMEDOUT, "process %d is still there after its last signal",
-                      (int)child);
+    return eddis_fail(err, -ETIMEDOUT, "process %d still runs after its last signal", (int)child);
 }
 
 int spawn_exit_code(int status)

@@ -167,9 +167,9 @@ int text_duration_ns(const char *s, int64_t *ret, struct eddis_error *err)
     *ret = total;
     return 0;
 too_long:
-    return eddis_fail(err, -ERANGE, "'%s' is too long a time", s);
+    return eddis_fail(err, -ERANGE, "the duration '%s' is too long", s);
 bad:
-    return eddis_fail(err, -EINVAL, "'%s' is no duration; write 250ms, 10s, 5m, 2h or 7d", s);
+    return eddis_fail(err, -EINVAL, "'%s' is not a duration; write 250ms, 10s, 5m, 2h or 7d", s);
 }
 
 /* Decode the UTF-8 character at s into *ret.  Return its length in bytes; 0: invalid. */

@@ -156,9 +156,9 @@ static void owner_advice(const char *owner, char *ret, size_t size)
     bool named = strncmp(owner, "user number ", 12) != 0;
 
     if (geteuid() != 0)
-        (void)snprintf(ret, size, "if what is in it is right, make it yours by cp -r");
+        (void)snprintf(ret, size, "if its contents are right, make a copy of your own with cp -r");
     else
-        (void)snprintf(ret, size, "run it as %s%s%s, or, if what is in it is right, chown it",
+        (void)snprintf(ret, size, "run eddis as %s%s%s, or, if its contents are right, chown it",
                        owner, named ? ", by runuser -u " : "", named ? owner + 5 : "");
 }
 
@@ -170,9 +170,10 @@ static int refuse_owner(const struct stat *st, const char *path, struct eddis_er
     name_of_user(st->st_uid, owner);
     name_of_user(geteuid(), self);
     owner_advice(owner, advice, sizeof advice);
-    return eddis_fail(err, -EPERM,
-                      "'%.200s' is not trusted: it belongs to %s (mode %04o) and this is %s; %s",
-                      path, owner, mode_of(st), self, advice);
+    return eddis_fail(
+        err, -EPERM,
+        "'%.200s' is not trusted: it belongs to %s (mode %04o) and this process runs as %s; %s",
+        path, owner, mode_of(st), self, advice);
 }
 
 /* Write the remedy for a file that all users may write to. chmod has no effect on mounts with one
@@ -183,13 +184,14 @@ static void mode_advice(const struct stat *st, char *ret, size_t size)
     if (trust_is_self(st->st_uid) || geteuid() == 0)
         (void)snprintf(
             ret, size,
-            "if what is in it is right, chmod %s it, or, where that changes nothing, mount it with "
+            "if its contents are right, chmod %s it, or, if that changes nothing, mount it with "
             "file_mode=0644,dir_mode=0755 (CIFS) or umask=022 (FAT, NTFS)",
             st->st_mode & S_IWGRP && !is_private_group(st->st_gid) ? "go-w" : "o-w");
     else
         (void)snprintf(ret, size, "%s",
-                       S_ISDIR(st->st_mode) ? "name a folder of your own in it"
-                                            : "if what is in it is right, make it yours by cp -r");
+                       S_ISDIR(st->st_mode)
+                           ? "name a folder of your own in it"
+                           : "if its contents are right, make a copy of your own with cp -r");
 }
 
 /* Return -EPERM with a message that all users may write to the path. */
@@ -217,8 +219,8 @@ static int warn_group(const struct stat *st, const char *path, struct eddis_erro
     name_of_group(st->st_gid, group);
     (void)eddis_fail(warning, 1,
                      "members of %s%s may write to '%.200s' (owner %s, mode %04o), and so run "
-                     "programs in your name; chmod g-w it unless that is meant",
-                     group, list ? ", or others whom its access control list names (getfacl)," : "",
+                     "programs in your name; chmod g-w it unless this is intended",
+                     group, list ? ", or others that its access control list names (getfacl)," : "",
                      path, owner, mode_of(st));
     return 1;
 }
@@ -241,7 +243,7 @@ int trust_fd(int fd, const char *path, struct eddis_error *warning, struct eddis
     struct stat st;
 
     if (fstat(fd, &st) < 0)
-        return eddis_fail_errno(err, -errno, "cannot look at '%s'", path);
+        return eddis_fail_errno(err, -errno, "cannot stat '%s'", path);
     return trust_stat(&st, path, warning, err);
 }
 
@@ -250,7 +252,7 @@ int trust_private(int fd, const char *path, struct eddis_error *err)
     struct stat st;
 
     if (fstat(fd, &st) < 0)
-        return eddis_fail_errno(err, -errno, "cannot look at '%s'", path);
+        return eddis_fail_errno(err, -errno, "cannot stat '%s'", path);
     if (!S_ISREG(st.st_mode))
         return eddis_fail(err, -EPERM, "'%s' is not a regular file", path);
     if (!trust_is_self(st.st_uid) && geteuid() != 0)
@@ -272,8 +274,8 @@ static int warn_above(const struct stat *st, const char *path, struct eddis_erro
 
     name_of_user(st->st_uid, owner);
     (void)eddis_fail(warning, 1,
-                     "%s may replace what is in '%.200s' (owner %s, mode %04o), and so run "
-                     "programs in your name; %s unless that is meant",
+                     "%s may replace the contents of '%.200s' (owner %s, mode %04o), and so run "
+                     "programs in your name; %s unless this is intended",
                      all ? "all users" : owner, path, owner, mode_of(st),
                      !all ? "choose another folder"
                      : trust_is_self(st->st_uid) || geteuid() == 0
@@ -329,7 +331,7 @@ static int check_folders(char *path, enum holder holder, struct eddis_error *war
         int one;
 
         if (stat(path, &st) < 0)
-            return eddis_fail_errno(err, -errno, "cannot look at '%s'", path);
+            return eddis_fail_errno(err, -errno, "cannot stat '%s'", path);
         one = check_above(&st, path, holder, rc ? NULL : warning, err);
         if (one < 0)
             return one;
@@ -345,7 +347,7 @@ int trust_holder(const char *dir, struct eddis_error *warning, struct eddis_erro
     char full[PATH_MAX];
 
     if (!realpath(dir, full))
-        return eddis_fail_errno(err, -errno, "cannot look at '%s'", dir);
+        return eddis_fail_errno(err, -errno, "cannot stat '%s'", dir);
     return check_folders(full, FOR_ANY, warning, err);
 }
 
@@ -357,7 +359,7 @@ int trust_file(int fd, const char *path, struct eddis_error *warning, struct edd
     if (rc < 0)
         return rc;
     if (!realpath(path, full))
-        return eddis_fail_errno(err, -errno, "cannot look at '%s'", path);
+        return eddis_fail_errno(err, -errno, "cannot stat '%s'", path);
     cut_name(full);
     above = check_folders(full, FOR_OWN, rc ? NULL : warning, err);
     return above ? above : rc;
@@ -370,7 +372,7 @@ int trust_path(const char *path, struct eddis_error *warning, struct eddis_error
     int rc, above;
 
     if (!realpath(path, full) || stat(full, &st) < 0)
-        return eddis_fail_errno(err, -errno, "cannot look at '%s'", path);
+        return eddis_fail_errno(err, -errno, "cannot stat '%s'", path);
     rc = trust_stat(&st, path, warning, err);
     if (rc < 0 || !full[1])
         return rc;

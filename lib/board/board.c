@@ -154,7 +154,7 @@ int board_create(const char *path, const struct board_area *setup, struct board 
         return rc;
     if (!board_groups_are_valid(&b->setup)) {
         board_close(b);
-        return eddis_fail(err, -EINVAL, "the groups or nodes of a progress board are none");
+        return eddis_fail(err, -EINVAL, "a progress board has no groups or no nodes");
     }
     size = file_bytes(setup, setup->n_local);
     fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -302,8 +302,8 @@ static int read_area(int fd, const char *path, struct board_area *ret, struct ed
         return eddis_fail(err, -EPROTO, "'%s' is not a progress board", path);
     if (ret->version != BOARD_VERSION)
         return eddis_fail(err, -EPROTO,
-                          "progress board '%s' is of layout %u and this program of layout %d; "
-                          "the job's nodes need the same version of eddis",
+                          "progress board '%s' has layout %u, but this program has layout %d; the "
+                          "job's nodes need the same version of eddis",
                           path, ret->version, BOARD_VERSION);
     ret->group = ret->node_of = NULL;
     if (!board_area_is_valid(ret) || (uint64_t)st.st_size != file_bytes(ret, ret->n_local))

@@ -131,7 +131,7 @@ int board_settle(struct board *b, const struct board_area *settled, const struct
     memcpy(now.mode, settled->mode, mode_bytes());
     now.group = settled->group;
     if (plan->version != 1 || !board_area_is_valid(&now) || !board_groups_are_valid(&now))
-        return eddis_fail(err, -EINVAL, "the mode cannot be settled so by plan %lld",
+        return eddis_fail(err, -EINVAL, "plan %lld cannot set the mode in this way",
                           (long long)plan->version);
     memcpy(groups, settled->group, bytes);
     memcpy(b->places, settled->group, bytes);

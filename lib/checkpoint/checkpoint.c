@@ -80,7 +80,7 @@ int checkpoint_begin(const char *dir, int64_t step, const struct fence *f, struc
     if (rc == 0)
         rc = remove_any(c->folder, err);
     if (rc == 0 && mkdir(c->folder, TRUST_DIR_MODE) < 0)
-        rc = eddis_fail_errno(err, -errno, "cannot make folder '%s'", c->folder);
+        rc = eddis_fail_errno(err, -errno, "cannot create folder '%s'", c->folder);
     else if (rc == 0 && stat(c->folder, &st) == 0 && trust_stat(&st, c->folder, NULL, err) < 0) {
         rc = -EPERM; /* on a file system that gives the folder to another user, who could change it
                       */
@@ -105,10 +105,11 @@ int checkpoint_join(const char *dir, int64_t step, int generation, struct checkp
     if (!c)
         return eddis_fail(err, -ENOMEM, "no memory for a checkpoint");
     if (stat(c->folder, &st) < 0 || !S_ISDIR(st.st_mode)) {
-        int rc = eddis_fail(err, -ENOENT,
-                            "rank 0 made '%s', but it is not there; checkpoints need a folder that "
-                            "all nodes share",
-                            c->folder);
+        int rc = eddis_fail(
+            err, -ENOENT,
+            "rank 0 created '%s', but it does not exist here; checkpoints need a folder that "
+            "all nodes share",
+            c->folder);
 
         checkpoint_free(c);
         return rc;
@@ -161,8 +162,8 @@ int checkpoint_put(struct checkpoint *c, int rank, const char *name, const void 
     rc = write_file(c->folder, file, data, n, err);
     if (rc == -ENOENT)
         return eddis_fail(err, rc,
-                          "folder '%s' is gone: somebody has removed it, or the checkpoint was "
-                          "given up, as when a worker has died",
+                          "folder '%s' no longer exists: somebody has removed it, or the "
+                          "checkpoint was abandoned, for example because a worker died",
                           c->folder);
     if (rc < 0)
         return rc;
@@ -230,7 +231,7 @@ static int take_stock(struct checkpoint *c, struct eddis_error *err)
     }
     (void)closedir(dir);
     if (rc == 0 && met < listed)
-        rc = eddis_fail(err, -ENOENT, "%zu files put into checkpoint '%s' are not there",
+        rc = eddis_fail(err, -ENOENT, "%zu files that were put into checkpoint '%s' are missing",
                         listed - met, c->folder);
     for (size_t i = 0; i < own.n && rc == 0; i++)
         rc = manifest_add(&c->m, own.file[i].name, own.file[i].bytes, own.file[i].crc, err);

@@ -180,7 +180,7 @@ static int check_name(const char *folder, const struct manifest *m, struct eddis
     size_t n;
 
     if (!last_name(folder, text))
-        return eddis_fail(err, -ENAMETOOLONG, "'%s' is no path", folder);
+        return eddis_fail(err, -ENAMETOOLONG, "'%s' is not a valid path", folder);
     n = strlen(text);
     if (n >= 5 && strcmp(text + n - 5, ".part") == 0)
         return eddis_fail(err, -EBADMSG, "checkpoint '%s' was never completed", folder);
@@ -245,7 +245,7 @@ int checkpoint_check(const char *folder, bool sums, struct manifest *ret, struct
         return -EPERM;
     rc = file_read_trusted(path, CHECKPOINT_MAX_MANIFEST, NULL, &text, &n, err);
     if (rc == -ENOENT || rc == -ENOTDIR || rc == -EFBIG || rc == -EISDIR || rc == -EINVAL)
-        return eddis_fail(err, -EBADMSG, "'%s' is not a whole checkpoint: it has no manifest",
+        return eddis_fail(err, -EBADMSG, "'%s' is not a complete checkpoint: it has no manifest",
                           folder);
     if (rc == 0) {
         rc = manifest_parse(text, n, &m, err);
@@ -369,8 +369,8 @@ int checkpoint_get(const struct checkpoint *c, int rank, const char *name, void 
                           rank);
     if ((uint64_t)f->bytes != n)
         return eddis_fail(err, -EMSGSIZE,
-                          "'%s' in checkpoint '%s' has %" PRId64 " bytes, %zu are wanted; it is of "
-                          "another model",
+                          "'%s' in checkpoint '%s' has %" PRId64
+                          " bytes, but %zu are expected; it belongs to another model",
                           name, c->folder, f->bytes, n);
     if (!path)
         return eddis_fail(err, -ENOMEM, "no memory for a checkpoint");

@@ -123,12 +123,12 @@ static int fence_stale(const char *dir, const struct fence *f, const struct fenc
 {
     if (strcmp(f->job, other->job) == 0 && f->generation != other->generation)
         return eddis_fail(err, -ESTALE,
-                          "generation %d of the job has taken over checkpoint folder '%s'; this "
-                          "process belongs to generation %d, nothing of it is kept",
+                          "start %d of the job has taken over checkpoint folder '%s'; this process "
+                          "belongs to start %d, and its checkpoints are not kept",
                           other->generation, dir, f->generation);
     return eddis_fail(err, -ESTALE,
-                      "%s%s writes checkpoints to '%s' since; nothing of this run is kept there, "
-                      "give each its own folder",
+                      "%s%s now writes checkpoints to '%s'; checkpoints of this run are not kept "
+                      "there, so give each job its own folder",
                       strcmp(other->job, "-") == 0 ? "another run" : "job ",
                       strcmp(other->job, "-") == 0 ? "" : other->job, dir);
 }

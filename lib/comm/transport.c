@@ -139,7 +139,7 @@ void transport_abort(struct transport *t, int code)
 int transport_derive(struct transport *t, struct transport **ret, struct eddis_error *err)
 {
     if (!t->ops->derive)
-        return eddis_fail(err, -ENOTSUP, "there is one endpoint of kind %s a process",
+        return eddis_fail(err, -ENOTSUP, "a process can have only one endpoint of kind %s",
                           t->ops->name);
     return t->ops->derive(t, ret, err);
 }

@@ -395,12 +395,12 @@ static void explain(const struct tuner *t, struct tuner_result *r)
                        r->messages);
     if (r->cost.bytes_per_s > 0)
         (void)snprintf(r->reason, sizeof r->reason,
-                       "an all-reduce lasts %.3g ms and %.3g ms a MB, as measured: %s",
+                       "a measured all-reduce takes %.3g ms plus %.3g ms per MB: %s",
                        r->cost.latency_s * 1e3, 1e9 / r->cost.bytes_per_s, how);
     else
         (void)snprintf(r->reason, sizeof r->reason, "%s: %s",
                        t->n <= MUST ? "messages are too slow to measure more"
-                                    : "what a MB takes could not be measured",
+                                    : "the time per MB could not be measured",
                        how);
 }
 

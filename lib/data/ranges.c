@@ -154,7 +154,7 @@ int ranges_look(const struct ranges *r, int64_t step, struct ranges_step *ret,
     bool last;
 
     if (i < 0)
-        return eddis_fail(err, -ESTALE, "step %lld is long over", (long long)step);
+        return eddis_fail(err, -ESTALE, "step %lld ended long ago", (long long)step);
     if (r->exhausted && i >= (int64_t)r->n)
         return 0;
     if (i + 1 >= (int64_t)r->n && !r->exhausted)

@@ -49,7 +49,7 @@ int sampler_open(const struct sampler_options *o, struct sampler **ret, struct e
     if (rc < 0)
         return rc;
     if (o->min_count < 0)
-        return eddis_fail(err, -EINVAL, "a worker cannot have %lld samples at least",
+        return eddis_fail(err, -EINVAL, "the minimum of a worker cannot be %lld samples",
                           (long long)o->min_count);
     if (o->n_ranks < 1 || o->n_ranks > MAX_RANKS || o->rank < 0 || o->rank >= o->n_ranks)
         return eddis_fail(err, -EINVAL, "no rank %d among %d", o->rank, o->n_ranks);
@@ -109,7 +109,7 @@ static int check_plan(const struct sampler *s, int64_t version, int64_t from_ste
 
     if (!last) {
         if (from_step != 0)
-            return eddis_fail(err, -EINVAL, "the first plan must hold from step 0");
+            return eddis_fail(err, -EINVAL, "the first plan must apply from step 0");
         return 0;
     }
     if (sum != s->batch)
@@ -120,7 +120,8 @@ static int check_plan(const struct sampler *s, int64_t version, int64_t from_ste
         return eddis_fail(err, -EINVAL, "plan %lld cannot follow plan %lld", (long long)version,
                           (long long)last->version);
     if (from_step <= s->asked || from_step < last->from_step)
-        return eddis_fail(err, -ESTALE, "plan %lld cannot hold from step %lld, which is settled",
+        return eddis_fail(err, -ESTALE,
+                          "plan %lld cannot apply from step %lld, which is already fixed",
                           (long long)version, (long long)from_step);
     return 0;
 }
@@ -321,7 +322,7 @@ int sampler_look(const struct sampler *s, int64_t step, int rank, struct sampler
         return eddis_fail(err, -EINVAL, "no samples for step %lld of rank %d", (long long)step,
                           rank);
     if (step < s->forgotten)
-        return eddis_fail(err, -ESTALE, "step %lld is long over", (long long)step);
+        return eddis_fail(err, -ESTALE, "step %lld ended long ago", (long long)step);
     r.epoch = step / per_epoch;
     r.step_in_epoch = step % per_epoch;
     if (s->o.epochs && r.epoch >= s->o.epochs)
@@ -367,7 +368,7 @@ int sampler_counts(const struct sampler *s, const struct sampler_group *g, int64
     const struct plan *p;
 
     if (!s->n_plans || step < s->forgotten)
-        return eddis_fail(err, -ESTALE, "step %lld is long over", (long long)step);
+        return eddis_fail(err, -ESTALE, "step %lld ended long ago", (long long)step);
     p = plan_at(s, step);
     for (int i = 0; i < g->n_members; i++) {
         ret[i] = p->batch[g->member[i]];

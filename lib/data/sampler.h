@@ -65,9 +65,10 @@ int sampler_check_data(int64_t samples, int64_t epochs, struct eddis_error *err)
 int sampler_set_data(struct sampler *s, int64_t samples, int64_t epochs, struct eddis_error *err);
 
 /* Add a plan: batch sizes batch [n_ranks], each at least 0, in force from from_step on.  The first
- * plan must hold from step 0 and fixes B.  A later one must have the same sum and a higher version;
- * it replaces a plan in force from the same step.  -EINVAL: wrong sum, sign or version; -ESTALE:
- * from_step was asked for already, or is before the newest plan's.  On failure nothing changes.
+ * plan must apply from step 0 and fixes B.  A later one must have the same sum and a higher
+ * version; it replaces a plan in force from the same step.  -EINVAL: wrong sum, sign or version;
+ * -ESTALE: from_step was asked for already, or is before the newest plan's.  On failure nothing
+ * changes.
  */
 int sampler_add_plan(struct sampler *s, int64_t version, int64_t from_step, const int64_t *batch,
                      struct eddis_error *err);

@@ -72,9 +72,10 @@ int cuda_load(struct cuda_api *ret, struct eddis_error *err)
     if (rc == 0)
         rc = cuda_check(&a, a.driver_version(&version), "the driver's version is unknown", err);
     if (rc == 0 && version < 11000)
-        rc = eddis_fail(err, -ENOTSUP,
-                        "the NVIDIA driver knows CUDA %d.%d only, eddis needs 11; update it",
-                        version / 1000, version % 1000 / 10);
+        rc = eddis_fail(
+            err, -ENOTSUP,
+            "the NVIDIA driver supports only CUDA %d.%d, but eddis needs CUDA 11; update it",
+            version / 1000, version % 1000 / 10);
     if (rc == 0)
         *ret = a;
     return rc;

@@ -183,7 +183,7 @@ int gpu_measure(int ordinal, struct gpu_metrics *ret, struct eddis_error *err)
     int rc = cuda_load(&api, err);
 
     if (rc == 0)
-        rc = cuda_check(&api, api.device(&d, ordinal), "the GPU is gone", err);
+        rc = cuda_check(&api, api.device(&d, ordinal), "the GPU no longer exists", err);
     if (rc == 0)
         rc = cuda_check(&api, api.context_retain(&context, d), "the GPU cannot be used", err);
     if (rc < 0)

@@ -52,10 +52,10 @@ static const char *why_not(const char *s)
     if (n >= sizeof address || !strchr(address, ':') || !ip_parse(address, &a))
         return NULL;
     if (ip_is_link_local(&a))
-        return "is a link-local address, which leads elsewhere from each machine";
+        return "is a link-local address, which is valid on one network link only";
     if (!ip_is_unicast(&a))
-        return "is the address of no single machine";
-    return s[n] ? "names an interface behind its '%'" : NULL;
+        return "is not the address of a single machine";
+    return s[n] ? "names an interface after its '%'" : NULL;
 }
 
 /* Return -EINVAL for an IPv6 address that other machines cannot use. */
@@ -79,10 +79,11 @@ int host_name_check(const char *host, struct eddis_error *err)
         return rc;
     if (is_address(AF_INET6, host) || is_address(AF_INET, host) || (!numbers && is_host_name(host)))
         return 0;
-    return eddis_fail(err, -EINVAL,
-                      "\"%.60s\" is no name or address of a host; write letters, digits, '.', '-' "
-                      "and '_', or an IPv4 or IPv6 address",
-                      host);
+    return eddis_fail(
+        err, -EINVAL,
+        "\"%.60s\" is not a name or address of a host; write letters, digits, '.', '-' "
+        "and '_', or an IPv4 or IPv6 address",
+        host);
 }
 
 int host_address_check(const char *address, struct eddis_error *err)
@@ -92,7 +93,7 @@ int host_address_check(const char *address, struct eddis_error *err)
     if (rc < 0 || is_address(AF_INET6, address) || is_address(AF_INET, address))
         return rc;
     return eddis_fail(err, -EINVAL,
-                      "\"%.60s\" is no address; write one like 10.1.0.7 or fd00::7, or auto",
+                      "\"%.60s\" is not an address; write one like 10.1.0.7 or fd00::7, or auto",
                       address);
 }
 
@@ -103,6 +104,6 @@ int host_user_check(const char *user, struct eddis_error *err)
     if (n > 0 && n <= USER_MAX_BYTES && !user[n] && *user != '-' && *user != '+' && *user != '@')
         return 0;
     return eddis_fail(err, -EINVAL,
-                      "\"%.60s\" is no name of a user; write letters, digits, '.', '_' and '-'",
+                      "\"%.60s\" is not a name of a user; write letters, digits, '.', '_' and '-'",
                       user);
 }

@@ -99,20 +99,20 @@ static int read_span(const char **s, const char *end, struct span *ret, struct e
         const char *hi = ++*s;
 
         if (!read_number(s, end, &ret->hi, &last))
-            return shape(err, "a range without its last number");
+            return shape(err, "a range that lacks its last number");
         if (ret->hi < ret->lo)
             return eddis_fail(err, -EINVAL,
-                              "the range [%.*s] runs backwards; write the lower first",
+                              "the range [%.*s] runs backwards; write the lower number first",
                               (int)(*s - first), first);
         if (*hi == '0' && last != digits)
-            return eddis_fail(
-                err, -EINVAL,
-                "the ends of [%.*s] have unlike zeros; write both with as many digits",
-                (int)(*s - first), first);
+            return eddis_fail(err, -EINVAL,
+                              "the ends of [%.*s] have different numbers of digits; write both "
+                              "with the same number of digits",
+                              (int)(*s - first), first);
     }
     ret->width = *first == '0' ? digits : 0;
     if (*s < end && **s != ',')
-        return shape(err, "something else than numbers, '-' and ',' between brackets");
+        return shape(err, "something other than numbers, '-' and ',' between brackets");
     return 0;
 }
 

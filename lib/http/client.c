@@ -144,10 +144,10 @@ static int take_base(struct http_client *c, const char *base, struct eddis_error
 
     if (strncmp(base, scheme, strlen(scheme)) != 0 || strlen(base) >= CLIENT_BASE ||
         !take_host(base + strlen(scheme), address))
-        return eddis_fail(err, -EINVAL, "'%s' is no address of a driver", base);
+        return eddis_fail(err, -EINVAL, "'%s' is not an address of a driver", base);
     if (!c->pin && !http_address_is_loopback(address))
-        return eddis_fail(err, -EPERM,
-                          "will not speak plain HTTP to %s, which is no loopback address", address);
+        return eddis_fail(err, -EPERM, "refusing plain HTTP to %s, which is not a loopback address",
+                          address);
     (void)snprintf(c->base[c->n_bases++], CLIENT_BASE, "%s", base);
     return 0;
 }
@@ -181,7 +181,7 @@ int http_client_open(const struct http_client_options *o, struct http_client **r
     if (o->n_bases < 1 || o->n_bases > HTTP_MAX_BASES)
         return eddis_fail(err, -EINVAL, "a driver has 1 to %d addresses", HTTP_MAX_BASES);
     if (curl_global_init(CURL_GLOBAL_DEFAULT))
-        return eddis_fail(err, -EIO, "libcurl cannot be initialised");
+        return eddis_fail(err, -EIO, "cannot initialise libcurl");
     c = calloc(1, sizeof *c);
     if (!c) {
         curl_global_cleanup();
@@ -363,9 +363,9 @@ static bool was_not_reached(const struct request *r, CURLcode code, struct eddis
     curl_easy_getinfo(r->easy, CURLINFO_PRETRANSFER_TIME_T, &sent_us);
     curl_easy_getinfo(r->easy, CURLINFO_OS_ERRNO, &cause);
     if (code == CURLE_SSL_PINNEDPUBKEYNOTMATCH)
-        eddis_fail(err, -EACCES, "the driver at %s shows another key than the job's", at);
+        eddis_fail(err, -EACCES, "the driver at %s presents a key that is not the job's", at);
     else if (code == CURLE_SSL_CONNECT_ERROR)
-        eddis_fail(err, -EPROTO, "no TLS 1.3 with the driver at %s: %s", at, r->why);
+        eddis_fail(err, -EPROTO, "cannot set up TLS 1.3 with the driver at %s: %s", at, r->why);
     else if (code == CURLE_COULDNT_CONNECT && cause)
         eddis_fail_errno(err, -(int)cause, "cannot reach the driver at %s", at);
     else if (code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST)
@@ -560,7 +560,7 @@ int http_client_hold(const struct http_client *c, struct eddis_error *err)
 
     (void)snprintf(host, sizeof host, "%.*s", (int)(port - at) - 2 * bracket, at + bracket);
     if (c->path || getaddrinfo(host, port + 1, &hints, &a) != 0)
-        return eddis_fail(err, -EINVAL, "'%s' is no address to hold a connection to", at);
+        return eddis_fail(err, -EINVAL, "'%s' is not an address to keep a connection to", at);
     fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd >= 0)
         http_socket_tune(fd, &c->tcp);

@@ -454,12 +454,11 @@ static int take_address(const struct http_server_options *o, struct sockaddr_sto
     struct ip a;
 
     if (!ip_parse(o->address, &a))
-        return eddis_fail(err, -EINVAL, "'%s' is no address to listen on", o->address);
+        return eddis_fail(err, -EINVAL, "'%s' is not an address to listen on", o->address);
     if (ip_is_unspecified(&a))
-        return eddis_fail(err, -EINVAL, "will not listen on every address; name one");
+        return eddis_fail(err, -EINVAL, "refusing to listen on all addresses; name one");
     if (!o->key && !http_address_is_loopback(o->address))
-        return eddis_fail(err, -EPERM,
-                          "will not speak plain HTTP on %s, which is no loopback address",
+        return eddis_fail(err, -EPERM, "refusing plain HTTP on %s, which is not a loopback address",
                           o->address);
     if (o->key && MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
         return eddis_fail(err, -ENOTSUP, "this libmicrohttpd was built without TLS");

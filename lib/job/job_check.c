@@ -72,9 +72,10 @@ static int check_timeouts(const struct job *job, struct eddis_error *err)
         return clash(job, "timeouts.heartbeat", "timeouts.lease", err,
                      "the lease must be at least eight heartbeats");
     if (job->timeouts.node_lost_ns < job_lease_least_node_lost_ns(lease))
-        return clash(job, "timeouts.node_lost", "timeouts.lease", err,
-                     "a node is lost only when its lease is surely over: a quarter of the lease "
-                     "later, and at least 500ms");
+        return clash(
+            job, "timeouts.node_lost", "timeouts.lease", err,
+            "a node may count as lost only after its lease has surely expired; write at least the "
+            "lease plus a quarter of it, and at least 500ms more than the lease");
     return 0;
 }
 
@@ -88,15 +89,15 @@ static int check_host(const struct job *job, const struct job_host *h, struct ed
     for (size_t i = 0; i < h->n_device && rows; i++)
         if ((size_t)h->device[i] >= rows) {
             (void)snprintf(what, sizeof what,
-                           "node \"%.253s\" is to use device %lld, but only %zu are emulated on "
-                           "it, from 0 on",
+                           "node \"%.253s\" is set to use device %lld, but the number of devices "
+                           "emulated on it is %zu, counted from 0",
                            h->host, (long long)h->device[i], rows);
             return wrong_hosts(job, err, what);
         }
     if (rows && h->workers > (int64_t)devices) {
         (void)snprintf(what, sizeof what,
-                       "node \"%.253s\" is to have %lld workers, but has %zu emulated device%s, "
-                       "one worker each",
+                       "node \"%.253s\" is set to have %lld workers, but has %zu emulated "
+                       "device%s, each for one worker",
                        h->host, (long long)h->workers, devices, devices == 1 ? "" : "s");
         return wrong_hosts(job, err, what);
     }
@@ -113,8 +114,8 @@ static int check_hosts(const struct job *job, struct eddis_error *err)
     if (rc == 0 && job->n_hosts > 1 && !job_period_is_never(&job->checkpoint.every) &&
         !job->checkpoint.dir)
         rc = wrong_hosts(job, err,
-                         "checkpoints of several hosts need a folder that all of them share; name "
-                         "it as \"checkpoint.dir\"");
+                         "checkpoints on several hosts need a folder that all hosts share; set "
+                         "\"checkpoint.dir\" to it");
     return rc;
 }
 
@@ -184,8 +185,8 @@ static int check_sync(const struct job *job, struct eddis_error *err)
     if (!algorithm_asked(mode, name))
         return clash(job, "sync.algorithm", "sync.mode", err,
                      is_overruled(job, "sync.algorithm", "sync.mode")
-                         ? "that is no algorithm of this mode; add --set sync.algorithm=auto"
-                         : "that is no algorithm of this mode; leave one of them away");
+                         ? "this algorithm is not one of this mode; add --set sync.algorithm=auto"
+                         : "this algorithm is not one of this mode; remove one of the two keys");
     for (size_t i = 0; i < sizeof option / sizeof *option; i++)
         if (!algorithm_may_have(mode, name, option[i].trait) && !is_unset(job, option[i].key)) {
             struct strbuf b = { 0 };
@@ -205,20 +206,24 @@ int job_check(const struct job *job, struct eddis_error *err)
     int rc;
 
     if (job->batch.min > job->batch.global)
-        return clash(job, "batch.min", "batch.global", err, "write a smaller least batch");
+        return clash(job, "batch.min", "batch.global", err,
+                     "the minimum of one worker must not exceed the global batch; write a smaller "
+                     "\"batch.min\"");
     if (job->batch.max && job->batch.max < job->batch.min)
-        return clash(job, "batch.max", "batch.min", err, "the most must not be below the least");
+        return clash(job, "batch.max", "batch.min", err,
+                     "the maximum must not be less than the minimum");
     if (job->batch.global % job->batch.grain)
         return clash(job, "batch.grain", "batch.global", err,
-                     "the grain must divide the global batch");
+                     "the global batch must be a multiple of \"batch.grain\"");
     if (job->batch.max && job->batch.max - job->batch.max % job->batch.grain < job->batch.min)
-        return clash(job, "batch.grain", "batch.max", err,
-                     "a multiple of the grain must lie between the least and the largest batch");
+        return clash(
+            job, "batch.grain", "batch.max", err,
+            "a multiple of \"batch.grain\" must lie between \"batch.min\" and \"batch.max\"");
     if ((rc = check_sync(job, err)) < 0)
         return rc;
     if (job->slurm.nodes && job->slurm.n_components)
         return clash(job, "slurm.nodes", "slurm.components", err,
-                     "each component has its own number of nodes; remove the first");
+                     "each component has its own number of nodes; remove \"slurm.nodes\"");
     rc = check_timeouts(job, err);
     return rc ? rc : check_hosts(job, err);
 }

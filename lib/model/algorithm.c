@@ -38,10 +38,11 @@ static const struct algorithm table[] = {
     { "allreduce", SYNC_MODE_SYNC, ALGORITHM_EXACT,
       "weighted all-reduce of the gradients at every step", "", NULL },
     { "easgd", SYNC_MODE_ASYNC, ALGORITHM_SEVERAL | ALGORITHM_ELASTIC,
-      "each worker by itself, pulled to a common centre now and then",
+      "each worker trains its own model, which is averaged with a center variable at intervals",
       "SEASGD of ShmCaffe (ICDCS 2018)", &easgd },
     { "hsgd", SYNC_MODE_HYBRID, ALGORITHM_SEVERAL | ALGORITHM_ELASTIC | ALGORITHM_GROUPED,
-      "all-reduce inside a group at every step, groups pulled to a centre",
+      "all-reduce within each group at every step; the groups' models are averaged with a center "
+      "variable at intervals",
       "HSGD of ShmCaffe (ICDCS 2018)", &hsgd },
 };
 

@@ -58,8 +58,8 @@ static int read_numbers(const json_t *o, const char *key, uint16_t *ret, int max
         json_int_t v = json_integer_value(one);
 
         if (!json_is_integer(one) || v < 0 || v > UINT16_MAX)
-            return eddis_fail(err, -EINVAL, "item %zu of \"%s\" is no number of a parameter", i,
-                              key);
+            return eddis_fail(err, -EINVAL, "item %zu of \"%s\" is not the number of a parameter",
+                              i, key);
         ret[i] = (uint16_t)v;
     }
     if (rc == 0)
@@ -74,7 +74,8 @@ static int check_order(const struct comm_choice *c, struct eddis_error *err)
 
     for (int i = 0; i < c->n_order; i++) {
         if (c->order[i] >= c->n_order || seen[c->order[i]])
-            return eddis_fail(err, -EINVAL, "\"order\" does not hold each of %d parameters once",
+            return eddis_fail(err, -EINVAL,
+                              "\"order\" does not contain each of the %d parameters exactly once",
                               c->n_order);
         seen[c->order[i]] = true;
     }
@@ -99,7 +100,7 @@ int choice_read(const json_t *o, struct comm_choice *ret, struct eddis_error *er
     int rc;
 
     if (!json_is_object(o))
-        return eddis_fail(err, -EINVAL, "the choice of communication is no object");
+        return eddis_fail(err, -EINVAL, "the choice of communication is not a JSON object");
     memset(&c, 0, sizeof c);
     rc = read_members(o, &c, err);
     if (rc == 0 && json_object_size(o) != N_FIELDS + LISTS)

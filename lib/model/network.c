@@ -114,7 +114,7 @@ static int read_hosts(const json_t *o, struct network *n, struct eddis_error *er
         const json_t *one = json_array_get(list, (size_t)i);
 
         if (!json_is_string(one) || strlen(json_string_value(one)) != json_string_length(one))
-            return eddis_fail(err, -EINVAL, "host %d is no name", i);
+            return eddis_fail(err, -EINVAL, "host %d is not a name", i);
         n->host[i] = strdup(json_string_value(one));
         if (!n->host[i])
             return eddis_fail(err, -ENOMEM, "no memory for a host");

@@ -56,7 +56,8 @@ static int read_asked(const json_t *o, struct network_checks *c, struct eddis_er
         (rc = fields_end(o, N(asked_fields) + 1, err)) < 0)
         goto out;
     if (n != NETWORK_CHECK_ROWS)
-        rc = eddis_fail(err, -EINVAL, "%d rows where there are %d", n, (int)NETWORK_CHECK_ROWS);
+        rc =
+            eddis_fail(err, -EINVAL, "there are %d rows instead of %d", n, (int)NETWORK_CHECK_ROWS);
     else
         memcpy(c->row, row, sizeof c->row);
 out:

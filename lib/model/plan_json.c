@@ -237,7 +237,7 @@ static int read_kind(const json_t *o, enum device_kind *ret, struct eddis_error 
     int rc = json_want_string(o, "kind", &s, err);
 
     if (rc == 0 && !device_kind_find(s, ret))
-        rc = eddis_fail(err, -EINVAL, "member \"kind\" is no kind of device");
+        rc = eddis_fail(err, -EINVAL, "member \"kind\" is not a kind of device");
     return rc;
 }
 
@@ -263,7 +263,7 @@ static int read_worker(const json_t *o, const struct plan *p, struct plan_worker
     int rc;
 
     if (!json_is_object(o))
-        return eddis_fail(err, -EINVAL, "it is no object");
+        return eddis_fail(err, -EINVAL, "it is not a JSON object");
     w->time = p->relative ? TIME_PROBE : TIME_GIVEN; /* older plans lack this member */
     if ((rc = check_worker_members(o, err)) < 0 ||
         (rc = fields_limit(o, "node", 0, p->n_nodes - 1, err)) < 0 ||
@@ -356,7 +356,7 @@ static int read_nodes(const json_t *list, struct plan *p, struct eddis_error *er
         const char *s = json_string_value(json_array_get(list, (size_t)i));
 
         if (!s || !*s || strlen(s) >= sizeof p->node[i])
-            return eddis_fail(err, -EINVAL, "node %d is no host name", i);
+            return eddis_fail(err, -EINVAL, "node %d is not a host name", i);
         memcpy(p->node[i], s, strlen(s) + 1);
     }
     return 0;
@@ -460,7 +460,7 @@ static int read_plan(const json_t *o, struct plan **ret, struct eddis_error *err
     int rc;
 
     if (!json_is_object(o))
-        return eddis_fail(err, -EINVAL, "it is no object");
+        return eddis_fail(err, -EINVAL, "it is not a JSON object");
     if ((rc = json_want_int(o, "schema_version", 0, INT64_MAX, &schema, err)) < 0)
         return rc;
     if (schema != PLAN_SCHEMA_VERSION)
@@ -496,8 +496,8 @@ static int no_plan(const char *what, int rc, struct eddis_error *err)
         return rc;
     memcpy(why, err->text, sizeof why);
     return eddis_fail(err, rc,
-                      "%.200s is no plan, which is the plan-*.json of a job's folder or what "
-                      "eddis-run --dry-run --json prints (%s)",
+                      "%.200s is not a plan; a plan is a plan-*.json of a job's folder or the "
+                      "output of eddis-run --dry-run --json (%s)",
                       what, why);
 }
 

@@ -129,7 +129,7 @@ static int device_check(const struct device *d, struct eddis_error *err)
     if (!d->id[0])
         return eddis_fail(err, -EINVAL, "its id is empty");
     if (d->cpus[strspn(d->cpus, "0123456789-,")])
-        return eddis_fail(err, -EINVAL, "member \"cpus\" is no list of cores");
+        return eddis_fail(err, -EINVAL, "member \"cpus\" is not a list of cores");
     if (d->kind == DEVICE_EMULATED && !(d->rate > 0 && d->fixed_s >= 0 && d->sample_s >= 0))
         return eddis_fail(err, -EINVAL, "an emulated device needs rate, fixed_s and sample_s");
     return 0;

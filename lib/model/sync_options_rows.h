@@ -15,22 +15,26 @@
  * member: of struct sync_options. otherwise: error text if no selected algorithm supports the
  * option.
  */
-LATER_OPTION(staleness, "whole number", "3", "steps that a worker may be ahead of the slowest",
-             "parameter servers")
-WHOLE_OPTION(period, 1, 1000000, ALGORITHM_ELASTIC, "steps between two averages of models",
-             "only asynchronous and hybrid training average models now and then")
-GROUPS_OPTION("groups of the hybrid mode")
-NUMBER_OPTION(moving_rate, 1e-6, 1, ALGORITHM_ELASTIC,
-              "how far a model and the centre move towards each other at an average",
-              "only asynchronous and hybrid training have a centre to move to")
+LATER_OPTION(staleness, "whole number", "3",
+             "how many steps a worker may be ahead of the slowest worker", "parameter servers")
+WHOLE_OPTION(period, 1, 1000000, ALGORITHM_ELASTIC,
+             "number of steps after which models are averaged",
+             "only asynchronous and hybrid training average models periodically")
+GROUPS_OPTION("the groups of workers in hybrid mode")
+NUMBER_OPTION(
+    moving_rate, 1e-6, 1, ALGORITHM_ELASTIC,
+    "how far a model and the center variable move towards each other when they are averaged",
+    "only asynchronous and hybrid training have a center variable")
 PLAIN_OPTION(momentum, 0.9999, ALGORITHM_SEVERAL, "Nesterov momentum of the workers' own steps",
              "in synchronous training the optimiser has its own momentum")
 WIRE_OPTION(wire)
 LATER_OPTION(large_batch, "whole number or auto", "auto",
-             "samples between two steps of the servers", "parameter servers")
+             "number of samples between two steps of the parameter servers", "parameter servers")
 LATER_OPTION(shards, "whole number or auto", "auto", "number of parameter servers",
              "parameter servers")
-LATER_OPTION(gossip, "number", "0.01", "chance of a push after a step", "gossip between workers")
+LATER_OPTION(gossip, "number", "0.01",
+             "probability that a worker sends its model to another one after a step",
+             "gossip between workers")
 
 #undef WHOLE_OPTION
 #undef NUMBER_OPTION

@@ -218,7 +218,7 @@ static int read_number(const struct variables *v, const char *name, char ret[SLU
     if (!text)
         return eddis_fail(err, -EINVAL, "%s is not set in the allocation", name);
     if (!whole(text, &number) || strlen(text) >= SLURM_ID)
-        return eddis_fail(err, -EINVAL, "%s='%.60s' is no number of a job", name, text);
+        return eddis_fail(err, -EINVAL, "%s='%.60s' is not a job number", name, text);
     (void)snprintf(ret, SLURM_ID, "%s", text);
     return 0;
 }
@@ -318,7 +318,7 @@ static int read_all(const struct variables *v, struct slurm_allocation *a, struc
     if (rc < 0)
         return rc;
     if (size && (!whole(size, &groups) || groups < 1 || groups > SLURM_GROUPS))
-        return eddis_fail(err, -EINVAL, "SLURM_HET_SIZE='%.60s' is no number of groups", size);
+        return eddis_fail(err, -EINVAL, "SLURM_HET_SIZE='%.60s' is not a number of groups", size);
     a->groups = (int)groups;
     rc = read_job(v, a, err);
     if (rc == 0)

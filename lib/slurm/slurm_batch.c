@@ -17,7 +17,7 @@ static int read_number(const char *name, const char *value, int64_t most, int64_
     size_t n = value ? strspn(value, "0123456789") : 0;
 
     if (!n || value[n] || n > 18 || strtoll(value, NULL, 10) > most)
-        return eddis_fail(err, -EINVAL, "%s='%.60s' is no number from 0 to %" PRId64, name,
+        return eddis_fail(err, -EINVAL, "%s='%.60s' is not a number from 0 to %" PRId64, name,
                           value ? value : "", most);
     *ret = strtoll(value, NULL, 10);
     return 0;
@@ -47,7 +47,7 @@ int slurm_batch_read(slurm_variable_fn *variable, void *ctx, struct slurm_batch 
     if (rc < 0)
         return rc;
     if (!cluster || !text_is_name(cluster, SLURM_NAME - 2 * SLURM_ID - sizeof "slurm--"))
-        return eddis_fail(err, -EINVAL, "SLURM_CLUSTER_NAME='%.60s' is no name of a cluster",
+        return eddis_fail(err, -EINVAL, "SLURM_CLUSTER_NAME='%.60s' is not a name of a cluster",
                           cluster ? cluster : "");
     /* The number without the index would name all tasks of the array. */
     (void)snprintf(b.job, sizeof b.job, "%" PRId64, id);

@@ -70,10 +70,10 @@ static int smb_choose_servers(struct smb *b, const struct smb_options *o, struct
         n_nodes++;
     }
     if (o->n_servers < 0 || o->n_servers > n_nodes)
-        return eddis_fail(err, -EINVAL,
-                          "%d servers are asked for; there can be one a node, and there are %d "
-                          "nodes",
-                          o->n_servers, n_nodes);
+        return eddis_fail(
+            err, -EINVAL,
+            "%d servers were requested, but there can be only one per node, and there are %d nodes",
+            o->n_servers, n_nodes);
     return 0;
 }
 

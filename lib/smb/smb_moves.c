@@ -89,7 +89,7 @@ static int part_answered(struct smb *b, struct message *m, struct outbox *out,
             p->answered = true;
             return 0;
         }
-    return eddis_fail(err, -EPROTO, "rank %d answers order %u, which it was not asked",
+    return eddis_fail(err, -EPROTO, "rank %d answers request %u, which was not sent to it",
                       b->server[stripe], result.seq);
 }
 

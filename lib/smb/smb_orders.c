@@ -153,7 +153,7 @@ static int check_elements(struct smb_op *op, const struct smb_user *u)
                           names[w->kind], count, w->first, key_number(w->key), u->n);
     if (w->kind == SMB_FETCH_ADD && u->type != COMM_INT64)
         return eddis_fail(smb_op_error(op), -EINVAL,
-                          "buffer %llx holds %s; only int64 can be counted with",
+                          "buffer %llx holds %s; only int64 can be used as a counter",
                           key_number(w->key), type_name(u->type));
     if (w->kind != SMB_FETCH_ADD && count && !w->data)
         return eddis_fail(smb_op_error(op), -EINVAL, "the memory of a %s is NULL", names[w->kind]);
@@ -169,15 +169,15 @@ static int check_source(struct smb *b, struct smb_op *op, const struct smb_user 
 
     if (!s)
         return eddis_fail(smb_op_error(op), -EINVAL,
-                          "this worker is not attached to buffer %llx, which is to be added",
+                          "this worker is not attached to buffer %llx, the one to add",
                           key_number(op->what.source));
     if (s == u)
         return eddis_fail(smb_op_error(op), -EINVAL, "buffer %llx cannot be added to itself",
                           key_number(op->what.key));
     if (s->type != u->type || s->n != u->n)
         return eddis_fail(smb_op_error(op), -EINVAL,
-                          "buffer %llx holds %zu %s and buffer %llx %zu %s; only like ones can be "
-                          "added",
+                          "buffer %llx holds %zu %s and buffer %llx %zu %s; only buffers of the "
+                          "same type and size can be added",
                           key_number(op->what.source), s->n, type_name(s->type),
                           key_number(op->what.key), u->n, type_name(u->type));
     return 0;

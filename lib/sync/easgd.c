@@ -69,7 +69,7 @@ static int easgd_receive(struct sync *s, const struct comm_op *op, int64_t now_n
                          struct outbox *out, struct eddis_error *err)
 {
     (void)s, (void)op, (void)now_ns, (void)out;
-    return eddis_fail(err, -EPROTO, "a message came that easgd has not asked for");
+    return eddis_fail(err, -EPROTO, "easgd received a message that it did not request");
 }
 
 /* Return -1: a buffer is combined at once. */

@@ -88,7 +88,7 @@ static int engine_lay_out(struct engine *e, const struct engine_options *o, stru
     if (o->layout) {
         if (!bucket_fits(o->layout, e->arena.item, e->n_slots))
             return eddis_fail(err, -EINVAL,
-                              "the plan's %d buckets are not of these %d parameters; was the plan "
+                              "the plan's %d buckets do not fit these %d parameters; was the plan "
                               "made for another model?",
                               (int)o->layout->n, e->n_slots);
         engine_cut(e, o->layout->run, o->layout->n, -1);

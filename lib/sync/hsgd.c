@@ -84,7 +84,7 @@ static int hsgd_open(const struct sync_setup *o, struct sync **ret, struct eddis
     int rc;
 
     if (!o->models)
-        return eddis_fail(err, -EINVAL, "hsgd averages models and got none");
+        return eddis_fail(err, -EINVAL, "hsgd averages models but got none");
     h = calloc(1, sizeof *h);
     if (!h)
         return eddis_fail(err, -ENOMEM, "no memory for hsgd");

@@ -87,8 +87,8 @@ static int order_mismatch(int64_t least, int64_t most, struct eddis_error *err)
     }
     return eddis_fail(err, -EPROTO,
                       "rank %d begins round %d of a step, of set %d, where rank %d begins round %d "
-                      "of %s step, of set %d: all workers make as many rounds in a step, of the "
-                      "same sets in the same order",
+                      "of %s step, of set %d: all workers must make the same number of rounds in a "
+                      "step, for the same sets in the same order",
                       rank[0], round[0], set[0], rank[1], round[1],
                       step[0] == step[1] ? "the same" : "another", set[1]);
 }

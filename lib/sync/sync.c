@@ -39,8 +39,8 @@ bool sync_trailer_alike(const struct sync_trailer *t)
 int sync_trailer_fail(const struct sync_trailer *t, struct eddis_error *err)
 {
     return eddis_fail(err, -EPROTO,
-                      "rank %d makes another round of a step that is over on rank %d: all workers "
-                      "make as many rounds in a step",
+                      "rank %d makes another round of a step that has ended on rank %d: all "
+                      "workers must make the same number of rounds in a step",
                       t->follows, t->leads);
 }
 

@@ -35,7 +35,7 @@ static int parse_list(const char *cpus, hwloc_bitmap_t set, struct eddis_error *
     if (!cpus[0] || cpus[strspn(cpus, "0123456789-,")] || hwloc_bitmap_list_sscanf(set, cpus) < 0 ||
         hwloc_bitmap_iszero(set) || hwloc_bitmap_last(set) < 0 ||
         hwloc_bitmap_last(set) >= MOST_CPUS)
-        return eddis_fail(err, -EINVAL, "'%.100s' is no list of cores like \"0-3,8\"", cpus);
+        return eddis_fail(err, -EINVAL, "'%.100s' is not a list of cores like \"0-3,8\"", cpus);
     return 0;
 }
 

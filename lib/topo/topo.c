@@ -209,9 +209,9 @@ static void describe_numa(const struct topo *t, int index, struct node_profile *
     (void)snprintf(d->name, sizeof d->name, "%.75s, %d core%s",
                    p->cpu_model[0] ? p->cpu_model : "CPU", cores, cores == 1 ? "" : "s");
     if (!list_text(cores_of(t, index), d->cpus, sizeof d->cpus) && !p->note[0])
-        (void)snprintf(p->note, sizeof p->note,
-                       "the cores of NUMA node %d make too long a list, workers are not bound",
-                       d->numa);
+        (void)snprintf(
+            p->note, sizeof p->note,
+            "the list of the cores of NUMA node %d is too long, so workers are not bound", d->numa);
 }
 
 void topo_describe(const struct topo *t, struct node_profile *p)
@@ -239,7 +239,7 @@ int topo_locate(const struct topo *t, const char *pci, struct device *ret, struc
     hwloc_obj_t near = device ? hwloc_get_non_io_ancestor_obj(t->hwloc, device) : NULL;
 
     if (!near)
-        return eddis_fail(err, -ENOENT, "hwloc sees no PCI device '%s'", pci);
+        return eddis_fail(err, -ENOENT, "hwloc finds no PCI device '%s'", pci);
     (void)list_text(near->cpuset, ret->cpus, sizeof ret->cpus);
     ret->numa = -1;
     for (int i = 0; i < t->n_numa; i++)

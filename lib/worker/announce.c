@@ -42,8 +42,8 @@ static int batch_add(struct eddis *e, struct batch *b, const struct engine_annou
                           e->step.begun ? "after eddis_wait" : "outside of a step");
     if (p->rounds->finished)
         return eddis_fail(err, -EINVAL,
-                          "parameter '%s' was announced before eddis_wait_set of its set %d, which "
-                          "has begun, has succeeded",
+                          "parameter '%s' was announced before the call of eddis_wait_set for its "
+                          "set %d, which has begun, has succeeded",
                           p->name, p->set);
     if (p->announced)
         return eddis_fail(err, -EINVAL,
@@ -266,8 +266,8 @@ int eddis_set_round_weight(struct eddis *e, int set, double weight, struct eddis
     s = &e->step.set[set];
     if (!e->step.begun || e->step.finished || s->open || s->weighed) {
         rc = eddis_fail(err, -EINVAL,
-                        "the weight of a round of set %d is set within a step, before the round's "
-                        "first announcement, once",
+                        "the weight of a round of set %d can be set only once, inside a step and "
+                        "before the round's first announcement",
                         set);
     } else {
         s->weight =

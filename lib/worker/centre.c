@@ -161,8 +161,8 @@ int centre_move(struct centre *m, int parameter, void *value, struct eddis_error
 {
     if (m->exchanging)
         return eddis_fail(err, -EBUSY,
-                          "an exchange with the centre that timed out still uses the values: make "
-                          "the call that began it again until it has succeeded");
+                          "an exchange with the center variable that timed out still uses the "
+                          "values: repeat the call that began it until it succeeds");
     if (m->value)
         m->value[parameter].data = value;
     return 0;
@@ -199,12 +199,13 @@ static int exchange_wait(struct centre *m, int64_t deadline_ns, struct eddis_err
 
     m->exchanging = rc < 0;
     if (rc == -ETIMEDOUT && w.peer < 0)
-        return eddis_fail(err, rc, "the exchange with the centre before step %lld is not over",
+        return eddis_fail(err, rc,
+                          "the exchange with the center variable before step %lld has not finished",
                           (long long)m->command.turn.step);
     if (rc == -ETIMEDOUT)
-        return eddis_fail(err, rc,
-                          "the exchange with the centre before step %lld waits for rank %d",
-                          (long long)m->command.turn.step, w.peer);
+        return eddis_fail(
+            err, rc, "the exchange with the center variable before step %lld waits for rank %d",
+            (long long)m->command.turn.step, w.peer);
     return rc;
 }
 
@@ -346,9 +347,10 @@ int centre_finish(struct centre *m, int64_t deadline_ns, struct eddis_error *err
     if (m->finished)
         return 0;
     if (m->owed)
-        return eddis_fail(err, -EINVAL,
-                          "another worker waits in a checkpoint that the step before was for "
-                          "(EDDIS_STEP_CHECKPOINT), but eddis_checkpoint_begin was not called");
+        return eddis_fail(
+            err, -EINVAL,
+            "another worker waits in a checkpoint that the previous step requested "
+            "(EDDIS_STEP_CHECKPOINT), but this worker did not call eddis_checkpoint_begin");
     if (m->end == END_NOT) {
         rc = samples_send_stop(m->samples, deadline_ns, err);
         if (rc == 0)

@@ -227,8 +227,8 @@ int checkpoint_models_check(const struct centre *m, const struct checkpoint *fil
     if (rc < 0 || was == used)
         return rc;
     return eddis_fail(err, -EINVAL,
-                      "the checkpoint was made with %lld samples used of an epoch's %lld, this job "
-                      "uses %lld (drop_last, min_count)",
+                      "the checkpoint was made with %lld of an epoch's %lld samples in use, but "
+                      "this job uses %lld (drop_last, min_count)",
                       (long long)was, (long long)m->samples->order.samples, (long long)used);
 }
 
@@ -270,7 +270,7 @@ static int samples_parse(const int64_t *number, size_t n, struct range *ret, int
     }
     if (!good || end > total)
         return eddis_fail(err, -EBADMSG,
-                          "the checkpoint is damaged: its '%s' is no list of samples",
+                          "the checkpoint is damaged: its '%s' is not a list of samples",
                           KEPT_SAMPLES);
     *ret_total = total;
     return 0;
@@ -307,7 +307,7 @@ static int get_samples(const struct centre *m, const struct checkpoint *files, s
     if (bytes >= 0 && bytes % (int64_t)(2 * sizeof *number) != (int64_t)sizeof *number)
         return eddis_fail(
             err, -EBADMSG,
-            "checkpoint '%s' is damaged: its '%s' of %lld bytes is no list of samples",
+            "checkpoint '%s' is damaged: its '%s' of %lld bytes is not a list of samples",
             checkpoint_folder(files), KEPT_SAMPLES, (long long)bytes);
     if (n) {
         rc = checkpoint_get(files, 0, KEPT_SAMPLES, number, (size_t)bytes, err);

@@ -55,10 +55,10 @@ static int save_check(const struct eddis *e, struct eddis_checkpoint **ret, stru
 
     if (rc == 0 && e->step.begun)
         rc = eddis_fail(err, -EINVAL,
-                        "a checkpoint is of the state between steps: call eddis_step_end before");
+                        "a checkpoint contains the state between steps: call eddis_step_end first");
     if (rc == 0 && (e->step.met || centre_is_amidst(&e->centre)))
         rc = eddis_fail(err, -EINVAL,
-                        "eddis_finish or eddis_step_begin has timed out: call it again before");
+                        "eddis_finish or eddis_step_begin has timed out: call it again first");
     return rc;
 }
 
@@ -85,10 +85,10 @@ int checkpoint_save_check(const struct eddis_checkpoint *c, bool whole, struct e
     if (rc < 0 || c->whole == whole)
         return rc;
     return eddis_fail(err, -EINVAL,
-                      whole ? "checkpoint '%s' is being written: commit it or give it up, and open "
-                              "what is to be restored by eddis_restore_begin"
-                            : "checkpoint '%s' is whole and only to be read: write another one, "
-                              "which eddis_checkpoint_begin begins",
+                      whole ? "checkpoint '%s' is being written: commit or abandon it, and open a "
+                              "checkpoint to restore with eddis_restore_begin"
+                            : "checkpoint '%s' is complete and can only be read: begin another one "
+                              "with eddis_checkpoint_begin",
                       checkpoint_folder(c->files));
 }
 
@@ -381,7 +381,7 @@ int checkpoint_save_pass(struct eddis *e, struct eddis_error *err)
         return rc;
     step = c->kept.step;
     (void)eddis_fail(&c->failure, -ECANCELED,
-                     "the program of this worker has come to its end, and puts nothing into it");
+                     "the program of this worker has ended and adds nothing to it");
     rc = eddis_checkpoint_commit(c, 0, err);
     /* The other programs get this as a result; one line is enough for all that pass. */
     if (rc == 1 && e->all.place.rank == 0)
@@ -415,7 +415,7 @@ static int restore_check(const struct eddis *e, const struct checkpoint_meta *m,
     if (m->batch == batch && m->seed == e->seed) /* eddis-run has compared these two */
         return eddis_fail(err, -EINVAL,
                           "the checkpoint was made with %lld samples an epoch and this job has "
-                          "%lld: go on with the data of then, or begin without --resume",
+                          "%lld: use the same data, or start without --resume",
                           (long long)m->samples, (long long)samples);
     return eddis_fail(err, -EINVAL,
                       "the checkpoint was made with %lld samples an epoch, a global batch of %lld "
@@ -440,7 +440,7 @@ static int restore_open(const struct eddis *e, const char *path, struct checkpoi
     rc = checkpoint_open_newest(path, ret, passed, err);
     if (rc != 0 || (a && strcmp(path, a->checkpoint_dir) == 0))
         return rc;
-    return eddis_fail(err, -ENOENT, "there is no whole checkpoint in folder '%s'%s%s", path,
+    return eddis_fail(err, -ENOENT, "there is no complete checkpoint in folder '%s'%s%s", path,
                       passed->code ? "; " : "", passed->code ? passed->text : "");
 }
 

@@ -80,7 +80,7 @@ int collectives_wait(struct collectives *c, struct eddis_request *q, int64_t tim
     int rc = waiter_wait_timed(&c->waiter, &w, deadline, err);
 
     if (rc == -ETIMEDOUT && w.peer < 0)
-        return eddis_fail(err, rc, "%s is not over", q->what);
+        return eddis_fail(err, rc, "%s has not finished", q->what);
     if (rc == -ETIMEDOUT)
         return eddis_fail(err, rc, "%s still waits for rank %d", q->what, w.peer);
     request_free(c, q);
@@ -115,9 +115,10 @@ static bool has_buffer(const struct eddis_collective *k)
 static int call_check(const struct eddis_collective *k, struct eddis_error *err)
 {
     if (k->kind < EDDIS_ALLREDUCE || k->kind > EDDIS_BARRIER)
-        return eddis_fail(err, -EINVAL, "%d is no kind of collective", (int)k->kind);
+        return eddis_fail(err, -EINVAL, "%d is not a kind of collective operation", (int)k->kind);
     if (k->scope < EDDIS_ALL || k->scope > EDDIS_NODE)
-        return eddis_fail(err, -EINVAL, "%d is no scope of a collective", (int)k->scope);
+        return eddis_fail(err, -EINVAL, "%d is not a scope of a collective operation",
+                          (int)k->scope);
     if (has_buffer(k) && !k->buffer && k->n)
         return eddis_fail(err, -EINVAL, "the buffer is NULL");
     if (k->kind == EDDIS_ALLGATHER && !k->in && k->n)
@@ -279,8 +280,8 @@ static int request_again(struct collectives *c, const struct eddis_collective *k
     pthread_mutex_unlock(&c->lock);
     if (other)
         return eddis_fail(err, -EBUSY,
-                          "the buffer belongs to another call of eddis_%s, which timed out and "
-                          "is still under way: make that call again until it has succeeded",
+                          "the buffer belongs to another call of eddis_%s, which timed out and is "
+                          "still in progress: repeat that call until it succeeds",
                           other);
     *ret = q;
     return 0;

@@ -52,12 +52,11 @@ static int commit_data(struct eddis *e, struct eddis_error *err)
 
     if (rc < 0 || sampler_used(e->samples.sampler))
         return rc;
-    return eddis_fail(
-        err, -EINVAL,
-        "no sample is left: an epoch has %lld, the global batch is %lld, %lld samples "
-        "are the least of a worker (min_count)%s",
-        (long long)samples, (long long)batch, (long long)e->options.min_count,
-        e->options.drop_last ? " and a short step is left out (drop_last)" : "");
+    return eddis_fail(err, -EINVAL,
+                      "no sample can be used: an epoch has %lld samples, the global batch is %lld, "
+                      "the minimum of a worker is %lld (min_count)%s",
+                      (long long)samples, (long long)batch, (long long)e->options.min_count,
+                      e->options.drop_last ? " and an incomplete step is dropped (drop_last)" : "");
 }
 
 /* Return the communication choice of a replayed plan; NULL: measure it, or choose by size. */
@@ -286,8 +285,8 @@ static int commit_wait_plan(const struct eddis *e, int64_t *ret_version, struct 
     if (*ret_version)
         return 0;
     return eddis_fail(err, -ETIMEDOUT,
-                      "eddis-run, told of a model of %lld bytes, has not answered with the mode of "
-                      "the job within %g s (timeouts.launch)",
+                      "this worker reported a model of %lld bytes to eddis-run, but eddis-run has "
+                      "not answered with the mode of the job within %g s (timeouts.launch)",
                       (long long)parameters_bytes(&e->parameters),
                       (double)e->area->open_ns / CLOCK_S);
 }

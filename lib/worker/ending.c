@@ -59,13 +59,12 @@ static int finish_check(struct eddis *e, int64_t deadline_ns, struct eddis_error
         return 0;
     rc = samples_peek(&e->samples, e->samples.step, left > 0 ? left : 1, &s, err);
     if (rc == -ETIMEDOUT)
-        return eddis_fail_prefix(err, rc, "it is not known yet whether there is a step to do");
-    return rc > 0
-               ? eddis_fail(err, -EINVAL,
-                            "there is step %lld to do: go on to the last one, or call eddis_stop "
-                            "before eddis_finish",
-                            (long long)s.step)
-               : rc;
+        return eddis_fail_prefix(err, rc, "it is not known yet whether another step follows");
+    return rc > 0 ? eddis_fail(err, -EINVAL,
+                               "step %lld is still to be done: continue to the last step, or call "
+                               "eddis_stop before eddis_finish",
+                               (long long)s.step)
+                  : rc;
 }
 
 /* Pass this worker's own stop on to the other groups and give up the samples taken for later steps.

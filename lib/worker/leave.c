@@ -17,8 +17,8 @@
 
 enum part { PART_REQUESTS, PART_MEETING, PART_MODELS, PART_BOX, PART_PARTING, PARTS };
 
-/* Print for whom this worker waits: "eddis: rank 1 has come to eddis_close and waits, for 1 minute
- * so far: barrier still waits ..."
+/* Print for whom this worker waits: "eddis: rank 1 has reached eddis_close and has waited for 1
+ * minute so far: barrier still waits ..."
  */
 static void leave_tell(const struct leave *l, const char *where, int64_t since_ns,
                        const struct eddis_error *why)
@@ -26,7 +26,8 @@ static void leave_tell(const struct leave *l, const char *where, int64_t since_n
     int64_t minutes = (clock_now_ns() - since_ns) / (60 * CLOCK_S);
 
     (void)fprintf(stderr,
-                  "eddis: rank %d has come to %s and waits, for %" PRId64 " minute%s so far: %s\n",
+                  "eddis: rank %d has reached %s and has waited for %" PRId64
+                  " minute%s so far: %s\n",
                   l->all->place.rank, where, minutes, minutes == 1 ? "" : "s", why->text);
 }
 

@@ -69,8 +69,9 @@ static const char *advice(const struct model_finding *f)
     if (f->verdict == MODELS_NOT_FINITE)
         return "lower the learning rate, clip gradients, or have all workers leave out the steps "
                "whose loss is not finite";
-    return "have every worker make every update, in the same way, and draw what changes the model, "
-           "or decides on passes, from a generator seeded alike (torch.Generator)";
+    return "have every worker make every update in the same way, and draw random numbers that "
+           "change the model or decide on passes from a generator seeded alike on all workers "
+           "(torch.Generator)";
 }
 
 /* Set err to the finding after so many steps, with details and advice.  Return -EPROTO. */
@@ -82,7 +83,7 @@ static int fail(const struct models *m, const struct model_finding *f, int64_t s
     describe(m, f, what, sizeof what);
     explain(m, f, more, sizeof more);
     return eddis_fail(err, -EPROTO,
-                      "after step %" PRId64 " %s%s: what is trained from there on is wrong, so the "
+                      "after step %" PRId64 " %s%s: the training from there on is wrong, so the "
                       "job ends; %s, or write checks: {models: off}",
                       steps, what, more, advice(f));
 }

@@ -44,9 +44,9 @@ static int node_memory_share(struct node_memory *s, const struct comm_shm_size *
     rc = waiter_wait(&s->all->waiter, &w, clock_after_ns(clock_now_ns(), COLLECTIVES_TIMEOUT_NS),
                      err);
     if (rc == -ETIMEDOUT && w.peer < 0)
-        return eddis_fail(err, rc, "sharing memory is not over");
+        return eddis_fail(err, rc, "setting up shared memory has not finished");
     if (rc == -ETIMEDOUT)
-        return eddis_fail(err, rc, "sharing memory still waits for rank %d", w.peer);
+        return eddis_fail(err, rc, "setting up shared memory still waits for rank %d", w.peer);
     if (rc == 0)
         rc = comm_shm_take(s->request->collective, &s->node, err);
     return rc;

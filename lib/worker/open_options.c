@@ -109,11 +109,11 @@ int open_options_compare(struct collectives *all, const struct eddis_options *o,
         return rc;
     if (at == 0 && value[0] == 0)
         return eddis_fail(err, -EINVAL,
-                          "rank %lld has not said how many samples an epoch has: call "
+                          "rank %lld has not set the number of samples of an epoch: call "
                           "eddis_set_data before eddis_commit, or set samples of eddis_options",
                           (long long)rank[0]);
     return eddis_fail(err, -EPROTO,
-                      "%s is %lld on rank %lld but %lld on rank %lld: options and data are the "
+                      "%s is %lld on rank %lld but %lld on rank %lld: options and data must be the "
                       "same on all workers",
                       row[at].name, (long long)value[0], (long long)rank[0], (long long)value[1],
                       (long long)rank[1]);

@@ -27,7 +27,8 @@ static int parameter_check(const struct parameters *all, int layer, const struct
         p->dtype != EDDIS_BFLOAT16)
         return eddis_fail(
             err, -EINVAL,
-            "parameter '%s' must be of EDDIS_FLOAT32, _FLOAT64, _FLOAT16 or _BFLOAT16", p->name);
+            "parameter '%s' must have type EDDIS_FLOAT32, _FLOAT64, _FLOAT16 or _BFLOAT16",
+            p->name);
     if (p->n_dims < 0 || p->n_dims > EDDIS_MAX_DIMS || (p->factored && p->n_dims != 2))
         return eddis_fail(err, -EINVAL, "parameter '%s' cannot have %d dimensions", p->name,
                           p->n_dims);
@@ -38,8 +39,8 @@ static int parameter_check(const struct parameters *all, int layer, const struct
                               p->name, (long long)p->dims[i]);
     if (p->result == EDDIS_ZERO)
         return eddis_fail(err, -EINVAL,
-                          "parameter '%s' has EDDIS_ZERO as its result, which is a "
-                          "source of eddis_announce",
+                          "parameter '%s' has EDDIS_ZERO as its result, but EDDIS_ZERO is only a "
+                          "source for eddis_announce",
                           p->name);
     if (p->state && (p->factored || p->result))
         return eddis_fail(err, -EINVAL,
@@ -90,8 +91,8 @@ int parameters_sets(const struct parameters *all, struct eddis_error *err)
     for (int i = 0; i < n && n > 1; i++)
         if (!used[i])
             return eddis_fail(err, -EINVAL,
-                              "set %d of %d has no parameter with a gradient: sets are counted "
-                              "from 0 on, and each has one",
+                              "set %d of %d has no parameter with a gradient: sets are numbered "
+                              "from 0, and each needs one",
                               i, n);
     return n;
 }
@@ -200,8 +201,8 @@ int eddis_add_layer_to(struct eddis *e, int set, const char *name, enum eddis_la
     if (kind < EDDIS_LAYER_OTHER || kind > EDDIS_LAYER_EMBEDDING)
         return eddis_fail(err, -EINVAL, "layer '%s' has the unknown kind %d", name, (int)kind);
     if (set < 0 || set >= EDDIS_MAX_SETS)
-        return eddis_fail(err, -EINVAL, "layer '%s' cannot be of set %d: they are 0 to %d", name,
-                          set, EDDIS_MAX_SETS - 1);
+        return eddis_fail(err, -EINVAL, "layer '%s' cannot be in set %d: the sets are 0 to %d",
+                          name, set, EDDIS_MAX_SETS - 1);
     bigger = realloc(all->layer, (size_t)(all->n_layers + 1) * sizeof *bigger);
     if (bigger)
         all->layer = bigger;

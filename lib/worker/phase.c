@@ -372,8 +372,8 @@ int phase_show_metric(struct phase *p, const char *name, double value, struct ed
     if (!text_is_name(name, BOARD_METRIC_NAME - 1))
         return eddis_fail(
             err, -EINVAL,
-            "'%.40s' is no name of a metric: at most %d letters, digits, '.', '_', '-'", name,
-            BOARD_METRIC_NAME - 1);
+            "'%.40s' is not a name of a metric: write at most %d letters, digits, '.', '_', '-'",
+            name, BOARD_METRIC_NAME - 1);
     if (!p->board)
         return 0;
     pthread_mutex_lock(&p->lock);

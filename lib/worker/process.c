@@ -175,13 +175,14 @@ static void end_job(const struct process_worker *w, int code)
 static void tell_amidst(const struct process_worker *w)
 {
     if (!w->leave)
-        (void)fputs("eddis: this worker leaves without eddis_close, so the job ends\n", stderr);
+        (void)fputs("eddis: this worker exits without eddis_close, so the job ends\n", stderr);
     else
-        (void)fprintf(
-            stderr,
-            "eddis: this worker exits with 0 amidst its steps, before eddis_step_begin or "
-            "eddis_finish has returned 0, so the job ends%s\n",
-            w->may_finish ? "; let each worker ask for a stop before, where it is meant" : "");
+        (void)fprintf(stderr,
+                      "eddis: this worker exits with status 0 before its last step, before "
+                      "eddis_step_begin or "
+                      "eddis_finish has returned 0, so the job ends%s\n",
+                      w->may_finish ? "; if this is intended, let each worker request a stop first"
+                                    : "");
 }
 
 /* Flush a file unless another thread has its lock.  Another worker may end this one while it waits

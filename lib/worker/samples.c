@@ -133,14 +133,14 @@ static int samples_late(const struct samples *s, int64_t step, struct eddis_erro
     if (samples_unsettled(s, step))
         return eddis_fail(
             err, -ETIMEDOUT,
-            "step %lld is not planned yet: %s not agreed from which step a new plan holds",
+            "step %lld is not planned yet: %s not agreed from which step a new plan applies",
             (long long)step, s->feed->who);
     if (group_is_root(s->group))
         return eddis_fail(err, -ETIMEDOUT,
-                          "the shared counter has not told which samples step %lld takes",
+                          "the shared counter has not reported which samples step %lld takes",
                           (long long)step);
     return eddis_fail(err, -ETIMEDOUT,
-                      "the group's rank %d has not told which samples step %lld takes",
+                      "the group's rank %d has not reported which samples step %lld takes",
                       s->group->member[0], (long long)step);
 }
 
@@ -191,8 +191,8 @@ static int samples_check(const struct samples *s, struct eddis_error *err)
 {
     if (!s->feed && s->open)
         return eddis_fail(err, -EAGAIN,
-                          "the job's mode, and with it who takes which samples, is open until "
-                          "eddis_commit");
+                          "the job's mode, which decides which worker takes which samples, is not "
+                          "known before eddis_commit");
     if (!s->given)
         return eddis_fail(err, -EINVAL,
                           "the samples are not known: call eddis_set_data and eddis_commit before "
@@ -210,8 +210,8 @@ static int samples_too_far(const struct samples *s, int64_t step, struct eddis_e
     if (step <= s->step + s->read_ahead || s->over)
         return 0;
     return eddis_fail(err, -ENOBUFS,
-                      "step %lld was asked for during step %lld: eddis_options.read_ahead lets %d "
-                      "steps be asked for ahead",
+                      "step %lld was requested during step %lld: eddis_options.read_ahead allows "
+                      "requests only %d steps ahead",
                       (long long)step, (long long)s->step, s->read_ahead);
 }
 
@@ -373,8 +373,8 @@ int samples_send_stop(struct samples *s, int64_t deadline_ns, struct eddis_error
     pthread_mutex_unlock(&s->lock);
     if (rc == -EAGAIN)
         return eddis_fail(err, -ETIMEDOUT,
-                          "the shared counter of samples has not answered, by which the other "
-                          "groups are told of the stop");
+                          "the shared counter of samples, which informs the other groups of the "
+                          "stop, has not answered");
     return rc;
 }
 

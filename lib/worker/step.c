@@ -275,7 +275,7 @@ int eddis_step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error
         return rc;
     if (!e->engine || e->step.begun)
         return eddis_fail(err, -EINVAL,
-                          e->engine ? "the step before has not been ended by eddis_step_end"
+                          e->engine ? "the previous step has not been ended by eddis_step_end"
                                     : "call eddis_commit before the first step");
     rc = step_begin(e, &s, err);
     if (rc == 0)
@@ -306,9 +306,9 @@ int eddis_set_weight(struct eddis *e, double weight, struct eddis_error *err)
         return eddis_fail(err, -EINVAL, "a weight of %g is not possible", weight);
     pthread_mutex_lock(&e->step.announce_lock);
     if (!e->step.begun || e->step.finished || e->step.weight_fixed) {
-        rc =
-            eddis_fail(err, -EINVAL,
-                       "a weight is set between eddis_step_begin and the first announcement, once");
+        rc = eddis_fail(
+            err, -EINVAL,
+            "a weight can be set only once, between eddis_step_begin and the first announcement");
     } else {
         e->step.weight_fixed = true; /* the weight may not change after this */
         e->step.weight =
@@ -326,7 +326,7 @@ static int check_report(const struct eddis_report *r, struct eddis_error *err)
         r->memory_bytes >= 0 && r->work >= 0 && isfinite(r->work))
         return 0;
     return eddis_fail(err, -EINVAL,
-                      "times, work and memory of a report are numbers from 0 on, not "
+                      "times, work and memory of a report must be at least 0, not "
                       "%lld, %lld, %lld, %lld ns, %g, %lld bytes",
                       (long long)r->overrun_ns, (long long)r->compute_ns, (long long)r->input_ns,
                       (long long)r->read_ns, r->work, (long long)r->memory_bytes);

@@ -17,8 +17,8 @@ int eddis_set_data(struct eddis *e, int64_t samples, int64_t epochs, struct eddi
     if (rc < 0)
         return rc;
     if (samples_given(&e->samples))
-        return eddis_fail(err, -EBUSY,
-                          "the data are given already, by eddis_options or until eddis_commit");
+        return eddis_fail(
+            err, -EBUSY, "the data set is already known, from eddis_options or since eddis_commit");
     e->options.samples = samples;
     e->options.epochs = epochs;
     return 0;
@@ -89,8 +89,8 @@ static int count_check_locked(const struct step *s, struct eddis_error *err)
     if (s->begun && !s->finished && !s->weight_fixed)
         return 0;
     return eddis_fail(err, -EINVAL,
-                      "samples are counted between eddis_step_begin and the first announcement, "
-                      "once, and weigh by their number");
+                      "the number of samples can be set only once, between eddis_step_begin and "
+                      "the first announcement, and is then the weight");
 }
 
 int eddis_set_count(struct eddis *e, int64_t count, struct eddis_error *err)

@@ -197,8 +197,8 @@ int tuning_layout(const struct comm_choice *c, int n, struct bucket_layout *ret,
             last = item > last ? item : last;
         }
         if (at != end || last - first + 1 != c->bucket[b])
-            return eddis_fail(err, -EINVAL, "the plan's bucket %d is not of these %d parameters", b,
-                              n);
+            return eddis_fail(err, -EINVAL, "the plan's bucket %d does not fit these %d parameters",
+                              b, n);
         l.run[b] = (struct bucket_run){ first, last + 1 };
     }
     *ret = l; /* the engine checks that every parameter occurs once */

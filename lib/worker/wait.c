@@ -40,8 +40,8 @@ static int wait_slot(struct eddis *e, int set, int slot, int64_t round, int64_t 
     layer = wait_layer_name(e, w.bucket);
     if (w.peer < 0)
         return eddis_fail(err, rc,
-                          "step %lld: bucket %d of %d has not left, layer '%s' or one in a bucket "
-                          "before it is not combined yet",
+                          "step %lld: bucket %d of %d has not been sent: layer '%s', or one in an "
+                          "earlier bucket, is not combined yet",
                           (long long)e->step.current.step, w.bucket, w.n_buckets, layer);
     return eddis_fail(err, rc, "step %lld: bucket %d of %d with layer '%s' waits for rank %d",
                       (long long)e->step.current.step, w.bucket, w.n_buckets, layer, w.peer);
@@ -58,8 +58,8 @@ static int wait_place(const struct eddis *e, int parameter, struct eddis_error *
         return 0;
     return eddis_fail(
         err, -EINVAL,
-        "step %lld: parameter '%s' of layer '%s' was announced by other workers, but what they "
-        "combined has no place on this one, which did not announce it; announce it at every step, "
+        "step %lld: parameter '%s' of layer '%s' was announced by other workers, but this worker "
+        "did not announce it and has no memory for the result; announce it at every step, "
         "with EDDIS_ZERO where there is nothing to add, or register it with a result",
         (long long)e->step.current.step, p->name, e->parameters.layer[p->layer].name);
 }

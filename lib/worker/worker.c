@@ -77,7 +77,8 @@ static int worker_check_place(const struct eddis *e, struct eddis_error *err)
         return 0;
     if (e->all.place.n_ranks != a->n_ranks || e->all.place.rank != a->first_rank + e->local_rank)
         return eddis_fail(
-            err, -EPROTO, "MPI says rank %d of %d, the job's progress board rank %d of %d",
+            err, -EPROTO,
+            "MPI reports rank %d of %d, but the job's progress board has rank %d of %d",
             e->all.place.rank, e->all.place.n_ranks, a->first_rank + e->local_rank, a->n_ranks);
     return 0;
 }

@@ -66,8 +66,8 @@ def file_limit():
     limited = ["sh", "-c", 'ulimit -f 100; exec "$@"', "sh"]
     dies = "exec 3>out; head -c 9000000 /dev/zero >&3; echo code $?"
     with script(f"cd $(mktemp -d); {dies}; rm -r $PWD; seq 200000", before=limited) as j:
-        j.check(0, "ok", "bytes of its log could not be written", "(File too large), and possibly parts of other logs; raise the limit of a "
-                "file's size (ulimit -f), or set another folder with logs.dir")
+        j.check(0, "ok", "bytes of its log could not be written", "(File too large), and possibly parts of other logs; raise the limit of "
+                "the size of files (ulimit -f), or set another folder with logs.dir")
         assert f"code {128 + signal.SIGXFSZ}\n" in j.log(0), j.log(0)[:100]
 
 

@@ -55,12 +55,12 @@ def refused():
             f.write("node1\nfe80::1%eth0\n")
         with open(os.path.join(c.shared, "t.yaml"), "w") as f:
             f.write("command: [a]\nnodes: [{host: node1, address: 'fe80::1'}]\n")
-        link = "is a link-local address, which leads elsewhere from each machine"
+        link = "is a link-local address, which is valid on one network link only"
         for words, sentence in (
                 (["-H", "fe80::1%eth0"], link), (["-H", "node1,[fe80::1]:2"], link), (["--hostfile", "shared/hosts"], link),
-                (["-H", "ff02::1"], "is the address of no single machine"),
-                (["-H", "[::1"], "is no IPv6 address in brackets; write one like [fd00::7]:2"),
-                (["-H", "1:2:3:4:5:6:7:8:9"], "is no name or address of a host"), (None, link)):
+                (["-H", "ff02::1"], "is not the address of a single machine"),
+                (["-H", "[::1"], "is not an IPv6 address in brackets; write one like [fd00::7]:2"),
+                (["-H", "1:2:3:4:5:6:7:8:9"], "is not a name or address of a host"), (None, link)):
             args = [*words, "--", "true"] if words else ["shared/t.yaml"]
             p = c.run(LOGIN, [RUN, "--ssh-command", "touch called", "--job-dir", "left", *args], cwd=HOME)
             assert p.returncode == 2 and sentence in p.stderr and p.stderr.count("\n") == 1, (words, p)

@@ -282,7 +282,7 @@ def test_interpreter_missing(make):
     d = n.registered()
     d.prepare(1)
     e = d.wait("failed")
-    assert re.search(r"'/.*/script' cannot run, for the interpreter '/no/such/interpreter' of its first line is not there", e["text"]), e
+    assert re.search(r"'/.*/script' cannot run because the interpreter '/no/such/interpreter' in its first line does not exist", e["text"]), e
     n.leave()
 
 

@@ -193,7 +193,7 @@ def outlived(c):
     assert c.job_field(job, "BatchHost") != "node1"
     wait_for("the next start to have the folder", lambda: "\ngeneration 1001\n" in c.read(place + "/.generation"))
     wait_for("the first start to end", lambda: not c.pids("node1", "eddis-run"))
-    assert "generation 1001 of the job has taken over checkpoint folder" in c.read(f"slurm-{job}.out")
+    assert "start 1001 of the job has taken over checkpoint folder" in c.read(f"slurm-{job}.out")
     await_step(c, os.path.basename(place), steps(c, os.path.basename(place))[-1])
     assert not [name for name in os.listdir(place) if re.search(r"\.g[1-9]\.", name)], os.listdir(place)
     c.sh(f"scancel {job}")

@@ -139,7 +139,7 @@ def last_words():
     """What a rank that ends the job has in stdio's buffers is in its log, and shown."""
     with job("--", WORKER, "exit") as j:
         j.check(1, "rank_exit", "rank 0: last words", failed_rank=0)
-        assert "leaves without eddis_close, so the job ends" in j.log(0) + j.out + j.err, j.log(0)
+        assert "exits without eddis_close, so the job ends" in j.log(0) + j.out + j.err, j.log(0)
 
 
 def example():
@@ -177,7 +177,7 @@ def left():
             j.check(0, "ok")
             assert f"{mode}: trained" in j.log(0), j.log(0)
     with job("--set", "batch.global=12", "--", endings, "amidst", ranks=3) as j:
-        j.check(1, "rank_exit", "amidst its steps", failed_rank=1)
+        j.check(1, "rank_exit", "before its last step", failed_rank=1)
 
 
 def scripts():

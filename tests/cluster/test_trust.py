@@ -73,7 +73,7 @@ def others():
         if os.geteuid() != 0 or path == os.path.dirname(step):
             continue
         os.chown(path, STRANGER, STRANGER)
-        refused(f"'{re.escape(path)}' is not trusted: it belongs to user number {STRANGER} .mode 0[0-7]+. and this is user root", *words)
+        refused(f"'{re.escape(path)}' is not trusted: it belongs to user number {STRANGER} .mode 0[0-7]+. and this process runs as user root", *words)
         os.chown(path, 0, 0)
     # Nor is anything written there, before it is too late.
     os.chmod(shared, 0o777)
@@ -169,7 +169,7 @@ def list_of_samples():
             f.write(text + "end %08x\n" % zlib.crc32(text.encode()))
         with training("--resume", damaged) as j:
             j.end()
-            assert j.code == 1 and f"is damaged: its 'eddis.samples' of {n} bytes is no list of samples" in j.err + j.log(0), (n, j.err)
+            assert j.code == 1 and f"is damaged: its 'eddis.samples' of {n} bytes is not a list of samples" in j.err + j.log(0), (n, j.err)
 
 
 CASES = [others, cleaned_by_root, variables, asked_for, list_of_samples]

@@ -556,7 +556,8 @@ static void unknown_body(struct eddis *e, int rank, struct loop_job *j)
         CHECK(strstr(err.text, "step 1 is not planned yet"));
     }
     CHECK(pthread_create(&thread, NULL, release, &e->samples) == 0);
-    CHECK(eddis_finish(e, TIMEOUT_NS, &err) == -EINVAL && strstr(err.text, "there is step 1"));
+    CHECK(eddis_finish(e, TIMEOUT_NS, &err) == -EINVAL &&
+          strstr(err.text, "step 1 is still to be done"));
     CHECK(pthread_join(thread, NULL) == 0);
     CHECK(eddis_stop(e) == 0);
     ended(&w);
@@ -574,7 +575,8 @@ static void known_body(struct eddis *e, int rank, struct loop_job *j)
     CHECK(eddis_step_begin(e, &s, &err) == 1);
     CHECK(!ending_may_finish(e));
     empty_step(&w);
-    CHECK(eddis_finish(e, TIMEOUT_NS, &err) == -EINVAL && strstr(err.text, "there is step 1"));
+    CHECK(eddis_finish(e, TIMEOUT_NS, &err) == -EINVAL &&
+          strstr(err.text, "step 1 is still to be done"));
     CHECK(!ending_may_finish(e));
     CHECK(eddis_stop(e) == 0);
     CHECK(ending_may_finish(e) && told(&w, ending_finish(e, &err), &err) == 0);

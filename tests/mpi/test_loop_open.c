@@ -72,7 +72,7 @@ static void check_open(struct eddis *e)
     CHECK(strcmp(world.mode, "auto") == 0 && strcmp(world.algorithm, "auto") == 0);
     CHECK(world.flags == 0 && world.momentum == 0);
     CHECK(eddis_plan_step(e, 0, EDDIS_FOREVER, &s, &err) == -EAGAIN && err.code == -EAGAIN);
-    CHECK(strstr(err.text, "open until eddis_commit"));
+    CHECK(strstr(err.text, "not known before eddis_commit"));
     CHECK(eddis_step_begin(e, &s, &err) == -EINVAL);
 }
 

@@ -438,7 +438,7 @@ static void fail_body(struct rank *r)
     CHECK(strstr(err.text, "/proc/self"));
     /* What there is to begin with. */
     CHECK(eddis_restore_begin(r->e, w->dir, &c, &err) == -ENOENT);
-    CHECK(strstr(err.text, "no whole checkpoint in folder"));
+    CHECK(strstr(err.text, "no complete checkpoint in folder"));
     CHECK(eddis_restore_begin(r->e, "/nonexistent", &c, &err) == -ENOENT);
     CHECK(eddis_restore_begin(r->e, w->checkpoints, &c, &err) == 1 && !err.text[0]);
     CHECK(strstr(eddis_checkpoint_folder(c), "/step-00000000"));
@@ -466,8 +466,8 @@ static void kind_body(struct rank *r)
     CHECK(eddis_restore_begin(r->e, NULL, &c, &err) == 0); /* a fresh start in generation 1 */
     CHECK(eddis_restore_begin(r->e, w->checkpoints, &c, &err) == 1);
     CHECK(eddis_checkpoint_put(c, "b", "x", 1, &err) == -EINVAL);
-    CHECK(strstr(err.text, "is whole and only to be read"));
-    CHECK(put_and_commit(r, c, "b", &err) == -EINVAL && strstr(err.text, "only to be read"));
+    CHECK(strstr(err.text, "is complete and can only be read"));
+    CHECK(put_and_commit(r, c, "b", &err) == -EINVAL && strstr(err.text, "can only be read"));
     CHECK(!is_there(w, "step-00000000/rank-0000.b"));
     CHECK(eddis_restore_end(c, &err) == 0);
     CHECK(eddis_restore_begin(r->e, w->checkpoints, &c, &err) == 1);

@@ -219,7 +219,7 @@ static bool others_wait(struct loop_job *j)
     char said[4096], words[64];
 
     for (int r = 1; r < j->n; r++) {
-        snprintf(words, sizeof words, "rank %d has come to eddis_close", r);
+        snprintf(words, sizeof words, "rank %d has reached eddis_close", r);
         if (!j->board && !strstr(content(j->arg, said, sizeof said), words))
             return false;
         if (j->board)
@@ -320,16 +320,17 @@ static void test_late_leave(void)
     char said[4096];
 
     late_leave(late_leave_body, false, false, said, sizeof said);
-    CHECK(strstr(said, "eddis: rank 1 has come to eddis_close and waits, for 0 minutes so far: "
+    CHECK(strstr(said, "eddis: rank 1 has reached eddis_close and has waited for 0 minutes so far: "
                        "barrier still waits for rank 0\n"));
-    CHECK(strstr(said, "eddis: rank 2 has come to eddis_close"));
+    CHECK(strstr(said, "eddis: rank 2 has reached eddis_close"));
     CHECK(!strstr(said, "eddis: rank 0 has come"));
     late_leave(late_leave_body, true, false, said, sizeof said); /* the board tells it */
     CHECK(said[0] == '\0');
     late_leave(late_leave_body, true, true, said, sizeof said);
     CHECK(said[0] == '\0');
     late_leave(late_exit_body, false, false, said, sizeof said);
-    CHECK(strstr(said, "has come to its exit and waits, for 0 minutes so far: step 0: bucket 0"));
+    CHECK(
+        strstr(said, "has reached its exit and has waited for 0 minutes so far: step 0: bucket 0"));
     CHECK(strstr(said, "0 minutes so far: not all workers have ended their steps: barrier still "));
     CHECK(!strstr(said, "eddis: rank 0 has come"));
 }
@@ -478,7 +479,7 @@ static void resume_body(struct eddis *e, int rank, struct loop_job *j)
         while ((rc = eddis_step_begin(e, &s, &err)) == -ETIMEDOUT) {
             /* A thread that had no processor yet waits for nobody. */
             CHECK(rank == 1);
-            CHECK(strstr(err.text, "waits for rank 0") || strstr(err.text, "is not over"));
+            CHECK(strstr(err.text, "waits for rank 0") || strstr(err.text, "has not finished"));
             atomic_fetch_add(&j->opened, 1);
             last_ns = clock_now_ns();
             first_ns = first_ns ? first_ns : last_ns;

@@ -158,7 +158,7 @@ int reported_none_left(struct eddis *e, struct scenario *s)
 {
     struct worker *w = worker_new(e, s);
 
-    REFUSED(w, -EINVAL, "no sample is left", eddis_commit(e, &err));
+    REFUSED(w, -EINVAL, "no sample can be used", eddis_commit(e, &err));
     return worker_free(w);
 }
 

@@ -97,14 +97,14 @@ int job_unknown_key(const struct job_reader *r, const struct job_table *t, const
         nearest = nearest_elsewhere(t, n->key);
     snprintf(where, sizeof where, *group ? "\"%s\"" : "%s", *group ? group : "the job");
     if (around) {
-        strbuf_addf(&b, "set all of \"%s\", which is one key", around->name);
+        strbuf_addf(&b, "set \"%s\" as a whole, since it is one key", around->name);
     } else if (dotted && strchr(dotted, '.')) {
         strbuf_add(&b, "write ");
         add_nested(dotted, n, &b);
     } else if (nearest) {
         strbuf_addf(&b, "did you mean \"%s\"?", nearest);
     } else if (*group) {
-        strbuf_add(&b, "known are ");
+        strbuf_add(&b, "the known keys are ");
         for (size_t i = 0; i < count; i++)
             strbuf_addf(&b, "%s%s", i ? ", " : "", names[i]);
     } else {
@@ -119,9 +119,10 @@ int job_unknown_key(const struct job_reader *r, const struct job_table *t, const
 int job_refuse_later(const struct job_reader *r, const struct job_key *key, int line, int column,
                      struct eddis_error *err)
 {
-    return job_wrong(r, line, column, err,
-                     "the key \"%s\" is not in this version yet, it waits for %s; remove it",
-                     key->name, key->later);
+    return job_wrong(
+        r, line, column, err,
+        "the key \"%s\" is not supported in this version yet, it waits for %s; remove it",
+        key->name, key->later);
 }
 
 /* Read the value of a known key and record its origin in the job. */

@@ -82,8 +82,8 @@ static int parser_failed(struct tree *t, struct eddis_error *err)
         snprintf(where, sizeof where, " %s from line %d", p->context,
                  (int)p->context_mark.line + 1);
     return job_wrong(t->r, (int)p->problem_mark.line + 1, (int)p->problem_mark.column + 1, err,
-                     "not YAML, %s%s; mend the line or put the value in quotes",
-                     p->problem ? p->problem : "for no stated reason", where);
+                     "not valid YAML, %s%s; correct the line or put the value in quotes",
+                     p->problem ? p->problem : "for an unknown reason", where);
 }
 
 /* Return why an event is not allowed in a job file (alias, anchor, tag, directive); NULL: it is
@@ -95,7 +95,7 @@ static const char *forbidden(const yaml_event_t *e)
 
     switch (e->type) {
     case YAML_ALIAS_EVENT:
-        return "an alias; write the value out";
+        return "an alias, which is not allowed; write the value itself";
     case YAML_SCALAR_EVENT:
         anchor = e->data.scalar.anchor;
         tag = e->data.scalar.tag;
@@ -112,14 +112,14 @@ static const char *forbidden(const yaml_event_t *e)
         if (e->data.document_start.tag_directives.start !=
                 e->data.document_start.tag_directives.end ||
             e->data.document_start.version_directive)
-            return "a directive; remove the line that starts with %";
+            return "a directive, which is not allowed; remove the line that starts with %";
         break;
     default:
         break;
     }
     if (anchor)
-        return "an anchor; remove the word that starts with &";
-    return tag ? "a tag; remove the word that starts with !" : NULL;
+        return "an anchor, which is not allowed; remove the word that starts with &";
+    return tag ? "a tag, which is not allowed; remove the word that starts with !" : NULL;
 }
 
 /* Read the next event and reject forbidden ones.  After success the caller deletes it. */
@@ -173,7 +173,7 @@ static int read_key(struct tree *t, const yaml_event_t *e, const struct job_node
                     struct job_node *ret, struct eddis_error *err)
 {
     if (e->type != YAML_SCALAR_EVENT)
-        return refuse(t, e, err, "a list or map as a key; write a word before the colon");
+        return refuse(t, e, err, "a key is a list or a map; write a word before the colon");
     ret->key = strdup((const char *)e->data.scalar.value);
     if (!ret->key)
         return job_no_memory(err);
@@ -181,9 +181,10 @@ static int read_key(struct tree *t, const yaml_event_t *e, const struct job_node
     ret->key_column = (int)e->start_mark.column + 1;
     for (const struct job_node *c = map->first; c; c = c->next)
         if (strcmp(c->key, ret->key) == 0)
-            return job_wrong(t->r, ret->key_line, ret->key_column, err,
-                             "the key \"%.40s\" a second time, first on line %d; remove one",
-                             ret->key, c->key_line);
+            return job_wrong(
+                t->r, ret->key_line, ret->key_column, err,
+                "the key \"%.40s\" is given a second time, first on line %d; remove one", ret->key,
+                c->key_line);
     return 0;
 }
 
@@ -249,7 +250,7 @@ static int build(struct tree *t, const yaml_event_t *e, struct job_node **ret,
     int rc = 0;
 
     if (t->depth == JOB_MAX_NESTING)
-        return refuse(t, e, err, "nested more than 16 deep; a job needs four levels");
+        return refuse(t, e, err, "nested more than 16 levels deep; a job needs four levels");
     n = node_new(e);
     if (!n)
         return job_no_memory(err);
@@ -278,7 +279,8 @@ static int expect_end(struct tree *t, struct eddis_error *err)
             return rc;
         type = e.type;
         if (type == YAML_DOCUMENT_START_EVENT)
-            rc = refuse(t, &e, err, "a second document; a job is one, remove the line \"---\"");
+            rc = refuse(t, &e, err,
+                        "a second document, but a job is one document; remove the line \"---\"");
         yaml_event_delete(&e);
         if (rc < 0 || type == YAML_STREAM_END_EVENT)
             return rc;
@@ -299,8 +301,7 @@ static int parse(struct tree *t, struct job_node **ret, struct eddis_error *err)
             return rc;
         type = e.type;
         if (type == YAML_STREAM_END_EVENT)
-            rc = job_wrong(t->r, 1, 1, err,
-                           "nothing is written here; it needs at least the key \"command\"");
+            rc = job_wrong(t->r, 1, 1, err, "the job is empty; write at least the key \"command\"");
         else if (type != YAML_STREAM_START_EVENT && type != YAML_DOCUMENT_START_EVENT)
             rc = build(t, &e, &root, err);
         yaml_event_delete(&e);
@@ -325,7 +326,7 @@ int job_yaml_parse(const struct job_reader *r, const char *text, size_t n, struc
     int rc;
 
     if (n > JOB_MAX_BYTES)
-        return job_wrong(r, 1, 1, err, "longer than 1 MiB; this is no job file");
+        return job_wrong(r, 1, 1, err, "longer than 1 MiB; this is not a job file");
     if (n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) { /* skip a UTF-8 byte order mark */
         text += 3;
         n -= 3;

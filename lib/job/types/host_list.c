@@ -120,9 +120,9 @@ static int cut_literal(const char *s, struct parts *ret, struct eddis_error *err
     const char *close = strchr(s, ']');
 
     if (!close || (close[1] && close[1] != ':'))
-        return eddis_fail(err, -EINVAL,
-                          "\"%.60s\" is no IPv6 address in brackets; write one like [fd00::7]:2",
-                          s);
+        return eddis_fail(
+            err, -EINVAL,
+            "\"%.60s\" is not an IPv6 address in brackets; write one like [fd00::7]:2", s);
     *ret = (struct parts){ .host = s + 1,
                            .host_n = (size_t)(close - s - 1),
                            .count = close[1] ? close + 2 : NULL,
@@ -155,11 +155,11 @@ static int read_count(const char *text, const struct parts *p, bool may, int64_t
     if (!may)
         return eddis_fail(
             err, -EINVAL,
-            "\"%.60s\" has a number behind a colon; write {host: %s%.*s%s, workers: %.8s}", text,
+            "\"%.60s\" has a number after a colon; write {host: %s%.*s%s, workers: %.8s}", text,
             quote, (int)(p->host_n < 60 ? p->host_n : 60), p->host, quote, p->count);
     if (!host_list_count(p->count, strlen(p->count), ret))
         return eddis_fail(err, -EINVAL,
-                          "\"%.60s\" has no number of workers from 1 to %d behind the colon", text,
+                          "\"%.60s\" has no number of workers from 1 to %d after the colon", text,
                           MAX_WORKERS);
     return 0;
 }
@@ -271,8 +271,8 @@ static int merge(struct job_host *to, struct job_host *from, struct eddis_error 
 {
     if (from->ssh.user && to->ssh.user && strcmp(from->ssh.user, to->ssh.user) != 0)
         return eddis_fail(err, -EINVAL,
-                          "host \"%s\" stands twice with two users, \"%s\" and \"%s\"", to->host,
-                          to->ssh.user, from->ssh.user);
+                          "host \"%s\" is listed twice, with different users: \"%s\" and \"%s\"",
+                          to->host, to->ssh.user, from->ssh.user);
     if (!to->ssh.user)
         to->ssh.user = cleanup_keep(from->ssh.user);
     to->workers = (to->workers ? to->workers : 1) + (from->workers ? from->workers : 1);

@@ -30,15 +30,15 @@ static int read_setting(char **s, struct numbers *ret, struct eddis_error *err)
         if (n == 9 && (strncmp(word, "max_slots", n) == 0 || strncmp(word, "max-slots", n) == 0))
             to = &ret->most;
         else if (n != 5 || strncmp(word, "slots", n) != 0)
-            return eddis_fail(err, -EINVAL, "\"%.*s\" is not known here; write slots=4",
+            return eddis_fail(err, -EINVAL, "\"%.*s\" is unknown; write slots=4",
                               (int)(n < 40 ? n : 40), word);
     }
     length = strcspn(value, SPACE);
     if (*to)
-        return eddis_fail(err, -EINVAL, "a second number of slots; write one");
+        return eddis_fail(err, -EINVAL, "a second number of slots; write only one");
     if (!host_list_count(value, length, to))
         return eddis_fail(err, -EINVAL,
-                          "\"%.*s\" is no number of slots from 1 to 1024; write slots=4",
+                          "\"%.*s\" is not a number of slots from 1 to 1024; write slots=4",
                           (int)(length < 40 ? length : 40), value);
     *s = value + length;
     return 0;
@@ -64,11 +64,12 @@ static int read_line(char *line, int number, struct host_list *l, struct eddis_e
     if (rc < 0)
         return rc;
     if (have.slots && l->at[first].workers)
-        return eddis_fail(err, -EINVAL, "a second number of slots; write one");
+        return eddis_fail(err, -EINVAL, "a second number of slots; write only one");
     for (size_t i = first; i < l->n && have.slots; i++)
         l->at[i].workers = have.slots;
     if (have.most && have.most < l->at[first].workers)
-        return eddis_fail(err, -EINVAL, "max_slots is below slots; write no more than it");
+        return eddis_fail(err, -EINVAL,
+                          "max_slots is less than slots; write slots of at most max_slots");
     return 0;
 }
 
@@ -110,7 +111,8 @@ int hostfile_parse(const char *text, size_t n, const char *name, struct host_lis
         text = stop + (stop < end);
     }
     if (l->n == 0)
-        return eddis_fail(err, -EINVAL, "%s:1: no host is written here; write one a line", name);
+        return eddis_fail(err, -EINVAL, "%s:1: the file names no host; write one host per line",
+                          name);
     rc = host_list_add_up(l, err);
     return rc < 0 ? eddis_fail_prefix(err, rc, "%s", name) : 0;
 }

@@ -13,7 +13,7 @@ enum { MAX_COMPONENTS = 128 };
 /* ---- one of slurm.components ---- */
 
 static const struct job_key component_table[] = {
-    { "slurm.components.nodes", "whole number", "1", "how many", NULL,
+    { "slurm.components.nodes", "whole number", "1", "number of nodes", NULL,
       &(const struct job_field){ JOB_AT(job_component, whole, nodes), .min = 1,
                                  .max = JOB_MAX_HOSTS } },
     { "slurm.components.partition", "text or auto", "auto", "their partition", NULL,
@@ -63,7 +63,7 @@ static int components_read(const struct job_reader *r, const struct job_key *key
         rc = c->kind == JOB_MAP
                  ? job_group_read(&one, &components, key->name, c, err)
                  : job_wrong(r, c->line, c->column, err,
-                             "an entry of \"%s\" is no map; write one like {nodes: 2, "
+                             "an entry of \"%s\" is not a map; write one like {nodes: 2, "
                              "constraint: a100}",
                              key->name);
     }

@@ -45,8 +45,8 @@ static int unknown(const struct job_reader *r, const char *name, const struct jo
                          "unknown key \"%.40s\" in \"%s\"; did you mean \"%s\"?", c->key, name,
                          nearest);
     return job_wrong(r, c->key_line, c->key_column, err,
-                     "unknown key \"%.40s\" in \"%s\"; known are rate, a_ms, c_ms, jitter", c->key,
-                     name);
+                     "unknown key \"%.40s\" in \"%s\"; the known keys are rate, a_ms, c_ms, jitter",
+                     c->key, name);
 }
 
 /* Read member c into device d and set its `given`.  -EINVAL: unknown, or not a number in range. */
@@ -84,7 +84,7 @@ static int read_device(const struct job_reader *r, const char *name, const struc
 
     if (n->kind != JOB_MAP)
         return job_wrong(r, n->line, n->column, err,
-                         "an entry of \"%s\" is no map; write one like {rate: 0.5}", name);
+                         "an entry of \"%s\" is not a map; write one like {rate: 0.5}", name);
     for (const struct job_node *c = n->first; c; c = c->next) {
         int rc = read_member(r, name, c, d, given, err);
 

@@ -131,8 +131,10 @@ static void groups_free(void *base, const struct job_key *key)
 /* Append the form of a valid value (job_type.expect). */
 static void groups_expect(const struct job_key *key, struct strbuf *b)
 {
-    strbuf_add(b, "how many there are, from 1, a list of the ranks of each, like [[0, 1], [2, 3]], "
-                  "or auto");
+    strbuf_add(
+        b,
+        "the number of groups, from 1, a list of the ranks of each group, like [[0, 1], [2, 3]], "
+        "or auto");
 }
 
 const struct job_type job_type_groups = {

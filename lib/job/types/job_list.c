@@ -89,7 +89,8 @@ static int list_add(const struct job_reader *r, const struct job_key *key,
         if (n->kind != JOB_SCALAR || job_node_is_null(n)) {
             job_node_words(n, what, sizeof what);
             return job_wrong(r, n->line, n->column, err,
-                             "an entry of \"%s\" is %s; write a word, in quotes when it is unusual",
+                             "an entry of \"%s\" is %s; write a word, in quotes if YAML reads it "
+                             "as something else",
                              key->name, what);
         }
         if (key->field->check && key->field->check(n->text, &why) < 0)
@@ -224,14 +225,15 @@ static int line_add(const struct job_reader *r, const struct job_key *key, const
         quoted = next_word(&p, &b);
         if (quoted < 0)
             rc = job_wrong(r, n->line, n->column, err,
-                           "a quote in \"%s\" does not end; add it, or write a list", key->name);
+                           "a quote in \"%s\" is not closed; close it, or write a list", key->name);
         else if (w->n == JOB_MAX_ITEMS)
             rc = job_wrong(r, n->line, n->column, err, "\"%s\" has more than %d words; shorten it",
                            key->name, JOB_MAX_ITEMS);
         else if (!quoted && is_shell(strbuf_text(&b)))
-            rc = job_wrong(r, n->line, n->column, err,
-                           "no shell reads \"%s\" in \"%s\"; write %s: [sh, -c, \"...\"]",
-                           strbuf_text(&b), key->name, key->name);
+            rc = job_wrong(
+                r, n->line, n->column, err,
+                "\"%s\" needs a shell, and \"%s\" runs without one; write %s: [sh, -c, \"...\"]",
+                strbuf_text(&b), key->name, key->name);
         if (rc < 0) {
             strbuf_fini(&b);
             return rc;

@@ -17,7 +17,7 @@ static int check_entry(const struct job_reader *r, const struct job_key *key,
 {
     if (!job_is_variable(n->key))
         return job_wrong(r, n->key_line, n->key_column, err,
-                         "\"%.40s\" in \"%s\" is no name; write letters, digits and _", n->key,
+                         "\"%.40s\" in \"%s\" is not a name; write letters, digits and _", n->key,
                          key->name);
     if (n->kind != JOB_SCALAR)
         return job_wrong(r, n->line, n->column, err, "\"%.40s\" in \"%s\" is a %s; write one value",

@@ -53,10 +53,11 @@ static const struct job_node *child(const struct job_node *map, const char *key)
 static int twice(const struct job_reader *r, const struct host_list *l, ssize_t first,
                  ssize_t second, struct eddis_error *err)
 {
-    return job_wrong(r, l->line[second], l->column[second], err,
-                     "node \"%s\" a second time, first on line %d; remove one, or write its "
-                     "workers",
-                     l->at[second].host, l->line[first]);
+    return job_wrong(
+        r, l->line[second], l->column[second], err,
+        "node \"%s\" is listed a second time, first on line %d; remove one, or write its "
+        "workers",
+        l->at[second].host, l->line[first]);
 }
 
 /* Append the hosts of one entry of `nodes`, a name or a map, with their settings. */

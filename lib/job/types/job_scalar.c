@@ -112,10 +112,10 @@ int job_path_read(const struct job_reader *r, const struct job_key *key, const s
     if (n->kind != JOB_SCALAR || !*n->text)
         return job_mistyped(r, key, n, err);
     if (n->text[0] == '~' && !key->field->tilde)
-        return job_wrong(r, n->line, n->column, err,
-                         "\"%s\" begins with \"~\", which no shell expands here; write the whole "
-                         "path",
-                         key->name);
+        return job_wrong(
+            r, n->line, n->column, err,
+            "\"%s\" begins with \"~\", which eddis does not expand; write the full path",
+            key->name);
     text =
         is_word(key, n) || n->text[0] == '~' ? strdup(n->text) : absolute(r->job->folder, n->text);
     if (!text)
@@ -496,8 +496,8 @@ static int word_read(const struct job_reader *r, const struct job_key *key,
         return word_refuse(r, key, n, err);
     word_expect(key, &b);
     rc = job_wrong(r, n->line, n->column, err,
-                   "\"%s\" is \"%s\", which is not in this version yet; write %s", key->name,
-                   n->text, strbuf_text(&b));
+                   "\"%s\" is \"%s\", which is not supported in this version yet; write %s",
+                   key->name, n->text, strbuf_text(&b));
     strbuf_fini(&b);
     return rc;
 }

@@ -50,7 +50,7 @@ int job_check_interface(const char *text, struct eddis_error *err)
         is_address(AF_INET, text) || is_address(AF_INET6, text) || is_network(text))
         return 0;
     return eddis_fail(err, -EINVAL,
-                      "\"%.60s\" is no network; write an interface's name, an address of this "
+                      "\"%.60s\" is not a network; write an interface's name, an address of this "
                       "machine or a network like 10.1.0.0/24, or auto",
                       text);
 }
@@ -59,9 +59,9 @@ int job_check_eddis(const char *path, struct eddis_error *err)
 {
     if (*path == '/' && strlen(path) < 1024 && !strpbrk(path, "\n\r"))
         return 0;
-    return eddis_fail(err, -EINVAL,
-                      "\"%.60s\" is no path on another machine; write one from / on, or auto",
-                      path);
+    return eddis_fail(
+        err, -EINVAL,
+        "\"%.60s\" is not a path on another machine; write one that begins with /, or auto", path);
 }
 
 int job_check_prefix(const char *text, struct eddis_error *err)
@@ -73,10 +73,7 @@ int job_check_prefix(const char *text, struct eddis_error *err)
         return eddis_fail(err, -EINVAL, "longer than 64 bytes; shorten it");
     for (const char *c = strchr(text, '{'); c; c = strchr(c + 1, '{'))
         if (strncmp(c, "{node}", 6) != 0 && strncmp(c, "{rank}", 6) != 0)
-            return eddis_fail(err, -EINVAL,
-                              "\"%.10s\" stands for nothing; known are {node} and "
-                              "{rank}",
-                              c);
+            return eddis_fail(err, -EINVAL, "\"%.10s\" is unknown; write {node} or {rank}", c);
     return 0;
 }
 
@@ -122,7 +119,8 @@ static bool is_ours(const char *s)
 int job_check_variable(const char *name, struct eddis_error *err)
 {
     if (!job_is_variable(name))
-        return eddis_fail(err, -EINVAL, "\"%.40s\" is no name; write letters, digits and _", name);
+        return eddis_fail(err, -EINVAL, "\"%.40s\" is not a name; write letters, digits and _",
+                          name);
     if (is_ours(name))
         return eddis_fail(err, -EINVAL, "\"%.40s\" is set by eddis itself; choose another name",
                           name);
@@ -136,8 +134,8 @@ int job_check_pattern(const char *pattern, struct eddis_error *err)
     if (n > 0 && !pattern[n] && !isdigit((unsigned char)*pattern))
         return 0;
     return eddis_fail(err, -EINVAL,
-                      "\"%.60s\" is no pattern of names; write letters, digits and _, with * for "
-                      "any others",
+                      "\"%.60s\" is not a pattern of names; write letters, digits and _, with * "
+                      "for any characters",
                       pattern);
 }
 
@@ -154,8 +152,8 @@ int job_check_slurm_text(const char *text, struct eddis_error *err)
     if (n > 0 && !text[n] && n < MAX_SLURM_TEXT && *text != '-')
         return 0;
     return eddis_fail(err, -EINVAL,
-                      "\"%.60s\" is no text for sbatch; write letters, digits and signs, without "
-                      "blanks, quotes, backslashes, '#' and a '-' in front",
+                      "\"%.60s\" is not valid for sbatch; write letters, digits and punctuation, "
+                      "without blanks, quotes, backslashes, '#' and a leading '-'",
                       text);
 }
 
@@ -202,13 +200,14 @@ int job_check_progress(const char *pattern, struct eddis_error *err)
     int rc;
 
     if (!*pattern || strlen(pattern) > PATTERN_MAX_BYTES)
-        return eddis_fail(err, -EINVAL, "a pattern has between 1 and %d bytes", PATTERN_MAX_BYTES);
+        return eddis_fail(err, -EINVAL, "a pattern must have between 1 and %d bytes",
+                          PATTERN_MAX_BYTES);
     rc = compile(pattern, &r);
     if (rc) {
         (void)regerror(rc, &r, why, sizeof why);
         return eddis_fail(
             err, -EINVAL,
-            "\"%.100s\" is no POSIX extended regular expression: %s, at its column %d", pattern,
+            "\"%.100s\" is not a POSIX extended regular expression: %s, at its column %d", pattern,
             why, bad_column(pattern));
     }
     groups = r.re_nsub;

@@ -191,9 +191,9 @@ START_TEST(no_root)
 
     setenv("XDG_STATE_HOME", "/dev/null", 1);
     ck_assert_int_eq(job_folder_make("x", NULL, &f, &err), -ENOTDIR);
-    ck_assert_str_eq(err.text,
-                     "cannot make folder '/dev/null/eddis': Not a directory; set XDG_STATE_HOME to "
-                     "a folder where jobs can be kept, or write --job-dir");
+    ck_assert_str_eq(
+        err.text, "cannot create folder '/dev/null/eddis': Not a directory; set XDG_STATE_HOME to "
+                  "a folder where jobs can be kept, or write --job-dir");
 }
 END_TEST
 

@@ -22,8 +22,9 @@ START_TEST(limit)
     ck_assert_int_eq(address_space_check(100000000, "a cat", &err), 0);
     ck_assert_int_eq(address_space_check(100000000, "a cat", &err), 0); /* it was given back */
     ck_assert_int_eq(address_space_check(501000000, "a cat", &err), -ENOMEM);
-    ck_assert_ptr_nonnull(strstr(err.text, "limited to 500 MB (ulimit -v) and a cat needs 501 MB "
-                                           "that are free; raise the limit (ulimit -v unlimited)"));
+    ck_assert_ptr_nonnull(
+        strstr(err.text, "limited to 500 MB (ulimit -v), but a cat needs 501 MB of free address "
+                         "space; raise the limit (ulimit -v unlimited)"));
 }
 END_TEST
 

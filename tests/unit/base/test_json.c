@@ -60,7 +60,7 @@ START_TEST(members)
     ck_assert_int_eq(json_want_int(j, "i", 0, 7, &i, NULL), 0);
     ck_assert_int_eq(i, 7);
     ck_assert_int_eq(json_want_int(j, "i", 0, 6, &i, &err), -EINVAL);
-    ck_assert_str_eq(err.text, "member \"i\" is no whole number from 0 to 6");
+    ck_assert_str_eq(err.text, "member \"i\" is not a whole number from 0 to 6");
     ck_assert_int_eq(json_want_int(j, "r", 0, 6, &i, NULL), -EINVAL);
     ck_assert_int_eq(json_want_int(j, "none", 0, 6, &i, &err), -EINVAL);
     ck_assert_str_eq(err.text, "member \"none\" is missing");

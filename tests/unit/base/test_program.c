@@ -88,12 +88,12 @@ static const struct program_row {
     { "./dos.py", -ENOEXEC, "/job/dos.py" },
     { "dos", -ENOEXEC, "/bin/dos" },
     { "./lost.py", -ENOENT,
-      "/job/lost.py' cannot run, for the interpreter '/opt/nowhere/python' of its first line is "
-      "not there; install it, or correct that line" },
+      "/job/lost.py' cannot run because the interpreter '/opt/nowhere/python' in its first line "
+      "does not exist; install it, or correct that line" },
     { "./env.py", -ENOENT,
-      "/job/env.py' cannot run, for the interpreter 'pythom9' of its first line is not in PATH; "
+      "/job/env.py' cannot run because the interpreter 'pythom9' in its first line is not in PATH; "
       "install it, or correct that line" },
-    { "./train.py", -EACCES, "train.py' is no program that may be executed" },
+    { "./train.py", -EACCES, "train.py' is not an executable program" },
 };
 
 START_TEST(found_or_near)

@@ -52,11 +52,11 @@ static const struct {
     { S_IFDIR | 01777, 0, 0, "" }, /* /tmp */
     { S_IFREG | 0664, 0, 1, "mode 0664), and so run programs in your name; chmod g-w it" },
     { S_IFDIR | 0775, 0, 1, "mode 0775), and so run programs in your name; chmod g-w it" },
-    { S_IFREG | 0666, 0, -EPERM, "mode 0666); if what is in it is right, chmod go-w it" },
+    { S_IFREG | 0666, 0, -EPERM, "mode 0666); if its contents are right, chmod go-w it" },
     { S_IFREG | 01666, 0, -EPERM, "all users may write" }, /* sticky means nothing here */
-    { S_IFREG | 0602, 0, -EPERM, "mode 0602); if what is in it is right, chmod o-w it" },
+    { S_IFREG | 0602, 0, -EPERM, "mode 0602); if its contents are right, chmod o-w it" },
     { S_IFDIR | 0777, 0, -EPERM, "all users may write" },
-    { S_IFDIR | 0777, 0, -EPERM, "where that changes nothing, mount it with file_mode=0644" },
+    { S_IFDIR | 0777, 0, -EPERM, "if that changes nothing, mount it with file_mode=0644" },
     { S_IFREG | 0600, STRANGER, -EPERM, "belongs to user number" },
     { S_IFDIR | 0755, STRANGER, -EPERM, "(mode 0755)" },
 };
@@ -93,8 +93,8 @@ END_TEST
 /* What mends it is what this user can do. */
 START_TEST(advice)
 {
-    static const char run_as[] = "run it as user number 54321, or",
-                      copy[] = "make it yours by cp -r";
+    static const char run_as[] = "run eddis as user number 54321, or",
+                      copy[] = "make a copy of your own with cp -r";
     struct stat st = { .st_mode = S_IFREG | 0644, .st_uid = STRANGER };
     uid_t self = geteuid();
 
@@ -137,7 +137,7 @@ START_TEST(those_who_can_replace_it)
     ck_assert_int_eq(trust_path(file, &warning, &err), 0);
     ck_assert_int_eq(chmod(above, 0777), 0);
     ck_assert_int_eq(trust_path(file, &warning, &err), 1);
-    ck_assert_ptr_nonnull(strstr(warning.text, "all users may replace what is in"));
+    ck_assert_ptr_nonnull(strstr(warning.text, "all users may replace the contents of"));
     ck_assert_int_eq(trust_holder(holder, &warning, &err), 1);
     ck_assert_int_eq(trust_holder(above, &warning, &err), -EPERM);
     ck_assert_int_eq(chmod(above, 01777), 0);
@@ -221,7 +221,7 @@ START_TEST(access_control_list)
     ck_assert_int_eq(st.st_mode & 0777, 0775);
     ck_assert_int_eq(trust_stat(&st, dir, &warning, &err), 1);
     ck_assert_msg(
-        strstr(warning.text, "whom its access control list names (getfacl), may write to"), "%s",
+        strstr(warning.text, "that its access control list names (getfacl), may write to"), "%s",
         warning.text);
     ck_assert_int_eq(chmod(dir, 0755), 0); /* as the sentence says */
     ck_assert(stat(dir, &st) == 0 && trust_stat(&st, dir, NULL, &err) == 0);

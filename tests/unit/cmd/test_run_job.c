@@ -64,13 +64,13 @@ static const struct {
 } bad_rows[] = {
     { "-H|a,b", "no job is named" },
     { "-H||--|true", "-H: a host is missing" },
-    { "-H|-oProxyCommand=x|--|true", "-H: \"-oProxyCommand=x\" is no name or address" },
+    { "-H|-oProxyCommand=x|--|true", "-H: \"-oProxyCommand=x\" is not a name or address" },
     { "-H|a|--hostfile|x|--|true", "-H and --hostfile exclude each other" },
     { "--hostfile|/nonexistent|--|true", "--hostfile: cannot open '/nonexistent': No such file" },
     { "--restarts|-1|--|true", "--restarts: \"restarts\" is \"-1\"" },
     { "--ssh-port|0|--|true", "--ssh-port: \"ssh.port\" is \"0\"" },
     { "--network-interface|-x|--|true", "--network-interface: \"communication.interface\"" },
-    { "-H|a,b|--set|checkpoint.every=5|--|true", "-H: checkpoints of several hosts need" },
+    { "-H|a,b|--set|checkpoint.every=5|--|true", "-H: checkpoints on several hosts need" },
 };
 
 START_TEST(bad)

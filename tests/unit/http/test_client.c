@@ -409,8 +409,8 @@ START_TEST(another_key)
     f.key = others;
     ck_assert_int_eq(client(&f, f.token, &f.c), 0);
     ck_assert_int_eq(http_client_call(f.c, "/x", "{}", CLOCK_S * 60, &body, NULL, &err), -EACCES);
-    (void)snprintf(sentence, sizeof sentence, "the driver at %s shows another key than the job's",
-                   strstr(f.base, "127."));
+    (void)snprintf(sentence, sizeof sentence,
+                   "the driver at %s presents a key that is not the job's", strstr(f.base, "127."));
     ck_assert_str_eq(err.text, sentence);
     ck_assert_int_eq(f.asked, 0); /* and so the token did not leave us */
     http_key_free(mine);
@@ -432,7 +432,7 @@ START_TEST(no_tls)
     f.base[4] = 's';
     ck_assert_int_eq(client(&f, f.token, &f.c), 0);
     ck_assert_int_eq(http_client_call(f.c, "/x", "{}", CLOCK_S * 60, &body, NULL, &err), -EPROTO);
-    ck_assert_ptr_nonnull(strstr(err.text, "no TLS 1.3 with the driver at 127.0.0.1:"));
+    ck_assert_ptr_nonnull(strstr(err.text, "cannot set up TLS 1.3 with the driver at 127.0.0.1:"));
     ck_assert_int_eq(f.asked, 0);
     ck_assert_int_eq(http_server_refused(f.s), 0);
     stop(&f);
@@ -517,7 +517,7 @@ START_TEST(addresses_in_turn)
         for (int k = 0; k < 3; k++)
             tried[k] += strstr(err.text, strstr(base[k], "127.")) != NULL;
         ck_assert_msg(strstr(err.text, "Connection refused"), "%s", err.text);
-        other_key |= strstr(err.text, "shows another key than the job's") != NULL;
+        other_key |= strstr(err.text, "presents a key that is not the job's") != NULL;
         late |= strstr(err.text, " in time") != NULL;
     }
     ck_assert(other_key && late);

@@ -707,7 +707,7 @@ START_TEST(bad_options)
     for (size_t i = 0; i < sizeof open_to_others / sizeof *open_to_others; i++) {
         o.address = open_to_others[i];
         ck_assert_int_eq(http_server_start(&o, &s, &err), -EPERM);
-        ck_assert_ptr_nonnull(strstr(err.text, "will not speak plain HTTP"));
+        ck_assert_ptr_nonnull(strstr(err.text, "refusing plain HTTP"));
     }
     http_server_stop(NULL);
 }

@@ -158,17 +158,18 @@ START_TEST(spellings)
     ck_assert_uint_eq(job->n_hosts, 3);
     job_free(job);
     ck_assert_int_eq(job_parse(twice, strlen(twice), "f", "/w", &job, &err), -EINVAL);
-    ck_assert_ptr_nonnull(strstr(err.text, "node \"fd00:0::7\" a second time, first on line 3"));
+    ck_assert_ptr_nonnull(
+        strstr(err.text, "node \"fd00:0::7\" is listed a second time, first on line 3"));
 }
 END_TEST
 
-#define BRACKETS " is no IPv6 address in brackets; write one like [fd00::7]:2"
+#define BRACKETS " is not an IPv6 address in brackets; write one like [fd00::7]:2"
 #define NO_HOST                                                                                    \
-    " is no name or address of a host; write letters, digits, '.', '-' and '_', or an IPv4 or "    \
+    " is not a name or address of a host; write letters, digits, '.', '-' and '_', or an IPv4 or " \
     "IPv6 address"
-#define NO_COUNT " has no number of workers from 1 to 1024 behind the colon"
+#define NO_COUNT " has no number of workers from 1 to 1024 after the colon"
 #define REACH    "; write a name, or an address like fd00::7 that all nodes reach"
-#define LINK     " is a link-local address, which leads elsewhere from each machine" REACH
+#define LINK     " is a link-local address, which is valid on one network link only" REACH
 
 static const struct {
     const char *text, *hosts, *sentence; /* -H; hosts with "*workers" */
@@ -196,10 +197,10 @@ static const struct {
     { "fe80::1", NULL, "\"fe80::1\"" LINK },
     { "fe80::1%eth0", NULL, "\"fe80::1%eth0\"" LINK },
     { "[fe80::1%eth0]:2", NULL, "\"fe80::1%eth0\"" LINK },
-    { "fd00::1%eth0", NULL, "\"fd00::1%eth0\" names an interface behind its '%'" REACH },
-    { "::", NULL, "\"::\" is the address of no single machine" REACH },
-    { "ff02::1", NULL, "\"ff02::1\" is the address of no single machine" REACH },
-    { "::1%", NULL, "\"::1%\" names an interface behind its '%'" REACH },
+    { "fd00::1%eth0", NULL, "\"fd00::1%eth0\" names an interface after its '%'" REACH },
+    { "::", NULL, "\"::\" is not the address of a single machine" REACH },
+    { "ff02::1", NULL, "\"ff02::1\" is not the address of a single machine" REACH },
+    { "::1%", NULL, "\"::1%\" names an interface after its '%'" REACH },
     { "%::1", NULL, "\"%::1\"" NO_HOST },
 };
 
@@ -238,7 +239,7 @@ START_TEST(advice)
     struct job *job = NULL;
 
     ck_assert_int_eq(job_parse(text, strlen(text), "train.yaml", "/w", &job, &err), -EINVAL);
-    ck_assert_str_eq(err.text, "train.yaml:3:9: \"nodes\": \"[fd00::7]:2\" has a number behind a "
+    ck_assert_str_eq(err.text, "train.yaml:3:9: \"nodes\": \"[fd00::7]:2\" has a number after a "
                                "colon; write {host: \"fd00::7\", workers: 2}");
     check_host(by_yaml("nodes: [@]", "{host: \"fd00::7\", workers: 2}"), "fd00::7", 2);
     check_host(by_yaml("nodes: [@]", "fd00::7"), "fd00::7", 0);
@@ -253,10 +254,10 @@ static const struct {
     { "::ffff:10.1.0.7", NULL },
     { "fe80::7", "\"fe80::7\"" LINK },
     { "fe80::7%eth0", "\"fe80::7%eth0\"" LINK },
-    { "ff02::1", "\"ff02::1\" is the address of no single machine" REACH },
-    { "[fd00::7]", "\"[fd00::7]\" is no address; write one like 10.1.0.7 or fd00::7, or auto" },
+    { "ff02::1", "\"ff02::1\" is not the address of a single machine" REACH },
+    { "[fd00::7]", "\"[fd00::7]\" is not an address; write one like 10.1.0.7 or fd00::7, or auto" },
     { "1:2:3:4:5:6:7:8:9",
-      "\"1:2:3:4:5:6:7:8:9\" is no address; write one like 10.1.0.7 or fd00::7, or auto" },
+      "\"1:2:3:4:5:6:7:8:9\" is not an address; write one like 10.1.0.7 or fd00::7, or auto" },
 };
 
 START_TEST(addresses)

@@ -198,8 +198,8 @@ static const struct {
     const char *text, *sentence;
 } bad_rows[] = {
 #define C "command: [a]\n"
-    { "", "1:1: nothing is written here; it needs at least the key \"command\"" },
-    { "# only\n", "1:1: nothing is written here; it needs at least the key \"command\"" },
+    { "", "1:1: the job is empty; write at least the key \"command\"" },
+    { "# only\n", "1:1: the job is empty; write at least the key \"command\"" },
     { "---\n", "2:1: the job is empty; write keys with values, at least the key \"command\"" },
     { "[a, b]", "1:1: the job is a list; write keys with values, at least the key \"command\"" },
     { "hello", "1:1: the job is \"hello\"; write keys with values, at least the key \"command\"" },
@@ -210,15 +210,15 @@ static const struct {
     { C "batchsize: 3", "2:1: unknown key \"batchsize\" in the job; did you mean \"batch\"?" },
     { C "batch:\n  globl: 3", "3:3: unknown key \"globl\" in \"batch\"; did you mean \"global\"?" },
     { C "global: 3", "2:1: unknown key \"global\" in the job; did you mean \"batch.global\"?" },
-    { C "batch: {zzzzzzz: 3}",
-      "2:9: unknown key \"zzzzzzz\" in \"batch\"; known are global, min, max, grain, rebalance" },
+    { C "batch: {zzzzzzz: 3}", "2:9: unknown key \"zzzzzzz\" in \"batch\"; the known keys are "
+                               "global, min, max, grain, rebalance" },
     { C "qqqqqqqq: 3",
       "2:1: unknown key \"qqqqqqqq\" in the job; eddis-train.yaml(5) lists the keys" },
     { C "batch.global: 3",
       "2:1: unknown key \"batch.global\" in the job; write batch: {global: 3}" },
     { C "batch.globl: 3", "2:1: unknown key \"batch.globl\" in the job; write batch: {global: 3}" },
-    { C "batch: {batch.min: 3}",
-      "2:9: unknown key \"batch.min\" in \"batch\"; known are global, min, max, grain, rebalance" },
+    { C "batch: {batch.min: 3}", "2:9: unknown key \"batch.min\" in \"batch\"; the known keys are "
+                                 "global, min, max, grain, rebalance" },
     { C "timeouts.lease: [1]",
       "2:1: unknown key \"timeouts.lease\" in the job; write timeouts: {lease: ...}" },
     { C "communication.compression.method: none",
@@ -234,40 +234,41 @@ static const struct {
     { C "batch: {rebalance: of}", "2:20: \"batch.rebalance\" is \"of\"; did you mean \"off\"?" },
     { C "batch: {max: atuo}", "2:14: \"batch.max\" is \"atuo\"; did you mean \"auto\"?" },
     { C "communication: {compression: {method: none}}",
-      "2:31: the key \"communication.compression.method\" is not in this version yet, it waits for "
+      "2:31: the key \"communication.compression.method\" is not supported in this version yet, it "
+      "waits for "
       "gradient compression; remove it" },
-    { C "sync: {mode: local}", "2:14: \"sync.mode\" is \"local\", which is not in this version "
-                               "yet; write auto, sync, async or hybrid" },
-    { C "sync: {algorithm: adpsgd}",
-      "2:19: \"sync.algorithm\" is \"adpsgd\", which is not in this version yet; write auto, "
-      "allreduce, easgd or hsgd" },
+    { C "sync: {mode: local}", "2:14: \"sync.mode\" is \"local\", which is not supported in this "
+                               "version yet; write auto, sync, async or hybrid" },
+    { C "sync: {algorithm: adpsgd}", "2:19: \"sync.algorithm\" is \"adpsgd\", which is not "
+                                     "supported in this version yet; write auto, "
+                                     "allreduce, easgd or hsgd" },
     { C "sync: {mode: snyc}", "2:14: \"sync.mode\" is \"snyc\"; did you mean \"sync\"?" },
     { C "sync: {mode: [sync]}",
       "2:14: \"sync.mode\" is a list; write auto, sync, async or hybrid" },
-    { C "sync: {staleness: 1}",
-      "2:8: the key \"sync.staleness\" is not in this version yet, it waits for parameter servers; "
-      "remove it" },
+    { C "sync: {staleness: 1}", "2:8: the key \"sync.staleness\" is not supported in this version "
+                                "yet, it waits for parameter servers; "
+                                "remove it" },
     { C "sync: {period: 0}",
       "2:16: \"sync.period\" is \"0\"; write a whole number from 1 to 1000000 or auto" },
     { C "sync: {moving_rate: 2}",
       "2:21: \"sync.moving_rate\" is \"2\"; write a number from 1e-06 to 1 or auto" },
     { C "sync: {momentum: 1}",
       "2:18: \"sync.momentum\" is \"1\"; write a number from 0 to 0.9999" },
-    { C "sync: {groups: 0}", "2:16: \"sync.groups\" is \"0\"; write how many there are, from 1, a "
-                             "list of the ranks of each, like [[0, 1], [2, 3]], or auto" },
+    { C "sync: {groups: 0}", "2:16: \"sync.groups\" is \"0\"; write the number of groups, from 1, "
+                             "a list of the ranks of each group, like [[0, 1], [2, 3]], or auto" },
     { C "sync: {groups: [0, 1]}",
-      "2:16: \"sync.groups\" is a list; write how many there are, from 1, a "
-      "list of the ranks of each, like [[0, 1], [2, 3]], or auto" },
+      "2:16: \"sync.groups\" is a list; write the number of groups, from 1, a list of the ranks of "
+      "each group, like [[0, 1], [2, 3]], or auto" },
     { C "sync: {groups: [[0, 1], [1]]}", "2:26: \"sync.groups\" names rank 1 twice" },
     { C "sync: {groups: [[0], [2]]}",
       "2:23: \"sync.groups\" names rank 2 among 2 ranks; name each from 0 to 1 once" },
     /* combinations without a meaning */
     { C "sync: {mode: async, algorithm: hsgd}",
-      "2:21: \"sync.algorithm\" is hsgd and \"sync.mode\" is async; that is no algorithm of this "
-      "mode; leave one of them away" },
+      "2:21: \"sync.algorithm\" is hsgd and \"sync.mode\" is async; this algorithm is not one of "
+      "this mode; remove one of the two keys" },
     { C "sync: {mode: sync, period: 4}",
       "2:20: \"sync.period\" is 4 and \"sync.mode\" is sync; only asynchronous and hybrid training "
-      "average models now and then; remove it" },
+      "average models periodically; remove it" },
     { C "sync: {algorithm: allreduce, momentum: 0.9}",
       "2:30: \"sync.momentum\" is 0.9 and \"sync.algorithm\" is allreduce; in synchronous training "
       "the optimiser has its own momentum; remove it" },
@@ -311,23 +312,23 @@ static const struct {
                               "3650d, like 10s, 5m, 2h or 7d or none" },
     { C "name: a/b", "2:7: \"name\" is \"a/b\"; write at most 64 letters, digits, '.', '_' or "
                      "'-', beginning with a letter or digit" },
-    { C "workdir: ~/x", "2:10: \"workdir\" begins with \"~\", which no shell expands here; write "
-                        "the whole path" },
+    { C "workdir: ~/x",
+      "2:10: \"workdir\" begins with \"~\", which eddis does not expand; write the full path" },
     { C "workdir: \"\"", "2:10: \"workdir\" is \"\"; write a path" },
     { C "checkpoint: {dir: [a]}", "2:19: \"checkpoint.dir\" is a list; write a path or auto" },
     { C "env: [a]", "2:6: \"env\" is a list; write a map like {NAME: value}" },
     { C "env: {A: [x]}", "2:10: \"A\" in \"env\" is a list; write one value" },
     { C "env:\n  A:\n", "3:3: \"A\" in \"env\" has no value; write \"\" for an empty one" },
-    { C "env: {A-B: x}", "2:7: \"A-B\" in \"env\" is no name; write letters, digits and _" },
+    { C "env: {A-B: x}", "2:7: \"A-B\" in \"env\" is not a name; write letters, digits and _" },
     { C "env: {RANK: 3}", "2:7: \"RANK\" is set by eddis itself; choose another name" },
     { C "env:\n  A: b\n  EDDIS_BOARD: x\n",
       "4:3: \"EDDIS_BOARD\" is set by eddis itself; choose another name" },
     { C "env: {OMPI_COMM_WORLD_RANK: 3}",
       "2:7: \"OMPI_COMM_WORLD_RANK\" is set by eddis itself; choose another name" },
-    { C "env: {1A: x}", "2:7: \"1A\" in \"env\" is no name; write letters, digits and _" },
+    { C "env: {1A: x}", "2:7: \"1A\" in \"env\" is not a name; write letters, digits and _" },
     { C "mpi: {args: x}", "2:13: \"mpi.args\" is \"x\"; write a list of words, like [a, b]" },
     { C "mpi: {args: [x, [y]]}", "2:17: an entry of \"mpi.args\" is a list; write a word, in "
-                                 "quotes when it is unusual" },
+                                 "quotes if YAML reads it as something else" },
     /* the command */
     { "command:\n", "1:9: \"command\" is empty; write a list like [python3, train.py], or one "
                     "line of words" },
@@ -338,9 +339,9 @@ static const struct {
       "1:10: \"command\" names no program; write a list like [python3, train.py]" },
     { "command: [\"\", a]",
       "1:10: \"command\" names no program; write a list like [python3, train.py]" },
-    { "command: a 'b", "1:10: a quote in \"command\" does not end; add it, or write a list" },
-    { "command: a b > c",
-      "1:10: no shell reads \">\" in \"command\"; write command: [sh, -c, \"...\"]" },
+    { "command: a 'b", "1:10: a quote in \"command\" is not closed; close it, or write a list" },
+    { "command: a b > c", "1:10: \">\" needs a shell, and \"command\" runs without one; write "
+                          "command: [sh, -c, \"...\"]" },
     /* emulated devices */
     { C "profile: {emulate: [{rate: 1}]}",
       "2:21: \"a_ms\" is missing in the first entry of \"profile.emulate\"; add it, as in {rate: "
@@ -351,22 +352,24 @@ static const struct {
     { C "profile: {emulate: [{rate: 0, a_ms: 1, c_ms: 1}]}",
       "2:28: \"rate\" is \"0\"; write a number from 1e-06 to 1e+06" },
     { C "profile: {emulate: [{rate: 1, a: 1, c_ms: 1}]}",
-      "2:31: unknown key \"a\" in \"profile.emulate\"; known are rate, a_ms, c_ms, jitter" },
+      "2:31: unknown key \"a\" in \"profile.emulate\"; the known keys are rate, a_ms, c_ms, "
+      "jitter" },
     { C "profile: {emulate: [{rate: 1, a_ms: 1, c_ms: 1, jitter: 2}]}",
       "2:57: \"jitter\" is \"2\"; write a number from 0 to 0.5" },
     { C "profile: {emulate: [{rat: 1, a_ms: 1, c_ms: 1}]}",
       "2:22: unknown key \"rat\" in \"profile.emulate\"; did you mean \"rate\"?" },
     { C "profile: {emulate: [1]}",
-      "2:21: an entry of \"profile.emulate\" is no map; write one like {rate: 0.5}" },
+      "2:21: an entry of \"profile.emulate\" is not a map; write one like {rate: 0.5}" },
     { C "profile: {emulate: 4}", "2:20: \"profile.emulate\" is \"4\"; write a list like [{rate: "
                                  "1.0, a_ms: 2, c_ms: 0.1}, {rate: 0.5}]" },
     /* values against each other */
-    { C "batch: {min: 300}", "2:9: \"batch.min\" is 300 and \"batch.global\" is 256; write a "
-                             "smaller least batch" },
-    { C "batch: {min: 30, max: 20}", "2:18: \"batch.max\" is 20 and \"batch.min\" is 30; the most "
-                                     "must not be below the least" },
-    { C "batch: {grain: 7}", "2:9: \"batch.grain\" is 7 and \"batch.global\" is 256; the grain "
-                             "must divide the global batch" },
+    { C "batch: {min: 300}",
+      "2:9: \"batch.min\" is 300 and \"batch.global\" is 256; the minimum of one worker must not "
+      "exceed the global batch; write a smaller \"batch.min\"" },
+    { C "batch: {min: 30, max: 20}", "2:18: \"batch.max\" is 20 and \"batch.min\" is 30; the "
+                                     "maximum must not be less than the minimum" },
+    { C "batch: {grain: 7}", "2:9: \"batch.grain\" is 7 and \"batch.global\" is 256; the global "
+                             "batch must be a multiple of \"batch.grain\"" },
     { C "timeouts: {lease: 2s, heartbeat: 1s}",
       "2:23: \"timeouts.heartbeat\" is 1s and \"timeouts.lease\" is 2s; the lease must be at least "
       "eight heartbeats" },
@@ -374,25 +377,29 @@ static const struct {
                                      "10s; the lease must be at least "
                                      "eight heartbeats" },
     { C "timeouts: {node_lost: 12s}",
-      "2:12: \"timeouts.node_lost\" is 12s and \"timeouts.lease\" is 10s; a node is lost only when "
-      "its lease is surely over: a quarter of the lease later, and at least 500ms" },
+      "2:12: \"timeouts.node_lost\" is 12s and \"timeouts.lease\" is 10s; a node may count as lost "
+      "only after its lease has surely expired; write at least the lease plus a quarter of it, and "
+      "at least 500ms more than the lease" },
     /* YAML itself */
-    { C "seed: 1\nseed: 2\n", "3:1: the key \"seed\" a second time, first on line 2; remove one" },
+    { C "seed: 1\nseed: 2\n",
+      "3:1: the key \"seed\" is given a second time, first on line 2; remove one" },
     { C "batch: {min: 1, min: 1}",
-      "2:17: the key \"min\" a second time, first on line 2; remove one" },
-    { C "seed: &x 1", "2:7: an anchor; remove the word that starts with &" },
-    { C "seed: *x", "2:7: an alias; write the value out" },
-    { C "seed: !!int 1", "2:7: a tag; remove the word that starts with !" },
-    { C "seed: ! 1", "2:7: a tag; remove the word that starts with !" },
-    { "%YAML 1.1\n---\n" C, "1:1: a directive; remove the line that starts with %" },
-    { C "---\n" C, "2:1: a second document; a job is one, remove the line \"---\"" },
-    { C "? [a]\n: b", "2:3: a list or map as a key; write a word before the colon" },
+      "2:17: the key \"min\" is given a second time, first on line 2; remove one" },
+    { C "seed: &x 1", "2:7: an anchor, which is not allowed; remove the word that starts with &" },
+    { C "seed: *x", "2:7: an alias, which is not allowed; write the value itself" },
+    { C "seed: !!int 1", "2:7: a tag, which is not allowed; remove the word that starts with !" },
+    { C "seed: ! 1", "2:7: a tag, which is not allowed; remove the word that starts with !" },
+    { "%YAML 1.1\n---\n" C,
+      "1:1: a directive, which is not allowed; remove the line that starts with %" },
+    { C "---\n" C, "2:1: a second document, but a job is one document; remove the line \"---\"" },
+    { C "? [a]\n: b", "2:3: a key is a list or a map; write a word before the colon" },
     { C "batch:\n\tglobal: 4\n",
       "3:1: a tab indents this line; YAML indents by spaces, write them instead" },
     { C "batch:\n  global: 4\n \tmin: 1\n",
       "4:2: a tab indents this line; YAML indents by spaces, write them instead" },
-    { C "name: [a", "3:1: not YAML, did not find expected ',' or ']' while parsing a flow sequence "
-                    "from line 2; mend the line or put the value in quotes" },
+    { C "name: [a",
+      "3:1: not valid YAML, did not find expected ',' or ']' while parsing a flow sequence "
+      "from line 2; correct the line or put the value in quotes" },
     { C "name:\t- a\n  b: c", NULL },
     { C "name: \"a\\0b\"", "2:7: a NUL byte in a value; remove the \\0" },
     { C "name: \"\xff\"", "2:8: not UTF-8; save the file as UTF-8" },
@@ -400,7 +407,7 @@ static const struct {
     { C "name: a\x01", "2:8: a control character; this must be plain text" },
     { C "name: a\xc2\x81", "2:8: a character that YAML does not allow; this must be plain text" },
     { C "env: [[[[[[[[[[[[[[[[[[[[[[[[",
-      "2:21: nested more than 16 deep; a job needs four levels" },
+      "2:21: nested more than 16 levels deep; a job needs four levels" },
 };
 
 START_TEST(bad)
@@ -655,7 +662,7 @@ START_TEST(flags)
     ck_assert_str_eq(job->workdir, "/x");
     ck_assert_int_eq(job_set(job, "workdir", "\xff", "--workdir", &err), -EINVAL);
     ck_assert_int_eq(job_set(job, "mpi.args", "[a, b", "--mpi-args", &err), -EINVAL);
-    ck_assert(strncmp(err.text, "--mpi-args: not YAML", 20) == 0);
+    ck_assert(strncmp(err.text, "--mpi-args: not valid YAML", 26) == 0);
     ck_assert_int_eq(job_set(job, "mpi.args", "[a, b]", "--mpi-args", &err), 0);
     ck_assert_str_eq(job->mpi.args[1], "b");
     ck_assert_int_eq(job_set(job, "sync.staleness", "1", "--set", &err), -EINVAL);
@@ -663,7 +670,8 @@ START_TEST(flags)
     ck_assert_int_eq(job_set(job, "batch.min", "500", "--batch-min", &err), 0);
     ck_assert_int_eq(job_check(job, &err), -EINVAL);
     ck_assert_str_eq(err.text, "--batch-min: \"batch.min\" is 500 and \"batch.global\" is 256; "
-                               "write a smaller least batch");
+                               "the minimum of one worker must not exceed the global batch; write "
+                               "a smaller \"batch.min\"");
     ck_assert_int_eq(job_set(job, "batch.global", "512", "--batch", &err), 0);
     ck_assert_int_eq(job_check(job, &err), 0);
     assert_text_again(job);

@@ -156,14 +156,17 @@ static const struct {
     { "c[a-b]", NULL,
       "no number, or one of more than 9 digits, between brackets; write a range like "
       "v100-[1-4,7]" },
-    { "c[1-]", NULL, "a range without its last number; write a range like v100-[1-4,7]" },
+    { "c[1-]", NULL, "a range that lacks its last number; write a range like v100-[1-4,7]" },
     { "c[1-2-3]", NULL,
-      "something else than numbers, '-' and ',' between brackets; write a range like "
+      "something other than numbers, '-' and ',' between brackets; write a range like "
       "v100-[1-4,7]" },
-    { "c[4-1]", NULL, "the range [4-1] runs backwards; write the lower first" },
-    { "c[1-04]", NULL, "the ends of [1-04] have unlike zeros; write both with as many digits" },
+    { "c[4-1]", NULL, "the range [4-1] runs backwards; write the lower number first" },
+    { "c[1-04]", NULL,
+      "the ends of [1-04] have different numbers of digits; write both with the same number of "
+      "digits" },
     { "c[1-999999999]", NULL, "more than 16384 hosts; write fewer" },
-    { "c[1-9999999999]", NULL, "a range without its last number; write a range like v100-[1-4,7]" },
+    { "c[1-9999999999]", NULL,
+      "a range that lacks its last number; write a range like v100-[1-4,7]" },
     { "[1][1][1][1][1][1][1][1][1]", NULL,
       "more than 8 brackets in one name; write a range like v100-[1-4,7]" },
 };
@@ -207,28 +210,31 @@ static const struct {
     { "ml@a\na", "ml@a*2", NULL },
     { "fd00::1\n[fd00::2]:3\n[fd00::4] slots=2", "fd00::1 fd00::2*3 fd00::4*2", NULL },
     { "10.0.0.1:2", "10.0.0.1*2", NULL },
-    { "", NULL, "hosts:1: no host is written here; write one a line" },
-    { "# none\n\n", NULL, "hosts:1: no host is written here; write one a line" },
+    { "", NULL, "hosts:1: the file names no host; write one host per line" },
+    { "# none\n\n", NULL, "hosts:1: the file names no host; write one host per line" },
     { "a\nb slots=0\n", NULL,
-      "hosts:2: \"0\" is no number of slots from 1 to 1024; write slots=4" },
-    { "a slots=", NULL, "hosts:1: \"\" is no number of slots from 1 to 1024; write slots=4" },
+      "hosts:2: \"0\" is not a number of slots from 1 to 1024; write slots=4" },
+    { "a slots=", NULL, "hosts:1: \"\" is not a number of slots from 1 to 1024; write slots=4" },
     { "a slots=9999", NULL,
-      "hosts:1: \"9999\" is no number of slots from 1 to 1024; write slots=4" },
-    { "a many", NULL, "hosts:1: \"many\" is no number of slots from 1 to 1024; write slots=4" },
-    { "a gpus=4", NULL, "hosts:1: \"gpus\" is not known here; write slots=4" },
-    { "a:2 slots=2", NULL, "hosts:1: a second number of slots; write one" },
-    { "a slots=2 slots=2", NULL, "hosts:1: a second number of slots; write one" },
-    { "a 2 3", NULL, "hosts:1: a second number of slots; write one" },
-    { "a slots=4 max_slots=2", NULL, "hosts:1: max_slots is below slots; write no more than it" },
-    { "a:x", NULL, "hosts:1: \"a:x\" has no number of workers from 1 to 1024 behind the colon" },
+      "hosts:1: \"9999\" is not a number of slots from 1 to 1024; write slots=4" },
+    { "a many", NULL, "hosts:1: \"many\" is not a number of slots from 1 to 1024; write slots=4" },
+    { "a gpus=4", NULL, "hosts:1: \"gpus\" is unknown; write slots=4" },
+    { "a:2 slots=2", NULL, "hosts:1: a second number of slots; write only one" },
+    { "a slots=2 slots=2", NULL, "hosts:1: a second number of slots; write only one" },
+    { "a 2 3", NULL, "hosts:1: a second number of slots; write only one" },
+    { "a slots=4 max_slots=2", NULL,
+      "hosts:1: max_slots is less than slots; write slots of at most max_slots" },
+    { "a:x", NULL, "hosts:1: \"a:x\" has no number of workers from 1 to 1024 after the colon" },
     { "-oProxyCommand=id", NULL,
-      "hosts:1: \"-oProxyCommand=id\" is no name or address of a host; write letters, digits, "
+      "hosts:1: \"-oProxyCommand=id\" is not a name or address of a host; write letters, digits, "
       "'.', '-' and '_', or an IPv4 or IPv6 address" },
     { "-x@a", NULL,
-      "hosts:1: \"-x\" is no name of a user; write letters, digits, '.', '_' and '-'" },
-    { "@a", NULL, "hosts:1: \"\" is no name of a user; write letters, digits, '.', '_' and '-'" },
-    { "a\nc[4-1]", NULL, "hosts:2: the range [4-1] runs backwards; write the lower first" },
-    { "a@b\nc@b", NULL, "hosts: host \"b\" stands twice with two users, \"a\" and \"c\"" },
+      "hosts:1: \"-x\" is not a name of a user; write letters, digits, '.', '_' and '-'" },
+    { "@a", NULL,
+      "hosts:1: \"\" is not a name of a user; write letters, digits, '.', '_' and '-'" },
+    { "a\nc[4-1]", NULL, "hosts:2: the range [4-1] runs backwards; write the lower number first" },
+    { "a@b\nc@b", NULL,
+      "hosts: host \"b\" is listed twice, with different users: \"a\" and \"c\"" },
     { "a slots=1000\na slots=1000", NULL, "hosts: host \"a\" has more than 1024 workers" },
     { "a\xff", NULL, "hosts:1: not text in UTF-8; this must be a list of hosts" },
 };
@@ -289,9 +295,9 @@ static const struct {
     { "", NULL, "-H: a host is missing; write a list like a:2,c[01-04]" },
     { "a,,b", NULL, "-H: a host is missing; write a list like a:2,c[01-04]" },
     { "a,", NULL, "-H: a host is missing; write a list like a:2,c[01-04]" },
-    { "a:0", NULL, "-H: \"a:0\" has no number of workers from 1 to 1024 behind the colon" },
+    { "a:0", NULL, "-H: \"a:0\" has no number of workers from 1 to 1024 after the colon" },
     { "a;b", NULL,
-      "-H: \"a;b\" is no name or address of a host; write letters, digits, '.', '-' and '_', or "
+      "-H: \"a;b\" is not a name or address of a host; write letters, digits, '.', '-' and '_', or "
       "an IPv4 or IPv6 address" },
 };
 
@@ -482,14 +488,16 @@ END_TEST
 static const struct {
     const char *text, *sentence;
 } bad_rows[] = {
-    { "nodes: [a, b, A]", "3:15: node \"A\" a second time, first on line 3; remove one, or write "
-                          "its workers" },
-    { "nodes:\n- c[1-3]\n- c2", "5:3: node \"c2\" a second time, first on line 4; remove one, or "
-                                "write its workers" },
-    { "nodes: [\"a:2\"]", "3:9: \"nodes\": \"a:2\" has a number behind a colon; write {host: a, "
+    { "nodes: [a, b, A]",
+      "3:15: node \"A\" is listed a second time, first on line 3; remove one, or write "
+      "its workers" },
+    { "nodes:\n- c[1-3]\n- c2",
+      "5:3: node \"c2\" is listed a second time, first on line 4; remove one, or "
+      "write its workers" },
+    { "nodes: [\"a:2\"]", "3:9: \"nodes\": \"a:2\" has a number after a colon; write {host: a, "
                           "workers: 2}" },
     { "nodes: [-oProxyCommand=x]",
-      "3:9: \"nodes\": \"-oProxyCommand=x\" is no name or address of a host; write letters, "
+      "3:9: \"nodes\": \"-oProxyCommand=x\" is not a name or address of a host; write letters, "
       "digits, '.', '-' and '_', or an IPv4 or IPv6 address" },
     { "nodes: {a: 1}", "3:8: \"nodes\" is a map; write a list like [a100-1, {host: "
                        "\"v100-[1-4]\", workers: 2}]" },
@@ -520,50 +528,52 @@ static const struct {
                                          "whole numbers from 0, like [0, 1], or auto" },
     { "nodes: [{host: a, devices: [-1]}]", "3:29: \"nodes.devices\" is \"-1\"; write a list of "
                                            "whole numbers from 0, like [0, 1], or auto" },
-    { "nodes: [{host: a, address: b}]", "3:28: \"nodes.address\": \"b\" is no address; write one "
-                                        "like 10.1.0.7 or fd00::7, or auto" },
-    { "nodes: [{host: a, eddis: ../x}]", "3:26: \"nodes.eddis\": \"../x\" is no path on another "
-                                         "machine; write one from / on, or auto" },
-    { "nodes: [{host: a, ssh: {user: -l}}]",
-      "3:31: \"nodes.ssh.user\": \"-l\" is no name of a user; write letters, digits, '.', '_' and "
-      "'-'" },
+    { "nodes: [{host: a, address: b}]",
+      "3:28: \"nodes.address\": \"b\" is not an address; write one "
+      "like 10.1.0.7 or fd00::7, or auto" },
+    { "nodes: [{host: a, eddis: ../x}]", "3:26: \"nodes.eddis\": \"../x\" is not a path on another "
+                                         "machine; write one that begins with /, or auto" },
+    { "nodes: [{host: a, ssh: {user: -l}}]", "3:31: \"nodes.ssh.user\": \"-l\" is not a name of a "
+                                             "user; write letters, digits, '.', '_' and "
+                                             "'-'" },
     { "nodes: [{host: a, ssh: {command: []}}]",
       "3:34: \"nodes.ssh.command\" names no program; write a list like [python3, train.py]" },
     { "nodes: [{host: a, emulate: [{rate: 1}]}]",
       "3:29: \"a_ms\" is missing in the first entry of \"nodes.emulate\"; add it, as in {rate: "
       "1.0, a_ms: 2, c_ms: 0.1}" },
     { "nodes: [{host: a, devices: [2], emulate: [{rate: 1, a_ms: 1, c_ms: 1}]}]",
-      "3:1: node \"a\" is to use device 2, but only 1 are emulated on it, from 0 on" },
+      "3:1: node \"a\" is set to use device 2, but the number of devices emulated on it is 1, "
+      "counted from 0" },
     { "nodes: [{host: a, workers: 2, emulate: [{rate: 1, a_ms: 1, c_ms: 1}]}]",
-      "3:1: node \"a\" is to have 2 workers, but has 1 emulated device, one worker each" },
+      "3:1: node \"a\" is set to have 2 workers, but has 1 emulated device, each for one worker" },
     { "nodes: [a]\nhostfile: b", "4:1: \"nodes\" and \"hostfile\" exclude each other; remove one" },
     { "hostfile: /nonexistent/hosts", NULL },
     { "hostfile: /dev/zero", NULL },
     { "hostfile: [a]", "3:11: \"hostfile\" is a list; write a path or none" },
     { "ssh: {port: 65536}", "3:13: \"ssh.port\" is \"65536\"; write a whole number from 1 to "
                             "65535 or auto" },
-    { "ssh: {user: \"a b\"}", "3:13: \"ssh.user\": \"a b\" is no name of a user; write letters, "
+    { "ssh: {user: \"a b\"}", "3:13: \"ssh.user\": \"a b\" is not a name of a user; write letters, "
                               "digits, '.', '_' and '-'" },
     { "ssh: {command: \"\"}",
       "3:16: \"ssh.command\" names no program; write a list like [python3, train.py]" },
     { "communication: {interface: \"-x\"}",
-      "3:28: \"communication.interface\": \"-x\" is no network; write an interface's name, an "
+      "3:28: \"communication.interface\": \"-x\" is not a network; write an interface's name, an "
       "address of this machine or a network like 10.1.0.0/24, or auto" },
     { "communication: {interface: 10.1.0.0/33}",
-      "3:28: \"communication.interface\": \"10.1.0.0/33\" is no network; write an interface's "
+      "3:28: \"communication.interface\": \"10.1.0.0/33\" is not a network; write an interface's "
       "name, an address of this machine or a network like 10.1.0.0/24, or auto" },
-    { "env_pass: [A B]", "3:12: \"env_pass\": \"A B\" is no pattern of names; write letters, "
-                         "digits and _, with * for any others" },
-    { "env_pass: [\"A=1\"]", "3:12: \"env_pass\": \"A=1\" is no pattern of names; write letters, "
-                             "digits and _, with * for any others" },
+    { "env_pass: [A B]", "3:12: \"env_pass\": \"A B\" is not a pattern of names; write letters, "
+                         "digits and _, with * for any characters" },
+    { "env_pass: [\"A=1\"]", "3:12: \"env_pass\": \"A=1\" is not a pattern of names; write "
+                             "letters, digits and _, with * for any characters" },
     { "progress: {pattern: \"step ([0-9]+\"}",
-      "3:21: \"progress.pattern\": \"step ([0-9]+\" is no POSIX extended regular expression: "
+      "3:21: \"progress.pattern\": \"step ([0-9]+\" is not a POSIX extended regular expression: "
       "Unmatched ( or \\(, at its column 6" },
     { "progress: {pattern: \"\u00e9(a)[z\"}",
-      "3:21: \"progress.pattern\": \"\u00e9(a)[z\" is no POSIX extended regular expression: "
+      "3:21: \"progress.pattern\": \"\u00e9(a)[z\" is not a POSIX extended regular expression: "
       "Unmatched [, [^, [:, [., or [=, at its column 5" },
     { "progress: {pattern: \"(a)b{2,1}\"}",
-      "3:21: \"progress.pattern\": \"(a)b{2,1}\" is no POSIX extended regular expression: "
+      "3:21: \"progress.pattern\": \"(a)b{2,1}\" is not a POSIX extended regular expression: "
       "Invalid content of \\{\\}, at its column 5" },
     { "progress: {pattern: \"step [0-9]+\"}",
       "3:21: \"progress.pattern\": \"step [0-9]+\" has no group; put the number of the step in "
@@ -572,8 +582,8 @@ static const struct {
       "3:21: \"progress.samples\" is \"0\"; write a whole number from 1 to 1000000000 or none" },
     { "progress: {steps: -1}",
       "3:19: \"progress.steps\" is \"-1\"; write a whole number from 1 to 1000000000 or none" },
-    { "logs: {prefix: \"{host}\"}", "3:16: \"logs.prefix\": \"{host}\" stands for nothing; known "
-                                    "are {node} and {rank}" },
+    { "logs: {prefix: \"{host}\"}",
+      "3:16: \"logs.prefix\": \"{host}\" is unknown; write {node} or {rank}" },
     { "logs: {prefix: \"\\e[1m\"}",
       "3:16: \"logs.prefix\": a control character; write plain text" },
     { "setup: {a: b}", "3:8: \"setup\" is a map; write a list of lines, like [source "
@@ -607,8 +617,8 @@ START_TEST(checkpoints)
     struct job *job = NULL;
 
     ck_assert_int_eq(job_parse(text, strlen(text), "train.yaml", "/w", &job, &err), -EINVAL);
-    ck_assert_str_eq(err.text, "train.yaml:2:1: checkpoints of several hosts need a folder that "
-                               "all of them share; name it as \"checkpoint.dir\"");
+    ck_assert_str_eq(err.text, "train.yaml:2:1: checkpoints on several hosts need a folder that "
+                               "all hosts share; set \"checkpoint.dir\" to it");
     job = good("command: [a]\nnodes: [a]\n");
     ck_assert_int_eq(job->checkpoint.every.ns, 300 * CLOCK_S);
     ck_assert_int_eq(job_set_text(job, "nodes", "a,b", "-H", &err), 0);
@@ -616,7 +626,7 @@ START_TEST(checkpoints)
     ck_assert(job_period_is_never(&job->checkpoint.every));
     ck_assert_int_eq(job_set(job, "checkpoint.every", "9", "--set", &err), 0);
     ck_assert_int_eq(job_check(job, &err), -EINVAL);
-    ck_assert_msg(strncmp(err.text, "-H: checkpoints of several", 26) == 0, "%s", err.text);
+    ck_assert_msg(strncmp(err.text, "-H: checkpoints on several", 26) == 0, "%s", err.text);
     ck_assert_int_eq(job_set(job, "checkpoint.dir", "/x", "--set", &err), 0);
     ck_assert_int_eq(job_check(job, &err), 0);
     ck_assert_int_eq(job->checkpoint.every.steps, 9);
@@ -688,7 +698,7 @@ START_TEST(hostfile_key)
     ck_assert_uint_eq(job->n_hosts, 0);
     ck_assert_int_eq(truncate(path, 0), 0);
     ck_assert_int_eq(job_set(job, "hostfile", path, "--hostfile", &err), -EINVAL);
-    ck_assert_ptr_nonnull(strstr(err.text, "hosts:1: no host is written here"));
+    ck_assert_ptr_nonnull(strstr(err.text, "hosts:1: the file names no host"));
     job_free(job);
     unlink(path);
     rmdir(folder);

@@ -38,7 +38,7 @@ START_TEST(overruled)
     ck_assert_int_eq(job_check(job, &err), -EINVAL);
     ck_assert_str_eq(
         err.text, "t:2:33: \"sync.period\" is 4 and \"sync.mode\" is sync; only asynchronous and "
-                  "hybrid training average models now and then; add --set sync.period=auto --set "
+                  "hybrid training average models periodically; add --set sync.period=auto --set "
                   "sync.momentum=0 --set sync.groups=auto");
     ck_assert_int_eq(job_set(job, "sync.period", "auto", "--set", &err), 0);
     ck_assert_int_eq(job_set(job, "sync.momentum", "0", "--set", &err), 0);
@@ -46,7 +46,7 @@ START_TEST(overruled)
     ck_assert_int_eq(job_check(job, &err), 0);
     ck_assert_int_eq(job_set(job, "sync.period", "4", "--set", &err), 0);
     ck_assert_int_eq(job_check(job, &err), -EINVAL);
-    ck_assert_msg(strstr(err.text, "now and then; remove it") != NULL, "%s", err.text);
+    ck_assert_msg(strstr(err.text, "periodically; remove it") != NULL, "%s", err.text);
     job_free(job);
     ck_assert_int_eq(job_parse(algorithm, strlen(algorithm), "t", "/w", &job, NULL), 0);
     ck_assert_int_eq(job_set(job, "sync.mode", "sync", "--set", &err), 0);
@@ -94,7 +94,7 @@ START_TEST(inside)
 
     ck_assert_int_eq(job_parse(yaml, strlen(yaml), "t", "/w", &job, NULL), 0);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        (void)snprintf(all, sizeof all, "; set all of \"%s\", which is one key", rows[i][1]);
+        (void)snprintf(all, sizeof all, "; set \"%s\" as a whole, since it is one key", rows[i][1]);
         ck_assert_int_eq(job_set(job, rows[i][0], "b", "--set", &err), -EINVAL);
         ck_assert_msg(strstr(err.text, all) != NULL, "%s", err.text);
     }

@@ -66,9 +66,9 @@ static const struct {
     const char *text, *want;
 } bad[] = {
     { C "slurm: {gres: }", "t:2:15: \"slurm.gres\" is empty; write a text or none" },
-    { C "slurm: {gres: gpu 4}", "t:2:15: \"slurm.gres\": \"gpu 4\" is no text for sbatch; write "
-                                "letters, digits and signs, without blanks, quotes, backslashes, "
-                                "'#' and a '-' in front" },
+    { C "slurm: {gres: gpu 4}",
+      "t:2:15: \"slurm.gres\": \"gpu 4\" is not valid for sbatch; write letters, digits and "
+      "punctuation, without blanks, quotes, backslashes, '#' and a leading '-'" },
     { C "slurm: {constraint: -C}", NULL },
     { C "slurm: {account: \"a#b\"}", NULL },
     { C "slurm: {qos: \"a\\\"b\"}", NULL },
@@ -83,14 +83,13 @@ static const struct {
       "t:2:17: \"slurm.extra\": a control character; write plain text" },
     { C "slurm: {extra: [\"\"]}", "t:2:17: \"slurm.extra\": an empty word; remove it" },
     { C "slurm: {components: 3}", NULL },
-    { C "slurm: {components: [3]}", "t:2:22: an entry of \"slurm.components\" is no map; write one "
-                                    "like {nodes: 2, constraint: a100}" },
+    { C "slurm: {components: [3]}", "t:2:22: an entry of \"slurm.components\" is not a map; write "
+                                    "one like {nodes: 2, constraint: a100}" },
     { C "slurm: {components: [{nodes: 2}, {node: 2}]}",
       "t:2:35: unknown key \"node\" in \"slurm.components\"; did you mean \"nodes\"?" },
     { C "slurm: {nodes: 2, components: [{nodes: 2}]}",
       "t:2:9: \"slurm.nodes\" is 2 and \"slurm.components\" is [{nodes: 2}]; each component has "
-      "its "
-      "own number of nodes; remove the first" },
+      "its own number of nodes; remove \"slurm.nodes\"" },
 };
 
 START_TEST(wrong)

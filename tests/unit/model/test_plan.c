@@ -158,8 +158,8 @@ static const struct {
     { "\"local_rank\": 1", "\"local_rank\": 0", "worker 1: it has local rank 0; 1 comes next" },
     { "\"node\": 1", "\"node\": 2", "\"node\"" },
     { "\"node\": 1", "\"node\": -1", "\"node\"" },
-    { "\"n1\"", "\"\"", "node 1 is no host name" },
-    { "\"n1\"", "7", "node 1 is no host name" },
+    { "\"n1\"", "\"\"", "node 1 is not a host name" },
+    { "\"n1\"", "7", "node 1 is not a host name" },
     { "\"emulated:1\"", "\"emulated:0\"", "workers 0 and 1 are both on device 'emulated:0'" },
     { "\"group\": 0", "\"group\": 2", "no worker is in group 1 of 3" },
     { "\"kind\": \"emulated\"", "\"kind\": \"toaster\"", "kind of device" },
@@ -172,7 +172,7 @@ static const struct {
     { "\"bucket_bytes\": 4194304", "\"bucket_bytes\": -1", "\"bucket_bytes\"" },
     { "\"wire\": \"bfloat16\"", "\"wire\": \"float8\"", "\"wire\"" },
     { "\"wire\": \"bfloat16\"", "\"wire\": 2", "\"wire\"" },
-    { "\"workers\": [", "\"workers\": [7, ", "worker 0: it is no object" },
+    { "\"workers\": [", "\"workers\": [7, ", "worker 0: it is not a JSON object" },
     { "{", "[", "" },
 };
 
@@ -295,8 +295,9 @@ START_TEST(no_plan)
     struct plan *p;
 
     ck_assert_int_lt(plan_parse(text[_i], strlen(text[_i]), "my.yaml", &p, &err), 0);
-    ck_assert_msg(strstr(err.text, "my.yaml is no plan, which is the plan-*.json of a job's folder "
-                                   "or what eddis-run --dry-run --json prints (") == err.text,
+    ck_assert_msg(strstr(err.text,
+                         "my.yaml is not a plan; a plan is a plan-*.json of a job's "
+                         "folder or the output of eddis-run --dry-run --json (") == err.text,
                   "%s", err.text);
 }
 END_TEST

@@ -56,16 +56,17 @@ static const struct bad {
     const char *set[8];
     const char *sentence;
 } bad[] = {
-    { { BATCH }, "SLURM_CLUSTER_NAME='' is no name of a cluster" },
-    { { BATCH, "SLURM_CLUSTER_NAME=../up" }, "SLURM_CLUSTER_NAME='../up' is no name of a cluster" },
+    { { BATCH }, "SLURM_CLUSTER_NAME='' is not a name of a cluster" },
+    { { BATCH, "SLURM_CLUSTER_NAME=../up" },
+      "SLURM_CLUSTER_NAME='../up' is not a name of a cluster" },
     { { "ENVIRONMENT=BATCH", "SLURM_JOB_ID=1/2", CLUSTER },
-      "SLURM_JOB_ID='1/2' is no number from 0 to 9223372036854775807" },
+      "SLURM_JOB_ID='1/2' is not a number from 0 to 9223372036854775807" },
     { { BATCH, CLUSTER, "SLURM_ARRAY_JOB_ID=10", "SLURM_ARRAY_TASK_ID=-1" },
-      "SLURM_ARRAY_TASK_ID='-1' is no number from 0 to 9223372036854775807" },
+      "SLURM_ARRAY_TASK_ID='-1' is not a number from 0 to 9223372036854775807" },
     { { BATCH, CLUSTER, "SLURM_RESTART_COUNT=900001" },
-      "SLURM_RESTART_COUNT='900001' is no number from 0 to 900000" },
+      "SLURM_RESTART_COUNT='900001' is not a number from 0 to 900000" },
     { { BATCH, CLUSTER, "SLURM_RESTART_COUNT=99999999999999999999" },
-      "SLURM_RESTART_COUNT='99999999999999999999' is no number from 0 to 900000" },
+      "SLURM_RESTART_COUNT='99999999999999999999' is not a number from 0 to 900000" },
 };
 
 START_TEST(refused)

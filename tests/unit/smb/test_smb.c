@@ -615,8 +615,9 @@ START_TEST(more_servers_than_nodes_are_refused)
 
     o.place = (struct comm_place){ .rank = 1, .n_ranks = 4, .channel = COMM_BOX };
     ck_assert_int_eq(smb_open(&o, &b, &err), -EINVAL);
-    ck_assert_str_eq(err.text,
-                     "3 servers are asked for; there can be one a node, and there are 2 nodes");
+    ck_assert_str_eq(
+        err.text,
+        "3 servers were requested, but there can be only one per node, and there are 2 nodes");
 }
 END_TEST
 

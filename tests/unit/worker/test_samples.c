@@ -92,7 +92,7 @@ START_TEST(test_too_far)
     source_open(&f);
     ck_assert_int_eq(samples_peek(&f.samples, READ_AHEAD, 0, &s, &err), 1);
     ck_assert_int_eq(samples_peek(&f.samples, READ_AHEAD + 1, 0, &s, &err), -ENOBUFS);
-    ck_assert(strstr(err.text, "step 5 was asked for during step 0") != NULL);
+    ck_assert(strstr(err.text, "step 5 was requested during step 0") != NULL);
     ck_assert_int_eq(samples_asked(&f.samples), READ_AHEAD);
     take(&f, 0, BATCH);
     ck_assert_int_eq(samples_peek(&f.samples, READ_AHEAD + 1, 0, &s, &err), 1);
