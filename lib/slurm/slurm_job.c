@@ -304,7 +304,7 @@ const char *slurm_job_why(const struct slurm_job *j, char *ret, size_t size)
         { "PartitionNodeLimit",
           "it requests more nodes than its partition allows, so it never starts" },
         { "PartitionConfig",
-          "its partition does not have as many or as large nodes, so it never starts" },
+          "its partition does not have enough nodes, or large enough nodes, so it never starts" },
         { "BadConstraints", "no nodes match its request, so it never starts" },
         { "PartitionDown", "its partition is down" },
         { "PartitionInactive", "its partition starts no jobs" },

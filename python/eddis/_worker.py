@@ -212,8 +212,8 @@ class Worker:
         except L.Error as error:
             if "read_ahead" not in str(error):
                 raise
-            raise L.Error(error.code, f"{error}: loaders read num_workers * prefetch_factor batches ahead, so say the "
-                                      "most of all workers by eddis.torch.init(read_ahead=)") from None
+            raise L.Error(error.code, f"{error}: loaders read num_workers * prefetch_factor batches ahead, "
+                          "so set the largest number of all workers with eddis.torch.init(read_ahead=)") from None
         self.committed = True
         self.look()
         for settle in self.after_commit:
@@ -223,7 +223,7 @@ class Worker:
         """Give all workers the same model: the checkpoint's, else rank 0's.  Raises RuntimeError if the job resumes but
         the script has no State.  Collective."""
         if not self.restore and os.environ.get("EDDIS_RESUME_FROM"):
-            raise RuntimeError("the job is to go on from a checkpoint, but the script has no eddis.torch.State, which "
+            raise RuntimeError("the job resumes from a checkpoint, but the script has no eddis.torch.State, which "
                                "would read it: make one before the loop")
         for look in self.before_restore:
             look()
@@ -284,7 +284,7 @@ class Worker:
         """Set the weight of this worker's gradients in the step; ignored for a worker without samples.  Raises
         RuntimeError outside of a step, or if losses are sums."""
         if not self.in_step:
-            raise RuntimeError("a weight is set inside of the loop over eddis.torch.loader, before backward()")
+            raise RuntimeError("a weight can be set only inside the loop over eddis.torch.loader, before backward()")
         if self.is_sum:
             raise RuntimeError("every sample of a loss that is a sum counts alike, as eddis.torch.DistributedOptimizer "
                                "was told by loss='sum': leave eddis.torch.set_weight out")
@@ -326,8 +326,8 @@ class Worker:
             raise RuntimeError(
                 f"at step {self.step.step} rank {last} is in its loop {loops[last]} over eddis.torch.loader and rank "
                 f"{first} still in loop {loops[first]}, so the one would end before the other: leave a loop on all "
-                "workers at the same batch, by what eddis.torch.allreduce makes of their reasons, or end all by "
-                "eddis.torch.stop")
+                "workers at the same batch, as decided together with "
+                "eddis.torch.allreduce, or end all loops with eddis.torch.stop")
 
     def stop(self) -> None:
         """Make all workers stop, a step or two from now.  Does nothing before the job is joined."""
@@ -364,8 +364,8 @@ class Worker:
                                "its own: give its optimizer to eddis.torch.DistributedOptimizer before the loop")
         raise RuntimeError(
             f"step {self.step.step} ends without a backward pass that combines gradients, so this worker's model would "
-            "no longer be that of the others: take every batch through backward(), with a loss times 0 where it is to "
-            "count nothing, and the last of its passes outside of no_sync")
+            "no longer be that of the others: take every batch through backward(), with the loss "
+            "multiplied by 0 if it must not count, and the last of its passes outside of no_sync")
 
     def _checkpoint(self) -> None:
         """Write a checkpoint; if the script has no State, rank 0 prints once that none is written."""

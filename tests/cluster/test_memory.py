@@ -215,7 +215,7 @@ def address_space():
         with Job(BUILD, folders, ["--", "eddis-train", "--data", data, "--test", "360", "--epochs", "1"],
                  before=["sh", "-c", f'ulimit -v {kib}; exec "$@"', "sh"]) as j:
             j.check(1, "rank_exit", "exited 1", failed_rank=EITHER)
-            assert f"the address space is limited to {kib * 1024 // 1000000} MB (ulimit -v) and " in j.err, j.err
+            assert f"the address space is limited to {kib * 1024 // 1000000} MB (ulimit -v), but " in j.err, j.err
 
 
 run([pieces, whole, several, foreseen, refused, trainer, no_restart, nothing_less, address_space], sys.argv[3:])

@@ -450,7 +450,7 @@ static void fail_body(struct rank *r)
     CHECK(eddis_barrier(r->e, PATIENCE, &err) == 0);
     CHECK(put_and_commit(r, c, "b", &err) < 0);
     CHECK(eddis_checkpoint_begin(r->e, NULL, &c, &err) == -ESTALE);
-    CHECK(strstr(err.text, "generation 2 of the job has taken over"));
+    CHECK(strstr(err.text, "start 2 of the job has taken over"));
 }
 
 /* What is opened to be read is not written to, and what is written is not restored. */
@@ -553,8 +553,8 @@ static void *open_stale(void *arg)
                                   .n_local = r->world->n };
 
     CHECK(worker_open(&setup, &o, &r->e, &err) == -ESTALE);
-    CHECK(strstr(err.text, r->world->fence ? "generation 1001 of the job has taken over"
-                                           : "generation 5 of the job has taken over"));
+    CHECK(strstr(err.text, r->world->fence ? "start 1001 of the job has taken over"
+                                           : "start 5 of the job has taken over"));
     return NULL;
 }
 

@@ -49,7 +49,7 @@ def test_joined_before(tmp_path):
 def test_unlike_loaders(tmp_path):
     code, output = ended(tmp_path, "mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", "python3", BATCHES,
                          "samples=60", "batch=8", "loaders=0,2")
-    assert code == 1 and "say the most of all workers by eddis.torch.init(read_ahead=)" in output, output
+    assert code == 1 and "set the largest number of all workers with eddis.torch.init(read_ahead=)" in output, output
 
 
 def test_slurm_signals_its_readers(tmp_path):

@@ -25,7 +25,7 @@ TOLD = {
     "frozen": "ValueError: the optimizer has no parameter that requires a gradient",
     "passes": "ValueError: backward_passes_per_step is 0",
     "taken": "ValueError: parameter 'group0.0' is another optimizer's already",
-    "weight outside": "RuntimeError: a weight is set inside of the loop",
+    "weight outside": "RuntimeError: a weight can be set only inside the loop",
     "before the loop": "RuntimeError: the optimizer steps before a loop over eddis.torch.loader",
     "unlike": "ValueError: a batch is cut along the first dimension of its tensors",
     "late": "RuntimeError: the first step has begun",

@@ -148,7 +148,7 @@ def test_momentum_of_the_job(tmp_path):
 @pytest.mark.parametrize("option, told", [
     ("width=8", "ValueError: checkpoint '.*' is of another model: its model has '0.weight' of 16x6, this one "
      "'0.weight' of 8x6"),
-    slow("state=0", "RuntimeError: the job is to go on from a checkpoint, but the script has no eddis.torch.State")])
+    slow("state=0", "RuntimeError: the job resumes from a checkpoint, but the script has no eddis.torch.State")])
 def test_of_another_script(tmp_path, unbroken, option, told):
     checkpoint = max(unbroken.parent.glob("state/eddis/jobs/*/checkpoints/step-*"))
     code, output = kept.resumed(tmp_path, checkpoint, kept.job(tmp_path / "out", option, workers=1))

@@ -153,8 +153,8 @@ def _refuse_one_value(norm: torch.nn.Module, arguments: tuple[Any, ...]) -> None
     input = arguments[0] if arguments else None
     if worker.in_step and torch.is_tensor(input) and input.dim() > 1 and input.numel() == input.size(1):
         raise ValueError(f"expected more than 1 value per channel when training, got an input of {list(input.shape)}: "
-                         "call eddis.torch.init(min_count=2) before anything else of eddis, by which no worker gets "
-                         "just one sample, or make the model one of "
+                         "call eddis.torch.init(min_count=2) before anything else of eddis, so that no worker gets "
+                         "only one sample, or make the model one of "
                          "eddis.torch.SyncBatchNorm.convert_sync_batchnorm(model)")
 
 

@@ -218,7 +218,7 @@ class ParameterSet:
             _users_in_hook()  # makes a backward pass of its own, so not inside of the script's
         for member in self.members:
             if not member.parameter.requires_grad:
-                raise RuntimeError(f"parameter '{member.name}' was frozen behind eddis.torch.DistributedOptimizer: "
+                raise RuntimeError(f"parameter '{member.name}' was frozen after eddis.torch.DistributedOptimizer: "
                                    "freeze it before, or after the first step")
             member.parameter.register_post_accumulate_grad_hook(functools.partial(self._ready, member))
             if self.is_sum:

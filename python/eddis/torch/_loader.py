@@ -138,7 +138,7 @@ class Loader:
             self._give_back()
             if self.iterations == before and not self._has_begun:
                 raise RuntimeError(f"epoch {before} went by without a loop over eddis.torch.loader, whose steps the "
-                                   "other workers wait for: leave out `continue` before it")
+                                   "other workers wait for: remove `continue` before it")
             self.iterations = max(self.iterations, before + 1)
         if not worker.is_several and n >= self._epochs > 0 and not worker.over:
             worker.end(is_left=True)  # loops were left by break, so steps are left that nobody will make
@@ -230,7 +230,7 @@ class Loader:
         while loop.has_batch or self._read(loop):
             yield loop.batch
             if self._loop is not loop or loop.turn != turn:
-                raise RuntimeError("a loop over eddis.torch.loader goes on behind another one that began later: end "
+                raise RuntimeError("a loop over eddis.torch.loader continues after another loop that began later: end "
                                    "each before the next one, for all workers make its steps together")
             loop.batch, loop.has_batch = None, False
             worker.end()

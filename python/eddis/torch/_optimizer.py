@@ -169,7 +169,7 @@ def DistributedOptimizer(optimizer: torch.optim.Optimizer,
     if loss not in ("mean", "sum"):
         raise ValueError(f"loss is {loss!r}, but a loss is the 'mean' or the 'sum' over a batch's samples")
     if _distributed and worker.is_sum != (loss == "sum"):
-        raise ValueError(f"loss is {loss!r}, but another optimizer's is not: have all losses be of one kind")
+        raise ValueError(f"loss is {loss!r}, but another optimizer's is not: use the same loss for all optimizers")
     if model is not None:
         named_parameters = model.named_parameters()
     names = {p: name for name, p in named_parameters or ()}

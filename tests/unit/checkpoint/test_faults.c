@@ -303,7 +303,7 @@ START_TEST(frozen_before_the_rename)
         }
         before_rename = take_over;
         ck_assert_int_eq(save(&f, 100, 3), -ESTALE);
-        ck_assert_ptr_nonnull(strstr(err.text, "generation 2 of the job has taken over"));
+        ck_assert_ptr_nonnull(strstr(err.text, "start 2 of the job has taken over"));
         ck_assert_int_eq(checkpoint_open_newest(dir, &c, NULL, &err), whole);
         if (whole)
             checkpoint_close(c);

@@ -47,9 +47,9 @@ START_TEST(one_writer_at_a_time)
         int rc;            /* of the next one's opening */
         const char *words; /* of the first one's check, or of the opening that fails */
     } rows[] = {
-        { "a", "a", 1, 2, 0, "generation 2 of the job has taken over" },
+        { "a", "a", 1, 2, 0, "start 2 of the job has taken over" },
         { "a", "a", 7, 9, 0, "this process belongs to start 7" },
-        { "a", "a", 2, 1, -ESTALE, "generation 2 of the job has taken over" },
+        { "a", "a", 2, 1, -ESTALE, "start 2 of the job has taken over" },
         { "a", "b", 3, 1, 0, "job b writes checkpoints to" },
         { "a", "a", 1, 1, 0, "job a writes checkpoints to" }, /* opened again */
         { "", "", 1, 1, 0, "another run writes checkpoints to" },
