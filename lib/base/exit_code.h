@@ -8,8 +8,8 @@ enum exit_code {
     EXIT_USAGE = 2,      /* options, a file, or something that no node can give */
     EXIT_START = 3,      /* the job could not start */
     EXIT_RESUMABLE = 75, /* ended by SIGTERM or the like, with a checkpoint */
-    EXIT_MEMORY = 79,    /* of a worker: memory such as a GPU's was not enough (EDDIS_EXIT_MEMORY) */
-    EXIT_TIMEOUT = 124,  /* a time limit, or a hang */
+    EXIT_MEMORY = 79,   /* of a worker: memory such as a GPU's was not enough (EDDIS_EXIT_MEMORY) */
+    EXIT_TIMEOUT = 124, /* a time limit, or a hang */
     EXIT_NOT_EXECUTABLE = 126, /* as shells have it: the program cannot be executed */
     EXIT_NOT_FOUND = 127,      /* as shells have it: there is no such program */
     EXIT_SIGNAL = 128,         /* plus the number of the signal that killed the program */

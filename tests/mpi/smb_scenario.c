@@ -158,7 +158,8 @@ static void bad_use(struct worker *w)
     REFUSED(w, eddis_smb_read(w->e, key, 8, 3, w->x, TIMEOUT_NS, &err), -EINVAL, "has 10");
     REFUSED(w, eddis_smb_write(w->e, key, SIZE_MAX, 2, w->x, TIMEOUT_NS, &err), -EINVAL, "has 10");
     REFUSED(w, eddis_smb_read(w->e, key, 0, 3, NULL, TIMEOUT_NS, &err), -EINVAL, "NULL");
-    REFUSED(w, eddis_smb_accumulate(w->e, key, other, TIMEOUT_NS, &err), -EINVAL, "like ones");
+    REFUSED(w, eddis_smb_accumulate(w->e, key, other, TIMEOUT_NS, &err), -EINVAL,
+            "of the same type");
     REFUSED(w, eddis_smb_accumulate(w->e, key, key, TIMEOUT_NS, &err), -EINVAL, "itself");
     REFUSED(w, eddis_smb_fetch_add(w->e, key, 0, 1, &before, TIMEOUT_NS, &err), -EINVAL, "int64");
     REFUSED(w, eddis_smb_create(w->e, EDDIS_UINT8, 10, &other, TIMEOUT_NS, &err), -EINVAL, "type");

@@ -99,8 +99,8 @@ int main(void)
         { .j = { SYNC }, .min_count = BATCH + 1 },
         { .j = { HYBRID }, .min_count = BATCH + 1 },
         { .j = { SYNC }, .drop_last = 1, .used = 280, .folder = folder },
-        { .j = { SYNC }, .used = 300, .folder = folder, .refused = "280 samples used" },
-        { .j = { HYBRID }, .used = 300, .folder = folder, .refused = "280 samples used" },
+        { .j = { SYNC }, .used = 300, .folder = folder, .refused = "with 280 of an epoch's" },
+        { .j = { HYBRID }, .used = 300, .folder = folder, .refused = "with 280 of an epoch's" },
         { .j = { SYNC }, .min_count = 21, .used = 280, .folder = folder },
     };
 

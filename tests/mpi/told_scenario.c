@@ -296,7 +296,7 @@ static void check_unknown(struct worker *w, bool open)
 
     OK(w, eddis_allreduce(w->e, &sum, 1, EDDIS_INT32, EDDIS_SUM, TIMEOUT_NS, &err));
     CHECK(w, sum == n * (n - 1) / 2, "%d", (int)sum);
-    REFUSED(w, open ? -EAGAIN : -EINVAL, open ? "open until" : "eddis_set_data",
+    REFUSED(w, open ? -EAGAIN : -EINVAL, open ? "not known before" : "eddis_set_data",
             eddis_plan_step(w->e, 0, EDDIS_FOREVER, &s, &err));
     s.count = 1;
     REFUSED(w, -EINVAL, "eddis_set_data", eddis_sample_indices(w->e, &s, &index, &err));

@@ -31,7 +31,7 @@ START_TEST(elsewhere)
         { { 1, 1, 2, 1, 1 },
           { all, all, load, all, all },
           2,
-          "timeouts.hang is 0:30: it is in load (train.py:33); rank 0 waits in all_reduce "
+          "timeouts.hang is 0:30): it is in load (train.py:33); rank 0 waits in all_reduce "
           "(d.py:41), "
           "called in main (train.py:40); stopping 5 ranks" },
         { { 1, 2, -1, -1, -1 },
@@ -43,7 +43,7 @@ START_TEST(elsewhere)
           { all, all, all, barrier, all },
           3,
           ": it waits in barrier (d.py:52)" },
-        { { 0, 1, 1, 1, 1 }, { "", all, all, all, all }, 0, "timeouts.hang is 0:30; stopping" },
+        { { 0, 1, 1, 1, 1 }, { "", all, all, all, all }, 0, "timeouts.hang is 0:30); stopping" },
         { { 1, 1, -1, -1, -1 }, { all, barrier }, 0, ": it waits in all_reduce (d.py:41), called" },
         { { 2, 2, 2, 2, 2 },
           { load, load, load, load, load },

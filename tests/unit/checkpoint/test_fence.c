@@ -50,10 +50,10 @@ START_TEST(one_writer_at_a_time)
         { "a", "a", 1, 2, 0, "start 2 of the job has taken over" },
         { "a", "a", 7, 9, 0, "this process belongs to start 7" },
         { "a", "a", 2, 1, -ESTALE, "start 2 of the job has taken over" },
-        { "a", "b", 3, 1, 0, "job b writes checkpoints to" },
-        { "a", "a", 1, 1, 0, "job a writes checkpoints to" }, /* opened again */
-        { "", "", 1, 1, 0, "another run writes checkpoints to" },
-        { "no name\n", "", 1, 1, 0, "another run writes checkpoints to" },
+        { "a", "b", 3, 1, 0, "job b now writes checkpoints to" },
+        { "a", "a", 1, 1, 0, "job a now writes checkpoints to" }, /* opened again */
+        { "", "", 1, 1, 0, "another run now writes checkpoints to" },
+        { "no name\n", "", 1, 1, 0, "another run now writes checkpoints to" },
     };
     struct fence first, next;
 
@@ -91,7 +91,7 @@ START_TEST(parts_of_others)
     /* The old one goes on as if nothing had happened. */
     ck_assert_int_lt(checkpoint_put(stale, 1, "w", "old", 3, &err), 0);
     ck_assert_int_eq(checkpoint_commit_take(stale, &meta, 1, &err), -ESTALE);
-    ck_assert_ptr_nonnull(strstr(err.text, "generation 2"));
+    ck_assert_ptr_nonnull(strstr(err.text, "start 2"));
     ck_assert_int_eq(checkpoint_begin(dir, 600, &old, &stale, &err), -ESTALE);
     ck_assert_int_eq(fence_open(dir, "a", 1, &old, &err), -ESTALE);
     ck_assert(is_there("step-00000500.g2.part"));

@@ -28,7 +28,8 @@ START_TEST(check)
                                        WORDS("--nodes=4", "x") };
 
         ck_assert_int_eq(sbatch_options_check(stray[i], 1, &err), -EINVAL);
-        ck_assert_msg(strncmp(err.text, "\"x\" belongs to no option", 24) == 0, "%s", err.text);
+        ck_assert_msg(strncmp(err.text, "\"x\" is not an option of sbatch", 30) == 0, "%s",
+                      err.text);
     }
     ck_assert_int_eq(sbatch_options_check(WORDS("-N2", ":", "x"), 2, NULL), -EINVAL);
     ck_assert_int_eq(sbatch_options_check(WORDS("--gpus-per-task=1"), 1, NULL), -EINVAL);
@@ -103,4 +104,4 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, lines);
 }
 
-SUITE_MAIN("sbatch_words", add_tests)
+SUITE_MAIN("sbatch_options", add_tests)

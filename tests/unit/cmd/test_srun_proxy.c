@@ -45,7 +45,7 @@ static const struct {
 START_TEST(order)
 {
     const struct srun_proxy at = { .job = "12", .name = "12", .node = "node1", .group = -1 };
-    const char *const words[] = { "test_cmd_slurm_door", "12", NULL }; /* any that is beside us */
+    const char *const words[] = { "test_cmd_srun_proxy", "12", NULL }; /* any that is beside us */
     cleanup_free char *path = file_join(scratch, "errors"), *errors = NULL;
     int before = dup(STDERR_FILENO), fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600), code;
     char out[64] = "";
@@ -70,4 +70,4 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, order, 0, sizeof rows / sizeof *rows);
 }
 
-SUITE_MAIN("slurm_door", add_tests)
+SUITE_MAIN("srun_proxy", add_tests)

@@ -167,7 +167,7 @@ START_TEST(unreadable)
     free(big);
     unlink(k.file);
     ck_assert_int_eq(mkfifo(k.file, 0600), 0);
-    ck_assert_int_eq(load(&k, day, measured, "no file"), -EPERM);
+    ck_assert_int_eq(load(&k, day, measured, "not a regular file"), -EPERM);
     unlink(k.file);
     ck_assert_int_eq(load(&k, day, measured, ""), -ENOENT);
     drop(&k);

@@ -289,7 +289,8 @@ START_TEST(test_exits)
         ck_assert_ptr_nonnull(mkdtemp(folder));
         code = leaving_run(&leaving[i], folder, said, sizeof said);
         ck_assert_int_eq(file_remove_tree(folder, NULL), 0);
-        ck_assert_msg(code == leaving[i].code && !strstr(said, "amidst") == !leaving[i].said,
+        ck_assert_msg(code == leaving[i].code &&
+                          !strstr(said, "before its last step") == !leaving[i].said,
                       "row %zu: %d %s", i, code, said);
     }
 }

@@ -65,7 +65,7 @@ static const struct {
     { 0, 0, 1, "is not an IDX file" },  { 0, 2, 0x0d, "type 0x0d" },
     { 0, 3, 1, "has 1 dimensions" },    { 0, 3, 5, "has 5 dimensions" },
     { 0, 7, N + 1, "header requires" }, { 0, 4, 0x7f, "header requires" },
-    { 0, 8, 0xff, "not possible" },     { 0, 11, 0, "dimension 2 is 0" },
+    { 0, 8, 0xff, "not possible" },     { 0, 11, 0, "dimension 2 as 0" },
     { 0, -600, 0, "header requires" },  { 0, -10, 0, "ends at offset 10" },
     { 0, -2, 0, "ends at offset 2" },   { 0, 1000, 0, "header requires" },
     { 1, 3, 3, "has 3 dimensions" },    { 1, 7, N - 1, "header requires" },
