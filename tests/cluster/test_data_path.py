@@ -76,7 +76,7 @@ def events(j, kind):
 
 def by_input(j):
     """What is told of workers that wait for their data; a busy machine may make others slow as well."""
-    return [e for e in events(j, "straggler") if "(input, " in e["text"]]
+    return [e for e in events(j, "straggler") if "(input explains " in e["text"]]
 
 
 def agreed(j):

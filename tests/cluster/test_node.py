@@ -256,7 +256,7 @@ def refusal(make, command, word, **more):
     e = d.wait("failed")
     assert word in e["text"], e["text"]
     d.order("start")
-    assert "no generation" in d.wait("failed", n=2)["text"]
+    assert "no start" in d.wait("failed", n=2)["text"]
     assert [kept_in(f) for f in n.folders()] == 2 * [[]]
     n.leave()
 
