@@ -147,7 +147,7 @@ def test_slow_link(c):
     """One cable becomes slow in mid-run: where all wait for each other its node's worker is named for it, and no other
     is, until it is as fast as before."""
     def of_links(kind):
-        return [e for e in j.events() if e["type"] == kind and "(network, " in e["text"]]
+        return [e for e in j.events() if e["type"] == kind and "(network explains " in e["text"]]
 
     cables(c, "1gbit")
     with c.job(HOSTS + ["--set", f"checkpoint.dir={c.shared}", "--set", "sync.mode=sync", "--set", "batch.global=72",
