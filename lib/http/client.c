@@ -536,6 +536,7 @@ int http_client_call(struct http_client *c, const char *path, const char *json, 
         rc = http_client_wait(c, NULL, 0, CLOCK_NEVER, err);
     if (rc < 0) {
         forget_call(c, &call);
+        free(call.body); /* set if the wait failed after the answer had arrived */
         return rc;
     }
     if (call.err.code) {
