@@ -254,21 +254,20 @@ static int answer_pings(struct meeting *m, int peer, struct eddis_error *err)
     return rc;
 }
 
-/* Send this many chunks and measure the seconds until the peer confirms them all.  -ETIMEDOUT for
- * any failure.
- */
+/* Send this many chunks and measure the seconds until the peer confirms them all. */
 static int stream(struct meeting *m, int peer, int64_t chunks, double *ret_s,
                   struct eddis_error *err)
 {
     int64_t began = clock_now_ns();
+    int rc;
 
     for (int64_t i = 0; i < chunks; i++)
         (void)post(m, COMM_SEND, peer, TAG_STREAM, m->buffer + i * CHUNK, CHUNK);
     (void)post(m, COMM_RECEIVE, peer, TAG_STREAM, &m->word[1], SMALL);
-    if (wait_for(m, peer, "bandwidth", err) < 0)
-        return -ETIMEDOUT;
-    *ret_s = seconds_since(began);
-    return 0;
+    rc = wait_for(m, peer, "bandwidth", err);
+    if (rc == 0)
+        *ret_s = seconds_since(began);
+    return rc;
 }
 
 /* Receive this many chunks and confirm them. */

@@ -94,8 +94,8 @@ static void *measure(void *arg)
     return NULL;
 }
 
-/* Run ranks 0 .. n-1 of a loop, but for the one that is missing (-1: none). */
-static void run(struct loop **loop, struct end *end, int n, int missing)
+/* Open ranks 0 .. n-1 of a loop, which wait so long for each other. */
+static void open_ends(struct loop **loop, struct end *end, int n, int64_t connect_ns)
 {
     memset(end, 0, (size_t)n * sizeof *end);
     ck_assert_int_eq(loop_new(n, 0, loop, NULL), 0);
@@ -106,14 +106,25 @@ static void run(struct loop **loop, struct end *end, int n, int missing)
         end[i].options.stream_ns = CLOCK_MS;
         end[i].options.machine = i % 5;
         end[i].options.deadline_ns = 60 * CLOCK_S;
-        end[i].options.connect_ns = missing < 0 ? 60 * CLOCK_S : 5 * CLOCK_S;
+        end[i].options.connect_ns = connect_ns;
     }
+}
+
+/* Run them, but for the one that is missing (-1: none). */
+static void run_ends(struct end *end, int n, int missing)
+{
     for (int i = 0; i < n; i++)
         if (i != missing)
             ck_assert_int_eq(pthread_create(&end[i].thread, NULL, measure, &end[i]), 0);
     for (int i = 0; i < n; i++)
         if (i != missing)
             pthread_join(end[i].thread, NULL);
+}
+
+static void run(struct loop **loop, struct end *end, int n, int missing)
+{
+    open_ends(loop, end, n, missing < 0 ? 60 * CLOCK_S : 5 * CLOCK_S);
+    run_ends(end, n, missing);
 }
 
 static void drop(struct loop *loop, struct end *end, int n)
@@ -174,12 +185,46 @@ START_TEST(missing)
 }
 END_TEST
 
+static const struct transport_ops *real;
+
+/* End the job with the first message that is not small, as the bandwidth's are. */
+static int post_to_die(struct transport *t, const struct comm_op *op, struct eddis_error *e)
+{
+    if (op->bytes > 4096)
+        real->abort(t, 9);
+    return real->post(t, op, e);
+}
+
+/* A failure other than a late answer is told as what it is, and names no pair. */
+START_TEST(broken)
+{
+    struct transport_ops dying;
+    struct end end[2];
+    struct loop *loop;
+
+    open_ends(&loop, end, 2, 60 * CLOCK_S);
+    real = end[0].t->ops;
+    dying = *real;
+    dying.post = post_to_die;
+    end[0].t->ops = &dying;
+    run_ends(end, 2, -1);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(end[i].rc, -ECONNABORTED);
+        ck_assert_ptr_null(end[i].net);
+        ck_assert_str_eq(end[i].err.text, "a worker ended the job with code 9");
+    }
+    end[0].t->ops = real;
+    drop(loop, end, 2);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, rounds);
     tcase_add_loop_test(tc, turns, 0, 3);
     tcase_add_loop_test(tc, measured, 1, MAX_RANKS + 1);
     tcase_add_test(tc, missing);
+    tcase_add_test(tc, broken);
     tcase_set_timeout(tc, 120);
 }
 
