@@ -61,15 +61,6 @@ static const struct field emulated_fields[] = {
 static const struct field_rows emulated_rows =
     FIELD_ROWS(emulated_fields, struct job_emulated, JOB_MAX_EMULATED);
 
-/* Overwrite the token in o: jansson keeps its own copy of the text. */
-static void wipe_token(const json_t *o)
-{
-    const json_t *token = json_object_get(o, "token");
-
-    if (json_is_string(token))
-        explicit_bzero((char *)(uintptr_t)json_string_value(token), json_string_length(token));
-}
-
 char *agent_config_text(const struct agent_config *b)
 {
     cleanup_json json_t *o = json_object();
@@ -78,7 +69,7 @@ char *agent_config_text(const struct agent_config *b)
     if (o && fields_write(agent_config_fields, N(agent_config_fields), b, o) == 0 &&
         fields_write_rows(o, "emulate", &emulated_rows, b->emulate, (size_t)b->n_emulate) == 0)
         text = json_text(o, false);
-    wipe_token(o);
+    json_wipe(o, "token");
     return text;
 }
 
@@ -164,7 +155,7 @@ int agent_config_parse(const char *text, size_t n, struct agent_config **ret,
         rc = fields_end(o, N(agent_config_fields) + 1, err);
     if (rc >= 0)
         rc = check_agent_config(b, err);
-    wipe_token(o);
+    json_wipe(o, "token");
     if (rc < 0) {
         agent_config_free(b);
         return eddis_fail_prefix(err, rc, "agent configuration");

@@ -26,15 +26,6 @@ static const struct field join_fields[] = {
     FIELD(struct join, nonce, NAME, 0, 0),
 };
 
-/* Overwrite the secret in o: jansson keeps its own copy of the text. */
-static void wipe_secret(const json_t *o)
-{
-    const json_t *secret = json_object_get(o, "secret");
-
-    if (json_is_string(secret))
-        explicit_bzero((char *)(uintptr_t)json_string_value(secret), json_string_length(secret));
-}
-
 char *invitation_text(const struct invitation *i)
 {
     cleanup_json json_t *o = json_object();
@@ -42,7 +33,7 @@ char *invitation_text(const struct invitation *i)
 
     if (o && fields_write(invitation_fields, N(invitation_fields), i, o) == 0)
         text = json_text(o, false);
-    wipe_secret(o);
+    json_wipe(o, "secret");
     return text;
 }
 
@@ -78,7 +69,7 @@ int invitation_parse(const char *text, size_t n, struct invitation **ret, struct
         rc = fields_end(o, N(invitation_fields), err);
     if (rc >= 0)
         rc = check(i, err);
-    wipe_secret(o);
+    json_wipe(o, "secret");
     if (rc < 0) {
         invitation_free(i);
         return eddis_fail_prefix(err, rc, "invitation");

@@ -222,14 +222,14 @@ static int write_own(const struct order *order, json_t *o)
 char *order_text(const struct order *order)
 {
     cleanup_json json_t *o = json_object();
+    char *text = NULL;
 
-    if (!o || fields_write(every_fields, N(every_fields), order, o) < 0)
-        return NULL;
-    if (write_own(order, o) < 0)
-        return NULL;
-    if (has_plan(order->type) && (!order->plan || write_plan(order, o) < 0))
-        return NULL;
-    return json_text(o, false);
+    if (o && fields_write(every_fields, N(every_fields), order, o) == 0 &&
+        write_own(order, o) == 0 &&
+        (!has_plan(order->type) || (order->plan && write_plan(order, o) == 0)))
+        text = json_text(o, false);
+    json_wipe(o, "mpi_secret");
+    return text;
 }
 
 /* ---- reading ---- */
@@ -512,9 +512,8 @@ int order_parse(const char *text, size_t n, struct order **ret, struct eddis_err
     if (rc < 0)
         return rc;
     order = calloc(1, sizeof *order);
-    if (!order)
-        return eddis_fail(err, -ENOMEM, "no memory for an order");
-    rc = read_order(order, o, err);
+    rc = order ? read_order(order, o, err) : eddis_fail(err, -ENOMEM, "no memory for an order");
+    json_wipe(o, "mpi_secret");
     if (rc < 0) {
         order_free(order);
         return eddis_fail_prefix(err, rc, "order");

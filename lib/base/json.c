@@ -61,6 +61,14 @@ int json_read_file(const char *path, json_t **ret, struct eddis_error *err)
     return rc < 0 ? rc : json_parse(text, n, path, ret, err);
 }
 
+void json_wipe(const json_t *o, const char *key)
+{
+    const json_t *secret = json_object_get(o, key);
+
+    if (json_is_string(secret))
+        explicit_bzero((char *)(uintptr_t)json_string_value(secret), json_string_length(secret));
+}
+
 char *json_text(const json_t *j, bool indented)
 {
     size_t flags = JSON_SORT_KEYS | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15);
@@ -72,12 +80,15 @@ int json_write_file(const char *path, const json_t *j, struct eddis_error *err)
 {
     cleanup_free char *text = json_text(j, true);
     size_t n;
+    int rc;
 
     if (!text)
         return eddis_fail(err, -ENOMEM, "no memory to write '%s'", path);
     n = strlen(text);
     text[n] = '\n'; /* replaces the final 0, which is not needed: the length is passed */
-    return file_write_atomic(path, text, n + 1, 0600, err);
+    rc = file_write_atomic(path, text, n + 1, 0600, err);
+    explicit_bzero(text, n + 1);
+    return rc;
 }
 
 /* Borrow a member of object o; NULL, with err set, if it is missing. */

@@ -38,12 +38,19 @@ int json_parse(const char *text, size_t n, const char *what, json_t **ret, struc
 /* Read and parse a file of at most JSON_MAX_BYTES.  Return a new reference in *ret. */
 int json_read_file(const char *path, json_t **ret, struct eddis_error *err);
 
+/* Overwrite the text of member `key` of object o, a secret: jansson keeps a copy of its own.  o may
+ * be NULL, and the member missing.
+ */
+void json_wipe(const json_t *o, const char *key);
+
 /* Return the JSON text with sorted keys, on one line or indented for people.  The caller frees it.
  * NULL without memory.
  */
 char *json_text(const json_t *j, bool indented);
 
-/* Replace the file atomically by the indented text and a newline, mode 0600. */
+/* Replace the file atomically by the indented text and a newline, mode 0600.  The text, which may
+ * hold a secret, is overwritten before it is freed.
+ */
 int json_write_file(const char *path, const json_t *j, struct eddis_error *err);
 
 /* Read member `key` of object o, a whole number from min to max, into *ret.  -EINVAL: missing, of

@@ -45,13 +45,20 @@ int orders_add(struct orders *o, struct order *order, struct eddis_error *err)
     return 0;
 }
 
+/* Overwrite the text of an order, which may hold the secret of mpirun's daemons, and free it. */
+static void free_text(char *text)
+{
+    explicit_bzero(text, strlen(text));
+    free(text);
+}
+
 /* Free the orders of an agent up to this number. */
 static void forget_until(struct orders *o, int64_t number)
 {
     int k = (int)(number - o->first + 1);
 
     for (int i = 0; i < k; i++)
-        free(o->text[i]);
+        free_text(o->text[i]);
     memmove(o->text, o->text + k, (size_t)(o->n - k) * sizeof *o->text);
     o->n -= k;
     o->first += k;
@@ -85,6 +92,6 @@ void orders_fini(struct orders *o)
     if (o->poll)
         answer_none(o->poll);
     for (int i = 0; i < o->n; i++)
-        free(o->text[i]);
+        free_text(o->text[i]);
     *o = (struct orders){ .first = 1 };
 }

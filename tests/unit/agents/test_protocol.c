@@ -10,6 +10,7 @@
 #include "lib/eddis.h"
 #include "lib/http/server.h"
 #include "suite.h"
+#include "tests/unit/wiped.h"
 
 #include <errno.h>
 #include <math.h>
@@ -650,8 +651,41 @@ START_TEST(longest_report)
 }
 END_TEST
 
+/* Copies of what must stay secret, in the messages that have any: jansson's are overwritten, too.
+ */
+static const char *const secrets[] = {
+    "0123abcd", /* of the agent configuration */
+    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", /* of an order */
+    "00000002ff",                                                       /* of an invitation */
+};
+
+START_TEST(secrets_are_wiped)
+{
+    int held = 0;
+
+    for (int k = 0; k < KINDS; k++) {
+        cleanup_free char *text = NULL, *again = NULL, *bad = NULL;
+
+        wiped_begin(secrets[_i]);
+        text = kinds[k].sample();
+        ck_assert_int_eq(wiped_end(), 0);
+        held += strstr(text, secrets[_i]) != NULL;
+        wiped_begin(secrets[_i]);
+        again = kinds[k].again(text, strlen(text), NULL);
+        ck_assert_int_eq(wiped_end(), 0);
+        ck_assert_str_eq(again, text);
+        ck_assert_int_ge(asprintf(&bad, "{\"unknown\":0,%s", text + 1), 0);
+        wiped_begin(secrets[_i]);
+        ck_assert_ptr_null(kinds[k].again(bad, strlen(bad), NULL));
+        ck_assert_int_eq(wiped_end(), 0);
+    }
+    ck_assert_int_ge(held, 1);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_loop_test(tc, secrets_are_wiped, 0, sizeof secrets / sizeof *secrets);
     tcase_add_test(tc, longest_report);
     tcase_add_loop_test(tc, round_trip, 0, KINDS);
     tcase_add_loop_test(tc, truncated, 0, KINDS);
