@@ -48,56 +48,76 @@ static void this_host(char *ret, size_t size)
     ret[size - 1] = '\0';
 }
 
+/* Overwrite the tokens in driver.json's object o, which may be NULL. */
+static void wipe_tokens(const json_t *o)
+{
+    json_wipe(o, "token");
+    json_wipe(o, "owner");
+}
+
 int job_driver_write(const struct job_folder *f, const struct job_driver *d,
                      struct eddis_error *err)
 {
     cleanup_free char *path = file_join(f->path, JOB_DRIVER_FILE);
     cleanup_json json_t *o = NULL;
     char host[sizeof d->host];
+    int rc;
 
     this_host(host, sizeof host);
     o = json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:i, s:I}", "schema_version", 1, "url", d->url,
                   "socket", d->socket, "token", d->token, "owner", d->owner, "host", host, "pid",
                   (int)getpid(), "pid_start", (json_int_t)start_of(getpid()));
-    if (!path || !o)
-        return eddis_fail(err, -ENOMEM, "no memory for driver.json");
-    return json_write_file(path, o, err); /* mode 0600 */
+    rc = path && o ? json_write_file(path, o, err) /* mode 0600 */
+                   : eddis_fail(err, -ENOMEM, "no memory for driver.json");
+    wipe_tokens(o);
+    return rc;
 }
 
-/* Parse driver.json, n bytes of text, into *ret.  A missing "socket" becomes "", a missing "host"
- * this machine. path names the file in errors.  Return 0 or a negative errno.
+/* Copy driver.json's object o to *d.  A missing "socket" becomes "", a missing "host" this machine.
+ * Return 0 or a negative errno; the caller wipes *d also after a failure.
+ */
+static int take(const json_t *o, struct job_driver *d, struct eddis_error *err)
+{
+    int64_t pid = 0;
+    int rc = json_copy_string(o, "url", d->url, sizeof d->url, err);
+
+    if (rc == 0)
+        rc = json_copy_string(o, "token", d->token, sizeof d->token, err);
+    if (rc == 0)
+        rc = json_copy_string(o, "owner", d->owner, sizeof d->owner, err);
+    d->socket[0] = '\0';
+    if (rc == 0 && json_has(o, "socket"))
+        rc = json_copy_string(o, "socket", d->socket, sizeof d->socket, err);
+    this_host(d->host, sizeof d->host);
+    if (rc == 0 && json_has(o, "host"))
+        rc = json_copy_string(o, "host", d->host, sizeof d->host, err);
+    if (rc == 0)
+        rc = json_want_int(o, "pid", 1, INT32_MAX, &pid, err);
+    if (rc == 0)
+        rc = json_want_int(o, "pid_start", 0, INT64_MAX, &d->pid_start, err);
+    if (rc == 0)
+        d->pid = (pid_t)pid;
+    return rc;
+}
+
+/* Parse driver.json, n bytes of text, into *ret.  path names the file in errors.  Return 0 or a
+ * negative errno.
  */
 static int parse(const char *text, size_t n, const char *path, struct job_driver *ret,
                  struct eddis_error *err)
 {
     cleanup_json json_t *o = NULL;
-    struct job_driver d;
-    int64_t pid = 0;
+    struct job_driver d = { 0 };
     int rc = json_parse(text, n, path, &o, err);
 
     if (rc < 0)
         return rc;
-    rc = json_copy_string(o, "url", d.url, sizeof d.url, err);
+    rc = take(o, &d, err);
     if (rc == 0)
-        rc = json_copy_string(o, "token", d.token, sizeof d.token, err);
-    if (rc == 0)
-        rc = json_copy_string(o, "owner", d.owner, sizeof d.owner, err);
-    d.socket[0] = '\0';
-    if (rc == 0 && json_has(o, "socket"))
-        rc = json_copy_string(o, "socket", d.socket, sizeof d.socket, err);
-    this_host(d.host, sizeof d.host);
-    if (rc == 0 && json_has(o, "host"))
-        rc = json_copy_string(o, "host", d.host, sizeof d.host, err);
-    if (rc == 0)
-        rc = json_want_int(o, "pid", 1, INT32_MAX, &pid, err);
-    if (rc == 0)
-        rc = json_want_int(o, "pid_start", 0, INT64_MAX, &d.pid_start, err);
-    if (rc < 0)
-        return eddis_fail_prefix(err, rc, "%s", path);
-    d.pid = (pid_t)pid;
-    *ret = d;
+        *ret = d;
     explicit_bzero(&d, sizeof d);
-    return 0;
+    wipe_tokens(o);
+    return rc < 0 ? eddis_fail_prefix(err, rc, "%s", path) : 0;
 }
 
 int job_driver_read(const struct job_folder *f, struct job_driver *ret, struct eddis_error *err)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_job_folder.c - tests of agents/job/job_folder.h */
 #include "suite.h"
+#include "tests/unit/wiped.h"
 
 #include "agents/job/job_folder.h"
 
@@ -408,6 +409,30 @@ START_TEST(driver)
 }
 END_TEST
 
+/* Jansson's copies of the tokens are overwritten, also if the file is refused. */
+START_TEST(tokens_are_wiped)
+{
+    static const char *const secrets[] = { "first-secret", "second-secret" };
+    const struct job_driver d = { .url = "u", .token = "first-secret", .owner = "second-secret" };
+    const char *bad = "{\"url\": \"u\", \"token\": \"first-secret\", "
+                      "\"owner\": \"second-secret\", \"pid\": 0}";
+    struct job_driver got;
+    struct job_folder f;
+    char path[JOB_FOLDER_MAX_PATH + 16];
+
+    ck_assert_int_eq(job_folder_make("x", NULL, &f, NULL), 0);
+    snprintf(path, sizeof path, "%s/driver.json", f.path);
+    for (int i = 0; i < 2; i++) {
+        wiped_begin(secrets[i]);
+        ck_assert_int_eq(job_driver_write(&f, &d, NULL), 0);
+        ck_assert_int_eq(job_driver_read(&f, &got, NULL), 1);
+        ck_assert_int_eq(file_write_atomic(path, bad, strlen(bad), 0600, NULL), 0);
+        ck_assert_int_eq(job_driver_read(&f, &got, &err), -EINVAL);
+        ck_assert_int_eq(wiped_end(), 0);
+    }
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_checked_fixture(tc, set_up, tear_down);
@@ -425,6 +450,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, race);
     tcase_add_test(tc, running_is_meant);
     tcase_add_test(tc, driver);
+    tcase_add_test(tc, tokens_are_wiped);
 }
 
 SUITE_MAIN("job_folder", add_tests)
