@@ -7,6 +7,7 @@
 #include "guard.h"
 
 #include "guard_peer.h"
+#include "guard_report.h"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -16,14 +17,12 @@
 #include <link.h>
 #include <netinet/tcp.h>
 #include <nettle/hmac.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
 #define REPLACES __attribute__((visibility("default")))
@@ -33,7 +32,6 @@
 
 enum {
     DEFER_S = 30,        /* how long the kernel does not report a silent connection to accept */
-    TELLS_PER_S = 5,     /* most datagrams a second: the ranks' messages use the same socket */
     DESCRIPTORS = 65536, /* file descriptors that can need a proof */
 };
 
@@ -163,43 +161,6 @@ static int read_guard(struct guard_file *ret)
     return 0;
 }
 
-/* ---- rejections ---- */
-
-/* Count a rejection.  Return the number that the next datagram reports, this one and those not
- * reported before; 0: the limit of datagrams in this second is reached.
- */
-static uint32_t count_refusal(void)
-{
-    static _Atomic time_t second;
-    static _Atomic uint32_t told, untold;
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    if (atomic_exchange(&second, now.tv_sec) != now.tv_sec)
-        atomic_store(&told, 0);
-    if (atomic_fetch_add(&told, 1) < TELLS_PER_S)
-        return atomic_exchange(&untold, 0) + 1;
-    atomic_fetch_add(&untold, 1);
-    return 0;
-}
-
-/* Send a datagram about a rejected peer to the agent's socket `path`. Never wait: if the agent is
- * busy the datagram is lost.
- */
-static void report_rejection(const char *path, const union guard_address *peer)
-{
-    struct sockaddr_un to = { .sun_family = AF_UNIX };
-    struct guard_refusal m = { .magic = GUARD_MAGIC, .n = count_refusal() };
-    int fd = m.n ? socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
-
-    if (fd < 0)
-        return;
-    guard_peer_text(peer, m.peer, sizeof m.peer);
-    memcpy(to.sun_path, path, strlen(path) + 1);
-    (void)sendto(fd, &m, sizeof m, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&to, sizeof to);
-    (void)close(fd);
-}
-
 /* ---- the proof ---- */
 
 /* Write one end of a connection as "ADDRESS:PORT".  Return its length. */
@@ -326,7 +287,7 @@ static bool take_proof(int fd)
         make_proof(guard.secret, &peer, &self, proof);
         shown = n == sizeof given && is_equal(given, proof, sizeof given);
         if (!shown)
-            report_rejection(guard.socket, &peer);
+            guard_report(guard.socket, &peer);
         explicit_bzero(&guard, sizeof guard);
     }
     connection[fd].owes = shown ? NOTHING : REFUSED;
@@ -520,7 +481,7 @@ static void refuse(int fd)
     struct guard_file guard;
 
     if (guard_peer_ends(fd, &peer, &self) && read_guard(&guard) == 0) {
-        report_rejection(guard.socket, &peer);
+        guard_report(guard.socket, &peer);
         explicit_bzero(&guard, sizeof guard);
     }
     (void)close(fd);
