@@ -41,9 +41,12 @@ int shared_folder_leave(const char *dir, const char *name, int agent, size_t *re
     (void)snprintf(bytes, sizeof bytes, "%zu\n", kept);
     fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     rc = fd < 0 ? -errno : 0;
-    if (rc == 0 && (write(fd, bytes, sizeof bytes) != sizeof bytes || fsync(fd) < 0)) {
-        rc = errno ? -errno : -ENOSPC;
-        (void)unlink(path);
+    if (rc == 0) {
+        rc = file_write_all(fd, bytes, sizeof bytes, NULL);
+        if (rc == 0 && fsync(fd) < 0)
+            rc = -errno;
+        if (rc < 0)
+            (void)unlink(path);
     }
     if (rc < 0) {
         file_rmdirs(dir, kept);

@@ -268,6 +268,16 @@ static void say_unanswered(int fetched, const struct eddis_error *why)
         fprintf(stderr, "eddis-status: %s\n", why->text);
 }
 
+/* Write what standard output has buffered.  -EIO: an earlier write failed, and its errno is lost.
+ */
+static int write_out(struct eddis_error *err)
+{
+    bool bad = ferror(stdout);
+    int rc = fflush(stdout) != 0 ? -errno : bad ? -EIO : 0;
+
+    return rc < 0 ? eddis_fail_errno(err, rc, "cannot write") : 0;
+}
+
 /* Print the status again and again until the job ends: one page, or one line of JSON, every
  * interval.
  */
@@ -284,8 +294,8 @@ static int watch_plainly(const struct request *q, const struct job_folder *f,
         say_unanswered(live, err);
         rc = print_once(q, f, &s, err);
         job_status_fini(&s);
-        if (rc == 0 && (fflush(stdout) != 0 || ferror(stdout)))
-            rc = eddis_fail_errno(err, -errno, "cannot write");
+        if (rc == 0)
+            rc = write_out(err);
         if (rc < 0 || !live)
             return rc;
         if (!q->json)
@@ -405,9 +415,7 @@ static int show_look(void *ctx, struct job_status *s, struct eddis_error *err)
     job_status_fini(s);
     if (!l->q->json)
         putchar('\n');
-    if (rc == 0 && (fflush(stdout) != 0 || ferror(stdout)))
-        rc = eddis_fail_errno(err, -errno, "cannot write");
-    return rc;
+    return rc == 0 ? write_out(err) : rc;
 }
 
 /* Print the status of a job on another node every interval until it ends; -ECONNRESET: the step
@@ -523,9 +531,7 @@ int main(int argc, char **argv)
         return fail(&err, EXIT_FAULT);
     else
         rc = 0;
-    if (fflush(stdout) != 0) {
-        eddis_fail_errno(&err, -errno, "cannot write");
+    if (write_out(&err) < 0)
         return fail(&err, EXIT_FAULT);
-    }
     return rc; /* 0, 128 + the signal that ended the view, or the exit code on the other node */
 }

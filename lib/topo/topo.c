@@ -102,6 +102,7 @@ static int open_from(const struct source *from, struct topo **ret, struct eddis_
         return eddis_fail(err, -ENOMEM, "no memory for the topology of this machine");
     }
     rc = choose_source(t, from, err);
+    errno = 0; /* hwloc does not set it for every failure */
     if (rc == 0 && hwloc_topology_load(t->hwloc) < 0)
         rc = eddis_fail_errno(err, errno ? -errno : -EIO, "hwloc cannot read the topology");
     if (rc < 0) {

@@ -5,8 +5,10 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"
 #include "suite.h"
+#include "tests/unit/scratch.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -62,10 +64,29 @@ START_TEST(not_writable)
 }
 END_TEST
 
+/* A write that is cut short sets no errno: the reason is what stops the rest. */
+START_TEST(full_disk)
+{
+    struct eddis_error err = { 0 };
+    size_t kept;
+    int rc;
+
+    (void)signal(SIGXFSZ, SIG_IGN);
+    scratch_limit_files(100);
+    errno = ENOTDIR;
+    rc = shared_folder_leave(scratch, "f00", 0, &kept, &err);
+    scratch_limit_files(RLIM_INFINITY); /* Check writes files, too */
+    ck_assert_int_eq(rc, -EFBIG);
+    ck_assert_ptr_nonnull(strstr(err.text, "File too large"));
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    scratch_add(tc);
     tcase_add_test(tc, seen);
     tcase_add_test(tc, not_writable);
+    tcase_add_test(tc, full_disk);
 }
 
 SUITE_MAIN("shared_folder", add_tests)
