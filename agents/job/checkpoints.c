@@ -106,8 +106,11 @@ int checkpoints_drop_parts(const char *dir, int64_t last, struct eddis_error *er
     if (!d)
         return errno == ENOENT ? 0 : eddis_fail_errno(err, -errno, "cannot read folder '%s'", dir);
     while ((e = readdir(d)))
-        if (is_part(e->d_name, last) && drop(dir, e->d_name, err) < 0)
-            rc = -EIO;
+        if (is_part(e->d_name, last)) {
+            int one = drop(dir, e->d_name, err);
+
+            rc = one < 0 ? one : rc;
+        }
     (void)closedir(d);
     return rc;
 }

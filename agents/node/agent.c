@@ -413,8 +413,12 @@ static int finish(struct agent *a, struct eddis_error *err)
     int rc = proctree_kill_all(clock_after_ns(clock_now_ns(), 5 * CLOCK_S), err);
 
     generation_close(a->generation);
-    if (a->life.page && tick_remove_folders(a->life.page, err) < 0 && rc == 0)
-        rc = -EIO;
+    if (a->life.page) {
+        int removed = tick_remove_folders(a->life.page, err);
+
+        if (rc == 0)
+            rc = removed;
+    }
     if (rc == 0)
         agent_leave(a);
     http_client_close(a->http);

@@ -342,10 +342,11 @@ int launch_write_rank_file(const struct launch *l, struct eddis_error *err)
                            .n = (int)n };
     int rc;
 
-    if (log_dir && file_mkdirs(log_dir, 0700, err) < 0)
-        return -EIO;
     if (!spec || !own || !log_dir)
         return eddis_fail(err, -ENOMEM, "no memory for the ranks");
+    rc = file_mkdirs(log_dir, 0700, err);
+    if (rc < 0)
+        return rc;
     add_common(&common, l);
     add_users(&users, l);
     /* Added last: the user cannot override these. */

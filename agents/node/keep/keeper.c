@@ -194,7 +194,7 @@ static int begin(struct keeper *k, const struct keeper_options *o, struct eddis_
 int keeper_run(const struct keeper_options *o, struct eddis_error *err)
 {
     struct keeper k = { .page_fd = -1, .lease_ns = o->lease_ns };
-    int rc, code;
+    int rc, code, removed;
 
     (void)signal(SIGPIPE, SIG_IGN); /* programs started from here get the default again */
     /* The agent's secrets pass through a descriptor of this process: forbid core files and reading
@@ -215,8 +215,9 @@ int keeper_run(const struct keeper_options *o, struct eddis_error *err)
     }
     code = watch(&k, err);
     rc = end_all(&k, clock_after_ns(clock_now_ns(), 5 * CLOCK_S), err);
-    if (tick_remove_folders(k.page, err) < 0 && rc == 0)
-        rc = -EIO;
+    removed = tick_remove_folders(k.page, err);
+    if (rc == 0)
+        rc = removed;
     (void)close(k.signals);
     return rc < 0 ? rc : code;
 }

@@ -198,17 +198,18 @@ static int check_free(const char *folder, struct eddis_error *err)
     return 0;
 }
 
-/* Remove all folders of the job.  Return 0, -EBUSY or -EIO. */
+/* Remove all folders of the job.  Return 0, -EBUSY or another negative errno. */
 static int remove_folders(const struct job_marks *m, struct orphans *l, struct eddis_error *err)
 {
     int rc = 0;
 
     for (int i = 0; i < m->n_folders; i++) {
+        int one = check_free(m->folder[i], err);
+
         l->folders++;
-        if (check_free(m->folder[i], err) < 0)
-            rc = -EBUSY;
-        else if (file_remove_tree(m->folder[i], err) < 0)
-            rc = -EIO;
+        if (one == 0)
+            one = file_remove_tree(m->folder[i], err);
+        rc = one < 0 ? one : rc;
     }
     return rc;
 }

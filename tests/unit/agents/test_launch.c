@@ -705,11 +705,27 @@ START_TEST(descriptors)
 }
 END_TEST
 
+/* What kept the folder of the logs from being made is the caller's to know. */
+START_TEST(no_log_folder)
+{
+    struct case_ *c = make();
+    cleanup_free char *below = file_join(c->file, "logs");
+    struct eddis_error err = { 0 };
+
+    ck_assert_int_eq(file_write_atomic(c->file, "", 0, 0600, NULL), 0);
+    c->agent_config.log_dir = below;
+    ck_assert_int_eq(launch_write_rank_file(&c->launch, &err), -ENOTDIR);
+    ck_assert_ptr_nonnull(strstr(err.text, c->file));
+    drop(c);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, arguments);
     tcase_add_test(tc, variables);
     tcase_add_test(tc, set_by_others);
+    tcase_add_test(tc, no_log_folder);
     tcase_add_loop_test(tc, devices, 0, 5);
     tcase_add_loop_test(tc, threads, 0, sizeof thread_rows / sizeof *thread_rows);
     tcase_add_loop_test(tc, count_cpus, 0, sizeof cpus_rows / sizeof *cpus_rows);
