@@ -159,15 +159,19 @@ int checkpoint_put(struct checkpoint *c, int rank, const char *name, const void 
                           "'%s' cannot name an entry of a checkpoint: only letters, digits, '.', "
                           "'_' and '-', at most %d",
                           name, CHECKPOINT_MAX_NAME);
+    /* Listed first: a file that is written but cannot be listed would stay. */
+    rc = manifest_add(&c->m, file, (int64_t)n, crc32_update(0, data, n), err);
+    if (rc < 0)
+        return rc;
     rc = write_file(c->folder, file, data, n, err);
+    if (rc < 0)
+        c->m.n--;
     if (rc == -ENOENT)
         return eddis_fail(err, rc,
                           "folder '%s' no longer exists: somebody has removed it, or the "
                           "checkpoint was abandoned, for example because a worker died",
                           c->folder);
-    if (rc < 0)
-        return rc;
-    return manifest_add(&c->m, file, (int64_t)n, crc32_update(0, data, n), err);
+    return rc;
 }
 
 bool checkpoint_is_own(const char *name)

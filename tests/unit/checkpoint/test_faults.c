@@ -8,6 +8,7 @@
 
 #include "lib/base/file.h"
 #include "lib/checkpoint/checkpoint.h"
+#include "lib/checkpoint/manifest.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -80,6 +81,15 @@ WRAP(rename, (const char *from, const char *to), (from, to))
 WRAP(unlink, (const char *path), (path))
 WRAP(unlinkat, (int fd, const char *path, int flags), (fd, path, flags))
 WRAP(rmdir, (const char *path), (path))
+
+static bool no_memory; /* for more files in the list */
+
+void *__real_realloc(void *p, size_t n);
+void *__wrap_realloc(void *p, size_t n);
+void *__wrap_realloc(void *p, size_t n)
+{
+    return no_memory && n >= 16 * sizeof(struct manifest_file) ? NULL : __real_realloc(p, n);
+}
 
 static bool fsync_failed;
 
@@ -312,6 +322,28 @@ START_TEST(frozen_before_the_rename)
 }
 END_TEST
 
+/* What cannot be listed is not written: it would be taken for the program's own file. */
+START_TEST(no_room_in_the_list)
+{
+    struct checkpoint *c;
+    struct fence f;
+    char file[128];
+
+    ck_assert_int_eq(fence_open(dir, "job", 1, &f, &err), 0);
+    ck_assert_int_eq(checkpoint_begin(dir, 100, &f, &c, &err), 0);
+    snprintf(file, sizeof file, "%s/rank-0000.value", checkpoint_folder(c));
+    no_memory = true;
+    ck_assert_int_eq(checkpoint_put(c, 0, "value", "x", 1, &err), -ENOMEM);
+    no_memory = false;
+    ck_assert_int_eq(access(file, F_OK), -1);
+    ck_assert_msg(checkpoint_put(c, 0, "value", "x", 1, &err) == 0, "%s", err.text);
+    ck_assert_int_eq(checkpoint_put(c, 0, "value", "y", 1, &err), -EEXIST);
+    ck_assert_msg(checkpoint_commit_take(c, &(struct checkpoint_meta){ .n_ranks = 1 }, 3, &err) ==
+                      0,
+                  "%s", err.text);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_checked_fixture(tc, set_up, tear_down);
@@ -319,6 +351,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, killed_at_every_call);
     tcase_add_test(tc, failing_at_every_call);
     tcase_add_test(tc, frozen_before_the_rename);
+    tcase_add_test(tc, no_room_in_the_list);
 }
 
 SUITE_MAIN("faults", add_tests)
