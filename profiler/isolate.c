@@ -22,13 +22,16 @@ struct answer {
     struct eddis_error err;
 };
 
-/* Run fn in the child, write header and result to the pipe, and exit. */
-static _Noreturn void child(int fd, isolate_fn fn, const void *task, size_t size)
+/* Run fn in the child, write header and result to the pipe, and exit.  End with the process
+ * `parent`, also if that has ended before the signal is set.
+ */
+static _Noreturn void child(pid_t parent, int fd, isolate_fn fn, const void *task, size_t size)
 {
     struct answer a = { 0 };
     void *result = calloc(1, size);
 
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() != parent)
+        _exit(1);
     (void)dup2(STDERR_FILENO, STDOUT_FILENO);
     a.rc = result ? fn(task, result, &a.err) : -ENOMEM;
     if (file_write_all(fd, &a, sizeof a, NULL) < 0 ||
@@ -40,6 +43,7 @@ static _Noreturn void child(int fd, isolate_fn fn, const void *task, size_t size
 void isolate_start(struct isolated *i, const char *what, isolate_fn fn, const void *task,
                    size_t size)
 {
+    pid_t parent = getpid();
     int fd[2];
 
     *i = (struct isolated){ .what = what, .fd = -1, .size = size };
@@ -49,7 +53,7 @@ void isolate_start(struct isolated *i, const char *what, isolate_fn fn, const vo
     }
     i->pid = fork();
     if (i->pid == 0)
-        child(fd[1], fn, task, size);
+        child(parent, fd[1], fn, task, size);
     (void)close(fd[1]);
     if (i->pid < 0) {
         eddis_fail_errno(&i->failed, -errno, "cannot start the %s", what);
