@@ -7,11 +7,15 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#define MANIFEST_NAME "MANIFEST" /* as in lib/checkpoint */
 
 /* Return the step in a name such as "step-00000500"; -1 if the name has another form. */
 static int64_t step_of(const char *name)
@@ -24,6 +28,16 @@ static int64_t step_of(const char *name)
     return strtoll(digits, NULL, 10);
 }
 
+/* Check whether the entry `name` of a folder has a manifest, which each complete checkpoint has. */
+static bool has_manifest(int dir, const char *name)
+{
+    char path[NAME_MAX + sizeof "/" MANIFEST_NAME];
+    struct stat st;
+
+    (void)snprintf(path, sizeof path, "%s/%s", name, MANIFEST_NAME);
+    return fstatat(dir, path, &st, 0) == 0 && S_ISREG(st.st_mode);
+}
+
 int64_t checkpoints_newest_below(const char *dir, int64_t below, char *ret, size_t size)
 {
     DIR *d = opendir(dir);
@@ -33,7 +47,7 @@ int64_t checkpoints_newest_below(const char *dir, int64_t below, char *ret, size
     while (d && (e = readdir(d))) {
         int64_t step = step_of(e->d_name);
 
-        if (step <= newest || step >= below)
+        if (step <= newest || step >= below || !has_manifest(dirfd(d), e->d_name))
             continue;
         newest = step;
         if (ret)
@@ -51,10 +65,11 @@ int64_t checkpoints_newest(const char *dir, char *ret, size_t size)
 
 int64_t checkpoints_resumed(const char *path, char *ret, size_t size)
 {
+    cleanup_free char *manifest = file_join(path, "%s", MANIFEST_NAME);
     const char *slash = strrchr(path, '/');
     int64_t step = checkpoints_newest(path, ret, size);
 
-    if (step >= 0 || access(path, F_OK) < 0)
+    if (step >= 0 || !manifest || access(manifest, F_OK) < 0)
         return step;
     step = step_of(slash ? slash + 1 : path);
     if (step >= 0 && ret)

@@ -2,7 +2,8 @@
 /* checkpoints.h - finds the checkpoints in a folder
  *
  * libeddis writes a checkpoint as "step-00000500.g1.part" and renames it to "step-00000500" when it
- * is complete (lib/checkpoint).  So an entry whose name is "step-" and digits is a complete one.
+ * is complete (lib/checkpoint).  So a folder whose name is "step-" and digits, and which has a
+ * manifest, is a complete one.  Its files are not compared with the manifest here.
  */
 #ifndef EDDIS_AGENTS_JOB_CHECKPOINTS_H
 #define EDDIS_AGENTS_JOB_CHECKPOINTS_H

@@ -18,6 +18,7 @@ static const struct {
 } rows[] = {
     { "step-00000010", true },
     { "step-00000020", true },
+    { "step-00000060", true }, /* not a checkpoint: it has no manifest */
     { "step-00000030.g1.part", false },
     { "step-00000040.g12.part", false },
     { "step-00000040.g20.part", false },
@@ -34,18 +35,32 @@ static char *folder_of(int i)
     return file_join(dir, "%s", rows[i].name);
 }
 
+enum { WHOLE = 2 }; /* the first rows */
+
+static void complete(const char *folder)
+{
+    cleanup_free char *manifest = file_join(folder, "MANIFEST");
+
+    ck_assert_int_eq(file_write_atomic(manifest, "", 0, 0600, NULL), 0);
+}
+
 START_TEST(parts_are_dropped)
 {
     const int n = sizeof rows / sizeof *rows;
+    cleanup_free char *file = NULL;
     char newest[64];
 
     ck_assert_ptr_nonnull(mkdtemp(dir));
+    file = file_join(dir, "step-00000070");
     for (int i = 0; i < n; i++) {
         cleanup_free char *folder = folder_of(i), *inside = file_join(folder, "rank-0000.w");
 
         ck_assert_int_eq(file_mkdirs(folder, 0700, NULL), 0);
         ck_assert_int_eq(file_write_atomic(inside, "x", 1, 0600, NULL), 0);
+        if (i < WHOLE)
+            complete(folder);
     }
+    ck_assert_int_eq(file_write_atomic(file, "x", 1, 0600, NULL), 0);
     for (int round = 0; round < 2; round++) {
         ck_assert_int_eq(checkpoints_drop_parts(dir, 20, NULL), 0);
         for (int i = 0; i < n; i++) {
@@ -55,6 +70,7 @@ START_TEST(parts_are_dropped)
         }
     }
     ck_assert_int_eq(checkpoints_newest(dir, newest, sizeof newest), 20);
+    ck_assert_int_eq(checkpoints_newest_below(dir, 20, newest, sizeof newest), 10);
     ck_assert_int_eq(file_remove_tree(dir, NULL), 0);
     ck_assert_int_eq(checkpoints_drop_parts(dir, 20, NULL), 0);
 }
@@ -70,6 +86,9 @@ START_TEST(resumed)
     one = file_join(all, "step-00000020");
     none = file_join(all, "step-00000030");
     ck_assert_int_eq(file_mkdirs(one, 0700, NULL), 0);
+    ck_assert_int_eq(checkpoints_resumed(all, found, sizeof found), -1);
+    ck_assert_int_eq(checkpoints_resumed(one, found, sizeof found), -1);
+    complete(one);
     ck_assert_int_eq(checkpoints_resumed(all, found, sizeof found), 20);
     ck_assert_str_eq(found, one);
     ck_assert_int_eq(checkpoints_resumed(one, found, sizeof found), 20);

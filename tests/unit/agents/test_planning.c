@@ -46,8 +46,10 @@ static void begin(void)
     static struct file_task task = { .run = wait_for_close, .free = stay };
     const struct state_options so = { .n_agents = 1, .restarts = 3, .launch_ns = 60 * CLOCK_S };
     cleanup_free char *step = file_join(scratch, "step-00000040");
+    cleanup_free char *manifest = file_join(step, "MANIFEST");
 
     ck_assert_int_eq(mkdir(step, 0700), 0);
+    ck_assert_int_eq(file_write_atomic(manifest, "", 0, 0600, NULL), 0);
     job = (struct job){ .timeouts.launch_ns = 60 * CLOCK_S, .checkpoint.resume = resume };
     options = (struct driver_options){ .job = &job, .view.say = say };
     run = (struct job_run){ .o = &options, .n_agents = 1, .checkpoint_dir = scratch };

@@ -14,7 +14,7 @@
 static void save(const char *step)
 {
     cleanup_free char *folder = file_join(scratch, "slurm-c-7/%s", step);
-    cleanup_free char *inside = file_join(folder, "rank-0000.w");
+    cleanup_free char *inside = file_join(folder, "MANIFEST");
 
     ck_assert_int_eq(file_mkdirs(folder, 0700, NULL), 0);
     ck_assert_int_eq(file_write_atomic(inside, "x", 1, 0600, NULL), 0);
