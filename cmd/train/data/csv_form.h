@@ -24,12 +24,11 @@ enum { CSV_COUNTED = 10 };
 /* The detected format of a file. */
 struct csv_form {
     struct csv_format format;
-    int64_t header;         /* line number of the column names; 0: there are none */
-    int64_t first;          /* line number of the table's first line */
-    bool header_is_numbers; /* unused */
-    bool counted;           /* the first column is a row number only if it counts all rows ... */
-    int64_t count_from;     /* ... from this number on */
-    bool recurs;            /* some row equals the first line, which is then a row too */
+    int64_t header;     /* line number of the column names; 0: there are none */
+    int64_t first;      /* line number of the table's first line */
+    bool counted;       /* the first column is a row number only if it counts all rows ... */
+    int64_t count_from; /* ... from this number on */
+    bool recurs;        /* some row equals the first line, which is then a row too */
     /* explanations of decisions that are not obvious; or "" */
     char header_note[160], row_note[160];
 };

@@ -137,11 +137,11 @@ static int check_end(struct input *in, const char *path, int64_t offset, struct 
                       path, (long long)offset);
 }
 
-/* Read n bytes into a new buffer, which grows with the data: a gzipped file's header may claim any
- * size.  The caller frees *ret.
+/* Read the n bytes after the header into a new buffer, which grows with the data: a gzipped file's
+ * header may claim any size.  The caller frees *ret.
  */
-static int read_growing(struct input *in, const char *path, int64_t n, uint8_t **ret,
-                        struct eddis_error *err)
+static int read_growing(struct input *in, const char *path, const struct header *h, int64_t n,
+                        uint8_t **ret, struct eddis_error *err)
 {
     cleanup_free uint8_t *buffer = NULL;
     int64_t cap = 0;
@@ -160,7 +160,7 @@ static int read_growing(struct input *in, const char *path, int64_t n, uint8_t *
                 return eddis_fail(err, -ENOMEM, "out of memory");
             buffer = grown;
         }
-        rc = read_exactly(in, path, buffer + done, want, done, err);
+        rc = read_exactly(in, path, buffer + done, want, header_bytes(h) + done, err);
         if (rc < 0)
             return rc;
         done += want;
@@ -184,7 +184,7 @@ static int read_labels(struct idx *x, const char *path, struct eddis_error *err)
         rc = eddis_fail(err, -EINVAL, "'%s' has %lld labels for %lld images", path,
                         (long long)h.dims[0], (long long)x->base.info.n_samples);
     if (rc == 0)
-        rc = read_growing(in, path, h.dims[0], &x->labels, err);
+        rc = read_growing(in, path, &h, h.dims[0], &x->labels, err);
     if (rc == 0)
         rc = check_end(in, path, header_bytes(&h) + h.dims[0], err);
     input_close(in);
@@ -245,7 +245,7 @@ static int read_images(struct idx *x, const struct dataset_options *o, struct ed
     if (!info->in_memory)
         rc = open_images(x, &h, input_is_gzip(in), o->temporary_folder, err);
     else
-        rc = read_growing(in, o->path, h.dims[0] * h.row, &x->images, err);
+        rc = read_growing(in, o->path, &h, h.dims[0] * h.row, &x->images, err);
     if (rc == 0 && info->in_memory)
         rc = check_end(in, o->path, header_bytes(&h) + h.dims[0] * h.row, err);
     input_close(in);

@@ -122,11 +122,39 @@ START_TEST(numbers_of_labels_and_images)
 }
 END_TEST
 
+/* A gzipped file's size is known only when it has been read: the offset is one in the file. */
+START_TEST(gzipped_file_ends)
+{
+    uint8_t images[HEADER + N * H * W], labels[8 + N];
+    struct dataset_options o = { 0 };
+    struct eddis_error err = { 0 };
+    char *packed, *label_path;
+    size_t n;
+
+    make(images, labels);
+    label_path = write_file(labels, sizeof labels);
+    o.labels = label_path;
+    packed = gzipped(images, 100, &n);
+    refuse_bytes(packed, n, &o, &err);
+    ck_assert_msg(strstr(err.text, "ends at offset 100,") != NULL, "%s", err.text);
+    remove_file(label_path);
+    free(packed);
+    packed = gzipped(labels, 30, &n);
+    label_path = write_file(packed, n);
+    o.labels = label_path;
+    refuse_bytes(images, sizeof images, &o, &err);
+    ck_assert_msg(strstr(err.text, "ends at offset 30,") != NULL, "%s", err.text);
+    remove_file(label_path);
+    free(packed);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, good_file, 0, 4);
     tcase_add_loop_test(tc, bad_file, 0, sizeof bad_rows / sizeof *bad_rows);
     tcase_add_test(tc, numbers_of_labels_and_images);
+    tcase_add_test(tc, gzipped_file_ends);
 }
 
 SUITE_MAIN("idx", add_tests)
