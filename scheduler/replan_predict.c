@@ -73,8 +73,8 @@ static double alone_s(const struct replan *r, const struct replan_member *m)
     return s;
 }
 
-/* Return a lower bound on the own time of a step for any split, as if samples were divisible.
- * most_s: an upper bound.
+/* Return a lower bound on the own time of a step for any split, as if samples were divisible, from
+ * the models in r->split.  most_s: an upper bound.
  */
 static double balanced_s(const struct replan *r, double most_s)
 {
@@ -84,10 +84,10 @@ static double balanced_s(const struct replan *r, double most_s)
         double middle = (low + high) / 2, samples = 0;
 
         for (int i = 0; i < r->n; i++) {
-            struct time_model t = learner_model(&r->member[i].learner);
+            const struct time_model *t = &r->split[i].t;
 
-            if (middle > t.fixed_s)
-                samples += (middle - t.fixed_s) / t.sample_s;
+            if (middle > t->fixed_s)
+                samples += (middle - t->fixed_s) / t->sample_s;
         }
         *(samples < (double)r->total ? &low : &high) = middle;
     }

@@ -241,6 +241,27 @@ START_TEST(faster_alone)
 }
 END_TEST
 
+/* A worker without samples has only the probe's ratio: it is converted to seconds by the others,
+ * and all four take 48 ms and what they exchange, less than 1.2 times the 192 ms of one alone.
+ */
+START_TEST(faster_alone_beside_an_idle_one)
+{
+    struct replan_setup s = setup();
+    struct replan *r;
+    double times;
+    int rank;
+
+    worker[N - 1].batch = worker[N - 1].min = 0;
+    r = begun(&s);
+    for (int64_t steps = 20; steps <= 40; steps += 20) {
+        for (int i = 0; i < N - 1; i++)
+            report_waiting(r, i, steps, 0.064, 0.174, 0);
+        ck_assert(!replan_alone(r, &rank, &times));
+    }
+    replan_free(r);
+}
+END_TEST
+
 /* It begins anew where it was not so for a while. */
 START_TEST(faster_alone_for_a_moment)
 {
@@ -265,6 +286,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, faster_alone);
     tcase_add_test(tc, faster_alone_for_a_moment);
+    tcase_add_test(tc, faster_alone_beside_an_idle_one);
     tcase_add_test(tc, prediction_follows);
     tcase_add_test(tc, prediction_stays);
     tcase_add_test(tc, many);
