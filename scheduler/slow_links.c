@@ -38,6 +38,7 @@ struct slow_links {
     int *ends;       /* [n_nodes] ends of slow connections at each node; scratch */
     int n, n_nodes;
     int wished, told;      /* rank to be reported; rank that was reported; -1: none */
+    int at;                /* worker whose connection is the slow one of `wished`, or was */
     int64_t since;         /* number of the step at which `wished` changed */
     double noticed_s;      /* when it changed */
     struct slow_link last; /* as reported */
@@ -128,6 +129,7 @@ void slow_links_take(struct slow_links *s, int rank, const struct link_load *l, 
     if (rank < 0 || rank >= s->n)
         return;
     w = &s->way[rank];
+    w->step = step;
     if (!isfinite(l->busy) || !isfinite(l->bytes_per_s) || !(step_s > 0) || peer < 0 ||
         peer >= s->n_nodes || peer == s->node[rank]) {
         w->slow = false;
@@ -135,7 +137,6 @@ void slow_links_take(struct slow_links *s, int rank, const struct link_load *l, 
     }
     w->now = (struct metrics){ l->busy * step_s, step_s, l->bytes_per_s };
     w->peer = peer;
-    w->step = step;
     w->slow = is_slow(w);
     if (!w->slow)
         learn(w);
@@ -241,7 +242,8 @@ bool slow_links_next(struct slow_links *s, double now_s, struct slow_link *ret)
     if (rank != s->wished || rank == s->told) {
         s->wished = rank;
         s->noticed_s = now_s;
-        s->since = s->way[rank >= 0 ? rank : s->told >= 0 ? s->told : 0].step;
+        s->at = rank >= 0 ? slowest_of(s, s->node[rank]) : s->at;
+        s->since = s->way[s->at].step;
     }
     if (rank == s->told || now_s - s->noticed_s < LASTS_S)
         return false;

@@ -80,6 +80,31 @@ START_TEST(one_connection)
 }
 END_TEST
 
+/* Of a machine's workers one sends to the next machine; the first sends nothing to others. */
+START_TEST(second_worker_sends)
+{
+    static const int node[] = { 0, 0, 1, 1, 2, 2 };
+    const struct link_load usual = { .busy = 0.02, .bytes_per_s = 1e8 };
+    const struct link_load slow = { .busy = 0.8, .bytes_per_s = 1e6 };
+    const struct link_load unknown = { .busy = NAN, .bytes_per_s = NAN };
+    struct slow_link l = { 0 };
+    bool found = false;
+
+    ck_assert_int_eq(slow_links_new(node, 6, 3, &links, NULL), 0);
+    for (int k = 1; k <= 2 * USUALLY && !found; k++) {
+        for (int m = 0; m < 3; m++) {
+            slow_links_take(links, 2 * m, &unknown, -1, 0.1, 9);
+            slow_links_take(links, 2 * m + 1, k > USUALLY && m == 1 ? &slow : &usual, (m + 1) % 3,
+                            k > USUALLY ? 0.5 : 0.1, 10 * k);
+        }
+        found = slow_links_next(links, k, &l);
+    }
+    ck_assert(found && l.rank == 2 && l.from == 1 && l.to == 2);
+    ck_assert_int_eq(l.since, 10 * (USUALLY + 1));
+    slow_links_free(links);
+}
+END_TEST
+
 /* A connection of the program's own, to no machine of the job or to its own, is nobody's link. */
 START_TEST(elsewhere)
 {
@@ -143,6 +168,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, machine_is_named);
     tcase_add_test(tc, one_connection);
+    tcase_add_test(tc, second_worker_sends);
     tcase_add_test(tc, elsewhere);
     tcase_add_test(tc, nobody);
     tcase_add_test(tc, refuses);
