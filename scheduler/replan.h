@@ -79,7 +79,8 @@ struct replan_proposal {
     double gain;          /* predicted: 0.25 is a step of 1 / 1.25; if only the period changes, the
                            * relative change of samples per second, which may be negative */
     double wanted;        /* threshold that the gain had to pass */
-    int rank;             /* slowest worker, or a worker out of bounds: the reason for the change */
+    int rank;             /* slowest worker, or a worker out of bounds: the reason for the change;
+                           * -1: none, if only the period changes */
     bool halved;          /* moves were halved, since shares went back and forth */
     char reason[256];     /* one sentence */
 };

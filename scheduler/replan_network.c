@@ -121,8 +121,9 @@ bool replan_decide_period(struct replan *r, struct replan_proposal *ret)
     period = replan_better_period(r, replan_present);
     if (period == 0)
         return false;
-    *ret =
-        (struct replan_proposal){ .batch = r->best, .period = period, .gain = gain_of(r, period) };
+    *ret = (struct replan_proposal){
+        .batch = r->best, .period = period, .rank = -1, .gain = gain_of(r, period)
+    };
     for (int i = 0; i < r->n; i++)
         r->best[i] = r->member[i].batch;
     snprintf(ret->reason, sizeof ret->reason,

@@ -240,6 +240,7 @@ START_TEST(period)
     ck_assert(p.period > 0 && p.period < 100);
     ck_assert_int_eq(memcmp(p.batch, equal, sizeof equal), 0);
     ck_assert(strncmp(p.reason, "models are exchanged every ", 27) == 0);
+    ck_assert_int_eq(p.rank, -1);
     replan_free(r);
     r = begun(&s); /* and with the batches, if those change */
     report_all(r, 1, 30, equal, uneven);
