@@ -30,7 +30,7 @@ struct csv_form {
     int64_t count_from; /* ... from this number on */
     bool recurs;        /* some row equals the first line, which is then a row too */
     /* explanations of decisions that are not obvious; or "" */
-    char header_note[160], row_note[160];
+    char header_note[192], row_note[192];
 };
 
 /* Detect the format from the first lines of `in`, which is newly opened.  Options set in o are not
