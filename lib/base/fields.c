@@ -3,80 +3,41 @@
 #include "fields.h"
 
 #include "cleanup.h"
-#include "strbuf.h"
+#include "json_bytes.h"
 #include "text.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MAX_LIST = 65536 };
 
+enum { MAX_KEY = 64 };
+
+/* Return row f with `before` in front of its key, which is written to key. */
+static struct field row_after(const char *before, const struct field *f, char (*key)[MAX_KEY])
+{
+    struct field row = *f;
+
+    if (*before) {
+        (void)snprintf(*key, sizeof *key, "%s%s", before, f->key);
+        row.key = *key;
+    }
+    return row;
+}
+
+/* Return the address of the number of structs of row f in struct s. */
+static int *count_at(const struct field *f, const void *s)
+{
+    return (int *)((uintptr_t)s + f->count);
+}
+
 /* ---- writing ---- */
 
-/* Return a string as JSON, or as the object {"hex": "2f746d70"} if it is not UTF-8, as JSON
- * requires but a path or an argument may not be.  NULL without memory.
- */
-static json_t *write_bytes(const char *s)
-{
-    json_t *j = json_string(s);
-    struct strbuf b = { 0 };
-    cleanup_free char *hex = NULL;
-
-    if (j)
-        return j;
-    for (; *s; s++)
-        strbuf_addf(&b, "%02x", (unsigned char)*s);
-    hex = strbuf_steal(&b);
-    return hex ? json_pack("{s:s}", "hex", hex) : NULL;
-}
-
-/* Return the length in bytes of the UTF-8 character at s; 0: invalid. */
-static size_t utf8_length(const unsigned char *s)
-{
-    size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-    char one[5] = { 0 };
-    json_t *j;
-
-    if (n == 0 || s[0] > 0xf4)
-        return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    if (n <= 2)
-        return n;
-    /* jansson rejects surrogates, overlong forms and numbers that are too large. */
-    memcpy(one, s, n);
-    j = json_stringn(one, n);
-    json_decref(j);
-    return j ? n : 0;
-}
-
-/* Return text for people as a JSON string, with '?' for every byte that is not UTF-8.  NULL without
- * memory.
- */
-static json_t *write_sentence(const char *s)
-{
-    json_t *j = json_string(s);
-    cleanup_free char *clean = NULL;
-
-    if (j)
-        return j;
-    clean = strdup(s);
-    if (!clean)
-        return NULL;
-    for (char *c = clean; *c;) {
-        size_t n = utf8_length((const unsigned char *)c);
-
-        if (n == 0)
-            *c = '?';
-        c += n ? n : 1;
-    }
-    return json_string(clean);
-}
-
-/* Return a NULL-ended list of strings (NULL: empty) as a JSON array, each by write_bytes.  NULL
+/* Return a NULL-ended list of strings (NULL: empty) as a JSON array, each by json_bytes.  NULL
  * without memory.
  */
 static json_t *write_list(char *const *list)
@@ -84,16 +45,44 @@ static json_t *write_list(char *const *list)
     json_t *j = json_array();
 
     for (; list && *list; list++)
-        if (json_array_append_new(j, write_bytes(*list)) < 0) {
+        if (json_array_append_new(j, json_bytes(*list)) < 0) {
             json_decref(j);
             return NULL;
         }
     return j;
 }
 
-/* Return the member at p as a JSON value, by the kind of its row.  NULL without memory. */
-static json_t *write_one(const struct field *f, const void *p)
+/* Return the size of one item of a list. */
+static size_t item_size(const struct field *f)
 {
+    return f->of ? f->of->size : f->size;
+}
+
+/* Return an item of a list as a JSON value.  NULL without memory. */
+static json_t *write_item(const struct field *f, const void *item)
+{
+    if (f->of)
+        return fields_json(f->of, item);
+    return json_integer(f->size == sizeof(uint16_t) ? *(const uint16_t *)item : *(const int *)item);
+}
+
+/* Return n items as a JSON array; of FIELD_SLOTS those in use.  NULL without memory. */
+static json_t *write_array(const struct field *f, const char *item, int n)
+{
+    cleanup_json json_t *list = json_array();
+
+    for (int i = 0; i < n; i++, item += item_size(f))
+        if ((f->kind != FIELD_SLOTS || *item) &&
+            json_array_append_new(list, write_item(f, item)) < 0)
+            return NULL;
+    return cleanup_keep(list);
+}
+
+/* Return the member of row f in struct s as a JSON value.  NULL without memory. */
+static json_t *write_one(const struct field *f, const void *s)
+{
+    const void *p = (const char *)s + f->offset;
+
     switch (f->kind) {
     case FIELD_INT:
         return json_integer(*(const int *)p);
@@ -115,67 +104,85 @@ static json_t *write_one(const struct field *f, const void *p)
     case FIELD_LINE:
     case FIELD_NAME:
     case FIELD_HOST:
-        return write_sentence(p);
+        return json_sentence(p);
     case FIELD_SENTENCE:
-        return write_sentence(*(char *const *)p ? *(char *const *)p : "");
+        return json_sentence(*(char *const *)p ? *(char *const *)p : "");
     case FIELD_BYTES:
-        return write_bytes(*(char *const *)p ? *(char *const *)p : "");
+        return json_bytes(*(char *const *)p ? *(char *const *)p : "");
     case FIELD_OPTIONAL:
-        return *(char *const *)p ? write_bytes(*(char *const *)p) : json_null();
+        return *(char *const *)p ? json_bytes(*(char *const *)p) : json_null();
     case FIELD_LIST:
         return write_list(*(char **const *)p);
+    case FIELD_STRUCT:
+    case FIELD_STRUCT_IF:
+        return fields_json(f->of, p);
+    case FIELD_POINTER:
+        return *(void *const *)p ? fields_json(f->of, *(void *const *)p) : json_null();
+    case FIELD_ALL:
+    case FIELD_SLOTS:
+        return write_array(f, p, (int)f->max);
+    case FIELD_ARRAY:
+        return write_array(f, p, *count_at(f, s));
+    case FIELD_OWNED:
+        return write_array(f, *(char *const *)p, *count_at(f, s));
+    case FIELD_INLINE:
+    case FIELD_UNION:
+        break; /* no value of their own */
     }
     return NULL;
 }
 
+/* Check whether the member of row f in struct s is left out of the JSON. */
+static bool is_absent(const struct field *f, const void *s)
+{
+    if (f->kind == FIELD_METRIC)
+        return !isfinite(*(const double *)((const char *)s + f->offset));
+    return f->kind == FIELD_STRUCT_IF && !*(const int64_t *)((const char *)s + f->count);
+}
+
+/* Add n members of struct s to object o, with `before` in front of their keys.  Return 0 or
+ * -ENOMEM.
+ */
+static int write_rows(const char *before, const struct field *f, size_t n, const void *s, json_t *o)
+{
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        char key[MAX_KEY];
+        struct field row = row_after(before, &f[i], &key);
+        const char *p = (const char *)s + row.offset;
+        const struct fields *t = row.of;
+
+        if (row.kind == FIELD_INLINE)
+            rc = write_rows(row.key, t->field, t->n, p, o);
+        else if (row.kind == FIELD_UNION)
+            rc = write_rows(row.key, t[*(const int *)p].field, t[*(const int *)p].n, s, o);
+        else if (!is_absent(&row, s))
+            rc = json_object_set_new(o, row.key, write_one(&row, s)) < 0 ? -ENOMEM : 0;
+    }
+    return rc;
+}
+
 int fields_write(const struct field *f, size_t n, const void *s, json_t *o)
 {
-    for (size_t i = 0; i < n; i++) {
-        const void *p = (const char *)s + f[i].offset;
+    return write_rows("", f, n, s, o);
+}
 
-        if (f[i].kind == FIELD_METRIC && !isfinite(*(const double *)p))
-            continue;
-        if (json_object_set_new(o, f[i].key, write_one(&f[i], p)) < 0)
-            return -ENOMEM;
-    }
-    return 0;
+json_t *fields_json(const struct fields *t, const void *s)
+{
+    cleanup_json json_t *o = json_object();
+
+    return o && fields_write(t->field, t->n, s, o) == 0 ? cleanup_keep(o) : NULL;
+}
+
+char *fields_text(const struct fields *t, const void *s)
+{
+    cleanup_json json_t *o = fields_json(t, s);
+
+    return o ? json_text(o, false) : NULL;
 }
 
 /* ---- reading ---- */
-
-/* Return the value of a lower-case hexadecimal digit; -1: it is none. */
-static int hex_digit(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* Return a new string from the JSON that write_bytes made, for the caller to free.  NULL if j is
- * not such a value, or without memory.
- */
-static char *read_bytes(const json_t *j)
-{
-    const char *hex;
-    size_t n;
-    char *s;
-
-    if (json_is_string(j))
-        return strdup(json_string_value(j));
-    hex = json_string_value(json_object_get(j, "hex"));
-    if (!hex || json_object_size(j) != 1 || strlen(hex) % 2)
-        return NULL;
-    n = strlen(hex) / 2;
-    s = calloc(1, n + 1);
-    for (size_t i = 0; s && i < n; i++) {
-        int high = hex_digit(hex[2 * i]), low = hex_digit(hex[2 * i + 1]);
-
-        if (high < 0 || low < 0 || high + low == 0) {
-            free(s);
-            return NULL;
-        }
-        s[i] = (char)(high * 16 + low);
-    }
-    return s;
-}
 
 /* Read a string member into *p, newly allocated; null gives NULL if the row is FIELD_OPTIONAL.
  * -EINVAL: missing or not a string.
@@ -191,7 +198,7 @@ static int read_string(const struct field *f, const json_t *o, char **p, struct 
         *p = NULL;
         return 0;
     }
-    s = read_bytes(j);
+    s = json_bytes_copy(j);
     if (!s)
         return eddis_fail(err, -EINVAL, "member \"%s\" is not a string", f->key);
     *p = s;
@@ -212,11 +219,23 @@ static int read_list(const struct field *f, const json_t *o, char ***p, struct e
     if (!*p)
         return eddis_fail(err, -ENOMEM, "no memory for \"%s\"", f->key);
     for (size_t i = 0; i < json_array_size(j); i++) {
-        (*p)[i] = read_bytes(json_array_get(j, i));
+        (*p)[i] = json_bytes_copy(json_array_get(j, i));
         if (!(*p)[i])
             return eddis_fail(err, -EINVAL, "item %zu of \"%s\" is not a string", i, f->key);
     }
     return 0;
+}
+
+/* Record that the value of row f is wrong, by the row's own message about `what`, if it has one. */
+static int fail_wrong(const struct field *f, const char *what, struct eddis_error *err)
+{
+    size_t n = f->wrong ? strcspn(f->wrong, "#") : 0;
+
+    if (!f->wrong)
+        return eddis_fail(err, -EINVAL, "member \"%s\" is not one of its allowed values", f->key);
+    if (!f->wrong[n])
+        return eddis_fail(err, -EINVAL, "%s", f->wrong);
+    return eddis_fail(err, -EINVAL, "%.*s%.20s%s", (int)n, f->wrong, what, f->wrong + n + 1);
 }
 
 /* Read a string member into *p as its index in the row's names. */
@@ -232,7 +251,7 @@ static int read_enum(const struct field *f, const json_t *o, int *p, struct eddi
             *p = i;
             return 0;
         }
-    return eddis_fail(err, -EINVAL, "member \"%s\" is not one of its allowed values", f->key);
+    return fail_wrong(f, s, err);
 }
 
 /* Read a number within the row's bounds.  A FIELD_MEASURE that is null or a FIELD_OPTIONAL that is
@@ -294,9 +313,82 @@ static int read_text(const struct field *f, const json_t *o, char *p, struct edd
     return rc;
 }
 
-/* Read the member of row f from object o into p. */
-static int read_one(const struct field *f, const json_t *o, void *p, struct eddis_error *err)
+/* Read an object member into the struct at p, or into a new one.  An absent FIELD_STRUCT_IF and the
+ * null of a FIELD_POINTER leave it as it is.
+ */
+static int read_struct(const struct field *f, const json_t *o, void *p, struct eddis_error *err)
 {
+    json_t *j = json_object_get(o, f->key);
+    int rc;
+
+    if (f->kind == FIELD_STRUCT_IF ? !j : f->kind == FIELD_POINTER && json_is_null(j))
+        return 0;
+    if (f->kind == FIELD_POINTER && !json_is_object(j))
+        return eddis_fail(err, -EINVAL, "%s is not a JSON object", f->of->name);
+    rc = json_want_object(o, f->key, &j, err);
+    if (rc >= 0 && f->kind == FIELD_POINTER) {
+        p = *(void **)p = calloc(1, f->of->size);
+        if (!p)
+            return eddis_fail(err, -ENOMEM, "no memory for \"%s\"", f->key);
+    }
+    if (rc >= 0)
+        rc = fields_fill(f->of, j, p, err);
+    return rc < 0 && f->of->name ? eddis_fail_prefix(err, rc, "%s", f->of->name) : rc;
+}
+
+/* Read item i of a list of row f. */
+static int read_item(const struct field *f, const json_t *list, size_t i, void *item,
+                     struct eddis_error *err)
+{
+    const json_t *j = json_array_get(list, i);
+    json_int_t number = json_integer_value(j), most;
+    char at[24];
+    int rc;
+
+    if (f->of) {
+        rc = fields_fill(f->of, j, item, err);
+        return rc < 0 && f->of->name ? eddis_fail_prefix(err, rc, "%s %zu", f->of->name, i) : rc;
+    }
+    most = f->size == sizeof(uint16_t) ? UINT16_MAX : INT_MAX;
+    (void)snprintf(at, sizeof at, "%zu", i);
+    if (!json_is_integer(j) || number < 0 || number > most)
+        return fail_wrong(f, at, err);
+    if (f->size == sizeof(uint16_t))
+        *(uint16_t *)item = (uint16_t)number;
+    else
+        *(int *)item = (int)number;
+    return 0;
+}
+
+/* Read a list into the array of row f in struct s, and its length. */
+static int read_array(const struct field *f, const json_t *o, void *s, struct eddis_error *err)
+{
+    void *p = (char *)s + f->offset;
+    char *item = p;
+    json_t *list;
+    int rc = json_want_array(o, f->key, (size_t)f->max, &list, err);
+    size_t n = rc < 0 ? 0 : json_array_size(list);
+
+    if (n && f->kind == FIELD_OWNED) {
+        item = calloc(n, item_size(f));
+        if (!item)
+            return eddis_fail(err, -ENOMEM, "no memory for \"%s\"", f->key);
+        *(void **)p = item;
+    }
+    if (n && (f->kind == FIELD_ARRAY || f->kind == FIELD_OWNED))
+        *count_at(f, s) = (int)n;
+    for (size_t i = 0; rc >= 0 && i < n; i++)
+        rc = read_item(f, list, i, item + i * item_size(f), err);
+    if (rc >= 0 && f->kind == FIELD_ALL && n != (size_t)f->max)
+        return eddis_fail(err, -EINVAL, "there are %zu rows instead of %d", n, (int)f->max);
+    return rc;
+}
+
+/* Read the member of row f from object o into struct s. */
+static int read_one(const struct field *f, const json_t *o, void *s, struct eddis_error *err)
+{
+    void *p = (char *)s + f->offset;
+
     switch (f->kind) {
     case FIELD_INT:
     case FIELD_INT64:
@@ -323,22 +415,66 @@ static int read_one(const struct field *f, const json_t *o, void *p, struct eddi
         return read_string(f, o, p, err);
     case FIELD_LIST:
         return read_list(f, o, p, err);
+    case FIELD_STRUCT:
+    case FIELD_STRUCT_IF:
+    case FIELD_POINTER:
+        return read_struct(f, o, p, err);
+    case FIELD_ALL:
+    case FIELD_SLOTS:
+    case FIELD_ARRAY:
+    case FIELD_OWNED:
+        return read_array(f, o, s, err);
+    case FIELD_INLINE:
+    case FIELD_UNION:
+        break;
     }
     return -EINVAL;
 }
 
-int fields_read(const struct field *f, size_t n, const json_t *o, void *s, struct eddis_error *err)
+static int read_inline(const char *before, const struct fields *t, const json_t *o, void *s,
+                       struct eddis_error *err);
+
+/* Fill n members of struct s from object o, with `before` in front of their keys.  Return how many
+ * of them are present in o.
+ */
+static int read_rows(const char *before, const struct field *f, size_t n, const json_t *o, void *s,
+                     struct eddis_error *err)
 {
     int taken = 0;
 
     for (size_t i = 0; i < n; i++) {
-        int rc = read_one(&f[i], o, (char *)s + f[i].offset, err);
+        char key[MAX_KEY];
+        struct field row = row_after(before, &f[i], &key);
+        void *p = (char *)s + row.offset;
+        int rc;
 
+        if (row.kind == FIELD_INLINE)
+            rc = read_inline(row.key, row.of, o, p, err);
+        else if (row.kind == FIELD_UNION)
+            rc = read_inline(row.key, &row.of[*(const int *)p], o, s, err);
+        else if ((rc = read_one(&row, o, s, err)) >= 0)
+            rc = json_object_get(o, row.key) != NULL;
         if (rc < 0)
             return rc;
-        taken += json_object_get(o, f[i].key) != NULL;
+        taken += rc;
     }
     return taken;
+}
+
+/* Fill struct s from some of the members of object o, and check it.  Return how many there are. */
+static int read_inline(const char *before, const struct fields *t, const json_t *o, void *s,
+                       struct eddis_error *err)
+{
+    int rc = read_rows(before, t->field, t->n, o, s, err), checked = 0;
+
+    if (rc >= 0 && t->check)
+        checked = t->check(s, err);
+    return checked < 0 ? checked : rc;
+}
+
+int fields_read(const struct field *f, size_t n, const json_t *o, void *s, struct eddis_error *err)
+{
+    return read_rows("", f, n, o, s, err);
 }
 
 int fields_limit(const json_t *o, const char *key, int64_t min, int64_t max,
@@ -351,9 +487,14 @@ int fields_limit(const json_t *o, const char *key, int64_t min, int64_t max,
 
 bool fields_have(const struct field *f, size_t n, const char *key)
 {
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(f[i].key, key) == 0)
+    for (size_t i = 0; i < n; i++) {
+        size_t before = f[i].kind == FIELD_INLINE ? strlen(f[i].key) : 0;
+
+        if (f[i].kind == FIELD_INLINE ? strncmp(f[i].key, key, before) == 0 &&
+                                            fields_have(f[i].of->field, f[i].of->n, key + before)
+                                      : strcmp(f[i].key, key) == 0)
             return true;
+    }
     return false;
 }
 
@@ -363,6 +504,88 @@ int fields_end(const json_t *o, size_t n, struct eddis_error *err)
         return eddis_fail(err, -EINVAL, "there are %zu members, but only %zu are known",
                           json_object_size(o), n);
     return 0;
+}
+
+int fields_fill(const struct fields *t, const json_t *o, void *s, struct eddis_error *err)
+{
+    int rc = fields_read(t->field, t->n, o, s, err);
+
+    if (rc >= 0 && t->more && json_object_size(o) != (size_t)rc)
+        rc = eddis_fail(err, -EINVAL, "%s", t->more);
+    else if (rc >= 0 && !t->open)
+        rc = fields_end(o, (size_t)rc, err);
+    if (rc >= 0 && t->check)
+        rc = t->check(s, err);
+    return rc < 0 ? rc : 0;
+}
+
+int fields_parse(const struct fields *t, const char *text, size_t n, const char *what, void *s,
+                 struct eddis_error *err)
+{
+    cleanup_json json_t *o = NULL;
+    int rc = json_parse(text, n, what, &o, err);
+
+    if (rc < 0)
+        return rc;
+    rc = fields_fill(t, o, s, err);
+    return rc < 0 ? eddis_fail_prefix(err, rc, "%s", what) : 0;
+}
+
+/* ---- freeing ---- */
+
+/* Free n structs at s and set their pointers to NULL. */
+static void free_structs(const struct fields *t, char *s, size_t n)
+{
+    for (size_t i = 0; t && s && i < n; i++)
+        fields_free(t, s + i * t->size);
+}
+
+/* Free what the member of row f in struct s owns. */
+static void free_one(const struct field *f, void *s)
+{
+    void *p = (char *)s + f->offset, **owned = p;
+
+    switch (f->kind) {
+    case FIELD_LIST:
+        for (char **item = *owned; item && *item; item++)
+            free(*item);
+        break;
+    case FIELD_OWNED:
+        free_structs(f->of, *owned, (size_t)*count_at(f, s));
+        *count_at(f, s) = 0;
+        break;
+    case FIELD_POINTER:
+        free_structs(f->of, *owned, 1);
+        break;
+    case FIELD_SENTENCE:
+    case FIELD_BYTES:
+    case FIELD_OPTIONAL:
+        break;
+    case FIELD_ALL:
+    case FIELD_SLOTS:
+    case FIELD_ARRAY:
+        free_structs(f->of, p, (size_t)f->max);
+        return;
+    case FIELD_STRUCT:
+    case FIELD_STRUCT_IF:
+    case FIELD_INLINE:
+        fields_free(f->of, p);
+        return;
+    case FIELD_UNION:
+        for (int64_t i = 0; i < f->max; i++)
+            fields_free(&f->of[i], s);
+        return;
+    default:
+        return;
+    }
+    free(*owned);
+    *owned = NULL;
+}
+
+void fields_free(const struct fields *t, void *s)
+{
+    for (size_t i = 0; i < t->n; i++)
+        free_one(&t->field[i], s);
 }
 
 int fields_write_rows(json_t *o, const char *key, const struct field_rows *r, const void *row,

@@ -2,9 +2,9 @@
 /* fields.h - convert a struct to and from a JSON object by a table of its members
  *
  * One row per member serves both the writer and the strict reader, so that the two cannot diverge.
- * Every member of the table must be present, except FIELD_OPTIONAL, and no other may be.  To check
- * the latter, the reader returns how many members it read, and fields_end compares that with the
- * size of the object.
+ * Every member of the table must be present, except FIELD_METRIC and FIELD_STRUCT_IF, and no other
+ * may be.  To check the latter, the reader returns how many members it read, and fields_end
+ * compares that with the size of the object.
  */
 #ifndef EDDIS_BASE_FIELDS_H
 #define EDDIS_BASE_FIELDS_H
@@ -34,7 +34,19 @@ enum field_kind {
     FIELD_BYTES,    /* char *: any bytes except 0, preserved exactly */
     FIELD_OPTIONAL, /* as FIELD_BYTES, or NULL */
     FIELD_LIST,     /* char **: NULL-ended, its items as FIELD_BYTES */
+
+    FIELD_STRUCT,    /* struct: an object */
+    FIELD_STRUCT_IF, /* struct: an object; absent if the int64_t at `count` is 0 */
+    FIELD_POINTER,   /* struct *, allocated: an object; NULL: null */
+    FIELD_INLINE,    /* struct: its members, each key preceded by `key` */
+    FIELD_UNION,     /* enum: the members of table of[enum], one of max; no C union */
+    FIELD_ALL,       /* struct [max]: a list of all */
+    FIELD_SLOTS,     /* struct [max]: a list of those that do not begin with a 0 byte */
+    FIELD_ARRAY,     /* struct or uint16_t [max]: a list of the first *count */
+    FIELD_OWNED,     /* struct * or int *, allocated [*count]: a list of at most max */
 };
+
+struct fields;
 
 /* One row: how one member of a struct is stored in JSON. */
 struct field {
@@ -44,20 +56,82 @@ struct field {
     int64_t min, max;
     double low, high; /* bounds; both equal: none */
     const char *const *names;
+    const char *wrong; /* the message about a wrong word or item, for which # stands, or NULL */
+    const struct fields *of; /* the struct or structs; NULL: numbers of `size` bytes, from 0 */
+    size_t count;            /* offset of an int, the number of items */
 };
 
-/* Make a row for a struct member; its JSON key is the member's name. */
-#define FIELD_ROW(type, member, kind_, ...)                                                        \
+/* Description of a struct */
+struct fields {
+    const struct field *field;
+    size_t n;         /* fields */
+    size_t size;      /* of the struct */
+    const char *name; /* what messages call it ("worker" in "worker 3: ..."); NULL: nothing */
+    bool open;        /* a newer writer may add members, which are ignored */
+    const char *more; /* the message about more members, instead of that of fields_end; or NULL */
+    int (*check)(const void *s, struct eddis_error *err); /* of what was read; NULL: none */
+};
+
+#define FIELD_ITEMS(array) (sizeof(array) / sizeof *(array))
+
+/* Describe a struct by an array of rows, and the members of struct fields after its size. */
+#define FIELDS(type, rows, ...)                                                                    \
     {                                                                                              \
-        .key = #member, .kind = FIELD_##kind_, .offset = offsetof(type, member),                   \
+        .field = (rows), .n = FIELD_ITEMS(rows), .size = sizeof(type), __VA_ARGS__                 \
+    }
+
+/* Make a row for a struct member. */
+#define FIELD_AS(key_, type, member, kind_, ...)                                                   \
+    {                                                                                              \
+        .key = (key_), .kind = FIELD_##kind_, .offset = offsetof(type, member),                    \
         .size = sizeof(((type *)0)->member), __VA_ARGS__                                           \
     }
+/* The JSON key of these is the member's name. */
+#define FIELD_ROW(type, member, kind_, ...) FIELD_AS(#member, type, member, kind_, __VA_ARGS__)
 #define FIELD(type, member, kind_, min_, max_)                                                     \
     FIELD_ROW(type, member, kind_, .min = min_, .max = max_)
 #define FIELD_REAL(type, member, kind_, low_, high_)                                               \
     FIELD_ROW(type, member, kind_, .low = low_, .high = high_)
 #define FIELD_WORD(type, member, words)                                                            \
-    FIELD_ROW(type, member, ENUM, .max = sizeof(words) / sizeof *(words), .names = words)
+    FIELD_ROW(type, member, ENUM, .max = FIELD_ITEMS(words), .names = words)
+
+/* Rows for structs in the struct.  table: a struct fields; tables: an array of them, by enum. */
+#define FIELD_STRUCT(key, type, member, table) FIELD_AS(key, type, member, STRUCT, .of = &(table))
+#define FIELD_STRUCT_IF(key, type, member, present, table)                                         \
+    FIELD_AS(key, type, member, STRUCT_IF, .of = &(table), .count = offsetof(type, present))
+#define FIELD_POINTER(key, type, member, table) FIELD_AS(key, type, member, POINTER, .of = &(table))
+#define FIELD_INLINE(before, type, member, table)                                                  \
+    FIELD_AS(before, type, member, INLINE, .of = &(table))
+#define FIELD_UNION(type, member, tables)                                                          \
+    FIELD_AS("", type, member, UNION, .of = (tables), .max = FIELD_ITEMS(tables))
+#define FIELD_ALL(key, type, member, table)                                                        \
+    FIELD_AS(key, type, member, ALL, .of = &(table), .max = FIELD_ITEMS(((type *)0)->member))
+#define FIELD_SLOTS(key, type, member, table)                                                      \
+    FIELD_AS(key, type, member, SLOTS, .of = &(table), .max = FIELD_ITEMS(((type *)0)->member))
+#define FIELD_ARRAY(key, type, member, number, table)                                              \
+    FIELD_AS(key, type, member, ARRAY, .of = &(table), .count = offsetof(type, number),            \
+             .max = FIELD_ITEMS(((type *)0)->member))
+#define FIELD_OWNED(key, type, member, number, most, table)                                        \
+    FIELD_AS(key, type, member, OWNED, .of = &(table), .count = offsetof(type, number),            \
+             .max = (most))
+
+/* Rows for numbers: kind_ is ARRAY or OWNED. */
+#define FIELD_NUMBERS(type, member, kind_, key_, number, most, wrong_)                             \
+    {                                                                                              \
+        .key = (key_), .kind = FIELD_##kind_, .offset = offsetof(type, member),                    \
+        .size = sizeof *((type *)0)->member, .count = offsetof(type, number), .max = (most),       \
+        .wrong = (wrong_)                                                                          \
+    }
+
+/* Rows for other members of the same struct: in an object of their own, and in this one. */
+#define FIELD_GROUP(key_, table)                                                                   \
+    {                                                                                              \
+        .key = (key_), .kind = FIELD_STRUCT, .of = &(table)                                        \
+    }
+#define FIELD_INCLUDE(table)                                                                       \
+    {                                                                                              \
+        .key = "", .kind = FIELD_INLINE, .of = &(table)                                            \
+    }
 
 /* Description of an array of structs, stored as a list of objects */
 struct field_rows {
@@ -76,7 +150,7 @@ struct field_rows {
 int fields_write(const struct field *f, size_t n, const void *s, json_t *o);
 
 /* Fill struct s from object o.  Return how many of the n members are present in o.  -EINVAL: err
- * names the member.  Strings allocated so far stay in s, for the caller to free.
+ * names the member.  What was allocated so far stays in s, for the caller to free.
  */
 int fields_read(const struct field *f, size_t n, const json_t *o, void *s, struct eddis_error *err);
 
@@ -86,7 +160,7 @@ int fields_read(const struct field *f, size_t n, const json_t *o, void *s, struc
 int fields_limit(const json_t *o, const char *key, int64_t min, int64_t max,
                  struct eddis_error *err);
 
-/* Check whether a row of f has this key. */
+/* Check whether a row of f, or of a struct whose members are inline, has this key. */
 bool fields_have(const struct field *f, size_t n, const char *key);
 
 /* Add n structs, an array at `row`, to object o as the list `key` of objects.  Return 0 or -ENOMEM.
@@ -102,5 +176,23 @@ int fields_read_rows(const json_t *o, const char *key, const struct field_rows *
 
 /* Check that object o has exactly n members, the number that was read.  Return 0 or -EINVAL. */
 int fields_end(const json_t *o, size_t n, struct eddis_error *err);
+
+/* Return struct s as a new JSON object; NULL without memory. */
+json_t *fields_json(const struct fields *t, const void *s);
+
+/* Return struct s as JSON text on one line, for the caller to free; NULL without memory. */
+char *fields_text(const struct fields *t, const void *s);
+
+/* Fill struct s, all zeros before, from the whole of object o, and check it.  Return 0 or a
+ * negative errno.  The caller calls fields_free in either case.
+ */
+int fields_fill(const struct fields *t, const json_t *o, void *s, struct eddis_error *err);
+
+/* Parse n bytes of JSON and fill struct s as fields_fill does; err names the text as `what`. */
+int fields_parse(const struct fields *t, const char *text, size_t n, const char *what, void *s,
+                 struct eddis_error *err);
+
+/* Free all strings and arrays that struct s owns, and set them to NULL and 0. */
+void fields_free(const struct fields *t, void *s);
 
 #endif
