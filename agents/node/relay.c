@@ -209,19 +209,19 @@ static int address_of(const char *path, struct sockaddr_un *ret, struct eddis_er
     return 0;
 }
 
+static const struct field message_fields[] = { FIELD_GROUP("relay", relay_table) };
+static const struct fields message_table = FIELDS(struct relay, message_fields, .open = true);
+
 int relay_send(const char *socket_path, const struct relay *r, struct eddis_error *err)
 {
     struct timeval patience = { .tv_sec = SEND_S };
     cleanup_fd int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    cleanup_json json_t *o = json_object();
-    cleanup_free char *text = NULL;
+    cleanup_free char *text = fields_text(&message_table, r);
     struct sockaddr_un to;
     int rc = address_of(socket_path, &to, err);
 
     if (rc < 0)
         return rc;
-    if (o && relay_write(r, o) == 0)
-        text = json_text(o, false);
     if (fd < 0 || !text)
         return eddis_fail(err, -ENOMEM, "no memory to tell the agent");
     if (strlen(text) > RELAY_BYTES)
@@ -282,7 +282,7 @@ int relay_receive(int fd, struct relay *ret, struct eddis_error *err)
         return eddis_fail(err, -EPERM, "a process of another user has sent a relay");
     if ((rc = json_parse(text, (size_t)n, "relay", &o, err)) < 0)
         return rc;
-    if ((rc = relay_read(&r, o, err)) < 0) {
+    if ((rc = fields_fill(&message_table, o, &r, err)) < 0) {
         relay_free(&r);
         return rc;
     }

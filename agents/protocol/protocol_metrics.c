@@ -2,22 +2,16 @@
 /* protocol_metrics.c - converts a worker's step-time measurements to and from JSON */
 #include "protocol_metrics.h"
 
-#include "lib/base/fields.h"
-
 #include <errno.h>
 #include <float.h>
 
-#define N(table) (sizeof(table) / sizeof *(table))
-
-#define SECONDS(spread, member)                                                                    \
-    {                                                                                              \
-        .key = #spread "_" #member, .kind = FIELD_DOUBLE,                                          \
-        .offset = offsetof(struct step_metrics, spread.member), .low = 0,                          \
-        .high = STEP_FIGURES_MAX_S                                                                 \
-    }
-#define SPREAD(spread)                                                                             \
-    SECONDS(spread, low_s), SECONDS(spread, median_s), SECONDS(spread, high_s),                    \
-        SECONDS(spread, max_s)
+static const struct field spread_fields[] = {
+    FIELD_REAL(struct step_spread, low_s, DOUBLE, 0, STEP_FIGURES_MAX_S),
+    FIELD_REAL(struct step_spread, median_s, DOUBLE, 0, STEP_FIGURES_MAX_S),
+    FIELD_REAL(struct step_spread, high_s, DOUBLE, 0, STEP_FIGURES_MAX_S),
+    FIELD_REAL(struct step_spread, max_s, DOUBLE, 0, STEP_FIGURES_MAX_S),
+};
+static const struct fields spread_table = FIELDS(struct step_spread, spread_fields);
 
 static const struct field metrics_fields[] = {
     FIELD(struct step_metrics, plan, INT64, 1, INT64_MAX),
@@ -26,24 +20,28 @@ static const struct field metrics_fields[] = {
     FIELD(struct step_metrics, points, INT64, STEP_WINDOW_CHANGE, INT64_MAX),
     FIELD(struct step_metrics, count, INT64, 1, INT64_MAX),
     FIELD_REAL(struct step_metrics, work, DOUBLE, DBL_MIN, DBL_MAX),
-    SPREAD(own),
-    SPREAD(compute),
-    SPREAD(input),
-    SPREAD(exposed),
-    SPREAD(total),
+    FIELD_INLINE("own_", struct step_metrics, own, spread_table),
+    FIELD_INLINE("compute_", struct step_metrics, compute, spread_table),
+    FIELD_INLINE("input_", struct step_metrics, input, spread_table),
+    FIELD_INLINE("exposed_", struct step_metrics, exposed, spread_table),
+    FIELD_INLINE("total_", struct step_metrics, total, spread_table),
 };
+
+/* Check that the statistics are possible. */
+static int check(const void *metrics, struct eddis_error *err)
+{
+    return step_metrics_are_valid(metrics) ? 0
+                                           : eddis_fail(err, -EINVAL, "quartiles are out of order");
+}
+
+const struct fields step_metrics_table =
+    FIELDS(struct step_metrics, metrics_fields, .name = "figures", .check = check);
 
 int metrics_write(const struct step_metrics *f, json_t *o)
 {
-    json_t *one;
-
     if (f->plan == 0)
         return 0;
-    one = json_object();
-    if (json_object_set_new(o, "figures", one) < 0 ||
-        fields_write(metrics_fields, N(metrics_fields), f, one) < 0)
-        return -ENOMEM;
-    return 0;
+    return json_object_set_new(o, "figures", fields_json(&step_metrics_table, f)) < 0 ? -ENOMEM : 0;
 }
 
 int metrics_read(struct step_metrics *ret, const json_t *o, struct eddis_error *err)
@@ -56,10 +54,6 @@ int metrics_read(struct step_metrics *ret, const json_t *o, struct eddis_error *
         return 0;
     rc = json_want_object(o, "figures", &one, err);
     if (rc >= 0)
-        rc = fields_read(metrics_fields, N(metrics_fields), one, ret, err);
-    if (rc >= 0)
-        rc = fields_end(one, N(metrics_fields), err);
-    if (rc >= 0 && !step_metrics_are_valid(ret))
-        rc = eddis_fail(err, -EINVAL, "quartiles are out of order");
+        rc = fields_fill(&step_metrics_table, one, ret, err);
     return rc < 0 ? eddis_fail_prefix(err, rc, "figures") : 1;
 }

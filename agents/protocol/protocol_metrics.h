@@ -3,8 +3,12 @@
 #ifndef EDDIS_AGENTS_PROTOCOL_PROTOCOL_METRICS_H
 #define EDDIS_AGENTS_PROTOCOL_PROTOCOL_METRICS_H
 
-#include "lib/base/json.h"
+#include "lib/base/fields.h"
 #include "lib/model/step_window.h"
+
+/* The members of struct step_metrics; the object is absent if there are no measurements (plan 0).
+ */
+extern const struct fields step_metrics_table;
 
 /* Add the member "figures" to o; add nothing if there are no measurements (f->plan 0).  Return 0 or
  * -ENOMEM.

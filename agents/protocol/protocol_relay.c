@@ -2,13 +2,8 @@
 /* protocol_relay.c - converts a relay to a JSON object and back */
 #include "protocol_relay.h"
 
-#include "lib/base/cleanup.h"
-
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-
-#define N(table) (sizeof(table) / sizeof *(table))
 
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define DIGITS  "0123456789"
@@ -21,15 +16,6 @@ static const struct field relay_fields[] = {
     FIELD(struct relay, uri, SENTENCE, 0, 0),
     FIELD(struct relay, nodes, SENTENCE, 0, 0),
 };
-
-int relay_write(const struct relay *r, json_t *o)
-{
-    json_t *one = json_object();
-
-    return json_object_set_new(o, "relay", one) < 0
-               ? -ENOMEM
-               : fields_write(relay_fields, N(relay_fields), r, one);
-}
 
 /* Check that text holds only the characters of `may` and does not begin like an option. name is its
  * JSON key, for the message.  Return 0 or -EINVAL.
@@ -61,23 +47,30 @@ int relay_check(const struct relay *r, struct eddis_error *err)
     return check_text("nodes", r->nodes, LETTERS DIGITS ".-_@:;,[]()*", err);
 }
 
+/* Check a relay that was read. */
+static int check(const void *relay, struct eddis_error *err)
+{
+    return relay_check(relay, err);
+}
+
+const struct fields relay_table = FIELDS(struct relay, relay_fields, .check = check);
+
+int relay_write(const struct relay *r, json_t *o)
+{
+    return json_object_set_new(o, "relay", fields_json(&relay_table, r)) < 0 ? -ENOMEM : 0;
+}
+
 int relay_read(struct relay *r, const json_t *o, struct eddis_error *err)
 {
     json_t *one;
     int rc = json_want_object(o, "relay", &one, err);
 
     if (rc >= 0)
-        rc = fields_read(relay_fields, N(relay_fields), one, r, err);
-    if (rc >= 0)
-        rc = fields_end(one, N(relay_fields), err);
-    if (rc >= 0)
-        rc = relay_check(r, err);
+        rc = fields_fill(&relay_table, one, r, err);
     return rc < 0 ? rc : 1;
 }
 
 void relay_free(struct relay *r)
 {
-    free(r->uri);
-    free(r->nodes);
-    r->uri = r->nodes = NULL;
+    fields_free(&relay_table, r);
 }

@@ -6,6 +6,9 @@
 #include "lib/base/fields.h"
 #include "protocol.h"
 
+/* Its members; what is read is checked with relay_check. */
+extern const struct fields relay_table;
+
 /* Add the relay to o as the member "relay".  Return 0 or -ENOMEM. */
 int relay_write(const struct relay *r, json_t *o);
 

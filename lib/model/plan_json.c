@@ -43,7 +43,7 @@ static const struct field plan_fields[] = {
     FIELD_REAL(struct plan, ideal_samples_per_s, DOUBLE, 0, MAX_PER_S),
     FIELD_REAL(struct plan, equal_samples_per_s, DOUBLE, 0, MAX_PER_S),
     FIELD(struct plan, model_bytes, INT64, 0, INT64_MAX),
-    PROGRAM_ROWS(struct plan),
+    PROGRAM_ROW(struct plan),
     FIELD(struct plan, takes_pieces, BOOL, 0, 0),
     FIELD(struct plan, change, TEXT, 0, 0),
     FIELD_REAL(struct plan, gain, DOUBLE, 0, MAX_PER_S),

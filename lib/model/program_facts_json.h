@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* program_facts_json.h - field table rows for a member `program` of a struct */
+/* program_facts_json.h - field table of struct program, for tables of structs that contain one */
 #ifndef EDDIS_MODEL_PROGRAM_FACTS_JSON_H
 #define EDDIS_MODEL_PROGRAM_FACTS_JSON_H
 
 #include "lib/base/fields.h"
 #include "program_facts.h"
 
-#define PROGRAM_ROW(type, member)                                                                  \
-    {                                                                                              \
-        .key = #member, .kind = FIELD_INT64, .offset = offsetof(type, program.member), .min = 0,   \
-        .max = INT64_MAX                                                                           \
-    }
-#define PROGRAM_ROWS(type)                                                                         \
-    PROGRAM_ROW(type, gradient_bytes), PROGRAM_ROW(type, float32_bytes),                           \
-        PROGRAM_ROW(type, largest_bytes), PROGRAM_ROW(type, largest_behind),                       \
-        PROGRAM_ROW(type, centre_bytes), PROGRAM_ROW(type, min_count)
+static const struct field program_fields[] = {
+    FIELD(struct program, gradient_bytes, INT64, 0, INT64_MAX),
+    FIELD(struct program, float32_bytes, INT64, 0, INT64_MAX),
+    FIELD(struct program, largest_bytes, INT64, 0, INT64_MAX),
+    FIELD(struct program, largest_behind, INT64, 0, INT64_MAX),
+    FIELD(struct program, centre_bytes, INT64, 0, INT64_MAX),
+    FIELD(struct program, min_count, INT64, 0, INT64_MAX),
+};
+
+static const struct fields program_table = FIELDS(struct program, program_fields);
+
+/* Make a row for a member `program`, whose members are in the same JSON object. */
+#define PROGRAM_ROW(type) FIELD_INLINE("", type, program, program_table)
 
 #endif

@@ -30,8 +30,6 @@ static char *key_of(const struct job *job)
     return strbuf_steal(&b);
 }
 
-static const struct field program_fields[] = { PROGRAM_ROWS(struct past_model) };
-
 #define N(table) (sizeof table / sizeof *table)
 
 struct past_model past_model(struct file_thread *looks, const struct job *job)
@@ -46,7 +44,7 @@ struct past_model past_model(struct file_thread *looks, const struct job *job)
         json_parse(text, strlen(text), "the model's size", &o, NULL) < 0)
         return m;
     if (json_want_int(o, "bytes", 0, INT64_MAX, &m.bytes, NULL) == 0) {
-        (void)fields_read(program_fields, N(program_fields), o, &m, NULL);
+        (void)fields_read(program_fields, N(program_fields), o, &m.program, NULL);
         (void)json_want_int(o, "gradients", 0, INT64_MAX, &m.n_gradients, NULL);
         (void)json_want_int(o, "samples", 0, INT64_MAX, &m.samples, NULL);
     }
@@ -62,7 +60,7 @@ int past_model_keep(struct file_thread *looks, const struct job *job,
     if (!key || !o || json_object_set_new(o, "bytes", json_integer(model->bytes)) < 0 ||
         json_object_set_new(o, "gradients", json_integer(model->n_gradients)) < 0 ||
         json_object_set_new(o, "samples", json_integer(model->samples)) < 0 ||
-        fields_write(program_fields, N(program_fields), model, o) < 0 ||
+        fields_write(program_fields, N(program_fields), &model->program, o) < 0 ||
         !(text = json_text(o, false)))
         return 0; /* no memory: the next job measures it again */
     return job_cache_store(looks, &(struct job_cache_entry){ "model", key }, text, err);
