@@ -18,6 +18,87 @@ static const char *const state_names[JOB_STATES] = { "starting",  "profiling", "
                                                      "launching", "running",   "stopping",
                                                      "ended",     "lost" };
 
+/* Members of "equal_split_samples_per_s". */
+static const struct field equal_fields[] = {
+    FIELD_AS("predicted", struct job_status, equal_predicted_samples_per_s, MEASURE, 0),
+    FIELD_AS("measured", struct job_status, equal_measured_samples_per_s, MEASURE, 0),
+};
+static const struct fields equal_table = FIELDS(struct job_status, equal_fields, .open = true);
+
+/* Members of "first_failure". */
+static const struct field failure_fields[] = {
+    FIELD(struct first_failure, rank, INT, -1, INT32_MAX),
+    FIELD(struct first_failure, pid, INT, 0, INT32_MAX),
+    FIELD(struct first_failure, node, TEXT, 0, 0),
+    FIELD(struct first_failure, what, TEXT, 0, 0),
+    FIELD(struct first_failure, code, INT, -1, 255),
+    FIELD(struct first_failure, signal, INT, 0, 64),
+    FIELD(struct first_failure, step, INT64, -1, INT64_MAX),
+};
+static const struct fields failure_table =
+    FIELDS(struct first_failure, failure_fields, .open = true);
+
+/* Members of "checkpoints". */
+static const struct field checkpoint_fields[] = {
+    FIELD(struct checkpoint_status, written, INT64, 0, INT64_MAX),
+    FIELD(struct checkpoint_status, failed, INT64, 0, INT64_MAX),
+    FIELD(struct checkpoint_status, newest, INT64, -1, INT64_MAX),
+    FIELD(struct checkpoint_status, reason, TEXT, 0, 0),
+};
+static const struct fields checkpoint_table =
+    FIELDS(struct checkpoint_status, checkpoint_fields, .open = true);
+
+/* Members of each of "plans". */
+static const struct field plan_fields[] = {
+    FIELD(struct plan_status, generation, INT64, 0, INT32_MAX),
+    FIELD(struct plan_status, version, INT64, 0, INT64_MAX),
+    FIELD(struct plan_status, since, INT64, -1, INT64_MAX),
+    FIELD(struct plan_status, steps, INT64, 0, INT64_MAX),
+    FIELD(struct plan_status, samples_per_s, MEASURE, 0, 0),
+    FIELD(struct plan_status, predicted_samples_per_s, MEASURE, 0, 0),
+    FIELD(struct plan_status, ideal_samples_per_s, MEASURE, 0, 0),
+    FIELD(struct plan_status, reason, TEXT, 0, 0),
+};
+static const struct fields plan_table =
+    FIELDS(struct plan_status, plan_fields, .open = true, .name = "plan");
+
+static const struct field worker_fields[] = {
+    FIELD(struct worker_status, rank, INT, 0, STATUS_MAX_WORKERS - 1),
+    FIELD(struct worker_status, pid, INT, 0, INT32_MAX),
+    FIELD(struct worker_status, node, TEXT, 0, 0),
+    FIELD(struct worker_status, device, TEXT, 0, 0),
+    FIELD(struct worker_status, state, TEXT, 0, 0),
+    FIELD(struct worker_status, steps_done, INT64, 0, INT64_MAX),
+    FIELD(struct worker_status, batch, INT64, 0, INT64_MAX),
+    FIELD(struct worker_status, samples_per_s, MEASURE, 0, 0),
+    FIELD(struct worker_status, step_ms, MEASURE, 0, 0),
+    FIELD(struct worker_status, compute_ms, MEASURE, 0, 0),
+    FIELD(struct worker_status, input_ms, MEASURE, 0, 0),
+    FIELD(struct worker_status, exposed_ms, MEASURE, 0, 0),
+    FIELD(struct worker_status, wait_ms, MEASURE, 0, 0),
+    FIELD(struct worker_status, expected_ms, MEASURE, 0, 0),
+    FIELD(struct worker_status, relative_speed, MEASURE, 0, 0),
+    FIELD(struct worker_status, overrun_ms, MEASURE, 0, 0),
+    FIELD(struct worker_status, last_step_age_s, MEASURE, 0, 0),
+    FIELD(struct worker_status, queued_ms, MEASURE, 0, 0),
+    FIELD(struct worker_status, memory_bytes, INT64, 0, INT64_MAX),
+    FIELD(struct worker_status, straggler, TEXT, 0, 0),
+    FIELD(struct worker_status, straggler_times, MEASURE, 0, 0),
+    FIELD(struct worker_status, straggler_since, INT64, 0, INT64_MAX),
+    FIELD(struct worker_status, straggler_confidence, MEASURE, 0, 0),
+    FIELD(struct worker_status, straggler_says, TEXT, 0, 0),
+    FIELD(struct worker_status, memory_told, BOOL, 0, 0),
+    FIELD(struct worker_status, piece, INT64, 0, INT64_MAX),
+    FIELD(struct worker_status, group, INT, 0, STATUS_MAX_WORKERS - 1),
+    FIELD(struct worker_status, staleness, INT, 0, INT32_MAX),
+    FIELD_STRUCT_IF("figures", struct worker_status, metrics, metrics.plan, step_metrics_table),
+};
+static const struct fields worker_table = FIELDS(struct worker_status, worker_fields, .open = true);
+
+static const struct field plans_row[] = {
+    FIELD_ARRAY("plans", struct job_status, plan, n_plans, plan_table),
+};
+
 static const struct field job_fields[] = {
     FIELD(struct job_status, job, TEXT, 0, 0),
     FIELD(struct job_status, name, TEXT, 0, 0),
@@ -62,78 +143,8 @@ static const struct field job_fields[] = {
     FIELD(struct job_status, models_largest, MEASURE, 0, 0),
     FIELD(struct job_status, models_say, TEXT, 0, 0),
     FIELD(struct job_status, loss_says, TEXT, 0, 0),
-};
-
-/* Members of "equal_split_samples_per_s". */
-static const struct field equal_fields[] = {
-    { .key = "predicted",
-      .kind = FIELD_MEASURE,
-      .offset = offsetof(struct job_status, equal_predicted_samples_per_s) },
-    { .key = "measured",
-      .kind = FIELD_MEASURE,
-      .offset = offsetof(struct job_status, equal_measured_samples_per_s) },
-};
-
-/* Members of "first_failure". */
-static const struct field failure_fields[] = {
-    FIELD(struct first_failure, rank, INT, -1, INT32_MAX),
-    FIELD(struct first_failure, pid, INT, 0, INT32_MAX),
-    FIELD(struct first_failure, node, TEXT, 0, 0),
-    FIELD(struct first_failure, what, TEXT, 0, 0),
-    FIELD(struct first_failure, code, INT, -1, 255),
-    FIELD(struct first_failure, signal, INT, 0, 64),
-    FIELD(struct first_failure, step, INT64, -1, INT64_MAX),
-};
-
-/* Members of "checkpoints". */
-static const struct field checkpoint_fields[] = {
-    FIELD(struct checkpoint_status, written, INT64, 0, INT64_MAX),
-    FIELD(struct checkpoint_status, failed, INT64, 0, INT64_MAX),
-    FIELD(struct checkpoint_status, newest, INT64, -1, INT64_MAX),
-    FIELD(struct checkpoint_status, reason, TEXT, 0, 0),
-};
-
-/* Members of each of "plans". */
-static const struct field plan_fields[] = {
-    FIELD(struct plan_status, generation, INT64, 0, INT32_MAX),
-    FIELD(struct plan_status, version, INT64, 0, INT64_MAX),
-    FIELD(struct plan_status, since, INT64, -1, INT64_MAX),
-    FIELD(struct plan_status, steps, INT64, 0, INT64_MAX),
-    FIELD(struct plan_status, samples_per_s, MEASURE, 0, 0),
-    FIELD(struct plan_status, predicted_samples_per_s, MEASURE, 0, 0),
-    FIELD(struct plan_status, ideal_samples_per_s, MEASURE, 0, 0),
-    FIELD(struct plan_status, reason, TEXT, 0, 0),
-};
-
-static const struct field worker_fields[] = {
-    FIELD(struct worker_status, rank, INT, 0, STATUS_MAX_WORKERS - 1),
-    FIELD(struct worker_status, pid, INT, 0, INT32_MAX),
-    FIELD(struct worker_status, node, TEXT, 0, 0),
-    FIELD(struct worker_status, device, TEXT, 0, 0),
-    FIELD(struct worker_status, state, TEXT, 0, 0),
-    FIELD(struct worker_status, steps_done, INT64, 0, INT64_MAX),
-    FIELD(struct worker_status, batch, INT64, 0, INT64_MAX),
-    FIELD(struct worker_status, samples_per_s, MEASURE, 0, 0),
-    FIELD(struct worker_status, step_ms, MEASURE, 0, 0),
-    FIELD(struct worker_status, compute_ms, MEASURE, 0, 0),
-    FIELD(struct worker_status, input_ms, MEASURE, 0, 0),
-    FIELD(struct worker_status, exposed_ms, MEASURE, 0, 0),
-    FIELD(struct worker_status, wait_ms, MEASURE, 0, 0),
-    FIELD(struct worker_status, expected_ms, MEASURE, 0, 0),
-    FIELD(struct worker_status, relative_speed, MEASURE, 0, 0),
-    FIELD(struct worker_status, overrun_ms, MEASURE, 0, 0),
-    FIELD(struct worker_status, last_step_age_s, MEASURE, 0, 0),
-    FIELD(struct worker_status, queued_ms, MEASURE, 0, 0),
-    FIELD(struct worker_status, memory_bytes, INT64, 0, INT64_MAX),
-    FIELD(struct worker_status, straggler, TEXT, 0, 0),
-    FIELD(struct worker_status, straggler_times, MEASURE, 0, 0),
-    FIELD(struct worker_status, straggler_since, INT64, 0, INT64_MAX),
-    FIELD(struct worker_status, straggler_confidence, MEASURE, 0, 0),
-    FIELD(struct worker_status, straggler_says, TEXT, 0, 0),
-    FIELD(struct worker_status, memory_told, BOOL, 0, 0),
-    FIELD(struct worker_status, piece, INT64, 0, INT64_MAX),
-    FIELD(struct worker_status, group, INT, 0, STATUS_MAX_WORKERS - 1),
-    FIELD(struct worker_status, staleness, INT, 0, INT32_MAX),
+    FIELD_GROUP("equal_split_samples_per_s", equal_table),
+    FIELD_STRUCT("checkpoints", struct job_status, checkpoints, checkpoint_table),
 };
 
 /* Set every FIELD_MEASURE member of the table [n] in struct s to NAN, unknown. */
@@ -189,18 +200,6 @@ const char *job_state_name(enum job_state state)
 
 /* ---- writing ---- */
 
-/* Add the table's members of struct s to o, as an object under `key`. Return 0 or -ENOMEM. */
-static int write_group(json_t *o, const char *key, const struct field *f, size_t n, const void *s)
-{
-    json_t *group = json_object();
-
-    if (!group || fields_write(f, n, s, group) < 0) {
-        json_decref(group);
-        return -ENOMEM;
-    }
-    return json_object_set_new(o, key, group) < 0 ? -ENOMEM : 0;
-}
-
 /* Add n workers to o as the list "workers": those of rank[n], or the first n if rank is NULL.
  * Return 0 or -ENOMEM.
  */
@@ -210,32 +209,10 @@ static int write_workers(json_t *o, const struct job_status *s, const int *rank,
 
     if (json_object_set_new(o, "workers", list) < 0)
         return -ENOMEM;
-    for (int i = 0; i < n; i++) {
-        const struct worker_status *w = &s->worker[rank ? rank[i] : i];
-        json_t *one = json_object();
-
-        if (json_array_append_new(list, one) < 0 ||
-            fields_write(worker_fields, N(worker_fields), w, one) < 0 ||
-            metrics_write(&w->metrics, one) < 0)
+    for (int i = 0; i < n; i++)
+        if (json_array_append_new(list,
+                                  fields_json(&worker_table, &s->worker[rank ? rank[i] : i])) < 0)
             return -ENOMEM;
-    }
-    return 0;
-}
-
-/* Add the plans to o as the list "plans".  Return 0 or -ENOMEM. */
-static int write_plans(json_t *o, const struct job_status *s)
-{
-    json_t *list = json_array();
-
-    if (json_object_set_new(o, "plans", list) < 0)
-        return -ENOMEM;
-    for (int i = 0; i < s->n_plans; i++) {
-        json_t *one = json_object();
-
-        if (json_array_append_new(list, one) < 0 ||
-            fields_write(plan_fields, N(plan_fields), &s->plan[i], one) < 0)
-            return -ENOMEM;
-    }
     return 0;
 }
 
@@ -243,22 +220,20 @@ static int write_plans(json_t *o, const struct job_status *s)
 static int write_job(json_t *o, const struct job_status *s)
 {
     json_t *code = s->exit_code < 0 ? json_null() : json_integer(s->exit_code);
+    json_t *failure;
 
     if (json_object_set_new(o, "exit_code", code) < 0 ||
-        fields_write(job_fields, N(job_fields), s, o) < 0 ||
-        write_group(o, "equal_split_samples_per_s", equal_fields, N(equal_fields), s) < 0 ||
-        write_group(o, "checkpoints", checkpoint_fields, N(checkpoint_fields), &s->checkpoints) < 0)
+        fields_write(job_fields, N(job_fields), s, o) < 0)
         return -ENOMEM;
-    if (!s->failure.set)
-        return json_object_set_new(o, "first_failure", json_null()) < 0 ? -ENOMEM : 0;
-    return write_group(o, "first_failure", failure_fields, N(failure_fields), &s->failure);
+    failure = s->failure.set ? fields_json(&failure_table, &s->failure) : json_null();
+    return json_object_set_new(o, "first_failure", failure) < 0 ? -ENOMEM : 0;
 }
 
 char *job_status_text(const struct job_status *s)
 {
     cleanup_json json_t *o = json_pack("{s:i}", "schema_version", STATUS_SCHEMA_VERSION);
 
-    if (!o || write_job(o, s) < 0 || write_plans(o, s) < 0 ||
+    if (!o || write_job(o, s) < 0 || fields_write(plans_row, N(plans_row), s, o) < 0 ||
         write_workers(o, s, NULL, s->n_workers) < 0)
         return NULL;
     return json_text(o, true);
@@ -297,35 +272,9 @@ static int read_workers(const json_t *o, struct job_status *s, struct eddis_erro
     if (rc == 0)
         rc = job_status_resize(s, (int)json_array_size(list), err);
     for (int i = 0; i < s->n_workers && rc >= 0; i++) {
-        const json_t *one = json_array_get(list, (size_t)i);
-
-        rc = fields_read(worker_fields, N(worker_fields), one, &s->worker[i], err);
-        if (rc >= 0)
-            rc = metrics_read(&s->worker[i].metrics, one, err);
+        rc = fields_fill(&worker_table, json_array_get(list, (size_t)i), &s->worker[i], err);
         if (rc < 0)
             eddis_fail_prefix(err, rc, "worker %d", i);
-    }
-    return rc < 0 ? rc : 0;
-}
-
-/* Read the list "plans" of o into s; a line of metrics.jsonl has none.  Return 0 or a negative
- * errno.
- */
-static int read_plans(const json_t *o, struct job_status *s, struct eddis_error *err)
-{
-    json_t *list;
-    int rc;
-
-    if (!json_has(o, "plans")) /* a line of metrics.jsonl */
-        return 0;
-    rc = json_want_array(o, "plans", STATUS_MAX_PLANS, &list, err);
-    if (rc == 0)
-        s->n_plans = (int)json_array_size(list);
-    for (int i = 0; i < s->n_plans && rc >= 0; i++) {
-        rc = fields_read(plan_fields, N(plan_fields), json_array_get(list, (size_t)i), &s->plan[i],
-                         err);
-        if (rc < 0)
-            eddis_fail_prefix(err, rc, "plan %d", i);
     }
     return rc < 0 ? rc : 0;
 }
@@ -342,21 +291,9 @@ static int read_failure(const json_t *o, struct job_status *s, struct eddis_erro
         return 0;
     rc = json_want_object(o, "first_failure", &group, err);
     if (rc == 0)
-        rc = fields_read(failure_fields, N(failure_fields), group, &s->failure, err);
+        rc = fields_fill(&failure_table, group, &s->failure, err);
     s->failure.set = rc >= 0;
-    return rc < 0 ? rc : 0;
-}
-
-/* Read the object "checkpoints" of o into s.  Return 0 or a negative errno. */
-static int read_checkpoints(const json_t *o, struct job_status *s, struct eddis_error *err)
-{
-    json_t *group;
-    int rc;
-
-    rc = json_want_object(o, "checkpoints", &group, err);
-    if (rc == 0)
-        rc = fields_read(checkpoint_fields, N(checkpoint_fields), group, &s->checkpoints, err);
-    return rc < 0 ? rc : 0;
+    return rc;
 }
 
 /* Read the whole status from o into s, which job_status_init has prepared.  Return 0 or a negative
@@ -365,7 +302,6 @@ static int read_checkpoints(const json_t *o, struct job_status *s, struct eddis_
 static int read_job(const json_t *o, struct job_status *s, struct eddis_error *err)
 {
     int64_t schema, code = -1;
-    json_t *group;
     int rc = json_want_int(o, "schema_version", 1, INT32_MAX, &schema, err);
 
     if (rc == 0 && schema != STATUS_SCHEMA_VERSION)
@@ -376,15 +312,9 @@ static int read_job(const json_t *o, struct job_status *s, struct eddis_error *e
     if (rc == 0)
         rc = fields_read(job_fields, N(job_fields), o, s, err);
     if (rc >= 0)
-        rc = json_want_object(o, "equal_split_samples_per_s", &group, err);
-    if (rc >= 0)
-        rc = fields_read(equal_fields, N(equal_fields), group, s, err);
-    if (rc >= 0)
         rc = read_failure(o, s, err);
-    if (rc >= 0)
-        rc = read_checkpoints(o, s, err);
-    if (rc >= 0)
-        rc = read_plans(o, s, err);
+    if (rc >= 0 && json_has(o, "plans")) /* a line of metrics.jsonl has none */
+        rc = fields_read(plans_row, N(plans_row), o, s, err);
     s->exit_code = (int)code;
     return rc < 0 ? rc : read_workers(o, s, err);
 }

@@ -36,24 +36,3 @@ static int check(const void *metrics, struct eddis_error *err)
 
 const struct fields step_metrics_table =
     FIELDS(struct step_metrics, metrics_fields, .name = "figures", .check = check);
-
-int metrics_write(const struct step_metrics *f, json_t *o)
-{
-    if (f->plan == 0)
-        return 0;
-    return json_object_set_new(o, "figures", fields_json(&step_metrics_table, f)) < 0 ? -ENOMEM : 0;
-}
-
-int metrics_read(struct step_metrics *ret, const json_t *o, struct eddis_error *err)
-{
-    json_t *one;
-    int rc;
-
-    *ret = (struct step_metrics){ .plan = 0 };
-    if (!json_object_get(o, "figures"))
-        return 0;
-    rc = json_want_object(o, "figures", &one, err);
-    if (rc >= 0)
-        rc = fields_fill(&step_metrics_table, one, ret, err);
-    return rc < 0 ? eddis_fail_prefix(err, rc, "figures") : 1;
-}

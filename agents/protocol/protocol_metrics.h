@@ -10,14 +10,4 @@
  */
 extern const struct fields step_metrics_table;
 
-/* Add the member "figures" to o; add nothing if there are no measurements (f->plan 0).  Return 0 or
- * -ENOMEM.
- */
-int metrics_write(const struct step_metrics *f, json_t *o);
-
-/* Read the member "figures" of o into *ret; if there is none, set *ret to all zeros.  Return the
- * number of members read (0 or 1) or a negative errno.
- */
-int metrics_read(struct step_metrics *ret, const json_t *o, struct eddis_error *err);
-
 #endif
