@@ -86,6 +86,8 @@ static const struct field worker_fields[] = {
     FIELD(struct plan_worker, max, INT64, 0, MAX_BATCH),
     FIELD(struct plan_worker, piece, INT64, 0, MAX_BATCH),
     FIELD_ROW(struct plan_worker, time, ENUM, .max = TIME_SOURCES, .names = time_sources),
+    FIELD_ROW(struct plan_worker, kind, ENUM, .max = DEVICE_KINDS, .names = device_kind_names,
+              .wrong = "member \"kind\" is not a kind of device"),
 };
 
 /* Members that are written and read individually */
@@ -93,7 +95,6 @@ static const struct field plan_others[] = {
     { .key = "candidates" },     { .key = "communication" }, { .key = "nodes" },
     { .key = "schema_version" }, { .key = "workers" },
 };
-static const struct field worker_others[] = { { .key = "kind" } };
 
 const char *time_source_name(enum time_source s)
 {
@@ -114,8 +115,7 @@ static int write_workers(const struct plan *p, json_t *o)
         json_t *one = json_object();
 
         if (json_array_append_new(list, one) < 0 ||
-            fields_write(worker_fields, N(worker_fields), w, one) < 0 ||
-            json_object_set_new(one, "kind", json_string(device_kind_name(w->kind))) < 0)
+            fields_write(worker_fields, N(worker_fields), w, one) < 0)
             return -ENOMEM;
     }
     return 0;
@@ -224,21 +224,9 @@ static int check_members(const json_t *o, struct eddis_error *err)
 /* Check that a worker has only allowed members. */
 static int check_worker_members(const json_t *o, struct eddis_error *err)
 {
-    const struct known table[] = { { worker_fields, N(worker_fields) },
-                                   { worker_others, N(worker_others) } };
+    const struct known table[] = { { worker_fields, N(worker_fields) } };
 
     return only_known(o, table, N(table), err);
-}
-
-/* Read the device kind of a worker. */
-static int read_kind(const json_t *o, enum device_kind *ret, struct eddis_error *err)
-{
-    const char *s;
-    int rc = json_want_string(o, "kind", &s, err);
-
-    if (rc == 0 && !device_kind_find(s, ret))
-        rc = eddis_fail(err, -EINVAL, "member \"kind\" is not a kind of device");
-    return rc;
 }
 
 /* Replace the weight read by the exact batch / global_batch.  -EINVAL: they differ by more than
@@ -270,8 +258,7 @@ static int read_worker(const json_t *o, const struct plan *p, struct plan_worker
         (rc = fields_limit(o, "group", 0, p->n_workers - 1, err)) < 0 ||
         (rc = fields_limit(o, "batch", 0, p->global_batch, err)) < 0 ||
         (rc = fields_limit(o, "equal_batch", 0, p->global_batch, err)) < 0 ||
-        (rc = fields_read(worker_fields, N(worker_fields), o, w, err)) < 0 ||
-        (rc = read_kind(o, &w->kind, err)) < 0)
+        (rc = fields_read(worker_fields, N(worker_fields), o, w, err)) < 0)
         return rc;
     return set_weight(p, w, err);
 }

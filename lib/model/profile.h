@@ -20,6 +20,8 @@ enum {
 };
 
 enum device_kind { DEVICE_CPU, DEVICE_CUDA, DEVICE_EMULATED };
+enum { DEVICE_KINDS = DEVICE_EMULATED + 1 };
+extern const char *const device_kind_names[DEVICE_KINDS];
 
 /* Device of one worker: the cores of a NUMA node, a GPU, or an emulated device */
 struct device {
@@ -77,8 +79,5 @@ int profile_parse(const char *text, size_t n, const char *what, struct node_prof
 bool profile_is_busy(double load, int threads);
 
 const char *device_kind_name(enum device_kind kind); /* "cpu", "cuda", "emulated" */
-
-/* Find the kind of this name.  Return false, *ret unchanged, if there is none. */
-bool device_kind_find(const char *name, enum device_kind *ret);
 
 #endif
