@@ -27,15 +27,35 @@ static const char *const type_names[] = { "none",  "profile", "prepare",   "chec
                                           "stop",  "logs",    "pause",     "continue", "bye" };
 static const char *const ladder_names[] = { "orderly", "failure", "kill" };
 
-static const struct field every_fields[] = {
-    FIELD(struct order, number, INT64, 0, INT64_MAX),
-    FIELD_WORD(struct order, type, type_names),
-    FIELD(struct order, generation, INT64, 0, INT32_MAX),
+static const struct field node_fields[] = {
+    FIELD(struct order_node, agent, INT, 0, PROTOCOL_MAX_AGENTS - 1),
+    FIELD(struct order_node, host, HOST, 0, 0),
+    FIELD(struct order_node, address, TEXT, 0, 0),
+    FIELD(struct order_node, n_ranks, INT, 1, BOARD_MAX_LOCAL),
 };
+static const struct fields node_table = FIELDS(struct order_node, node_fields);
 
-static const struct field profile_fields[] = {
-    FIELD(struct order, turn, BOOL, 0, 0),
+static const struct field rank_fields[] = {
+    FIELD(struct order_rank, rank, INT, 0, BOARD_MAX_RANKS - 1),
+    FIELD(struct order_rank, local_rank, INT, 0, BOARD_MAX_LOCAL - 1),
+    FIELD(struct order_rank, device_id, TEXT, 0, 0),
+    FIELD(struct order_rank, cpus, TEXT, 0, 0),
+    FIELD(struct order_rank, batch, INT64, 0, INT32_MAX),
+    FIELD_REAL(struct order_rank, weight, DOUBLE, 0, 1),
+    FIELD_REAL(struct order_rank, fixed_s, DOUBLE, 0, MAX_SECONDS),
+    FIELD_REAL(struct order_rank, sample_s, DOUBLE, 0, MAX_SECONDS),
 };
+static const struct fields rank_table = FIELDS(struct order_rank, rank_fields);
+
+/* Members of both prepare and settle. */
+static const struct field mode_fields[] = {
+    FIELD(struct order, mode, NAME, 0, 0),
+    FIELD(struct order, algorithm, NAME, 0, 0),
+    FIELD_INLINE("", struct order, options, sync_options_table),
+    FIELD_NUMBERS(struct order, group, OWNED, "group", n_plan, BOARD_MAX_RANKS,
+                  "\"group\" of rank # is not a group"),
+};
+static const struct fields mode_table = FIELDS(struct order, mode_fields);
 
 static const struct field prepare_fields[] = {
     FIELD(struct order, probe, BOOL, 0, 0),
@@ -54,37 +74,72 @@ static const struct field prepare_fields[] = {
     FIELD(struct order, resume_begun, BOOL, 0, 0),
     FIELD(struct order, report_at_step, INT64, 0, INT64_MAX),
     FIELD(struct order, open_ns, INT64, 0, INT64_MAX),
+    FIELD_INCLUDE(mode_table),
+    FIELD_POINTER("choice", struct order, choice, choice_table), /* only of a replayed plan */
+    FIELD_STRUCT_IF("checks", struct order, checks, checks.turns, network_checks_table),
+    FIELD_OWNED("node", struct order, node, n_nodes, PROTOCOL_MAX_AGENTS, node_table),
+    FIELD_OWNED("rank", struct order, rank, n_local, BOARD_MAX_LOCAL, rank_table),
 };
 
-/* Members of both prepare and settle. */
-static const struct field mode_fields[] = {
-    FIELD(struct order, mode, NAME, 0, 0),
-    FIELD(struct order, algorithm, NAME, 0, 0),
-};
+/* Check row i of an order's ranks: ranks are consecutive, cores are a list of numbers, and the
+ * device's id is printable.  Return 0 or -EINVAL.
+ */
+static int check_rank(const struct order *order, int i, struct eddis_error *err)
+{
+    const struct order_rank *r = &order->rank[i];
 
-static const struct field node_fields[] = {
-    FIELD(struct order_node, agent, INT, 0, PROTOCOL_MAX_AGENTS - 1),
-    FIELD(struct order_node, host, HOST, 0, 0),
-    FIELD(struct order_node, address, TEXT, 0, 0),
-    FIELD(struct order_node, n_ranks, INT, 1, BOARD_MAX_LOCAL),
-};
+    if (r->local_rank != i || r->rank != order->rank[0].rank + i || r->rank >= order->n_ranks)
+        return eddis_fail(err, -EINVAL, "row %d of \"rank\" is out of order", i);
+    if (r->cpus[strspn(r->cpus, "0123456789,-")] != '\0')
+        return eddis_fail(err, -EINVAL, "\"cpus\" of rank %d is not a list of numbers", r->rank);
+    for (const char *c = r->device_id; *c; c++)
+        if ((unsigned char)*c <= ' ' || (unsigned char)*c > '~')
+            return eddis_fail(err, -EINVAL, "\"device_id\" of rank %d is not a name", r->rank);
+    return 0;
+}
 
-static const struct field rank_fields[] = {
-    FIELD(struct order_rank, rank, INT, 0, BOARD_MAX_RANKS - 1),
-    FIELD(struct order_rank, local_rank, INT, 0, BOARD_MAX_LOCAL - 1),
-    FIELD(struct order_rank, device_id, TEXT, 0, 0),
-    FIELD(struct order_rank, cpus, TEXT, 0, 0),
-    FIELD(struct order_rank, batch, INT64, 0, INT32_MAX),
-    FIELD_REAL(struct order_rank, weight, DOUBLE, 0, 1),
-    FIELD_REAL(struct order_rank, fixed_s, DOUBLE, 0, MAX_SECONDS),
-    FIELD_REAL(struct order_rank, sample_s, DOUBLE, 0, MAX_SECONDS),
-};
+/* Check that the secret is empty or has PROTOCOL_MPI_SECRET hexadecimal digits.  Return 0 or
+ * -EINVAL.
+ */
+static int check_secret(const char *secret, struct eddis_error *err)
+{
+    size_t n = strlen(secret);
 
-static const struct field plan_fields[] = {
-    FIELD(struct board_plan, version, INT64, 0, INT64_MAX),
-    FIELD(struct board_plan, global_batch, INT64, 0, INT64_MAX),
-    FIELD(struct board_plan, flags, INT64, 0, BOARD_FLAGS),
-    FIELD(struct board_plan, period, INT64, 0, INT32_MAX),
+    if (n && (n != PROTOCOL_MPI_SECRET || secret[strspn(secret, "0123456789abcdef")]))
+        return eddis_fail(err, -EINVAL, "\"mpi_secret\" is not %d hexadecimal digits",
+                          PROTOCOL_MPI_SECRET);
+    return 0;
+}
+
+/* Check that `share`, which becomes part of a file's name, is empty or has PROTOCOL_MARKER
+ * hexadecimal digits.  Return 0 or -EINVAL.
+ */
+static int check_share(const char *share, struct eddis_error *err)
+{
+    size_t n = strlen(share);
+
+    if (n && (n != PROTOCOL_MARKER || share[strspn(share, "0123456789abcdef")]))
+        return eddis_fail(err, -EINVAL, "\"share\" is not %d hexadecimal digits", PROTOCOL_MARKER);
+    return 0;
+}
+
+/* Check the members of an order to prepare other than the plan. */
+static int check_prepare_own(const void *order, struct eddis_error *err)
+{
+    const struct order *o = order;
+    int rc = check_share(o->share, err);
+
+    if (rc == 0)
+        rc = check_secret(o->mpi_secret, err);
+    if (rc == 0 && o->n_local == 0)
+        rc = eddis_fail(err, -EINVAL, "\"rank\" is empty");
+    for (int i = 0; rc == 0 && i < o->n_local; i++)
+        rc = check_rank(o, i, err);
+    return rc;
+}
+
+static const struct field profile_fields[] = {
+    FIELD(struct order, turn, BOOL, 0, 0),
 };
 
 static const struct field stop_fields[] = {
@@ -97,10 +152,33 @@ static const struct field logs_fields[] = {
     FIELD(struct order, log_offset, INT64, -INT64_MAX, INT64_MAX),
 };
 
-static const struct field_rows node_rows =
-    FIELD_ROWS(node_fields, struct order_node, PROTOCOL_MAX_AGENTS);
-static const struct field_rows rank_rows =
-    FIELD_ROWS(rank_fields, struct order_rank, BOARD_MAX_LOCAL);
+static const struct field relay_row[] = { FIELD_STRUCT("relay", struct order, relay, relay_table) };
+
+/* The members that depend on the type, other than the plan */
+static const struct fields own_tables[] = {
+    [ORDER_PROFILE] = FIELDS(struct order, profile_fields),
+    [ORDER_PREPARE] = FIELDS(struct order, prepare_fields, .check = check_prepare_own),
+    [ORDER_RELAY] = FIELDS(struct order, relay_row),
+    [ORDER_SETTLE] = FIELDS(struct order, mode_fields),
+    [ORDER_STOP] = FIELDS(struct order, stop_fields),
+    [ORDER_LOGS] = FIELDS(struct order, logs_fields),
+    [ORDER_BYE] = { .n = 0 },
+};
+
+static const struct field order_fields[] = {
+    FIELD(struct order, number, INT64, 0, INT64_MAX),
+    FIELD_WORD(struct order, type, type_names),
+    FIELD(struct order, generation, INT64, 0, INT32_MAX),
+    FIELD_UNION(struct order, type, own_tables),
+};
+static const struct fields order_table = FIELDS(struct order, order_fields);
+
+static const struct field plan_fields[] = {
+    FIELD(struct board_plan, version, INT64, 0, INT64_MAX),
+    FIELD(struct board_plan, global_batch, INT64, 0, INT64_MAX),
+    FIELD(struct board_plan, flags, INT64, 0, BOARD_FLAGS),
+    FIELD(struct board_plan, period, INT64, 0, INT32_MAX),
+};
 
 /* Check whether orders of this type carry a plan. */
 static bool has_plan(enum order_type type)
@@ -159,74 +237,12 @@ static int write_plan(const struct order *order, json_t *o)
     return rc;
 }
 
-/* Add the mode, its options and the group of each rank to o.  Return 0 or -ENOMEM. */
-static int write_mode(const struct order *order, json_t *o)
-{
-    json_t *group = json_array();
-    int rc = fields_write(mode_fields, N(mode_fields), order, o);
-
-    for (int r = 0; r < order->n_plan; r++)
-        if (json_array_append_new(group, json_integer(order->group[r])) < 0)
-            break;
-    if (json_array_size(group) != (size_t)order->n_plan) {
-        json_decref(group);
-        return -ENOMEM;
-    }
-    if (json_object_set_new(o, "group", group) < 0)
-        return -ENOMEM;
-    return rc < 0 ? rc : sync_options_write(&order->options, o);
-}
-
-/* Add to o the members of ORDER_PREPARE other than the plan.  Return 0 or a negative errno. */
-static int write_prepare(const struct order *order, json_t *o)
-{
-    int rc = fields_write(prepare_fields, N(prepare_fields), order, o);
-
-    if (rc == 0)
-        rc = write_mode(order, o);
-    if (rc == 0) /* set only for a plan that is replayed */
-        rc = json_object_set_new(o, "choice",
-                                 order->choice ? choice_json(order->choice) : json_null());
-    if (rc == 0 && order->checks.turns)
-        rc = json_object_set_new(o, "checks", network_checks_json(&order->checks));
-    if (rc == 0)
-        rc = fields_write_rows(o, "node", &node_rows, order->node, (size_t)order->n_nodes);
-    if (rc == 0)
-        rc = fields_write_rows(o, "rank", &rank_rows, order->rank, (size_t)order->n_local);
-    return rc;
-}
-
-/* Add to o the members that depend on the type of the order, other than the plan.  Return 0 or a
- * negative errno.
- */
-static int write_own(const struct order *order, json_t *o)
-{
-    switch (order->type) {
-    case ORDER_PROFILE:
-        return fields_write(profile_fields, N(profile_fields), order, o);
-    case ORDER_PREPARE:
-        return write_prepare(order, o);
-    case ORDER_SETTLE:
-        return write_mode(order, o);
-    case ORDER_RELAY:
-        return relay_write(&order->relay, o);
-    case ORDER_STOP:
-        return fields_write(stop_fields, N(stop_fields), order, o);
-    case ORDER_LOGS:
-        return fields_write(logs_fields, N(logs_fields), order, o);
-    default:
-        return 0;
-    }
-}
-
 char *order_text(const struct order *order)
 {
-    cleanup_json json_t *o = json_object();
+    cleanup_json json_t *o = fields_json(&order_table, order);
     char *text = NULL;
 
-    if (o && fields_write(every_fields, N(every_fields), order, o) == 0 &&
-        write_own(order, o) == 0 &&
-        (!has_plan(order->type) || (order->plan && write_plan(order, o) == 0)))
+    if (o && (!has_plan(order->type) || (order->plan && write_plan(order, o) == 0)))
         text = json_text(o, false);
     json_wipe(o, "mpi_secret");
     return text;
@@ -257,6 +273,19 @@ static int read_pieces(const json_t *plan, int n, int64_t *ret, struct eddis_err
     return 0;
 }
 
+/* Check that the order, unless it has no groups, names one of n groups for each of n ranks. */
+static int check_groups(const struct order *order, int n, struct eddis_error *err)
+{
+    if (order->type == ORDER_REBALANCE)
+        return 0;
+    if (order->n_plan != n)
+        return eddis_fail(err, -EINVAL, "\"group\" does not have one item for each rank");
+    for (int r = 0; r < n; r++)
+        if (order->group[r] >= n)
+            return eddis_fail(err, -EINVAL, "\"group\" of rank %d is not a group", r);
+    return 0;
+}
+
 /* Read the member "plan" of o into a new order->plan and set n_plan.  Check that the batches add up
  * to global_batch.  Return 0 or a negative errno.
  */
@@ -264,7 +293,7 @@ static int read_plan(struct order *order, const json_t *o, struct eddis_error *e
 {
     json_t *plan, *batch;
     int64_t left;
-    int rc = json_want_object(o, "plan", &plan, err);
+    int rc = json_want_object(o, "plan", &plan, err), n;
 
     if (rc < 0 || (rc = json_want_array(plan, "batch", BOARD_MAX_RANKS, &batch, err)) < 0)
         return rc;
@@ -287,49 +316,11 @@ static int read_plan(struct order *order, const json_t *o, struct eddis_error *e
     }
     if (left)
         return eddis_fail(err, -EINVAL, "the batches do not add up to \"global_batch\"");
-    order->n_plan = (int)json_array_size(batch);
-    return read_pieces(plan, order->n_plan, order->plan->piece, err);
-}
-
-/* Check row i of an order's ranks: ranks are consecutive, cores are a list of numbers, and the
- * device's id is printable.  Return 0 or -EINVAL.
- */
-static int check_rank(const struct order *order, int i, struct eddis_error *err)
-{
-    const struct order_rank *r = &order->rank[i];
-
-    if (r->local_rank != i || r->rank != order->rank[0].rank + i || r->rank >= order->n_ranks)
-        return eddis_fail(err, -EINVAL, "row %d of \"rank\" is out of order", i);
-    if (r->cpus[strspn(r->cpus, "0123456789,-")] != '\0')
-        return eddis_fail(err, -EINVAL, "\"cpus\" of rank %d is not a list of numbers", r->rank);
-    for (const char *c = r->device_id; *c; c++)
-        if ((unsigned char)*c <= ' ' || (unsigned char)*c > '~')
-            return eddis_fail(err, -EINVAL, "\"device_id\" of rank %d is not a name", r->rank);
-    return 0;
-}
-
-/* Check that the secret is empty or has PROTOCOL_MPI_SECRET hexadecimal digits.  Return 0 or
- * -EINVAL.
- */
-static int check_secret(const char *secret, struct eddis_error *err)
-{
-    size_t n = strlen(secret);
-
-    if (n && (n != PROTOCOL_MPI_SECRET || secret[strspn(secret, "0123456789abcdef")]))
-        return eddis_fail(err, -EINVAL, "\"mpi_secret\" is not %d hexadecimal digits",
-                          PROTOCOL_MPI_SECRET);
-    return 0;
-}
-
-/* Check that `share`, which becomes part of a file's name, is empty or has PROTOCOL_MARKER
- * hexadecimal digits.  Return 0 or -EINVAL.
- */
-static int check_share(const char *share, struct eddis_error *err)
-{
-    size_t n = strlen(share);
-
-    if (n && (n != PROTOCOL_MARKER || share[strspn(share, "0123456789abcdef")]))
-        return eddis_fail(err, -EINVAL, "\"share\" is not %d hexadecimal digits", PROTOCOL_MARKER);
+    n = (int)json_array_size(batch);
+    if ((rc = read_pieces(plan, n, order->plan->piece, err)) < 0 ||
+        (rc = check_groups(order, n, err)) < 0)
+        return rc;
+    order->n_plan = n;
     return 0;
 }
 
@@ -357,111 +348,6 @@ static int check_nodes(const struct order *order, struct eddis_error *err)
     return 0;
 }
 
-/* Read the list "group" of o, the group of each rank, into a new order->group and set n_group.
- * Return a negative errno on failure.
- */
-static int read_groups(struct order *order, const json_t *o, struct eddis_error *err)
-{
-    json_t *group;
-    int rc = json_want_array(o, "group", BOARD_MAX_RANKS, &group, err);
-    int n = rc < 0 ? 0 : (int)json_array_size(group);
-
-    if (rc < 0)
-        return rc;
-    order->group = calloc((size_t)n + 1, sizeof *order->group);
-    if (!order->group)
-        return eddis_fail(err, -ENOMEM, "no memory for groups");
-    order->n_group = n;
-    for (int r = 0; r < n; r++) {
-        const json_t *one = json_array_get(group, (size_t)r);
-
-        if (!json_is_integer(one) || json_integer_value(one) < 0 || json_integer_value(one) >= n)
-            return eddis_fail(err, -EINVAL, "\"group\" of rank %d is not a group", r);
-        order->group[r] = (int)json_integer_value(one);
-    }
-    return 0;
-}
-
-/* Read the mode, its options and the groups from o.  Return the number of members read or a
- * negative errno.
- */
-static int read_mode(struct order *order, const json_t *o, struct eddis_error *err)
-{
-    int rc = fields_read(mode_fields, N(mode_fields), o, order, err), options = 0;
-
-    if (rc >= 0)
-        rc = options = sync_options_read(o, &order->options, err);
-    if (rc >= 0)
-        rc = read_groups(order, o, err);
-    return rc < 0 ? rc : (int)N(mode_fields) + options + 1;
-}
-
-/* Read the member "choice" of o into a new order->choice; null leaves it NULL. Return a negative
- * errno on failure.
- */
-static int read_choice(struct order *order, const json_t *o, struct eddis_error *err)
-{
-    const json_t *choice = json_object_get(o, "choice");
-
-    if (json_is_null(choice))
-        return 0;
-    order->choice = calloc(1, sizeof *order->choice);
-    return order->choice ? choice_read(choice, order->choice, err)
-                         : eddis_fail(err, -ENOMEM, "no memory for a choice");
-}
-
-/* Read from o the members of ORDER_PREPARE other than the plan, and check them.  Return the number
- * of members read or a negative errno.
- */
-static int read_prepare(struct order *order, const json_t *o, struct eddis_error *err)
-{
-    const json_t *checks = json_object_get(o, "checks");
-    int rc = fields_read(prepare_fields, N(prepare_fields), o, order, err), mode = 0;
-
-    if (rc >= 0)
-        rc = mode = read_mode(order, o, err);
-    if (rc >= 0)
-        rc = read_choice(order, o, err);
-    if (rc >= 0 && checks)
-        rc = network_checks_read(checks, &order->checks, err);
-    if (rc >= 0)
-        rc = check_share(order->share, err);
-    if (rc == 0)
-        rc = check_secret(order->mpi_secret, err);
-    if (rc >= 0)
-        rc = fields_read_rows(o, "node", &node_rows, (void **)&order->node, &order->n_nodes, err);
-    if (rc >= 0)
-        rc = fields_read_rows(o, "rank", &rank_rows, (void **)&order->rank, &order->n_local, err);
-    if (rc >= 0 && order->n_local == 0)
-        return eddis_fail(err, -EINVAL, "\"rank\" is empty");
-    for (int i = 0; rc >= 0 && i < order->n_local; i++)
-        rc = check_rank(order, i, err);
-    return rc < 0 ? rc : (int)N(prepare_fields) + mode + 3 + (checks != NULL);
-}
-
-/* Read from o the members that depend on the type of the order, other than the plan.  Return the
- * number of members read or a negative errno.
- */
-static int read_own(struct order *order, const json_t *o, struct eddis_error *err)
-{
-    switch (order->type) {
-    case ORDER_PROFILE:
-        return fields_read(profile_fields, N(profile_fields), o, order, err);
-    case ORDER_PREPARE:
-        return read_prepare(order, o, err);
-    case ORDER_SETTLE:
-        return read_mode(order, o, err);
-    case ORDER_RELAY:
-        return relay_read(&order->relay, o, err);
-    case ORDER_STOP:
-        return fields_read(stop_fields, N(stop_fields), o, order, err);
-    case ORDER_LOGS:
-        return fields_read(logs_fields, N(logs_fields), o, order, err);
-    default:
-        return 0;
-    }
-}
-
 /* Check that an order to prepare agrees with its plan: the number of ranks, the batches of this
  * node's ranks, and the nodes.  Return 0 or -EINVAL.
  */
@@ -481,23 +367,15 @@ static int check_prepare(const struct order *order, struct eddis_error *err)
  */
 static int read_order(struct order *order, const json_t *o, struct eddis_error *err)
 {
-    int rc = fields_read(every_fields, N(every_fields), o, order, err);
-    size_t n = N(every_fields);
+    int rc = fields_read(order_fields, N(order_fields), o, order, err);
+    size_t n = (size_t)rc + has_plan(order->type);
 
-    if (rc >= 0) {
-        rc = read_own(order, o, err);
-        n += rc > 0 ? (size_t)rc : 0;
-    }
-    if (rc >= 0 && has_plan(order->type)) {
+    if (rc >= 0 && has_plan(order->type))
         rc = read_plan(order, o, err);
-        n++;
-    }
     if (rc >= 0 && has_plan(order->type) && order->type != ORDER_PREPARE && !order->plan->version)
         rc = eddis_fail(err, -EINVAL, "the plan's \"version\" is 0");
     if (rc >= 0 && order->type == ORDER_PREPARE)
         rc = check_prepare(order, err);
-    if (rc >= 0 && order->group && order->n_group != order->n_plan)
-        rc = eddis_fail(err, -EINVAL, "\"group\" does not have one item for each rank");
     if (rc >= 0 && (order->type == ORDER_NONE) != (order->number == 0))
         rc = eddis_fail(err, -EINVAL, "\"number\" does not fit \"type\"");
     return rc < 0 ? rc : fields_end(o, n, err);
@@ -527,11 +405,7 @@ void order_free(struct order *order)
     if (!order)
         return;
     explicit_bzero(order->mpi_secret, sizeof order->mpi_secret);
-    relay_free(&order->relay);
-    free(order->node);
-    free(order->rank);
+    fields_free(&order_table, order);
     free(order->plan);
-    free(order->group);
-    free(order->choice);
     free(order);
 }

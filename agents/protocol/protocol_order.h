@@ -105,8 +105,7 @@ struct order {
     /* prepare and settle */
     char mode[16], algorithm[16];
     struct sync_options options;
-    int *group;  /* [n_group] group of each rank, from 0 */
-    int n_group; /* equals n_plan */
+    int *group; /* [n_plan] group of each rank, from 0 */
     /* prepare, settle and rebalance */
     struct board_plan *plan; /* version, flags, period, batches of all ranks; NULL otherwise */
     int n_plan;              /* ranks in plan->batch */

@@ -55,21 +55,6 @@ static int check(const void *relay, struct eddis_error *err)
 
 const struct fields relay_table = FIELDS(struct relay, relay_fields, .check = check);
 
-int relay_write(const struct relay *r, json_t *o)
-{
-    return json_object_set_new(o, "relay", fields_json(&relay_table, r)) < 0 ? -ENOMEM : 0;
-}
-
-int relay_read(struct relay *r, const json_t *o, struct eddis_error *err)
-{
-    json_t *one;
-    int rc = json_want_object(o, "relay", &one, err);
-
-    if (rc >= 0)
-        rc = fields_fill(&relay_table, one, r, err);
-    return rc < 0 ? rc : 1;
-}
-
 void relay_free(struct relay *r)
 {
     fields_free(&relay_table, r);

@@ -9,14 +9,6 @@
 /* Its members; what is read is checked with relay_check. */
 extern const struct fields relay_table;
 
-/* Add the relay to o as the member "relay".  Return 0 or -ENOMEM. */
-int relay_write(const struct relay *r, json_t *o);
-
-/* Read the member "relay" of o and check it with relay_check.  Return the number of members read
- * (1) or a negative errno.  The caller calls relay_free in either case.
- */
-int relay_read(struct relay *r, const json_t *o, struct eddis_error *err);
-
 /* Check that the parts of a relay are present, consistent, and made of allowed characters only.
  * Nothing may pass that a shell or mpirun would take for an option or a command.  Return 0 or
  * -EINVAL.

@@ -5,15 +5,10 @@
 
 #include "choice.h"
 
-#include "lib/base/json.h"
+#include "lib/base/fields.h"
 
-/* Return a new JSON object with these settings; NULL without memory. */
-json_t *choice_json(const struct comm_choice *c);
-
-/* Read an object from choice_json, possibly edited by a user.  -EINVAL: it is malformed; *ret is
- * then unchanged.
- */
-int choice_read(const json_t *o, struct comm_choice *ret, struct eddis_error *err);
+/* Its members; a choice may have been edited by a user. */
+extern const struct fields choice_table;
 
 /* Return the settings as JSON text on one line, for the caller to free; NULL without memory. */
 char *choice_text(const struct comm_choice *c);

@@ -3,17 +3,13 @@
 #ifndef EDDIS_MODEL_NETWORK_CHECK_JSON_H
 #define EDDIS_MODEL_NETWORK_CHECK_JSON_H
 
-#include "lib/base/error.h"
-#include "lib/base/json.h"
+#include "lib/base/fields.h"
 #include "network_check.h"
 
 #include <stddef.h>
 
-/* Return the request as a new JSON object; NULL without memory. */
-json_t *network_checks_json(const struct network_checks *c);
-
-/* Read the request from a JSON object.  -EINVAL: it is malformed; *ret is then unchanged. */
-int network_checks_read(const json_t *o, struct network_checks *ret, struct eddis_error *err);
+/* The members of a request */
+extern const struct fields network_checks_table;
 
 /* Return the result as JSON text on one line, for the caller to free; NULL without memory. */
 char *network_check_text(const struct network_check *c);

@@ -28,6 +28,18 @@
 
 #define N(table) (sizeof table / sizeof *table)
 
+static const struct field candidate_fields[] = {
+    FIELD(struct plan_candidate, mode, TEXT, 0, 0),
+    FIELD(struct plan_candidate, algorithm, TEXT, 0, 0),
+    FIELD_REAL(struct plan_candidate, predicted_samples_per_s, DOUBLE, 0, MAX_PER_S),
+    FIELD_REAL(struct plan_candidate, efficiency, DOUBLE, 0, 1),
+    FIELD_REAL(struct plan_candidate, predicted_progress, DOUBLE, 0, MAX_PER_S),
+    FIELD(struct plan_candidate, lost, TEXT, 0, 0),
+    FIELD_INLINE("", struct plan_candidate, options, sync_options_table),
+};
+static const struct fields candidate_table =
+    FIELDS(struct plan_candidate, candidate_fields, .name = "candidate");
+
 static const struct field plan_fields[] = {
     FIELD(struct plan, generation, INT64, 1, INT64_MAX),
     FIELD(struct plan, version, INT64, 1, INT64_MAX),
@@ -47,15 +59,8 @@ static const struct field plan_fields[] = {
     FIELD(struct plan, takes_pieces, BOOL, 0, 0),
     FIELD(struct plan, change, TEXT, 0, 0),
     FIELD_REAL(struct plan, gain, DOUBLE, 0, MAX_PER_S),
-};
-
-static const struct field candidate_fields[] = {
-    FIELD(struct plan_candidate, mode, TEXT, 0, 0),
-    FIELD(struct plan_candidate, algorithm, TEXT, 0, 0),
-    FIELD_REAL(struct plan_candidate, predicted_samples_per_s, DOUBLE, 0, MAX_PER_S),
-    FIELD_REAL(struct plan_candidate, efficiency, DOUBLE, 0, 1),
-    FIELD_REAL(struct plan_candidate, predicted_progress, DOUBLE, 0, MAX_PER_S),
-    FIELD(struct plan_candidate, lost, TEXT, 0, 0),
+    FIELD_INLINE("", struct plan, options, sync_options_table),
+    FIELD_ARRAY("candidates", struct plan, candidate, n_candidates, candidate_table),
 };
 
 /* Either all present or none */
@@ -89,11 +94,28 @@ static const struct field worker_fields[] = {
     FIELD_ROW(struct plan_worker, kind, ENUM, .max = DEVICE_KINDS, .names = device_kind_names,
               .wrong = "member \"kind\" is not a kind of device"),
 };
+static const struct fields worker_table = FIELDS(struct plan_worker, worker_fields);
 
 /* Members that are written and read individually */
+static const struct field choice_row[] = {
+    FIELD_POINTER("communication", struct plan, choice, choice_table),
+};
 static const struct field plan_others[] = {
-    { .key = "candidates" },     { .key = "communication" }, { .key = "nodes" },
-    { .key = "schema_version" }, { .key = "workers" },
+    { .key = "nodes" },
+    { .key = "schema_version" },
+    { .key = "workers" },
+};
+
+static const struct fields plan_tables[] = {
+    FIELDS(struct plan, plan_fields),
+    FIELDS(struct plan, network_fields),
+    FIELDS(struct plan, choice_row),
+    FIELDS(struct plan, plan_others),
+};
+
+/* Written like this, but read one by one */
+static const struct field workers_row[] = {
+    FIELD_OWNED("workers", struct plan, worker, n_workers, PLAN_MAX_WORKERS, worker_table),
 };
 
 const char *time_source_name(enum time_source s)
@@ -102,42 +124,6 @@ const char *time_source_name(enum time_source s)
 }
 
 /* ---- writing ---- */
-
-/* Add the list "workers" to object o.  Return 0 or -ENOMEM. */
-static int write_workers(const struct plan *p, json_t *o)
-{
-    json_t *list = json_array();
-
-    if (json_object_set_new(o, "workers", list) < 0)
-        return -ENOMEM;
-    for (int i = 0; i < p->n_workers; i++) {
-        const struct plan_worker *w = &p->worker[i];
-        json_t *one = json_object();
-
-        if (json_array_append_new(list, one) < 0 ||
-            fields_write(worker_fields, N(worker_fields), w, one) < 0)
-            return -ENOMEM;
-    }
-    return 0;
-}
-
-/* Add the list "candidates" to object o.  Return 0 or -ENOMEM. */
-static int write_candidates(const struct plan *p, json_t *o)
-{
-    json_t *list = json_array();
-
-    if (json_object_set_new(o, "candidates", list) < 0)
-        return -ENOMEM;
-    for (int i = 0; i < p->n_candidates; i++) {
-        json_t *one = json_object();
-
-        if (json_array_append_new(list, one) < 0 ||
-            fields_write(candidate_fields, N(candidate_fields), &p->candidate[i], one) < 0 ||
-            sync_options_write(&p->candidate[i].options, one) < 0)
-            return -ENOMEM;
-    }
-    return 0;
-}
 
 /* Add the list "nodes" to object o.  Return 0 or -ENOMEM. */
 static int write_nodes(const struct plan *p, json_t *o)
@@ -155,16 +141,12 @@ static int write_nodes(const struct plan *p, json_t *o)
 /* Add all members of the plan to object o.  Return 0 or -ENOMEM. */
 static int write_plan(const struct plan *p, json_t *o)
 {
-    json_t *choice = p->choice ? choice_json(p->choice) : json_null();
-
-    if (json_object_set_new(o, "communication", choice) < 0 ||
+    if (fields_write(choice_row, N(choice_row), p, o) < 0 ||
         json_object_set_new(o, "schema_version", json_integer(PLAN_SCHEMA_VERSION)) < 0 ||
         fields_write(plan_fields, N(plan_fields), p, o) < 0 ||
-        sync_options_write(&p->options, o) < 0 ||
-        fields_write(network_fields, N(network_fields), p, o) < 0 || write_nodes(p, o) < 0 ||
-        write_candidates(p, o) < 0)
+        fields_write(network_fields, N(network_fields), p, o) < 0 || write_nodes(p, o) < 0)
         return -ENOMEM;
-    return write_workers(p, o);
+    return fields_write(workers_row, N(workers_row), p, o);
 }
 
 char *plan_text(const struct plan *p)
@@ -185,14 +167,9 @@ char *plan_text(const struct plan *p)
 
 /* ---- reading ---- */
 
-/* A table of allowed members */
-struct known {
-    const struct field *field;
-    size_t n;
-};
-
 /* Check that every member of o is in one of n tables. */
-static int only_known(const json_t *o, const struct known *table, size_t n, struct eddis_error *err)
+static int only_known(const json_t *o, const struct fields *table, size_t n,
+                      struct eddis_error *err)
 {
     const char *key;
     json_t *value;
@@ -207,26 +184,6 @@ static int only_known(const json_t *o, const struct known *table, size_t n, stru
             return eddis_fail(err, -EINVAL, "unknown member \"%.40s\"", key);
     }
     return 0;
-}
-
-/* Check that a plan has only allowed members. */
-static int check_members(const json_t *o, struct eddis_error *err)
-{
-    struct known table[] = { { plan_fields, N(plan_fields) },
-                             { network_fields, N(network_fields) },
-                             { plan_others, N(plan_others) },
-                             { NULL, 0 } };
-
-    table[3].n = sync_options_fields(&table[3].field);
-    return only_known(o, table, N(table), err);
-}
-
-/* Check that a worker has only allowed members. */
-static int check_worker_members(const json_t *o, struct eddis_error *err)
-{
-    const struct known table[] = { { worker_fields, N(worker_fields) } };
-
-    return only_known(o, table, N(table), err);
 }
 
 /* Replace the weight read by the exact batch / global_batch.  -EINVAL: they differ by more than
@@ -253,7 +210,7 @@ static int read_worker(const json_t *o, const struct plan *p, struct plan_worker
     if (!json_is_object(o))
         return eddis_fail(err, -EINVAL, "it is not a JSON object");
     w->time = p->relative ? TIME_PROBE : TIME_GIVEN; /* older plans lack this member */
-    if ((rc = check_worker_members(o, err)) < 0 ||
+    if ((rc = only_known(o, &worker_table, 1, err)) < 0 ||
         (rc = fields_limit(o, "node", 0, p->n_nodes - 1, err)) < 0 ||
         (rc = fields_limit(o, "group", 0, p->n_workers - 1, err)) < 0 ||
         (rc = fields_limit(o, "batch", 0, p->global_batch, err)) < 0 ||
@@ -370,45 +327,6 @@ static int check_groups(struct plan *p, struct eddis_error *err)
     return 0;
 }
 
-/* Read the communication settings, if the plan has any, into a new p->choice. */
-static int read_choice(const json_t *o, struct plan *p, struct eddis_error *err)
-{
-    if (!json_has(o, "communication"))
-        return 0;
-    p->choice = calloc(1, sizeof *p->choice);
-    if (!p->choice)
-        return eddis_fail(err, -ENOMEM, "no memory");
-    return choice_read(json_object_get(o, "communication"), p->choice, err);
-}
-
-/* Read one candidate. */
-static int read_candidate(const json_t *o, struct plan_candidate *c, struct eddis_error *err)
-{
-    int rc = fields_read(candidate_fields, N(candidate_fields), o, c, err);
-
-    if (rc >= 0) {
-        int options = sync_options_read(o, &c->options, err);
-
-        rc = options < 0 ? options : fields_end(o, (size_t)(rc + options), err);
-    }
-    return rc;
-}
-
-/* Read the list "candidates". */
-static int read_candidates(const json_t *o, struct plan *p, struct eddis_error *err)
-{
-    json_t *list;
-    int rc = json_want_array(o, "candidates", PLAN_MAX_CANDIDATES, &list, err);
-
-    for (size_t i = 0; rc >= 0 && i < json_array_size(list); i++) {
-        rc = read_candidate(json_array_get(list, i), &p->candidate[i], err);
-        if (rc < 0)
-            return eddis_fail_prefix(err, rc, "candidate %zu", i);
-        p->n_candidates++;
-    }
-    return rc;
-}
-
 /* Check that exactly the algorithms that average models have a period and a rate. */
 static int check_mode(const struct plan *p, struct eddis_error *err)
 {
@@ -427,15 +345,13 @@ static int read_head(const json_t *o, struct plan *p, struct eddis_error *err)
 {
     int rc = fields_read(plan_fields, N(plan_fields), o, p, err);
 
-    if (rc >= 0)
-        rc = sync_options_read(o, &p->options, err);
     if (rc >= 0 && json_has(o, "network"))
         rc = fields_read(network_fields, N(network_fields), o, p, err);
     if (rc >= 0)
-        rc = read_candidates(o, p, err);
-    if (rc >= 0)
         rc = check_mode(p, err);
-    return rc < 0 ? rc : read_choice(o, p, err);
+    if (rc >= 0 && json_has(o, "communication"))
+        rc = fields_read(choice_row, N(choice_row), o, p, err);
+    return rc < 0 ? rc : 0;
 }
 
 /* Read and check a plan from object o into a new *ret. */
@@ -453,7 +369,7 @@ static int read_plan(const json_t *o, struct plan **ret, struct eddis_error *err
     if (schema != PLAN_SCHEMA_VERSION)
         return eddis_fail(err, -EINVAL, "its schema_version is %lld, this eddis reads %d",
                           (long long)schema, PLAN_SCHEMA_VERSION);
-    if ((rc = check_members(o, err)) < 0 ||
+    if ((rc = only_known(o, plan_tables, N(plan_tables), err)) < 0 ||
         (rc = json_want_array(o, "nodes", PLAN_MAX_WORKERS, &nodes, err)) < 0 ||
         (rc = json_want_array(o, "workers", PLAN_MAX_WORKERS, &workers, err)) < 0)
         return rc;

@@ -19,23 +19,7 @@ static const struct field fields[] = {
 #include "sync_options_rows.h"
 };
 
-enum { N_FIELDS = sizeof fields / sizeof *fields };
-
-size_t sync_options_fields(const struct field **ret)
-{
-    *ret = fields;
-    return N_FIELDS;
-}
-
-int sync_options_write(const struct sync_options *s, json_t *o)
-{
-    return fields_write(fields, N_FIELDS, s, o);
-}
-
-int sync_options_read(const json_t *o, struct sync_options *s, struct eddis_error *err)
-{
-    return fields_read(fields, N_FIELDS, o, s, err);
-}
+const struct fields sync_options_table = FIELDS(struct sync_options, fields);
 
 /* Check whether two numbers are equal within the precision of JSON (15 digits). */
 static bool near(double a, double b)
@@ -60,7 +44,7 @@ static double value(const struct field *f, const struct sync_options *s)
 
 const char *sync_options_clash(const struct sync_options *wish, const struct sync_options *has)
 {
-    for (size_t i = 0; i < N_FIELDS; i++) {
+    for (size_t i = 0; i < sync_options_table.n; i++) {
         double wished = value(&fields[i], wish);
 
         if (wished > 0 && !near(wished, value(&fields[i], has)))

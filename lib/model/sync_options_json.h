@@ -7,16 +7,8 @@
 
 #include "lib/base/fields.h"
 
-/* Borrow the field table in *ret; return its number of rows. */
-size_t sync_options_fields(const struct field **ret);
-
-/* Add every option to object o.  Return 0 or -ENOMEM. */
-int sync_options_write(const struct sync_options *s, json_t *o);
-
-/* Fill *s from object o.  Return how many options it had.  -EINVAL: an option is missing or out of
- * range.
- */
-int sync_options_read(const json_t *o, struct sync_options *s, struct eddis_error *err);
+/* Every option; one that is missing or out of range is rejected. */
+extern const struct fields sync_options_table;
 
 /* Return the name of the first option that is set in `wish` and has another value in `has`; NULL:
  * none.

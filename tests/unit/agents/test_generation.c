@@ -45,7 +45,7 @@ static struct order *order_of(enum order_type type, int n)
     *o = (struct order){ .type = type, .mode = "sync", .algorithm = "allreduce" };
     o->plan = order_plan_new(n);
     o->group = calloc((size_t)n, sizeof *o->group);
-    o->n_plan = o->n_group = n;
+    o->n_plan = n;
     ck_assert(o->plan && o->group);
     o->plan->version = 1;
     for (int i = 0; i < n; i++)
