@@ -14,6 +14,13 @@
 
 #define N(table) (sizeof(table) / sizeof *(table))
 
+static const struct field spec_fields[] = {
+    FIELD(struct rank_spec, rank, INT, 0, BOARD_MAX_RANKS - 1),
+    FIELD(struct rank_spec, cpus, TEXT, 0, 0),
+    FIELD(struct rank_spec, env, LIST, 0, 0),
+};
+static const struct fields spec_table = FIELDS(struct rank_spec, spec_fields);
+
 static const struct field file_fields[] = {
     FIELD(struct rank_file, generation, INT64, 0, INT32_MAX),
     FIELD(struct rank_file, agent_pid, INT, 1, INT32_MAX),
@@ -32,29 +39,22 @@ static const struct field file_fields[] = {
     FIELD(struct rank_file, env, LIST, 0, 0),
     FIELD(struct rank_file, user_env, LIST, 0, 0),
 };
+static const struct fields file_table = FIELDS(struct rank_file, file_fields);
 
-static const struct field spec_fields[] = {
-    FIELD(struct rank_spec, rank, INT, 0, BOARD_MAX_RANKS - 1),
-    FIELD(struct rank_spec, cpus, TEXT, 0, 0),
-    FIELD(struct rank_spec, env, LIST, 0, 0),
+/* Written like this; a rank reads only its own item. */
+static const struct field ranks_row[] = {
+    FIELD_OWNED("ranks", struct rank_file, rank, n, BOARD_MAX_LOCAL, spec_table),
 };
+static const struct fields ranks_table = FIELDS(struct rank_file, ranks_row);
 
 /* Return a rank file as JSON; the caller frees it.  NULL: no memory. */
 static char *file_text(const struct rank_file *f)
 {
     cleanup_json json_t *o = json_object();
-    json_t *list = json_array();
 
-    if (!o || json_object_set_new(o, "ranks", list) < 0 ||
-        fields_write(file_fields, N(file_fields), f, o) < 0)
+    if (!o || fields_write(file_fields, N(file_fields), f, o) < 0 ||
+        fields_write(ranks_row, N(ranks_row), f, o) < 0)
         return NULL;
-    for (int i = 0; i < f->n; i++) {
-        json_t *one = json_object();
-
-        if (json_array_append_new(list, one) < 0 ||
-            fields_write(spec_fields, N(spec_fields), &f->rank[i], one) < 0)
-            return NULL;
-    }
     return json_text(o, false);
 }
 
@@ -119,31 +119,12 @@ int rank_file_read(const char *path, int rank, struct rank_file **ret, struct ed
     return 0;
 }
 
-/* Free a NULL-ended list and its strings; accept NULL. */
-static void free_list(char **list)
-{
-    for (char **s = list; s && *s; s++)
-        free(*s);
-    free(list);
-}
-
 void rank_file_free(struct rank_file *f)
 {
     if (!f)
         return;
-    for (int i = 0; i < f->n; i++)
-        free_list(f->rank[i].env);
-    free(f->rank);
-    free_list(f->setup);
-    free_list(f->command);
-    free_list(f->env);
-    free_list(f->user_env);
-    free(f->workdir);
-    free(f->step_pattern);
-    free(f->log_dir);
-    free(f->socket);
-    free(f->run_dir);
-    free(f->shm_dir);
+    fields_free(&ranks_table, f);
+    fields_free(&file_table, f);
     free(f);
 }
 

@@ -14,22 +14,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define N(table) (sizeof(table) / sizeof *(table))
-
 static const struct field answer_fields[] = {
     FIELD(struct log_answer, rank, INT, 0, INT_MAX),
     FIELD(struct log_answer, offset, INT64, 0, INT64_MAX),
     FIELD(struct log_answer, end, INT64, 0, INT64_MAX),
     FIELD(struct log_answer, text, BYTES, 0, 0),
 };
+static const struct fields answer_table = FIELDS(struct log_answer, answer_fields);
 
 char *log_answer_text(const struct log_answer *a)
 {
-    cleanup_json json_t *o = json_object();
-
-    if (!o || fields_write(answer_fields, N(answer_fields), a, o) < 0)
-        return NULL;
-    return json_text(o, false);
+    return fields_text(&answer_table, a);
 }
 
 int log_answer_parse(const char *text, size_t n, struct log_answer *ret, struct eddis_error *err)
@@ -38,16 +33,14 @@ int log_answer_parse(const char *text, size_t n, struct log_answer *ret, struct 
     struct log_answer a = { .rank = 0 };
     int rc = json_parse(text, n, "log", &o, err);
 
-    if (rc >= 0)
-        rc = fields_read(answer_fields, N(answer_fields), o, &a, err);
-    if (rc >= 0)
-        rc = fields_end(o, N(answer_fields), err);
-    if (rc < 0) {
-        free(a.text);
+    if (rc < 0)
         return rc;
-    }
-    *ret = a;
-    return 0;
+    rc = fields_fill(&answer_table, o, &a, err);
+    if (rc < 0)
+        fields_free(&answer_table, &a);
+    else
+        *ret = a;
+    return rc;
 }
 
 int log_answer_read(const char *path, struct log_answer *a, struct eddis_error *err)

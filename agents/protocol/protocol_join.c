@@ -12,36 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define N(table) (sizeof(table) / sizeof *(table))
-
-static const struct field invitation_fields[] = {
-    FIELD(struct invitation, url, LIST, 0, 0),
-    FIELD(struct invitation, pin, TEXT, 0, 0),
-    FIELD(struct invitation, secret, NAME, 0, 0),
-    FIELD(struct invitation, lease_ns, INT64, TIMING_LEAST_LEASE_NS, TIMING_MOST_LEASE_NS),
-};
-
-static const struct field join_fields[] = {
-    FIELD(struct join, node, TEXT, 0, 0),
-    FIELD(struct join, nonce, NAME, 0, 0),
-};
-
-char *invitation_text(const struct invitation *i)
-{
-    cleanup_json json_t *o = json_object();
-    char *text = NULL;
-
-    if (o && fields_write(invitation_fields, N(invitation_fields), i, o) == 0)
-        text = json_text(o, false);
-    json_wipe(o, "secret");
-    return text;
-}
-
 /* Check that url, secret and pin of an invitation are present and well formed.  Return 0 or
  * -EINVAL.
  */
-static int check(const struct invitation *i, struct eddis_error *err)
+static int check_invitation(const void *invitation, struct eddis_error *err)
 {
+    const struct invitation *i = invitation;
+
     if (!i->url[0] || !i->secret[0])
         return eddis_fail(err, -EINVAL, "\"url\" or \"secret\" is empty");
     for (char **u = i->url; *u; u++)
@@ -51,6 +28,43 @@ static int check(const struct invitation *i, struct eddis_error *err)
     if (strncmp(i->pin, "sha256//", 8) != 0)
         return eddis_fail(err, -EINVAL, "\"pin\" is not a hash of a key");
     return 0;
+}
+
+static const struct field invitation_fields[] = {
+    FIELD(struct invitation, url, LIST, 0, 0),
+    FIELD(struct invitation, pin, TEXT, 0, 0),
+    FIELD(struct invitation, secret, NAME, 0, 0),
+    FIELD(struct invitation, lease_ns, INT64, TIMING_LEAST_LEASE_NS, TIMING_MOST_LEASE_NS),
+};
+static const struct fields invitation_table =
+    FIELDS(struct invitation, invitation_fields, .check = check_invitation);
+
+/* Check that a node that joins has a name and a nonce. */
+static int check_join(const void *join, struct eddis_error *err)
+{
+    const struct join *j = join;
+
+    if (!j->node[0] || !text_is_hex(j->nonce, PROTOCOL_NONCE))
+        return eddis_fail(err, -EINVAL, "\"node\" is empty, or \"nonce\" is not %d digits",
+                          PROTOCOL_NONCE);
+    return 0;
+}
+
+static const struct field join_fields[] = {
+    FIELD(struct join, node, TEXT, 0, 0),
+    FIELD(struct join, nonce, NAME, 0, 0),
+};
+static const struct fields join_table = FIELDS(struct join, join_fields, .check = check_join);
+
+char *invitation_text(const struct invitation *i)
+{
+    cleanup_json json_t *o = json_object();
+    char *text = NULL;
+
+    if (o && fields_write(invitation_fields, invitation_table.n, i, o) == 0)
+        text = json_text(o, false);
+    json_wipe(o, "secret");
+    return text;
 }
 
 int invitation_parse(const char *text, size_t n, struct invitation **ret, struct eddis_error *err)
@@ -64,11 +78,7 @@ int invitation_parse(const char *text, size_t n, struct invitation **ret, struct
     i = calloc(1, sizeof *i);
     if (!i)
         return eddis_fail(err, -ENOMEM, "no memory for the invitation");
-    rc = fields_read(invitation_fields, N(invitation_fields), o, i, err);
-    if (rc >= 0)
-        rc = fields_end(o, N(invitation_fields), err);
-    if (rc >= 0)
-        rc = check(i, err);
+    rc = fields_fill(&invitation_table, o, i, err);
     json_wipe(o, "secret");
     if (rc < 0) {
         invitation_free(i);
@@ -83,35 +93,21 @@ void invitation_free(struct invitation *i)
     if (!i)
         return;
     explicit_bzero(i->secret, sizeof i->secret);
-    for (char **u = i->url; u && *u; u++)
-        free(*u);
-    free(i->url);
+    fields_free(&invitation_table, i);
     free(i);
 }
 
 char *join_text(const struct join *j)
 {
-    cleanup_json json_t *o = json_object();
-
-    return o && fields_write(join_fields, N(join_fields), j, o) == 0 ? json_text(o, false) : NULL;
+    return fields_text(&join_table, j);
 }
 
 int join_parse(const char *text, size_t n, struct join *ret, struct eddis_error *err)
 {
-    cleanup_json json_t *o = NULL;
     struct join j = { 0 };
-    int rc = json_parse(text, n, "join", &o, err);
+    int rc = fields_parse(&join_table, text, n, "join", &j, err);
 
-    if (rc < 0)
-        return rc;
-    rc = fields_read(join_fields, N(join_fields), o, &j, err);
-    if (rc >= 0)
-        rc = fields_end(o, N(join_fields), err);
-    if (rc >= 0 && (!j.node[0] || !text_is_hex(j.nonce, PROTOCOL_NONCE)))
-        rc = eddis_fail(err, -EINVAL, "\"node\" is empty, or \"nonce\" is not %d digits",
-                        PROTOCOL_NONCE);
-    if (rc < 0)
-        return eddis_fail_prefix(err, rc, "join");
-    *ret = j;
-    return 0;
+    if (rc == 0)
+        *ret = j;
+    return rc;
 }

@@ -133,19 +133,6 @@ struct fields {
         .key = "", .kind = FIELD_INLINE, .of = &(table)                                            \
     }
 
-/* Description of an array of structs, stored as a list of objects */
-struct field_rows {
-    const struct field *field;
-    size_t n;    /* fields */
-    size_t size; /* of one struct */
-    size_t most; /* rows */
-};
-
-#define FIELD_ROWS(fields, type, most_)                                                            \
-    {                                                                                              \
-        (fields), sizeof(fields) / sizeof *(fields), sizeof(type), (most_)                         \
-    }
-
 /* Add the n members of struct s to object o.  Return 0 or -ENOMEM. */
 int fields_write(const struct field *f, size_t n, const void *s, json_t *o);
 
@@ -162,17 +149,6 @@ int fields_limit(const json_t *o, const char *key, int64_t min, int64_t max,
 
 /* Check whether a row of f, or of a struct whose members are inline, has this key. */
 bool fields_have(const struct field *f, size_t n, const char *key);
-
-/* Add n structs, an array at `row`, to object o as the list `key` of objects.  Return 0 or -ENOMEM.
- */
-int fields_write_rows(json_t *o, const char *key, const struct field_rows *r, const void *row,
-                      size_t n);
-
-/* Read the list `key` of at most r->most objects into a new array *ret of *ret_n structs.  The
- * caller frees it and its strings, also after a failure.  Both stay unchanged if the list is empty.
- */
-int fields_read_rows(const json_t *o, const char *key, const struct field_rows *r, void **ret,
-                     int *ret_n, struct eddis_error *err);
 
 /* Check that object o has exactly n members, the number that was read.  Return 0 or -EINVAL. */
 int fields_end(const json_t *o, size_t n, struct eddis_error *err);

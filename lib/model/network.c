@@ -16,11 +16,7 @@
 
 static const struct field network_fields[] = {
     FIELD(struct network, network, LINE, 0, 0),
-    { .key = "nodes",
-      .kind = FIELD_INT,
-      .offset = offsetof(struct network, n_nodes),
-      .min = 1,
-      .max = NETWORK_MAX_NODES },
+    FIELD_AS("nodes", struct network, n_nodes, INT, .min = 1, .max = NETWORK_MAX_NODES),
     FIELD(struct network, failed_from, INT, -1, NETWORK_MAX_NODES - 1),
     FIELD(struct network, failed_to, INT, -1, NETWORK_MAX_NODES - 1),
     FIELD(struct network, failed, LINE, 0, 0),
@@ -33,9 +29,12 @@ static const struct field link_fields[] = {
     FIELD_REAL(struct network_link, latency_s, DOUBLE, 0, MOST_SECONDS),
     FIELD_REAL(struct network_link, bytes_per_s, DOUBLE, 0, MOST_BYTES),
 };
+static const struct fields link_table = FIELDS(struct network_link, link_fields);
 
-static const struct field_rows link_rows =
-    FIELD_ROWS(link_fields, struct network_link, NETWORK_MAX_LINKS);
+/* Written like this, but read one by one */
+static const struct field links_row[] = {
+    FIELD_OWNED("links", struct network, link, n_links, NETWORK_MAX_LINKS, link_table),
+};
 
 /* ---- writing ---- */
 
@@ -57,8 +56,7 @@ char *network_text(const struct network *n)
     cleanup_json json_t *o = json_object();
 
     if (!o || fields_write(network_fields, N(network_fields), n, o) < 0 ||
-        fields_write_rows(o, "links", &link_rows, n->link, (size_t)n->n_links) < 0 ||
-        write_hosts(n, o) < 0)
+        fields_write(links_row, N(links_row), n, o) < 0 || write_hosts(n, o) < 0)
         return NULL;
     return json_text(o, false);
 }

@@ -80,7 +80,9 @@ static const struct field time_fields[] = {
     FIELD(struct planner_time, learnt_s, INT64, 0, INT64_MAX),
 };
 
-static const struct field_rows time_rows = FIELD_ROWS(time_fields, struct planner_time, TIMES_MOST);
+static const struct fields time_table = FIELDS(struct planner_time, time_fields);
+static const struct field times_row =
+    FIELD_OWNED("times", struct past_rows, row, n, TIMES_MOST, time_table);
 
 /* Return the key of a program's times, for the caller to free.  It contains the version of eddis,
  * since another version may train or wait differently.  NULL: no memory.
@@ -98,10 +100,10 @@ static char *times_key(const struct job *job)
 
 /* Describes one kind of table: times or memory limits. */
 struct kind {
-    const char *name, *list; /* names of the cache entry and of its array of rows */
-    const struct field_rows *rows;
-    size_t learnt_at; /* offset of the row's member for its time of measurement (Unix time in
-                       * seconds) */
+    const char *name;        /* of the cache entry */
+    const struct field *row; /* its array of rows, in struct past_rows */
+    size_t learnt_at;        /* offset of the row's member for its time of measurement (Unix time in
+                              * seconds) */
 };
 
 /* Return the Unix time in seconds. */
@@ -113,7 +115,7 @@ static int64_t now_s(void)
 /* Return row i of a table of workers' times or memory limits. */
 static void *row_at(const struct kind *kind, void *rows, int i)
 {
-    return (char *)rows + (size_t)i * kind->rows->size;
+    return (char *)rows + (size_t)i * kind->row->of->size;
 }
 
 /* Return a pointer to the time of measurement of row i of a table. */
@@ -132,7 +134,7 @@ static int make_room(const struct kind *kind, struct past_rows *l)
         return -ENOMEM;
     if (l->n < l->room)
         return 0;
-    more = realloc(l->row, (size_t)room * kind->rows->size);
+    more = realloc(l->row, (size_t)room * kind->row->of->size);
     if (!more)
         return -ENOMEM;
     l->row = more;
@@ -149,8 +151,8 @@ static int put_row(const struct kind *kind, struct past_rows *l, const void *row
 
     if (i < 0 && make_room(kind, l) < 0)
         return -ENOMEM;
-    l->index.row_bytes = kind->rows->size;
-    memcpy(row_at(kind, l->row, i < 0 ? l->n : i), row, kind->rows->size);
+    l->index.row_bytes = kind->row->of->size;
+    memcpy(row_at(kind, l->row, i < 0 ? l->n : i), row, kind->row->of->size);
     *learnt_at(kind, l->row, i < 0 ? l->n : i) = now_s();
     if (i >= 0)
         return 0;
@@ -177,7 +179,7 @@ static void drop_old(const struct kind *kind, int64_t age_ns, struct past_rows *
     for (int i = 0; i < l->n; i++) {
         learnt = *learnt_at(kind, l->row, i);
         if (learnt <= now && now - learnt <= age_ns / CLOCK_S)
-            memmove(row_at(kind, l->row, n++), row_at(kind, l->row, i), kind->rows->size);
+            memmove(row_at(kind, l->row, n++), row_at(kind, l->row, i), kind->row->of->size);
     }
     l->n = n;
 }
@@ -193,9 +195,10 @@ static int read_rows(json_t *o, int64_t model_bytes, const struct kind *kind, st
     if (rc == 0 && bytes != model_bytes)
         rc = -ESTALE;
     if (rc == 0)
-        rc = fields_read_rows(o, kind->list, kind->rows, &l->row, &l->n, NULL);
+        rc = fields_read(kind->row, 1, o, l, NULL);
+    rc = rc < 0 ? rc : 0;
     l->room = l->n;
-    l->index.row_bytes = kind->rows->size;
+    l->index.row_bytes = kind->row->of->size;
     return rc;
 }
 
@@ -233,13 +236,12 @@ static int keep_rows(struct file_thread *looks, const struct job *job, int64_t m
     cleanup_free char *key = times_key(job), *text = NULL;
 
     if (!key || !o || json_object_set_new(o, "model_bytes", json_integer(model_bytes)) < 0 ||
-        fields_write_rows(o, kind->list, kind->rows, l->row, (size_t)l->n) < 0 ||
-        !(text = json_text(o, false)))
+        fields_write(kind->row, 1, l, o) < 0 || !(text = json_text(o, false)))
         return eddis_fail(err, -ENOMEM, "no memory to keep what earlier jobs measured");
     return job_cache_store(looks, &(struct job_cache_entry){ kind->name, key }, text, err);
 }
 
-static const struct kind times_kind = { "times", "times", &time_rows,
+static const struct kind times_kind = { "times", &times_row,
                                         offsetof(struct planner_time, learnt_s) };
 
 void past_times_load(struct file_thread *looks, const struct job *job, int64_t model_bytes,
@@ -279,10 +281,11 @@ static const struct field bound_fields[] = {
     FIELD(struct planner_bound, learnt_s, INT64, 0, INT64_MAX),
 };
 
-static const struct field_rows bound_rows =
-    FIELD_ROWS(bound_fields, struct planner_bound, TIMES_MOST);
+static const struct fields bound_table = FIELDS(struct planner_bound, bound_fields);
+static const struct field bounds_row =
+    FIELD_OWNED("bounds", struct past_rows, row, n, TIMES_MOST, bound_table);
 
-static const struct kind bounds_kind = { "memory", "bounds", &bound_rows,
+static const struct kind bounds_kind = { "memory", &bounds_row,
                                          offsetof(struct planner_bound, learnt_s) };
 
 void past_memory_load(struct file_thread *looks, const struct job *job, int64_t model_bytes,
