@@ -8,16 +8,17 @@
 #include <signal.h>
 #include <stdlib.h>
 
-/* Send sig to the processes below a wrapper that are stopped, or if stopped is false, that are not.
- * Return the number of processes that got it.
+/* Send sig to the processes below a wrapper, but not SIGSTOP to those that are stopped.  Return the
+ * number of processes that got it.
  */
-static int send_below(const struct worker *w, int sig, bool stopped)
+static int send_below(const struct worker *w, int sig)
 {
     cleanup_free struct proctree_process *all = NULL;
     int n = w->wrapper > 0 ? proctree_list(w->wrapper, &all, NULL) : 0, sent = 0;
 
     for (int i = 0; i < n; i++)
-        if (!all[i].ending && (all[i].state == 'T') == stopped && proctree_send(&all[i], sig) == 0)
+        if (!all[i].ending && !(sig == SIGSTOP && all[i].state == 'T') &&
+            proctree_send(&all[i], sig) == 0)
             sent++;
     return sent;
 }
@@ -27,7 +28,7 @@ void generation_hold(struct generation *g)
     enum { PASSES = 3 }; /* a process that is not stopped yet may start another */
 
     for (int i = 0; i < g->n; i++)
-        for (int k = 0; k < PASSES && send_below(&g->worker[i], SIGSTOP, false) > 0; k++)
+        for (int k = 0; k < PASSES && send_below(&g->worker[i], SIGSTOP) > 0; k++)
             ;
 }
 
@@ -36,7 +37,10 @@ void generation_go_on(struct generation *g, int64_t now_ns)
     for (int i = 0; i < g->n; i++) {
         struct worker *w = &g->worker[i];
 
-        (void)send_below(w, SIGCONT, true);
+        /* To all: a SIGSTOP may still be pending for one that does not look stopped, such as a
+         * parent in vfork until its child runs its program.
+         */
+        (void)send_below(w, SIGCONT);
         w->held_ns = now_ns;
         quiet_watch_heard(&w->quiet, now_ns);
     }

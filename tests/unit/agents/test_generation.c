@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_generation.c - tests of agents/node/generation.h: the node's board, who was first */
+/* test_generation.c - tests of agents/node/generation.h: the node's board, who was first, pauses */
 #include "agents/node/generation.h"
 
 #include "suite.h"
 
+#include "lib/base/clock.h"
 #include "lib/base/file.h"
+#include "lib/base/proctree.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { RANKS = 8 };
 
@@ -114,12 +121,78 @@ START_TEST(first)
 }
 END_TEST
 
+/* Start a program whose input is that pipe, and end when it has ended: without a writer its process
+ * waits in open, and its parent for that, as in vfork.
+ */
+static void spawn_reader(const char *fifo)
+{
+    char *argv[] = { (char *)(uintptr_t) "true", NULL }, *env[] = { NULL };
+    posix_spawn_file_actions_t actions;
+    pid_t pid;
+
+    if (posix_spawn_file_actions_init(&actions) ||
+        posix_spawn_file_actions_addopen(&actions, 0, fifo, O_RDONLY, 0) ||
+        posix_spawn(&pid, "/bin/true", &actions, NULL, argv, env))
+        _exit(1);
+    _exit(waitpid(pid, NULL, 0) == pid ? 0 : 2);
+}
+
+/* Check's own limit ends a wait that is in vain. */
+static void await_state(pid_t pid, char state)
+{
+    while (proctree_state(pid) != state)
+        clock_sleep_until_ns(clock_now_ns() + CLOCK_MS);
+}
+
+static pid_t await_child(pid_t parent)
+{
+    struct proctree_process *all = NULL;
+    pid_t pid;
+
+    while (proctree_list(parent, &all, NULL) == 0)
+        clock_sleep_until_ns(clock_now_ns() + CLOCK_MS);
+    ck_assert_ptr_nonnull(all);
+    pid = all[0].pid;
+    free(all);
+    return pid;
+}
+
+/* A process that gets no signal before its child has gone on does not stay behind, stopped. */
+START_TEST(held_in_vfork)
+{
+    struct worker w = { .wrapper = getpid() };
+    struct generation g = { .n = 1, .worker = &w };
+    pid_t pid, child;
+    char fifo[100];
+    int status, fd;
+
+    (void)snprintf(fifo, sizeof fifo, "%s/fifo", folder);
+    ck_assert_int_eq(mkfifo(fifo, 0600), 0);
+    pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0)
+        spawn_reader(fifo);
+    child = await_child(pid);
+    await_state(pid, 'D');
+    generation_hold(&g);
+    await_state(child, 'T');
+    ck_assert_int_eq(proctree_state(pid), 'D');
+    generation_go_on(&g, clock_now_ns());
+    fd = open(fifo, O_RDWR | O_CLOEXEC);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(waitpid(pid, &status, WUNTRACED), pid);
+    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %x", (unsigned)status);
+    (void)close(fd);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_loop_test(tc, plan_of_other_ranks, 0, 6);
     tcase_add_loop_test(tc, plan_of_its_ranks, 0, 2);
     tcase_add_test(tc, first);
+    tcase_add_test(tc, held_in_vfork);
 }
 
 SUITE_MAIN("generation", add_tests)
