@@ -223,6 +223,8 @@ static void take_report(struct driver *d, int agent, const struct report *r, int
 {
     for (int w = 0; w < r->n_workers; w++)
         hear_progress(d, agent, &r->worker[w], now_ns);
+    if (r->n_workers)
+        state_steps(&d->run.state, metrics_steps(&d->run.metrics));
     job_report_heard(&d->job_report); /* before the output that results from it */
     model_watch_look(&d->job_report.models, &d->run, now_ns,
                      false); /* before an event ends the job */

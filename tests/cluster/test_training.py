@@ -146,6 +146,32 @@ def preempted():
         assert s["accuracy"] > 0.8, s
 
 
+def shown(j):
+    """The job's state, {} before it has one."""
+    p = subprocess.run([os.path.join(BUILD, "cmd/eddis-status"), "--json", "--once", j.dir + "/"], text=True, capture_output=True,
+                       timeout=PATIENCE)
+    return json.loads(p.stdout) if p.returncode == 0 else {}
+
+
+def preempted_async():
+    """Workers that go at their own paces count steps of their own, by which no checkpoint is numbered."""
+    data = FOLDERS.path("work", "small.csv")
+    with open(data, "w") as f:
+        f.write("0,1,2\n1,2,1\n" * 200)
+    with Job(BUILD, FOLDERS, ["--set", "sync.mode=async", "--set", "batch.global=80", "--set", "checkpoint.every=5",
+                              "--set", "profile.emulate=[{rate: 1, a_ms: 2, c_ms: 0.05}, {rate: 1}]", "--", "eddis-train",
+                              "--data", data, "--test", "10", "--epochs", "1000000", "--quiet"]) as j:
+        def ahead():
+            s = shown(j)
+            return min((w["steps_done"] for w in s.get("workers", [])), default=0) - (s.get("steps_done") or 0)
+
+        wait_for("workers that are ahead of the job", lambda: j.process.poll() is not None or ahead() > 50)
+        j.signal(signal.SIGTERM)
+        j.check(75, "preempted", "asking for a checkpoint")
+        s = j.summary()
+        assert re.search(rf"at step {s['steps_done']}; newest checkpoint: step {s['steps_done']};", s["message"]), s
+
+
 def ctrl_c(j):
     """As a terminal does: to all that it started there."""
     os.killpg(j.process.pid, signal.SIGINT)
@@ -407,5 +433,5 @@ def unwritable():
             assert f"first failure: rank {failed['rank']}, " in j.out, j.out
 
 
-run([figures, jitter, too_short, preempted, interrupted, stopped_unsaved, interrupted_hanging, by_time, shared_folder, resumed_running,
-     resumed_damaged, resumed_samples, resumed_big, unwritable], sys.argv[3:])
+run([figures, jitter, too_short, preempted, preempted_async, interrupted, stopped_unsaved, interrupted_hanging, by_time, shared_folder,
+     resumed_running, resumed_damaged, resumed_samples, resumed_big, unwritable], sys.argv[3:])

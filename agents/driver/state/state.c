@@ -194,6 +194,11 @@ void state_progress(struct state *s, const struct progress *p, int64_t now_ns)
     state_take(s, &(struct state_input){ .type = INPUT_PROGRESS, .progress = p, .now_ns = now_ns });
 }
 
+void state_steps(struct state *s, int64_t steps)
+{
+    s->steps = steps;
+}
+
 void state_lives(struct state *s, int64_t now_ns)
 {
     if (s->started_ns && !s->alive_ns)

@@ -92,6 +92,7 @@ struct state {
     bool at_limit;      /* one came with the end of the job's time limit in Slurm */
     int asked_by;       /* agent that received the signal; < 0: see state_request.c */
     enum state_outcome saving_for; /* outcome of the job after the checkpoint */
+    int64_t steps;                 /* done by the job, as its checkpoints count them */
     int64_t asked_step;            /* oldest step whose checkpoint will do */
     enum state_checkpoint checkpoint;
     int64_t pause_ns, paused_ns; /* last stop of the driver itself: duration and end */
@@ -168,8 +169,8 @@ const struct state_failure *state_failure_reported(const struct state *s);
 bool state_is_echo(const struct state *s);
 /* Record the progress that a rank reported. */
 void state_progress(struct state *s, const struct progress *p, int64_t now_ns);
-/* Record a sign of life of a rank. */
-void state_lives(struct state *s, int64_t now_ns);
+void state_steps(struct state *s, int64_t steps);  /* record the job's steps, not a rank's own */
+void state_lives(struct state *s, int64_t now_ns); /* record a sign of life of a rank */
 
 /* Record that an agent's process has ended; how is a phrase for people, "agent exited 3". */
 void state_ended(struct state *s, int agent, const char *how, int64_t now_ns);

@@ -63,17 +63,17 @@ static void want_checkpoint(struct state *s, int64_t step)
         s->checkpoint = STATE_CHECKPOINT_ASKED;
 }
 
-/* Return the number of steps that every rank has done.  If that is 0 or unknown, return one more
- * than the step resumed from, so that its checkpoint does not satisfy the request.
+/* Return the number of steps that the job has done, counted as its checkpoints are: ranks that go
+ * at their own paces count otherwise.  If a rank has not reported one yet, return one more than the
+ * step resumed from, so that its checkpoint does not satisfy the request.
  */
 static int64_t steps(const struct state *s)
 {
-    int64_t n = s->n_ranks ? INT64_MAX : 0;
+    bool all = s->n_ranks > 0;
 
     for (int r = 0; r < s->n_ranks; r++)
-        if (s->rank[r].steps < n)
-            n = s->rank[r].steps;
-    return n > 0 ? n : state_resume_step(s) + 1;
+        all = all && s->rank[r].steps > 0;
+    return all ? s->steps : state_resume_step(s) + 1;
 }
 
 /* Check whether any rank has done a step.  One is enough: others report later, or found no sample

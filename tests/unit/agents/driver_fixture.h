@@ -135,11 +135,22 @@ static inline void mpirun(struct fixture *f, int code, int sig)
     drain(f);
 }
 
+/* Where all ranks do the same steps they are the job's. */
+static inline int64_t common_steps(const struct state *s)
+{
+    int64_t n = s->rank[0].steps;
+
+    for (int r = 1; r < s->n_ranks; r++)
+        n = s->rank[r].steps < n ? s->rank[r].steps : n;
+    return n;
+}
+
 static inline void send_progress(struct fixture *f, const struct progress *p)
 {
     if (f->silent[f->s.rank[p->rank].agent])
         return;
     state_progress(&f->s, p, f->now_ns);
+    state_steps(&f->s, common_steps(&f->s));
     drain(f);
 }
 

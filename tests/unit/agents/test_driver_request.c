@@ -80,6 +80,28 @@ START_TEST(preempted_with_checkpoint)
 }
 END_TEST
 
+/* Ranks that go at their own paces count steps of their own, more than the job's or fewer: its
+ * checkpoints are numbered by its own.
+ */
+START_TEST(preempted_at_own_paces)
+{
+    static const int64_t job[] = { 8, 12 };
+    struct fixture f;
+
+    run_four(&f);
+    all_steps(&f, 10);
+    state_steps(&f.s, job[_i]);
+    state_signal(&f.s, SIGTERM, f.now_ns);
+    did(&f, "checkpoint;");
+    exit_well(&f);
+    state_checkpoint_seen(&f.s, job[_i] - 1);
+    ended(&f, "preempted", 143);
+    state_checkpoint_seen(&f.s, job[_i]);
+    ended(&f, "preempted", 75);
+    state_fini(&f.s);
+}
+END_TEST
+
 /* What a rank fails of then has failed first, unless the checkpoint comes; a node that is lost
  * meanwhile is told of all the same.
  */
@@ -662,6 +684,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, ctrl_c);
     tcase_add_test(tc, ctrl_c_before_the_launch);
     tcase_add_loop_test(tc, preempted_with_checkpoint, 0, 3);
+    tcase_add_loop_test(tc, preempted_at_own_paces, 0, 2);
     tcase_add_test(tc, preempted_without_checkpoint);
     tcase_add_test(tc, failed_while_saving);
     tcase_add_loop_test(tc, interrupted_with_checkpoint, 0, 2);

@@ -342,6 +342,16 @@ static bool daemon_exit(struct world *w, int agent, int sig)
     return agent != w->s.first && has_ranks(w, agent) && tell(w, agent, e);
 }
 
+/* All ranks do the same steps, which are the job's. */
+static int64_t common_steps(const struct state *s)
+{
+    int64_t n = s->rank[0].steps;
+
+    for (int r = 1; r < s->n_ranks; r++)
+        n = s->rank[r].steps < n ? s->rank[r].steps : n;
+    return n;
+}
+
 /* What the driver takes of a worker: of a generation that trains, while its ranks may be there. */
 static bool progress(struct world *w, int rank, int phase, int64_t still_s, int64_t more)
 {
@@ -367,6 +377,7 @@ static bool progress(struct world *w, int rank, int phase, int64_t still_s, int6
                                        .page_age_ns = still_s * CLOCK_S,
                                        .phase_age_ns = still_s * CLOCK_S },
                    w->now_ns);
+    state_steps(&w->s, common_steps(&w->s));
     return true;
 }
 
