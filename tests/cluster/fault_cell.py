@@ -88,14 +88,20 @@ class Cell:
 
     # ---- the moment ----
 
+    def by_itself(self):
+        """Whether rank 1 strikes itself at the moment.  At the launch a signal would come before the driver knows that the
+        program uses libeddis."""
+        own = ("exit", "leave") if self.phase == "launch" else ("exit", "leave", "segv")
+        return self.row.actor == "rank" and self.row.fault in own
+
     def told(self):
         """What the worker does at the moment."""
         if self.phase in ("login", "finished") or self.row.fault == "stale":
             return "none 0 0 hold"
         moment = "step" if self.phase in MODES else self.phase
-        own = {("rank", "exit"): EXIT_CODE, ("rank", "leave"): "0", ("rank", "segv"): "segv",
-               ("guards", "kill"): "stray"}.get((self.row.actor, self.row.fault))
-        return f"{moment} 1 1 {own or 'hold'}"
+        own = {"exit": EXIT_CODE, "leave": "0", "segv": "segv"}[self.row.fault] if self.by_itself() else \
+            "stray" if self.row.actor == "guards" else "hold"
+        return f"{moment} 1 1 {own}"
 
     def prepare(self):
         for name in os.listdir(self.c.shared):
@@ -179,7 +185,7 @@ class Cell:
             return
         elif self.phase == "finished":
             wait_for("all ranks to have exited", lambda: self.running() and self.runs() and self.exits() == NODES)
-        elif self.row.fault not in ("exit", "leave") and not (self.row.actor == "rank" and self.row.fault == "segv"):
+        elif not self.by_itself():
             wait_for(f"rank 1 to come to '{self.phase}'",
                      lambda: self.running() and os.path.exists(self.shared("here")))
             if self.phase == "launch":  # else it might be a program without steps, which starts again
@@ -232,7 +238,7 @@ class Cell:
             time.sleep(2.5 * self.lease)
             self.disk.go_on()
             return
-        if fault in ("exit", "leave", "hang", "stale") or (actor, fault) == ("rank", "segv") or actor == "stranger":
+        if self.by_itself() or fault in ("hang", "stale") or actor == "stranger":
             return
         if fault == "blink":
             self.blink(HOSTS[actor])

@@ -66,6 +66,18 @@ def state_of(pid):
         return "X"
 
 
+def stopped(pid):
+    """Whether the process does nothing until SIGCONT.  A parent in vfork gets its SIGSTOP when its child has come to its
+    program; until then it waits, and shows as D."""
+    try:
+        with open(f"/proc/{pid}/status") as f:
+            fields = dict(line.split(":", 1) for line in f)
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    pending = int(fields["SigPnd"], 16) | int(fields["ShdPnd"], 16)
+    return fields["State"].split()[0] == "T" or bool(pending & 1 << signal.SIGSTOP - 1)
+
+
 def alive(pid):
     """Whether the process is there and no zombie."""
     return state_of(pid) not in "ZX"

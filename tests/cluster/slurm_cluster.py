@@ -68,5 +68,14 @@ class SlurmCluster(Cluster):
     def await_state(self, job, *states):
         wait_for(f"job {job} to be {' or '.join(states)}", lambda: self.job_field(job, "JobState") in states)
 
+    def run_out(self, job, text):
+        """Have the time limit of a job of an hour come near, of which Slurm is to warn by USR1@300, and wait until it is
+        put back with the hour.  text(): what it has printed so far."""
+        wait_for(f"steps of job {job}", lambda: "\nepoch " in text())  # else it has nothing to save
+        self.slurm.ask("scontrol", "update", f"JobId={job}", "EndTime=now+300seconds")
+        wait_for(f"job {job} to be put back", lambda: f"job {job} is back in Slurm's queue" in text() or str(job) not in self.queue())
+        self.slurm.ask("scontrol", "update", f"JobId={job}", "TimeLimit=60")
+        assert f"job {job} is back in Slurm's queue" in text(), text()
+
     def await_empty(self):
         wait_for("the queue to be empty", lambda: not self.queue())

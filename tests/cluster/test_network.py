@@ -5,6 +5,7 @@ Real eddis-run, ssh and mpirun on the hosts of tests/lab: which network works, h
 one sentence for each thing that is missing on a node.
 """
 
+import glob
 import json
 import os
 import re
@@ -33,18 +34,24 @@ def block(c, one, other):
 
 
 def test_works(c):
-    """The pairs are in the profile; a cable that is slower than the others shows there."""
+    """The pairs are in the profile; a cable that is slower than the others shows there, once a busy machine does not slow
+    those as well."""
+    def shows():
+        forget(c)
+        with c.job(HOSTS + ["--"] + WORKER) as j:
+            j.end()
+            assert j.code == 0, j.err
+            with open(os.path.join(j.dir, "profile.json")) as f:
+                net = json.load(f)["network"]
+            assert net["network"] == network.SUBNET + ".0/24" and len(net["links"]) == 6, net
+            slow = max(x["bytes_per_s"] for x in net["links"] if 2 in (x["from"], x["to"]))
+            fast = min(x["bytes_per_s"] for x in net["links"] if 2 not in (x["from"], x["to"]))
+            assert slow < 20e6, net  # no machine is fast enough for more
+            j.check_nothing_left()
+        return fast > slow
+
     c.lab.rate("node3", "100mbit")
-    with c.job(HOSTS + ["--"] + WORKER) as j:
-        j.end()
-        assert j.code == 0, j.err
-        with open(os.path.join(j.dir, "profile.json")) as f:
-            net = json.load(f)["network"]
-        assert net["network"] == network.SUBNET + ".0/24" and len(net["links"]) == 6, net
-        slow = max(x["bytes_per_s"] for x in net["links"] if 2 in (x["from"], x["to"]))
-        fast = min(x["bytes_per_s"] for x in net["links"] if 2 not in (x["from"], x["to"]))
-        assert slow < 20e6 and fast > slow, net
-        j.check_nothing_left()
+    wait_for("cables that are faster than the slow one", shows)
     stale(c)
 
 
@@ -75,8 +82,13 @@ def network_reason(j):
 
 
 def kept(c):
-    folder = c.path("login", HOME + "/.cache/eddis")
-    return any(f.startswith("network-") for f in os.listdir(folder))
+    """Files of networks that earlier jobs have measured."""
+    return glob.glob(c.path("login", HOME + "/.cache/eddis/network-*"))
+
+
+def forget(c):
+    for path in kept(c):
+        os.unlink(path)
 
 
 def periods(j):

@@ -13,12 +13,11 @@ import time
 import lab
 from cases import run
 from job import Folders, Job
-from node import marked, state_of, wait_for
+from node import LEASE, marked, state_of, stopped, wait_for
 
 BUILD, SOURCE = map(os.path.realpath, sys.argv[1:3])
-LEASE = 2.0
 SHELL = [sys.executable, "-c", "import os, subprocess, sys; sys.exit(subprocess.Popen(sys.argv[1:], preexec_fn=os.setpgrp).wait())"]
-WORK = "echo up; until [ -e {over} ]; do sleep 0.1; done; echo over"
+WORK = ": >{over}-$RANK; echo up; until [ -e {over} ]; do sleep 0.1; done; echo over"
 TRAIN = [os.path.join(BUILD, "cmd/eddis-train"), "--data", os.path.join(SOURCE, "examples/digits/digits.csv"), "--test", "360",
          "--widths", "32", "--quiet"]
 
@@ -27,15 +26,20 @@ def job(*args, lease=LEASE, **options):
     return Job(BUILD, Folders(), ["--set", "binding=none", "--restarts", "0", *args], lease=lease, before=SHELL, **options)
 
 
+def await_two(over):
+    """Both ranks of WORK run: until then a node's own shells would be taken for them."""
+    wait_for("two workers", lambda: all(os.path.exists(f"{over}-{rank}") for rank in range(2)))
+
+
 def stop(j, workers):
     """Stop eddis-run as a shell does; workers(): the processes of the ranks' program."""
     driver = j.pids("eddis-run")[0]
     os.kill(driver, signal.SIGTSTP)
     wait_for("eddis-run to stop", lambda: state_of(driver) == "T")
-    wait_for("the workers to stop", lambda: workers() and all(state_of(pid) == "T" for pid in workers()))
+    wait_for("the workers to stop", lambda: workers() and all(map(stopped, workers())))
     before = sorted(workers())
     time.sleep(1.25 * LEASE)
-    assert sorted(workers()) == before and all(state_of(pid) == "T" for pid in before), (before, workers())
+    assert sorted(workers()) == before and all(map(stopped, before)), (before, workers())
     return driver
 
 
@@ -55,7 +59,7 @@ def goes_on():
         j.wait_log(0, "up")
         j.wait_log(1, "up")
         go_on(j, lambda: j.pids("sh"))
-        wait_for("the workers to go on", lambda: all(state_of(pid) != "T" for pid in j.pids("sh")))
+        wait_for("the workers to go on", lambda: not any(map(stopped, j.pids("sh"))))
         with open(j.folders.path("work", "over"), "w"):
             pass
         ended_well(j)
@@ -101,7 +105,7 @@ def continued():
         driver = between(j, signal.SIGCONT)
         time.sleep(2.5)
         assert state_of(driver) != "T", state_of(driver)
-        wait_for("the workers to go on", lambda: all(state_of(pid) != "T" for pid in j.pids("sh")))
+        wait_for("the workers to go on", lambda: not any(map(stopped, j.pids("sh"))))
         with open(j.folders.path("work", "over"), "w"):
             pass
         j.check(0, "ok")
@@ -126,14 +130,14 @@ def nodes():
         with c.job(["-H", "node1,node2", "--restarts", "0", "--", "sh", "-c", WORK.format(over=over)], lease=LEASE, before=SHELL) as j:
             def workers():
                 return [pid for host in ("node1", "node2") for pid in c.pids(host, "sh")]
-            wait_for("two workers", lambda: len(workers()) == 2)
+            await_two(over)
             go_on(j, workers)
-            wait_for("the workers to go on", lambda: all(state_of(pid) != "T" for pid in workers()))
+            wait_for("the workers to go on", lambda: not any(map(stopped, workers())))
             c.run("node1", f": > {over}")
             ended_well(j)
         with c.job(["-H", "node1,node2", "--restarts", "0", "--", "sh", "-c", WORK.format(over=over + "2")], lease=LEASE,
                    before=SHELL) as j:
-            wait_for("two workers", lambda: len(workers()) == 2)
+            await_two(over + "2")
             os.kill(stop(j, workers), signal.SIGKILL)
             j.end()
             wait_for("all to end", lambda: not workers())
@@ -143,11 +147,12 @@ def nodes():
 def unplugged():
     """Stopped workers do not wait for a machine that is gone, which their session does not show."""
     with lab.Cluster(2, build=BUILD) as c:
-        with c.job(["-H", "node1,node2", "--restarts", "0", "--", "sh", "-c", WORK.format(over="never")], lease=LEASE,
+        never = os.path.join(c.shared, "never")
+        with c.job(["-H", "node1,node2", "--restarts", "0", "--", "sh", "-c", WORK.format(over=never)], lease=LEASE,
                    before=SHELL) as j:
             def workers():
                 return [pid for host in ("node1", "node2") for pid in c.pids(host, "sh")]
-            wait_for("two workers", lambda: len(workers()) == 2)
+            await_two(never)
             driver = stop(j, workers)
             c.lab.cut(lab.LOGIN)
             wait_for("the workers to end", lambda: not workers())

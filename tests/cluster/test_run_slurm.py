@@ -268,16 +268,18 @@ def requeued(c):
 def out_of_time(c):
     """Before the time limit the job is told, saves and is put back, and is followed until it has gone on to its end."""
     c.write("train.yaml", f"command: [sh, -c, 'exec eddis-train --data {SOURCE}/examples/digits/digits.csv --epochs $(cat epochs)']\n"
-                          "checkpoint: {dir: checkpoints, every: 0}\ntimeouts: {checkpoint: 20s, grace: 10s}\n"
+                          "checkpoint: {dir: checkpoints, every: 0}\ntimeouts: {checkpoint: 4m, grace: 1m}\n"
                           "profile: {emulate: [{rate: 1, a_ms: 20, c_ms: 0.5}]}\n"
-                          "slurm: {nodes: 2, time: 1m, requeue: on}\n")
+                          "slurm: {nodes: 2, time: 1h, requeue: on}\n")
     c.write("epochs", "1000000")
     f = Following(c, "train.yaml")
-    f.wait_said("is back in Slurm's queue", 0)
+    f.wait_said("runs on")
+    job, = c.queue()
+    c.run_out(job, lambda: f.said(0))
     told = re.search(r"stopped by Slurm's time limit \(SIGUSR1\) at step (\d+); newest checkpoint: step (\d+)",
                      f.said(0))
     assert told and told[1] == told[2], f.said(0)[-2000:]
-    name = f"slurm-{c.lab.name}-{c.queue()[0]}"
+    name = f"slurm-{c.lab.name}-{job}"
     assert sorted(os.listdir(f"{c.shared}/checkpoints/{name}")) == [".generation", f"step-{int(told[1]):08}"], told[0]
     c.write("epochs", str(int(told[1]) // 7 + 2))  # 1797 samples are 7 steps of 256
     f.end(0)

@@ -313,7 +313,7 @@ def stranger(c):
             assert time.monotonic() - began >= 1
         assert t.trains(1)
         s = t.status()
-        assert s["refused"] == f"6 refused requests from {c.lab.state()['hosts']['node4']['address']}", s["refused"]
+        assert s["refused"] == f"6 refused requests from {c.lab.state()['hosts']['node4']['addresses'][0]}", s["refused"]
         assert t.end() == 130, (t.out, t.err)
     c.check_nothing_left()
 
