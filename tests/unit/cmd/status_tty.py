@@ -221,7 +221,7 @@ def driver_is_stopped(driver, folder):
     process.send_signal(signal.SIGSTOP)
     t.read_until(b"is suspended; run kill")
     page = t.seen[t.seen.rindex(b"\033[H"):]
-    told = re.search(rb"\d s old: the job's eddis-run \(pid (\d+)\) is stopped", page)
+    told = re.search(rb"\d s old: the job's eddis-run \(pid (\d+)\) is suspended", page)
     assert b"n1?[2J" in page and told and int(told[1]) == process.pid, page
     t.seen = b""
     process.send_signal(signal.SIGCONT)
