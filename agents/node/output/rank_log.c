@@ -76,6 +76,7 @@ int rank_log_open(const char *dir, int rank, int64_t generation, int64_t max_byt
     if (generation > 1 && l->written) {
         snprintf(line, sizeof line, "[eddis: start %lld]\n", (long long)generation);
         rank_log_write(l, line, strlen(line));
+        l->n_kept = 0; /* that is no word of the program's */
     }
     *ret = l;
     return 0;

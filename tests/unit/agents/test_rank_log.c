@@ -165,6 +165,24 @@ START_TEST(last_lines)
 }
 END_TEST
 
+/* A program that has said nothing has no last lines in a later generation, either. */
+START_TEST(silent_again)
+{
+    struct rank_log *l = open_log(1, 1 << 20);
+    char lines[64];
+
+    rank_log_write(l, "one\n", 4);
+    rank_log_close(l);
+    l = open_log(2, 1 << 20);
+    rank_log_tail(l, 20, 400, lines, sizeof lines);
+    ck_assert_str_eq(lines, "");
+    rank_log_write(l, "two\n", 4);
+    rank_log_tail(l, 20, 400, lines, sizeof lines);
+    ck_assert_str_eq(lines, "two\n");
+    rank_log_close(l);
+}
+END_TEST
+
 /* What stands before a long progress bar is not pushed out by it, wherever its bytes are cut. */
 START_TEST(progress_bar)
 {
@@ -272,6 +290,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, no_way_on);
     tcase_add_test(tc, tiny_limit);
     tcase_add_loop_test(tc, last_lines, 0, sizeof line_rows / sizeof *line_rows);
+    tcase_add_test(tc, silent_again);
     tcase_add_test(tc, progress_bar);
     tcase_add_test(tc, many_lines);
     tcase_add_test(tc, no_folder);
