@@ -22,7 +22,7 @@ from slurmlab import PROCTRACKS
 BUILD = os.path.realpath(sys.argv[1])
 OURS = ("eddis-run", "eddis-keeper", "eddis-agent", "eddis-rank", "eddis-train", "srun", "mpirun", "orted")
 KILL_WAIT = 2 * PATIENCE  # who is to be gone before is gone by itself
-LEASE = 10
+LEASE = 60  # a busy machine has kept a driver from moving for 10 s
 DATA = "0,1,2\n1,2,1\n" * 200
 
 # When Slurm starts the job again it comes to no step.
@@ -32,9 +32,12 @@ TRAIN = """\
 exec eddis-train --data data.csv --test 10 --epochs 1000000 --quiet
 """
 RUN = f"""\
-eddis-run --job-dir {HOME}/shared/%s -n1 --restarts 0 --set timeouts.lease={LEASE}s --set checkpoint.dir={HOME}/shared/%s.saved \\
+eddis-run --job-dir {HOME}/shared/%s -n1 --restarts 0 --set timeouts.lease=%ss --set checkpoint.dir={HOME}/shared/%s.saved \\
     --set checkpoint.every=5 --set 'profile.emulate=[{{rate: 1, a_ms: 20, c_ms: 1}}]' --set batch.global=80 \\
     --set slurm.requeue=${{REQUEUE:-auto}} -- sh train"""
+
+# Of jobs that end by it.
+SHORT_LEASES = {"script_killed": 10}
 
 EXEC = "#!/bin/sh\nexec %s\n"
 # As eddis-slurm(7) has it.
@@ -63,6 +66,10 @@ ENDS = {"time_limit": "now+1seconds", "time_limit_warned": "now+60seconds",
         "time_limit_script": "now+60seconds"}
 
 
+def run_of(name):
+    return RUN % (name, SHORT_LEASES.get(name, LEASE), name)
+
+
 class Site(SlurmCluster):
     def __init__(self, proctrack):
         super().__init__(2, build=BUILD, slurm={
@@ -73,8 +80,7 @@ class Site(SlurmCluster):
 
     def submit(self, name):
         script, options = JOBS[name]
-        words = RUN % (name, name)
-        self.write(name + ".sh", script % words)
+        self.write(name + ".sh", script % run_of(name))
         p = self.sh(f"sbatch --parsable -N2 -o {name}.out {options} {name}.sh")
         assert p.returncode == 0, p
         self.job[name] = p.stdout.strip()
@@ -218,7 +224,7 @@ def put_back(c):
 
 def interactive(c):
     """eddis-run is in no step at all: its agents tell it."""
-    words = (RUN % ("interactive", "interactive")).replace("\\\n", "")
+    words = run_of("interactive").replace("\\\n", "")
     p = c.lab.popen(LOGIN, ["/bin/sh", "-c", f"cd ~/shared && exec salloc -N2 {words} >interactive.out 2>&1"], cwd="/",
                     env={"PATH": os.path.join(BUILD, "cmd") + ":" + os.environ["PATH"]}, stdin=subprocess.DEVNULL,
                     start_new_session=True)
@@ -249,12 +255,12 @@ CASES = [unblocked, interactive, cancelled, cancelled_script, warned, all_warned
 
 
 def train(sites, *names):
-    """Have jobs of both clusters train, side by side."""
-    for c in sites:
-        for name in names:
+    """Have jobs of both clusters train, side by side.  One begins after the other: the first measures the network, which
+    it cannot while others do, where the machine is busy."""
+    for name in names:
+        for c in sites:
             c.submit(name)
-    for c in sites:
-        for name in names:
+        for c in sites:
             c.await_training(name)
 
 
