@@ -109,7 +109,7 @@ static void profile(struct agent *a)
     p->measured_s = clock_wall_ns() / CLOCK_S;
     p->sockets = p->n_numa = 1;
     p->cores = p->threads = b->n_emulate;
-    p->cpu_quota = p->load = p->read_bytes_per_s = NAN;
+    p->cpu_quota = p->load = NAN;
     for (int i = 0; i < b->n_emulate; i++) {
         struct device *d = &p->device[p->n_devices++];
 

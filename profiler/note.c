@@ -20,17 +20,3 @@ void note_add(struct node_profile *p, const char *fmt, ...)
     va_end(ap);
     text_strip_control(p->note);
 }
-
-void note_remove(struct node_profile *p, const char *sentence)
-{
-    char *at = strstr(p->note, sentence), *end;
-
-    if (!at)
-        return;
-    end = at + strlen(sentence);
-    if (strncmp(end, "; ", 2) == 0)
-        end += 2;
-    else if (at - p->note >= 2)
-        at -= 2; /* it is the last: remove the "; " before it */
-    memmove(at, end, strlen(end) + 1);
-}

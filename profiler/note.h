@@ -10,7 +10,4 @@
  */
 void note_add(struct node_profile *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Remove a sentence from p->note, if it is there. */
-void note_remove(struct node_profile *p, const char *sentence);
-
 #endif

@@ -12,7 +12,6 @@
 #include "note.h"
 #include "probe_memory.h"
 #include "quota.h"
-#include "storage.h"
 
 #include "lib/base/blas_core.h"
 #include "lib/base/cleanup.h"
@@ -160,38 +159,6 @@ static void measure_cores(struct probe *b)
     on_cores(b, "memory sweep", probe_memory_sweep, offsetof(struct device, memory_bytes_per_s));
 }
 
-/* ---- the data path ---- */
-
-/* Small, because the read runs in parallel with others and must not displace the page cache. */
-static const int64_t read_most_bytes = INT64_C(256) << 20, read_most_ns = CLOCK_S;
-
-static const char from_memory[] = "the data path was read from memory, not from its disk";
-
-/* Start reading the data path in a child. */
-static void storage_start(struct probe *b, struct isolated *child)
-{
-    struct storage_task t = { .most_bytes = read_most_bytes, .most_ns = read_most_ns };
-
-    (void)snprintf(t.path, sizeof t.path, "%s", b->options->read_path);
-    (void)snprintf(b->p->read_path, sizeof b->p->read_path, "%s", b->options->read_path);
-    isolate_start(child, "read of the data path", storage_read, &t, sizeof(struct storage_result));
-}
-
-/* Store the result of reading the data path, or note the failure. */
-static void storage_finish(struct probe *b, struct isolated *child)
-{
-    struct storage_result r;
-    struct eddis_error err = { 0 };
-
-    if (isolate_wait(child, within(b, 4 * CLOCK_S), &r, &err) < 0) {
-        note_add(b->p, "%s", err.text);
-        return;
-    }
-    b->p->read_bytes_per_s = r.bytes_per_s;
-    if (r.in_memory)
-        note_add(b->p, "%s", from_memory);
-}
-
 /* ---- the whole ---- */
 
 /* Set the nearest cores and NUMA node of each GPU, if hwloc sees it (not without PCI access, as in
@@ -221,7 +188,6 @@ static void correct_memory(struct node_profile *p)
 /* Measure the whole node. */
 static void measure(struct probe *b)
 {
-    struct isolated read;
     struct cuda_run *gpus;
     struct eddis_error err = { 0 };
 
@@ -236,12 +202,8 @@ static void measure(struct probe *b)
         note_add(b->p, "%s", err.text);
     }
     gpus = cuda_start(&b->gpus, b->p);
-    if (b->options->read_path)
-        storage_start(b, &read);
     if (b->topo)
         place_gpus(b);
-    if (b->options->read_path)
-        storage_finish(b, &read);
     cuda_finish(gpus, b->deadline_ns, b->p);
     look_around(b);
     topo_close(b->topo);
@@ -288,40 +250,9 @@ static void start_profile(const struct machine *m, struct node_profile *p)
         .probe_version = PROFILE_PROBE_VERSION,
         .eddis_version = EDDIS_VERSION,
         .load = quota_load(""),
-        .read_bytes_per_s = NAN,
     };
     memcpy(p->cpu_model, m->cpu_model, sizeof p->cpu_model);
     fill_now(m, p);
-}
-
-/* Check whether the profile lacks a measurement of the wanted data path. */
-static bool must_read(const struct probe *b)
-{
-    const char *path = b->options->read_path;
-
-    return path && (strcmp(path, b->p->read_path) != 0 || isnan(b->p->read_bytes_per_s));
-}
-
-/* Measure the data path if it is not the cached one; without one, clear its measurement.  Return
- * true if it was measured.
- */
-static bool read_again(struct probe *b)
-{
-    const char *path = b->options->read_path;
-    struct isolated child;
-
-    if (path && !must_read(b))
-        return false;
-    b->p->read_path[0] = 0;
-    b->p->read_bytes_per_s = NAN;
-    note_remove(b->p, from_memory);
-    if (!path)
-        return false;
-    look_around(b);
-    storage_start(b, &child);
-    storage_finish(b, &child);
-    look_around(b);
-    return !isnan(b->p->read_bytes_per_s);
 }
 
 /* Load the cached profile.  Return a negative errno value, with the reason, if there is none to
@@ -390,40 +321,29 @@ void profiler_note_busy(struct node_profile *p)
                  p->load, p->threads);
 }
 
-/* Note that another job ran during the measurement.  If only the data path was read, clear
- * `beside`, as the devices were not measured.
- */
-static void note_beside(struct probe *b, bool read_only)
+/* Note that another job ran during the measurement. */
+static void note_beside(struct probe *b)
 {
-    struct node_profile *p = b->p;
-
-    if (p->beside[0])
-        note_add(p, "%s while %.80s ran, so perhaps too low; not kept",
-                 read_only ? "the data path was read" : "measured", p->beside);
-    if (read_only)
-        p->beside[0] = '\0'; /* its devices were not measured */
+    if (b->p->beside[0])
+        note_add(b->p, "measured while %.80s ran, so perhaps too low; not kept", b->p->beside);
 }
 
-/* Use the cached profile, measuring only a new data path, or measure everything.  -ENODATA:
- * options->kept_only, and a measurement would be needed.
+/* Use the cached profile, or measure everything.  -ENODATA: options->kept_only, and a measurement
+ * would be needed.
  */
 static int load_or_measure(struct probe *b, struct eddis_error *ret_err)
 {
     struct eddis_error err = { 0 };
     int rc = load(b, &err);
 
-    if (b->options->kept_only && (rc < 0 || must_read(b)))
+    if (b->options->kept_only && rc < 0)
         return eddis_fail(ret_err, -ENODATA, "there is no complete cached profile");
-    if (rc == 0) {
-        if (read_again(b))
-            store(b);
-        note_beside(b, true);
+    if (rc == 0)
         return 0;
-    }
     start_profile(&b->machine, b->p);
     measure(b);
     store(b);
-    note_beside(b, false);
+    note_beside(b);
     if (!unrated(b->p) && !b->p->beside[0]) /* otherwise there is no valid measurement */
         profiler_note_busy(b->p);
     if (rc != -ENOENT) /* a missing cache entry needs no note */
@@ -458,9 +378,6 @@ int profiler_run(const struct profiler_options *o, struct node_profile *ret,
 
     if (!b || !p)
         return eddis_fail(err, -ENOMEM, "no memory for a profile");
-    if (o->read_path && strlen(o->read_path) >= sizeof p->read_path)
-        return eddis_fail(err, -EINVAL, "the data path is longer than %zu bytes",
-                          sizeof p->read_path - 1);
     b->options = o;
     b->p = p;
     b->deadline_ns = clock_now_ns() + PROFILER_MOST_NS;

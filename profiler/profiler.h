@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* profiler.h - everything about this node, measured or from the cache
  *
- * First the cores (all NUMA nodes in parallel, as in training), then their memory, then the GPUs in
- * parallel with the data path: parallel measurements use different resources.  A failed measurement
- * leaves NAN and a note.  A node with emulated devices has only these; nothing of it is measured,
- * loaded or stored.
+ * First the cores (all NUMA nodes in parallel, as in training), then their memory, then the GPUs. A
+ * failed measurement leaves NAN and a note.  A node with emulated devices has only these; nothing
+ * of it is measured, loaded or stored.
  */
 #ifndef EDDIS_PROFILER_PROFILER_H
 #define EDDIS_PROFILER_PROFILER_H
@@ -23,7 +22,6 @@
 struct profiler_options {
     const char *cache_dir;              /* NULL: no cache */
     int64_t cache_ns;                   /* most age of an entry; 0: measure again and store it */
-    const char *read_path;              /* data path to measure; NULL: none */
     const char *visible;                /* CUDA_VISIBLE_DEVICES; NULL: unset */
     const struct job_emulated *emulate; /* [n_emulate], instead of the real devices */
     int n_emulate;

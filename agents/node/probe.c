@@ -42,10 +42,6 @@ static int arguments(const struct agent_config *b, bool turn, struct strlist *re
     strlist_addf(ret, "%lld", (long long)(b->cache_ns / CLOCK_S));
     if (!turn && !b->n_emulate)
         strlist_addf(ret, "--kept-only");
-    if (b->data_path) {
-        strlist_addf(ret, "--read");
-        strlist_addf(ret, "%s", b->data_path);
-    }
     return ret->failed ? eddis_fail(err, -ENOMEM, "no memory for the probe") : 0;
 }
 

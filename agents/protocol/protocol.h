@@ -88,7 +88,7 @@ struct agent_config {
     char fence_job[128];    /* job id of those checkpoints; "": job_id */
     int64_t fence_before;   /* upper bound of the generations of fence_job in earlier jobs */
     char *resume_from;      /* a checkpoint's folder, NULL: none */
-    char *data_path;        /* read by the storage probe, NULL: none */
+    char *data_path;        /* the program's data: must be readable; NULL: none */
     char *step_pattern;     /* finds step numbers in a rank's output, NULL: none */
     int64_t step_samples;   /* samples of one such step; 0: unknown */
     int64_t quiet_ns;       /* report ranks that do nothing for so long; 0: do not */

@@ -19,7 +19,6 @@ static const struct option_row rows[] = {
     { "cache-seconds", 0, "N",
       "use a cached profile up to N seconds old (604800; 0: measure again)" },
     { "kept-only", 0, NULL, "measure nothing; exit with 3 if the cached profile is not complete" },
-    { "read", 0, "PATH", "measure also how fast this file or folder can be read" },
     { "help", 'h', NULL, "print this help" },
     { "version", 0, NULL, "print the version" },
 };
@@ -85,10 +84,6 @@ static int take_option(const struct options_item *item, struct wish *w, struct e
         return parse_seconds(item->value, &w->profiler.cache_ns, err);
     if (options_is(item, "kept-only")) {
         w->profiler.kept_only = true;
-        return 0;
-    }
-    if (options_is(item, "read")) {
-        w->profiler.read_path = item->value;
         return 0;
     }
     if (w->profiler.n_emulate == JOB_MAX_EMULATED)

@@ -87,8 +87,6 @@ static const struct field node_fields[] = {
     FIELD(struct node_profile, memory_limit, INT64, 0, MOST_BYTES),
     FIELD_REAL(struct node_profile, cpu_quota, METRIC, 0, MOST_COUNT),
     FIELD_REAL(struct node_profile, load, METRIC, 0, MOST_COUNT),
-    FIELD_REAL(struct node_profile, read_bytes_per_s, METRIC, 0, MOST_BYTES),
-    FIELD(struct node_profile, read_path, LINE, 0, 0),
     FIELD(struct node_profile, beside, LINE, 0, 0),
     FIELD(struct node_profile, note, LINE, 0, 0),
     FIELD_ARRAY("devices", struct node_profile, device, n_devices, device_table),

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 enum {
-    PROFILE_PROBE_VERSION = 3, /* increment it if a probe changes what it measures */
+    PROFILE_PROBE_VERSION = 4, /* increment it if a probe changes what it measures */
     PROFILE_MAX_DEVICES = 64,
     PROFILE_MAX_NUMA = 64,
 };
@@ -51,11 +51,9 @@ struct node_profile {
     char cpu_model[96];
     int sockets, cores, threads, n_numa;
     int64_t memory_bytes;
-    int64_t memory_limit;    /* limit of this process's cgroup; 0: none */
-    double cpu_quota;        /* cores that this process's cgroup allows; NAN: no limit */
-    double load;             /* one-minute average before the probe; NAN: unknown */
-    double read_bytes_per_s; /* measured from read_path; NAN: no such path */
-    char read_path[1024];
+    int64_t memory_limit; /* limit of this process's cgroup; 0: none */
+    double cpu_quota;     /* cores that this process's cgroup allows; NAN: no limit */
+    double load;          /* one-minute average before the probe; NAN: unknown */
     struct device device[PROFILE_MAX_DEVICES];
     int n_devices;
     /* Not measured and not in the JSON: the job's number of workers on this node (0: auto) and most

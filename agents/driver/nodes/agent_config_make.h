@@ -13,8 +13,9 @@
 int agent_config_make(const struct job_run *r, int agent, const struct listeners *l,
                       const char *log_marker, char **ret, struct eddis_error *err);
 
-/* Return the path that the program reads its data from, for the storage probe: the last --data
- * argument of the command, if that file is readable here.  The caller frees it; NULL: unknown.
+/* Return the path that the program reads its data from, so that a node can check it: the last
+ * --data argument of the command, if that file is readable here.  The caller frees it; NULL:
+ * unknown.
  */
 char *agent_config_data_path(const struct job *job);
 

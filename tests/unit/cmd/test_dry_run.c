@@ -31,7 +31,7 @@ static struct node_profile *node_of(const struct job *job)
     struct node_profile *node = calloc(1, sizeof *node);
 
     snprintf(node->host, sizeof node->host, "login1");
-    node->cpu_quota = node->load = node->read_bytes_per_s = NAN;
+    node->cpu_quota = node->load = NAN;
     for (size_t i = 0; i < job->profile.n_emulate; i++) {
         struct device *d = &node->device[node->n_devices++];
 

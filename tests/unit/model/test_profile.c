@@ -28,8 +28,6 @@ static void fill(struct node_profile *p)
         .memory_bytes = INT64_C(1) << 40,
         .cpu_quota = NAN,
         .load = 0,
-        .read_bytes_per_s = 1.5e9,
-        .read_path = "/data/imagenet",
         .n_devices = 3,
         .note = "nothing",
     };
@@ -84,17 +82,17 @@ START_TEST(round_trip)
 END_TEST
 
 /* Bytes that are no UTF-8 must not lose the profile. */
-START_TEST(strange_path)
+START_TEST(strange_note)
 {
     struct node_profile p, q;
     char *text;
 
     fill(&p);
-    strcpy(p.read_path, "/data/\xff\xfe");
+    strcpy(p.note, "/data/\xff\xfe");
     text = profile_text(&p);
     ck_assert_ptr_nonnull(text);
     ck_assert_int_eq(profile_parse(text, strlen(text), "text", &q, NULL), 0);
-    ck_assert_str_eq(q.read_path, "/data/??");
+    ck_assert_str_eq(q.note, "/data/??");
     free(text);
 }
 END_TEST
@@ -214,7 +212,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, round_trip);
-    tcase_add_test(tc, strange_path);
+    tcase_add_test(tc, strange_note);
     tcase_add_loop_test(tc, refused, 0, sizeof rows / sizeof *rows);
     tcase_add_test(tc, mangled);
     tcase_add_test(tc, too_many);

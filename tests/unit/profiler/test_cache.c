@@ -36,7 +36,7 @@ static void keep(struct kept *k, bool complete)
     strcpy(k->machine.cpus, "0-1");
     strcpy(k->profile.host, "node-1");
     k->profile.measured_s = measured / CLOCK_S;
-    k->profile.cpu_quota = k->profile.load = k->profile.read_bytes_per_s = NAN;
+    k->profile.cpu_quota = k->profile.load = NAN;
     k->profile.cores = 42;
     ck_assert_msg(cache_store(k->dir, &k->machine, &k->profile, complete, &err) == 0, "%s",
                   err.text);
