@@ -49,7 +49,7 @@ MAY_INCLUDE = {
     "agents/driver": AGENTS + ["agents/driver"],
     "cmd": ["lib", "scheduler", "profiler", "agents", "cmd"],
     "bench": ["lib", "scheduler", "profiler", "agents", "cmd", "bench"],
-    "tests": ["lib", "scheduler", "profiler", "agents", "cmd", "tests", "bench/simulation.h"],
+    "tests": ["lib", "scheduler", "profiler", "agents", "cmd", "tests", "bench/simulation.h", "bench/sim.h"],
     "examples": ["lib/eddis.h", "lib/eddis_smb.h"],
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_sim.c - the policy of scheduler/replan.h at work on the jobs of scheduler/sim.h */
-#include "scheduler/sim.h"
+/* test_sim.c - the policy of scheduler/replan.h at work on the jobs of bench/sim.h */
+#include "bench/sim.h"
 
 #include "lib/base/random.h"
 #include "scheduler/modes.h"

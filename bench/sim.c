@@ -89,7 +89,9 @@ static double luck(struct sim *s)
 
 /* ---- laws ---- */
 
-/* Return the compute seconds for a batch by a worker's law. */
+/* Return the true compute seconds of a simulated worker for a batch: those of its law, see struct
+ * sim_worker, times the factor of sim_slow.
+ */
 static double compute_s(const struct member *m, int64_t batch)
 {
     const struct sim_worker *law = &m->law;
