@@ -362,9 +362,9 @@ int eddis_announce_many(struct eddis *e, int n, const int *parameter, const void
 #define EDDIS_ZERO     ((const void *)2)
 
 /* Borrow the combined gradient of a parameter whose result is EDDIS_IN_PLACE; read-only.  Call it
- * after a wait for its layer.  Valid until the next round of its set (eddis_wait_set),
- * eddis_step_begin, eddis_finish, _checkpoint_begin or _restore_end.  It saves a copy if the
- * workers of a node share memory.
+ * after a wait for its layer.  Valid until the next round of its set begins (eddis_wait_set), or
+ * until eddis_step_begin, eddis_finish, eddis_checkpoint_begin or eddis_restore_end is called.  It
+ * saves a copy if the workers of a node share memory.
  */
 const void *eddis_result(const struct eddis *e, int parameter);
 

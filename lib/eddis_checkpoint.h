@@ -32,11 +32,12 @@ int eddis_checkpoint_begin(struct eddis *e, const char *folder, struct eddis_che
 /* Borrow the path of the folder to write own files into; valid until commit. */
 const char *eddis_checkpoint_folder(const struct eddis_checkpoint *c);
 
-/* Write n bytes under a name into this worker's part.  A name has letters, digits, '.', '_' and
- * '-'; names that begin with "eddis." are reserved.  Only rank 0 need put state that is equal on
- * all workers.  -EINVAL: invalid name; or c is from eddis_restore_begin, which this call and commit
- * leave unchanged.  -ENOENT: the checkpoint was given up meanwhile, for example because another
- * worker died; its commit fails.
+/* Write n bytes under a name into this worker's part.  A name has up to 128 letters, digits, '.',
+ * '_' and '-'; names that begin with "eddis." are reserved.  Only rank 0 need put state that is
+ * equal on all workers.  If a put fails, commit fails on all workers.  -EINVAL: invalid name;
+ * -EEXIST: the name was put before; -ENOENT: the checkpoint was given up meanwhile, for example
+ * because another worker died; or an error of the file system, such as -ENOSPC.  If c is from
+ * eddis_restore_begin, put and commit return -EINVAL and leave c unchanged.
  */
 int eddis_checkpoint_put(struct eddis_checkpoint *c, const char *name, const void *data, size_t n,
                          struct eddis_error *err);

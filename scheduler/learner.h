@@ -66,7 +66,9 @@ struct learner {
     struct learner_speeds speeds;
 };
 
-/* Initialize a learner with a first model in seconds; of source TIME_PROBE it holds ratios. */
+/* Initialize a learner with a first model in seconds. If its source is TIME_PROBE, only the ratios
+ * of these numbers are meaningful.
+ */
 void learner_init(struct learner *l, const struct time_model *first, enum time_source source);
 
 /* Add a report of a window. A report that is older than the newest point or makes no sense is

@@ -196,8 +196,8 @@ double replan_longest_s(const struct replan *r, batch_fn batch)
     return own_s(r, i, batch(r, i));
 }
 
-/* Return the communication that remains when nobody waits for another's compute: the exposed
- * communication of the worker that waits least.
+/* Return the seconds of a step that communication takes if no worker waits for another's compute:
+ * the least exposed_s of the workers that have samples; 0: none is known.
  */
 static double exposed_s(const struct replan *r)
 {

@@ -209,7 +209,7 @@ double job_status_equal(const struct job_status *s, bool *ret_measured);
 const char *job_state_name(enum job_state state);
 
 /* Check whether the job failed: it ended neither well nor by the user, a signal or its time limit.
- * A lost job has failed.
+ * A job in state JOB_LOST counts as failed.
  */
 bool job_status_failed(const struct job_status *s);
 

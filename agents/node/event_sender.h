@@ -16,7 +16,9 @@ struct event_sender {
     struct reporter *reporter;
 };
 
-/* Queue an event that happened at at_ns for the driver. */
+/* Queue an event that happened at at_ns for the driver; e and its texts are copied.  Without memory
+ * the event is lost, and the log says so.
+ */
 void event_sender_send(const struct event_sender *v, const struct event *e, int64_t at_ns);
 
 /* Log a sentence about a generation and queue it for the driver to print for people. */

@@ -222,7 +222,7 @@ int file_mkdirs(const char *path, mode_t mode, struct eddis_error *err)
     struct stat st;
 
     if (n == 0 || n >= sizeof part)
-        return eddis_fail(err, -EINVAL, "'%s' is not a path of a folder", path);
+        return eddis_fail(err, -EINVAL, "'%s' is empty or too long for the path of a folder", path);
     memcpy(part, path, n + 1);
     for (char *slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';

@@ -338,7 +338,9 @@ static int mpi_close(struct transport *t, bool orderly, struct eddis_error *err)
     return rc == MPI_SUCCESS ? rc2 : eddis_fail(err, -EIO, "MPI_Finalize failed with code %d", rc);
 }
 
-/* Return the root's wakeup, on which all endpoints wait. */
+/* Borrow the wakeup on which all endpoints of this process wait; their root owns it.  NULL: there
+ * is none (see struct mpi_end), so t->wakes is false.
+ */
 static struct wakeup *mpi_wakeup(struct transport *t)
 {
     struct mpi_end *e = mpi_end(t);

@@ -20,8 +20,8 @@ struct allreduce_kind {
     const struct collective_ops *ops;
     /* Return the size of an instance in bytes, with its scratch memory. */
     size_t (*instance_bytes)(const struct comm_place *p, const struct allreduce *a);
-    /* Prepare a zeroed instance whose `what` is set; NULL: nothing to prepare, and the kind uses
-     * messages only.
+    /* Prepare a zeroed instance whose `what` is set.  The function may be NULL: then the kind has
+     * nothing to prepare and uses messages only.
      */
     int (*prepare)(struct reduction *r, struct eddis_error *err);
     /* Borrow the result; NULL: it is in the data itself. */

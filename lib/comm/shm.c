@@ -104,7 +104,9 @@ static int shm_lock(const struct comm_shm *m, struct eddis_error *err)
                : eddis_fail_errno(err, -errno, "locking shared memory");
 }
 
-/* Unmap the memory, unless the mappings belong to another rank's struct. */
+/* Unmap both mappings of the memory; do nothing if shm_join has borrowed them from another rank of
+ * this process.  The pointers in m stay, so set them or free m next.
+ */
 static void shm_unmap(struct comm_shm *m)
 {
     if (m->joined)

@@ -132,7 +132,8 @@ int shm_make(int n_ranks, const struct comm_shm_size *size, struct comm_shm **re
 /* Describe the memory in ret, for shm_attach on the other ranks. */
 int shm_describe(const struct comm_shm *m, struct shm_region_mark *ret, struct eddis_error *err);
 
-/* Open the memory that the first rank described by `mark`, as this rank. */
+/* Open the first rank's memory for this rank; shm_describe of the first rank has filled in `mark`.
+ */
 int shm_attach(const struct shm_region_mark *mark, int rank, int n_ranks,
                const struct comm_shm_size *size, struct comm_shm **ret, struct eddis_error *err);
 

@@ -32,8 +32,9 @@ int connections_open(const struct connections_options *o, struct connections **r
 /* Free the set; every connection must have ended.  Accepts NULL. */
 void connections_close(struct connections *s);
 
-/* Add a connection, whose socket must stay open until connections_end.  Without memory, return NULL
- * and shut it down.
+/* Add a connection; the caller keeps fd open until connections_end.  Without memory, shut fd down
+ * and return NULL.  Another user's connection to a Unix socket is shut down too, but added.  If too
+ * many are unauthenticated, end one of them, perhaps this one.
  */
 struct guest *connections_begin(struct connections *s, int fd, const struct sockaddr *peer);
 void connections_end(struct connections *s, struct guest *g); /* remove and free; accepts NULL */

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* When to abort a connection, whether data are in flight or not.  All 0: the system's default,
- * hours.
+/* When to abort a connection whose peer does not answer.  The limits cover connections with data in
+ * flight and idle ones.  All 0: the system's default, hours.
  */
 struct http_tcp {
     int64_t silence_ms;  /* abort if the peer acknowledges nothing for this long */

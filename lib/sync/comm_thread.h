@@ -65,7 +65,7 @@ int comm_thread_set_engine(struct comm_thread *t, struct engine *e, struct eddis
  */
 void comm_thread_set_box(struct comm_thread *t, struct smb *box);
 
-/* Remove the engine again.  No command that needs it may have been sent. */
+/* Remove the engine again.  Call it only if no command that needs the engine has been sent. */
 void comm_thread_drop_engine(struct comm_thread *t);
 
 /* Queue a command.  Never block for long: the lock is held for a few instructions.  With one rank,

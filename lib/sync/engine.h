@@ -67,8 +67,8 @@ struct engine_hooks {
     void (*report)(void *arg, struct sync_trailer *tail);
     /* Handle the end of that round; `tail` is the same on every rank. */
     void (*agreed)(void *arg, int64_t step, const struct sync_trailer *tail);
-    /* Handle the measured layout, which is the same on every rank; no buckets: the layout did not
-     * change.
+    /* Take note of the layout of the buckets that was measured, the same on every rank.  If
+     * layout->n is 0, the buckets stay as they were.
      */
     void (*laid_out)(void *arg, const struct bucket_layout *layout);
 };

@@ -412,8 +412,9 @@ void samples_release(struct samples *s)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Check that the plan gives this group samples, if there are several models; otherwise the group
- * would never end.  -EINVAL if not.
+/* With several models, check that a plan with these batches, batch [n_ranks], gives this group at
+ * least one sample per step.  Return 0 or -EINVAL.  A group that takes no samples would never
+ * learn that none are left.
  */
 static int samples_fed(const struct samples *s, int64_t version, const int64_t *batch,
                        struct eddis_error *err)

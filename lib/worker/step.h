@@ -39,7 +39,7 @@ struct step {
     bool enough;               /* an eddis_finish has ended the steps before all were done */
     bool done;                 /* an eddis_finish has found that no step is left */
     bool over;                 /* eddis_finish has met the other workers (one model) */
-    struct eddis_request *met; /* that barrier, after a timeout */
+    struct eddis_request *met; /* the barrier of that meeting, if it timed out; NULL: none */
     bool waited;               /* all results of this step have arrived */
     bool unread;               /* an exit ends the step: results need no place */
     int64_t round;             /* number of steps begun */

@@ -78,7 +78,9 @@ static void refuse_late(struct http_exchange *x)
     http_reply_error(x, 503, "the job has ended");
 }
 
-/* Queue a request and wake the driver, or reject it if the queue is shut. */
+/* Queue a request, taking i, and wake the driver.  If the queue is shut, reply to the request that
+ * the job has ended, and free i.
+ */
 static void put(struct request_queue *b, struct request_item *i)
 {
     const uint64_t one = 1;

@@ -172,8 +172,9 @@ static int pause_s(struct state *s)
     return recovery_backoff_s(s->in_vain);
 }
 
-/* Count the failure, begin the next generation's number, and wait for agents and the pause before a
- * plan.
+/* Enter REGROUP: count the failure, add 1 to the generation, and set until when to wait for agents
+ * and for the pause before the next start.  This may go on to PLAN at once, or give up the job, if
+ * no node is left or too many were lost in vain.
  */
 static void enter_regroup(struct state *s, int64_t now_ns)
 {

@@ -116,7 +116,9 @@ static int late_agent(const struct state *s)
     return agent;
 }
 
-/* Fail the launch because an agent did not do its part in time; the sentence names it. */
+/* Fail the launch because an agent did not do its part within timeouts.launch.  The sentence names
+ * the late agent, the first if there are several.  See state_launch_failed for what follows.
+ */
 void state_launch_agent_late(struct state *s, const struct state_input *in)
 {
     const struct state_awaited *a = state_awaited(s);

@@ -53,7 +53,9 @@ static void stopping_text(const struct state *s, char ret[48])
                        state_ranks_left(s) == 1 ? "" : "s");
 }
 
-/* Write how mpirun ended: "mpirun exited 1: its own error; ...". */
+/* Write how mpirun ended, with mpirun's own error sentence if there is one, such as "mpirun exited
+ * 1: SENTENCE" or "mpirun died of signal 9 (Killed); SENTENCE; stopping 3 ranks".
+ */
 static void mpirun_text(const struct state *s, char *ret, size_t size)
 {
     char stopping[48];

@@ -86,8 +86,8 @@ static size_t prefix_of(const char *line, size_t n)
     return i + 3 <= n && memcmp(line + i, "]: ", 3) == 0 ? i + 3 : 0;
 }
 
-/* Return the same length, with the bar "| " before each line of an exception group, if there is
- * one.
+/* Return the length of what a line has before its text: the prefix of prefix_of and, in an
+ * exception group, blanks and the bar "| ".  Without a bar the blanks do not count.
  */
 static size_t bar_of(const char *line, size_t n)
 {

@@ -17,7 +17,9 @@ struct limit {
     int64_t left_bytes; /* limit for the memory that workers report, without others' use */
 };
 
-/* Return bytes without the process's file pages, which the kernel can take back. */
+/* Subtract the process's file pages, which the kernel can take back, from a number of bytes of its
+ * memory.  Return the rest, at least 0.
+ */
 static int64_t not_file(int64_t bytes, const struct process_memory *m)
 {
     return bytes > m->file_bytes ? bytes - m->file_bytes : 0;

@@ -193,22 +193,22 @@ def DistributedOptimizer(optimizer: torch.optim.Optimizer,
 
 
 def _keep_last_rates() -> None:
-    """Call keep_last_rates for all optimizers.  A callback after commit."""
+    """Call keep_last_rates for all optimizers.  The worker calls this after eddis_commit."""
     keep_last_rates(d.optimizer for d in _distributed)
 
 
 def _share_rest() -> None:
-    """Call share_rest for all models.  A callback at the start."""
+    """Call share_rest for all models.  The worker calls this at the start, unless it restores a checkpoint."""
     share_rest([d.state for d in _distributed if d.state], [m.parameter for d in _distributed for m in d.set.members])
 
 
 def _look_for_partial() -> None:
-    """Call look_for_partial for all trained parameters.  A callback before a checkpoint is read."""
+    """Call look_for_partial for all trained parameters.  The worker calls this before it reads a checkpoint."""
     look_for_partial(worker, [(m.name, m.parameter) for d in _distributed for m in d.set.members])
 
 
 def _tell_sums() -> None:
-    """Call tell_sums for all trained parameters.  A callback before a step's end."""
+    """Call tell_sums for all trained parameters.  The worker calls this before a step ends."""
     tell_sums(worker, [m.parameter for d in _distributed for m in d.set.members])
 
 
