@@ -139,7 +139,7 @@ def drained(c):
         assert p.returncode == -signal.SIGINT and c.queue() == [p.stdout.strip()], (p, c.queue())
         c.sh("scancel -u root")
         for args in ("", "-N5"):
-            refused(c, f"train.yaml --test-only {args}", 3, "node4 is drained (bad fan); only Slurm's queue tells")
+            refused(c, f"train.yaml --test-only {args}", 3, "node4 is drained (bad fan); only Slurm's queue shows")
         for args, words in (("-N5", ["(Partition", "--nodes is \"5\" (command line)"]),
                             ("-N1 -c 99", ["(Partition", "--cpus-per-task is \"99\""]),
                             ("-N2 --gres=gpu:3", ["not available", "--gres is \"gpu:3\" (command line)"]),
