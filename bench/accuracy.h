@@ -35,10 +35,10 @@ struct row {
     double epochs;                            /* epochs until TARGET is reached */
 };
 
-/* Print n rows, of which the first is one process, as one JSON object.  Return the exit status. */
+/* Print n rows as one JSON object; row 0 is the run with one process.  Return the exit status. */
 int accuracy_print_json(const struct row *row, int n, const struct options *o);
 
-/* Print n rows, of which the first is one process, as a table. */
+/* Print n rows as a table; row 0 is the run with one process. */
 void accuracy_print_table(const struct row *row, int n, const struct options *o);
 
 #endif

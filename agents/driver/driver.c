@@ -197,7 +197,7 @@ static int open_checkpoint_dir(struct driver *d, struct eddis_error *err)
     return 0;
 }
 
-/* Allocate the agents, none of which has been started, and initialise the state machine. */
+/* Allocate the agents and initialise the state machine.  No agent has been started yet. */
 static int open_state(struct driver *d, struct eddis_error *err)
 {
     const struct job *job = d->run.o->job;

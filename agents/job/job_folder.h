@@ -58,7 +58,7 @@ bool job_folder_is_of_worker(const struct job_folder *f);
 int job_folder_drop(const struct job_folder *f, struct eddis_error *err);
 
 /* Find the job whose id begins with prefix (NULL: the newest job).  A prefix with a '/' is the path
- * of a job's folder.  If several ids match, the only running job among them is meant.  Return 0;
+ * of a job's folder.  If several ids match, take the only running job among them.  Return 0;
  * -ENOENT: no job; -EINVAL: several, err names the newest; -EREMOTE: the folder is one of a
  * worker's node.
  */

@@ -150,8 +150,8 @@ static int read_host(const json_t *o, struct job_host *ret, struct eddis_error *
     return rc == 0 ? read_command(ssh, &ret->ssh, err) : rc;
 }
 
-/* Replace the mark `known` by `mark` if both are of one node and mark is not older: the newest
- * start of a node stands for all.  Return whether it was replaced.
+/* Replace the mark `known` by `mark` if both belong to one node and `mark` is not older.  The
+ * newest start of a node stands for all its starts.  Return whether `known` was replaced.
  */
 static bool is_later(const char *mark, char *known)
 {

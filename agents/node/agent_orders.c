@@ -440,8 +440,8 @@ static void carry_row(struct agent *a, const struct stop_row *row)
     }
 }
 
-/* Close the generation and report that nothing of it is left. step: its newest checkpoint; -1:
- * none.
+/* Close the generation and report that no process of it is left.  step: step of its newest
+ * checkpoint; -1: none.
  */
 static void stopped(struct agent *a, int64_t step)
 {

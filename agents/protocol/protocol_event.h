@@ -32,7 +32,7 @@ enum event_type {
     EVENT_PLACE,     /* a rank's location in its code, see agents/node/watch/stack_inspect.h */
     EVENT_SIGNAL,    /* Slurm has sent the agents' step this signal: SIGTERM or SIGUSR1 */
     EVENT_REFUSED, /* mpirun or its daemon rejected `refused` connections from the address `text` */
-    EVENT_LEFT,    /* nothing of the job is left on the node; the agent exits now */
+    EVENT_LEFT,    /* no process or file of the job is on the node; the agent exits */
 };
 
 /* Something that happened on a node; booleans and sizes are those of a rank that has ended. */

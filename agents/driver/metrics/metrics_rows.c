@@ -18,7 +18,7 @@ static void resize(struct metrics_rows *m, int n)
     m->n = m->row ? n : 0;
 }
 
-/* Check whether a worker's metrics deserve a row: they are of a new plan or speed, or the last row
+/* Check whether to write a row of a worker's metrics: the plan or the speed is new, or the last row
  * is METRICS_ROW_S old.
  */
 static bool is_due(const struct metrics_row *row, const struct worker_status *w, int64_t now_ns)

@@ -123,7 +123,7 @@ static void decide(struct state *s, const struct recovery_case *c, int64_t now_n
         state_stop(s, STOP_FAILURE, next, now_ns);
 }
 
-/* End the job with success, because the failure came after all its work; print what it was. */
+/* End the job with success and print the failure, which came after all work was done. */
 static void done(struct state *s, const char *what, int64_t now_ns)
 {
     state_say(s, "%s; every rank has exited with code 0, so the job has succeeded", what);

@@ -36,7 +36,7 @@
  */
 static const int64_t patience_ns = 8 * CLOCK_S;
 
-/* Time until the progress pages of all ranks are of one moment. */
+/* Time after which the progress pages of all ranks describe the same moment. */
 static const int64_t settled_ns = 5 * CLOCK_S;
 
 /* ---- progress ---- */
