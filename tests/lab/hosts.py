@@ -16,6 +16,7 @@ Outside of its hosts, a lab is one folder /run/eddis-lab-NAME: lab.json, ssh/, h
 of the machine is changed.
 """
 
+import contextlib
 import fcntl
 import json
 import os
@@ -72,7 +73,7 @@ class Lab:
         self.folder = "/run/eddis-lab-" + name
         self.shared = self.folder + "/shared"
         self.groups = cgroup.Groups("eddis-lab-" + name)
-        self.started = []  # pids of holders that may not be in lab.json yet
+        self.started = []  # pids and start times of holders that may not be in lab.json yet
 
     # ---- state ----
 
@@ -198,7 +199,7 @@ class Lab:
                 said += told.read(400).decode()
                 os.waitpid(pid, 0)
                 raise LabError(f"cannot make {what}: {said or 'it died'}", "not permitted" in said)
-        self.started.append(pid)
+        self.started.append((pid, kernel.start_time(pid)))
         return pid
 
     def rest(self, until):
@@ -255,25 +256,25 @@ class Lab:
             if self.groups.frozen(host):
                 self.groups.freeze(host, False)
         self.groups.thaw_below()
-        networks = {n for n in map(kernel.network_of, holders) if n is not None}
-        networks.discard(kernel.network_of("self"))
+        with contextlib.ExitStack() as opened:
+            networks = {opened.enter_context(kernel.Network(pid)).number for pid in holders}
+            networks -= {None, kernel.network_of("self")}
 
-        def gone():
-            left = [p for found in kernel.processes_in(networks).values() for p in found]
-            cgroup.kill([p for p in left if p != os.getpid()])
-            return not [p for p in left if p != os.getpid()]
-        kernel.await_true("the hosts' processes to go", gone)
+            def gone():
+                left = [p for found in kernel.processes_in(networks).values() for p in found]
+                cgroup.kill([p for p in left if p != os.getpid()])
+                return not [p for p in left if p != os.getpid()]
+            kernel.await_true("the hosts' processes to go", gone)
         self.groups.remove()
         shutil.rmtree(self.folder)
 
     def holders(self):
         """Return the pids of holders and switch that still run and are the same processes."""
-        try:
+        rows = list(self.started)
+        with contextlib.suppress(LabError):
             state = self.state()
-        except LabError:
-            return self.started
-        rows = [row["holder"] for row in state["hosts"].values()] + [state["switch"]]
-        return self.started + [pid for pid, born in rows if kernel.start_time(pid) == born]
+            rows += [row["holder"] for row in state["hosts"].values()] + [state["switch"]]
+        return [pid for pid, born in rows if born is not None and kernel.start_time(pid) == born]
 
     def groups_there(self):
         """Return the names of the hosts that have a freezer group."""

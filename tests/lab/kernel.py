@@ -80,6 +80,25 @@ def network_of(pid):
         return None
 
 
+class Network:
+    """A process's network namespace, whose inode number stays reserved inside of a `with` block.  The kernel gives the
+    number of a namespace that has gone to the next one, which may be another lab's."""
+
+    def __init__(self, pid):
+        try:
+            self.file = open(f"/proc/{pid}/ns/net")
+        except OSError:
+            self.file = None
+        self.number = self.file and os.fstat(self.file.fileno()).st_ino
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *ignored):
+        if self.file:
+            self.file.close()
+
+
 def processes_in(networks):
     """Return {network: [pid, ...]} of all running processes in these network namespaces."""
     found = {n: [] for n in networks}

@@ -5,11 +5,13 @@ Usage: test_lab.py [CASE...]
 """
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 
+import kernel
 from hosts import Lab, LabError, check_machine
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../cluster"))
@@ -212,6 +214,36 @@ def bereaved():
     assert not traces(), traces()
 
 
+def in_new_network(look):
+    """Return what `look` returns of a process in a new network namespace, which then ends."""
+    ready, is_ready = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        kernel.unshare(kernel.NEWNET)
+        os.write(is_ready, b"+")
+        time.sleep(PATIENCE)
+        os._exit(1)
+    os.close(is_ready)
+    try:
+        assert os.read(ready, 1) == b"+"
+        return look(pid)
+    finally:
+        os.close(ready)
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+def renumbered():
+    """The number of a network namespace that `down` holds is given to no new one, though its processes have gone."""
+    held = in_new_network(kernel.Network)
+    numbers = [in_new_network(kernel.network_of) for _ in range(50)]
+    assert held.number and held.number not in numbers, (held.number, numbers)
+    assert len(set(numbers)) < len(numbers), "numbers are not used again here, so this test shows nothing"
+    with held:
+        pass
+    assert kernel.first_true(lambda: in_new_network(kernel.network_of) == held.number, PATIENCE)
+
+
 def hidden():
     """A folder below /tmp is visible on hosts if it is named by --keep."""
     with tempfile.TemporaryDirectory(prefix="lab-test-") as kept:
@@ -223,7 +255,7 @@ def hidden():
             assert sh("node1", f"cat {kept}/x") == "kept"
 
 
-CASES = [apart, mpirun, troubles, frozen, speed, many, mistakes, bereaved, hidden]
+CASES = [apart, mpirun, troubles, frozen, speed, many, mistakes, bereaved, renumbered, hidden]
 
 
 def main():
