@@ -38,6 +38,8 @@ static const char *const sentences[] = {
     "mca_btl_tcp_endpoint_recv_blocking",
     /* Horovod */
     "HorovodInternalError",
+    /* libeddis: the rank that left says why itself, or says nothing */
+    " has left in the middle of a",
     /* libeddis: the rank with the differing model fails with another sentence */
     " is not that of the other workers",
 };

@@ -127,6 +127,8 @@ static const struct {
     { true, "[node2][[1,1],1][btl_tcp_frag.c:242:mca_btl_tcp_frag_recv] mca_btl_tcp_frag_recv: "
             "readv failed: Connection reset by peer (104)" },
     { true, "horovod.common.exceptions.HorovodInternalError: Horovod has been shut down" },
+    { true, "memory-worker: rank 1 has left in the middle of an all-reduce" },
+    { true, "eddis._lib.Error: rank 1 has left in the middle of a broadcast" },
     { true,
       "eddis._lib.Error: after step 4 the model of rank 2 is not that of the other workers: x" },
     { false,
