@@ -284,6 +284,29 @@ def prune_failed():
     assert sorted(n.split("-")[0] for n in os.listdir(jobs)) == ["good", "stopped"], os.listdir(jobs)
 
 
+def prune_unreadable():
+    """A folder whose files are damaged is listed as unreadable, is not resumed, and is removed."""
+    damaged = {"binary": (b"\0\xff{{", b"\0\1"), "cut": (b'{"schema_version": 1, ', b"command: [true\n"), "empty": (b"", b"")}
+    folders = {}
+    for word, contents in damaged.items():
+        name = f"{word}-20250101-000000-aaaa"
+        folders[name] = job_folder(name, 0)
+        for file, content in zip(("summary.json", "job.yaml"), contents):
+            with open(os.path.join(folders[name], file), "wb") as f:
+                f.write(content)
+    table = tool("eddis-status", "--list").stdout
+    rows = {j["job"]: j for j in json.loads(tool("eddis-status", "--list", "--json").stdout)["jobs"]}
+    for name, path in folders.items():
+        assert (rows[name]["state"], rows[name]["reason"]) == ("ended", "unreadable"), rows[name]
+        assert re.search(rf"^{name} .*\bunreadable\b", table, re.M), table
+        p = run("--resume", name)
+        assert p.returncode == 2 and p.stderr.startswith(f"eddis-run: --resume {name}: {path}/job.yaml:"), p
+        assert p.stderr.count("\n") == 1 and sorted(os.listdir(path)) == ["job.yaml", "logs", "summary.json"], p
+    assert run("--prune", "0s", "--failed").returncode == 0 and all(map(os.path.isdir, folders.values()))
+    p = run("--prune", "0s")
+    assert p.returncode == 0 and not any(map(os.path.exists, folders.values())), p
+
+
 def prune_running():
     """A job that runs, or whose driver is on another machine, stays, however old."""
     p = subprocess.Popen([os.path.join(BUILD, "cmd/eddis-run"), "-n", "1", "--set", f"timeouts.lease={LEASE}s",
@@ -405,7 +428,7 @@ def json_keys():
     assert set(checked) | set(checked["nodes"][0]) == (of_run["check"] | {"nodes"}), checked
 
 
-CASES = [json_keys, stop, stop_refused, stop_elsewhere, detach, detach_ended, detach_signal, detach_quiet, check, prune, prune_young, prune_failed, prune_running, resume]
+CASES = [json_keys, stop, stop_refused, stop_elsewhere, detach, detach_ended, detach_signal, detach_quiet, check, prune, prune_young, prune_failed, prune_unreadable, prune_running, resume]
 
 
 cases.run(CASES, sys.argv[3:])

@@ -121,7 +121,7 @@ int run_resume_job(const char *word, const struct run_env *given, struct job **r
     if (rc == 0) { /* job.yaml says which program runs, so it must be trusted */
         rc = job_read_trusted(path, &shared, &job, err);
         run_find_warn(&shared);
-        if (rc == -EPERM)
+        if (rc < 0)
             eddis_fail_prefix(err, rc, "--resume %s", word);
     }
     if (rc == 0)
