@@ -206,10 +206,11 @@ static int take_stock(struct checkpoint *c, struct eddis_error *err)
     struct manifest own = { 0 };
     struct dirent *e;
     DIR *dir = opendir(c->folder);
-    int rc = manifest_sort(&c->m, err);
+    int rc;
 
     if (!dir)
         return eddis_fail_errno(err, -errno, "cannot read folder '%s'", c->folder);
+    rc = manifest_sort(&c->m, err);
     while (rc == 0 && (e = readdir(dir))) {
         const struct manifest_file *f = manifest_find(&c->m, e->d_name);
         struct manifest_file found;

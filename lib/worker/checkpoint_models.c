@@ -348,8 +348,8 @@ int checkpoint_models_own(const struct centre *m, const struct checkpoint *files
     return m->all->place.rank < checkpoint_meta(files)->n_ranks;
 }
 
-/* Read the group's own model into *ret, which the caller frees; leave it NULL if the group is not
- * the same.
+/* Read the group's own model into *ret, which the caller frees; leave it NULL if the checkpoint has
+ * none for this group, or one of another size.  Return 0 or a negative errno.
  */
 static int get_local(const struct centre *m, const struct checkpoint *files, void **ret,
                      struct eddis_error *err)
@@ -360,8 +360,10 @@ static int get_local(const struct centre *m, const struct checkpoint *files, voi
 
     if (rc == 1 && !local)
         return eddis_fail(err, -ENOMEM, "no memory for a copy of the model");
-    if (rc <= 0 || checkpoint_size(files, root, KEPT_LOCAL) != (int64_t)bytes)
+    if (rc < 0)
         return rc;
+    if (rc == 0 || checkpoint_size(files, root, KEPT_LOCAL) != (int64_t)bytes)
+        return 0;
     rc = checkpoint_get(files, root, KEPT_LOCAL, local, bytes, err);
     if (rc < 0)
         return rc;
@@ -404,7 +406,10 @@ static int get_halves(const struct centre *m, const struct checkpoint *files, in
     return rc;
 }
 
-/* Read the group's own model and the float32 values. */
+/* Read from a checkpoint what only this worker's group has: its own model, and the float32 values
+ * of the parameters that are 16-bit, those of the center and those of the group's model.  Members
+ * of *own that the checkpoint does not hold stay NULL.
+ */
 static int get_own(const struct centre *m, const struct checkpoint *files, struct own_model *own,
                    struct eddis_error *err)
 {
