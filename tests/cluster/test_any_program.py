@@ -87,7 +87,7 @@ if os.environ["EDDIS_GENERATION"] == "1":
     sys.exit(3)
 """
     with script("late", text, "--restarts", "1") as j:
-        j.check(0, "ok", "exited 3", "restarting from wherever", failed_rank=(0, 1))
+        j.check(0, "ok", "exited 3", "restarting from the point where the program itself resumes", failed_rank=(0, 1))
     assert j.summary()["restarts"] == 1, j.summary()
 
 

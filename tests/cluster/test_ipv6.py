@@ -59,7 +59,7 @@ def refused():
         for words, sentence in (
                 (["-H", "fe80::1%eth0"], link), (["-H", "node1,[fe80::1]:2"], link), (["--hostfile", "shared/hosts"], link),
                 (["-H", "ff02::1"], "is not the address of a single machine"),
-                (["-H", "[::1"], "is not an IPv6 address in brackets; write one like [fd00::7]:2"),
+                (["-H", "[::1"], "is not an IPv6 address in brackets; write one like [fd00::7], or [fd00::7]:2 for 2 workers"),
                 (["-H", "1:2:3:4:5:6:7:8:9"], "is not a name or address of a host"), (None, link)):
             args = [*words, "--", "true"] if words else ["shared/t.yaml"]
             p = c.run(LOGIN, [RUN, "--ssh-command", "touch called", "--job-dir", "left", *args], cwd=HOME)

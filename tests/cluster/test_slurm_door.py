@@ -105,7 +105,7 @@ def status(c):
             p = c.sh(f"eddis-status {job} --json", env=env)
             assert p.returncode == 0 and json.loads(p.stdout)["state"] == "ended", p
         else:
-            check(c.sh(f"eddis-status {job}"), 2, f"job {job} is over (CANCELLED)", "node1")
+            check(c.sh(f"eddis-status {job}"), 2, f"Slurm's job {job} has ended (CANCELLED)", "node1")
 
 
 def last_state(lines):

@@ -229,7 +229,7 @@ wait
     assert c.job_field(job, "JobState") == "COMPLETED", out
     assert all("done in" in out[name] for name in ("first", "one", "two")), out
     first = re.search(r"   job (first-\S+)", out["first"])[1]
-    assert ", measured now, beside other jobs\n" in out["dry"] and f"measured beside job {first}," in out["dry"], out["dry"]
+    assert ", measured now, beside other jobs\n" in out["dry"] and f"measured while job {first} ran," in out["dry"], out["dry"]
     assert len(c.places("several")) == 3 and c.saved("one") and c.saved("two")
     c.check_clean()
 

@@ -27,15 +27,14 @@ MAY_INCLUDE = {
     "lib/board": MODEL,
     "lib/gpu": MODEL,
     "lib/comm": BASE + ["lib/board", "lib/gpu"],
-    "lib/compress": BASE,
     "lib/data": BASE,
     "lib/smb": BASE + ["lib/comm"],
     "lib/sync": BASE + ["lib/model/algorithm.h", "lib/board", "lib/comm", "lib/smb",
-                        "lib/compress", "lib/gpu"],
+                        "lib/gpu"],
     "lib/checkpoint": BASE,
     # libeddis itself, what is behind eddis.h
     "lib/worker": BASE + ["lib/eddis.h", "lib/eddis_smb.h", "lib/model/algorithm.h", "lib/board",
-                          "lib/comm", "lib/smb", "lib/sync", "lib/checkpoint", "lib/compress",
+                          "lib/comm", "lib/smb", "lib/sync", "lib/checkpoint",
                           "lib/gpu", "lib/data/ranges.h", "lib/data/sampler.h"],
     "lib": [],
     # eddis-train is an ordinary client of the library

@@ -213,6 +213,16 @@ def usage():
 def driver_is_stopped(driver, folder):
     """The table stays while the driver's process is stopped, with its age, and goes on with it."""
     process = subprocess.Popen(["sleep", "1000"])
+    try:
+        look_at_stopped(driver, folder, process)
+    finally:
+        process.kill()
+        process.wait()
+    driver.write(folder)
+
+
+def look_at_stopped(driver, folder, process):
+    """Stop and continue this process, which stands for the driver's, beside the live view."""
     driver.status = status(job=folder.name, start_s=time.time() - 62.5)
     driver.write(folder, process.pid)
     t = Terminal("--interval", "100ms")
@@ -228,9 +238,6 @@ def driver_is_stopped(driver, folder):
     t.read_until(b"q quits")
     os.write(t.master, b"q")
     assert t.finish() == 0
-    process.kill()
-    process.wait()
-    driver.write(folder)
 
 
 def watching_the_end(driver, folder):
