@@ -188,7 +188,10 @@ static int first_of(const struct slow_links *s, int node)
     return -1;
 }
 
-/* Return the node whose link is slow; -1: none. */
+/* Return the node to blame for the slow connections: the one that more of them begin or end at than
+ * at any other node.  If there is only one, return its sender.  -1: none is slow, or two nodes have
+ * equally many.  Recounts s->ends.
+ */
 static int find_node(struct slow_links *s)
 {
     int n = 0, one = -1;

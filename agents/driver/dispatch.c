@@ -45,7 +45,8 @@ static void act(struct driver *d, const struct action *a)
         wait = subjects[*s].ops->on_action(self_of(d, *s), a);
 }
 
-/* Order the agents to leave once all wanted logs have been fetched. */
+/* If all wanted logs have been fetched, send every agent the order to leave; otherwise do nothing.
+ */
 static void let_agents_leave(struct driver *d)
 {
     if (logs_fetched(&d->logs))

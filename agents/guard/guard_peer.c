@@ -75,8 +75,9 @@ static void write_end(const union guard_address *a, bool mapped, char *ret, size
                    ntohs(v4 ? a->v4.sin_port : a->v6.sin6_port));
 }
 
-/* Find the row of the socket with these ends in a table of /proc.  Return 1 if this user or root
- * has it open, 0 if nobody or another user has it, -1 if there is no such row.
+/* Find the socket with these addresses in a file such as /proc/self/net/tcp (table is its path).
+ * Return 1 if it is connected and this user or root owns it, 0 if it is not connected or another
+ * user owns it, -1 if the file has no such row or cannot be read.
  */
 static int look_up(const char *table, const char *local, const char *remote)
 {

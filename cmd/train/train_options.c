@@ -29,7 +29,7 @@ static const struct option_row rows[] = {
     { "optimizer", 0, "NAME", "sgd or adam (default sgd)" },
     { "lr", 0, "X", "learning rate (default 0.1; adam 0.001)" },
     { "momentum", 0, "X", "momentum of sgd (default 0.9)" },
-    { "weight-decay", 0, "X", "added to the gradient times the weight (default 0)" },
+    { "weight-decay", 0, "X", "X times the weight is added to the gradient (default 0)" },
     { "weighting", 0, "samples|equal",
       "weights of the workers' gradients; equal is common but inexact" },
     { "epochs", 0, "N", "passes over the training data (default 20)" },

@@ -113,7 +113,9 @@ static void family_find(struct shared_broadcast *b)
         b->child[b->n_children++].member = n->first[i];
 }
 
-/* Post the send or receive of piece i, in the results, with a member. */
+/* Append to out a send or a receive (kind) of piece i, to or from a member.  Its data are those in
+ * the shared results.
+ */
 static void piece_post(struct shared_broadcast *b, enum comm_kind kind, int member, uint64_t i,
                        struct outbox *out)
 {

@@ -173,6 +173,7 @@ static bool is_fast(void)
     return false;
 }
 
+/* Convert no number, and so return 0. */
 static size_t float16s_to_floats_fast(float *to, const uint16_t *from, size_t n)
 {
     (void)to;
@@ -181,6 +182,7 @@ static size_t float16s_to_floats_fast(float *to, const uint16_t *from, size_t n)
     return 0;
 }
 
+/* Convert no number, and so return 0. */
 static size_t float16s_from_floats_fast(uint16_t *to, const float *from, size_t n)
 {
     (void)to;

@@ -202,8 +202,9 @@ static void piece_reduce(struct node_stage *s, const struct piece *p, uint64_t c
 
 /* ---- progress ---- */
 
-/* Arrive at all pieces whose slots are free, which copies private data into the pool.  Return
- * whether there were any.
+/* Contribute this rank's data to the next pieces, up to the first one whose slot an earlier piece
+ * still uses: copy the data into the shared pool, unless they are there already, and count this
+ * rank as arrived.  Return true if it contributed to a piece.
  */
 static bool stage_arrive(struct node_stage *s)
 {

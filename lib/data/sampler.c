@@ -49,7 +49,7 @@ int sampler_open(const struct sampler_options *o, struct sampler **ret, struct e
     if (rc < 0)
         return rc;
     if (o->min_count < 0)
-        return eddis_fail(err, -EINVAL, "the minimum of a worker cannot be %lld samples",
+        return eddis_fail(err, -EINVAL, "the minimum batch of a worker cannot be %lld samples",
                           (long long)o->min_count);
     if (o->n_ranks < 1 || o->n_ranks > MAX_RANKS || o->rank < 0 || o->rank >= o->n_ranks)
         return eddis_fail(err, -EINVAL, "no rank %d among %d", o->rank, o->n_ranks);

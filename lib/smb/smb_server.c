@@ -238,7 +238,7 @@ static int task_turn(struct smb *b, struct task *t, int64_t now_ns, size_t *budg
     return rc < 0 ? rc : 1;
 }
 
-/* Free a task and its arrived chunks. */
+/* Free a task (an order of a client that is carried out) and its arrived chunks. */
 static void task_free(struct task *t)
 {
     while (t->arrived) {

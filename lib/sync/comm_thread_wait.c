@@ -99,7 +99,9 @@ static int wait_look(const struct comm_thread *t, const struct comm_wait *w, int
     return rc < 0 ? rc : clock_now_ns() >= deadline_ns ? -ETIMEDOUT : 0;
 }
 
-/* Register a waiting caller, and wake the thread if it rests with the token. */
+/* Register a waiting caller.  If the communication thread holds the token (only its holder may use
+ * the transport), wake it, so that it hands the token to the caller.
+ */
 static void wait_begin(struct comm_thread *t, struct comm_wait *w)
 {
     t->hub->callers++;

@@ -236,9 +236,10 @@ static int bucket_unpack(struct engine *e, struct bucket *b, int64_t now_ns,
 
 /* ---- leaving ---- */
 
-/* Return the next tag of a sequence; which: 0 for rounds, 1 for exchanges.  They are numbered
- * separately so that, if ranks make different numbers of rounds, a rank past an exchange still
- * meets the others' round and detects it.
+/* Return the next message tag of a sequence, and advance the sequence; which: 0 for rounds, 1 for
+ * exchanges.  Rounds and exchanges have sequences of their own.  So if ranks have made different
+ * numbers of exchanges, their next round still has the same tag at all ranks, and the ranks detect
+ * the difference there.
  */
 static int engine_tag(unsigned *sequence, int which)
 {

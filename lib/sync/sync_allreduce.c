@@ -157,8 +157,9 @@ static bool allreduce_polls(const struct sync *s)
     return false;
 }
 
-/* Poll shared memory for the buffers under way, until one is combined.  Return its number plus 1, 0
- * if none is, or a failure.
+/* Advance each active buffer whose all-reduce uses shared memory once; stop at the first that is
+ * completely combined.  Return the number of that buffer plus 1, 0 if there is none, or a negative
+ * errno.  Appends messages to out.
  */
 static int allreduce_poll(struct sync *s, int64_t now_ns, struct outbox *out,
                           struct eddis_error *err)

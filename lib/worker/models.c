@@ -69,9 +69,9 @@ static const char *advice(const struct model_finding *f)
     if (f->verdict == MODELS_NOT_FINITE)
         return "lower the learning rate, clip gradients, or have all workers leave out the steps "
                "whose loss is not finite";
-    return "have every worker make every update in the same way, and draw random numbers that "
-           "change the model or decide on passes from a generator seeded alike on all workers "
-           "(torch.Generator)";
+    return "make every update in the same way on all workers; for random numbers that change the "
+           "model or decide about a pass, use a generator (torch.Generator) with the same seed on "
+           "all workers";
 }
 
 /* Set err to the finding after so many steps, with details and advice.  Return -EPROTO. */

@@ -275,8 +275,8 @@ int samples_use(struct samples *s, enum samples_use use, struct eddis_error *err
     if (was == use)
         return 0;
     return eddis_fail(err, -EINVAL,
-                      "a program asks for the numbers of its samples (eddis_sample_indices) or "
-                      "counts its own (eddis_set_count), not both");
+                      "a program may ask for the numbers of its samples (eddis_sample_indices) or "
+                      "count its own (eddis_set_count), not both");
 }
 
 int samples_ahead(struct samples *s, struct eddis_error *err)

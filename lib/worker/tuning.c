@@ -81,8 +81,8 @@ static int tuning_most(struct collectives *all, void *x, size_t n, enum comm_typ
         all, &(struct allreduce){ .data = x, .n = n, .type = type, .rule = COMM_MAX }, err);
 }
 
-/* Measure a rung: for each kind the minimum time in seconds over its runs, then the maximum over
- * all ranks.  Collective.
+/* Time a rung, which is one message size: store for each kind of all-reduce the minimum time in
+ * seconds over its runs, and of that the maximum over all ranks.  Collective.
  */
 static int tuning_rung(const struct measurement *m, const struct tuner_rung *rung, double *seconds,
                        struct eddis_error *err)
@@ -102,7 +102,9 @@ static int tuning_rung(const struct measurement *m, const struct tuner_rung *run
     return rc < 0 ? rc : tuning_most(m->all, seconds, TUNER_KINDS, COMM_FLOAT64, err);
 }
 
-/* Measure all rungs of an initialized tuner and write its choice.  Collective. */
+/* Time all message sizes that an initialized tuner wants to know (its rungs), and store the kinds
+ * of all-reduce that it chooses for them in *ret.  Collective: all ranks get the same result.
+ */
 static int tuning_run(const struct measurement *m, struct tuner *t, struct tuner_result *ret,
                       struct eddis_error *err)
 {

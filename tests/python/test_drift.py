@@ -33,7 +33,7 @@ def test_found(tmp_path, how, said):
     assert code == 1, output
     assert said in summary["models_say"] and summary["models_say"] in output, output
     assert summary["models_say"] in summary["message"], summary
-    assert "from a generator seeded alike on all workers (torch.Generator), or write checks: {models: off}" in output, \
+    assert "use a generator (torch.Generator) with the same seed on all workers, or write checks: {models: off}" in output, \
         output
     events = [json.loads(line) for line in (tmp_path / "job/events.jsonl").read_text().splitlines()]
     assert [e for e in events if e.get("text") == summary["models_say"]], events

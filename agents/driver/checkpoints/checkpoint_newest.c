@@ -44,7 +44,9 @@ static void run(struct file_task *t)
         name_by_id(k);
 }
 
-/* Pass the newest checkpoint to the caller of checkpoint_newest (on the driver's thread). */
+/* Call the callback that was given to checkpoint_newest with what the task has found, if anything
+ * (on the driver's thread).
+ */
 static void done(struct file_task *t)
 {
     const struct look *k = (const struct look *)t;

@@ -141,8 +141,10 @@ void state_forget_failures(struct state *s, int64_t now_ns)
     s->losses_in_vain = 0;
 }
 
-/* Check and record whether a node was lost with as many usable nodes and the same checkpoint as
- * after the previous lost node.
+/* If the present failure is a lost node, return whether the job has made no progress since the
+ * previous lost node: as many nodes are usable, and the newest checkpoint is the same.  Store both
+ * values for the next call, and count consecutive losses without progress in s.  For other failures
+ * return false.
  */
 static bool is_loss_in_vain(struct state *s)
 {

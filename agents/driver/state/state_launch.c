@@ -89,8 +89,9 @@ void state_launch_order_failed(struct state *s, const struct state_input *in)
     state_launch_failed(s, in->agent, in->now_ns - in->event->age_ns, text, in->now_ns);
 }
 
-/* Handle an order that failed while things are stopped: print it, unless it repeats the failure,
- * and count the node as stopped.
+/* Handle an order that an agent could not carry out while the driver stops the generation: print
+ * why, unless it is a consequence of the failure that caused the stop, and count the agent's node
+ * as stopped.
  */
 void state_launch_stop_failed(struct state *s, const struct state_input *in)
 {

@@ -197,7 +197,7 @@ static bool is_left(int folder)
     return flock(folder, LOCK_EX | LOCK_NB) == 0 && !(marked && is_used(mark.digits));
 }
 
-/* Remove folders of dead starts below base, until end_ns. */
+/* Remove the folders below base that killed agents left, until end_ns. */
 static void sweep(const char *base, int64_t end_ns)
 {
     DIR *dir = opendir(base);
@@ -214,8 +214,9 @@ static void sweep(const char *base, int64_t end_ns)
         (void)closedir(dir);
 }
 
-/* Remove folders of dead starts anywhere.  Stop after SWEEP_NS: another user may have made any
- * number of folders with such names.
+/* Remove the folders that killed agents left in any of the base folders (runtime_dir and those of
+ * list_bases).  Stop after SWEEP_NS: another user may have made any number of folders with such
+ * names.
  */
 static void sweep_all(const char *runtime_dir)
 {
@@ -379,7 +380,9 @@ int folders_renew(struct tick_page *page, const char *mark, const char *runtime_
 
 /* ---- finding ---- */
 
-/* Check whether a folder has the mark of one of n starts, or of an earlier one on its node. */
+/* Check whether the mark file of a folder names one of n agents (start [n]), or an earlier agent of
+ * the same job and node.
+ */
 static bool bears_mark(int folder, const struct node_identity *start, int n)
 {
     struct mark mark;
@@ -414,7 +417,10 @@ static int keep(struct found *f, const char *path, struct eddis_error *err)
     return 0;
 }
 
-/* Add the folders below base that have a mark of the starts. */
+/* Append to f the paths of the folders below base whose mark file names one of f->start.  An
+ * unreadable base counts as empty.  Return 0 or -ENOMEM; f->late is set if the deadline comes
+ * first.
+ */
 static int search(const char *base, struct found *f, struct eddis_error *err)
 {
     DIR *dir = opendir(base);

@@ -284,8 +284,8 @@ const char *stack_inspect_forbidden(int scope, bool root)
     if (scope == 2 && !root)
         return "kernel.yama.ptrace_scope is 2, which allows it only to root; set it to 1";
     if (scope == 1 && !root)
-        return "kernel.yama.ptrace_scope is 1, which allows it only for the job's command itself; "
-               "let a script that starts the program end in exec";
+        return "kernel.yama.ptrace_scope is 1, so only the process of the job's command itself "
+               "can be read; if this is a script, start the program in its last line with exec";
     return NULL;
 }
 

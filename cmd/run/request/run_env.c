@@ -84,7 +84,7 @@ static bool set_by_job(const struct job *job, const char *name)
     return false;
 }
 
-/* Compare two "NAME=VALUE" texts, for qsort. */
+/* Compare two "NAME=VALUE" strings as strcmp does, for qsort. */
 static int by_name(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);

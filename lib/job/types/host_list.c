@@ -120,9 +120,10 @@ static int cut_literal(const char *s, struct parts *ret, struct eddis_error *err
     const char *close = strchr(s, ']');
 
     if (!close || (close[1] && close[1] != ':'))
-        return eddis_fail(
-            err, -EINVAL,
-            "\"%.60s\" is not an IPv6 address in brackets; write one like [fd00::7]:2", s);
+        return eddis_fail(err, -EINVAL,
+                          "\"%.60s\" is not an IPv6 address in brackets; write one like [fd00::7], "
+                          "or [fd00::7]:2 for 2 workers",
+                          s);
     *ret = (struct parts){ .host = s + 1,
                            .host_n = (size_t)(close - s - 1),
                            .count = close[1] ? close + 2 : NULL,

@@ -116,7 +116,9 @@ static void emulate_set(void *base, const struct job_key *key, struct job_emulat
     *(size_t *)((char *)base + key->field->count) = n;
 }
 
-/* Read a list of devices (job_type.read). */
+/* Read a key's list of emulated devices into the job or node that r fills; the first device's
+ * members are the defaults of the others (job_type.read).
+ */
 static int emulate_read(const struct job_reader *r, const struct job_key *key,
                         const struct job_node *n, struct eddis_error *err)
 {

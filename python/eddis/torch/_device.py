@@ -223,7 +223,8 @@ def _pages(n_bytes: int) -> torch.Tensor:
 
 
 def _places_for(tensors: list[torch.Tensor]) -> tuple[torch.Tensor, list[torch.Tensor]]:
-    """Return a block of such memory, and in it a place for each tensor, of the same shape and memory order."""
+    """Return a block of memory of _pages, and a list of tensors in it, one for each given tensor, with the same
+    data type, shape and strides."""
     sizes = [-(-t.numel() * t.element_size() // ALIGNMENT) * ALIGNMENT for t in tensors]
     block = _pages(sum(sizes))
     rows = block[:sum(sizes)].split(sizes)

@@ -162,7 +162,7 @@ START_TEST(forbidden)
         bool root;
         const char *part; /* NULL: nothing is forbidden */
     } may[] = {
-        { 0, false, NULL },          { 1, false, "end in exec" },
+        { 0, false, NULL },          { 1, false, "in its last line with exec" },
         { 2, false, "set it to 1" }, { 3, false, "everybody" },
         { 0, true, NULL },           { 1, true, NULL },
         { 2, true, NULL },           { 3, true, "forbids it to everybody" },
