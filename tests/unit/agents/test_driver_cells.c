@@ -285,7 +285,7 @@ static bool is_spare(enum input_type type, enum state_phase phase)
     switch (type) {
     case INPUT_PROFILED: /* before it was ordered */
         return phase == STATE_PHASE_REGISTER;
-    case INPUT_UNMEASURED: /* the world's nodes have profiles; test_driver_turns.c has others */
+    case INPUT_UNMEASURED: /* the world's nodes have profiles; scenarios/start.txt has others */
         return true;
     case INPUT_NOT_STARTED: /* when all have registered; a node given up that is started again */
         return phase == STATE_PHASE_PROFILE || phase == STATE_PHASE_OVER;
