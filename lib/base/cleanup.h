@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cleanup.h - local variables that release themselves at the end of their scope
  *
- * Only four kinds: memory, a descriptor, a FILE, and (in json.h) a JSON value.  Everything else is
- * closed explicitly, in one place, after one label.
+ * Only five kinds: memory, a descriptor, a FILE, a held lock, and (in json.h) a JSON value.
+ * Everything else is closed explicitly, in one place, after one label.
  */
 #ifndef EDDIS_BASE_CLEANUP_H
 #define EDDIS_BASE_CLEANUP_H
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -38,9 +39,23 @@ static inline void cleanup_file_(FILE **f)
     errno = saved;
 }
 
-#define cleanup_free __attribute__((cleanup(cleanup_free_)))
-#define cleanup_fd   __attribute__((cleanup(cleanup_fd_)))
-#define cleanup_file __attribute__((cleanup(cleanup_file_)))
+/* Lock m for the rest of a scope: cleanup_unlock pthread_mutex_t *lock = mutex_hold(&m); */
+static inline pthread_mutex_t *mutex_hold(pthread_mutex_t *m)
+{
+    pthread_mutex_lock(m);
+    return m;
+}
+
+/* Unlock *m. */
+static inline void cleanup_unlock_(pthread_mutex_t **m)
+{
+    pthread_mutex_unlock(*m);
+}
+
+#define cleanup_free   __attribute__((cleanup(cleanup_free_)))
+#define cleanup_fd     __attribute__((cleanup(cleanup_fd_)))
+#define cleanup_file   __attribute__((cleanup(cleanup_file_)))
+#define cleanup_unlock __attribute__((cleanup(cleanup_unlock_), unused))
 
 /* Pass ownership of a self-releasing pointer or descriptor to the caller: return its value and
  * reset the variable to NULL or -1.

@@ -2,6 +2,7 @@
 /* deadline.c - a thread that shuts down sockets whose deadline has passed */
 #include "deadline.h"
 
+#include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 
 #include <errno.h>
@@ -81,8 +82,8 @@ static int64_t sweep(struct deadlines *d, int64_t now_ns)
 static void *deadlines_thread(void *arg)
 {
     struct deadlines *d = arg;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&d->lock);
 
-    pthread_mutex_lock(&d->lock);
     while (!d->stop) {
         d->nearest_ns = sweep(d, clock_now_ns());
         if (d->nearest_ns == CLOCK_NEVER) {
@@ -94,7 +95,6 @@ static void *deadlines_thread(void *arg)
             pthread_cond_timedwait(&d->changed, &d->lock, &until);
         }
     }
-    pthread_mutex_unlock(&d->lock);
     return NULL;
 }
 
@@ -172,18 +172,18 @@ struct deadline *deadline_add(struct deadlines *d, int fd, int64_t at_ns)
 
 void deadline_set(struct deadlines *d, struct deadline *x, int64_t at_ns)
 {
-    pthread_mutex_lock(&d->lock);
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&d->lock);
+
     x->at_ns = at_ns;
     wake(d, at_ns);
-    pthread_mutex_unlock(&d->lock);
 }
 
 bool deadline_hold(struct deadlines *d, struct deadline *x, int64_t at_ns,
                    void (*wake_fn)(void *ctx), void *ctx)
 {
     bool held;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&d->lock);
 
-    pthread_mutex_lock(&d->lock);
     held = !d->awake;
     if (held) {
         x->wake = wake_fn;
@@ -191,13 +191,13 @@ bool deadline_hold(struct deadlines *d, struct deadline *x, int64_t at_ns,
         x->at_ns = at_ns;
         wake(d, at_ns);
     }
-    pthread_mutex_unlock(&d->lock);
     return held;
 }
 
 void deadlines_wake(struct deadlines *d)
 {
-    pthread_mutex_lock(&d->lock);
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&d->lock);
+
     d->awake = true;
     for (struct deadline *x = d->head.next; x != &d->head; x = x->next)
         if (x->wake)
@@ -205,7 +205,6 @@ void deadlines_wake(struct deadlines *d)
     wake_due(d, 0);
     while (d->waking) /* the thread is calling one */
         pthread_cond_wait(&d->woken, &d->lock);
-    pthread_mutex_unlock(&d->lock);
 }
 
 void deadline_remove(struct deadlines *d, struct deadline *x)

@@ -327,14 +327,13 @@ static void hand_over(struct http_exchange *x, const char *method, const char *p
 static enum MHD_Result pass_answer(struct http_exchange *x)
 {
     enum MHD_Result rc = MHD_YES;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&x->lock);
 
-    pthread_mutex_lock(&x->lock);
     if (x->answered) {
         connection_allow(x->s, x->connection, x->s->deadline_ns);
         rc = x->response ? MHD_queue_response(x->connection, (unsigned)x->status, x->response)
                          : MHD_NO;
     }
-    pthread_mutex_unlock(&x->lock);
     return rc;
 }
 
@@ -587,9 +586,9 @@ int64_t http_server_refused(const struct http_server *s)
 
 void http_server_rejections(struct http_server *s, struct http_rejections *ret)
 {
-    pthread_mutex_lock(&s->counting);
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&s->counting);
+
     *ret = s->refusals;
-    pthread_mutex_unlock(&s->counting);
 }
 
 void http_server_stop(struct http_server *s)

@@ -2,6 +2,7 @@
 /* tokens.c - draw tokens, and find the owner of a token in constant time */
 #include "tokens.h"
 
+#include "lib/base/cleanup.h"
 #include "lib/base/random.h"
 
 #include <errno.h>
@@ -43,9 +44,9 @@ int http_tokens_new(int n, struct http_tokens **ret, struct eddis_error *err)
 
 void http_tokens_text(struct http_tokens *t, int who, char ret[HTTP_TOKEN_CHARS + 1])
 {
-    pthread_mutex_lock(&t->lock);
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&t->lock);
+
     (void)snprintf(ret, HTTP_TOKEN_CHARS + 1, "%08x%s", (unsigned)who, t->secret[who]);
-    pthread_mutex_unlock(&t->lock);
 }
 
 int http_tokens_renew(struct http_tokens *t, int who, struct eddis_error *err)

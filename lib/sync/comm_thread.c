@@ -4,6 +4,7 @@
  */
 #include "comm_thread_impl.h"
 
+#include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 
 #include <errno.h>
@@ -342,32 +343,26 @@ void comm_thread_drop_engine(struct comm_thread *t)
 
 void comm_thread_on_failure(struct comm_thread *t, comm_thread_failure_fn fn, void *arg)
 {
-    pthread_mutex_lock(&t->hub->lock);
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&t->hub->lock);
+
     t->on_failure = fn;
     t->on_failure_arg = arg;
     if (t->failure.code)
         fn(arg, &t->failure);
-    pthread_mutex_unlock(&t->hub->lock);
 }
 
 int64_t comm_thread_sent_bytes(struct comm_thread *t)
 {
-    int64_t n;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&t->hub->lock);
 
-    pthread_mutex_lock(&t->hub->lock);
-    n = t->sent_bytes;
-    pthread_mutex_unlock(&t->hub->lock);
-    return n;
+    return t->sent_bytes;
 }
 
 int comm_thread_failure(struct comm_thread *t, struct eddis_error *err)
 {
-    int rc;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&t->hub->lock);
 
-    pthread_mutex_lock(&t->hub->lock);
-    rc = comm_thread_failed(t, err);
-    pthread_mutex_unlock(&t->hub->lock);
-    return rc;
+    return comm_thread_failed(t, err);
 }
 
 void comm_thread_give_up(struct comm_thread *t, const char *why)

@@ -4,6 +4,7 @@
  */
 #include "comm_thread_impl.h"
 
+#include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 
 #include <errno.h>
@@ -35,8 +36,8 @@ void comm_thread_send(struct comm_thread *t, struct command *m)
 void comm_thread_send_all(struct comm_thread *t, struct command *first)
 {
     struct command **end = &first;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&t->hub->lock);
 
-    pthread_mutex_lock(&t->hub->lock);
     for (; *end; end = &(*end)->next)
         if ((*end)->kind == MAIL_REQUEST)
             number(t, (struct request *)*end);
@@ -48,7 +49,6 @@ void comm_thread_send_all(struct comm_thread *t, struct command *first)
         else
             (void)comm_thread_turn(t->hub, 0);
     }
-    pthread_mutex_unlock(&t->hub->lock);
 }
 
 /* Start the collective of a request and add it to the active ones. */
