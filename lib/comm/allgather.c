@@ -64,7 +64,6 @@ static int allgather_done(struct collective *c, const struct comm_op *op, struct
 {
     struct allgather *a = allgather(c);
 
-    (void)op;
     if (--a->pending)
         return 0;
     if (++a->step == c->place.n_ranks - 1)

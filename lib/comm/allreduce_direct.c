@@ -87,7 +87,6 @@ static int direct_done(struct collective *c, const struct comm_op *op, struct ou
 {
     struct direct *d = direct(c);
 
-    (void)out;
     if (op->kind == COMM_RECEIVE)
         d->missing[op->part] = false;
     if (--d->pending)

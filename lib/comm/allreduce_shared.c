@@ -43,7 +43,6 @@ static struct shared *shared(struct collective *c)
 /* Return the size of an instance in bytes, with scratch for the node's stage. */
 static size_t shared_instance_bytes(const struct comm_place *p, const struct allreduce *a)
 {
-    (void)a;
     return sizeof(struct shared) + (size_t)p->n_ranks * sizeof(const void *);
 }
 

@@ -33,7 +33,6 @@ static struct tree *tree(struct collective *c)
 /* Return the size of an instance in bytes, with its buffers. */
 static size_t tree_instance_bytes(const struct comm_place *p, const struct allreduce *a)
 {
-    (void)p;
     return sizeof(struct tree) + (a->wire ? 2 : 1) * reduction_room(a, a->n);
 }
 

@@ -63,7 +63,6 @@ static int barrier_done(struct collective *c, const struct comm_op *op, struct o
 {
     struct barrier *b = barrier(c);
 
-    (void)op;
     if (--b->pending)
         return 0;
     b->distance *= 2;

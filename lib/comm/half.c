@@ -175,17 +175,11 @@ static bool is_fast(void)
 
 static size_t float16s_to_floats_fast(float *to, const uint16_t *from, size_t n)
 {
-    (void)to;
-    (void)from;
-    (void)n;
     return 0;
 }
 
 static size_t float16s_from_floats_fast(uint16_t *to, const float *from, size_t n)
 {
-    (void)to;
-    (void)from;
-    (void)n;
     return 0;
 }
 

@@ -300,8 +300,6 @@ static int loop_close(struct transport *t, bool orderly, struct eddis_error *err
 {
     struct loop_end *e = (struct loop_end *)t;
 
-    (void)orderly;
-    (void)err;
     pthread_mutex_lock(&e->loop->lock);
     e->loop->wakeup[t->rank] = NULL;
     pthread_mutex_unlock(&e->loop->lock);

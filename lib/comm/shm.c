@@ -170,7 +170,6 @@ static void populate(const struct comm_shm *m, size_t at, size_t bytes, bool wri
 /* Do nothing: this system cannot map pages in advance. */
 static void populate(const struct comm_shm *m, size_t at, size_t bytes, bool write)
 {
-    (void)m, (void)at, (void)bytes, (void)write;
 }
 #endif
 

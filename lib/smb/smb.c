@@ -126,7 +126,6 @@ int smb_start(struct smb *b, struct smb_request *r, int64_t now_ns, struct outbo
 int smb_receive(struct smb *b, const struct comm_op *op, int64_t now_ns, struct outbox *out,
                 struct eddis_error *err)
 {
-    (void)now_ns;
     return smb_result(message_done(b, op->owner, out, err), out, err);
 }
 

@@ -60,7 +60,6 @@ static int easgd_open(const struct sync_setup *o, struct sync **ret, struct eddi
 static int easgd_begin(struct sync *s, int buffer, int tag, int64_t now_ns, struct outbox *out,
                        struct eddis_error *err)
 {
-    (void)s, (void)buffer, (void)tag, (void)now_ns, (void)out, (void)err;
     return 1;
 }
 
@@ -68,14 +67,12 @@ static int easgd_begin(struct sync *s, int buffer, int tag, int64_t now_ns, stru
 static int easgd_receive(struct sync *s, const struct comm_op *op, int64_t now_ns,
                          struct outbox *out, struct eddis_error *err)
 {
-    (void)s, (void)op, (void)now_ns, (void)out;
     return eddis_fail(err, -EPROTO, "easgd received a message that it did not request");
 }
 
 /* Return -1: a buffer is combined at once. */
 static int easgd_waits_for(const struct sync *s, int buffer)
 {
-    (void)s, (void)buffer;
     return -1;
 }
 

@@ -113,7 +113,6 @@ static int allreduce_begin(struct sync *s, int buffer, int tag, int64_t now_ns, 
     struct reducer *r = reducer(s);
     int rc = collective_start(r->sum[buffer], tag, out, err);
 
-    (void)now_ns;
     if (rc == 0)
         r->active[r->n_active++] = buffer;
     return rc;
@@ -138,7 +137,6 @@ static int allreduce_receive(struct sync *s, const struct comm_op *op, int64_t n
 {
     int rc = collective_done(op->owner, op, out, err), buffer;
 
-    (void)now_ns;
     if (rc != 1)
         return rc;
     buffer = (int)(intptr_t)collective_user(op->owner);
@@ -165,7 +163,6 @@ static int allreduce_poll(struct sync *s, int64_t now_ns, struct outbox *out,
 {
     struct reducer *r = reducer(s);
 
-    (void)now_ns;
     for (int i = 0; i < r->n_active; i++) {
         int buffer = r->active[i];
         struct collective *c = r->sum[buffer];

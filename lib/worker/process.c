@@ -104,7 +104,6 @@ static void process_in_child(void)
 /* End the process with last_code, at SIGALRM. */
 static void too_late(int sig)
 {
-    (void)sig;
     _exit(last_code);
 }
 
@@ -232,7 +231,6 @@ static void process_at_exit(int status, void *arg)
 {
     struct process_worker *all;
 
-    (void)arg;
     status &= 0xff; /* the part of it that other processes see */
     pthread_mutex_lock(&list_lock);
     all = list;
@@ -286,7 +284,6 @@ void process_remove(struct process_worker *w)
 /* Start MPI as the hub's transport; the hub's open function. */
 static int start_mpi(void *arg, struct transport **ret, struct eddis_error *err)
 {
-    (void)arg;
     return transport_mpi_start(ret, err);
 }
 

@@ -197,7 +197,6 @@ static int alike_more(struct samples *s, int64_t deadline_ns, struct eddis_error
 {
     int rc = ranges_add(s->ranges, s->counter.counted, s->global_batch, err);
 
-    (void)deadline_ns;
     s->counter.counted += s->global_batch;
     return rc < 0 ? rc : 1;
 }
