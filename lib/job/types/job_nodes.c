@@ -223,18 +223,12 @@ static void nodes_free(void *base, const struct job_key *key)
     job->n_hosts = 0;
 }
 
-/* Append the form of a valid value (job_type.expect). */
-static void nodes_expect(const struct job_key *key, struct strbuf *b)
-{
-    strbuf_add(b, "a list like [a100-1, {host: \"v100-[1-4]\", workers: 2}]");
-}
-
 const struct job_type job_type_nodes = {
     .structured = true,
     .read = nodes_read,
     .write = nodes_write,
     .free = nodes_free,
-    .expect = nodes_expect,
+    .form = "a list like [a100-1, {host: \"v100-[1-4]\", workers: 2}]",
 };
 
 /* ---- hostfile ---- */
@@ -271,32 +265,9 @@ static int hostfile_read(const struct job_reader *r, const struct job_key *key,
     return rc < 0 ? job_wrong(r, n->line, n->column, err, "%s", why.text) : 0;
 }
 
-/* Append the hostfile's path or "none" (job_type.write). */
-static void hostfile_write(const void *base, const struct job_key *key, struct strbuf *b)
-{
-    const struct job *job = base;
-
-    job_scalar_add(b, job->hostfile ? job->hostfile : key->field->word);
-}
-
-/* Free the hostfile's path (job_type.free). */
-static void hostfile_free(void *base, const struct job_key *key)
-{
-    struct job *job = base;
-
-    free(job->hostfile);
-    job->hostfile = NULL;
-}
-
-/* Append the form of a valid value (job_type.expect). */
-static void hostfile_expect(const struct job_key *key, struct strbuf *b)
-{
-    strbuf_add(b, "a path or none");
-}
-
 const struct job_type job_type_hostfile = {
     .read = hostfile_read,
-    .write = hostfile_write,
-    .free = hostfile_free,
-    .expect = hostfile_expect,
+    .write = job_text_write,
+    .free = job_pointer_free,
+    .form = "a path or none",
 };

@@ -26,27 +26,17 @@ static void expect_word(const struct job_key *key, struct strbuf *b)
         strbuf_addf(b, " or %s", key->field->word);
 }
 
-/* Replace the member by text, which base then owns.  Return 0. */
-static int replace_text(const struct job_reader *r, const struct job_key *key, char *text)
+/* Replace the member by text, which base then owns; NULL is -ENOMEM. */
+static int take_text(const struct job_reader *r, const struct job_key *key, char *text,
+                     struct eddis_error *err)
 {
-    char **member = job_member(r->base, key);
-
-    free(*member);
-    *member = text;
+    if (!text)
+        return job_no_memory(err);
+    job_pointer_set(r->base, key, text, 0);
     return 0;
 }
 
-/* Free the member (job_type.free). */
-static void text_free(void *base, const struct job_key *key)
-{
-    char **member = job_member(base, key);
-
-    free(*member);
-    *member = NULL;
-}
-
-/* Append the text as YAML; NULL is the special word (job_type.write). */
-static void text_write(const void *base, const struct job_key *key, struct strbuf *b)
+void job_text_write(const void *base, const struct job_key *key, struct strbuf *b)
 {
     const char *const *member = job_member_const(base, key);
 
@@ -59,12 +49,9 @@ static void text_write(const void *base, const struct job_key *key, struct strbu
 static int name_read(const struct job_reader *r, const struct job_key *key,
                      const struct job_node *n, struct eddis_error *err)
 {
-    char *text;
-
     if (n->kind != JOB_SCALAR || !text_is_name(n->text, JOB_MAX_NAME))
         return job_mistyped(r, key, n, err);
-    text = strdup(n->text);
-    return text ? replace_text(r, key, text) : job_no_memory(err);
+    return take_text(r, key, strdup(n->text), err);
 }
 
 /* Append the form of a valid value (job_type.expect). */
@@ -76,8 +63,8 @@ static void name_expect(const struct job_key *key, struct strbuf *b)
 
 const struct job_type job_type_name = {
     .read = name_read,
-    .write = text_write,
-    .free = text_free,
+    .write = job_text_write,
+    .free = job_pointer_free,
     .expect = name_expect,
 };
 
@@ -133,7 +120,9 @@ static int path_read(const struct job_reader *r, const struct job_key *key,
 
     if (!is_word(key, n) || key->field->keep_word)
         rc = job_path_read(r, key, n, &text, err);
-    return rc < 0 ? rc : replace_text(r, key, text);
+    if (rc == 0)
+        job_pointer_set(r->base, key, text, 0);
+    return rc;
 }
 
 /* Append the form of a valid value (job_type.expect). */
@@ -145,8 +134,8 @@ static void path_expect(const struct job_key *key, struct strbuf *b)
 
 const struct job_type job_type_path = {
     .read = path_read,
-    .write = text_write,
-    .free = text_free,
+    .write = job_text_write,
+    .free = job_pointer_free,
     .expect = path_expect,
 };
 
@@ -158,16 +147,16 @@ static int text_read(const struct job_reader *r, const struct job_key *key,
 {
     const struct job_field *f = key->field;
     struct eddis_error why = { 0 };
-    char *text;
 
-    if (is_word(key, n) && !f->keep_word)
-        return replace_text(r, key, NULL);
+    if (is_word(key, n) && !f->keep_word) {
+        job_pointer_free(r->base, key);
+        return 0;
+    }
     if (n->kind != JOB_SCALAR || job_node_is_null(n))
         return job_mistyped(r, key, n, err);
     if (!is_word(key, n) && f->check(n->text, &why) < 0)
         return job_wrong(r, n->line, n->column, err, "\"%s\": %s", key->name, why.text);
-    text = strdup(n->text);
-    return text ? replace_text(r, key, text) : job_no_memory(err);
+    return take_text(r, key, strdup(n->text), err);
 }
 
 /* Append the form of a valid value (job_type.expect). */
@@ -179,8 +168,8 @@ static void text_expect(const struct job_key *key, struct strbuf *b)
 
 const struct job_type job_type_text = {
     .read = text_read,
-    .write = text_write,
-    .free = text_free,
+    .write = job_text_write,
+    .free = job_pointer_free,
     .expect = text_expect,
 };
 
@@ -485,13 +474,10 @@ static int word_read(const struct job_reader *r, const struct job_key *key,
 {
     const struct job_field *f = key->field;
     struct strbuf b = { 0 };
-    char *text;
     int rc;
 
-    if (n->kind == JOB_SCALAR && among(n->text, f, nth_word)) {
-        text = strdup(n->text);
-        return text ? replace_text(r, key, text) : job_no_memory(err);
-    }
+    if (n->kind == JOB_SCALAR && among(n->text, f, nth_word))
+        return take_text(r, key, strdup(n->text), err);
     if (n->kind != JOB_SCALAR || !among(n->text, f, nth_soon))
         return word_refuse(r, key, n, err);
     word_expect(key, &b);
@@ -504,7 +490,7 @@ static int word_read(const struct job_reader *r, const struct job_key *key,
 
 const struct job_type job_type_word = {
     .read = word_read,
-    .write = text_write,
-    .free = text_free,
+    .write = job_text_write,
+    .free = job_pointer_free,
     .expect = word_expect,
 };
