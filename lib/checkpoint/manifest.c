@@ -4,6 +4,7 @@
 
 #include "lib/base/crc32.h"
 #include "lib/base/strbuf.h"
+#include "lib/base/text.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -145,23 +146,16 @@ static uint64_t take_number(struct cursor *c, uint64_t max)
 /* Consume a checksum of 8 hexadecimal digits and return it. */
 static uint32_t take_crc(struct cursor *c)
 {
-    static const char digits[] = "0123456789abcdef";
-    uint32_t v = 0;
+    char digits[9] = "";
 
-    if (c->failed || c->end - c->p < 8) {
+    if (!c->failed && c->end - c->p >= 8)
+        memcpy(digits, c->p, 8);
+    if (!text_is_hex(digits, 8)) {
         c->failed = true;
         return 0;
     }
-    for (int i = 0; i < 8; i++) {
-        const char *d = memchr(digits, *c->p++, 16);
-
-        if (!d) {
-            c->failed = true;
-            return 0;
-        }
-        v = v << 4 | (uint32_t)(d - digits);
-    }
-    return v;
+    c->p += 8;
+    return (uint32_t)strtoul(digits, NULL, 16);
 }
 
 /* Consume the rest of the line as a file's name, into ret [MANIFEST_MAX_FILE + 1]. */

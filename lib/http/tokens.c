@@ -4,6 +4,7 @@
 
 #include "lib/base/cleanup.h"
 #include "lib/base/random.h"
+#include "lib/base/text.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -68,17 +69,12 @@ int http_tokens_renew(struct http_tokens *t, int who, struct eddis_error *err)
  */
 static int number(const struct http_tokens *t, const char *given)
 {
-    static const char digits[] = "0123456789abcdef";
-    unsigned n = 0;
+    char text[NUMBER_CHARS + 1];
+    unsigned long n;
 
-    for (int i = 0; i < NUMBER_CHARS; i++) {
-        const char *digit = strchr(digits, given[i]);
-
-        if (!digit)
-            return -1;
-        n = n << 4 | (unsigned)(digit - digits);
-    }
-    return n < (unsigned)t->n ? (int)n : -1;
+    (void)snprintf(text, sizeof text, "%.*s", NUMBER_CHARS, given);
+    n = strtoul(text, NULL, 16);
+    return text_is_hex(text, NUMBER_CHARS) && n < (unsigned long)t->n ? (int)n : -1;
 }
 
 int http_tokens_who(struct http_tokens *t, const char *given)
