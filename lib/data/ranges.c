@@ -191,11 +191,6 @@ void ranges_delay(struct ranges *r, int64_t step)
         r->first_step = step + 1;
 }
 
-int64_t ranges_total(const struct ranges *r)
-{
-    return end_of(r->o.samples, r->o.epochs);
-}
-
 size_t ranges_n_unfinished(const struct ranges *r)
 {
     return r->n;
