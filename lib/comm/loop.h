@@ -40,9 +40,6 @@ bool loop_advance(struct loop *l);
 /* Return the virtual time in ns. */
 int64_t loop_now_ns(const struct loop *l);
 
-/* Return the exit code with which a rank aborted; 0: none did. */
-int loop_aborted(struct loop *l);
-
 /* Free l, whose endpoints must be closed.  Accept NULL. */
 void loop_free(struct loop *l);
 
