@@ -290,31 +290,26 @@ struct comm_place comm_thread_place(const struct comm_thread *t)
 
 int comm_thread_set_engine(struct comm_thread *t, struct engine *e, struct eddis_error *err)
 {
-    size_t n = (size_t)engine_n_parameters(e) + 1, n_sets = (size_t)engine_n_sets(e);
-    int64_t *done_round = calloc(n, sizeof *done_round);
-    int *peer = malloc(n * sizeof *peer), *bucket_of = malloc(n * sizeof *bucket_of);
-    struct published_set *set = calloc(n_sets, sizeof *set);
+    size_t n = (size_t)engine_n_parameters(e) + 1;
+    int rc = 0;
 
-    if (!done_round || !peer || !bucket_of || !set) {
-        free(done_round);
-        free(peer);
-        free(bucket_of);
-        free(set);
-        return eddis_fail(err, -ENOMEM, "no memory for %zu buckets", n);
-    }
-    for (size_t i = 0; i < n; i++)
-        peer[i] = -1;
     halt(t->hub);
-    t->done_round = done_round;
-    t->peer = peer;
-    t->bucket_of = bucket_of;
-    t->n_parameters = engine_n_parameters(e);
-    t->set = set;
-    t->n_sets = engine_n_sets(e);
-    t->engine = e;
-    comm_thread_publish_layout(t);
+    t->done_round = calloc(n, sizeof *t->done_round);
+    t->peer = malloc(n * sizeof *t->peer);
+    t->bucket_of = malloc(n * sizeof *t->bucket_of);
+    t->set = calloc((size_t)engine_n_sets(e), sizeof *t->set);
+    if (t->done_round && t->peer && t->bucket_of && t->set) {
+        for (size_t i = 0; i < n; i++)
+            t->peer[i] = -1;
+        t->n_parameters = engine_n_parameters(e);
+        t->n_sets = engine_n_sets(e);
+        t->engine = e;
+        comm_thread_publish_layout(t);
+    } else {
+        rc = eddis_fail(err, -ENOMEM, "no memory for %zu buckets", n);
+    }
     resume(t->hub);
-    return 0;
+    return rc;
 }
 
 void comm_thread_set_box(struct comm_thread *t, struct smb *box)
