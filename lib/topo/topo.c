@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <hwloc.h>
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 /* A machine's topology */
@@ -192,20 +191,8 @@ static void describe_numa(const struct topo *t, int index, struct node_profile *
     struct device *d = &p->device[p->n_devices++];
     int cores = topo_cores(t, index);
 
-    *d = (struct device){
-        .kind = DEVICE_CPU,
-        .index = index,
-        .numa = (int)t->numa[index]->os_index,
-        .memory_bytes = (int64_t)t->numa[index]->attr->numanode.local_memory,
-        .fp32_flops = NAN,
-        .fp16_flops = NAN,
-        .memory_bytes_per_s = NAN,
-        .to_device_bytes_per_s = NAN,
-        .from_device_bytes_per_s = NAN,
-        .rate = NAN,
-        .fixed_s = NAN,
-        .sample_s = NAN,
-    };
+    *d = device_unmeasured(DEVICE_CPU, index, (int)t->numa[index]->os_index);
+    d->memory_bytes = (int64_t)t->numa[index]->attr->numanode.local_memory;
     (void)snprintf(d->id, sizeof d->id, "numa:%d", d->numa);
     (void)snprintf(d->name, sizeof d->name, "%.75s, %d core%s",
                    p->cpu_model[0] ? p->cpu_model : "CPU", cores, cores == 1 ? "" : "s");
