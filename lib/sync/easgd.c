@@ -7,7 +7,6 @@
 #include "elastic.h"
 #include "sync_impl.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -20,17 +19,10 @@ struct easgd {
     struct elastic *elastic;
 };
 
-/* Return s as this algorithm's instance. */
-static struct easgd *easgd(struct sync *s)
-{
-    assert(s->ops == &sync_easgd);
-    return (struct easgd *)s;
-}
-
 /* Close the algorithm and free it, also if half-built. */
 static void easgd_close(struct sync *s)
 {
-    elastic_close(easgd(s)->elastic);
+    elastic_close(((struct easgd *)s)->elastic);
     free(s);
 }
 
@@ -80,7 +72,7 @@ static int easgd_waits_for(const struct sync *s, int buffer)
 static int easgd_exchange(struct sync *s, const struct sync_turn *t, int64_t now_ns,
                           struct outbox *out, struct eddis_error *err)
 {
-    struct easgd *g = easgd(s);
+    struct easgd *g = (struct easgd *)s;
 
     if (t->what == SYNC_STEP && !elastic_due(&g->m, t, s->since))
         return 1;
@@ -92,7 +84,7 @@ static int easgd_exchange(struct sync *s, const struct sync_turn *t, int64_t now
 static int easgd_box(struct sync *s, struct smb_request *r, int64_t now_ns, struct outbox *out,
                      struct eddis_error *err)
 {
-    return elastic_done(easgd(s)->elastic, r, now_ns, out, err);
+    return elastic_done(((struct easgd *)s)->elastic, r, now_ns, out, err);
 }
 
 /* Return the rank that the exchange under way waits for in the box; -1: none. */

@@ -5,7 +5,6 @@
  */
 #include "sync_impl.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,13 +19,6 @@ struct reducer {
     int *active;             /* [n_active] numbers of the buffers under way */
     int n_active;
 };
-
-/* Return s as this algorithm's instance. */
-static struct reducer *reducer(struct sync *s)
-{
-    assert(s->ops == &sync_allreduce);
-    return (struct reducer *)s;
-}
 
 /* Free the collectives of all buffers. */
 static void allreduce_clear(struct reducer *r)
@@ -43,7 +35,7 @@ static void allreduce_clear(struct reducer *r)
 /* Close the algorithm and free it. */
 static void allreduce_close(struct sync *s)
 {
-    allreduce_clear(reducer(s));
+    allreduce_clear((struct reducer *)s);
     free(s);
 }
 
@@ -61,7 +53,7 @@ static enum comm_type allreduce_wire(const struct reducer *r, enum comm_type typ
 static int allreduce_lay_out(struct sync *s, const struct sync_buffer *buffer, int n_buffers,
                              struct eddis_error *err)
 {
-    struct reducer *r = reducer(s);
+    struct reducer *r = (struct reducer *)s;
 
     allreduce_clear(r);
     r->sum = calloc((size_t)n_buffers, sizeof(struct collective *));
@@ -110,7 +102,7 @@ static int allreduce_open(const struct sync_setup *o, struct sync **ret, struct 
 static int allreduce_begin(struct sync *s, int buffer, int tag, int64_t now_ns, struct outbox *out,
                            struct eddis_error *err)
 {
-    struct reducer *r = reducer(s);
+    struct reducer *r = (struct reducer *)s;
     int rc = collective_start(r->sum[buffer], tag, out, err);
 
     if (rc == 0)
@@ -140,7 +132,7 @@ static int allreduce_receive(struct sync *s, const struct comm_op *op, int64_t n
     if (rc != 1)
         return rc;
     buffer = (int)(intptr_t)collective_user(op->owner);
-    allreduce_over(reducer(s), buffer);
+    allreduce_over((struct reducer *)s, buffer);
     return buffer + 1;
 }
 
@@ -161,7 +153,7 @@ static bool allreduce_polls(const struct sync *s)
 static int allreduce_poll(struct sync *s, int64_t now_ns, struct outbox *out,
                           struct eddis_error *err)
 {
-    struct reducer *r = reducer(s);
+    struct reducer *r = (struct reducer *)s;
 
     for (int i = 0; i < r->n_active; i++) {
         int buffer = r->active[i];
