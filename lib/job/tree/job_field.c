@@ -98,6 +98,8 @@ int job_mistyped(const struct job_reader *r, const struct job_key *key, const st
         strbuf_add(&b, key->field->type->form);
     else
         key->field->type->expect(key, &b);
+    if (key->field->type->or_word && key->field->word)
+        strbuf_addf(&b, " or %s", key->field->word);
     rc = job_wrong(r, n->line, n->column, err, "\"%s\" is %s; write %s", key->name, words,
                    strbuf_text(&b));
     strbuf_fini(&b);

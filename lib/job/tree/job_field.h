@@ -33,9 +33,11 @@ struct job_type {
     void (*free)(void *base, const struct job_key *key);
 
     /* The form of a valid value for an error message: "a whole number from 1 to 9 or auto".  form
-     * is the text; NULL: expect appends it, as it depends on the key.
+     * is the text; NULL: expect appends it, as it depends on the key.  or_word: the key's special
+     * word follows, " or auto", if it has one.
      */
     const char *form;
+    bool or_word;
     void (*expect)(const struct job_key *key, struct strbuf *b);
 };
 

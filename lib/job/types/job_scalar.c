@@ -19,13 +19,6 @@ static bool is_word(const struct job_key *key, const struct job_node *n)
     return n->kind == JOB_SCALAR && key->field->word && strcmp(n->text, key->field->word) == 0;
 }
 
-/* Append " or auto" if the key has a special word. */
-static void expect_word(const struct job_key *key, struct strbuf *b)
-{
-    if (key->field->word)
-        strbuf_addf(b, " or %s", key->field->word);
-}
-
 /* Replace the member by text, which base then owns; NULL is -ENOMEM. */
 static int take_text(const struct job_reader *r, const struct job_key *key, char *text,
                      struct eddis_error *err)
@@ -125,18 +118,12 @@ static int path_read(const struct job_reader *r, const struct job_key *key,
     return rc;
 }
 
-/* Append the form of a valid value (job_type.expect). */
-static void path_expect(const struct job_key *key, struct strbuf *b)
-{
-    strbuf_add(b, "a path");
-    expect_word(key, b);
-}
-
 const struct job_type job_type_path = {
     .read = path_read,
     .write = job_text_write,
     .free = job_pointer_free,
-    .expect = path_expect,
+    .form = "a path",
+    .or_word = true,
 };
 
 /* ---- text, validated by its row ---- */
@@ -159,18 +146,12 @@ static int text_read(const struct job_reader *r, const struct job_key *key,
     return take_text(r, key, strdup(n->text), err);
 }
 
-/* Append the form of a valid value (job_type.expect). */
-static void text_expect(const struct job_key *key, struct strbuf *b)
-{
-    strbuf_add(b, "a text");
-    expect_word(key, b);
-}
-
 const struct job_type job_type_text = {
     .read = text_read,
     .write = job_text_write,
     .free = job_pointer_free,
-    .expect = text_expect,
+    .form = "a text",
+    .or_word = true,
 };
 
 /* ---- whole number; the special word is 0, words[0] is -1 ---- */
@@ -209,7 +190,8 @@ static void whole_expect(const struct job_key *key, struct strbuf *b)
 {
     strbuf_addf(b, "a whole number from %lld to %lld", (long long)key->field->min,
                 (long long)key->field->max);
-    expect_word(key, b);
+    if (key->field->word)
+        strbuf_addf(b, " or %s", key->field->word);
     if (key->field->words[0])
         strbuf_addf(b, " or %s", key->field->words[0]);
 }
@@ -251,13 +233,13 @@ static void number_write(const void *base, const struct job_key *key, struct str
 static void number_expect(const struct job_key *key, struct strbuf *b)
 {
     strbuf_addf(b, "a number from %g to %g", key->field->low, key->field->high);
-    expect_word(key, b);
 }
 
 const struct job_type job_type_number = {
     .read = number_read,
     .write = number_write,
     .expect = number_expect,
+    .or_word = true,
 };
 
 /* ---- duration ---- */
@@ -345,13 +327,13 @@ static void duration_expect(const struct job_key *key, struct strbuf *b)
     strbuf_add(b, " to ");
     add_duration(b, key->field->max);
     add_examples(key->field, b);
-    expect_word(key, b);
 }
 
 const struct job_type job_type_duration = {
     .read = duration_read,
     .write = duration_write,
     .expect = duration_expect,
+    .or_word = true,
 };
 
 /* ---- period: a whole number of steps, or a duration ---- */
