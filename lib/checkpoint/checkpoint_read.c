@@ -256,12 +256,11 @@ int checkpoint_check(const char *folder, bool sums, struct manifest *ret, struct
         rc = check_name(folder, &m, err);
     for (size_t i = 0; i < m.n && rc == 0; i++)
         rc = check_file(folder, &m.file[i], sums, err);
-    if (rc < 0) {
+    if (rc < 0)
         manifest_fini(&m);
-        return rc;
-    }
-    *ret = m;
-    return 0;
+    else
+        *ret = m;
+    return rc;
 }
 
 bool checkpoint_is_foreign(const char *path)

@@ -233,12 +233,11 @@ int manifest_parse(const char *text, size_t n, struct manifest *ret, struct eddi
     if (rc == 0 && (take_crc(&c) != crc32_update(0, text, (size_t)(last - text)) || c.failed ||
                     c.end - c.p != 1 || *c.p != '\n' || !is_sorted(&m)))
         rc = eddis_fail(err, -EBADMSG, "the manifest is damaged");
-    if (rc < 0) {
+    if (rc < 0)
         manifest_fini(&m);
-        return rc;
-    }
-    *ret = m;
-    return 0;
+    else
+        *ret = m;
+    return rc;
 }
 
 int manifest_parse_list(const char *text, size_t n, struct manifest *m, struct eddis_error *err)

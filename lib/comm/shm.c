@@ -77,12 +77,11 @@ static int shm_new(int rank, int n_ranks, const struct comm_shm_size *size, stru
     m->taken = calloc((size_t)slots, sizeof *m->taken);
     rc = m->uses && m->taken ? shm_lay_out(m, err)
                              : eddis_fail(err, -ENOMEM, "no memory to share memory");
-    if (rc < 0) {
+    if (rc < 0)
         comm_shm_close(m);
-        return rc;
-    }
-    *ret = m;
-    return 0;
+    else
+        *ret = m;
+    return rc;
 }
 
 /* Borrow a rank's entry in shared memory. */
@@ -213,12 +212,11 @@ int shm_make(int n_ranks, const struct comm_shm_size *size, struct comm_shm **re
         rc = eddis_fail_errno(err, rc, "making %zu bytes of shared memory", m->at.bytes);
     else
         rc = shm_map(m, err);
-    if (rc < 0) {
+    if (rc < 0)
         comm_shm_close(m);
-        return rc;
-    }
-    *ret = m;
-    return 0;
+    else
+        *ret = m;
+    return rc;
 }
 
 int shm_attach(const struct shm_region_mark *mark, int rank, int n_ranks,
@@ -240,12 +238,11 @@ int shm_attach(const struct shm_region_mark *mark, int rank, int n_ranks,
         rc = eddis_fail_errno(err, m->fd, "opening the first worker's memory %s", path);
     else
         rc = shm_map(m, err);
-    if (rc < 0) {
+    if (rc < 0)
         comm_shm_close(m);
-        return rc;
-    }
-    *ret = m;
-    return 0;
+    else
+        *ret = m;
+    return rc;
 }
 
 int shm_describe(const struct comm_shm *m, struct shm_region_mark *ret, struct eddis_error *err)

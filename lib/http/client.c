@@ -195,12 +195,11 @@ int http_client_open(const struct http_client_options *o, struct http_client **r
         rc = eddis_fail(err, -ENOMEM, "no memory for an HTTP client");
     for (int i = 0; rc == 0 && i < o->n_bases; i++)
         rc = take_base(c, o->base[i], err);
-    if (rc < 0) {
+    if (rc < 0)
         http_client_close(c);
-        return rc;
-    }
-    *ret = c;
-    return 0;
+    else
+        *ret = c;
+    return rc;
 }
 
 /* Borrow "host:port" of address `base`. */

@@ -42,12 +42,11 @@ int connections_open(const struct connections_options *o, struct connections **r
     pthread_mutex_init(&s->lock, NULL);
     unauthenticated_init(&s->unauthenticated, o->unauthenticated);
     rc = deadlines_start(&s->deadlines, err);
-    if (rc < 0) {
+    if (rc < 0)
         connections_close(s);
-        return rc;
-    }
-    *ret = s;
-    return 0;
+    else
+        *ret = s;
+    return rc;
 }
 
 void connections_close(struct connections *s)

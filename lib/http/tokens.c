@@ -35,12 +35,11 @@ int http_tokens_new(int n, struct http_tokens **ret, struct eddis_error *err)
         rc = eddis_fail(err, -ENOMEM, "no memory for %d tokens", n);
     for (int i = 0; rc == 0 && i < n; i++)
         rc = random_hex(t->secret[i], SECRET_CHARS, err);
-    if (rc < 0) {
+    if (rc < 0)
         http_tokens_free(t);
-        return rc;
-    }
-    *ret = t;
-    return 0;
+    else
+        *ret = t;
+    return rc;
 }
 
 void http_tokens_text(struct http_tokens *t, int who, char ret[HTTP_TOKEN_CHARS + 1])

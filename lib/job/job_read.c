@@ -107,12 +107,11 @@ static int job_new(const char *file, const char *folder, struct job **ret, struc
         if (!job->name)
             rc = job_no_memory(err);
     }
-    if (rc < 0) {
+    if (rc < 0)
         job_free(job);
-        return rc;
-    }
-    *ret = job;
-    return 0;
+    else
+        *ret = job;
+    return rc;
 }
 
 /* ---- the file ---- */

@@ -101,12 +101,11 @@ int smb_open(const struct smb_options *o, struct smb **ret, struct eddis_error *
         rc = memory_make(b->place.n_ranks, &b->memory, err);
         b->near = NEAR_MAPPED;
     }
-    if (rc < 0) {
+    if (rc < 0)
         smb_close(b);
-        return rc;
-    }
-    *ret = b;
-    return 0;
+    else
+        *ret = b;
+    return rc;
 }
 
 /* ---- being driven ---- */

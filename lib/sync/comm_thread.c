@@ -138,12 +138,11 @@ int comm_hub_open(comm_thread_open_fn open, void *arg, struct comm_hub **ret,
     h->open_arg = arg;
     h->threaded = open != NULL;
     rc = open ? hub_start(h, err) : 0;
-    if (rc < 0) {
+    if (rc < 0)
         hub_free(h);
-        return rc;
-    }
-    *ret = h;
-    return 0;
+    else
+        *ret = h;
+    return rc;
 }
 
 bool comm_hub_lasts(const struct comm_hub *h)
@@ -275,12 +274,11 @@ int comm_thread_join(struct comm_hub *h, struct comm_thread **ret, struct eddis_
         return rc;
     }
     rc = comm_thread_wait(t, &w, CLOCK_NEVER, err);
-    if (rc < 0) {
+    if (rc < 0)
         (void)comm_thread_close(t, false, NULL);
-        return rc;
-    }
-    *ret = t;
-    return 0;
+    else
+        *ret = t;
+    return rc;
 }
 
 struct comm_place comm_thread_place(const struct comm_thread *t)

@@ -40,12 +40,11 @@ static int easgd_open(const struct sync_setup *o, struct sync **ret, struct eddi
     g->base.ops = &sync_easgd;
     g->m = *o->models;
     rc = elastic_open(o, g, &g->elastic, err);
-    if (rc < 0) {
+    if (rc < 0)
         easgd_close(&g->base);
-        return rc;
-    }
-    *ret = &g->base;
-    return 0;
+    else
+        *ret = &g->base;
+    return rc;
 }
 
 /* Do nothing and return 1: the gradient is this worker's alone, so it is combined already. */

@@ -84,12 +84,11 @@ static int hsgd_open(const struct sync_setup *o, struct sync **ret, struct eddis
     h->place = o->place;
     h->m = *o->models;
     rc = hsgd_build(h, o, err);
-    if (rc < 0) {
+    if (rc < 0)
         hsgd_close(&h->base);
-        return rc;
-    }
-    *ret = &h->base;
-    return 0;
+    else
+        *ret = &h->base;
+    return rc;
 }
 
 /* Copy the broadcast parameters to the values of a member, if there was a broadcast, and return 1.

@@ -90,12 +90,11 @@ static int allreduce_open(const struct sync_setup *o, struct sync **ret, struct 
     r->place = o->place;
     r->wire = o->options.wire;
     rc = allreduce_lay_out(&r->base, o->buffer, o->n_buffers, err);
-    if (rc < 0) {
+    if (rc < 0)
         allreduce_close(&r->base);
-        return rc;
-    }
-    *ret = &r->base;
-    return 0;
+    else
+        *ret = &r->base;
+    return rc;
 }
 
 /* Start to sum a buffer over all ranks. */
