@@ -86,9 +86,8 @@ int job_mistyped(const struct job_reader *r, const struct job_key *key, const st
                  struct eddis_error *err)
 {
     const char *meant = word_meant(key, n);
-    struct strbuf b = { 0 };
+    cleanup_strbuf struct strbuf b = { 0 };
     char words[80];
-    int rc;
 
     job_node_words(n, words, sizeof words);
     if (meant)
@@ -100,8 +99,6 @@ int job_mistyped(const struct job_reader *r, const struct job_key *key, const st
         key->field->type->expect(key, &b);
     if (key->field->type->or_word && key->field->word)
         strbuf_addf(&b, " or %s", key->field->word);
-    rc = job_wrong(r, n->line, n->column, err, "\"%s\" is %s; write %s", key->name, words,
-                   strbuf_text(&b));
-    strbuf_fini(&b);
-    return rc;
+    return job_wrong(r, n->line, n->column, err, "\"%s\" is %s; write %s", key->name, words,
+                     strbuf_text(&b));
 }

@@ -177,7 +177,7 @@ static int line_add(const struct job_reader *r, const struct job_key *key, const
     const char *p = n->text;
 
     for (;;) {
-        struct strbuf b = { 0 };
+        cleanup_strbuf struct strbuf b = { 0 };
         int quoted, rc = 0;
 
         while (isspace((unsigned char)*p))
@@ -199,7 +199,6 @@ static int line_add(const struct job_reader *r, const struct job_key *key, const
         else
             strlist_addf(w, "%s", strbuf_text(&b));
         w->failed = w->failed || b.failed;
-        strbuf_fini(&b);
         if (rc < 0)
             return rc;
     }

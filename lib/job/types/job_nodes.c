@@ -166,7 +166,7 @@ static bool add_settings(struct strbuf *b, const struct job_host *h)
 
     for (size_t i = 1; i < job_host_table.n; i++) { /* row 0 is the host itself */
         const struct job_key *k = &job_host_table.row[i];
-        struct strbuf value = { 0 }, usual = { 0 };
+        cleanup_strbuf struct strbuf value = { 0 }, usual = { 0 };
         size_t n = map_of(k, &map);
 
         k->field->type->write(h, k, &value);
@@ -184,8 +184,6 @@ static bool add_settings(struct strbuf *b, const struct job_host *h)
             any = true;
         }
         b->failed = b->failed || value.failed || usual.failed;
-        strbuf_fini(&value);
-        strbuf_fini(&usual);
     }
     if (inside)
         strbuf_add(b, "}");
@@ -199,7 +197,7 @@ static void nodes_write(const void *base, const struct job_key *key, struct strb
 
     strbuf_add(b, "[");
     for (size_t i = 0; i < job->n_hosts; i++) {
-        struct strbuf settings = { 0 };
+        cleanup_strbuf struct strbuf settings = { 0 };
         bool map = add_settings(&settings, &job->host[i]);
 
         strbuf_add(b, i ? ", " : "");
@@ -208,7 +206,6 @@ static void nodes_write(const void *base, const struct job_key *key, struct strb
         strbuf_add(b, strbuf_text(&settings));
         strbuf_add(b, map ? "}" : "");
         b->failed = b->failed || settings.failed;
-        strbuf_fini(&settings);
     }
     strbuf_add(b, "]");
 }

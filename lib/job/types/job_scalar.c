@@ -455,19 +455,16 @@ static int word_read(const struct job_reader *r, const struct job_key *key,
                      const struct job_node *n, struct eddis_error *err)
 {
     const struct job_field *f = key->field;
-    struct strbuf b = { 0 };
-    int rc;
+    cleanup_strbuf struct strbuf b = { 0 };
 
     if (n->kind == JOB_SCALAR && among(n->text, f, nth_word))
         return take_text(r, key, strdup(n->text), err);
     if (n->kind != JOB_SCALAR || !among(n->text, f, nth_soon))
         return word_refuse(r, key, n, err);
     word_expect(key, &b);
-    rc = job_wrong(r, n->line, n->column, err,
-                   "\"%s\" is \"%s\", which is not supported in this version yet; write %s",
-                   key->name, n->text, strbuf_text(&b));
-    strbuf_fini(&b);
-    return rc;
+    return job_wrong(r, n->line, n->column, err,
+                     "\"%s\" is \"%s\", which is not supported in this version yet; write %s",
+                     key->name, n->text, strbuf_text(&b));
 }
 
 const struct job_type job_type_word = {
