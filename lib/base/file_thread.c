@@ -10,7 +10,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Singly linked list of tasks; `last` points to the final `next` */
@@ -125,16 +124,12 @@ static void *run(void *arg)
 static int start(struct file_thread *t, struct eddis_error *err)
 {
     pthread_attr_t detached;
-    pthread_condattr_t clock;
     sigset_t all, before;
     pthread_t thread;
     int rc;
 
     pthread_mutex_init(&t->lock, NULL);
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_cond_init(&t->changed, &clock);
-    pthread_condattr_destroy(&clock);
+    pthread_cond_init(&t->changed, NULL);
     pthread_attr_init(&detached);
     pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
     sigfillset(&all); /* so that signals go to the caller's threads */
@@ -225,12 +220,6 @@ void file_thread_turn(struct file_thread *t)
     }
 }
 
-/* Convert a monotonic deadline in ns to a timespec. */
-static struct timespec moment(int64_t deadline_ns)
-{
-    return (struct timespec){ .tv_sec = deadline_ns / CLOCK_S, .tv_nsec = deadline_ns % CLOCK_S };
-}
-
 bool file_thread_idle(struct file_thread *t)
 {
     cleanup_unlock pthread_mutex_t *lock = mutex_hold(&t->lock);
@@ -240,13 +229,12 @@ bool file_thread_idle(struct file_thread *t)
 
 bool file_thread_settle(struct file_thread *t, int64_t deadline_ns)
 {
-    const struct timespec until = moment(deadline_ns);
     bool idle;
     int rc = 0;
     cleanup_unlock pthread_mutex_t *lock = mutex_hold(&t->lock);
 
     while (!(idle = !t->waiting.first && !t->running) && rc != ETIMEDOUT)
-        rc = pthread_cond_timedwait(&t->changed, &t->lock, &until);
+        rc = clock_cond_wait(&t->changed, &t->lock, deadline_ns);
     return idle;
 }
 
@@ -259,13 +247,12 @@ int64_t file_thread_held_ns(struct file_thread *t, int64_t now_ns)
 
 bool file_thread_await(struct file_thread *t, struct file_task *k, int64_t deadline_ns)
 {
-    const struct timespec until = moment(deadline_ns);
     bool over;
     int rc = 0;
     cleanup_unlock pthread_mutex_t *lock = mutex_hold(&t->lock);
 
     while (!(over = take(&t->over, k)) && rc != ETIMEDOUT)
-        rc = pthread_cond_timedwait(&t->changed, &t->lock, &until);
+        rc = clock_cond_wait(&t->changed, &t->lock, deadline_ns);
     return over;
 }
 

@@ -10,7 +10,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <time.h>
 
 /* Deadline of one socket */
 struct deadline {
@@ -86,14 +85,7 @@ static void *deadlines_thread(void *arg)
 
     while (!d->stop) {
         d->nearest_ns = sweep(d, clock_now_ns());
-        if (d->nearest_ns == CLOCK_NEVER) {
-            pthread_cond_wait(&d->changed, &d->lock);
-        } else {
-            struct timespec until = { .tv_sec = d->nearest_ns / CLOCK_S,
-                                      .tv_nsec = d->nearest_ns % CLOCK_S };
-
-            pthread_cond_timedwait(&d->changed, &d->lock, &until);
-        }
+        clock_cond_wait(&d->changed, &d->lock, d->nearest_ns);
     }
     return NULL;
 }
@@ -101,7 +93,6 @@ static void *deadlines_thread(void *arg)
 int deadlines_start(struct deadlines **ret, struct eddis_error *err)
 {
     struct deadlines *d = calloc(1, sizeof *d);
-    pthread_condattr_t attr;
     int e;
 
     if (!d)
@@ -109,10 +100,7 @@ int deadlines_start(struct deadlines **ret, struct eddis_error *err)
     d->head.next = d->head.prev = &d->head;
     d->nearest_ns = CLOCK_NEVER;
     pthread_mutex_init(&d->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&d->changed, &attr);
-    pthread_condattr_destroy(&attr);
+    pthread_cond_init(&d->changed, NULL);
     pthread_cond_init(&d->woken, NULL);
     e = pthread_create(&d->thread, NULL, deadlines_thread, d);
     if (e) {

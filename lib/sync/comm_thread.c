@@ -79,15 +79,11 @@ static void *thread_main(void *arg)
 static struct comm_hub *hub_new(void)
 {
     struct comm_hub *h = calloc(1, sizeof *h);
-    pthread_condattr_t attr;
 
     if (!h)
         return NULL;
     pthread_mutex_init(&h->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&h->event, &attr);
-    pthread_condattr_destroy(&attr);
+    pthread_cond_init(&h->event, NULL);
     return h;
 }
 

@@ -8,7 +8,6 @@
 #include "lib/base/clock.h"
 
 #include <errno.h>
-#include <time.h>
 
 enum { POLL = 64 }; /* completed operations taken at a time */
 
@@ -426,12 +425,7 @@ void comm_thread_give(struct comm_hub *h)
 
 void comm_thread_sleep(struct comm_hub *h, int64_t deadline_ns)
 {
-    struct timespec ts = { .tv_sec = deadline_ns / CLOCK_S, .tv_nsec = deadline_ns % CLOCK_S };
-
-    if (deadline_ns == CLOCK_NEVER)
-        pthread_cond_wait(&h->event, &h->lock);
-    else
-        pthread_cond_timedwait(&h->event, &h->lock, &ts);
+    clock_cond_wait(&h->event, &h->lock, deadline_ns);
 }
 
 /* Release the hub's lock during a turn; not with one rank. */

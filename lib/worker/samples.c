@@ -28,14 +28,9 @@ static const struct samples_feed samples_by_plan = {
 
 void samples_init(struct samples *s)
 {
-    pthread_condattr_t attr;
-
     pthread_mutex_init(&s->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&s->changed, &attr);
+    pthread_cond_init(&s->changed, NULL);
     s->last = INT64_MAX;
-    pthread_condattr_destroy(&attr);
 }
 
 int samples_open(struct samples *s, const struct sampler_options *order, struct eddis_error *err)
@@ -105,10 +100,8 @@ void samples_fail(void *arg, const struct eddis_error *why)
  */
 static int samples_wait(struct samples *s, int64_t deadline_ns, struct eddis_error *err)
 {
-    struct timespec ts = { .tv_sec = deadline_ns / CLOCK_S, .tv_nsec = deadline_ns % CLOCK_S };
-
     if (!s->failure.code)
-        pthread_cond_timedwait(&s->changed, &s->lock, &ts);
+        clock_cond_wait(&s->changed, &s->lock, deadline_ns);
     if (s->failure.code && err)
         *err = s->failure;
     return s->failure.code;
