@@ -2,6 +2,7 @@
 /* proctree.c - walk /proc for the descendants of a process */
 #include "proctree.h"
 
+#include "array.h"
 #include "cleanup.h"
 #include "clock.h"
 #include "file.h"
@@ -62,7 +63,7 @@ static int read_stat(pid_t pid, struct proctree_process *ret)
 int proctree_all(struct proctree_process **ret, struct eddis_error *err)
 {
     struct proctree_process *all = NULL;
-    int n = 0, cap = 0;
+    size_t n = 0, room = 0;
     struct dirent *e;
     DIR *dir = opendir("/proc");
 
@@ -73,23 +74,16 @@ int proctree_all(struct proctree_process **ret, struct eddis_error *err)
 
         if (!isdigit((unsigned char)e->d_name[0]) || read_stat((pid_t)atoi(e->d_name), &one) < 0)
             continue;
-        if (n == cap) {
-            struct proctree_process *more;
-
-            cap = cap ? cap * 2 : 256;
-            more = realloc(all, (size_t)cap * sizeof *all);
-            if (!more) {
-                free(all);
-                (void)closedir(dir);
-                return eddis_fail(err, -ENOMEM, "no memory for the process list");
-            }
-            all = more;
+        if (!array_grow(&all, &room, n, sizeof *all)) {
+            free(all);
+            (void)closedir(dir);
+            return eddis_fail(err, -ENOMEM, "no memory for the process list");
         }
         all[n++] = one;
     }
     (void)closedir(dir);
     *ret = all;
-    return n;
+    return (int)n;
 }
 
 /* Move the descendants of root to the front of the array, parents first.  Return their number. */

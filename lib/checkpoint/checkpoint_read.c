@@ -5,6 +5,7 @@
 #include "checkpoint_impl.h"
 #include "manifest.h"
 
+#include "lib/base/array.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/crc32.h"
 #include "lib/base/file.h"
@@ -92,15 +93,10 @@ int checkpoint_names(const char *dir, struct checkpoint_name **ret, struct eddis
 
         if (!checkpoint_name_parse(e->d_name, &one))
             continue;
-        if (n == room) {
-            struct checkpoint_name *grown = realloc(names, (room += 32) * sizeof *names);
-
-            if (!grown) {
-                (void)closedir(d);
-                free(names);
-                return eddis_fail(err, -ENOMEM, "no memory to list checkpoints");
-            }
-            names = grown;
+        if (!array_grow(&names, &room, n, sizeof *names)) {
+            (void)closedir(d);
+            free(names);
+            return eddis_fail(err, -ENOMEM, "no memory to list checkpoints");
         }
         names[n++] = one;
     }

@@ -2,6 +2,7 @@
 /* manifest.c - the list of a checkpoint's files, each with its size and checksum */
 #include "manifest.h"
 
+#include "lib/base/array.h"
 #include "lib/base/crc32.h"
 #include "lib/base/strbuf.h"
 #include "lib/base/text.h"
@@ -31,15 +32,8 @@ int manifest_add(struct manifest *m, const char *name, int64_t bytes, uint32_t c
     if (m->n == CHECKPOINT_MAX_FILES)
         return eddis_fail(err, -EINVAL, "a checkpoint cannot have more than %d files",
                           CHECKPOINT_MAX_FILES);
-    if (m->n == m->room) {
-        size_t room = m->room ? 2 * m->room : 16;
-        struct manifest_file *grown = realloc(m->file, room * sizeof *grown);
-
-        if (!grown)
-            return eddis_fail(err, -ENOMEM, "no memory for a manifest");
-        m->file = grown;
-        m->room = room;
-    }
+    if (!array_grow(&m->file, &m->room, m->n, sizeof *m->file))
+        return eddis_fail(err, -ENOMEM, "no memory for a manifest");
     memset(&m->file[m->n], 0, sizeof *m->file);
     strncpy(m->file[m->n].name, name, MANIFEST_MAX_FILE);
     m->file[m->n].bytes = bytes;

@@ -4,6 +4,7 @@
 
 #include "permutation.h"
 
+#include "lib/base/array.h"
 #include "lib/base/cleanup.h"
 
 #include <errno.h>
@@ -155,14 +156,8 @@ int sampler_add_plan(struct sampler *s, int64_t version, int64_t from_step, cons
     if (last && last->from_step == from_step) {
         free(last->batch);
         s->n_plans--;
-    } else if (s->n_plans == s->plan_room) {
-        size_t room = s->plan_room ? 2 * s->plan_room : 4;
-        struct plan *grown = realloc(s->plan, room * sizeof *grown);
-
-        if (!grown)
-            return eddis_fail(err, -ENOMEM, "no memory for a plan");
-        s->plan = grown;
-        s->plan_room = room;
+    } else if (!array_grow(&s->plan, &s->plan_room, s->n_plans, sizeof *s->plan)) {
+        return eddis_fail(err, -ENOMEM, "no memory for a plan");
     }
     s->plan[s->n_plans++] = (struct plan){ .version = version,
                                            .from_step = from_step,
