@@ -103,17 +103,6 @@ static int shm_lock(const struct comm_shm *m, struct eddis_error *err)
                : eddis_fail_errno(err, -errno, "locking shared memory");
 }
 
-/* Unmap both mappings of the memory; do nothing if shm_join has borrowed them from another rank of
- * this process.  The pointers in m stay, so set them or free m next.
- */
-static void shm_unmap(struct comm_shm *m)
-{
-    if (m->joined)
-        return;
-    shm_region_unmap(m->map, m->at.bytes);
-    shm_region_unmap(m->results, m->size.arena_bytes);
-}
-
 /* Allocate these pages of the file now: a later shortage would be a signal instead of an error. */
 static int shm_reserve(const struct comm_shm *m, size_t at, size_t bytes, struct eddis_error *err)
 {
@@ -161,7 +150,7 @@ static void populate(const struct comm_shm *m, size_t at, size_t bytes, bool wri
 {
     size_t first = at / SHM_PAGE * SHM_PAGE;
 
-    if (bytes && !m->joined)
+    if (bytes)
         (void)madvise(m->map + first, round_up(at + bytes, SHM_PAGE) - first,
                       write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
 }
@@ -179,7 +168,7 @@ void shm_populate(const struct comm_shm *m)
     populate(m, 0, m->at.arena, true);
     populate(m, m->at.arena + (size_t)m->rank * arena, arena, true);
 #ifdef MADV_POPULATE_WRITE
-    if (!m->joined && m->results)
+    if (m->results)
         (void)madvise((void *)m->results, arena, MADV_POPULATE_READ);
 #endif
 }
@@ -252,31 +241,14 @@ int shm_describe(const struct comm_shm *m, struct shm_region_mark *ret, struct e
     return rc < 0 ? eddis_fail_errno(err, rc, "looking at shared memory") : 0;
 }
 
-int shm_join(const struct comm_shm *first, int rank, struct comm_shm **ret, struct eddis_error *err)
-{
-    struct shm_region_mark mark;
-    struct comm_shm *m;
-    int rc = shm_describe(first, &mark, err);
-
-    if (rc == 0)
-        rc = shm_attach(&mark, rank, first->n_ranks, &first->size, &m, err);
-    if (rc < 0)
-        return rc;
-    shm_unmap(m);
-    m->map = first->map;
-    m->results = first->map + first->at.results;
-    m->joined = true;
-    *ret = m;
-    return 0;
-}
-
 void comm_shm_close(struct comm_shm *m)
 {
     if (!m)
         return;
     if (m->map)
         atomic_store(&shm_member(m, m->rank)->left, true);
-    shm_unmap(m);
+    shm_region_unmap(m->map, m->at.bytes);
+    shm_region_unmap(m->results, m->size.arena_bytes);
     if (m->fd >= 0)
         (void)close(m->fd); /* releases the lock too */
     free(m->uses);
