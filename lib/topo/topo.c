@@ -14,7 +14,6 @@ struct topo {
     hwloc_topology_t hwloc;
     hwloc_obj_t numa[PROFILE_MAX_NUMA]; /* nodes with cores, by their number */
     int n_numa;
-    bool this_machine;
 };
 
 /* Return the cores of the NUMA node of this index. */
@@ -58,12 +57,6 @@ static void keep_to_affinity(struct topo *t)
     hwloc_bitmap_free(mine);
 }
 
-/* Source of the topology; at most one of synthetic and xml, NULL: this machine */
-struct source {
-    const char *synthetic, *xml;
-    bool devices;
-};
-
 /* Disable plugins that start drivers, or leak as libpciaccess does. hwloc finds PCI devices in
  * sysfs without them.
  */
@@ -77,58 +70,29 @@ static void leave_out_plugins(hwloc_topology_t t)
         (void)hwloc_topology_set_components(t, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, names[i]);
 }
 
-/* Configure hwloc for this source. */
-static int choose_source(struct topo *t, const struct source *from, struct eddis_error *err)
-{
-    if (from->synthetic && hwloc_topology_set_synthetic(t->hwloc, from->synthetic) < 0)
-        return eddis_fail(err, -EINVAL, "hwloc cannot read the description '%s'", from->synthetic);
-    if (from->xml && hwloc_topology_set_xml(t->hwloc, from->xml) < 0)
-        return eddis_fail(err, -EINVAL, "hwloc cannot read the topology file '%s'", from->xml);
-    leave_out_plugins(t->hwloc);
-    if (from->devices)
-        (void)hwloc_topology_set_io_types_filter(t->hwloc, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
-    return 0;
-}
-
-/* Load a topology from this source. */
-static int open_from(const struct source *from, struct topo **ret, struct eddis_error *err)
+int topo_open(bool devices, struct topo **ret, struct eddis_error *err)
 {
     struct topo *t = calloc(1, sizeof *t);
-    int rc;
 
     if (!t || hwloc_topology_init(&t->hwloc) < 0) {
         free(t);
         return eddis_fail(err, -ENOMEM, "no memory for the topology of this machine");
     }
-    rc = choose_source(t, from, err);
+    leave_out_plugins(t->hwloc);
+    if (devices)
+        (void)hwloc_topology_set_io_types_filter(t->hwloc, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
     errno = 0; /* hwloc does not set it for every failure */
-    if (rc == 0 && hwloc_topology_load(t->hwloc) < 0)
-        rc = eddis_fail_errno(err, errno ? -errno : -EIO, "hwloc cannot read the topology");
-    if (rc < 0) {
+    if (hwloc_topology_load(t->hwloc) < 0) {
+        int rc = eddis_fail_errno(err, errno ? -errno : -EIO, "hwloc cannot read the topology");
+
         topo_close(t);
         return rc;
     }
-    t->this_machine = !from->synthetic && !from->xml;
-    if (t->this_machine)
+    if (hwloc_topology_is_thissystem(t->hwloc))
         keep_to_affinity(t);
     collect_numa(t);
     *ret = t;
     return 0;
-}
-
-int topo_open(bool devices, struct topo **ret, struct eddis_error *err)
-{
-    return open_from(&(struct source){ .devices = devices }, ret, err);
-}
-
-int topo_open_synthetic(const char *description, struct topo **ret, struct eddis_error *err)
-{
-    return open_from(&(struct source){ .synthetic = description }, ret, err);
-}
-
-int topo_open_xml(const char *path, struct topo **ret, struct eddis_error *err)
-{
-    return open_from(&(struct source){ .xml = path, .devices = true }, ret, err);
 }
 
 void topo_close(struct topo *t)
