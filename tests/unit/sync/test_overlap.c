@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_overlap.c - properties 2 and 3: buckets and paths; property 41: what is hidden behind
  * compute, in virtual time. */
+#include "bucket_end.h"
 #include "lib/base/random.h"
 #include "lib/comm/loop.h"
 #include "lib/sync/arena.h"
