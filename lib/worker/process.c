@@ -244,9 +244,11 @@ static void process_at_exit(int status, void *arg)
         end_hub(status == 0);
 }
 
-/* Install the handlers for fork and exit, once.  With list_lock held. */
+/* Install the handlers for fork and exit, once. */
 static int install(struct eddis_error *err)
 {
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&list_lock);
+
     if (!installed && (pthread_atfork(process_before_fork, process_after_fork, process_in_child) ||
                        on_exit(process_at_exit, NULL) != 0))
         return eddis_fail(err, -ENOMEM, "no memory for an exit handler");
@@ -256,10 +258,9 @@ static int install(struct eddis_error *err)
 
 int process_add(struct process_worker *w, struct eddis_error *err)
 {
-    int rc;
+    int rc = install(err);
     cleanup_unlock pthread_mutex_t *lock = mutex_hold(&list_lock);
 
-    rc = install(err);
     if (rc == 0) {
         w->next = list;
         list = w;
@@ -314,10 +315,7 @@ static int hub_take(struct eddis_error *err)
         return rc;
     share.hub_forks = process_forks();
     /* Installed after MPI's handlers, which therefore run after ours. */
-    pthread_mutex_lock(&list_lock);
-    rc = install(err);
-    pthread_mutex_unlock(&list_lock);
-    return rc;
+    return install(err);
 }
 
 int process_hub_take(struct comm_hub **ret, struct eddis_error *err)
@@ -437,9 +435,7 @@ int process_board_lock(const char *path, int local_rank, struct board **ret,
 
     if (process_forks()) /* another thread of the parent may have held the lock */
         return fail_in_child(err);
-    pthread_mutex_lock(&list_lock);
     rc = install(err); /* so that a child can be recognized */
-    pthread_mutex_unlock(&list_lock);
     if (rc < 0)
         return rc;
     pthread_mutex_lock(&share_lock);
