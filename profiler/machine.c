@@ -56,14 +56,12 @@ static bool value_of(const char *text, const char *key, char *ret, size_t size)
 static void names_in(const char *root, const char *path, struct strlist *ret)
 {
     cleanup_free char *full = file_join(root, "%s", path);
-    DIR *dir = full ? opendir(full) : NULL;
+    cleanup_dir DIR *dir = full ? opendir(full) : NULL;
     const struct dirent *e;
 
     while (dir && ret->n < 256 && (e = readdir(dir)))
         if (e->d_name[0] != '.')
             strlist_addf(ret, "%s", e->d_name);
-    if (dir)
-        (void)closedir(dir);
     strlist_sort(ret);
 }
 

@@ -292,8 +292,8 @@ static int open_to_remove(int parent, const char *name)
 static int remove_inside(int parent, const char *name)
 {
     int fd = open_to_remove(parent, name);
+    cleanup_dir DIR *dir = NULL;
     int rc = 0;
-    DIR *dir;
     struct dirent *e;
 
     if (fd < 0)
@@ -321,7 +321,6 @@ static int remove_inside(int parent, const char *name)
         if (one < 0 && one != -ENOENT)
             rc = one;
     }
-    (void)closedir(dir);
     return rc;
 }
 

@@ -62,10 +62,10 @@ static int read_stat(pid_t pid, struct proctree_process *ret)
 
 int proctree_all(struct proctree_process **ret, struct eddis_error *err)
 {
-    struct proctree_process *all = NULL;
+    cleanup_free struct proctree_process *all = NULL;
     size_t n = 0, room = 0;
     struct dirent *e;
-    DIR *dir = opendir("/proc");
+    cleanup_dir DIR *dir = opendir("/proc");
 
     if (!dir)
         return eddis_fail_errno(err, -errno, "cannot read /proc");
@@ -74,15 +74,11 @@ int proctree_all(struct proctree_process **ret, struct eddis_error *err)
 
         if (!isdigit((unsigned char)e->d_name[0]) || read_stat((pid_t)atoi(e->d_name), &one) < 0)
             continue;
-        if (!array_grow(&all, &room, n, sizeof *all)) {
-            free(all);
-            (void)closedir(dir);
+        if (!array_grow(&all, &room, n, sizeof *all))
             return eddis_fail(err, -ENOMEM, "no memory for the process list");
-        }
         all[n++] = one;
     }
-    (void)closedir(dir);
-    *ret = all;
+    *ret = cleanup_keep(all);
     return (int)n;
 }
 

@@ -205,7 +205,7 @@ static int take_stock(struct checkpoint *c, struct eddis_error *err)
     size_t listed = c->m.n, met = 0;
     struct manifest own = { 0 };
     struct dirent *e;
-    DIR *dir = opendir(c->folder);
+    cleanup_dir DIR *dir = opendir(c->folder);
     int rc = manifest_sort(&c->m, err);
 
     if (!dir)
@@ -233,7 +233,6 @@ static int take_stock(struct checkpoint *c, struct eddis_error *err)
         if (rc == 0)
             rc = manifest_add(&own, found.name, found.bytes, found.crc, err);
     }
-    (void)closedir(dir);
     if (rc == 0 && met < listed)
         rc = eddis_fail(err, -ENOENT, "%zu files that were put into checkpoint '%s' are missing",
                         listed - met, c->folder);

@@ -78,9 +78,9 @@ static int newest_first(const void *a, const void *b)
 
 int checkpoint_names(const char *dir, struct checkpoint_name **ret, struct eddis_error *err)
 {
-    struct checkpoint_name *names = NULL;
+    cleanup_free struct checkpoint_name *names = NULL;
     size_t n = 0, room = 0;
-    DIR *d = opendir(dir);
+    cleanup_dir DIR *d = opendir(dir);
     struct dirent *e;
 
     *ret = NULL;
@@ -93,17 +93,13 @@ int checkpoint_names(const char *dir, struct checkpoint_name **ret, struct eddis
 
         if (!checkpoint_name_parse(e->d_name, &one))
             continue;
-        if (!array_grow(&names, &room, n, sizeof *names)) {
-            (void)closedir(d);
-            free(names);
+        if (!array_grow(&names, &room, n, sizeof *names))
             return eddis_fail(err, -ENOMEM, "no memory to list checkpoints");
-        }
         names[n++] = one;
     }
-    (void)closedir(d);
     if (n)
         qsort(names, n, sizeof *names, newest_first);
-    *ret = names;
+    *ret = cleanup_keep(names);
     return (int)n;
 }
 

@@ -60,7 +60,7 @@ struct http_client {
 /* Write the set of open descriptors below 64 * CLIENT_FD_WORDS as bits. */
 static void open_fds(uint64_t *set)
 {
-    DIR *d = opendir("/proc/self/fd");
+    cleanup_dir DIR *d = opendir("/proc/self/fd");
     struct dirent *e;
 
     memset(set, 0, CLIENT_FD_WORDS * sizeof *set);
@@ -70,8 +70,6 @@ static void open_fds(uint64_t *set)
         if (fd != dirfd(d) && fd >= 0 && fd < 64 * CLIENT_FD_WORDS)
             set[fd / 64] |= UINT64_C(1) << (fd % 64);
     }
-    if (d)
-        closedir(d);
 }
 
 /* Create curl's multi handle and set close-on-exec on its wake-up sockets, which curl does not do:
