@@ -10,8 +10,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-extern const struct sync_ops sync_easgd; /* the row in sync.c */
-
 /* The algorithm's instance. */
 struct easgd {
     struct sync base;

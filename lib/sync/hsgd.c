@@ -16,8 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const struct sync_ops sync_hsgd; /* the row in sync.c */
-
 /* The algorithm's instance. */
 struct hsgd {
     struct sync base;
