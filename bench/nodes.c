@@ -14,10 +14,10 @@
  * MPICH", 2005.)  The program exits 1 if a row takes more than 1.3 times its bound.  --quick leaves
  * out the slow rows, for tests.
  */
-#include "lib/comm/loop.h"
 #include "lib/comm/node_groups.h"
 #include "lib/comm/shm_impl.h"
 #include "lib/comm/tuner.h"
+#include "loop.h"
 
 #include <assert.h>
 #include <math.h>

@@ -6,10 +6,10 @@
  * copied) or with its delivery, at random, to find code that relies on one of the two.  With seed
  * 0 messages arrive at once and each rank may have its own thread.
  */
-#ifndef EDDIS_COMM_LOOP_H
-#define EDDIS_COMM_LOOP_H
+#ifndef EDDIS_BENCH_LOOP_H
+#define EDDIS_BENCH_LOOP_H
 
-#include "transport.h"
+#include "lib/comm/transport.h"
 
 struct loop;
 
