@@ -3,7 +3,7 @@
 #include "simulation.h"
 
 #include "lib/data/sampler.h"
-#include "lib/sync/loop_thread.h"
+#include "loop_thread.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* simulation.h - N workers of unequal speed in one process, in virtual time
  *
  * Engines, algorithms, collectives, the Soft Memory Box and the ranges of samples are the library's
- * own.  Only the network (lib/comm/loop.h), the clock and the duration of computing are simulated:
+ * own.  Only the network (loop.h), the clock and the duration of computing are simulated:
  *
  *     take samples | exchange if due | compute for the given time | combine | update | ...
  *

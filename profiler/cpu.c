@@ -41,7 +41,6 @@ int cpu_core(const void *task, void *result, struct eddis_error *err)
     struct blas b;
     int rc;
 
-    (void)task;
     (void)setenv("OPENBLAS_NUM_THREADS", "1", 1);
     rc = load_blas(&b, err);
     if (rc == 0)

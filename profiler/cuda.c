@@ -6,7 +6,6 @@
 #include "note.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,21 +50,9 @@ static void append(const struct gpu_device *g, struct node_profile *p)
 {
     struct device *d = &p->device[p->n_devices++];
 
-    *d = (struct device){
-        .kind = DEVICE_CUDA,
-        .index = g->ordinal,
-        .numa = -1,
-        .memory_bytes = g->memory_bytes,
-        .fp32_flops = NAN,
-        .fp16_flops = NAN,
-        .memory_bytes_per_s = NAN,
-        .to_device_bytes_per_s = NAN,
-        .from_device_bytes_per_s = NAN,
-        .driver_version = g->driver_version,
-        .rate = NAN,
-        .fixed_s = NAN,
-        .sample_s = NAN,
-    };
+    *d = device_unmeasured(DEVICE_CUDA, g->ordinal, -1);
+    d->memory_bytes = g->memory_bytes;
+    d->driver_version = g->driver_version;
     (void)snprintf(d->id, sizeof d->id, "%s", g->uuid);
     (void)snprintf(d->name, sizeof d->name, "%s", g->name);
     (void)snprintf(d->pci, sizeof d->pci, "%s", g->pci);

@@ -32,19 +32,10 @@ int emulated_apply(const struct job_emulated *list, int n, struct node_profile *
     for (int i = 0; i < n; i++) {
         struct device *d = &p->device[i];
 
-        *d = (struct device){
-            .kind = DEVICE_EMULATED,
-            .index = i,
-            .numa = -1,
-            .fp32_flops = NAN,
-            .fp16_flops = NAN,
-            .memory_bytes_per_s = NAN,
-            .to_device_bytes_per_s = NAN,
-            .from_device_bytes_per_s = NAN,
-            .rate = list[i].rate,
-            .fixed_s = list[i].fixed_s,
-            .sample_s = list[i].sample_s,
-        };
+        *d = device_unmeasured(DEVICE_EMULATED, i, -1);
+        d->rate = list[i].rate;
+        d->fixed_s = list[i].fixed_s;
+        d->sample_s = list[i].sample_s;
         (void)snprintf(d->id, sizeof d->id, "emulated:%d", i);
         (void)snprintf(d->name, sizeof d->name, d->rate < 0.01 ? "emulated %.3g" : "emulated %.2f",
                        d->rate);

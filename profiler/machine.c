@@ -6,6 +6,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "lib/base/spawn.h"
+#include "lib/base/strlist.h"
 #include "lib/base/text.h"
 #include "lib/topo/topo.h"
 
@@ -51,38 +52,17 @@ static bool value_of(const char *text, const char *key, char *ret, size_t size)
     return ret[0] != 0;
 }
 
-/* Order names by strcmp, for qsort. */
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* List the names in the folder root/path, sorted, without hidden ones.  Return their number, and an
- * array to free with its names.
- */
-static size_t names_in(const char *root, const char *path, char ***ret)
+/* Append the names in the folder root/path, sorted, without hidden ones. */
+static void names_in(const char *root, const char *path, struct strlist *ret)
 {
     cleanup_free char *full = file_join(root, "%s", path);
-    DIR *dir = full ? opendir(full) : NULL;
-    struct dirent *e;
-    char **names = NULL;
-    size_t n = 0;
+    cleanup_dir DIR *dir = full ? opendir(full) : NULL;
+    const struct dirent *e;
 
-    while (dir && n < 256 && (e = readdir(dir))) {
-        char **more = realloc(names, (n + 1) * sizeof *names);
-
-        if (!more)
-            break;
-        names = more;
-        if (e->d_name[0] != '.' && (names[n] = strdup(e->d_name)))
-            n++;
-    }
-    if (dir)
-        (void)closedir(dir);
-    if (n)
-        qsort(names, n, sizeof *names, by_name);
-    *ret = names;
-    return n;
+    while (dir && ret->n < 256 && (e = readdir(dir)))
+        if (e->d_name[0] != '.')
+            strlist_addf(ret, "%s", e->d_name);
+    strlist_sort(ret);
 }
 
 /* Write the hardware address of the first physical network card, for machines without an id file.
@@ -90,21 +70,20 @@ static size_t names_in(const char *root, const char *path, char ***ret)
  */
 static bool first_mac(const char *root, char *ret, size_t size)
 {
-    char **names, text[64], path[512];
-    size_t n = names_in(root, "sys/class/net", &names);
+    struct strlist names = { 0 };
+    char text[64], path[512];
     bool found = false;
 
-    for (size_t i = 0; i < n; i++) {
-        (void)snprintf(path, sizeof path, "sys/class/net/%s/address", names[i]);
+    names_in(root, "sys/class/net", &names);
+    for (size_t i = 0; i < names.n && !found; i++) {
+        (void)snprintf(path, sizeof path, "sys/class/net/%s/address", names.item[i]);
         /* Bit 2 of the first byte: assigned by software, perhaps different at each boot. */
-        if (!found && head_of(root, path, text, sizeof text) &&
-            strspn(text, "0:\n") != strlen(text) && !(strtol(text, NULL, 16) & 2)) {
+        found = head_of(root, path, text, sizeof text) && strspn(text, "0:\n") != strlen(text) &&
+                !(strtol(text, NULL, 16) & 2);
+        if (found)
             first_line(text, ret, size);
-            found = true;
-        }
-        free(names[i]);
     }
-    free(names);
+    strlist_fini(&names);
     return found;
 }
 
@@ -130,20 +109,21 @@ static void read_machine_id(const char *root, char *ret, size_t size)
  */
 static void read_gpus(const char *root, struct machine *m)
 {
-    char **names, path[512], text[1024], uuid[96];
-    size_t n = names_in(root, "proc/driver/nvidia/gpus", &names), at = 0;
+    struct strlist names = { 0 };
+    char path[512], text[1024], uuid[96];
+    size_t at = 0;
 
-    for (size_t i = 0; i < n; i++) {
-        (void)snprintf(path, sizeof path, "proc/driver/nvidia/gpus/%s/information", names[i]);
+    names_in(root, "proc/driver/nvidia/gpus", &names);
+    for (size_t i = 0; i < names.n; i++) {
+        (void)snprintf(path, sizeof path, "proc/driver/nvidia/gpus/%s/information", names.item[i]);
         if (!head_of(root, path, text, sizeof text) ||
             !value_of(text, "GPU UUID", uuid, sizeof uuid))
             uuid[0] = 0;
         if (at < sizeof m->gpus)
             at += (size_t)snprintf(m->gpus + at, sizeof m->gpus - at, "%s%s %s", i ? "," : "",
-                                   names[i], uuid);
-        free(names[i]);
+                                   names.item[i], uuid);
     }
-    free(names);
+    strlist_fini(&names);
     text_strip_control(m->gpus);
     if (head_of(root, "proc/driver/nvidia/version", text, sizeof text))
         (void)value_of(text, "NVRM version", m->driver, sizeof m->driver);

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cleanup.h - local variables that release themselves at the end of their scope
  *
- * Only four kinds: memory, a descriptor, a FILE, and (in json.h) a JSON value.  Everything else is
- * closed explicitly, in one place, after one label.
+ * Only seven kinds: memory, a descriptor, a FILE, a folder, a held lock, and (in json.h and
+ * strbuf.h) a JSON value and a strbuf.  Everything else is closed explicitly, in one place, after
+ * one label.
  */
 #ifndef EDDIS_BASE_CLEANUP_H
 #define EDDIS_BASE_CLEANUP_H
 
+#include <dirent.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -38,9 +41,31 @@ static inline void cleanup_file_(FILE **f)
     errno = saved;
 }
 
-#define cleanup_free __attribute__((cleanup(cleanup_free_)))
-#define cleanup_fd   __attribute__((cleanup(cleanup_fd_)))
-#define cleanup_file __attribute__((cleanup(cleanup_file_)))
+/* Close *d unless it is NULL. */
+static inline void cleanup_dir_(DIR **d)
+{
+    if (*d)
+        (void)closedir(*d);
+}
+
+/* Lock m for the rest of a scope: cleanup_unlock pthread_mutex_t *lock = mutex_hold(&m); */
+static inline pthread_mutex_t *mutex_hold(pthread_mutex_t *m)
+{
+    pthread_mutex_lock(m);
+    return m;
+}
+
+/* Unlock *m. */
+static inline void cleanup_unlock_(pthread_mutex_t **m)
+{
+    pthread_mutex_unlock(*m);
+}
+
+#define cleanup_free   __attribute__((cleanup(cleanup_free_)))
+#define cleanup_fd     __attribute__((cleanup(cleanup_fd_)))
+#define cleanup_file   __attribute__((cleanup(cleanup_file_)))
+#define cleanup_dir    __attribute__((cleanup(cleanup_dir_)))
+#define cleanup_unlock __attribute__((cleanup(cleanup_unlock_), unused))
 
 /* Pass ownership of a self-releasing pointer or descriptor to the caller: return its value and
  * reset the variable to NULL or -1.

@@ -86,6 +86,16 @@ void clock_wait_until_ns(int64_t deadline_ns)
         sched_yield();
 }
 
+int clock_cond_wait(pthread_cond_t *changed, pthread_mutex_t *lock, int64_t deadline_ns)
+{
+    const struct timespec until = { .tv_sec = deadline_ns / CLOCK_S,
+                                    .tv_nsec = deadline_ns % CLOCK_S };
+
+    if (deadline_ns == CLOCK_NEVER)
+        return pthread_cond_wait(changed, lock);
+    return pthread_cond_clockwait(changed, lock, CLOCK_MONOTONIC, &until);
+}
+
 void clock_wall_text(int64_t wall_ns, char *ret, size_t n)
 {
     time_t s = wall_ns / CLOCK_S;

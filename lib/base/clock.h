@@ -6,6 +6,7 @@
 #ifndef EDDIS_BASE_CLOCK_H
 #define EDDIS_BASE_CLOCK_H
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -55,6 +56,11 @@ void clock_sleep_until_ns(int64_t deadline_ns);
  */
 #define CLOCK_SPIN_NS (CLOCK_MS / 5)
 void clock_wait_until_ns(int64_t deadline_ns);
+
+/* Wait, with the lock held, until the condition is signalled or this monotonic time, CLOCK_NEVER:
+ * without a limit.  Return 0, or ETIMEDOUT.
+ */
+int clock_cond_wait(pthread_cond_t *changed, pthread_mutex_t *lock, int64_t deadline_ns);
 
 /* Format wall time as "2026-11-21T14:07:12.345Z" (UTC) in ret [n]; n is at least 25. */
 void clock_wall_text(int64_t wall_ns, char *ret, size_t n);

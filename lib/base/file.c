@@ -19,22 +19,17 @@
 int file_read_fd(int fd, const char *name, size_t max, char **ret, size_t *ret_n,
                  struct eddis_error *err)
 {
-    struct strbuf b = { 0 };
+    cleanup_strbuf struct strbuf b = { 0 };
     char part[16384];
     ssize_t n;
 
     while ((n = read(fd, part, sizeof part)) != 0) {
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0) {
-            n = -errno;
-            strbuf_fini(&b);
-            return eddis_fail_errno(err, (int)n, "cannot read '%s'", name);
-        }
-        if (b.len + (size_t)n > max) {
-            strbuf_fini(&b);
+        if (n < 0)
+            return eddis_fail_errno(err, -errno, "cannot read '%s'", name);
+        if (b.len + (size_t)n > max)
             return eddis_fail(err, -EFBIG, "'%s' is longer than %zu bytes", name, max);
-        }
         strbuf_add_bytes(&b, part, (size_t)n);
     }
     n = (ssize_t)b.len;
@@ -297,8 +292,8 @@ static int open_to_remove(int parent, const char *name)
 static int remove_inside(int parent, const char *name)
 {
     int fd = open_to_remove(parent, name);
+    cleanup_dir DIR *dir = NULL;
     int rc = 0;
-    DIR *dir;
     struct dirent *e;
 
     if (fd < 0)
@@ -326,7 +321,6 @@ static int remove_inside(int parent, const char *name)
         if (one < 0 && one != -ENOENT)
             rc = one;
     }
-    (void)closedir(dir);
     return rc;
 }
 

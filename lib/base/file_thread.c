@@ -2,6 +2,7 @@
 /* file_thread.c - a thread that runs file tasks, its queue, and the list of finished tasks */
 #include "file_thread.h"
 
+#include "cleanup.h"
 #include "clock.h"
 
 #include <errno.h>
@@ -9,7 +10,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Singly linked list of tasks; `last` points to the final `next` */
@@ -124,16 +124,12 @@ static void *run(void *arg)
 static int start(struct file_thread *t, struct eddis_error *err)
 {
     pthread_attr_t detached;
-    pthread_condattr_t clock;
     sigset_t all, before;
     pthread_t thread;
     int rc;
 
     pthread_mutex_init(&t->lock, NULL);
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_cond_init(&t->changed, &clock);
-    pthread_condattr_destroy(&clock);
+    pthread_cond_init(&t->changed, NULL);
     pthread_attr_init(&detached);
     pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
     sigfillset(&all); /* so that signals go to the caller's threads */
@@ -189,10 +185,10 @@ void file_thread_stop(struct file_thread *t)
 
 void file_thread_add(struct file_thread *t, struct file_task *k)
 {
-    pthread_mutex_lock(&t->lock);
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&t->lock);
+
     append(&t->waiting, k);
     pthread_cond_broadcast(&t->changed);
-    pthread_mutex_unlock(&t->lock);
 }
 
 int file_thread_fd(const struct file_thread *t)
@@ -205,12 +201,11 @@ static struct file_task *take_over(struct file_thread *t)
 {
     struct file_task *k;
     uint64_t n;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&t->lock);
 
-    pthread_mutex_lock(&t->lock);
     k = take_first(&t->over);
     if (!k)
         (void)!read(t->fd, &n, sizeof n);
-    pthread_mutex_unlock(&t->lock);
     return k;
 }
 
@@ -225,65 +220,49 @@ void file_thread_turn(struct file_thread *t)
     }
 }
 
-/* Convert a monotonic deadline in ns to a timespec. */
-static struct timespec moment(int64_t deadline_ns)
-{
-    return (struct timespec){ .tv_sec = deadline_ns / CLOCK_S, .tv_nsec = deadline_ns % CLOCK_S };
-}
-
 bool file_thread_idle(struct file_thread *t)
 {
-    bool idle;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&t->lock);
 
-    pthread_mutex_lock(&t->lock);
-    idle = !t->waiting.first && !t->running;
-    pthread_mutex_unlock(&t->lock);
-    return idle;
+    return !t->waiting.first && !t->running;
 }
 
 bool file_thread_settle(struct file_thread *t, int64_t deadline_ns)
 {
-    const struct timespec until = moment(deadline_ns);
     bool idle;
     int rc = 0;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&t->lock);
 
-    pthread_mutex_lock(&t->lock);
     while (!(idle = !t->waiting.first && !t->running) && rc != ETIMEDOUT)
-        rc = pthread_cond_timedwait(&t->changed, &t->lock, &until);
-    pthread_mutex_unlock(&t->lock);
+        rc = clock_cond_wait(&t->changed, &t->lock, deadline_ns);
     return idle;
 }
 
 int64_t file_thread_held_ns(struct file_thread *t, int64_t now_ns)
 {
-    int64_t ns;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&t->lock);
 
-    pthread_mutex_lock(&t->lock);
-    ns = t->running && now_ns > t->since_ns ? now_ns - t->since_ns : 0;
-    pthread_mutex_unlock(&t->lock);
-    return ns;
+    return t->running && now_ns > t->since_ns ? now_ns - t->since_ns : 0;
 }
 
 bool file_thread_await(struct file_thread *t, struct file_task *k, int64_t deadline_ns)
 {
-    const struct timespec until = moment(deadline_ns);
     bool over;
     int rc = 0;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&t->lock);
 
-    pthread_mutex_lock(&t->lock);
     while (!(over = take(&t->over, k)) && rc != ETIMEDOUT)
-        rc = pthread_cond_timedwait(&t->changed, &t->lock, &until);
-    pthread_mutex_unlock(&t->lock);
+        rc = clock_cond_wait(&t->changed, &t->lock, deadline_ns);
     return over;
 }
 
 void file_thread_each(struct file_thread *t, void (*look)(const struct file_task *k, void *ctx),
                       void *ctx)
 {
-    pthread_mutex_lock(&t->lock);
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&t->lock);
+
     if (t->running)
         look(t->running, ctx);
     for (const struct file_task *k = t->waiting.first; k; k = k->next)
         look(k, ctx);
-    pthread_mutex_unlock(&t->lock);
 }

@@ -4,6 +4,7 @@
 
 #include "cleanup.h"
 #include "strbuf.h"
+#include "text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,44 +23,19 @@ json_t *json_bytes(const char *s)
     return hex ? json_pack("{s:s}", "hex", hex) : NULL;
 }
 
-/* Return the length in bytes of the UTF-8 character at s; 0: invalid. */
-static size_t utf8_length(const unsigned char *s)
-{
-    size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-    char one[5] = { 0 };
-    json_t *j;
-
-    if (n == 0 || s[0] > 0xf4)
-        return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    if (n <= 2)
-        return n;
-    /* jansson rejects surrogates, overlong forms and numbers that are too large. */
-    memcpy(one, s, n);
-    j = json_stringn(one, n);
-    json_decref(j);
-    return j ? n : 0;
-}
-
 json_t *json_sentence(const char *s)
 {
     json_t *j = json_string(s);
     cleanup_free char *clean = NULL;
+    size_t n = strlen(s);
 
     if (j)
         return j;
     clean = strdup(s);
     if (!clean)
         return NULL;
-    for (char *c = clean; *c;) {
-        size_t n = utf8_length((const unsigned char *)c);
-
-        if (n == 0)
-            *c = '?';
-        c += n ? n : 1;
-    }
+    for (size_t at = text_utf8_bad(s, n); at < n; at += text_utf8_bad(s + at, n - at))
+        clean[at++] = '?';
     return json_string(clean);
 }
 

@@ -2,6 +2,7 @@
 /* proctree.c - walk /proc for the descendants of a process */
 #include "proctree.h"
 
+#include "array.h"
 #include "cleanup.h"
 #include "clock.h"
 #include "file.h"
@@ -24,7 +25,7 @@ enum { MAX_TEXT = 4 << 20 };
 /* Read /proc/PID/stat into *ret.  The command in it may contain spaces, brackets and newlines, so
  * fields are parsed after the last ')'.  -ESRCH: no such process; -EINVAL: cannot be parsed.
  */
-static int read_stat(const char *pid, struct proctree_process *ret)
+static int read_stat(pid_t pid, struct proctree_process *ret)
 {
     char path[64], line[512];
     cleanup_fd int fd = -1;
@@ -34,7 +35,7 @@ static int read_stat(const char *pid, struct proctree_process *ret)
     int parent;
     ssize_t n;
 
-    snprintf(path, sizeof path, "/proc/%s/stat", pid);
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     n = fd < 0 ? -1 : read(fd, line, sizeof line - 1);
     if (n <= 0)
@@ -50,7 +51,7 @@ static int read_stat(const char *pid, struct proctree_process *ret)
                &ret->start) != 8)
         return -EINVAL;
     *close_bracket = '\0';
-    ret->pid = (pid_t)atoi(pid);
+    ret->pid = pid;
     ret->parent = parent;
     ret->used = used[0] + used[1] + used[2] + used[3];
     ret->ending = ret->state == 'Z' || ret->state == 'X' || (flags & EXITING);
@@ -61,35 +62,24 @@ static int read_stat(const char *pid, struct proctree_process *ret)
 
 int proctree_all(struct proctree_process **ret, struct eddis_error *err)
 {
-    struct proctree_process *all = NULL;
-    int n = 0, cap = 0;
+    cleanup_free struct proctree_process *all = NULL;
+    size_t n = 0, room = 0;
     struct dirent *e;
-    DIR *dir = opendir("/proc");
+    cleanup_dir DIR *dir = opendir("/proc");
 
     if (!dir)
         return eddis_fail_errno(err, -errno, "cannot read /proc");
     while ((e = readdir(dir))) {
         struct proctree_process one;
 
-        if (!isdigit((unsigned char)e->d_name[0]) || read_stat(e->d_name, &one) < 0)
+        if (!isdigit((unsigned char)e->d_name[0]) || read_stat((pid_t)atoi(e->d_name), &one) < 0)
             continue;
-        if (n == cap) {
-            struct proctree_process *more;
-
-            cap = cap ? cap * 2 : 256;
-            more = realloc(all, (size_t)cap * sizeof *all);
-            if (!more) {
-                free(all);
-                (void)closedir(dir);
-                return eddis_fail(err, -ENOMEM, "no memory for the process list");
-            }
-            all = more;
-        }
+        if (!array_grow(&all, &room, n, sizeof *all))
+            return eddis_fail(err, -ENOMEM, "no memory for the process list");
         all[n++] = one;
     }
-    (void)closedir(dir);
-    *ret = all;
-    return n;
+    *ret = cleanup_keep(all);
+    return (int)n;
 }
 
 /* Move the descendants of root to the front of the array, parents first.  Return their number. */
@@ -130,19 +120,15 @@ int proctree_list(pid_t root, struct proctree_process **ret, struct eddis_error 
 char proctree_state(pid_t pid)
 {
     struct proctree_process p;
-    char name[16];
 
-    snprintf(name, sizeof name, "%d", (int)pid);
-    return pid > 0 && read_stat(name, &p) == 0 ? p.state : '\0';
+    return pid > 0 && read_stat(pid, &p) == 0 ? p.state : '\0';
 }
 
 int64_t proctree_start(pid_t pid)
 {
     struct proctree_process p;
-    char name[16];
 
-    snprintf(name, sizeof name, "%d", (int)pid);
-    return pid > 0 && read_stat(name, &p) == 0 ? p.start : -1;
+    return pid > 0 && read_stat(pid, &p) == 0 ? p.start : -1;
 }
 
 uid_t proctree_user(pid_t pid)
@@ -156,11 +142,9 @@ uid_t proctree_user(pid_t pid)
 pid_t proctree_above(const char *command)
 {
     struct proctree_process p;
-    char name[16];
 
     for (pid_t at = getppid(); at > 0; at = p.parent) {
-        snprintf(name, sizeof name, "%d", (int)at);
-        if (read_stat(name, &p) < 0)
+        if (read_stat(at, &p) < 0)
             return 0;
         if (strcmp(p.command, command) == 0)
             return at;
@@ -181,24 +165,20 @@ char *proctree_read(pid_t pid, const char *name, size_t *ret_n)
 bool proctree_ending(pid_t pid)
 {
     struct proctree_process p;
-    char name[16];
 
-    snprintf(name, sizeof name, "%d", (int)pid);
-    return read_stat(name, &p) < 0 || p.ending;
+    return read_stat(pid, &p) < 0 || p.ending;
 }
 
 bool proctree_maps(pid_t pid, const char *text)
 {
     char path[64], line[4096 + 128];
+    cleanup_file FILE *f = NULL;
     bool found = false;
-    FILE *f;
 
     snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
     f = fopen(path, "re");
     while (f && !found && fgets(line, sizeof line, f))
         found = strstr(line, text) != NULL;
-    if (f)
-        (void)fclose(f);
     return found;
 }
 
@@ -206,7 +186,7 @@ int64_t proctree_switches(pid_t pid)
 {
     char path[64], line[256];
     int64_t all = 0, one;
-    FILE *f;
+    cleanup_file FILE *f = NULL;
 
     snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
     f = fopen(path, "re");
@@ -216,7 +196,6 @@ int64_t proctree_switches(pid_t pid)
         if (sscanf(line, "voluntary_ctxt_switches: %" SCNd64, &one) == 1 ||
             sscanf(line, "nonvoluntary_ctxt_switches: %" SCNd64, &one) == 1)
             all += one;
-    (void)fclose(f);
     return all;
 }
 
@@ -224,13 +203,11 @@ int proctree_send(const struct proctree_process *p, int sig)
 {
     cleanup_fd int fd = pidfd_call_open(p->pid);
     struct proctree_process now;
-    char name[16];
     int rc;
 
     if (fd < 0 && !pidfd_call_refused(-fd))
         return fd;
-    snprintf(name, sizeof name, "%d", (int)p->pid);
-    if (read_stat(name, &now) < 0 || now.start != p->start)
+    if (read_stat(p->pid, &now) < 0 || now.start != p->start)
         return -ESRCH;
     rc = fd < 0 ? -ENOSYS : pidfd_call_signal(fd, sig);
     if (rc < 0 && rc != -ESRCH)

@@ -74,7 +74,7 @@ static bool is_program(const char *path)
  */
 static void add_names(struct strlist *names, const char *folder, bool programs)
 {
-    DIR *d = opendir(folder);
+    cleanup_dir DIR *d = opendir(folder);
     const struct dirent *e;
 
     while (d && (e = readdir(d))) {
@@ -85,14 +85,6 @@ static void add_names(struct strlist *names, const char *folder, bool programs)
             continue;
         strlist_addf(names, "%s", e->d_name);
     }
-    if (d)
-        (void)closedir(d);
-}
-
-/* Compare two strings by strcmp, for qsort. */
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 /* Write "did you mean ...?" to ret with `before` and the name nearest to `word`; if no name is
@@ -101,12 +93,10 @@ static int compare_names(const void *a, const void *b)
 static void ask(struct strlist *names, const char *before, size_t before_n, const char *word,
                 const char *advice, char *ret, size_t size)
 {
-    const char *near = NULL;
+    const char *near;
 
-    if (names->n) { /* readdir has no order; sort, so that the answer is stable */
-        qsort(names->item, names->n, sizeof *names->item, compare_names);
-        near = text_nearest(word, (const char *const *)names->item, names->n);
-    }
+    strlist_sort(names); /* readdir has no order, but the answer shall be stable */
+    near = text_nearest(word, (const char *const *)names->item, names->n);
     if (near)
         (void)snprintf(ret, size, "did you mean \"%.*s%s\"?", (int)before_n, before, near);
     else

@@ -35,6 +35,18 @@ void strlist_add_all(struct strlist *l, char *const *items)
         strlist_addf(l, "%s", *items);
 }
 
+/* Order strings by strcmp, for qsort. */
+static int compare(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void strlist_sort(struct strlist *l)
+{
+    if (l->n)
+        qsort(l->item, l->n, sizeof *l->item, compare);
+}
+
 void strlist_fini(struct strlist *l)
 {
     for (size_t i = 0; i < l->n; i++)

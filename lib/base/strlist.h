@@ -23,6 +23,9 @@ void strlist_addf(struct strlist *l, const char *fmt, ...) __attribute__((format
 /* Append copies of all strings of a NULL-ended list; NULL: none. */
 void strlist_add_all(struct strlist *l, char *const *items);
 
+/* Sort the strings by strcmp. */
+void strlist_sort(struct strlist *l);
+
 /* Free the strings and the list; l is then empty and valid. */
 void strlist_fini(struct strlist *l);
 

@@ -172,22 +172,31 @@ bad:
     return eddis_fail(err, -EINVAL, "'%s' is not a duration; write 250ms, 10s, 5m, 2h or 7d", s);
 }
 
-/* Decode the UTF-8 character at s into *ret.  Return its length in bytes; 0: invalid. */
-static size_t utf8_char(const unsigned char *s, uint32_t *ret)
+/* Decode the UTF-8 character at text [n] into *ret.  Return its length in bytes; 0: invalid (RFC
+ * 3629).
+ */
+static size_t utf8_char(const char *text, size_t n, uint32_t *ret)
 {
     static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-    size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-    uint32_t c = n == 1 ? s[0] : n ? s[0] & (0x7fu >> n) : 0;
+    const unsigned char *s = (const unsigned char *)text;
+    size_t length = s[0] < 0x80                  ? 1
+                    : s[0] < 0xc2 || s[0] > 0xf4 ? 0
+                    : s[0] < 0xe0                ? 2
+                    : s[0] < 0xf0                ? 3
+                                                 : 4;
+    uint32_t c = length == 1 ? s[0] : s[0] & (0x7fu >> length);
 
-    for (size_t i = 1; i < n; i++) {
+    if (length == 0 || length > n)
+        return 0;
+    for (size_t i = 1; i < length; i++) {
         if ((s[i] & 0xc0) != 0x80)
             return 0;
         c = c << 6 | (s[i] & 0x3f);
     }
-    if (n == 0 || c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+    if (c < least[length] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
         return 0;
     *ret = c;
-    return n;
+    return length;
 }
 
 /* Check whether a character is a control: C0 except tab, DEL, or C1 (U+009B acts as ESC [). */
@@ -200,7 +209,7 @@ void text_strip_control(char *s)
 {
     while (*s) {
         uint32_t c = 0;
-        size_t n = utf8_char((const unsigned char *)s, &c);
+        size_t n = utf8_char(s, SIZE_MAX, &c);
 
         if (n == 0) { /* a terminal with one byte per character acts on the byte */
             c = (unsigned char)*s;
@@ -255,7 +264,7 @@ void text_make_plain(char *s)
 
     while (*from) {
         uint32_t c = 0;
-        size_t n = utf8_char((const unsigned char *)from, &c);
+        size_t n = utf8_char(from, SIZE_MAX, &c);
 
         if (n == 0) {
             *to++ = '?';
@@ -334,39 +343,13 @@ const char *text_signal(int sig)
     return sig > 0 && (size_t)sig < sizeof names / sizeof *names && names[sig] ? names[sig] : "?";
 }
 
-/* Return the length of the UTF-8 sequence at the start of s [n]; 0: invalid (RFC 3629). */
-static size_t utf8_length(const unsigned char *s, size_t n)
-{
-    static const struct {
-        unsigned char first, last, low, high; /* range of the first and of the second byte */
-        size_t length;
-    } rows[] = {
-        { 0xc2, 0xdf, 0x80, 0xbf, 2 }, { 0xe0, 0xe0, 0xa0, 0xbf, 3 }, { 0xe1, 0xec, 0x80, 0xbf, 3 },
-        { 0xed, 0xed, 0x80, 0x9f, 3 }, { 0xee, 0xef, 0x80, 0xbf, 3 }, { 0xf0, 0xf0, 0x90, 0xbf, 4 },
-        { 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 },
-    };
-
-    if (s[0] < 0x80)
-        return 1;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (s[0] < rows[i].first || s[0] > rows[i].last)
-            continue;
-        if (n < rows[i].length || s[1] < rows[i].low || s[1] > rows[i].high)
-            return 0;
-        for (size_t k = 2; k < rows[i].length; k++)
-            if ((s[k] & 0xc0) != 0x80)
-                return 0;
-        return rows[i].length;
-    }
-    return 0;
-}
-
 size_t text_utf8_bad(const char *s, size_t n)
 {
     size_t i = 0;
+    uint32_t c;
 
     while (i < n) {
-        size_t length = utf8_length((const unsigned char *)s + i, n - i);
+        size_t length = utf8_char(s + i, n - i, &c);
 
         if (!length)
             return i;

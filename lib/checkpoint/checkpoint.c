@@ -205,7 +205,7 @@ static int take_stock(struct checkpoint *c, struct eddis_error *err)
     size_t listed = c->m.n, met = 0;
     struct manifest own = { 0 };
     struct dirent *e;
-    DIR *dir = opendir(c->folder);
+    cleanup_dir DIR *dir = opendir(c->folder);
     int rc;
 
     if (!dir)
@@ -234,7 +234,6 @@ static int take_stock(struct checkpoint *c, struct eddis_error *err)
         if (rc == 0)
             rc = manifest_add(&own, found.name, found.bytes, found.crc, err);
     }
-    (void)closedir(dir);
     if (rc == 0 && met < listed)
         rc = eddis_fail(err, -ENOENT, "%zu files that were put into checkpoint '%s' are missing",
                         listed - met, c->folder);
@@ -323,6 +322,31 @@ static void drop_later(const struct checkpoint *c)
     }
 }
 
+/* Remove old checkpoints: parts of this and earlier generations, and all but the `keep` newest
+ * whole ones up to this step (keep <= 0: no whole ones).  Those of later steps, from a run that
+ * went further, stay.  Sizes are compared, checksums are not.  What cannot be removed now is left
+ * to the next commit.
+ */
+static void remove_old(const struct checkpoint *c, int keep)
+{
+    cleanup_free struct checkpoint_name *names = NULL;
+    int n = checkpoint_names(c->dir, &names, NULL), whole = 0;
+
+    for (int i = 0; i < n; i++) {
+        cleanup_free char *path = path_of(c->dir, names[i].step, names[i].generation);
+        bool past = names[i].step <= c->step;
+        struct manifest m = { 0 };
+
+        if (!path || names[i].generation > c->fence.generation)
+            continue;
+        if (names[i].generation || (keep > 0 && past && whole >= keep))
+            (void)remove_any(path, NULL);
+        else if (past && checkpoint_check(path, false, &m, NULL) == 0)
+            whole++;
+        manifest_fini(&m);
+    }
+}
+
 int checkpoint_commit_take(struct checkpoint *c, const struct checkpoint_meta *meta, int keep,
                            struct eddis_error *err)
 {
@@ -339,11 +363,10 @@ int checkpoint_commit_take(struct checkpoint *c, const struct checkpoint_meta *m
     }
     c->owner = false;
     rc = file_sync_dir(c->dir, err);
-    /* If old ones cannot be removed now, the next commit tries again. */
-    if (rc == 0)
-        (void)checkpoint_prune(c->dir, c->step, c->fence.generation, keep, NULL);
-    if (rc == 0)
+    if (rc == 0) {
+        remove_old(c, keep);
         drop_later(c);
+    }
     checkpoint_free(c);
     return rc;
 }
@@ -353,31 +376,6 @@ void checkpoint_abandon_take(struct checkpoint *c)
     if (c && c->owner)
         (void)remove_any(c->folder, NULL);
     checkpoint_free(c);
-}
-
-int checkpoint_prune(const char *dir, int64_t step, int generation, int keep,
-                     struct eddis_error *err)
-{
-    cleanup_free struct checkpoint_name *names = NULL;
-    int n = checkpoint_names(dir, &names, err), whole = 0, rc = 0;
-
-    for (int i = 0; i < n; i++) {
-        cleanup_free char *path = path_of(dir, names[i].step, names[i].generation);
-        struct manifest m = { 0 };
-        int one = 0;
-
-        if (!path)
-            return eddis_fail(err, -ENOMEM, "no memory to look at checkpoints");
-        if (names[i].generation > generation)
-            continue;
-        if (names[i].generation || (keep > 0 && names[i].step <= step && whole >= keep))
-            one = remove_any(path, err);
-        else if (names[i].step <= step && checkpoint_check(path, false, &m, NULL) == 0)
-            whole++;
-        manifest_fini(&m);
-        rc = one < 0 ? one : rc;
-    }
-    return n < 0 ? n : rc;
 }
 
 void checkpoint_close(struct checkpoint *c)

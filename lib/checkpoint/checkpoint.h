@@ -86,9 +86,9 @@ int checkpoint_add_list(struct checkpoint *c, const char *text, size_t n, struct
 
 /* Complete the checkpoint, on rank 0 alone; takes c.  Files in the folder that are in no list are
  * read, summed and synced (-EINVAL: one has the name of a library's entry).  Then write the
- * manifest, rename the folder, and call checkpoint_prune(dir, step, keep).  An earlier checkpoint
- * of the same step is replaced.  After a failure nothing of it is left.  -ESTALE: a later
- * generation writes here, see fence.h.
+ * manifest, rename the folder, and remove old checkpoints: of whole ones up to this step the `keep`
+ * newest stay, with keep <= 0 all.  An earlier checkpoint of the same step is replaced.  After a
+ * failure nothing of it is left.  -ESTALE: a later generation writes here, see fence.h.
  */
 int checkpoint_commit_take(struct checkpoint *c, const struct checkpoint_meta *meta, int keep,
                            struct eddis_error *err);
@@ -98,13 +98,6 @@ void checkpoint_drop_later(struct checkpoint *c, int64_t last_step);
 
 /* Give up writing: rank 0 removes the folder; all free c, which may be NULL. */
 void checkpoint_abandon_take(struct checkpoint *c);
-
-/* Remove old checkpoints in dir: parts of this and earlier generations, and all but the `keep`
- * newest whole ones up to this step (keep <= 0: no whole ones).  Those of later steps, from a run
- * that went further, stay.  Sizes are compared, checksums are not.
- */
-int checkpoint_prune(const char *dir, int64_t step, int generation, int keep,
-                     struct eddis_error *err);
 
 /* ---- reading ---- */
 

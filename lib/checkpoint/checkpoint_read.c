@@ -5,6 +5,7 @@
 #include "checkpoint_impl.h"
 #include "manifest.h"
 
+#include "lib/base/array.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/crc32.h"
 #include "lib/base/file.h"
@@ -77,9 +78,9 @@ static int newest_first(const void *a, const void *b)
 
 int checkpoint_names(const char *dir, struct checkpoint_name **ret, struct eddis_error *err)
 {
-    struct checkpoint_name *names = NULL;
+    cleanup_free struct checkpoint_name *names = NULL;
     size_t n = 0, room = 0;
-    DIR *d = opendir(dir);
+    cleanup_dir DIR *d = opendir(dir);
     struct dirent *e;
 
     *ret = NULL;
@@ -92,22 +93,13 @@ int checkpoint_names(const char *dir, struct checkpoint_name **ret, struct eddis
 
         if (!checkpoint_name_parse(e->d_name, &one))
             continue;
-        if (n == room) {
-            struct checkpoint_name *grown = realloc(names, (room += 32) * sizeof *names);
-
-            if (!grown) {
-                (void)closedir(d);
-                free(names);
-                return eddis_fail(err, -ENOMEM, "no memory to list checkpoints");
-            }
-            names = grown;
-        }
+        if (!array_grow(&names, &room, n, sizeof *names))
+            return eddis_fail(err, -ENOMEM, "no memory to list checkpoints");
         names[n++] = one;
     }
-    (void)closedir(d);
     if (n)
         qsort(names, n, sizeof *names, newest_first);
-    *ret = names;
+    *ret = cleanup_keep(names);
     return (int)n;
 }
 
@@ -256,12 +248,11 @@ int checkpoint_check(const char *folder, bool sums, struct manifest *ret, struct
         rc = check_name(folder, &m, err);
     for (size_t i = 0; i < m.n && rc == 0; i++)
         rc = check_file(folder, &m.file[i], sums, err);
-    if (rc < 0) {
+    if (rc < 0)
         manifest_fini(&m);
-        return rc;
-    }
-    *ret = m;
-    return 0;
+    else
+        *ret = m;
+    return rc;
 }
 
 bool checkpoint_is_foreign(const char *path)

@@ -95,7 +95,7 @@ static bool is_left_over(const char *name)
 /* Remove the parts of other generations, and what killed processes left. */
 static int take_away_all(const char *dir, const struct fence *f, struct eddis_error *err)
 {
-    DIR *d = opendir(dir);
+    cleanup_dir DIR *d = opendir(dir);
     struct dirent *e;
     int n = 0, rc = 0;
 
@@ -111,7 +111,6 @@ static int take_away_all(const char *dir, const struct fence *f, struct eddis_er
         if (one < 0)
             rc = eddis_fail_errno(err, one, "cannot remove '%s' from '%s'", e->d_name, dir);
     }
-    (void)closedir(d);
     return rc;
 }
 

@@ -2,8 +2,10 @@
 /* manifest.c - the list of a checkpoint's files, each with its size and checksum */
 #include "manifest.h"
 
+#include "lib/base/array.h"
 #include "lib/base/crc32.h"
 #include "lib/base/strbuf.h"
+#include "lib/base/text.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -30,15 +32,8 @@ int manifest_add(struct manifest *m, const char *name, int64_t bytes, uint32_t c
     if (m->n == CHECKPOINT_MAX_FILES)
         return eddis_fail(err, -EINVAL, "a checkpoint cannot have more than %d files",
                           CHECKPOINT_MAX_FILES);
-    if (m->n == m->room) {
-        size_t room = m->room ? 2 * m->room : 16;
-        struct manifest_file *grown = realloc(m->file, room * sizeof *grown);
-
-        if (!grown)
-            return eddis_fail(err, -ENOMEM, "no memory for a manifest");
-        m->file = grown;
-        m->room = room;
-    }
+    if (!array_grow(&m->file, &m->room, m->n, sizeof *m->file))
+        return eddis_fail(err, -ENOMEM, "no memory for a manifest");
     memset(&m->file[m->n], 0, sizeof *m->file);
     strncpy(m->file[m->n].name, name, MANIFEST_MAX_FILE);
     m->file[m->n].bytes = bytes;
@@ -145,23 +140,16 @@ static uint64_t take_number(struct cursor *c, uint64_t max)
 /* Consume a checksum of 8 hexadecimal digits and return it. */
 static uint32_t take_crc(struct cursor *c)
 {
-    static const char digits[] = "0123456789abcdef";
-    uint32_t v = 0;
+    char digits[9] = "";
 
-    if (c->failed || c->end - c->p < 8) {
+    if (!c->failed && c->end - c->p >= 8)
+        memcpy(digits, c->p, 8);
+    if (!text_is_hex(digits, 8)) {
         c->failed = true;
         return 0;
     }
-    for (int i = 0; i < 8; i++) {
-        const char *d = memchr(digits, *c->p++, 16);
-
-        if (!d) {
-            c->failed = true;
-            return 0;
-        }
-        v = v << 4 | (uint32_t)(d - digits);
-    }
-    return v;
+    c->p += 8;
+    return (uint32_t)strtoul(digits, NULL, 16);
 }
 
 /* Consume the rest of the line as a file's name, into ret [MANIFEST_MAX_FILE + 1]. */
@@ -239,12 +227,11 @@ int manifest_parse(const char *text, size_t n, struct manifest *ret, struct eddi
     if (rc == 0 && (take_crc(&c) != crc32_update(0, text, (size_t)(last - text)) || c.failed ||
                     c.end - c.p != 1 || *c.p != '\n' || !is_sorted(&m)))
         rc = eddis_fail(err, -EBADMSG, "the manifest is damaged");
-    if (rc < 0) {
+    if (rc < 0)
         manifest_fini(&m);
-        return rc;
-    }
-    *ret = m;
-    return 0;
+    else
+        *ret = m;
+    return rc;
 }
 
 int manifest_parse_list(const char *text, size_t n, struct manifest *m, struct eddis_error *err)

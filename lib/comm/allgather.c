@@ -8,7 +8,6 @@
 #include "collective_impl.h"
 #include "ring.h"
 
-#include <assert.h>
 #include <string.h>
 
 /* The collective's instance. */
@@ -20,15 +19,6 @@ struct allgather {
     int step;
     int pending; /* operations under way in this step */
 };
-
-static const struct collective_ops allgather_ops;
-
-/* Return c as this collective's instance. */
-static struct allgather *allgather(struct collective *c)
-{
-    assert(c->ops == &allgather_ops);
-    return (struct allgather *)c;
-}
 
 /* Post the messages of this step. */
 static void allgather_go(struct allgather *a, struct outbox *out)
@@ -46,7 +36,7 @@ static void allgather_go(struct allgather *a, struct outbox *out)
 /* Copy this rank's block to its place in the output and begin the first step. */
 static int allgather_start(struct collective *c, struct outbox *out)
 {
-    struct allgather *a = allgather(c);
+    struct allgather *a = (struct allgather *)c;
 
     if (!a->bytes)
         return 1;
@@ -62,9 +52,8 @@ static int allgather_start(struct collective *c, struct outbox *out)
  */
 static int allgather_done(struct collective *c, const struct comm_op *op, struct outbox *out)
 {
-    struct allgather *a = allgather(c);
+    struct allgather *a = (struct allgather *)c;
 
-    (void)op;
     if (--a->pending)
         return 0;
     if (++a->step == c->place.n_ranks - 1)
@@ -94,11 +83,13 @@ int allgather_new(const struct comm_place *p, const void *in, void *out, size_t 
                   struct collective **ret, struct eddis_error *err)
 {
     int rc = collective_make(&allgather_ops, sizeof(struct allgather), p, ret, err);
+    struct allgather *a;
 
     if (rc < 0)
         return rc;
-    allgather(*ret)->in = in;
-    allgather(*ret)->out = out;
-    allgather(*ret)->bytes = bytes;
+    a = (struct allgather *)*ret;
+    a->in = in;
+    a->out = out;
+    a->bytes = bytes;
     return 0;
 }

@@ -6,8 +6,6 @@
  */
 #include "reduction.h"
 
-#include <assert.h>
-
 /* The collective's instance. */
 struct direct {
     struct reduction r;
@@ -17,15 +15,6 @@ struct direct {
     char scratch[] __attribute__((aligned(64)));
     /* one contribution for each rank, including this one; then `missing` */
 };
-
-static const struct collective_ops direct_ops;
-
-/* Return c as this kind's instance. */
-static struct direct *direct(struct collective *c)
-{
-    assert(c->ops == &direct_ops);
-    return (struct direct *)c;
-}
 
 /* Return the size of an instance in bytes, with a buffer for each rank's contribution. */
 static size_t direct_instance_bytes(const struct comm_place *p, const struct allreduce *a)
@@ -46,7 +35,7 @@ static char *direct_contribution(struct direct *d, int rank)
 /* Post the receives from all other ranks and the sends to them. */
 static int direct_start(struct collective *c, struct outbox *out)
 {
-    struct direct *d = direct(c);
+    struct direct *d = (struct direct *)c;
     int size = c->place.n_ranks, rank = c->place.rank;
     struct comm_part all = reduction_whole(&d->r);
     void *own;
@@ -85,9 +74,8 @@ static void direct_add_up(struct direct *d)
 /* Count a completed operation; after the last one add up. */
 static int direct_done(struct collective *c, const struct comm_op *op, struct outbox *out)
 {
-    struct direct *d = direct(c);
+    struct direct *d = (struct direct *)c;
 
-    (void)out;
     if (op->kind == COMM_RECEIVE)
         d->missing[op->part] = false;
     if (--d->pending)

@@ -28,8 +28,6 @@
  */
 #include "reduction.h"
 
-#include <assert.h>
-
 enum { HALVING_MAX_STEPS = 64 };
 
 /* The collective's instance. */
@@ -41,15 +39,6 @@ struct halving {
     bool arrived[HALVING_MAX_STEPS], left[HALVING_MAX_STEPS];
     char scratch[] __attribute__((aligned(64))); /* buffers of steps 0 .. k, see halving_scratch */
 };
-
-static const struct collective_ops halving_ops;
-
-/* Return c as this kind's instance. */
-static struct halving *halving(struct collective *c)
-{
-    assert(c->ops == &halving_ops);
-    return (struct halving *)c;
-}
 
 /* Return the largest power of two that is at most n_ranks. */
 static int halving_core(int n_ranks)
@@ -240,7 +229,7 @@ static int halving_go(struct halving *h, struct outbox *out)
 /* Compute the core and the number of steps, and begin. */
 static int halving_start(struct collective *c, struct outbox *out)
 {
-    struct halving *h = halving(c);
+    struct halving *h = (struct halving *)c;
 
     h->core = halving_core(c->place.n_ranks);
     h->steps = 2;
@@ -255,7 +244,7 @@ static int halving_start(struct collective *c, struct outbox *out)
 /* Mark a step's receive or send as complete and continue. */
 static int halving_done(struct collective *c, const struct comm_op *op, struct outbox *out)
 {
-    struct halving *h = halving(c);
+    struct halving *h = (struct halving *)c;
 
     *(op->kind == COMM_RECEIVE ? &h->arrived[op->part] : &h->left[op->part]) = true;
     return halving_go(h, out);

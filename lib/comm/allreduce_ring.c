@@ -27,8 +27,6 @@
 #include "reduction.h"
 #include "ring.h"
 
-#include <assert.h>
-
 enum {
     RING_WINDOW = 2,      /* messages under way in each direction */
     RING_SEGMENTS = 1024, /* at most, so that the number of moves fits an int */
@@ -47,15 +45,6 @@ struct ring {
     /* RING_WINDOW buffers to receive, as many to send */
     char scratch[] __attribute__((aligned(64)));
 };
-
-static const struct collective_ops ring_ops;
-
-/* Return c as this kind's instance. */
-static struct ring *ring(struct collective *c)
-{
-    assert(c->ops == &ring_ops);
-    return (struct ring *)c;
-}
 
 /* Return the number of segments of a block, each of about piece_bytes bytes.  COMM_PIECE_BYTES is
  * large enough that Open MPI's handshake before each message does not slow the link.  It is small
@@ -210,7 +199,7 @@ static int ring_go(struct ring *g, struct outbox *out)
 /* Compute the segments and the number of moves, and begin. */
 static int ring_start(struct collective *c, struct outbox *out)
 {
-    struct ring *g = ring(c);
+    struct ring *g = (struct ring *)c;
 
     g->segments = ring_segments(&c->place, &g->r.what);
     g->stride = ring_stride(&c->place, &g->r.what);
@@ -222,7 +211,7 @@ static int ring_start(struct collective *c, struct outbox *out)
 /* Mark a move's receive or send as complete and continue. */
 static int ring_done(struct collective *c, const struct comm_op *op, struct outbox *out)
 {
-    struct ring *g = ring(c);
+    struct ring *g = (struct ring *)c;
 
     *(op->kind == COMM_RECEIVE ? &g->arrived[op->part % RING_WINDOW]
                                : &g->left[op->part % RING_WINDOW]) = true;

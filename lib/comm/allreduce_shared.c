@@ -17,7 +17,6 @@
 #include "node_stage.h"
 #include "reduction.h"
 
-#include <assert.h>
 #include <errno.h>
 
 /* Bytes summed in one poll at most, so that other messages do not wait long. */
@@ -33,17 +32,9 @@ struct shared {
     const void *scratch[];        /* [n_here], for the node's stage */
 };
 
-/* Return c as the instance of either kind. */
-static struct shared *shared(struct collective *c)
-{
-    assert(c->ops == allreduce_shared.ops || c->ops == allreduce_hosts.ops);
-    return (struct shared *)c;
-}
-
 /* Return the size of an instance in bytes, with scratch for the node's stage. */
 static size_t shared_instance_bytes(const struct comm_place *p, const struct allreduce *a)
 {
-    (void)a;
     return sizeof(struct shared) + (size_t)p->n_ranks * sizeof(const void *);
 }
 
@@ -101,7 +92,7 @@ static int shared_prepare(struct reduction *r, struct eddis_error *err)
 /* Free the collectives between nodes and give back the node's slots. */
 static void shared_fini(struct collective *c)
 {
-    struct shared *s = shared(c);
+    struct shared *s = (struct shared *)c;
 
     between_stage_fini(&s->between);
     node_stage_fini(&s->node);
@@ -157,7 +148,7 @@ static int shared_go(struct shared *s, struct outbox *out, bool *ret_moved, stru
 /* Start both stages. */
 static int shared_start(struct collective *c, struct outbox *out)
 {
-    struct shared *s = shared(c);
+    struct shared *s = (struct shared *)c;
     bool moved;
 
     if (!s->r.bytes || c->place.n_ranks == 1)
@@ -170,7 +161,7 @@ static int shared_start(struct collective *c, struct outbox *out)
 /* Continue the sum between nodes after its completed operation. */
 static int shared_done(struct collective *c, const struct comm_op *op, struct outbox *out)
 {
-    struct shared *s = shared(c);
+    struct shared *s = (struct shared *)c;
     uint64_t piece;
     bool moved;
     int rc = between_stage_done(&s->between, op, &piece, out, NULL);
@@ -193,7 +184,7 @@ static int shared_waits_for(const struct collective *c)
 /* Inspect shared memory; -EPIPE if the rank that is waited for has left. */
 static int shared_poll(struct collective *c, struct outbox *out, struct eddis_error *err)
 {
-    struct shared *s = shared(c);
+    struct shared *s = (struct shared *)c;
     bool moved;
     int rc = shared_go(s, out, &moved, err), here;
 

@@ -7,8 +7,6 @@
  */
 #include "reduction.h"
 
-#include <assert.h>
-
 /* Receiving from children; sent to the parent; sending the result to children. */
 enum tree_state { TREE_UP, TREE_SENT_UP, TREE_DOWN };
 
@@ -21,19 +19,9 @@ struct tree {
     char scratch[] __attribute__((aligned(64))); /* a buffer to receive, then one to send */
 };
 
-static const struct collective_ops tree_ops;
-
-/* Return c as this kind's instance. */
-static struct tree *tree(struct collective *c)
-{
-    assert(c->ops == &tree_ops);
-    return (struct tree *)c;
-}
-
 /* Return the size of an instance in bytes, with its buffers. */
 static size_t tree_instance_bytes(const struct comm_place *p, const struct allreduce *a)
 {
-    (void)p;
     return sizeof(struct tree) + (a->wire ? 2 : 1) * reduction_room(a, a->n);
 }
 
@@ -111,7 +99,7 @@ static int tree_go_up(struct tree *t, struct outbox *out)
 /* Begin to receive from the children. */
 static int tree_start(struct collective *c, struct outbox *out)
 {
-    struct tree *t = tree(c);
+    struct tree *t = (struct tree *)c;
 
     if (!t->r.bytes)
         return 1;
@@ -126,7 +114,7 @@ static int tree_start(struct collective *c, struct outbox *out)
  */
 static int tree_done(struct collective *c, const struct comm_op *op, struct outbox *out)
 {
-    struct tree *t = tree(c);
+    struct tree *t = (struct tree *)c;
     struct comm_part all = reduction_whole(&t->r);
 
     t->pending--;

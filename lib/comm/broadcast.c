@@ -6,7 +6,6 @@
  */
 #include "collective_impl.h"
 
-#include <assert.h>
 #include <errno.h>
 
 /* The collective's instance. */
@@ -18,15 +17,6 @@ struct broadcast {
     int pending;
     bool have; /* this rank has the data */
 };
-
-static const struct collective_ops broadcast_ops;
-
-/* Return c as this collective's instance. */
-static struct broadcast *broadcast(struct collective *c)
-{
-    assert(c->ops == &broadcast_ops);
-    return (struct broadcast *)c;
-}
 
 /* Return this rank's number counted from the root. */
 static int broadcast_virtual(const struct broadcast *b)
@@ -72,7 +62,7 @@ static int broadcast_parent(const struct broadcast *b)
 /* Send the data from the root, or post the receive from the parent. */
 static int broadcast_start(struct collective *c, struct outbox *out)
 {
-    struct broadcast *b = broadcast(c);
+    struct broadcast *b = (struct broadcast *)c;
 
     b->pending = 0;
     b->have = false;
@@ -88,7 +78,7 @@ static int broadcast_start(struct collective *c, struct outbox *out)
 /* After the receive send to the children.  Return 1 once all sends are complete. */
 static int broadcast_done(struct collective *c, const struct comm_op *op, struct outbox *out)
 {
-    struct broadcast *b = broadcast(c);
+    struct broadcast *b = (struct broadcast *)c;
 
     b->pending--;
     if (op->kind == COMM_RECEIVE)
@@ -114,6 +104,7 @@ static const struct collective_ops broadcast_ops = {
 int broadcast_new(const struct comm_place *p, void *data, size_t bytes, int root,
                   struct collective **ret, struct eddis_error *err)
 {
+    struct broadcast *b;
     int rc;
 
     if (root < 0 || root >= p->n_ranks)
@@ -121,8 +112,9 @@ int broadcast_new(const struct comm_place *p, void *data, size_t bytes, int root
     rc = collective_make(&broadcast_ops, sizeof(struct broadcast), p, ret, err);
     if (rc < 0)
         return rc;
-    broadcast(*ret)->data = data;
-    broadcast(*ret)->bytes = bytes;
-    broadcast(*ret)->root = root;
+    b = (struct broadcast *)*ret;
+    b->data = data;
+    b->bytes = bytes;
+    b->root = root;
     return 0;
 }

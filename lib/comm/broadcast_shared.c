@@ -15,7 +15,6 @@
 #include "node_groups.h"
 #include "shm_impl.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -47,15 +46,6 @@ struct shared_broadcast {
     int parent, n_children; /* parent: member that this rank receives from */
     struct child child[CHILDREN];
 };
-
-static const struct collective_ops shared_ops;
-
-/* Return c as this collective's instance. */
-static struct shared_broadcast *shared(struct collective *c)
-{
-    assert(c->ops == &shared_ops);
-    return (struct shared_broadcast *)c;
-}
 
 /* Borrow the members grouped by nodes. */
 static const struct node_groups *nodes_of(const struct shared_broadcast *b)
@@ -213,7 +203,7 @@ static int shared_go(struct shared_broadcast *b, struct outbox *out, bool *ret_m
 /* Arrive at the slot's next use and begin to copy. */
 static int shared_start(struct collective *c, struct outbox *out)
 {
-    struct shared_broadcast *b = shared(c);
+    struct shared_broadcast *b = (struct shared_broadcast *)c;
     struct comm_shm *m = nodes_of(b)->shm;
     bool moved;
 
@@ -230,7 +220,7 @@ static int shared_start(struct collective *c, struct outbox *out)
 /* Count a received or sent piece and continue. */
 static int shared_done(struct collective *c, const struct comm_op *op, struct outbox *out)
 {
-    struct shared_broadcast *b = shared(c);
+    struct shared_broadcast *b = (struct shared_broadcast *)c;
     bool moved;
 
     if (op->kind == COMM_RECEIVE)
@@ -269,7 +259,7 @@ static int shared_waits_for(const struct collective *c)
 /* Inspect shared memory; -EPIPE if the rank that is waited for has left. */
 static int shared_poll(struct collective *c, struct outbox *out, struct eddis_error *err)
 {
-    struct shared_broadcast *b = shared(c);
+    struct shared_broadcast *b = (struct shared_broadcast *)c;
     const struct node_groups *n = nodes_of(b);
     bool moved;
     int rc = shared_go(b, out, &moved), here;
@@ -285,7 +275,9 @@ static int shared_poll(struct collective *c, struct outbox *out, struct eddis_er
 /* Give back the broadcast's slot. */
 static void shared_fini(struct collective *c)
 {
-    shm_slots_give(nodes_of(shared(c))->shm, shared(c)->slot, 1);
+    const struct shared_broadcast *b = (const struct shared_broadcast *)c;
+
+    shm_slots_give(nodes_of(b)->shm, b->slot, 1);
 }
 
 static const struct collective_ops shared_ops = {
@@ -311,7 +303,7 @@ int broadcast_shared_new(const struct comm_place *p, void *data, size_t bytes,
         shm_slots_give(m, slot, 1);
         return rc;
     }
-    b = shared(*ret);
+    b = (struct shared_broadcast *)*ret;
     b->data = data;
     b->bytes = bytes;
     b->slot = slot;

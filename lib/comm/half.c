@@ -119,6 +119,9 @@ void bfloat16s_from_floats_portable(uint16_t *to, const float *from, size_t n)
 
 #if defined __x86_64__
 
+/* Compiles a function for processors with AVX2. */
+#define AVX2 __attribute__((target("avx2")))
+
 /* Check whether the processor has AVX2, and so f16c too (level x86-64-v3); some compilers' builtin
  * does not know f16c.
  */
@@ -151,21 +154,9 @@ float16s_from_floats_fast(uint16_t *to, const float *from, size_t n)
     return i;
 }
 
-/* Convert n bfloat16 numbers to float32, by the loop compiled for AVX2. */
-__attribute__((target("avx2"))) static void bfloat16s_to_floats_fast(float *to,
-                                                                     const uint16_t *from, size_t n)
-{
-    to_float_loop(to, from, n);
-}
-
-/* Convert n float32 numbers to bfloat16, by the loop compiled for AVX2. */
-__attribute__((target("avx2"))) static void bfloat16s_from_floats_fast(uint16_t *to,
-                                                                       const float *from, size_t n)
-{
-    from_float_loop(to, from, n);
-}
-
 #else
+
+#define AVX2
 
 /* Other processors: no instructions are used, so the portable loops convert all numbers. */
 static bool is_fast(void)
@@ -176,32 +167,28 @@ static bool is_fast(void)
 /* Convert no number, and so return 0. */
 static size_t float16s_to_floats_fast(float *to, const uint16_t *from, size_t n)
 {
-    (void)to;
-    (void)from;
-    (void)n;
     return 0;
 }
 
 /* Convert no number, and so return 0. */
 static size_t float16s_from_floats_fast(uint16_t *to, const float *from, size_t n)
 {
-    (void)to;
-    (void)from;
-    (void)n;
     return 0;
 }
 
-static void bfloat16s_to_floats_fast(float *to, const uint16_t *from, size_t n)
+#endif
+
+/* Convert n bfloat16 numbers to float32, by the loop compiled for AVX2. */
+AVX2 static void bfloat16s_to_floats_fast(float *to, const uint16_t *from, size_t n)
 {
     to_float_loop(to, from, n);
 }
 
-static void bfloat16s_from_floats_fast(uint16_t *to, const float *from, size_t n)
+/* Convert n float32 numbers to bfloat16, by the loop compiled for AVX2. */
+AVX2 static void bfloat16s_from_floats_fast(uint16_t *to, const float *from, size_t n)
 {
     from_float_loop(to, from, n);
 }
-
-#endif
 
 void float16s_to_floats(float *to, const uint16_t *from, size_t n)
 {

@@ -5,7 +5,6 @@
  * endpoints of workers, which open and close, are derived from it; each has its own communicators.
  */
 #include "transport.h"
-#include "wakeup.h"
 
 #include "lib/base/address_space.h"
 #include "lib/base/clock.h"
@@ -54,8 +53,6 @@ struct mpi_end {
     bool finalize; /* MPI was started here, so close must finalise it */
     bool disorder; /* some endpoint was closed with messages under way */
     int near;      /* ranks on this rank's host; 0: not known yet */
-    /* shared by all endpoints; NULL: some ranks share a host, so waits would miss messages */
-    struct wakeup *wakeup;
 };
 
 static const struct transport_ops mpi_ops; /* at the end */
@@ -81,24 +78,16 @@ static int mpi_grow_requests(struct mpi_end *e)
 {
     int cap = e->cap ? 2 * e->cap : 64;
     MPI_Request *request = realloc(e->request, (size_t)cap * sizeof *request);
-    int *slot_of, *index;
-    MPI_Status *status;
+    int *slot_of = realloc(e->slot_of, (size_t)cap * sizeof *slot_of);
+    int *index = realloc(e->index, (size_t)cap * sizeof *index);
+    MPI_Status *status = realloc(e->status, (size_t)cap * sizeof *status);
 
-    if (!request)
+    e->request = request ? request : e->request;
+    e->slot_of = slot_of ? slot_of : e->slot_of;
+    e->index = index ? index : e->index;
+    e->status = status ? status : e->status;
+    if (!request || !slot_of || !index || !status)
         return -ENOMEM;
-    e->request = request;
-    slot_of = realloc(e->slot_of, (size_t)cap * sizeof *slot_of);
-    if (!slot_of)
-        return -ENOMEM;
-    e->slot_of = slot_of;
-    index = realloc(e->index, (size_t)cap * sizeof *index);
-    if (!index)
-        return -ENOMEM;
-    e->index = index;
-    status = realloc(e->status, (size_t)cap * sizeof *status);
-    if (!status)
-        return -ENOMEM;
-    e->status = status;
     e->cap = cap;
     return 0;
 }
@@ -328,7 +317,7 @@ static int mpi_close(struct transport *t, bool orderly, struct eddis_error *err)
     if (e->owns_root)
         rc2 = mpi_close(&e->root->base, orderly, err);
     if (!e->root)
-        wakeup_free(e->wakeup);
+        wakeup_free(e->base.wakeup);
     free(e->request);
     free(e->slot_of);
     free(e->index);
@@ -336,35 +325,6 @@ static int mpi_close(struct transport *t, bool orderly, struct eddis_error *err)
     free(e->slot);
     free(e);
     return rc == MPI_SUCCESS ? rc2 : eddis_fail(err, -EIO, "MPI_Finalize failed with code %d", rc);
-}
-
-/* Borrow the wakeup on which all endpoints of this process wait; their root owns it.  NULL: there
- * is none (see struct mpi_end), so t->wakes is false.
- */
-static struct wakeup *mpi_wakeup(struct transport *t)
-{
-    struct mpi_end *e = mpi_end(t);
-
-    return e->root ? e->root->wakeup : e->wakeup;
-}
-
-/* Sleep for at most ns until data arrives over TCP; return whether it did, or mpi_wake was called.
- */
-static bool mpi_wait(struct transport *t, int64_t ns)
-{
-    return wakeup_wait(mpi_wakeup(t), ns);
-}
-
-/* Record that a wait missed a message; return whether waiting is still useful. */
-static bool mpi_missed(struct transport *t)
-{
-    return wakeup_missed(mpi_wakeup(t));
-}
-
-/* End the present wait on the wakeup, or the next one. */
-static void mpi_wake(struct transport *t)
-{
-    wakeup_wake(mpi_wakeup(t));
 }
 
 /* Start MPI with MPI_THREAD_MULTIPLE, unless the program has, and check that level. */
@@ -443,7 +403,7 @@ static int mpi_find_near(struct mpi_end *root, struct eddis_error *err)
     MPI_Comm_size(near, &root->near);
     MPI_Comm_free(&near);
     /* Ranks of one host use shared memory, whose messages end no wait. */
-    return root->near == 1 ? wakeup_new(&root->wakeup, err) : 0;
+    return root->near == 1 ? wakeup_new(&root->base.wakeup, err) : 0;
 }
 
 /* Begin to open the next channel, unless all are open.  This must not block, as other endpoints'
@@ -477,7 +437,9 @@ static int mpi_derive(struct transport *t, struct transport **ret, struct eddis_
     e->base.rank = root->base.rank;
     e->base.n_ranks = root->base.n_ranks;
     e->base.hosts = root->near < root->base.n_ranks;
-    e->base.wakes = root->wakeup != NULL;
+    /* The root owns it.  NULL: some ranks share a host, so waits would miss messages. */
+    e->base.wakeup = root->base.wakeup;
+    e->base.wakes = e->base.wakeup != NULL;
     *ret = &e->base;
     return 0;
 }
@@ -545,9 +507,6 @@ static const struct transport_ops mpi_ops = {
     .cancel = mpi_cancel,
     .abort = mpi_abort,
     .close = mpi_close,
-    .wait = mpi_wait,
-    .missed = mpi_missed,
-    .wake = mpi_wake,
     .derive = mpi_derive,
     .ready = mpi_ready,
 };

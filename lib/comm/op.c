@@ -2,22 +2,16 @@
 /* op.c - the send queue: a growing list of operations */
 #include "op.h"
 
+#include "lib/base/array.h"
+
 #include <stdlib.h>
 
 void outbox_add(struct outbox *out, const struct comm_op *op)
 {
-    if (out->n == out->cap) {
-        size_t cap = out->cap ? 2 * out->cap : 16;
-        struct comm_op *bigger = realloc(out->op, cap * sizeof *bigger);
-
-        if (!bigger) {
-            out->failed = true;
-            return;
-        }
-        out->op = bigger;
-        out->cap = cap;
-    }
-    out->op[out->n++] = *op;
+    if (array_grow(&out->op, &out->cap, out->n, sizeof *out->op))
+        out->op[out->n++] = *op;
+    else
+        out->failed = true;
 }
 
 void outbox_clear(struct outbox *out)

@@ -77,12 +77,11 @@ static int shm_new(int rank, int n_ranks, const struct comm_shm_size *size, stru
     m->taken = calloc((size_t)slots, sizeof *m->taken);
     rc = m->uses && m->taken ? shm_lay_out(m, err)
                              : eddis_fail(err, -ENOMEM, "no memory to share memory");
-    if (rc < 0) {
+    if (rc < 0)
         comm_shm_close(m);
-        return rc;
-    }
-    *ret = m;
-    return 0;
+    else
+        *ret = m;
+    return rc;
 }
 
 /* Borrow a rank's entry in shared memory. */
@@ -102,17 +101,6 @@ static int shm_lock(const struct comm_shm *m, struct eddis_error *err)
     return fcntl(m->fd, F_SETLK, &lock) == 0
                ? 0
                : eddis_fail_errno(err, -errno, "locking shared memory");
-}
-
-/* Unmap both mappings of the memory; do nothing if shm_join has borrowed them from another rank of
- * this process.  The pointers in m stay, so set them or free m next.
- */
-static void shm_unmap(struct comm_shm *m)
-{
-    if (m->joined)
-        return;
-    shm_region_unmap(m->map, m->at.bytes);
-    shm_region_unmap(m->results, m->size.arena_bytes);
 }
 
 /* Allocate these pages of the file now: a later shortage would be a signal instead of an error. */
@@ -162,7 +150,7 @@ static void populate(const struct comm_shm *m, size_t at, size_t bytes, bool wri
 {
     size_t first = at / SHM_PAGE * SHM_PAGE;
 
-    if (bytes && !m->joined)
+    if (bytes)
         (void)madvise(m->map + first, round_up(at + bytes, SHM_PAGE) - first,
                       write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
 }
@@ -170,7 +158,6 @@ static void populate(const struct comm_shm *m, size_t at, size_t bytes, bool wri
 /* Do nothing: this system cannot map pages in advance. */
 static void populate(const struct comm_shm *m, size_t at, size_t bytes, bool write)
 {
-    (void)m, (void)at, (void)bytes, (void)write;
 }
 #endif
 
@@ -181,7 +168,7 @@ void shm_populate(const struct comm_shm *m)
     populate(m, 0, m->at.arena, true);
     populate(m, m->at.arena + (size_t)m->rank * arena, arena, true);
 #ifdef MADV_POPULATE_WRITE
-    if (!m->joined && m->results)
+    if (m->results)
         (void)madvise((void *)m->results, arena, MADV_POPULATE_READ);
 #endif
 }
@@ -214,12 +201,11 @@ int shm_make(int n_ranks, const struct comm_shm_size *size, struct comm_shm **re
         rc = eddis_fail_errno(err, rc, "making %zu bytes of shared memory", m->at.bytes);
     else
         rc = shm_map(m, err);
-    if (rc < 0) {
+    if (rc < 0)
         comm_shm_close(m);
-        return rc;
-    }
-    *ret = m;
-    return 0;
+    else
+        *ret = m;
+    return rc;
 }
 
 int shm_attach(const struct shm_region_mark *mark, int rank, int n_ranks,
@@ -241,12 +227,11 @@ int shm_attach(const struct shm_region_mark *mark, int rank, int n_ranks,
         rc = eddis_fail_errno(err, m->fd, "opening the first worker's memory %s", path);
     else
         rc = shm_map(m, err);
-    if (rc < 0) {
+    if (rc < 0)
         comm_shm_close(m);
-        return rc;
-    }
-    *ret = m;
-    return 0;
+    else
+        *ret = m;
+    return rc;
 }
 
 int shm_describe(const struct comm_shm *m, struct shm_region_mark *ret, struct eddis_error *err)
@@ -256,31 +241,14 @@ int shm_describe(const struct comm_shm *m, struct shm_region_mark *ret, struct e
     return rc < 0 ? eddis_fail_errno(err, rc, "looking at shared memory") : 0;
 }
 
-int shm_join(const struct comm_shm *first, int rank, struct comm_shm **ret, struct eddis_error *err)
-{
-    struct shm_region_mark mark;
-    struct comm_shm *m;
-    int rc = shm_describe(first, &mark, err);
-
-    if (rc == 0)
-        rc = shm_attach(&mark, rank, first->n_ranks, &first->size, &m, err);
-    if (rc < 0)
-        return rc;
-    shm_unmap(m);
-    m->map = first->map;
-    m->results = first->map + first->at.results;
-    m->joined = true;
-    *ret = m;
-    return 0;
-}
-
 void comm_shm_close(struct comm_shm *m)
 {
     if (!m)
         return;
     if (m->map)
         atomic_store(&shm_member(m, m->rank)->left, true);
-    shm_unmap(m);
+    shm_region_unmap(m->map, m->at.bytes);
+    shm_region_unmap(m->results, m->size.arena_bytes);
     if (m->fd >= 0)
         (void)close(m->fd); /* releases the lock too */
     free(m->uses);

@@ -118,7 +118,6 @@ static int agree_done(struct collective *c, const struct comm_op *op, struct out
 {
     struct agreement *s = agreement(c);
 
-    (void)op;
     if (--s->pending)
         return 0;
     if (s->judged)

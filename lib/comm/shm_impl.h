@@ -65,7 +65,6 @@ struct comm_shm {
     int fd;
     char *map;
     const char *results; /* read-only mapping of the results */
-    bool joined;         /* both mappings belong to another rank's struct */
     uint64_t *uses;      /* [slots] last use that is over on this rank */
     bool *taken;         /* [slots] taken by a reduction in place or a broadcast */
     uint64_t tickets;    /* pieces for which reductions have reserved the pool so far */
@@ -149,12 +148,6 @@ void shm_populate_part(const struct comm_shm *m, size_t offset, size_t bytes);
 
 /* Map `bytes` bytes at `offset` of the results, for writing. */
 void shm_populate_results(const struct comm_shm *m, size_t offset, size_t bytes);
-
-/* Make another rank of the same process that uses the mappings of `first`, which must outlive it.
- * For tests under a thread sanitizer, which identifies memory by its address.
- */
-int shm_join(const struct comm_shm *first, int rank, struct comm_shm **ret,
-             struct eddis_error *err);
 
 /* Return the offset of these bytes in this rank's arena, or -1 if they are not in it. */
 int64_t shm_offset(const struct comm_shm *m, const void *data, size_t bytes);

@@ -57,7 +57,7 @@ int transport_poll(struct transport *t, struct comm_op *ret, int max, struct edd
         t->under_way -= n;
     /* If that happens repeatedly, waits are useless: poll instead. */
     if (n > 0 && t->quiet.unheard)
-        t->wakes = t->ops->missed(t);
+        t->wakes = wakeup_missed(t->wakeup);
     t->quiet.unheard = false;
     return n;
 }
@@ -110,7 +110,7 @@ struct transport_rest transport_rest(struct transport *t, bool polls, int64_t de
 void transport_wait(struct transport *t, struct transport_rest r)
 {
     if (r.kind == REST_LISTEN) {
-        t->quiet.unheard = !t->ops->wait(t, r.ns);
+        t->quiet.unheard = !wakeup_wait(t->wakeup, r.ns);
         if (!t->quiet.unheard)
             t->quiet.rests = 0;
     } else {
@@ -128,7 +128,7 @@ void transport_moved(struct transport *t)
 
 void transport_wake(struct transport *t)
 {
-    t->ops->wake(t);
+    wakeup_wake(t->wakeup);
 }
 
 void transport_abort(struct transport *t, int code)

@@ -10,6 +10,7 @@
 #define EDDIS_COMM_TRANSPORT_H
 
 #include "op.h"
+#include "wakeup.h"
 
 #include "lib/base/error.h"
 
@@ -33,15 +34,6 @@ struct transport_ops {
     void (*cancel)(struct transport *t);
     void (*abort)(struct transport *t, int code);
     int (*close)(struct transport *t, bool orderly, struct eddis_error *err);
-    /* The next three are needed only if `wakes` may be set.  Sleep for at most ns; return whether a
-     * message arrived or `wake` ended the sleep.
-     */
-    bool (*wait)(struct transport *t, int64_t ns);
-    /* Record that a wait that timed out missed a message.  Return whether waiting is still useful.
-     */
-    bool (*missed)(struct transport *t);
-    /* End the present wait, or the next one.  Called from any thread. */
-    void (*wake)(struct transport *t);
     /* The next two are needed only if endpoints can be derived from this one, see transport_derive.
      */
     int (*derive)(struct transport *t, struct transport **ret, struct eddis_error *err);
@@ -57,6 +49,7 @@ struct transport {
     int under_way;      /* operations posted and not yet returned by transport_poll */
     bool wakes;         /* a wait ends when a message arrives; false: the endpoint must be polled */
     bool lasts;         /* once closed it cannot be opened again in this process */
+    struct wakeup *wakeup; /* to wait on; NULL: `wakes` is false */
     struct transport_quiet quiet;
 };
 

@@ -29,7 +29,8 @@ enum {
 #define SLOWER  2.0 /* shared memory slower by this factor is not chosen */
 #define LATENCY 8   /* a piece's transfer takes this many times its latency */
 
-size_t tuner_bytes(int rung)
+/* Return the size in bytes of a rung, 0 .. TUNER_RUNGS - 1. */
+static size_t tuner_bytes(int rung)
 {
     size_t bytes = TUNER_FIRST_BYTES;
 

@@ -90,9 +90,6 @@ struct tuner_result {
     char reason[TUNER_REASON];     /* one readable sentence about the choice */
 };
 
-/* Return the size in bytes of a rung, 0 .. TUNER_RUNGS - 1. */
-size_t tuner_bytes(int rung);
-
 /* Begin a measurement.  shared_bytes: the largest size that members can reduce in their node's
  * shared memory; 0: none.  budget_s: TUNER_BUDGET_S or a part of it.
  */

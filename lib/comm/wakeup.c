@@ -77,7 +77,7 @@ static bool is_connection(int fd)
  */
 static bool scan_sockets(struct wakeup *w)
 {
-    DIR *dir = opendir("/proc/self/fd");
+    cleanup_dir DIR *dir = opendir("/proc/self/fd");
     const struct dirent *one;
     bool any = false;
 
@@ -91,8 +91,6 @@ static bool scan_sockets(struct wakeup *w)
         e.data.fd = (int)fd;
         any |= epoll_ctl(w->poll_fd, EPOLL_CTL_ADD, (int)fd, &e) == 0;
     }
-    if (dir)
-        (void)closedir(dir);
     return any;
 }
 

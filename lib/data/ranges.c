@@ -2,6 +2,8 @@
 /* ranges.c - a queue of one worker's steps, cut from the ranges that it took from a counter */
 #include "ranges.h"
 
+#include "lib/base/array.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,15 +68,8 @@ void ranges_close(struct ranges *r)
 /* Append a step to the queue. */
 static int queue_push(struct ranges *r, const struct piece *p, struct eddis_error *err)
 {
-    if (r->n == r->room) {
-        size_t room = r->room ? 2 * r->room : 8;
-        struct piece *grown = realloc(r->queue, room * sizeof *grown);
-
-        if (!grown)
-            return eddis_fail(err, -ENOMEM, "no memory for a range of samples");
-        r->queue = grown;
-        r->room = room;
-    }
+    if (!array_grow(&r->queue, &r->room, r->n, sizeof *r->queue))
+        return eddis_fail(err, -ENOMEM, "no memory for a range of samples");
     r->queue[r->n++] = r->last = *p;
     return 0;
 }
@@ -189,11 +184,6 @@ void ranges_delay(struct ranges *r, int64_t step)
 {
     if (step >= r->first_step)
         r->first_step = step + 1;
-}
-
-int64_t ranges_total(const struct ranges *r)
-{
-    return end_of(r->o.samples, r->o.epochs);
 }
 
 size_t ranges_n_unfinished(const struct ranges *r)

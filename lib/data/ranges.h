@@ -90,9 +90,6 @@ void ranges_finish(struct ranges *r, int64_t step);
 /* Give the queued steps the numbers after `step`, because `step` itself has no samples. */
 void ranges_delay(struct ranges *r, int64_t step);
 
-/* Return the number of samples of all epochs; INT64_MAX: unlimited. */
-int64_t ranges_total(const struct ranges *r);
-
 /* Return the number of queued steps that are not done. */
 size_t ranges_n_unfinished(const struct ranges *r);
 

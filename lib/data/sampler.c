@@ -4,6 +4,7 @@
 
 #include "permutation.h"
 
+#include "lib/base/array.h"
 #include "lib/base/cleanup.h"
 
 #include <errno.h>
@@ -155,14 +156,8 @@ int sampler_add_plan(struct sampler *s, int64_t version, int64_t from_step, cons
     if (last && last->from_step == from_step) {
         free(last->batch);
         s->n_plans--;
-    } else if (s->n_plans == s->plan_room) {
-        size_t room = s->plan_room ? 2 * s->plan_room : 4;
-        struct plan *grown = realloc(s->plan, room * sizeof *grown);
-
-        if (!grown)
-            return eddis_fail(err, -ENOMEM, "no memory for a plan");
-        s->plan = grown;
-        s->plan_room = room;
+    } else if (!array_grow(&s->plan, &s->plan_room, s->n_plans, sizeof *s->plan)) {
+        return eddis_fail(err, -ENOMEM, "no memory for a plan");
     }
     s->plan[s->n_plans++] = (struct plan){ .version = version,
                                            .from_step = from_step,
@@ -207,10 +202,10 @@ static struct share share_of(int64_t b, int64_t n, int64_t all)
     return (struct share){ (int64_t)(product / (uint64_t)all), (int64_t)(product % (uint64_t)all) };
 }
 
-/* Compare two pairs { rest, rank }: larger rests first, then lower ranks; for qsort. */
-static int by_rest(const void *a, const void *b)
+/* Compare two pairs { rest or batch, rank }: larger ones first, then lower ranks; for qsort. */
+static int larger_first(const void *a, const void *b)
 {
-    const int64_t *x = a, *y = b; /* { rest, rank } */
+    const int64_t *x = a, *y = b; /* { rest or batch, rank } */
 
     if (x[0] != y[0])
         return x[0] < y[0] ? 1 : -1;
@@ -227,16 +222,6 @@ struct split {
     int64_t all, n;
 };
 
-/* Compare two pairs { batch, rank }: larger batches first, then lower ranks; for qsort. */
-static int by_batch(const void *a, const void *b)
-{
-    const int64_t *x = a, *y = b; /* { batch, rank } */
-
-    if (x[0] != y[0])
-        return x[0] < y[0] ? 1 : -1;
-    return (x[1] > y[1]) - (x[1] < y[1]);
-}
-
 /* Set the batches to 0 of as few ranks as possible, so that each other rank gets at least `least`
  * samples.  If the k largest batches share, with sum S, the smallest of them gets b n / S, which
  * grows as k falls.  order: scratch [n_ranks].
@@ -251,7 +236,7 @@ static void split_narrow(struct split *p, int64_t least, int64_t (*order)[2])
         order[i][1] = i;
         sum += p->batch[i];
     }
-    qsort(order, (size_t)p->n_ranks, sizeof *order, by_batch);
+    qsort(order, (size_t)p->n_ranks, sizeof *order, larger_first);
     while (kept > 1 && (unsigned __int128)order[kept - 1][0] * (unsigned __int128)p->n <
                            (unsigned __int128)least * (unsigned __int128)sum) {
         kept--;
@@ -279,7 +264,7 @@ static int split_make(struct split *p, int64_t least, struct eddis_error *err)
         left -= share.floor;
         p->batch[i] = share.floor;
     }
-    qsort(order, (size_t)p->n_ranks, sizeof *order, by_rest);
+    qsort(order, (size_t)p->n_ranks, sizeof *order, larger_first);
     for (int64_t i = 0; i < left; i++)
         p->batch[order[i][1]]++;
     return 0;

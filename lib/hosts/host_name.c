@@ -4,7 +4,6 @@
 
 #include "lib/base/ip.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,14 +12,6 @@
 #define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 enum { HOST_MAX_BYTES = 253, LABEL_MAX_BYTES = 63, USER_MAX_BYTES = 64 };
-
-/* Check whether s is a numeric address of this family. */
-static bool is_address(int family, const char *s)
-{
-    unsigned char address[sizeof(struct in6_addr)];
-
-    return inet_pton(family, s, address) == 1;
-}
 
 /* Check whether s is a host name: labels of letters, digits, '-' and '_', separated by dots; a
  * final dot is allowed.
@@ -74,10 +65,11 @@ int host_name_check(const char *host, struct eddis_error *err)
 {
     bool numbers = host[strspn(host, DIGITS ".")] == '\0'; /* then only an IPv4 address is valid */
     int rc = check_reach(host, err);
+    struct ip a;
 
     if (rc < 0)
         return rc;
-    if (is_address(AF_INET6, host) || is_address(AF_INET, host) || (!numbers && is_host_name(host)))
+    if (ip_parse(host, &a) || (!numbers && is_host_name(host)))
         return 0;
     return eddis_fail(
         err, -EINVAL,
@@ -89,8 +81,9 @@ int host_name_check(const char *host, struct eddis_error *err)
 int host_address_check(const char *address, struct eddis_error *err)
 {
     int rc = check_reach(address, err);
+    struct ip a;
 
-    if (rc < 0 || is_address(AF_INET6, address) || is_address(AF_INET, address))
+    if (rc < 0 || ip_parse(address, &a))
         return rc;
     return eddis_fail(err, -EINVAL,
                       "\"%.60s\" is not an address; write one like 10.1.0.7 or fd00::7, or auto",

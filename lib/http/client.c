@@ -60,7 +60,7 @@ struct http_client {
 /* Write the set of open descriptors below 64 * CLIENT_FD_WORDS as bits. */
 static void open_fds(uint64_t *set)
 {
-    DIR *d = opendir("/proc/self/fd");
+    cleanup_dir DIR *d = opendir("/proc/self/fd");
     struct dirent *e;
 
     memset(set, 0, CLIENT_FD_WORDS * sizeof *set);
@@ -70,8 +70,6 @@ static void open_fds(uint64_t *set)
         if (fd != dirfd(d) && fd >= 0 && fd < 64 * CLIENT_FD_WORDS)
             set[fd / 64] |= UINT64_C(1) << (fd % 64);
     }
-    if (d)
-        closedir(d);
 }
 
 /* Create curl's multi handle and set close-on-exec on its wake-up sockets, which curl does not do:
@@ -195,12 +193,11 @@ int http_client_open(const struct http_client_options *o, struct http_client **r
         rc = eddis_fail(err, -ENOMEM, "no memory for an HTTP client");
     for (int i = 0; rc == 0 && i < o->n_bases; i++)
         rc = take_base(c, o->base[i], err);
-    if (rc < 0) {
+    if (rc < 0)
         http_client_close(c);
-        return rc;
-    }
-    *ret = c;
-    return 0;
+    else
+        *ret = c;
+    return rc;
 }
 
 /* Borrow "host:port" of address `base`. */

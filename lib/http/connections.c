@@ -3,6 +3,7 @@
 #include "connections.h"
 
 #include "deadline.h"
+#include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/ip.h"
 #include "lib/base/trust.h"
@@ -41,12 +42,11 @@ int connections_open(const struct connections_options *o, struct connections **r
     pthread_mutex_init(&s->lock, NULL);
     unauthenticated_init(&s->unauthenticated, o->unauthenticated);
     rc = deadlines_start(&s->deadlines, err);
-    if (rc < 0) {
+    if (rc < 0)
         connections_close(s);
-        return rc;
-    }
-    *ret = s;
-    return 0;
+    else
+        *ret = s;
+    return rc;
 }
 
 void connections_close(struct connections *s)
@@ -83,12 +83,11 @@ static void stranger_came(struct connections *s, struct guest *g, const struct s
                           int64_t now_ns)
 {
     struct stranger *goes;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&s->lock);
 
-    pthread_mutex_lock(&s->lock);
     goes = unauthenticated_add(&s->unauthenticated, &g->stranger, address_of(peer), now_ns);
     if (goes) /* under the lock: it may be ending */
         deadline_set(s->deadlines, ((struct guest *)goes)->deadline, 0);
-    pthread_mutex_unlock(&s->lock);
 }
 
 struct guest *connections_begin(struct connections *s, int fd, const struct sockaddr *peer)

@@ -2,6 +2,7 @@
 /* deadline.c - a thread that shuts down sockets whose deadline has passed */
 #include "deadline.h"
 
+#include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 
 #include <errno.h>
@@ -9,7 +10,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <time.h>
 
 /* Deadline of one socket */
 struct deadline {
@@ -81,27 +81,18 @@ static int64_t sweep(struct deadlines *d, int64_t now_ns)
 static void *deadlines_thread(void *arg)
 {
     struct deadlines *d = arg;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&d->lock);
 
-    pthread_mutex_lock(&d->lock);
     while (!d->stop) {
         d->nearest_ns = sweep(d, clock_now_ns());
-        if (d->nearest_ns == CLOCK_NEVER) {
-            pthread_cond_wait(&d->changed, &d->lock);
-        } else {
-            struct timespec until = { .tv_sec = d->nearest_ns / CLOCK_S,
-                                      .tv_nsec = d->nearest_ns % CLOCK_S };
-
-            pthread_cond_timedwait(&d->changed, &d->lock, &until);
-        }
+        clock_cond_wait(&d->changed, &d->lock, d->nearest_ns);
     }
-    pthread_mutex_unlock(&d->lock);
     return NULL;
 }
 
 int deadlines_start(struct deadlines **ret, struct eddis_error *err)
 {
     struct deadlines *d = calloc(1, sizeof *d);
-    pthread_condattr_t attr;
     int e;
 
     if (!d)
@@ -109,10 +100,7 @@ int deadlines_start(struct deadlines **ret, struct eddis_error *err)
     d->head.next = d->head.prev = &d->head;
     d->nearest_ns = CLOCK_NEVER;
     pthread_mutex_init(&d->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&d->changed, &attr);
-    pthread_condattr_destroy(&attr);
+    pthread_cond_init(&d->changed, NULL);
     pthread_cond_init(&d->woken, NULL);
     e = pthread_create(&d->thread, NULL, deadlines_thread, d);
     if (e) {
@@ -172,18 +160,18 @@ struct deadline *deadline_add(struct deadlines *d, int fd, int64_t at_ns)
 
 void deadline_set(struct deadlines *d, struct deadline *x, int64_t at_ns)
 {
-    pthread_mutex_lock(&d->lock);
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&d->lock);
+
     x->at_ns = at_ns;
     wake(d, at_ns);
-    pthread_mutex_unlock(&d->lock);
 }
 
 bool deadline_hold(struct deadlines *d, struct deadline *x, int64_t at_ns,
                    void (*wake_fn)(void *ctx), void *ctx)
 {
     bool held;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&d->lock);
 
-    pthread_mutex_lock(&d->lock);
     held = !d->awake;
     if (held) {
         x->wake = wake_fn;
@@ -191,13 +179,13 @@ bool deadline_hold(struct deadlines *d, struct deadline *x, int64_t at_ns,
         x->at_ns = at_ns;
         wake(d, at_ns);
     }
-    pthread_mutex_unlock(&d->lock);
     return held;
 }
 
 void deadlines_wake(struct deadlines *d)
 {
-    pthread_mutex_lock(&d->lock);
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&d->lock);
+
     d->awake = true;
     for (struct deadline *x = d->head.next; x != &d->head; x = x->next)
         if (x->wake)
@@ -205,7 +193,6 @@ void deadlines_wake(struct deadlines *d)
     wake_due(d, 0);
     while (d->waking) /* the thread is calling one */
         pthread_cond_wait(&d->woken, &d->lock);
-    pthread_mutex_unlock(&d->lock);
 }
 
 void deadline_remove(struct deadlines *d, struct deadline *x)

@@ -7,6 +7,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/ip.h"
 #include "lib/base/json.h"
+#include "lib/base/strbuf.h"
 #include "unauthenticated.h"
 
 #include <errno.h>
@@ -53,8 +54,7 @@ struct http_exchange {
     pthread_mutex_t lock; /* protects what follows */
     int owners;
     int who;
-    char *body;
-    size_t body_n, body_cap;
+    struct strbuf body;
     bool handled, answered, suspended;
     int status;
     struct MHD_Response *response; /* libmicrohttpd's thread queues it */
@@ -128,7 +128,7 @@ static void exchange_leave(struct http_exchange *x)
     if (x->response)
         MHD_destroy_response(x->response);
     pthread_mutex_destroy(&x->lock);
-    free(x->body);
+    strbuf_fini(&x->body);
     free(x);
 }
 
@@ -273,24 +273,10 @@ static enum MHD_Result refuse_headers(struct MHD_Connection *c, int status)
 /* Append bytes to the body.  Return false if it gets too long, or without memory. */
 static bool take_body(struct http_exchange *x, const char *data, size_t n)
 {
-    if (n > HTTP_MAX_BODY - x->body_n)
+    if (n > HTTP_MAX_BODY - x->body.len)
         return false;
-    if (x->body_n + n >= x->body_cap) {
-        size_t cap = x->body_cap ? 2 * x->body_cap : 4096;
-        char *bigger;
-
-        while (cap <= x->body_n + n)
-            cap *= 2;
-        bigger = realloc(x->body, cap);
-        if (!bigger)
-            return false;
-        x->body = bigger;
-        x->body_cap = cap;
-    }
-    memcpy(x->body + x->body_n, data, n);
-    x->body_n += n;
-    x->body[x->body_n] = '\0';
-    return true;
+    strbuf_add_bytes(&x->body, data, n);
+    return !x->body.failed;
 }
 
 /* Call the handler.  Afterwards the exchange is answered, or its connection suspended. */
@@ -302,8 +288,8 @@ static void hand_over(struct http_exchange *x, const char *method, const char *p
         .method = method,
         .path = path,
         .who = x->who,
-        .body = x->body ? x->body : "",
-        .body_n = x->body_n,
+        .body = strbuf_text(&x->body),
+        .body_n = x->body.len,
         .after = MHD_lookup_connection_value(x->connection, MHD_GET_ARGUMENT_KIND, "after"),
         .peer = peer,
     };
@@ -327,14 +313,13 @@ static void hand_over(struct http_exchange *x, const char *method, const char *p
 static enum MHD_Result pass_answer(struct http_exchange *x)
 {
     enum MHD_Result rc = MHD_YES;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&x->lock);
 
-    pthread_mutex_lock(&x->lock);
     if (x->answered) {
         connection_allow(x->s, x->connection, x->s->deadline_ns);
         rc = x->response ? MHD_queue_response(x->connection, (unsigned)x->status, x->response)
                          : MHD_NO;
     }
-    pthread_mutex_unlock(&x->lock);
     return rc;
 }
 
@@ -587,9 +572,9 @@ int64_t http_server_refused(const struct http_server *s)
 
 void http_server_rejections(struct http_server *s, struct http_rejections *ret)
 {
-    pthread_mutex_lock(&s->counting);
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&s->counting);
+
     *ret = s->refusals;
-    pthread_mutex_unlock(&s->counting);
 }
 
 void http_server_stop(struct http_server *s)

@@ -2,7 +2,9 @@
 /* tokens.c - draw tokens, and find the owner of a token in constant time */
 #include "tokens.h"
 
+#include "lib/base/cleanup.h"
 #include "lib/base/random.h"
+#include "lib/base/text.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -33,19 +35,18 @@ int http_tokens_new(int n, struct http_tokens **ret, struct eddis_error *err)
         rc = eddis_fail(err, -ENOMEM, "no memory for %d tokens", n);
     for (int i = 0; rc == 0 && i < n; i++)
         rc = random_hex(t->secret[i], SECRET_CHARS, err);
-    if (rc < 0) {
+    if (rc < 0)
         http_tokens_free(t);
-        return rc;
-    }
-    *ret = t;
-    return 0;
+    else
+        *ret = t;
+    return rc;
 }
 
 void http_tokens_text(struct http_tokens *t, int who, char ret[HTTP_TOKEN_CHARS + 1])
 {
-    pthread_mutex_lock(&t->lock);
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&t->lock);
+
     (void)snprintf(ret, HTTP_TOKEN_CHARS + 1, "%08x%s", (unsigned)who, t->secret[who]);
-    pthread_mutex_unlock(&t->lock);
 }
 
 int http_tokens_renew(struct http_tokens *t, int who, struct eddis_error *err)
@@ -67,17 +68,12 @@ int http_tokens_renew(struct http_tokens *t, int who, struct eddis_error *err)
  */
 static int number(const struct http_tokens *t, const char *given)
 {
-    static const char digits[] = "0123456789abcdef";
-    unsigned n = 0;
+    char text[NUMBER_CHARS + 1];
+    unsigned long n;
 
-    for (int i = 0; i < NUMBER_CHARS; i++) {
-        const char *digit = strchr(digits, given[i]);
-
-        if (!digit)
-            return -1;
-        n = n << 4 | (unsigned)(digit - digits);
-    }
-    return n < (unsigned)t->n ? (int)n : -1;
+    (void)snprintf(text, sizeof text, "%.*s", NUMBER_CHARS, given);
+    n = strtoul(text, NULL, 16);
+    return text_is_hex(text, NUMBER_CHARS) && n < (unsigned long)t->n ? (int)n : -1;
 }
 
 int http_tokens_who(struct http_tokens *t, const char *given)

@@ -189,14 +189,11 @@ static int check_sync(const struct job *job, struct eddis_error *err)
                          : "this algorithm is not one of this mode; remove one of the two keys");
     for (size_t i = 0; i < sizeof option / sizeof *option; i++)
         if (!algorithm_may_have(mode, name, option[i].trait) && !is_unset(job, option[i].key)) {
-            struct strbuf b = { 0 };
-            int rc;
+            cleanup_strbuf struct strbuf b = { 0 };
 
             strbuf_add(&b, option[i].otherwise);
             add_advice(job, option[i].key, said_by, &b);
-            rc = clash(job, option[i].key, said_by, err, strbuf_text(&b));
-            strbuf_fini(&b);
-            return rc;
+            return clash(job, option[i].key, said_by, err, strbuf_text(&b));
         }
     return 0;
 }

@@ -7,6 +7,7 @@
 
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"
+#include "lib/base/strlist.h"
 #include "lib/base/text.h"
 #include "lib/job/tree/job_group.h"
 #include "lib/job/tree/job_yaml.h"
@@ -106,12 +107,11 @@ static int job_new(const char *file, const char *folder, struct job **ret, struc
         if (!job->name)
             rc = job_no_memory(err);
     }
-    if (rc < 0) {
+    if (rc < 0)
         job_free(job);
-        return rc;
-    }
-    *ret = job;
-    return 0;
+    else
+        *ret = job;
+    return rc;
 }
 
 /* ---- the file ---- */
@@ -277,6 +277,7 @@ int job_read_all(const char *path, struct job_mistakes *ret_wrong, struct job **
 int job_from_command(const char *const *command, const char *folder, struct job **ret,
                      struct eddis_error *err)
 {
+    struct strlist words = { 0 };
     struct job *job;
     size_t n = 0;
     int rc;
@@ -292,13 +293,9 @@ int job_from_command(const char *const *command, const char *folder, struct job 
     rc = job_new(NULL, folder, &job, err);
     if (rc < 0)
         return rc;
-    job->command = calloc(n + 1, sizeof *job->command);
-    for (size_t i = 0; i < n && job->command; i++) {
-        job->command[i] = strdup(command[i]);
-        if (!job->command[i])
-            n = 0;
-    }
-    if (n == 0 || !job->command) {
+    strlist_add_all(&words, (char *const *)(uintptr_t)command);
+    job->command = words.item;
+    if (words.failed) {
         job_free(job);
         return job_no_memory(err);
     }

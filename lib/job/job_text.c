@@ -43,12 +43,11 @@ void job_origin_text(const struct job *job, const char *key, char *ret, size_t s
 void job_value_text(const struct job *job, const char *key, char *ret, size_t size)
 {
     const struct job_key *k = job_key_find(&job_table, key);
-    struct strbuf b = { 0 };
+    cleanup_strbuf struct strbuf b = { 0 };
 
     if (k && k->field)
         k->field->type->write(job, k, &b);
     snprintf(ret, size, "%s", strbuf_text(&b));
-    strbuf_fini(&b);
 }
 
 /* Append the key's origin as a comment.  Control and non-ASCII characters of a file's name are

@@ -141,9 +141,6 @@ struct job {
     struct job_origin origin[JOB_MAX_KEYS]; /* indexed by the key's row in the table */
 };
 
-/* Return how to log in to this host: its own settings, else the job's.  Borrows from both. */
-struct job_ssh job_host_ssh(const struct job *job, const struct job_host *host);
-
 /* Check whether the period is never. */
 bool job_period_is_never(const struct job_period *p);
 

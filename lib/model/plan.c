@@ -74,12 +74,3 @@ int plan_read(const char *path, struct plan **ret, struct eddis_error *err)
 
     return rc < 0 ? rc : plan_parse(text, n, path, ret, err);
 }
-
-int plan_write(const char *path, const struct plan *p, struct eddis_error *err)
-{
-    cleanup_free char *text = plan_text(p);
-
-    if (!text)
-        return eddis_fail(err, -ENOMEM, "no memory to write '%s'", path);
-    return file_write_atomic(path, text, strlen(text), 0600, err);
-}

@@ -121,7 +121,4 @@ int plan_parse(const char *text, size_t n, const char *what, struct plan **ret,
 /* Read a plan from a file as plan_parse does. */
 int plan_read(const char *path, struct plan **ret, struct eddis_error *err);
 
-/* Replace the file atomically by this plan, mode 0600. */
-int plan_write(const char *path, const struct plan *p, struct eddis_error *err);
-
 #endif

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <math.h>
 #include <string.h>
 
 #define MOST_BYTES   INT64_C(1000000000000000000)

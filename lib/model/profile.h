@@ -9,6 +9,7 @@
 
 #include "lib/base/error.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -63,6 +64,24 @@ struct node_profile {
     char beside[192]; /* another job that ran here meanwhile, "Slurm's job 12"; "": none */
     char note[256];   /* why something could not be measured, one sentence; "": all was */
 };
+
+/* Return a device of which nothing is measured: its metrics are NAN, other members 0. */
+static inline struct device device_unmeasured(enum device_kind kind, int index, int numa)
+{
+    return (struct device){
+        .kind = kind,
+        .index = index,
+        .numa = numa,
+        .fp32_flops = NAN,
+        .fp16_flops = NAN,
+        .memory_bytes_per_s = NAN,
+        .to_device_bytes_per_s = NAN,
+        .from_device_bytes_per_s = NAN,
+        .rate = NAN,
+        .fixed_s = NAN,
+        .sample_s = NAN,
+    };
+}
 
 /* Return indented JSON text, for the caller to free; NULL without memory. */
 char *profile_text(const struct node_profile *p);

@@ -2,6 +2,7 @@
 /* slurm.c - parse Slurm's lists of nodes, "n[01-04,7],x1", and their task counts, "2(x2),1" */
 #include "slurm.h"
 
+#include "lib/base/array.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/decimal.h"
 #include "lib/hosts/host_name.h"
@@ -62,15 +63,8 @@ static int add_node(void *ctx, const char *name, struct eddis_error *err)
         return rc;
     if (a->n == MAX_NODES)
         return eddis_fail(err, -EINVAL, "more than %d nodes", MAX_NODES);
-    if (a->n == l->cap) {
-        size_t cap = l->cap ? 2 * l->cap : 16;
-        struct slurm_node *more = realloc(a->node, cap * sizeof *more);
-
-        if (!more)
-            return no_memory(err);
-        a->node = more;
-        l->cap = cap;
-    }
+    if (!array_grow(&a->node, &l->cap, a->n, sizeof *a->node))
+        return no_memory(err);
     a->node[a->n] = (struct slurm_node){ .name = strdup(name), .group = l->group };
     return a->node[a->n].name ? (a->n++, 0) : no_memory(err);
 }

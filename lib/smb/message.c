@@ -72,8 +72,6 @@ void message_post(struct smb *b, enum comm_kind kind, int rank, int tag, struct 
 static int message_sent(struct smb *b, struct message *m, struct outbox *out,
                         struct eddis_error *err)
 {
-    (void)out;
-    (void)err;
     message_free(b, m);
     return 0;
 }

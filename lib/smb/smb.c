@@ -101,12 +101,11 @@ int smb_open(const struct smb_options *o, struct smb **ret, struct eddis_error *
         rc = memory_make(b->place.n_ranks, &b->memory, err);
         b->near = NEAR_MAPPED;
     }
-    if (rc < 0) {
+    if (rc < 0)
         smb_close(b);
-        return rc;
-    }
-    *ret = b;
-    return 0;
+    else
+        *ret = b;
+    return rc;
 }
 
 /* ---- being driven ---- */
@@ -126,7 +125,6 @@ int smb_start(struct smb *b, struct smb_request *r, int64_t now_ns, struct outbo
 int smb_receive(struct smb *b, const struct comm_op *op, int64_t now_ns, struct outbox *out,
                 struct eddis_error *err)
 {
-    (void)now_ns;
     return smb_result(message_done(b, op->owner, out, err), out, err);
 }
 

@@ -26,8 +26,6 @@ static int piece_done(struct smb *b, struct message *m, struct outbox *out, stru
     struct smb_part *p = m->who;
     char *to = part_data(p, m->at);
 
-    (void)out;
-    (void)err;
     if (to && p->window.reading)
         memcpy(to, chunk_window_elements(&p->window, m), m->n * p->window.element);
     chunk_window_moved(b, &p->window, m);
@@ -76,7 +74,6 @@ static int part_answered(struct smb *b, struct message *m, struct outbox *out,
     struct work_result result;
     int stripe = (int)m->n;
 
-    (void)out;
     memcpy(&result, m->data, sizeof result);
     message_free(b, m);
     for (struct smb_op *op = b->first; op; op = op->next)

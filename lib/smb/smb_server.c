@@ -121,8 +121,6 @@ static int piece_sent(struct smb *b, struct message *m, struct outbox *out, stru
 {
     struct task *t = m->who;
 
-    (void)out;
-    (void)err;
     chunk_window_moved(b, &t->window, m);
     return 0;
 }
@@ -133,9 +131,6 @@ static int piece_arrived(struct smb *b, struct message *m, struct outbox *out,
 {
     struct task *t = m->who;
 
-    (void)b;
-    (void)out;
-    (void)err;
     m->next = t->arrived;
     t->arrived = m;
     return 0;

@@ -63,12 +63,11 @@ int arena_layout_new(const struct comm_place *p, int n_items, struct arena_layou
     rc = allreduce_new_kind("tree", p, &latest, &l->latest, err);
     if (rc == 0)
         rc = broadcast_new(p, &l->agreed, sizeof l->agreed, 0, &l->broadcast, err);
-    if (rc < 0) {
+    if (rc < 0)
         arena_layout_free(l);
-        return rc;
-    }
-    *ret = l;
-    return 0;
+    else
+        *ret = l;
+    return rc;
 }
 
 void arena_layout_free(struct arena_layout *l)

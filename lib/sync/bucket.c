@@ -53,23 +53,6 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-int64_t bucket_end_ns(const struct bucket_item *item, const struct bucket_run *run, int n_runs,
-                      const struct bucket_cost *cost)
-{
-    int64_t end = 0;
-
-    for (int k = 0; k < n_runs; k++) {
-        size_t bytes = 0;
-
-        for (int i = run[k].first; i < run[k].end; i++) {
-            bytes += item[i].bytes;
-            end = later(end, item[i].ready_ns);
-        }
-        end += bucket_ns(cost, bytes);
-    }
-    return end;
-}
-
 /* ---- merging ---- */
 
 /* One entry of an order of items. */

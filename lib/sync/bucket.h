@@ -75,8 +75,4 @@ bool bucket_fits(const struct bucket_layout *l, const struct bucket_item *item, 
 /* Return the duration in ns of a bucket of `bytes` bytes. */
 int64_t bucket_ns(const struct bucket_cost *cost, size_t bytes);
 
-/* Return the time in ns at which the last bucket ends, on the clock of ready_ns. */
-int64_t bucket_end_ns(const struct bucket_item *item, const struct bucket_run *run, int n_runs,
-                      const struct bucket_cost *cost);
-
 #endif

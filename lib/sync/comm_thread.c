@@ -4,6 +4,7 @@
  */
 #include "comm_thread_impl.h"
 
+#include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 
 #include <errno.h>
@@ -78,15 +79,11 @@ static void *thread_main(void *arg)
 static struct comm_hub *hub_new(void)
 {
     struct comm_hub *h = calloc(1, sizeof *h);
-    pthread_condattr_t attr;
 
     if (!h)
         return NULL;
     pthread_mutex_init(&h->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&h->event, &attr);
-    pthread_condattr_destroy(&attr);
+    pthread_cond_init(&h->event, NULL);
     return h;
 }
 
@@ -137,12 +134,11 @@ int comm_hub_open(comm_thread_open_fn open, void *arg, struct comm_hub **ret,
     h->open_arg = arg;
     h->threaded = open != NULL;
     rc = open ? hub_start(h, err) : 0;
-    if (rc < 0) {
+    if (rc < 0)
         hub_free(h);
-        return rc;
-    }
-    *ret = h;
-    return 0;
+    else
+        *ret = h;
+    return rc;
 }
 
 bool comm_hub_lasts(const struct comm_hub *h)
@@ -274,12 +270,11 @@ int comm_thread_join(struct comm_hub *h, struct comm_thread **ret, struct eddis_
         return rc;
     }
     rc = comm_thread_wait(t, &w, CLOCK_NEVER, err);
-    if (rc < 0) {
+    if (rc < 0)
         (void)comm_thread_close(t, false, NULL);
-        return rc;
-    }
-    *ret = t;
-    return 0;
+    else
+        *ret = t;
+    return rc;
 }
 
 struct comm_place comm_thread_place(const struct comm_thread *t)
@@ -289,31 +284,26 @@ struct comm_place comm_thread_place(const struct comm_thread *t)
 
 int comm_thread_set_engine(struct comm_thread *t, struct engine *e, struct eddis_error *err)
 {
-    size_t n = (size_t)engine_n_parameters(e) + 1, n_sets = (size_t)engine_n_sets(e);
-    int64_t *done_round = calloc(n, sizeof *done_round);
-    int *peer = malloc(n * sizeof *peer), *bucket_of = malloc(n * sizeof *bucket_of);
-    struct published_set *set = calloc(n_sets, sizeof *set);
+    size_t n = (size_t)engine_n_parameters(e) + 1;
+    int rc = 0;
 
-    if (!done_round || !peer || !bucket_of || !set) {
-        free(done_round);
-        free(peer);
-        free(bucket_of);
-        free(set);
-        return eddis_fail(err, -ENOMEM, "no memory for %zu buckets", n);
-    }
-    for (size_t i = 0; i < n; i++)
-        peer[i] = -1;
     halt(t->hub);
-    t->done_round = done_round;
-    t->peer = peer;
-    t->bucket_of = bucket_of;
-    t->n_parameters = engine_n_parameters(e);
-    t->set = set;
-    t->n_sets = engine_n_sets(e);
-    t->engine = e;
-    comm_thread_publish_layout(t);
+    t->done_round = calloc(n, sizeof *t->done_round);
+    t->peer = malloc(n * sizeof *t->peer);
+    t->bucket_of = malloc(n * sizeof *t->bucket_of);
+    t->set = calloc((size_t)engine_n_sets(e), sizeof *t->set);
+    if (t->done_round && t->peer && t->bucket_of && t->set) {
+        for (size_t i = 0; i < n; i++)
+            t->peer[i] = -1;
+        t->n_parameters = engine_n_parameters(e);
+        t->n_sets = engine_n_sets(e);
+        t->engine = e;
+        comm_thread_publish_layout(t);
+    } else {
+        rc = eddis_fail(err, -ENOMEM, "no memory for %zu buckets", n);
+    }
     resume(t->hub);
-    return 0;
+    return rc;
 }
 
 void comm_thread_set_box(struct comm_thread *t, struct smb *box)
@@ -342,32 +332,26 @@ void comm_thread_drop_engine(struct comm_thread *t)
 
 void comm_thread_on_failure(struct comm_thread *t, comm_thread_failure_fn fn, void *arg)
 {
-    pthread_mutex_lock(&t->hub->lock);
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&t->hub->lock);
+
     t->on_failure = fn;
     t->on_failure_arg = arg;
     if (t->failure.code)
         fn(arg, &t->failure);
-    pthread_mutex_unlock(&t->hub->lock);
 }
 
 int64_t comm_thread_sent_bytes(struct comm_thread *t)
 {
-    int64_t n;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&t->hub->lock);
 
-    pthread_mutex_lock(&t->hub->lock);
-    n = t->sent_bytes;
-    pthread_mutex_unlock(&t->hub->lock);
-    return n;
+    return t->sent_bytes;
 }
 
 int comm_thread_failure(struct comm_thread *t, struct eddis_error *err)
 {
-    int rc;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&t->hub->lock);
 
-    pthread_mutex_lock(&t->hub->lock);
-    rc = comm_thread_failed(t, err);
-    pthread_mutex_unlock(&t->hub->lock);
-    return rc;
+    return comm_thread_failed(t, err);
 }
 
 void comm_thread_give_up(struct comm_thread *t, const char *why)

@@ -56,7 +56,8 @@ int comm_thread_open(comm_thread_open_fn open, void *arg, struct comm_thread **r
 struct comm_place comm_thread_place(const struct comm_thread *t);
 
 /* Set the engine before the first command that needs one; borrow it until comm_thread_close.  Wait
- * until no turn is under way, as the next two functions do.
+ * until no turn is under way, as the next two functions do.  After a failure call
+ * comm_thread_drop_engine.
  */
 int comm_thread_set_engine(struct comm_thread *t, struct engine *e, struct eddis_error *err);
 

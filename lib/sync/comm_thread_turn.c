@@ -4,10 +4,10 @@
  */
 #include "comm_thread_impl.h"
 
+#include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 
 #include <errno.h>
-#include <time.h>
 
 enum { POLL = 64 }; /* completed operations taken at a time */
 
@@ -35,8 +35,8 @@ void comm_thread_send(struct comm_thread *t, struct command *m)
 void comm_thread_send_all(struct comm_thread *t, struct command *first)
 {
     struct command **end = &first;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&t->hub->lock);
 
-    pthread_mutex_lock(&t->hub->lock);
     for (; *end; end = &(*end)->next)
         if ((*end)->kind == MAIL_REQUEST)
             number(t, (struct request *)*end);
@@ -48,7 +48,6 @@ void comm_thread_send_all(struct comm_thread *t, struct command *first)
         else
             (void)comm_thread_turn(t->hub, 0);
     }
-    pthread_mutex_unlock(&t->hub->lock);
 }
 
 /* Start the collective of a request and add it to the active ones. */
@@ -426,12 +425,7 @@ void comm_thread_give(struct comm_hub *h)
 
 void comm_thread_sleep(struct comm_hub *h, int64_t deadline_ns)
 {
-    struct timespec ts = { .tv_sec = deadline_ns / CLOCK_S, .tv_nsec = deadline_ns % CLOCK_S };
-
-    if (deadline_ns == CLOCK_NEVER)
-        pthread_cond_wait(&h->event, &h->lock);
-    else
-        pthread_cond_timedwait(&h->event, &h->lock, &ts);
+    clock_cond_wait(&h->event, &h->lock, deadline_ns);
 }
 
 /* Release the hub's lock during a turn; not with one rank. */

@@ -2,6 +2,7 @@
 /* comm_thread_wait.c - callers that wait and meanwhile hold the progress token */
 #include "comm_thread_impl.h"
 
+#include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 
 #include <errno.h>
@@ -198,20 +199,14 @@ int comm_thread_wait(struct comm_thread *t, struct comm_wait *w, int64_t deadlin
 
 int comm_thread_bucket_of(struct comm_thread *t, int parameter)
 {
-    int b;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&t->hub->lock);
 
-    pthread_mutex_lock(&t->hub->lock);
-    b = t->bucket_of[parameter];
-    pthread_mutex_unlock(&t->hub->lock);
-    return b;
+    return t->bucket_of[parameter];
 }
 
 int64_t comm_thread_staleness(struct comm_thread *t)
 {
-    int64_t n;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&t->hub->lock);
 
-    pthread_mutex_lock(&t->hub->lock);
-    n = t->staleness;
-    pthread_mutex_unlock(&t->hub->lock);
-    return n;
+    return t->staleness;
 }

@@ -7,11 +7,8 @@
 #include "elastic.h"
 #include "sync_impl.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-
-extern const struct sync_ops sync_easgd; /* the row in sync.c */
 
 /* The algorithm's instance. */
 struct easgd {
@@ -20,17 +17,10 @@ struct easgd {
     struct elastic *elastic;
 };
 
-/* Return s as this algorithm's instance. */
-static struct easgd *easgd(struct sync *s)
-{
-    assert(s->ops == &sync_easgd);
-    return (struct easgd *)s;
-}
-
 /* Close the algorithm and free it, also if half-built. */
 static void easgd_close(struct sync *s)
 {
-    elastic_close(easgd(s)->elastic);
+    elastic_close(((struct easgd *)s)->elastic);
     free(s);
 }
 
@@ -48,19 +38,17 @@ static int easgd_open(const struct sync_setup *o, struct sync **ret, struct eddi
     g->base.ops = &sync_easgd;
     g->m = *o->models;
     rc = elastic_open(o, g, &g->elastic, err);
-    if (rc < 0) {
+    if (rc < 0)
         easgd_close(&g->base);
-        return rc;
-    }
-    *ret = &g->base;
-    return 0;
+    else
+        *ret = &g->base;
+    return rc;
 }
 
 /* Do nothing and return 1: the gradient is this worker's alone, so it is combined already. */
 static int easgd_begin(struct sync *s, int buffer, int tag, int64_t now_ns, struct outbox *out,
                        struct eddis_error *err)
 {
-    (void)s, (void)buffer, (void)tag, (void)now_ns, (void)out, (void)err;
     return 1;
 }
 
@@ -68,14 +56,12 @@ static int easgd_begin(struct sync *s, int buffer, int tag, int64_t now_ns, stru
 static int easgd_receive(struct sync *s, const struct comm_op *op, int64_t now_ns,
                          struct outbox *out, struct eddis_error *err)
 {
-    (void)s, (void)op, (void)now_ns, (void)out;
     return eddis_fail(err, -EPROTO, "easgd received a message that it did not request");
 }
 
 /* Return -1: a buffer is combined at once. */
 static int easgd_waits_for(const struct sync *s, int buffer)
 {
-    (void)s, (void)buffer;
     return -1;
 }
 
@@ -83,7 +69,7 @@ static int easgd_waits_for(const struct sync *s, int buffer)
 static int easgd_exchange(struct sync *s, const struct sync_turn *t, int64_t now_ns,
                           struct outbox *out, struct eddis_error *err)
 {
-    struct easgd *g = easgd(s);
+    struct easgd *g = (struct easgd *)s;
 
     if (t->what == SYNC_STEP && !elastic_due(&g->m, t, s->since))
         return 1;
@@ -95,7 +81,7 @@ static int easgd_exchange(struct sync *s, const struct sync_turn *t, int64_t now
 static int easgd_box(struct sync *s, struct smb_request *r, int64_t now_ns, struct outbox *out,
                      struct eddis_error *err)
 {
-    return elastic_done(easgd(s)->elastic, r, now_ns, out, err);
+    return elastic_done(((struct easgd *)s)->elastic, r, now_ns, out, err);
 }
 
 /* Return the rank that the exchange under way waits for in the box; -1: none. */

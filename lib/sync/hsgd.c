@@ -12,12 +12,9 @@
 #include "elastic.h"
 #include "sync_impl.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-extern const struct sync_ops sync_hsgd; /* the row in sync.c */
 
 /* The algorithm's instance. */
 struct hsgd {
@@ -32,13 +29,6 @@ struct hsgd {
     bool tell; /* the exchange under way ends with a broadcast */
 };
 
-/* Return s as this algorithm's instance. */
-static struct hsgd *hsgd(struct sync *s)
-{
-    assert(s->ops == &sync_hsgd);
-    return (struct hsgd *)s;
-}
-
 /* Check whether this rank is its group's root. */
 static bool is_root(const struct hsgd *h)
 {
@@ -48,7 +38,7 @@ static bool is_root(const struct hsgd *h)
 /* Close the algorithm and free it, also if half-built. */
 static void hsgd_close(struct sync *s)
 {
-    struct hsgd *h = hsgd(s);
+    struct hsgd *h = (struct hsgd *)s;
 
     collective_free(h->broadcast);
     elastic_close(h->elastic);
@@ -92,12 +82,11 @@ static int hsgd_open(const struct sync_setup *o, struct sync **ret, struct eddis
     h->place = o->place;
     h->m = *o->models;
     rc = hsgd_build(h, o, err);
-    if (rc < 0) {
+    if (rc < 0)
         hsgd_close(&h->base);
-        return rc;
-    }
-    *ret = &h->base;
-    return 0;
+    else
+        *ret = &h->base;
+    return rc;
 }
 
 /* Copy the broadcast parameters to the values of a member, if there was a broadcast, and return 1.
@@ -122,14 +111,14 @@ static void hsgd_over(struct hsgd *h)
 static int hsgd_lay_out(struct sync *s, const struct sync_buffer *buffer, int n_buffers,
                         struct eddis_error *err)
 {
-    return sync_lay_out(hsgd(s)->gradients, buffer, n_buffers, err);
+    return sync_lay_out(((struct hsgd *)s)->gradients, buffer, n_buffers, err);
 }
 
 /* Start to all-reduce a buffer inside the group. */
 static int hsgd_begin(struct sync *s, int buffer, int tag, int64_t now_ns, struct outbox *out,
                       struct eddis_error *err)
 {
-    return sync_begin(hsgd(s)->gradients, buffer, tag, now_ns, out, err);
+    return sync_begin(((struct hsgd *)s)->gradients, buffer, tag, now_ns, out, err);
 }
 
 /* Check whether the gradients or the broadcast wait for shared memory. */
@@ -143,7 +132,7 @@ static bool hsgd_polls(const struct sync *s)
 /* Inspect shared memory for the broadcast if that waits for it, else for the gradients. */
 static int hsgd_poll(struct sync *s, int64_t now_ns, struct outbox *out, struct eddis_error *err)
 {
-    struct hsgd *h = hsgd(s);
+    struct hsgd *h = (struct hsgd *)s;
     int rc;
 
     if (!collective_polls(h->broadcast))
@@ -189,7 +178,7 @@ static int hsgd_report(struct hsgd *h, struct outbox *out, struct eddis_error *e
 static int hsgd_exchange(struct sync *s, const struct sync_turn *t, int64_t now_ns,
                          struct outbox *out, struct eddis_error *err)
 {
-    struct hsgd *h = hsgd(s);
+    struct hsgd *h = (struct hsgd *)s;
     int rc = 1;
 
     if (t->what == SYNC_STEP && !elastic_due(&h->m, t, s->since))
@@ -207,16 +196,17 @@ static int hsgd_exchange(struct sync *s, const struct sync_turn *t, int64_t now_
 static int hsgd_box(struct sync *s, struct smb_request *r, int64_t now_ns, struct outbox *out,
                     struct eddis_error *err)
 {
-    int rc = elastic_done(hsgd(s)->elastic, r, now_ns, out, err);
+    struct hsgd *h = (struct hsgd *)s;
+    int rc = elastic_done(h->elastic, r, now_ns, out, err);
 
-    return rc == 1 ? hsgd_report(hsgd(s), out, err) : rc;
+    return rc == 1 ? hsgd_report(h, out, err) : rc;
 }
 
 /* Continue after a completed operation of the broadcast or of the gradients. */
 static int hsgd_receive(struct sync *s, const struct comm_op *op, int64_t now_ns,
                         struct outbox *out, struct eddis_error *err)
 {
-    struct hsgd *h = hsgd(s);
+    struct hsgd *h = (struct hsgd *)s;
     int rc;
 
     if (op->owner != h->broadcast)

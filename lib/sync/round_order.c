@@ -41,12 +41,11 @@ int round_order_new(const struct comm_place *p, struct round_order **ret, struct
                                                  .tail_bytes = sizeof o->data.weight,
                                                  .trailer_rule = add_weight },
                             &o->all, err);
-    if (rc < 0) {
+    if (rc < 0)
         free(o);
-        return rc;
-    }
-    *ret = o;
-    return 0;
+    else
+        *ret = o;
+    return rc;
 }
 
 void round_order_free(struct round_order *o)

@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <string.h>
 
-extern const struct sync_ops sync_easgd, sync_hsgd;
-
 static const struct sync_ops *const all_ops[] = { &sync_allreduce, &sync_easgd, &sync_hsgd };
 
 const enum comm_type sync_type[SYNC_TYPES] = { COMM_FLOAT32, COMM_FLOAT64 };

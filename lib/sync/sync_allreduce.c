@@ -5,7 +5,6 @@
  */
 #include "sync_impl.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,13 +19,6 @@ struct reducer {
     int *active;             /* [n_active] numbers of the buffers under way */
     int n_active;
 };
-
-/* Return s as this algorithm's instance. */
-static struct reducer *reducer(struct sync *s)
-{
-    assert(s->ops == &sync_allreduce);
-    return (struct reducer *)s;
-}
 
 /* Free the collectives of all buffers. */
 static void allreduce_clear(struct reducer *r)
@@ -43,7 +35,7 @@ static void allreduce_clear(struct reducer *r)
 /* Close the algorithm and free it. */
 static void allreduce_close(struct sync *s)
 {
-    allreduce_clear(reducer(s));
+    allreduce_clear((struct reducer *)s);
     free(s);
 }
 
@@ -61,7 +53,7 @@ static enum comm_type allreduce_wire(const struct reducer *r, enum comm_type typ
 static int allreduce_lay_out(struct sync *s, const struct sync_buffer *buffer, int n_buffers,
                              struct eddis_error *err)
 {
-    struct reducer *r = reducer(s);
+    struct reducer *r = (struct reducer *)s;
 
     allreduce_clear(r);
     r->sum = calloc((size_t)n_buffers, sizeof(struct collective *));
@@ -98,22 +90,20 @@ static int allreduce_open(const struct sync_setup *o, struct sync **ret, struct 
     r->place = o->place;
     r->wire = o->options.wire;
     rc = allreduce_lay_out(&r->base, o->buffer, o->n_buffers, err);
-    if (rc < 0) {
+    if (rc < 0)
         allreduce_close(&r->base);
-        return rc;
-    }
-    *ret = &r->base;
-    return 0;
+    else
+        *ret = &r->base;
+    return rc;
 }
 
 /* Start to sum a buffer over all ranks. */
 static int allreduce_begin(struct sync *s, int buffer, int tag, int64_t now_ns, struct outbox *out,
                            struct eddis_error *err)
 {
-    struct reducer *r = reducer(s);
+    struct reducer *r = (struct reducer *)s;
     int rc = collective_start(r->sum[buffer], tag, out, err);
 
-    (void)now_ns;
     if (rc == 0)
         r->active[r->n_active++] = buffer;
     return rc;
@@ -138,11 +128,10 @@ static int allreduce_receive(struct sync *s, const struct comm_op *op, int64_t n
 {
     int rc = collective_done(op->owner, op, out, err), buffer;
 
-    (void)now_ns;
     if (rc != 1)
         return rc;
     buffer = (int)(intptr_t)collective_user(op->owner);
-    allreduce_over(reducer(s), buffer);
+    allreduce_over((struct reducer *)s, buffer);
     return buffer + 1;
 }
 
@@ -164,9 +153,8 @@ static bool allreduce_polls(const struct sync *s)
 static int allreduce_poll(struct sync *s, int64_t now_ns, struct outbox *out,
                           struct eddis_error *err)
 {
-    struct reducer *r = reducer(s);
+    struct reducer *r = (struct reducer *)s;
 
-    (void)now_ns;
     for (int i = 0; i < r->n_active; i++) {
         int buffer = r->active[i];
         struct collective *c = r->sum[buffer];

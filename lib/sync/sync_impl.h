@@ -49,6 +49,6 @@ struct sync {
 /* Record that the exchange under way is over. */
 void sync_exchange_over(struct sync *s);
 
-extern const struct sync_ops sync_allreduce;
+extern const struct sync_ops sync_allreduce, sync_easgd, sync_hsgd;
 
 #endif

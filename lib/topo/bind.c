@@ -76,27 +76,19 @@ int topo_allowed(char *ret, size_t size, struct eddis_error *err)
 {
     size_t bytes = CPU_ALLOC_SIZE(MOST_CPUS);
     cpu_set_t *mine = CPU_ALLOC(MOST_CPUS);
-    size_t at = 0;
+    hwloc_bitmap_t set = hwloc_bitmap_alloc();
     int rc = 0;
 
-    if (!mine)
-        return eddis_fail(err, -ENOMEM, "no memory for a set of cores");
-    if (sched_getaffinity(0, bytes, mine) < 0)
+    if (!mine || !set)
+        rc = eddis_fail(err, -ENOMEM, "no memory for a set of cores");
+    else if (sched_getaffinity(0, bytes, mine) < 0)
         rc = eddis_fail_errno(err, -errno, "cannot tell which cores this process may use");
-    for (int i = 0; rc == 0 && i < MOST_CPUS; i++) {
-        int first = i;
-
-        if (!CPU_ISSET_S(i, bytes, mine))
-            continue;
-        while (i + 1 < MOST_CPUS && CPU_ISSET_S(i + 1, bytes, mine))
-            i++;
-        if (at + 16 > size)
-            rc = eddis_fail(err, -ENOSPC, "the list of cores is too long");
-        else if (i > first)
-            at += (size_t)sprintf(ret + at, "%s%d-%d", at ? "," : "", first, i);
-        else
-            at += (size_t)sprintf(ret + at, "%s%d", at ? "," : "", first);
-    }
+    for (unsigned i = 0; rc == 0 && i < MOST_CPUS; i++)
+        if (CPU_ISSET_S(i, bytes, mine))
+            (void)hwloc_bitmap_set(set, i);
+    if (rc == 0 && hwloc_bitmap_list_snprintf(ret, size, set) >= (int)size)
+        rc = eddis_fail(err, -ENOSPC, "the list of cores is too long");
     CPU_FREE(mine);
+    hwloc_bitmap_free(set);
     return rc;
 }

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <hwloc.h>
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 /* A machine's topology */
@@ -15,7 +14,6 @@ struct topo {
     hwloc_topology_t hwloc;
     hwloc_obj_t numa[PROFILE_MAX_NUMA]; /* nodes with cores, by their number */
     int n_numa;
-    bool this_machine;
 };
 
 /* Return the cores of the NUMA node of this index. */
@@ -59,12 +57,6 @@ static void keep_to_affinity(struct topo *t)
     hwloc_bitmap_free(mine);
 }
 
-/* Source of the topology; at most one of synthetic and xml, NULL: this machine */
-struct source {
-    const char *synthetic, *xml;
-    bool devices;
-};
-
 /* Disable plugins that start drivers, or leak as libpciaccess does. hwloc finds PCI devices in
  * sysfs without them.
  */
@@ -78,58 +70,29 @@ static void leave_out_plugins(hwloc_topology_t t)
         (void)hwloc_topology_set_components(t, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, names[i]);
 }
 
-/* Configure hwloc for this source. */
-static int choose_source(struct topo *t, const struct source *from, struct eddis_error *err)
-{
-    if (from->synthetic && hwloc_topology_set_synthetic(t->hwloc, from->synthetic) < 0)
-        return eddis_fail(err, -EINVAL, "hwloc cannot read the description '%s'", from->synthetic);
-    if (from->xml && hwloc_topology_set_xml(t->hwloc, from->xml) < 0)
-        return eddis_fail(err, -EINVAL, "hwloc cannot read the topology file '%s'", from->xml);
-    leave_out_plugins(t->hwloc);
-    if (from->devices)
-        (void)hwloc_topology_set_io_types_filter(t->hwloc, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
-    return 0;
-}
-
-/* Load a topology from this source. */
-static int open_from(const struct source *from, struct topo **ret, struct eddis_error *err)
+int topo_open(bool devices, struct topo **ret, struct eddis_error *err)
 {
     struct topo *t = calloc(1, sizeof *t);
-    int rc;
 
     if (!t || hwloc_topology_init(&t->hwloc) < 0) {
         free(t);
         return eddis_fail(err, -ENOMEM, "no memory for the topology of this machine");
     }
-    rc = choose_source(t, from, err);
+    leave_out_plugins(t->hwloc);
+    if (devices)
+        (void)hwloc_topology_set_io_types_filter(t->hwloc, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
     errno = 0; /* hwloc does not set it for every failure */
-    if (rc == 0 && hwloc_topology_load(t->hwloc) < 0)
-        rc = eddis_fail_errno(err, errno ? -errno : -EIO, "hwloc cannot read the topology");
-    if (rc < 0) {
+    if (hwloc_topology_load(t->hwloc) < 0) {
+        int rc = eddis_fail_errno(err, errno ? -errno : -EIO, "hwloc cannot read the topology");
+
         topo_close(t);
         return rc;
     }
-    t->this_machine = !from->synthetic && !from->xml;
-    if (t->this_machine)
+    if (hwloc_topology_is_thissystem(t->hwloc))
         keep_to_affinity(t);
     collect_numa(t);
     *ret = t;
     return 0;
-}
-
-int topo_open(bool devices, struct topo **ret, struct eddis_error *err)
-{
-    return open_from(&(struct source){ .devices = devices }, ret, err);
-}
-
-int topo_open_synthetic(const char *description, struct topo **ret, struct eddis_error *err)
-{
-    return open_from(&(struct source){ .synthetic = description }, ret, err);
-}
-
-int topo_open_xml(const char *path, struct topo **ret, struct eddis_error *err)
-{
-    return open_from(&(struct source){ .xml = path, .devices = true }, ret, err);
 }
 
 void topo_close(struct topo *t)
@@ -192,20 +155,8 @@ static void describe_numa(const struct topo *t, int index, struct node_profile *
     struct device *d = &p->device[p->n_devices++];
     int cores = topo_cores(t, index);
 
-    *d = (struct device){
-        .kind = DEVICE_CPU,
-        .index = index,
-        .numa = (int)t->numa[index]->os_index,
-        .memory_bytes = (int64_t)t->numa[index]->attr->numanode.local_memory,
-        .fp32_flops = NAN,
-        .fp16_flops = NAN,
-        .memory_bytes_per_s = NAN,
-        .to_device_bytes_per_s = NAN,
-        .from_device_bytes_per_s = NAN,
-        .rate = NAN,
-        .fixed_s = NAN,
-        .sample_s = NAN,
-    };
+    *d = device_unmeasured(DEVICE_CPU, index, (int)t->numa[index]->os_index);
+    d->memory_bytes = (int64_t)t->numa[index]->attr->numanode.local_memory;
     (void)snprintf(d->id, sizeof d->id, "numa:%d", d->numa);
     (void)snprintf(d->name, sizeof d->name, "%.75s, %d core%s",
                    p->cpu_model[0] ? p->cpu_model : "CPU", cores, cores == 1 ? "" : "s");

@@ -20,12 +20,6 @@ struct topo;
  */
 int topo_open(bool devices, struct topo **ret, struct eddis_error *err);
 
-/* Open a synthetic topology from hwloc's description: "pack:2 numa:1 core:4 pu:2". */
-int topo_open_synthetic(const char *description, struct topo **ret, struct eddis_error *err);
-
-/* Open a topology that `lstopo machine.xml` saved. */
-int topo_open_xml(const char *path, struct topo **ret, struct eddis_error *err);
-
 void topo_close(struct topo *t); /* free the topology; accepts NULL */
 
 /* Fill sockets, cores, threads, n_numa, memory_bytes and cpu_model (if known), and append one

@@ -2,6 +2,8 @@
 /* announce.c - announcements of gradients that are ready, and the start of rounds */
 #include "rounds.h"
 
+#include "lib/base/cleanup.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stddef.h>
@@ -95,12 +97,9 @@ static int announce_one(struct eddis *e, const struct engine_announcement *a,
                         struct eddis_error *err)
 {
     struct batch b = { .end = &b.first };
-    int rc;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&e->step.announce_lock);
 
-    pthread_mutex_lock(&e->step.announce_lock);
-    rc = batch_end(e, &b, batch_add(e, &b, a, err));
-    pthread_mutex_unlock(&e->step.announce_lock);
-    return rc;
+    return batch_end(e, &b, batch_add(e, &b, a, err));
 }
 
 /* Send the pending announcements of one set, the parameters registered last first. */

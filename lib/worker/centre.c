@@ -253,7 +253,7 @@ int centre_start(struct centre *m, int64_t deadline_ns, struct eddis_error *err)
     if (rc < 0)
         return rc;
     if (m->local)
-        parameters_put_back(m->parameters, m->local);
+        elastic_values_scatter(m->value, m->parameters->n, m->local);
     free(m->local);
     m->local = NULL;
     centre_halves_give(m, NULL, NULL);
@@ -273,11 +273,10 @@ static int centre_least(struct centre *m, int64_t deadline_ns, struct eddis_erro
     const struct eddis_collective least = {
         .kind = EDDIS_ALLREDUCE, .buffer = m->where, .n = 2, .dtype = EDDIS_INT64, .op = EDDIS_MIN
     };
-    int64_t left = deadline_ns - clock_now_ns();
     int rc = m->say ? 0 : collectives_start(m->all, &least, &m->say, err);
 
     if (rc == 0)
-        rc = collectives_wait(m->all, m->say, left > 0 ? left : 0, err);
+        rc = collectives_wait(m->all, m->say, deadline_ns - clock_now_ns(), err);
     if (rc != -ETIMEDOUT)
         m->say = NULL;
     return rc;

@@ -19,6 +19,7 @@
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
+#include "lib/sync/elastic.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -66,8 +67,11 @@ static int checkpoint_models_centre(struct centre *m, struct checkpoint_models *
     if (rc < 0)
         return rc;
     k->local_bytes = parameters_bytes(m->parameters);
-    k->local = parameters_copy(m->parameters);
-    rc = k->local ? 0 : eddis_fail(err, -ENOMEM, "no memory for a copy of the model");
+    k->local = malloc(k->local_bytes + 1);
+    if (k->local)
+        elastic_values_gather(m->value, m->parameters->n, k->local);
+    else
+        rc = eddis_fail(err, -ENOMEM, "no memory for a copy of the model");
     if (rc == 0 && m->all->place.rank == 0)
         rc = centre_halves_want(m, err);
     rc = collectives_agree(m->all, rc, err);
@@ -206,7 +210,7 @@ int checkpoint_models_put(const struct centre *m, const struct checkpoint_models
 void checkpoint_models_release(struct centre *m, struct checkpoint_models *k)
 {
     if (k->local) {
-        parameters_put_back(m->parameters, k->local);
+        elastic_values_scatter(m->value, m->parameters->n, k->local);
         centre_halves_give(m, NULL, NULL);
     }
     free(k->local);

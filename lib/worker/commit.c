@@ -185,7 +185,6 @@ static void hook_agreed(void *arg, int64_t round, const struct sync_trailer *tai
 {
     struct eddis *e = arg;
 
-    (void)round;
     plan_switch_agree(&e->plan_switch, tail);
 }
 

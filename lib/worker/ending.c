@@ -87,11 +87,10 @@ static void finish_stop(struct eddis *e)
 /* Wait until all workers have ended their steps.  For one model. */
 static int finish_meet(struct eddis *e, int64_t deadline_ns, struct eddis_error *err)
 {
-    int64_t left = deadline_ns - clock_now_ns();
     int rc = 0;
 
     if (!e->step.over)
-        rc = collectives_barrier_until(&e->all, &e->step.met, left > 0 ? left : 0, err);
+        rc = collectives_barrier_until(&e->all, &e->step.met, deadline_ns - clock_now_ns(), err);
     e->step.over |= rc == 0;
     return rc;
 }

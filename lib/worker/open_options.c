@@ -48,25 +48,6 @@ struct row {
 
 enum { ROWS = 9 };
 
-/* List the options that must be equal on all workers; samples first. */
-static void options_rows(const struct eddis_options *o, struct row ret[ROWS])
-{
-    const struct row row[ROWS] = {
-        { "samples", o->samples },
-        { "epochs", o->epochs },
-        { "batch", o->batch },
-        { "bucket_bytes", o->bucket_bytes },
-        { "measure", o->measure },
-        { "pieces", o->pieces != 0 },
-        { "read_ahead", open_options_ahead(o) },
-        { "drop_last", o->drop_last != 0 },
-        { "min_count", o->min_count },
-    };
-
-    for (int i = 0; i < ROWS; i++)
-        ret[i] = row[i];
-}
-
 /* Find the first row that differs between workers, or samples of 0; *ret_row -1: none.  ret: its
  * least and greatest value.  Collective.
  */
@@ -94,11 +75,21 @@ static int rows_compare(struct collectives *all, const struct row *row, int64_t 
 int open_options_compare(struct collectives *all, const struct eddis_options *o,
                          struct eddis_error *err)
 {
-    struct row row[ROWS];
+    /* the options that must be equal on all workers; samples first */
+    const struct row row[ROWS] = {
+        { "samples", o->samples },
+        { "epochs", o->epochs },
+        { "batch", o->batch },
+        { "bucket_bytes", o->bucket_bytes },
+        { "measure", o->measure },
+        { "pieces", o->pieces != 0 },
+        { "read_ahead", open_options_ahead(o) },
+        { "drop_last", o->drop_last != 0 },
+        { "min_count", o->min_count },
+    };
     int64_t value[2], rank[2];
     int at, rc;
 
-    options_rows(o, row);
     rc = rows_compare(all, row, value, &at, err);
     if (rc < 0 || at < 0)
         return rc;

@@ -133,30 +133,6 @@ struct program parameters_program(const struct parameters *all)
     return sum;
 }
 
-void *parameters_copy(const struct parameters *all)
-{
-    size_t bytes = parameters_bytes(all);
-    char *block = malloc(bytes ? bytes : 1), *to = block;
-
-    for (int i = 0; block && i < all->n; i++) {
-        if (all->item[i].n)
-            memcpy(to, all->item[i].value, parameter_bytes(&all->item[i]));
-        to += parameter_bytes(&all->item[i]);
-    }
-    return block;
-}
-
-void parameters_put_back(const struct parameters *all, const void *block)
-{
-    const char *from = block;
-
-    for (int i = 0; i < all->n; i++) {
-        if (all->item[i].n)
-            memcpy(all->item[i].value, from, parameter_bytes(&all->item[i]));
-        from += parameter_bytes(&all->item[i]);
-    }
-}
-
 void parameters_free(struct parameters *all)
 {
     for (int i = 0; i < all->n_layers; i++)

@@ -68,14 +68,6 @@ size_t parameters_bytes(const struct parameters *all);
 /* Return the sizes of centre and gradients, which plans depend on; other members are 0. */
 struct program parameters_program(const struct parameters *all);
 
-/* Copy all values into a new block of parameters_bytes, which the caller frees.  NULL without
- * memory.
- */
-void *parameters_copy(const struct parameters *all);
-
-/* Copy the values of such a block back to the program's memory. */
-void parameters_put_back(const struct parameters *all, const void *block);
-
 /* Free the lists and names; not the struct or the values. */
 void parameters_free(struct parameters *all);
 

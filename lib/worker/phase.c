@@ -221,12 +221,11 @@ void phase_fini(struct phase *p)
 enum eddis_phase phase_enter(struct phase *p, enum eddis_phase phase)
 {
     enum eddis_phase before;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&p->lock);
 
-    pthread_mutex_lock(&p->lock);
     before = phase_clock_set(&p->clock, phase, clock_now_ns());
     show_phase(p);
     something_else(p);
-    pthread_mutex_unlock(&p->lock);
     return before;
 }
 
@@ -256,13 +255,12 @@ bool phase_is_own(struct phase *p)
 enum eddis_phase phase_wait_enter(struct phase *p)
 {
     enum eddis_phase before;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&p->lock);
 
-    pthread_mutex_lock(&p->lock);
     before = phase_clock_set(&p->clock, EDDIS_PHASE_WAIT, clock_now_ns());
     if (!p->waiting)
         show_phase(p);
     p->waiting = true;
-    pthread_mutex_unlock(&p->lock);
     return before;
 }
 
@@ -279,17 +277,17 @@ void phase_wait_leave(struct phase *p, enum eddis_phase before, int rc)
 
 void phase_show_peer(struct phase *p, int rank)
 {
-    pthread_mutex_lock(&p->lock);
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&p->lock);
+
     show_peer(p, rank);
-    pthread_mutex_unlock(&p->lock);
 }
 
 void phase_hide_peer(struct phase *p)
 {
-    pthread_mutex_lock(&p->lock);
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&p->lock);
+
     if (p->peer_shown)
         show_peer(p, -1);
-    pthread_mutex_unlock(&p->lock);
 }
 
 /* Write to the page what a step's beginning knows.  (The caller's show_phase ends the write.) */
@@ -303,14 +301,14 @@ static void show_beginning(struct board *b, int64_t asked_step, int64_t at_once)
 
 void phase_step_begin(struct phase *p, int64_t asked_step, int64_t at_once)
 {
-    pthread_mutex_lock(&p->lock);
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&p->lock);
+
     phase_clock_set(&p->clock, EDDIS_PHASE_COMPUTE, clock_now_ns());
     something_else(p);
     show_thread(p);
     if (p->board)
         show_beginning(p->board, asked_step, at_once);
     show_phase(p);
-    pthread_mutex_unlock(&p->lock);
 }
 
 void phase_show_held(struct phase *p, int64_t n)
@@ -350,19 +348,16 @@ void phase_step_end(struct phase *p, const struct phase_step *s, int64_t end_ns,
 
 int64_t phase_blocked_ns(struct phase *p)
 {
-    int64_t ns;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&p->lock);
 
-    pthread_mutex_lock(&p->lock);
-    ns = phase_clock_blocked(&p->clock);
-    pthread_mutex_unlock(&p->lock);
-    return ns;
+    return phase_clock_blocked(&p->clock);
 }
 
 void phase_set_exposed(struct phase *p, int64_t exposed_ns)
 {
-    pthread_mutex_lock(&p->lock);
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&p->lock);
+
     p->clock.exposed_ns = exposed_ns;
-    pthread_mutex_unlock(&p->lock);
 }
 
 int phase_show_metric(struct phase *p, const char *name, double value, struct eddis_error *err)

@@ -66,7 +66,8 @@ static int plan_switch_fetch(struct plan_switch *r)
 
 void plan_switch_report(struct plan_switch *r, struct sync_trailer *tail)
 {
-    pthread_mutex_lock(&r->lock);
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&r->lock);
+
     if (r->board && plan_switch_fetch(r) < 0)
         tail->flags |= SYNC_NO_PLAN;
     if (r->stop)
@@ -76,7 +77,6 @@ void plan_switch_report(struct plan_switch *r, struct sync_trailer *tail)
     tail->blocked = phase_blocked_ns(r->phase);
     samples_report(r->samples, tail);
     models_report(&r->models, &tail->models);
-    pthread_mutex_unlock(&r->lock);
 }
 
 /* Append an event.  -ENOMEM. */
@@ -257,22 +257,16 @@ void plan_switch_stop(struct plan_switch *r)
 
 bool plan_switch_wants_stop(struct plan_switch *r)
 {
-    bool stop;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&r->lock);
 
-    pthread_mutex_lock(&r->lock);
-    stop = r->stop;
-    pthread_mutex_unlock(&r->lock);
-    return stop;
+    return r->stop;
 }
 
 bool plan_switch_stops(struct plan_switch *r)
 {
-    bool stops;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&r->lock);
 
-    pthread_mutex_lock(&r->lock);
-    stops = r->stop || r->stop_at < INT64_MAX;
-    pthread_mutex_unlock(&r->lock);
-    return stops;
+    return r->stop || r->stop_at < INT64_MAX;
 }
 
 /* ---- models ---- */
@@ -284,9 +278,9 @@ bool plan_switch_sums_due(struct plan_switch *r, int64_t step, bool last)
 
 void plan_switch_tell_sums(struct plan_switch *r, const double sum[MODEL_SUMS])
 {
-    pthread_mutex_lock(&r->lock);
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&r->lock);
+
     models_keep(&r->models, sum);
-    pthread_mutex_unlock(&r->lock);
 }
 
 int plan_switch_compare_last(struct plan_switch *r, struct collectives *all,
@@ -321,12 +315,11 @@ int plan_switch_compare_last(struct plan_switch *r, struct collectives *all,
 int plan_switch_failure(struct plan_switch *r, struct eddis_error *err)
 {
     int rc;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&r->lock);
 
-    pthread_mutex_lock(&r->lock);
     rc = r->failure.code;
     if (rc < 0 && err)
         *err = r->failure;
-    pthread_mutex_unlock(&r->lock);
     return rc;
 }
 
@@ -334,8 +327,8 @@ unsigned plan_switch_flags(struct plan_switch *r, int64_t step)
 {
     unsigned flags;
     int n = 0;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&r->lock);
 
-    pthread_mutex_lock(&r->lock);
     flags = step >= r->stop_at ? EDDIS_STEP_STOP : 0;
     for (; n < r->n_events && r->event[n].step <= step; n++) {
         flags |= r->event[n].flags;
@@ -346,13 +339,13 @@ unsigned plan_switch_flags(struct plan_switch *r, int64_t step)
         memmove(r->event, r->event + n, (size_t)(r->n_events - n) * sizeof *r->event);
         r->n_events -= n;
     }
-    pthread_mutex_unlock(&r->lock);
     return flags;
 }
 
 void plan_switch_resume(struct plan_switch *r, int64_t step)
 {
-    pthread_mutex_lock(&r->lock);
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&r->lock);
+
     r->models.told = false;
     for (int i = 0; i < r->n_events; i++)
         r->event[i].step = step;
@@ -360,7 +353,6 @@ void plan_switch_resume(struct plan_switch *r, int64_t step)
         r->stop_at = step;
         samples_stop(r->samples, step);
     }
-    pthread_mutex_unlock(&r->lock);
 }
 
 int plan_switch_fd(struct plan_switch *r, struct eddis_error *err)
@@ -377,44 +369,34 @@ int plan_switch_fd(struct plan_switch *r, struct eddis_error *err)
 
 int64_t plan_switch_version(struct plan_switch *r)
 {
-    int64_t version;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&r->lock);
 
-    pthread_mutex_lock(&r->lock);
-    version = r->version;
-    pthread_mutex_unlock(&r->lock);
-    return version;
+    return r->version;
 }
 
 bool plan_switch_is_passing(struct plan_switch *r, int64_t version)
 {
-    bool passing;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&r->lock);
 
-    pthread_mutex_lock(&r->lock);
-    passing = version == r->passing;
-    pthread_mutex_unlock(&r->lock);
-    return passing;
+    return version == r->passing;
 }
 
 int64_t plan_switch_period(struct plan_switch *r, int64_t step)
 {
     int64_t period;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&r->lock);
 
-    pthread_mutex_lock(&r->lock);
     period = r->period;
     for (int i = 0; i < r->n_events && r->event[i].step <= step; i++)
         period = r->event[i].period;
-    pthread_mutex_unlock(&r->lock);
     return period;
 }
 
 int64_t plan_switch_checkpoints(struct plan_switch *r)
 {
-    int64_t n;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&r->lock);
 
-    pthread_mutex_lock(&r->lock);
-    n = r->checkpoints;
-    pthread_mutex_unlock(&r->lock);
-    return n;
+    return r->checkpoints;
 }
 
 /* ---- the first plan ---- */
@@ -492,8 +474,8 @@ int plan_switch_open(struct plan_switch *r, int n_ranks, int64_t batch, struct e
 int plan_switch_settle(struct plan_switch *r, int64_t version, struct eddis_error *err)
 {
     int rc = 0;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&r->lock);
 
-    pthread_mutex_lock(&r->lock);
     for (int i = 0; i < REPLAN_TRIES && rc == 0 && r->read < version; i++) {
         rc = plan_switch_fetch(r);
         if (rc == 0 && r->read < version)
@@ -505,6 +487,5 @@ int plan_switch_settle(struct plan_switch *r, int64_t version, struct eddis_erro
         rc = plan_switch_adopt(r, version, 0, err);
     if (rc == 0)
         r->period = plan_switch_copy(r, version)->period;
-    pthread_mutex_unlock(&r->lock);
     return rc;
 }

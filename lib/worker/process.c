@@ -6,6 +6,8 @@
 
 #include "environment.h"
 
+#include "lib/base/cleanup.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -102,7 +104,6 @@ static void process_in_child(void)
 /* End the process with last_code, at SIGALRM. */
 static void too_late(int sig)
 {
-    (void)sig;
     _exit(last_code);
 }
 
@@ -153,12 +154,12 @@ void process_may_leave(struct process_worker *w, enum process_leave may)
  */
 static void end_hub(bool orderly)
 {
-    pthread_mutex_lock(&share_lock);
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&share_lock);
+
     if (share.hub && share.hub_users == 0) {
         (void)comm_hub_close(share.hub, orderly && !share.disorder && !share.noted, NULL);
         share.hub = NULL;
     }
-    pthread_mutex_unlock(&share_lock);
 }
 
 /* End the job with this code, since the others would wait for this process forever.  Do not return.
@@ -230,7 +231,6 @@ static void process_at_exit(int status, void *arg)
 {
     struct process_worker *all;
 
-    (void)arg;
     status &= 0xff; /* the part of it that other processes see */
     pthread_mutex_lock(&list_lock);
     all = list;
@@ -244,9 +244,11 @@ static void process_at_exit(int status, void *arg)
         end_hub(status == 0);
 }
 
-/* Install the handlers for fork and exit, once.  With list_lock held. */
+/* Install the handlers for fork and exit, once. */
 static int install(struct eddis_error *err)
 {
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&list_lock);
+
     if (!installed && (pthread_atfork(process_before_fork, process_after_fork, process_in_child) ||
                        on_exit(process_at_exit, NULL) != 0))
         return eddis_fail(err, -ENOMEM, "no memory for an exit handler");
@@ -256,28 +258,26 @@ static int install(struct eddis_error *err)
 
 int process_add(struct process_worker *w, struct eddis_error *err)
 {
-    int rc;
+    int rc = install(err);
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&list_lock);
 
-    pthread_mutex_lock(&list_lock);
-    rc = install(err);
     if (rc == 0) {
         w->next = list;
         list = w;
         w->fork_count = process_forks();
     }
-    pthread_mutex_unlock(&list_lock);
     return rc;
 }
 
 void process_remove(struct process_worker *w)
 {
-    pthread_mutex_lock(&list_lock);
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&list_lock);
+
     for (struct process_worker **at = &list; *at; at = &(*at)->next)
         if (*at == w) {
             *at = w->next;
             break;
         }
-    pthread_mutex_unlock(&list_lock);
 }
 
 /* ---- what workers share ---- */
@@ -285,7 +285,6 @@ void process_remove(struct process_worker *w)
 /* Start MPI as the hub's transport; the hub's open function. */
 static int start_mpi(void *arg, struct transport **ret, struct eddis_error *err)
 {
-    (void)arg;
     return transport_mpi_start(ret, err);
 }
 
@@ -316,23 +315,19 @@ static int hub_take(struct eddis_error *err)
         return rc;
     share.hub_forks = process_forks();
     /* Installed after MPI's handlers, which therefore run after ours. */
-    pthread_mutex_lock(&list_lock);
-    rc = install(err);
-    pthread_mutex_unlock(&list_lock);
-    return rc;
+    return install(err);
 }
 
 int process_hub_take(struct comm_hub **ret, struct eddis_error *err)
 {
     int rc;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&share_lock);
 
-    pthread_mutex_lock(&share_lock);
     rc = hub_take(err);
     if (rc == 0) {
         share.hub_users++;
         *ret = share.hub;
     }
-    pthread_mutex_unlock(&share_lock);
     return rc;
 }
 
@@ -346,7 +341,8 @@ static bool is_watched(void)
 
 void process_hub_put(bool orderly)
 {
-    pthread_mutex_lock(&share_lock);
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&share_lock);
+
     share.disorder |= !orderly;
     share.hub_users--;
     if (share.hub_users == 0 && !comm_hub_lasts(share.hub)) {
@@ -355,7 +351,6 @@ void process_hub_put(bool orderly)
     } else if (share.hub_users == 0 && !share.disorder && share.board) {
         share.noted = is_watched() && board_note_left(share.board_path, share.board_rank, true);
     }
-    pthread_mutex_unlock(&share_lock);
 }
 
 /* Check whether the open page is the one of this board and local rank. */
@@ -416,22 +411,21 @@ int process_board_take(const char *path, int local_rank, struct board **ret,
                        struct eddis_error *err)
 {
     int rc;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&share_lock);
 
-    pthread_mutex_lock(&share_lock);
     rc = board_take(path, local_rank, err);
     if (rc == 0) {
         share.board_taken = true;
         *ret = share.board;
     }
-    pthread_mutex_unlock(&share_lock);
     return rc;
 }
 
 void process_board_put(void)
 {
-    pthread_mutex_lock(&share_lock);
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&share_lock);
+
     share.board_taken = false;
-    pthread_mutex_unlock(&share_lock);
 }
 
 int process_board_lock(const char *path, int local_rank, struct board **ret,
@@ -441,9 +435,7 @@ int process_board_lock(const char *path, int local_rank, struct board **ret,
 
     if (process_forks()) /* another thread of the parent may have held the lock */
         return fail_in_child(err);
-    pthread_mutex_lock(&list_lock);
     rc = install(err); /* so that a child can be recognized */
-    pthread_mutex_unlock(&list_lock);
     if (rc < 0)
         return rc;
     pthread_mutex_lock(&share_lock);

@@ -6,6 +6,7 @@
 
 #include "samples_feed.h"
 
+#include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 
 #include <errno.h>
@@ -27,14 +28,9 @@ static const struct samples_feed samples_by_plan = {
 
 void samples_init(struct samples *s)
 {
-    pthread_condattr_t attr;
-
     pthread_mutex_init(&s->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&s->changed, &attr);
+    pthread_cond_init(&s->changed, NULL);
     s->last = INT64_MAX;
-    pthread_condattr_destroy(&attr);
 }
 
 int samples_open(struct samples *s, const struct sampler_options *order, struct eddis_error *err)
@@ -47,34 +43,30 @@ int samples_open(struct samples *s, const struct sampler_options *order, struct 
 int samples_give(struct samples *s, int64_t samples, int64_t epochs, struct eddis_error *err)
 {
     int rc;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&s->lock);
 
-    pthread_mutex_lock(&s->lock);
     rc = sampler_set_data(s->sampler, samples, epochs, err);
     if (rc == 0) {
         s->order.samples = samples;
         s->order.epochs = epochs;
         s->given = true;
     }
-    pthread_mutex_unlock(&s->lock);
     return rc;
 }
 
 bool samples_given(struct samples *s)
 {
-    bool given;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&s->lock);
 
-    pthread_mutex_lock(&s->lock);
-    given = s->given;
-    pthread_mutex_unlock(&s->lock);
-    return given;
+    return s->given;
 }
 
 void samples_settle(struct samples *s)
 {
-    pthread_mutex_lock(&s->lock);
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&s->lock);
+
     s->feed = s->group->several ? NULL : &samples_by_plan;
     s->settled = true;
-    pthread_mutex_unlock(&s->lock);
 }
 
 void samples_close(struct samples *s)
@@ -87,22 +79,18 @@ void samples_close(struct samples *s)
 
 bool samples_settled(struct samples *s)
 {
-    bool settled;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&s->lock);
 
-    pthread_mutex_lock(&s->lock);
-    settled = s->settled;
-    pthread_mutex_unlock(&s->lock);
-    return settled;
+    return s->settled;
 }
 
 void samples_fail(void *arg, const struct eddis_error *why)
 {
     struct samples *s = arg;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&s->lock);
 
-    pthread_mutex_lock(&s->lock);
     s->failure = *why;
     pthread_cond_broadcast(&s->changed);
-    pthread_mutex_unlock(&s->lock);
 }
 
 /* ---- steps; with the lock held unless documented otherwise ---- */
@@ -112,10 +100,8 @@ void samples_fail(void *arg, const struct eddis_error *why)
  */
 static int samples_wait(struct samples *s, int64_t deadline_ns, struct eddis_error *err)
 {
-    struct timespec ts = { .tv_sec = deadline_ns / CLOCK_S, .tv_nsec = deadline_ns % CLOCK_S };
-
     if (!s->failure.code)
-        pthread_cond_timedwait(&s->changed, &s->lock, &ts);
+        clock_cond_wait(&s->changed, &s->lock, deadline_ns);
     if (s->failure.code && err)
         *err = s->failure;
     return s->failure.code;
@@ -175,12 +161,11 @@ static int samples_look(struct samples *s, int64_t step, int64_t deadline_ns,
 int samples_take(struct samples *s, struct sampler_step *ret, struct eddis_error *err)
 {
     int rc;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&s->lock);
 
-    pthread_mutex_lock(&s->lock);
     rc = samples_look(s, s->step, clock_after_ns(clock_now_ns(), COLLECTIVES_TIMEOUT_NS), ret, err);
     if (rc > 0)
         sampler_forget(s->sampler, s->step);
-    pthread_mutex_unlock(&s->lock);
     return rc;
 }
 
@@ -240,12 +225,11 @@ int samples_has(struct samples *s, int64_t step, int64_t timeout_ns, struct eddi
     int64_t deadline = clock_after_ns(clock_now_ns(), timeout_ns);
     struct sampler_step r;
     int rc;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&s->lock);
 
-    pthread_mutex_lock(&s->lock);
     rc = samples_check(s, err);
     if (rc == 0)
         rc = samples_look(s, step, deadline, &r, err);
-    pthread_mutex_unlock(&s->lock);
     return rc;
 }
 
@@ -298,54 +282,51 @@ int samples_ahead(struct samples *s, struct eddis_error *err)
  */
 bool samples_follow(struct samples *s)
 {
-    bool follow;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&s->lock);
 
-    pthread_mutex_lock(&s->lock);
-    follow = s->ranges && ranges_end(s->ranges) > s->step + 1;
-    pthread_mutex_unlock(&s->lock);
-    return follow;
+    return s->ranges && ranges_end(s->ranges) > s->step + 1;
 }
 
 void samples_finish(struct samples *s)
 {
-    pthread_mutex_lock(&s->lock);
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&s->lock);
+
     if (s->ranges)
         ranges_finish(s->ranges, s->step);
     s->step++;
-    pthread_mutex_unlock(&s->lock);
 }
 
 void samples_pass(struct samples *s)
 {
-    pthread_mutex_lock(&s->lock);
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&s->lock);
+
     if (s->ranges)
         ranges_delay(s->ranges, s->step);
     s->step++;
-    pthread_mutex_unlock(&s->lock);
 }
 
 void samples_stop(struct samples *s, int64_t step)
 {
-    pthread_mutex_lock(&s->lock);
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&s->lock);
+
     s->last = step < s->last ? step : s->last;
     pthread_cond_broadcast(&s->changed);
-    pthread_mutex_unlock(&s->lock);
 }
 
 void samples_spread_stop(struct samples *s)
 {
-    pthread_mutex_lock(&s->lock);
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&s->lock);
+
     s->spread = true;
-    pthread_mutex_unlock(&s->lock);
 }
 
 void samples_end(struct samples *s)
 {
-    pthread_mutex_lock(&s->lock);
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&s->lock);
+
     s->over = true;
     s->last = s->step - 1;
     pthread_cond_broadcast(&s->changed);
-    pthread_mutex_unlock(&s->lock);
 }
 
 /* Wait until no request to the counter is under way.  -EAGAIN, without a message: still one at the
@@ -380,12 +361,9 @@ int samples_send_stop(struct samples *s, int64_t deadline_ns, struct eddis_error
 
 int64_t samples_asked(struct samples *s)
 {
-    int64_t asked;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&s->lock);
 
-    pthread_mutex_lock(&s->lock);
-    asked = sampler_asked(s->sampler);
-    pthread_mutex_unlock(&s->lock);
-    return asked;
+    return sampler_asked(s->sampler);
 }
 
 /* ---- plans ---- */
@@ -393,23 +371,22 @@ int64_t samples_asked(struct samples *s)
 int64_t samples_hold(struct samples *s, int64_t ahead, bool hold)
 {
     int64_t horizon;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&s->lock);
 
-    pthread_mutex_lock(&s->lock);
     horizon = sampler_asked(s->sampler);
     if (horizon < s->step + ahead)
         horizon = s->step + ahead;
     s->horizon = horizon;
     s->held = hold;
-    pthread_mutex_unlock(&s->lock);
     return horizon;
 }
 
 void samples_release(struct samples *s)
 {
-    pthread_mutex_lock(&s->lock);
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&s->lock);
+
     s->held = false;
     pthread_cond_broadcast(&s->changed);
-    pthread_mutex_unlock(&s->lock);
 }
 
 /* With several models, check that a plan with these batches, batch [n_ranks], gives this group at
@@ -451,8 +428,8 @@ int samples_add_plan(struct samples *s, const struct samples_plan *p, struct edd
 void samples_report(struct samples *s, struct sync_trailer *tail)
 {
     struct samples_counter *c = &s->counter;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&s->lock);
 
-    pthread_mutex_lock(&s->lock);
     if (c->stop_sent)
         tail->flags |= SYNC_STOP;
     if (c->n_told) {
@@ -460,7 +437,6 @@ void samples_report(struct samples *s, struct sync_trailer *tail)
         tail->range_count = c->told[0].count;
         memmove(c->told, c->told + 1, (size_t)--c->n_told * sizeof *c->told);
     }
-    pthread_mutex_unlock(&s->lock);
 }
 
 int samples_learn(struct samples *s, const struct sync_trailer *tail, struct eddis_error *err)
@@ -483,31 +459,25 @@ int samples_learn(struct samples *s, const struct sync_trailer *tail, struct edd
 
 bool samples_listed(struct samples *s)
 {
-    bool listed;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&s->lock);
 
-    pthread_mutex_lock(&s->lock);
-    listed = s->ranges != NULL;
-    pthread_mutex_unlock(&s->lock);
-    return listed;
+    return s->ranges != NULL;
 }
 
 int samples_freeze(struct samples *s, struct eddis_error *err)
 {
-    int rc;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&s->lock);
 
-    pthread_mutex_lock(&s->lock);
     s->frozen = true;
-    rc = samples_calm(s, CLOCK_NEVER, err);
-    pthread_mutex_unlock(&s->lock);
-    return rc;
+    return samples_calm(s, CLOCK_NEVER, err);
 }
 
 void samples_thaw(struct samples *s)
 {
-    pthread_mutex_lock(&s->lock);
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&s->lock);
+
     s->frozen = false;
     pthread_cond_broadcast(&s->changed);
-    pthread_mutex_unlock(&s->lock);
 }
 
 int64_t samples_total(const struct samples *s)
@@ -526,7 +496,8 @@ int64_t samples_total(const struct samples *s)
 static void samples_turn(struct samples *s, const struct samples_feed *feed, struct ranges *ranges,
                          int64_t step)
 {
-    pthread_mutex_lock(&s->lock);
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&s->lock);
+
     ranges_close(s->ranges);
     s->ranges = ranges;
     s->feed = feed;
@@ -538,7 +509,6 @@ static void samples_turn(struct samples *s, const struct samples_feed *feed, str
     s->step = step;
     sampler_resume(s->sampler, step);
     pthread_cond_broadcast(&s->changed);
-    pthread_mutex_unlock(&s->lock);
 }
 
 /* Continue with the shared counter, from these ranges.  Collective. */

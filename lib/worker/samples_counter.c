@@ -197,7 +197,6 @@ static int alike_more(struct samples *s, int64_t deadline_ns, struct eddis_error
 {
     int rc = ranges_add(s->ranges, s->counter.counted, s->global_batch, err);
 
-    (void)deadline_ns;
     s->counter.counted += s->global_batch;
     return rc < 0 ? rc : 1;
 }
@@ -244,14 +243,13 @@ int samples_counter_ranges(const struct samples *s, const struct samples_rest *r
 static int draw_first(struct samples *s, struct range *ret, struct eddis_error *err)
 {
     int rc = 0;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&s->lock);
 
-    pthread_mutex_lock(&s->lock);
     for (int i = 0; rc == 0 && group_is_root(s->group) && i < ahead(s); i++) {
         rc = samples_counter_draw(s, CLOCK_NEVER, err);
         s->counter.n_told = 0; /* the members get these from the allgather */
         ret[i] = ask_range(&s->counter);
     }
-    pthread_mutex_unlock(&s->lock);
     return rc;
 }
 
@@ -260,11 +258,10 @@ static int learn_first(struct samples *s, const struct range *all, struct eddis_
 {
     const struct range *root = all + s->group->member[0] * ahead(s);
     int rc = 0;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&s->lock);
 
-    pthread_mutex_lock(&s->lock);
     for (int i = 0; rc == 0 && !group_is_root(s->group) && i < ahead(s); i++)
         rc = ranges_add(s->ranges, root[i].first, root[i].count, err);
-    pthread_mutex_unlock(&s->lock);
     return rc;
 }
 

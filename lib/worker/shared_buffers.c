@@ -48,7 +48,9 @@ int shared_buffers_open(struct shared_buffers *b, int n_servers, struct eddis_er
     return b->box ? 0 : shared_buffers_make(b, n_servers, err);
 }
 
-int shared_buffers_ask(struct shared_buffers *b, struct smb_request *r, struct eddis_error *err)
+/* Make a request and wait for its result in *r, until r->deadline_ns. */
+static int shared_buffers_ask(struct shared_buffers *b, struct smb_request *r,
+                              struct eddis_error *err)
 {
     struct command_queue m = { .command.kind = MAIL_BOX, .r = *r };
     struct comm_wait w = { .kind = WAIT_BOX, .box = &m };

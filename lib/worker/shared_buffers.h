@@ -27,9 +27,6 @@ void shared_buffers_init(struct shared_buffers *b);
 /* Open the box with n_servers servers (0: one a node), unless it is open.  Collective. */
 int shared_buffers_open(struct shared_buffers *b, int n_servers, struct eddis_error *err);
 
-/* Make a request and wait for its result in *r, until r->deadline_ns. */
-int shared_buffers_ask(struct shared_buffers *b, struct smb_request *r, struct eddis_error *err);
-
 /* Make a request for the library itself, which waits COLLECTIVES_TIMEOUT_NS at most. */
 int shared_buffers_ask_own(struct shared_buffers *b, struct smb_request *r,
                            struct eddis_error *err);

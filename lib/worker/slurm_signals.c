@@ -25,7 +25,6 @@ static void on_signal(int sig, siginfo_t *info, void *context)
     int before = errno;
     sigset_t this;
 
-    (void)context;
     if (info->si_code == SI_USER && info->si_pid == (pid_t)slurm)
         return;
     (void)sigaction(sig, &by_default, NULL);

@@ -2,6 +2,7 @@
 /* wait.c - wait for combined gradients, and end rounds */
 #include "rounds.h"
 
+#include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 
 #include <errno.h>
@@ -144,8 +145,8 @@ static void step_finish(struct eddis *e)
 {
     struct step *s = &e->step;
     bool none;
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&s->announce_lock);
 
-    pthread_mutex_lock(&s->announce_lock);
     none = s->rounds == 0;
     for (int i = 0; none && i < s->n_sets; i++)
         rounds_open(e, &s->set[i]);
@@ -156,7 +157,6 @@ static void step_finish(struct eddis *e)
         if (set >= 0 && s->set[set].open)
             round_finish(e, set);
     }
-    pthread_mutex_unlock(&s->announce_lock);
 }
 
 /* Wait for all open rounds; no new one may begin. */

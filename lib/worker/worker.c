@@ -70,9 +70,8 @@ static int worker_read_board(struct eddis *e, const struct worker_setup *s, stru
 /* Check that MPI and the agent agree on rank and size of the job.  -EPROTO if not. */
 static int worker_check_place(const struct eddis *e, struct eddis_error *err)
 {
-    const struct board_area *a;
+    const struct board_area *a = e->area;
 
-    a = e->area;
     if (!a)
         return 0;
     if (e->all.place.n_ranks != a->n_ranks || e->all.place.rank != a->first_rank + e->local_rank)
@@ -388,11 +387,8 @@ fail:
 int eddis_open(const struct eddis_options *options, struct eddis **ret, struct eddis_error *err)
 {
     struct environment env;
-    struct eddis_options checked;
     int rc = environment_read(&env, err);
 
-    if (rc == 0)
-        rc = open_options_read(options, &checked, err);
     if (rc < 0)
         return rc;
     if (!ret)
@@ -402,7 +398,7 @@ int eddis_open(const struct eddis_options *options, struct eddis **ret, struct e
                                              .board_path = env.board_path,
                                              .local_rank = env.local_rank,
                                              .n_local = env.n_local },
-                     &checked, ret, err);
+                     options, ret, err);
     if (rc == 0 && env.slurm >= 0) {
         slurm_signals_start(env.slurm);
         (*ret)->passes = true;

@@ -48,7 +48,8 @@ MAY_INCLUDE = {
     "agents/driver": AGENTS + ["agents/driver"],
     "cmd": ["lib", "scheduler", "profiler", "agents", "cmd"],
     "bench": ["lib", "scheduler", "profiler", "agents", "cmd", "bench"],
-    "tests": ["lib", "scheduler", "profiler", "agents", "cmd", "tests", "bench/simulation.h", "bench/sim.h"],
+    "tests": ["lib", "scheduler", "profiler", "agents", "cmd", "tests", "bench/loop.h", "bench/loop_thread.h",
+              "bench/simulation.h", "bench/sim.h"],
     "examples": ["lib/eddis.h", "lib/eddis_smb.h"],
 }
 

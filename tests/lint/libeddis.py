@@ -10,7 +10,7 @@ from source import finish
 
 MAY_LINK = {"lib/libeddis_static.a": "lib/worker", "lib/base/libbase.a": "lib/base", "lib/board/libboard.a": "lib/board",
             "lib/checkpoint/libcheckpoint.a": "lib/checkpoint", "lib/comm/libcomm.a": "lib/comm",
-            "lib/comm/libmpi_transport.a": "lib/comm", "lib/comm/libwakeup.a": "lib/comm", "lib/data/libsampler.a": "lib/data",
+            "lib/comm/libmpi_transport.a": "lib/comm", "lib/data/libsampler.a": "lib/data",
             "lib/model/libalgorithm.a": "lib/model/algorithm", "lib/smb/libsmb.a": "lib/smb", "lib/sync/libsync.a": "lib/sync"}
 
 

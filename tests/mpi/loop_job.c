@@ -51,34 +51,12 @@ static int counting_close(struct transport *t, bool orderly, struct eddis_error 
     return rc;
 }
 
-static bool counting_wait(struct transport *t, int64_t ns)
-{
-    struct transport *loop = ((struct counting *)t)->loop;
-
-    return loop->ops->wait(loop, ns);
-}
-
-static bool counting_missed(struct transport *t)
-{
-    struct transport *loop = ((struct counting *)t)->loop;
-
-    return loop->ops->missed(loop);
-}
-
-static void counting_wake(struct transport *t)
-{
-    transport_wake(((struct counting *)t)->loop);
-}
-
 static const struct transport_ops counting_ops = {
     .name = "counting",
     .post = counting_post,
     .poll = counting_poll,
     .abort = counting_abort,
     .close = counting_close,
-    .wait = counting_wait,
-    .missed = counting_missed,
-    .wake = counting_wake,
 };
 
 int loop_job_open(void *arg, struct transport **ret, struct eddis_error *err)

@@ -3,8 +3,8 @@
 #ifndef EDDIS_TESTS_LOOP_JOB_H
 #define EDDIS_TESTS_LOOP_JOB_H
 
+#include "bench/loop.h"
 #include "lib/board/board.h"
-#include "lib/comm/loop.h"
 #include "lib/eddis.h"
 #include "lib/model/algorithm.h"
 #include "scenario.h"

@@ -6,12 +6,12 @@
  * every epoch takes each sample exactly once, and the weights end where those of one worker end
  * that was never interrupted, up to rounding.
  */
+#include "bench/loop.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "lib/base/random.h"
 #include "lib/board/board.h"
 #include "lib/checkpoint/checkpoint.h"
-#include "lib/comm/loop.h"
 #include "lib/worker/worker.h"
 #include "own_folder.h"
 

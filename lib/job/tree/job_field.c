@@ -4,6 +4,7 @@
 
 #include "lib/base/text.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 const struct job_key *job_key_find(const struct job_table *t, const char *name)
@@ -44,6 +45,21 @@ const void *job_member_const(const void *base, const struct job_key *key)
     return (const char *)base + key->field->offset;
 }
 
+void job_pointer_set(void *base, const struct job_key *key, void *p, size_t n)
+{
+    void **member = job_member(base, key);
+
+    free(*member);
+    *member = p;
+    if (key->field->count)
+        *(size_t *)((char *)base + key->field->count) = n;
+}
+
+void job_pointer_free(void *base, const struct job_key *key)
+{
+    job_pointer_set(base, key, NULL, 0);
+}
+
 void job_members_free(const struct job_table *t, void *base)
 {
     for (size_t i = 0; i < t->n; i++)
@@ -70,17 +86,19 @@ int job_mistyped(const struct job_reader *r, const struct job_key *key, const st
                  struct eddis_error *err)
 {
     const char *meant = word_meant(key, n);
-    struct strbuf b = { 0 };
+    cleanup_strbuf struct strbuf b = { 0 };
     char words[80];
-    int rc;
 
     job_node_words(n, words, sizeof words);
     if (meant)
         return job_wrong(r, n->line, n->column, err, "\"%s\" is %s; did you mean \"%s\"?",
                          key->name, words, meant);
-    key->field->type->expect(key, &b);
-    rc = job_wrong(r, n->line, n->column, err, "\"%s\" is %s; write %s", key->name, words,
-                   strbuf_text(&b));
-    strbuf_fini(&b);
-    return rc;
+    if (key->field->type->form)
+        strbuf_add(&b, key->field->type->form);
+    else
+        key->field->type->expect(key, &b);
+    if (key->field->type->or_word && key->field->word)
+        strbuf_addf(&b, " or %s", key->field->word);
+    return job_wrong(r, n->line, n->column, err, "\"%s\" is %s; write %s", key->name, words,
+                     strbuf_text(&b));
 }

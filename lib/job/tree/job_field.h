@@ -32,8 +32,12 @@ struct job_type {
     /* Free the member.  NULL: it owns no memory. */
     void (*free)(void *base, const struct job_key *key);
 
-    /* Append the form of a valid value for an error message: "a whole number from 1 to 9 or auto".
+    /* The form of a valid value for an error message: "a whole number from 1 to 9 or auto".  form
+     * is the text; NULL: expect appends it, as it depends on the key.  or_word: the key's special
+     * word follows, " or auto", if it has one.
      */
+    const char *form;
+    bool or_word;
     void (*expect)(const struct job_key *key, struct strbuf *b);
 };
 
@@ -73,6 +77,14 @@ size_t job_keys_below(const struct job_table *t, const char *prefix, char (*ret)
 /* Return the address of the member that a key fills in the struct at base. */
 void *job_member(void *base, const struct job_key *key);
 const void *job_member_const(const void *base, const struct job_key *key);
+
+/* Replace the pointer that a key fills by p, which base then owns, and its number of items, if the
+ * key has one, by n.
+ */
+void job_pointer_set(void *base, const struct job_key *key, void *p, size_t n);
+
+/* Free the pointer that a key fills (job_type.free). */
+void job_pointer_free(void *base, const struct job_key *key);
 
 /* Free all members that the table's rows own. */
 void job_members_free(const struct job_table *t, void *base);

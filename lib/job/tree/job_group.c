@@ -83,8 +83,7 @@ int job_unknown_key(const struct job_reader *r, const struct job_table *t, const
     const char *names[JOB_MAX_KEYS], *nearest, *dotted = NULL;
     const struct job_key *around = r->flag && !*group ? key_around(t, n->key) : NULL;
     size_t count = job_keys_below(t, group, below);
-    struct strbuf b = { 0 };
-    int rc;
+    cleanup_strbuf struct strbuf b = { 0 };
 
     for (size_t i = 0; i < count; i++)
         names[i] = below[i];
@@ -110,10 +109,8 @@ int job_unknown_key(const struct job_reader *r, const struct job_table *t, const
     } else {
         strbuf_add(&b, "eddis-train.yaml(5) lists the keys");
     }
-    rc = job_wrong(r, n->key_line, n->key_column, err, "unknown key \"%.40s\" in %s; %s", n->key,
-                   where, strbuf_text(&b));
-    strbuf_fini(&b);
-    return rc;
+    return job_wrong(r, n->key_line, n->key_column, err, "unknown key \"%.40s\" in %s; %s", n->key,
+                     where, strbuf_text(&b));
 }
 
 int job_refuse_later(const struct job_reader *r, const struct job_key *key, int line, int column,

@@ -259,63 +259,41 @@ static int build(struct tree *t, const yaml_event_t *e, struct job_node **ret,
         rc = read_children(t, n, err);
         t->depth--;
     }
-    if (rc < 0) {
+    if (rc < 0)
         job_node_free(n);
-        return rc;
-    }
-    *ret = n;
-    return 0;
+    else
+        *ret = n;
+    return rc;
 }
 
-/* Read to the end of the stream; a second document is -EINVAL. */
-static int expect_end(struct tree *t, struct eddis_error *err)
-{
-    for (;;) {
-        yaml_event_t e;
-        int rc = next_event(t, &e, err);
-        yaml_event_type_t type;
-
-        if (rc < 0)
-            return rc;
-        type = e.type;
-        if (type == YAML_DOCUMENT_START_EVENT)
-            rc = refuse(t, &e, err,
-                        "a second document, but a job is one document; remove the line \"---\"");
-        yaml_event_delete(&e);
-        if (rc < 0 || type == YAML_STREAM_END_EVENT)
-            return rc;
-    }
-}
-
-/* Read the only document of the stream into *ret. */
+/* Read the only document of the stream into *ret, up to the end of the stream. */
 static int parse(struct tree *t, struct job_node **ret, struct eddis_error *err)
 {
     struct job_node *root = NULL;
+    yaml_event_type_t type;
+    int rc;
 
-    for (;;) {
+    do {
         yaml_event_t e;
-        int rc = next_event(t, &e, err);
-        yaml_event_type_t type;
 
+        rc = next_event(t, &e, err);
         if (rc < 0)
-            return rc;
+            break;
         type = e.type;
-        if (type == YAML_STREAM_END_EVENT)
+        if (type == YAML_STREAM_END_EVENT && !root)
             rc = job_wrong(t->r, 1, 1, err, "the job is empty; write at least the key \"command\"");
-        else if (type != YAML_STREAM_START_EVENT && type != YAML_DOCUMENT_START_EVENT)
+        else if (type == YAML_DOCUMENT_START_EVENT && root)
+            rc = refuse(t, &e, err,
+                        "a second document, but a job is one document; remove the line \"---\"");
+        else if (type != YAML_STREAM_START_EVENT && type != YAML_DOCUMENT_START_EVENT && !root)
             rc = build(t, &e, &root, err);
         yaml_event_delete(&e);
-        if (rc == 0 && root)
-            rc = expect_end(t, err);
-        if (rc < 0) {
-            job_node_free(root);
-            return rc;
-        }
-        if (root)
-            break;
-    }
-    *ret = root;
-    return 0;
+    } while (rc == 0 && type != YAML_STREAM_END_EVENT);
+    if (rc < 0)
+        job_node_free(root);
+    else
+        *ret = root;
+    return rc;
 }
 
 int job_yaml_parse(const struct job_reader *r, const char *text, size_t n, struct job_node **ret,

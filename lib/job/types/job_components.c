@@ -84,7 +84,7 @@ static void component_write(const struct job_component *c, struct strbuf *b)
 
     for (size_t i = 0; i < components.n; i++) {
         const struct job_key *k = &components.row[i];
-        struct strbuf value = { 0 }, usual = { 0 };
+        cleanup_strbuf struct strbuf value = { 0 }, usual = { 0 };
 
         k->field->type->write(c, k, &value);
         k->field->type->write(&nothing, k, &usual);
@@ -92,8 +92,6 @@ static void component_write(const struct job_component *c, struct strbuf *b)
             strbuf_addf(b, "%s%s: %s", i ? ", " : "{", strrchr(k->name, '.') + 1,
                         strbuf_text(&value));
         b->failed = b->failed || value.failed || usual.failed;
-        strbuf_fini(&value);
-        strbuf_fini(&usual);
     }
     strbuf_add(b, "}");
 }

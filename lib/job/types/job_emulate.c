@@ -106,16 +106,6 @@ static int read_device(const struct job_reader *r, const char *name, const struc
     return 0;
 }
 
-/* Replace the member by this list of n devices, which is then owned by base. */
-static void emulate_set(void *base, const struct job_key *key, struct job_emulated *list, size_t n)
-{
-    struct job_emulated **member = job_member(base, key);
-
-    free(*member);
-    *member = list;
-    *(size_t *)((char *)base + key->field->count) = n;
-}
-
 /* Read a key's list of emulated devices into the job or node that r fills; the first device's
  * members are the defaults of the others (job_type.read).
  */
@@ -130,7 +120,7 @@ static int emulate_read(const struct job_reader *r, const struct job_key *key,
         return job_wrong(r, n->line, n->column, err, "\"%s\" has %zu entries; write at most %d",
                          key->name, n->n, JOB_MAX_EMULATED);
     if (n->n == 0 && r->base != r->job) { /* a node without its own devices uses those of the job */
-        emulate_set(r->base, key, NULL, 0);
+        job_pointer_free(r->base, key);
         return 0;
     }
     list = d = calloc(n->n + 1, sizeof *list); /* one more, so that the allocation is never empty */
@@ -144,7 +134,7 @@ static int emulate_read(const struct job_reader *r, const struct job_key *key,
             return rc;
         }
     }
-    emulate_set(r->base, key, list, n->n);
+    job_pointer_set(r->base, key, list, n->n);
     return 0;
 }
 
@@ -176,22 +166,10 @@ static void emulate_write(const void *base, const struct job_key *key, struct st
     strbuf_add(b, "]");
 }
 
-/* Free the devices (job_type.free). */
-static void emulate_free(void *base, const struct job_key *key)
-{
-    emulate_set(base, key, NULL, 0);
-}
-
-/* Append the form of a valid value (job_type.expect). */
-static void emulate_expect(const struct job_key *key, struct strbuf *b)
-{
-    strbuf_add(b, "a list like [{rate: 1.0, a_ms: 2, c_ms: 0.1}, {rate: 0.5}]");
-}
-
 const struct job_type job_type_emulate = {
     .structured = true,
     .read = emulate_read,
     .write = emulate_write,
-    .free = emulate_free,
-    .expect = emulate_expect,
+    .free = job_pointer_free,
+    .form = "a list like [{rate: 1.0, a_ms: 2, c_ms: 0.1}, {rate: 0.5}]",
 };

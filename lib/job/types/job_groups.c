@@ -128,19 +128,12 @@ static void groups_free(void *base, const struct job_key *key)
     groups_set(base, key, 0, NULL, 0);
 }
 
-/* Append the form of a valid value (job_type.expect). */
-static void groups_expect(const struct job_key *key, struct strbuf *b)
-{
-    strbuf_add(
-        b,
-        "the number of groups, from 1, a list of the ranks of each group, like [[0, 1], [2, 3]], "
-        "or auto");
-}
-
 const struct job_type job_type_groups = {
     .structured = true,
     .read = groups_read,
     .write = groups_write,
     .free = groups_free,
-    .expect = groups_expect,
+    .form =
+        "the number of groups, from 1, a list of the ranks of each group, like [[0, 1], [2, 3]], "
+        "or auto",
 };

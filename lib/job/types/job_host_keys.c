@@ -22,49 +22,16 @@ static int host_read(const struct job_reader *r, const struct job_key *key,
     return n->kind == JOB_SCALAR ? 0 : job_mistyped(r, key, n, err);
 }
 
-/* Append the host name as YAML (job_type.write). */
-static void host_write(const void *base, const struct job_key *key, struct strbuf *b)
-{
-    const char *const *member = job_member_const(base, key);
-
-    job_scalar_add(b, *member ? *member : "");
-}
-
-/* Free the host name (job_type.free). */
-static void host_free(void *base, const struct job_key *key)
-{
-    char **member = job_member(base, key);
-
-    free(*member);
-    *member = NULL;
-}
-
-/* Append the form of a valid value (job_type.expect). */
-static void host_expect(const struct job_key *key, struct strbuf *b)
-{
-    strbuf_add(b, "a name, an address or a range like v100-[1-4,7]");
-}
-
 const struct job_type job_type_host = {
     .read = host_read,
-    .write = host_write,
-    .free = host_free,
-    .expect = host_expect,
+    .write = job_text_write,
+    .free = job_pointer_free,
+    .form = "a name, an address or a range like v100-[1-4,7]",
 };
 
 /* ---- devices ---- */
 
 enum { MAX_DEVICES = 1024 };
-
-/* Replace the member by this list of n devices, which base then owns. */
-static void devices_set(void *base, const struct job_key *key, int64_t *list, size_t n)
-{
-    int64_t **member = job_member(base, key);
-
-    free(*member);
-    *member = list;
-    *(size_t *)((char *)base + key->field->count) = n;
-}
 
 /* Read a list of distinct device numbers, or "auto" (job_type.read). */
 static int devices_read(const struct job_reader *r, const struct job_key *key,
@@ -74,7 +41,7 @@ static int devices_read(const struct job_reader *r, const struct job_key *key,
     size_t k = 0;
 
     if (n->kind == JOB_SCALAR && strcmp(n->text, "auto") == 0) {
-        devices_set(r->base, key, NULL, 0);
+        job_pointer_free(r->base, key);
         return 0;
     }
     if (n->kind != JOB_LIST || n->n == 0 || n->n > MAX_DEVICES)
@@ -91,7 +58,7 @@ static int devices_read(const struct job_reader *r, const struct job_key *key,
                 return job_wrong(r, c->line, c->column, err, "\"%s\" names device %s twice",
                                  key->name, c->text);
     }
-    devices_set(r->base, key, cleanup_keep(list), k);
+    job_pointer_set(r->base, key, cleanup_keep(list), k);
     return 0;
 }
 
@@ -110,24 +77,12 @@ static void devices_write(const void *base, const struct job_key *key, struct st
     strbuf_add(b, "]");
 }
 
-/* Free the list of devices (job_type.free). */
-static void devices_free(void *base, const struct job_key *key)
-{
-    devices_set(base, key, NULL, 0);
-}
-
-/* Append the form of a valid value (job_type.expect). */
-static void devices_expect(const struct job_key *key, struct strbuf *b)
-{
-    strbuf_add(b, "a list of whole numbers from 0, like [0, 1], or auto");
-}
-
 const struct job_type job_type_devices = {
     .structured = true,
     .read = devices_read,
     .write = devices_write,
-    .free = devices_free,
-    .expect = devices_expect,
+    .free = job_pointer_free,
+    .form = "a list of whole numbers from 0, like [0, 1], or auto",
 };
 
 /* ---- table ---- */

@@ -13,43 +13,19 @@
 
 /* ---- NULL-ended lists of words ---- */
 
-void job_words_free(char **at)
+int job_words_keep(const struct job_reader *r, const struct job_key *key, struct strlist *w, int rc,
+                   struct eddis_error *err)
 {
-    for (char **w = at; w && *w; w++)
-        free(*w);
-    free(at);
-}
-
-int job_words_add_take(struct job_words *w, char *text, struct eddis_error *err)
-{
-    char **grown = text ? realloc(w->at, (w->n + 2) * sizeof *grown) : NULL;
-
-    if (!grown) {
-        free(text);
-        return job_no_memory(err);
-    }
-    w->at = grown;
-    w->at[w->n++] = text;
-    w->at[w->n] = NULL;
-    return 0;
-}
-
-int job_words_keep(const struct job_reader *r, const struct job_key *key, struct job_words *w,
-                   int rc, struct eddis_error *err)
-{
-    char ***member = job_member(r->base, key);
-
-    if (rc == 0 && !w->at) {
-        w->at = calloc(1, sizeof *w->at);
-        if (!w->at)
-            rc = job_no_memory(err);
-    }
+    if (!w->item)
+        w->item = calloc(1, sizeof *w->item);
+    if (rc == 0 && (w->failed || !w->item))
+        rc = job_no_memory(err);
     if (rc < 0) {
-        job_words_free(w->at);
+        strlist_fini(w);
         return rc;
     }
-    job_words_free(*member);
-    *member = w->at;
+    job_words_member_free(r->base, key);
+    *(char ***)job_member(r->base, key) = w->item;
     return 0;
 }
 
@@ -57,7 +33,9 @@ void job_words_member_free(void *base, const struct job_key *key)
 {
     char ***member = job_member(base, key);
 
-    job_words_free(*member);
+    for (char **w = *member; w && *w; w++)
+        free(*w);
+    free(*member);
     *member = NULL;
 }
 
@@ -79,12 +57,11 @@ static void words_write(const void *base, const struct job_key *key, struct strb
 
 /* Append the scalars of a YAML list to the words; each must pass the key's check. */
 static int list_add(const struct job_reader *r, const struct job_key *key,
-                    const struct job_node *list, struct job_words *w, struct eddis_error *err)
+                    const struct job_node *list, struct strlist *w, struct eddis_error *err)
 {
     for (const struct job_node *n = list->first; n; n = n->next) {
         struct eddis_error why = { 0 };
         char what[80];
-        int rc;
 
         if (n->kind != JOB_SCALAR || job_node_is_null(n)) {
             job_node_words(n, what, sizeof what);
@@ -95,9 +72,7 @@ static int list_add(const struct job_reader *r, const struct job_key *key,
         }
         if (key->field->check && key->field->check(n->text, &why) < 0)
             return job_wrong(r, n->line, n->column, err, "\"%s\": %s", key->name, why.text);
-        rc = job_words_add_take(w, strdup(n->text), err);
-        if (rc < 0)
-            return rc;
+        strlist_addf(w, "%s", n->text);
     }
     return 0;
 }
@@ -106,17 +81,11 @@ static int list_add(const struct job_reader *r, const struct job_key *key,
 static int list_read(const struct job_reader *r, const struct job_key *key,
                      const struct job_node *n, struct eddis_error *err)
 {
-    struct job_words w = { 0 };
+    struct strlist w = { 0 };
 
     if (n->kind != JOB_LIST)
         return job_mistyped(r, key, n, err);
     return job_words_keep(r, key, &w, list_add(r, key, n, &w, err), err);
-}
-
-/* Append the form of a valid value (job_type.expect). */
-static void list_expect(const struct job_key *key, struct strbuf *b)
-{
-    strbuf_add(b, "a list of words, like [a, b]");
 }
 
 const struct job_type job_type_list = {
@@ -124,7 +93,7 @@ const struct job_type job_type_list = {
     .read = list_read,
     .write = words_write,
     .free = job_words_member_free,
-    .expect = list_expect,
+    .form = "a list of words, like [a, b]",
 };
 
 /* ---- lines: a list, or a text of several lines ---- */
@@ -134,27 +103,20 @@ const struct job_type job_type_list = {
 static int lines_read(const struct job_reader *r, const struct job_key *key,
                       const struct job_node *n, struct eddis_error *err)
 {
-    struct job_words w = { 0 };
-    int rc = 0;
+    struct strlist w = { 0 };
 
     if (n->kind == JOB_MAP)
         return job_mistyped(r, key, n, err);
     if (n->kind == JOB_LIST)
         return job_words_keep(r, key, &w, list_add(r, key, n, &w, err), err);
-    for (const char *at = n->text; *at && rc == 0;) {
+    for (const char *at = n->text; *at;) {
         size_t len = strcspn(at, "\n");
 
         if (strspn(at, " \t\r") < len)
-            rc = job_words_add_take(&w, strndup(at, len), err);
+            strlist_addf(&w, "%.*s", (int)len, at);
         at += len + (at[len] == '\n');
     }
-    return job_words_keep(r, key, &w, rc, err);
-}
-
-/* Append the form of a valid value (job_type.expect). */
-static void lines_expect(const struct job_key *key, struct strbuf *b)
-{
-    strbuf_add(b, "a list of lines, like [source venv/bin/activate], or a text of them");
+    return job_words_keep(r, key, &w, 0, err);
 }
 
 const struct job_type job_type_lines = {
@@ -162,7 +124,7 @@ const struct job_type job_type_lines = {
     .read = lines_read,
     .write = words_write,
     .free = job_words_member_free,
-    .expect = lines_expect,
+    .form = "a list of lines, like [source venv/bin/activate], or a text of them",
 };
 
 /* ---- the command: a list, or a line split as a shell would, without a shell ---- */
@@ -210,12 +172,12 @@ static bool is_shell(const char *word)
  * unquoted shell operator, since no shell will interpret it.
  */
 static int line_add(const struct job_reader *r, const struct job_key *key, const struct job_node *n,
-                    struct job_words *w, struct eddis_error *err)
+                    struct strlist *w, struct eddis_error *err)
 {
     const char *p = n->text;
 
     for (;;) {
-        struct strbuf b = { 0 };
+        cleanup_strbuf struct strbuf b = { 0 };
         int quoted, rc = 0;
 
         while (isspace((unsigned char)*p))
@@ -234,11 +196,9 @@ static int line_add(const struct job_reader *r, const struct job_key *key, const
                 r, n->line, n->column, err,
                 "\"%s\" needs a shell, and \"%s\" runs without one; write %s: [sh, -c, \"...\"]",
                 strbuf_text(&b), key->name, key->name);
-        if (rc < 0) {
-            strbuf_fini(&b);
-            return rc;
-        }
-        rc = job_words_add_take(w, strbuf_steal(&b), err);
+        else
+            strlist_addf(w, "%s", strbuf_text(&b));
+        w->failed = w->failed || b.failed;
         if (rc < 0)
             return rc;
     }
@@ -248,22 +208,16 @@ static int line_add(const struct job_reader *r, const struct job_key *key, const
 static int command_read(const struct job_reader *r, const struct job_key *key,
                         const struct job_node *n, struct eddis_error *err)
 {
-    struct job_words w = { 0 };
+    struct strlist w = { 0 };
     int rc;
 
     if (n->kind == JOB_MAP)
         return job_mistyped(r, key, n, err);
     rc = n->kind == JOB_LIST ? list_add(r, key, n, &w, err) : line_add(r, key, n, &w, err);
-    if (rc == 0 && (w.n == 0 || !*w.at[0]))
+    if (rc == 0 && !w.failed && (w.n == 0 || !*w.item[0]))
         rc = job_wrong(r, n->line, n->column, err,
                        "\"%s\" names no program; write a list like [python3, train.py]", key->name);
     return job_words_keep(r, key, &w, rc, err);
-}
-
-/* Append the form of a valid value (job_type.expect). */
-static void command_expect(const struct job_key *key, struct strbuf *b)
-{
-    strbuf_add(b, "a list like [python3, train.py], or one line of words");
 }
 
 const struct job_type job_type_command = {
@@ -271,5 +225,5 @@ const struct job_type job_type_command = {
     .read = command_read,
     .write = words_write,
     .free = job_words_member_free,
-    .expect = command_expect,
+    .form = "a list like [python3, train.py], or one line of words",
 };

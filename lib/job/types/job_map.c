@@ -29,22 +29,6 @@ static int check_entry(const struct job_reader *r, const struct job_key *key,
     return 0;
 }
 
-/* Append the form of a valid value (job_type.expect). */
-static void map_expect(const struct job_key *key, struct strbuf *b)
-{
-    strbuf_add(b, "a map like {NAME: value}");
-}
-
-/* Return "NAME=value" of an entry, for the caller to free; NULL without memory. */
-static char *assignment(const struct job_node *n)
-{
-    struct strbuf b = { 0 };
-
-    strbuf_addf(&b, "%s=", n->key);
-    strbuf_add(&b, n->text);
-    return strbuf_steal(&b);
-}
-
 /* Order assignments by name, for qsort. */
 static int by_name(const void *a, const void *b)
 {
@@ -59,7 +43,7 @@ static int by_name(const void *a, const void *b)
 static int env_read(const struct job_reader *r, const struct job_key *key, const struct job_node *n,
                     struct eddis_error *err)
 {
-    struct job_words w = { 0 };
+    struct strlist w = { 0 };
     int rc = 0;
 
     if (n->kind != JOB_MAP)
@@ -71,10 +55,10 @@ static int env_read(const struct job_reader *r, const struct job_key *key, const
         if (rc == 0 && job_check_variable(c->key, &why) < 0)
             rc = job_wrong(r, c->key_line, c->key_column, err, "%s", why.text);
         if (rc == 0)
-            rc = job_words_add_take(&w, assignment(c), err);
+            strlist_addf(&w, "%s=%s", c->key, c->text);
     }
-    if (rc == 0 && w.n)
-        qsort(w.at, w.n, sizeof *w.at, by_name);
+    if (w.n)
+        qsort(w.item, w.n, sizeof *w.item, by_name);
     return job_words_keep(r, key, &w, rc, err);
 }
 
@@ -98,24 +82,24 @@ const struct job_type job_type_env = {
     .read = env_read,
     .write = env_write,
     .free = job_words_member_free,
-    .expect = map_expect,
+    .form = "a map like {NAME: value}",
 };
 
 /* Read MCA parameters as a list name, value, name, value, ... (job_type.read). */
 static int mca_read(const struct job_reader *r, const struct job_key *key, const struct job_node *n,
                     struct eddis_error *err)
 {
-    struct job_words w = { 0 };
+    struct strlist w = { 0 };
     int rc = 0;
 
     if (n->kind != JOB_MAP)
         return job_mistyped(r, key, n, err);
     for (const struct job_node *c = n->first; c && rc == 0; c = c->next) {
         rc = check_entry(r, key, c, err);
-        if (rc == 0)
-            rc = job_words_add_take(&w, strdup(c->key), err);
-        if (rc == 0)
-            rc = job_words_add_take(&w, strdup(c->text), err);
+        if (rc == 0) {
+            strlist_addf(&w, "%s", c->key);
+            strlist_addf(&w, "%s", c->text);
+        }
     }
     return job_words_keep(r, key, &w, rc, err);
 }
@@ -138,5 +122,5 @@ const struct job_type job_type_mca = {
     .read = mca_read,
     .write = mca_write,
     .free = job_words_member_free,
-    .expect = map_expect,
+    .form = "a map like {NAME: value}",
 };

@@ -166,7 +166,7 @@ static bool add_settings(struct strbuf *b, const struct job_host *h)
 
     for (size_t i = 1; i < job_host_table.n; i++) { /* row 0 is the host itself */
         const struct job_key *k = &job_host_table.row[i];
-        struct strbuf value = { 0 }, usual = { 0 };
+        cleanup_strbuf struct strbuf value = { 0 }, usual = { 0 };
         size_t n = map_of(k, &map);
 
         k->field->type->write(h, k, &value);
@@ -184,8 +184,6 @@ static bool add_settings(struct strbuf *b, const struct job_host *h)
             any = true;
         }
         b->failed = b->failed || value.failed || usual.failed;
-        strbuf_fini(&value);
-        strbuf_fini(&usual);
     }
     if (inside)
         strbuf_add(b, "}");
@@ -199,7 +197,7 @@ static void nodes_write(const void *base, const struct job_key *key, struct strb
 
     strbuf_add(b, "[");
     for (size_t i = 0; i < job->n_hosts; i++) {
-        struct strbuf settings = { 0 };
+        cleanup_strbuf struct strbuf settings = { 0 };
         bool map = add_settings(&settings, &job->host[i]);
 
         strbuf_add(b, i ? ", " : "");
@@ -208,7 +206,6 @@ static void nodes_write(const void *base, const struct job_key *key, struct strb
         strbuf_add(b, strbuf_text(&settings));
         strbuf_add(b, map ? "}" : "");
         b->failed = b->failed || settings.failed;
-        strbuf_fini(&settings);
     }
     strbuf_add(b, "]");
 }
@@ -223,18 +220,12 @@ static void nodes_free(void *base, const struct job_key *key)
     job->n_hosts = 0;
 }
 
-/* Append the form of a valid value (job_type.expect). */
-static void nodes_expect(const struct job_key *key, struct strbuf *b)
-{
-    strbuf_add(b, "a list like [a100-1, {host: \"v100-[1-4]\", workers: 2}]");
-}
-
 const struct job_type job_type_nodes = {
     .structured = true,
     .read = nodes_read,
     .write = nodes_write,
     .free = nodes_free,
-    .expect = nodes_expect,
+    .form = "a list like [a100-1, {host: \"v100-[1-4]\", workers: 2}]",
 };
 
 /* ---- hostfile ---- */
@@ -271,32 +262,9 @@ static int hostfile_read(const struct job_reader *r, const struct job_key *key,
     return rc < 0 ? job_wrong(r, n->line, n->column, err, "%s", why.text) : 0;
 }
 
-/* Append the hostfile's path or "none" (job_type.write). */
-static void hostfile_write(const void *base, const struct job_key *key, struct strbuf *b)
-{
-    const struct job *job = base;
-
-    job_scalar_add(b, job->hostfile ? job->hostfile : key->field->word);
-}
-
-/* Free the hostfile's path (job_type.free). */
-static void hostfile_free(void *base, const struct job_key *key)
-{
-    struct job *job = base;
-
-    free(job->hostfile);
-    job->hostfile = NULL;
-}
-
-/* Append the form of a valid value (job_type.expect). */
-static void hostfile_expect(const struct job_key *key, struct strbuf *b)
-{
-    strbuf_add(b, "a path or none");
-}
-
 const struct job_type job_type_hostfile = {
     .read = hostfile_read,
-    .write = hostfile_write,
-    .free = hostfile_free,
-    .expect = hostfile_expect,
+    .write = job_text_write,
+    .free = job_pointer_free,
+    .form = "a path or none",
 };

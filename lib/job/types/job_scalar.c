@@ -19,34 +19,17 @@ static bool is_word(const struct job_key *key, const struct job_node *n)
     return n->kind == JOB_SCALAR && key->field->word && strcmp(n->text, key->field->word) == 0;
 }
 
-/* Append " or auto" if the key has a special word. */
-static void expect_word(const struct job_key *key, struct strbuf *b)
+/* Replace the member by text, which base then owns; NULL is -ENOMEM. */
+static int take_text(const struct job_reader *r, const struct job_key *key, char *text,
+                     struct eddis_error *err)
 {
-    if (key->field->word)
-        strbuf_addf(b, " or %s", key->field->word);
-}
-
-/* Replace the member by text, which base then owns.  Return 0. */
-static int replace_text(const struct job_reader *r, const struct job_key *key, char *text)
-{
-    char **member = job_member(r->base, key);
-
-    free(*member);
-    *member = text;
+    if (!text)
+        return job_no_memory(err);
+    job_pointer_set(r->base, key, text, 0);
     return 0;
 }
 
-/* Free the member (job_type.free). */
-static void text_free(void *base, const struct job_key *key)
-{
-    char **member = job_member(base, key);
-
-    free(*member);
-    *member = NULL;
-}
-
-/* Append the text as YAML; NULL is the special word (job_type.write). */
-static void text_write(const void *base, const struct job_key *key, struct strbuf *b)
+void job_text_write(const void *base, const struct job_key *key, struct strbuf *b)
 {
     const char *const *member = job_member_const(base, key);
 
@@ -59,12 +42,9 @@ static void text_write(const void *base, const struct job_key *key, struct strbu
 static int name_read(const struct job_reader *r, const struct job_key *key,
                      const struct job_node *n, struct eddis_error *err)
 {
-    char *text;
-
     if (n->kind != JOB_SCALAR || !text_is_name(n->text, JOB_MAX_NAME))
         return job_mistyped(r, key, n, err);
-    text = strdup(n->text);
-    return text ? replace_text(r, key, text) : job_no_memory(err);
+    return take_text(r, key, strdup(n->text), err);
 }
 
 /* Append the form of a valid value (job_type.expect). */
@@ -76,8 +56,8 @@ static void name_expect(const struct job_key *key, struct strbuf *b)
 
 const struct job_type job_type_name = {
     .read = name_read,
-    .write = text_write,
-    .free = text_free,
+    .write = job_text_write,
+    .free = job_pointer_free,
     .expect = name_expect,
 };
 
@@ -133,21 +113,17 @@ static int path_read(const struct job_reader *r, const struct job_key *key,
 
     if (!is_word(key, n) || key->field->keep_word)
         rc = job_path_read(r, key, n, &text, err);
-    return rc < 0 ? rc : replace_text(r, key, text);
-}
-
-/* Append the form of a valid value (job_type.expect). */
-static void path_expect(const struct job_key *key, struct strbuf *b)
-{
-    strbuf_add(b, "a path");
-    expect_word(key, b);
+    if (rc == 0)
+        job_pointer_set(r->base, key, text, 0);
+    return rc;
 }
 
 const struct job_type job_type_path = {
     .read = path_read,
-    .write = text_write,
-    .free = text_free,
-    .expect = path_expect,
+    .write = job_text_write,
+    .free = job_pointer_free,
+    .form = "a path",
+    .or_word = true,
 };
 
 /* ---- text, validated by its row ---- */
@@ -158,30 +134,24 @@ static int text_read(const struct job_reader *r, const struct job_key *key,
 {
     const struct job_field *f = key->field;
     struct eddis_error why = { 0 };
-    char *text;
 
-    if (is_word(key, n) && !f->keep_word)
-        return replace_text(r, key, NULL);
+    if (is_word(key, n) && !f->keep_word) {
+        job_pointer_free(r->base, key);
+        return 0;
+    }
     if (n->kind != JOB_SCALAR || job_node_is_null(n))
         return job_mistyped(r, key, n, err);
     if (!is_word(key, n) && f->check(n->text, &why) < 0)
         return job_wrong(r, n->line, n->column, err, "\"%s\": %s", key->name, why.text);
-    text = strdup(n->text);
-    return text ? replace_text(r, key, text) : job_no_memory(err);
-}
-
-/* Append the form of a valid value (job_type.expect). */
-static void text_expect(const struct job_key *key, struct strbuf *b)
-{
-    strbuf_add(b, "a text");
-    expect_word(key, b);
+    return take_text(r, key, strdup(n->text), err);
 }
 
 const struct job_type job_type_text = {
     .read = text_read,
-    .write = text_write,
-    .free = text_free,
-    .expect = text_expect,
+    .write = job_text_write,
+    .free = job_pointer_free,
+    .form = "a text",
+    .or_word = true,
 };
 
 /* ---- whole number; the special word is 0, words[0] is -1 ---- */
@@ -220,7 +190,8 @@ static void whole_expect(const struct job_key *key, struct strbuf *b)
 {
     strbuf_addf(b, "a whole number from %lld to %lld", (long long)key->field->min,
                 (long long)key->field->max);
-    expect_word(key, b);
+    if (key->field->word)
+        strbuf_addf(b, " or %s", key->field->word);
     if (key->field->words[0])
         strbuf_addf(b, " or %s", key->field->words[0]);
 }
@@ -262,13 +233,13 @@ static void number_write(const void *base, const struct job_key *key, struct str
 static void number_expect(const struct job_key *key, struct strbuf *b)
 {
     strbuf_addf(b, "a number from %g to %g", key->field->low, key->field->high);
-    expect_word(key, b);
 }
 
 const struct job_type job_type_number = {
     .read = number_read,
     .write = number_write,
     .expect = number_expect,
+    .or_word = true,
 };
 
 /* ---- duration ---- */
@@ -356,13 +327,13 @@ static void duration_expect(const struct job_key *key, struct strbuf *b)
     strbuf_add(b, " to ");
     add_duration(b, key->field->max);
     add_examples(key->field, b);
-    expect_word(key, b);
 }
 
 const struct job_type job_type_duration = {
     .read = duration_read,
     .write = duration_write,
     .expect = duration_expect,
+    .or_word = true,
 };
 
 /* ---- period: a whole number of steps, or a duration ---- */
@@ -484,27 +455,21 @@ static int word_read(const struct job_reader *r, const struct job_key *key,
                      const struct job_node *n, struct eddis_error *err)
 {
     const struct job_field *f = key->field;
-    struct strbuf b = { 0 };
-    char *text;
-    int rc;
+    cleanup_strbuf struct strbuf b = { 0 };
 
-    if (n->kind == JOB_SCALAR && among(n->text, f, nth_word)) {
-        text = strdup(n->text);
-        return text ? replace_text(r, key, text) : job_no_memory(err);
-    }
+    if (n->kind == JOB_SCALAR && among(n->text, f, nth_word))
+        return take_text(r, key, strdup(n->text), err);
     if (n->kind != JOB_SCALAR || !among(n->text, f, nth_soon))
         return word_refuse(r, key, n, err);
     word_expect(key, &b);
-    rc = job_wrong(r, n->line, n->column, err,
-                   "\"%s\" is \"%s\", which is not supported in this version yet; write %s",
-                   key->name, n->text, strbuf_text(&b));
-    strbuf_fini(&b);
-    return rc;
+    return job_wrong(r, n->line, n->column, err,
+                     "\"%s\" is \"%s\", which is not supported in this version yet; write %s",
+                     key->name, n->text, strbuf_text(&b));
 }
 
 const struct job_type job_type_word = {
     .read = word_read,
-    .write = text_write,
-    .free = text_free,
+    .write = job_text_write,
+    .free = job_pointer_free,
     .expect = word_expect,
 };

@@ -4,8 +4,8 @@
 
 #include "lib/base/cleanup.h"
 #include "lib/base/decimal.h"
+#include "lib/base/ip.h"
 
-#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
 #include <regex.h>
@@ -20,34 +20,27 @@ enum { MAX_VARIABLE = 256, MAX_SLURM_TEXT = 256, PATTERN_MAX_BYTES = 1024 };
 
 /* ---- networks, paths, prefixes ---- */
 
-/* Check whether s is a numeric address of this family. */
-static bool is_address(int family, const char *s)
-{
-    unsigned char address[sizeof(struct in6_addr)];
-
-    return inet_pton(family, s, address) == 1;
-}
-
 /* Check whether s is a network like "10.1.0.0/24" or "fd00::/64". */
 static bool is_network(const char *s)
 {
     const char *slash = strchr(s, '/');
     char address[64];
+    struct ip a;
     int64_t bits;
 
     if (!slash || (size_t)(slash - s) >= sizeof address || !decimal_whole(slash + 1, &bits))
         return false;
     (void)snprintf(address, sizeof address, "%.*s", (int)(slash - s), s);
-    return bits >= 0 && ((is_address(AF_INET, address) && bits <= 32) ||
-                         (is_address(AF_INET6, address) && bits <= 128));
+    return bits >= 0 && ip_parse(address, &a) && bits <= (strchr(address, ':') ? 128 : 32);
 }
 
 int job_check_interface(const char *text, struct eddis_error *err)
 {
     size_t n = strspn(text, LETTERS DIGITS "._-@");
+    struct ip a;
 
-    if ((n > 0 && n < 16 && !text[n] && *text != '-' && *text != '.') ||
-        is_address(AF_INET, text) || is_address(AF_INET6, text) || is_network(text))
+    if ((n > 0 && n < 16 && !text[n] && *text != '-' && *text != '.') || ip_parse(text, &a) ||
+        is_network(text))
         return 0;
     return eddis_fail(err, -EINVAL,
                       "\"%.60s\" is not a network; write an interface's name, an address of this "

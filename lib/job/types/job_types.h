@@ -4,6 +4,7 @@
 #define EDDIS_JOB_TYPES_JOB_TYPES_H
 
 #include "lib/base/clock.h"
+#include "lib/base/strlist.h"
 #include "lib/job/tree/job_field.h"
 
 extern const struct job_type job_type_name, job_type_path, job_type_text, job_type_whole,
@@ -36,25 +37,16 @@ extern const struct job_type job_type_host, job_type_devices;                 /*
 int job_path_read(const struct job_reader *r, const struct job_key *key, const struct job_node *n,
                   char **ret, struct eddis_error *err);
 
+/* Append the key's text as YAML; NULL is its special word (job_type.write). */
+void job_text_write(const void *base, const struct job_key *key, struct strbuf *b);
+
 /* ---- NULL-ended lists of words ---- */
 
-/* NULL-ended list of words under construction */
-struct job_words {
-    char **at; /* NULL until a word is added */
-    size_t n;
-};
-
-/* Free a NULL-ended list.  Accepts NULL. */
-void job_words_free(char **at);
-
-/* Append text, which the list then owns; it is freed on failure. text NULL is -ENOMEM. */
-int job_words_add_take(struct job_words *w, char *text, struct eddis_error *err);
-
-/* If rc is 0, make these words the key's member, an empty list if there are none.  Otherwise free
- * them and return rc.
+/* If rc is 0 and no append failed, make these words the key's member, an empty list if there are
+ * none.  Otherwise free them and return rc or -ENOMEM.
  */
-int job_words_keep(const struct job_reader *r, const struct job_key *key, struct job_words *w,
-                   int rc, struct eddis_error *err);
+int job_words_keep(const struct job_reader *r, const struct job_key *key, struct strlist *w, int rc,
+                   struct eddis_error *err);
 
 /* Free the key's list of words (job_type.free). */
 void job_words_member_free(void *base, const struct job_key *key);

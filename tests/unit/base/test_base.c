@@ -115,7 +115,7 @@ START_TEST(stream)
 }
 END_TEST
 
-START_TEST(time)
+START_TEST(wall_time)
 {
     char text[32];
     int64_t now = clock_now_ns();
@@ -169,7 +169,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, checksum);
     tcase_add_test(tc, checksum_as_zlib);
     tcase_add_test(tc, stream);
-    tcase_add_test(tc, time);
+    tcase_add_test(tc, wall_time);
     tcase_add_test(tc, libraries);
 }
 

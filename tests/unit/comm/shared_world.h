@@ -3,8 +3,8 @@
 #ifndef EDDIS_TESTS_SHARED_WORLD_H
 #define EDDIS_TESTS_SHARED_WORLD_H
 
+#include "bench/loop.h"
 #include "lib/base/random.h"
-#include "lib/comm/loop.h"
 #include "lib/comm/node_groups.h"
 #include "lib/comm/shm_impl.h"
 #include "suite.h"

@@ -3,9 +3,9 @@
  * against a serial one. */
 #include "lib/comm/collective.h"
 
+#include "bench/loop.h"
 #include "element.h"
 #include "lib/base/random.h"
-#include "lib/comm/loop.h"
 #include "suite.h"
 
 #include <errno.h>

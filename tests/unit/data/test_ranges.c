@@ -100,7 +100,7 @@ START_TEST(end_alignment_end_is_the_counter_exhausted)
     ck_assert_int_eq(ranges_look(r, 3, &s, &err), 1);
     ck_assert_int_eq(s.count, 4);
     ck_assert(s.last_of_epoch);
-    ck_assert_int_eq(s.passed, ranges_total(r));
+    ck_assert_int_eq(s.passed, SAMPLES * EPOCHS);
     ck_assert_int_eq(ranges_look(r, 4, &s, &err), 0);
     ranges_finish(r, 3);
     ranges_finish(r, 4); /* a step without samples */
@@ -120,7 +120,6 @@ START_TEST(without_end)
     ck_assert_int_eq(ranges_add(r, (INT64_C(1) << 60) + 7, 7, &err), 0);
     ck_assert_int_eq(ranges_look(r, 0, &s, &err), 1);
     ck_assert(!ranges_exhausted(r));
-    ck_assert_int_eq(ranges_total(r), INT64_MAX);
     ranges_close(r);
 }
 END_TEST

@@ -355,7 +355,7 @@ START_TEST(nodes)
 {
     struct job *job = good(several);
     cleanup_free char *words = words_of(job->host, job->n_hosts);
-    struct job_ssh ssh;
+    const struct job_ssh *ssh = &job->host[1].ssh;
 
     ck_assert_str_eq(words, "a100-1 ml@v100-1*2 ml@v100-2*2 x");
     ck_assert_str_eq(job->setup[0], "module load cuda");
@@ -371,16 +371,16 @@ START_TEST(nodes)
     ck_assert_ptr_null(job->host[3].address);
     ck_assert_ptr_null(job->host[3].emulate);
     ck_assert_ptr_null(job->host[3].eddis);
-    ssh = job_host_ssh(job, &job->host[1]);
-    ck_assert_str_eq(ssh.user, "ml");
-    ck_assert_int_eq(ssh.port, 2222);
-    ck_assert_str_eq(ssh.identity, "~/.ssh/lab");
-    ck_assert_str_eq(ssh.command[1], "-4");
-    ssh = job_host_ssh(job, &job->host[0]);
-    ck_assert_str_eq(ssh.user, "root");
-    ck_assert_int_eq(ssh.port, 22);
-    ck_assert_str_eq(ssh.identity, "/w/keys/one");
-    ck_assert_str_eq(ssh.command[0], "my ssh");
+    ck_assert_str_eq(ssh->user, "ml");
+    ck_assert_int_eq(ssh->port, 2222);
+    ck_assert_str_eq(ssh->identity, "~/.ssh/lab");
+    ck_assert_str_eq(ssh->command[1], "-4");
+    ssh = &job->host[0].ssh; /* the job's */
+    ck_assert(!ssh->user && !ssh->port && !ssh->identity && !ssh->command);
+    ck_assert_str_eq(job->ssh.user, "root");
+    ck_assert_int_eq(job->ssh.port, 22);
+    ck_assert_str_eq(job->ssh.identity, "/w/keys/one");
+    ck_assert_str_eq(job->ssh.command[0], "my ssh");
     ck_assert_str_eq(job->communication.interface, "10.1.0.0/24");
     ck_assert_int_eq(job->restarts, 0);
     ck_assert_int_eq(job->timeouts.node_lost_ns, 1500 * CLOCK_MS);
@@ -394,18 +394,16 @@ END_TEST
 START_TEST(nothing_said)
 {
     struct job *job = good("command: [a]\n");
-    struct job_host h = { 0 };
-    struct job_ssh ssh = job_host_ssh(job, &h);
 
     ck_assert_ptr_null(job->host);
     ck_assert_uint_eq(job->n_hosts, 0);
     ck_assert_ptr_null(job->hostfile);
     ck_assert_ptr_null(job->setup[0]);
-    ck_assert_ptr_null(ssh.user);
-    ck_assert_int_eq(ssh.port, 0);
-    ck_assert_ptr_null(ssh.identity);
-    ck_assert_str_eq(ssh.command[0], "ssh");
-    ck_assert_ptr_null(ssh.command[1]);
+    ck_assert_ptr_null(job->ssh.user);
+    ck_assert_int_eq(job->ssh.port, 0);
+    ck_assert_ptr_null(job->ssh.identity);
+    ck_assert_str_eq(job->ssh.command[0], "ssh");
+    ck_assert_ptr_null(job->ssh.command[1]);
     ck_assert_int_eq(job->restarts, 3);
     ck_assert_int_eq(job->timeouts.node_lost_ns, 15 * CLOCK_S);
     ck_assert_int_eq(job->timeouts.heartbeat_ns, CLOCK_S);

@@ -4,8 +4,8 @@
 #include "profiler/network_rounds.h"
 #include "profiler/probe_network.h"
 
+#include "bench/loop.h"
 #include "lib/base/clock.h"
-#include "lib/comm/loop.h"
 #include "suite.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 #ifndef EDDIS_TESTS_BOXES_H
 #define EDDIS_TESTS_BOXES_H
 
-#include "lib/comm/loop.h"
+#include "bench/loop.h"
 #include "lib/smb/smb.h"
 
 enum { BOXES_MAX = 16 };

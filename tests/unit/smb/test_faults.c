@@ -6,8 +6,8 @@
  */
 #include "suite.h"
 
+#include "bench/loop.h"
 #include "lib/base/clock.h"
-#include "lib/comm/loop.h"
 #include "lib/smb/smb.h"
 
 #include <errno.h>

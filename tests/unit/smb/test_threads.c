@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_threads.c - a Soft Memory Box whose ranks are threads: nothing but the loop and the memory
  * is shared. */
+#include "bench/loop.h"
 #include "lib/base/clock.h"
-#include "lib/comm/loop.h"
 #include "lib/smb/smb.h"
 #include "suite.h"
 

@@ -2,6 +2,7 @@
 /* test_bucket.c - property 42: merging never raises the predicted time. */
 #include "lib/sync/bucket.h"
 
+#include "bucket_end.h"
 #include "lib/base/random.h"
 #include "suite.h"
 

@@ -6,9 +6,9 @@
  */
 #include "lib/sync/comm_thread.h"
 
+#include "bench/loop.h"
 #include "lib/base/clock.h"
 #include "lib/base/random.h"
-#include "lib/comm/loop.h"
 #include "suite.h"
 
 #include <errno.h>

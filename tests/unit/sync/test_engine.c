@@ -3,12 +3,12 @@
  * a small least squares problem, its weights in several parameters, by the trainer's own optimizers
  * in double.
  */
+#include "bench/loop_thread.h"
 #include "cmd/train/model/optimizer.h"
 #include "lib/base/random.h"
 #include "lib/comm/node_groups.h"
 #include "lib/comm/shm_impl.h"
 #include "lib/sync/arena.h"
-#include "lib/sync/loop_thread.h"
 #include "suite.h"
 
 #include <errno.h>

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_overlap.c - properties 2 and 3: buckets and paths; property 41: what is hidden behind
  * compute, in virtual time. */
+#include "bench/loop.h"
+#include "bench/loop_thread.h"
+#include "bucket_end.h"
 #include "lib/base/random.h"
-#include "lib/comm/loop.h"
 #include "lib/sync/arena.h"
 #include "lib/sync/arena_layout.h"
-#include "lib/sync/loop_thread.h"
 #include "lib/worker/phase.h"
 #include "suite.h"
 

@@ -2,7 +2,7 @@
 /* test_sets.c - engines with several sets, whose rounds overlap, in orders drawn from a seed: sums
  * beside float64, bits of ranks, 16 bits on the wire, and one agreement a step.
  */
-#include "lib/sync/loop_thread.h"
+#include "bench/loop_thread.h"
 
 #include "lib/base/random.h"
 #include "suite.h"

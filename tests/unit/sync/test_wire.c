@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_wire.c - engines whose gradients travel as 16 bits between hosts, beside the same engines
  * with float32: bits of ranks, distance of sums, bytes sent, and what is not narrowed. */
-#include "lib/sync/loop_thread.h"
+#include "bench/loop_thread.h"
 
 #include "lib/base/random.h"
 #include "suite.h"

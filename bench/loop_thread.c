@@ -3,7 +3,7 @@
 #include "loop_thread.h"
 
 #include "lib/base/random.h"
-#include "lib/comm/loop.h"
+#include "loop.h"
 
 #include <errno.h>
 #include <stdlib.h>

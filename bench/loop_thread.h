@@ -3,10 +3,10 @@
  *
  * The order of events is derived from one seed, and time is virtual.
  */
-#ifndef EDDIS_SYNC_LOOP_THREAD_H
-#define EDDIS_SYNC_LOOP_THREAD_H
+#ifndef EDDIS_BENCH_LOOP_THREAD_H
+#define EDDIS_BENCH_LOOP_THREAD_H
 
-#include "engine.h"
+#include "lib/sync/engine.h"
 
 struct loop_thread;
 

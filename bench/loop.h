@@ -6,10 +6,10 @@
  * copied) or with its delivery, at random, to find code that relies on one of the two.  With seed
  * 0 messages arrive at once and each rank may have its own thread.
  */
-#ifndef EDDIS_COMM_LOOP_H
-#define EDDIS_COMM_LOOP_H
+#ifndef EDDIS_BENCH_LOOP_H
+#define EDDIS_BENCH_LOOP_H
 
-#include "transport.h"
+#include "lib/comm/transport.h"
 
 struct loop;
 
@@ -39,9 +39,6 @@ bool loop_advance(struct loop *l);
 
 /* Return the virtual time in ns. */
 int64_t loop_now_ns(const struct loop *l);
-
-/* Return the exit code with which a rank aborted; 0: none did. */
-int loop_aborted(struct loop *l);
 
 /* Free l, whose endpoints must be closed.  Accept NULL. */
 void loop_free(struct loop *l);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* loop.c - the in-process loop: arrival of messages in virtual time, and the ranks' endpoints */
 #include "loop.h"
-#include "wakeup.h"
 
 #include "lib/base/random.h"
 
@@ -46,7 +45,6 @@ struct loop {
 struct loop_end {
     struct transport base;
     struct loop *loop;
-    struct wakeup *wakeup;
 };
 
 /* Make the list empty. */
@@ -300,32 +298,12 @@ static int loop_close(struct transport *t, bool orderly, struct eddis_error *err
 {
     struct loop_end *e = (struct loop_end *)t;
 
-    (void)orderly;
-    (void)err;
     pthread_mutex_lock(&e->loop->lock);
     e->loop->wakeup[t->rank] = NULL;
     pthread_mutex_unlock(&e->loop->lock);
-    wakeup_free(e->wakeup);
+    wakeup_free(t->wakeup);
     free(e);
     return 0;
-}
-
-/* Sleep for at most ns until a message arrives for this rank; return whether one did. */
-static bool loop_wait(struct transport *t, int64_t ns)
-{
-    return wakeup_wait(((struct loop_end *)t)->wakeup, ns);
-}
-
-/* Record that a wait missed a message; return whether waiting is still useful. */
-static bool loop_missed(struct transport *t)
-{
-    return wakeup_missed(((struct loop_end *)t)->wakeup);
-}
-
-/* End the present wait of this endpoint, or the next one. */
-static void loop_wake(struct transport *t)
-{
-    wakeup_wake(((struct loop_end *)t)->wakeup);
 }
 
 static const struct transport_ops loop_ops = {
@@ -334,9 +312,6 @@ static const struct transport_ops loop_ops = {
     .poll = loop_poll,
     .abort = loop_abort,
     .close = loop_close,
-    .wait = loop_wait,
-    .missed = loop_missed,
-    .wake = loop_wake,
 };
 
 int loop_open(struct loop *l, int rank, struct transport **ret, struct eddis_error *err)
@@ -346,17 +321,16 @@ int loop_open(struct loop *l, int rank, struct transport **ret, struct eddis_err
 
     if (!e)
         return eddis_fail(err, -ENOMEM, "no memory for an endpoint");
-    rc = l->random ? 0 : wakeup_new(&e->wakeup, err);
+    e->base = (struct transport){ .ops = &loop_ops, .rank = rank, .n_ranks = l->n_ranks };
+    rc = l->random ? 0 : wakeup_new(&e->base.wakeup, err);
     if (rc < 0) {
         free(e);
         return rc;
     }
-    e->base = (struct transport){
-        .ops = &loop_ops, .rank = rank, .n_ranks = l->n_ranks, .wakes = e->wakeup
-    };
+    e->base.wakes = e->base.wakeup != NULL;
     e->loop = l;
     pthread_mutex_lock(&l->lock);
-    l->wakeup[rank] = e->wakeup;
+    l->wakeup[rank] = e->base.wakeup;
     pthread_mutex_unlock(&l->lock);
     *ret = &e->base;
     return 0;
@@ -415,16 +389,6 @@ bool loop_advance(struct loop *l)
 int64_t loop_now_ns(const struct loop *l)
 {
     return l->now_ns;
-}
-
-int loop_aborted(struct loop *l)
-{
-    int code;
-
-    pthread_mutex_lock(&l->lock);
-    code = l->aborted;
-    pthread_mutex_unlock(&l->lock);
-    return code;
 }
 
 void loop_free(struct loop *l)
