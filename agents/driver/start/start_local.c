@@ -68,7 +68,6 @@ int start_local_clean(int64_t patience_ns, int64_t deadline_ns, struct eddis_err
 
 const struct start_ops start_local = {
     .name = "local",
-    .summary = "fork on this machine",
     .begins = "starting",
     .argv = local_argv,
     .judge = local_judge,
