@@ -24,7 +24,7 @@
 
 /* STAMP: length of "-20261121-140712-3f9a" after the name; MAX_TOLD: most jobs named in an error.
  */
-enum { STAMP = 21, MAX_NAME = JOB_FOLDER_MAX_ID - STAMP, MAX_DRIVER_JSON = 4096, MAX_TOLD = 3 };
+enum { STAMP = 21, MAX_NAME = JOB_FOLDER_MAX_ID - STAMP, MAX_TOLD = 3 };
 
 static const int64_t starting_ns = 60 * CLOCK_S;
 
@@ -257,12 +257,9 @@ bool job_folder_parse_id(const char *id, char *ret_name, size_t size, int64_t *r
  */
 static int64_t made_ns(const struct job_folder *f)
 {
-    cleanup_free char *path = file_join(f->path, "job.yaml");
     struct stat st;
 
-    if (!path || stat(path, &st) < 0)
-        return 0;
-    return clock_of_timespec(&st.st_mtim);
+    return has(f, "job.yaml", &st) ? clock_of_timespec(&st.st_mtim) : 0;
 }
 
 /* Order jobs for qsort by the date and time in their id, then by the time of job.yaml, then by id.
