@@ -115,40 +115,26 @@ static const struct field agent_config_fields[] = {
     FIELD(struct agent_config, heartbeat_ns, INT64, CLOCK_MS, TIMING_MOST_LEASE_NS),
     FIELD_ARRAY("emulate", struct agent_config, emulate, n_emulate, emulated_table),
 };
-static const struct fields agent_config_table =
-    FIELDS(struct agent_config, agent_config_fields, .check = check_agent_config);
+static const struct fields agent_config_table = FIELDS(
+    struct agent_config, agent_config_fields, .check = check_agent_config, .secret = "token");
 
 char *agent_config_text(const struct agent_config *b)
 {
-    cleanup_json json_t *o = json_object();
-    char *text = NULL;
-
-    if (o && fields_write(agent_config_fields, agent_config_table.n, b, o) == 0)
-        text = json_text(o, false);
-    json_wipe(o, "token");
-    return text;
+    return fields_text(&agent_config_table, b);
 }
 
 int agent_config_parse(const char *text, size_t n, struct agent_config **ret,
                        struct eddis_error *err)
 {
-    cleanup_json json_t *o = NULL;
-    struct agent_config *b;
-    int rc = json_parse(text, n, "agent configuration", &o, err);
+    struct agent_config *b = calloc(1, sizeof *b);
+    int rc = b ? fields_parse(&agent_config_table, text, n, "agent configuration", b, err)
+               : eddis_fail(err, -ENOMEM, "no memory for the agent configuration");
 
-    if (rc < 0)
-        return rc;
-    b = calloc(1, sizeof *b);
-    if (!b)
-        return eddis_fail(err, -ENOMEM, "no memory for the agent configuration");
-    rc = fields_fill(&agent_config_table, o, b, err);
-    json_wipe(o, "token");
-    if (rc < 0) {
+    if (rc == 0)
+        *ret = b;
+    else
         agent_config_free(b);
-        return eddis_fail_prefix(err, rc, "agent configuration");
-    }
-    *ret = b;
-    return 0;
+    return rc;
 }
 
 void agent_config_free(struct agent_config *b)

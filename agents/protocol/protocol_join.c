@@ -37,7 +37,7 @@ static const struct field invitation_fields[] = {
     FIELD(struct invitation, lease_ns, INT64, TIMING_LEAST_LEASE_NS, TIMING_MOST_LEASE_NS),
 };
 static const struct fields invitation_table =
-    FIELDS(struct invitation, invitation_fields, .check = check_invitation);
+    FIELDS(struct invitation, invitation_fields, .check = check_invitation, .secret = "secret");
 
 /* Check that a node that joins has a name and a nonce. */
 static int check_join(const void *join, struct eddis_error *err)
@@ -58,34 +58,20 @@ static const struct fields join_table = FIELDS(struct join, join_fields, .check 
 
 char *invitation_text(const struct invitation *i)
 {
-    cleanup_json json_t *o = json_object();
-    char *text = NULL;
-
-    if (o && fields_write(invitation_fields, invitation_table.n, i, o) == 0)
-        text = json_text(o, false);
-    json_wipe(o, "secret");
-    return text;
+    return fields_text(&invitation_table, i);
 }
 
 int invitation_parse(const char *text, size_t n, struct invitation **ret, struct eddis_error *err)
 {
-    cleanup_json json_t *o = NULL;
-    struct invitation *i;
-    int rc = json_parse(text, n, "invitation", &o, err);
+    struct invitation *i = calloc(1, sizeof *i);
+    int rc = i ? fields_parse(&invitation_table, text, n, "invitation", i, err)
+               : eddis_fail(err, -ENOMEM, "no memory for the invitation");
 
-    if (rc < 0)
-        return rc;
-    i = calloc(1, sizeof *i);
-    if (!i)
-        return eddis_fail(err, -ENOMEM, "no memory for the invitation");
-    rc = fields_fill(&invitation_table, o, i, err);
-    json_wipe(o, "secret");
-    if (rc < 0) {
+    if (rc == 0)
+        *ret = i;
+    else
         invitation_free(i);
-        return eddis_fail_prefix(err, rc, "invitation");
-    }
-    *ret = i;
-    return 0;
+    return rc;
 }
 
 void invitation_free(struct invitation *i)

@@ -178,8 +178,11 @@ json_t *fields_json(const struct fields *t, const void *s)
 char *fields_text(const struct fields *t, const void *s)
 {
     cleanup_json json_t *o = fields_json(t, s);
+    char *text = o ? json_text(o, false) : NULL;
 
-    return o ? json_text(o, false) : NULL;
+    if (t->secret)
+        json_wipe(o, t->secret);
+    return text;
 }
 
 /* ---- reading ---- */
@@ -528,6 +531,8 @@ int fields_parse(const struct fields *t, const char *text, size_t n, const char 
     if (rc < 0)
         return rc;
     rc = fields_fill(t, o, s, err);
+    if (t->secret)
+        json_wipe(o, t->secret);
     return rc < 0 ? eddis_fail_prefix(err, rc, "%s", what) : 0;
 }
 

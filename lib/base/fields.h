@@ -64,11 +64,12 @@ struct field {
 /* Description of a struct */
 struct fields {
     const struct field *field;
-    size_t n;         /* fields */
-    size_t size;      /* of the struct */
-    const char *name; /* what messages call it ("worker" in "worker 3: ..."); NULL: nothing */
-    bool open;        /* a newer writer may add members, which are ignored */
-    const char *more; /* the message about more members, instead of that of fields_end; or NULL */
+    size_t n;           /* fields */
+    size_t size;        /* of the struct */
+    const char *name;   /* what messages call it ("worker" in "worker 3: ..."); NULL: nothing */
+    bool open;          /* a newer writer may add members, which are ignored */
+    const char *more;   /* the message about more members, instead of that of fields_end; or NULL */
+    const char *secret; /* key of a member of which fields_text and fields_parse leave no copy */
     int (*check)(const void *s, struct eddis_error *err); /* of what was read; NULL: none */
 };
 
