@@ -199,19 +199,6 @@ static int by_number(const char *word, int64_t end_ns, struct job_location *ret,
     return 0;
 }
 
-/* Borrow the value of a variable in an environment block of n bytes ("NAME=value\0..."); NULL: not
- * set.
- */
-static const char *value_in(const char *text, size_t n, const char *name)
-{
-    size_t k = strlen(name);
-
-    for (const char *at = text; at < text + n; at += strlen(at) + 1)
-        if (strncmp(at, name, k) == 0 && at[k] == '=')
-            return at + k + 1;
-    return NULL;
-}
-
 /* Set an environment variable of this process; value NULL: unset it. */
 static void set_variable(const char *name, const char *value)
 {
@@ -228,12 +215,12 @@ static bool take_place(pid_t pid, const char *job)
 {
     size_t n = 0;
     cleanup_free char *text = proctree_read(pid, "environ", &n);
-    const char *own = text ? value_in(text, n, "SLURM_JOB_ID") : NULL;
+    const char *own = text ? proctree_value(text, n, "SLURM_JOB_ID") : NULL;
 
     if (!own || strcmp(own, job) != 0)
         return false;
-    set_variable("XDG_STATE_HOME", value_in(text, n, "XDG_STATE_HOME"));
-    set_variable("HOME", value_in(text, n, "HOME"));
+    set_variable("XDG_STATE_HOME", proctree_value(text, n, "XDG_STATE_HOME"));
+    set_variable("HOME", proctree_value(text, n, "HOME"));
     return true;
 }
 

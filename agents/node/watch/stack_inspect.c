@@ -25,7 +25,7 @@
 static const int64_t patience_ns = 5 * CLOCK_S;
 static const char program[] = "py-spy";
 
-enum { MOST_BYTES = 4 << 20, MOST_ENVIRON = 1 << 20 };
+enum { MOST_BYTES = 4 << 20 };
 
 /* ---- running py-spy ---- */
 
@@ -62,19 +62,6 @@ static pid_t python_of(pid_t pid)
     return 0;
 }
 
-/* Return the content of a file of /proc/PID, of *ret_n bytes; the caller frees it.  NULL:
- * unreadable.
- */
-static char *proc_text(pid_t pid, const char *name, size_t *ret_n)
-{
-    char path[64], *text = NULL;
-    cleanup_fd int fd = -1;
-
-    (void)snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    return fd >= 0 && file_read_fd(fd, path, MOST_ENVIRON, &text, ret_n, NULL) == 0 ? text : NULL;
-}
-
 /* Write the path of py-spy in a folder, given by its first n bytes.  Return false if py-spy is not
  * there.
  */
@@ -103,19 +90,17 @@ static bool try_path(const char *path, char *ret, size_t size)
 static bool in_its_path(pid_t pid, char *ret, size_t size)
 {
     size_t n = 0;
-    cleanup_free char *text = proc_text(pid, "environ", &n);
+    cleanup_free char *text = proctree_read(pid, "environ", &n);
+    const char *path = text ? proctree_value(text, n, "PATH") : NULL;
 
-    for (size_t at = 0; text && at < n; at += strlen(text + at) + 1)
-        if (strncmp(text + at, "PATH=", 5) == 0)
-            return try_path(text + at + 5, ret, size);
-    return false;
+    return path && try_path(path, ret, size);
 }
 
 /* Write the path of py-spy beside the interpreter of process pid; return false if it is not there.
  */
 static bool beside_it(pid_t pid, char *ret, size_t size)
 {
-    cleanup_free char *text = proc_text(pid, "cmdline", NULL);
+    cleanup_free char *text = proctree_read(pid, "cmdline", NULL);
     const char *end = text ? strrchr(text, '/') : NULL;
 
     return end && try_folder(text, (size_t)(end - text), ret, size);
