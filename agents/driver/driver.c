@@ -62,7 +62,6 @@ static void raise_descriptor_limit(struct driver *d)
 {
     const rlim_t wanted = descriptors_wanted(d);
     struct rlimit l;
-    char text[200];
 
     if (getrlimit(RLIMIT_NOFILE, &l) < 0)
         return;
@@ -73,12 +72,11 @@ static void raise_descriptor_limit(struct driver *d)
     }
     if (l.rlim_cur >= wanted)
         return;
-    (void)snprintf(text, sizeof text,
-                   "only %llu files may be open at a time, but %d agent%s may need %llu; raise the "
-                   "limit (ulimit -Hn, limits.conf) if some agents cannot register",
-                   (unsigned long long)l.rlim_cur, d->run.n_agents, d->run.n_agents == 1 ? "" : "s",
-                   (unsigned long long)wanted);
-    job_run_say(&d->run, JOB_EVENT_SAY, -1, -1, text);
+    job_run_sayf(&d->run, JOB_EVENT_SAY, -1, -1,
+                 "only %llu files may be open at a time, but %d agent%s may need %llu; raise the "
+                 "limit (ulimit -Hn, limits.conf) if some agents cannot register",
+                 (unsigned long long)l.rlim_cur, d->run.n_agents, d->run.n_agents == 1 ? "" : "s",
+                 (unsigned long long)wanted);
 }
 
 /* Return how many unauthenticated connections each of `doors` listening sockets may have, so that
@@ -162,18 +160,6 @@ static const char *own_name(const struct driver *d)
     return d->run.o->batch ? d->run.o->batch->name : d->run.o->folder->id;
 }
 
-/* Report that the link to the checkpoint folder could not be made (errno), so that the job cannot
- * be resumed by its id.
- */
-static void report_unlinked(struct driver *d, const char *link)
-{
-    cleanup_free char *text = NULL;
-
-    if (asprintf(&text, "cannot make the link '%s' (%s); to resume the job, name the folder '%s'",
-                 link, strerror(errno), d->run.checkpoint_dir) >= 0)
-        job_run_say(&d->run, JOB_EVENT_SAY, -1, -1, text);
-}
-
 /* Choose the checkpoint folder.  With checkpoint.dir it is a subfolder, linked from the job's
  * folder: jobs that share checkpoint.dir never use, replace or delete each other's checkpoints.
  * Otherwise it is in the job's folder, on a single node only.
@@ -193,7 +179,9 @@ static int open_checkpoint_dir(struct driver *d, struct eddis_error *err)
     if (!d->run.checkpoint_dir || (folder && !own))
         return eddis_fail(err, -ENOMEM, "no memory for the driver");
     if (dir && own && symlink(d->run.checkpoint_dir, own) < 0 && errno != EEXIST)
-        report_unlinked(d, own);
+        job_run_sayf(&d->run, JOB_EVENT_SAY, -1, -1,
+                     "cannot make the link '%s' (%s); to resume the job, name the folder '%s'", own,
+                     strerror(errno), d->run.checkpoint_dir);
     return 0;
 }
 

@@ -2,6 +2,8 @@
 /* network_effect.c - describe the effect of a changed network on a plan */
 #include "network_effect.h"
 
+#include "network_result.h"
+
 #include "lib/base/text.h"
 #include "scheduler/mode_choice.h"
 
@@ -47,14 +49,6 @@ static void take_prediction(struct plan *p, const struct plan *now)
     p->program = now->program;
     p->n_candidates = now->n_candidates;
     memcpy(p->candidate, now->candidate, sizeof p->candidate);
-}
-
-/* Return the name of a rank's node, borrowed. */
-static const char *host_of(const struct job_run *r, int rank)
-{
-    const struct state *s = &r->state;
-
-    return rank < s->n_ranks ? s->agent[s->rank[rank].agent].host : "a node";
 }
 
 /* Append the old and the new predicted rate to the sentence, if both are known. */
@@ -117,8 +111,8 @@ void network_effect_checked(struct job_run *r, const struct network_check *c,
     (void)snprintf(text, sizeof text,
                    "the network has changed since an earlier job measured it: from %.60s to %.60s "
                    "it carries %.3g MB/s now, %.3g MB/s before",
-                   host_of(r, c->from), host_of(r, c->to), c->bytes_per_s / 1e6,
-                   c->was_bytes_per_s / 1e6);
+                   network_result_node(r, c->from), network_result_node(r, c->to),
+                   c->bytes_per_s / 1e6, c->was_bytes_per_s / 1e6);
     change = report_effect(r, history, p, text);
     job_run_say(r, fabs(change) > 0.05 ? JOB_EVENT_SAY : JOB_EVENT_NETWORK, -1, -1, text);
 }
