@@ -3,6 +3,7 @@
 #include "core_watch.h"
 
 #include "core_heat.h"
+#include "poll_backoff.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
@@ -25,9 +26,6 @@ enum {
     DEEPEST = 1000, /* most ancestors of a process that are followed */
     CLOCKS = 8,     /* most cores of a rank whose clock is read: each costs a file */
 };
-
-#define LEAST_NS CLOCK_S
-#define TIMES    100 /* the pause between readings is this many times as long as one computes */
 
 /* Processor time in clock ticks since boot. */
 struct ticks {
@@ -398,7 +396,7 @@ static void take_rank(struct core_watch *w, int i)
 
 void core_watch_take(struct core_watch *w, int64_t now_ns)
 {
-    int64_t begun_ns = clock_thread_ns(), cost_ns;
+    int64_t begun_ns = clock_thread_ns();
 
     if (now_ns < w->next_ns)
         return;
@@ -408,7 +406,5 @@ void core_watch_take(struct core_watch *w, int64_t now_ns)
     if (read_cores(w) && read_used(w))
         for (int i = 0; i < w->n; i++)
             take_rank(w, i);
-    cost_ns = clock_thread_ns() - begun_ns;
-    w->next_ns =
-        clock_after_ns(clock_now_ns(), cost_ns > LEAST_NS / TIMES ? cost_ns * TIMES : LEAST_NS);
+    w->next_ns = poll_backoff_cost_ns(begun_ns);
 }
