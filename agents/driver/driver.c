@@ -13,6 +13,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
+#include "lib/base/signal_fd.h"
 #include "lib/job/job_text.h"
 
 #include <errno.h>
@@ -22,7 +23,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 /* ---- opening ---- */
@@ -30,21 +30,15 @@
 /* Block the signals that the driver handles and open a signalfd for them. */
 static int open_signals(struct driver *d, struct eddis_error *err)
 {
-    static const int wanted[] = { SIGTERM, SIGUSR1, SIGUSR2 };
     static const int of_terminal[] = { SIGINT, SIGQUIT, SIGHUP, SIGTSTP, SIGCONT };
+    int wanted[sizeof of_terminal / sizeof *of_terminal + 4] = { SIGTERM, SIGUSR1, SIGUSR2 }, n = 3;
     struct sigaction now;
-    sigset_t set;
 
-    sigemptyset(&set);
-    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
-        sigaddset(&set, wanted[i]);
     for (size_t i = 0; i < sizeof of_terminal / sizeof *of_terminal; i++)
         if (sigaction(of_terminal[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
-            sigaddset(&set, of_terminal[i]); /* ignored: nohup or a script's `&` */
-    if (sigprocmask(SIG_BLOCK, &set, NULL) < 0 ||
-        (d->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)) < 0)
-        return eddis_fail_errno(err, -errno, "cannot wait for signals");
-    return 0;
+            wanted[n++] = of_terminal[i]; /* ignored: nohup or a script's `&` */
+    d->signals = signal_fd_open(wanted, NULL);
+    return d->signals < 0 ? eddis_fail_errno(err, d->signals, "cannot wait for signals") : 0;
 }
 
 /* Return how many file descriptors the job may need: each agent has two connections, and its start

@@ -18,6 +18,7 @@
 #include "lib/base/proctree.h"
 #include "lib/base/program.h"
 #include "lib/base/random.h"
+#include "lib/base/signal_fd.h"
 #include "lib/base/text.h"
 #include "lib/topo/interfaces.h"
 
@@ -73,15 +74,10 @@ static int read_agent_config(struct agent *a, struct eddis_error *err)
  */
 static int open_events(struct agent *a, struct eddis_error *err)
 {
-    static const int wanted[] = { SIGCHLD, SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2 };
-    sigset_t set;
+    static const int wanted[] = { SIGCHLD, SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, 0 };
 
-    sigemptyset(&set);
-    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
-        sigaddset(&set, wanted[i]);
-    (void)sigprocmask(SIG_BLOCK, &set, NULL);
     a->events = epoll_create1(EPOLL_CLOEXEC);
-    a->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    a->signals = signal_fd_open(wanted, NULL);
     watchdog_find_keeper(&a->life);
     if (a->events < 0 || a->signals < 0 || a->life.keeper_fd < 0 ||
         agent_watch_fd(a, a->signals) < 0 || agent_watch_fd(a, a->life.keeper_fd) < 0)
