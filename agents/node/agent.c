@@ -175,22 +175,12 @@ static void tell_of_guard(const struct agent *a)
  */
 static int open_http(struct agent *a, struct eddis_error *err)
 {
-    int64_t lease_ns = a->agent_config->lease_ns;
-    struct http_client_options o = { .base = (const char *const *)a->agent_config->url,
-                                     .token = a->agent_config->token,
-                                     .pin = a->agent_config->pin,
-                                     .connect_ns = timing_connect_ns(lease_ns),
-                                     .tcp = { .silence_ms = timing_tcp_silence_ms(lease_ns),
-                                              .probe_s = timing_tcp_probe_s(lease_ns),
-                                              .probes = TIMING_TCP_PROBES } };
-    int rc;
+    struct agent_config *b = a->agent_config;
+    int rc = joining_client(b->url, b->token, b->pin, b->lease_ns, &a->http, err);
 
-    while (a->agent_config->url[o.n_bases])
-        o.n_bases++;
-    rc = http_client_open(&o, &a->http, err);
-    explicit_bzero(a->agent_config->token, sizeof a->agent_config->token);
+    explicit_bzero(b->token, sizeof b->token);
     if (rc == 0)
-        rc = reporter_open(a->http, a->agent_config->agent, lease_ns, watchdog_heard, &a->life,
+        rc = reporter_open(a->http, b->agent, b->lease_ns, watchdog_heard, &a->life,
                            &a->event_sender.reporter, err);
     return rc;
 }

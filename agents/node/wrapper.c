@@ -194,8 +194,8 @@ static void report_end(struct wrapper *w, int status)
     m.dropped_bytes = rank_log_dropped(w->log);
     m.log_error = rank_log_error(w->log);
     if (status != 0)
-        (killed ? rank_log_tail : rank_log_last_lines)(w->log, PROTOCOL_LAST_LINES, PROTOCOL_LINE,
-                                                       m.lines, sizeof m.lines);
+        rank_log_last_lines(w->log, killed, PROTOCOL_LAST_LINES, PROTOCOL_LINE, m.lines,
+                            sizeof m.lines);
     tell(w, &m);
 }
 

@@ -23,9 +23,9 @@
  */
 #define MAX_SECONDS (3600 * 1e6)
 
-static const char *const type_names[] = { "none",  "profile", "prepare",   "check",    "start",
-                                          "relay", "settle",  "rebalance", "signal",   "look",
-                                          "stop",  "logs",    "pause",     "continue", "bye" };
+const char *const order_type_names[] = { "none",  "profile", "prepare",   "check",    "start",
+                                         "relay", "settle",  "rebalance", "signal",   "look",
+                                         "stop",  "logs",    "pause",     "continue", "bye" };
 static const char *const ladder_names[] = { "orderly", "failure", "kill" };
 
 static const struct field node_fields[] = {
@@ -152,7 +152,7 @@ static const struct fields own_tables[] = {
 
 static const struct field order_fields[] = {
     FIELD(struct order, number, INT64, 0, INT64_MAX),
-    FIELD_WORD(struct order, type, type_names),
+    FIELD_WORD(struct order, type, order_type_names),
     FIELD(struct order, generation, INT64, 0, INT32_MAX),
     FIELD_UNION(struct order, type, own_tables),
 };

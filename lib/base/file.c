@@ -156,6 +156,15 @@ int file_try(const char *path, struct eddis_error *err)
     return 0;
 }
 
+int file_write_new(const char *path, const void *data, size_t n, struct eddis_error *err)
+{
+    cleanup_fd int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+    if (fd < 0)
+        return eddis_fail_errno(err, -errno, "cannot make '%s'", path);
+    return file_write_all(fd, data, n, err);
+}
+
 const char *file_room_advice(int code)
 {
     return code == -EFBIG ? "raise the limit of the size of files (ulimit -f)" : "free space there";

@@ -61,6 +61,9 @@ int file_mark_end(const char *path, const char *line, struct eddis_error *err);
  */
 char *file_cache_dir(void);
 
+/* Write these n bytes to a new file, mode 0600.  -EEXIST: there is such a file or link. */
+int file_write_new(const char *path, const void *data, size_t n, struct eddis_error *err);
+
 /* Write all n bytes to fd; continue after short writes and interrupts.  Blocks. */
 int file_write_all(int fd, const void *data, size_t n, struct eddis_error *err);
 
