@@ -62,7 +62,7 @@ int setup_argv(char *const *lines, char *const *command, const char *shell, stru
     strbuf_add(&script, begins);
     for (; *lines; lines++) {
         strbuf_add(&script, "eddis_line=");
-        add_quoted(&script, *lines);
+        strbuf_add_quoted(&script, *lines);
         strbuf_addf(&script, "\n%s\n", *lines);
     }
     strbuf_add(&script, ends);

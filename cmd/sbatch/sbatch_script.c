@@ -155,14 +155,10 @@ static void add_quoted(const char *word, struct strbuf *b)
     size_t n = strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
                             "/._-+=:,@%");
 
-    if (n && !word[n]) {
+    if (n && !word[n])
         strbuf_add(b, word);
-        return;
-    }
-    strbuf_add(b, "'");
-    for (const char *c = word; *c; c++)
-        strbuf_addf(b, *c == '\'' ? "'\\''" : "%c", *c);
-    strbuf_add(b, "'");
+    else
+        strbuf_add_quoted(b, word);
 }
 
 /* Add "--option=value", unless the value is NULL or "none". */

@@ -44,18 +44,6 @@ bool start_ssh_needed(const struct job_host *h)
     return h->ssh.user || h->ssh.port || h->ssh.identity || h->ssh.command;
 }
 
-/* Append one quoted shell word; sh, csh and fish treat single quotes alike. */
-static void add_quoted(struct strbuf *b, const char *word)
-{
-    strbuf_add(b, " '");
-    for (; *word; word++)
-        if (*word == '\'')
-            strbuf_add(b, "'\\''");
-        else
-            strbuf_add_bytes(b, word, 1);
-    strbuf_add(b, "'");
-}
-
 /* Only the node can tell where the supervisor is below a prefix: installed or in a build folder. */
 static const char find_keeper[] =
     "p=$1; shift; for d in libexec/eddis cmd/libexec; do "
@@ -90,8 +78,10 @@ static int remote_command(const struct job_host *h, char *const *args, struct st
     int rc = start_keeper_command(h, args, &words, err);
 
     strbuf_add(ret, "exec");
-    for (size_t i = 0; i < words.n; i++)
-        add_quoted(ret, words.item[i]);
+    for (size_t i = 0; i < words.n; i++) {
+        strbuf_add(ret, " ");
+        strbuf_add_quoted(ret, words.item[i]);
+    }
     if (rc == 0 && (words.failed || ret->failed))
         rc = eddis_fail(err, -ENOMEM, "no memory for ssh's command");
     strlist_fini(&words);
