@@ -480,12 +480,6 @@ static void look_done(struct file_task *k)
         stopped(l->agent, l->step);
 }
 
-/* Free a search for the newest checkpoint; runs in the main thread. */
-static void look_free(struct file_task *k)
-{
-    free(k);
-}
-
 /* Search for the newest checkpoint in a thread, then close the generation and report both.  Report
  * without it if the file system takes too long.
  */
@@ -497,7 +491,7 @@ static void look_and_say(struct agent *a, int64_t now_ns)
     if (!dir) {
         stopped(a, -1);
     } else if (!a->looking && l) {
-        *l = (struct look){ .task = { .run = look_run, .done = look_done, .free = look_free },
+        *l = (struct look){ .task = { .run = look_run, .done = look_done },
                             .agent = a,
                             .generation = a->stop_generation };
         strcpy(l->dir, dir);

@@ -536,7 +536,7 @@ void generation_close(struct generation *g)
     if (g->share_dir)
         shared_folder_remove(g->share_dir, g->share, g->node[g->place].agent, g->share_kept);
     board_close(g->board);
-    (void)folders_end(&g->folders, g->number, NULL);
+    folders_end(&g->folders, g->number);
     free_list(g->argv);
     free_list(g->env);
     free(g->share_dir);

@@ -293,9 +293,9 @@ static struct generation *allocate(const struct generation_place *where, const s
     g->socket = g->relay = g->port_fd = -1;
     g->folders = *where->folders;
     g->in_step = where->sender >= 0;
-    if (g->worker && g->node && g->argv && g->env &&
-        core_watch_open("", g->n, &g->cores, NULL) >= 0 &&
-        link_watch_open(g->n, &g->links, NULL) >= 0)
+    g->cores = core_watch_open("", g->n);
+    g->links = link_watch_open(g->n);
+    if (g->worker && g->node && g->argv && g->env && g->cores && g->links)
         return g;
     generation_close(g);
     return NULL;

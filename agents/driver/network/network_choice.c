@@ -176,7 +176,7 @@ static const struct network_candidate *find_cached(struct network_choice *c, con
         cleanup_free char *key = key_of(v, &c->candidates.network[k]);
 
         if (key && job_cache_load(c->run->looks, &(struct job_cache_entry){ "network", key },
-                                  age_ns, &c->used.measured, NULL) == 0)
+                                  age_ns, &c->used.measured) == 0)
             return &c->candidates.network[k];
     }
     return NULL;

@@ -242,13 +242,13 @@ bool steps_run(const struct starter *s, int step)
     return !s->step[step]->over;
 }
 
-/* Reap the step's process and report the end of its nodes; return whether it has just ended. */
-static bool reap(struct start_step *t)
+/* Reap the step's process if it has ended, and report the end of its nodes. */
+static void reap(struct start_step *t)
 {
     int status = 0, code = t->over ? -1 : session_reap(&t->session, false, &status);
 
     if (code < 0)
-        return false;
+        return;
     session_forget(&t->session);
     session_wipe_input(&t->session);
     t->over = true;
@@ -256,7 +256,6 @@ static bool reap(struct start_step *t)
     for (int i = 0; i < t->n; i++)
         if (t->s->node[t->member[i]].step == t->number)
             queue_lost(t->s, t->member[i], code, t->cut, &t->session);
-    return true;
 }
 
 void steps_take(struct starter *s, int step, enum start_watch kind)
@@ -268,7 +267,7 @@ void steps_take(struct starter *s, int step, enum start_watch kind)
     else if (kind == START_WATCH_TO)
         session_write(&t->session);
     else
-        (void)reap(t);
+        reap(t);
 }
 
 /* Check whether no request to Slurm to end this step is running. */
@@ -344,7 +343,7 @@ static bool settle(struct starter *s)
 
         if (!t->over)
             session_read(&t->session);
-        (void)reap(t);
+        reap(t);
         all = cancel_is_over(t) && t->over && all;
     }
     return all;

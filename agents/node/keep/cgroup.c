@@ -96,15 +96,12 @@ int cgroup_make(const char *name, struct cgroup *ret, struct eddis_error *err)
     return eddis_fail_errno(err, rc, "no control group can be made here");
 }
 
-int cgroup_add(const struct cgroup *c, pid_t pid, struct eddis_error *err)
+int cgroup_add(const struct cgroup *c, pid_t pid)
 {
     char text[16];
-    int rc;
 
     snprintf(text, sizeof text, "%d", (int)pid);
-    rc = put(c, "cgroup.procs", text);
-    return rc < 0 ? eddis_fail_errno(err, rc, "cannot move process %s into a control group", text)
-                  : 0;
+    return put(c, "cgroup.procs", text);
 }
 
 void cgroup_remove(struct cgroup *c)
@@ -290,7 +287,7 @@ void cgroup_leave(int64_t deadline_ns)
             continue;
         parent = own;
         *strrchr(parent.path, '/') = '\0';
-        if (cgroup_add(&parent, getpid(), NULL) < 0)
+        if (cgroup_add(&parent, getpid()) < 0)
             continue;
         (void)cgroup_kill(&own, deadline_ns, NULL);
         cgroup_remove(&own);

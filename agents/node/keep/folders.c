@@ -470,18 +470,14 @@ int folders_begin(const struct folders *f, int64_t generation, struct eddis_erro
     return 0;
 }
 
-int folders_end(const struct folders *f, int64_t generation, struct eddis_error *err)
+void folders_end(const struct folders *f, int64_t generation)
 {
     const char *base[2] = { f->run, f->shm };
-    int rc = 0;
 
     for (int i = 0; i < 2; i++) {
         cleanup_free char *path = file_join(base[i], "g%lld", (long long)generation);
-        int one =
-            path ? file_remove_tree(path, err) : eddis_fail(err, -ENOMEM, "no memory for a path");
 
-        if (one < 0)
-            rc = one;
+        if (path)
+            (void)file_remove_tree(path, NULL);
     }
-    return rc;
 }

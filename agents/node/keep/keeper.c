@@ -82,7 +82,7 @@ static int start_agent(struct keeper *k, const struct keeper_options *o, struct 
     rc = spawn_start(&s, &k->agent, err);
     /* The group is not required: what is below the agent is found without it. */
     if (rc == 0 && cgroup_make(id->cgroup, &k->group, NULL) == 0) {
-        if (cgroup_add(&k->group, k->agent, NULL) < 0)
+        if (cgroup_add(&k->group, k->agent) < 0)
             cgroup_remove(&k->group);
         cgroup_sweep(clock_after_ns(clock_now_ns(), sweep_ns(o->lease_ns)));
     }

@@ -68,7 +68,7 @@ static void forget(struct core_loss *l)
     l->celsius = NAN;
 }
 
-int core_watch_open(const char *root, int n_ranks, struct core_watch **ret, struct eddis_error *err)
+struct core_watch *core_watch_open(const char *root, int n_ranks)
 {
     struct core_watch *w = calloc(1, sizeof *w);
     size_t n = (size_t)n_ranks;
@@ -82,12 +82,11 @@ int core_watch_open(const char *root, int n_ranks, struct core_watch **ret, stru
     }
     if (!w || !w->before || !w->loss || !w->rank) {
         core_watch_close(w);
-        return eddis_fail(err, -ENOMEM, "no memory to watch the cores of %d ranks", n_ranks);
+        return NULL;
     }
     for (int i = 0; i < n_ranks; i++)
         forget(&w->loss[i]);
-    *ret = w;
-    return 0;
+    return w;
 }
 
 void core_watch_close(struct core_watch *w)

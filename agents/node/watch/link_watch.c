@@ -50,7 +50,7 @@ struct link_watch {
 
 static const struct link_load unknown = { .busy = NAN, .bytes_per_s = NAN };
 
-int link_watch_open(int n_ranks, struct link_watch **ret, struct eddis_error *err)
+struct link_watch *link_watch_open(int n_ranks)
 {
     struct link_watch *w = calloc(1, sizeof *w);
 
@@ -61,12 +61,11 @@ int link_watch_open(int n_ranks, struct link_watch **ret, struct eddis_error *er
     }
     if (!w || !w->pid || !w->load) {
         link_watch_close(w);
-        return eddis_fail(err, -ENOMEM, "no memory to watch the links of %d ranks", n_ranks);
+        return NULL;
     }
     for (int i = 0; i < n_ranks; i++)
         w->load[i] = unknown;
-    *ret = w;
-    return 0;
+    return w;
 }
 
 void link_watch_close(struct link_watch *w)

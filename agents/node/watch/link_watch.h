@@ -16,8 +16,8 @@
 
 struct link_watch;
 
-/* Make a watch of n_ranks ranks.  Return 0 or -ENOMEM. */
-int link_watch_open(int n_ranks, struct link_watch **ret, struct eddis_error *err);
+/* Make a watch of n_ranks ranks; NULL: no memory. */
+struct link_watch *link_watch_open(int n_ranks);
 /* Free a watch; accept NULL. */
 void link_watch_close(struct link_watch *w);
 

@@ -106,8 +106,7 @@ static bool beside_it(pid_t pid, char *ret, size_t size)
     return end && try_folder(text, (size_t)(end - text), ret, size);
 }
 
-int stack_inspect_start(struct stack_inspect *l, pid_t rank, int64_t now_ns,
-                        struct eddis_error *err)
+int stack_inspect_start(struct stack_inspect *l, pid_t rank, int64_t now_ns)
 {
     char path[PATH_MAX], number[16];
     const char *argv[] = { path, "dump", "--json", "--nonblocking", "--pid", number, NULL };
@@ -117,16 +116,14 @@ int stack_inspect_start(struct stack_inspect *l, pid_t rank, int64_t now_ns,
     pid_t pid = python_of(rank);
     int rc;
 
-    if (pid <= 0)
-        return eddis_fail(err, -ENOENT, "it is not a Python program");
-    if (!in_its_path(pid, path, sizeof path) && !beside_it(pid, path, sizeof path) &&
-        spawn_find(program, path, sizeof path, err) < 0)
+    if (pid <= 0 || (!in_its_path(pid, path, sizeof path) && !beside_it(pid, path, sizeof path) &&
+                     spawn_find(program, path, sizeof path, NULL) < 0))
         return -ENOENT;
     (void)snprintf(number, sizeof number, "%d", (int)pid);
     s.out = memfd_create("eddis-stack", MFD_CLOEXEC);
     if (s.out < 0)
-        return eddis_fail_errno(err, -errno, "cannot make a file in memory");
-    rc = spawn_start(&s, &l->pid, err);
+        return -errno;
+    rc = spawn_start(&s, &l->pid, NULL);
     if (rc < 0) {
         (void)close(s.out);
         l->pid = 0;
