@@ -8,7 +8,6 @@
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
-#include "lib/base/text.h"
 #include "lib/slurm/slurm_batch.h"
 
 #include <errno.h>
@@ -33,22 +32,18 @@ static int check_emulated(const void *emulated, struct eddis_error *err)
 static const struct fields emulated_table =
     FIELDS(struct job_emulated, emulated_fields, .check = check_emulated);
 
-/* Check that path, the value of JSON key `name`, is NULL or absolute.  Return 0 or -EINVAL. */
-static int check_path(const char *name, const char *path, struct eddis_error *err)
-{
-    if (path && path[0] != '/')
-        return eddis_fail(err, -EINVAL, "\"%s\" is not an absolute path", name);
-    return 0;
-}
-
 /* Check what the field table cannot: that required members are not empty, and that mark, URLs, key
  * hash, environment, MCA parameters and paths are well formed.  Return 0 or -EINVAL.
  */
 static int check_agent_config(const void *config, struct eddis_error *err)
 {
     const struct agent_config *b = config;
+    const char *const paths[][2] = { { "workdir", b->workdir },
+                                     { "log_dir", *b->log_dir ? b->log_dir : NULL },
+                                     { "checkpoint_dir", b->checkpoint_dir },
+                                     { "resume_from", b->resume_from },
+                                     { "data_path", b->data_path } };
     size_t n = 0;
-    int rc;
 
     if (!b->job_id[0] || !b->token[0])
         return eddis_fail(err, -EINVAL, "\"job_id\" or \"token\" is empty");
@@ -72,13 +67,10 @@ static int check_agent_config(const void *config, struct eddis_error *err)
         n++;
     if (n % 2)
         return eddis_fail(err, -EINVAL, "\"mpi_mca\" has a name without a value");
-    if ((rc = check_path("workdir", b->workdir, err)) < 0 ||
-        (rc = check_path("log_dir", *b->log_dir ? b->log_dir : NULL, err)) < 0 ||
-        (rc = check_path("checkpoint_dir", b->checkpoint_dir, err)) < 0)
-        return rc;
-    if ((rc = check_path("resume_from", b->resume_from, err)) < 0)
-        return rc;
-    return check_path("data_path", b->data_path, err);
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        if (paths[i][1] && paths[i][1][0] != '/')
+            return eddis_fail(err, -EINVAL, "\"%s\" is not an absolute path", paths[i][0]);
+    return 0;
 }
 
 static const struct field agent_config_fields[] = {
