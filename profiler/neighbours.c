@@ -7,7 +7,6 @@
 #include "lib/base/text.h"
 #include "lib/base/trust.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,13 +5,11 @@
 #include "lib/base/clock.h"
 #include "lib/base/strbuf.h"
 #include "lib/base/strlist.h"
-#include "lib/base/text.h"
 #include "lib/job/job_text.h"
 #include "lib/slurm/slurm_time.h"
 #include "sbatch_options.h"
 #include "sbatch_variables.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,7 +3,6 @@
 #include "history.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 /* Read the cache of earlier jobs of the program, once. */
 static void load(struct history *k)

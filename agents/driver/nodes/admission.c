@@ -6,7 +6,6 @@
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
-#include "lib/base/text.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -4,8 +4,6 @@
  */
 #include "launch_orders.h"
 
-#include "agents/driver/history/past.h"
-
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/random.h"

@@ -4,7 +4,6 @@
 #include "memory_retry.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 /* Check whether a rank ran out of memory and held more than one sample at once. */
 static bool lacked(const struct state_rank *r)

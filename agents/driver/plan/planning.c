@@ -13,7 +13,6 @@
 #include "scheduler/planner.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,10 +7,8 @@
 #include "scheduler/limits.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Convert nanoseconds to seconds. */
 static double seconds(int64_t ns)

@@ -13,8 +13,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 
 /* Append the path of eddis-keeper and args, which run the supervisor on this machine. */

@@ -9,18 +9,14 @@
 #include "start_impl.h"
 
 #include "lib/base/exit_code.h"
-#include "lib/base/program.h"
 #include "lib/base/strbuf.h"
 #include "lib/base/user_env.h"
 
 #include <errno.h>
 #include <fnmatch.h>
-#include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Exit codes of the shell script that looks for eddis below a prefix. */
 

@@ -2,8 +2,6 @@
 /* state_stop.c - nodes that confirm a stop or do not, and the agents' leaving */
 #include "state_input.h"
 
-#include <stdio.h>
-
 /* Record that a node has stopped its ranks, and the newest checkpoint that it found.  Generation 0,
  * the network's probe, writes none: one found then is from an earlier start.  After the phase has
  * ended it is the answer to a second stop order.

@@ -9,7 +9,6 @@
 #include "lib/base/clock.h"
 #include "lib/base/proctree.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <sched.h>

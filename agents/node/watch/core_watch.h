@@ -8,7 +8,6 @@
 #ifndef EDDIS_AGENTS_NODE_WATCH_CORE_WATCH_H
 #define EDDIS_AGENTS_NODE_WATCH_CORE_WATCH_H
 
-#include "lib/base/error.h"
 #include "lib/model/core_loss.h"
 
 #include <stdint.h>

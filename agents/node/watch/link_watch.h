@@ -8,7 +8,6 @@
 #ifndef EDDIS_AGENTS_NODE_WATCH_LINK_WATCH_H
 #define EDDIS_AGENTS_NODE_WATCH_LINK_WATCH_H
 
-#include "lib/base/error.h"
 #include "lib/model/link_load.h"
 
 #include <stdint.h>

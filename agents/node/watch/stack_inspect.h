@@ -10,8 +10,6 @@
 #ifndef EDDIS_AGENTS_NODE_WATCH_STACK_INSPECT_H
 #define EDDIS_AGENTS_NODE_WATCH_STACK_INSPECT_H
 
-#include "lib/base/error.h"
-
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
