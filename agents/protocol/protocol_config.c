@@ -6,12 +6,10 @@
 
 #include "lib/base/fields.h"
 
-#include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/slurm/slurm_batch.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const struct field emulated_fields[] = {
@@ -118,22 +116,10 @@ char *agent_config_text(const struct agent_config *b)
 int agent_config_parse(const char *text, size_t n, struct agent_config **ret,
                        struct eddis_error *err)
 {
-    struct agent_config *b = calloc(1, sizeof *b);
-    int rc = b ? fields_parse(&agent_config_table, text, n, "agent configuration", b, err)
-               : eddis_fail(err, -ENOMEM, "no memory for the agent configuration");
-
-    if (rc == 0)
-        *ret = b;
-    else
-        agent_config_free(b);
-    return rc;
+    return fields_parse_new(&agent_config_table, text, n, "agent configuration", ret, err);
 }
 
 void agent_config_free(struct agent_config *b)
 {
-    if (!b)
-        return;
-    explicit_bzero(b->token, sizeof b->token);
-    fields_free(&agent_config_table, b);
-    free(b);
+    fields_delete(&agent_config_table, b);
 }

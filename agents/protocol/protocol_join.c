@@ -4,12 +4,10 @@
 
 #include "timing.h"
 
-#include "lib/base/cleanup.h"
 #include "lib/base/fields.h"
 #include "lib/base/text.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Check that url, secret and pin of an invitation are present and well formed.  Return 0 or
@@ -63,24 +61,12 @@ char *invitation_text(const struct invitation *i)
 
 int invitation_parse(const char *text, size_t n, struct invitation **ret, struct eddis_error *err)
 {
-    struct invitation *i = calloc(1, sizeof *i);
-    int rc = i ? fields_parse(&invitation_table, text, n, "invitation", i, err)
-               : eddis_fail(err, -ENOMEM, "no memory for the invitation");
-
-    if (rc == 0)
-        *ret = i;
-    else
-        invitation_free(i);
-    return rc;
+    return fields_parse_new(&invitation_table, text, n, "invitation", ret, err);
 }
 
 void invitation_free(struct invitation *i)
 {
-    if (!i)
-        return;
-    explicit_bzero(i->secret, sizeof i->secret);
-    fields_free(&invitation_table, i);
-    free(i);
+    fields_delete(&invitation_table, i);
 }
 
 char *join_text(const struct join *j)
@@ -90,10 +76,5 @@ char *join_text(const struct join *j)
 
 int join_parse(const char *text, size_t n, struct join *ret, struct eddis_error *err)
 {
-    struct join j = { 0 };
-    int rc = fields_parse(&join_table, text, n, "join", &j, err);
-
-    if (rc == 0)
-        *ret = j;
-    return rc;
+    return fields_parse(&join_table, text, n, "join", ret, err);
 }

@@ -165,11 +165,22 @@ char *fields_text(const struct fields *t, const void *s);
  */
 int fields_fill(const struct fields *t, const json_t *o, void *s, struct eddis_error *err);
 
-/* Parse n bytes of JSON and fill struct s as fields_fill does; err names the text as `what`. */
-int fields_parse(const struct fields *t, const char *text, size_t n, const char *what, void *s,
+/* Parse n bytes of JSON into the struct *ret; err names the text as `what`.  Return 0 or a negative
+ * errno; the struct is written only on success.
+ */
+int fields_parse(const struct fields *t, const char *text, size_t n, const char *what, void *ret,
                  struct eddis_error *err);
+
+/* Do so with a new struct, for the caller to free with fields_delete, and write it to *ret, which
+ * is a pointer to such a struct.
+ */
+int fields_parse_new(const struct fields *t, const char *text, size_t n, const char *what,
+                     void *ret, struct eddis_error *err);
 
 /* Free all strings and arrays that struct s owns, and set them to NULL and 0. */
 void fields_free(const struct fields *t, void *s);
+
+/* Free an allocated struct with all that it owns, and leave no copy of a secret.  NULL: nothing. */
+void fields_delete(const struct fields *t, void *s);
 
 #endif
