@@ -90,7 +90,7 @@ void logs_close(struct logs *l)
 
 void logs_fini(struct logs *l)
 {
-    log_readers_free(l->log_readers);
+    free(l->log_readers);
     log_fetch_free(l->log_fetch); /* set again by placed() after logs_close */
     pending_reports_fini(&l->pending_reports);
 }
