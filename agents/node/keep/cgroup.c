@@ -206,7 +206,8 @@ static int search(const char *base, const struct node_identity *id, int depth, s
         if (!path || strlen(path) >= sizeof ret->path)
             continue;
         if (node_identity_is_cgroup(e->d_name) &&
-            node_identity_covers(id, strchr(e->d_name, '-') + 1) && is_ours(dirfd(dir), e->d_name))
+            node_identity_covers(id, 1, strchr(e->d_name, '-') + 1) &&
+            is_ours(dirfd(dir), e->d_name))
             strcpy(ret[n++].path, path);
         else if (depth > 0)
             n += search(path, id, depth - 1, ret + n, max - n);

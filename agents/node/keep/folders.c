@@ -384,12 +384,7 @@ static bool bears_mark(int folder, const struct node_identity *start, int n)
 {
     struct mark mark;
 
-    if (!read_mark(folder, &mark))
-        return false;
-    for (int i = 0; i < n; i++)
-        if (node_identity_covers(&start[i], mark.digits))
-            return true;
-    return false;
+    return read_mark(folder, &mark) && node_identity_covers(start, n, mark.digits);
 }
 
 /* A search for folders, and its result. */
