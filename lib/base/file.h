@@ -8,6 +8,11 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+/* Open a regular file of at most max bytes for reading; *ret_size (may be NULL) is its size.  Never
+ * blocks on a FIFO.  Return its descriptor or a negative errno value, as file_read does.
+ */
+int file_open_regular(const char *path, size_t max, off_t *ret_size, struct eddis_error *err);
+
 /* Read a regular file of at most max bytes into *ret, which the caller frees.  A 0 byte follows the
  * text; *ret_n (may be NULL) does not count it.  -EFBIG: longer than max; -EINVAL: not a regular
  * file; -ENOENT.
