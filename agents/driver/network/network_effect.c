@@ -55,12 +55,11 @@ static void take_prediction(struct plan *p, const struct plan *now)
 static void add_rates(const struct plan *was, const struct plan *now, char text[SENTENCE])
 {
     char a[48], b[48];
-    size_t n = strlen(text);
 
     if (!now->relative && now->model_bytes > 0)
-        (void)snprintf(text + n, SENTENCE - n, "; predicted %s samples/s instead of %s",
-                       text_grouped(round(now->predicted_samples_per_s), a, sizeof a),
-                       text_grouped(round(was->predicted_samples_per_s), b, sizeof b));
+        text_append(text, SENTENCE, "; predicted %s samples/s instead of %s",
+                    text_grouped(round(now->predicted_samples_per_s), a, sizeof a),
+                    text_grouped(round(was->predicted_samples_per_s), b, sizeof b));
 }
 
 /* Append the mode that a new job would get to the sentence, if it is another one. */
@@ -68,11 +67,10 @@ static void add_mode(const struct job_run *r, const struct planner_history *hist
                      const struct plan *p, char text[SENTENCE])
 {
     struct plan *begun = predict_anew(r, history, p, false, NULL);
-    size_t n = strlen(text);
 
     if (begun && algorithm_find(begun->algorithm) != algorithm_find(p->algorithm))
-        (void)snprintf(text + n, SENTENCE - n, "; a job that starts now would use mode %s (%s)",
-                       begun->mode, begun->algorithm);
+        text_append(text, SENTENCE, "; a job that starts now would use mode %s (%s)", begun->mode,
+                    begun->algorithm);
     plan_free(begun);
 }
 
@@ -85,7 +83,6 @@ static double report_effect(struct job_run *r, const struct planner_history *his
     struct eddis_error err = { 0 };
     struct plan *now = predict_anew(r, history, p, true, &err);
     double change = now ? now->predicted_samples_per_s / p->predicted_samples_per_s - 1 : 0;
-    size_t n;
 
     if (now) {
         add_rates(p, now, text);
@@ -94,8 +91,7 @@ static double report_effect(struct job_run *r, const struct planner_history *his
     } else {
         job_run_say(r, JOB_EVENT_NOTE, -1, -1, err.text);
     }
-    n = strlen(text);
-    (void)snprintf(text + n, SENTENCE - n, "; the next job measures it again");
+    text_append(text, SENTENCE, "; the next job measures it again");
     plan_free(now);
     return change;
 }

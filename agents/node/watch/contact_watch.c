@@ -5,6 +5,7 @@
 #include "sock_diag.h"
 
 #include "lib/base/cleanup.h"
+#include "lib/base/text.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -21,15 +22,6 @@ enum { LOOKS_SURE = 5 };
 static const char *const frameworks[] = { "/libtorch", "/libtensorflow", "/jaxlib/", "/paddle/" };
 static const char *const joins[] = { "/libeddis.so", "/libmpi" };
 
-/* Check whether a line contains any of n words. */
-static bool holds_any(const char *line, const char *const *word, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strstr(line, word[i]))
-            return true;
-    return false;
-}
-
 /* Record whether a rank has loaded a training framework, and libeddis or MPI, from its memory map.
  */
 static void look_at_memory(struct contact_watch_rank *r, pid_t pid)
@@ -40,8 +32,8 @@ static void look_at_memory(struct contact_watch_rank *r, pid_t pid)
     (void)snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
     f = fopen(path, "re");
     while (f && fgets(line, sizeof line, f)) {
-        r->trains |= holds_any(line, frameworks, sizeof frameworks / sizeof *frameworks);
-        r->joined |= holds_any(line, joins, sizeof joins / sizeof *joins);
+        r->trains |= text_has_any(line, frameworks, sizeof frameworks / sizeof *frameworks);
+        r->joined |= text_has_any(line, joins, sizeof joins / sizeof *joins);
     }
     if (f)
         (void)fclose(f);

@@ -155,10 +155,8 @@ static bool is_of_library(const json_t *frame)
                                          "/lib64/python3" };
     const char *file = member(frame, "filename");
 
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (strstr(file, parts[i]))
-            return true;
-    return strncmp(file, "<frozen", 7) == 0;
+    return text_has_any(file, parts, sizeof parts / sizeof *parts) ||
+           strncmp(file, "<frozen", 7) == 0;
 }
 
 /* Check whether a frame is in code that waits for other ranks.  A backward pass does so inside the
@@ -168,12 +166,8 @@ static bool is_collective(const json_t *frame)
 {
     static const char *const parts[] = { "/torch/distributed/", "/torch/nn/parallel/distributed.py",
                                          "/torch/autograd/graph.py", "/horovod/", "/mpi4py/" };
-    const char *file = member(frame, "filename");
 
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (strstr(file, parts[i]))
-            return true;
-    return false;
+    return text_has_any(member(frame, "filename"), parts, sizeof parts / sizeof *parts);
 }
 
 /* Borrow the frames of the program's main thread, or else of the first one in the list. */
