@@ -12,7 +12,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +20,6 @@
 
 enum {
     GROUP = 512,
-    FILE_PATH = 3 * GROUP,
     DEEPEST = 1000, /* most ancestors of a process that are followed */
     CLOCKS = 8,     /* most cores of a rank whose clock is read: each costs a file */
 };
@@ -111,28 +109,12 @@ void core_watch_set(struct core_watch *w, int i, pid_t wrapper, pid_t pid)
 
 /* ---- reading ---- */
 
-/* Open root/path for reading, path from a format; return NULL if that fails. */
-static FILE *open_at(const char *root, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static FILE *open_at(const char *root, const char *format, ...)
-{
-    char path[FILE_PATH], all[2 * FILE_PATH];
-    va_list args;
-
-    va_start(args, format);
-    (void)vsnprintf(path, sizeof path, format, args);
-    va_end(args);
-    (void)snprintf(all, sizeof all, "%s/%s", root, path);
-    return fopen(all, "re");
-}
-
 /* Read the processor times of all cores from /proc/stat.  Time of virtual machines' guests is part
  * of user time already.  Return false if the file is missing.
  */
 static bool read_cores(struct core_watch *w)
 {
-    cleanup_file FILE *f = open_at(w->root, "proc/stat");
+    cleanup_file FILE *f = core_heat_open(w->root, "proc/stat");
     char line[512];
 
     memset(w->core, 0, sizeof w->core);
@@ -243,7 +225,7 @@ static void add_groups(const char *root, const char *mount, const char *group, s
 
     (void)snprintf(path, sizeof path, "%s", strcmp(group, "/") == 0 ? "" : group);
     while (slash) {
-        cleanup_file FILE *f = open_at(root, "sys/fs/cgroup%s%s/cpu.stat", mount, path);
+        cleanup_file FILE *f = core_heat_open(root, "sys/fs/cgroup%s%s/cpu.stat", mount, path);
 
         add_group(f, c);
         slash = strrchr(path, '/');
@@ -266,7 +248,7 @@ static bool has_cpu(const char *list)
  */
 static void read_group(const char *root, pid_t pid, struct counts *c)
 {
-    cleanup_file FILE *f = open_at(root, "proc/%d/cgroup", (int)pid);
+    cleanup_file FILE *f = core_heat_open(root, "proc/%d/cgroup", (int)pid);
     char line[GROUP], mount[GROUP + 1];
 
     while (f && fgets(line, sizeof line, f)) {
@@ -289,7 +271,8 @@ static void read_group(const char *root, pid_t pid, struct counts *c)
 /* Return the number in a file of a core's cpufreq folder, in kHz; NAN: unknown. */
 static double frequency(const char *root, int core, const char *name)
 {
-    cleanup_file FILE *f = open_at(root, "sys/devices/system/cpu/cpu%d/cpufreq/%s", core, name);
+    cleanup_file FILE *f =
+        core_heat_open(root, "sys/devices/system/cpu/cpu%d/cpufreq/%s", core, name);
     double ret = NAN;
 
     return f && fscanf(f, "%lf", &ret) == 1 ? ret : NAN;
