@@ -128,15 +128,13 @@ int slurm_link_find(const char *cluster, const char *number, struct job_folder *
     cleanup_free char *root = place();
     struct found found = { .made_ns = -1 };
     struct dirent *e;
-    DIR *all;
+    cleanup_dir DIR *all = NULL;
 
     if (cluster)
         follow(cluster, number, &found);
     all = cluster || !root ? NULL : opendir(root);
     while (all && (e = readdir(all)))
         follow(e->d_name, number, &found);
-    if (all)
-        (void)closedir(all);
     if (found.made_ns < 0)
         return -ENOENT;
     *ret = found.folder;

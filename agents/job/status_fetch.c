@@ -329,7 +329,7 @@ static bool had_ranks(const struct job_folder *f)
 {
     cleanup_free char *path = file_join(f->path, "events.jsonl");
     cleanup_free char *line = NULL, *word = NULL;
-    FILE *events = path ? fopen(path, "re") : NULL;
+    cleanup_file FILE *events = path ? fopen(path, "re") : NULL;
     size_t room = 0;
     bool found = false;
 
@@ -337,8 +337,6 @@ static bool had_ranks(const struct job_folder *f)
         word = NULL;
     while (events && word && !found && getline(&line, &room, events) > 0)
         found = strstr(line, word) != NULL;
-    if (events)
-        (void)fclose(events);
     return found;
 }
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cleanup.h - local variables that release themselves at the end of their scope
  *
- * Only four kinds: memory, a descriptor, a FILE, and (in json.h) a JSON value.  Everything else is
- * closed explicitly, in one place, after one label.
+ * Only five kinds: memory, a descriptor, a FILE, a DIR, and (in json.h) a JSON value.  Everything
+ * else is closed explicitly, in one place, after one label.
  */
 #ifndef EDDIS_BASE_CLEANUP_H
 #define EDDIS_BASE_CLEANUP_H
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,9 +39,20 @@ static inline void cleanup_file_(FILE **f)
     errno = saved;
 }
 
+/* Close *dir unless it is NULL.  Keeps errno. */
+static inline void cleanup_dir_(DIR **dir)
+{
+    int saved = errno;
+
+    if (*dir)
+        (void)closedir(*dir);
+    errno = saved;
+}
+
 #define cleanup_free __attribute__((cleanup(cleanup_free_)))
 #define cleanup_fd   __attribute__((cleanup(cleanup_fd_)))
 #define cleanup_file __attribute__((cleanup(cleanup_file_)))
+#define cleanup_dir  __attribute__((cleanup(cleanup_dir_)))
 
 /* Pass ownership of a self-releasing pointer or descriptor to the caller: return its value and
  * reset the variable to NULL or -1.

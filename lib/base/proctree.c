@@ -64,7 +64,7 @@ int proctree_all(struct proctree_process **ret, struct eddis_error *err)
     struct proctree_process *all = NULL;
     int n = 0, cap = 0;
     struct dirent *e;
-    DIR *dir = opendir("/proc");
+    cleanup_dir DIR *dir = opendir("/proc");
 
     if (!dir)
         return eddis_fail_errno(err, -errno, "cannot read /proc");
@@ -80,14 +80,12 @@ int proctree_all(struct proctree_process **ret, struct eddis_error *err)
             more = realloc(all, (size_t)cap * sizeof *all);
             if (!more) {
                 free(all);
-                (void)closedir(dir);
                 return eddis_fail(err, -ENOMEM, "no memory for the process list");
             }
             all = more;
         }
         all[n++] = one;
     }
-    (void)closedir(dir);
     *ret = all;
     return n;
 }

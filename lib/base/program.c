@@ -74,7 +74,7 @@ static bool is_program(const char *path)
  */
 static void add_names(struct strlist *names, const char *folder, bool programs)
 {
-    DIR *d = opendir(folder);
+    cleanup_dir DIR *d = opendir(folder);
     const struct dirent *e;
 
     while (d && (e = readdir(d))) {
@@ -85,8 +85,6 @@ static void add_names(struct strlist *names, const char *folder, bool programs)
             continue;
         strlist_addf(names, "%s", e->d_name);
     }
-    if (d)
-        (void)closedir(d);
 }
 
 /* Compare two strings by strcmp, for qsort. */

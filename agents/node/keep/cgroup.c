@@ -193,7 +193,7 @@ static bool is_ours(int dir, const char *name)
 static int search(const char *base, const struct node_identity *id, int depth, struct cgroup *ret,
                   int max)
 {
-    DIR *dir = opendir(base);
+    cleanup_dir DIR *dir = opendir(base);
     struct dirent *e;
     int n = 0;
 
@@ -212,8 +212,6 @@ static int search(const char *base, const struct node_identity *id, int depth, s
         else if (depth > 0)
             n += search(path, id, depth - 1, ret + n, max - n);
     }
-    if (dir)
-        (void)closedir(dir);
     return n;
 }
 
@@ -248,7 +246,7 @@ static void remove_empty(int dir, const char *name)
 /* Remove this user's empty groups below base, down to depth, until the deadline. */
 static void sweep(const char *base, int depth, int64_t deadline_ns)
 {
-    DIR *dir = opendir(base);
+    cleanup_dir DIR *dir = opendir(base);
     struct dirent *e;
 
     while (dir && (e = readdir(dir)) && clock_now_ns() < deadline_ns) {
@@ -261,8 +259,6 @@ static void sweep(const char *base, int depth, int64_t deadline_ns)
         if (node_identity_is_cgroup(e->d_name))
             remove_empty(dirfd(dir), e->d_name);
     }
-    if (dir)
-        (void)closedir(dir);
 }
 
 void cgroup_sweep(int64_t deadline_ns)

@@ -200,7 +200,7 @@ static bool is_left(int folder)
 /* Remove folders of dead starts below base, until end_ns. */
 static void sweep(const char *base, int64_t end_ns)
 {
-    DIR *dir = opendir(base);
+    cleanup_dir DIR *dir = opendir(base);
     struct dirent *e;
 
     while (dir && (e = readdir(dir)) && clock_now_ns() < end_ns) {
@@ -210,8 +210,6 @@ static void sweep(const char *base, int64_t end_ns)
         if (fd >= 0 && is_left(fd))
             (void)file_remove_tree(path, NULL);
     }
-    if (dir)
-        (void)closedir(dir);
 }
 
 /* Remove folders of dead starts anywhere.  Stop after SWEEP_NS: another user may have made any
@@ -412,7 +410,7 @@ static int keep(struct found *f, const char *path, struct eddis_error *err)
 /* Add the folders below base that have a mark of the starts. */
 static int search(const char *base, struct found *f, struct eddis_error *err)
 {
-    DIR *dir = opendir(base);
+    cleanup_dir DIR *dir = opendir(base);
     struct dirent *e;
     int rc = 0;
 
@@ -424,8 +422,6 @@ static int search(const char *base, struct found *f, struct eddis_error *err)
         if (fd >= 0 && bears_mark(fd, f->start, f->n_starts))
             rc = keep(f, path, err);
     }
-    if (dir)
-        (void)closedir(dir);
     return rc;
 }
 

@@ -27,7 +27,7 @@ static const char *const joins[] = { "/libeddis.so", "/libmpi" };
 static void look_at_memory(struct contact_watch_rank *r, pid_t pid)
 {
     char path[64], line[4096 + 128];
-    FILE *f;
+    cleanup_file FILE *f = NULL;
 
     (void)snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
     f = fopen(path, "re");
@@ -35,8 +35,6 @@ static void look_at_memory(struct contact_watch_rank *r, pid_t pid)
         r->trains |= text_has_any(line, frameworks, sizeof frameworks / sizeof *frameworks);
         r->joined |= text_has_any(line, joins, sizeof joins / sizeof *joins);
     }
-    if (f)
-        (void)fclose(f);
 }
 
 /* Check whether a process listens on any port: others may connect to it. */
@@ -45,7 +43,7 @@ static bool listens(pid_t pid, const struct contact_watch_listeners *l)
     char path[64], to[64];
     const struct dirent *e;
     bool found = false;
-    DIR *d;
+    cleanup_dir DIR *d = NULL;
 
     (void)snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
     d = opendir(path);
@@ -58,8 +56,6 @@ static bool listens(pid_t pid, const struct contact_watch_listeners *l)
             for (int i = 0; i < l->n; i++)
                 found = found || l->one[i].inode == inode;
     }
-    if (d)
-        (void)closedir(d);
     return found;
 }
 

@@ -214,7 +214,7 @@ static void take_rank(struct link_watch *w, int i)
 {
     char path[64], target[64];
     struct dirent *e;
-    DIR *dir;
+    cleanup_dir DIR *dir = NULL;
 
     w->load[i] = unknown;
     (void)snprintf(path, sizeof path, "/proc/%d/fd", (int)w->pid[i]);
@@ -227,8 +227,6 @@ static void take_rank(struct link_watch *w, int i)
         if (sscanf(target, "socket:[%" SCNu32 "]", &inode) == 1)
             compare(w, inode, &w->load[i]);
     }
-    if (dir)
-        (void)closedir(dir);
 }
 
 void link_watch_take(struct link_watch *w, int64_t now_ns)

@@ -43,7 +43,7 @@ static pid_t find_thread(pid_t pid, pid_t told)
     char path[80];
     struct dirent *e;
     pid_t ret = 0;
-    DIR *dir;
+    cleanup_dir DIR *dir = NULL;
 
     (void)snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
     dir = opendir(path);
@@ -54,8 +54,6 @@ static pid_t find_thread(pid_t pid, pid_t told)
         if (here > 0 && own_number(pid, path, here) == told)
             ret = here;
     }
-    if (dir)
-        (void)closedir(dir);
     return ret;
 }
 
