@@ -5,6 +5,7 @@
 #include "agents/guard/guard.h"
 #include "agents/node/keep/keeper.h"
 #include "agents/protocol/timing.h"
+#include "lib/base/decimal.h"
 #include "lib/base/file.h"
 #include "lib/base/strbuf.h"
 #include "lib/base/user_env.h"
@@ -31,14 +32,12 @@ void launch_node_name(int node, char *ret)
 
 int launch_node_place(const char *name)
 {
-    const char *digits = name + sizeof name_begin - 1;
-    char *end;
-    long n;
+    int64_t n;
 
-    if (strncmp(name, name_begin, sizeof name_begin - 1) != 0 || *digits < '1' || *digits > '9')
+    if (strncmp(name, name_begin, sizeof name_begin - 1) != 0 ||
+        !decimal_whole(name + sizeof name_begin - 1, &n) || n < 1 || n >= PROTOCOL_MAX_AGENTS)
         return -1;
-    n = strtol(digits, &end, 10);
-    return *end || n >= PROTOCOL_MAX_AGENTS ? -1 : (int)n;
+    return (int)n;
 }
 
 int launch_write_hosts(const struct launch *l, struct eddis_error *err)
