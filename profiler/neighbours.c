@@ -7,23 +7,11 @@
 #include "lib/base/text.h"
 #include "lib/base/trust.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* Borrow the value of a variable from the text of a /proc/PID/environ [n]; NULL: not set. */
-static const char *value_of(const char *text, size_t n, const char *name)
-{
-    size_t length = strlen(name);
-
-    for (const char *at = text; at < text + n; at += strlen(at) + 1)
-        if (strncmp(at, name, length) == 0 && at[length] == '=')
-            return at + length + 1;
-    return NULL;
-}
 
 /* Check whether the text of a /proc/PID/cmdline [n] has this argument. */
 static bool has_word(const char *text, size_t n, const char *word)
@@ -103,7 +91,7 @@ static bool is_others(pid_t pid, const char *job_id, char *ret, size_t size)
 {
     size_t n = 0;
     cleanup_free char *text = proctree_read(pid, "environ", &n);
-    const char *other = text ? value_of(text, n, "EDDIS_JOB_ID") : NULL;
+    const char *other = text ? proctree_value(text, n, "EDDIS_JOB_ID") : NULL;
 
     if (text && (!other || strcmp(other, job_id) == 0))
         return false; /* this job's, or no job's: started manually */

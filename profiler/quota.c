@@ -103,42 +103,38 @@ struct search {
     limit_fn limit;
 };
 
-enum { GROUP_PATH = 2 * PATH_MAX };
-
-/* Write the folder of the process's own group to ret.  Return the length of its mount point; 0:
- * there is none.
- */
-static size_t own_group(const struct search *s, char ret[GROUP_PATH])
+size_t quota_group(const char *root, const char *process, const char *controller,
+                   char ret[QUOTA_GROUP], bool *ret_outside)
 {
     char of[64], path[PATH_MAX];
-    cleanup_free char *cgroup = NULL, *mountinfo = text_of(s->root, "proc/self/mountinfo");
+    cleanup_free char *cgroup = NULL, *mountinfo = text_of(root, "proc/self/mountinfo");
     cleanup_free struct mount *m = malloc(sizeof *m);
-    const char *below = path;
+    bool outside;
     size_t n;
 
-    (void)snprintf(of, sizeof of, "proc/%.32s/cgroup", s->process);
-    cgroup = text_of(s->root, of);
-    if (!cgroup || !mountinfo || !m || !group_path(cgroup, s->controller, path, sizeof path) ||
-        !find_mount(mountinfo, s->controller, m))
+    (void)snprintf(of, sizeof of, "proc/%.32s/cgroup", process);
+    cgroup = text_of(root, of);
+    if (!cgroup || !mountinfo || !m || !group_path(cgroup, controller, path, sizeof path) ||
+        !find_mount(mountinfo, controller, m))
         return 0;
     /* In a container, the mount starts at the container's group, which the path may include. */
     n = strcmp(m->root, "/") == 0 ? 0 : strlen(m->root);
-    if (strncmp(path, m->root, n) == 0 && (n == 0 || path[n] == '/' || !path[n]))
-        below = path + n;
-    else
-        below = "";
-    (void)snprintf(ret, GROUP_PATH, "%s%s", m->point, below);
+    outside = strncmp(path, m->root, n) != 0 || (n && path[n] && path[n] != '/');
+    (void)snprintf(ret, QUOTA_GROUP, "%s%s", m->point,
+                   outside || strcmp(path + n, "/") == 0 ? "" : path + n);
+    if (ret_outside)
+        *ret_outside = outside;
     return strlen(m->point);
 }
 
 /* Return the smallest limit of the groups from the process's own up to the mount; INFINITY: none.
  * ret (may be NULL): the group with it, the outermost of equals; unchanged without a limit.
  */
-static double smallest(const struct search *s, char ret[GROUP_PATH])
+static double smallest(const struct search *s, char ret[QUOTA_GROUP])
 {
-    char group[GROUP_PATH];
+    char group[QUOTA_GROUP];
     double least = INFINITY;
-    size_t n = own_group(s, group);
+    size_t n = quota_group(s->root, s->process, s->controller, group, NULL);
 
     while (n > 0) {
         double l = s->limit(s->root, group);
@@ -299,7 +295,7 @@ static uint64_t group_number(const char *root, const char *group)
 /* Replace the limit in *ret by the smallest one of this search, if that is smaller. */
 static void take_group(const struct search *s, struct quota_memory *ret)
 {
-    char group[GROUP_PATH] = "";
+    char group[QUOTA_GROUP] = "";
     double limit = smallest(s, group);
 
     if (!group[0] || !(limit > 0) || !(limit < 9e18) ||

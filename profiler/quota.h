@@ -8,6 +8,8 @@
 #ifndef EDDIS_PROFILER_QUOTA_H
 #define EDDIS_PROFILER_QUOTA_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Return the cores that this process may use, 1.5 for 150 ms in 100 ms; NAN: no limit. root is
@@ -30,6 +32,16 @@ struct quota_memory {
 
 /* Fill *ret for the process pid; 0: this one. */
 void quota_memory_of(const char *root, int pid, struct quota_memory *ret);
+
+enum { QUOTA_GROUP = 2 * 4096 };
+
+/* Write the folder of the control group of a process ("self" or its pid) in the hierarchy of a
+ * version 1 controller, or of version 2 (""), to ret.  Return the length of the mount point, with
+ * which it begins; 0: there is none. *ret_outside (may be NULL): the group is outside the mount,
+ * and ret is the mount point.
+ */
+size_t quota_group(const char *root, const char *process, const char *controller,
+                   char ret[QUOTA_GROUP], bool *ret_outside);
 
 /* Return the one-minute load average; NAN: unknown. */
 double quota_load(const char *root);

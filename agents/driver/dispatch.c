@@ -41,7 +41,7 @@ static void act(struct driver *d, const struct action *a)
 {
     bool wait = false;
 
-    for (const enum subject *s = routes_action(a->type)->to; *s && !wait; s++)
+    for (const enum subject *s = routes_actions[a->type].to; *s && !wait; s++)
         wait = subjects[*s].ops->on_action(self_of(d, *s), a);
 }
 
@@ -83,7 +83,7 @@ static enum heard report_subjects(struct driver *d, int agent, struct event *e, 
 {
     enum heard h = HEARD;
 
-    for (const enum subject *s = routes_event(e->type)->to; *s && h == HEARD; s++)
+    for (const enum subject *s = routes_events[e->type].to; *s && h == HEARD; s++)
         h = subjects[*s].ops->on_event(self_of(d, *s), agent, e, now_ns);
     return h;
 }
@@ -130,7 +130,7 @@ static void hear_progress(struct driver *d, int agent, const struct progress *p,
 
     if (!state_has_workers(s) || !state_has_rank(s, agent, p->rank))
         return;
-    for (const enum subject *to = routes_progress()->to; *to && h == HEARD; to++)
+    for (const enum subject *to = routes_progress.to; *to && h == HEARD; to++)
         h = subjects[*to].ops->on_progress(self_of(d, *to), p, now_ns);
     if (h == HEARD)
         state_progress(&d->run.state, p, now_ns);
@@ -139,7 +139,7 @@ static void hear_progress(struct driver *d, int agent, const struct progress *p,
 /* Have the modules that take progress act on a report of it. */
 static void end_report(struct driver *d, int64_t now_ns)
 {
-    for (const enum subject *to = routes_progress()->to; *to; to++)
+    for (const enum subject *to = routes_progress.to; *to; to++)
         subjects[*to].ops->on_report(self_of(d, *to), now_ns);
 }
 

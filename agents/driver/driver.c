@@ -13,6 +13,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
+#include "lib/base/signal_fd.h"
 #include "lib/job/job_text.h"
 
 #include <errno.h>
@@ -22,7 +23,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 /* ---- opening ---- */
@@ -30,21 +30,15 @@
 /* Block the signals that the driver handles and open a signalfd for them. */
 static int open_signals(struct driver *d, struct eddis_error *err)
 {
-    static const int wanted[] = { SIGTERM, SIGUSR1, SIGUSR2 };
     static const int of_terminal[] = { SIGINT, SIGQUIT, SIGHUP, SIGTSTP, SIGCONT };
+    int wanted[sizeof of_terminal / sizeof *of_terminal + 4] = { SIGTERM, SIGUSR1, SIGUSR2 }, n = 3;
     struct sigaction now;
-    sigset_t set;
 
-    sigemptyset(&set);
-    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
-        sigaddset(&set, wanted[i]);
     for (size_t i = 0; i < sizeof of_terminal / sizeof *of_terminal; i++)
         if (sigaction(of_terminal[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
-            sigaddset(&set, of_terminal[i]); /* ignored: nohup or a script's `&` */
-    if (sigprocmask(SIG_BLOCK, &set, NULL) < 0 ||
-        (d->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)) < 0)
-        return eddis_fail_errno(err, -errno, "cannot wait for signals");
-    return 0;
+            wanted[n++] = of_terminal[i]; /* ignored: nohup or a script's `&` */
+    d->signals = signal_fd_open(wanted, NULL);
+    return d->signals < 0 ? eddis_fail_errno(err, d->signals, "cannot wait for signals") : 0;
 }
 
 /* Return how many file descriptors the job may need: each agent has two connections, and its start
@@ -62,7 +56,6 @@ static void raise_descriptor_limit(struct driver *d)
 {
     const rlim_t wanted = descriptors_wanted(d);
     struct rlimit l;
-    char text[200];
 
     if (getrlimit(RLIMIT_NOFILE, &l) < 0)
         return;
@@ -73,12 +66,11 @@ static void raise_descriptor_limit(struct driver *d)
     }
     if (l.rlim_cur >= wanted)
         return;
-    (void)snprintf(text, sizeof text,
-                   "only %llu files may be open at a time, but %d agent%s may need %llu; raise the "
-                   "limit (ulimit -Hn, limits.conf) if some agents cannot register",
-                   (unsigned long long)l.rlim_cur, d->run.n_agents, d->run.n_agents == 1 ? "" : "s",
-                   (unsigned long long)wanted);
-    job_run_say(&d->run, JOB_EVENT_SAY, -1, -1, text);
+    job_run_sayf(&d->run, JOB_EVENT_SAY, -1, -1,
+                 "only %llu files may be open at a time, but %d agent%s may need %llu; raise the "
+                 "limit (ulimit -Hn, limits.conf) if some agents cannot register",
+                 (unsigned long long)l.rlim_cur, d->run.n_agents, d->run.n_agents == 1 ? "" : "s",
+                 (unsigned long long)wanted);
 }
 
 /* Return how many unauthenticated connections each of `doors` listening sockets may have, so that
@@ -162,18 +154,6 @@ static const char *own_name(const struct driver *d)
     return d->run.o->batch ? d->run.o->batch->name : d->run.o->folder->id;
 }
 
-/* Report that the link to the checkpoint folder could not be made (errno), so that the job cannot
- * be resumed by its id.
- */
-static void report_unlinked(struct driver *d, const char *link)
-{
-    cleanup_free char *text = NULL;
-
-    if (asprintf(&text, "cannot make the link '%s' (%s); to resume the job, name the folder '%s'",
-                 link, strerror(errno), d->run.checkpoint_dir) >= 0)
-        job_run_say(&d->run, JOB_EVENT_SAY, -1, -1, text);
-}
-
 /* Choose the checkpoint folder.  With checkpoint.dir it is a subfolder, linked from the job's
  * folder: jobs that share checkpoint.dir never use, replace or delete each other's checkpoints.
  * Otherwise it is in the job's folder, on a single node only.
@@ -193,7 +173,9 @@ static int open_checkpoint_dir(struct driver *d, struct eddis_error *err)
     if (!d->run.checkpoint_dir || (folder && !own))
         return eddis_fail(err, -ENOMEM, "no memory for the driver");
     if (dir && own && symlink(d->run.checkpoint_dir, own) < 0 && errno != EEXIST)
-        report_unlinked(d, own);
+        job_run_sayf(&d->run, JOB_EVENT_SAY, -1, -1,
+                     "cannot make the link '%s' (%s); to resume the job, name the folder '%s'", own,
+                     strerror(errno), d->run.checkpoint_dir);
     return 0;
 }
 

@@ -39,12 +39,6 @@ void driver_take_signals(struct driver *d)
     }
 }
 
-/* Return the earlier of two times. */
-static int64_t earlier(int64_t a_ns, int64_t b_ns)
-{
-    return a_ns < b_ns ? a_ns : b_ns;
-}
-
 /* Return the time at which the driver's loop must wake up at the latest. */
 static int64_t next_ns(const struct driver *d)
 {
@@ -52,10 +46,10 @@ static int64_t next_ns(const struct driver *d)
 
     for (int i = 0; i < d->run.n_agents; i++)
         if (d->run.agent[i].orders.poll)
-            at = earlier(at, d->run.agent[i].orders.poll_deadline_ns);
-    at = earlier(at, job_report_next_ns(&d->job_report));
-    at = earlier(at, pausing_next_ns(&d->pausing));
-    return earlier(at, starter_next_ns(d->registration.starter));
+            at = timing_least_ns(at, d->run.agent[i].orders.poll_deadline_ns);
+    at = timing_least_ns(at, job_report_next_ns(&d->job_report));
+    at = timing_least_ns(at, pausing_next_ns(&d->pausing));
+    return timing_least_ns(at, starter_next_ns(d->registration.starter));
 }
 
 /* Report the newest checkpoint to the state machine (called with the result of checkpoint_newest).
@@ -122,7 +116,7 @@ void driver_loop(struct driver *d)
         struct request_item *i;
 
         (void)poll(fds, sizeof fds / sizeof *fds,
-                   clock_poll_ms(earlier(next_ns(d), clock_now_ns() + look_ns)));
+                   clock_poll_ms(timing_least_ns(next_ns(d), clock_now_ns() + look_ns)));
         (void)notice_pause(d, &looked_ns);
         driver_take_signals(d);
         dispatch_files(d);

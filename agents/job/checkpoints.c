@@ -40,7 +40,7 @@ static bool has_manifest(int dir, const char *name)
 
 int64_t checkpoints_newest_below(const char *dir, int64_t below, char *ret, size_t size)
 {
-    DIR *d = opendir(dir);
+    cleanup_dir DIR *d = opendir(dir);
     struct dirent *e;
     int64_t newest = -1;
 
@@ -53,8 +53,6 @@ int64_t checkpoints_newest_below(const char *dir, int64_t below, char *ret, size
         if (ret)
             (void)snprintf(ret, size, "%s/%s", dir, e->d_name);
     }
-    if (d)
-        closedir(d);
     return newest;
 }
 
@@ -114,7 +112,7 @@ static int drop(const char *dir, const char *name, struct eddis_error *err)
 
 int checkpoints_drop_parts(const char *dir, int64_t last, struct eddis_error *err)
 {
-    DIR *d = opendir(dir);
+    cleanup_dir DIR *d = opendir(dir);
     struct dirent *e;
     int rc = 0;
 
@@ -126,6 +124,5 @@ int checkpoints_drop_parts(const char *dir, int64_t last, struct eddis_error *er
 
             rc = one < 0 ? one : rc;
         }
-    (void)closedir(d);
     return rc;
 }

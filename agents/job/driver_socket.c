@@ -5,9 +5,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/trust.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>

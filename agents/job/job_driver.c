@@ -5,39 +5,25 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"
 #include "lib/base/json.h"
+#include "lib/base/proctree.h"
 #include "lib/base/trust.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MAX_BYTES = 4096 };
 
-/* Return the start time of a process in clock ticks since boot (field 22 of /proc/PID/stat). Return
- * -1 if there is no such process, or if it is dead and not yet reaped.
+/* Return the start time of a process in clock ticks since boot; -1: there is no such process, or it
+ * is dead and not yet reaped.
  */
 static int64_t start_of(pid_t pid)
 {
-    cleanup_free char *text = NULL;
-    char path[64], state;
-    long long start;
-    const char *p;
+    char state = proctree_state(pid);
 
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    if (file_read(path, MAX_BYTES, &text, NULL, NULL) < 0)
-        return -1;
-    p = strrchr(text, ')'); /* the command in front of it may contain brackets, too */
-    if (!p || sscanf(p + 1,
-                     " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-                     "%lld",
-                     &state, &start) != 2)
-        return -1;
-    return state == 'Z' || state == 'X' ? -1 : start;
+    return state == 'Z' || state == 'X' ? -1 : proctree_start(pid);
 }
 
 /* Write this machine's host name to ret [size]; "" if it is unknown. */

@@ -24,7 +24,7 @@
 
 /* STAMP: length of "-20261121-140712-3f9a" after the name; MAX_TOLD: most jobs named in an error.
  */
-enum { STAMP = 21, MAX_NAME = JOB_FOLDER_MAX_ID - STAMP, MAX_DRIVER_JSON = 4096, MAX_TOLD = 3 };
+enum { STAMP = 21, MAX_NAME = JOB_FOLDER_MAX_ID - STAMP, MAX_TOLD = 3 };
 
 static const int64_t starting_ns = 60 * CLOCK_S;
 
@@ -98,7 +98,7 @@ static int take_folder(const char *path, struct job_folder *ret, struct eddis_er
     struct dirent *e;
     struct stat st;
     int others = 0, rc2, rc = mkdir(path, 0700) < 0 ? -errno : 0;
-    DIR *dir;
+    cleanup_dir DIR *dir = NULL;
 
     if (rc == -ENOENT) {
         cleanup_free char *parent = strdup(path);
@@ -115,13 +115,10 @@ static int take_folder(const char *path, struct job_folder *ret, struct eddis_er
     if (!dir)
         return eddis_fail_errno(err, rc && rc != -EEXIST ? rc : -errno,
                                 "cannot make the job's folder '%s'", path);
-    if (fstat(dirfd(dir), &st) < 0 || !trust_is_self(st.st_uid)) {
-        (void)closedir(dir);
+    if (fstat(dirfd(dir), &st) < 0 || !trust_is_self(st.st_uid))
         return eddis_fail(err, -EPERM, "the job's folder '%s' belongs to another user", path);
-    }
     while ((e = readdir(dir)))
         others += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
-    (void)closedir(dir);
     if (others)
         return eddis_fail(err, -EEXIST,
                           "the job's folder '%s' is not empty; name another one, or empty it",
@@ -257,12 +254,9 @@ bool job_folder_parse_id(const char *id, char *ret_name, size_t size, int64_t *r
  */
 static int64_t made_ns(const struct job_folder *f)
 {
-    cleanup_free char *path = file_join(f->path, "job.yaml");
     struct stat st;
 
-    if (!path || stat(path, &st) < 0)
-        return 0;
-    return clock_of_timespec(&st.st_mtim);
+    return has(f, "job.yaml", &st) ? clock_of_timespec(&st.st_mtim) : 0;
 }
 
 /* Order jobs for qsort by the date and time in their id, then by the time of job.yaml, then by id.
@@ -285,7 +279,7 @@ int job_folder_list(struct job_folder **ret, struct eddis_error *err)
     struct job_folder *list = NULL;
     int n = 0, room = 0, rc = job_folder_root(root, sizeof root, err);
     struct dirent *e;
-    DIR *dir;
+    cleanup_dir DIR *dir = NULL;
 
     *ret = NULL;
     if (rc < 0)
@@ -300,7 +294,6 @@ int job_folder_list(struct job_folder **ret, struct eddis_error *err)
             struct job_folder *grown = realloc(list, (size_t)(room += 64) * sizeof *list);
 
             if (!grown) {
-                (void)closedir(dir);
                 free(list);
                 return eddis_fail(err, -ENOMEM, "no memory to list jobs");
             }
@@ -310,7 +303,6 @@ int job_folder_list(struct job_folder **ret, struct eddis_error *err)
         snprintf(list[n].path, sizeof list[n].path, "%s/%s", root, list[n].id);
         n++;
     }
-    (void)closedir(dir);
     if (n)
         qsort(list, (size_t)n, sizeof *list, by_age);
     *ret = list;

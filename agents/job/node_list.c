@@ -157,7 +157,7 @@ static bool is_later(const char *mark, char *known)
 {
     struct node_identity id;
 
-    if (!node_identity_read(mark, &id) || !node_identity_covers(&id, known))
+    if (!node_identity_read(mark, &id) || !node_identity_covers(&id, 1, known))
         return false;
     memcpy(known, mark, sizeof id.mark);
     return true;

@@ -38,25 +38,6 @@ static void add_job(struct strbuf *b, const struct job_status *s, const char *na
     strbuf_addf(b, "} %.15g\n", value);
 }
 
-/* Append a metric with one line for each worker whose value is finite. */
-static void add_workers(struct strbuf *b, const struct job_status *s, const char *name,
-                        const char *type, const char *help,
-                        double (*value)(const struct worker_status *w))
-{
-    add_head(b, name, type, help);
-    for (int i = 0; i < s->n_workers; i++) {
-        const struct worker_status *w = &s->worker[i];
-
-        if (!isfinite(value(w)))
-            continue;
-        strbuf_addf(b, "%s{", name);
-        add_label(b, "job", s->job);
-        strbuf_addf(b, ",rank=\"%d\",", w->rank);
-        add_label(b, "node", w->node);
-        strbuf_addf(b, "} %.15g\n", value(w));
-    }
-}
-
 /* Return the number of the worker's last step + 1. */
 static double steps(const struct worker_status *w)
 {
@@ -69,52 +50,10 @@ static double batch(const struct worker_status *w)
     return (double)w->batch;
 }
 
-/* Return the worker's step time in seconds; NAN: unknown. */
-static double step_s(const struct worker_status *w)
-{
-    return w->step_ms / 1e3;
-}
-
-/* Return the worker's computing time of a step in seconds; NAN: unknown. */
-static double compute_s(const struct worker_status *w)
-{
-    return w->compute_ms / 1e3;
-}
-
-/* Return the worker's wait for data in a step, seconds; NAN: unknown. */
-static double input_s(const struct worker_status *w)
-{
-    return w->input_ms / 1e3;
-}
-
-/* Return the communication in a step that computing does not hide, seconds; NAN: unknown. */
-static double exposed_s(const struct worker_status *w)
-{
-    return w->exposed_ms / 1e3;
-}
-
-/* Return the worker's wait for other workers in a step, seconds; NAN: unknown. */
-static double wait_s(const struct worker_status *w)
-{
-    return w->wait_ms / 1e3;
-}
-
-/* Return how long the worker's thread waited for a core in a step, seconds; NAN: unknown. */
-static double queued_s(const struct worker_status *w)
-{
-    return w->queued_ms / 1e3;
-}
-
 /* Return the worker's memory in bytes; NAN: unknown. */
 static double memory(const struct worker_status *w)
 {
     return w->memory_bytes ? (double)w->memory_bytes : NAN;
-}
-
-/* Return the worker's expected / measured time of computing and input; NAN: unknown. */
-static double speed(const struct worker_status *w)
-{
-    return w->relative_speed;
 }
 
 /* Return how many times as long as before a straggler takes; 1: it is not slow. */
@@ -123,33 +62,60 @@ static double straggler(const struct worker_status *w)
     return w->straggler[0] ? w->straggler_times : 1;
 }
 
-/* Return the seconds since the worker's last step ended; NAN: no step yet. */
-static double age_s(const struct worker_status *w)
-{
-    return w->last_step_age_s;
-}
-
-static const struct {
+/* A metric of a worker: the result of a function, or a member, divided by a number.  NAN: unknown.
+ */
+struct worker_row {
     const char *name, *type, *help;
     double (*value)(const struct worker_status *w);
-} worker_rows[] = {
+    size_t offset; /* without a function: of a double */
+    double divisor;
+};
+
+#define MEMBER(member, divisor) NULL, offsetof(struct worker_status, member), divisor
+
+static const struct worker_row worker_rows[] = {
     { "eddis_rank_steps_total", "counter", "Steps done by the worker.", steps },
     { "eddis_batch_size", "gauge", "Samples of the worker in each step.", batch },
-    { "eddis_step_seconds", "gauge", "Median time of a step.", step_s },
-    { "eddis_compute_seconds", "gauge", "Median time in a step for computing.", compute_s },
-    { "eddis_input_seconds", "gauge", "Median time in a step for waiting for data.", input_s },
+    { "eddis_step_seconds", "gauge", "Median time of a step.", MEMBER(step_ms, 1e3) },
+    { "eddis_compute_seconds", "gauge", "Median time in a step for computing.",
+      MEMBER(compute_ms, 1e3) },
+    { "eddis_input_seconds", "gauge", "Median time in a step for waiting for data.",
+      MEMBER(input_ms, 1e3) },
     { "eddis_exposed_seconds", "gauge",
-      "Median time in a step for communication that does not overlap with computing.", exposed_s },
-    { "eddis_wait_seconds", "gauge", "Time in a step for waiting for other workers.", wait_s },
+      "Median time in a step for communication that does not overlap with computing.",
+      MEMBER(exposed_ms, 1e3) },
+    { "eddis_wait_seconds", "gauge", "Time in a step for waiting for other workers.",
+      MEMBER(wait_ms, 1e3) },
     { "eddis_queued_seconds", "gauge", "Mean time in a step for waiting for a processor.",
-      queued_s },
+      MEMBER(queued_ms, 1e3) },
     { "eddis_memory_bytes", "gauge", "Most memory in use at once under the current plan.", memory },
     { "eddis_rank_relative_speed", "gauge",
-      "Expected time for computing and input, divided by the measured time.", speed },
+      "Expected time for computing and input, divided by the measured time.",
+      MEMBER(relative_speed, 1) },
     { "eddis_rank_straggler_times", "gauge",
       "Step time of a straggler, divided by its earlier step time; 1: it is none.", straggler },
-    { "eddis_rank_last_step_seconds", "gauge", "Time since the worker's last step ended.", age_s },
+    { "eddis_rank_last_step_seconds", "gauge", "Time since the worker's last step ended.",
+      MEMBER(last_step_age_s, 1) },
 };
+
+/* Append a metric with one line for each worker whose value is finite. */
+static void add_workers(struct strbuf *b, const struct job_status *s, const struct worker_row *r)
+{
+    add_head(b, r->name, r->type, r->help);
+    for (int i = 0; i < s->n_workers; i++) {
+        const struct worker_status *w = &s->worker[i];
+        double value =
+            r->value ? r->value(w) : *(const double *)((const char *)w + r->offset) / r->divisor;
+
+        if (!isfinite(value))
+            continue;
+        strbuf_addf(b, "%s{", r->name);
+        add_label(b, "job", s->job);
+        strbuf_addf(b, ",rank=\"%d\",", w->rank);
+        add_label(b, "node", w->node);
+        strbuf_addf(b, "} %.15g\n", value);
+    }
+}
 
 char *prometheus_text(const struct job_status *s, int64_t refused)
 {
@@ -174,7 +140,6 @@ char *prometheus_text(const struct job_status *s, int64_t refused)
     add_job(&b, s, "eddis_refused_requests_total", "counter", "Requests with a wrong token.",
             (double)refused);
     for (size_t i = 0; i < sizeof worker_rows / sizeof *worker_rows; i++)
-        add_workers(&b, s, worker_rows[i].name, worker_rows[i].type, worker_rows[i].help,
-                    worker_rows[i].value);
+        add_workers(&b, s, &worker_rows[i]);
     return strbuf_steal(&b);
 }

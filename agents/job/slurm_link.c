@@ -10,7 +10,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,12 +19,12 @@
 /* Return the path of the folder of all links, beside that of the jobs, which the caller frees.
  * NULL: neither XDG_STATE_HOME nor HOME is set, or no memory.
  */
-static char *place(struct eddis_error *err)
+static char *place(void)
 {
     char root[JOB_FOLDER_MAX_PATH];
     char *slash;
 
-    if (job_folder_root(root, sizeof root, err) < 0)
+    if (job_folder_root(root, sizeof root, NULL) < 0)
         return NULL;
     slash = strrchr(root, '/'); /* ".../eddis/jobs" */
     *slash = '\0';
@@ -37,7 +36,7 @@ static char *place(struct eddis_error *err)
  */
 static char *place_of(const char *cluster)
 {
-    cleanup_free char *dir = place(NULL);
+    cleanup_free char *dir = place();
 
     return dir && text_is_name(cluster, SLURM_LINK_CLUSTER - 1) ? file_join(dir, "%s", cluster)
                                                                 : NULL;
@@ -72,30 +71,24 @@ int slurm_link_write(const struct job_folder *f, const struct slurm_link *l,
     return 0;
 }
 
-int slurm_link_read(const struct job_folder *f, struct slurm_link *ret, struct eddis_error *err)
+int slurm_link_read(const struct job_folder *f, struct slurm_link *ret)
 {
     cleanup_free char *path = file_join(f->path, SLURM_LINK_FILE);
     cleanup_json json_t *o = NULL;
     struct slurm_link l = { .cluster = "" };
-    int rc;
+    int rc = path ? json_read_file(path, &o, NULL) : -ENOMEM;
 
-    if (!path)
-        return eddis_fail(err, -ENOMEM, "no memory for slurm.json");
-    if (access(path, F_OK) < 0)
-        return eddis_fail_errno(err, -errno, "no '%s'", path);
-    rc = json_read_file(path, &o, err);
     if (rc == 0 && json_has(o, "cluster"))
-        rc = json_copy_string(o, "cluster", l.cluster, sizeof l.cluster, err);
+        rc = json_copy_string(o, "cluster", l.cluster, sizeof l.cluster, NULL);
     if (rc == 0)
-        rc = json_copy_string(o, "job", l.job, sizeof l.job, err);
+        rc = json_copy_string(o, "job", l.job, sizeof l.job, NULL);
     if (rc == 0)
-        rc = json_copy_string(o, "name", l.name, sizeof l.name, err);
+        rc = json_copy_string(o, "name", l.name, sizeof l.name, NULL);
     if (rc == 0)
-        rc = json_copy_string(o, "node", l.node, sizeof l.node, err);
-    if (rc < 0)
-        return eddis_fail_prefix(err, rc, "%s", path);
-    *ret = l;
-    return 0;
+        rc = json_copy_string(o, "node", l.node, sizeof l.node, NULL);
+    if (rc == 0)
+        *ret = l;
+    return rc;
 }
 
 /* The newest folder found so far. */
@@ -122,33 +115,28 @@ static void follow(const char *cluster, const char *number, struct found *found)
     to[n] = '/';
     to[n + 1] = '\0';
     ns = clock_of_timespec(&st.st_mtim);
-    if (ns <= found->made_ns || job_folder_find(to, &f, NULL) < 0 ||
-        slurm_link_read(&f, &l, NULL) < 0 || strcmp(l.cluster, cluster) != 0 ||
+    if (ns <= found->made_ns || job_folder_find(to, &f, NULL) < 0 || slurm_link_read(&f, &l) < 0 ||
+        strcmp(l.cluster, cluster) != 0 ||
         (strcmp(l.job, number) != 0 && strcmp(l.name, number) != 0))
         return;
     found->folder = f;
     found->made_ns = ns;
 }
 
-int slurm_link_find(const char *cluster, const char *number, struct job_folder *ret,
-                    struct eddis_error *err)
+int slurm_link_find(const char *cluster, const char *number, struct job_folder *ret)
 {
-    cleanup_free char *root = place(err);
+    cleanup_free char *root = place();
     struct found found = { .made_ns = -1 };
     struct dirent *e;
-    DIR *all;
+    cleanup_dir DIR *all = NULL;
 
-    if (!root)
-        return err ? err->code : -ENOENT;
     if (cluster)
         follow(cluster, number, &found);
-    all = cluster ? NULL : opendir(root);
+    all = cluster || !root ? NULL : opendir(root);
     while (all && (e = readdir(all)))
         follow(e->d_name, number, &found);
-    if (all)
-        (void)closedir(all);
     if (found.made_ns < 0)
-        return eddis_fail(err, -ENOENT, "no eddis job has Slurm's job number %s", number);
+        return -ENOENT;
     *ret = found.folder;
     return 0;
 }
@@ -169,7 +157,7 @@ void slurm_link_remove(const struct job_folder *f)
     cleanup_free char *dir = NULL;
     struct slurm_link l;
 
-    if (slurm_link_read(f, &l, NULL) < 0)
+    if (slurm_link_read(f, &l) < 0)
         return;
     dir = place_of(l.cluster);
     if (!dir)

@@ -36,13 +36,12 @@ int slurm_link_write(const struct job_folder *f, const struct slurm_link *l,
 /* Read slurm.json of a job's folder.  Return 0, -ENOENT if the job did not run in Slurm, or another
  * negative errno.
  */
-int slurm_link_read(const struct job_folder *f, struct slurm_link *ret, struct eddis_error *err);
+int slurm_link_read(const struct job_folder *f, struct slurm_link *ret);
 
 /* Find the folder of the newest eddis job of Slurm's number "15" or "12_3" on this cluster; NULL:
  * on any cluster.  Return 0 or a negative errno; -ENOENT: there is none on this machine.
  */
-int slurm_link_find(const char *cluster, const char *number, struct job_folder *ret,
-                    struct eddis_error *err);
+int slurm_link_find(const char *cluster, const char *number, struct job_folder *ret);
 
 /* Remove the links to a folder that will be removed.  All others stay, even if their folder is not
  * on this machine: it may be on the node where the job runs.

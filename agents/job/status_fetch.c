@@ -12,7 +12,6 @@
 #include "lib/model/job.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,14 +29,12 @@ static const int64_t birth_ns = 2 * CLOCK_S; /* for a driver that is only starti
  */
 static int read_tail(const char *path, char **ret, size_t *ret_n, struct eddis_error *err)
 {
-    cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    struct stat st;
+    off_t size;
+    cleanup_fd int fd = file_open_regular(path, SIZE_MAX, &size, err);
 
     if (fd < 0)
-        return eddis_fail_errno(err, -errno, "cannot open '%s'", path);
-    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-        return eddis_fail(err, -EINVAL, "'%s' is not a regular file", path);
-    if (st.st_size > TAIL && lseek(fd, st.st_size - TAIL, SEEK_SET) < 0)
+        return fd;
+    if (size > TAIL && lseek(fd, size - TAIL, SEEK_SET) < 0)
         return eddis_fail_errno(err, -errno, "cannot read '%s'", path);
     /* It may grow meanwhile, by complete lines. */
     return file_read_fd(fd, path, 2 * TAIL, ret, ret_n, err);
@@ -332,7 +329,7 @@ static bool had_ranks(const struct job_folder *f)
 {
     cleanup_free char *path = file_join(f->path, "events.jsonl");
     cleanup_free char *line = NULL, *word = NULL;
-    FILE *events = path ? fopen(path, "re") : NULL;
+    cleanup_file FILE *events = path ? fopen(path, "re") : NULL;
     size_t room = 0;
     bool found = false;
 
@@ -340,8 +337,6 @@ static bool had_ranks(const struct job_folder *f)
         word = NULL;
     while (events && word && !found && getline(&line, &room, events) > 0)
         found = strstr(line, word) != NULL;
-    if (events)
-        (void)fclose(events);
     return found;
 }
 

@@ -52,13 +52,13 @@ static void add_clean(struct strbuf *b, const char *text)
     strbuf_add(b, clean);
 }
 
-/* Append the job's message as an indented line, if there is one. */
-static void print_message(const struct job_status *s, struct strbuf *b)
+/* Append text as an indented line; nothing if it is "". */
+static void print_line(struct strbuf *b, const char *text)
 {
-    if (!s->message[0])
+    if (!text[0])
         return;
     strbuf_add(b, "  ");
-    add_clean(b, s->message);
+    add_clean(b, text);
     strbuf_add(b, "\n");
 }
 
@@ -114,7 +114,7 @@ static void print_failure(const struct job_status *s, struct strbuf *b)
 {
     const struct first_failure *f = &s->failure;
 
-    print_message(s, b);
+    print_line(b, s->message);
     if (!f->set || strncmp(f->what, s->message, strlen(f->what)) == 0) /* already in the message */
         return;
     strbuf_add(b, "  first failure: ");
@@ -136,11 +136,7 @@ static void print_failure(const struct job_status *s, struct strbuf *b)
     if (f->step >= 0)
         strbuf_addf(b, ", at step %" PRId64, f->step);
     strbuf_add(b, "\n");
-    if (f->what[0] && strcmp(f->what, s->message) != 0) {
-        strbuf_add(b, "  ");
-        add_clean(b, f->what);
-        strbuf_add(b, "\n");
-    }
+    print_line(b, f->what);
 }
 
 /* Check whether the plan is the equal split, by their predicted rates; then there is nothing to
@@ -173,23 +169,33 @@ double job_status_equal(const struct job_status *s, bool *ret_measured)
                                                                   : NAN;
 }
 
-/* Append the part of the ideal rate that was reached: " = 97 % of ideal".  After a re-plan it is
- * that of the last plan, " (last plan 1 690 = 97 % of ideal)", since the ideal rate is that of one
- * plan.
+/* Return the part of the ideal rate that was reached, 1: all; NAN: unknown.  After a re-plan it is
+ * that of the last plan, since the ideal rate is that of one plan.
+ */
+static double part_of_ideal(const struct job_status *s)
+{
+    const struct plan_status *last = s->n_plans ? &s->plan[s->n_plans - 1] : NULL;
+
+    if (s->replans == 0)
+        return s->ideal_samples_per_s > 0 ? s->samples_per_s / s->ideal_samples_per_s : NAN;
+    return last && last->ideal_samples_per_s > 0 ? last->samples_per_s / last->ideal_samples_per_s
+                                                 : NAN;
+}
+
+/* Append the part of the ideal rate that was reached: " = 97 % of ideal", or after a re-plan "
+ * (last plan 1 690 = 97 % of ideal)"; nothing if it is unknown.
  */
 static void print_ideal(const struct job_status *s, struct strbuf *b)
 {
-    const struct plan_status *last = s->n_plans ? &s->plan[s->n_plans - 1] : NULL;
+    double part = part_of_ideal(s);
     char number[40];
 
-    if (s->replans == 0) {
-        if (s->ideal_samples_per_s > 0)
-            strbuf_addf(b, " = %.0f %% of ideal", 100 * s->samples_per_s / s->ideal_samples_per_s);
-    } else if (last && isfinite(last->samples_per_s) && last->ideal_samples_per_s > 0) {
+    if (isfinite(part) && s->replans == 0)
+        strbuf_addf(b, " = %.0f %% of ideal", 100 * part);
+    else if (isfinite(part))
         strbuf_addf(b, " (last plan %s = %.0f %% of ideal)",
-                    text_grouped(last->samples_per_s, number, sizeof number),
-                    100 * last->samples_per_s / last->ideal_samples_per_s);
-    }
+                    text_grouped(s->plan[s->n_plans - 1].samples_per_s, number, sizeof number),
+                    100 * part);
 }
 
 /* Append the rate, such as "21 900 samples/s = 97 % of ideal, 2.4x an equal split (measured 9
@@ -209,17 +215,6 @@ static void print_speed(const struct job_status *s, struct strbuf *b)
         strbuf_addf(b, ", %.1fx an equal split (%s %s)", s->samples_per_s / equal,
                     measured ? "measured" : "predicted",
                     text_grouped(equal, number, sizeof number));
-}
-
-/* Return the part of the ideal rate that print_ideal prints, 1: all; NAN: it prints none. */
-static double part_of_ideal(const struct job_status *s)
-{
-    const struct plan_status *last = s->n_plans ? &s->plan[s->n_plans - 1] : NULL;
-
-    if (s->replans == 0)
-        return s->ideal_samples_per_s > 0 ? s->samples_per_s / s->ideal_samples_per_s : NAN;
-    return last && last->ideal_samples_per_s > 0 ? last->samples_per_s / last->ideal_samples_per_s
-                                                 : NAN;
 }
 
 /* If the job reached less than LOW_PART of the ideal rate, append a line with the largest cause:
@@ -343,16 +338,6 @@ static void print_events(const struct job_status *s, struct strbuf *b)
     strbuf_add(b, "\n");
 }
 
-/* Append text as an indented line; nothing if it is "". */
-static void print_line(struct strbuf *b, const char *text)
-{
-    if (!text[0])
-        return;
-    strbuf_add(b, "  ");
-    add_clean(b, text);
-    strbuf_add(b, "\n");
-}
-
 /* Append lines about models that differ and losses that were not finite, also for a job that ended
  * well.
  */
@@ -444,7 +429,7 @@ void job_status_print(const struct job_status *s, const char *name, struct strbu
     strbuf_add(b, s->emulated ? "   (emulated devices)\n" : "\n");
     if (ok) {
         print_below_ideal(s, b);
-        print_message(s, b);
+        print_line(b, s->message);
     } else {
         print_failure(s, b);
     }

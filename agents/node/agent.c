@@ -18,6 +18,7 @@
 #include "lib/base/proctree.h"
 #include "lib/base/program.h"
 #include "lib/base/random.h"
+#include "lib/base/signal_fd.h"
 #include "lib/base/text.h"
 #include "lib/topo/interfaces.h"
 
@@ -73,15 +74,10 @@ static int read_agent_config(struct agent *a, struct eddis_error *err)
  */
 static int open_events(struct agent *a, struct eddis_error *err)
 {
-    static const int wanted[] = { SIGCHLD, SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2 };
-    sigset_t set;
+    static const int wanted[] = { SIGCHLD, SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, 0 };
 
-    sigemptyset(&set);
-    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
-        sigaddset(&set, wanted[i]);
-    (void)sigprocmask(SIG_BLOCK, &set, NULL);
     a->events = epoll_create1(EPOLL_CLOEXEC);
-    a->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    a->signals = signal_fd_open(wanted, NULL);
     watchdog_find_keeper(&a->life);
     if (a->events < 0 || a->signals < 0 || a->life.keeper_fd < 0 ||
         agent_watch_fd(a, a->signals) < 0 || agent_watch_fd(a, a->life.keeper_fd) < 0)
@@ -179,22 +175,12 @@ static void tell_of_guard(const struct agent *a)
  */
 static int open_http(struct agent *a, struct eddis_error *err)
 {
-    int64_t lease_ns = a->agent_config->lease_ns;
-    struct http_client_options o = { .base = (const char *const *)a->agent_config->url,
-                                     .token = a->agent_config->token,
-                                     .pin = a->agent_config->pin,
-                                     .connect_ns = timing_connect_ns(lease_ns),
-                                     .tcp = { .silence_ms = timing_tcp_silence_ms(lease_ns),
-                                              .probe_s = timing_tcp_probe_s(lease_ns),
-                                              .probes = TIMING_TCP_PROBES } };
-    int rc;
+    struct agent_config *b = a->agent_config;
+    int rc = joining_client(b->url, b->token, b->pin, b->lease_ns, &a->http, err);
 
-    while (a->agent_config->url[o.n_bases])
-        o.n_bases++;
-    rc = http_client_open(&o, &a->http, err);
-    explicit_bzero(a->agent_config->token, sizeof a->agent_config->token);
+    explicit_bzero(b->token, sizeof b->token);
     if (rc == 0)
-        rc = reporter_open(a->http, a->agent_config->agent, lease_ns, watchdog_heard, &a->life,
+        rc = reporter_open(a->http, b->agent, b->lease_ns, watchdog_heard, &a->life,
                            &a->event_sender.reporter, err);
     return rc;
 }

@@ -212,7 +212,7 @@ void agent_look_at_stacks(struct agent *a, int64_t now_ns)
         struct worker *w = &g->worker[i];
 
         if (!w->ended && w->pid > 0 && w->stack.pid <= 0 &&
-            stack_inspect_start(&w->stack, w->pid, now_ns, NULL) < 0)
+            stack_inspect_start(&w->stack, w->pid, now_ns) < 0)
             report_place(a, w, 0, "");
     }
 }
@@ -240,10 +240,8 @@ static void report_unseen(struct agent *a, const struct worker *w, int status)
                       "py-spy could not inspect rank %d: %s", w->rank, why);
 }
 
-/* Report where a rank stands if pid is the py-spy process that inspected it.  Return false if it is
- * not.
- */
-static bool stack_seen(struct agent *a, pid_t pid, int status)
+/* Report where a rank stands if pid is the py-spy process that inspected it. */
+static void stack_seen(struct agent *a, pid_t pid, int status)
 {
     struct generation *g = a->generation;
     char where[STACK_PLACE];
@@ -259,9 +257,8 @@ static bool stack_seen(struct agent *a, pid_t pid, int status)
             report_unseen(a, w, status);
         if (!w->ended)
             report_place(a, w, code, where);
-        return true;
+        return;
     }
-    return false;
 }
 
 /* Check ranks without known steps for silence, if the user asked for it, and report changes. */
@@ -446,7 +443,7 @@ void agent_reap(struct agent *a)
         else if (pid == a->probe.pid)
             probe_ended(a, status);
         else
-            (void)stack_seen(a, pid, status);
+            stack_seen(a, pid, status);
         /* or an orphan of a rank: this process is its reaper */
     }
 }

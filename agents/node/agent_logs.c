@@ -104,7 +104,7 @@ void agent_logs_close(struct agent_logs *l, int code)
 {
     bool own = !l->place.shared && l->place.dir[0];
 
-    (void)log_send_close(l->sending);
+    log_send_close(l->sending);
     if (own && !l->asked && code == 0)
         remove_own_logs(l);
     for (int64_t g = 0; own && g <= l->newest; g++) {

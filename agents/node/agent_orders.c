@@ -21,11 +21,6 @@
 /* Time until another node's file in a shared folder must be visible. */
 #define CHECK_NS (5 * CLOCK_S)
 
-/* Names of orders in the log, by enum order_type. */
-static const char *const names[] = { "none",  "profile", "prepare",   "check",    "start",
-                                     "relay", "settle",  "rebalance", "signal",   "look",
-                                     "stop",  "logs",    "pause",     "continue", "bye" };
-
 /* ---- carrying them out ---- */
 
 /* Carry out "profile": start the device probe. */
@@ -242,9 +237,10 @@ static void take_order(struct agent *a, const struct order *o)
     }
     a->after = o->number;
     node_log_say(a->event_sender.log, "order %lld: %s of start %lld", (long long)o->number,
-                 names[o->type], (long long)o->generation);
+                 order_type_names[o->type], (long long)o->generation);
     if (!carry_out[o->type])
-        eddis_fail(&err, -ENOSYS, "this agent does not know the order \"%s\"", names[o->type]);
+        eddis_fail(&err, -ENOSYS, "this agent does not know the order \"%s\"",
+                   order_type_names[o->type]);
     if (!carry_out[o->type] || carry_out[o->type](a, o, &err) < 0)
         event_sender_failed(&a->event_sender,
                             o->type == ORDER_SETTLE ? EVENT_UNSETTLED : EVENT_FAILED, o->generation,
@@ -484,12 +480,6 @@ static void look_done(struct file_task *k)
         stopped(l->agent, l->step);
 }
 
-/* Free a search for the newest checkpoint; runs in the main thread. */
-static void look_free(struct file_task *k)
-{
-    free(k);
-}
-
 /* Search for the newest checkpoint in a thread, then close the generation and report both.  Report
  * without it if the file system takes too long.
  */
@@ -501,7 +491,7 @@ static void look_and_say(struct agent *a, int64_t now_ns)
     if (!dir) {
         stopped(a, -1);
     } else if (!a->looking && l) {
-        *l = (struct look){ .task = { .run = look_run, .done = look_done, .free = look_free },
+        *l = (struct look){ .task = { .run = look_run, .done = look_done },
                             .agent = a,
                             .generation = a->stop_generation };
         strcpy(l->dir, dir);

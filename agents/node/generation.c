@@ -530,16 +530,13 @@ void generation_close(struct generation *g)
         if (g->worker[i].pidfd >= 0)
             (void)close(g->worker[i].pidfd);
     }
-    if (g->socket >= 0)
-        (void)close(g->socket);
-    if (g->relay >= 0)
-        (void)close(g->relay);
-    if (g->port_fd >= 0)
-        (void)close(g->port_fd);
+    for (int *fd = (int[]){ g->socket, g->relay, g->port_fd, -2 }; *fd != -2; fd++)
+        if (*fd >= 0)
+            (void)close(*fd);
     if (g->share_dir)
         shared_folder_remove(g->share_dir, g->share, g->node[g->place].agent, g->share_kept);
     board_close(g->board);
-    (void)folders_end(&g->folders, g->number, NULL);
+    folders_end(&g->folders, g->number);
     free_list(g->argv);
     free_list(g->env);
     free(g->share_dir);

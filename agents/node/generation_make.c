@@ -7,6 +7,7 @@
 #include "shared_folder.h"
 
 #include "lib/base/cleanup.h"
+#include "lib/base/ip.h"
 #include "lib/base/program.h"
 #include "lib/slurm/slurm_batch.h"
 
@@ -17,11 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/un.h>
 
-enum { SOCKET_BYTES = 4 << 20 };
+enum { SOCKET_BYTES = 4 << 20 }; /* for the wrappers' messages */
 
 /* Copy a path to ret [size]; NULL becomes "".  Return 0 or -ENAMETOOLONG. */
 static int copy_path(const char *path, char *ret, size_t size, struct eddis_error *err)
@@ -128,55 +127,7 @@ static int make_board(struct generation *g, const struct agent_config *b, const 
     return board_publish(g->board, o->plan, err);
 }
 
-/* Make the socket for the wrappers' messages. */
-static int make_socket(struct generation *g, struct eddis_error *err)
-{
-    struct sockaddr_un at = { .sun_family = AF_UNIX };
-    int bytes = SOCKET_BYTES;
-
-    if (strlen(g->socket_path) >= sizeof at.sun_path)
-        return eddis_fail(err, -ENAMETOOLONG, "the path '%s' is too long for a socket",
-                          g->socket_path);
-    memcpy(at.sun_path, g->socket_path, strlen(g->socket_path) + 1);
-    g->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (g->socket < 0 || fchmod(g->socket, 0600) < 0 ||
-        bind(g->socket, (struct sockaddr *)&at, sizeof at) < 0)
-        return eddis_fail_errno(err, -errno, "cannot make the socket '%s'", g->socket_path);
-    (void)setsockopt(g->socket, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
-    return 0;
-}
-
 /* ---- addresses ---- */
-
-union address {
-    struct sockaddr any;
-    struct sockaddr_in v4;
-    struct sockaddr_in6 v6;
-};
-
-/* Convert an IPv4 or IPv6 address from text.  Return 0 or -EINVAL. */
-static int parse_address(const char *text, union address *ret, struct eddis_error *err)
-{
-    *ret = (union address){ .v4.sin_family = AF_INET };
-    if (inet_pton(AF_INET, text, &ret->v4.sin_addr) == 1)
-        return 0;
-    *ret = (union address){ .v6.sin6_family = AF_INET6 };
-    if (inet_pton(AF_INET6, text, &ret->v6.sin6_addr) == 1)
-        return 0;
-    return eddis_fail(err, -EINVAL, "'%s' is not an address", text);
-}
-
-/* Check whether x, which may be NULL, has the family and address of y; ports are ignored. */
-static bool is_same(const struct sockaddr *x, const union address *y)
-{
-    if (!x || x->sa_family != y->any.sa_family)
-        return false;
-    if (x->sa_family == AF_INET)
-        return memcmp(&((const struct sockaddr_in *)(const void *)x)->sin_addr, &y->v4.sin_addr,
-                      sizeof y->v4.sin_addr) == 0;
-    return memcmp(&((const struct sockaddr_in6 *)(const void *)x)->sin6_addr, &y->v6.sin6_addr,
-                  sizeof y->v6.sin6_addr) == 0;
-}
 
 /* Write the name of this node's interface that has the address to ret [IF_NAMESIZE].
  * -EADDRNOTAVAIL: none.
@@ -184,15 +135,15 @@ static bool is_same(const struct sockaddr *x, const union address *y)
 static int find_interface(const char *address, char *ret, struct eddis_error *err)
 {
     struct ifaddrs *all, *one;
-    union address wanted;
-    int rc = parse_address(address, &wanted, err);
+    struct ip wanted, own;
 
-    if (rc < 0)
-        return rc;
+    if (!ip_parse(address, &wanted))
+        return eddis_fail(err, -EINVAL, "'%s' is not an address", address);
     if (getifaddrs(&all) < 0)
         return eddis_fail_errno(err, -errno, "cannot list this node's addresses");
-    for (one = all; one && !is_same(one->ifa_addr, &wanted); one = one->ifa_next)
-        ;
+    for (one = all; one; one = one->ifa_next)
+        if (ip_of_socket(one->ifa_addr, &own) && ip_compare(&own, &wanted) == 0)
+            break;
     if (one)
         snprintf(ret, IF_NAMESIZE, "%s", one->ifa_name);
     freeifaddrs(all);
@@ -205,18 +156,20 @@ static int find_interface(const char *address, char *ret, struct eddis_error *er
  */
 static int choose_port(struct generation *g, const char *address, int *ret, struct eddis_error *err)
 {
-    union address at;
-    socklen_t n = sizeof at;
-    int rc = parse_address(address, &at, err);
+    struct sockaddr_storage at;
+    struct sockaddr_in v4; /* its port is in the same place as that of IPv6 */
+    socklen_t n;
+    struct ip own;
 
-    if (rc < 0)
-        return rc;
-    g->port_fd = socket(at.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (g->port_fd < 0 ||
-        bind(g->port_fd, &at.any, at.any.sa_family == AF_INET ? sizeof at.v4 : sizeof at.v6) < 0 ||
-        getsockname(g->port_fd, &at.any, &n) < 0)
+    if (!ip_parse(address, &own))
+        return eddis_fail(err, -EINVAL, "'%s' is not an address", address);
+    n = ip_to_socket(&own, 0, &at);
+    g->port_fd = socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (g->port_fd < 0 || bind(g->port_fd, (struct sockaddr *)&at, n) < 0 ||
+        getsockname(g->port_fd, (struct sockaddr *)&at, &n) < 0)
         return eddis_fail_errno(err, -errno, "cannot find a free port on %s", address);
-    *ret = ntohs(at.any.sa_family == AF_INET ? at.v4.sin_port : at.v6.sin6_port);
+    memcpy(&v4, &at, sizeof v4);
+    *ret = ntohs(v4.sin_port);
     return 0;
 }
 
@@ -240,7 +193,7 @@ static int make_several(struct generation *g, struct launch *l, struct eddis_err
         return rc;
     if (g->place > 0)
         return launch_daemon_argv(l, g->argv, err);
-    g->relay = relay_listen(g->relay_path, err);
+    g->relay = relay_listen(g->relay_path, SO_PASSCRED, 1, err);
     if (g->relay < 0)
         return g->relay;
     if ((rc = choose_port(g, l->order->node[0].address, &l->master_port, err)) < 0 ||
@@ -340,9 +293,9 @@ static struct generation *allocate(const struct generation_place *where, const s
     g->socket = g->relay = g->port_fd = -1;
     g->folders = *where->folders;
     g->in_step = where->sender >= 0;
-    if (g->worker && g->node && g->argv && g->env &&
-        core_watch_open("", g->n, &g->cores, NULL) >= 0 &&
-        link_watch_open(g->n, &g->links, NULL) >= 0)
+    g->cores = core_watch_open("", g->n);
+    g->links = link_watch_open(g->n);
+    if (g->worker && g->node && g->argv && g->env && g->cores && g->links)
         return g;
     generation_close(g);
     return NULL;
@@ -434,7 +387,8 @@ static int make(struct generation *g, const struct generation_place *where, cons
         place.agent_config = &probe.agent_config;
     }
     if (rc < 0 || (rc = folders_begin(&g->folders, g->number, err)) < 0 ||
-        (rc = make_board(g, place.agent_config, o, err)) < 0 || (rc = make_socket(g, err)) < 0 ||
+        (rc = make_board(g, place.agent_config, o, err)) < 0 ||
+        (rc = g->socket = relay_listen(g->socket_path, SO_RCVBUF, SOCKET_BYTES, err)) < 0 ||
         (rc = make_launch(g, &place, o, err)) < 0)
         return rc;
     return make_share(g, place.agent_config, o, err);

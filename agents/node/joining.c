@@ -8,7 +8,6 @@
 #include "lib/base/clock.h"
 #include "lib/base/json.h"
 #include "lib/base/random.h"
-#include "lib/http/client.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -29,21 +28,20 @@ struct question {
     struct eddis_error why;
 };
 
-/* Open a client for the addresses in the invitation. */
-static int open_client(struct question *q, struct eddis_error *err)
+int joining_client(char *const *url, const char *token, const char *pin, int64_t lease_ns,
+                   struct http_client **ret, struct eddis_error *err)
 {
-    int64_t lease_ns = q->i->lease_ns;
-    struct http_client_options o = { .base = (const char *const *)q->i->url,
-                                     .token = q->i->secret,
-                                     .pin = q->i->pin,
+    struct http_client_options o = { .base = (const char *const *)url,
+                                     .token = token,
+                                     .pin = pin,
                                      .connect_ns = timing_connect_ns(lease_ns),
                                      .tcp = { .silence_ms = timing_tcp_silence_ms(lease_ns),
                                               .probe_s = timing_tcp_probe_s(lease_ns),
                                               .probes = TIMING_TCP_PROBES } };
 
-    while (q->i->url[o.n_bases])
+    while (url[o.n_bases])
         o.n_bases++;
-    return http_client_open(&o, &q->http, err);
+    return http_client_open(&o, ret, err);
 }
 
 /* Copy the error sentence of a rejecting answer. */
@@ -133,7 +131,7 @@ int joining_ask(const char *text, size_t n, const char *node, struct tick_page *
     if (rc == 0 && !(q.json = join_text(&j)))
         rc = eddis_fail(err, -ENOMEM, "no memory to request the agent configuration");
     if (rc == 0)
-        rc = open_client(&q, err);
+        rc = joining_client(i->url, i->secret, i->pin, i->lease_ns, &q.http, err);
     if (rc == 0)
         rc = ask(&q, err);
     http_client_close(q.http);

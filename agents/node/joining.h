@@ -5,8 +5,14 @@
 
 #include "agents/node/keep/tick.h"
 #include "lib/base/error.h"
+#include "lib/http/client.h"
 
 #include <stddef.h>
+#include <stdint.h>
+
+/* Make a client of the driver at these URLs (NULL-ended), with the time limits of a lease. */
+int joining_client(char *const *url, const char *token, const char *pin, int64_t lease_ns,
+                   struct http_client **ret, struct eddis_error *err);
 
 /* Ask the driver for the configuration of this node, for a lease at most, with heartbeats to the
  * supervisor. invitation [n] is JSON text; copies of it are wiped. *ret is JSON text of *ret_n

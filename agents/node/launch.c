@@ -5,14 +5,14 @@
 #include "agents/guard/guard.h"
 #include "agents/node/keep/keeper.h"
 #include "agents/protocol/timing.h"
-#include "lib/base/cleanup.h"
+#include "lib/base/decimal.h"
 #include "lib/base/file.h"
 #include "lib/base/strbuf.h"
 #include "lib/base/user_env.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -32,24 +32,12 @@ void launch_node_name(int node, char *ret)
 
 int launch_node_place(const char *name)
 {
-    const char *digits = name + sizeof name_begin - 1;
-    char *end;
-    long n;
+    int64_t n;
 
-    if (strncmp(name, name_begin, sizeof name_begin - 1) != 0 || *digits < '1' || *digits > '9')
+    if (strncmp(name, name_begin, sizeof name_begin - 1) != 0 ||
+        !decimal_whole(name + sizeof name_begin - 1, &n) || n < 1 || n >= PROTOCOL_MAX_AGENTS)
         return -1;
-    n = strtol(digits, &end, 10);
-    return *end || n >= PROTOCOL_MAX_AGENTS ? -1 : (int)n;
-}
-
-/* Write text to a new file, mode 0600. */
-static int write_file(const char *path, const char *text, struct eddis_error *err)
-{
-    cleanup_fd int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-
-    if (fd < 0)
-        return eddis_fail_errno(err, -errno, "cannot make '%s'", path);
-    return file_write_all(fd, text, strlen(text), err);
+    return (int)n;
 }
 
 int launch_write_hosts(const struct launch *l, struct eddis_error *err)
@@ -63,7 +51,7 @@ int launch_write_hosts(const struct launch *l, struct eddis_error *err)
         strbuf_addf(&text, "%s slots=%d\n", name, l->order->node[i].n_ranks);
     }
     rc = text.failed ? eddis_fail(err, -ENOMEM, "no memory for the list of nodes")
-                     : write_file(l->hosts_file, strbuf_text(&text), err);
+                     : file_write_new(l->hosts_file, strbuf_text(&text), text.len, err);
     strbuf_fini(&text);
     return rc;
 }
@@ -78,7 +66,7 @@ int launch_write_rules(const struct launch *l, struct eddis_error *err)
                                 "0 0 0 0     # small ones as Open MPI thinks best\n"
                                 "1048576 4 0 0 # from 1 MiB: ring\n";
 
-    return write_file(l->rules_file, rules, err);
+    return file_write_new(l->rules_file, rules, sizeof rules - 1, err);
 }
 
 /* ---- parameters ---- */
@@ -91,17 +79,22 @@ bool launch_user_sets(const struct agent_config *b, const char *name)
     return false;
 }
 
+/* Append a parameter of Open MPI with its flag. */
+static void add_pair(struct strlist *a, const char *flag, const char *name, const char *value)
+{
+    strlist_addf(a, "%s", flag);
+    strlist_addf(a, "%s", name);
+    strlist_addf(a, "%s", value);
+}
+
 /* Append a parameter of Open MPI with its flag, unless the user sets it: some versions of mpirun
  * reject a parameter given twice.
  */
 static void add(struct strlist *a, const struct launch *l, const char *flag, const char *name,
                 const char *value)
 {
-    if (launch_user_sets(l->agent_config, name))
-        return;
-    strlist_addf(a, "%s", flag);
-    strlist_addf(a, "%s", name);
-    strlist_addf(a, "%s", value);
+    if (!launch_user_sets(l->agent_config, name))
+        add_pair(a, flag, name, value);
 }
 
 /* Append a parameter of MPI itself, in the ranks. */
@@ -136,11 +129,8 @@ static void add_words(struct strlist *a, const char *const *word)
 /* Append the parameters that the user sets in mpi.mca. */
 static void add_users(struct strlist *a, const struct launch *l)
 {
-    for (char **m = l->agent_config->mpi_mca; *m; m += 2) {
-        strlist_addf(a, "--mca");
-        strlist_addf(a, "%s", m[0]);
-        strlist_addf(a, "%s", m[1]);
-    }
+    for (char **m = l->agent_config->mpi_mca; *m; m += 2)
+        add_pair(a, "--mca", m[0], m[1]);
 }
 
 /* Check whether the job has several nodes. */
@@ -288,27 +278,18 @@ int launch_daemon_argv(const struct launch *l, struct strlist *ret, struct eddis
     return ret->failed ? eddis_fail(err, -ENOMEM, "no memory for a daemon's arguments") : 0;
 }
 
-/* Append a parameter of a daemon, with its flag. */
-static void add_pair(struct strlist *a, const struct openmpi *mpi, const char *name,
-                     const char *value)
-{
-    strlist_addf(a, "%s", mpi->flag);
-    strlist_addf(a, "%s", name);
-    strlist_addf(a, "%s", value);
-}
-
 void launch_add_relay(const struct openmpi *mpi, const struct relay *r, struct strlist *ret)
 {
     char number[16], count[16];
 
     snprintf(number, sizeof number, "%d", r->daemon);
     snprintf(count, sizeof count, "%d", r->daemons);
-    add_pair(ret, mpi, mpi->space, r->space);
-    add_pair(ret, mpi, mpi->number, number);
-    add_pair(ret, mpi, mpi->count, count);
-    add_pair(ret, mpi, mpi->uri, r->uri);
+    add_pair(ret, mpi->flag, mpi->space, r->space);
+    add_pair(ret, mpi->flag, mpi->number, number);
+    add_pair(ret, mpi->flag, mpi->count, count);
+    add_pair(ret, mpi->flag, mpi->uri, r->uri);
     if (mpi->nodes && r->nodes[0])
-        add_pair(ret, mpi, mpi->nodes, r->nodes);
+        add_pair(ret, mpi->flag, mpi->nodes, r->nodes);
 }
 
 /* Set the variables that only several nodes need: PATH with eddis-rank's folder, the rank file, and
@@ -358,16 +339,13 @@ _Static_assert((int)PROTOCOL_MPI_SECRET == (int)GUARD_SECRET_CHARS,
 
 int launch_write_guard(const struct launch *l, struct eddis_error *err)
 {
-    cleanup_fd int fd = open(l->guard_file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     struct guard_file file = { .address = "" };
     int rc;
 
-    if (fd < 0)
-        return eddis_fail_errno(err, -errno, "cannot make '%s'", l->guard_file);
     (void)snprintf(file.address, sizeof file.address, "%s", channel_address(l));
     (void)snprintf(file.secret, sizeof file.secret, "%s", l->order->mpi_secret);
     (void)snprintf(file.socket, sizeof file.socket, "%s", l->socket);
-    rc = file_write_all(fd, &file, sizeof file, err);
+    rc = file_write_new(l->guard_file, &file, sizeof file, err);
     explicit_bzero(&file, sizeof file);
     return rc;
 }

@@ -109,9 +109,6 @@ int launch_clean_environment(const struct agent_config *b, struct eddis_error *e
 /* Check whether the user's mpi.mca sets this parameter. */
 bool launch_user_sets(const struct agent_config *b, const char *name);
 
-/* Borrow the value that a variable has for the ranks unless eddis sets it; NULL: none. */
-const char *launch_given(const struct launch *l, const char *name);
-
 /* Borrow the PATH in which the ranks search for programs, without the folder of eddis's own. */
 const char *launch_search_path(const struct launch *l);
 

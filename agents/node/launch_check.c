@@ -5,7 +5,6 @@
 #include "lib/base/program.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>

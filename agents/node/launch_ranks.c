@@ -38,7 +38,8 @@ int launch_count_cpus(const char *cpus)
     return n;
 }
 
-const char *launch_given(const struct launch *l, const char *name)
+/* Borrow the value that a variable has for the ranks unless eddis sets it; NULL: none. */
+static const char *given(const struct launch *l, const char *name)
 {
     const char *value = strlist_value(l->agent_config->env, name);
 
@@ -47,7 +48,7 @@ const char *launch_given(const struct launch *l, const char *name)
 
 const char *launch_search_path(const struct launch *l)
 {
-    const char *path = launch_given(l, "PATH");
+    const char *path = given(l, "PATH");
 
     return path && *path ? path : "/usr/local/bin:/usr/bin:/bin";
 }
@@ -56,7 +57,7 @@ const char *launch_search_path(const struct launch *l)
 static void add_unless_given(struct strlist *e, const struct launch *l, const char *name,
                              const char *value)
 {
-    if (!launch_given(l, name))
+    if (!given(l, name))
         strlist_addf(e, "%s=%s", name, value);
 }
 
@@ -70,7 +71,7 @@ static void add_interface(struct strlist *e, const struct launch *l)
     if (launch_is_six(l)) /* otherwise NCCL takes the interface's IPv4 address, if it has one */
         add_unless_given(e, l, "NCCL_SOCKET_FAMILY", "AF_INET6");
     /* NCCL takes "eth1" as a prefix; "=" asks for the exact name. */
-    if (!launch_given(l, "NCCL_SOCKET_IFNAME"))
+    if (!given(l, "NCCL_SOCKET_IFNAME"))
         strlist_addf(e, "NCCL_SOCKET_IFNAME=%s%s", l->interface[0] ? "=" : "", name);
 }
 

@@ -5,6 +5,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/proctree.h"
+#include "profiler/quota.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,51 +28,29 @@ static int64_t read_counter(const char *path)
     return -1;
 }
 
-/* Write the path of the nearest group at or above path that has a counter; in version 2 not every
- * group has it.
- */
-static void find_above(const char *path, char *ret, size_t size)
-{
-    char group[480];
-    char *slash = group;
-
-    snprintf(group, sizeof group, "%.470s", path);
-    while (slash) {
-        snprintf(ret, size, "/sys/fs/cgroup%s/memory.events", group);
-        if (read_counter(ret) >= 0)
-            return;
-        slash = strrchr(group, '/');
-        if (slash)
-            *slash = '\0';
-    }
-}
-
-/* Write the path of our control group's counter file; "": none.  Lines of /proc/self/cgroup are
- * "0::/path" in version 2, "5:memory:/path" in version 1.
+/* Write the path of our control group's counter file; "": none.  In version 2 not every group has
+ * it, and the nearest one at or above ours counts.
  */
 static void find_counter(char *ret, size_t size)
 {
-    cleanup_file FILE *f = fopen("/proc/self/cgroup", "re");
-    char line[512];
+    char group[QUOTA_GROUP];
+    size_t mount = quota_group("", "self", "", group, NULL);
 
     ret[0] = '\0';
-    while (f && fgets(line, sizeof line, f)) {
-        char *path = strrchr(line, ':');
+    while (mount) {
+        char *slash = strrchr(group + mount, '/');
 
-        if (!path)
-            continue;
-        path++;
-        path[strcspn(path, "\n")] = '\0';
-        if (strncmp(line, "0::", 3) == 0)
-            find_above(path, ret, size);
-        else if (strstr(line, ":memory:"))
-            snprintf(ret, size, "/sys/fs/cgroup/memory%s/memory.oom_control", path);
-        else
-            continue;
+        snprintf(ret, size, "%.480s/memory.events", group);
         if (read_counter(ret) >= 0)
             return;
-        ret[0] = '\0';
+        if (!slash)
+            break;
+        *slash = '\0';
     }
+    if (quota_group("", "self", "memory", group, NULL))
+        snprintf(ret, size, "%.480s/memory.oom_control", group);
+    if (read_counter(ret) < 0)
+        ret[0] = '\0';
 }
 
 void oom_begin(struct oom_watch *w)

@@ -10,12 +10,12 @@
 #include "lib/base/user_env.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define VERSION_NS (10 * CLOCK_S)
@@ -106,28 +106,6 @@ int openmpi_parse_version(const char *text, char *ret, size_t size, struct eddis
     return atoi(ret);
 }
 
-/* Read to the end of fd, at most size - 1 bytes, until the deadline.  Return 0 or a negative errno
- * value.
- */
-static int read_until(int fd, char *ret, size_t size, int64_t deadline_ns)
-{
-    struct pollfd p = { .fd = fd, .events = POLLIN };
-    size_t n = 0;
-
-    while (n + 1 < size && poll(&p, 1, clock_poll_ms(deadline_ns)) > 0) {
-        ssize_t got = read(fd, ret + n, size - 1 - n);
-
-        if (got < 0 && errno == EINTR)
-            continue;
-        ret[n + (size_t)(got > 0 ? got : 0)] = '\0';
-        if (got <= 0)
-            return got < 0 ? -errno : 0;
-        n += (size_t)got;
-    }
-    ret[n] = '\0';
-    return n + 1 < size ? -ETIMEDOUT : 0;
-}
-
 int openmpi_preload_guard(struct strlist *env, const char *library, const char *value,
                           struct eddis_error *err)
 {
@@ -149,17 +127,18 @@ int openmpi_preload_guard(struct strlist *env, const char *library, const char *
 static int run_program(const char *const *argv, const char *guard, char *ret, size_t size,
                        struct eddis_error *err)
 {
-    static const struct spawn_rung end[] = { { 0, CLOCK_S }, { SIGKILL, 5 * CLOCK_S } };
-    cleanup_fd int from = -1, to = -1;
-    struct spawn s = { .argv = argv, .in = -1, .err = -1, .parent_death_signal = SIGKILL };
+    static const struct spawn_rung end[] = { { 0, VERSION_NS }, { SIGKILL, 5 * CLOCK_S } };
+    cleanup_fd int out = memfd_create("eddis-mpi", MFD_CLOEXEC);
+    struct spawn s = {
+        .argv = argv, .in = -1, .out = out, .err = -1, .parent_death_signal = SIGKILL
+    };
     struct strlist env = { 0 };
-    int ends[2], rc;
+    int rc, status = 0;
+    ssize_t n;
     pid_t pid;
 
-    if (pipe2(ends, O_CLOEXEC) < 0)
-        return eddis_fail_errno(err, -errno, "cannot make a pipe");
-    from = ends[0];
-    s.out = to = ends[1];
+    if (out < 0)
+        return eddis_fail_errno(err, -errno, "cannot make a file in memory");
     user_env_add(&env);
     rc = guard[0] ? openmpi_preload_guard(&env, guard, GUARD_ASK, err) : 0;
     s.envp = (const char *const *)env.item;
@@ -168,10 +147,12 @@ static int run_program(const char *const *argv, const char *guard, char *ret, si
     strlist_fini(&env);
     if (rc < 0)
         return rc;
-    (void)close(cleanup_keep_fd(to));
-    rc = read_until(from, ret, size, clock_after_ns(clock_now_ns(), VERSION_NS));
-    (void)spawn_stop(pid, end, sizeof end / sizeof *end, NULL, NULL);
-    return rc < 0 ? eddis_fail_errno(err, rc, "'%s %s' does not answer", argv[0], argv[1]) : 0;
+    rc = spawn_stop(pid, end, sizeof end / sizeof *end, &status, NULL);
+    if (rc < 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL))
+        return eddis_fail_errno(err, -ETIMEDOUT, "'%s %s' does not answer", argv[0], argv[1]);
+    n = pread(out, ret, size - 1, 0);
+    ret[n > 0 ? n : 0] = '\0';
+    return 0;
 }
 
 /* Run "program --version" and write its output to ret [size]. */

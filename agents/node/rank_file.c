@@ -7,7 +7,6 @@
 #include "lib/base/file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,14 +60,10 @@ static char *file_text(const struct rank_file *f)
 int rank_file_write(const char *path, const struct rank_file *f, struct eddis_error *err)
 {
     cleanup_free char *text = file_text(f);
-    cleanup_fd int fd = -1;
 
     if (!text)
         return eddis_fail(err, -ENOMEM, "no memory to write '%s'", path);
-    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return eddis_fail_errno(err, -errno, "cannot make '%s'", path);
-    return file_write_all(fd, text, strlen(text), err);
+    return file_write_new(path, text, strlen(text), err);
 }
 
 /* Read the row of this rank alone to f->rank. -ENOENT: there is none. */

@@ -10,7 +10,6 @@
 
 #include "agents/protocol/protocol.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct rank_spec {

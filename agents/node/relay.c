@@ -4,7 +4,6 @@
 
 #include "agents/protocol/protocol_relay.h"
 #include "lib/base/cleanup.h"
-#include "lib/base/clock.h"
 #include "lib/base/strbuf.h"
 #include "lib/base/trust.h"
 #include "openmpi.h"
@@ -232,15 +231,15 @@ int relay_send(const char *socket_path, const struct relay *r, struct eddis_erro
     return 0;
 }
 
-int relay_listen(const char *path, struct eddis_error *err)
+int relay_listen(const char *path, int option, int value, struct eddis_error *err)
 {
     cleanup_fd int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     struct sockaddr_un at;
-    int one = 1, rc = address_of(path, &at, err);
+    int rc = address_of(path, &at, err);
 
     if (rc < 0)
         return rc;
-    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &one, sizeof one) < 0 ||
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, option, &value, sizeof value) < 0 ||
         fchmod(fd, 0600) < 0 || bind(fd, (struct sockaddr *)&at, sizeof at) < 0)
         return eddis_fail_errno(err, -errno, "cannot make the socket '%s'", path);
     return cleanup_keep_fd(fd);

@@ -30,8 +30,10 @@ char *relay_uri_at(const char *uri, const char *address, const char *host, struc
 /* Send r to the agent's socket.  Block, for seconds at worst. */
 int relay_send(const char *socket_path, const struct relay *r, struct eddis_error *err);
 
-/* Make the agent's socket at path.  Return a non-blocking descriptor or a negative errno value. */
-int relay_listen(const char *path, struct eddis_error *err);
+/* Make a socket of the agent at path, for datagrams, with an option of SOL_SOCKET; relay_receive
+ * needs SO_PASSCRED.  Return a non-blocking descriptor or a negative errno value.
+ */
+int relay_listen(const char *path, int option, int value, struct eddis_error *err);
 
 /* Receive the next relay; the caller frees it with relay_free.  Return 1, or 0 if none has come.
  * Negative: one was dropped for the reason in err; more may have come.

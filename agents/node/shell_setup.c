@@ -3,15 +3,13 @@
 #include "shell_setup.h"
 
 #include "lib/base/cleanup.h"
+#include "lib/base/proctree.h"
 #include "lib/base/spawn.h"
 #include "lib/base/strbuf.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Start of the shell script.  Its trap turns an exit code 0 of a setup line into 1: otherwise a
  * line that ends the shell would end the rank as if it had trained.
@@ -47,26 +45,10 @@ static bool is_usable(const char *shell)
 
 bool setup_runs(pid_t pid)
 {
-    char path[64], text[512];
-    cleanup_fd int fd = -1;
-    ssize_t n;
+    size_t n = 0;
+    cleanup_free char *text = proctree_read(pid, "cmdline", &n);
 
-    (void)snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    n = fd < 0 ? -1 : read(fd, text, sizeof text);
-    return n > 0 && memmem(text, (size_t)n, begins, sizeof begins - 1) != NULL;
-}
-
-/* Append text in single quotes for the shell. */
-static void add_quoted(struct strbuf *b, const char *text)
-{
-    strbuf_add(b, "'");
-    for (; *text; text++)
-        if (*text == '\'')
-            strbuf_add(b, "'\\''");
-        else
-            strbuf_add_bytes(b, text, 1);
-    strbuf_add(b, "'");
+    return text && memmem(text, n, begins, sizeof begins - 1) != NULL;
 }
 
 int setup_argv(char *const *lines, char *const *command, const char *shell, struct strlist *ret,
@@ -80,7 +62,7 @@ int setup_argv(char *const *lines, char *const *command, const char *shell, stru
     strbuf_add(&script, begins);
     for (; *lines; lines++) {
         strbuf_add(&script, "eddis_line=");
-        add_quoted(&script, *lines);
+        strbuf_add_quoted(&script, *lines);
         strbuf_addf(&script, "\n%s\n", *lines);
     }
     strbuf_add(&script, ends);

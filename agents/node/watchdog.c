@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stddef.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

@@ -16,6 +16,7 @@
 #include "lib/base/file.h"
 #include "lib/base/process_fd.h"
 #include "lib/base/proctree.h"
+#include "lib/base/signal_fd.h"
 #include "lib/base/spawn.h"
 #include "lib/topo/topo.h"
 #include "profiler/quota.h"
@@ -193,8 +194,8 @@ static void report_end(struct wrapper *w, int status)
     m.dropped_bytes = rank_log_dropped(w->log);
     m.log_error = rank_log_error(w->log);
     if (status != 0)
-        (killed ? rank_log_tail : rank_log_last_lines)(w->log, PROTOCOL_LAST_LINES, PROTOCOL_LINE,
-                                                       m.lines, sizeof m.lines);
+        rank_log_last_lines(w->log, killed, PROTOCOL_LAST_LINES, PROTOCOL_LINE, m.lines,
+                            sizeof m.lines);
     tell(w, &m);
 }
 
@@ -245,21 +246,6 @@ static int prepare(struct wrapper *w, struct eddis_error *err)
     if (spec->cpus[0] && topo_bind(spec->cpus, &unbound) < 0)
         say(w, unbound.text); /* perhaps slower, but training is possible */
     return 0;
-}
-
-/* Block the handled signals and open a signalfd for them.  Return it or a negative errno value. */
-static int open_signals(struct eddis_error *err)
-{
-    static const int wanted[] = { SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2 };
-    sigset_t set;
-    int fd;
-
-    sigemptyset(&set);
-    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
-        sigaddset(&set, wanted[i]);
-    (void)sigprocmask(SIG_BLOCK, &set, NULL);
-    fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    return fd < 0 ? eddis_fail_errno(err, -errno, "cannot make a signal descriptor") : fd;
 }
 
 /* Start the program, or the shell with its setup lines.  One pipe takes standard output and error,
@@ -559,13 +545,14 @@ static int fail_start(struct wrapper *w, const struct eddis_error *why)
  */
 static int open_all(struct wrapper *w, const char *file, struct eddis_error *err)
 {
+    static const int signals[] = { SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, 0 };
     int rc;
 
     if (w->rank < 0)
         return eddis_fail(err, -EINVAL,
                           "OMPI_COMM_WORLD_RANK is not set; only mpirun starts this program");
     if ((rc = rank_file_read(file, w->rank, &w->file, err)) < 0 ||
-        (rc = w->signals = open_signals(err)) < 0 ||
+        (rc = w->signals = signal_fd_open(signals, err)) < 0 ||
         (rc = w->agent = connect_agent(w->file->socket, err)) < 0)
         return rc;
     if (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)

@@ -2,16 +2,13 @@
 /* log_answer.c - reads a part of a rank's log, and converts it to and from JSON */
 #include "log_answer.h"
 
-#include "lib/base/fields.h"
-
 #include "lib/base/cleanup.h"
+#include "lib/base/fields.h"
+#include "lib/base/file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const struct field answer_fields[] = {
@@ -45,18 +42,16 @@ int log_answer_parse(const char *text, size_t n, struct log_answer *ret, struct 
 
 int log_answer_read(const char *path, struct log_answer *a, struct eddis_error *err)
 {
-    cleanup_fd int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    off_t size;
+    cleanup_fd int fd = file_open_regular(path, SIZE_MAX, &size, err);
     cleanup_free char *text = NULL;
-    struct stat st;
     int64_t from = a->offset;
     ssize_t n;
 
     if (fd < 0)
-        return eddis_fail_errno(err, -errno, "cannot open '%s'", path);
-    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-        return eddis_fail(err, -EINVAL, "'%s' is not a regular file", path);
-    from = from < 0 ? (st.st_size + from > 0 ? st.st_size + from : 0) : from;
-    from = from > st.st_size ? st.st_size : from;
+        return fd;
+    from = from < 0 ? (size + from > 0 ? size + from : 0) : from;
+    from = from > size ? size : from;
     text = malloc(LOG_ANSWER_MOST + 1);
     if (!text)
         return eddis_fail(err, -ENOMEM, "no memory for a log");

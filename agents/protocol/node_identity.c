@@ -107,8 +107,10 @@ bool node_identity_before(const struct node_identity *id, struct node_identity *
 }
 
 /* Comparing as text suffices: numbers of equal length sort as their digits do. */
-bool node_identity_covers(const struct node_identity *id, const char *text)
+bool node_identity_covers(const struct node_identity *id, int n, const char *text)
 {
-    return node_identity_is_mark(text) && strncmp(text, id->mark, NODE_IDENTITY_NODE) == 0 &&
-           strcmp(text, id->mark) <= 0;
+    for (int i = 0; node_identity_is_mark(text) && i < n; i++)
+        if (strncmp(text, id[i].mark, NODE_IDENTITY_NODE) == 0 && strcmp(text, id[i].mark) <= 0)
+            return true;
+    return false;
 }

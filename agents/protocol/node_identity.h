@@ -57,8 +57,8 @@ int node_identity_next(struct node_identity *id, struct eddis_error *err);
  */
 bool node_identity_before(const struct node_identity *id, struct node_identity *ret);
 
-/* Check whether text is the mark of this start or of an earlier start of the same node. */
-bool node_identity_covers(const struct node_identity *id, const char *text);
+/* Check whether text is the mark of one of these n starts or of an earlier start of its node. */
+bool node_identity_covers(const struct node_identity *id, int n, const char *text);
 
 /* Build the identity that has this mark.  Return false, and leave *ret alone, if mark is not one.
  */

@@ -6,13 +6,10 @@
 
 #include "lib/base/fields.h"
 
-#include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
-#include "lib/base/text.h"
 #include "lib/slurm/slurm_batch.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const struct field emulated_fields[] = {
@@ -33,22 +30,18 @@ static int check_emulated(const void *emulated, struct eddis_error *err)
 static const struct fields emulated_table =
     FIELDS(struct job_emulated, emulated_fields, .check = check_emulated);
 
-/* Check that path, the value of JSON key `name`, is NULL or absolute.  Return 0 or -EINVAL. */
-static int check_path(const char *name, const char *path, struct eddis_error *err)
-{
-    if (path && path[0] != '/')
-        return eddis_fail(err, -EINVAL, "\"%s\" is not an absolute path", name);
-    return 0;
-}
-
 /* Check what the field table cannot: that required members are not empty, and that mark, URLs, key
  * hash, environment, MCA parameters and paths are well formed.  Return 0 or -EINVAL.
  */
 static int check_agent_config(const void *config, struct eddis_error *err)
 {
     const struct agent_config *b = config;
+    const char *const paths[][2] = { { "workdir", b->workdir },
+                                     { "log_dir", *b->log_dir ? b->log_dir : NULL },
+                                     { "checkpoint_dir", b->checkpoint_dir },
+                                     { "resume_from", b->resume_from },
+                                     { "data_path", b->data_path } };
     size_t n = 0;
-    int rc;
 
     if (!b->job_id[0] || !b->token[0])
         return eddis_fail(err, -EINVAL, "\"job_id\" or \"token\" is empty");
@@ -72,13 +65,10 @@ static int check_agent_config(const void *config, struct eddis_error *err)
         n++;
     if (n % 2)
         return eddis_fail(err, -EINVAL, "\"mpi_mca\" has a name without a value");
-    if ((rc = check_path("workdir", b->workdir, err)) < 0 ||
-        (rc = check_path("log_dir", *b->log_dir ? b->log_dir : NULL, err)) < 0 ||
-        (rc = check_path("checkpoint_dir", b->checkpoint_dir, err)) < 0)
-        return rc;
-    if ((rc = check_path("resume_from", b->resume_from, err)) < 0)
-        return rc;
-    return check_path("data_path", b->data_path, err);
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        if (paths[i][1] && paths[i][1][0] != '/')
+            return eddis_fail(err, -EINVAL, "\"%s\" is not an absolute path", paths[i][0]);
+    return 0;
 }
 
 static const struct field agent_config_fields[] = {
@@ -115,47 +105,21 @@ static const struct field agent_config_fields[] = {
     FIELD(struct agent_config, heartbeat_ns, INT64, CLOCK_MS, TIMING_MOST_LEASE_NS),
     FIELD_ARRAY("emulate", struct agent_config, emulate, n_emulate, emulated_table),
 };
-static const struct fields agent_config_table =
-    FIELDS(struct agent_config, agent_config_fields, .check = check_agent_config);
+static const struct fields agent_config_table = FIELDS(
+    struct agent_config, agent_config_fields, .check = check_agent_config, .secret = "token");
 
 char *agent_config_text(const struct agent_config *b)
 {
-    cleanup_json json_t *o = json_object();
-    char *text = NULL;
-
-    if (o && fields_write(agent_config_fields, agent_config_table.n, b, o) == 0)
-        text = json_text(o, false);
-    json_wipe(o, "token");
-    return text;
+    return fields_text(&agent_config_table, b);
 }
 
 int agent_config_parse(const char *text, size_t n, struct agent_config **ret,
                        struct eddis_error *err)
 {
-    cleanup_json json_t *o = NULL;
-    struct agent_config *b;
-    int rc = json_parse(text, n, "agent configuration", &o, err);
-
-    if (rc < 0)
-        return rc;
-    b = calloc(1, sizeof *b);
-    if (!b)
-        return eddis_fail(err, -ENOMEM, "no memory for the agent configuration");
-    rc = fields_fill(&agent_config_table, o, b, err);
-    json_wipe(o, "token");
-    if (rc < 0) {
-        agent_config_free(b);
-        return eddis_fail_prefix(err, rc, "agent configuration");
-    }
-    *ret = b;
-    return 0;
+    return fields_parse_new(&agent_config_table, text, n, "agent configuration", ret, err);
 }
 
 void agent_config_free(struct agent_config *b)
 {
-    if (!b)
-        return;
-    explicit_bzero(b->token, sizeof b->token);
-    fields_free(&agent_config_table, b);
-    free(b);
+    fields_delete(&agent_config_table, b);
 }

@@ -4,12 +4,10 @@
 
 #include "timing.h"
 
-#include "lib/base/cleanup.h"
 #include "lib/base/fields.h"
 #include "lib/base/text.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Check that url, secret and pin of an invitation are present and well formed.  Return 0 or
@@ -37,7 +35,7 @@ static const struct field invitation_fields[] = {
     FIELD(struct invitation, lease_ns, INT64, TIMING_LEAST_LEASE_NS, TIMING_MOST_LEASE_NS),
 };
 static const struct fields invitation_table =
-    FIELDS(struct invitation, invitation_fields, .check = check_invitation);
+    FIELDS(struct invitation, invitation_fields, .check = check_invitation, .secret = "secret");
 
 /* Check that a node that joins has a name and a nonce. */
 static int check_join(const void *join, struct eddis_error *err)
@@ -58,43 +56,17 @@ static const struct fields join_table = FIELDS(struct join, join_fields, .check 
 
 char *invitation_text(const struct invitation *i)
 {
-    cleanup_json json_t *o = json_object();
-    char *text = NULL;
-
-    if (o && fields_write(invitation_fields, invitation_table.n, i, o) == 0)
-        text = json_text(o, false);
-    json_wipe(o, "secret");
-    return text;
+    return fields_text(&invitation_table, i);
 }
 
 int invitation_parse(const char *text, size_t n, struct invitation **ret, struct eddis_error *err)
 {
-    cleanup_json json_t *o = NULL;
-    struct invitation *i;
-    int rc = json_parse(text, n, "invitation", &o, err);
-
-    if (rc < 0)
-        return rc;
-    i = calloc(1, sizeof *i);
-    if (!i)
-        return eddis_fail(err, -ENOMEM, "no memory for the invitation");
-    rc = fields_fill(&invitation_table, o, i, err);
-    json_wipe(o, "secret");
-    if (rc < 0) {
-        invitation_free(i);
-        return eddis_fail_prefix(err, rc, "invitation");
-    }
-    *ret = i;
-    return 0;
+    return fields_parse_new(&invitation_table, text, n, "invitation", ret, err);
 }
 
 void invitation_free(struct invitation *i)
 {
-    if (!i)
-        return;
-    explicit_bzero(i->secret, sizeof i->secret);
-    fields_free(&invitation_table, i);
-    free(i);
+    fields_delete(&invitation_table, i);
 }
 
 char *join_text(const struct join *j)
@@ -104,10 +76,5 @@ char *join_text(const struct join *j)
 
 int join_parse(const char *text, size_t n, struct join *ret, struct eddis_error *err)
 {
-    struct join j = { 0 };
-    int rc = fields_parse(&join_table, text, n, "join", &j, err);
-
-    if (rc == 0)
-        *ret = j;
-    return rc;
+    return fields_parse(&join_table, text, n, "join", ret, err);
 }

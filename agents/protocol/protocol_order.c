@@ -7,6 +7,7 @@
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
+#include "lib/base/text.h"
 #include "lib/model/choice_json.h"
 #include "lib/model/network_check_json.h"
 #include "lib/model/plan.h"
@@ -22,9 +23,9 @@
  */
 #define MAX_SECONDS (3600 * 1e6)
 
-static const char *const type_names[] = { "none",  "profile", "prepare",   "check",    "start",
-                                          "relay", "settle",  "rebalance", "signal",   "look",
-                                          "stop",  "logs",    "pause",     "continue", "bye" };
+const char *const order_type_names[] = { "none",  "profile", "prepare",   "check",    "start",
+                                         "relay", "settle",  "rebalance", "signal",   "look",
+                                         "stop",  "logs",    "pause",     "continue", "bye" };
 static const char *const ladder_names[] = { "orderly", "failure", "kill" };
 
 static const struct field node_fields[] = {
@@ -98,28 +99,12 @@ static int check_rank(const struct order *order, int i, struct eddis_error *err)
     return 0;
 }
 
-/* Check that the secret is empty or has PROTOCOL_MPI_SECRET hexadecimal digits.  Return 0 or
- * -EINVAL.
+/* Check that the text of member `key` is empty or has n hexadecimal digits.  Return 0 or -EINVAL.
  */
-static int check_secret(const char *secret, struct eddis_error *err)
+static int check_digits(const char *key, const char *text, int n, struct eddis_error *err)
 {
-    size_t n = strlen(secret);
-
-    if (n && (n != PROTOCOL_MPI_SECRET || secret[strspn(secret, "0123456789abcdef")]))
-        return eddis_fail(err, -EINVAL, "\"mpi_secret\" is not %d hexadecimal digits",
-                          PROTOCOL_MPI_SECRET);
-    return 0;
-}
-
-/* Check that `share`, which becomes part of a file's name, is empty or has PROTOCOL_MARKER
- * hexadecimal digits.  Return 0 or -EINVAL.
- */
-static int check_share(const char *share, struct eddis_error *err)
-{
-    size_t n = strlen(share);
-
-    if (n && (n != PROTOCOL_MARKER || share[strspn(share, "0123456789abcdef")]))
-        return eddis_fail(err, -EINVAL, "\"share\" is not %d hexadecimal digits", PROTOCOL_MARKER);
+    if (*text && !text_is_hex(text, (size_t)n))
+        return eddis_fail(err, -EINVAL, "\"%s\" is not %d hexadecimal digits", key, n);
     return 0;
 }
 
@@ -127,10 +112,10 @@ static int check_share(const char *share, struct eddis_error *err)
 static int check_prepare_own(const void *order, struct eddis_error *err)
 {
     const struct order *o = order;
-    int rc = check_share(o->share, err);
+    int rc = check_digits("share", o->share, PROTOCOL_MARKER, err); /* a part of a file's name */
 
     if (rc == 0)
-        rc = check_secret(o->mpi_secret, err);
+        rc = check_digits("mpi_secret", o->mpi_secret, PROTOCOL_MPI_SECRET, err);
     if (rc == 0 && o->n_local == 0)
         rc = eddis_fail(err, -EINVAL, "\"rank\" is empty");
     for (int i = 0; rc == 0 && i < o->n_local; i++)
@@ -167,7 +152,7 @@ static const struct fields own_tables[] = {
 
 static const struct field order_fields[] = {
     FIELD(struct order, number, INT64, 0, INT64_MAX),
-    FIELD_WORD(struct order, type, type_names),
+    FIELD_WORD(struct order, type, order_type_names),
     FIELD(struct order, generation, INT64, 0, INT32_MAX),
     FIELD_UNION(struct order, type, own_tables),
 };

@@ -47,6 +47,8 @@ enum order_type {
     ORDER_BYE,
 };
 
+extern const char *const order_type_names[]; /* by enum order_type */
+
 /* Sequence of signals with which a node is stopped; agents/node/stop.c has the exact table. */
 enum stop_ladder {
     STOP_ORDERLY, /* TERM to the ranks, wait grace_ns, then as STOP_FAILURE */

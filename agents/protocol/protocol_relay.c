@@ -28,8 +28,9 @@ static int check_text(const char *name, const char *text, const char *may, struc
     return 0;
 }
 
-int relay_check(const struct relay *r, struct eddis_error *err)
+int relay_check(const void *relay, struct eddis_error *err)
 {
+    const struct relay *r = relay;
     int rc;
 
     if (!r->host[0] || !r->space[0] || !r->uri[0])
@@ -47,13 +48,7 @@ int relay_check(const struct relay *r, struct eddis_error *err)
     return check_text("nodes", r->nodes, LETTERS DIGITS ".-_@:;,[]()*", err);
 }
 
-/* Check a relay that was read. */
-static int check(const void *relay, struct eddis_error *err)
-{
-    return relay_check(relay, err);
-}
-
-const struct fields relay_table = FIELDS(struct relay, relay_fields, .check = check);
+const struct fields relay_table = FIELDS(struct relay, relay_fields, .check = relay_check);
 
 void relay_free(struct relay *r)
 {

@@ -13,7 +13,7 @@ extern const struct fields relay_table;
  * Nothing may pass that a shell or mpirun would take for an option or a command.  Return 0 or
  * -EINVAL.
  */
-int relay_check(const struct relay *r, struct eddis_error *err);
+int relay_check(const void *relay, struct eddis_error *err);
 
 /* Free the strings of a relay, not the struct. */
 void relay_free(struct relay *r);

@@ -8,7 +8,6 @@
 #include "protocol_relay.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 enum { MAX_EVENTS = 4096, MAX_OUTPUTS = 4096, MAX_PHASE = 63 };
 
@@ -228,12 +227,7 @@ char *hello_text(const struct hello *h)
 
 int hello_parse(const char *text, size_t n, struct hello *ret, struct eddis_error *err)
 {
-    struct hello h = { 0 };
-    int rc = fields_parse(&hello_table, text, n, "hello", &h, err);
-
-    if (rc == 0)
-        *ret = h;
-    return rc;
+    return fields_parse(&hello_table, text, n, "hello", ret, err);
 }
 
 char *report_text(const struct report *r)
@@ -243,20 +237,10 @@ char *report_text(const struct report *r)
 
 int report_parse(const char *text, size_t n, struct report **ret, struct eddis_error *err)
 {
-    struct report *r = calloc(1, sizeof *r);
-    int rc = r ? fields_parse(&report_table, text, n, "report", r, err)
-               : eddis_fail(err, -ENOMEM, "no memory for a report");
-
-    if (rc == 0)
-        *ret = r;
-    else
-        report_free(r);
-    return rc;
+    return fields_parse_new(&report_table, text, n, "report", ret, err);
 }
 
 void report_free(struct report *r)
 {
-    if (r)
-        fields_free(&report_table, r);
-    free(r);
+    fields_delete(&report_table, r);
 }

@@ -5,13 +5,11 @@
 #include "lib/base/clock.h"
 #include "lib/base/strbuf.h"
 #include "lib/base/strlist.h"
-#include "lib/base/text.h"
 #include "lib/job/job_text.h"
 #include "lib/slurm/slurm_time.h"
 #include "sbatch_options.h"
 #include "sbatch_variables.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -155,14 +153,10 @@ static void add_quoted(const char *word, struct strbuf *b)
     size_t n = strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
                             "/._-+=:,@%");
 
-    if (n && !word[n]) {
+    if (n && !word[n])
         strbuf_add(b, word);
-        return;
-    }
-    strbuf_add(b, "'");
-    for (const char *c = word; *c; c++)
-        strbuf_addf(b, *c == '\'' ? "'\\''" : "%c", *c);
-    strbuf_add(b, "'");
+    else
+        strbuf_add_quoted(b, word);
 }
 
 /* Add "--option=value", unless the value is NULL or "none". */

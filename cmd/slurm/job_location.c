@@ -74,7 +74,7 @@ static void place_of(const struct job_folder *f, const char *cluster, int64_t en
 
     explicit_bzero(&d, sizeof d);
     *ret = p;
-    if (rc != -EREMOTE || slurm_link_read(f, &l, NULL) < 0)
+    if (rc != -EREMOTE || slurm_link_read(f, &l) < 0)
         return;
     /* This process runs in that job on that node, even if the host name differs. */
     if (is_own("SLURM_JOB_ID", l.job) && is_own("SLURMD_NODENAME", l.node))
@@ -110,9 +110,9 @@ static bool by_link(const char *cluster, const struct slurm_job *j, const char *
     char task[128];
 
     (void)snprintf(task, sizeof task, "%s_%s", j->array, j->task);
-    if (j->array[0] && slurm_link_find(cluster, task, ret, NULL) == 0)
+    if (j->array[0] && slurm_link_find(cluster, task, ret) == 0)
         return true;
-    return slurm_link_find(cluster, j->array[0] ? j->id : *j->het ? j->het : word, ret, NULL) == 0;
+    return slurm_link_find(cluster, j->array[0] ? j->id : *j->het ? j->het : word, ret) == 0;
 }
 
 /* Check whether Slurm names another user than ours as the job's owner. */
@@ -177,7 +177,7 @@ static int by_number(const char *word, int64_t end_ns, struct job_location *ret,
     if (known < 0 && known != -ENOTSUP)
         return known;
     if (rc < 0) {
-        if (slurm_link_find(known < 0 ? NULL : cluster, word, &p.folder, NULL) < 0)
+        if (slurm_link_find(known < 0 ? NULL : cluster, word, &p.folder) < 0)
             return eddis_fail_prefix(err, -ENOENT, "no id of an eddis job begins with '%s'", word);
         place_of(&p.folder, known < 0 ? NULL : cluster, end_ns, ret);
         return 0;
@@ -199,19 +199,6 @@ static int by_number(const char *word, int64_t end_ns, struct job_location *ret,
     return 0;
 }
 
-/* Borrow the value of a variable in an environment block of n bytes ("NAME=value\0..."); NULL: not
- * set.
- */
-static const char *value_in(const char *text, size_t n, const char *name)
-{
-    size_t k = strlen(name);
-
-    for (const char *at = text; at < text + n; at += strlen(at) + 1)
-        if (strncmp(at, name, k) == 0 && at[k] == '=')
-            return at + k + 1;
-    return NULL;
-}
-
 /* Set an environment variable of this process; value NULL: unset it. */
 static void set_variable(const char *name, const char *value)
 {
@@ -228,12 +215,12 @@ static bool take_place(pid_t pid, const char *job)
 {
     size_t n = 0;
     cleanup_free char *text = proctree_read(pid, "environ", &n);
-    const char *own = text ? value_in(text, n, "SLURM_JOB_ID") : NULL;
+    const char *own = text ? proctree_value(text, n, "SLURM_JOB_ID") : NULL;
 
     if (!own || strcmp(own, job) != 0)
         return false;
-    set_variable("XDG_STATE_HOME", value_in(text, n, "XDG_STATE_HOME"));
-    set_variable("HOME", value_in(text, n, "HOME"));
+    set_variable("XDG_STATE_HOME", proctree_value(text, n, "XDG_STATE_HOME"));
+    set_variable("HOME", proctree_value(text, n, "HOME"));
     return true;
 }
 
@@ -251,7 +238,7 @@ static int find_by_processes(const char *cluster, const char *job, struct job_fo
 
     for (int i = 0; i < n; i++)
         if (!all[i].ending && all[i].pid != getpid() && proctree_user(all[i].pid) == getuid() &&
-            take_place(all[i].pid, job) && slurm_link_find(cluster, job, ret, NULL) == 0)
+            take_place(all[i].pid, job) && slurm_link_find(cluster, job, ret) == 0)
             return 0;
     set_variable("XDG_STATE_HOME", state);
     set_variable("HOME", home);
@@ -267,7 +254,7 @@ static int from_inside(const char *word, int64_t end_ns, struct job_location *re
     const char *node = getenv("SLURMD_NODENAME"), *cluster = getenv("SLURM_CLUSTER_NAME");
     struct job_folder f;
 
-    if (slurm_link_find(cluster, word, &f, NULL) < 0 && find_by_processes(cluster, word, &f) < 0)
+    if (slurm_link_find(cluster, word, &f) < 0 && find_by_processes(cluster, word, &f) < 0)
         return eddis_fail(err, -ENOENT,
                           "Slurm's job %s runs, but no eddis-run has started a job in it on %s",
                           word, node ? node : "this machine");

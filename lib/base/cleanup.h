@@ -41,11 +41,14 @@ static inline void cleanup_file_(FILE **f)
     errno = saved;
 }
 
-/* Close *d unless it is NULL. */
-static inline void cleanup_dir_(DIR **d)
+/* Close *dir unless it is NULL.  Keeps errno. */
+static inline void cleanup_dir_(DIR **dir)
 {
-    if (*d)
-        (void)closedir(*d);
+    int saved = errno;
+
+    if (*dir)
+        (void)closedir(*dir);
+    errno = saved;
 }
 
 /* Lock m for the rest of a scope: cleanup_unlock pthread_mutex_t *lock = mutex_hold(&m); */

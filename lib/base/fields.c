@@ -178,8 +178,11 @@ json_t *fields_json(const struct fields *t, const void *s)
 char *fields_text(const struct fields *t, const void *s)
 {
     cleanup_json json_t *o = fields_json(t, s);
+    char *text = o ? json_text(o, false) : NULL;
 
-    return o ? json_text(o, false) : NULL;
+    if (t->secret)
+        json_wipe(o, t->secret);
+    return text;
 }
 
 /* ---- reading ---- */
@@ -519,16 +522,41 @@ int fields_fill(const struct fields *t, const json_t *o, void *s, struct eddis_e
     return rc < 0 ? rc : 0;
 }
 
-int fields_parse(const struct fields *t, const char *text, size_t n, const char *what, void *s,
+int fields_parse(const struct fields *t, const char *text, size_t n, const char *what, void *ret,
                  struct eddis_error *err)
 {
-    cleanup_json json_t *o = NULL;
-    int rc = json_parse(text, n, what, &o, err);
+    void *s = NULL;
+    int rc = fields_parse_new(t, text, n, what, &s, err);
 
     if (rc < 0)
         return rc;
-    rc = fields_fill(t, o, s, err);
-    return rc < 0 ? eddis_fail_prefix(err, rc, "%s", what) : 0;
+    memcpy(ret, s, t->size);
+    if (t->secret)
+        explicit_bzero(s, t->size);
+    free(s);
+    return 0;
+}
+
+int fields_parse_new(const struct fields *t, const char *text, size_t n, const char *what,
+                     void *ret, struct eddis_error *err)
+{
+    cleanup_json json_t *o = NULL;
+    void *s = calloc(1, t->size);
+    int rc = s ? json_parse(text, n, what, &o, err)
+               : eddis_fail(err, -ENOMEM, "no memory for the %s", what);
+
+    if (rc == 0) {
+        rc = fields_fill(t, o, s, err);
+        if (t->secret)
+            json_wipe(o, t->secret);
+        if (rc < 0)
+            rc = eddis_fail_prefix(err, rc, "%s", what);
+    }
+    if (rc == 0)
+        memcpy(ret, &s, sizeof s);
+    else
+        fields_delete(t, s);
+    return rc;
 }
 
 /* ---- freeing ---- */
@@ -586,4 +614,14 @@ void fields_free(const struct fields *t, void *s)
 {
     for (size_t i = 0; i < t->n; i++)
         free_one(&t->field[i], s);
+}
+
+void fields_delete(const struct fields *t, void *s)
+{
+    if (!s)
+        return;
+    fields_free(t, s);
+    if (t->secret)
+        explicit_bzero(s, t->size);
+    free(s);
 }

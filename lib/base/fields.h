@@ -64,11 +64,12 @@ struct field {
 /* Description of a struct */
 struct fields {
     const struct field *field;
-    size_t n;         /* fields */
-    size_t size;      /* of the struct */
-    const char *name; /* what messages call it ("worker" in "worker 3: ..."); NULL: nothing */
-    bool open;        /* a newer writer may add members, which are ignored */
-    const char *more; /* the message about more members, instead of that of fields_end; or NULL */
+    size_t n;           /* fields */
+    size_t size;        /* of the struct */
+    const char *name;   /* what messages call it ("worker" in "worker 3: ..."); NULL: nothing */
+    bool open;          /* a newer writer may add members, which are ignored */
+    const char *more;   /* the message about more members, instead of that of fields_end; or NULL */
+    const char *secret; /* key of a member of which fields_text and fields_parse leave no copy */
     int (*check)(const void *s, struct eddis_error *err); /* of what was read; NULL: none */
 };
 
@@ -164,11 +165,22 @@ char *fields_text(const struct fields *t, const void *s);
  */
 int fields_fill(const struct fields *t, const json_t *o, void *s, struct eddis_error *err);
 
-/* Parse n bytes of JSON and fill struct s as fields_fill does; err names the text as `what`. */
-int fields_parse(const struct fields *t, const char *text, size_t n, const char *what, void *s,
+/* Parse n bytes of JSON into the struct *ret; err names the text as `what`.  Return 0 or a negative
+ * errno; the struct is written only on success.
+ */
+int fields_parse(const struct fields *t, const char *text, size_t n, const char *what, void *ret,
                  struct eddis_error *err);
+
+/* Do so with a new struct, for the caller to free with fields_delete, and write it to *ret, which
+ * is a pointer to such a struct.
+ */
+int fields_parse_new(const struct fields *t, const char *text, size_t n, const char *what,
+                     void *ret, struct eddis_error *err);
 
 /* Free all strings and arrays that struct s owns, and set them to NULL and 0. */
 void fields_free(const struct fields *t, void *s);
+
+/* Free an allocated struct with all that it owns, and leave no copy of a secret.  NULL: nothing. */
+void fields_delete(const struct fields *t, void *s);
 
 #endif

@@ -41,10 +41,7 @@ int file_read_fd(int fd, const char *name, size_t max, char **ret, size_t *ret_n
     return 0;
 }
 
-/* Open a regular file of at most max bytes for reading.  Return its descriptor or a negative errno
- * value.
- */
-static int open_regular(const char *path, size_t max, struct eddis_error *err)
+int file_open_regular(const char *path, size_t max, off_t *ret_size, struct eddis_error *err)
 {
     /* O_NONBLOCK: if the path is a FIFO, open must not block. */
     cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -60,12 +57,14 @@ static int open_regular(const char *path, size_t max, struct eddis_error *err)
         return eddis_fail(err, -EINVAL, "'%s' is not a regular file", path);
     if ((uint64_t)st.st_size > max)
         return eddis_fail(err, -EFBIG, "'%s' is longer than %zu bytes", path, max);
+    if (ret_size)
+        *ret_size = st.st_size;
     return cleanup_keep_fd(fd);
 }
 
 int file_read(const char *path, size_t max, char **ret, size_t *ret_n, struct eddis_error *err)
 {
-    cleanup_fd int fd = open_regular(path, max, err);
+    cleanup_fd int fd = file_open_regular(path, max, NULL, err);
 
     return fd < 0 ? fd : file_read_fd(fd, path, max, ret, ret_n, err);
 }
@@ -73,7 +72,7 @@ int file_read(const char *path, size_t max, char **ret, size_t *ret_n, struct ed
 int file_read_trusted(const char *path, size_t max, struct eddis_error *warning, char **ret,
                       size_t *ret_n, struct eddis_error *err)
 {
-    cleanup_fd int fd = open_regular(path, max, err);
+    cleanup_fd int fd = file_open_regular(path, max, NULL, err);
     int rc = fd < 0 ? fd : trust_file(fd, path, warning, err);
 
     return rc < 0 ? rc : file_read_fd(fd, path, max, ret, ret_n, err);
@@ -149,6 +148,15 @@ int file_try(const char *path, struct eddis_error *err)
     (void)close(fd);
     (void)unlink(part);
     return 0;
+}
+
+int file_write_new(const char *path, const void *data, size_t n, struct eddis_error *err)
+{
+    cleanup_fd int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+    if (fd < 0)
+        return eddis_fail_errno(err, -errno, "cannot make '%s'", path);
+    return file_write_all(fd, data, n, err);
 }
 
 const char *file_room_advice(int code)

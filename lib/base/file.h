@@ -8,6 +8,11 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+/* Open a regular file of at most max bytes for reading; *ret_size (may be NULL) is its size.  Never
+ * blocks on a FIFO.  Return its descriptor or a negative errno value, as file_read does.
+ */
+int file_open_regular(const char *path, size_t max, off_t *ret_size, struct eddis_error *err);
+
 /* Read a regular file of at most max bytes into *ret, which the caller frees.  A 0 byte follows the
  * text; *ret_n (may be NULL) does not count it.  -EFBIG: longer than max; -EINVAL: not a regular
  * file; -ENOENT.
@@ -60,6 +65,9 @@ int file_mark_end(const char *path, const char *line, struct eddis_error *err);
  * ~/.cache/eddis.  The caller frees it.  NULL if this user has no home folder, or without memory.
  */
 char *file_cache_dir(void);
+
+/* Write these n bytes to a new file, mode 0600.  -EEXIST: there is such a file or link. */
+int file_write_new(const char *path, const void *data, size_t n, struct eddis_error *err);
 
 /* Write all n bytes to fd; continue after short writes and interrupts.  Blocks. */
 int file_write_all(int fd, const void *data, size_t n, struct eddis_error *err);

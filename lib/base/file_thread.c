@@ -61,13 +61,22 @@ static bool take(struct list *l, const struct file_task *k)
     return false;
 }
 
-/* Free every task of the list by its own free(), without running it. */
+/* Free a task by its own free(), if it has one. */
+static void free_task(struct file_task *k)
+{
+    if (k->free)
+        k->free(k);
+    else
+        free(k);
+}
+
+/* Free every task of the list without running it. */
 static void free_tasks(struct list *l)
 {
     struct file_task *k;
 
     while ((k = take_first(l)))
-        k->free(k);
+        free_task(k);
 }
 
 /* Free the thread's state and the tasks that remain. */
@@ -216,7 +225,7 @@ void file_thread_turn(struct file_thread *t)
     while ((k = take_over(t))) {
         if (k->done)
             k->done(k);
-        k->free(k);
+        free_task(k);
     }
 }
 

@@ -27,7 +27,8 @@ struct file_task {
     struct file_task *next;
     void (*run)(struct file_task *k);  /* in the thread */
     void (*done)(struct file_task *k); /* in the caller's thread, after run; NULL: none */
-    void (*free)(struct file_task *k); /* called last, also if the task is never run */
+    /* Called last, also if the task is never run; NULL: free() */
+    void (*free)(struct file_task *k);
 };
 
 struct file_thread;

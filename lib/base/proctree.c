@@ -162,6 +162,16 @@ char *proctree_read(pid_t pid, const char *name, size_t *ret_n)
     return fd >= 0 && file_read_fd(fd, path, MAX_TEXT, &text, ret_n, NULL) == 0 ? text : NULL;
 }
 
+const char *proctree_value(const char *text, size_t n, const char *name)
+{
+    size_t length = strlen(name);
+
+    for (const char *at = text; at < text + n; at += strlen(at) + 1)
+        if (strncmp(at, name, length) == 0 && at[length] == '=')
+            return at + length + 1;
+    return NULL;
+}
+
 bool proctree_ending(pid_t pid)
 {
     struct proctree_process p;

@@ -57,6 +57,9 @@ pid_t proctree_above(const char *command);
  */
 char *proctree_read(pid_t pid, const char *name, size_t *ret_n);
 
+/* Borrow the value of a variable from the n bytes of text of /proc/PID/environ; NULL: not set. */
+const char *proctree_value(const char *text, size_t n, const char *name);
+
 /* Check whether the process is exiting, a zombie or gone.  Others may then already see it leave:
  * its memory is released first, then its files and locks, and only then can it be reaped.
  */

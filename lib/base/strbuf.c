@@ -65,6 +65,17 @@ void strbuf_vaddf(struct strbuf *b, const char *fmt, va_list ap)
     b->len += (size_t)n;
 }
 
+void strbuf_add_quoted(struct strbuf *b, const char *s)
+{
+    strbuf_add(b, "'");
+    for (; *s; s++)
+        if (*s == '\'')
+            strbuf_add(b, "'\\''");
+        else
+            strbuf_add_bytes(b, s, 1);
+    strbuf_add(b, "'");
+}
+
 void strbuf_addf(struct strbuf *b, const char *fmt, ...)
 {
     va_list ap;

@@ -30,6 +30,9 @@ void strbuf_add(struct strbuf *b, const char *s);
 /* Append n bytes. */
 void strbuf_add_bytes(struct strbuf *b, const void *p, size_t n);
 
+/* Append text in single quotes, as one word of a shell: sh, csh and fish read them alike. */
+void strbuf_add_quoted(struct strbuf *b, const char *s);
+
 /* Append formatted text. */
 void strbuf_addf(struct strbuf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

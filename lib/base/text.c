@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -356,4 +357,22 @@ size_t text_utf8_bad(const char *s, size_t n)
         i += length;
     }
     return n;
+}
+
+bool text_has_any(const char *s, const char *const *parts, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strstr(s, parts[i]))
+            return true;
+    return false;
+}
+
+void text_append(char *ret, size_t size, const char *fmt, ...)
+{
+    size_t n = strlen(ret);
+    va_list ap;
+
+    va_start(ap, fmt);
+    (void)vsnprintf(ret + n, size - n, fmt, ap);
+    va_end(ap);
 }

@@ -50,6 +50,13 @@ const char *text_signal(int sig);
  */
 char *text_grouped(double n, char *ret, size_t size);
 
+/* Check whether s contains one of n parts. */
+bool text_has_any(const char *s, const char *const *parts, size_t n);
+
+/* Append formatted text to ret [size]; it is cut if it does not fit. */
+void text_append(char *ret, size_t size, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* Return the position of the first character of s [n] that is not UTF-8 (RFC 3629), or n. */
 size_t text_utf8_bad(const char *s, size_t n);
 

@@ -87,8 +87,22 @@ const char *user_env_get(const char *name)
     return getenv(other);
 }
 
+void user_env_add_without(struct strlist *ret, const char *const *patterns)
+{
+    for (char **e = environ; *e; e++) {
+        const char *variable = *e + (is_hidden(*e) ? hidden : 0);
+        const char *const *p = patterns;
+
+        while (*p && fnmatch(*p, variable, 0) != 0)
+            p++;
+        if (!*p)
+            strlist_addf(ret, "%s", variable);
+    }
+}
+
 void user_env_add(struct strlist *ret)
 {
-    for (char **e = environ; *e; e++)
-        strlist_addf(ret, "%s", *e + (is_hidden(*e) ? hidden : 0));
+    static const char *const none[] = { NULL };
+
+    user_env_add_without(ret, none);
 }

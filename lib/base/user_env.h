@@ -28,4 +28,9 @@ const char *user_env_get(const char *name);
 /* Append this process's environment as the user's programs will see it. */
 void user_env_add(struct strlist *ret);
 
+/* Append the same without the variables, "NAME=VALUE", that match one of these patterns (fnmatch,
+ * NULL-ended).
+ */
+void user_env_add_without(struct strlist *ret, const char *const *patterns);
+
 #endif

@@ -51,10 +51,5 @@ char *choice_text(const struct comm_choice *c)
 
 int choice_parse(const char *text, size_t n, struct comm_choice *ret, struct eddis_error *err)
 {
-    struct comm_choice c = { 0 };
-    int rc = fields_parse(&choice_table, text, n, WHAT, &c, err);
-
-    if (rc == 0)
-        *ret = c;
-    return rc;
+    return fields_parse(&choice_table, text, n, WHAT, ret, err);
 }

@@ -11,39 +11,34 @@
 static void say_failed(struct job_run *r)
 {
     const struct checkpoint_status *s = &r->status.checkpoints;
-    char newest[64] = "no checkpoint was written yet", text[500];
+    char newest[64] = "no checkpoint was written yet";
 
     if (s->newest >= 0)
         (void)snprintf(newest, sizeof newest, "the newest checkpoint is of step %" PRId64,
                        s->newest);
-    (void)snprintf(text, sizeof text,
-                   "a checkpoint was not written and training continues; %s; reason: %.250s",
-                   newest, s->reason);
-    job_run_say(r, JOB_EVENT_SAY, -1, 0, text);
+    job_run_sayf(r, JOB_EVENT_SAY, -1, 0,
+                 "a checkpoint was not written and training continues; %s; reason: %.250s", newest,
+                 s->reason);
 }
 
 /* Report to the user that checkpoints succeed again and how many failed in all. */
 static void say_written(struct job_run *r)
 {
     const struct checkpoint_status *s = &r->status.checkpoints;
-    char text[160];
 
-    (void)snprintf(text, sizeof text,
-                   "checkpoints are written again; the newest is of step %" PRId64 "; %" PRId64
-                   " %s not written",
-                   s->newest, s->failed, s->failed == 1 ? "was" : "were");
-    job_run_say(r, JOB_EVENT_SAY, -1, 0, text);
+    job_run_sayf(r, JOB_EVENT_SAY, -1, 0,
+                 "checkpoints are written again; the newest is of step %" PRId64 "; %" PRId64
+                 " %s not written",
+                 s->newest, s->failed, s->failed == 1 ? "was" : "were");
 }
 
 /* Record in events.jsonl alone how many checkpoints have failed so far and why. */
 static void note_failed(struct job_run *r)
 {
     const struct checkpoint_status *s = &r->status.checkpoints;
-    char text[400];
 
-    (void)snprintf(text, sizeof text, "%" PRId64 " checkpoints were not written so far: %.250s",
-                   s->failed, s->reason);
-    job_run_say(r, JOB_EVENT_NOTE, -1, 0, text);
+    job_run_sayf(r, JOB_EVENT_NOTE, -1, 0,
+                 "%" PRId64 " checkpoints were not written so far: %.250s", s->failed, s->reason);
 }
 
 void checkpoint_count_take(struct checkpoint_count *c, struct job_run *r, const struct progress *p)

@@ -13,9 +13,9 @@ struct drop {
     struct file_task task;
     struct job_run *job; /* like over, not used by the file thread */
     bool *over;
-    char *dir;
     int64_t last; /* the highest generation number that this job may have used */
     struct eddis_error err;
+    char dir[];
 };
 
 /* Remove the partly written checkpoints (on the file thread). */
@@ -45,40 +45,18 @@ static void done(struct file_task *t)
         say_stays(k->job, &k->err);
 }
 
-/* Free a task that removes partly written checkpoints. */
-static void free_drop(struct file_task *t)
-{
-    free(((struct drop *)t)->dir);
-    free(t);
-}
-
-/* Allocate a task that removes partly written checkpoints in dir, which is copied; NULL: no memory.
- */
-static struct drop *drop_new(const char *dir)
-{
-    struct drop *k = calloc(1, sizeof *k);
-
-    if (!k)
-        return NULL;
-    k->task = (struct file_task){ .run = run, .done = done, .free = free_drop };
-    k->dir = strdup(dir);
-    if (k->dir)
-        return k;
-    free(k);
-    return NULL;
-}
-
 void checkpoint_end(struct job_run *job, bool *ret_over)
 {
     /* Without a job folder no training took place, and the checkpoints belong to another job. */
-    struct drop *k = job->checkpoint_dir && job->o->folder ? drop_new(job->checkpoint_dir) : NULL;
+    const char *dir = job->o->folder ? job->checkpoint_dir : NULL;
+    struct drop *k = dir ? malloc(sizeof *k + strlen(dir) + 1) : NULL;
 
     *ret_over = !k;
     if (!k)
         return;
-    k->job = job;
-    k->over = ret_over;
+    *k = (struct drop){ .task = { .run = run, .done = done }, .job = job, .over = ret_over };
     k->last = job->o->batch ? (job->o->batch->restarts + 1) * SLURM_GENERATIONS - 1 : INT64_MAX;
+    strcpy(k->dir, dir);
     file_thread_add(job->looks, &k->task);
 }
 

@@ -69,11 +69,10 @@ static void look_is_late(struct checkpoint_wait *w, int64_t now_ns)
         state_unplannable(&w->run->state, text, now_ns);
     } else if (!w->told && now_ns >= w->look_ns + FILE_THREAD_LATE_NS) {
         w->told = true;
-        (void)snprintf(text, sizeof text,
-                       "the restart waits for the list of checkpoints in '%.1000s', which does not "
-                       "answer",
-                       dir);
-        job_run_say(w->run, JOB_EVENT_SAY, -1, -1, text);
+        job_run_sayf(w->run, JOB_EVENT_SAY, -1, -1,
+                     "the restart waits for the list of checkpoints in '%.1000s', which does not "
+                     "answer",
+                     dir);
     }
 }
 

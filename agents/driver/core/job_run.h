@@ -88,6 +88,10 @@ struct job_run {
  */
 void job_run_say(struct job_run *r, enum job_event type, int agent, int rank, const char *text);
 
+/* Append an event with formatted text as job_run_say does; nothing without memory. */
+void job_run_sayf(struct job_run *r, enum job_event type, int agent, int rank, const char *fmt, ...)
+    __attribute__((format(printf, 5, 6)));
+
 /* Queue an order for one agent, which may register later.  A failure is recorded as an event. */
 void job_run_order(struct job_run *r, int agent, const struct order *order);
 

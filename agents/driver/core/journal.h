@@ -18,7 +18,6 @@
 #include "lib/base/file_thread.h"
 #include "lib/model/plan.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 enum { JOURNAL_KEPT = 512, JOURNAL_METRICS = 30 /* metrics lines that may wait */ };

@@ -4,7 +4,7 @@
 
 #define N(table) (sizeof(table) / sizeof *(table))
 
-static const struct route events[] = {
+const struct route routes_events[] = {
     [EVENT_PROFILE] = { { SUBJECT_REGISTRATION, SUBJECT_REPORT } },
     [EVENT_UNMEASURED] = { { SUBJECT_REPORT } },
     [EVENT_PREPARED] = { { SUBJECT_REPORT } },
@@ -28,7 +28,7 @@ static const struct route events[] = {
     [EVENT_LEFT] = { { SUBJECT_REPORT, SUBJECT_REGISTRATION } },
 };
 
-static const struct route actions[] = {
+const struct route routes_actions[] = {
     [ACTION_PROFILE] = { { SUBJECT_LAUNCH } },
     [ACTION_MEASURE] = { { SUBJECT_LAUNCH } },
     [ACTION_NETWORK] = { { SUBJECT_NETWORK } },
@@ -50,22 +50,7 @@ static const struct route actions[] = {
 };
 
 /* Planning is first: it withholds progress under a plan version that was never published. */
-static const struct route progress = { { SUBJECT_PLANNING, SUBJECT_REPORT } };
+const struct route routes_progress = { { SUBJECT_PLANNING, SUBJECT_REPORT } };
 
-_Static_assert(N(events) == EVENT_LEFT + 1, "every event has its route");
-_Static_assert(N(actions) == ACTION_LAST_LINES + 1, "every action has its route");
-
-const struct route *routes_event(enum event_type type)
-{
-    return &events[type];
-}
-
-const struct route *routes_action(enum action_type type)
-{
-    return &actions[type];
-}
-
-const struct route *routes_progress(void)
-{
-    return &progress;
-}
+_Static_assert(N(routes_events) == EVENT_LEFT + 1, "every event has its route");
+_Static_assert(N(routes_actions) == ACTION_LAST_LINES + 1, "every action has its route");

@@ -23,15 +23,15 @@ struct route {
     enum subject to[4];
 };
 
-/* Return the modules that handle an event of an agent, borrowed.  The state machine comes after
+/* The modules that handle an event of an agent, by enum event_type.  The state machine comes after
  * them.
  */
-const struct route *routes_event(enum event_type type);
+extern const struct route routes_events[];
 
-/* Return the modules that carry out an action of the state machine, borrowed. */
-const struct route *routes_action(enum action_type type);
+/* The modules that carry out an action of the state machine, by enum action_type. */
+extern const struct route routes_actions[];
 
-/* Return the modules that take workers' progress, borrowed.  The state machine comes after them. */
-const struct route *routes_progress(void);
+/* The modules that take workers' progress.  The state machine comes after them. */
+extern const struct route routes_progress;
 
 #endif

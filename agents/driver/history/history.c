@@ -3,7 +3,6 @@
 #include "history.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 /* Read the cache of earlier jobs of the program, once. */
 static void load(struct history *k)
@@ -50,14 +49,11 @@ void history_fill(struct history *k, struct planner_history *ret)
  */
 static void drop(struct history *k, int64_t model_bytes)
 {
-    char text[160];
-
     if ((k->times.list.n || k->memory.list.n) && k->model.bytes && k->run->state.generation == 1) {
-        (void)snprintf(text, sizeof text,
-                       "the model has %" PRId64 " bytes, the previous job's model had %" PRId64
-                       "; what earlier jobs measured of its workers is not used",
-                       model_bytes, k->model.bytes);
-        job_run_say(k->run, JOB_EVENT_SAY, -1, -1, text);
+        job_run_sayf(k->run, JOB_EVENT_SAY, -1, -1,
+                     "the model has %" PRId64 " bytes, the previous job's model had %" PRId64
+                     "; what earlier jobs measured of its workers is not used",
+                     model_bytes, k->model.bytes);
         past_times_fini(&k->times);
         past_memory_fini(&k->memory);
     }

@@ -31,40 +31,31 @@ static char *path_of(const char *dir, const char *kind, const char *key)
     return dir ? file_join(dir, "%s-%016" PRIx64 ".json", kind, hash) : NULL;
 }
 
-/* Check that a file is regular and that only this user could have written it; -EPERM otherwise. */
-static int check_owner(const char *path, struct eddis_error *err)
+/* Check whether a file is regular and only this user could have written it. */
+static bool is_own(const char *path)
 {
     struct eddis_error shared;
     struct stat st;
-    int rc;
 
-    if (lstat(path, &st) < 0)
-        return eddis_fail_errno(err, -errno, "cannot look at '%s'", path);
-    if (!S_ISREG(st.st_mode))
-        return eddis_fail(err, -EPERM, "'%s' is not a regular file", path);
-    rc = trust_stat(&st, path, &shared, err);
-    return rc > 0 ? eddis_fail(err, -EPERM, "%s", shared.text) : rc;
+    return lstat(path, &st) == 0 && S_ISREG(st.st_mode) &&
+           trust_stat(&st, path, &shared, NULL) == 0;
 }
 
-/* Return an entry's value as JSON text in *ret, if it has this key and is at most age_ns old. */
-static int take_entry(json_t *o, const char *key, int64_t age_ns, char **ret,
-                      struct eddis_error *err)
+/* Return an entry's value as JSON text, for the caller to free.  NULL: it has another key or is
+ * more than age_ns old, or no memory.
+ */
+static char *take_entry(json_t *o, const char *key, int64_t age_ns)
 {
     int64_t measured_s, now_s = clock_wall_ns() / CLOCK_S;
     const char *found;
     json_t *value;
-    int rc = json_want_string(o, "key", &found, err);
 
-    if (rc == 0)
-        rc = json_want_int(o, "measured_s", 0, INT64_MAX / CLOCK_S, &measured_s, err);
-    if (rc == 0)
-        rc = json_want_object(o, "value", &value, err);
-    if (rc < 0)
-        return rc;
-    if (strcmp(found, key) != 0 || measured_s > now_s || now_s - measured_s > age_ns / CLOCK_S)
-        return eddis_fail(err, -ESTALE, "the cache entry is too old or has another key");
-    *ret = json_text(value, false);
-    return *ret ? 0 : eddis_fail(err, -ENOMEM, "no memory for a cached value");
+    if (json_want_string(o, "key", &found, NULL) < 0 || strcmp(found, key) != 0 ||
+        json_want_int(o, "measured_s", 0, INT64_MAX / CLOCK_S, &measured_s, NULL) < 0 ||
+        measured_s > now_s || now_s - measured_s > age_ns / CLOCK_S ||
+        json_want_object(o, "value", &value, NULL) < 0)
+        return NULL;
+    return json_text(value, false);
 }
 
 /* ---- the file operations, on the file thread ---- */
@@ -88,13 +79,11 @@ static int load(struct call *c)
     cleanup_free char *text = NULL;
     cleanup_json json_t *o = NULL;
     size_t n = 0;
-    int rc = check_owner(c->path, &c->err);
 
-    if (rc == 0)
-        rc = file_read(c->path, MAX_BYTES, &text, &n, &c->err);
-    if (rc == 0)
-        rc = json_parse(text, n, c->path, &o, &c->err);
-    return rc < 0 ? rc : take_entry(o, c->key, c->age_ns, &c->text, &c->err);
+    if (is_own(c->path) && file_read(c->path, MAX_BYTES, &text, &n, NULL) == 0 &&
+        json_parse(text, n, c->path, &o, NULL) == 0)
+        c->text = take_entry(o, c->key, c->age_ns);
+    return c->text ? 0 : -ENOENT;
 }
 
 /* Write c->text into a cache entry's file, with the key and the present time. */
@@ -188,14 +177,14 @@ static int call(struct file_thread *looks, struct call *c, char **ret, struct ed
 }
 
 int job_cache_load(struct file_thread *looks, const struct job_cache_entry *e, int64_t age_ns,
-                   char **ret, struct eddis_error *err)
+                   char **ret)
 {
-    struct call *c = make_call(CALL_LOAD, e, NULL, err);
+    struct call *c = make_call(CALL_LOAD, e, NULL, NULL);
 
     if (!c)
         return -ENOENT;
     c->age_ns = age_ns;
-    return call(looks, c, ret, err);
+    return call(looks, c, ret, NULL);
 }
 
 int job_cache_store(struct file_thread *looks, const struct job_cache_entry *e, const char *text,

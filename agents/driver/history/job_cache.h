@@ -27,10 +27,10 @@ struct job_cache_entry {
 };
 
 /* Load from the cache the JSON object stored for this key at most age_ns ago into *ret, which the
- * caller frees.  Return -ENOENT or -ESTALE if there is none.  Blocks for half a second at most.
+ * caller frees.  Return -ENOENT if there is none.  Blocks for half a second at most.
  */
 int job_cache_load(struct file_thread *looks, const struct job_cache_entry *e, int64_t age_ns,
-                   char **ret, struct eddis_error *err);
+                   char **ret);
 
 /* Replace what the cache holds for this key by text, a JSON object: atomically, mode 0600.  Blocks
  * for half a second at most.

@@ -13,7 +13,6 @@
 
 #include <errno.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,7 +39,7 @@ struct past_model past_model(struct file_thread *looks, const struct job *job)
 
     if (!key || job->profile.cache_ns == 0 ||
         job_cache_load(looks, &(struct job_cache_entry){ "model", key }, job->profile.cache_ns,
-                       &text, NULL) < 0 ||
+                       &text) < 0 ||
         json_parse(text, strlen(text), "the model's size", &o, NULL) < 0)
         return m;
     if (json_want_int(o, "bytes", 0, INT64_MAX, &m.bytes, NULL) == 0) {
@@ -213,8 +212,7 @@ static json_t *load_rows(struct file_thread *looks, const struct job *job, int64
     int64_t age_ns = job->profile.cache_ns;
 
     if (!key || model_bytes == 0 || age_ns == 0 ||
-        job_cache_load(looks, &(struct job_cache_entry){ kind->name, key }, age_ns, &text, NULL) <
-            0 ||
+        job_cache_load(looks, &(struct job_cache_entry){ kind->name, key }, age_ns, &text) < 0 ||
         json_parse(text, strlen(text), "what was learnt", &o, NULL) < 0)
         return NULL;
     if (read_rows(o, model_bytes, kind, l) == 0) {

@@ -7,7 +7,6 @@
 #include "lib/base/text.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -276,8 +275,7 @@ static bool is_missing(const struct log *l)
     return l->id.rank >= 0 && (l->state == LOG_PART || l->state == LOG_CUT);
 }
 
-int log_fetch_finish(struct log_fetch *f, const char *(*host)(const void *ctx, int agent),
-                     const void *ctx, struct eddis_error *err)
+int log_fetch_finish(struct log_fetch *f, char (*host)[256], struct eddis_error *err)
 {
     int missing = 0;
 
@@ -286,7 +284,7 @@ int log_fetch_finish(struct log_fetch *f, const char *(*host)(const void *ctx, i
 
         if (l->state == LOG_NONE || (l->state == LOG_PART && !l->path && l->id.rank < 0))
             continue;
-        if (place(f, l, host(ctx, l->id.agent), &f->trouble) < 0)
+        if (place(f, l, host[l->id.agent], &f->trouble) < 0)
             l->state = LOG_PART;
         missing += is_missing(l);
     }

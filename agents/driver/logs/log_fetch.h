@@ -79,12 +79,11 @@ void log_fetch_give_up(struct log_fetch *f, int agent);
 /* Check whether no log is being fetched or left to fetch. */
 bool log_fetch_is_done(const struct log_fetch *f);
 
-/* Move or append the fetched files to their final names.  host(ctx, agent) returns the name of a
- * node, borrowed.  A truncated file gets a last line that says so.  Return how many logs of ranks
- * are missing or incomplete; if something could not be written, err gets the first reason.
+/* Move or append the fetched files to their final names.  host[agent] is the name of a node.  A
+ * truncated file gets a last line that says so.  Return how many logs of ranks are missing or
+ * incomplete; if something could not be written, err gets the first reason.
  */
-int log_fetch_finish(struct log_fetch *f, const char *(*host)(const void *ctx, int agent),
-                     const void *ctx, struct eddis_error *err);
+int log_fetch_finish(struct log_fetch *f, char (*host)[256], struct eddis_error *err);
 
 /* After log_fetch_finish: find the next missing log from position *at (0 at first) and advance *at.
  * Return false if there are no more.

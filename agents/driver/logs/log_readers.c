@@ -78,11 +78,6 @@ void log_readers_shut(struct log_readers *s)
             refuse(&s->log_reader[i], 503, "the job has ended");
 }
 
-void log_readers_free(struct log_readers *s)
-{
-    free(s);
-}
-
 /* Return the request that waits for this rank's log from this agent; NULL: none. */
 static struct log_reader *log_reader_of(struct log_readers *s, int agent, int rank)
 {

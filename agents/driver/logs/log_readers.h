@@ -8,7 +8,9 @@
 
 struct log_readers;
 
-/* Make an empty list of people's requests for logs.  run is borrowed.  NULL: no memory. */
+/* Make an empty list of people's requests for logs, for the caller to free once no file may be read
+ * for it any more.  run is borrowed.  NULL: no memory.
+ */
 struct log_readers *log_readers_new(struct job_run *run);
 
 /* Answer a person's request for a part of a rank's log, at once or when its node has sent it.
@@ -20,8 +22,6 @@ void log_readers_add(struct log_readers *s, const struct request_item *i, bool e
 /* Add a log chunk that an agent sent to the person's request that waits for it, if any. */
 void log_readers_chunk(struct log_readers *s, int agent, const struct log_chunk *p);
 
-/* Answer the request that waits for a log that an agent has sent to its end, if any. */
-
 /* Answer the person's request that waits for the log that an agent has sent to its end, if any. */
 void log_readers_end(struct log_readers *s, int agent, const struct event *e);
 
@@ -30,10 +30,5 @@ void log_readers_tick(struct log_readers *s, int64_t now_ns);
 
 /* Reject all people's requests for logs.  Accepts NULL. */
 void log_readers_shut(struct log_readers *s);
-
-/* Free the list.  No file may be read for it any more.  Accepts NULL. */
-
-/* Free the list of requests for logs.  No file may be read for it any more.  Accepts NULL. */
-void log_readers_free(struct log_readers *s);
 
 #endif

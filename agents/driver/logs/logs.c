@@ -90,7 +90,7 @@ void logs_close(struct logs *l)
 
 void logs_fini(struct logs *l)
 {
-    log_readers_free(l->log_readers);
+    free(l->log_readers);
     log_fetch_free(l->log_fetch); /* set again by placed() after logs_close */
     pending_reports_fini(&l->pending_reports);
 }
@@ -172,20 +172,12 @@ struct placing {
     struct eddis_error err;
 };
 
-/* Return the name of an agent's node for log_fetch_finish, borrowed. */
-static const char *host_of(const void *ctx, int agent)
-{
-    const struct placing *p = ctx;
-
-    return p->host[agent];
-}
-
 /* Move the fetched logs to their final names (on the file thread). */
 static void place(struct file_task *k)
 {
     struct placing *p = (struct placing *)k;
 
-    p->missing = log_fetch_finish(p->log_fetch, host_of, p, &p->err);
+    p->missing = log_fetch_finish(p->log_fetch, p->host, &p->err);
 }
 
 /* End fetching logs, so that the agents may leave. */
@@ -249,13 +241,10 @@ static void end_fetching(struct logs *l)
  */
 static void give_up_placing(struct logs *l)
 {
-    cleanup_free char *text = NULL;
-
-    if (asprintf(&text,
+    job_run_sayf(l->run, JOB_EVENT_SAY, -1, -1,
                  "the fetched logs were not renamed, because '%s' does not answer; its files "
                  ".fetched-* hold what was fetched, and the nodes hold the rest",
-                 l->run->log_dir) >= 0)
-        job_run_say(l->run, JOB_EVENT_SAY, -1, -1, text);
+                 l->run->log_dir);
     let_leave(l);
 }
 

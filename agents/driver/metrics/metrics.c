@@ -16,13 +16,6 @@
 
 /* ---- what the workers have done ---- */
 
-int metrics_init(struct metrics *f, const struct plan *plan, int64_t real_version,
-                 struct eddis_error *err)
-{
-    *f = (struct metrics){ 0 };
-    return metrics_next(f, plan, real_version, err);
-}
-
 int metrics_next(struct metrics *f, const struct plan *plan, int64_t real_version,
                  struct eddis_error *err)
 {

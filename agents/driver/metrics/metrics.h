@@ -116,14 +116,6 @@ struct metrics {
     struct metrics_plans plans; /* see metrics_plans.h */
 };
 
-/* Start the job's metrics with its first plan, which is in force from version real_version on.  The
- * plan is borrowed until metrics_fini.
- */
-int metrics_init(struct metrics *f, const struct plan *plan, int64_t real_version,
-                 struct eddis_error *err);
-
-/* Free everything and clear *f. */
-
 /* Free the metrics and clear *f. */
 void metrics_fini(struct metrics *f);
 
@@ -132,7 +124,9 @@ void metrics_fini(struct metrics *f);
  */
 void metrics_end_generation(struct metrics *f, int64_t resume_step);
 
-/* Start the metrics of the next generation with its plan, as metrics_init does. */
+/* Start the metrics of the next generation (the first one: *f is zero) with its plan, which is in
+ * force from version real_version on.  The plan is borrowed until metrics_fini.
+ */
 int metrics_next(struct metrics *f, const struct plan *plan, int64_t real_version,
                  struct eddis_error *err);
 

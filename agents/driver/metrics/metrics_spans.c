@@ -31,8 +31,11 @@ bool metrics_spans_reported(const struct metrics *f)
     return f->printed;
 }
 
-bool metrics_spans_sum(const struct metrics *f, metrics_spans_fn marks, int64_t *samples,
-                       int64_t *longest_ns)
+/* Add up the samples of all workers and find the longest of their step times.  Return false if a
+ * worker is unknown or no time has passed.
+ */
+static bool add_up(const struct metrics *f, metrics_spans_fn marks, int64_t *samples,
+                   int64_t *longest_ns)
 {
     bool told = metrics_spans_reported(f);
 
@@ -55,8 +58,8 @@ bool metrics_spans_sum(const struct metrics *f, metrics_spans_fn marks, int64_t 
 
 bool metrics_spans_here(const struct metrics *f, int64_t *samples, int64_t *longest_ns)
 {
-    if (metrics_spans_sum(f, metrics_spans_real, samples, longest_ns) ||
-        metrics_spans_sum(f, metrics_spans_all, samples, longest_ns))
+    if (add_up(f, metrics_spans_real, samples, longest_ns) ||
+        add_up(f, metrics_spans_all, samples, longest_ns))
         return true;
     *samples = *longest_ns = 0;
     return false;
@@ -66,7 +69,7 @@ double metrics_spans_rate(const struct metrics *f, metrics_spans_fn marks)
 {
     int64_t samples, ns;
 
-    return metrics_spans_sum(f, marks, &samples, &ns) ? metrics_spans_per_s(samples, ns) : NAN;
+    return add_up(f, marks, &samples, &ns) ? metrics_spans_per_s(samples, ns) : NAN;
 }
 
 double metrics_spans_rates(const struct metrics *f, metrics_spans_fn marks)

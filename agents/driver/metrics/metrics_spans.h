@@ -31,14 +31,8 @@ struct metrics_mark metrics_spans_mark(const struct progress *p);
  */
 bool metrics_spans_reported(const struct metrics *f);
 
-/* Add up the samples of all workers and find the longest of their step times.  Return false if a
- * worker is unknown or no time has passed.
- */
-bool metrics_spans_sum(const struct metrics *f, metrics_spans_fn marks, int64_t *samples,
-                       int64_t *longest_ns);
-
-/* Add up samples and find the longest step time, as metrics_spans_sum does, over the real plan, or
- * over all steps if it has not begun.  Return false, with both 0, if no step has ended.
+/* Add up the samples of all workers and find the longest of their step times, over the real plan,
+ * or over all steps if it has not begun.  Return false, with both 0, if no step has ended.
  */
 bool metrics_spans_here(const struct metrics *f, int64_t *samples, int64_t *longest_ns);
 

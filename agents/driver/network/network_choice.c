@@ -155,17 +155,14 @@ static char *key_of(const struct view *v, const struct network_candidate *w)
 static void choose(struct network_choice *c, const struct view *v,
                    const struct network_candidate *w)
 {
-    char text[128];
-
     free(c->key);
     c->key = key_of(v, w);
     (void)snprintf(c->used.subnet, sizeof c->used.subnet, "%s", w->subnet);
     for (int i = 0; i < v->n; i++)
         (void)snprintf(c->run->agent[v->agent[i]].address, sizeof c->run->agent->address, "%s",
                        w->address[i]);
-    (void)snprintf(text, sizeof text, "%s, on %.60s %s", w->subnet, v->node[0].name,
-                   w->interface[0]);
-    job_run_say(c->run, JOB_EVENT_NETWORK, -1, -1, text);
+    job_run_sayf(c->run, JOB_EVENT_NETWORK, -1, -1, "%s, on %.60s %s", w->subnet, v->node[0].name,
+                 w->interface[0]);
 }
 
 /* Return the candidate that an earlier job of the same nodes measured, with its measurement in
@@ -179,7 +176,7 @@ static const struct network_candidate *find_cached(struct network_choice *c, con
         cleanup_free char *key = key_of(v, &c->candidates.network[k]);
 
         if (key && job_cache_load(c->run->looks, &(struct job_cache_entry){ "network", key },
-                                  age_ns, &c->used.measured, NULL) == 0)
+                                  age_ns, &c->used.measured) == 0)
             return &c->candidates.network[k];
     }
     return NULL;

@@ -2,6 +2,8 @@
 /* network_effect.c - describe the effect of a changed network on a plan */
 #include "network_effect.h"
 
+#include "network_result.h"
+
 #include "lib/base/text.h"
 #include "scheduler/mode_choice.h"
 
@@ -49,24 +51,15 @@ static void take_prediction(struct plan *p, const struct plan *now)
     memcpy(p->candidate, now->candidate, sizeof p->candidate);
 }
 
-/* Return the name of a rank's node, borrowed. */
-static const char *host_of(const struct job_run *r, int rank)
-{
-    const struct state *s = &r->state;
-
-    return rank < s->n_ranks ? s->agent[s->rank[rank].agent].host : "a node";
-}
-
 /* Append the old and the new predicted rate to the sentence, if both are known. */
 static void add_rates(const struct plan *was, const struct plan *now, char text[SENTENCE])
 {
     char a[48], b[48];
-    size_t n = strlen(text);
 
     if (!now->relative && now->model_bytes > 0)
-        (void)snprintf(text + n, SENTENCE - n, "; predicted %s samples/s instead of %s",
-                       text_grouped(round(now->predicted_samples_per_s), a, sizeof a),
-                       text_grouped(round(was->predicted_samples_per_s), b, sizeof b));
+        text_append(text, SENTENCE, "; predicted %s samples/s instead of %s",
+                    text_grouped(round(now->predicted_samples_per_s), a, sizeof a),
+                    text_grouped(round(was->predicted_samples_per_s), b, sizeof b));
 }
 
 /* Append the mode that a new job would get to the sentence, if it is another one. */
@@ -74,11 +67,10 @@ static void add_mode(const struct job_run *r, const struct planner_history *hist
                      const struct plan *p, char text[SENTENCE])
 {
     struct plan *begun = predict_anew(r, history, p, false, NULL);
-    size_t n = strlen(text);
 
     if (begun && algorithm_find(begun->algorithm) != algorithm_find(p->algorithm))
-        (void)snprintf(text + n, SENTENCE - n, "; a job that starts now would use mode %s (%s)",
-                       begun->mode, begun->algorithm);
+        text_append(text, SENTENCE, "; a job that starts now would use mode %s (%s)", begun->mode,
+                    begun->algorithm);
     plan_free(begun);
 }
 
@@ -91,7 +83,6 @@ static double report_effect(struct job_run *r, const struct planner_history *his
     struct eddis_error err = { 0 };
     struct plan *now = predict_anew(r, history, p, true, &err);
     double change = now ? now->predicted_samples_per_s / p->predicted_samples_per_s - 1 : 0;
-    size_t n;
 
     if (now) {
         add_rates(p, now, text);
@@ -100,8 +91,7 @@ static double report_effect(struct job_run *r, const struct planner_history *his
     } else {
         job_run_say(r, JOB_EVENT_NOTE, -1, -1, err.text);
     }
-    n = strlen(text);
-    (void)snprintf(text + n, SENTENCE - n, "; the next job measures it again");
+    text_append(text, SENTENCE, "; the next job measures it again");
     plan_free(now);
     return change;
 }
@@ -117,8 +107,8 @@ void network_effect_checked(struct job_run *r, const struct network_check *c,
     (void)snprintf(text, sizeof text,
                    "the network has changed since an earlier job measured it: from %.60s to %.60s "
                    "it carries %.3g MB/s now, %.3g MB/s before",
-                   host_of(r, c->from), host_of(r, c->to), c->bytes_per_s / 1e6,
-                   c->was_bytes_per_s / 1e6);
+                   network_result_node(r, c->from), network_result_node(r, c->to),
+                   c->bytes_per_s / 1e6, c->was_bytes_per_s / 1e6);
     change = report_effect(r, history, p, text);
     job_run_say(r, fabs(change) > 0.05 ? JOB_EVENT_SAY : JOB_EVENT_NETWORK, -1, -1, text);
 }

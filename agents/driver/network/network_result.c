@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Return the node of a rank of the probe, borrowed. */
-static const char *node_of(const struct job_run *r, int rank)
+const char *network_result_node(const struct job_run *r, int rank)
 {
     const struct state *s = &r->state;
 
@@ -26,7 +25,8 @@ static void failed(struct job_run *r, const struct network *n)
 
     if (n->failed_from >= 0 && n->failed_to >= 0)
         (void)snprintf(text, sizeof text, "%.200s got no answer from %.200s (%s)",
-                       node_of(r, n->failed_from), node_of(r, n->failed_to), n->failed);
+                       network_result_node(r, n->failed_from), network_result_node(r, n->failed_to),
+                       n->failed);
     else
         (void)snprintf(text, sizeof text, "%s", n->failed);
     state_network_failed(&r->state, text, clock_now_ns());
@@ -52,7 +52,7 @@ static int name_nodes(const struct job_run *r, struct network *n)
         return 0;
     n->host = calloc((size_t)n->n_nodes, sizeof *n->host);
     for (int i = 0; n->host && i < n->n_nodes; i++)
-        if (!(n->host[i] = strdup(node_of(r, i))))
+        if (!(n->host[i] = strdup(network_result_node(r, i))))
             return -1;
     return n->host ? 0 : -1;
 }

@@ -10,6 +10,9 @@
  */
 bool network_result_take(struct job_run *r, const char *text, struct run_network *used);
 
+/* Return the node of a rank of the probe, borrowed. */
+const char *network_result_node(const struct job_run *r, int rank);
+
 /* Set used->reason from used->measured: "slowest from c01 to c03: 112 MB/s, 0.11 ms"; "" if nothing
  * was measured.
  */

@@ -6,7 +6,6 @@
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
-#include "lib/base/text.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -186,7 +185,6 @@ int admission_hear(struct admission *a, const struct request_item *i, struct edd
 {
     int secret = i->agent - a->run->n_agents, agent;
     struct admission_seat *seat;
-    char text[512], name[sizeof i->join.node];
 
     if (secret < 0 || secret >= n_secrets(a) || clock_now_ns() >= a->secret[secret].until_ns) {
         http_reply_error(i->x, 403, "the time to join has passed");
@@ -199,13 +197,12 @@ int admission_hear(struct admission *a, const struct request_item *i, struct edd
     }
     seat = &a->seat[agent];
     if (seat->nonce[0] && strcmp(seat->nonce, i->join.nonce) != 0) {
-        (void)snprintf(name, sizeof name, "%s", a->run->o->job->host[agent].host);
-        (void)snprintf(text, sizeof text,
-                       "two agents claim to be node %.200s, one from %s and one from %s, and one "
-                       "of them is not ours: somebody else has the secret of this start",
-                       name, seat->peer, i->peer);
         http_reply_error(i->x, 409, "another agent has joined as this node");
-        return eddis_fail(err, -EACCES, "%s", text);
+        return eddis_fail(
+            err, -EACCES,
+            "two agents claim to be node %.200s, one from %s and one from %s, and one "
+            "of them is not ours: somebody else has the secret of this start",
+            a->run->o->job->host[agent].host, seat->peer, i->peer);
     }
     (void)snprintf(seat->nonce, sizeof seat->nonce, "%s", i->join.nonce);
     (void)snprintf(seat->peer, sizeof seat->peer, "%s", i->peer);

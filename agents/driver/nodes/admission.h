@@ -15,7 +15,6 @@
 #include "listeners.h"
 #include "request_queue.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /* A join secret. */

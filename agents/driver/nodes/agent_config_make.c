@@ -2,9 +2,9 @@
 /* agent_config_make.c - collect the command, environment, limits and secrets of one agent */
 #include "agent_config_make.h"
 
-#include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
+#include "lib/base/strlist.h"
 #include "lib/job/job_text.h"
 
 #include <errno.h>
@@ -12,34 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* Return the number of strings in a NULL-terminated list; 0 for NULL. */
-static size_t count(const char *const *list)
-{
-    size_t n = 0;
-
-    while (list && list[n])
-        n++;
-    return n;
-}
-
-/* Return a NULL-terminated list of the job's variables, then those of the command line, which
- * override them because they come later.  The strings are borrowed; the caller frees only the list.
- * NULL: no memory.
- */
-static char **join_env(const struct job *job, const char *const *more)
-{
-    size_t n = count((const char *const *)job->env), m = count(more);
-    char **list = calloc(n + m + 1, sizeof *list);
-
-    if (!list)
-        return NULL;
-    for (size_t i = 0; i < n; i++)
-        list[i] = job->env[i];
-    for (size_t i = 0; i < m; i++)
-        list[n + i] = (char *)(uintptr_t)more[i];
-    return list;
-}
 
 char *agent_config_data_path(const struct job *job)
 {
@@ -92,7 +64,7 @@ int agent_config_make(const struct job_run *r, int agent, const struct listeners
 {
     const struct job *job = r->o->job;
     const struct job_folder *folder = r->o->folder;
-    cleanup_free char **env = join_env(job, r->o->env);
+    struct strlist env = { 0 };
     static char *empty[] = { NULL };
     char *url[HTTP_MAX_BASES + 1] = { NULL };
     struct agent_config b = {
@@ -101,7 +73,6 @@ int agent_config_make(const struct job_run *r, int agent, const struct listeners
         .command = job->command,
         .setup = job->setup ? job->setup : empty,
         .workdir = job->workdir,
-        .env = env,
         .log_dir = r->log_dir,
         .checkpoint_dir = r->checkpoint_dir,
         .data_path = r->data_path,
@@ -117,8 +88,10 @@ int agent_config_make(const struct job_run *r, int agent, const struct listeners
         .heartbeat_ns = job->timeouts.heartbeat_ns,
     };
 
-    if (!env)
-        return eddis_fail(err, -ENOMEM, "no memory for an agent's configuration");
+    strlist_add_all(&env, job->env);
+    /* these override the job's variables because they come later */
+    strlist_add_all(&env, (char *const *)(uintptr_t)r->o->env);
+    b.env = env.item ? env.item : empty;
     fill_quiet(job, &b);
     if (strcmp(job->checkpoint.resume, "auto") != 0)
         b.resume_from = job->checkpoint.resume;
@@ -136,7 +109,8 @@ int agent_config_make(const struct job_run *r, int agent, const struct listeners
     http_tokens_text(l->agent_tokens, agent, b.token);
     (void)snprintf(b.log_marker, sizeof b.log_marker, "%s", log_marker);
     (void)snprintf(b.mark, sizeof b.mark, "%s", r->agent[agent].identity.mark);
-    *ret = agent_config_text(&b);
+    *ret = env.failed ? NULL : agent_config_text(&b);
     explicit_bzero(b.token, sizeof b.token);
+    strlist_fini(&env);
     return *ret ? 0 : eddis_fail(err, -ENOMEM, "no memory for an agent's configuration");
 }

@@ -4,8 +4,6 @@
  */
 #include "launch_orders.h"
 
-#include "agents/driver/history/past.h"
-
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/random.h"
@@ -177,7 +175,8 @@ static bool believes_network(const struct launch_orders *l, const struct order *
            !l->network->check.known && o->n_nodes > 1 && !l->run->o->plan_path;
 }
 
-/* Choose the transfers by which each node revalidates the network measurement. */
+/* Choose the transfers by which each node revalidates the network measurement, in ret [o->n_nodes].
+ */
 static int choose_checks(const struct launch_orders *l, const struct order *o,
                          struct network_checks *ret, struct eddis_error *err)
 {
@@ -198,15 +197,6 @@ static int choose_checks(const struct launch_orders *l, const struct order *o,
         rc = network_checks_choose(n, host, rank, o->n_nodes, ret, err);
     network_free(n);
     return rc;
-}
-
-/* Choose for each node the transfers that revalidate a cached network measurement, in ret
- * [o->n_nodes]; leave it empty if none are needed.
- */
-static int ask_for_checks(const struct launch_orders *l, const struct order *o,
-                          struct network_checks *ret, struct eddis_error *err)
-{
-    return believes_network(l, o) ? choose_checks(l, o, ret, err) : 0;
 }
 
 /* ---- orders ---- */
@@ -230,8 +220,8 @@ static int prepare_parts(struct launch_orders *l, struct order *o, struct eddis_
     o->n_nodes = list_nodes(l, o->node);
     if (o->n_nodes > 1)
         (void)snprintf(o->network, sizeof o->network, "%s", l->network->subnet);
-    if (rc == 0)
-        rc = ask_for_checks(l, o, checks, err);
+    if (rc == 0 && believes_network(l, o))
+        rc = choose_checks(l, o, checks, err);
     if (rc == 0 && o->n_nodes > 1 && l->run->checkpoint_dir && !o->probe)
         rc = random_hex(o->share, PROTOCOL_MARKER, err);
     if (rc == 0 && are_guarded(l, o))

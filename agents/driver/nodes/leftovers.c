@@ -72,12 +72,10 @@ static void on_host(void *ctx, int i, const char *host, enum host_cleanup_result
     struct run_agent *a = &o->run->agent[o->agent[i]];
     const char *name = o->run->state.agent[o->agent[i]].host;
     bool silent = result == HOST_UNSEEN || strcmp(text, "nothing was left") == 0;
-    char said[680];
 
     (void)host;
-    (void)snprintf(said, sizeof said, "node %.100s was lost; its cleanup at the end: %.500s", name,
-                   text);
-    job_run_say(o->run, silent ? JOB_EVENT_NOTE : JOB_EVENT_SAY, o->agent[i], -1, said);
+    job_run_sayf(o->run, silent ? JOB_EVENT_NOTE : JOB_EVENT_SAY, o->agent[i], -1,
+                 "node %.100s was lost; its cleanup at the end: %.500s", name, text);
     a->may_have_left = result != HOST_CLEAN;
     if (result == HOST_CLEAN)
         return;

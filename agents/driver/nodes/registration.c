@@ -10,9 +10,9 @@
 #include "agents/protocol/timing.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
+#include "lib/base/ip.h"
 #include "lib/base/text.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -300,13 +300,11 @@ static bool is_given_up(const struct job_run *r, const char *peer)
 /* Report each peer without a valid token once. */
 static void say_refused(struct registration *r)
 {
-    char peer[HTTP_PEER_CHARS], text[128];
+    char peer[HTTP_PEER_CHARS];
 
-    while (listeners_refusal(r->listeners, peer, sizeof peer)) {
-        (void)snprintf(text, sizeof text, "refused a request from %s: it has no valid token", peer);
-        job_run_say(r->run, is_given_up(r->run, peer) ? JOB_EVENT_REFUSED : JOB_EVENT_SAY, -1, -1,
-                    text);
-    }
+    while (listeners_refusal(r->listeners, peer, sizeof peer))
+        job_run_sayf(r->run, is_given_up(r->run, peer) ? JOB_EVENT_REFUSED : JOB_EVENT_SAY, -1, -1,
+                     "refused a request from %s: it has no valid token", peer);
 }
 
 /* ---- the end ---- */
@@ -376,27 +374,18 @@ static enum heard take_profile(struct registration *r, int agent, struct event *
     return HEARD_FAILED;
 }
 
-/* Check whether a text is an IPv4 or IPv6 address. */
-static bool is_address(const char *text)
-{
-    struct in6_addr any;
-
-    return inet_pton(AF_INET, text, &any) == 1 || inet_pton(AF_INET6, text, &any) == 1;
-}
-
 /* Report, once per address, that mpirun or one of its daemons rejected a connection. */
 static void take_refused(struct registration *r, int agent, const struct event *e)
 {
-    char peer[HTTP_PEER_CHARS], text[512];
+    char peer[HTTP_PEER_CHARS];
+    struct ip any;
 
-    (void)snprintf(peer, sizeof peer, "%s", is_address(e->text) ? e->text : "others");
-    if (!listeners_refused_at_node(r->listeners, peer, e->refused))
-        return;
-    (void)snprintf(text, sizeof text,
-                   "refused a connection from %s to a port of mpirun on %.200s: it did not send "
-                   "the job's secret, or belongs to another user",
-                   peer, r->run->state.agent[agent].host);
-    job_run_say(r->run, JOB_EVENT_SAY, -1, -1, text);
+    (void)snprintf(peer, sizeof peer, "%s", ip_parse(e->text, &any) ? e->text : "others");
+    if (listeners_refused_at_node(r->listeners, peer, e->refused))
+        job_run_sayf(r->run, JOB_EVENT_SAY, -1, -1,
+                     "refused a connection from %s to a port of mpirun on %.200s: it did not send "
+                     "the job's secret, or belongs to another user",
+                     peer, r->run->state.agent[agent].host);
 }
 
 /* Handle a profile, a rejected connection, or an agent that leaves. */

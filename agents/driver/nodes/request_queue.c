@@ -158,11 +158,17 @@ static int agent_path(const char *path, const char **ret_rest)
     return (int)agent;
 }
 
+/* Set an error for a request that is rejected; return its HTTP status. */
+static int reject(struct eddis_error *err, int status, const char *why)
+{
+    eddis_fail(err, -EPERM, "%s", why);
+    return status;
+}
+
 /* Set an error for a request of one agent in another's name; return 403. */
 static int not_itself(struct eddis_error *err)
 {
-    eddis_fail(err, -EPERM, "an agent may send requests only for itself");
-    return 403;
+    return reject(err, 403, "an agent may send requests only for itself");
 }
 
 /* Parse an agent's registration.  Return 0, or an HTTP status with the reason in err. */
@@ -195,8 +201,7 @@ static int agent_request(const struct http_request *q, struct request_item *i,
         i->after = number(q->after);
         if (i->after >= 0)
             return 0;
-        eddis_fail(err, -EINVAL, "\"after\" must be the number of the last order");
-        return 400;
+        return reject(err, 400, "\"after\" must be the number of the last order");
     }
     if (i->agent >= 0 && strcmp(rest, "reports") == 0 && post) {
         i->type = REQUEST_REPORT;
@@ -204,8 +209,7 @@ static int agent_request(const struct http_request *q, struct request_item *i,
             return 400;
         return i->report->agent == q->who ? 0 : not_itself(err);
     }
-    eddis_fail(err, -ENOENT, "agents have no such request");
-    return 404;
+    return reject(err, 404, "agents have no such request");
 }
 
 /* Parse a request of a node that is about to join: it may ask for its configuration and nothing
@@ -216,10 +220,8 @@ static int join_request(const struct http_request *q, struct request_item *i,
 {
     i->type = REQUEST_JOIN;
     i->agent = q->who;
-    if (strcmp(q->path, "/v1/join") != 0 || strcmp(q->method, "POST") != 0) {
-        eddis_fail(err, -EPERM, "a node that joins may only request its agent configuration");
-        return 403;
-    }
+    if (strcmp(q->path, "/v1/join") != 0 || strcmp(q->method, "POST") != 0)
+        return reject(err, 403, "a node that joins may only request its agent configuration");
     return join_parse(q->body, q->body_n, &i->join, err) < 0 ? 400 : 0;
 }
 
@@ -231,15 +233,12 @@ static int person_post(const struct http_request *q, struct request_item *i,
 {
     bool stop = strcmp(q->path, "/v1/job/stop") == 0;
 
-    if (q->who != REQUEST_OWNER) {
-        eddis_fail(err, -EPERM, "a reader's token permits only GET requests");
-        return stop ? 403 : 405;
-    }
+    if (q->who != REQUEST_OWNER)
+        return reject(err, stop ? 403 : 405, "a reader's token permits only GET requests");
     i->type = REQUEST_STOP;
     if (stop)
         return 0;
-    eddis_fail(err, -ENOENT, "only /v1/job/stop accepts a POST request");
-    return 405;
+    return reject(err, 405, "only /v1/job/stop accepts a POST request");
 }
 
 /* Parse a person's request for a part of a rank's log.  Return 0, or an HTTP status with the reason
@@ -255,8 +254,7 @@ static int log_request(const struct http_request *q, struct request_item *i,
     i->after = q->after ? number(q->after) : 0;
     if (rank >= 0 && rank < BOARD_MAX_RANKS && i->after >= 0)
         return 0;
-    eddis_fail(err, -EINVAL, "the path of a log is /v1/logs/RANK?after=OFFSET");
-    return 400;
+    return reject(err, 400, "the path of a log is /v1/logs/RANK?after=OFFSET");
 }
 
 /* Parse a request of a person.  Return 0, or an HTTP status with the reason in err. */
@@ -283,11 +281,9 @@ static int person_request(const struct http_request *q, struct request_item *i,
         i->after = q->after ? number(q->after) : 0;
         if (i->after >= 0)
             return 0;
-        eddis_fail(err, -EINVAL, "\"after\" must be the number of an event");
-        return 400;
+        return reject(err, 400, "\"after\" must be the number of an event");
     }
-    eddis_fail(err, -ENOENT, "there is nothing at this path");
-    return 404;
+    return reject(err, 404, "there is nothing at this path");
 }
 
 /* Parse a request with read() and queue it, or reply with the error. */

@@ -4,7 +4,6 @@
 #include "memory_retry.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 /* Check whether a rank ran out of memory and held more than one sample at once. */
 static bool lacked(const struct state_rank *r)
@@ -42,15 +41,13 @@ static void halve(struct history *k, int rank, const struct plan *p, const int *
     int node = p->worker[rank].node;
     struct planner_bound row = { .samples = at_once / 2 };
     struct eddis_error err = { 0 };
-    char text[200];
 
     planner_key(p->node[node], &run->agent[agent[node]].profile, &p->worker[rank], row.key);
-    (void)snprintf(text, sizeof text,
-                   "rank %d ran out of memory with %" PRId64
-                   " samples at once; it %s at most %" PRId64 " %s",
-                   rank, at_once, k->memory.takes_pieces ? "holds" : "gets", row.samples,
-                   now ? "from now on" : "in the next job");
-    job_run_say(run, JOB_EVENT_SAY, -1, rank, text);
+    job_run_sayf(run, JOB_EVENT_SAY, -1, rank,
+                 "rank %d ran out of memory with %" PRId64
+                 " samples at once; it %s at most %" PRId64 " %s",
+                 rank, at_once, k->memory.takes_pieces ? "holds" : "gets", row.samples,
+                 now ? "from now on" : "in the next job");
     if (past_memory_set(&k->memory, &row, &err) < 0)
         job_run_say(run, JOB_EVENT_NOTE, -1, -1, err.text);
 }

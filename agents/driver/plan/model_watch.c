@@ -2,8 +2,6 @@
 /* model_watch.c - detect models that differ and losses that are not finite */
 #include "model_watch.h"
 
-#include "lib/base/clock.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -107,19 +107,17 @@ static void say_unmeasured(const struct plan_versions *s)
 {
     const struct plan *p = s->plans.plan;
     int i = too_small(p);
-    char text[160];
 
     if (asked_equal(s) == 0 || (i < 0 && !is_equal(p)))
         return;
     if (i >= 0)
-        (void)snprintf(text, sizeof text,
-                       "the equal split is not measured, because rank %d may take at most %" PRId64
-                       " samples and an equal share is %" PRId64,
-                       i, limits_most(p, i), p->worker[i].equal_batch);
+        job_run_sayf(s->run, JOB_EVENT_SAY, -1, i,
+                     "the equal split is not measured, because rank %d may take at most %" PRId64
+                     " samples and an equal share is %" PRId64,
+                     i, limits_most(p, i), p->worker[i].equal_batch);
     else
-        (void)snprintf(text, sizeof text, "the equal split is not measured, because %s",
-                       p->n_workers == 1 ? "there is one worker" : "the plan is the equal split");
-    job_run_say(s->run, JOB_EVENT_SAY, -1, i, text);
+        job_run_sayf(s->run, JOB_EVENT_SAY, -1, -1, "the equal split is not measured, because %s",
+                     p->n_workers == 1 ? "there is one worker" : "the plan is the equal split");
 }
 
 int plan_versions_begin(struct plan_versions *s, bool open, struct eddis_error *err)
@@ -154,7 +152,6 @@ static int publish(struct plan_versions *s, const struct plan *p, int64_t flags,
                        .group = group,
                        .plan = b,
                        .n_plan = p->n_workers };
-    char text[96];
 
     if (!b || !group)
         return eddis_fail(err, -ENOMEM, "no memory for a plan");
@@ -166,10 +163,9 @@ static int publish(struct plan_versions *s, const struct plan *p, int64_t flags,
     if (!(flags & (BOARD_FLAG_CHECKPOINT | BOARD_FLAG_STOP)))
         s->run->status.plan_version = s->plans.newest;
     job_run_order_parts(s->run, &o);
-    (void)snprintf(text, sizeof text, "version %" PRId64 "%s%s", s->plans.newest,
-                   flags & BOARD_FLAG_CHECKPOINT ? ": write a checkpoint" : "",
-                   flags & BOARD_FLAG_STOP ? " and stop" : "");
-    job_run_say(s->run, JOB_EVENT_PLAN_PUBLISHED, -1, -1, text);
+    job_run_sayf(s->run, JOB_EVENT_PLAN_PUBLISHED, -1, -1, "version %" PRId64 "%s%s",
+                 s->plans.newest, flags & BOARD_FLAG_CHECKPOINT ? ": write a checkpoint" : "",
+                 flags & BOARD_FLAG_STOP ? " and stop" : "");
     return 0;
 }
 
@@ -315,17 +311,15 @@ static int64_t newest_reported(const struct progress *p)
 bool plan_versions_knows(struct plan_versions *s, const struct progress *p)
 {
     int64_t told = newest_reported(p);
-    char text[160];
 
     if (told <= s->plans.newest)
         return true;
     if (!s->refused) {
         s->refused = true;
-        (void)snprintf(text, sizeof text,
-                       "rank %d reports plan version %" PRId64 ", but the newest is %" PRId64
-                       "; its metrics are ignored",
-                       p->rank, told, s->plans.newest);
-        job_run_say(s->run, JOB_EVENT_SAY, -1, p->rank, text);
+        job_run_sayf(s->run, JOB_EVENT_SAY, -1, p->rank,
+                     "rank %d reports plan version %" PRId64 ", but the newest is %" PRId64
+                     "; its metrics are ignored",
+                     p->rank, told, s->plans.newest);
     }
     return false;
 }
@@ -335,14 +329,11 @@ bool plan_versions_knows(struct plan_versions *s, const struct progress *p)
  */
 bool plan_versions_progress(struct plan_versions *s, const struct progress *p)
 {
-    char text[96];
-
     if (p->plan_since < 0 || p->plan_version <= s->agreed)
         return false;
     s->agreed = p->plan_version;
-    (void)snprintf(text, sizeof text, "version %" PRId64 " from step %" PRId64, p->plan_version,
-                   p->plan_since);
-    job_run_say(s->run, JOB_EVENT_PLAN_AGREED, -1, -1, text);
+    job_run_sayf(s->run, JOB_EVENT_PLAN_AGREED, -1, -1, "version %" PRId64 " from step %" PRId64,
+                 p->plan_version, p->plan_since);
     return true;
 }
 

@@ -10,10 +10,10 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/strbuf.h"
+#include "lib/base/text.h"
 #include "scheduler/planner.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -171,12 +171,9 @@ static void name_plan(struct planning *g, struct plan *p)
         g->run->n_agents) /* otherwise the slowest link may be that of a node that has gone */
         (void)snprintf(p->network_reason, sizeof p->network_reason, "%s",
                        g->history.network->reason);
-    if (is_unconfirmed(g)) {
-        size_t n = strlen(p->network_reason);
-
-        (void)snprintf(p->network_reason + n, sizeof p->network_reason - n,
-                       "%snetwork not confirmed", n ? "; " : "");
-    }
+    if (is_unconfirmed(g))
+        text_append(p->network_reason, sizeof p->network_reason, "%snetwork not confirmed",
+                    p->network_reason[0] ? "; " : "");
 }
 
 /* Report to the user how the job is restarted. */

@@ -7,10 +7,8 @@
 #include "scheduler/limits.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Convert nanoseconds to seconds. */
 static double seconds(int64_t ns)
@@ -124,17 +122,15 @@ static void say_contradicted(struct replanner *r, int rank)
                                                       [TIME_MEASURED] = "before the restart" };
     const struct learner *l = replan_learner(r->policy, rank);
     double part = learner_contradicted(l);
-    char text[200];
 
     if (part <= 0 || r->contradicted[rank] || !before[l->source])
         return;
     r->contradicted[rank] = true;
-    (void)snprintf(text, sizeof text,
-                   "rank %d takes %.2f times as long as %s; the old value is discarded, and the "
-                   "rank is measured again",
-                   rank, part, before[l->source]);
-    job_run_say(r->run, r->n_contradicted++ < CONTRADICTED_TOLD ? JOB_EVENT_SAY : JOB_EVENT_NOTE,
-                -1, rank, text);
+    job_run_sayf(r->run, r->n_contradicted++ < CONTRADICTED_TOLD ? JOB_EVENT_SAY : JOB_EVENT_NOTE,
+                 -1, rank,
+                 "rank %d takes %.2f times as long as %s; the old value is discarded, and the "
+                 "rank is measured again",
+                 rank, part, before[l->source]);
 }
 
 void replanner_progress(struct replanner *r, const struct progress *p, int64_t now_ns)

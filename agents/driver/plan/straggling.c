@@ -18,7 +18,7 @@
  */
 enum { ALL_TOLD = 3 };
 
-enum { SENTENCE = 1200, SAYS = 900, CAUSE = 600, LOSS = 400, SHARE = 100 };
+enum { SAYS = 900, CAUSE = 600, LOSS = 400, SHARE = 100 };
 
 /* Make the detector of slow workers, with the workers' nodes and earlier times. */
 static int watch(struct straggling *s, const struct plan *p, const struct time_model *learnt,
@@ -250,19 +250,20 @@ static const char *before_text(const struct straggler *w)
 /* Report that most workers are slow, or no longer, and record it in the status. */
 static void tell_all(struct straggling *s, const struct straggler *w)
 {
-    char text[SENTENCE], lost[LOSS];
+    char lost[LOSS];
     bool told = loss_text(w, lost, sizeof lost);
+    enum job_event type;
 
     s->n_all += !w->over;
+    type = s->n_all <= ALL_TOLD ? JOB_EVENT_SAY : JOB_EVENT_NOTE;
     if (w->over)
-        (void)snprintf(text, sizeof text, "the workers are as fast as %s again", before_text(w));
+        job_run_sayf(s->run, type, -1, -1, "the workers are as fast as %s again", before_text(w));
     else
-        (void)snprintf(text, sizeof text,
-                       "most workers take %.1f times as long as %s%s%s%s, so no single worker is "
-                       "reported as slow",
-                       w->times, before_text(w), told ? " (" : "", lost + (told ? strlen("; ") : 0),
-                       told ? ")" : "");
-    job_run_say(s->run, s->n_all <= ALL_TOLD ? JOB_EVENT_SAY : JOB_EVENT_NOTE, -1, -1, text);
+        job_run_sayf(s->run, type, -1, -1,
+                     "most workers take %.1f times as long as %s%s%s%s, so no single worker is "
+                     "reported as slow",
+                     w->times, before_text(w), told ? " (" : "", lost + (told ? strlen("; ") : 0),
+                     told ? ")" : "");
     s->run->status.all_slow_times = w->over ? NAN : w->times;
 }
 
@@ -279,17 +280,6 @@ static void says_text(const struct straggler *w, const struct plan *p, bool told
     else
         (void)snprintf(ret, SAYS, "takes %.1f times as long as %s since step %" PRId64 " (%s); %s",
                        w->times, before_text(w), w->since, cause, share);
-}
-
-/* Report a slow or recovered worker to the user and in events.jsonl. */
-static void tell_one(struct straggling *s, const struct straggler *w, const char *node, int agent,
-                     const char *says)
-{
-    char text[SENTENCE];
-
-    (void)snprintf(text, sizeof text, "rank %d on %.255s %s", w->rank, node, says);
-    job_run_say(s->run, w->over ? JOB_EVENT_STRAGGLER_OVER : JOB_EVENT_STRAGGLER, agent, w->rank,
-                text);
 }
 
 /* ---- the status ---- */
@@ -324,7 +314,9 @@ void straggling_report(struct straggling *s, const struct plan *p, const int *ag
             continue;
         }
         says_text(&w, p, s->told != NULL, says);
-        tell_one(s, &w, p->node[of->node], agent[of->node], says);
+        job_run_sayf(s->run, w.over ? JOB_EVENT_STRAGGLER_OVER : JOB_EVENT_STRAGGLER,
+                     agent[of->node], w.rank, "rank %d on %.255s %s", w.rank, p->node[of->node],
+                     says);
         if (w.rank < s->run->status.n_workers)
             fill_status(&s->run->status, &w, says);
     }

@@ -260,22 +260,19 @@ void job_report_answer(struct job_report *t, const struct request_item *i)
 static void say_held(struct job_report *t, int64_t now_ns)
 {
     int64_t held_ns = t->run->records ? file_thread_held_ns(t->run->records, now_ns) : 0;
-    char text[JOB_FOLDER_MAX_PATH + 200];
 
     if (!t->run->o->folder)
         return;
     if (!t->held_ns && held_ns >= FILE_THREAD_LATE_NS) {
         t->held_ns = now_ns - held_ns;
-        (void)snprintf(text, sizeof text,
-                       "the job's folder '%s' has not answered for %.1f s; the job continues, and "
-                       "its records are written when the folder answers",
-                       t->run->o->folder->path, (double)held_ns / CLOCK_S);
-        job_run_say(t->run, JOB_EVENT_SAY, -1, -1, text);
+        job_run_sayf(t->run, JOB_EVENT_SAY, -1, -1,
+                     "the job's folder '%s' has not answered for %.1f s; the job continues, and "
+                     "its records are written when the folder answers",
+                     t->run->o->folder->path, (double)held_ns / CLOCK_S);
     } else if (t->held_ns && held_ns < FILE_THREAD_LATE_NS) {
-        (void)snprintf(text, sizeof text, "the job's folder answers again, after %.1f s",
-                       (double)(now_ns - t->held_ns) / CLOCK_S);
+        job_run_sayf(t->run, JOB_EVENT_SAY, -1, -1, "the job's folder answers again, after %.1f s",
+                     (double)(now_ns - t->held_ns) / CLOCK_S);
         t->held_ns = 0;
-        job_run_say(t->run, JOB_EVENT_SAY, -1, -1, text);
     }
 }
 
@@ -295,19 +292,18 @@ static void gain_text(const struct plan *p, char *ret, size_t size)
 static void say_equal(struct job_report *t, int64_t now_ns)
 {
     const struct state *s = &t->run->state;
-    char gain[64], text[300];
+    char gain[64];
 
     if (t->reported_equal || s->phase != STATE_PHASE_RUN || s->n_ranks < 2 || s->any_page ||
         !s->alive_ns || now_ns - s->alive_ns < EQUAL_NS)
         return;
     t->reported_equal = true;
     gain_text(t->plans ? t->plans->plan : NULL, gain, sizeof gain);
-    (void)snprintf(
-        text, sizeof text,
-        "the program divides its data itself, so all workers have batches of the same size; with "
-        "eddis.torch or libeddis the batches follow the plan%s; see eddis-python(7)",
-        gain);
-    job_run_say(t->run, JOB_EVENT_SAY, -1, -1, text);
+    job_run_sayf(t->run, JOB_EVENT_SAY, -1, -1,
+                 "the program divides its data itself, so all workers have batches of the same "
+                 "size; with eddis.torch or libeddis the batches follow the plan%s; see "
+                 "eddis-python(7)",
+                 gain);
 }
 
 /* Report problems while the user can still do something about them. */

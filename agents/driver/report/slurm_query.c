@@ -122,27 +122,6 @@ static int await(pid_t pid, const _Atomic bool *unwanted, int *status)
     return spawn_stop(-pid, now, 1, status, NULL);
 }
 
-/* Add the user's environment without the variables that change how Slurm prints times or which
- * cluster and nodes it shows.
- */
-static void add_environment(struct strlist *ret)
-{
-    static const char *const hidden[] = { "SLURM_TIME_FORMAT=", "SLURM_CLUSTERS=", "SINFO_" };
-    struct strlist all = { 0 };
-
-    user_env_add(&all);
-    ret->failed = all.failed;
-    for (size_t i = 0; i < all.n; i++) {
-        bool hide = false;
-
-        for (size_t k = 0; k < sizeof hidden / sizeof *hidden; k++)
-            hide = hide || strncmp(all.item[i], hidden[k], strlen(hidden[k])) == 0;
-        if (!hide)
-            strlist_addf(ret, "%s", all.item[i]);
-    }
-    strlist_fini(&all);
-}
-
 /* Run a program and return its output, for the caller to free; NULL: it failed or was not wanted
  * any more.
  */
@@ -203,6 +182,9 @@ static void free_question(struct file_task *t)
  */
 static bool ask(struct slurm_query *a, const char *const *argv, answer_fn answer)
 {
+    /* variables that change how Slurm prints times or which cluster and nodes it shows */
+    static const char *const hidden[] = { "SLURM_TIME_FORMAT=*", "SLURM_CLUSTERS=*", "SINFO_*",
+                                          NULL };
     struct question *q = calloc(1, sizeof *q);
 
     if (!q)
@@ -212,7 +194,7 @@ static bool ask(struct slurm_query *a, const char *const *argv, answer_fn answer
     q->answer = answer;
     for (; *argv; argv++)
         strlist_addf(&q->argv, "%s", *argv);
-    add_environment(&q->environment);
+    user_env_add_without(&q->environment, hidden);
     if (q->argv.failed || q->environment.failed) {
         free_question(&q->task);
         return false;

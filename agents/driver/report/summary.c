@@ -7,6 +7,7 @@
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
+#include "lib/base/text.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -84,28 +85,26 @@ static void say_only_equal(struct job_report *t)
 static void say_how_to_go_on(struct job_report *t, const struct checkpoint_found *newest)
 {
     struct job_status *s = &t->run->status;
-    size_t n = strlen(s->message);
 
     if (strcmp(s->reason, "interrupted") != 0 && strcmp(s->reason, "preempted") != 0 &&
         strcmp(s->reason, "timeout") != 0)
         return;
     if (s->steps_done > 0)
-        (void)snprintf(s->message + n, sizeof s->message - n, " at step %" PRId64, s->steps_done);
-    n = strlen(s->message);
+        text_append(s->message, sizeof s->message, " at step %" PRId64, s->steps_done);
     if (!t->run->o->folder)
         return;
     if (newest->step >= 0)
-        (void)snprintf(s->message + n, sizeof s->message - n,
-                       "; newest checkpoint: step %" PRId64 "; continue with --resume %s",
-                       newest->step, newest->resume);
+        text_append(s->message, sizeof s->message,
+                    "; newest checkpoint: step %" PRId64 "; continue with --resume %s",
+                    newest->step, newest->resume);
     else if (newest->begun_step >= 0)
-        (void)snprintf(s->message + n, sizeof s->message - n,
-                       "; it wrote no checkpoint and began with the one of step %" PRId64
-                       "; continue from that with --resume %s",
-                       newest->begun_step, newest->resume);
+        text_append(s->message, sizeof s->message,
+                    "; it wrote no checkpoint and began with the one of step %" PRId64
+                    "; continue from that with --resume %s",
+                    newest->begun_step, newest->resume);
     else if (s->steps_done > 0 && t->run->state.any_page) /* others save by themselves */
-        (void)snprintf(s->message + n, sizeof s->message - n,
-                       "; no checkpoint was written, so the job cannot be resumed");
+        text_append(s->message, sizeof s->message,
+                    "; no checkpoint was written, so the job cannot be resumed");
 }
 
 /* Explain that the program ended the job early by eddis_stop. */

@@ -2,7 +2,6 @@
 /* host_cleanup.c - reach each host as for a start, and wait for the result of its cleanup */
 #include "host_cleanup.h"
 
-#include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/strlist.h"
 

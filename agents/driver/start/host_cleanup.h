@@ -7,7 +7,6 @@
 
 #include "lib/base/error.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /* The result of the cleanup of one host. */

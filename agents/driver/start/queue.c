@@ -127,21 +127,43 @@ int queue_watch(struct starter *s, int whom, enum start_watch kind, int fd, uint
     return epoll_ctl(s->events, EPOLL_CTL_ADD, fd, &e) == 0 ? 0 : -errno;
 }
 
-/* Start the process that runs the supervisor on a host. */
-static int begin_session(struct start_node *p, struct eddis_error *err)
+/* Watch the process of a host or step; kill it on failure. */
+static int watch_process(struct starter *s, int whom, struct session *p, bool is_shared,
+                         struct eddis_error *err)
 {
-    const struct start_place *const at[] = { &p->at };
-    struct strlist argv = { 0 };
-    struct session_command c = { .logs_in = p->ops->logs_in,
-                                 .parent_death_signal = p->ops->parent_death_signal };
-    int rc = p->ops->argv(at, 1, p->args.item, &argv, err);
+    int cause;
 
-    if (rc == 0 && argv.failed)
-        rc = eddis_fail(err, -ENOMEM, "no memory to start an agent");
-    c.argv = (const char *const *)argv.item;
+    if (p->pidfd >= 0 && queue_watch(s, whom, START_WATCH_PID, p->pidfd, EPOLLIN) == 0 &&
+        queue_watch(s, whom, START_WATCH_FROM, p->from, EPOLLIN) == 0)
+        return 0;
+    cause = errno;
+    if (is_shared)
+        session_kill_alone(p);
+    else
+        session_kill(p);
+    (void)waitpid(p->pid, NULL, 0);
+    session_forget(p);
+    return eddis_fail(err, -cause, "cannot watch its start: %s", strerror(cause));
+}
+
+int queue_run(struct starter *s, int whom, const struct start_node *p,
+              const struct start_place *const *at, int n, struct session *session,
+              struct eddis_error *err)
+{
+    struct strlist argv = { 0 }, envp = { 0 };
+    int rc = p->ops->argv(at, n, p->args.item, &argv, err);
+
+    if (p->ops->environment)
+        p->ops->environment(&envp);
+    if (rc == 0 && (argv.failed || envp.failed))
+        rc = eddis_fail(err, -ENOMEM, "no memory to start agents");
     if (rc == 0)
-        rc = session_begin(&p->session, &c, err);
+        rc = session_begin(session, (const char *const *)argv.item, (const char *const *)envp.item,
+                           p->ops->logs_in, err);
+    if (rc == 0)
+        rc = watch_process(s, whom, session, p->ops->is_shared, err);
     strlist_fini(&argv);
+    strlist_fini(&envp);
     return rc;
 }
 
@@ -149,28 +171,15 @@ static int begin_session(struct start_node *p, struct eddis_error *err)
 static void start_node(struct starter *s, int host)
 {
     struct start_node *p = &s->node[host];
-    struct session *session = &p->session;
+    const struct start_place *const at[] = { &p->at };
     struct eddis_error err = { 0 };
 
-    if (p->ops->is_shared) {
+    if (p->ops->is_shared)
         steps_begin(s, host);
-        return;
-    }
-    if (begin_session(p, &err) < 0) {
-        tell(s, host, START_FAILED, -1, "%.200s: %.300s", p->at.name, err.text);
-        return;
-    }
-    set_stage(s, p, START_LOGIN);
-    if (session->pidfd < 0 || queue_watch(s, host, START_WATCH_PID, session->pidfd, EPOLLIN) < 0 ||
-        queue_watch(s, host, START_WATCH_FROM, session->from, EPOLLIN) < 0) {
-        int cause = errno;
-
-        session_kill(session);
-        (void)waitpid(session->pid, NULL, 0);
-        session_forget(session);
-        tell(s, host, START_FAILED, -1, "%.200s: cannot watch its start: %s", p->at.name,
-             strerror(cause));
-    }
+    else if (queue_run(s, host, p, at, 1, &p->session, &err) < 0)
+        queue_failed(s, host, err.text);
+    else
+        set_stage(s, p, START_LOGIN);
 }
 
 /* ---- the supervisor's answer ---- */
@@ -279,10 +288,11 @@ static void say_end(struct starter *s, int host, int code, bool killed)
 static void say_cut(struct starter *s, int host, int code, const struct session *of)
 {
     struct start_node *p = &s->node[host];
-    int n;
-    const char *last = session_last_line(of, &n), *way = p->ops->name;
+    const char *way = p->ops->name;
+    char last[SESSION_LINE];
 
-    tell(s, host, START_CUT, code, "its %s session has ended%s%.*s", way, n ? ": " : "", n, last);
+    session_last_line(of, last);
+    tell(s, host, START_CUT, code, "its %s session has ended%s%s", way, *last ? ": " : "", last);
     (void)snprintf(p->session.words, sizeof p->session.words,
                    "started, but its %s session has ended", way);
 }
@@ -318,9 +328,9 @@ static void process_ended(struct starter *s, int host, int64_t now_ns)
         say_end(s, host, code, WIFSIGNALED(status));
 }
 
-void queue_failed(struct starter *s, int host, int code, const char *text)
+void queue_failed(struct starter *s, int host, const char *text)
 {
-    tell(s, host, START_FAILED, code, "%.200s: %.300s", s->node[host].at.name, text);
+    tell(s, host, START_FAILED, -1, "%.200s: %.300s", s->node[host].at.name, text);
 }
 
 /* Record that nothing is left on this node of a step. */
@@ -349,9 +359,9 @@ void queue_ended(struct starter *s, int host, int code)
 void queue_lost(struct starter *s, int host, int code, bool cut, const struct session *of)
 {
     struct start_node *p = &s->node[host];
-    int n;
-    const char *last = session_last_line(of, &n);
+    char last[SESSION_LINE];
 
+    session_last_line(of, last);
     if (p->stage == START_OVER || p->stage == START_QUEUED || p->stage == START_IDLE)
         return;
     if (p->stage == START_LOGIN) {
@@ -361,7 +371,7 @@ void queue_lost(struct starter *s, int host, int code, bool cut, const struct se
     } else if (cut) {
         say_cut(s, host, code, of);
     } else {
-        tell(s, host, START_ENDED, code, "its %s has ended%s%.*s", p->ops->name, n ? ": " : "", n,
+        tell(s, host, START_ENDED, code, "its %s has ended%s%s", p->ops->name, *last ? ": " : "",
              last);
     }
 }
@@ -498,7 +508,7 @@ static void take_watch(struct starter *s, int whom, enum start_watch kind, int64
     struct session *session = whom < s->n ? &s->node[whom].session : NULL;
 
     if (!session) {
-        steps_take(s, whom - s->n, kind, now_ns);
+        steps_take(s, whom - s->n, kind);
     } else if (kind == START_WATCH_FROM) {
         session_read(session);
         queue_hear(s, whom);

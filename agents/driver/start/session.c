@@ -62,18 +62,19 @@ static int make_pipes(int in[2], int out[2])
 /* Start the process in a session of its own: Ctrl-C at the terminal is for the driver alone, and
  * without a terminal no program can ask for a password.
  */
-int session_begin(struct session *p, const struct session_command *c, struct eddis_error *err)
+int session_begin(struct session *p, const char *const *argv, const char *const *envp, bool logs_in,
+                  struct eddis_error *err)
 {
-    struct spawn w = { .argv = c->argv,
-                       .envp = c->envp,
+    struct spawn w = { .argv = argv,
+                       .envp = envp,
                        .own_session = true,
-                       .parent_death_signal = c->parent_death_signal };
+                       .parent_death_signal = logs_in ? SIGKILL : 0 };
     int in[2], out[2], rc = make_pipes(in, out);
 
     if (rc < 0)
         return eddis_fail_errno(err, rc, "cannot make a pipe");
     w.in = in[0];
-    w.out = c->logs_in ? -1 : out[1]; /* a login shell's own output is ignored */
+    w.out = logs_in ? -1 : out[1]; /* a login shell's own output is ignored */
     w.err = out[1];
     rc = spawn_start(&w, &p->pid, err);
     (void)close(in[0]);
@@ -177,7 +178,7 @@ void session_read(struct session *p)
     close_fd(&p->from);
 }
 
-const char *session_last_line(const struct session *p, int *ret_n)
+void session_last_line(const struct session *p, char ret[SESSION_LINE])
 {
     const char *said = p->said;
     size_t end = strlen(said), begin;
@@ -186,8 +187,7 @@ const char *session_last_line(const struct session *p, int *ret_n)
         end--;
     for (begin = end; begin && said[begin - 1] != '\n';)
         begin--;
-    *ret_n = (int)(end - begin);
-    return said + begin;
+    (void)snprintf(ret, SESSION_LINE, "%.*s", (int)(end - begin), said + begin);
 }
 
 /* ---- its input ---- */

@@ -38,23 +38,18 @@ struct session {
     void *ctx;
 };
 
-/* How to start the process. */
-struct session_command {
-    const char *const *argv; /* NULL-terminated */
-    const char *const *envp; /* NULL-terminated; NULL: this process's own */
-    bool logs_in;            /* ignore its standard output, which is a login shell's */
-    int parent_death_signal; /* signal it gets when this process dies; 0: none, it continues */
-};
-
 /* Initialise a session without a process. */
 void session_init(struct session *p);
 
 /* Forget the output of an earlier process, and keep a copy of the next one's input (NULL: none). */
 int session_renew(struct session *p, const char *input, struct eddis_error *err);
 
-/* Start the process.  If p->pidfd is -1 afterwards, its end cannot be watched, and errno says why.
+/* Start the process.  argv and envp are NULL-terminated; envp NULL: this process's own.  logs_in:
+ * it dies with this process, and its standard output, which is a login shell's, is ignored.  If
+ * p->pidfd is -1 afterwards, its end cannot be watched, and errno says why.
  */
-int session_begin(struct session *p, const struct session_command *c, struct eddis_error *err);
+int session_begin(struct session *p, const char *const *argv, const char *const *envp, bool logs_in,
+                  struct eddis_error *err);
 
 /* Read and handle all available output of the process. */
 void session_read(struct session *p);
@@ -86,10 +81,8 @@ int session_reap(struct session *p, bool with_helpers, int *ret_status);
 /* Close all descriptors of a process that was reaped or abandoned. */
 void session_forget(struct session *p);
 
-/* Return the last line that does not come from eddis, borrowed; *ret_n is its length, without a
- * newline.
- */
-const char *session_last_line(const struct session *p, int *ret_n);
+/* Copy the last line that does not come from eddis, without a newline. */
+void session_last_line(const struct session *p, char ret[SESSION_LINE]);
 
 /* Wipe the input and forget the process.  Accepts one that only session_init has touched. */
 void session_fini(struct session *p);

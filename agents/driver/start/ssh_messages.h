@@ -8,7 +8,6 @@
 #define EDDIS_AGENTS_DRIVER_START_SSH_MESSAGES_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 /* One message of ssh. */
 struct ssh_message {

@@ -43,11 +43,10 @@ enum start_verdict { START_GIVE_UP, START_AGAIN, START_GONE };
 
 /* The functions of one way to a node. */
 struct start_ops {
-    const char *name, *summary;
-    bool logs_in;            /* counts towards START_LOGINS; the node is another machine */
-    bool is_shared;          /* one process serves several nodes (start_step.h) */
-    int parent_death_signal; /* signal to the process here when the driver dies; 0: none */
-    const char *begins;      /* what it does before the supervisor answers, for the user */
+    const char *name;
+    bool logs_in;       /* counts towards START_LOGINS; the node is another machine */
+    bool is_shared;     /* one process serves several nodes (start_step.h) */
+    const char *begins; /* what it does before the supervisor answers, for the user */
 
     /* Append the command that runs the supervisor with args on these hosts; n is 1 unless the way
      * is shared.
@@ -118,6 +117,13 @@ enum start_watch { START_WATCH_FROM, START_WATCH_TO, START_WATCH_PID, START_WATC
 /* Watch a descriptor of a host or step for epoll events.  Return 0 or -errno. */
 int queue_watch(struct starter *s, int whom, enum start_watch kind, int fd, uint32_t events);
 
+/* Start and watch the process that runs the supervisor on n hosts (1 unless the way is shared), the
+ * first of which is p, in this session.
+ */
+int queue_run(struct starter *s, int whom, const struct start_node *p,
+              const struct start_place *const *at, int n, struct session *session,
+              struct eddis_error *err);
+
 /* Record that the step's process for this host runs. */
 void queue_login(struct starter *s, int host);
 
@@ -125,7 +131,7 @@ void queue_login(struct starter *s, int host);
 void queue_hear(struct starter *s, int host);
 
 /* Report that this host could not be started; text: the reason. */
-void queue_failed(struct starter *s, int host, int code, const char *text);
+void queue_failed(struct starter *s, int host, const char *text);
 
 /* Handle the end of the supervisor on a step's node, with this exit code. */
 void queue_ended(struct starter *s, int host, int code);
@@ -136,8 +142,9 @@ void queue_lost(struct starter *s, int host, int code, bool cut, const struct se
 /* start_ssh.c: write to ret a sentence for the user that eddis is not installed on that node. */
 void start_say_missing(const struct start_place *at, char *ret, size_t size);
 
-/* start_ssh.c: a shell script that runs eddis-keeper below a prefix, its first argument. */
-extern const char start_find_keeper[];
+/* start_ssh.c: append the command that runs eddis-keeper with args on this other machine. */
+int start_keeper_command(const struct job_host *h, char *const *args, struct strlist *ret,
+                         struct eddis_error *err);
 
 /* start_local.c: reap all child processes for patience_ns, then kill the rest. */
 int start_local_clean(int64_t patience_ns, int64_t deadline_ns, struct eddis_error *err);

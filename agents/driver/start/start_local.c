@@ -13,8 +13,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 
 /* Append the path of eddis-keeper and args, which run the supervisor on this machine. */
@@ -68,7 +66,6 @@ int start_local_clean(int64_t patience_ns, int64_t deadline_ns, struct eddis_err
 
 const struct start_ops start_local = {
     .name = "local",
-    .summary = "fork on this machine",
     .begins = "starting",
     .argv = local_argv,
     .judge = local_judge,

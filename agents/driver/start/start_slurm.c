@@ -9,18 +9,14 @@
 #include "start_impl.h"
 
 #include "lib/base/exit_code.h"
-#include "lib/base/program.h"
 #include "lib/base/strbuf.h"
 #include "lib/base/user_env.h"
 
 #include <errno.h>
 #include <fnmatch.h>
-#include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Exit codes of the shell script that looks for eddis below a prefix. */
 
@@ -49,28 +45,16 @@ static void add_options(const struct start_place *at, int n, struct strlist *ret
 static int slurm_argv(const struct start_place *const *at, int n, char *const *args,
                       struct strlist *ret, struct eddis_error *err)
 {
-    const char *prefix = at[0]->host->eddis;
-    char keeper[PATH_MAX], real[PATH_MAX];
     struct strbuf names = { 0 };
-    int rc = prefix ? 0 : program_path("eddis-keeper", keeper, sizeof keeper, err);
+    int rc;
 
-    if (rc < 0)
-        return rc;
     add_options(at[0], n, ret);
     for (int i = 0; i < n; i++)
         strbuf_addf(&names, "%s%s", i ? "," : "", at[i]->name);
     strlist_addf(ret, "--nodelist=%s", strbuf_text(&names));
-    if (prefix) {
-        strlist_addf(ret, "/bin/sh");
-        strlist_addf(ret, "-c");
-        strlist_addf(ret, "%s", start_find_keeper);
-        strlist_addf(ret, "eddis");
-        strlist_addf(ret, "%s", prefix);
-    } else {
-        strlist_addf(ret, "%s", realpath(keeper, real) ? real : keeper);
-    }
-    strlist_add_all(ret, args);
-    rc = names.failed ? eddis_fail(err, -ENOMEM, "no memory for srun's arguments") : 0;
+    rc = start_keeper_command(at[0]->host, args, ret, err);
+    if (rc == 0 && names.failed)
+        rc = eddis_fail(err, -ENOMEM, "no memory for srun's arguments");
     strbuf_fini(&names);
     return rc;
 }
@@ -140,29 +124,14 @@ static const char *const steering[] = {
     "GPU_DEVICE_ORDINAL=*",
     "ROCR_VISIBLE_DEVICES=*",
     "ZE_AFFINITY_MASK=*",
+    NULL,
 };
-
-/* Check whether a variable, "NAME=VALUE", would change how srun runs the agents. */
-static bool steers(const char *variable)
-{
-    for (size_t i = 0; i < sizeof steering / sizeof *steering; i++)
-        if (fnmatch(steering[i], variable, 0) == 0)
-            return true;
-    return false;
-}
 
 /* Append the user's environment without the variables that would change how srun runs the agents.
  */
 static void slurm_environment(struct strlist *ret)
 {
-    struct strlist own = { 0 };
-
-    user_env_add(&own);
-    for (size_t i = 0; i < own.n; i++)
-        if (!steers(own.item[i]))
-            strlist_addf(ret, "%s", own.item[i]);
-    ret->failed = ret->failed || own.failed;
-    strlist_fini(&own);
+    user_env_add_without(ret, steering);
 }
 
 /* Append the scancel command that ends a step. */
@@ -219,10 +188,9 @@ static enum start_verdict slurm_judge(const struct start_place *at, const struct
 {
     static const char prefix[] = "srun: error: ";
     char last[SESSION_LINE];
-    int n;
-    const char *line = session_last_line(p, &n), *words = last, *end = end_of_job(p->said);
+    const char *words = last, *end = end_of_job(p->said);
 
-    (void)snprintf(last, sizeof last, "%.*s", n, line);
+    session_last_line(p, last);
     if (strncmp(last, prefix, sizeof prefix - 1) == 0)
         words += sizeof prefix - 1;
     if (code == EXIT_NOT_FOUND || code == EXIT_NOT_EXECUTABLE || strstr(p->said, "execve()"))
@@ -242,11 +210,9 @@ static enum start_verdict slurm_judge(const struct start_place *at, const struct
 
 const struct start_ops start_slurm = {
     .name = "srun",
-    .summary = "a step of the Slurm allocation",
     .begins = "srun: starting",
     .logs_in = true,
     .is_shared = true,
-    .parent_death_signal = SIGKILL,
     .argv = slurm_argv,
     .environment = slurm_environment,
     .cancel = slurm_cancel,

@@ -18,7 +18,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,44 +43,48 @@ bool start_ssh_needed(const struct job_host *h)
     return h->ssh.user || h->ssh.port || h->ssh.identity || h->ssh.command;
 }
 
-/* Append one quoted shell word; sh, csh and fish treat single quotes alike. */
-static void add_quoted(struct strbuf *b, const char *word)
-{
-    strbuf_add(b, " '");
-    for (; *word; word++)
-        if (*word == '\'')
-            strbuf_add(b, "'\\''");
-        else
-            strbuf_add_bytes(b, word, 1);
-    strbuf_add(b, "'");
-}
-
 /* Only the node can tell where the supervisor is below a prefix: installed or in a build folder. */
-const char start_find_keeper[] =
+static const char find_keeper[] =
     "p=$1; shift; for d in libexec/eddis cmd/libexec; do "
     "test -x \"$p/$d/eddis-keeper\" && exec \"$p/$d/eddis-keeper\" \"$@\"; done; exit 127";
 
-/* Append the shell command that runs the supervisor on the node. */
-static int remote_command(const struct job_host *h, char *const *args, struct strbuf *ret,
-                          struct eddis_error *err)
+int start_keeper_command(const struct job_host *h, char *const *args, struct strlist *ret,
+                         struct eddis_error *err)
 {
     char keeper[PATH_MAX], real[PATH_MAX];
     int rc = h->eddis ? 0 : program_path("eddis-keeper", keeper, sizeof keeper, err);
 
     if (rc < 0)
         return rc;
-    strbuf_add(ret, "exec");
     if (h->eddis) {
-        strbuf_add(ret, " /bin/sh -c");
-        add_quoted(ret, start_find_keeper);
-        add_quoted(ret, "eddis");
-        add_quoted(ret, h->eddis);
+        strlist_addf(ret, "/bin/sh");
+        strlist_addf(ret, "-c");
+        strlist_addf(ret, "%s", find_keeper);
+        strlist_addf(ret, "eddis");
+        strlist_addf(ret, "%s", h->eddis);
     } else {
-        add_quoted(ret, realpath(keeper, real) ? real : keeper);
+        strlist_addf(ret, "%s", realpath(keeper, real) ? real : keeper);
     }
-    for (; *args; args++)
-        add_quoted(ret, *args);
-    return ret->failed ? eddis_fail(err, -ENOMEM, "no memory for ssh's command") : 0;
+    strlist_add_all(ret, args);
+    return 0;
+}
+
+/* Append the shell command that runs the supervisor on the node. */
+static int remote_command(const struct job_host *h, char *const *args, struct strbuf *ret,
+                          struct eddis_error *err)
+{
+    struct strlist words = { 0 };
+    int rc = start_keeper_command(h, args, &words, err);
+
+    strbuf_add(ret, "exec");
+    for (size_t i = 0; i < words.n; i++) {
+        strbuf_add(ret, " ");
+        strbuf_add_quoted(ret, words.item[i]);
+    }
+    if (rc == 0 && (words.failed || ret->failed))
+        rc = eddis_fail(err, -ENOMEM, "no memory for ssh's command");
+    strlist_fini(&words);
+    return rc;
 }
 
 /* Check that a host or user name has only safe characters (alphanumeric or in `more`).  ssh expands
@@ -169,10 +172,8 @@ static enum start_verdict ssh_judge(const struct start_place *at, const struct s
 {
     const struct ssh_message *w = code == EXIT_SSH ? ssh_words_find(p->said) : NULL;
     char last[SESSION_LINE];
-    int n;
-    const char *line = session_last_line(p, &n);
 
-    (void)snprintf(last, sizeof last, "%.*s", n, line);
+    session_last_line(p, last);
     if (w) {
         (void)snprintf(ret, size, "%.100s: ssh: %s (%.200s); %s", at->name, w->reason, last,
                        w->advice);
@@ -204,10 +205,8 @@ static bool ssh_is_cut(int status)
 
 const struct start_ops start_ssh = {
     .name = "ssh",
-    .summary = "log in by ssh",
     .begins = "ssh: logging in",
     .logs_in = true,
-    .parent_death_signal = SIGKILL,
     .argv = ssh_argv,
     .judge = ssh_judge,
     .is_cut = ssh_is_cut,

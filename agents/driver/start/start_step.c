@@ -4,14 +4,12 @@
 
 #include "step_cancel.h"
 
+#include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
-#include "lib/base/spawn.h"
 #include "lib/base/strbuf.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -116,51 +114,21 @@ static struct start_step *step_new(struct starter *s, int host)
 
 static void divide(void *ctx, char *line);
 
-/* Start srun for a step. */
+/* Start srun for a step and watch it. */
 static int begin_process(struct start_step *t, struct eddis_error *err)
 {
     const struct start_node *first = &t->s->node[t->member[0]];
-    const struct start_place **at = calloc((size_t)t->n, sizeof *at);
-    struct strlist argv = { 0 }, envp = { 0 };
-    struct session_command c = { .logs_in = true,
-                                 .parent_death_signal = first->ops->parent_death_signal };
+    cleanup_free const struct start_place **at = calloc((size_t)t->n, sizeof *at);
     int rc = at ? session_renew(&t->session, first->session.input, err)
                 : eddis_fail(err, -ENOMEM, "no memory to start agents");
 
     for (int i = 0; rc == 0 && i < t->n; i++)
         at[i] = &t->s->node[t->member[i]].at;
-    if (rc == 0)
-        rc = first->ops->argv(at, t->n, first->args.item, &argv, err);
-    if (first->ops->environment)
-        first->ops->environment(&envp);
-    if (rc == 0 && (argv.failed || envp.failed))
-        rc = eddis_fail(err, -ENOMEM, "no memory to start agents");
-    c.argv = (const char *const *)argv.item;
-    c.envp = (const char *const *)envp.item;
     t->session.divide = divide;
     t->session.ctx = t;
     if (rc == 0)
-        rc = session_begin(&t->session, &c, err);
-    free(at);
-    strlist_fini(&argv);
-    strlist_fini(&envp);
+        rc = queue_run(t->s, t->s->n + t->number, first, at, t->n, &t->session, err);
     return rc;
-}
-
-/* Watch the step's process; kill it on failure. */
-static int watch_process(struct start_step *t, struct eddis_error *err)
-{
-    struct session *p = &t->session;
-    int whom = t->s->n + t->number, cause;
-
-    if (p->pidfd >= 0 && queue_watch(t->s, whom, START_WATCH_PID, p->pidfd, EPOLLIN) == 0 &&
-        queue_watch(t->s, whom, START_WATCH_FROM, p->from, EPOLLIN) == 0)
-        return 0;
-    cause = errno;
-    session_kill_alone(p);
-    (void)waitpid(p->pid, NULL, 0);
-    session_forget(p);
-    return eddis_fail(err, -cause, "cannot watch its start: %s", strerror(cause));
 }
 
 void steps_begin(struct starter *s, int host)
@@ -169,10 +137,8 @@ void steps_begin(struct starter *s, int host)
     struct start_step *t = step_new(s, host);
     int rc = t ? begin_process(t, &err) : eddis_fail(&err, -ENOMEM, "no memory to start agents");
 
-    if (rc == 0)
-        rc = watch_process(t, &err);
     if (!t)
-        queue_failed(s, host, -1, err.text);
+        queue_failed(s, host, err.text);
     for (int i = 0; t && i < t->n; i++) {
         struct start_node *p = &s->node[t->member[i]];
 
@@ -182,7 +148,7 @@ void steps_begin(struct starter *s, int host)
         if (rc == 0)
             queue_login(s, t->member[i]);
         else
-            queue_failed(s, t->member[i], -1, err.text);
+            queue_failed(s, t->member[i], err.text);
     }
     if (t && rc < 0)
         t->over = true;
@@ -273,13 +239,13 @@ bool steps_run(const struct starter *s, int step)
     return !s->step[step]->over;
 }
 
-/* Reap the step's process and report the end of its nodes; return whether it has just ended. */
-static bool reap(struct start_step *t)
+/* Reap the step's process if it has ended, and report the end of its nodes. */
+static void reap(struct start_step *t)
 {
     int status = 0, code = t->over ? -1 : session_reap(&t->session, false, &status);
 
     if (code < 0)
-        return false;
+        return;
     session_forget(&t->session);
     session_wipe_input(&t->session);
     t->over = true;
@@ -287,20 +253,18 @@ static bool reap(struct start_step *t)
     for (int i = 0; i < t->n; i++)
         if (t->s->node[t->member[i]].step == t->number)
             queue_lost(t->s, t->member[i], code, t->cut, &t->session);
-    return true;
 }
 
-void steps_take(struct starter *s, int step, enum start_watch kind, int64_t now_ns)
+void steps_take(struct starter *s, int step, enum start_watch kind)
 {
     struct start_step *t = s->step[step];
 
-    (void)now_ns;
     if (kind == START_WATCH_FROM)
         session_read(&t->session);
     else if (kind == START_WATCH_TO)
         session_write(&t->session);
     else
-        (void)reap(t);
+        reap(t);
 }
 
 /* Check whether no request to Slurm to end this step is running. */
@@ -376,7 +340,7 @@ static bool settle(struct starter *s)
 
         if (!t->over)
             session_read(&t->session);
-        (void)reap(t);
+        reap(t);
         all = cancel_is_over(t) && t->over && all;
     }
     return all;

@@ -36,7 +36,7 @@ void steps_emptied(struct starter *s, int step);
 bool steps_run(const struct starter *s, int step);
 
 /* Handle a descriptor of a step that is ready. */
-void steps_take(struct starter *s, int step, enum start_watch kind, int64_t now_ns);
+void steps_take(struct starter *s, int step, enum start_watch kind);
 
 /* End steps that no node needs any more.  Return the time of the next call; CLOCK_NEVER: none is
  * needed.

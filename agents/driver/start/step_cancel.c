@@ -5,7 +5,6 @@
 #include "lib/base/clock.h"
 #include "lib/base/spawn.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>

@@ -112,8 +112,10 @@ void state_agent_wants_turn(struct state *s, const struct state_input *in)
     next_turn(s, in->agent, in->now_ns);
 }
 
-/* Record that an agent's profile is complete, and let the next one of its machine measure. */
-static void measured(struct state *s, const struct state_input *in)
+/* Record that an agent's profile is complete, and let the next one of its machine measure.  In a
+ * later phase than PROFILE it is usable for the next generation.
+ */
+void state_agent_measured_late(struct state *s, const struct state_input *in)
 {
     s->agent[in->agent].profiled = true;
     turn_over(s, in);
@@ -122,21 +124,15 @@ static void measured(struct state *s, const struct state_input *in)
 /* Record an agent's profile in PROFILE, and choose a network after the last one. */
 void state_agent_measured(struct state *s, const struct state_input *in)
 {
-    measured(s, in);
+    state_agent_measured_late(s, in);
     if (state_first_without(s, offsetof(struct state_agent, profiled), false) < 0)
         state_begin_network(s, in->now_ns);
-}
-
-/* Record an agent's profile in a later phase: it is usable for the next generation. */
-void state_agent_measured_late(struct state *s, const struct state_input *in)
-{
-    measured(s, in);
 }
 
 /* Record an agent's profile in REGROUP, and continue if no other agent is worth waiting for. */
 void state_agent_regrouped(struct state *s, const struct state_input *in)
 {
-    measured(s, in);
+    state_agent_measured_late(s, in);
     state_regroup(s, in->now_ns);
 }
 

@@ -111,18 +111,15 @@ bool state_all_done(const struct state *s)
     return state_has_workers(s) && state_all_zero(s);
 }
 
-bool state_any_started(const struct state *s)
+bool state_any_rank(const struct state *s, size_t member)
 {
     for (int r = 0; r < s->n_ranks; r++)
-        if (s->rank[r].started)
+        if (*(const bool *)((const char *)&s->rank[r] + member))
             return true;
     return false;
 }
 
 bool state_any_step(const struct state *s)
 {
-    for (int r = 0; r < s->n_ranks; r++)
-        if (s->rank[r].stepped)
-            return true;
-    return false;
+    return state_any_rank(s, offsetof(struct state_rank, stepped));
 }

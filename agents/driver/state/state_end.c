@@ -23,13 +23,6 @@ void state_over(struct state *s)
     state_go(s, STATE_PHASE_OVER, s->deadline_ns);
 }
 
-/* Enter BYE, which orders all agents to leave; enter OVER at once if none is left. */
-static void enter_bye(struct state *s, int64_t now_ns)
-{
-    state_go(s, STATE_PHASE_BYE, now_ns);
-    state_over(s);
-}
-
 void state_end_by(struct state *s, enum state_outcome o, const char *reason, int exit_code,
                   int64_t now_ns)
 {
@@ -224,7 +217,8 @@ static void go_on(struct state *s, int64_t now_ns)
 {
     switch (s->next) {
     case NEXT_BYE:
-        enter_bye(s, now_ns);
+        state_go(s, STATE_PHASE_BYE, now_ns);
+        state_over(s); /* at once if no agent is left */
         break;
     case NEXT_REGROUP:
         enter_regroup(s, now_ns);

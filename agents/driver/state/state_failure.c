@@ -37,7 +37,7 @@ static struct recovery_case recovery_case(const struct state *s, const struct st
         .signal = f->signal,
         .unwanted = s->outcome == STATE_OUTCOME_UNWANTED,
         .started = s->started_ns != 0,
-        .any_up = state_any_started(s),
+        .any_up = state_any_rank(s, offsetof(struct state_rank, started)),
         .all_up = s->n_ranks > 0 && state_first_not(s, false) < 0,
         .all_done = state_all_done(s),
         .echo = f->echo,
@@ -87,18 +87,12 @@ static void forget_network(struct state *s)
     state_push(s, ACTION_FORGET);
 }
 
-/* Convert a recovery decision to the next step after the stop. */
-static enum state_next next_of(enum recovery r)
-{
-    return r == RECOVERY_RESTART ? NEXT_REGROUP : NEXT_BYE;
-}
-
 /* Decide what follows the recorded failure: the job's end, another generation, or another choice of
  * network.  Set the outcome and stop what runs.
  */
 static void decide(struct state *s, const struct recovery_case *c, int64_t now_ns)
 {
-    enum state_next next = next_of(recovery_decide(c));
+    enum state_next next = recovery_decide(c) == RECOVERY_RESTART ? NEXT_REGROUP : NEXT_BYE;
 
     if (recovery_network_again(c)) {
         forget_network(s);

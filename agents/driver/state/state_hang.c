@@ -27,6 +27,7 @@
 #include "state_input.h"
 
 #include "agents/job/status_json.h"
+#include "lib/base/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -268,25 +269,19 @@ static int find_first(const struct state *s, bool *all_wait, int64_t now_ns)
 static int waiting_text(const struct state *s, int but, char *ret, size_t size)
 {
     int n = 0;
-    size_t len = 0;
 
     ret[0] = '\0';
     for (int r = 0, last; r < s->n_ranks; r = last + 1) {
-        int k;
-
         for (last = r; last < s->n_ranks && last != but && waits(&s->rank[last]); last++)
             n++;
         if (last == r)
             continue;
         last--;
-        k = snprintf(ret + len, size - len,
-                     last > r + 1 ? "%s%d-%d"
-                     : last > r   ? "%s%d, %d"
-                                  : "%s%d",
-                     len ? ", " : "", r, last);
-        if (k < 0 || (size_t)k >= size - len)
-            return n; /* cut; n ranks were counted so far */
-        len += (size_t)k;
+        text_append(ret, size,
+                    last > r + 1 ? "%s%d-%d"
+                    : last > r   ? "%s%d, %d"
+                                 : "%s%d",
+                    *ret ? ", " : "", r, last);
     }
     return n;
 }
@@ -324,49 +319,44 @@ static int elsewhere(const struct state *s)
     return longest_in(s, STATE_PLACE_COLLECTIVE) >= 0 ? longest_in(s, STATE_PLACE_ELSEWHERE) : -1;
 }
 
-/* Write where a rank stands: ": it is in load (train.py:33); rank 0 waits in all_reduce (...)", or
- * "".
+/* Append where a rank stands: ": it is in load (train.py:33); rank 0 waits in all_reduce (...)", or
+ * nothing.
  */
-static void place_text(const struct state *s, int rank, char *ret, size_t size)
+static void add_place(const struct state *s, int rank, char *ret, size_t size)
 {
     const struct state_rank *r = &s->rank[rank];
     int other = longest_in(s, STATE_PLACE_COLLECTIVE);
-    bool differs = r->place == STATE_PLACE_ELSEWHERE && other >= 0;
-    int n = snprintf(ret, size, "%s%s", r->where[0] ? ": " : "", r->where);
 
-    if (differs && n >= 0 && (size_t)n < size)
-        (void)snprintf(ret + n, size - (size_t)n, "; rank %d%s", other,
-                       strchrnul(s->rank[other].where, ' '));
+    text_append(ret, size, "%s%s", r->where[0] ? ": " : "", r->where);
+    if (r->place == STATE_PLACE_ELSEWHERE && other >= 0)
+        text_append(ret, size, "; rank %d%s", other, strchrnul(s->rank[other].where, ' '));
 }
 
-/* Write who waits for this rank, "; ranks 1-3 wait for it", or "" if none does. */
-static void wait_text(const struct state *s, int rank, bool all_wait, char *ret, size_t size)
+/* Append who waits for this rank, "; ranks 1-3 wait for it", or nothing if none does. */
+static void add_waiting(const struct state *s, int rank, bool all_wait, char *ret, size_t size)
 {
     char who[128];
     int n = waiting_text(s, rank, who, sizeof who);
 
-    ret[0] = '\0';
     if (n && all_wait)
-        (void)snprintf(ret, size, "; all ranks wait for each other");
+        text_append(ret, size, "; all ranks wait for each other");
     else if (n)
-        (void)snprintf(ret, size, "; rank%s %s wait%s for it", n == 1 ? "" : "s", who,
-                       n == 1 ? "s" : "");
+        text_append(ret, size, "; rank%s %s wait%s for it", n == 1 ? "" : "s", who,
+                    n == 1 ? "s" : "");
 }
 
-/* Write what a rank does, who waits for it and where it stands: ", computing; ranks 1-3 wait for
+/* Append what a rank does, who waits for it and where it stands: ", computing; ranks 1-3 wait for
  * it: it is in load (train.py:33)".  Of phase and location, the less precise one may be left out.
  */
-static void state_text(const struct state *s, int rank, bool all_wait, char *ret, size_t size)
+static void add_state(const struct state *s, int rank, bool all_wait, char *ret, size_t size)
 {
     const struct state_rank *r = &s->rank[rank];
-    bool says = r->phase >= 0 && !(r->told && r->where[0]);
-    char wait[200], place[400] = "";
 
-    wait_text(s, rank, all_wait, wait, sizeof wait);
+    if (r->phase >= 0 && !(r->told && r->where[0]))
+        text_append(ret, size, ", %s", doing(r->phase));
+    add_waiting(s, rank, all_wait, ret, size);
     if (r->told || r->phase < 0 || r->place != STATE_PLACE_UNKNOWN)
-        place_text(s, rank, place, sizeof place);
-    (void)snprintf(ret, size, "%s%s%s%s", says ? ", " : "", says ? doing(r->phase) : "", wait,
-                   place);
+        add_place(s, rank, ret, size);
 }
 
 /* Write the sentence for a hang. rank: the one to blame; found: the one that stands still, which
@@ -379,36 +369,33 @@ static void hang_text(const struct state *s, int rank, int found, bool all_wait,
     bool own = r->phase >= 0;
     int64_t steps = s->rank[own ? rank : found].steps;
     char still[32], limit[32], last[32] = "none so far";
-    int n;
 
     job_status_duration((double)s->rank[found].still_ns / CLOCK_S, still, sizeof still);
     job_status_duration((double)s->o.hang_ns / CLOCK_S, limit, sizeof limit);
     if (steps > 0)
         (void)snprintf(last, sizeof last, "%" PRId64, steps - 1);
-    n = snprintf(ret, size,
-                 "rank %d (node %.120s, pid %d) %s for %s (timeouts.hang is %s); last step %s",
-                 rank, state_host(s, r->agent), r->pid,
-                 own ? "has made no step" : "keeps others from their steps", still, limit, last);
-    if (n >= 0 && (size_t)n < size)
-        state_text(s, rank, all_wait, ret + n, size - (size_t)n);
+    (void)snprintf(ret, size,
+                   "rank %d (node %.120s, pid %d) %s for %s (timeouts.hang is %s); last step %s",
+                   rank, state_host(s, r->agent), r->pid,
+                   own ? "has made no step" : "keeps others from their steps", still, limit, last);
+    add_state(s, rank, all_wait, ret, size);
 }
 
 /* Write the sentence for a rank that has not reached its first step in time. */
 static void first_text(const struct state *s, int rank, bool all_wait, char *ret, size_t size)
 {
     const struct state_rank *r = &s->rank[rank];
-    char limit[32], wait[200], place[400] = "";
+    char limit[32];
 
     job_status_duration((double)s->o.first_step_ns / CLOCK_S, limit, sizeof limit);
-    wait_text(s, rank, all_wait, wait, sizeof wait);
-    if (r->place != STATE_PLACE_UNKNOWN)
-        place_text(s, rank, place, sizeof place);
     (void)snprintf(ret, size,
                    "rank %d (node %.120s, pid %d) has not reached its first step within %s "
-                   "(timeouts.first_step): %s%s%s",
+                   "(timeouts.first_step): %s",
                    rank, state_host(s, r->agent), r->pid, limit,
-                   r->phase < 0 ? "the other ranks wait for it in eddis_open" : doing(r->phase),
-                   wait, place);
+                   r->phase < 0 ? "the other ranks wait for it in eddis_open" : doing(r->phase));
+    add_waiting(s, rank, all_wait, ret, size);
+    if (r->place != STATE_PLACE_UNKNOWN)
+        add_place(s, rank, ret, size);
 }
 
 /* ---- without known steps ---- */
@@ -468,16 +455,14 @@ static void quiet_text(const struct state *s, int rank, int64_t now_ns, char *re
 {
     const struct state_rank *r = &s->rank[rank];
     char still[32], limit[32];
-    int n;
 
     job_status_duration((double)(now_ns - r->quiet_ns) / CLOCK_S, still, sizeof still);
     job_status_duration((double)s->o.hang_ns / CLOCK_S, limit, sizeof limit);
-    n = snprintf(ret, size,
-                 "rank %d (node %.120s, pid %d) has neither printed nor computed for %s, nor has "
-                 "any other running rank (timeouts.hang is %s)",
-                 rank, state_host(s, r->agent), r->pid, still, limit);
-    if (n >= 0 && (size_t)n < size)
-        place_text(s, rank, ret + n, size - (size_t)n);
+    (void)snprintf(ret, size,
+                   "rank %d (node %.120s, pid %d) has neither printed nor computed for %s, nor has "
+                   "any other running rank (timeouts.hang is %s)",
+                   rank, state_host(s, r->agent), r->pid, still, limit);
+    add_place(s, rank, ret, size);
 }
 
 /* ---- ranks that end alone ---- */

@@ -99,8 +99,8 @@ bool state_all_zero(const struct state *s);
  * may exit 0 with work left, unless it had reported STATE_RANK_DONE before.
  */
 bool state_all_done(const struct state *s);
-/* Check whether any rank of this generation has started. */
-bool state_any_started(const struct state *s);
+/* Check whether the bool at this offset of struct state_rank is true of any rank. */
+bool state_any_rank(const struct state *s, size_t member);
 /* Check whether any rank has finished a step of this generation. */
 bool state_any_step(const struct state *s);
 

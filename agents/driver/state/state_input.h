@@ -80,8 +80,6 @@ void state_take(struct state *s, const struct state_input *in);
 enum cell_kind state_cell(enum input_type type, enum state_phase phase);
 /* Check whether a cell that calls a handler has one. */
 bool state_cell_is_whole(enum input_type type, enum state_phase phase);
-/* Return the name of an input, a static string. */
-const char *state_input_name(enum input_type type);
 
 /* Handle one input: change the state and queue actions. in is borrowed for the call. */
 typedef void state_handler_fn(struct state *s, const struct state_input *in);

@@ -74,18 +74,13 @@ void state_launch_checked(struct state *s, const struct state_input *in)
 
 /* ---- orders that failed ---- */
 
-/* Write "node NAME: why its order failed". */
-static void failed_text(const struct state *s, const struct state_input *in, char ret[512])
-{
-    (void)snprintf(ret, 512, "node %.120s: %.380s", state_host(s, in->agent), in->event->text);
-}
-
 /* Handle an order that an agent could not carry out: the launch has failed. */
 void state_launch_order_failed(struct state *s, const struct state_input *in)
 {
     char text[512];
 
-    failed_text(s, in, text);
+    (void)snprintf(text, sizeof text, "node %.120s: %.380s", state_host(s, in->agent),
+                   in->event->text);
     state_launch_failed(s, in->agent, in->now_ns - in->event->age_ns, text, in->now_ns);
 }
 

@@ -82,7 +82,8 @@ static void mpirun_text(const struct state *s, char *ret, size_t size)
 static struct state_trouble trouble(const struct state *s, int agent, int64_t at_ns, int signal,
                                     const char *text)
 {
-    bool cannot_start = s->phase == STATE_PHASE_START && !state_any_started(s);
+    bool cannot_start =
+        s->phase == STATE_PHASE_START && !state_any_rank(s, offsetof(struct state_rank, started));
 
     return (struct state_trouble){ .cause = cannot_start ? CAUSE_LAUNCH : CAUSE_MPIRUN,
                                    .reason = cannot_start ? "start" : "internal",
@@ -142,10 +143,7 @@ static void mpirun_settled(struct state *s, int64_t now_ns)
  */
 static bool any_lingers(const struct state *s)
 {
-    for (int r = 0; r < s->n_ranks; r++)
-        if (s->rank[r].lingers)
-            return true;
-    return false;
+    return state_any_rank(s, offsetof(struct state_rank, lingers));
 }
 
 /* End the generation after the wait for missing reports, or for mpirun's end after its ranks'. */

@@ -103,20 +103,13 @@ static bool any_left(const struct state *s)
     return false;
 }
 
-/* Check whether any rank reports only step numbers; it has no libeddis to write a checkpoint. */
-static bool any_reported(const struct state *s)
-{
-    for (int r = 0; r < s->n_ranks; r++)
-        if (s->rank[r].told)
-            return true;
-    return false;
-}
-
-/* Check whether ranks have done steps that the newest checkpoint may lack, and can write another.
+/* Check whether ranks have done steps that the newest checkpoint may lack, and can write another: a
+ * rank that reports only step numbers has no libeddis for that.
  */
 static bool has_to_save(const struct state *s)
 {
-    return any_steps(s) && !any_reported(s) && !any_left(s) && !is_recovering(s);
+    return any_steps(s) && !state_any_rank(s, offsetof(struct state_rank, told)) && !any_left(s) &&
+           !is_recovering(s);
 }
 
 /* Check whether no step is left, and some ranks only have to end, such as one that saves the final
@@ -124,10 +117,8 @@ static bool has_to_save(const struct state *s)
  */
 static bool is_finishing(const struct state *s)
 {
-    for (int r = 0; r < s->n_ranks; r++)
-        if (s->rank[r].trained)
-            return any_left(s) && !is_recovering(s);
-    return false;
+    return state_any_rank(s, offsetof(struct state_rank, trained)) && any_left(s) &&
+           !is_recovering(s);
 }
 
 /* Check whether the job has something to finish or to save before it ends. unsaved: only to finish,

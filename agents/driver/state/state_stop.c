@@ -2,12 +2,11 @@
 /* state_stop.c - nodes that confirm a stop or do not, and the agents' leaving */
 #include "state_input.h"
 
-#include <stdio.h>
-
 /* Record that a node has stopped its ranks, and the newest checkpoint that it found.  Generation 0,
- * the network's probe, writes none: one found then is from an earlier start.
+ * the network's probe, writes none: one found then is from an earlier start.  After the phase has
+ * ended it is the answer to a second stop order.
  */
-static void note_stopped(struct state *s, const struct state_input *in)
+void state_stop_confirmed_late(struct state *s, const struct state_input *in)
 {
     s->agent[in->agent].stopped = true;
     if (in->event->step == PROTOCOL_STEP_UNKNOWN || s->generation == 0)
@@ -21,14 +20,8 @@ static void note_stopped(struct state *s, const struct state_input *in)
 /* Record that a node has stopped its ranks, and continue after the last one. */
 void state_stop_confirmed(struct state *s, const struct state_input *in)
 {
-    note_stopped(s, in);
+    state_stop_confirmed_late(s, in);
     state_stopped(s, in->now_ns);
-}
-
-/* Record a confirmed stop after the phase has ended: the answer to a second stop order. */
-void state_stop_confirmed_late(struct state *s, const struct state_input *in)
-{
-    note_stopped(s, in);
 }
 
 /* Give up a node that has sent requests since the stop order but has not confirmed it in time: it

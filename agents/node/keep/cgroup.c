@@ -7,6 +7,7 @@
 #include "lib/base/file.h"
 #include "lib/base/proctree.h"
 #include "lib/base/trust.h"
+#include "profiler/quota.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -47,84 +48,23 @@ static bool has(const struct cgroup *c, const char *name)
 
 /* ---- locations of groups ---- */
 
-/* Parse a line of /proc/self/mountinfo.  Return true with root and mount point if it mounts version
- * 2 (v2), or version 1's freezer.
+/* Find this process's own group and the mount point of its hierarchy: of version 2 (v2) or of
+ * version 1's freezer.  ret_point may be NULL.  Return whether the group is mounted here.
  */
-static bool parse_mount(const char *line, bool v2, char *ret_root, char *ret_point, size_t size)
+static bool own_group(bool v2, struct cgroup *ret, char ret_point[CGROUP_PATH])
 {
-    char root[CGROUP_PATH], point[CGROUP_PATH], type[32], options[256];
-    const char *dash = strstr(line, " - ");
+    char group[QUOTA_GROUP];
+    bool outside = true;
+    size_t n = quota_group("", "self", v2 ? "" : "freezer", group, &outside);
+    /* Leaves room for a group below it; a cut path would be another group. */
+    bool fits = n > 0 && strlen(group) < sizeof ret->path - 64;
 
-    if (!dash || sscanf(line, "%*d %*d %*s %511s %511s", root, point) != 2 ||
-        sscanf(dash, " - %31s %*s %255s", type, options) != 2)
-        return false;
-    if (v2 ? strcmp(type, "cgroup2") != 0
-           : strcmp(type, "cgroup") != 0 || !strstr(options, "freezer"))
-        return false;
-    snprintf(ret_root, size, "%s", root);
-    snprintf(ret_point, size, "%s", point);
-    return true;
-}
-
-/* Find the mount of version 2 (v2) or of version 1's freezer; write its root and mount point.
- * Return false if there is none.
- */
-static bool find_mount(bool v2, char *ret_root, char *ret_point, size_t size)
-{
-    cleanup_free char *text = NULL;
-    char *save = NULL;
-    cleanup_fd int fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
-
-    if (fd < 0 || file_read_fd(fd, "mountinfo", MAX_BYTES, &text, NULL, NULL) < 0)
-        return false;
-    for (char *l = strtok_r(text, "\n", &save); l; l = strtok_r(NULL, "\n", &save))
-        if (parse_mount(l, v2, ret_root, ret_point, size))
-            return true;
-    return false;
-}
-
-/* Write this process's group of version 2 (v2) or of the freezer, from a line "0::/a" or
- * "6:freezer:/a"; return false if unknown.
- */
-static bool own_name(bool v2, char *ret, size_t size)
-{
-    cleanup_free char *text = NULL;
-    char *save = NULL;
-    cleanup_fd int fd = open("/proc/self/cgroup", O_RDONLY | O_CLOEXEC);
-
-    if (fd < 0 || file_read_fd(fd, "cgroup", MAX_BYTES, &text, NULL, NULL) < 0)
-        return false;
-    for (char *l = strtok_r(text, "\n", &save); l; l = strtok_r(NULL, "\n", &save)) {
-        char *controllers = strchr(l, ':'),
-             *path = controllers ? strchr(controllers + 1, ':') : NULL;
-
-        if (!path)
-            continue;
-        *path++ = '\0';
-        if (v2 ? strcmp(l, "0:") == 0 : strcmp(controllers + 1, "freezer") == 0) {
-            snprintf(ret, size, "%s", path);
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Find the folder of this process's own group; return false if it is not mounted here. */
-static bool own_group(bool v2, struct cgroup *ret)
-{
-    char root[CGROUP_PATH], point[CGROUP_PATH], name[CGROUP_PATH];
-    const int most = sizeof ret->path - 64; /* leaves room for a group below it */
-    size_t n;
-
-    if (!find_mount(v2, root, point, sizeof root) || !own_name(v2, name, sizeof name))
-        return false;
-    n = strcmp(root, "/") == 0 ? 0 : strlen(root);
-    if (strncmp(name, root, n) != 0 || (n && name[n] && name[n] != '/'))
-        return false;
     *ret = (struct cgroup){ 0 };
-    /* A cut path would be another group. */
-    return snprintf(ret->path, (size_t)most, "%s%s", point,
-                    strcmp(name + n, "/") == 0 ? "" : name + n) < most;
+    if (fits && !outside)
+        strcpy(ret->path, group);
+    if (ret_point)
+        (void)snprintf(ret_point, CGROUP_PATH, "%.*s", n < CGROUP_PATH ? (int)n : 0, group);
+    return ret->path[0];
 }
 
 /* ---- making and removing ---- */
@@ -136,7 +76,7 @@ int cgroup_make(const char *name, struct cgroup *ret, struct eddis_error *err)
     for (int v2 = 1; v2 >= 0; v2--) {
         struct cgroup parent, c = { 0 };
 
-        if (!own_group(v2, &parent))
+        if (!own_group(v2, &parent, NULL))
             continue;
         snprintf(c.path, sizeof c.path, "%.448s/%.38s", parent.path, name);
         if (mkdir(c.path, 0755) < 0) {
@@ -156,15 +96,12 @@ int cgroup_make(const char *name, struct cgroup *ret, struct eddis_error *err)
     return eddis_fail_errno(err, rc, "no control group can be made here");
 }
 
-int cgroup_add(const struct cgroup *c, pid_t pid, struct eddis_error *err)
+int cgroup_add(const struct cgroup *c, pid_t pid)
 {
     char text[16];
-    int rc;
 
     snprintf(text, sizeof text, "%d", (int)pid);
-    rc = put(c, "cgroup.procs", text);
-    return rc < 0 ? eddis_fail_errno(err, rc, "cannot move process %s into a control group", text)
-                  : 0;
+    return put(c, "cgroup.procs", text);
 }
 
 void cgroup_remove(struct cgroup *c)
@@ -256,7 +193,7 @@ static bool is_ours(int dir, const char *name)
 static int search(const char *base, const struct node_identity *id, int depth, struct cgroup *ret,
                   int max)
 {
-    DIR *dir = opendir(base);
+    cleanup_dir DIR *dir = opendir(base);
     struct dirent *e;
     int n = 0;
 
@@ -269,24 +206,26 @@ static int search(const char *base, const struct node_identity *id, int depth, s
         if (!path || strlen(path) >= sizeof ret->path)
             continue;
         if (node_identity_is_cgroup(e->d_name) &&
-            node_identity_covers(id, strchr(e->d_name, '-') + 1) && is_ours(dirfd(dir), e->d_name))
+            node_identity_covers(id, 1, strchr(e->d_name, '-') + 1) &&
+            is_ours(dirfd(dir), e->d_name))
             strcpy(ret[n++].path, path);
         else if (depth > 0)
             n += search(path, id, depth - 1, ret + n, max - n);
     }
-    if (dir)
-        (void)closedir(dir);
     return n;
 }
 
 int cgroup_find(const struct node_identity *id, struct cgroup *ret, int max)
 {
-    char root[CGROUP_PATH], point[CGROUP_PATH];
+    char point[CGROUP_PATH];
+    struct cgroup own;
     int n = 0;
 
-    for (int v2 = 1; v2 >= 0 && n < max; v2--)
-        if (find_mount(v2, root, point, sizeof root))
+    for (int v2 = 1; v2 >= 0 && n < max; v2--) {
+        (void)own_group(v2, &own, point);
+        if (point[0])
             n += search(point, id, DEPTH, ret + n, max - n);
+    }
     return n;
 }
 
@@ -307,7 +246,7 @@ static void remove_empty(int dir, const char *name)
 /* Remove this user's empty groups below base, down to depth, until the deadline. */
 static void sweep(const char *base, int depth, int64_t deadline_ns)
 {
-    DIR *dir = opendir(base);
+    cleanup_dir DIR *dir = opendir(base);
     struct dirent *e;
 
     while (dir && (e = readdir(dir)) && clock_now_ns() < deadline_ns) {
@@ -320,17 +259,18 @@ static void sweep(const char *base, int depth, int64_t deadline_ns)
         if (node_identity_is_cgroup(e->d_name))
             remove_empty(dirfd(dir), e->d_name);
     }
-    if (dir)
-        (void)closedir(dir);
 }
 
 void cgroup_sweep(int64_t deadline_ns)
 {
-    char root[CGROUP_PATH], point[CGROUP_PATH];
+    char point[CGROUP_PATH];
+    struct cgroup own;
 
-    for (int v2 = 1; v2 >= 0; v2--)
-        if (find_mount(v2, root, point, sizeof root))
+    for (int v2 = 1; v2 >= 0; v2--) {
+        (void)own_group(v2, &own, point);
+        if (point[0])
             sweep(point, DEPTH, deadline_ns);
+    }
 }
 
 void cgroup_leave(int64_t deadline_ns)
@@ -339,12 +279,12 @@ void cgroup_leave(int64_t deadline_ns)
         struct cgroup own, parent;
         char *slash;
 
-        if (!own_group(v2, &own) || !(slash = strrchr(own.path, '/')) ||
+        if (!own_group(v2, &own, NULL) || !(slash = strrchr(own.path, '/')) ||
             !node_identity_is_cgroup(slash + 1))
             continue;
         parent = own;
         *strrchr(parent.path, '/') = '\0';
-        if (cgroup_add(&parent, getpid(), NULL) < 0)
+        if (cgroup_add(&parent, getpid()) < 0)
             continue;
         (void)cgroup_kill(&own, deadline_ns, NULL);
         cgroup_remove(&own);

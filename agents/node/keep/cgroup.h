@@ -28,7 +28,7 @@ struct cgroup {
 int cgroup_make(const char *name, struct cgroup *ret, struct eddis_error *err);
 
 /* Move a process into the group. */
-int cgroup_add(const struct cgroup *c, pid_t pid, struct eddis_error *err);
+int cgroup_add(const struct cgroup *c, pid_t pid);
 
 /* SIGKILL all processes in the group, including new and frozen ones, until none is alive (zombies
  * do not count) or the deadline has passed (-ETIMEDOUT).  Block.  Return how many were there first.

@@ -200,7 +200,7 @@ static bool is_left(int folder)
 /* Remove the folders below base that killed agents left, until end_ns. */
 static void sweep(const char *base, int64_t end_ns)
 {
-    DIR *dir = opendir(base);
+    cleanup_dir DIR *dir = opendir(base);
     struct dirent *e;
 
     while (dir && (e = readdir(dir)) && clock_now_ns() < end_ns) {
@@ -210,8 +210,6 @@ static void sweep(const char *base, int64_t end_ns)
         if (fd >= 0 && is_left(fd))
             (void)file_remove_tree(path, NULL);
     }
-    if (dir)
-        (void)closedir(dir);
 }
 
 /* Remove the folders that killed agents left in any of the base folders (runtime_dir and those of
@@ -387,12 +385,7 @@ static bool bears_mark(int folder, const struct node_identity *start, int n)
 {
     struct mark mark;
 
-    if (!read_mark(folder, &mark))
-        return false;
-    for (int i = 0; i < n; i++)
-        if (node_identity_covers(&start[i], mark.digits))
-            return true;
-    return false;
+    return read_mark(folder, &mark) && node_identity_covers(start, n, mark.digits);
 }
 
 /* A search for folders, and its result. */
@@ -423,7 +416,7 @@ static int keep(struct found *f, const char *path, struct eddis_error *err)
  */
 static int search(const char *base, struct found *f, struct eddis_error *err)
 {
-    DIR *dir = opendir(base);
+    cleanup_dir DIR *dir = opendir(base);
     struct dirent *e;
     int rc = 0;
 
@@ -435,8 +428,6 @@ static int search(const char *base, struct found *f, struct eddis_error *err)
         if (fd >= 0 && bears_mark(fd, f->start, f->n_starts))
             rc = keep(f, path, err);
     }
-    if (dir)
-        (void)closedir(dir);
     return rc;
 }
 
@@ -476,18 +467,14 @@ int folders_begin(const struct folders *f, int64_t generation, struct eddis_erro
     return 0;
 }
 
-int folders_end(const struct folders *f, int64_t generation, struct eddis_error *err)
+void folders_end(const struct folders *f, int64_t generation)
 {
     const char *base[2] = { f->run, f->shm };
-    int rc = 0;
 
     for (int i = 0; i < 2; i++) {
         cleanup_free char *path = file_join(base[i], "g%lld", (long long)generation);
-        int one =
-            path ? file_remove_tree(path, err) : eddis_fail(err, -ENOMEM, "no memory for a path");
 
-        if (one < 0)
-            rc = one;
+        if (path)
+            (void)file_remove_tree(path, NULL);
     }
-    return rc;
 }

@@ -72,6 +72,6 @@ int folders_find(const struct node_identity *start, int n, int64_t deadline_ns,
 int folders_begin(const struct folders *f, int64_t generation, struct eddis_error *err);
 
 /* Remove the folders of a generation. */
-int folders_end(const struct folders *f, int64_t generation, struct eddis_error *err);
+void folders_end(const struct folders *f, int64_t generation);
 
 #endif

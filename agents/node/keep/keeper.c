@@ -10,6 +10,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/proctree.h"
+#include "lib/base/signal_fd.h"
 #include "lib/base/spawn.h"
 
 #include <errno.h>
@@ -18,7 +19,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -34,26 +34,10 @@ struct keeper {
     struct folders folders;
 };
 
-/* Block the handled signals and open a signalfd for them.  They are read, not ignored: an ignored
- * signal would stay ignored in the user's program.
+/* The handled signals.  They are read, not ignored: an ignored signal would stay ignored in the
+ * user's program.
  */
-static int open_signals(struct eddis_error *err)
-{
-    sigset_t set;
-    int fd;
-
-    sigemptyset(&set);
-    sigaddset(&set, SIGCHLD);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGQUIT);
-    sigaddset(&set, SIGHUP);
-    sigaddset(&set, SIGUSR1);
-    sigaddset(&set, SIGUSR2);
-    (void)sigprocmask(SIG_BLOCK, &set, NULL);
-    fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    return fd < 0 ? eddis_fail_errno(err, -errno, "cannot make a signal descriptor") : fd;
-}
+static const int handled[] = { SIGCHLD, SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, 0 };
 
 /* Set KEEPER_SENDER for the agent: Slurm's signals to a step come from the parent of its first
  * process.
@@ -97,7 +81,7 @@ static int start_agent(struct keeper *k, const struct keeper_options *o, struct 
     rc = spawn_start(&s, &k->agent, err);
     /* The group is not required: what is below the agent is found without it. */
     if (rc == 0 && cgroup_make(id->cgroup, &k->group, NULL) == 0) {
-        if (cgroup_add(&k->group, k->agent, NULL) < 0)
+        if (cgroup_add(&k->group, k->agent) < 0)
             cgroup_remove(&k->group);
         cgroup_sweep(clock_after_ns(clock_now_ns(), sweep_ns(o->lease_ns)));
     }
@@ -206,7 +190,7 @@ int keeper_run(const struct keeper_options *o, struct eddis_error *err)
     /* Wake this process if its parent dies while it is stopped; otherwise SIGCONT changes nothing.
      */
     (void)prctl(PR_SET_PDEATHSIG, SIGCONT);
-    k.signals = open_signals(err);
+    k.signals = signal_fd_open(handled, err);
     if (k.signals < 0)
         return k.signals;
     if ((rc = begin(&k, o, err)) < 0) {

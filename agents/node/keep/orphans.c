@@ -12,13 +12,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 
 enum { MAX_GROUPS = 8 };
 
@@ -31,15 +29,6 @@ struct job_marks {
     int n_folders;
 };
 
-/* Check whether a mark is of one of the job's starts, or of an earlier one on its node. */
-static bool is_covered(const struct job_marks *m, const char *mark)
-{
-    for (int i = 0; i < m->n_starts; i++)
-        if (node_identity_covers(&m->start[i], mark))
-            return true;
-    return false;
-}
-
 /* Check whether a command line has a mark as a word, or contains the name of a folder.  A process
  * that cleans up the job, such as srun with this program, names it too and does not count.
  */
@@ -50,7 +39,7 @@ static bool names_start(const char *text, size_t n, const struct job_marks *m)
     for (const char *at = text; at < text + n; at += strlen(at) + 1) {
         if (strcmp(at, "--cleanup") == 0)
             return false;
-        found |= is_covered(m, at);
+        found |= node_identity_covers(m->start, m->n_starts, at);
     }
     if (found)
         return true;
@@ -71,7 +60,8 @@ static bool carries_mark(const char *text, size_t n, const struct job_marks *m)
     for (const char *at = text; at < text + n; at += strlen(at) + 1) {
         if (m->id[0] && strcmp(at, m->id) == 0)
             return true;
-        if (strncmp(at, mark, sizeof mark - 1) == 0 && is_covered(m, at + sizeof mark - 1))
+        if (strncmp(at, mark, sizeof mark - 1) == 0 &&
+            node_identity_covers(m->start, m->n_starts, at + sizeof mark - 1))
             return true;
     }
     return false;

@@ -53,23 +53,17 @@ static void free_wish(struct wish *w)
     free(w);
 }
 
-int log_send_close(struct log_send *s)
+void log_send_close(struct log_send *s)
 {
-    int kept = 0;
-
     for (int i = 0; s && i < s->n; i++) {
         struct wish *w = s->wish[i];
+        bool remove = w->w.remove && w->arrived && !w->partly && !w->error;
 
-        for (int k = 0; k < 3 && w->w.remove && w->w.paths[k]; k++) {
-            if (w->arrived && !w->partly && !w->error)
-                (void)unlink(w->w.paths[k]);
-            else
-                kept += access(w->w.paths[k], F_OK) == 0;
-        }
+        for (int k = 0; k < 3 && remove && w->w.paths[k]; k++)
+            (void)unlink(w->w.paths[k]);
         free_wish(w);
     }
     free(s);
-    return kept;
 }
 
 int log_send_add_take(struct log_send *s, const struct log_wish *wish, struct eddis_error *err)

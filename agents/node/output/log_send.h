@@ -40,10 +40,8 @@ struct log_send;
 /* Return a sender without requests; NULL: no memory. */
 struct log_send *log_send_new(void);
 
-/* Remove the files that have arrived, and free s.  Return how many files to be removed were kept.
- * Accept NULL.
- */
-int log_send_close(struct log_send *s);
+/* Remove the files that have arrived, and free s.  Accept NULL. */
+void log_send_close(struct log_send *s);
 
 /* Queue a request and take over its paths, even after an error. -EBUSY: too many requests are
  * pending.

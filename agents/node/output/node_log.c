@@ -8,7 +8,6 @@
 #include "lib/base/text.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,12 +57,6 @@ static void write_line(struct file_task *k)
     (void)file_write_all(line->fd, line->text, line->n, NULL);
 }
 
-/* Free a line that was written, or dropped. */
-static void free_line(struct file_task *k)
-{
-    free(k);
-}
-
 /* Queue n bytes of text for the file thread; without memory they are lost. */
 static void add(struct node_log *l, const char *text, size_t n)
 {
@@ -71,7 +64,7 @@ static void add(struct node_log *l, const char *text, size_t n)
 
     if (!line)
         return;
-    *line = (struct line){ .task = { .run = write_line, .free = free_line }, .fd = l->fd, .n = n };
+    *line = (struct line){ .task = { .run = write_line }, .fd = l->fd, .n = n };
     memcpy(line->text, text, n);
     file_thread_add(l->files, &line->task);
 }

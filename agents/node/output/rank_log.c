@@ -244,20 +244,13 @@ static void copy_lines(const struct rank_log *l, const struct last_line *line, i
     }
 }
 
-void rank_log_last_lines(const struct rank_log *l, int max_lines, size_t line_bytes, char *ret,
-                         size_t size)
+void rank_log_last_lines(const struct rank_log *l, bool tail, int max_lines, size_t line_bytes,
+                         char *ret, size_t size)
 {
     struct last_line line[64];
-    int n = last_words_choose(l->kept, l->n_kept, max_lines < 64 ? max_lines : 64, line);
-
-    copy_lines(l, line, n, line_bytes, ret, size);
-}
-
-void rank_log_tail(const struct rank_log *l, int max_lines, size_t line_bytes, char *ret,
-                   size_t size)
-{
-    struct last_line line[64];
-    int n = last_words_tail(l->kept, l->n_kept, max_lines < 64 ? max_lines : 64, line);
+    int most = max_lines < 64 ? max_lines : 64;
+    int n = tail ? last_words_tail(l->kept, l->n_kept, most, line)
+                 : last_words_choose(l->kept, l->n_kept, most, line);
 
     copy_lines(l, line, n, line_bytes, ret, size);
 }

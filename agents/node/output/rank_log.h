@@ -28,16 +28,12 @@ int rank_log_open(const char *dir, int rank, int64_t generation, int64_t max_byt
  */
 void rank_log_write(struct rank_log *l, const char *data, size_t n);
 
-/* Write the last lines, or a traceback (see last_words.h), to ret [size]: at most max_lines, each
- * cut to line_bytes, without control characters, with a newline.  Of a line with carriage returns
- * it is the last state.
+/* Write the last lines, or unless tail a traceback (see last_words.h), to ret [size]: at most
+ * max_lines, each cut to line_bytes, without control characters, with a newline.  Of a line with
+ * carriage returns it is the last state.
  */
-void rank_log_last_lines(const struct rank_log *l, int max_lines, size_t line_bytes, char *ret,
-                         size_t size);
-
-/* Do the same without regard to tracebacks. */
-void rank_log_tail(const struct rank_log *l, int max_lines, size_t line_bytes, char *ret,
-                   size_t size);
+void rank_log_last_lines(const struct rank_log *l, bool tail, int max_lines, size_t line_bytes,
+                         char *ret, size_t size);
 
 /* Check whether the last output reports that a collective operation failed because of another rank.
  */

@@ -9,7 +9,6 @@
 #include <regex.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { BYTES_PER_S = 2 << 20, GROUPS = 3 };
 

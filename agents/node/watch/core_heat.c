@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,22 +14,31 @@
 enum {
     CORES = 8,
     SENSORS = 32,
-    PATH = 512,
+    PATH = 1536,
     MOST_MILLI = 200000, /* higher values are a sensor's error; thousandths of a degree */
 };
+
+FILE *core_heat_open(const char *root, const char *format, ...)
+{
+    char path[PATH], all[2 * PATH];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(path, sizeof path, format, args);
+    va_end(args);
+    (void)snprintf(all, sizeof all, "%s/%s", root, path);
+    return fopen(all, "re");
+}
 
 /* Read for how many milliseconds heat has throttled a core since boot. what: "core" for its own
  * heat, "package" for the whole processor's.  Return false if it is not counted.
  */
 static bool read_ms(const char *root, int core, const char *what, int64_t *ret)
 {
-    char path[PATH];
-    cleanup_file FILE *f = NULL;
+    cleanup_file FILE *f = core_heat_open(
+        root, "sys/devices/system/cpu/cpu%d/thermal_throttle/%s_throttle_total_time_ms", core,
+        what);
 
-    (void)snprintf(path, sizeof path,
-                   "%.256s/sys/devices/system/cpu/cpu%d/thermal_throttle/%s_throttle_total_time_ms",
-                   root, core, what);
-    f = fopen(path, "re");
     return f && fscanf(f, "%" SCNd64, ret) == 1;
 }
 
@@ -59,11 +69,8 @@ void core_heat_read(const char *root, const cpu_set_t *cores, struct core_heat *
  */
 static bool read_word(const char *root, const char *folder, int i, const char *file, char ret[64])
 {
-    char path[PATH];
-    cleanup_file FILE *f = NULL;
+    cleanup_file FILE *f = core_heat_open(root, "sys/class/%s%d/%s", folder, i, file);
 
-    (void)snprintf(path, sizeof path, "%.256s/sys/class/%s%d/%s", root, folder, i, file);
-    f = fopen(path, "re");
     return f && fscanf(f, "%63s", ret) == 1;
 }
 

@@ -9,6 +9,7 @@
 
 #include <sched.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* Throttled times of the first few cores of a set: each core costs a file or two. */
 struct core_heat {
@@ -16,6 +17,10 @@ struct core_heat {
     int64_t core_ms, package_ms; /* sums over them since boot: throttled for the core's own heat,
                                     for the whole processor's */
 };
+
+/* Open root/path for reading, path from a format; return NULL if that fails. */
+FILE *core_heat_open(const char *root, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* Read the throttled times of the first few of these cores; ret->n is 0 if none counts them. */
 void core_heat_read(const char *root, const cpu_set_t *cores, struct core_heat *ret);

@@ -3,16 +3,15 @@
 #include "core_watch.h"
 
 #include "core_heat.h"
+#include "poll_backoff.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/proctree.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,13 +20,9 @@
 
 enum {
     GROUP = 512,
-    FILE_PATH = 3 * GROUP,
     DEEPEST = 1000, /* most ancestors of a process that are followed */
     CLOCKS = 8,     /* most cores of a rank whose clock is read: each costs a file */
 };
-
-#define LEAST_NS CLOCK_S
-#define TIMES    100 /* the pause between readings is this many times as long as one computes */
 
 /* Processor time in clock ticks since boot. */
 struct ticks {
@@ -70,7 +65,7 @@ static void forget(struct core_loss *l)
     l->celsius = NAN;
 }
 
-int core_watch_open(const char *root, int n_ranks, struct core_watch **ret, struct eddis_error *err)
+struct core_watch *core_watch_open(const char *root, int n_ranks)
 {
     struct core_watch *w = calloc(1, sizeof *w);
     size_t n = (size_t)n_ranks;
@@ -84,12 +79,11 @@ int core_watch_open(const char *root, int n_ranks, struct core_watch **ret, stru
     }
     if (!w || !w->before || !w->loss || !w->rank) {
         core_watch_close(w);
-        return eddis_fail(err, -ENOMEM, "no memory to watch the cores of %d ranks", n_ranks);
+        return NULL;
     }
     for (int i = 0; i < n_ranks; i++)
         forget(&w->loss[i]);
-    *ret = w;
-    return 0;
+    return w;
 }
 
 void core_watch_close(struct core_watch *w)
@@ -115,28 +109,12 @@ void core_watch_set(struct core_watch *w, int i, pid_t wrapper, pid_t pid)
 
 /* ---- reading ---- */
 
-/* Open root/path for reading, path from a format; return NULL if that fails. */
-static FILE *open_at(const char *root, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static FILE *open_at(const char *root, const char *format, ...)
-{
-    char path[FILE_PATH], all[2 * FILE_PATH];
-    va_list args;
-
-    va_start(args, format);
-    (void)vsnprintf(path, sizeof path, format, args);
-    va_end(args);
-    (void)snprintf(all, sizeof all, "%s/%s", root, path);
-    return fopen(all, "re");
-}
-
 /* Read the processor times of all cores from /proc/stat.  Time of virtual machines' guests is part
  * of user time already.  Return false if the file is missing.
  */
 static bool read_cores(struct core_watch *w)
 {
-    cleanup_file FILE *f = open_at(w->root, "proc/stat");
+    cleanup_file FILE *f = core_heat_open(w->root, "proc/stat");
     char line[512];
 
     memset(w->core, 0, sizeof w->core);
@@ -247,7 +225,7 @@ static void add_groups(const char *root, const char *mount, const char *group, s
 
     (void)snprintf(path, sizeof path, "%s", strcmp(group, "/") == 0 ? "" : group);
     while (slash) {
-        cleanup_file FILE *f = open_at(root, "sys/fs/cgroup%s%s/cpu.stat", mount, path);
+        cleanup_file FILE *f = core_heat_open(root, "sys/fs/cgroup%s%s/cpu.stat", mount, path);
 
         add_group(f, c);
         slash = strrchr(path, '/');
@@ -270,7 +248,7 @@ static bool has_cpu(const char *list)
  */
 static void read_group(const char *root, pid_t pid, struct counts *c)
 {
-    cleanup_file FILE *f = open_at(root, "proc/%d/cgroup", (int)pid);
+    cleanup_file FILE *f = core_heat_open(root, "proc/%d/cgroup", (int)pid);
     char line[GROUP], mount[GROUP + 1];
 
     while (f && fgets(line, sizeof line, f)) {
@@ -293,7 +271,8 @@ static void read_group(const char *root, pid_t pid, struct counts *c)
 /* Return the number in a file of a core's cpufreq folder, in kHz; NAN: unknown. */
 static double frequency(const char *root, int core, const char *name)
 {
-    cleanup_file FILE *f = open_at(root, "sys/devices/system/cpu/cpu%d/cpufreq/%s", core, name);
+    cleanup_file FILE *f =
+        core_heat_open(root, "sys/devices/system/cpu/cpu%d/cpufreq/%s", core, name);
     double ret = NAN;
 
     return f && fscanf(f, "%lf", &ret) == 1 ? ret : NAN;
@@ -398,7 +377,7 @@ static void take_rank(struct core_watch *w, int i)
 
 void core_watch_take(struct core_watch *w, int64_t now_ns)
 {
-    int64_t begun_ns = clock_thread_ns(), cost_ns;
+    int64_t begun_ns = clock_thread_ns();
 
     if (now_ns < w->next_ns)
         return;
@@ -408,7 +387,5 @@ void core_watch_take(struct core_watch *w, int64_t now_ns)
     if (read_cores(w) && read_used(w))
         for (int i = 0; i < w->n; i++)
             take_rank(w, i);
-    cost_ns = clock_thread_ns() - begun_ns;
-    w->next_ns =
-        clock_after_ns(clock_now_ns(), cost_ns > LEAST_NS / TIMES ? cost_ns * TIMES : LEAST_NS);
+    w->next_ns = poll_backoff_cost_ns(begun_ns);
 }

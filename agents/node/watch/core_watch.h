@@ -8,7 +8,6 @@
 #ifndef EDDIS_AGENTS_NODE_WATCH_CORE_WATCH_H
 #define EDDIS_AGENTS_NODE_WATCH_CORE_WATCH_H
 
-#include "lib/base/error.h"
 #include "lib/model/core_loss.h"
 
 #include <stdint.h>
@@ -17,10 +16,9 @@
 struct core_watch;
 
 /* Make a watch of n_ranks ranks. root, borrowed, is put before every path except those of
- * processes' times and parents: "" except in tests.  Return 0 or -ENOMEM.
+ * processes' times and parents: "" except in tests.  NULL: no memory.
  */
-int core_watch_open(const char *root, int n_ranks, struct core_watch **ret,
-                    struct eddis_error *err);
+struct core_watch *core_watch_open(const char *root, int n_ranks);
 /* Free a watch; accept NULL. */
 void core_watch_close(struct core_watch *w);
 

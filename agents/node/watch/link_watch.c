@@ -2,6 +2,9 @@
 /* link_watch.c - compares tcp_info of the sockets that ranks have open */
 #include "link_watch.h"
 
+#include "poll_backoff.h"
+#include "sock_diag.h"
+
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 
@@ -9,10 +12,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <linux/inet_diag.h>
-#include <linux/netlink.h>
 #include <linux/rtnetlink.h>
-#include <linux/sock_diag.h>
 #include <linux/tcp.h>
 #include <math.h>
 #include <stdbool.h>
@@ -21,14 +21,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
-enum { ANSWER = 32 << 10, ESTABLISHED = 1, ADDRESS = 46 };
+enum { ESTABLISHED = 1, ADDRESS = 46 }; /* ESTABLISHED: TCP_ESTABLISHED of the kernel */
 enum { MOST = 64 << 10 }; /* most connections of a machine; with more nothing is known */
-
-#define LEAST_NS CLOCK_S
-#define TIMES    100 /* the pause between readings is this many times as long as one computes */
 
 /* One TCP connection: time it was busy sending, and acknowledged bytes, since it was opened. */
 struct link {
@@ -54,7 +50,7 @@ struct link_watch {
 
 static const struct link_load unknown = { .busy = NAN, .bytes_per_s = NAN };
 
-int link_watch_open(int n_ranks, struct link_watch **ret, struct eddis_error *err)
+struct link_watch *link_watch_open(int n_ranks)
 {
     struct link_watch *w = calloc(1, sizeof *w);
 
@@ -65,12 +61,11 @@ int link_watch_open(int n_ranks, struct link_watch **ret, struct eddis_error *er
     }
     if (!w || !w->pid || !w->load) {
         link_watch_close(w);
-        return eddis_fail(err, -ENOMEM, "no memory to watch the links of %d ranks", n_ranks);
+        return NULL;
     }
     for (int i = 0; i < n_ranks; i++)
         w->load[i] = unknown;
-    *ret = w;
-    return 0;
+    return w;
 }
 
 void link_watch_close(struct link_watch *w)
@@ -155,69 +150,18 @@ static bool read_peer(const struct inet_diag_msg *m, struct link *ret)
     return inet_ntop(m->idiag_family, m->id.idiag_dst, ret->peer, sizeof ret->peer) != NULL;
 }
 
-/* Add the connection of one message, if it leaves the machine.  Return false if there are too many.
+/* Add a connection with n bytes of attributes, if it leaves the machine; as sock_diag_fn, ctx is
+ * the reading.  If there are too many, drop all.
  */
-static bool take_message(struct reading *r, const struct nlmsghdr *h)
+static bool take_message(void *ctx, const struct inet_diag_msg *m, int n)
 {
-    const struct inet_diag_msg *m = NLMSG_DATA(h);
-    struct link l = { .inode = 0 };
+    struct reading *r = ctx;
+    struct link l = { .inode = m->idiag_inode };
 
-    if (h->nlmsg_len < NLMSG_LENGTH(sizeof *m) || !goes_out(m) ||
-        !read_info(m, (int)(h->nlmsg_len - NLMSG_LENGTH(sizeof *m)), &l) || !read_peer(m, &l))
+    if (!goes_out(m) || !read_info(m, n, &l) || !read_peer(m, &l) || keep(r, &l))
         return true;
-    l.inode = m->idiag_inode;
-    return keep(r, &l);
-}
-
-/* Request tcp_info of all established connections of an address family. */
-static bool ask(int fd, int family)
-{
-    const struct {
-        struct nlmsghdr h;
-        struct inet_diag_req_v2 q;
-    } all = { .h = { .nlmsg_len = sizeof all,
-                     .nlmsg_type = SOCK_DIAG_BY_FAMILY,
-                     .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
-              .q = { .sdiag_family = (uint8_t)family,
-                     .sdiag_protocol = IPPROTO_TCP,
-                     .idiag_ext = 1 << (INET_DIAG_INFO - 1),
-                     .idiag_states = 1 << ESTABLISHED } };
-
-    return send(fd, &all, sizeof all, 0) == (ssize_t)sizeof all;
-}
-
-/* Add the connections of one part of an answer.  Return whether more parts follow. */
-static bool take_part(struct reading *r, const char *text, size_t n)
-{
-    const struct nlmsghdr *h;
-
-    for (size_t at = 0; at < n; at += NLMSG_ALIGN(h->nlmsg_len)) {
-        h = (const struct nlmsghdr *)(const void *)(text + at);
-        if (n - at < sizeof *h || h->nlmsg_len < sizeof *h || h->nlmsg_len > n - at ||
-            h->nlmsg_type != SOCK_DIAG_BY_FAMILY)
-            return false;
-        if (!take_message(r, h)) {
-            r->n = 0;
-            return false;
-        }
-    }
-    return n > 0;
-}
-
-/* Add all established connections of an address family. */
-static void read_family(struct reading *r, int family)
-{
-    static const struct timeval most = { .tv_sec = 1 };
-    cleanup_fd int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-    cleanup_free char *text = malloc(ANSWER);
-    bool more = text && fd >= 0 &&
-                setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most) == 0 && ask(fd, family);
-
-    while (more) {
-        ssize_t got = recv(fd, text, ANSWER, 0);
-
-        more = take_part(r, text, got > 0 ? (size_t)got : 0);
-    }
+    r->n = 0;
+    return false;
 }
 
 /* Compare two connections by inode, for qsort and bsearch. */
@@ -233,8 +177,8 @@ static void read_all(struct reading *r)
 {
     r->n = 0;
     r->at_ns = clock_now_ns();
-    read_family(r, AF_INET);
-    read_family(r, AF_INET6);
+    (void)sock_diag_list(AF_INET, ESTABLISHED, INET_DIAG_INFO, take_message, r);
+    (void)sock_diag_list(AF_INET6, ESTABLISHED, INET_DIAG_INFO, take_message, r);
     if (r->n)
         qsort(r->link, r->n, sizeof *r->link, by_inode);
 }
@@ -270,7 +214,7 @@ static void take_rank(struct link_watch *w, int i)
 {
     char path[64], target[64];
     struct dirent *e;
-    DIR *dir;
+    cleanup_dir DIR *dir = NULL;
 
     w->load[i] = unknown;
     (void)snprintf(path, sizeof path, "/proc/%d/fd", (int)w->pid[i]);
@@ -283,14 +227,12 @@ static void take_rank(struct link_watch *w, int i)
         if (sscanf(target, "socket:[%" SCNu32 "]", &inode) == 1)
             compare(w, inode, &w->load[i]);
     }
-    if (dir)
-        (void)closedir(dir);
 }
 
 void link_watch_take(struct link_watch *w, int64_t now_ns)
 {
     struct reading before = w->now;
-    int64_t begun_ns = clock_thread_ns(), cost_ns;
+    int64_t begun_ns = clock_thread_ns();
 
     if (now_ns < w->next_ns)
         return;
@@ -299,7 +241,5 @@ void link_watch_take(struct link_watch *w, int64_t now_ns)
     read_all(&w->now);
     for (int i = 0; i < w->n; i++)
         take_rank(w, i);
-    cost_ns = clock_thread_ns() - begun_ns;
-    w->next_ns =
-        clock_after_ns(clock_now_ns(), cost_ns > LEAST_NS / TIMES ? cost_ns * TIMES : LEAST_NS);
+    w->next_ns = poll_backoff_cost_ns(begun_ns);
 }

@@ -8,7 +8,6 @@
 #ifndef EDDIS_AGENTS_NODE_WATCH_LINK_WATCH_H
 #define EDDIS_AGENTS_NODE_WATCH_LINK_WATCH_H
 
-#include "lib/base/error.h"
 #include "lib/model/link_load.h"
 
 #include <stdint.h>
@@ -16,8 +15,8 @@
 
 struct link_watch;
 
-/* Make a watch of n_ranks ranks.  Return 0 or -ENOMEM. */
-int link_watch_open(int n_ranks, struct link_watch **ret, struct eddis_error *err);
+/* Make a watch of n_ranks ranks; NULL: no memory. */
+struct link_watch *link_watch_open(int n_ranks);
 /* Free a watch; accept NULL. */
 void link_watch_close(struct link_watch *w);
 

@@ -4,7 +4,8 @@
 
 #include "lib/base/clock.h"
 
-enum { PART = 64 }; /* an event is seen late by at most a PARTth of the time it took */
+enum { PART = 64 };   /* an event is seen late by at most a PARTth of the time it took */
+enum { TIMES = 100 }; /* the pause between readings is this many times as long as one computes */
 
 static const int64_t least_ns = 5 * CLOCK_MS;
 
@@ -20,4 +21,11 @@ void poll_backoff_taken(struct poll_backoff *l, int64_t seen, int64_t most_ns, i
     if (wait_ns > most_ns)
         wait_ns = most_ns;
     l->next_ns = now_ns + (wait_ns > least_ns ? wait_ns : least_ns);
+}
+
+int64_t poll_backoff_cost_ns(int64_t begun_ns)
+{
+    int64_t pause_ns = (clock_thread_ns() - begun_ns) * TIMES;
+
+    return clock_after_ns(clock_now_ns(), pause_ns > CLOCK_S ? pause_ns : CLOCK_S);
 }

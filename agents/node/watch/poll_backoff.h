@@ -23,4 +23,9 @@ struct poll_backoff {
  */
 void poll_backoff_taken(struct poll_backoff *l, int64_t seen, int64_t most_ns, int64_t now_ns);
 
+/* Return when to read again what this thread has computed since begun_ns (clock_thread_ns): after a
+ * pause in which that takes one hundredth of the time, and at least a second.
+ */
+int64_t poll_backoff_cost_ns(int64_t begun_ns);
+
 #endif

@@ -7,37 +7,27 @@
 #include "lib/base/proctree.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { STATUS_BYTES = 4096, TRIES = 3 };
-
-/* Read the start of a file to ret [size] as text; return false if nothing was read. */
-static bool read_text(const char *path, char *ret, size_t size)
-{
-    cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, ret, size - 1);
-
-    ret[n > 0 ? n : 0] = '\0';
-    return n > 0;
-}
+enum { TRIES = 3 };
 
 /* ---- the process ---- */
 
-/* Return the number of a process or thread in its innermost PID namespace, from its status file; 0:
- * it is gone. `here`: its number in our namespace, returned if the kernel has no namespaces.
+/* Return the number of a process or thread in its innermost PID namespace, from its status file in
+ * /proc/PID; 0: it is gone. `here`: its number in our namespace, returned if the kernel has no
+ * namespaces.
  */
-static pid_t own_number(const char *path, pid_t here)
+static pid_t own_number(pid_t pid, const char *status, pid_t here)
 {
     static const char key[] = "\nNSpid:";
-    char text[STATUS_BYTES], *at;
+    cleanup_free char *text = proctree_read(pid, status, NULL);
+    char *at;
     pid_t ret = here;
 
-    if (!read_text(path, text, sizeof text))
+    if (!text)
         return 0;
     at = strstr(text, key);
     if (!at)
@@ -47,34 +37,23 @@ static pid_t own_number(const char *path, pid_t here)
     return ret;
 }
 
-/* Check whether the process `here` reports the number `told` in its own namespace. */
-static bool is_it(pid_t here, pid_t told)
-{
-    char path[64];
-
-    (void)snprintf(path, sizeof path, "/proc/%d/status", (int)here);
-    return own_number(path, here) == told;
-}
-
 /* Return the thread of pid that reports the number `told` in its own namespace; 0: none. */
 static pid_t find_thread(pid_t pid, pid_t told)
 {
     char path[80];
     struct dirent *e;
     pid_t ret = 0;
-    DIR *dir;
+    cleanup_dir DIR *dir = NULL;
 
     (void)snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
     dir = opendir(path);
     while (dir && !ret && (e = readdir(dir))) {
         pid_t here = (pid_t)strtol(e->d_name, NULL, 10);
 
-        (void)snprintf(path, sizeof path, "/proc/%d/task/%d/status", (int)pid, (int)here);
-        if (here > 0 && own_number(path, here) == told)
+        (void)snprintf(path, sizeof path, "task/%d/status", (int)here);
+        if (here > 0 && own_number(pid, path, here) == told)
             ret = here;
     }
-    if (dir)
-        (void)closedir(dir);
     return ret;
 }
 
@@ -87,7 +66,7 @@ static void look(struct process_load *p, pid_t root)
     int n = proctree_list(root, &all, NULL), found = 0;
 
     for (int i = 0; i < n; i++) {
-        if (!is_it(all[i].pid, p->told_pid))
+        if (own_number(all[i].pid, "status", all[i].pid) != p->told_pid)
             continue;
         found++;
         p->pid = all[i].pid;
@@ -116,14 +95,13 @@ bool process_load_find(struct process_load *p, pid_t root, pid_t pid, pid_t thre
 
 int64_t process_load_queued_ns(pid_t pid, pid_t thread)
 {
-    char path[64], text[128];
+    cleanup_free char *text = NULL;
+    char name[64];
     int64_t queued_ns;
 
-    (void)snprintf(path, sizeof path, "/proc/%d/task/%d/schedstat", (int)pid, (int)thread);
-    if (pid <= 0 || thread <= 0 || !read_text(path, text, sizeof text) ||
-        sscanf(text, "%*d %" SCNd64, &queued_ns) != 1)
-        return -1;
-    return queued_ns;
+    (void)snprintf(name, sizeof name, "task/%d/schedstat", (int)thread);
+    text = pid > 0 && thread > 0 ? proctree_read(pid, name, NULL) : NULL;
+    return text && sscanf(text, "%*d %" SCNd64, &queued_ns) == 1 ? queued_ns : -1;
 }
 
 /* Return the bytes in a line such as "VmHWM: 1234 kB"; 0: there is no such line. */
@@ -140,11 +118,10 @@ static int64_t status_bytes(const char *text, const char *key)
 
 void process_load_memory(pid_t pid, struct process_memory *ret)
 {
-    char path[64], text[STATUS_BYTES];
+    cleanup_free char *text = pid > 0 ? proctree_read(pid, "status", NULL) : NULL;
 
     *ret = (struct process_memory){ 0 };
-    (void)snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    if (pid <= 0 || !read_text(path, text, sizeof text))
+    if (!text)
         return;
     ret->peak_bytes = status_bytes(text, "\nVmHWM:");
     ret->now_bytes = status_bytes(text, "\nVmRSS:");
@@ -153,8 +130,8 @@ void process_load_memory(pid_t pid, struct process_memory *ret)
 
 bool process_load_group(pid_t pid, char *ret, size_t size)
 {
-    char path[64];
+    cleanup_free char *text = pid > 0 ? proctree_read(pid, "cgroup", NULL) : NULL;
 
-    (void)snprintf(path, sizeof path, "/proc/%d/cgroup", (int)pid);
-    return pid > 0 && read_text(path, ret, size);
+    (void)snprintf(ret, size, "%s", text ? text : "");
+    return ret[0];
 }

@@ -7,7 +7,6 @@
 #include "lib/base/proctree.h"
 
 #include <ctype.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,15 +69,9 @@ int quiet_watch_look(struct quiet_watch *q, pid_t wrapper, int64_t limit_ns, int
 
 void quiet_watch_where(pid_t pid, char *ret, size_t size)
 {
-    char path[64];
-    cleanup_fd int fd = -1;
-    ssize_t n;
+    cleanup_free char *text = proctree_read(pid, "wchan", NULL);
 
-    ret[0] = '\0';
-    (void)snprintf(path, sizeof path, "/proc/%d/wchan", (int)pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    n = fd >= 0 ? read(fd, ret, size - 1) : -1;
-    ret[n > 0 ? n : 0] = '\0';
+    (void)snprintf(ret, size, "%s", text ? text : "");
     for (const char *c = ret; *c; c++)
         if (!isalnum((unsigned char)*c) && *c != '_')
             ret[0] = '\0';

@@ -11,21 +11,19 @@
 #include "lib/base/text.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* Time limit of a run of py-spy. */
 static const int64_t patience_ns = 5 * CLOCK_S;
 static const char program[] = "py-spy";
 
-enum { MOST_BYTES = 4 << 20, MOST_ENVIRON = 1 << 20 };
+enum { MOST_BYTES = 4 << 20 };
 
 /* ---- running py-spy ---- */
 
@@ -62,19 +60,6 @@ static pid_t python_of(pid_t pid)
     return 0;
 }
 
-/* Return the content of a file of /proc/PID, of *ret_n bytes; the caller frees it.  NULL:
- * unreadable.
- */
-static char *proc_text(pid_t pid, const char *name, size_t *ret_n)
-{
-    char path[64], *text = NULL;
-    cleanup_fd int fd = -1;
-
-    (void)snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    return fd >= 0 && file_read_fd(fd, path, MOST_ENVIRON, &text, ret_n, NULL) == 0 ? text : NULL;
-}
-
 /* Write the path of py-spy in a folder, given by its first n bytes.  Return false if py-spy is not
  * there.
  */
@@ -103,26 +88,23 @@ static bool try_path(const char *path, char *ret, size_t size)
 static bool in_its_path(pid_t pid, char *ret, size_t size)
 {
     size_t n = 0;
-    cleanup_free char *text = proc_text(pid, "environ", &n);
+    cleanup_free char *text = proctree_read(pid, "environ", &n);
+    const char *path = text ? proctree_value(text, n, "PATH") : NULL;
 
-    for (size_t at = 0; text && at < n; at += strlen(text + at) + 1)
-        if (strncmp(text + at, "PATH=", 5) == 0)
-            return try_path(text + at + 5, ret, size);
-    return false;
+    return path && try_path(path, ret, size);
 }
 
 /* Write the path of py-spy beside the interpreter of process pid; return false if it is not there.
  */
 static bool beside_it(pid_t pid, char *ret, size_t size)
 {
-    cleanup_free char *text = proc_text(pid, "cmdline", NULL);
+    cleanup_free char *text = proctree_read(pid, "cmdline", NULL);
     const char *end = text ? strrchr(text, '/') : NULL;
 
     return end && try_folder(text, (size_t)(end - text), ret, size);
 }
 
-int stack_inspect_start(struct stack_inspect *l, pid_t rank, int64_t now_ns,
-                        struct eddis_error *err)
+int stack_inspect_start(struct stack_inspect *l, pid_t rank, int64_t now_ns)
 {
     char path[PATH_MAX], number[16];
     const char *argv[] = { path, "dump", "--json", "--nonblocking", "--pid", number, NULL };
@@ -132,16 +114,14 @@ int stack_inspect_start(struct stack_inspect *l, pid_t rank, int64_t now_ns,
     pid_t pid = python_of(rank);
     int rc;
 
-    if (pid <= 0)
-        return eddis_fail(err, -ENOENT, "it is not a Python program");
-    if (!in_its_path(pid, path, sizeof path) && !beside_it(pid, path, sizeof path) &&
-        spawn_find(program, path, sizeof path, err) < 0)
+    if (pid <= 0 || (!in_its_path(pid, path, sizeof path) && !beside_it(pid, path, sizeof path) &&
+                     spawn_find(program, path, sizeof path, NULL) < 0))
         return -ENOENT;
     (void)snprintf(number, sizeof number, "%d", (int)pid);
     s.out = memfd_create("eddis-stack", MFD_CLOEXEC);
     if (s.out < 0)
-        return eddis_fail_errno(err, -errno, "cannot make a file in memory");
-    rc = spawn_start(&s, &l->pid, err);
+        return -errno;
+    rc = spawn_start(&s, &l->pid, NULL);
     if (rc < 0) {
         (void)close(s.out);
         l->pid = 0;
@@ -175,10 +155,8 @@ static bool is_of_library(const json_t *frame)
                                          "/lib64/python3" };
     const char *file = member(frame, "filename");
 
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (strstr(file, parts[i]))
-            return true;
-    return strncmp(file, "<frozen", 7) == 0;
+    return text_has_any(file, parts, sizeof parts / sizeof *parts) ||
+           strncmp(file, "<frozen", 7) == 0;
 }
 
 /* Check whether a frame is in code that waits for other ranks.  A backward pass does so inside the
@@ -188,12 +166,8 @@ static bool is_collective(const json_t *frame)
 {
     static const char *const parts[] = { "/torch/distributed/", "/torch/nn/parallel/distributed.py",
                                          "/torch/autograd/graph.py", "/horovod/", "/mpi4py/" };
-    const char *file = member(frame, "filename");
 
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (strstr(file, parts[i]))
-            return true;
-    return false;
+    return text_has_any(member(frame, "filename"), parts, sizeof parts / sizeof *parts);
 }
 
 /* Borrow the frames of the program's main thread, or else of the first one in the list. */

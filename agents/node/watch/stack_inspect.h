@@ -10,8 +10,6 @@
 #ifndef EDDIS_AGENTS_NODE_WATCH_STACK_INSPECT_H
 #define EDDIS_AGENTS_NODE_WATCH_STACK_INSPECT_H
 
-#include "lib/base/error.h"
-
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -30,8 +28,7 @@ struct stack_inspect {
 /* Start py-spy on a rank's program, or on the first Python process below it. -ENOENT: there is no
  * Python process, or no py-spy.
  */
-int stack_inspect_start(struct stack_inspect *l, pid_t program, int64_t now_ns,
-                        struct eddis_error *err);
+int stack_inspect_start(struct stack_inspect *l, pid_t program, int64_t now_ns);
 
 /* Kill py-spy if it is late. */
 void stack_inspect_report_soon(const struct stack_inspect *l, int64_t now_ns);

@@ -74,7 +74,7 @@ START_TEST(kills_all)
     pid = spawn_script("trap '' TERM; kill -STOP $$; for i in 1 2 3 4 5 6; do "
                        "setsid sh -c 'sleep 1000' & done; kill -STOP $!; sleep 1000");
     ck_assert_int_eq(waitpid(pid, NULL, WUNTRACED), pid);
-    ck_assert_int_eq(cgroup_add(&c, pid, NULL), 0);
+    ck_assert_int_eq(cgroup_add(&c, pid), 0);
     ck_assert_int_eq(kill(pid, SIGCONT), 0);
     await_descendants(8);
     ck_assert_int_eq(cgroup_find(&id, found, 4), 1);
@@ -104,10 +104,10 @@ START_TEST(leaves)
     if (!make(&c, "leaves"))
         return;
     other = spawn_script("sleep 1000");
-    ck_assert_int_eq(cgroup_add(&c, other, NULL), 0);
+    ck_assert_int_eq(cgroup_add(&c, other), 0);
     pid = fork();
     if (pid == 0) {
-        if (cgroup_add(&c, getpid(), NULL) < 0)
+        if (cgroup_add(&c, getpid()) < 0)
             _exit(1);
         cgroup_leave(clock_now_ns() + 60 * CLOCK_S);
         _exit(0);
@@ -137,7 +137,7 @@ static struct cgroup nest(struct cgroup *ret)
     if (pid == 0) {
         struct cgroup inner;
 
-        _exit(cgroup_add(&outer, getpid(), NULL) < 0 || cgroup_make(id.cgroup, &inner, NULL) < 0);
+        _exit(cgroup_add(&outer, getpid()) < 0 || cgroup_make(id.cgroup, &inner, NULL) < 0);
     }
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     ck_assert_int_eq(status, 0);
@@ -166,7 +166,7 @@ START_TEST(sweeps)
     ck_assert(make(&used, "sweeps"));
     other = id;
     pid = spawn_script("sleep 1000");
-    ck_assert_int_eq(cgroup_add(&used, pid, NULL), 0);
+    ck_assert_int_eq(cgroup_add(&used, pid), 0);
     clock_sleep_until_ns(clock_now_ns() + 4 * CLOCK_S);
     ck_assert(make(&young, "sweeps"));
     cgroup_sweep(CLOCK_NEVER);

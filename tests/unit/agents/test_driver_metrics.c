@@ -103,7 +103,8 @@ static void begin(struct fixture *x, bool emulated, bool relative, int64_t versi
 {
     x->plan = make_plan(emulated, relative);
     x->plan->version = version;
-    ck_assert_int_eq(metrics_init(&x->f, x->plan, version, NULL), 0);
+    x->f = (struct metrics){ 0 };
+    ck_assert_int_eq(metrics_next(&x->f, x->plan, version, NULL), 0);
     job_status_init(&x->s);
     ck_assert_int_eq(job_status_resize(&x->s, N, NULL), 0);
 }

@@ -68,7 +68,7 @@ START_TEST(whole)
     ck_assert(sent.end == 15 && sent.rank == 3 && sent.generation == 2 && !*sent.text);
     ck_assert(!log_send_done(s, &sent));
     log_send_arrived(s, false); /* the report that told so */
-    ck_assert_int_eq(log_send_close(s), 0);
+    log_send_close(s);
     ck_assert(access(h, F_OK) < 0 && access(t, F_OK) < 0);
     strbuf_fini(&b);
     log_send_close(NULL);
@@ -92,7 +92,7 @@ START_TEST(refused)
     ck_assert(!log_send_next(s, &p));
     ck_assert(log_send_done(s, &sent) && *sent.text);
     ck_assert(log_send_done(s, &sent) && sent.end == -1);
-    ck_assert_int_eq(log_send_close(s), 1);
+    log_send_close(s);
     ck_assert_int_eq(access(h, F_OK), 0);
 }
 END_TEST
@@ -150,7 +150,7 @@ START_TEST(too_long)
     ck_assert_ptr_nonnull(strstr(mark, copy));
     ck_assert(log_send_done(s, &sent) && *sent.text && sent.end == (int64_t)b.len);
     log_send_arrived(s, false);
-    ck_assert_int_eq(log_send_close(s), 1);
+    log_send_close(s);
     ck_assert_int_eq(access(copy, F_OK), 0);
     free(copy);
     free(text);

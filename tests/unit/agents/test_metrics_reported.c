@@ -26,7 +26,8 @@ static void begin(struct fixture *x)
     x->plan->relative = true;
     for (int i = 0; i < N; i++)
         x->plan->worker[i] = (struct plan_worker){ .rank = i, .local_rank = i, .batch = 20 };
-    ck_assert_int_eq(metrics_init(&x->f, x->plan, 1, NULL), 0);
+    x->f = (struct metrics){ 0 };
+    ck_assert_int_eq(metrics_next(&x->f, x->plan, 1, NULL), 0);
     job_status_init(&x->s);
     ck_assert_int_eq(job_status_resize(&x->s, N, NULL), 0);
 }

@@ -118,7 +118,7 @@ START_TEST(covered)
     struct node_identity id;
 
     ck_assert(node_identity_read(NODE "00000010", &id));
-    ck_assert_int_eq(node_identity_covers(&id, covered_rows[_i].text), covered_rows[_i].covered);
+    ck_assert_int_eq(node_identity_covers(&id, 1, covered_rows[_i].text), covered_rows[_i].covered);
 }
 END_TEST
 

@@ -31,9 +31,9 @@ START_TEST(short_output)
 
     rank_log_write(l, "one\ntw", 6);
     rank_log_write(l, "o\nthree", 7);
-    rank_log_last_lines(l, 2, 400, lines, sizeof lines);
+    rank_log_last_lines(l, false, 2, 400, lines, sizeof lines);
     ck_assert_str_eq(lines, "two\nthree\n");
-    rank_log_last_lines(l, 20, 2, lines, sizeof lines);
+    rank_log_last_lines(l, false, 20, 2, lines, sizeof lines);
     ck_assert_str_eq(lines, "on\ntw\nth\n");
     rank_log_close(l);
     l = open_log(2, 1 << 20);
@@ -131,7 +131,7 @@ START_TEST(tiny_limit)
     char lines[64];
 
     rank_log_write(l, "hello\n", 6);
-    rank_log_last_lines(l, 20, 400, lines, sizeof lines);
+    rank_log_last_lines(l, false, 20, 400, lines, sizeof lines);
     ck_assert_str_eq(lines, "hello\n");
     rank_log_close(l);
 }
@@ -159,7 +159,7 @@ START_TEST(last_lines)
     char lines[64];
 
     rank_log_write(l, line_rows[_i].data, line_rows[_i].n);
-    rank_log_last_lines(l, 20, 400, lines, sizeof lines);
+    rank_log_last_lines(l, false, 20, 400, lines, sizeof lines);
     ck_assert_str_eq(lines, line_rows[_i].lines);
     rank_log_close(l);
 }
@@ -174,10 +174,10 @@ START_TEST(silent_again)
     rank_log_write(l, "one\n", 4);
     rank_log_close(l);
     l = open_log(2, 1 << 20);
-    rank_log_tail(l, 20, 400, lines, sizeof lines);
+    rank_log_last_lines(l, true, 20, 400, lines, sizeof lines);
     ck_assert_str_eq(lines, "");
     rank_log_write(l, "two\n", 4);
-    rank_log_tail(l, 20, 400, lines, sizeof lines);
+    rank_log_last_lines(l, true, 20, 400, lines, sizeof lines);
     ck_assert_str_eq(lines, "two\n");
     rank_log_close(l);
 }
@@ -198,7 +198,7 @@ START_TEST(progress_bar)
         rank_log_write(l, state + cut, (size_t)(n - cut));
     }
     rank_log_write(l, "\nbad luck\n", 10);
-    rank_log_last_lines(l, 20, 400, lines, sizeof lines);
+    rank_log_last_lines(l, false, 20, 400, lines, sizeof lines);
     ck_assert_str_eq(lines, "loading\n10000/10000\nbad luck\n");
     rank_log_close(l);
 }
@@ -212,13 +212,13 @@ START_TEST(many_lines)
 
     memset(long_line, 'x', 100000);
     rank_log_write(l, long_line, 100000); /* more than is kept */
-    rank_log_last_lines(l, 20, 400, lines, sizeof lines);
+    rank_log_last_lines(l, false, 20, 400, lines, sizeof lines);
     ck_assert_uint_eq(strlen(lines), 401);
     for (int i = 0; i < 100; i++) {
         long_line[500] = '\n';
         rank_log_write(l, long_line, 501);
     }
-    rank_log_last_lines(l, 20, 400, lines, sizeof lines);
+    rank_log_last_lines(l, false, 20, 400, lines, sizeof lines);
     ck_assert_uint_eq(strlen(lines), 20 * 401);
     rank_log_close(l);
 }

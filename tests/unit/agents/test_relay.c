@@ -178,7 +178,7 @@ START_TEST(sent)
     ck_assert_int_eq(parse(four, count(four), &r), 0);
     ck_assert_int_eq(relay_send(path, &r, &err), -ENOENT);
     ck_assert_ptr_nonnull(strstr(err.text, path));
-    fd = relay_listen(path, NULL);
+    fd = relay_listen(path, SO_PASSCRED, 1, NULL);
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(relay_receive(fd, &got, NULL), 0);
     ck_assert_int_eq(relay_send(path, &r, NULL), 0);

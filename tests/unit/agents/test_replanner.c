@@ -51,7 +51,8 @@ static void begin(enum time_source source, int64_t last_batch)
                                                 .batch = i == N - 1 ? last_batch : BATCH };
     plans = &(struct run_plans){ .plan = plan };
     replanner = (struct replanner){ .run = &run };
-    ck_assert_int_eq(metrics_init(&run.metrics, plan, 1, NULL), 0);
+    run.metrics = (struct metrics){ 0 };
+    ck_assert_int_eq(metrics_next(&run.metrics, plan, 1, NULL), 0);
     ck_assert_int_eq(replanner_begin(&replanner, plans, &history, NULL), 0);
 }
 

@@ -24,7 +24,7 @@ static void check_route(const struct route *r)
 START_TEST(events)
 {
     for (int e = 0; e <= EVENT_LEFT; e++) {
-        const struct route *r = routes_event((enum event_type)e);
+        const struct route *r = &routes_events[e];
 
         check_route(r);
         for (int i = 0; r->to[i]; i++)
@@ -36,7 +36,7 @@ END_TEST
 START_TEST(actions)
 {
     for (int a = 0; a <= ACTION_LAST_LINES; a++) {
-        const struct route *r = routes_action((enum action_type)a);
+        const struct route *r = &routes_actions[a];
 
         check_route(r);
         for (int i = 0; r->to[i]; i++)
@@ -47,7 +47,7 @@ END_TEST
 
 START_TEST(progress)
 {
-    const struct route *r = routes_progress();
+    const struct route *r = &routes_progress;
 
     check_route(r);
     ck_assert_int_eq((int)r->to[0], (int)SUBJECT_PLANNING); /* it may withhold progress */

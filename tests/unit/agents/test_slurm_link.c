@@ -39,7 +39,7 @@ static void expect_of(const char *cluster, const char *number, const struct job_
 {
     struct job_folder found;
 
-    ck_assert_int_eq(slurm_link_find(cluster, number, &found, NULL), f ? 0 : -ENOENT);
+    ck_assert_int_eq(slurm_link_find(cluster, number, &found), f ? 0 : -ENOENT);
     if (f)
         ck_assert_str_eq(found.path, f->path);
 }
@@ -59,9 +59,9 @@ START_TEST(links)
     ck_assert_int_eq(setenv("XDG_STATE_HOME", scratch, 1), 0);
     expect("12", NULL);
     a = make(NULL);
-    ck_assert_int_eq(slurm_link_read(&a, &l, NULL), -ENOENT);
+    ck_assert_int_eq(slurm_link_read(&a, &l), -ENOENT);
     put(&a, "15", "12_3", "node1");
-    ck_assert_int_eq(slurm_link_read(&a, &l, NULL), 0);
+    ck_assert_int_eq(slurm_link_read(&a, &l), 0);
     ck_assert_str_eq(l.job, "15");
     ck_assert_str_eq(l.name, "12_3");
     ck_assert_str_eq(l.node, "node1");
@@ -107,7 +107,7 @@ START_TEST(clusters)
     expect_of(NULL, "12", &b);
     put_of("", &a, "13", "", ""); /* nobody knows where */
     expect("13", NULL);
-    ck_assert_int_eq(slurm_link_read(&a, &l, NULL), 0);
+    ck_assert_int_eq(slurm_link_read(&a, &l), 0);
     ck_assert_str_eq(l.cluster, "");
 }
 END_TEST

@@ -134,10 +134,10 @@ START_TEST(asked)
     if (stubs[_i].script)
         write_stub(folder, stubs[_i].script);
     ck_assert_int_eq(setenv("PATH", "/bin:/usr/bin", 1), 0);
-    ck_assert_int_eq(stack_inspect_start(&l, getpid(), now_ns, NULL), -ENOENT); /* no Python */
+    ck_assert_int_eq(stack_inspect_start(&l, getpid(), now_ns), -ENOENT); /* no Python */
     python = wait_as_python(folder, stubs[_i].in_path && stubs[_i].script ? folder : "/bin");
     if (stubs[_i].script || access("/usr/bin/py-spy", X_OK) < 0)
-        ck_assert_int_eq(stack_inspect_start(&l, python, now_ns, NULL), stubs[_i].rc);
+        ck_assert_int_eq(stack_inspect_start(&l, python, now_ns), stubs[_i].rc);
     if (l.pid > 0) {
         stack_inspect_report_soon(&l, now_ns);
         if (stubs[_i].late)
