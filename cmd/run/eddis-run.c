@@ -409,7 +409,7 @@ static int run_job(struct run *r)
         .job = r->q.job,
         .folder = r->launches ? &r->folder : NULL,
         .runtime_dir = getenv("XDG_RUNTIME_DIR"),
-        .env = (const char *const *)r->q.env.at,
+        .env = (const char *const *)r->q.env.item,
         .slurm = run_allocation_of_starts(r->q.job, r->q.slurm),
         .batch = r->q.batch.job[0] ? &r->q.batch : NULL,
         .plan_path = r->q.plan_path,

@@ -198,18 +198,18 @@ static bool runs_here(const struct job *job)
 /* Borrow the PATH in which the job's program is searched on this machine, by the same rules as on a
  * node.
  */
-static const char *search_path(const struct job *job, const struct run_env *more)
+static const char *search_path(const struct job *job, const struct strlist *more)
 {
-    const char *path = more->at ? strlist_value(more->at, "PATH") : NULL;
+    const char *path = strlist_value(more->item, "PATH");
 
-    if (!path && job->env)
+    if (!path)
         path = strlist_value(job->env, "PATH");
     if (!path)
         path = getenv("PATH");
     return path && *path ? path : "/usr/local/bin:/usr/bin:/bin";
 }
 
-int preflight_program(const struct job *job, const struct run_env *more, struct eddis_error *err)
+int preflight_program(const struct job *job, const struct strlist *more, struct eddis_error *err)
 {
     const char *path = search_path(job, more);
     char beside[PATH_MAX] = "";

@@ -14,6 +14,7 @@
 #include "preflight.h"
 #include "run_allocation.h"
 #include "run_batch.h"
+#include "run_env.h"
 #include "run_find.h"
 #include "run_options.h"
 #include "run_resume.h"
@@ -565,7 +566,7 @@ void run_request_fini(struct run_request *r)
 {
     job_free(r->job);
     slurm_allocation_free(r->slurm);
-    run_env_fini(&r->env);
+    strlist_fini(&r->env);
     free(r->plan_path);
     strlist_fini(&r->args);
     *r = (struct run_request){ 0 };

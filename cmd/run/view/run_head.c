@@ -160,7 +160,7 @@ char *run_head_text(struct run_head *h, const struct run_request *q,
     if (q->dry_run || q->verbose) {
         putc('\n', o.out);
         dry_run_print(q->job, q->verbose, o.out);
-        dry_run_env(q->env.at, o.out);
+        dry_run_env(q->env.item, o.out);
     }
     putc('\n', o.out);
     if (fclose(o.out) == 0)
