@@ -23,30 +23,19 @@ enum { WORKER_LINES = 10 }; /* most lines about workers below the table */
 
 /* Columns of the table of workers. */
 static const struct table_column worker_columns[] = {
-    { "rank", true },   { "node", false },     { "device", false }, { "step", true },
-    { "batch", true },  { "samples/s", true }, { "step ms", true }, { "compute", true },
-    { "input", true },  { "exposed", true },   { "wait", true },    { "speed", true },
-    { "state", false },
-};
-
-/* The same for modes in which workers or groups have models of their own. */
-static const struct table_column elastic_columns[] = {
     { "rank", true },  { "node", false },     { "device", false }, { "step", true },
     { "batch", true }, { "samples/s", true }, { "step ms", true }, { "compute", true },
     { "input", true }, { "exposed", true },   { "wait", true },    { "speed", true },
     { "group", true }, { "stale", true },     { "state", false },
 };
 
+/* Bits of the columns "group" and "stale", only for modes in which several models are trained. */
+enum { OF_SEVERAL = 3 << 12 };
+
 /* Columns that a narrow window leaves out, in this order. Rank, speed and state always stay. */
 static const char *const spare_columns[] = { "device", "batch", "step ms",   "input",
                                              "stale",  "group", "samples/s", "exposed",
                                              "node",   "wait",  "compute",   "step" };
-
-/* Check whether workers or groups of the job have models of their own. */
-static bool is_elastic(const struct job_status *s)
-{
-    return algorithm_has(s->algorithm, ALGORITHM_SEVERAL);
-}
 
 enum status_mark status_mark(const struct worker_status *w)
 {
@@ -277,7 +266,7 @@ static void add_measure(struct table *t, double x, int digits)
 }
 
 /* Add the row of a worker. */
-static void add_worker(struct table *t, const struct worker_status *w, bool elastic)
+static void add_worker(struct table *t, const struct worker_status *w)
 {
     char n[40];
 
@@ -286,20 +275,16 @@ static void add_worker(struct table *t, const struct worker_status *w, bool elas
     table_add(t, "%s", w->device[0] ? w->device : "-");
     table_add(t, "%" PRId64, w->steps_done);
     table_add(t, "%" PRId64, w->batch);
-    if (isfinite(w->samples_per_s))
-        table_add(t, "%s", text_grouped(w->samples_per_s, n, sizeof n));
-    else
-        table_add(t, "-");
+    table_add(t, "%s",
+              isfinite(w->samples_per_s) ? text_grouped(w->samples_per_s, n, sizeof n) : "-");
     add_measure(t, w->step_ms, 1);
     add_measure(t, w->compute_ms, 1);
     add_measure(t, w->input_ms, 1);
     add_measure(t, w->exposed_ms, 1);
     add_measure(t, w->wait_ms, 1);
     add_measure(t, w->relative_speed, 2);
-    if (elastic) {
-        table_add(t, "%d", w->group);
-        table_add(t, "%d", w->staleness);
-    }
+    table_add(t, "%d", w->group);
+    table_add(t, "%d", w->staleness);
     table_add(t, "%s", w->state);
 }
 
@@ -383,13 +368,11 @@ static void print_workers(const struct job_status *s, int columns, FILE *out)
 {
     double age_s = job_status_stalled_s(s);
     struct table t = { .column = worker_columns,
-                       .n_columns = sizeof worker_columns / sizeof *worker_columns };
+                       .n_columns = sizeof worker_columns / sizeof *worker_columns,
+                       .hidden = algorithm_has(s->algorithm, ALGORITHM_SEVERAL) ? 0 : OF_SEVERAL };
 
-    if (is_elastic(s))
-        t = (struct table){ .column = elastic_columns,
-                            .n_columns = sizeof elastic_columns / sizeof *elastic_columns };
     for (int i = 0; i < s->n_workers; i++)
-        add_worker(&t, &s->worker[i], is_elastic(s));
+        add_worker(&t, &s->worker[i]);
     if (columns)
         table_fit(&t, 2, columns, spare_columns, sizeof spare_columns / sizeof *spare_columns);
     fputc('\n', out);

@@ -13,28 +13,22 @@
 
 /* Columns of the ranks' table. */
 static const struct table_column rank_columns[] = {
-    { "rank", true },  { "node", false },  { "device", false }, { "rate/s", true },
-    { "batch", true }, { "weight", true }, { "step ms", true }, { "time", false },
+    { "rank", true },    { "group", true }, { "node", false }, { "device", false },
+    { "rate/s", true },  { "rate", true },  { "batch", true }, { "weight", true },
+    { "step ms", true }, { "time", false },
 };
 
-/* The same for hybrid mode. */
-static const struct table_column grouped_columns[] = {
-    { "rank", true },    { "group", true },   { "node", false },
-    { "device", false }, { "rate/s", true },  { "batch", true },
-    { "weight", true },  { "step ms", true }, { "time", false },
-};
-
-/* Columns of the table of groups of equal workers. */
+/* Columns of the table of groups of equal workers, which ends in the same ones. */
 static const struct table_column group_columns[] = {
-    { "workers", true }, { "ranks", false },  { "nodes", true },
-    { "device", false }, { "rate/s", true },  { "batch", true },
-    { "weight", true },  { "step ms", true }, { "time", false },
+    { "workers", true }, { "ranks", false }, { "nodes", true }, { "device", false },
+    { "rate/s", true },  { "rate", true },   { "batch", true }, { "weight", true },
+    { "step ms", true }, { "time", false },
 };
 
-/* Replaces the column "rate/s", which a plan without real seconds does not have. All tables end in
- * the same columns.
+/* Columns that some plans do not have. GROUP: of the ranks' table, for hybrid mode. RATIO: of a
+ * plan without real seconds, instead of RATE and STEP_MS.
  */
-static const struct table_column ratio_column = { "rate", true };
+enum { GROUP = 1, RATE = 4, RATIO, STEP_MS = 8, SOURCE };
 
 /* Bytes of a list of ranks. */
 enum { MAX_RANKS_TEXT = 24 };
@@ -81,57 +75,45 @@ static struct style style_of(const struct plan *p)
 /* Add the cells from the rate on, which are equal in all tables, for a worker. */
 static void add_numbers(struct table *t, const struct style *s, const struct plan_worker *w)
 {
-    if (s->p->relative)
-        table_add(t, "%.2f", 1 / w->sample_s / s->fastest);
-    else if (w->batch > 0)
+    if (w->batch > 0)
         table_add(t, "%.*f", s->rate_digits, w->samples_per_s);
     else
         table_add(t, "-");
+    table_add(t, "%.2f", 1 / w->sample_s / s->fastest);
     table_add(t, "%lld", (long long)w->batch);
     table_add(t, "%.*f", s->weight_digits, w->weight);
-    if (!s->p->relative && w->batch > 0)
+    if (w->batch > 0)
         table_add(t, "%.*f", s->step_digits, w->step_s * 1e3);
-    else if (!s->p->relative)
+    else
         table_add(t, "-");
-    if (s->sources)
-        table_add(t, "%s", time_source_name(w->time));
+    table_add(t, "%s", time_source_name(w->time));
 }
 
-/* Copy the n columns of a table to ret, without those that do not apply: for a relative plan the
- * steps' time, else the times' source if all are given. Return their number.
+/* Return the columns that do not apply, as bits: for a relative plan its rates and steps' times,
+ * else the ratios; and the times' source if all are given.
  */
-static size_t choose_columns(const struct style *s, const struct table_column *from, size_t n,
-                             struct table_column *ret)
+static unsigned hidden_columns(const struct style *s)
 {
-    memcpy(ret, from, n * sizeof *ret);
-    if (s->p->relative) {
-        ret[n - 5] = ratio_column;
-        ret[n - 2] = ret[n - 1];
-        n--;
-    }
-    return s->sources ? n : n - 1;
+    unsigned hidden = s->p->relative ? 1U << RATE | 1U << STEP_MS : 1U << RATIO;
+
+    return s->sources ? hidden : hidden | 1U << SOURCE;
 }
 
 /* Print the table with a row for each rank. */
 static void print_ranks(const struct plan *p, FILE *out)
 {
-    struct table_column column[TABLE_MAX_COLUMNS];
     struct style s = style_of(p);
-    struct table t = { .column = column };
-    bool grouped = algorithm_has(p->algorithm, ALGORITHM_GROUPED);
+    struct table t = { .column = rank_columns,
+                       .n_columns = sizeof rank_columns / sizeof *rank_columns,
+                       .hidden = hidden_columns(&s) };
 
-    if (grouped)
-        t.n_columns = choose_columns(&s, grouped_columns,
-                                     sizeof grouped_columns / sizeof *grouped_columns, column);
-    else
-        t.n_columns =
-            choose_columns(&s, rank_columns, sizeof rank_columns / sizeof *rank_columns, column);
+    if (!algorithm_has(p->algorithm, ALGORITHM_GROUPED))
+        t.hidden |= 1U << GROUP;
     for (int i = 0; i < p->n_workers; i++) {
         const struct plan_worker *w = &p->worker[i];
 
         table_add(&t, "%d", w->rank);
-        if (grouped)
-            table_add(&t, "%d", w->group);
+        table_add(&t, "%d", w->group);
         table_add(&t, "%s", p->node[w->node]);
         table_add(&t, "%s", w->device);
         add_numbers(&t, &s, w);
@@ -246,14 +228,13 @@ static int count_nodes(const struct group *g)
  */
 static void print_groups(const struct plan *p, const struct group *g, int n, FILE *out)
 {
-    struct table_column column[TABLE_MAX_COLUMNS];
     struct style s = style_of(p);
-    struct table t = { .column = column };
+    struct table t = { .column = group_columns,
+                       .n_columns = sizeof group_columns / sizeof *group_columns,
+                       .hidden = hidden_columns(&s) };
     int shown = n <= PLAN_PRINT_MAX_ROWS ? n : PLAN_PRINT_MAX_ROWS - 1, left = 0;
     char text[NUMBER_SIZE];
 
-    t.n_columns =
-        choose_columns(&s, group_columns, sizeof group_columns / sizeof *group_columns, column);
     for (int i = 0; i < shown; i++) {
         table_add(&t, "%d", g[i].n);
         add_rank_list(&t, &g[i]);
