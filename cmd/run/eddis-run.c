@@ -177,8 +177,9 @@ static void print_profile(const struct run *r, const struct plan_print *o,
     if (!r->q.json) {
         plan_print_nodes(o, nodes, n); /* with notes on what could not be measured */
         plan_print_profiles(o, nodes, n);
-        putchar('\n');
+        strbuf_add(o->out, "\n");
         plan_print_devices(o, nodes, n);
+        fputs(strbuf_text(o->out), stdout);
         return;
     }
     printf("{\"nodes\": [\n");
@@ -252,8 +253,9 @@ static int on_planned(void *ctx, const struct plan *p, const struct node_profile
                       struct eddis_error *err)
 {
     struct run *r = ctx;
+    struct strbuf text = { 0 };
     const struct plan_print o = {
-        .out = stdout,
+        .out = &text,
         .colour = r->view.colour,
         .home = getenv("HOME"),
         .now_s = clock_wall_ns() / CLOCK_S,
@@ -275,6 +277,7 @@ static int on_planned(void *ctx, const struct plan *p, const struct node_profile
         if (r->launches)
             show_output(r, p, nodes);
     }
+    strbuf_fini(&text);
     fflush(stdout);
     return 0;
 }

@@ -82,17 +82,17 @@ void table_fit(struct table *t, int indent, int columns, const char *const *drop
 /* Print a cell after `due` blanks, aligned to its width. Return the blanks before the next cell. An
  * empty cell prints nothing.
  */
-static int print_cell(const char *text, int width, bool right, int due, FILE *out)
+static int print_cell(const char *text, int width, bool right, int due, struct strbuf *b)
 {
     int fill = width - width_of(text);
 
     if (!*text)
         return due + width + GAP;
-    fprintf(out, "%*s%s", due + (right ? fill : 0), "", text);
+    strbuf_addf(b, "%*s%s", due + (right ? fill : 0), "", text);
     return GAP + (right ? 0 : fill);
 }
 
-void table_print(const struct table *t, int indent, FILE *out)
+void table_print(const struct table *t, int indent, struct strbuf *b)
 {
     int width[TABLE_MAX_COLUMNS];
     size_t rows = t->n / t->n_columns;
@@ -105,9 +105,9 @@ void table_print(const struct table *t, int indent, FILE *out)
             const char *text = r == 0 ? t->column[c].title : t->cell[(r - 1) * t->n_columns + c];
 
             if (!is_hidden(t, c))
-                due = print_cell(text, width[c], t->column[c].right, due, out);
+                due = print_cell(text, width[c], t->column[c].right, due, b);
         }
-        fputc('\n', out);
+        strbuf_add(b, "\n");
     }
 }
 

@@ -8,9 +8,10 @@
 #ifndef EDDIS_CMD_SHARED_TABLE_H
 #define EDDIS_CMD_SHARED_TABLE_H
 
+#include "lib/base/strbuf.h"
+
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
 
 enum { TABLE_MAX_COLUMNS = 16 };
 
@@ -33,8 +34,8 @@ struct table {
 /* Append a cell; rows fill up from left to right. Without memory, set t->failed. */
 void table_add(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Print titles and rows. Each line begins with `indent` blanks and has none at its end. */
-void table_print(const struct table *t, int indent, FILE *out);
+/* Append titles and rows. Each line begins with `indent` blanks and has none at its end. */
+void table_print(const struct table *t, int indent, struct strbuf *b);
 
 /* Hide columns until a line has at most `columns` characters, or no title in drop [n_drop] is left.
  * They are hidden in the order of drop.

@@ -212,6 +212,20 @@ void text_strip_control(char *s)
     }
 }
 
+void text_add_clean(struct strbuf *b, const char *fmt, ...)
+{
+    size_t at = b->len;
+    va_list ap;
+
+    va_start(ap, fmt);
+    strbuf_vaddf(b, fmt, ap);
+    va_end(ap);
+    if (b->failed)
+        return;
+    text_strip_control(b->text + at);
+    b->len = at + strlen(b->text + at);
+}
+
 /* Return the position after the string of an OSC, DCS, SOS, PM or APC sequence, which ends with BEL
  * or ST.
  */

@@ -4,6 +4,7 @@
 #define EDDIS_BASE_TEXT_H
 
 #include "error.h"
+#include "strbuf.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,6 +25,9 @@ int text_duration_ns(const char *s, int64_t *ret, struct eddis_error *err);
  * UTF-8, are C1 controls.
  */
 void text_strip_control(char *s);
+
+/* Append formatted text without control characters, as text_strip_control leaves it. */
+void text_add_clean(struct strbuf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Make foreign text fit to display, in place: remove terminal sequences (colours, movements,
  * titles) and control characters except tabs, and replace bytes that are not UTF-8 by '?'.

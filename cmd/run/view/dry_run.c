@@ -20,7 +20,7 @@ static const struct table_column columns[] = { { "key", false },
                                                { "from", false },
                                                { "value", false } };
 
-void dry_run_print(const struct job *job, bool all, FILE *out)
+void dry_run_print(const struct job *job, bool all, struct strbuf *b)
 {
     struct table t = { .column = columns, .n_columns = sizeof columns / sizeof *columns };
     cleanup_free char *value = malloc(VALUE_SIZE);
@@ -42,19 +42,19 @@ void dry_run_print(const struct job *job, bool all, FILE *out)
         table_add(&t, "%s", origin);
         table_add(&t, "%s", value);
     }
-    table_print(&t, 2, out);
+    table_print(&t, 2, b);
     table_fini(&t);
     if (left_out)
-        fprintf(out, "  and %d keys with their defaults, which -v shows\n", left_out);
+        strbuf_addf(b, "  and %d keys with their defaults, which -v shows\n", left_out);
 }
 
-void dry_run_env(char *const *env, FILE *out)
+void dry_run_env(char *const *env, struct strbuf *b)
 {
     for (char *const *v = env; v && *v; v++)
-        fprintf(out, "%s%.*s", v == env ? "  variables passed on: " : ", ", (int)strcspn(*v, "="),
-                *v);
+        strbuf_addf(b, "%s%.*s", v == env ? "  variables passed on: " : ", ", (int)strcspn(*v, "="),
+                    *v);
     if (env && *env)
-        fputc('\n', out);
+        strbuf_add(b, "\n");
 }
 
 /* Return a JSON string of the bytes in s. If they are not valid UTF-8 (a file name, a cut value),
@@ -133,17 +133,11 @@ int dry_run_json(const struct job *job, const struct node_profile *nodes, int n_
     cleanup_json json_t *o = json_pack("{s:i, s:o, s:o, s:o}", "schema_version",
                                        DRY_RUN_SCHEMA_VERSION, "job", job_json(job), "profile",
                                        profiles_json(nodes, n_nodes), "plan", again(plan_json));
-    struct strbuf b = { 0 };
+    char *line = NULL;
 
     text = o ? json_text(o, true) : NULL;
-    if (!text)
+    if (!text || asprintf(&line, "%s\n", text) < 0)
         return eddis_fail(err, -ENOMEM, "no memory to describe the job");
-    strbuf_add(&b, text);
-    strbuf_add(&b, "\n");
-    free(text);
-    text = strbuf_steal(&b);
-    if (!text)
-        return eddis_fail(err, -ENOMEM, "no memory to describe the job");
-    *ret = cleanup_keep(text);
+    *ret = line;
     return 0;
 }

@@ -100,7 +100,7 @@ static unsigned hidden_columns(const struct style *s)
 }
 
 /* Print the table with a row for each rank. */
-static void print_ranks(const struct plan *p, FILE *out)
+static void print_ranks(const struct plan *p, struct strbuf *b)
 {
     struct style s = style_of(p);
     struct table t = { .column = rank_columns,
@@ -118,7 +118,7 @@ static void print_ranks(const struct plan *p, FILE *out)
         table_add(&t, "%s", w->device);
         add_numbers(&t, &s, w);
     }
-    table_print(&t, 2, out);
+    table_print(&t, 2, b);
     table_fini(&t);
 }
 
@@ -226,7 +226,7 @@ static int count_nodes(const struct group *g)
 
 /* Print the table with a row for each of the n groups, and count workers for which there is no row.
  */
-static void print_groups(const struct plan *p, const struct group *g, int n, FILE *out)
+static void print_groups(const struct plan *p, const struct group *g, int n, struct strbuf *b)
 {
     struct style s = style_of(p);
     struct table t = { .column = group_columns,
@@ -242,12 +242,13 @@ static void print_groups(const struct plan *p, const struct group *g, int n, FIL
         table_add(&t, "%s", group_name(g[i].w[0]));
         add_numbers(&t, &s, g[i].w[0]);
     }
-    table_print(&t, 2, out);
+    table_print(&t, 2, b);
     table_fini(&t);
     for (int i = shown; i < n; i++)
         left += g[i].n;
     if (left > 0)
-        fprintf(out, "  ... and %s more workers\n", text_grouped((double)left, text, sizeof text));
+        strbuf_addf(b, "  ... and %s more workers\n",
+                    text_grouped((double)left, text, sizeof text));
 }
 
 /* ---- micro-batches ---- */
@@ -258,7 +259,7 @@ enum { MAX_PIECES = 4 }; /* ranks that are named */
  * micro-batches. If the program does not support those, the plan's batch is not larger than the
  * memory allows.
  */
-static void print_pieces(const struct plan *p, FILE *out)
+static void print_pieces(const struct plan *p, struct strbuf *b)
 {
     int n = 0;
 
@@ -268,35 +269,36 @@ static void print_pieces(const struct plan *p, FILE *out)
         if (!p->takes_pieces || w->piece <= 0 || w->piece >= w->batch)
             continue;
         if (n++ < MAX_PIECES)
-            fprintf(out,
-                    "  rank %d computes its %lld samples in micro-batches of at most %lld, to fit "
-                    "its memory\n",
-                    w->rank, (long long)w->batch, (long long)w->piece);
+            strbuf_addf(
+                b,
+                "  rank %d computes its %lld samples in micro-batches of at most %lld, to fit "
+                "its memory\n",
+                w->rank, (long long)w->batch, (long long)w->piece);
     }
     if (n > MAX_PIECES)
-        fprintf(out, "  ... and %d more ranks use micro-batches\n", n - MAX_PIECES);
+        strbuf_addf(b, "  ... and %d more ranks use micro-batches\n", n - MAX_PIECES);
 }
 
 /* Print a row for each rank, or for each group of equal workers if there are many. */
-static void print_rows(const struct plan *p, FILE *out)
+static void print_rows(const struct plan *p, struct strbuf *b)
 {
     cleanup_free const struct plan_worker **w = NULL;
     cleanup_free struct group *g = NULL;
 
     if (p->n_workers <= PLAN_PRINT_MAX_ROWS) {
-        print_ranks(p, out);
+        print_ranks(p, b);
         return;
     }
     w = calloc((size_t)p->n_workers, sizeof *w);
     g = calloc((size_t)p->n_workers, sizeof *g);
     if (w && g)
-        print_groups(p, g, find_groups(p, w, g), out);
+        print_groups(p, g, find_groups(p, w, g), b);
     else
-        print_ranks(p, out); /* longer, but it needs no memory */
+        print_ranks(p, b); /* longer, but it needs no memory */
 }
 
-void plan_table_print(const struct plan *p, FILE *out)
+void plan_table_print(const struct plan *p, struct strbuf *b)
 {
-    print_rows(p, out);
-    print_pieces(p, out);
+    print_rows(p, b);
+    print_pieces(p, b);
 }

@@ -46,7 +46,7 @@ static int count_ready(const struct driver_check *node, int n)
 void run_check_print(const struct driver_check *node, int n, FILE *out)
 {
     struct table t = { .column = columns, .n_columns = sizeof columns / sizeof *columns };
-    int ready = count_ready(node, n);
+    struct strbuf b = { 0 };
 
     for (int i = 0; i < n; i++) {
         const struct driver_check *c = &node[i];
@@ -61,12 +61,13 @@ void run_check_print(const struct driver_check *node, int n, FILE *out)
             table_add(&t, "-");
         table_add(&t, "%s", state_of(c));
     }
-    table_print(&t, 2, out);
+    table_print(&t, 2, &b);
     table_fini(&t);
-    if (ready == n)
-        fprintf(out, "\n%s ready; nothing was trained\n", n == 1 ? "the node is" : "all nodes are");
-    else
-        fprintf(out, "\nnot ready; nothing was trained\n");
+    fprintf(out, "%s\n%s ready; nothing was trained\n", strbuf_text(&b),
+            count_ready(node, n) < n ? "not"
+            : n == 1                 ? "the node is"
+                                     : "all nodes are");
+    strbuf_fini(&b);
 }
 
 void run_check_json(const struct driver_check *node, int n, FILE *out)
