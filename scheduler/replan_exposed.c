@@ -128,7 +128,7 @@ static void add_reporter(const struct replan_member *m, const struct modes_time 
  */
 static bool compare(struct replan *r, double scale, struct compared *ret)
 {
-    struct replan_network wire = r->set.network;
+    struct modes_setup wire = r->set.network;
     struct modes_setup s;
     int n, told = 0;
 
@@ -219,7 +219,7 @@ static void refit(struct replan *r, struct replan_contradiction *ret)
 
 bool replan_contradicted(struct replan *r, struct replan_contradiction *ret)
 {
-    const struct replan_network *n = &r->set.network;
+    const struct modes_setup *n = &r->set.network;
     struct compared c;
     double scale;
     bool agree;

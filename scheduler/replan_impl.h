@@ -3,7 +3,6 @@
 #ifndef EDDIS_SCHEDULER_REPLAN_IMPL_H
 #define EDDIS_SCHEDULER_REPLAN_IMPL_H
 
-#include "modes.h"
 #include "replan.h"
 #include "split.h"
 
@@ -128,7 +127,7 @@ bool replan_was_better_by_past(struct replan *r, struct replan_proposal *ret);
 int64_t replan_steps(const struct replan *r);
 
 /* Return the input of modes.h for these batches over this network; it borrows r's scratch. */
-struct modes_setup replan_modes(struct replan *r, batch_fn batch, const struct replan_network *n);
+struct modes_setup replan_modes(struct replan *r, batch_fn batch, const struct modes_setup *n);
 
 /* Borrow the groups for modes.h; NULL: each worker is one. */
 const int *replan_groups(const struct replan *r);

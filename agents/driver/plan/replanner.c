@@ -44,22 +44,6 @@ static void fill_workers(const struct run_plans *plans, const struct split_worke
     }
 }
 
-/* Return the network and model as the re-planning policy needs them. */
-static struct replan_network network_of(const struct plan *p, const struct planner_history *history)
-{
-    int64_t steps = history->samples > 0 ? (history->samples - 1) / p->global_batch + 1 : 0;
-
-    return (struct replan_network){ .n_nodes = p->n_nodes,
-                                    .steps = steps,
-                                    .model_bytes = history->model_bytes,
-                                    .program = history->program,
-                                    .bucket_bytes = p->bucket_bytes,
-                                    .n_gradients = history->n_gradients,
-                                    .latency_s = history->latency_s,
-                                    .bytes_per_s = history->bytes_per_s,
-                                    .wire = p->options.wire };
-}
-
 /* Make the re-planning policy for a generation's plans. */
 static int open_policy(struct replanner *r, const struct run_plans *plans,
                        const struct planner_history *history, struct eddis_error *err)
@@ -76,7 +60,7 @@ static int open_policy(struct replanner *r, const struct run_plans *plans,
         .algorithm = p->algorithm,
         .period = p->options.period,
         .keep_period = job->sync.options.period > 0,
-        .network = network_of(p, history),
+        .network = planner_network(p, history),
         .gap_steps = job->batch.rebalance,
     };
 
@@ -172,7 +156,7 @@ static void set_bounds(struct replanner *r, const struct plan *p)
 void replanner_known(struct replanner *r, const struct plan *p,
                      const struct planner_history *history)
 {
-    const struct replan_network n = network_of(p, history);
+    const struct modes_setup n = planner_network(p, history);
 
     if (!r->policy)
         return;
