@@ -101,9 +101,9 @@ static void find_reporters(struct replan *r)
     const int *group = replan_groups(r);
 
     for (int g = 0; g < r->n; g++)
-        r->reporter[g] = -1;
+        r->sum[g].reporter = -1;
     for (int i = 0; i < r->n; i++) {
-        int *t = &r->reporter[group ? group[i] : i];
+        int *t = &r->sum[group ? group[i] : i].reporter;
 
         if (r->member[i].batch > 0 &&
             (*t < 0 || waited_s(&r->member[i]) < waited_s(&r->member[*t])))
@@ -138,9 +138,9 @@ static bool compare(struct replan *r, double scale, struct compared *ret)
     n = modes_times(&s, replan_groups(r), r->period, r->time, NULL);
     *ret = (struct compared){ 0 };
     for (int g = 0; g < n; g++) {
-        if (r->reporter[g] < 0)
+        if (r->sum[g].reporter < 0)
             continue;
-        add_reporter(&r->member[r->reporter[g]], &r->time[g], ret);
+        add_reporter(&r->member[r->sum[g].reporter], &r->time[g], ret);
         told++;
     }
     ret->compute_s /= fmax(told, 1);

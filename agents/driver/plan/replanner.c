@@ -107,7 +107,7 @@ static void say_contradicted(struct replanner *r, int rank)
                                                           "the time that earlier jobs measured",
                                                       [TIME_MEASURED] = "before the restart" };
     const struct learner *l = replan_learner(r->policy, rank);
-    double part = learner_contradicted(l);
+    double part = l->contradicted;
     char text[200];
 
     if (part <= 0 || r->contradicted[rank] || !before[l->source])
@@ -226,7 +226,7 @@ static struct planner_worker *learnt_workers(const struct replanner *r, const st
     if (w)
         replan_times(r->policy, now);
     for (int i = 0; w && i < p->n_workers; i++) {
-        int64_t largest = learner_largest(replan_learner(r->policy, i));
+        int64_t largest = replan_learner(r->policy, i)->largest;
 
         w[i] = (struct planner_worker){
             .batch = batch[i],
@@ -348,7 +348,7 @@ void replanner_learn(const struct replanner *r, const struct plan *p,
         struct time_model t = learner_model(l);
         struct planner_time row = { .fixed_s = t.fixed_s,
                                     .sample_s = t.sample_s,
-                                    .largest = learner_largest(l),
+                                    .largest = l->largest,
                                     .source = TIME_MEASURED };
 
         if (w->kind == DEVICE_EMULATED || learner_source(l) != TIME_MEASURED)
