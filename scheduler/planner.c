@@ -279,7 +279,7 @@ static int use_known(struct plan *p, const struct node_profile *nodes, int64_t g
                      const struct planner_history *history, struct eddis_error *err)
 {
     struct key_index index = { .row_bytes = sizeof *history->time };
-    int rc = history ? key_index_add_all(&index, history->time, history->n_times) : 0;
+    int rc = key_index_add_all(&index, history->time, history->n_times);
 
     if (rc == 0 && index.n)
         use_times(p, nodes, global_batch, history->time, &index);
@@ -473,22 +473,14 @@ static int balance_groups(const struct job *job, struct plan *p, struct eddis_er
     return rc < 0 ? eddis_fail_prefix(err, rc, "sync.groups") : 0;
 }
 
-/* Choose the plan's mode; balance groups if there are several models. */
-static int choose_mode(const struct job *job, const struct planner_history *history, struct plan *p,
-                       struct eddis_error *err)
-{
-    static const struct planner_history nothing;
-    int rc = mode_choose(job, history ? history : &nothing, p, err);
-
-    return rc == 0 && algorithm_has(p->algorithm, ALGORITHM_SEVERAL) ? balance_groups(job, p, err)
-                                                                     : rc;
-}
-
-/* Fill in bucket size, generation, version, seed and mode. */
+/* Fill in bucket size, generation, version, seed and mode; balance groups if there are several
+ * models.
+ */
 static int choose_options(const struct job *job, const struct planner_history *history,
                           struct plan *p, struct eddis_error *err)
 {
     double bytes = job->communication.bucket_mb * (1 << 20);
+    int rc;
 
     if (!(bytes >= 0 && bytes <= (double)(INT64_C(1) << 40)))
         return eddis_fail(err, -EINVAL, "communication.bucket_mb is %g",
@@ -496,17 +488,21 @@ static int choose_options(const struct job *job, const struct planner_history *h
     p->bucket_bytes = (int64_t)bytes;
     p->generation = p->version = 1;
     p->seed = job->seed;
-    return choose_mode(job, history, p, err);
+    rc = mode_choose(job, history, p, err);
+    return rc == 0 && algorithm_has(p->algorithm, ALGORITHM_SEVERAL) ? balance_groups(job, p, err)
+                                                                     : rc;
 }
 
 int planner_plan(const struct job *job, const struct node_profile *nodes, int n_nodes,
                  const struct planner_history *history, struct plan **ret, struct eddis_error *err)
 {
+    static const struct planner_history nothing;
     struct plan *p = NULL;
     int rc = make_workers(job, nodes, n_nodes, &p, err);
 
     if (rc < 0)
         return rc;
+    history = history ? history : &nothing;
     if ((rc = use_known(p, nodes, job->batch.global, history, err)) < 0 ||
         (rc = limits_use(job, nodes, history, p, err)) < 0 ||
         (rc = plan_batches(job, p, err)) < 0 || (rc = choose_options(job, history, p, err)) < 0) {

@@ -65,7 +65,7 @@ int planner_host(const struct job_host *host, struct node_profile *node, struct 
 
 /* Make a plan, generation 1, version 1; the caller frees it. A node has one worker per emulated
  * device, else per GPU, else per NUMA node. If the node or the job sets a number of workers, they
- * divide the cores of a CPU node. known may be NULL. -EINVAL: the nodes cannot give what the job
+ * divide the cores of a CPU node. history may be NULL. -EINVAL: the nodes cannot give what the job
  * asks for.
  */
 int planner_plan(const struct job *job, const struct node_profile *nodes, int n_nodes,
