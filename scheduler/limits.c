@@ -177,14 +177,9 @@ static bool is_written(const struct job *job, const char *key)
 int limits_place(const struct job *job, const char *key, const char *other, int rc,
                  struct eddis_error *err)
 {
-    char where[1024];
-
     if (!is_written(job, key))
         key = other;
-    if (!is_written(job, key))
-        return rc;
-    job_origin_text(job, key, where, sizeof where);
-    return eddis_fail_prefix(err, rc, "%s", where);
+    return is_written(job, key) ? job_fail_origin(job, key, rc, err) : rc;
 }
 
 /* Format " in steps of batch.grain: N" to ret if the bound is no multiple of the grain, otherwise

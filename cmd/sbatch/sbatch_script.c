@@ -44,10 +44,8 @@ size_t sbatch_script_components(const struct job *job)
 /* Fail with -EINVAL and "train.yaml:3: slurm.nodes: <what>". */
 static int wrong(const struct job *job, const char *key, struct eddis_error *err, const char *what)
 {
-    char origin[200];
-
-    job_origin_text(job, key, origin, sizeof origin);
-    return eddis_fail(err, -EINVAL, "%s: %s: %s", origin, key, what);
+    eddis_fail(err, -EINVAL, "%s: %s", key, what);
+    return job_fail_origin(job, key, -EINVAL, err);
 }
 
 /* Reject node names together with slurm.components, and a slurm.nodes that is not their number. */
@@ -127,12 +125,8 @@ int sbatch_script_check(const struct sbatch_ask *a, struct eddis_error *err)
     size_t parts = sbatch_script_components(job);
     int rc = sbatch_options_check(job->slurm.extra, parts, err);
 
-    if (rc < 0) {
-        char origin[200];
-
-        job_origin_text(job, "slurm.extra", origin, sizeof origin);
-        return eddis_fail_prefix(err, rc, "%s", origin);
-    }
+    if (rc < 0)
+        return job_fail_origin(job, "slurm.extra", rc, err);
     rc = sbatch_options_check(a->words, parts, err);
     if (rc == 0 && getenv("SBATCH_GPUS_PER_TASK")) /* sbatch reads this variable as an option */
         rc = sbatch_options_no_gpus_per_task("the variable SBATCH_GPUS_PER_TASK", err);

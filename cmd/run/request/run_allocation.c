@@ -49,17 +49,15 @@ static int refuse(const struct job *job, const struct slurm_allocation *a, const
                   struct eddis_error *err)
 {
     struct strbuf names = { 0 };
-    char origin[256];
     int rc;
 
-    job_origin_text(job, job->hostfile ? "hostfile" : "nodes", origin, sizeof origin);
     add_names(a, NAMED, &names);
     rc = eddis_fail(err, -EINVAL,
-                    "%s: node \"%.60s\" is not in the Slurm allocation %s, which has %.150s; name "
+                    "node \"%.60s\" is not in the Slurm allocation %s, which has %.150s; name "
                     "some of these nodes, or none to use all of them",
-                    origin, host, a->job, strbuf_text(&names));
+                    host, a->job, strbuf_text(&names));
     strbuf_fini(&names);
-    return rc;
+    return job_fail_origin(job, job->hostfile ? "hostfile" : "nodes", rc, err);
 }
 
 int run_allocation(struct job *job, bool resumed, struct slurm_allocation **ret,

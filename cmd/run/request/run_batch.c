@@ -25,18 +25,6 @@ static const char *variable(void *ctx, const char *name)
     return getenv(name);
 }
 
-/* Fail because slurm.requeue is on but checkpoint.dir is not set. */
-static int refuse_no_folder(const struct job *job, struct eddis_error *err)
-{
-    char origin[200];
-
-    job_origin_text(job, "slurm.requeue", origin, sizeof origin);
-    return eddis_fail(err, -EINVAL,
-                      "%s: slurm.requeue: without checkpoints a requeued job starts from the "
-                      "beginning; set checkpoint.dir to a folder that all nodes share",
-                      origin);
-}
-
 /* Fail because a first start finds checkpoints: of a second eddis-run in the same script, or from
  * before Slurm restarted its count. Later nobody could know which of the two continues from which.
  */
@@ -86,8 +74,12 @@ int run_batch(struct job *job, struct slurm_batch *ret, struct eddis_error *err)
     rc = slurm_batch_read(variable, NULL, &b, err);
     if (rc <= 0)
         return rc;
-    if (!job->checkpoint.dir)
-        return refuse_no_folder(job, err);
+    if (!job->checkpoint.dir) {
+        eddis_fail(err, -EINVAL,
+                   "slurm.requeue: without checkpoints a requeued job starts from the beginning; "
+                   "set checkpoint.dir to a folder that all nodes share");
+        return job_fail_origin(job, "slurm.requeue", -EINVAL, err);
+    }
     dir = file_join(job->checkpoint.dir, "%s", b.name);
     if (!dir)
         return eddis_fail(err, -ENOMEM, "no memory for a path");
