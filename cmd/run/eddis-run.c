@@ -544,7 +544,7 @@ static void open_log(struct run *r)
     cleanup_free char *path = file_join(r->folder.path, "driver.log");
     struct eddis_error err = { 0 };
 
-    r->up_log = path ? run_detach_log(path, &err)
+    r->up_log = path ? file_open_append(path, 0600, &err)
                      : eddis_fail(&err, -ENOMEM, "no memory for the job's folder");
     if (r->up_log < 0)
         fail(&err, 0);

@@ -4,7 +4,7 @@
 
 #include "lib/base/cleanup.h"
 #include "lib/base/descriptors.h"
-#include "lib/base/file.h"
+#include "lib/base/spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +42,7 @@ static int code_of(pid_t child)
     while (waitpid(child, &status, 0) < 0)
         if (errno != EINTR)
             return 1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return spawn_exit_code(status);
 }
 
 /* Wait until the child reports that the workers are up, passing signals on to it. Return our exit
@@ -123,11 +123,6 @@ int run_detach(int *ret_up, int *ret_code, struct eddis_error *err)
     }
     *ret_up = cleanup_keep_fd(its);
     return 1;
-}
-
-int run_detach_log(const char *path, struct eddis_error *err)
-{
-    return file_open_append(path, 0600, err);
 }
 
 int run_detach_up(int *up, int log, struct eddis_error *err)

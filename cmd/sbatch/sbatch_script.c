@@ -18,7 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-int64_t sbatch_script_warning_s(const struct job *job)
+/* Return how many seconds before its time limit the job is signalled to save. It is the time for
+ * the last checkpoint and for the workers' orderly end, rounded up.
+ */
+static int64_t warning_s_of(const struct job *job)
 {
     return (job->timeouts.checkpoint_ns + job->timeouts.grace_ns + CLOCK_S - 1) / CLOCK_S;
 }
@@ -106,7 +109,7 @@ const char *sbatch_script_partition(const struct sbatch_ask *a, size_t i)
 /* Reject a time limit of component i that leaves no time beside saving the last checkpoint. */
 static int check_time(const struct sbatch_ask *a, size_t i, struct eddis_error *err)
 {
-    int64_t warning_s = sbatch_script_warning_s(a->job), ns;
+    int64_t warning_s = warning_s_of(a->job), ns;
     char where[240];
 
     ns = sbatch_script_time_ns(a, i, where, sizeof where);
@@ -235,7 +238,7 @@ static void add_own(const struct sbatch_ask *a, size_t i, struct strlist *l)
 
     if (i == 0) {
         strlist_addf(l, "--job-name=%s", job->name);
-        strlist_addf(l, "--signal=B:USR1@%" PRId64, sbatch_script_warning_s(job));
+        strlist_addf(l, "--signal=B:USR1@%" PRId64, warning_s_of(job));
     }
     add_text("partition", c.partition, l);
     strlist_addf(l, "--nodes=%" PRId64, c.nodes);

@@ -525,13 +525,8 @@ int main(int argc, char **argv)
         return options_flush(&err) < 0 ? fail(&err, EXIT_FAULT) : 0;
     }
     look_around(&q);
-    if (!q.list)
-        rc = show_job(&q, argc, argv, &err);
-    else if (status_list(q.json, &err) < 0)
-        return fail(&err, EXIT_FAULT);
-    else
-        rc = 0;
-    if (write_out(&err) < 0)
+    rc = q.list ? status_list(q.json, &err) : show_job(&q, argc, argv, &err);
+    if (rc < 0 || write_out(&err) < 0)
         return fail(&err, EXIT_FAULT);
     return rc; /* 0, 128 + the signal that ended the view, or the exit code on the other node */
 }

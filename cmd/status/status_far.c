@@ -96,23 +96,18 @@ struct watch {
 static void take_lines(void *ctx, const char *bytes, size_t n)
 {
     struct watch *w = ctx;
-    const char *at, *end;
+    const char *at, *end, *all;
 
     strbuf_add_bytes(&w->b, bytes, n);
-    for (at = strbuf_text(&w->b); (end = strchr(at, '\n')); at = end + 1) {
+    all = strbuf_text(&w->b);
+    for (at = all; (end = memchr(at, '\n', w->b.len - (size_t)(at - all))); at = end + 1) {
         struct job_status s;
 
         if (w->rc == 0 &&
             job_status_parse(at, (size_t)(end - at), "answer of eddis-status", &s, &w->err) == 0)
             w->rc = w->show(w->ctx, &s, &w->err);
     }
-    if (at != strbuf_text(&w->b)) {
-        struct strbuf rest = { 0 };
-
-        strbuf_add(&rest, at);
-        strbuf_fini(&w->b);
-        w->b = rest;
-    }
+    strbuf_drop(&w->b, (size_t)(at - all));
 }
 
 int status_far_watch(const struct srun_proxy *proxy, const char *word, int64_t interval_ns,

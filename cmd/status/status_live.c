@@ -204,17 +204,12 @@ static void on_line(struct live *v, const char *line, size_t n)
 static void take_lines(struct live *v, struct strbuf *b)
 {
     const char *text = strbuf_text(b), *at = text, *end;
-    struct strbuf rest = { 0 };
 
-    while ((end = strchr(at, '\n'))) {
+    while ((end = memchr(at, '\n', b->len - (size_t)(at - text)))) {
         on_line(v, at, (size_t)(end - at));
         at = end + 1;
     }
-    if (at == text)
-        return;
-    strbuf_add(&rest, at);
-    strbuf_fini(b);
-    *b = rest;
+    strbuf_drop(b, (size_t)(at - text));
 }
 
 /* Set the error that the node does not answer. */

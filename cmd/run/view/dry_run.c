@@ -5,6 +5,7 @@
 #include "cmd/shared/table.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/json.h"
+#include "lib/base/json_bytes.h"
 #include "lib/base/strbuf.h"
 #include "lib/job/job_keys.h"
 #include "lib/job/job_text.h"
@@ -57,21 +58,6 @@ void dry_run_env(char *const *env, struct strbuf *b)
         strbuf_add(b, "\n");
 }
 
-/* Return a JSON string of the bytes in s. If they are not valid UTF-8 (a file name, a cut value),
- * each byte that is not ASCII becomes '?' in s.
- */
-static json_t *text_json(char *s)
-{
-    json_t *j = json_string(s);
-
-    if (j)
-        return j;
-    for (char *c = s; *c; c++)
-        if ((unsigned char)*c >= 0x80)
-            *c = '?';
-    return json_string(s);
-}
-
 /* Return a JSON object with value and origin of each key of the job; NULL without memory. */
 static json_t *job_json(const struct job *job)
 {
@@ -90,7 +76,7 @@ static json_t *job_json(const struct job *job)
             continue;
         job_value_text(job, key[i].name, value, VALUE_SIZE);
         job_origin_text(job, key[i].name, origin, sizeof origin);
-        v = json_pack("{s:o, s:o}", "value", text_json(value), "origin", text_json(origin));
+        v = json_pack("{s:o, s:o}", "value", json_sentence(value), "origin", json_sentence(origin));
         if (json_object_set_new(o, key[i].name, v) < 0)
             return NULL;
     }

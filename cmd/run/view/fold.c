@@ -2,6 +2,8 @@
 /* fold.c - folds lines that several ranks print at the same time into one */
 #include "fold.h"
 
+#include "lib/base/crc32.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,16 +87,6 @@ void fold_free(struct fold *f)
     free(f);
 }
 
-/* Return the FNV-1a hash of n bytes. */
-static uint32_t hash_of(const char *text, size_t n)
-{
-    uint32_t h = 2166136261u;
-
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ (unsigned char)text[i]) * 16777619u;
-    return h;
-}
-
 /* Return the number of the oldest pending line with this text that the rank may join: it must be
  * newer than the rank's own newest line. 0: none.
  */
@@ -152,7 +144,7 @@ static void give_complete(struct fold *f)
 void fold_add(struct fold *f, int rank, const char *text, int64_t now_ns)
 {
     size_t n = strlen(text);
-    uint32_t hash = hash_of(text, n);
+    uint32_t hash = crc32_update(0, text, n);
     int64_t at;
     struct waiting *w;
 

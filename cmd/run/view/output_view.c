@@ -7,6 +7,7 @@
 #include "fold.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
+#include "lib/base/crc32.h"
 #include "lib/base/strbuf.h"
 #include "lib/base/text.h"
 
@@ -21,7 +22,7 @@ static const int64_t report_ns = 10 * CLOCK_S;
 
 /* One of the lines that were shown last. */
 struct recent {
-    uint64_t hash;
+    uint32_t hash;
     int rank; /* -1: several ranks */
 };
 
@@ -47,16 +48,14 @@ struct output_view {
 static const int64_t draw_ns = CLOCK_S / 10;
 enum { SHOWN_BEGUN = 4 };
 
-/* Return the FNV-1a hash of a line's beginning, as much as the stored last lines of a failed rank
- * have of it.
+/* Return the checksum of a line's beginning, as much as the stored last lines of a failed rank have
+ * of it.
  */
-static uint64_t hash_of(const char *line)
+static uint32_t hash_of(const char *line)
 {
-    uint64_t h = UINT64_C(14695981039346656037);
+    size_t n = strcspn(line, "\n");
 
-    for (size_t i = 0; line[i] && line[i] != '\n' && i < PROTOCOL_LINE - 8; i++)
-        h = (h ^ (unsigned char)line[i]) * UINT64_C(1099511628211);
-    return h;
+    return crc32_update(0, line, n < PROTOCOL_LINE - 8 ? n : PROTOCOL_LINE - 8);
 }
 
 /* ---- one line ---- */
@@ -331,7 +330,7 @@ bool output_view_has(const struct output_view *o, int rank, const char *lines)
     int64_t n = o->n_shown < RECENT ? o->n_shown : RECENT;
 
     for (; *lines; lines += *lines ? strcspn(lines, "\n") + 1 : 0) {
-        uint64_t hash = hash_of(lines);
+        uint32_t hash = hash_of(lines);
         bool found = false;
 
         for (int64_t i = 0; i < n && !found; i++)
