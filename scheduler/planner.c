@@ -18,16 +18,6 @@
 
 /* ---- workers of a node ---- */
 
-/* Return how many devices of a kind a node has. */
-static int count_devices(const struct node_profile *node, enum device_kind kind)
-{
-    int n = 0;
-
-    for (int d = 0; d < node->n_devices; d++)
-        n += node->device[d].kind == kind;
-    return n;
-}
-
 /* Borrow the node's nth device of a kind, from 0; NULL: it has fewer. */
 static const struct device *nth_device(const struct node_profile *node, enum device_kind kind,
                                        int nth)
@@ -43,9 +33,9 @@ static const struct device *nth_device(const struct node_profile *node, enum dev
  */
 static enum device_kind kind_of_workers(const struct node_profile *node)
 {
-    if (count_devices(node, DEVICE_EMULATED) > 0)
+    if (profile_count(node, DEVICE_EMULATED) > 0)
         return DEVICE_EMULATED;
-    return count_devices(node, DEVICE_CUDA) > 0 ? DEVICE_CUDA : DEVICE_CPU;
+    return profile_count(node, DEVICE_CUDA) > 0 ? DEVICE_CUDA : DEVICE_CPU;
 }
 
 /* Borrow the node's device of this kind and index; NULL: it has none. */
@@ -94,7 +84,7 @@ static int count_workers(const struct job *job, const struct node_profile *node,
                          struct eddis_error *err)
 {
     enum device_kind kind = kind_of_workers(node);
-    int n = count_devices(node, kind);
+    int n = profile_count(node, kind);
     int64_t wanted = node->workers ? node->workers : job->workers_per_node;
 
     if (n == 0)
@@ -159,8 +149,8 @@ static int fill_node(struct plan *p, int rank, int node, int n, const struct nod
                      struct eddis_error *err)
 {
     enum device_kind kind = kind_of_workers(profile);
-    bool divide = kind == DEVICE_CPU && n != count_devices(profile, kind);
-    bool only = p->n_nodes == 1 && count_devices(profile, kind) == 1;
+    bool divide = kind == DEVICE_CPU && n != profile_count(profile, kind);
+    bool only = p->n_nodes == 1 && profile_count(profile, kind) == 1;
 
     memcpy(p->node[node], profile->host, sizeof p->node[node]);
     for (int i = 0; i < n; i++) {

@@ -103,27 +103,23 @@ static int start(struct srun_proxy_call *c, const char *const *argv, const char 
                        .in = -1,
                        .own_group = true, /* Ctrl-C reaches only us, and we end srun */
                        .parent_death_signal = SIGTERM };
-    int out[2], errors[2], rc;
+    int out[2] = { -1, -1 }, errors[2] = { -1, -1 }, rc;
 
-    if (pipe2(out, O_CLOEXEC) < 0)
-        return eddis_fail_errno(err, -errno, "cannot make a pipe for srun");
-    if (pipe2(errors, O_CLOEXEC) < 0) {
+    if (pipe2(out, O_CLOEXEC) < 0 || pipe2(errors, O_CLOEXEC) < 0) {
         rc = eddis_fail_errno(err, -errno, "cannot make a pipe for srun");
-        (void)close(out[0]);
-        (void)close(out[1]);
-        return rc;
+    } else {
+        s.out = out[1];
+        s.err = errors[1];
+        rc = spawn_start(&s, &c->pid, err);
     }
-    s.out = out[1];
-    s.err = errors[1];
-    rc = spawn_start(&s, &c->pid, err);
     (void)close(out[1]);
     (void)close(errors[1]);
     c->out = out[0];
     c->errors = errors[0];
-    if (rc == 0)
-        return 0;
-    (void)close(c->out);
-    (void)close(c->errors);
+    if (rc < 0) {
+        (void)close(c->out);
+        (void)close(c->errors);
+    }
     return rc == -ENOENT
                ? eddis_fail(err, -ENOTSUP,
                             "there is no 'srun' in PATH to reach node %s of Slurm's job %s",

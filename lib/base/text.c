@@ -172,6 +172,31 @@ bad:
     return eddis_fail(err, -EINVAL, "'%s' is not a duration; write 250ms, 10s, 5m, 2h or 7d", s);
 }
 
+/* Parse a number from 0 to most at *s and move *s behind it; -1: there is none, or it is larger. */
+static int read_index(const char **s, int most)
+{
+    int n = 0;
+
+    if (**s < '0' || **s > '9')
+        return -1;
+    for (; **s >= '0' && **s <= '9'; (*s)++) {
+        if (n > (most - (**s - '0')) / 10)
+            return -1;
+        n = n * 10 + (**s - '0');
+    }
+    return n;
+}
+
+bool text_range(const char **s, int most, int *ret_first, int *ret_last)
+{
+    *ret_first = *ret_last = read_index(s, most);
+    if (**s == '-') {
+        (*s)++;
+        *ret_last = read_index(s, most);
+    }
+    return *ret_first >= 0 && *ret_last >= *ret_first;
+}
+
 /* Decode the UTF-8 character at s into *ret.  Return its length in bytes; 0: invalid. */
 static size_t utf8_char(const unsigned char *s, uint32_t *ret)
 {

@@ -20,6 +20,11 @@ const char *text_nearest(const char *word, const char *const *names, size_t n);
  */
 int text_duration_ns(const char *s, int64_t *ret, struct eddis_error *err);
 
+/* Parse a number from 0 to most, or a range of them "5-7", at *s and move *s behind it. Return
+ * false if there is none.
+ */
+bool text_range(const char **s, int most, int *ret_first, int *ret_last);
+
 /* Replace control characters except tabs by '?' in place, so that foreign text cannot control a
  * terminal.  Bytes above 0x7f are kept unless they form a control character of UTF-8 or, outside
  * UTF-8, are C1 controls.

@@ -49,16 +49,6 @@ void plan_print_job(const struct plan_print *o, const char *name, const char *id
 
 /* ---- nodes ---- */
 
-/* Count the node's devices of a kind. */
-static int count_devices(const struct node_profile *node, enum device_kind kind)
-{
-    int n = 0;
-
-    for (int i = 0; i < node->n_devices; i++)
-        n += node->device[i].kind == kind;
-    return n;
-}
-
 /* Append ", 2 NVIDIA A, 1 NVIDIA B": GPUs grouped by name, in the order of each name's first GPU.
  */
 static void describe_gpus(const struct node_profile *node, struct strbuf *b)
@@ -89,15 +79,15 @@ static char *describe_node(const struct node_profile *node)
     strbuf_add(&b, number_of(node->cores, "core", n));
     if (node->memory_bytes > 0)
         strbuf_addf(&b, ", %s", number_bytes((double)node->memory_bytes, n));
-    if (count_devices(node, DEVICE_CUDA) == 0)
+    if (profile_count(node, DEVICE_CUDA) == 0)
         strbuf_add(&b, ", no GPU");
     describe_gpus(node, &b);
     if (isfinite(node->cpu_quota))
         strbuf_addf(&b, ", limited to %.3g %s", node->cpu_quota,
                     node->cpu_quota == 1 ? "core" : "cores");
-    if (count_devices(node, DEVICE_EMULATED) > 0)
+    if (profile_count(node, DEVICE_EMULATED) > 0)
         strbuf_addf(&b, "; %s",
-                    number_of(count_devices(node, DEVICE_EMULATED), "emulated device", n));
+                    number_of(profile_count(node, DEVICE_EMULATED), "emulated device", n));
     return strbuf_steal(&b);
 }
 
@@ -184,7 +174,7 @@ static void add_count(struct strbuf *b, const struct node_profile *nodes, int n,
     int count = 0;
 
     for (int i = 0; i < n; i++)
-        count += count_devices(&nodes[i], kind);
+        count += profile_count(&nodes[i], kind);
     if (count > 0)
         strbuf_addf(b, "%s%s", b->len ? ", " : "", number_of(count, thing, number));
 }
@@ -192,7 +182,7 @@ static void add_count(struct strbuf *b, const struct node_profile *nodes, int n,
 /* Check whether the node's profile was measured: it is not if all its devices are emulated. */
 static bool is_measured(const struct node_profile *node)
 {
-    return count_devices(node, DEVICE_EMULATED) < node->n_devices || !node->n_devices;
+    return profile_count(node, DEVICE_EMULATED) < node->n_devices || !node->n_devices;
 }
 
 /* Return the remark that fits when `count` of n nodes are concerned: "" for none, `one` if n is 1,
