@@ -5,10 +5,8 @@
 #include "lib/base/text.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* A hardware thread (Linux's processor number), its core, and the index of its device in the
  * profile.

@@ -5,7 +5,6 @@
 #include "groups.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 static const double UNWAITED_GAIN = 0.1; /* extra gain required if nobody waits for another */
 

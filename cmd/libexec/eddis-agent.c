@@ -9,7 +9,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const struct option_row rows[] = {
     { "tick-fd", 0, "N", "file descriptor of the progress page shared with eddis-keeper" },

@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <string.h>
 
 static const struct option_row rows[] = {
     { "emulate", 0, "RATE:A_S:C_S", "a device that a CPU emulates; may be repeated" },

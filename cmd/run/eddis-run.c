@@ -17,7 +17,6 @@
 #include "cmd/run/view/run_check.h"
 #include "cmd/run/view/run_head.h"
 #include "cmd/run/view/run_view.h"
-#include "cmd/shared/number.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/exit_code.h"
@@ -32,7 +31,6 @@
 #include "run_slurm.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>

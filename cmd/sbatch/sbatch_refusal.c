@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { FACTS = 160 }; /* bytes of a list of what the site offers */

@@ -11,7 +11,6 @@
 #include "sbatch_options.h"
 #include "sbatch_variables.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -9,11 +9,9 @@
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fts.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 

@@ -10,7 +10,6 @@
 #include "plan_table.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_NODE_LINES = 16 };

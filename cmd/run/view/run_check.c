@@ -6,7 +6,6 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/json.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const struct table_column columns[] = {

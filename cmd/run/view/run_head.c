@@ -4,14 +4,11 @@
 
 #include "cmd/run/request/run_resume.h"
 #include "dry_run.h"
-#include "lib/base/cleanup.h"
 #include "lib/job/job_keys.h"
 #include "lib/job/job_text.h"
 #include "lib/model/job.h"
 
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Warn that the job saves no checkpoints, if it runs on several hosts and did not choose that
