@@ -47,12 +47,8 @@ static int read_options(int argc, char **argv, struct agent_options *ret)
     while ((rc = options_next(&o, &item, &err)) > 0) {
         char *end;
 
-        if (options_is(&item, "help")) {
-            options_help(&table, stdout);
-            return options_flush(&err) < 0 ? fail(&err, EXIT_FAULT) : EXIT_SUCCESS;
-        }
-        if (options_is(&item, "version")) {
-            puts("eddis-agent " EDDIS_VERSION);
+        if (options_is(&item, "help") || options_is(&item, "version")) {
+            options_about(&table, options_is(&item, "version"));
             return options_flush(&err) < 0 ? fail(&err, EXIT_FAULT) : EXIT_SUCCESS;
         }
         if (options_is(&item, "mark"))

@@ -100,10 +100,10 @@ static int parse(int argc, char **argv, struct wish *w, struct eddis_error *err)
     int rc;
 
     while ((rc = options_next(&options, &item, err)) == 1) {
-        if (options_is(&item, "help"))
-            return options_help(&table, stdout), 1;
-        if (options_is(&item, "version"))
-            return puts("eddis-probe " EDDIS_VERSION), 1;
+        if (options_is(&item, "help") || options_is(&item, "version")) {
+            options_about(&table, options_is(&item, "version"));
+            return 1;
+        }
         rc = take_option(&item, w, err);
         if (rc < 0)
             break;

@@ -600,10 +600,8 @@ int main(int argc, char **argv)
     (void)signal(SIGCHLD, SIG_DFL); /* a parent may have ignored it; exit codes are needed */
     if (run_request_read(argc, argv, &r.q, &err) < 0)
         return fail(&err, EXIT_USAGE);
-    if (r.q.help)
-        options_help(&run_options, stdout);
-    else if (r.q.version)
-        puts("eddis-run " EDDIS_VERSION);
+    if (r.q.help || r.q.version)
+        options_about(&run_options, !r.q.help);
     else if (r.q.stop)
         code = run_end_stop(r.q.stop, r.q.json, r.q.quiet);
     else if (r.q.cleanup)

@@ -92,20 +92,14 @@ static int take_number(const char *flag, const char *text, int64_t least, int64_
 /* Store one option of the command line, or the job's name. */
 static int take_option(struct request *q, const struct options_item *i, struct eddis_error *err)
 {
-    const struct {
-        const char *name;
-        bool *flag;
-    } flags[] = {
+    const struct option_switch flags[] = {
         { "once", &q->once },       { "watch", &q->watch },   { "json", &q->json },
         { "list", &q->list },       { "report", &q->report }, { "ascii", &q->ascii },
         { "version", &q->version }, { "help", &q->help },     { "follow", &q->follow },
     };
 
-    for (size_t k = 0; k < sizeof flags / sizeof *flags; k++)
-        if (options_is(i, flags[k].name)) {
-            *flags[k].flag = true;
-            return 0;
-        }
+    if (i->row && options_switch(i->row->name, flags, sizeof flags / sizeof *flags))
+        return 0;
     if (options_is(i, "logs"))
         return take_number("--logs", i->value, 0, &q->log_rank, err);
     if (options_is(i, "lines"))
@@ -518,10 +512,7 @@ int main(int argc, char **argv)
     if (parse(argc, argv, &q, &err) < 0)
         return fail(&err, EXIT_USAGE);
     if (q.help || q.version) {
-        if (q.help)
-            options_help(&table, stdout);
-        else
-            puts("eddis-status " EDDIS_VERSION);
+        options_about(&table, !q.help);
         return options_flush(&err) < 0 ? fail(&err, EXIT_FAULT) : 0;
     }
     look_around(&q);

@@ -117,26 +117,17 @@ static int take_np(struct words *w, const char *text, struct eddis_error *err)
     return remember(w, &(struct setting){ NULL, "workers_per_node", "--np", AS_KEY }, text, err);
 }
 
-/* Store an option without a value. Return false if it is none. */
-static bool take_switch(struct run_request *r, const struct options_item *i)
+/* Store an option without a value. */
+static void take_switch(struct run_request *r, const char *name)
 {
-    const struct {
-        const char *name;
-        bool *flag;
-    } row[] = {
+    const struct option_switch row[] = {
         { "dry-run", &r->dry_run }, { "profile", &r->profile }, { "json", &r->json },
         { "quiet", &r->quiet },     { "help", &r->help },       { "version", &r->version },
         { "detach", &r->detach },   { "check", &r->check },     { "failed", &r->failed },
-        { "slurm", &r->submit },
+        { "slurm", &r->submit },    { "verbose", &r->verbose },
     };
 
-    for (size_t k = 0; k < sizeof row / sizeof *row; k++)
-        if (options_is(i, row[k].name)) {
-            *row[k].flag = true;
-            return true;
-        }
-    r->verbose += options_is(i, "verbose");
-    return options_is(i, "verbose");
+    (void)options_switch(name, row, sizeof row / sizeof *row);
 }
 
 /* Store one option of the command line. */
@@ -175,7 +166,7 @@ static int take_option(struct run_request *r, struct words *w, const struct opti
     else if (options_is(i, "prune"))
         w->prune = i->value;
     else
-        (void)take_switch(r, i);
+        take_switch(r, i->row->name);
     return 0;
 }
 

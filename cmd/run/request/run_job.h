@@ -30,8 +30,7 @@ struct run_request {
     bool failed; /* likewise: only of jobs that failed */
     int64_t measure_equal;
     struct rank_list ranks; /* ranks whose output is shown */
-    int verbose;
-    bool dry_run, profile, json, quiet, detach, check;
+    bool dry_run, profile, json, verbose, quiet, detach, check;
     bool submit;         /* Slurm runs the job ... */
     struct strlist args; /* ... by an eddis-run with these arguments, owned */
     bool help, version;  /* nothing after these was read */
