@@ -197,7 +197,6 @@ static void say_sync(const struct choice *f, const struct candidate *best, const
 static void say_other(const struct choice *f, const struct candidate *best, struct plan *p)
 {
     const struct candidate *next = NULL;
-    size_t used;
 
     for (int i = 1; i < f->n; i++)
         if (&f->candidate[i] != best && is_offered(&f->candidate[i]) &&
@@ -206,10 +205,9 @@ static void say_other(const struct choice *f, const struct candidate *best, stru
     snprintf(p->reason, sizeof p->reason,
              "%s because it is predicted to make %.2f times the progress of sync", mode_of(best),
              times(best, &f->candidate[0]));
-    used = strlen(p->reason);
     if (next)
-        snprintf(p->reason + used, sizeof p->reason - used, " and %.2f times that of %s",
-                 times(best, next), mode_of(next));
+        text_addf(p->reason, sizeof p->reason, " and %.2f times that of %s", times(best, next),
+                  mode_of(next));
 }
 
 /* Borrow the algorithm that the job asks for or has begun with, and write the plan's reason; NULL:
@@ -276,22 +274,18 @@ static enum sync_wire wished_wire(const struct job *job, const struct planner_hi
 /* Append to the plan's reason that gradients are rounded, if eddis chose that by itself. */
 static void say_wire(const struct candidate *taken, struct plan *p)
 {
-    size_t used = strlen(p->reason);
-
     if (taken->is.wire_gain > 0)
-        snprintf(p->reason + used, sizeof p->reason - used,
-                 "; gradients as %s between nodes: predicted %.2f times as fast as float32",
-                 sync_wire_name(taken->is.options.wire), taken->is.wire_gain);
+        text_addf(p->reason, sizeof p->reason,
+                  "; gradients as %s between nodes: predicted %.2f times as fast as float32",
+                  sync_wire_name(taken->is.options.wire), taken->is.wire_gain);
 }
 
 /* Append to the plan's reason that models are exchanged more often than is cheapest. */
 static void say_period(const struct choice *f, const struct candidate *taken, struct plan *p)
 {
-    size_t used = strlen(p->reason);
-
     if (taken->is.free_period)
-        snprintf(
-            p->reason + used, sizeof p->reason - used,
+        text_addf(
+            p->reason, sizeof p->reason,
             "; models are exchanged every %lld step%s, not %lld, because the job has only %lld",
             (long long)taken->is.options.period, taken->is.options.period == 1 ? "" : "s",
             (long long)taken->is.free_period, (long long)f->in.setup.steps);
@@ -396,18 +390,17 @@ static int form_groups(const struct job *job, const struct planner_history *hist
 static void say_groups(const struct job *job, struct plan *p)
 {
     const struct job_groups *g = &job->sync.groups;
-    size_t used = strlen(p->reason);
 
     if (!algorithm_has(p->algorithm, ALGORITHM_GROUPED))
         return;
     if (g->of && (size_t)p->n_workers < g->n_of)
-        snprintf(p->reason + used, sizeof p->reason - used,
-                 "; sync.groups without the %zu lost workers: %d groups of %lld",
-                 g->n_of - (size_t)p->n_workers, p->n_groups, (long long)g->n);
+        text_addf(p->reason, sizeof p->reason,
+                  "; sync.groups without the %zu lost workers: %d groups of %lld",
+                  g->n_of - (size_t)p->n_workers, p->n_groups, (long long)g->n);
     else if (!g->of && g->n > p->n_groups)
-        snprintf(p->reason + used, sizeof p->reason - used,
-                 "; %d groups, because too few workers are left for the %lld of sync.groups",
-                 p->n_groups, (long long)g->n);
+        text_addf(p->reason, sizeof p->reason,
+                  "; %d groups, because too few workers are left for the %lld of sync.groups",
+                  p->n_groups, (long long)g->n);
 }
 
 int mode_choose(const struct job *job, const struct planner_history *history, struct plan *p,

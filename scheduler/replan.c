@@ -2,6 +2,8 @@
 /* replan.c - follows the plan in force, and decides when another one is worth it */
 #include "replan_impl.h"
 
+#include "lib/base/text.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -316,7 +318,6 @@ static void say_why(const struct replan *r, bool forced, struct replan_proposal 
 {
     int i = ret->rank = replan_slowest(r, replan_present);
     char present[32], best[32], data[48];
-    size_t used;
 
     if (forced)
         i = ret->rank = replan_outside(r, replan_present);
@@ -334,15 +335,13 @@ static void say_why(const struct replan *r, bool forced, struct replan_proposal 
                  (long long)r->member[i].batch, data_text(r, i, data, sizeof data),
                  (long long)r->best[i],
                  time_text(replan_longest_s(r, replan_proposed), best, sizeof best));
-    used = strlen(ret->reason);
     if (ret->halved)
-        snprintf(ret->reason + used, sizeof ret->reason - used,
-                 "; only half of the change is made, because shares went back and forth");
-    used = strlen(ret->reason);
+        text_addf(ret->reason, sizeof ret->reason,
+                  "; only half of the change is made, because shares went back and forth");
     if (ret->period)
-        snprintf(ret->reason + used, sizeof ret->reason - used,
-                 "; models are exchanged every %lld step%s, not %lld", (long long)ret->period,
-                 ret->period == 1 ? "" : "s", (long long)r->period);
+        text_addf(ret->reason, sizeof ret->reason,
+                  "; models are exchanged every %lld step%s, not %lld", (long long)ret->period,
+                  ret->period == 1 ? "" : "s", (long long)r->period);
 }
 
 /* Propose the plan before, which was measured to be better. Return false if its bounds have

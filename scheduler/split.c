@@ -70,19 +70,10 @@ static double double_of(uint64_t bits)
     return x;
 }
 
-/* Return the bits of a double. */
-static uint64_t bits_of(double x)
-{
-    uint64_t bits;
-
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
 /* Fill k [n] with each worker's grains, by bisection on the finish time. */
 static void take(const struct batch_multiples *g, int64_t *k)
 {
-    uint64_t low = 0, high = bits_of(INFINITY);
+    uint64_t low = 0, high = UINT64_C(0x7ff) << 52; /* the bits of infinity */
     int64_t left = g->count;
     double last_s;
 

@@ -237,6 +237,16 @@ void text_strip_control(char *s)
     }
 }
 
+void text_addf(char *ret, size_t size, const char *fmt, ...)
+{
+    size_t n = strlen(ret);
+    va_list ap;
+
+    va_start(ap, fmt);
+    (void)vsnprintf(ret + n, size - n, fmt, ap);
+    va_end(ap);
+}
+
 void text_add_clean(struct strbuf *b, const char *fmt, ...)
 {
     size_t at = b->len;

@@ -31,6 +31,9 @@ bool text_range(const char **s, int most, int *ret_first, int *ret_last);
  */
 void text_strip_control(char *s);
 
+/* Append formatted text to the string in ret [size], cut to what fits. */
+void text_addf(char *ret, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
 /* Append formatted text without control characters, as text_strip_control leaves it. */
 void text_add_clean(struct strbuf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

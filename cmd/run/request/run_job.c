@@ -227,14 +227,12 @@ static int read_words(int argc, char **argv, struct run_request *r, struct words
 /* Add to the error how to run the file if it is a program. Return rc. */
 static int hint_program(const char *name, int rc, struct eddis_error *err)
 {
-    size_t n = err ? strlen(err->text) : 0;
     const char *slash = access(name, X_OK) == 0 && !strchr(name, '/') ? "./" : "";
 
     if (err)
-        (void)snprintf(err->text + n, sizeof err->text - n,
-                       "; to run it as a program, write eddis-run -- %s%s%s",
-                       ends_in(name, ".py") ? "python3 " : "", ends_in(name, ".py") ? "" : slash,
-                       name);
+        text_addf(err->text, sizeof err->text,
+                  "; to run it as a program, write eddis-run -- %s%s%s",
+                  ends_in(name, ".py") ? "python3 " : "", ends_in(name, ".py") ? "" : slash, name);
     return rc;
 }
 
