@@ -135,7 +135,8 @@ int run_detach_up(int *up, int log, struct eddis_error *err)
     fflush(stderr);
     if (fd >= 0 && (dup2(fd, STDOUT_FILENO) < 0 || dup2(fd, STDERR_FILENO) < 0))
         rc = -errno;
-    if (write(told, "u", 1) != 1 && rc == 0) /* the parent has ended: that is no error */
-        rc = 0;
+    if (write(told, "u", 1) != 1) {
+        /* the parent has ended: that is no error */
+    }
     return rc < 0 ? eddis_fail_errno(err, rc, "cannot write to the job's own log") : 0;
 }

@@ -9,6 +9,7 @@
 #define EDDIS_CMD_SHARED_TABLE_H
 
 #include "lib/base/strbuf.h"
+#include "lib/base/strlist.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,13 +26,11 @@ struct table_column {
 struct table {
     const struct table_column *column; /* borrowed */
     size_t n_columns;                  /* at most TABLE_MAX_COLUMNS */
-    char **cell;                       /* [n] row by row */
-    size_t n, room;
-    unsigned hidden; /* bit c: column c is not printed */
-    bool failed;     /* no memory for a cell: it and later ones are missing */
+    struct strlist cell;               /* row by row; it fails if there is no memory for one */
+    unsigned hidden;                   /* bit c: column c is not printed */
 };
 
-/* Append a cell; rows fill up from left to right. Without memory, set t->failed. */
+/* Append a cell; rows fill up from left to right. */
 void table_add(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Append titles and rows. Each line begins with `indent` blanks and has none at its end. */

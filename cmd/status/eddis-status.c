@@ -477,7 +477,7 @@ static int find(const struct request *q, struct job_location *ret, struct eddis_
         return job_location_find(q->job, job_folder_find, end_ns, ret, err);
     rc = status_newest(&f, err);
     if (rc == 0)
-        job_location_of(&f, end_ns, ret);
+        job_location_of(&f, NULL, end_ns, ret);
     return rc;
 }
 

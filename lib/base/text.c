@@ -410,6 +410,15 @@ static size_t utf8_length(const unsigned char *s, size_t n)
     return 0;
 }
 
+int text_width(const char *s)
+{
+    int width = 0;
+
+    for (; *s; s++)
+        width += ((unsigned char)*s & 0xc0) != 0x80;
+    return width;
+}
+
 size_t text_utf8_bad(const char *s, size_t n)
 {
     size_t i = 0;

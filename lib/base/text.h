@@ -62,6 +62,9 @@ const char *text_signal(int sig);
  */
 char *text_grouped(double n, char *ret, size_t size);
 
+/* Return the number of UTF-8 characters of s: continuation bytes do not count. */
+int text_width(const char *s);
+
 /* Return the position of the first character of s [n] that is not UTF-8 (RFC 3629), or n. */
 size_t text_utf8_bad(const char *s, size_t n);
 

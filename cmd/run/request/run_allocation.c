@@ -14,13 +14,6 @@
 
 enum { NAMED = 8 }; /* nodes that an error names */
 
-/* Return an environment variable. A callback of slurm_allocation_read. */
-static const char *variable(void *ctx, const char *name)
-{
-    (void)ctx;
-    return getenv(name);
-}
-
 /* Append the names of the allocation's nodes, at most `most`, and count the others. */
 static void add_names(const struct slurm_allocation *a, size_t most, struct strbuf *b)
 {
@@ -64,7 +57,7 @@ int run_allocation(struct job *job, bool resumed, struct slurm_allocation **ret,
                    struct eddis_error *err)
 {
     struct slurm_allocation *a = NULL;
-    int rc = slurm_allocation_read(variable, NULL, &a, err);
+    int rc = slurm_allocation_read(slurm_variable_own, NULL, &a, err);
 
     if (rc <= 0) {
         *ret = NULL;

@@ -18,13 +18,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Return an environment variable. A callback of slurm_batch_read. */
-static const char *variable(void *ctx, const char *name)
-{
-    (void)ctx;
-    return getenv(name);
-}
-
 /* Fail because a first start finds checkpoints: of a second eddis-run in the same script, or from
  * before Slurm restarted its count. Later nobody could know which of the two continues from which.
  */
@@ -71,7 +64,7 @@ int run_batch(struct job *job, struct slurm_batch *ret, struct eddis_error *err)
 
     if (strcmp(job->slurm.requeue, "on") != 0)
         return 0;
-    rc = slurm_batch_read(variable, NULL, &b, err);
+    rc = slurm_batch_read(slurm_variable_own, NULL, &b, err);
     if (rc <= 0)
         return rc;
     if (!job->checkpoint.dir) {

@@ -56,8 +56,8 @@ struct words {
     const char *file;
     const char **command; /* within argv, NULL-ended; NULL: none */
     struct {
-        const char *key, *value, *flag;
-        enum value_kind kind;
+        struct setting s;
+        const char *value;
     } set[64];
     int n_set;
     const char *resume, *plan, *prune;
@@ -70,10 +70,8 @@ static int remember(struct words *w, const struct setting *s, const char *value,
 {
     if (w->n_set == (int)(sizeof w->set / sizeof *w->set))
         return eddis_fail(err, -E2BIG, "too many options");
-    w->set[w->n_set].key = s->key;
-    w->set[w->n_set].value = value;
-    w->set[w->n_set].flag = s->flag;
-    w->set[w->n_set++].kind = s->kind;
+    w->set[w->n_set].s = *s;
+    w->set[w->n_set++].value = value;
     return 0;
 }
 
@@ -277,11 +275,11 @@ static int open_job(const struct words *w, struct run_request *r, struct eddis_e
 /* Apply the i-th stored option to the job. */
 static int set_key(struct job *job, const struct words *w, int i, struct eddis_error *err)
 {
-    cleanup_free char *key = strndup(w->set[i].key, strcspn(w->set[i].key, "=")), *path = NULL;
+    cleanup_free char *key = strndup(w->set[i].s.key, strcspn(w->set[i].s.key, "=")), *path = NULL;
     const char *value = w->set[i].value;
     char folder[PATH_MAX];
 
-    if (w->set[i].kind == AS_PATH && value[0] != '/' && value[0]) {
+    if (w->set[i].s.kind == AS_PATH && value[0] != '/' && value[0]) {
         if (!getcwd(folder, sizeof folder))
             return eddis_fail_errno(err, -errno, "cannot determine the current folder");
         path = file_join(folder, "%s", value);
@@ -289,9 +287,9 @@ static int set_key(struct job *job, const struct words *w, int i, struct eddis_e
     }
     if (!key || !value)
         return eddis_fail(err, -ENOMEM, "no memory for an option");
-    if (w->set[i].kind == AS_TEXT)
-        return job_set_text(job, key, value, w->set[i].flag, err);
-    return job_set(job, key, value, w->set[i].flag, err);
+    if (w->set[i].s.kind == AS_TEXT)
+        return job_set_text(job, key, value, w->set[i].s.flag, err);
+    return job_set(job, key, value, w->set[i].s.flag, err);
 }
 
 /* Apply all stored options, --resume and --plan to the job and check it. The checksums of the
@@ -419,7 +417,7 @@ static const char *path_in(const char *word, const struct words *w, const struct
     if (stands(r->job_dir, word))
         value = r->job_dir;
     for (int i = 0; i < w->n_set; i++)
-        if (w->set[i].kind == AS_PATH && stands(w->set[i].value, word))
+        if (w->set[i].s.kind == AS_PATH && stands(w->set[i].value, word))
             value = w->set[i].value;
     if (stands(w->file, word))
         value = w->file;

@@ -274,19 +274,17 @@ static int refuse_damaged(const char *path, const struct eddis_error *why, struc
     const struct eddis_error damaged = *why;
     struct eddis_error passed;
     struct checkpoint *c = NULL;
-    int rc;
+    char beside[80] = "";
 
     if (slash)
         *slash = '\0';
     if (slash && checkpoints_newest(dir, NULL, 0) >= 0 &&
         open_checkpoint(dir, true, &c, &passed) == 1)
-        rc = eddis_fail(err, -EINVAL,
-                        "--resume: %s; the checkpoint of step %" PRId64 " beside it is complete",
-                        damaged.text, checkpoint_meta(c)->step);
-    else
-        rc = eddis_fail(err, -EINVAL, "--resume: %s", damaged.text);
+        (void)snprintf(beside, sizeof beside,
+                       "; the checkpoint of step %" PRId64 " beside it is complete",
+                       checkpoint_meta(c)->step);
     checkpoint_close(c);
-    return rc;
+    return eddis_fail(err, -EINVAL, "--resume: %s%s", damaged.text, beside);
 }
 
 /* Check that the job's global batch and seed are those of the checkpoint. */

@@ -70,8 +70,8 @@ START_TEST(empty_and_long)
     check_text(&t, 0, "name  n  note\n");
     for (int i = 0; i < 3000; i++)
         table_add(&t, "%d", i);
-    ck_assert_uint_eq(t.n, 3000);
-    ck_assert(!t.failed);
+    ck_assert_uint_eq(t.cell.n, 3000);
+    ck_assert(!t.cell.failed);
     table_fini(&t);
 }
 END_TEST
