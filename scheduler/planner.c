@@ -18,16 +18,6 @@
 
 /* ---- workers of a node ---- */
 
-/* Borrow the node's nth device of a kind, from 0; NULL: it has fewer. */
-static const struct device *nth_device(const struct node_profile *node, enum device_kind kind,
-                                       int nth)
-{
-    for (int d = 0; d < node->n_devices; d++)
-        if (node->device[d].kind == kind && nth-- == 0)
-            return &node->device[d];
-    return NULL;
-}
-
 /* Return the kind of device that this node's workers run on. Emulated devices come first: the job
  * asks for them, while a GPU may just be present.
  */
@@ -151,23 +141,23 @@ static int fill_node(struct plan *p, int rank, int node, int n, const struct nod
     enum device_kind kind = kind_of_workers(profile);
     bool divide = kind == DEVICE_CPU && n != profile_count(profile, kind);
     bool only = p->n_nodes == 1 && profile_count(profile, kind) == 1;
+    const struct device *next = profile->device; /* for the next worker, or before it */
 
     memcpy(p->node[node], profile->host, sizeof p->node[node]);
     for (int i = 0; i < n; i++) {
         struct plan_worker *w = &p->worker[rank + i];
         struct device share;
-        const struct device *d = &share;
         int rc = 0;
 
         w->rank = rank + i;
         w->local_rank = i;
         w->node = node;
+        while (!divide && next->kind != kind)
+            next++;
         if (divide)
             rc = cpus_share(profile, i, n, &share, err);
-        else
-            d = nth_device(profile, kind, i);
         if (rc == 0)
-            rc = fill_worker(p, w, d, only, err);
+            rc = fill_worker(p, w, divide ? &share : next++, only, err);
         if (rc < 0)
             return eddis_fail_prefix(err, rc, "node '%s'", profile->host);
     }

@@ -7,6 +7,7 @@
 #include "lib/base/strbuf.h"
 #include "lib/base/text.h"
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,16 +131,11 @@ int sbatch_nodes_away(const struct sbatch_ask *a, char *ret, size_t size)
  */
 static bool read_cores(const char *text, int64_t *ret_cores, int64_t *ret_threads)
 {
-    char *end;
-    int64_t sockets = strtoll(text, &end, 10), cores;
+    int64_t sockets, cores;
 
-    if (*end++ != ':')
-        return false;
-    cores = strtoll(end, &end, 10);
-    if (*end++ != ':')
+    if (sscanf(text, "%" SCNd64 ":%" SCNd64 ":%" SCNd64, &sockets, &cores, ret_threads) != 3)
         return false;
     *ret_cores = sockets * cores;
-    *ret_threads = strtoll(end, &end, 10);
     return sockets > 0 && cores > 0 && *ret_threads > 0;
 }
 

@@ -24,16 +24,16 @@ struct fold {
     fold_fn fn;
     void *ctx;
     int n_ranks, all;
-    int64_t *spoken;                 /* [n_ranks] number of the rank's newest line; 0: none */
     int64_t first;                   /* number of the oldest pending line; numbers begin at 1 */
     struct waiting line[MOST_LINES]; /* the line of number i is at i % MOST_LINES */
     int n;
     size_t bytes;
+    int64_t spoken[]; /* [n_ranks] number of the rank's newest line; 0: none */
 };
 
 struct fold *fold_new(int n_ranks, int all, fold_fn fn, void *ctx)
 {
-    struct fold *f = calloc(1, sizeof *f);
+    struct fold *f = calloc(1, sizeof *f + (size_t)n_ranks * sizeof *f->spoken);
 
     if (!f)
         return NULL;
@@ -42,11 +42,7 @@ struct fold *fold_new(int n_ranks, int all, fold_fn fn, void *ctx)
     f->n_ranks = n_ranks;
     f->all = all;
     f->first = 1;
-    f->spoken = calloc((size_t)n_ranks + 1, sizeof *f->spoken);
-    if (f->spoken)
-        return f;
-    free(f);
-    return NULL;
+    return f;
 }
 
 /* Return the pending line of this number. */
@@ -83,7 +79,6 @@ void fold_free(struct fold *f)
         return;
     while (f->n)
         drop_first(f);
-    free(f->spoken);
     free(f);
 }
 

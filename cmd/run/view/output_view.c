@@ -30,10 +30,6 @@ struct recent {
 struct output_view {
     struct output_view_options o;
     struct fold *fold;
-    struct rank_row {
-        const char *node;         /* owned; NULL: the rank has printed nothing yet */
-        int64_t left_out;         /* lines that were not shown */
-    } * row;                      /* [n_ranks] */
     struct recent recent[RECENT]; /* ring of the newest lines shown */
     int64_t n_shown;
     bool is_new; /* lines were left out since the last message about it */
@@ -42,6 +38,10 @@ struct output_view {
     struct begun_lines *begun;
     bool begun_news;  /* unfinished lines have changed since they were last drawn */
     int64_t drawn_ns; /* when they were drawn */
+    struct rank_row {
+        char *node;       /* owned; NULL: the rank has printed nothing yet */
+        int64_t left_out; /* lines that were not shown */
+    } row[];              /* [n_ranks] */
 };
 
 /* On a terminal, unfinished lines are drawn at this interval, and this many of them. */
@@ -254,17 +254,16 @@ static void redraw(struct output_view *o)
 
 struct output_view *output_view_new(const struct output_view_options *options)
 {
-    struct output_view *o = calloc(1, sizeof *o);
+    struct output_view *o = calloc(1, sizeof *o + (size_t)options->n_ranks * sizeof *o->row);
 
     if (!o)
         return NULL;
     o->o = *options;
     o->between_ns = report_ns;
-    o->row = calloc((size_t)o->o.n_ranks + 1, sizeof *o->row);
     o->fold = fold_new(o->o.n_ranks, o->o.prefix ? 1 : rank_list_count(o->o.ranks, o->o.n_ranks),
                        show, o);
     o->begun = begun_lines_new(o->o.n_ranks);
-    if (o->row && o->fold && o->begun)
+    if (o->fold && o->begun)
         return o;
     output_view_free(o);
     return NULL;
@@ -274,11 +273,10 @@ void output_view_free(struct output_view *o)
 {
     if (!o)
         return;
-    for (int r = 0; o->row && r < o->o.n_ranks; r++)
-        free((char *)(uintptr_t)o->row[r].node);
+    for (int r = 0; r < o->o.n_ranks; r++)
+        free(o->row[r].node);
     fold_free(o->fold);
     begun_lines_free(o->begun);
-    free(o->row);
     free(o);
 }
 
@@ -293,7 +291,7 @@ static bool name_node(struct output_view *o, int rank, const char *node)
         return true;
     if (row->node)
         fold_flush(o->fold);
-    free((char *)(uintptr_t)row->node);
+    free(row->node);
     row->node = strdup(node);
     return row->node != NULL;
 }
