@@ -8,7 +8,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const double GAP_S = 1;
 static const double UNSURE_S = 4;        /* longest wait until all speeds are known */

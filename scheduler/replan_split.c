@@ -235,14 +235,6 @@ static double free_rate(const struct replan *r, batch_fn batch)
     return rate;
 }
 
-/* Return how many standard errors a gain must have: two, plus those by which the slowest of n equal
- * workers stands out.
- */
-static double errors_wanted(const struct replan *r)
-{
-    return 2 + sqrt(2 * log(r->n));
-}
-
 /* Return the relative error of a worker's time, larger if it is estimated from few points. Only
  * those of its window count, which may have begun again under the plan.
  */
@@ -254,10 +246,12 @@ static double error_of(const struct replan *r, int i)
     return learner_error(l) * (1 + 4.0 / (double)(points > 0 ? points : 1));
 }
 
-/* Return the least gain for a relative error. */
+/* Return the least gain for a relative error. It must have two standard errors, plus those by which
+ * the slowest of n equal workers stands out.
+ */
 static double threshold(const struct replan *r, double error)
 {
-    return r->set.least_gain + errors_wanted(r) * error;
+    return r->set.least_gain + (2 + sqrt(2 * log(r->n))) * error;
 }
 
 /* Return the least gain that a change must promise. It follows from the noise of the slowest

@@ -8,6 +8,7 @@
 #include "lib/base/file.h"
 #include "lib/base/program.h"
 #include "lib/base/spawn.h"
+#include "lib/base/strbuf.h"
 #include "lib/base/strlist.h"
 #include "lib/base/text.h"
 #include "lib/base/user_env.h"
@@ -341,6 +342,11 @@ static int copy(struct srun_proxy_call *c, int signals, int64_t end_ns,
                               c->at->node, c->at->name);
     }
     return 0;
+}
+
+void srun_proxy_keep(void *ctx, const char *bytes, size_t n)
+{
+    strbuf_add_bytes(ctx, bytes, n);
 }
 
 int srun_proxy_run(const struct srun_proxy *at, const char *const *words, int64_t most_ns,

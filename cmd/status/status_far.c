@@ -49,12 +49,6 @@ static void pass(void *ctx, const char *bytes, size_t n)
     (void)fflush(stdout);
 }
 
-/* Append output bytes to a string buffer. A callback of srun_proxy_run. */
-static void keep(void *ctx, const char *bytes, size_t n)
-{
-    strbuf_add_bytes(ctx, bytes, n);
-}
-
 int status_far_print(const struct srun_proxy *proxy, const struct strlist *words, bool plain,
                      int64_t longest_ns, struct eddis_error *err)
 {
@@ -71,7 +65,7 @@ int status_far_fetch(const struct srun_proxy *proxy, const char *word, struct jo
 {
     const char *const words[] = { "eddis-status", word, "--once", "--json", NULL };
     struct strbuf b = { 0 };
-    int rc = srun_proxy_run(proxy, words, most_ns, keep, &b, err);
+    int rc = srun_proxy_run(proxy, words, most_ns, srun_proxy_keep, &b, err);
 
     if (rc == 0)
         rc = b.failed

@@ -63,12 +63,6 @@ static int find_cleanup(const char *word, struct job_folder *ret, struct eddis_e
     return run_find_job("--cleanup", word, ret, err);
 }
 
-/* Append output bytes to a string buffer. A callback of srun_proxy_run. */
-static void keep(void *ctx, const char *bytes, size_t n)
-{
-    strbuf_add_bytes(ctx, bytes, n);
-}
-
 /* Run eddis-run with this option on the job's node, and print its output when it has ended. There
  * is no time limit: only that eddis-run knows how long the job takes to end. Return its exit code;
  * -ECONNRESET: its output is incomplete and is not printed.
@@ -84,7 +78,7 @@ static int go(const struct job_location *p, const char *option, const struct ask
         words[n++] = "--json";
     if (q->quiet)
         words[n++] = "--quiet";
-    rc = srun_proxy_run(&p->proxy, words, CLOCK_NEVER, keep, &said, err);
+    rc = srun_proxy_run(&p->proxy, words, CLOCK_NEVER, srun_proxy_keep, &said, err);
     if (rc == 0 && (!q->quiet || q->json) && (!said.len || said.text[said.len - 1] != '\n'))
         rc = eddis_fail(err, -ECONNRESET, "the answer from node %s of Slurm's job %s was lost",
                         p->proxy.node, p->proxy.name);

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

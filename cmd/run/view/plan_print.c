@@ -329,12 +329,6 @@ static void print_speed(const struct plan_print *o, const struct plan *p)
             "  only the ratios of the devices' speeds are known, not their samples per second\n");
 }
 
-/* Check whether a candidate's speed is known. */
-static bool is_candidate(const struct plan_candidate *c)
-{
-    return c->predicted_samples_per_s > 0;
-}
-
 /* Print the row of a mode; '*' marks the chosen one. */
 static void print_candidate(const struct plan_print *o, const struct plan_candidate *c)
 {
@@ -356,7 +350,7 @@ static void print_modes(const struct plan_print *o, const struct plan *p)
     strbuf_addf(o->out, "  modes, for a model of %s\n\n", number_bytes((double)p->model_bytes, n));
     strbuf_add(o->out, "    mode     samples/s  efficiency    progress\n");
     for (int i = 0; i < p->n_candidates; i++)
-        if (is_candidate(&p->candidate[i]))
+        if (p->candidate[i].predicted_samples_per_s > 0) /* else it is not known */
             print_candidate(o, &p->candidate[i]);
     strbuf_add(o->out, "\n");
 }
