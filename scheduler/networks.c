@@ -514,8 +514,7 @@ static int stranger(const struct search *s)
 /* Fill err with the reason why no network joins all nodes. Return -ENETUNREACH. */
 static int none(const struct search *s, struct eddis_error *err)
 {
-    struct strbuf b = { 0 };
-    int rc;
+    cleanup_strbuf struct strbuf b = { 0 };
 
     describe(s, 0, &b);
     strbuf_add(&b, "; ");
@@ -523,15 +522,12 @@ static int none(const struct search *s, struct eddis_error *err)
     if (s->unfit[0])
         strbuf_addf(&b, "; %s", s->unfit);
     if (strcmp(s->wish, "auto") != 0)
-        rc = eddis_fail(
+        return eddis_fail(
             err, -ENETUNREACH,
             "communication.interface \"%.60s\" matches no network that connects all %d nodes: %s",
             s->wish, s->n_nodes, strbuf_text(&b));
-    else
-        rc = eddis_fail(err, -ENETUNREACH, "no network connects all %d nodes: %s", s->n_nodes,
-                        strbuf_text(&b));
-    strbuf_fini(&b);
-    return rc;
+    return eddis_fail(err, -ENETUNREACH, "no network connects all %d nodes: %s", s->n_nodes,
+                      strbuf_text(&b));
 }
 
 /* Find the candidates and fill s->ret with them, best first. -ENOMEM, -ENETUNREACH. */

@@ -251,7 +251,7 @@ static int on_planned(void *ctx, const struct plan *p, const struct node_profile
                       struct eddis_error *err)
 {
     struct run *r = ctx;
-    struct strbuf text = { 0 };
+    cleanup_strbuf struct strbuf text = { 0 };
     const struct plan_print o = {
         .out = &text,
         .colour = r->view.colour,
@@ -275,7 +275,6 @@ static int on_planned(void *ctx, const struct plan *p, const struct node_profile
         if (r->launches)
             show_output(r, p, nodes);
     }
-    strbuf_fini(&text);
     fflush(stdout);
     return 0;
 }
@@ -358,7 +357,7 @@ static bool was_refused(const struct job_status *s)
 static void print_summary(struct run *r, struct job_status *s)
 {
     int rank = s->failure.set ? s->failure.rank : -1;
-    struct strbuf b = { 0 };
+    cleanup_strbuf struct strbuf b = { 0 };
     cleanup_free char *json = NULL, *name = NULL;
 
     if (r->q.json) {
@@ -380,7 +379,6 @@ static void print_summary(struct run *r, struct job_status *s)
         if (!s->folder_hangs)
             run_view_add_output(r->log_dir, rank, s->n_workers, &b);
         printf("%s%s", r->showed ? "\n" : "", strbuf_text(&b));
-        strbuf_fini(&b);
     } else if (s->exit_code && s->message[0] && !strstr(strbuf_text(&r->said), s->message)) {
         fprintf(stderr, "eddis-run: %s\n", s->message); /* it says how to continue */
     }
@@ -497,7 +495,7 @@ static int tell_over(const struct run *r)
     const char *name = strchr(r->q.over, '/') ? r->q.over : NULL;
     struct eddis_error err = { 0 };
     struct job_status status;
-    struct strbuf b = { 0 };
+    cleanup_strbuf struct strbuf b = { 0 };
 
     if (!run_resume_is_over(r->q.over, &status)) /* it may just have been removed */
         return eddis_fail(&err, -ENOENT, "--resume %s: the job is gone", r->q.over),
@@ -511,7 +509,6 @@ static int tell_over(const struct run *r)
         job_status_print(&status, name, &b);
         job_status_print_more(&status, name, &b);
         fputs(strbuf_text(&b), stdout);
-        strbuf_fini(&b);
     }
     job_status_fini(&status);
     return 0;

@@ -303,21 +303,14 @@ static int run_with(const struct request *q, const struct sbatch_ask *ask, struc
 /* Find eddis-run and handle the request. Return the exit code. */
 static int run(const struct request *q, const struct job *job, struct eddis_error *err)
 {
-    struct strlist args = { 0 };
-    struct sbatch_ask ask = { .job = job, .words = q->words.item };
+    cleanup_strlist struct strlist args = { 0 };
     char program[PATH_MAX];
-    int code;
+    struct sbatch_ask ask = { .job = job, .program = program, .words = q->words.item };
 
-    if (program_path("eddis-run", program, sizeof program, err) < 0 ||
-        make_args(q, &args, err) < 0) {
-        code = fail(err, EXIT_START);
-    } else {
-        ask.program = program;
-        ask.args = args.item;
-        code = run_with(q, &ask, err);
-    }
-    strlist_fini(&args);
-    return code;
+    if (program_path("eddis-run", program, sizeof program, err) < 0 || make_args(q, &args, err) < 0)
+        return fail(err, EXIT_START);
+    ask.args = args.item;
+    return run_with(q, &ask, err);
 }
 
 int main(int argc, char **argv)

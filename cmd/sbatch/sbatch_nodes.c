@@ -113,7 +113,7 @@ int sbatch_nodes_away(const struct sbatch_ask *a, char *ret, size_t size)
 {
     const char *const argv[] = { "sinfo", "-h", "-a", "-N", "-o", "%N|%T|%P|%E", NULL };
     cleanup_free char *table = NULL;
-    struct strbuf b = { 0 };
+    cleanup_strbuf struct strbuf b = { 0 };
     int count;
 
     *ret = '\0';
@@ -121,7 +121,6 @@ int sbatch_nodes_away(const struct sbatch_ask *a, char *ret, size_t size)
         return 0;
     count = read_table(a, table, &b);
     (void)snprintf(ret, size, "%s", strbuf_text(&b));
-    strbuf_fini(&b);
     return count;
 }
 

@@ -185,14 +185,13 @@ static void add_time(int64_t ns, struct strlist *l)
 /* Add --nodelist with the hosts that the job names, if it names any. */
 static void add_hosts(const struct job *job, struct strlist *l)
 {
-    struct strbuf b = { 0 };
+    cleanup_strbuf struct strbuf b = { 0 };
 
     for (size_t i = 0; i < job->n_hosts; i++)
         strbuf_addf(&b, "%s%s", i ? "," : "", job->host[i].host);
     if (job->n_hosts)
         strlist_addf(l, "--nodelist=%s", strbuf_text(&b));
     l->failed = l->failed || b.failed;
-    strbuf_fini(&b);
 }
 
 /* Add --cpus-per-task, or --exclusive if nothing limits the job's share of a node: Slurm's own
@@ -264,12 +263,11 @@ static void add_own(const struct sbatch_ask *a, size_t i, struct strlist *l)
  */
 static void add_lines(const struct sbatch_ask *a, size_t i, struct strbuf *b)
 {
-    struct strlist own = { 0 };
+    cleanup_strlist struct strlist own = { 0 };
 
     add_own(a, i, &own);
     sbatch_options_add(own.item, 0, b);
     b->failed = b->failed || own.failed;
-    strlist_fini(&own);
     sbatch_options_add(a->job->slurm.extra, i, b);
     sbatch_options_add(a->words, i, b);
 }
@@ -297,12 +295,11 @@ char *sbatch_script_text(const struct sbatch_ask *a)
 
 void sbatch_script_drop_variables(const struct sbatch_ask *a)
 {
-    struct strlist own = { 0 };
+    cleanup_strlist struct strlist own = { 0 };
 
     for (size_t i = 0; i < sbatch_script_components(a->job); i++)
         add_own(a, i, &own);
     sbatch_variables_drop(own.item);
     sbatch_variables_drop(a->job->slurm.extra);
     sbatch_variables_drop(a->words);
-    strlist_fini(&own);
 }

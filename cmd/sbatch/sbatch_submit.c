@@ -128,7 +128,7 @@ static int check_start(const struct sbatch_ask *a, const char *id, const char *c
     const char *const here[] = { "scancel", id, NULL };
     const char *const there[] = { "scancel", "-M", cluster, id, NULL };
     cleanup_free char *said = NULL;
-    struct strbuf b = { 0 };
+    cleanup_strbuf struct strbuf b = { 0 };
     struct slurm_job j;
     char why[400];
     int rc;
@@ -137,12 +137,10 @@ static int check_start(const struct sbatch_ask *a, const char *id, const char *c
         return 0;
     rc = slurm_program_run(*cluster ? there : here, "", &said, NULL);
     sbatch_refusal_add_asked(a, &b);
-    rc = eddis_fail(err, -EINVAL, "Slurm would never start the job: %s%s%s%s",
-                    slurm_job_why(&j, why, sizeof why), strbuf_text(&b),
-                    rc == 0 ? "" : "; it is still in the queue; to remove it, run scancel ",
-                    rc == 0 ? "" : id);
-    strbuf_fini(&b);
-    return rc;
+    return eddis_fail(err, -EINVAL, "Slurm would never start the job: %s%s%s%s",
+                      slurm_job_why(&j, why, sizeof why), strbuf_text(&b),
+                      rc == 0 ? "" : "; it is still in the queue; to remove it, run scancel ",
+                      rc == 0 ? "" : id);
 }
 
 /* ---- time limits ---- */

@@ -12,7 +12,7 @@ static const int GAP = 2; /* blanks between columns */
 
 void table_add(struct table *t, const char *fmt, ...)
 {
-    struct strbuf b = { 0 };
+    cleanup_strbuf struct strbuf b = { 0 };
     va_list ap;
 
     va_start(ap, fmt);
@@ -22,7 +22,6 @@ void table_add(struct table *t, const char *fmt, ...)
         text_strip_control(b.text);
     strlist_addf(&t->cell, "%s", strbuf_text(&b));
     t->cell.failed = t->cell.failed || b.failed;
-    strbuf_fini(&b);
 }
 
 /* Write the width of each column, the largest of its title and cells, to width [n_columns]. */

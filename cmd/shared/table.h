@@ -44,4 +44,7 @@ void table_fit(struct table *t, int indent, int columns, const char *const *drop
 /* Free the cells. */
 void table_fini(struct table *t);
 
+/* Release a local table at the end of its scope (lib/base/cleanup.h). */
+#define cleanup_table __attribute__((cleanup(table_fini)))
+
 #endif

@@ -80,7 +80,7 @@ static void add_words(const struct srun_proxy *at, const char *program, const ch
  */
 static void add_environment(struct strlist *ret)
 {
-    struct strlist own = { 0 };
+    cleanup_strlist struct strlist own = { 0 };
 
     user_env_add(&own);
     for (size_t i = 0; i < own.n; i++) {
@@ -92,7 +92,6 @@ static void add_environment(struct strlist *ret)
             strlist_addf(ret, "%s", e);
     }
     ret->failed = ret->failed || own.failed;
-    strlist_fini(&own);
 }
 
 /* Start srun with pipes for its standard output and error, whose read ends go to *c. */
@@ -132,7 +131,7 @@ int srun_proxy_begin(const struct srun_proxy *at, const char *const *words, bool
                      struct srun_proxy_call *ret, struct eddis_error *err)
 {
     struct srun_proxy_call c = { .at = at, .quiet = quiet };
-    struct strlist argv = { 0 }, envp = { 0 };
+    cleanup_strlist struct strlist argv = { 0 }, envp = { 0 };
     char program[PATH_MAX], real[PATH_MAX];
     int rc = program_path(words[0], program, sizeof program, err);
 
@@ -145,8 +144,6 @@ int srun_proxy_begin(const struct srun_proxy *at, const char *const *words, bool
     (void)signal(SIGCHLD, SIG_DFL); /* if it were ignored, srun's exit code would be lost */
     if (rc == 0)
         rc = start(&c, (const char *const *)argv.item, (const char *const *)envp.item, err);
-    strlist_fini(&argv);
-    strlist_fini(&envp);
     c.end_ns = clock_now_ns() + PATIENCE_S * CLOCK_S;
     if (rc == 0)
         *ret = c;

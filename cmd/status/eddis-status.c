@@ -190,23 +190,21 @@ static const char *place(const struct request *q)
 /* Print the summary of a job that has ended; without --report also its details. */
 static void print_summary(const struct request *q, const struct job_status *s)
 {
-    struct strbuf b = { 0 };
+    cleanup_strbuf struct strbuf b = { 0 };
 
     job_status_print(s, place(q), &b);
     if (!q->report)
         job_status_print_more(s, place(q), &b);
     fputs(strbuf_text(&b), stdout);
-    strbuf_fini(&b);
 }
 
 /* Print advice on the job's problems, if there is any. */
 static void print_advice(const struct request *q, const struct job_status *s)
 {
-    struct strbuf b = { 0 };
+    cleanup_strbuf struct strbuf b = { 0 };
 
     job_status_print_advice(s, place(q), &b);
     fputs(strbuf_text(&b), stdout);
-    strbuf_fini(&b);
 }
 
 /* Print the page with the table of workers, as wide as the terminal. */
@@ -447,7 +445,7 @@ static int show_far(const struct request *q, const struct job_location *p, int a
                     struct eddis_error *err)
 {
     const int64_t most_ns = q->follow ? CLOCK_NEVER : 120 * CLOCK_S;
-    struct strlist words = { 0 };
+    cleanup_strlist struct strlist words = { 0 };
     int rc;
 
     if (q->terminal && !q->json && !q->report && q->log_rank < 0) {
@@ -459,7 +457,6 @@ static int show_far(const struct request *q, const struct job_location *p, int a
         rc = words.failed
                  ? eddis_fail(err, -ENOMEM, "no memory for a command line")
                  : status_far_print(&p->proxy, &words, isatty(STDOUT_FILENO), most_ns, err);
-        strlist_fini(&words);
     }
     return rc == -ECONNRESET ? show_end(q, p, err) : rc;
 }

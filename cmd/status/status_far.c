@@ -64,14 +64,13 @@ int status_far_fetch(const struct srun_proxy *proxy, const char *word, struct jo
                      struct eddis_error *err)
 {
     const char *const words[] = { "eddis-status", word, "--once", "--json", NULL };
-    struct strbuf b = { 0 };
+    cleanup_strbuf struct strbuf b = { 0 };
     int rc = srun_proxy_run(proxy, words, most_ns, srun_proxy_keep, &b, err);
 
     if (rc == 0)
         rc = b.failed
                  ? eddis_fail(err, -ENOMEM, "no memory for the status")
                  : job_status_parse(strbuf_text(&b), b.len, "answer of eddis-status", ret, err);
-    strbuf_fini(&b);
     return rc;
 }
 

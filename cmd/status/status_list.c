@@ -89,10 +89,11 @@ static int print_json(const json_t *list, struct eddis_error *err)
 
 int status_list(bool json, struct eddis_error *err)
 {
-    struct table t = { .column = columns, .n_columns = sizeof columns / sizeof *columns };
+    cleanup_table struct table t = { .column = columns,
+                                     .n_columns = sizeof columns / sizeof *columns };
     cleanup_free struct job_folder *folder = NULL;
     cleanup_json json_t *list = json_array();
-    struct strbuf b = { 0 };
+    cleanup_strbuf struct strbuf b = { 0 };
     int n = job_folder_list(&folder, err), rc = n < 0 ? n : 0;
 
     for (int i = 0; i < n && rc == 0; i++) {
@@ -112,7 +113,5 @@ int status_list(bool json, struct eddis_error *err)
     else if (rc == 0)
         table_print(&t, 0, &b);
     fputs(strbuf_text(&b), stdout);
-    strbuf_fini(&b);
-    table_fini(&t);
     return rc;
 }

@@ -225,7 +225,7 @@ static void say_silent(struct live *v, const struct srun_proxy_call *c)
  */
 static int watch_far(struct live *v, struct srun_proxy_call *c, struct eddis_error *err)
 {
-    struct strbuf b = { 0 };
+    cleanup_strbuf struct strbuf b = { 0 };
     bool shown = false;
     int64_t heard_ns = clock_now_ns();
     int rc = 0;
@@ -261,7 +261,6 @@ static int watch_far(struct live *v, struct srun_proxy_call *c, struct eddis_err
                 paint(v);
         }
     }
-    strbuf_fini(&b);
     if (shown)
         screen_leave();
     return rc < 0 ? rc : v->end;

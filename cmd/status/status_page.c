@@ -139,7 +139,7 @@ static int bar_cells(const struct strbuf *before, const struct strbuf *after, in
 /* Append the line "where": epoch, step, bar, percentage and times. */
 static void add_progress(struct strbuf *b, const struct job_status *s, bool ascii, int columns)
 {
-    struct strbuf before = { 0 }, after = { 0 };
+    cleanup_strbuf struct strbuf before = { 0 }, after = { 0 };
     double part = s->steps_total > 0 ? fmin((double)s->steps_done / (double)s->steps_total, 1) : 0;
     int cells;
 
@@ -158,8 +158,6 @@ static void add_progress(struct strbuf *b, const struct job_status *s, bool asci
         add_bar(b, part, cells, ascii);
     strbuf_addf(b, "%s\n", strbuf_text(&after));
     b->failed = b->failed || before.failed || after.failed;
-    strbuf_fini(&before);
-    strbuf_fini(&after);
 }
 
 /* Append the line "result" with loss and test accuracy, if known. */
@@ -337,9 +335,11 @@ static void add_stalled(struct strbuf *b, const struct job_status *s, double age
 static void add_workers(struct strbuf *b, const struct job_status *s, int columns)
 {
     double age_s = job_status_stalled_s(s);
-    struct table t = { .column = worker_columns,
-                       .n_columns = sizeof worker_columns / sizeof *worker_columns,
-                       .hidden = algorithm_has(s->algorithm, ALGORITHM_SEVERAL) ? 0 : OF_SEVERAL };
+    cleanup_table struct table t = { .column = worker_columns,
+                                     .n_columns = sizeof worker_columns / sizeof *worker_columns,
+                                     .hidden = algorithm_has(s->algorithm, ALGORITHM_SEVERAL)
+                                                   ? 0
+                                                   : OF_SEVERAL };
 
     for (int i = 0; i < s->n_workers; i++)
         add_worker(&t, &s->worker[i]);
@@ -347,7 +347,6 @@ static void add_workers(struct strbuf *b, const struct job_status *s, int column
         table_fit(&t, 2, columns, spare_columns, sizeof spare_columns / sizeof *spare_columns);
     strbuf_add(b, "\n");
     table_print(&t, 2, b);
-    table_fini(&t);
     strbuf_add(b, "\n");
     if (age_s > 0)
         add_stalled(b, s, age_s);

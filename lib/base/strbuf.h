@@ -54,4 +54,7 @@ void strbuf_clear(struct strbuf *b);
 /* Free the memory; b is then empty and valid. */
 void strbuf_fini(struct strbuf *b);
 
+/* Release a local strbuf at the end of its scope (cleanup.h). */
+#define cleanup_strbuf __attribute__((cleanup(strbuf_fini)))
+
 #endif

@@ -71,7 +71,7 @@ static int go(const struct job_location *p, const char *option, const struct ask
               struct eddis_error *err)
 {
     const char *words[] = { "eddis-run", option, p->far, NULL, NULL, NULL };
-    struct strbuf said = { 0 };
+    cleanup_strbuf struct strbuf said = { 0 };
     int n = 3, rc;
 
     if (q->json)
@@ -84,7 +84,6 @@ static int go(const struct job_location *p, const char *option, const struct ask
                         p->proxy.node, p->proxy.name);
     if (rc >= 0)
         fputs(strbuf_text(&said), stdout);
-    strbuf_fini(&said);
     return rc;
 }
 
@@ -145,7 +144,7 @@ static int end_job(const struct ask *q, const struct job_location *p, bool was_s
 {
     struct job_status status;
     struct eddis_error err = { 0 };
-    struct strbuf b = { 0 };
+    cleanup_strbuf struct strbuf b = { 0 };
     const char *name = strchr(q->word, '/') ? q->word : NULL;
     int rc = run_stop(&p->folder, p->where == JOB_DEAD || was_stopped, &status, &err);
 
@@ -161,7 +160,6 @@ static int end_job(const struct ask *q, const struct job_location *p, bool was_s
         job_status_print(&status, name, &b);
         job_status_print_more(&status, name, &b);
         fputs(strbuf_text(&b), stdout);
-        strbuf_fini(&b);
     }
     rc = rc != 1 && status.state == JOB_LOST ? EXIT_FAULT : 0; /* lost: nothing was stopped */
     job_status_fini(&status);

@@ -25,22 +25,19 @@ static void add_names(const struct slurm_allocation *a, size_t most, struct strb
 /* Set the job's nodes to all nodes of the allocation. */
 static int take_all(struct job *job, const struct slurm_allocation *a, struct eddis_error *err)
 {
-    struct strbuf names = { 0 };
-    int rc;
+    cleanup_strbuf struct strbuf names = { 0 };
 
     add_names(a, a->n, &names);
-    rc = names.failed
-             ? eddis_fail(err, -ENOMEM, "no memory for the nodes of the allocation")
-             : job_set_text(job, "nodes", strbuf_text(&names), "the Slurm allocation", err);
-    strbuf_fini(&names);
-    return rc;
+    return names.failed
+               ? eddis_fail(err, -ENOMEM, "no memory for the nodes of the allocation")
+               : job_set_text(job, "nodes", strbuf_text(&names), "the Slurm allocation", err);
 }
 
 /* Fail with -EINVAL because the job names a host that is not in the allocation. */
 static int refuse(const struct job *job, const struct slurm_allocation *a, const char *host,
                   struct eddis_error *err)
 {
-    struct strbuf names = { 0 };
+    cleanup_strbuf struct strbuf names = { 0 };
     int rc;
 
     add_names(a, NAMED, &names);
@@ -48,7 +45,6 @@ static int refuse(const struct job *job, const struct slurm_allocation *a, const
                     "node \"%.60s\" is not in the Slurm allocation %s, which has %.150s; name "
                     "some of these nodes, or none to use all of them",
                     host, a->job, strbuf_text(&names));
-    strbuf_fini(&names);
     return job_fail_origin(job, job->hostfile ? "hostfile" : "nodes", rc, err);
 }
 

@@ -486,14 +486,11 @@ static void say_exposed(const struct run_request *r)
 /* Collect the variables that the workers get from the caller's environment. */
 static int pass_variables(struct run_request *r, struct eddis_error *err)
 {
-    struct strlist env = { 0 };
-    int rc;
+    cleanup_strlist struct strlist env = { 0 };
 
     user_env_add(&env);
-    rc = env.failed ? eddis_fail(err, -ENOMEM, "no memory for variables")
-                    : run_env_pass(&r->env, r->job, env.item ? env.item : environ, err);
-    strlist_fini(&env);
-    return rc;
+    return env.failed ? eddis_fail(err, -ENOMEM, "no memory for variables")
+                      : run_env_pass(&r->env, r->job, env.item ? env.item : environ, err);
 }
 
 /* Check what depends on this machine and its Slurm allocation: the job's nodes, its variables,

@@ -23,7 +23,8 @@ static const struct table_column columns[] = { { "key", false },
 
 void dry_run_print(const struct job *job, bool all, struct strbuf *b)
 {
-    struct table t = { .column = columns, .n_columns = sizeof columns / sizeof *columns };
+    cleanup_table struct table t = { .column = columns,
+                                     .n_columns = sizeof columns / sizeof *columns };
     cleanup_free char *value = malloc(VALUE_SIZE);
     const struct job_key *key;
     size_t n = job_keys(&key);
@@ -44,7 +45,6 @@ void dry_run_print(const struct job *job, bool all, struct strbuf *b)
         table_add(&t, "%s", value);
     }
     table_print(&t, 2, b);
-    table_fini(&t);
     if (left_out)
         strbuf_addf(b, "  and %d keys with their defaults, which -v shows\n", left_out);
 }

@@ -139,7 +139,7 @@ static void add_line(const struct output_view *o, const struct fold_line *l, str
 static void show(void *ctx, const struct fold_line *l)
 {
     struct output_view *o = ctx;
-    struct strbuf b = { 0 };
+    cleanup_strbuf struct strbuf b = { 0 };
 
     add_line(o, l, &b);
     strbuf_add(&b, "\n");
@@ -150,7 +150,6 @@ static void show(void *ctx, const struct fold_line *l)
     else
         o->recent[o->n_shown++ % RECENT] =
             (struct recent){ hash_of(l->text), l->count > 1 ? -1 : l->rank };
-    strbuf_fini(&b);
 }
 
 /* ---- unfinished lines ---- */
@@ -360,7 +359,7 @@ static void report_left_out(struct output_view *o, const char *so_far)
 {
     cleanup_free bool *named = calloc((size_t)o->o.n_ranks + 1, sizeof *named);
     int64_t lines = 0;
-    struct strbuf b = { 0 };
+    cleanup_strbuf struct strbuf b = { 0 };
     int n = 0, others = 0, first = -1;
     char text[32];
 
@@ -386,7 +385,6 @@ static void report_left_out(struct output_view *o, const char *so_far)
     if (n)
         run_view_say(o->o.view, strbuf_text(&b));
     o->is_new = false;
-    strbuf_fini(&b);
 }
 
 void output_view_tick(struct output_view *o, int64_t now_ns)

@@ -194,7 +194,7 @@ static const char *caveat(int count, int n, const char *one, const char *some, c
 
 void plan_print_profiles(const struct plan_print *o, const struct node_profile *nodes, int n)
 {
-    struct strbuf b = { 0 };
+    cleanup_strbuf struct strbuf b = { 0 };
     char age[NUMBER_SIZE];
     int64_t oldest_s = INT64_MAX;
     int measured = 0, cached = 0, busy = 0, disturbed = 0;
@@ -219,7 +219,6 @@ void plan_print_profiles(const struct plan_print *o, const struct node_profile *
                     ", beside other jobs");
     print_label(o, "profile");
     strbuf_addf(o->out, "%s, ", strbuf_text(&b));
-    strbuf_fini(&b);
     if (measured == 0) {
         strbuf_add(o->out, "from the times that the job gives\n");
         return;
@@ -276,14 +275,13 @@ static void add_device(struct table *t, const char *host, const struct device *d
 
 void plan_print_devices(const struct plan_print *o, const struct node_profile *nodes, int n)
 {
-    struct table t = { .column = device_columns,
-                       .n_columns = sizeof device_columns / sizeof *device_columns };
+    cleanup_table struct table t = { .column = device_columns,
+                                     .n_columns = sizeof device_columns / sizeof *device_columns };
 
     for (int i = 0; i < n; i++)
         for (int d = 0; d < nodes[i].n_devices; d++)
             add_device(&t, nodes[i].host, &nodes[i].device[d]);
     table_print(&t, 2, o->out);
-    table_fini(&t);
 }
 
 /* ---- plan ---- */

@@ -103,9 +103,9 @@ static unsigned hidden_columns(const struct style *s)
 static void print_ranks(const struct plan *p, struct strbuf *b)
 {
     struct style s = style_of(p);
-    struct table t = { .column = rank_columns,
-                       .n_columns = sizeof rank_columns / sizeof *rank_columns,
-                       .hidden = hidden_columns(&s) };
+    cleanup_table struct table t = { .column = rank_columns,
+                                     .n_columns = sizeof rank_columns / sizeof *rank_columns,
+                                     .hidden = hidden_columns(&s) };
 
     if (!algorithm_has(p->algorithm, ALGORITHM_GROUPED))
         t.hidden |= 1U << GROUP;
@@ -119,7 +119,6 @@ static void print_ranks(const struct plan *p, struct strbuf *b)
         add_numbers(&t, &s, w);
     }
     table_print(&t, 2, b);
-    table_fini(&t);
 }
 
 /* ---- groups of equal workers ---- */
@@ -229,9 +228,9 @@ static int count_nodes(const struct group *g)
 static void print_groups(const struct plan *p, const struct group *g, int n, struct strbuf *b)
 {
     struct style s = style_of(p);
-    struct table t = { .column = group_columns,
-                       .n_columns = sizeof group_columns / sizeof *group_columns,
-                       .hidden = hidden_columns(&s) };
+    cleanup_table struct table t = { .column = group_columns,
+                                     .n_columns = sizeof group_columns / sizeof *group_columns,
+                                     .hidden = hidden_columns(&s) };
     int shown = n <= PLAN_PRINT_MAX_ROWS ? n : PLAN_PRINT_MAX_ROWS - 1, left = 0;
     char text[NUMBER_SIZE];
 
@@ -243,7 +242,6 @@ static void print_groups(const struct plan *p, const struct group *g, int n, str
         add_numbers(&t, &s, g[i].w[0]);
     }
     table_print(&t, 2, b);
-    table_fini(&t);
     for (int i = shown; i < n; i++)
         left += g[i].n;
     if (left > 0)

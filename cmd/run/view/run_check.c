@@ -44,8 +44,9 @@ static int count_ready(const struct driver_check *node, int n)
 
 void run_check_print(const struct driver_check *node, int n, FILE *out)
 {
-    struct table t = { .column = columns, .n_columns = sizeof columns / sizeof *columns };
-    struct strbuf b = { 0 };
+    cleanup_table struct table t = { .column = columns,
+                                     .n_columns = sizeof columns / sizeof *columns };
+    cleanup_strbuf struct strbuf b = { 0 };
 
     for (int i = 0; i < n; i++) {
         const struct driver_check *c = &node[i];
@@ -61,12 +62,10 @@ void run_check_print(const struct driver_check *node, int n, FILE *out)
         table_add(&t, "%s", state_of(c));
     }
     table_print(&t, 2, &b);
-    table_fini(&t);
     fprintf(out, "%s\n%s ready; nothing was trained\n", strbuf_text(&b),
             count_ready(node, n) < n ? "not"
             : n == 1                 ? "the node is"
                                      : "all nodes are");
-    strbuf_fini(&b);
 }
 
 void run_check_json(const struct driver_check *node, int n, FILE *out)

@@ -107,12 +107,11 @@ static void keep_rest(struct run_head *h, const struct run_request *q, const str
                       const struct plan *p, const struct node_profile *nodes, int n)
 {
     struct plan_print o = *how;
-    struct strbuf none = { 0 };
+    cleanup_strbuf struct strbuf none = { 0 };
 
     strbuf_fini(&h->rest);
     o.out = &h->rest;
     print_whole(&o, q, NULL, p, nodes, n, &none);
-    strbuf_fini(&none);
 }
 
 /* Print the line of workers while it is unknown whether the program uses eddis, else profiles and
