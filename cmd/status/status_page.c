@@ -38,11 +38,8 @@ static const char *const spare_columns[] = { "device", "batch", "step ms",   "in
 
 enum status_mark status_mark(const struct worker_status *w)
 {
-    static const char *const gone[] = { "killed", "lost" };
-
-    for (size_t i = 0; i < sizeof gone / sizeof *gone; i++)
-        if (strcmp(w->state, gone[i]) == 0)
-            return STATUS_GONE;
+    if (strcmp(w->state, "killed") == 0 || strcmp(w->state, "lost") == 0)
+        return STATUS_GONE;
     return w->straggler[0] ? STATUS_SLOW : STATUS_PLAIN;
 }
 

@@ -165,7 +165,7 @@ static void draw_begun(struct output_view *o, int64_t now_ns)
 
     if (!o->begun_news || now_ns < o->drawn_ns + draw_ns)
         return;
-    run_view_clear_rows(o->o.view);
+    o->o.view->n_rows = 0;
     for (int r = 0; (r = begun_lines_next(o->begun, r, &text)) >= 0; r++) {
         const struct fold_line line = { .text = text, .rank = r, .count = 1 };
 
@@ -217,7 +217,7 @@ static void end_begun(struct output_view *o, int64_t now_ns)
         if (rest)
             fold_add(o->fold, r, rest, now_ns);
     }
-    run_view_clear_rows(o->o.view);
+    o->o.view->n_rows = 0;
 }
 
 /* Process one line of a rank, without its newline. A '\r' at its end marks an unfinished line

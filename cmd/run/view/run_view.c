@@ -213,11 +213,6 @@ void run_view_redraw(struct run_view *v)
         v->n_drawn = n;
 }
 
-void run_view_clear_rows(struct run_view *v)
-{
-    v->n_rows = 0;
-}
-
 /* Return the columns of the character at s, and its bytes; an invalid one counts as one column. */
 static int width_of(const char *s, size_t *ret_bytes)
 {
