@@ -2,11 +2,11 @@
 /* cpus.c - divides the cores of a node's CPU among its workers */
 #include "cpus.h"
 
+#include "lib/base/text.h"
+
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* A hardware thread (Linux's processor number), its core, and the index of its device in the
  * profile.
@@ -21,34 +21,15 @@ static int compare_ints(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-/* Parse a processor number at *s and move *s behind it; -1: no digit is there, or it is CPUS_MAX or
- * more.
- */
-static int parse_number(const char **s)
-{
-    int v = 0;
-
-    if (**s < '0' || **s > '9')
-        return -1;
-    for (; **s >= '0' && **s <= '9'; (*s)++)
-        if ((v = v * 10 + (**s - '0')) >= CPUS_MAX)
-            return -1;
-    return v;
-}
-
 int cpus_parse(const char *list, int *ret, struct eddis_error *err)
 {
     bool seen[CPUS_MAX] = { false };
     int n = 0;
 
     for (const char *s = list; *s; s++) {
-        int first = parse_number(&s), last = first;
+        int first, last;
 
-        if (*s == '-') {
-            s++;
-            last = parse_number(&s);
-        }
-        if (first < 0 || last < first || (*s && (*s != ',' || !s[1])))
+        if (!text_range(&s, CPUS_MAX - 1, &first, &last) || (*s && (*s != ',' || !s[1])))
             return eddis_fail(err, -EINVAL, "'%.60s' is not a list of processors", list);
         for (int c = first; c <= last; c++)
             seen[c] = true;

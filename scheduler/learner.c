@@ -55,15 +55,10 @@ static const struct learner_point *newest(const struct learner *l)
     return &l->point[l->n - 1];
 }
 
-static double smaller(double x, double y)
-{
-    return x < y ? x : y;
-}
-
 /* Return the weight of point i in the fit: its points, halved for each newer plan. */
 static double weight(const struct learner *l, int i)
 {
-    return smaller((double)l->point[i].points, STEP_WINDOW_MAX) * pow(AGEING, l->n - 1 - i);
+    return fmin((double)l->point[i].points, STEP_WINDOW_MAX) * pow(AGEING, l->n - 1 - i);
 }
 
 /* Return the seconds that the present model predicts for an amount of work. */
@@ -84,7 +79,7 @@ static double noise(const struct learner *l)
     double sum = USUAL_POINTS * USUAL_NOISE * USUAL_NOISE, steps = USUAL_POINTS;
 
     for (int i = 0; i < l->n; i++) {
-        double n = smaller((double)l->point[i].points, STEP_WINDOW_MAX);
+        double n = fmin((double)l->point[i].points, STEP_WINDOW_MAX);
 
         sum += n * l->point[i].noise * l->point[i].noise;
         steps += n;
@@ -95,7 +90,7 @@ static double noise(const struct learner *l)
 /* Return the relative standard error of a median of so many steps; noise: of one step. */
 static double error_of(double noise, int64_t steps)
 {
-    return MEDIAN_ERROR * noise / sqrt(smaller((double)steps, STEP_WINDOW_MAX));
+    return MEDIAN_ERROR * noise / sqrt(fmin((double)steps, STEP_WINDOW_MAX));
 }
 
 /* Return the relative standard error of the ratio of two points' times. */
@@ -151,7 +146,7 @@ static double span(const struct learner *l, bool scaled)
 
     for (int i = 0; i < l->n; i++)
         if (scaled || !l->point[i].scaled) {
-            low = smaller(low, l->point[i].work);
+            low = fmin(low, l->point[i].work);
             high = fmax(high, l->point[i].work);
         }
     return high / low;
@@ -212,7 +207,7 @@ static bool is_refuted(const struct learner *l)
 {
     for (int i = 0; i < l->n - 1; i++) {
         const struct learner_point *p = &l->point[i];
-        double apart = fmax(p->work, newest(l)->work) / smaller(p->work, newest(l)->work);
+        double apart = fmax(p->work, newest(l)->work) / fmin(p->work, newest(l)->work);
 
         if (apart >= LEARNER_LEAST_SPAN &&
             fabs(model_s(l, p->work) / p->own_s - 1) > REFUTED * error_between(l, p, newest(l)))
@@ -261,7 +256,7 @@ static bool makes_sense(const struct step_metrics *f)
  */
 static double noise_of(const struct step_metrics *f)
 {
-    double n = smaller((double)f->points, STEP_WINDOW_MAX);
+    double n = fmin((double)f->points, STEP_WINDOW_MAX);
 
     return (f->own.high_s - f->own.low_s) / QUARTILES / f->own.median_s / (1 - 1.1 / n);
 }
@@ -314,9 +309,9 @@ static bool follow_speed(struct learner *l)
         return false;
     before = &l->point[l->n - 2];
     steep = before->own_s * p->work / before->work;
-    off = 1 + smaller(REFUTED * error_between(l, before, p), CONTRADICTION - 1);
+    off = 1 + fmin(REFUTED * error_between(l, before, p), CONTRADICTION - 1);
     if (p->own_s <= off * fmax(before->own_s, steep) &&
-        p->own_s * off >= smaller(before->own_s, steep))
+        p->own_s * off >= fmin(before->own_s, steep))
         return false;
     ratio = before->own_s / model_s(l, before->work);
     scale(l, l->n - 1, 1 / ratio);
@@ -491,17 +486,7 @@ int64_t learner_points(const struct learner *l)
     return l->n > 0 ? newest(l)->points : 0;
 }
 
-int64_t learner_largest(const struct learner *l)
-{
-    return l->largest;
-}
-
 double learner_input(const struct learner *l)
 {
-    return l->n > 0 ? smaller(newest(l)->input_s / newest(l)->own_s, 1) : 0;
-}
-
-double learner_contradicted(const struct learner *l)
-{
-    return l->contradicted;
+    return l->n > 0 ? fmin(newest(l)->input_s / newest(l)->own_s, 1) : 0;
 }

@@ -56,11 +56,14 @@ struct learner_speeds {
 struct learner {
     struct time_model first;
     enum time_source source;
-    double rest;         /* fixed_s / sample_s, in samples: the shape */
-    double per_sample;   /* units of work per sample */
-    double contradicted; /* as learner_contradicted returns it */
-    bool compared;       /* first window was compared with the first model, or has ended before */
-    int64_t largest;     /* largest batch measured; 0: none */
+    double rest;       /* fixed_s / sample_s, in samples: the shape */
+    double per_sample; /* units of work per sample */
+    /* Measured time / predicted time if the first window of the job contradicts a first model in
+     * seconds by more than a quarter, so that times from earlier jobs are useless; 0: it does not
+     */
+    double contradicted;
+    bool compared;   /* first window was compared with the first model, or has ended before */
+    int64_t largest; /* largest batch measured; 0: none */
     struct learner_point point[LEARNER_POINTS]; /* [n], the newest last */
     int n;
     struct learner_speeds speeds;
@@ -99,15 +102,7 @@ double learner_error(const struct learner *l);
 /* Return the number of points in the newest believed window; 0: none. */
 int64_t learner_points(const struct learner *l);
 
-/* Return the largest batch measured, in samples; 0: none. */
-int64_t learner_largest(const struct learner *l);
-
 /* Return the fraction of the worker's own time spent waiting for input, 0 to 1. */
 double learner_input(const struct learner *l);
-
-/* Return measured time / predicted time if the first window of the job contradicts a first model in
- * seconds by more than a quarter; otherwise 0. Times from earlier jobs are then useless.
- */
-double learner_contradicted(const struct learner *l);
 
 #endif

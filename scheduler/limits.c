@@ -16,11 +16,10 @@ int limits_use(const struct job *job, const struct node_profile *nodes,
                const struct planner_history *history, struct plan *p, struct eddis_error *err)
 {
     struct key_index index = { .row_bytes = sizeof *history->bound };
-    int rc = history ? key_index_add_all(&index, history->bound, history->n_bounds) : 0;
+    int rc = key_index_add_all(&index, history->bound, history->n_bounds);
 
-    if (history)
-        p->program = history->program;
-    p->takes_pieces = history && history->n_bounds > 0 && history->takes_pieces;
+    p->program = history->program;
+    p->takes_pieces = history->n_bounds > 0 && history->takes_pieces;
     for (int i = 0; rc == 0 && i < p->n_workers; i++) {
         struct plan_worker *w = &p->worker[i];
         const struct node_profile *node = &nodes[w->node];
@@ -178,14 +177,9 @@ static bool is_written(const struct job *job, const char *key)
 int limits_place(const struct job *job, const char *key, const char *other, int rc,
                  struct eddis_error *err)
 {
-    char where[1024];
-
     if (!is_written(job, key))
         key = other;
-    if (!is_written(job, key))
-        return rc;
-    job_origin_text(job, key, where, sizeof where);
-    return eddis_fail_prefix(err, rc, "%s", where);
+    return is_written(job, key) ? job_fail_origin(job, key, rc, err) : rc;
 }
 
 /* Format " in steps of batch.grain: N" to ret if the bound is no multiple of the grain, otherwise
@@ -292,18 +286,15 @@ static int check_sum(const struct job *job, const struct plan *p, struct eddis_e
 
     if (sum >= job->batch.global)
         return 0;
-    if (by_memory)
+    if (by_memory || !is_one_max(p))
         eddis_fail(err, -EINVAL,
-                   "batch.global is %lld, more than the %lld samples that fit in the workers' "
-                   "memory, on node %s %lld for each worker; lower it to that, or let the program "
-                   "take micro-batches (eddis_options.pieces)",
-                   (long long)job->batch.global, (long long)sum, p->node[p->worker[least].node],
-                   (long long)limits_most(p, least));
-    else if (!is_one_max(p))
-        eddis_fail(err, -EINVAL,
-                   "batch.global is %lld, more than the %lld samples that batch.max allows for all "
-                   "workers, on node %s %lld for each worker; lower it to that or less, or raise "
-                   "batch.max",
+                   by_memory
+                       ? "batch.global is %lld, more than the %lld samples that fit in the "
+                         "workers' memory, on node %s %lld for each worker; lower it to that, or "
+                         "let the program take micro-batches (eddis_options.pieces)"
+                       : "batch.global is %lld, more than the %lld samples that batch.max allows "
+                         "for all workers, on node %s %lld for each worker; lower it to that or "
+                         "less, or raise batch.max",
                    (long long)job->batch.global, (long long)sum, p->node[p->worker[least].node],
                    (long long)limits_most(p, least));
     else

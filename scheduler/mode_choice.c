@@ -10,10 +10,8 @@
 #include "lib/model/algorithm.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- predictions of the algorithms ---- */
 
@@ -31,48 +29,49 @@ struct choice {
     int n;
 };
 
+struct modes_setup planner_network(const struct plan *p, const struct planner_history *history)
+{
+    bool known = history->samples > 0 && p->global_batch > 0;
+
+    return (struct modes_setup){ .n_nodes = p->n_nodes,
+                                 .steps = known ? (history->samples - 1) / p->global_batch + 1 : 0,
+                                 .model_bytes = history->model_bytes,
+                                 .program = history->program,
+                                 .bucket_bytes = p->bucket_bytes,
+                                 .n_gradients = history->n_gradients,
+                                 .latency_s = history->latency_s,
+                                 .bytes_per_s = history->bytes_per_s,
+                                 .wire = p->options.wire };
+}
+
 /* Fill *ret, and w [n_workers] for it, from the plan and what is known of model and network. If the
  * workers' times are ratios, leave model and network out: ratios cannot be compared with seconds.
  */
 static void fill_setup(const struct plan *p, const struct planner_history *history,
                        struct modes_worker *w, struct modes_setup *ret)
 {
+    const struct planner_history only_samples = { .samples = history->samples };
+
     for (int i = 0; i < p->n_workers; i++)
         w[i] = (struct modes_worker){
             .t = { .fixed_s = p->worker[i].fixed_s, .sample_s = p->worker[i].sample_s },
             .batch = p->worker[i].batch,
             .node = p->worker[i].node,
         };
-    *ret = (struct modes_setup){
-        .worker = w, .n = p->n_workers, .n_nodes = p->n_nodes, .bucket_bytes = p->bucket_bytes
-    };
-    if (history->samples > 0 && p->global_batch > 0)
-        ret->steps = (history->samples - 1) / p->global_batch + 1;
-    /* Ratios of devices cannot be set against the seconds of a wire. */
-    if (p->relative)
-        return;
-    ret->model_bytes = history->model_bytes;
-    ret->program = history->program;
-    ret->n_gradients = history->n_gradients;
-    ret->latency_s = history->latency_s;
-    ret->bytes_per_s = history->bytes_per_s;
+    *ret = planner_network(p, p->relative ? &only_samples : history);
+    ret->worker = w;
+    ret->n = p->n_workers;
 }
 
-/* Predict the throughput of an equal split in synchronous training, and store it in the plan. w
- * [n_workers] is scratch.
+/* Predict the throughput of an equal split in synchronous training, and store it in the plan. The
+ * batches of w, the workers of the setup, become equal.
  */
-static int predict_equal(const struct choice *f, struct modes_worker *w, struct plan *p,
-                         struct eddis_error *err)
+static void predict_equal(struct choice *f, struct modes_worker *w, struct plan *p)
 {
-    struct modes_setup s = f->in.setup;
-
-    s.wire = f->candidate[0].is.options.wire;
-    for (int i = 0; i < p->n_workers; i++) {
-        w[i] = f->in.setup.worker[i];
+    for (int i = 0; i < p->n_workers; i++)
         w[i].batch = p->worker[i].equal_batch;
-    }
-    s.worker = w;
-    return modes_sync(&s, &p->equal_samples_per_s, err);
+    f->in.setup.wire = f->candidate[0].is.options.wire;
+    p->equal_samples_per_s = modes_sync(&f->in.setup);
 }
 
 /* Fill f->candidate with every algorithm and its prediction. */
@@ -98,12 +97,6 @@ static int predict_all(struct choice *f, struct eddis_error *err)
 static double progress(const struct candidate *c)
 {
     return c->is.samples_per_s * c->efficiency;
-}
-
-/* Return the predicted samples per second. */
-static double speed(const struct candidate *c)
-{
-    return c->is.samples_per_s;
 }
 
 /* Check whether a mode with several models would have only one. Hybrid with one group waits for all
@@ -203,7 +196,6 @@ static void say_sync(const struct choice *f, const struct candidate *best, const
 static void say_other(const struct choice *f, const struct candidate *best, struct plan *p)
 {
     const struct candidate *next = NULL;
-    size_t used;
 
     for (int i = 1; i < f->n; i++)
         if (&f->candidate[i] != best && is_offered(&f->candidate[i]) &&
@@ -212,10 +204,9 @@ static void say_other(const struct choice *f, const struct candidate *best, stru
     snprintf(p->reason, sizeof p->reason,
              "%s because it is predicted to make %.2f times the progress of sync", mode_of(best),
              times(best, &f->candidate[0]));
-    used = strlen(p->reason);
     if (next)
-        snprintf(p->reason + used, sizeof p->reason - used, " and %.2f times that of %s",
-                 times(best, next), mode_of(next));
+        text_append(p->reason, sizeof p->reason, " and %.2f times that of %s", times(best, next),
+                  mode_of(next));
 }
 
 /* Borrow the algorithm that the job asks for or has begun with, and write the plan's reason; NULL:
@@ -282,22 +273,18 @@ static enum sync_wire wished_wire(const struct job *job, const struct planner_hi
 /* Append to the plan's reason that gradients are rounded, if eddis chose that by itself. */
 static void say_wire(const struct candidate *taken, struct plan *p)
 {
-    size_t used = strlen(p->reason);
-
     if (taken->is.wire_gain > 0)
-        snprintf(p->reason + used, sizeof p->reason - used,
-                 "; gradients as %s between nodes: predicted %.2f times as fast as float32",
-                 sync_wire_name(taken->is.options.wire), taken->is.wire_gain);
+        text_append(p->reason, sizeof p->reason,
+                  "; gradients as %s between nodes: predicted %.2f times as fast as float32",
+                  sync_wire_name(taken->is.options.wire), taken->is.wire_gain);
 }
 
 /* Append to the plan's reason that models are exchanged more often than is cheapest. */
 static void say_period(const struct choice *f, const struct candidate *taken, struct plan *p)
 {
-    size_t used = strlen(p->reason);
-
     if (taken->is.free_period)
-        snprintf(
-            p->reason + used, sizeof p->reason - used,
+        text_append(
+            p->reason, sizeof p->reason,
             "; models are exchanged every %lld step%s, not %lld, because the job has only %lld",
             (long long)taken->is.options.period, taken->is.options.period == 1 ? "" : "s",
             (long long)taken->is.free_period, (long long)f->in.setup.steps);
@@ -344,7 +331,7 @@ static void list_candidates(const struct choice *f, const struct candidate *take
 
         *to = (struct plan_candidate){ .options = c->is.options };
         if (c == taken || !is_one_model(c)) {
-            to->predicted_samples_per_s = speed(c);
+            to->predicted_samples_per_s = c->is.samples_per_s;
             to->efficiency = c->efficiency;
             to->predicted_progress = progress(c);
         }
@@ -364,7 +351,7 @@ static void take(const struct candidate *c, struct plan *p)
     snprintf(p->mode, sizeof p->mode, "%s", mode_of(c));
     snprintf(p->algorithm, sizeof p->algorithm, "%s", c->algorithm->name);
     p->options = c->is.options;
-    p->predicted_samples_per_s = speed(c);
+    p->predicted_samples_per_s = c->is.samples_per_s;
     p->n_groups = 0;
     for (int i = 0; i < p->n_workers; i++) {
         p->worker[i].group = !several ? 0 : group ? group[i] : i;
@@ -402,25 +389,23 @@ static int form_groups(const struct job *job, const struct planner_history *hist
 static void say_groups(const struct job *job, struct plan *p)
 {
     const struct job_groups *g = &job->sync.groups;
-    size_t used = strlen(p->reason);
 
     if (!algorithm_has(p->algorithm, ALGORITHM_GROUPED))
         return;
     if (g->of && (size_t)p->n_workers < g->n_of)
-        snprintf(p->reason + used, sizeof p->reason - used,
-                 "; sync.groups without the %zu lost workers: %d groups of %lld",
-                 g->n_of - (size_t)p->n_workers, p->n_groups, (long long)g->n);
+        text_append(p->reason, sizeof p->reason,
+                  "; sync.groups without the %zu lost workers: %d groups of %lld",
+                  g->n_of - (size_t)p->n_workers, p->n_groups, (long long)g->n);
     else if (!g->of && g->n > p->n_groups)
-        snprintf(p->reason + used, sizeof p->reason - used,
-                 "; %d groups, because too few workers are left for the %lld of sync.groups",
-                 p->n_groups, (long long)g->n);
+        text_append(p->reason, sizeof p->reason,
+                  "; %d groups, because too few workers are left for the %lld of sync.groups",
+                  p->n_groups, (long long)g->n);
 }
 
 int mode_choose(const struct job *job, const struct planner_history *history, struct plan *p,
                 struct eddis_error *err)
 {
     cleanup_free struct modes_worker *w = calloc((size_t)p->n_workers, sizeof *w);
-    cleanup_free struct modes_worker *even = calloc((size_t)p->n_workers, sizeof *even);
     cleanup_free int *group = calloc((size_t)p->n_workers, sizeof *group);
     struct sync_options wish = job->sync.options;
     struct choice f = { .in = { .group = group, .wish = &wish } };
@@ -432,7 +417,7 @@ int mode_choose(const struct job *job, const struct planner_history *history, st
     if (!algorithm_asked(job->sync.mode, job->sync.algorithm))
         return eddis_fail(err, -EINVAL, "no algorithm '%s' of mode '%s' in this version",
                           job->sync.algorithm, job->sync.mode);
-    if (!w || !even || !group)
+    if (!w || !group)
         return eddis_fail(err, -ENOMEM, "no memory to choose a mode");
     if ((rc = form_groups(job, history, p, group, err)) < 0)
         return rc;
@@ -441,8 +426,9 @@ int mode_choose(const struct job *job, const struct planner_history *history, st
     fill_setup(p, history, w, &f.in.setup);
     p->model_bytes = history->model_bytes;
     p->program = history->program;
-    if ((rc = predict_all(&f, err)) < 0 || (rc = predict_equal(&f, even, p, err)) < 0)
+    if ((rc = predict_all(&f, err)) < 0)
         return rc;
+    predict_equal(&f, w, p);
     lacks = what_lacks(&f, history, p);
     taken = choose(job, &f, history, lacks, p, &why);
     take(taken, p);

@@ -155,15 +155,14 @@ static struct party *gather(const struct modes_setup *s, const int *group, int *
     return p;
 }
 
-int modes_sync(const struct modes_setup *s, double *ret_samples_per_s, struct eddis_error *err)
+double modes_sync(const struct modes_setup *s)
 {
     struct party all = { 0 };
 
     for (int i = 0; i < s->n; i++)
         add_member(&all, &s->worker[i]);
     all.step_s = overlapped_s(s, all.compute_s, allreduce_s(s, all.members, all.nodes));
-    *ret_samples_per_s = all.step_s > 0 ? all.samples / all.step_s : 0;
-    return 0;
+    return all.step_s > 0 ? all.samples / all.step_s : 0;
 }
 
 /* Fill load [n_nodes] with the load of each node's link, as a fraction of its capacity: models read

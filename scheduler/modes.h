@@ -56,8 +56,8 @@ struct modes_setup {
     enum sync_wire wire;           /* of gradients between nodes; SYNC_WIRE_AUTO: float32 */
 };
 
-/* Predict synchronous training. */
-int modes_sync(const struct modes_setup *s, double *ret_samples_per_s, struct eddis_error *err);
+/* Predict the samples per second of synchronous training. */
+double modes_sync(const struct modes_setup *s);
 
 /* Predict groups [n] that average models every `period` steps; group NULL: each worker is a group.
  * -ENOMEM.

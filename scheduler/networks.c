@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_CANDIDATES = 64, MAX_DROPPED = 64, SHORTEST_PREFIX = 8, LOCAL_SPEED = 0 };
+enum { MAX_CANDIDATES = 64, MAX_DROPPED = 64, SHORTEST_PREFIX = 8 };
 
 /* An address and the node that has it. */
 struct place {
@@ -30,7 +30,6 @@ struct search {
     int *first; /* [n_nodes + 1]: where a node's places begin */
     struct networks *ret;
     char unfit[256]; /* first address that Open MPI cannot use, and why; "": none */
-    bool failed;     /* no memory */
 };
 
 /* Parse an address; false if text is NULL or no address. */
@@ -86,27 +85,19 @@ bool networks_wished(const char *wish, const char *interface, const char *addres
 __attribute__((format(printf, 4, 5))) static void drop(struct search *s, const struct ip *address,
                                                        int prefix, const char *fmt, ...)
 {
-    struct networks *r = s->ret;
-    char subnet[IP_NETWORK_CHARS], why[200];
+    struct strlist *l = &s->ret->dropped;
+    char subnet[IP_NETWORK_CHARS], why[200], text[256];
     va_list ap;
 
-    if (r->n_dropped == MAX_DROPPED)
-        return;
-    if (!r->dropped)
-        r->dropped = calloc(MAX_DROPPED, sizeof *r->dropped);
-    if (!r->dropped) {
-        s->failed = true;
-        return;
-    }
     va_start(ap, fmt);
     (void)vsnprintf(why, sizeof why, fmt, ap);
     va_end(ap);
-    (void)snprintf(r->dropped[r->n_dropped], sizeof *r->dropped, "%s: %s",
-                   ip_network_text(address, prefix, subnet), why);
-    for (int i = 0; i < r->n_dropped; i++)
-        if (strcmp(r->dropped[i], r->dropped[r->n_dropped]) == 0)
+    (void)snprintf(text, sizeof text, "%s: %s", ip_network_text(address, prefix, subnet), why);
+    for (size_t i = 0; i < l->n; i++)
+        if (strcmp(l->item[i], text) == 0)
             return; /* recorded before */
-    r->n_dropped++;
+    if (l->n < MAX_DROPPED)
+        strlist_addf(l, "%s", text);
 }
 
 /* Check whether an address is unicast, and neither loopback nor link-local. */
@@ -115,24 +106,21 @@ static bool usable(const struct ip *a)
     return ip_is_unicast(a) && !ip_is_loopback(a) && !ip_is_link_local(a);
 }
 
-/* Order places by address, then node, then index, for qsort. */
-static int by_address(const void *a, const void *b)
-{
-    const struct place *x = a, *y = b;
-
-    int order = ip_compare(&x->address, &y->address);
-
-    if (order)
-        return order;
-    return x->node != y->node ? (x->node < y->node ? -1 : 1) : x->at - y->at;
-}
-
 /* Order places by node, then index, for qsort. */
 static int by_node(const void *a, const void *b)
 {
     const struct place *x = a, *y = b;
 
     return x->node != y->node ? (x->node < y->node ? -1 : 1) : x->at - y->at;
+}
+
+/* Order places by address, then node, then index, for qsort. */
+static int by_address(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    int order = ip_compare(&x->address, &y->address);
+
+    return order ? order : by_node(a, b);
 }
 
 /* Mark addresses that several nodes have; p [n] must be sorted by address. */
@@ -307,8 +295,8 @@ static bool wished(const struct search *s, const struct ip *net, int prefix)
     return false;
 }
 
-/* Fill a candidate with every node's address in the subnet. Return 1; 0: a node has no usable
- * address there; -ENOMEM.
+/* Fill a candidate with every node's address in the subnet, in a routed one with that from which it
+ * connected. Return 1; 0: a node has no usable address there; -ENOMEM.
  */
 static int fill(struct search *s, const struct ip *net, int prefix, struct network_candidate *w)
 {
@@ -316,7 +304,7 @@ static int fill(struct search *s, const struct ip *net, int prefix, struct netwo
 
     (void)ip_network_text(net, prefix, w->subnet);
     for (int i = 0; rc == 0 && i < s->n_nodes; i++) {
-        const struct place *p = place_in(s, i, net, prefix);
+        const struct place *p = w->routed ? came_by(s, i) : place_in(s, i, net, prefix);
 
         if (p && !address_at(s, p)->unfit) {
             take_place(s, p, w);
@@ -433,20 +421,12 @@ static int consider_routed(struct search *s)
     if (prefix < SHORTEST_PREFIX)
         return 0;
     net = ip_masked(&first->address, prefix);
-    for (int i = 0; i < s->n_nodes; i++)
-        if (address_at(s, came_by(s, i))->unfit) {
-            drop_unfit(s, came_by(s, i), &net, prefix);
-            return 0;
-        }
-    rc = candidate_new(s->n_nodes, &w);
-    for (int i = 0; rc == 0 && i < s->n_nodes; i++)
-        take_place(s, came_by(s, i), &w);
-    (void)ip_network_text(&net, prefix, w.subnet);
-    if (rc == 0)
+    rc = fill(s, &net, prefix, &w);
+    if (rc == 1)
         r->network[r->n++] = w;
     else
         candidate_free(&w);
-    return rc;
+    return rc < 0 ? rc : 0;
 }
 
 /* ---- one machine ---- */
@@ -483,7 +463,7 @@ static bool same_machine(const struct search *s)
 /* Add the loopback network as the only candidate. -ENOMEM. */
 static int loopback(struct search *s)
 {
-    struct network_candidate w = { .subnet = "127.0.0.0/8", .speed_mbit = LOCAL_SPEED };
+    struct network_candidate w = { .subnet = "127.0.0.0/8" };
 
     if (candidate_new(s->n_nodes, &w) < 0) {
         candidate_free(&w);
@@ -534,8 +514,7 @@ static int stranger(const struct search *s)
 /* Fill err with the reason why no network joins all nodes. Return -ENETUNREACH. */
 static int none(const struct search *s, struct eddis_error *err)
 {
-    struct strbuf b = { 0 };
-    int rc;
+    cleanup_strbuf struct strbuf b = { 0 };
 
     describe(s, 0, &b);
     strbuf_add(&b, "; ");
@@ -543,15 +522,12 @@ static int none(const struct search *s, struct eddis_error *err)
     if (s->unfit[0])
         strbuf_addf(&b, "; %s", s->unfit);
     if (strcmp(s->wish, "auto") != 0)
-        rc = eddis_fail(
+        return eddis_fail(
             err, -ENETUNREACH,
             "communication.interface \"%.60s\" matches no network that connects all %d nodes: %s",
             s->wish, s->n_nodes, strbuf_text(&b));
-    else
-        rc = eddis_fail(err, -ENETUNREACH, "no network connects all %d nodes: %s", s->n_nodes,
-                        strbuf_text(&b));
-    strbuf_fini(&b);
-    return rc;
+    return eddis_fail(err, -ENETUNREACH, "no network connects all %d nodes: %s", s->n_nodes,
+                      strbuf_text(&b));
 }
 
 /* Find the candidates and fill s->ret with them, best first. -ENOMEM, -ENETUNREACH. */
@@ -565,7 +541,7 @@ static int find(struct search *s, struct eddis_error *err)
         rc = consider(s, &s->place[i]);
     if (rc == 0 && may_be_routed(s))
         rc = consider_routed(s);
-    if (rc < 0 || s->failed)
+    if (rc < 0 || s->ret->dropped.failed)
         return eddis_fail(err, -ENOMEM, "no memory for the networks of %d nodes", s->n_nodes);
     if (s->ret->n == 0)
         return none(s, err);
@@ -595,6 +571,6 @@ void networks_fini(struct networks *s)
     for (int i = 0; i < s->n; i++)
         candidate_free(&s->network[i]);
     free(s->network);
-    free(s->dropped);
+    strlist_fini(&s->dropped);
     *s = (struct networks){ 0 };
 }

@@ -21,6 +21,7 @@
 
 #include "lib/base/error.h"
 #include "lib/base/ip.h"
+#include "lib/base/strlist.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,8 +55,7 @@ struct network_candidate {
 struct networks {
     struct network_candidate *network; /* [n], best first */
     int n;
-    char (*dropped)[256]; /* [n_dropped] "172.17.0.0/16: 172.17.0.1 is on c01 and c02, ..." */
-    int n_dropped;
+    struct strlist dropped; /* "172.17.0.0/16: 172.17.0.1 is on c01 and c02, ..." */
 };
 
 /* Find the candidates for n_nodes nodes. wish: "auto", or the value of communication.interface: an

@@ -18,34 +18,14 @@
 
 /* ---- workers of a node ---- */
 
-/* Return how many devices of a kind a node has. */
-static int count_devices(const struct node_profile *node, enum device_kind kind)
-{
-    int n = 0;
-
-    for (int d = 0; d < node->n_devices; d++)
-        n += node->device[d].kind == kind;
-    return n;
-}
-
-/* Borrow the node's nth device of a kind, from 0; NULL: it has fewer. */
-static const struct device *nth_device(const struct node_profile *node, enum device_kind kind,
-                                       int nth)
-{
-    for (int d = 0; d < node->n_devices; d++)
-        if (node->device[d].kind == kind && nth-- == 0)
-            return &node->device[d];
-    return NULL;
-}
-
 /* Return the kind of device that this node's workers run on. Emulated devices come first: the job
  * asks for them, while a GPU may just be present.
  */
 static enum device_kind kind_of_workers(const struct node_profile *node)
 {
-    if (count_devices(node, DEVICE_EMULATED) > 0)
+    if (profile_count(node, DEVICE_EMULATED) > 0)
         return DEVICE_EMULATED;
-    return count_devices(node, DEVICE_CUDA) > 0 ? DEVICE_CUDA : DEVICE_CPU;
+    return profile_count(node, DEVICE_CUDA) > 0 ? DEVICE_CUDA : DEVICE_CPU;
 }
 
 /* Borrow the node's device of this kind and index; NULL: it has none. */
@@ -94,7 +74,7 @@ static int count_workers(const struct job *job, const struct node_profile *node,
                          struct eddis_error *err)
 {
     enum device_kind kind = kind_of_workers(node);
-    int n = count_devices(node, kind);
+    int n = profile_count(node, kind);
     int64_t wanted = node->workers ? node->workers : job->workers_per_node;
 
     if (n == 0)
@@ -159,25 +139,25 @@ static int fill_node(struct plan *p, int rank, int node, int n, const struct nod
                      struct eddis_error *err)
 {
     enum device_kind kind = kind_of_workers(profile);
-    bool divide = kind == DEVICE_CPU && n != count_devices(profile, kind);
-    bool only = p->n_nodes == 1 && count_devices(profile, kind) == 1;
+    bool divide = kind == DEVICE_CPU && n != profile_count(profile, kind);
+    bool only = p->n_nodes == 1 && profile_count(profile, kind) == 1;
+    const struct device *next = profile->device; /* for the next worker, or before it */
 
     memcpy(p->node[node], profile->host, sizeof p->node[node]);
     for (int i = 0; i < n; i++) {
         struct plan_worker *w = &p->worker[rank + i];
         struct device share;
-        const struct device *d = &share;
         int rc = 0;
 
         w->rank = rank + i;
         w->local_rank = i;
         w->node = node;
+        while (!divide && next->kind != kind)
+            next++;
         if (divide)
             rc = cpus_share(profile, i, n, &share, err);
-        else
-            d = nth_device(profile, kind, i);
         if (rc == 0)
-            rc = fill_worker(p, w, d, only, err);
+            rc = fill_worker(p, w, divide ? &share : next++, only, err);
         if (rc < 0)
             return eddis_fail_prefix(err, rc, "node '%s'", profile->host);
     }
@@ -279,7 +259,7 @@ static int use_known(struct plan *p, const struct node_profile *nodes, int64_t g
                      const struct planner_history *history, struct eddis_error *err)
 {
     struct key_index index = { .row_bytes = sizeof *history->time };
-    int rc = history ? key_index_add_all(&index, history->time, history->n_times) : 0;
+    int rc = key_index_add_all(&index, history->time, history->n_times);
 
     if (rc == 0 && index.n)
         use_times(p, nodes, global_batch, history->time, &index);
@@ -473,22 +453,14 @@ static int balance_groups(const struct job *job, struct plan *p, struct eddis_er
     return rc < 0 ? eddis_fail_prefix(err, rc, "sync.groups") : 0;
 }
 
-/* Choose the plan's mode; balance groups if there are several models. */
-static int choose_mode(const struct job *job, const struct planner_history *history, struct plan *p,
-                       struct eddis_error *err)
-{
-    static const struct planner_history nothing;
-    int rc = mode_choose(job, history ? history : &nothing, p, err);
-
-    return rc == 0 && algorithm_has(p->algorithm, ALGORITHM_SEVERAL) ? balance_groups(job, p, err)
-                                                                     : rc;
-}
-
-/* Fill in bucket size, generation, version, seed and mode. */
+/* Fill in bucket size, generation, version, seed and mode; balance groups if there are several
+ * models.
+ */
 static int choose_options(const struct job *job, const struct planner_history *history,
                           struct plan *p, struct eddis_error *err)
 {
     double bytes = job->communication.bucket_mb * (1 << 20);
+    int rc;
 
     if (!(bytes >= 0 && bytes <= (double)(INT64_C(1) << 40)))
         return eddis_fail(err, -EINVAL, "communication.bucket_mb is %g",
@@ -496,17 +468,21 @@ static int choose_options(const struct job *job, const struct planner_history *h
     p->bucket_bytes = (int64_t)bytes;
     p->generation = p->version = 1;
     p->seed = job->seed;
-    return choose_mode(job, history, p, err);
+    rc = mode_choose(job, history, p, err);
+    return rc == 0 && algorithm_has(p->algorithm, ALGORITHM_SEVERAL) ? balance_groups(job, p, err)
+                                                                     : rc;
 }
 
 int planner_plan(const struct job *job, const struct node_profile *nodes, int n_nodes,
                  const struct planner_history *history, struct plan **ret, struct eddis_error *err)
 {
+    static const struct planner_history nothing;
     struct plan *p = NULL;
     int rc = make_workers(job, nodes, n_nodes, &p, err);
 
     if (rc < 0)
         return rc;
+    history = history ? history : &nothing;
     if ((rc = use_known(p, nodes, job->batch.global, history, err)) < 0 ||
         (rc = limits_use(job, nodes, history, p, err)) < 0 ||
         (rc = plan_batches(job, p, err)) < 0 || (rc = choose_options(job, history, p, err)) < 0) {

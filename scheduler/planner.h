@@ -10,6 +10,7 @@
 #include "lib/model/job.h"
 #include "lib/model/plan.h"
 #include "lib/model/profile.h"
+#include "modes.h"
 
 enum { PLANNER_KEY = 1024 };
 
@@ -64,11 +65,14 @@ int planner_host(const struct job_host *host, struct node_profile *node, struct 
 
 /* Make a plan, generation 1, version 1; the caller frees it. A node has one worker per emulated
  * device, else per GPU, else per NUMA node. If the node or the job sets a number of workers, they
- * divide the cores of a CPU node. known may be NULL. -EINVAL: the nodes cannot give what the job
+ * divide the cores of a CPU node. history may be NULL. -EINVAL: the nodes cannot give what the job
  * asks for.
  */
 int planner_plan(const struct job *job, const struct node_profile *nodes, int n_nodes,
                  const struct planner_history *history, struct plan **ret, struct eddis_error *err);
+
+/* Return the nodes, network and model of a plan for a prediction of its steps, without workers. */
+struct modes_setup planner_network(const struct plan *p, const struct planner_history *history);
 
 /* Check whether the mode of p, planned for a new job, may change once the program has reported the
  * size of its model.

@@ -2,11 +2,12 @@
 /* replan.c - follows the plan in force, and decides when another one is worth it */
 #include "replan_impl.h"
 
+#include "lib/base/text.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const double GAP_S = 1;
 static const double UNSURE_S = 4;        /* longest wait until all speeds are known */
@@ -41,9 +42,12 @@ static void fill_defaults(struct replan_setup *s)
 /* Initialize a worker's state and learner from its setup. */
 static void fill_worker(struct replan_member *to, const struct replan_worker *w)
 {
-    *to = (struct replan_member){
-        .batch = w->batch, .min = w->min, .max = w->max, .node = w->node, .group = w->group
-    };
+    *to = (struct replan_member){ .batch = w->batch,
+                                  .held = w->batch,
+                                  .min = w->min,
+                                  .max = w->max,
+                                  .node = w->node,
+                                  .group = w->group };
     learner_init(&to->learner, &w->first, w->source);
 }
 
@@ -88,23 +92,20 @@ int replan_new(const struct replan_setup *s, struct replan **ret, struct eddis_e
         r->split = calloc(n, sizeof *r->split);
         r->worker = calloc(n, sizeof *r->worker);
         r->time = calloc(n, sizeof *r->time);
-        r->reporter = calloc(n, sizeof *r->reporter);
         r->sum = calloc(n, sizeof *r->sum);
         r->best = calloc(n, sizeof *r->best);
-        r->last = calloc(n, sizeof *r->last);
-        r->held = calloc(n, sizeof *r->held);
         r->group = calloc(n, sizeof *r->group);
         r->past = calloc(n, REBALANCE_PAST * sizeof *r->past);
     }
-    if (!r || !r->member || !r->split || !r->worker || !r->time || !r->reporter || !r->sum ||
-        !r->best || !r->last || !r->held || !r->group || !r->past) {
+    if (!r || !r->member || !r->split || !r->worker || !r->time || !r->sum || !r->best ||
+        !r->group || !r->past) {
         replan_free(r);
         return eddis_fail(err, -ENOMEM, "no memory to re-plan %d workers", s->n);
     }
     r->in_force_s = -INFINITY;
     for (int i = 0; i < r->n; i++) {
         fill_worker(&r->member[i], &s->worker[i]);
-        r->total += r->held[i] = s->worker[i].batch;
+        r->total += s->worker[i].batch;
         r->group[i] = trains_several(r) ? s->worker[i].group : 0;
     }
     *ret = r;
@@ -119,11 +120,8 @@ void replan_free(struct replan *r)
     free(r->split);
     free(r->worker);
     free(r->time);
-    free(r->reporter);
     free(r->sum);
     free(r->best);
-    free(r->last);
-    free(r->held);
     free(r->group);
     free(r->past);
     free(r);
@@ -145,7 +143,7 @@ static void forget_moves(struct replan *r, double now_s)
     for (int i = 0; i < r->n; i++) {
         r->member[i].move = 0;
         if (lasts)
-            r->held[i] = r->member[i].batch;
+            r->member[i].held = r->member[i].batch;
     }
 }
 
@@ -221,7 +219,7 @@ static bool made_slow(const struct replan *r)
 {
     int i = replan_slowest(r, replan_present);
 
-    return (double)r->member[i].move > GROWN * (double)r->last[i];
+    return (double)r->member[i].move > GROWN * (double)r->member[i].before;
 }
 
 /* Check once what the plan in force has gained, with r->split filled. If it is little of what was
@@ -257,7 +255,7 @@ void replan_published(struct replan *r, int64_t version, const int64_t *batch, i
         r->doublings++;
     promise(r, batch);
     for (int i = 0; i < r->n; i++) {
-        r->last[i] = r->member[i].batch;
+        r->member[i].before = r->member[i].batch;
         r->member[i].move = batch[i] - r->member[i].batch;
         r->member[i].batch = batch[i];
     }
@@ -278,15 +276,6 @@ void replan_agreed(struct replan *r, int64_t version, double now_s)
 }
 
 /* ---- whether it is time ---- */
-
-/* Check whether a worker's batch is outside its bounds. */
-static bool out_of_bounds(const struct replan *r)
-{
-    for (int i = 0; i < r->n; i++)
-        if (r->member[i].batch < r->member[i].min || r->member[i].batch > r->member[i].max)
-            return true;
-    return false;
-}
 
 /* Check whether the plan in force has lasted long enough for another one. The plan's first step is
  * in no report, but counts.
@@ -328,11 +317,9 @@ static void say_why(const struct replan *r, bool forced, struct replan_proposal 
 {
     int i = ret->rank = replan_slowest(r, replan_present);
     char present[32], best[32], data[48];
-    size_t used;
 
-    for (int k = 0; forced && k < r->n; k++)
-        if (r->member[k].batch < r->member[k].min || r->member[k].batch > r->member[k].max)
-            i = ret->rank = k;
+    if (forced)
+        i = ret->rank = replan_outside(r, replan_present);
     if (forced && r->member[i].max == 0)
         snprintf(ret->reason, sizeof ret->reason, "rank %d may take no samples, not %lld", i,
                  (long long)r->member[i].batch);
@@ -347,24 +334,13 @@ static void say_why(const struct replan *r, bool forced, struct replan_proposal 
                  (long long)r->member[i].batch, data_text(r, i, data, sizeof data),
                  (long long)r->best[i],
                  time_text(replan_longest_s(r, replan_proposed), best, sizeof best));
-    used = strlen(ret->reason);
     if (ret->halved)
-        snprintf(ret->reason + used, sizeof ret->reason - used,
-                 "; only half of the change is made, because shares went back and forth");
-    used = strlen(ret->reason);
+        text_append(ret->reason, sizeof ret->reason,
+                  "; only half of the change is made, because shares went back and forth");
     if (ret->period)
-        snprintf(ret->reason + used, sizeof ret->reason - used,
-                 "; models are exchanged every %lld step%s, not %lld", (long long)ret->period,
-                 ret->period == 1 ? "" : "s", (long long)r->period);
-}
-
-/* Check whether the batches in r->best differ from the present ones. */
-static bool changes(const struct replan *r)
-{
-    for (int i = 0; i < r->n; i++)
-        if (r->best[i] != r->member[i].batch)
-            return true;
-    return false;
+        text_append(ret->reason, sizeof ret->reason,
+                  "; models are exchanged every %lld step%s, not %lld", (long long)ret->period,
+                  ret->period == 1 ? "" : "s", (long long)r->period);
 }
 
 /* Propose the plan before, which was measured to be better. Return false if its bounds have
@@ -374,11 +350,10 @@ static bool go_back(struct replan *r, struct replan_proposal *ret)
 {
     char longest[32], before[32];
 
-    for (int i = 0; i < r->n; i++) {
-        r->best[i] = r->last[i];
-        if (r->best[i] < r->member[i].min || r->best[i] > r->member[i].max)
-            return false;
-    }
+    for (int i = 0; i < r->n; i++)
+        r->best[i] = r->member[i].before;
+    if (replan_outside(r, replan_proposed) >= 0)
+        return false;
     *ret = (struct replan_proposal){
         .batch = r->best,
         .rank = replan_slowest(r, replan_present),
@@ -389,7 +364,7 @@ static bool go_back(struct replan *r, struct replan_proposal *ret)
              "the longest step takes %s, but took %s under the previous plan: back to that plan",
              time_text(replan_longest_s(r, replan_present), longest, sizeof longest),
              time_text(r->worse_s, before, sizeof before));
-    return changes(r);
+    return !is_same(r, r->best, 0);
 }
 
 /* Check whether the plan in force has had its time. If so, the reports so far are used up, and old
@@ -434,7 +409,7 @@ static bool is_sure(struct replan *r, double now_s)
  */
 static bool undo_by_past(struct replan *r, struct replan_proposal *ret)
 {
-    if (!r->of_moment || !replan_was_better_by_past(r, ret) || !changes(r))
+    if (!r->of_moment || !replan_was_better_by_past(r, ret) || is_same(r, r->best, 0))
         return false;
     ret->rank = replan_slowest(r, replan_present);
     snprintf(ret->reason, sizeof ret->reason,
@@ -453,7 +428,7 @@ static bool decide_by_past(struct replan *r, double now_s, struct replan_proposa
     if (!may_move(r, now_s))
         return false;
     if (!undo_by_past(r, &p)) {
-        if (!replan_is_better_by_past(r, &p) || !changes(r))
+        if (!replan_is_better_by_past(r, &p) || is_same(r, r->best, 0))
             return false;
         say_why(r, false, &p);
     }
@@ -465,7 +440,7 @@ static bool decide_by_past(struct replan *r, double now_s, struct replan_proposa
 bool replan_decide(struct replan *r, double now_s, struct replan_proposal *ret)
 {
     struct replan_proposal p = { .batch = r->best };
-    bool forced = out_of_bounds(r), sure = is_sure(r, now_s);
+    bool forced = replan_outside(r, replan_present) >= 0, sure = is_sure(r, now_s);
 
     note_past(r, now_s);
     if (!r->fresh || !is_time(r, 0, now_s))
@@ -492,7 +467,7 @@ bool replan_decide(struct replan *r, double now_s, struct replan_proposal *ret)
         if (replan_solve(r, true) < 0)
             return false;
     }
-    if (!changes(r) || !(replan_is_worth(r, &p) || forced))
+    if (is_same(r, r->best, 0) || !(replan_is_worth(r, &p) || forced))
         return replan_decide_period(r, ret);
     p.period = replan_better_period(r, replan_proposed);
     say_why(r, forced, &p);

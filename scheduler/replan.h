@@ -37,6 +37,7 @@
 #define EDDIS_SCHEDULER_REPLAN_H
 
 #include "learner.h"
+#include "modes.h"
 
 #include "lib/base/error.h"
 
@@ -50,26 +51,16 @@ struct replan_worker {
     int node, group;         /* from 0, as in the plan */
 };
 
-/* The network between the nodes; 0: unknown, then the period stays. */
-struct replan_network {
-    int n_nodes;
-    int64_t model_bytes, bucket_bytes, n_gradients; /* as in modes.h */
-    struct program program;                         /* likewise */
-    double latency_s, bytes_per_s;
-    enum sync_wire wire; /* of gradients */
-    int64_t steps;       /* as in modes.h */
-};
-
 struct replan_setup {
     const struct replan_worker *worker; /* [n] by rank; copied */
     int n;
-    int64_t version, grain; /* of the plan in force; as in split.h */
-    const char *algorithm;  /* its name */
-    int64_t period;         /* steps between exchanges; 0: the algorithm has none */
-    bool keep_period;       /* the job sets the period */
-    struct replan_network network;
-    double gap_s;      /* 0: 1 */
-    int64_t gap_steps; /* 0: 5 */
+    int64_t version, grain;     /* of the plan in force; as in split.h */
+    const char *algorithm;      /* its name */
+    int64_t period;             /* steps between exchanges; 0: the algorithm has none */
+    bool keep_period;           /* the job sets the period */
+    struct modes_setup network; /* without workers; 0: unknown, then the period stays */
+    double gap_s;               /* 0: 1 */
+    int64_t gap_steps;          /* 0: 5 */
     double least_gain; /* relative gain that a change must promise without noise; 0: 0.01 */
 };
 
@@ -117,7 +108,7 @@ void replan_exposed(struct replan *r, int rank, const struct replan_exposed *e);
 struct replan_contradiction {
     double measured_s, predicted_s; /* exposed communication of a step */
     double times; /* factor on the network's times; below 1: it is faster than measured */
-    struct replan_network network; /* network assumed from now on */
+    struct modes_setup network; /* network assumed from now on, without workers */
 };
 
 /* Return whether the exposed communication of at least 20 steps and two exchanges contradicts the
@@ -126,9 +117,10 @@ struct replan_contradiction {
  */
 bool replan_contradicted(struct replan *r, struct replan_contradiction *ret);
 
-/* Enter new measurements of the network or the model; if they differ, the period is chosen again.
+/* Enter new measurements of the network or the model, without workers; if they differ, the period
+ * is chosen again.
  */
-void replan_network(struct replan *r, const struct replan_network *n);
+void replan_network(struct replan *r, const struct modes_setup *n);
 
 /* Record that a plan version was published, by this policy or anyone. batch [n] is copied; period
  * 0: unchanged.

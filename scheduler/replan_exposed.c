@@ -52,10 +52,13 @@ void replan_exposed(struct replan *r, int rank, const struct replan_exposed *e)
     m->last = *e;
 }
 
-/* Return the number of exchanges of models between the two reports of a worker. */
-static int64_t exchanges(const struct replan_member *m)
+/* Return what a worker's steps did and waited for between its two reports. */
+static struct replan_exposed between(const struct replan_member *m)
 {
-    return m->last.exchanges - m->mark.exchanges;
+    return (struct replan_exposed){ .steps = m->last.steps - m->mark.steps,
+                                    .exchanges = m->last.exchanges - m->mark.exchanges,
+                                    .exposed_s = m->last.exposed_s - m->mark.exposed_s,
+                                    .exchange_s = m->last.exchange_s - m->mark.exchange_s };
 }
 
 /* Check whether every worker with samples has reported enough steps, and an exchange if there are
@@ -71,7 +74,7 @@ static bool is_enough(const struct replan *r)
         if (m->batch == 0)
             continue;
         if (!m->marked || m->mark.plan < r->since || learner_source(&m->learner) != TIME_MEASURED ||
-            m->last.steps - m->mark.steps < wanted || (r->period > 0 && exchanges(m) == 0))
+            between(m).steps < wanted || (r->period > 0 && between(m).exchanges == 0))
             return false;
     }
     return true;
@@ -82,31 +85,18 @@ struct compared {
     double compute_s, measured_s, predicted_s;
 };
 
-/* Return the seconds that a worker's steps waited for communication between its two reports. */
-static double waited_s(const struct replan_member *m)
-{
-    return m->last.exposed_s - m->mark.exposed_s;
-}
-
-/* Return the seconds that a worker's steps waited for exchanges of models between its two reports.
- */
-static double exchanged_s(const struct replan_member *m)
-{
-    return m->last.exchange_s - m->mark.exchange_s;
-}
-
 /* Find the reporting worker of each group: the member that waits least; -1: none has samples. */
 static void find_reporters(struct replan *r)
 {
     const int *group = replan_groups(r);
 
     for (int g = 0; g < r->n; g++)
-        r->reporter[g] = -1;
+        r->sum[g].reporter = -1;
     for (int i = 0; i < r->n; i++) {
-        int *t = &r->reporter[group ? group[i] : i];
+        int *t = &r->sum[group ? group[i] : i].reporter;
 
         if (r->member[i].batch > 0 &&
-            (*t < 0 || waited_s(&r->member[i]) < waited_s(&r->member[*t])))
+            (*t < 0 || between(&r->member[i]).exposed_s < between(&r->member[*t]).exposed_s))
             *t = i;
     }
 }
@@ -115,12 +105,13 @@ static void find_reporters(struct replan *r)
 static void add_reporter(const struct replan_member *m, const struct modes_time *t,
                          struct compared *ret)
 {
-    double steps = (double)(m->last.steps - m->mark.steps);
+    const struct replan_exposed e = between(m);
+    double steps = (double)e.steps;
     bool crosses = t->nodes > 1;
 
     ret->compute_s += t->compute_s;
-    ret->measured_s += (crosses ? waited_s(m) : exchanged_s(m)) / steps;
-    ret->predicted_s += (crosses ? t->exposed_s : 0) + t->exchange_s * (double)exchanges(m) / steps;
+    ret->measured_s += (crosses ? e.exposed_s : e.exchange_s) / steps;
+    ret->predicted_s += (crosses ? t->exposed_s : 0) + t->exchange_s * (double)e.exchanges / steps;
 }
 
 /* Predict a step if the network takes `scale` times as long, beside what was measured, in *ret.
@@ -128,7 +119,7 @@ static void add_reporter(const struct replan_member *m, const struct modes_time 
  */
 static bool compare(struct replan *r, double scale, struct compared *ret)
 {
-    struct replan_network wire = r->set.network;
+    struct modes_setup wire = r->set.network;
     struct modes_setup s;
     int n, told = 0;
 
@@ -138,9 +129,9 @@ static bool compare(struct replan *r, double scale, struct compared *ret)
     n = modes_times(&s, replan_groups(r), r->period, r->time, NULL);
     *ret = (struct compared){ 0 };
     for (int g = 0; g < n; g++) {
-        if (r->reporter[g] < 0)
+        if (r->sum[g].reporter < 0)
             continue;
-        add_reporter(&r->member[r->reporter[g]], &r->time[g], ret);
+        add_reporter(&r->member[r->sum[g].reporter], &r->time[g], ret);
         told++;
     }
     ret->compute_s /= fmax(told, 1);
@@ -219,7 +210,7 @@ static void refit(struct replan *r, struct replan_contradiction *ret)
 
 bool replan_contradicted(struct replan *r, struct replan_contradiction *ret)
 {
-    const struct replan_network *n = &r->set.network;
+    const struct modes_setup *n = &r->set.network;
     struct compared c;
     double scale;
     bool agree;

@@ -3,7 +3,6 @@
 #ifndef EDDIS_SCHEDULER_REPLAN_IMPL_H
 #define EDDIS_SCHEDULER_REPLAN_IMPL_H
 
-#include "modes.h"
 #include "replan.h"
 #include "split.h"
 
@@ -12,6 +11,8 @@
 struct replan_member {
     struct learner learner;
     int64_t batch, min, max, move; /* move: last change of batch, in samples */
+    int64_t before;                /* batch in the plan before */
+    int64_t held;                  /* batch in the last plan that held for long, or in the first */
     int64_t plan, first, steps; /* reported version; first step under these batches, steps since */
     double exposed_s;
     double rest_s; /* of a step without its own time: communication, and waiting for others */
@@ -23,7 +24,8 @@ struct replan_member {
 /* Sums over the members of a group; scratch. */
 struct replan_group {
     double samples, step_s;
-    int fastest; /* rank; -1: it has no members */
+    int fastest;  /* rank; -1: it has no members */
+    int reporter; /* rank, for exposed communication; -1: no member has samples */
 };
 
 struct replan {
@@ -42,9 +44,7 @@ struct replan {
                                   * one; 0: the promise was checked */
     bool worse;                  /* steps are longer than under the plan before */
     double worse_s;              /* longest own time then, if worse */
-    int64_t *last;               /* [n] batches of the plan before */
     bool of_moment;              /* the plan in force was made from the speeds of one moment */
-    int64_t *held;               /* [n] batches of the last plan that held for long, or the first */
     double *past;                /* [n_past][n] seconds per sample at past moments, newest last */
     int n_past;
     double past_s; /* when the next moment is to be recorded */
@@ -57,7 +57,6 @@ struct replan {
     struct split_worker *split; /* [n], as all members below; scratch */
     struct modes_worker *worker;
     struct modes_time *time;
-    int *reporter; /* reporting worker of each group, for exposed communication; -1: none */
     struct replan_group *sum;
     int64_t *best;
     int *group;
@@ -81,6 +80,9 @@ typedef int64_t (*batch_fn)(const struct replan *r, int i);
 int64_t replan_present(const struct replan *r, int i);
 int64_t replan_proposed(const struct replan *r, int i);
 
+/* Return the last worker whose batch is outside its bounds; -1: none is. */
+int replan_outside(const struct replan *r, batch_fn batch);
+
 /* Fill r->split with the present models and bounds. */
 void replan_fill(struct replan *r);
 
@@ -99,6 +101,9 @@ double replan_longest_s(const struct replan *r, batch_fn batch);
 
 /* Return the relative change of the step's own time that noise may explain. */
 double replan_noise(const struct replan *r);
+
+/* Return the samples, fractions included, that all workers together can do within limit_s. */
+double replan_samples_within(const struct replan *r, double limit_s);
 
 /* Check whether no split at all could gain enough; much cheaper than computing the best split. */
 bool replan_is_hopeless(const struct replan *r);
@@ -128,7 +133,7 @@ bool replan_was_better_by_past(struct replan *r, struct replan_proposal *ret);
 int64_t replan_steps(const struct replan *r);
 
 /* Return the input of modes.h for these batches over this network; it borrows r's scratch. */
-struct modes_setup replan_modes(struct replan *r, batch_fn batch, const struct replan_network *n);
+struct modes_setup replan_modes(struct replan *r, batch_fn batch, const struct modes_setup *n);
 
 /* Borrow the groups for modes.h; NULL: each worker is one. */
 const int *replan_groups(const struct replan *r);

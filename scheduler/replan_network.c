@@ -32,7 +32,7 @@ int64_t replan_steps(const struct replan *r)
 }
 
 /* Check whether two networks are equal. */
-static bool is_same(const struct replan_network *a, const struct replan_network *b)
+static bool is_same(const struct modes_setup *a, const struct modes_setup *b)
 {
     return a->n_nodes == b->n_nodes && a->model_bytes == b->model_bytes &&
            a->bucket_bytes == b->bucket_bytes && a->n_gradients == b->n_gradients &&
@@ -40,7 +40,7 @@ static bool is_same(const struct replan_network *a, const struct replan_network 
            a->steps == b->steps && program_is_same_size(&a->program, &b->program);
 }
 
-void replan_network(struct replan *r, const struct replan_network *n)
+void replan_network(struct replan *r, const struct modes_setup *n)
 {
     bool same = is_same(&r->set.network, n);
 
@@ -52,29 +52,23 @@ void replan_network(struct replan *r, const struct replan_network *n)
 /* Check whether eddis may choose the period, and knows enough to do so. */
 static bool is_open(const struct replan *r)
 {
-    const struct replan_network *n = &r->set.network;
+    const struct modes_setup *n = &r->set.network;
 
     return (r->algorithm->traits & ALGORITHM_ELASTIC) && r->period > 0 && !r->set.keep_period &&
            n->n_nodes > 0 && n->model_bytes > 0 && (n->n_nodes == 1 || n->bytes_per_s > 0);
 }
 
-struct modes_setup replan_modes(struct replan *r, batch_fn batch, const struct replan_network *n)
+struct modes_setup replan_modes(struct replan *r, batch_fn batch, const struct modes_setup *n)
 {
+    struct modes_setup s = *n;
+
     for (int i = 0; i < r->n; i++)
         r->worker[i] = (struct modes_worker){ .t = r->split[i].t,
                                               .batch = batch(r, i),
                                               .node = r->member[i].node };
-    return (struct modes_setup){ .worker = r->worker,
-                                 .n = r->n,
-                                 .n_nodes = n->n_nodes,
-                                 .model_bytes = n->model_bytes,
-                                 .program = n->program,
-                                 .bucket_bytes = n->bucket_bytes,
-                                 .n_gradients = n->n_gradients,
-                                 .latency_s = n->latency_s,
-                                 .bytes_per_s = n->bytes_per_s,
-                                 .steps = n->steps,
-                                 .wire = n->wire };
+    s.worker = r->worker;
+    s.n = r->n;
+    return s;
 }
 
 const int *replan_groups(const struct replan *r)

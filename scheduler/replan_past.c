@@ -62,7 +62,7 @@ static double rate(const struct replan *r, int k, batch_fn batch)
 /* Return worker i's batch in the last plan that held for long. */
 static int64_t held(const struct replan *r, int i)
 {
-    return r->held[i];
+    return r->member[i].held;
 }
 
 /* Return the mean relative gain of these batches over the present ones at the past moments.
@@ -83,23 +83,15 @@ static double gain_by_past(const struct replan *r, batch_fn batch, double *ret_e
     return more / present;
 }
 
-/* Check whether the batches of the last plan that held for long are within the bounds. */
-static bool is_within_bounds(const struct replan *r)
-{
-    for (int i = 0; i < r->n; i++)
-        if (r->held[i] < r->member[i].min || r->held[i] > r->member[i].max)
-            return false;
-    return true;
-}
-
 bool replan_was_better_by_past(struct replan *r, struct replan_proposal *ret)
 {
     double error;
 
-    if (r->n_past < REBALANCE_PAST / 2 || !is_within_bounds(r))
+    if (r->n_past < REBALANCE_PAST / 2 || replan_outside(r, held) >= 0)
         return false;
     ret->gain = gain_by_past(r, held, &error);
-    memcpy(r->best, r->held, (size_t)r->n * sizeof *r->best);
+    for (int i = 0; i < r->n; i++)
+        r->best[i] = held(r, i);
     return ret->gain >= -EQUAL;
 }
 

@@ -63,7 +63,7 @@ bool replan_predicts(struct replan *r, double predicted_s, double *ret)
 static double alone_s(const struct replan *r, const struct replan_member *m)
 {
     struct time_model t = learner_model(&m->learner);
-    int64_t largest = learner_largest(&m->learner);
+    int64_t largest = m->learner.largest;
     double s = time_model_s(&t, r->total);
 
     if (m->batch <= 0 || largest <= 0 || m->max < r->total)
@@ -81,15 +81,9 @@ static double balanced_s(const struct replan *r, double most_s)
     double low = 0, high = most_s;
 
     for (int k = 0; k < 40; k++) {
-        double middle = (low + high) / 2, samples = 0;
+        double middle = (low + high) / 2;
 
-        for (int i = 0; i < r->n; i++) {
-            const struct time_model *t = &r->split[i].t;
-
-            if (middle > t->fixed_s)
-                samples += (middle - t->fixed_s) / t->sample_s;
-        }
-        *(samples < (double)r->total ? &low : &high) = middle;
+        *(replan_samples_within(r, middle) < (double)r->total ? &low : &high) = middle;
     }
     return high;
 }

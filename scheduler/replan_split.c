@@ -5,7 +5,6 @@
 #include "groups.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 static const double UNWAITED_GAIN = 0.1; /* extra gain required if nobody waits for another */
 
@@ -29,7 +28,7 @@ static double probe_unit_s(const struct replan *r)
     for (int i = 0; i < r->n; i++) {
         const struct learner *l = &r->member[i].learner;
         struct time_model m = learner_model(l);
-        int64_t b = learner_largest(l);
+        int64_t b = l->largest;
 
         if (l->source != TIME_PROBE || b == 0)
             continue;
@@ -71,7 +70,7 @@ void replan_times(const struct replan *r, struct replan_time *ret)
 static int64_t trusted(const struct replan *r, int rank)
 {
     const struct replan_member *s = &r->member[rank];
-    int64_t most = learner_largest(&s->learner);
+    int64_t most = s->learner.largest;
 
     most = most > 0 ? TRUST * most : r->total / r->n + r->set.grain;
     return most > s->batch ? most : s->batch;
@@ -179,6 +178,15 @@ int64_t replan_proposed(const struct replan *r, int i)
     return r->best[i];
 }
 
+int replan_outside(const struct replan *r, batch_fn batch)
+{
+    int i = r->n - 1;
+
+    while (i >= 0 && batch(r, i) >= r->member[i].min && batch(r, i) <= r->member[i].max)
+        i--;
+    return i;
+}
+
 int replan_slowest(const struct replan *r, batch_fn batch)
 {
     int at = 0;
@@ -227,14 +235,6 @@ static double free_rate(const struct replan *r, batch_fn batch)
     return rate;
 }
 
-/* Return how many standard errors a gain must have: two, plus those by which the slowest of n equal
- * workers stands out.
- */
-static double errors_wanted(const struct replan *r)
-{
-    return 2 + sqrt(2 * log(r->n));
-}
-
 /* Return the relative error of a worker's time, larger if it is estimated from few points. Only
  * those of its window count, which may have begun again under the plan.
  */
@@ -246,10 +246,12 @@ static double error_of(const struct replan *r, int i)
     return learner_error(l) * (1 + 4.0 / (double)(points > 0 ? points : 1));
 }
 
-/* Return the least gain for a relative error. */
+/* Return the least gain for a relative error. It must have two standard errors, plus those by which
+ * the slowest of n equal workers stands out.
+ */
 static double threshold(const struct replan *r, double error)
 {
-    return r->set.least_gain + errors_wanted(r) * error;
+    return r->set.least_gain + (2 + sqrt(2 * log(r->n))) * error;
 }
 
 /* Return the least gain that a change must promise. It follows from the noise of the slowest
@@ -270,9 +272,7 @@ static double wanted_gain(const struct replan *r)
     return threshold(r, fmax(error, error_of(r, replan_slowest(r, replan_present))));
 }
 
-/* Return the samples, fractions included, that all workers together can do within limit_s.
- */
-static double samples_within(const struct replan *r, double limit_s)
+double replan_samples_within(const struct replan *r, double limit_s)
 {
     double sum = 0;
 
@@ -294,7 +294,7 @@ bool replan_is_hopeless(const struct replan *r)
     double step_s = replan_longest_s(r, replan_present), rest_s = exposed_s(r);
     double needed_s = (step_s + rest_s) / (1 + replan_noise(r)) - rest_s;
 
-    return needed_s <= 0 || samples_within(r, needed_s) < (double)r->total;
+    return needed_s <= 0 || replan_samples_within(r, needed_s) < (double)r->total;
 }
 
 bool replan_is_worth(const struct replan *r, struct replan_proposal *ret)

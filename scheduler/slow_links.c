@@ -26,6 +26,7 @@ struct metrics {
 /* A worker's busiest connection. */
 struct way {
     struct metrics now, usual;
+    int node;     /* of the worker */
     int n;        /* readings in `usual`, at most SETTLED */
     int peer;     /* node at the other end */
     int64_t step; /* number of the last step */
@@ -33,15 +34,14 @@ struct way {
 };
 
 struct slow_links {
-    struct way *way; /* [n] */
-    int *node;       /* [n] */
-    int *ends;       /* [n_nodes] ends of slow connections at each node; scratch */
+    int *ends; /* [n_nodes] ends of slow connections at each node; scratch */
     int n, n_nodes;
     int wished, told;      /* rank to be reported; rank that was reported; -1: none */
     int at;                /* worker whose connection is the slow one of `wished`, or was */
     int64_t since;         /* number of the step at which `wished` changed */
     double noticed_s;      /* when it changed */
     struct slow_link last; /* as reported */
+    struct way way[];      /* [n] */
 };
 
 int slow_links_new(const int *node, int n, int n_nodes, struct slow_links **ret,
@@ -51,20 +51,18 @@ int slow_links_new(const int *node, int n, int n_nodes, struct slow_links **ret,
 
     if (n < 1 || n_nodes < 1)
         return eddis_fail(err, -EINVAL, "no links of %d workers on %d nodes", n, n_nodes);
-    s = calloc(1, sizeof *s);
-    if (s) {
-        s->n = n;
-        s->n_nodes = n_nodes;
-        s->wished = s->told = -1;
-        s->way = calloc((size_t)n, sizeof *s->way);
-        s->node = calloc((size_t)n, sizeof *s->node);
+    s = calloc(1, sizeof *s + (size_t)n * sizeof *s->way);
+    if (s)
         s->ends = calloc((size_t)n_nodes, sizeof *s->ends);
-    }
-    if (!s || !s->way || !s->node || !s->ends) {
+    if (!s || !s->ends) {
         slow_links_free(s);
         return eddis_fail(err, -ENOMEM, "no memory to watch %d workers' links", n);
     }
-    memcpy(s->node, node, (size_t)n * sizeof *node);
+    s->n = n;
+    s->n_nodes = n_nodes;
+    s->wished = s->told = -1;
+    for (int i = 0; i < n; i++)
+        s->way[i].node = node[i];
     *ret = s;
     return 0;
 }
@@ -73,8 +71,6 @@ void slow_links_free(struct slow_links *s)
 {
     if (!s)
         return;
-    free(s->way);
-    free(s->node);
     free(s->ends);
     free(s);
 }
@@ -131,7 +127,7 @@ void slow_links_take(struct slow_links *s, int rank, const struct link_load *l, 
     w = &s->way[rank];
     w->step = step;
     if (!isfinite(l->busy) || !isfinite(l->bytes_per_s) || !(step_s > 0) || peer < 0 ||
-        peer >= s->n_nodes || peer == s->node[rank]) {
+        peer >= s->n_nodes || peer == s->way[rank].node) {
         w->slow = false;
         return;
     }
@@ -168,12 +164,12 @@ static int slowest_of(const struct slow_links *s, int node)
 
     for (int i = 0; i < s->n; i++) {
         const struct way *w = &s->way[i];
-        bool own = s->node[i] == node;
+        bool own = s->way[i].node == node;
 
         if (!w->slow || !(own || w->peer == node))
             continue;
-        if (ret < 0 || (own && s->node[ret] != node) ||
-            (own == (s->node[ret] == node) && w->now.busy_s > s->way[ret].now.busy_s))
+        if (ret < 0 || (own && s->way[ret].node != node) ||
+            (own == (s->way[ret].node == node) && w->now.busy_s > s->way[ret].now.busy_s))
             ret = i;
     }
     return ret;
@@ -183,7 +179,7 @@ static int slowest_of(const struct slow_links *s, int node)
 static int first_of(const struct slow_links *s, int node)
 {
     for (int i = 0; i < s->n; i++)
-        if (s->node[i] == node)
+        if (s->way[i].node == node)
             return i;
     return -1;
 }
@@ -201,8 +197,8 @@ static int find_node(struct slow_links *s)
         if (!s->way[i].slow)
             continue;
         n++;
-        one = s->node[i];
-        s->ends[s->node[i]]++;
+        one = s->way[i].node;
+        s->ends[s->way[i].node]++;
         s->ends[s->way[i].peer]++;
     }
     return n == 1 && s->n_nodes > 2 ? one : shared_node(s);
@@ -215,7 +211,7 @@ static void tell(const struct slow_links *s, int node, int rank, struct slow_lin
     const struct way *w = &s->way[at];
 
     *ret = (struct slow_link){ .rank = rank,
-                               .from = s->node[at],
+                               .from = s->way[at].node,
                                .to = w->peer,
                                .since = s->since,
                                .times = w->now.step_s / w->usual.step_s,
@@ -233,7 +229,7 @@ static int wished_rank(struct slow_links *s)
 {
     int node = find_node(s);
 
-    if (s->told >= 0 && slowest_of(s, s->node[s->told]) >= 0)
+    if (s->told >= 0 && slowest_of(s, s->way[s->told].node) >= 0)
         return s->told;
     return node >= 0 ? first_of(s, node) : -1;
 }
@@ -245,7 +241,7 @@ bool slow_links_next(struct slow_links *s, double now_s, struct slow_link *ret)
     if (rank != s->wished || rank == s->told) {
         s->wished = rank;
         s->noticed_s = now_s;
-        s->at = rank >= 0 ? slowest_of(s, s->node[rank]) : s->at;
+        s->at = rank >= 0 ? slowest_of(s, s->way[rank].node) : s->at;
         s->since = s->way[s->at].step;
     }
     if (rank == s->told || now_s - s->noticed_s < LASTS_S)
@@ -255,7 +251,7 @@ bool slow_links_next(struct slow_links *s, double now_s, struct slow_link *ret)
         s->last.since = s->since;
         s->told = -1;
     } else {
-        tell(s, s->node[rank], rank, &s->last);
+        tell(s, s->way[rank].node, rank, &s->last);
         s->told = rank;
     }
     *ret = s->last;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* split.c - computes the optimal split by a heap or by bisection
+/* split.c - computes the optimal split by bisection on the finish time
  *
- * Both take grains in one order. The k-th grain of worker i ends at t_i(min_i + k grain). As t_i
- * never falls, the first g grains in the order (end, rank, k) hold each worker's first ones without
- * a gap, and no choice of g grains ends earlier. Greedy takes them one by one from a heap.
- * Bisection finds the end of the g-th among all doubles, exactly, and then takes the grains before
- * it.
+ * The k-th grain of worker i ends at t_i(min_i + k grain). As t_i never falls, the first g grains
+ * in the order (end, rank, k) hold each worker's first ones without a gap, and no choice of g
+ * grains ends earlier. Bisection finds the end of the g-th among all doubles, exactly, and then
+ * takes the grains before it.
  *
  * The rest of total, less than a grain, goes last to the worker that ends earliest with it. This is
  * optimal as well. If a smaller finish time T were possible, no worker could hold one more grain
@@ -20,10 +19,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Up to here the heap is faster for any realistic number of workers. */
-enum { GREEDY_MAX_GRAINS = 1 << 16 };
-
-/* Input of both methods: the workers, and the number of grains to give. */
+/* The workers, and the number of grains to give. */
 struct batch_multiples {
     const struct split_worker *w;
     int n;
@@ -36,68 +32,6 @@ static double end_s(const struct batch_multiples *g, int i, int64_t k)
 {
     return time_model_s(&g->w[i].t, g->w[i].min + k * g->grain);
 }
-
-/* ---- greedy ---- */
-
-/* A worker in the heap, and when it would end its next grain. */
-struct entry {
-    double end_s;
-    int rank;
-};
-
-/* Check whether entry a precedes b: it ends earlier, or has the lower rank. */
-static bool before(const struct entry *a, const struct entry *b)
-{
-    return a->end_s != b->end_s ? a->end_s < b->end_s : a->rank < b->rank;
-}
-
-/* Restore the order of heap [n] below index i. */
-static void sift_down(struct entry *heap, int n, int i)
-{
-    for (;;) {
-        int least = i;
-        struct entry e;
-
-        for (int c = 2 * i + 1; c <= 2 * i + 2 && c < n; c++)
-            if (before(&heap[c], &heap[least]))
-                least = c;
-        if (least == i)
-            return;
-        e = heap[i];
-        heap[i] = heap[least];
-        heap[least] = e;
-        i = least;
-    }
-}
-
-/* Fill k [n] with each worker's grains, given one by one. -ENOMEM. */
-static int take_greedy(const struct batch_multiples *g, int64_t *k, struct eddis_error *err)
-{
-    cleanup_free struct entry *heap = malloc((size_t)g->n * sizeof *heap);
-    int n = 0;
-
-    if (!heap)
-        return eddis_fail(err, -ENOMEM, "no memory to split the batch over %d workers", g->n);
-    for (int i = 0; i < g->n; i++) {
-        k[i] = 0;
-        if (g->cap[i] > 0)
-            heap[n++] = (struct entry){ .end_s = end_s(g, i, 1), .rank = i };
-    }
-    for (int i = n / 2; i-- > 0;)
-        sift_down(heap, n, i);
-    for (int64_t left = g->count; left > 0; left--) {
-        int i = heap[0].rank;
-
-        if (++k[i] < g->cap[i])
-            heap[0].end_s = end_s(g, i, k[i] + 1);
-        else
-            heap[0] = heap[--n];
-        sift_down(heap, n, 0);
-    }
-    return 0;
-}
-
-/* ---- bisection ---- */
 
 /* Return how many grains of worker i end at limit_s or before. */
 static int64_t grains_within(const struct batch_multiples *g, int i, double limit_s)
@@ -136,19 +70,10 @@ static double double_of(uint64_t bits)
     return x;
 }
 
-/* Return the bits of a double. */
-static uint64_t bits_of(double x)
-{
-    uint64_t bits;
-
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
 /* Fill k [n] with each worker's grains, by bisection on the finish time. */
-static int take_by_bisection(const struct batch_multiples *g, int64_t *k, struct eddis_error *err)
+static void take(const struct batch_multiples *g, int64_t *k)
 {
-    uint64_t low = 0, high = bits_of(INFINITY);
+    uint64_t low = 0, high = UINT64_C(0x7ff) << 52; /* the bits of infinity */
     int64_t left = g->count;
     double last_s;
 
@@ -172,10 +97,7 @@ static int take_by_bisection(const struct batch_multiples *g, int64_t *k, struct
         k[i] += more;
         left -= more;
     }
-    return 0;
 }
-
-/* ---- both methods ---- */
 
 /* Fill in g's count, rest and cap [n], which is allocated. -ERANGE: the bounds cannot hold total.
  */
@@ -237,8 +159,6 @@ static int give_rest(const struct batch_multiples *g, int64_t *b, struct eddis_e
     return 0;
 }
 
-typedef int (*take_fn)(const struct batch_multiples *g, int64_t *k, struct eddis_error *err);
-
 /* Check the input. -EINVAL: a bound or number is out of range. */
 static int check(const struct batch_multiples *g, int64_t total, struct eddis_error *err)
 {
@@ -253,56 +173,28 @@ static int check(const struct batch_multiples *g, int64_t total, struct eddis_er
     return 0;
 }
 
-/* Split total over the workers by `take`; NULL: by the faster method. ret is unchanged on failure.
- */
-static int split(struct batch_multiples *g, int64_t total, take_fn take, int64_t *ret,
-                 struct eddis_error *err)
-{
-    cleanup_free int64_t *b = NULL, *cap = NULL;
-    int rc = check(g, total, err);
-
-    if (rc < 0)
-        return rc;
-    b = calloc((size_t)g->n, sizeof *b);
-    g->cap = cap = calloc((size_t)g->n, sizeof *cap);
-    if (!b || !cap)
-        return eddis_fail(err, -ENOMEM, "no memory to split the batch over %d workers", g->n);
-    if ((rc = prepare(g, total, err)) < 0)
-        return rc;
-    if (!take)
-        take = g->count <= GREEDY_MAX_GRAINS ? take_greedy : take_by_bisection;
-    if ((rc = take(g, b, err)) < 0)
-        return rc;
-    for (int i = 0; i < g->n; i++)
-        b[i] = g->w[i].min + b[i] * g->grain;
-    if ((rc = give_rest(g, b, err)) < 0)
-        return rc;
-    memcpy(ret, b, (size_t)g->n * sizeof *ret);
-    return 0;
-}
-
-int split_greedy(const struct split_worker *w, int n, int64_t total, int64_t grain, int64_t *ret,
-                 struct eddis_error *err)
-{
-    struct batch_multiples g = { .w = w, .n = n, .grain = grain };
-
-    return split(&g, total, take_greedy, ret, err);
-}
-
-int split_bisection(const struct split_worker *w, int n, int64_t total, int64_t grain, int64_t *ret,
-                    struct eddis_error *err)
-{
-    struct batch_multiples g = { .w = w, .n = n, .grain = grain };
-
-    return split(&g, total, take_by_bisection, ret, err);
-}
-
 int split_optimal(const struct split_worker *w, int n, int64_t total, int64_t grain, int64_t *ret,
                   struct eddis_error *err)
 {
     struct batch_multiples g = { .w = w, .n = n, .grain = grain };
+    cleanup_free int64_t *b = NULL, *cap = NULL;
+    int rc = check(&g, total, err);
 
-    return split(&g, total, NULL, ret, err);
+    if (rc < 0)
+        return rc;
+    b = calloc((size_t)n, sizeof *b);
+    g.cap = cap = calloc((size_t)n, sizeof *cap);
+    if (!b || !cap)
+        return eddis_fail(err, -ENOMEM, "no memory to split the batch over %d workers", n);
+    if ((rc = prepare(&g, total, err)) < 0)
+        return rc;
+    take(&g, b);
+    for (int i = 0; i < n; i++)
+        b[i] = w[i].min + b[i] * grain;
+    if ((rc = give_rest(&g, b, err)) < 0)
+        return rc;
+    memcpy(ret, b, (size_t)n * sizeof *ret);
+    return 0;
 }
 
 void split_equal(int n, int64_t total, int64_t *ret)

@@ -2,9 +2,9 @@
 /* split.h - computes the integer batch sizes with the smallest largest finish time
  *
  * Give the next grain of samples to the worker that would finish earliest with it: this is optimal
- * for any non-decreasing t_i (Ibaraki and Katoh 1988; Beaumont et al. 2001, Alg. 3.1). For many
- * samples the same result is found by bisection on the finish time. Ties go to the lower rank and
- * the arithmetic has a fixed order, so equal input gives equal output everywhere.
+ * for any non-decreasing t_i (Ibaraki and Katoh 1988; Beaumont et al. 2001, Alg. 3.1). The same
+ * result is found by bisection on the finish time. Ties go to the lower rank and the arithmetic has
+ * a fixed order, so equal input gives equal output everywhere.
  */
 #ifndef EDDIS_SCHEDULER_SPLIT_H
 #define EDDIS_SCHEDULER_SPLIT_H
@@ -25,14 +25,6 @@ struct split_worker {
  */
 int split_optimal(const struct split_worker *w, int n, int64_t total, int64_t grain, int64_t *ret,
                   struct eddis_error *err);
-
-/* Compute the result of split_optimal by a heap, or by bisection; split_optimal uses the faster
- * method.
- */
-int split_greedy(const struct split_worker *w, int n, int64_t total, int64_t grain, int64_t *ret,
-                 struct eddis_error *err);
-int split_bisection(const struct split_worker *w, int n, int64_t total, int64_t grain, int64_t *ret,
-                    struct eddis_error *err);
 
 /* Write the equal split to ret [n]: total / n each, and one more for the first total % n. */
 void split_equal(int n, int64_t total, int64_t *ret);

@@ -6,10 +6,10 @@
 #include "lib/base/program.h"
 #include "lib/base/user_env.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const struct option_row rows[] = {
     { "tick-fd", 0, "N", "file descriptor of the progress page shared with eddis-keeper" },
@@ -37,6 +37,17 @@ static int fail(const struct eddis_error *err, int code)
     return code;
 }
 
+/* Parse the descriptor of --tick-fd. */
+static int take_tick(const char *text, int *ret, struct eddis_error *err)
+{
+    char *end;
+
+    *ret = (int)strtol(text, &end, 10);
+    if (*end || end == text || *ret < 3)
+        return eddis_fail(err, -EINVAL, "'%s' is not a file descriptor", text);
+    return 0;
+}
+
 /* Parse the command line. Return -1 to go on, else the exit code of the program. */
 static int read_options(int argc, char **argv, struct agent_options *ret)
 {
@@ -46,39 +57,24 @@ static int read_options(int argc, char **argv, struct agent_options *ret)
     int rc;
 
     while ((rc = options_next(&o, &item, &err)) > 0) {
-        char *end;
-
-        if (options_is(&item, "help")) {
-            options_help(&table, stdout);
+        if (options_is(&item, "help") || options_is(&item, "version")) {
+            options_about(&table, options_is(&item, "version"));
             return options_flush(&err) < 0 ? fail(&err, EXIT_FAULT) : EXIT_SUCCESS;
         }
-        if (options_is(&item, "version")) {
-            puts("eddis-agent " EDDIS_VERSION);
-            return options_flush(&err) < 0 ? fail(&err, EXIT_FAULT) : EXIT_SUCCESS;
-        }
-        if (options_is(&item, "mark"))
-            continue; /* it is only to be seen in the list of processes */
-        if (options_is(&item, "node")) {
+        if (options_is(&item, "node"))
             ret->node = item.value;
-            continue;
-        }
-        if (!options_is(&item, "tick-fd")) {
-            eddis_fail(&err, -1, "unexpected argument '%s'; see --help", item.value);
-            return fail(&err, EXIT_USAGE);
-        }
-        ret->tick_fd = (int)strtol(item.value, &end, 10);
-        if (*end || end == item.value || ret->tick_fd < 3) {
-            eddis_fail(&err, -1, "'%s' is not a file descriptor", item.value);
-            return fail(&err, EXIT_USAGE);
-        }
+        else if (options_is(&item, "tick-fd"))
+            rc = take_tick(item.value, &ret->tick_fd, &err);
+        else if (!item.row)
+            rc = eddis_fail(&err, -EINVAL, "unexpected argument '%s'; see --help", item.value);
+        /* --mark is only to be seen in the list of processes. */
+        if (rc < 0)
+            break;
     }
-    if (rc < 0)
-        return fail(&err, EXIT_USAGE);
-    if (ret->tick_fd < 0) {
-        eddis_fail(&err, -1, "eddis-keeper did not start this program; run eddis-run instead");
-        return fail(&err, EXIT_USAGE);
-    }
-    return -1;
+    if (rc == 0 && ret->tick_fd < 0)
+        rc = eddis_fail(&err, -EINVAL,
+                        "eddis-keeper did not start this program; run eddis-run instead");
+    return rc < 0 ? fail(&err, EXIT_USAGE) : -1;
 }
 
 int main(int argc, char **argv)

@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <string.h>
 
 static const struct option_row rows[] = {
     { "emulate", 0, "RATE:A_S:C_S", "a device that a CPU emulates; may be repeated" },
@@ -44,19 +43,12 @@ struct wish {
 /* Parse "RATE:A_S:C_S". */
 static int parse_emulated(const char *s, struct job_emulated *ret, struct eddis_error *err)
 {
-    double *const slot[] = { &ret->rate, &ret->fixed_s, &ret->sample_s };
-    const char *at = s;
+    int n = 0;
 
-    for (int i = 0; i < 3; i++) {
-        char *end;
-
-        *slot[i] = strtod(at, &end);
-        if (end == at || *end != (i < 2 ? ':' : 0))
-            return eddis_fail(
-                err, -EINVAL,
-                "--emulate '%.80s' is not RATE:A_S:C_S; write it like 0.5:0.002:0.0001", s);
-        at = end + 1;
-    }
+    if (sscanf(s, "%lf:%lf:%lf%n", &ret->rate, &ret->fixed_s, &ret->sample_s, &n) != 3 || s[n])
+        return eddis_fail(err, -EINVAL,
+                          "--emulate '%.80s' is not RATE:A_S:C_S; write it like 0.5:0.002:0.0001",
+                          s);
     return 0;
 }
 
@@ -101,10 +93,10 @@ static int parse(int argc, char **argv, struct wish *w, struct eddis_error *err)
     int rc;
 
     while ((rc = options_next(&options, &item, err)) == 1) {
-        if (options_is(&item, "help"))
-            return options_help(&table, stdout), 1;
-        if (options_is(&item, "version"))
-            return puts("eddis-probe " EDDIS_VERSION), 1;
+        if (options_is(&item, "help") || options_is(&item, "version")) {
+            options_about(&table, options_is(&item, "version"));
+            return 1;
+        }
         rc = take_option(&item, w, err);
         if (rc < 0)
             break;

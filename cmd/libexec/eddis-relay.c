@@ -6,7 +6,6 @@
 #include "lib/base/program.h"
 
 #include <stdio.h>
-#include <string.h>
 
 int main(int argc, char **argv)
 {

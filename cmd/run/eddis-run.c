@@ -17,7 +17,6 @@
 #include "cmd/run/view/run_check.h"
 #include "cmd/run/view/run_head.h"
 #include "cmd/run/view/run_view.h"
-#include "cmd/shared/number.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/exit_code.h"
@@ -32,7 +31,6 @@
 #include "run_slurm.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -177,8 +175,9 @@ static void print_profile(const struct run *r, const struct plan_print *o,
     if (!r->q.json) {
         plan_print_nodes(o, nodes, n); /* with notes on what could not be measured */
         plan_print_profiles(o, nodes, n);
-        putchar('\n');
+        strbuf_add(o->out, "\n");
         plan_print_devices(o, nodes, n);
+        fputs(strbuf_text(o->out), stdout);
         return;
     }
     printf("{\"nodes\": [\n");
@@ -252,8 +251,9 @@ static int on_planned(void *ctx, const struct plan *p, const struct node_profile
                       struct eddis_error *err)
 {
     struct run *r = ctx;
+    cleanup_strbuf struct strbuf text = { 0 };
     const struct plan_print o = {
-        .out = stdout,
+        .out = &text,
         .colour = r->view.colour,
         .home = getenv("HOME"),
         .now_s = clock_wall_ns() / CLOCK_S,
@@ -357,7 +357,7 @@ static bool was_refused(const struct job_status *s)
 static void print_summary(struct run *r, struct job_status *s)
 {
     int rank = s->failure.set ? s->failure.rank : -1;
-    struct strbuf b = { 0 };
+    cleanup_strbuf struct strbuf b = { 0 };
     cleanup_free char *json = NULL, *name = NULL;
 
     if (r->q.json) {
@@ -379,7 +379,6 @@ static void print_summary(struct run *r, struct job_status *s)
         if (!s->folder_hangs)
             run_view_add_output(r->log_dir, rank, s->n_workers, &b);
         printf("%s%s", r->showed ? "\n" : "", strbuf_text(&b));
-        strbuf_fini(&b);
     } else if (s->exit_code && s->message[0] && !strstr(strbuf_text(&r->said), s->message)) {
         fprintf(stderr, "eddis-run: %s\n", s->message); /* it says how to continue */
     }
@@ -409,7 +408,7 @@ static int run_job(struct run *r)
         .job = r->q.job,
         .folder = r->launches ? &r->folder : NULL,
         .runtime_dir = getenv("XDG_RUNTIME_DIR"),
-        .env = (const char *const *)r->q.env.at,
+        .env = (const char *const *)r->q.env.item,
         .slurm = run_allocation_of_starts(r->q.job, r->q.slurm),
         .batch = r->q.batch.job[0] ? &r->q.batch : NULL,
         .plan_path = r->q.plan_path,
@@ -496,7 +495,7 @@ static int tell_over(const struct run *r)
     const char *name = strchr(r->q.over, '/') ? r->q.over : NULL;
     struct eddis_error err = { 0 };
     struct job_status status;
-    struct strbuf b = { 0 };
+    cleanup_strbuf struct strbuf b = { 0 };
 
     if (!run_resume_is_over(r->q.over, &status)) /* it may just have been removed */
         return eddis_fail(&err, -ENOENT, "--resume %s: the job is gone", r->q.over),
@@ -510,7 +509,6 @@ static int tell_over(const struct run *r)
         job_status_print(&status, name, &b);
         job_status_print_more(&status, name, &b);
         fputs(strbuf_text(&b), stdout);
-        strbuf_fini(&b);
     }
     job_status_fini(&status);
     return 0;
@@ -541,7 +539,7 @@ static void open_log(struct run *r)
     cleanup_free char *path = file_join(r->folder.path, "driver.log");
     struct eddis_error err = { 0 };
 
-    r->up_log = path ? run_detach_log(path, &err)
+    r->up_log = path ? file_open_append(path, 0600, &err)
                      : eddis_fail(&err, -ENOMEM, "no memory for the job's folder");
     if (r->up_log < 0)
         fail(&err, 0);
@@ -599,10 +597,8 @@ int main(int argc, char **argv)
     (void)signal(SIGCHLD, SIG_DFL); /* a parent may have ignored it; exit codes are needed */
     if (run_request_read(argc, argv, &r.q, &err) < 0)
         return fail(&err, EXIT_USAGE);
-    if (r.q.help)
-        options_help(&run_options, stdout);
-    else if (r.q.version)
-        puts("eddis-run " EDDIS_VERSION);
+    if (r.q.help || r.q.version)
+        options_about(&run_options, !r.q.help);
     else if (r.q.stop)
         code = run_end_stop(r.q.stop, r.q.json, r.q.quiet);
     else if (r.q.cleanup)

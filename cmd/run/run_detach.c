@@ -4,14 +4,13 @@
 
 #include "lib/base/cleanup.h"
 #include "lib/base/descriptors.h"
-#include "lib/base/file.h"
+#include "lib/base/spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -42,7 +41,7 @@ static int code_of(pid_t child)
     while (waitpid(child, &status, 0) < 0)
         if (errno != EINTR)
             return 1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return spawn_exit_code(status);
 }
 
 /* Wait until the child reports that the workers are up, passing signals on to it. Return our exit
@@ -125,11 +124,6 @@ int run_detach(int *ret_up, int *ret_code, struct eddis_error *err)
     return 1;
 }
 
-int run_detach_log(const char *path, struct eddis_error *err)
-{
-    return file_open_append(path, 0600, err);
-}
-
 int run_detach_up(int *up, int log, struct eddis_error *err)
 {
     cleanup_fd int told = *up;
@@ -141,7 +135,8 @@ int run_detach_up(int *up, int log, struct eddis_error *err)
     fflush(stderr);
     if (fd >= 0 && (dup2(fd, STDOUT_FILENO) < 0 || dup2(fd, STDERR_FILENO) < 0))
         rc = -errno;
-    if (write(told, "u", 1) != 1 && rc == 0) /* the parent has ended: that is no error */
-        rc = 0;
+    if (write(told, "u", 1) != 1) {
+        /* the parent has ended: that is no error */
+    }
     return rc < 0 ? eddis_fail_errno(err, rc, "cannot write to the job's own log") : 0;
 }

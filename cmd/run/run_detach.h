@@ -16,11 +16,6 @@
  */
 int run_detach(int *ret_up, int *ret_code, struct eddis_error *err);
 
-/* Open the file for the child's output, making it if needed, before the job starts. Return a
- * descriptor.
- */
-int run_detach_log(const char *path, struct eddis_error *err);
-
 /* Report to the parent that the workers are up, so that it ends. Call it in the child. Send
  * standard output and error to log from now on and close it; -1: leave them. On failure the output
  * stays where it is, and the parent ends all the same.

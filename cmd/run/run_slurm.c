@@ -151,17 +151,25 @@ static void cancel(const struct follow *f, const char *option, const char *signa
         say(f, "cannot be cancelled: %.300s", rc < 0 ? err.text : said);
 }
 
+/* Read a pending signal and count it. Return false if there is none. */
+static bool read_signal(struct follow *f)
+{
+    struct signalfd_siginfo info;
+
+    if (read(f->signals, &info, sizeof info) != sizeof info)
+        return false;
+    if (f->asked++ == 0)
+        f->number = (int)info.ssi_signo;
+    return true;
+}
+
 /* Handle a signal to this process: the first asks a running job to save and end, any other cancels
  * it.
  */
 static void take_signal(struct follow *f)
 {
-    struct signalfd_siginfo info;
-
-    if (read(f->signals, &info, sizeof info) != sizeof info)
+    if (!read_signal(f))
         return;
-    if (f->asked++ == 0)
-        f->number = (int)info.ssi_signo;
     if (f->asked == 1 && strcmp(f->job.state, "RUNNING") == 0) {
         say(f, "was asked to save and end; press Ctrl-C again to have Slurm end it");
         cancel(f, "--batch", f->number == SIGINT ? "--signal=INT" : "--signal=TERM");
@@ -213,18 +221,6 @@ static void rest(struct follow *f, bool more, int64_t until_ns)
         take_signal(f);
 }
 
-/* Read a signal that came after the job's end, and count it. Return false if there was none. */
-static bool take_late_signal(struct follow *f)
-{
-    struct signalfd_siginfo info;
-
-    if (read(f->signals, &info, sizeof info) != sizeof info)
-        return false;
-    if (f->asked++ == 0)
-        f->number = (int)info.ssi_signo;
-    return true;
-}
-
 /* Check whether output may still be missing: a network file system shows it late. */
 static bool is_late(const struct follow *f)
 {
@@ -257,7 +253,7 @@ static bool copy_rest(struct follow *f)
         rc = poll(p, 2, clock_poll_ms(until_ns));
         if (rc == 0 && more)
             return false;
-        if (rc > 0 && p[0].revents && take_late_signal(f))
+        if (rc > 0 && p[0].revents && read_signal(f))
             return false;
     }
 }

@@ -67,20 +67,12 @@ static int fail(const struct eddis_error *err, int code)
 /* Set the flag of an option without a value. Return false if there is no such option. */
 static bool take_switch(struct request *q, const char *name)
 {
-    const struct {
-        const char *name;
-        bool *flag;
-    } row[] = {
+    const struct option_switch row[] = {
         { "print", &q->print },       { "test-only", &q->test }, { "json", &q->json },
         { "parsable", &q->parsable }, { "help", &q->help },      { "version", &q->version },
     };
 
-    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
-        if (strcmp(name, row[i].name) == 0) {
-            *row[i].flag = true;
-            return true;
-        }
-    return false;
+    return options_switch(name, row, sizeof row / sizeof *row);
 }
 
 /* Remember the KEY=VALUE of --set. Fail if there is no '='. */
@@ -311,21 +303,14 @@ static int run_with(const struct request *q, const struct sbatch_ask *ask, struc
 /* Find eddis-run and handle the request. Return the exit code. */
 static int run(const struct request *q, const struct job *job, struct eddis_error *err)
 {
-    struct strlist args = { 0 };
-    struct sbatch_ask ask = { .job = job, .words = q->words.item };
+    cleanup_strlist struct strlist args = { 0 };
     char program[PATH_MAX];
-    int code;
+    struct sbatch_ask ask = { .job = job, .program = program, .words = q->words.item };
 
-    if (program_path("eddis-run", program, sizeof program, err) < 0 ||
-        make_args(q, &args, err) < 0) {
-        code = fail(err, EXIT_START);
-    } else {
-        ask.program = program;
-        ask.args = args.item;
-        code = run_with(q, &ask, err);
-    }
-    strlist_fini(&args);
-    return code;
+    if (program_path("eddis-run", program, sizeof program, err) < 0 || make_args(q, &args, err) < 0)
+        return fail(err, EXIT_START);
+    ask.args = args.item;
+    return run_with(q, &ask, err);
 }
 
 int main(int argc, char **argv)
@@ -340,10 +325,7 @@ int main(int argc, char **argv)
     if (read_words(argc, argv, &q, &err) < 0) {
         fail(&err, 0);
     } else if (q.help || q.version) {
-        if (q.help)
-            options_help(&table, stdout);
-        else
-            puts("eddis-sbatch " EDDIS_VERSION);
+        options_about(&table, !q.help);
         code = 0;
     } else if (job_file_read("eddis-sbatch", q.file, &job, &err) < 0 ||
                set_keys(&q, job, &err) < 0) {

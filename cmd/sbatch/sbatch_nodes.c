@@ -7,9 +7,9 @@
 #include "lib/base/strbuf.h"
 #include "lib/base/text.h"
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { NAMED = 3 }; /* nodes that a message names; the others are counted */
@@ -113,7 +113,7 @@ int sbatch_nodes_away(const struct sbatch_ask *a, char *ret, size_t size)
 {
     const char *const argv[] = { "sinfo", "-h", "-a", "-N", "-o", "%N|%T|%P|%E", NULL };
     cleanup_free char *table = NULL;
-    struct strbuf b = { 0 };
+    cleanup_strbuf struct strbuf b = { 0 };
     int count;
 
     *ret = '\0';
@@ -121,7 +121,6 @@ int sbatch_nodes_away(const struct sbatch_ask *a, char *ret, size_t size)
         return 0;
     count = read_table(a, table, &b);
     (void)snprintf(ret, size, "%s", strbuf_text(&b));
-    strbuf_fini(&b);
     return count;
 }
 
@@ -130,16 +129,11 @@ int sbatch_nodes_away(const struct sbatch_ask *a, char *ret, size_t size)
  */
 static bool read_cores(const char *text, int64_t *ret_cores, int64_t *ret_threads)
 {
-    char *end;
-    int64_t sockets = strtoll(text, &end, 10), cores;
+    int64_t sockets, cores;
 
-    if (*end++ != ':')
-        return false;
-    cores = strtoll(end, &end, 10);
-    if (*end++ != ':')
+    if (sscanf(text, "%" SCNd64 ":%" SCNd64 ":%" SCNd64, &sockets, &cores, ret_threads) != 3)
         return false;
     *ret_cores = sockets * cores;
-    *ret_threads = strtoll(end, &end, 10);
     return sockets > 0 && cores > 0 && *ret_threads > 0;
 }
 

@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { FACTS = 160 }; /* bytes of a list of what the site offers */
@@ -172,8 +171,7 @@ static bool is_absent(const char *sentence)
 int sbatch_refusal(const struct sbatch_ask *a, char *said, struct eddis_error *err)
 {
     const char *sentence = sbatch_refusal_sentence(said);
-    struct strbuf b = { 0 };
-    int rc;
+    cleanup_strbuf struct strbuf b = { 0 };
 
     if (is_absent(sentence))
         return eddis_fail(
@@ -195,8 +193,6 @@ int sbatch_refusal(const struct sbatch_ask *a, char *said, struct eddis_error *e
     }
     if (strstr(sentence, "option"))
         strbuf_add(&b, "; options after the job's file are passed to sbatch, see sbatch --help");
-    rc = eddis_fail(err, -EINVAL, "Slurm rejected the job: \"%.160s\"%s",
-                    *sentence ? sentence : "no reason given", strbuf_text(&b));
-    strbuf_fini(&b);
-    return rc;
+    return eddis_fail(err, -EINVAL, "Slurm rejected the job: \"%.160s\"%s",
+                      *sentence ? sentence : "no reason given", strbuf_text(&b));
 }

@@ -16,7 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-int64_t sbatch_script_warning_s(const struct job *job)
+/* Return how many seconds before its time limit the job is signalled to save. It is the time for
+ * the last checkpoint and for the workers' orderly end, rounded up.
+ */
+static int64_t warning_s_of(const struct job *job)
 {
     return (job->timeouts.checkpoint_ns + job->timeouts.grace_ns + CLOCK_S - 1) / CLOCK_S;
 }
@@ -42,10 +45,8 @@ size_t sbatch_script_components(const struct job *job)
 /* Fail with -EINVAL and "train.yaml:3: slurm.nodes: <what>". */
 static int wrong(const struct job *job, const char *key, struct eddis_error *err, const char *what)
 {
-    char origin[200];
-
-    job_origin_text(job, key, origin, sizeof origin);
-    return eddis_fail(err, -EINVAL, "%s: %s: %s", origin, key, what);
+    eddis_fail(err, -EINVAL, "%s: %s", key, what);
+    return job_fail_origin(job, key, -EINVAL, err);
 }
 
 /* Reject node names together with slurm.components, and a slurm.nodes that is not their number. */
@@ -106,7 +107,7 @@ const char *sbatch_script_partition(const struct sbatch_ask *a, size_t i)
 /* Reject a time limit of component i that leaves no time beside saving the last checkpoint. */
 static int check_time(const struct sbatch_ask *a, size_t i, struct eddis_error *err)
 {
-    int64_t warning_s = sbatch_script_warning_s(a->job), ns;
+    int64_t warning_s = warning_s_of(a->job), ns;
     char where[240];
 
     ns = sbatch_script_time_ns(a, i, where, sizeof where);
@@ -125,12 +126,8 @@ int sbatch_script_check(const struct sbatch_ask *a, struct eddis_error *err)
     size_t parts = sbatch_script_components(job);
     int rc = sbatch_options_check(job->slurm.extra, parts, err);
 
-    if (rc < 0) {
-        char origin[200];
-
-        job_origin_text(job, "slurm.extra", origin, sizeof origin);
-        return eddis_fail_prefix(err, rc, "%s", origin);
-    }
+    if (rc < 0)
+        return job_fail_origin(job, "slurm.extra", rc, err);
     rc = sbatch_options_check(a->words, parts, err);
     if (rc == 0 && getenv("SBATCH_GPUS_PER_TASK")) /* sbatch reads this variable as an option */
         rc = sbatch_options_no_gpus_per_task("the variable SBATCH_GPUS_PER_TASK", err);
@@ -183,14 +180,13 @@ static void add_time(int64_t ns, struct strlist *l)
 /* Add --nodelist with the hosts that the job names, if it names any. */
 static void add_hosts(const struct job *job, struct strlist *l)
 {
-    struct strbuf b = { 0 };
+    cleanup_strbuf struct strbuf b = { 0 };
 
     for (size_t i = 0; i < job->n_hosts; i++)
         strbuf_addf(&b, "%s%s", i ? "," : "", job->host[i].host);
     if (job->n_hosts)
         strlist_addf(l, "--nodelist=%s", strbuf_text(&b));
     l->failed = l->failed || b.failed;
-    strbuf_fini(&b);
 }
 
 /* Add --cpus-per-task, or --exclusive if nothing limits the job's share of a node: Slurm's own
@@ -235,7 +231,7 @@ static void add_own(const struct sbatch_ask *a, size_t i, struct strlist *l)
 
     if (i == 0) {
         strlist_addf(l, "--job-name=%s", job->name);
-        strlist_addf(l, "--signal=B:USR1@%" PRId64, sbatch_script_warning_s(job));
+        strlist_addf(l, "--signal=B:USR1@%" PRId64, warning_s_of(job));
     }
     add_text("partition", c.partition, l);
     strlist_addf(l, "--nodes=%" PRId64, c.nodes);
@@ -262,12 +258,11 @@ static void add_own(const struct sbatch_ask *a, size_t i, struct strlist *l)
  */
 static void add_lines(const struct sbatch_ask *a, size_t i, struct strbuf *b)
 {
-    struct strlist own = { 0 };
+    cleanup_strlist struct strlist own = { 0 };
 
     add_own(a, i, &own);
     sbatch_options_add(own.item, 0, b);
     b->failed = b->failed || own.failed;
-    strlist_fini(&own);
     sbatch_options_add(a->job->slurm.extra, i, b);
     sbatch_options_add(a->words, i, b);
 }
@@ -295,12 +290,11 @@ char *sbatch_script_text(const struct sbatch_ask *a)
 
 void sbatch_script_drop_variables(const struct sbatch_ask *a)
 {
-    struct strlist own = { 0 };
+    cleanup_strlist struct strlist own = { 0 };
 
     for (size_t i = 0; i < sbatch_script_components(a->job); i++)
         add_own(a, i, &own);
     sbatch_variables_drop(own.item);
     sbatch_variables_drop(a->job->slurm.extra);
     sbatch_variables_drop(a->words);
-    strlist_fini(&own);
 }

@@ -51,11 +51,6 @@ int64_t sbatch_script_time_ns(const struct sbatch_ask *a, size_t i, char *ret_wh
 /* Borrow the partition that applies to component i, from the same sources; NULL: Slurm chooses. */
 const char *sbatch_script_partition(const struct sbatch_ask *a, size_t i);
 
-/* Return how many seconds before its time limit the job is signalled to save. It is the time for
- * the last checkpoint and for the workers' orderly end, rounded up.
- */
-int64_t sbatch_script_warning_s(const struct job *job);
-
 /* Return the number of nodes that the job's file asks for, at least 1. */
 int64_t sbatch_script_nodes(const struct job *job);
 

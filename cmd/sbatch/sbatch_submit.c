@@ -128,7 +128,7 @@ static int check_start(const struct sbatch_ask *a, const char *id, const char *c
     const char *const here[] = { "scancel", id, NULL };
     const char *const there[] = { "scancel", "-M", cluster, id, NULL };
     cleanup_free char *said = NULL;
-    struct strbuf b = { 0 };
+    cleanup_strbuf struct strbuf b = { 0 };
     struct slurm_job j;
     char why[400];
     int rc;
@@ -137,12 +137,10 @@ static int check_start(const struct sbatch_ask *a, const char *id, const char *c
         return 0;
     rc = slurm_program_run(*cluster ? there : here, "", &said, NULL);
     sbatch_refusal_add_asked(a, &b);
-    rc = eddis_fail(err, -EINVAL, "Slurm would never start the job: %s%s%s%s",
-                    slurm_job_why(&j, why, sizeof why), strbuf_text(&b),
-                    rc == 0 ? "" : "; it is still in the queue; to remove it, run scancel ",
-                    rc == 0 ? "" : id);
-    strbuf_fini(&b);
-    return rc;
+    return eddis_fail(err, -EINVAL, "Slurm would never start the job: %s%s%s%s",
+                      slurm_job_why(&j, why, sizeof why), strbuf_text(&b),
+                      rc == 0 ? "" : "; it is still in the queue; to remove it, run scancel ",
+                      rc == 0 ? "" : id);
 }
 
 /* ---- time limits ---- */
@@ -268,16 +266,6 @@ bool sbatch_submit_is_narrow(const struct sbatch_ask *a, const char *said)
     return cpus <= least;
 }
 
-/* Check whether a signal that ends the caller is blocked and pending. */
-static bool is_hurried(void)
-{
-    sigset_t held;
-
-    return sigpending(&held) == 0 &&
-           (sigismember(&held, SIGINT) == 1 || sigismember(&held, SIGTERM) == 1 ||
-            sigismember(&held, SIGHUP) == 1);
-}
-
 /* Return deadline_ns, or HURRY_S from now if that is earlier and a signal is pending that ends the
  * caller.
  */
@@ -285,7 +273,7 @@ static int64_t until(int64_t deadline_ns)
 {
     int64_t soon_ns = clock_now_ns() + HURRY_S * CLOCK_S;
 
-    return is_hurried() && soon_ns < deadline_ns ? soon_ns : deadline_ns;
+    return slurm_program_is_interrupted() && soon_ns < deadline_ns ? soon_ns : deadline_ns;
 }
 
 /* Standard output of sbatch, read so far. */
@@ -393,13 +381,15 @@ static char *errors_of(int fd)
     return said;
 }
 
+/* How sbatch is ended: it has a second to end by itself. */
+static const struct spawn_rung soon[] = { { 0, CLOCK_S }, { SIGKILL, CLOCK_S } };
+
 /* End sbatch after it gave no job number, and fail with the reason. If it had to be killed, nobody
  * knows whether the controller has accepted the job (-ETIMEDOUT). errors: its standard error file;
  * -1: already shown.
  */
 static int no_number(const struct sbatch_ask *a, pid_t pid, int errors, struct eddis_error *err)
 {
-    static const struct spawn_rung soon[] = { { 0, CLOCK_S }, { SIGKILL, CLOCK_S } };
     cleanup_free char *said = NULL;
     int status = 0, code;
 
@@ -424,7 +414,6 @@ static int take_job(const struct sbatch_ask *a, char *number, pid_t pid, int err
                     void (*got)(void *ctx, const char *id, const char *cluster), void *ctx,
                     struct eddis_error *err)
 {
-    static const struct spawn_rung soon[] = { { 0, CLOCK_S }, { SIGKILL, CLOCK_S } };
     char *cluster = number + strcspn(number, ";");
     int code;
 

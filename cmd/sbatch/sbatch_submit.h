@@ -11,7 +11,6 @@
 #include "sbatch_script.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 
 /* Ask Slurm by "sbatch --test-only" whether it could ever run the job. Return 0 and its answer "Job
  * 7 to start at ..." in *ret; or 1 and why the job cannot start now, because nodes are down,

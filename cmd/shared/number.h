@@ -3,7 +3,6 @@
 #ifndef EDDIS_CMD_SHARED_NUMBER_H
 #define EDDIS_CMD_SHARED_NUMBER_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 /* Each writes to ret, which has NUMBER_SIZE bytes or more, and returns it. NAN and infinity give

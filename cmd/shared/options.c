@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -168,6 +167,24 @@ int options_next(struct options *o, struct options_item *ret, struct eddis_error
 bool options_is(const struct options_item *i, const char *name)
 {
     return i->row && strcmp(i->row->name, name) == 0;
+}
+
+bool options_switch(const char *name, const struct option_switch *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(name, s[i].name) == 0) {
+            *s[i].flag = true;
+            return true;
+        }
+    return false;
+}
+
+void options_about(const struct option_table *t, bool version)
+{
+    if (version)
+        printf("%s %s\n", t->program, EDDIS_VERSION);
+    else
+        options_help(t, stdout);
 }
 
 void options_help(const struct option_table *t, FILE *out)

@@ -46,6 +46,12 @@ struct option_table {
     const char *footer; /* text after the options, printed unchanged; NULL: none */
 };
 
+/* An option without a value, and the flag that it sets. */
+struct option_switch {
+    const char *name;
+    bool *flag;
+};
+
 /* State of parsing. Zero-initialize it and set table, argc and argv; parsing starts at argv[1]. */
 struct options {
     const struct option_table *table;
@@ -69,6 +75,12 @@ int options_next(struct options *o, struct options_item *ret, struct eddis_error
 
 /* Check whether the item is the option of this long name. */
 bool options_is(const struct options_item *i, const char *name);
+
+/* Set the flag of the one of n switches that has this name. Return false if none has it. */
+bool options_switch(const char *name, const struct option_switch *s, size_t n);
+
+/* Print the version, or usage, summary, options and footer, to standard output. */
+void options_about(const struct option_table *t, bool version);
 
 /* Print usage, summary, options and footer. */
 void options_help(const struct option_table *t, FILE *out);

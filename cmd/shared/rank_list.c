@@ -2,25 +2,12 @@
 /* rank_list.c - parses and writes sets of ranks, "0,5-7" */
 #include "rank_list.h"
 
+#include "lib/base/text.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-/* Parse a whole number at *s and move *s behind it; -1: there is none, or it is too large. */
-static int number(const char **s)
-{
-    char *end;
-    long n;
-
-    if (**s < '0' || **s > '9')
-        return -1;
-    errno = 0;
-    n = strtol(*s, &end, 10);
-    *s = end;
-    return errno || n > INT_MAX - 1 ? -1 : (int)n;
-}
 
 int rank_list_parse(const char *text, struct rank_list *ret, struct eddis_error *err)
 {
@@ -28,13 +15,9 @@ int rank_list_parse(const char *text, struct rank_list *ret, struct eddis_error 
     const char *s = text;
 
     for (;;) {
-        int first = number(&s), last = first;
+        int first, last;
 
-        if (*s == '-') {
-            s++;
-            last = number(&s);
-        }
-        if (first < 0 || last < first || (*s && *s != ','))
+        if (!text_range(&s, INT_MAX - 1, &first, &last) || (*s && *s != ','))
             return eddis_fail(err, -EINVAL, "\"%s\" is not a list of ranks; write one like 0,5-7",
                               text);
         if (l.n == RANK_LIST_RANGES)

@@ -8,9 +8,11 @@
 #ifndef EDDIS_CMD_SHARED_TABLE_H
 #define EDDIS_CMD_SHARED_TABLE_H
 
+#include "lib/base/strbuf.h"
+#include "lib/base/strlist.h"
+
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
 
 enum { TABLE_MAX_COLUMNS = 16 };
 
@@ -24,17 +26,15 @@ struct table_column {
 struct table {
     const struct table_column *column; /* borrowed */
     size_t n_columns;                  /* at most TABLE_MAX_COLUMNS */
-    char **cell;                       /* [n] row by row */
-    size_t n, room;
-    unsigned hidden; /* bit c: column c is not printed */
-    bool failed;     /* no memory for a cell: it and later ones are missing */
+    struct strlist cell;               /* row by row; it fails if there is no memory for one */
+    unsigned hidden;                   /* bit c: column c is not printed */
 };
 
-/* Append a cell; rows fill up from left to right. Without memory, set t->failed. */
+/* Append a cell; rows fill up from left to right. */
 void table_add(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Print titles and rows. Each line begins with `indent` blanks and has none at its end. */
-void table_print(const struct table *t, int indent, FILE *out);
+/* Append titles and rows. Each line begins with `indent` blanks and has none at its end. */
+void table_print(const struct table *t, int indent, struct strbuf *b);
 
 /* Hide columns until a line has at most `columns` characters, or no title in drop [n_drop] is left.
  * They are hidden in the order of drop.
@@ -43,5 +43,8 @@ void table_fit(struct table *t, int indent, int columns, const char *const *drop
 
 /* Free the cells. */
 void table_fini(struct table *t);
+
+/* Release a local table at the end of its scope (lib/base/cleanup.h). */
+#define cleanup_table __attribute__((cleanup(table_fini)))
 
 #endif

@@ -59,10 +59,7 @@ static void set_word(struct job_location *p)
 
 /* ---- a job whose folder is here ---- */
 
-/* Find where the job of a local folder runs, and write it to *ret. Ask Slurm only if the job's
- * driver is on another machine. cluster: name of this machine's cluster; NULL: read it from Slurm.
- */
-static void place_of(const struct job_folder *f, const char *cluster, int64_t end_ns,
+void job_location_of(const struct job_folder *f, const char *cluster, int64_t end_ns,
                      struct job_location *ret)
 {
     struct job_location p = { .where = JOB_HERE, .has_folder = true, .folder = *f };
@@ -92,11 +89,6 @@ static void place_of(const struct job_folder *f, const char *cluster, int64_t en
         set_proxy(ret, &j, l.node);
         set_word(ret);
     }
-}
-
-void job_location_of(const struct job_folder *f, int64_t end_ns, struct job_location *ret)
-{
-    place_of(f, NULL, end_ns, ret);
 }
 
 /* ---- a job by its number ---- */
@@ -179,14 +171,14 @@ static int by_number(const char *word, int64_t end_ns, struct job_location *ret,
     if (rc < 0) {
         if (slurm_link_find(known < 0 ? NULL : cluster, word, &p.folder) < 0)
             return eddis_fail_prefix(err, -ENOENT, "no id of an eddis job begins with '%s'", word);
-        place_of(&p.folder, known < 0 ? NULL : cluster, end_ns, ret);
+        job_location_of(&p.folder, known < 0 ? NULL : cluster, end_ns, ret);
         return 0;
     }
     p.has_folder = by_link(cluster, &j, word, &p.folder);
     if (slurm_job_waits(&j)) {
         set_waits(&p, &j, word);
     } else if (p.has_folder) {
-        place_of(&p.folder, cluster, end_ns, &p);
+        job_location_of(&p.folder, cluster, end_ns, &p);
     } else if (is_of_another_user(&j)) {
         return not_ours(&j, word, err);
     } else if (slurm_job_is_over(&j)) {
@@ -258,7 +250,7 @@ static int from_inside(const char *word, int64_t end_ns, struct job_location *re
         return eddis_fail(err, -ENOENT,
                           "Slurm's job %s runs, but no eddis-run has started a job in it on %s",
                           word, node ? node : "this machine");
-    job_location_of(&f, end_ns, ret);
+    job_location_of(&f, NULL, end_ns, ret);
     return 0;
 }
 
@@ -275,6 +267,6 @@ int job_location_find(const char *word, job_location_find_fn *find, int64_t end_
     if (rc == -ENOENT && number)
         return by_number(word, end_ns, ret, err);
     if (rc == 0)
-        job_location_of(&f, end_ns, ret);
+        job_location_of(&f, NULL, end_ns, ret);
     return rc;
 }

@@ -49,9 +49,11 @@ typedef int job_location_find_fn(const char *word, struct job_folder *ret, struc
 int job_location_find(const char *word, job_location_find_fn *find, int64_t end_ns,
                       struct job_location *ret, struct eddis_error *err);
 
-/* Find where the job of a known folder runs. Block as job_location_find does; JOB_HERE if Slurm
- * does not answer.
+/* Find where the job of a known folder runs. Ask Slurm only if the job's driver is on another
+ * machine. Block as job_location_find does; JOB_HERE if Slurm does not answer. cluster: name of
+ * this machine's cluster; NULL: read it from Slurm.
  */
-void job_location_of(const struct job_folder *f, int64_t end_ns, struct job_location *ret);
+void job_location_of(const struct job_folder *f, const char *cluster, int64_t end_ns,
+                     struct job_location *ret);
 
 #endif

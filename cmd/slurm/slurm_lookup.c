@@ -63,15 +63,12 @@ static void add_tasks(const char *said, enum rank rank, int count, struct strbuf
 static int refuse(const char *word, const char *said, enum rank rank, int count,
                   struct eddis_error *err)
 {
-    struct strbuf b = { 0 };
-    int rc;
+    cleanup_strbuf struct strbuf b = { 0 };
 
     add_tasks(said, rank, count, &b);
-    rc = eddis_fail(err, rank == RUNS ? -ENOTUNIQ : -EINVAL,
-                    "Slurm's job %s is an array, and %d of its tasks %s; name one: %s", word, count,
-                    rank == RUNS ? "run" : "are over", strbuf_text(&b));
-    strbuf_fini(&b);
-    return rc;
+    return eddis_fail(err, rank == RUNS ? -ENOTUNIQ : -EINVAL,
+                      "Slurm's job %s is an array, and %d of its tasks %s; name one: %s", word,
+                      count, rank == RUNS ? "run" : "are over", strbuf_text(&b));
 }
 
 int slurm_lookup_choose(const char *word, const char *said, struct slurm_job *ret,

@@ -64,24 +64,7 @@ int slurm_program_start(const char *const *argv, int in, int out, int errors, pi
                          : rc;
 }
 
-/* Fail with errno: the program's exit status is lost. */
-static int no_child(const char *name, struct eddis_error *err)
-{
-    return eddis_fail_errno(err, -errno, "the exit code of %s is unknown", name);
-}
-
-int slurm_program_wait(pid_t pid)
-{
-    int status, rc;
-
-    do
-        rc = waitpid(pid, &status, 0);
-    while (rc < 0 && errno == EINTR);
-    return rc < 0 ? -errno : spawn_exit_code(status);
-}
-
-/* Check whether a signal that ends the caller is blocked and pending. */
-static bool is_interrupted(void)
+bool slurm_program_is_interrupted(void)
 {
     sigset_t held;
 
@@ -90,28 +73,23 @@ static bool is_interrupted(void)
             sigismember(&held, SIGHUP) == 1);
 }
 
-void slurm_program_kill(pid_t pid)
-{
-    (void)kill(-pid, SIGKILL);
-    (void)slurm_program_wait(pid);
-}
-
 /* Wait until the program ends, and return its exit code. Kill it and fail with -ETIMEDOUT after
  * patience_ns; if heed, with -EINTR when a blocked signal that ends the caller is pending.
  */
 static int wait_a_while(pid_t pid, const char *name, int64_t patience_ns, bool heed,
                         struct eddis_error *err)
 {
+    static const struct spawn_rung now[] = { { SIGKILL, CLOCK_S } };
     int64_t deadline_ns = clock_now_ns() + patience_ns;
     int status, rc;
 
     while ((rc = waitpid(pid, &status, WNOHANG)) == 0) {
-        if (heed && is_interrupted()) {
-            slurm_program_kill(pid);
+        if (heed && slurm_program_is_interrupted()) {
+            (void)spawn_stop(-pid, now, 1, NULL, NULL);
             return eddis_fail(err, -EINTR, "interrupted while %s ran", name);
         }
         if (clock_now_ns() >= deadline_ns) {
-            slurm_program_kill(pid);
+            (void)spawn_stop(-pid, now, 1, NULL, NULL);
             return eddis_fail(err, -ETIMEDOUT,
                               "%s has not ended within %d s, so Slurm's controller does not "
                               "answer; run scontrol ping to check it",
@@ -119,7 +97,8 @@ static int wait_a_while(pid_t pid, const char *name, int64_t patience_ns, bool h
         }
         clock_sleep_until_ns(clock_now_ns() + look_ns);
     }
-    return rc < 0 ? no_child(name, err) : spawn_exit_code(status);
+    return rc < 0 ? eddis_fail_errno(err, -errno, "the exit code of %s is unknown", name)
+                  : spawn_exit_code(status);
 }
 
 int slurm_program_run(const char *const *argv, const char *input, char **ret,

@@ -26,11 +26,8 @@ int slurm_program_text(const char *text, struct eddis_error *err);
 int slurm_program_start(const char *const *argv, int in, int out, int errors, pid_t *ret,
                         struct eddis_error *err);
 
-/* Wait until the process ends. Block. Return its exit code; -ECHILD: it was reaped elsewhere. */
-int slurm_program_wait(pid_t pid);
-
-/* Kill the process with its whole process group, and reap it. */
-void slurm_program_kill(pid_t pid);
+/* Check whether SIGINT, SIGTERM or SIGHUP is blocked and pending. */
+bool slurm_program_is_interrupted(void);
 
 /* Run a program to its end with this input. Block for a minute at most. Return its exit code, and
  * in *ret all that it printed, which the caller frees. -ETIMEDOUT: it was killed after that time;

@@ -8,6 +8,7 @@
 #include "lib/base/file.h"
 #include "lib/base/program.h"
 #include "lib/base/spawn.h"
+#include "lib/base/strbuf.h"
 #include "lib/base/strlist.h"
 #include "lib/base/text.h"
 #include "lib/base/user_env.h"
@@ -79,7 +80,7 @@ static void add_words(const struct srun_proxy *at, const char *program, const ch
  */
 static void add_environment(struct strlist *ret)
 {
-    struct strlist own = { 0 };
+    cleanup_strlist struct strlist own = { 0 };
 
     user_env_add(&own);
     for (size_t i = 0; i < own.n; i++) {
@@ -91,7 +92,6 @@ static void add_environment(struct strlist *ret)
             strlist_addf(ret, "%s", e);
     }
     ret->failed = ret->failed || own.failed;
-    strlist_fini(&own);
 }
 
 /* Start srun with pipes for its standard output and error, whose read ends go to *c. */
@@ -103,27 +103,23 @@ static int start(struct srun_proxy_call *c, const char *const *argv, const char 
                        .in = -1,
                        .own_group = true, /* Ctrl-C reaches only us, and we end srun */
                        .parent_death_signal = SIGTERM };
-    int out[2], errors[2], rc;
+    int out[2] = { -1, -1 }, errors[2] = { -1, -1 }, rc;
 
-    if (pipe2(out, O_CLOEXEC) < 0)
-        return eddis_fail_errno(err, -errno, "cannot make a pipe for srun");
-    if (pipe2(errors, O_CLOEXEC) < 0) {
+    if (pipe2(out, O_CLOEXEC) < 0 || pipe2(errors, O_CLOEXEC) < 0) {
         rc = eddis_fail_errno(err, -errno, "cannot make a pipe for srun");
-        (void)close(out[0]);
-        (void)close(out[1]);
-        return rc;
+    } else {
+        s.out = out[1];
+        s.err = errors[1];
+        rc = spawn_start(&s, &c->pid, err);
     }
-    s.out = out[1];
-    s.err = errors[1];
-    rc = spawn_start(&s, &c->pid, err);
     (void)close(out[1]);
     (void)close(errors[1]);
     c->out = out[0];
     c->errors = errors[0];
-    if (rc == 0)
-        return 0;
-    (void)close(c->out);
-    (void)close(c->errors);
+    if (rc < 0) {
+        (void)close(c->out);
+        (void)close(c->errors);
+    }
     return rc == -ENOENT
                ? eddis_fail(err, -ENOTSUP,
                             "there is no 'srun' in PATH to reach node %s of Slurm's job %s",
@@ -135,7 +131,7 @@ int srun_proxy_begin(const struct srun_proxy *at, const char *const *words, bool
                      struct srun_proxy_call *ret, struct eddis_error *err)
 {
     struct srun_proxy_call c = { .at = at, .quiet = quiet };
-    struct strlist argv = { 0 }, envp = { 0 };
+    cleanup_strlist struct strlist argv = { 0 }, envp = { 0 };
     char program[PATH_MAX], real[PATH_MAX];
     int rc = program_path(words[0], program, sizeof program, err);
 
@@ -148,8 +144,6 @@ int srun_proxy_begin(const struct srun_proxy *at, const char *const *words, bool
     (void)signal(SIGCHLD, SIG_DFL); /* if it were ignored, srun's exit code would be lost */
     if (rc == 0)
         rc = start(&c, (const char *const *)argv.item, (const char *const *)envp.item, err);
-    strlist_fini(&argv);
-    strlist_fini(&envp);
     c.end_ns = clock_now_ns() + PATIENCE_S * CLOCK_S;
     if (rc == 0)
         *ret = c;
@@ -345,6 +339,11 @@ static int copy(struct srun_proxy_call *c, int signals, int64_t end_ns,
                               c->at->node, c->at->name);
     }
     return 0;
+}
+
+void srun_proxy_keep(void *ctx, const char *bytes, size_t n)
+{
+    strbuf_add_bytes(ctx, bytes, n);
 }
 
 int srun_proxy_run(const struct srun_proxy *at, const char *const *words, int64_t most_ns,

@@ -67,6 +67,9 @@ bool srun_proxy_is_over(const struct srun_proxy_call *c);
  */
 int srun_proxy_end(struct srun_proxy_call *c, struct eddis_error *err);
 
+/* Append output bytes to a string buffer, ctx. A take() of srun_proxy_run. */
+void srun_proxy_keep(void *ctx, const char *bytes, size_t n);
+
 /* Run a program through srun until it ends, for most_ns at most. take() gets its output as it
  * comes. Return its exit code; or 128 + SIGINT, SIGTERM or SIGHUP if this process received that
  * signal, which ends the program.

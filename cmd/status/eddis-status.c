@@ -92,20 +92,14 @@ static int take_number(const char *flag, const char *text, int64_t least, int64_
 /* Store one option of the command line, or the job's name. */
 static int take_option(struct request *q, const struct options_item *i, struct eddis_error *err)
 {
-    const struct {
-        const char *name;
-        bool *flag;
-    } flags[] = {
+    const struct option_switch flags[] = {
         { "once", &q->once },       { "watch", &q->watch },   { "json", &q->json },
         { "list", &q->list },       { "report", &q->report }, { "ascii", &q->ascii },
         { "version", &q->version }, { "help", &q->help },     { "follow", &q->follow },
     };
 
-    for (size_t k = 0; k < sizeof flags / sizeof *flags; k++)
-        if (options_is(i, flags[k].name)) {
-            *flags[k].flag = true;
-            return 0;
-        }
+    if (i->row && options_switch(i->row->name, flags, sizeof flags / sizeof *flags))
+        return 0;
     if (options_is(i, "logs"))
         return take_number("--logs", i->value, 0, &q->log_rank, err);
     if (options_is(i, "lines"))
@@ -196,23 +190,21 @@ static const char *place(const struct request *q)
 /* Print the summary of a job that has ended; without --report also its details. */
 static void print_summary(const struct request *q, const struct job_status *s)
 {
-    struct strbuf b = { 0 };
+    cleanup_strbuf struct strbuf b = { 0 };
 
     job_status_print(s, place(q), &b);
     if (!q->report)
         job_status_print_more(s, place(q), &b);
     fputs(strbuf_text(&b), stdout);
-    strbuf_fini(&b);
 }
 
 /* Print advice on the job's problems, if there is any. */
 static void print_advice(const struct request *q, const struct job_status *s)
 {
-    struct strbuf b = { 0 };
+    cleanup_strbuf struct strbuf b = { 0 };
 
     job_status_print_advice(s, place(q), &b);
     fputs(strbuf_text(&b), stdout);
-    strbuf_fini(&b);
 }
 
 /* Print the page with the table of workers, as wide as the terminal. */
@@ -453,7 +445,7 @@ static int show_far(const struct request *q, const struct job_location *p, int a
                     struct eddis_error *err)
 {
     const int64_t most_ns = q->follow ? CLOCK_NEVER : 120 * CLOCK_S;
-    struct strlist words = { 0 };
+    cleanup_strlist struct strlist words = { 0 };
     int rc;
 
     if (q->terminal && !q->json && !q->report && q->log_rank < 0) {
@@ -465,7 +457,6 @@ static int show_far(const struct request *q, const struct job_location *p, int a
         rc = words.failed
                  ? eddis_fail(err, -ENOMEM, "no memory for a command line")
                  : status_far_print(&p->proxy, &words, isatty(STDOUT_FILENO), most_ns, err);
-        strlist_fini(&words);
     }
     return rc == -ECONNRESET ? show_end(q, p, err) : rc;
 }
@@ -483,7 +474,7 @@ static int find(const struct request *q, struct job_location *ret, struct eddis_
         return job_location_find(q->job, job_folder_find, end_ns, ret, err);
     rc = status_newest(&f, err);
     if (rc == 0)
-        job_location_of(&f, end_ns, ret);
+        job_location_of(&f, NULL, end_ns, ret);
     return rc;
 }
 
@@ -518,20 +509,12 @@ int main(int argc, char **argv)
     if (parse(argc, argv, &q, &err) < 0)
         return fail(&err, EXIT_USAGE);
     if (q.help || q.version) {
-        if (q.help)
-            options_help(&table, stdout);
-        else
-            puts("eddis-status " EDDIS_VERSION);
+        options_about(&table, !q.help);
         return options_flush(&err) < 0 ? fail(&err, EXIT_FAULT) : 0;
     }
     look_around(&q);
-    if (!q.list)
-        rc = show_job(&q, argc, argv, &err);
-    else if (status_list(q.json, &err) < 0)
-        return fail(&err, EXIT_FAULT);
-    else
-        rc = 0;
-    if (write_out(&err) < 0)
+    rc = q.list ? status_list(q.json, &err) : show_job(&q, argc, argv, &err);
+    if (rc < 0 || write_out(&err) < 0)
         return fail(&err, EXIT_FAULT);
     return rc; /* 0, 128 + the signal that ended the view, or the exit code on the other node */
 }

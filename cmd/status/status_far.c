@@ -49,12 +49,6 @@ static void pass(void *ctx, const char *bytes, size_t n)
     (void)fflush(stdout);
 }
 
-/* Append output bytes to a string buffer. A callback of srun_proxy_run. */
-static void keep(void *ctx, const char *bytes, size_t n)
-{
-    strbuf_add_bytes(ctx, bytes, n);
-}
-
 int status_far_print(const struct srun_proxy *proxy, const struct strlist *words, bool plain,
                      int64_t longest_ns, struct eddis_error *err)
 {
@@ -70,14 +64,13 @@ int status_far_fetch(const struct srun_proxy *proxy, const char *word, struct jo
                      struct eddis_error *err)
 {
     const char *const words[] = { "eddis-status", word, "--once", "--json", NULL };
-    struct strbuf b = { 0 };
-    int rc = srun_proxy_run(proxy, words, most_ns, keep, &b, err);
+    cleanup_strbuf struct strbuf b = { 0 };
+    int rc = srun_proxy_run(proxy, words, most_ns, srun_proxy_keep, &b, err);
 
     if (rc == 0)
         rc = b.failed
                  ? eddis_fail(err, -ENOMEM, "no memory for the status")
                  : job_status_parse(strbuf_text(&b), b.len, "answer of eddis-status", ret, err);
-    strbuf_fini(&b);
     return rc;
 }
 
@@ -96,23 +89,18 @@ struct watch {
 static void take_lines(void *ctx, const char *bytes, size_t n)
 {
     struct watch *w = ctx;
-    const char *at, *end;
+    const char *at, *end, *all;
 
     strbuf_add_bytes(&w->b, bytes, n);
-    for (at = strbuf_text(&w->b); (end = strchr(at, '\n')); at = end + 1) {
+    all = strbuf_text(&w->b);
+    for (at = all; (end = memchr(at, '\n', w->b.len - (size_t)(at - all))); at = end + 1) {
         struct job_status s;
 
         if (w->rc == 0 &&
             job_status_parse(at, (size_t)(end - at), "answer of eddis-status", &s, &w->err) == 0)
             w->rc = w->show(w->ctx, &s, &w->err);
     }
-    if (at != strbuf_text(&w->b)) {
-        struct strbuf rest = { 0 };
-
-        strbuf_add(&rest, at);
-        strbuf_fini(&w->b);
-        w->b = rest;
-    }
+    strbuf_drop(&w->b, (size_t)(at - all));
 }
 
 int status_far_watch(const struct srun_proxy *proxy, const char *word, int64_t interval_ns,

@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const struct table_column columns[] = {
@@ -41,10 +40,8 @@ static void add_row(struct table *t, const char *id, const struct job_status *s)
     table_add(t, "%s", id);
     table_add(t, "%s", s->name);
     table_add(t, "%s", state_of(s));
-    if (isfinite(time_of(s)))
-        table_add(t, "%s", job_status_duration(time_of(s), time, sizeof time));
-    else
-        table_add(t, "-");
+    table_add(t, "%s",
+              isfinite(time_of(s)) ? job_status_duration(time_of(s), time, sizeof time) : "-");
     if (s->n_nodes)
         table_add(t, "%d", s->n_nodes);
     else
@@ -92,9 +89,11 @@ static int print_json(const json_t *list, struct eddis_error *err)
 
 int status_list(bool json, struct eddis_error *err)
 {
-    struct table t = { .column = columns, .n_columns = sizeof columns / sizeof *columns };
+    cleanup_table struct table t = { .column = columns,
+                                     .n_columns = sizeof columns / sizeof *columns };
     cleanup_free struct job_folder *folder = NULL;
     cleanup_json json_t *list = json_array();
+    cleanup_strbuf struct strbuf b = { 0 };
     int n = job_folder_list(&folder, err), rc = n < 0 ? n : 0;
 
     for (int i = 0; i < n && rc == 0; i++) {
@@ -112,7 +111,7 @@ int status_list(bool json, struct eddis_error *err)
     if (rc == 0 && json)
         rc = print_json(list, err);
     else if (rc == 0)
-        table_print(&t, 0, stdout);
-    table_fini(&t);
+        table_print(&t, 0, &b);
+    fputs(strbuf_text(&b), stdout);
     return rc;
 }

@@ -18,7 +18,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -204,17 +203,12 @@ static void on_line(struct live *v, const char *line, size_t n)
 static void take_lines(struct live *v, struct strbuf *b)
 {
     const char *text = strbuf_text(b), *at = text, *end;
-    struct strbuf rest = { 0 };
 
-    while ((end = strchr(at, '\n'))) {
+    while ((end = memchr(at, '\n', b->len - (size_t)(at - text)))) {
         on_line(v, at, (size_t)(end - at));
         at = end + 1;
     }
-    if (at == text)
-        return;
-    strbuf_add(&rest, at);
-    strbuf_fini(b);
-    *b = rest;
+    strbuf_drop(b, (size_t)(at - text));
 }
 
 /* Set the error that the node does not answer. */
@@ -231,7 +225,7 @@ static void say_silent(struct live *v, const struct srun_proxy_call *c)
  */
 static int watch_far(struct live *v, struct srun_proxy_call *c, struct eddis_error *err)
 {
-    struct strbuf b = { 0 };
+    cleanup_strbuf struct strbuf b = { 0 };
     bool shown = false;
     int64_t heard_ns = clock_now_ns();
     int rc = 0;
@@ -267,7 +261,6 @@ static int watch_far(struct live *v, struct srun_proxy_call *c, struct eddis_err
                 paint(v);
         }
     }
-    strbuf_fini(&b);
     if (shown)
         screen_leave();
     return rc < 0 ? rc : v->end;

@@ -4,7 +4,6 @@
 
 #include "cmd/shared/table.h"
 
-#include "lib/base/cleanup.h"
 #include "lib/base/strbuf.h"
 #include "lib/base/text.h"
 #include "lib/model/algorithm.h"
@@ -23,55 +22,28 @@ enum { WORKER_LINES = 10 }; /* most lines about workers below the table */
 
 /* Columns of the table of workers. */
 static const struct table_column worker_columns[] = {
-    { "rank", true },   { "node", false },     { "device", false }, { "step", true },
-    { "batch", true },  { "samples/s", true }, { "step ms", true }, { "compute", true },
-    { "input", true },  { "exposed", true },   { "wait", true },    { "speed", true },
-    { "state", false },
-};
-
-/* The same for modes in which workers or groups have models of their own. */
-static const struct table_column elastic_columns[] = {
     { "rank", true },  { "node", false },     { "device", false }, { "step", true },
     { "batch", true }, { "samples/s", true }, { "step ms", true }, { "compute", true },
     { "input", true }, { "exposed", true },   { "wait", true },    { "speed", true },
     { "group", true }, { "stale", true },     { "state", false },
 };
 
+/* Bits of the columns "group" and "stale", only for modes in which several models are trained. */
+enum { OF_SEVERAL = 3 << 12 };
+
 /* Columns that a narrow window leaves out, in this order. Rank, speed and state always stay. */
 static const char *const spare_columns[] = { "device", "batch", "step ms",   "input",
                                              "stale",  "group", "samples/s", "exposed",
                                              "node",   "wait",  "compute",   "step" };
 
-/* Check whether workers or groups of the job have models of their own. */
-static bool is_elastic(const struct job_status *s)
-{
-    return algorithm_has(s->algorithm, ALGORITHM_SEVERAL);
-}
-
 enum status_mark status_mark(const struct worker_status *w)
 {
-    static const char *const gone[] = { "killed", "lost" };
-
-    for (size_t i = 0; i < sizeof gone / sizeof *gone; i++)
-        if (strcmp(w->state, gone[i]) == 0)
-            return STATUS_GONE;
+    if (strcmp(w->state, "killed") == 0 || strcmp(w->state, "lost") == 0)
+        return STATUS_GONE;
     return w->straggler[0] ? STATUS_SLOW : STATUS_PLAIN;
 }
 
 /* ---- the head ---- */
-
-/* Append text without control characters. */
-static void add_clean(struct strbuf *b, const char *text)
-{
-    cleanup_free char *clean = strdup(text);
-
-    if (!clean) {
-        b->failed = true;
-        return;
-    }
-    text_strip_control(clean);
-    strbuf_add(b, clean);
-}
 
 /* Return the number of UTF-8 characters in n bytes. */
 static int width_of(const char *text, size_t n)
@@ -114,21 +86,15 @@ static void add_parts(struct strbuf *b, const char *label, struct strbuf *parts,
 /* Append the parts of the line "job": id, state, mode and number of workers. */
 static void job_parts(struct strbuf *b, const struct job_status *s)
 {
-    add_clean(b, s->job);
-    strbuf_addf(b, "   %s", job_state_name(s->state));
+    text_add_clean(b, "%s   %s", s->job, job_state_name(s->state));
     if (s->reason[0]) {
-        strbuf_add(b, " (");
-        add_clean(b, s->reason);
+        text_add_clean(b, " (%s", s->reason);
         if (s->exit_code > 0)
             strbuf_addf(b, ", exit code %d", s->exit_code);
         strbuf_add(b, ")");
     }
-    if (s->mode[0]) {
-        strbuf_add(b, "   ");
-        add_clean(b, s->mode);
-        strbuf_add(b, ", ");
-        add_clean(b, s->algorithm);
-    }
+    if (s->mode[0])
+        text_add_clean(b, "   %s, %s", s->mode, s->algorithm);
     if (s->n_workers)
         strbuf_addf(b, "   %d worker%s on %d node%s", s->n_workers, s->n_workers == 1 ? "" : "s",
                     s->n_nodes, s->n_nodes == 1 ? "" : "s");
@@ -170,7 +136,7 @@ static int bar_cells(const struct strbuf *before, const struct strbuf *after, in
 /* Append the line "where": epoch, step, bar, percentage and times. */
 static void add_progress(struct strbuf *b, const struct job_status *s, bool ascii, int columns)
 {
-    struct strbuf before = { 0 }, after = { 0 };
+    cleanup_strbuf struct strbuf before = { 0 }, after = { 0 };
     double part = s->steps_total > 0 ? fmin((double)s->steps_done / (double)s->steps_total, 1) : 0;
     int cells;
 
@@ -189,8 +155,6 @@ static void add_progress(struct strbuf *b, const struct job_status *s, bool asci
         add_bar(b, part, cells, ascii);
     strbuf_addf(b, "%s\n", strbuf_text(&after));
     b->failed = b->failed || before.failed || after.failed;
-    strbuf_fini(&before);
-    strbuf_fini(&after);
 }
 
 /* Append the line "result" with loss and test accuracy, if known. */
@@ -258,10 +222,8 @@ static void add_plan(struct strbuf *b, const struct job_status *s)
         strbuf_add(b, "not measured yet");
     if (p->ideal_samples_per_s > 0 && isfinite(p->samples_per_s))
         strbuf_addf(b, ", %.0f %% of its ideal", 100 * p->samples_per_s / p->ideal_samples_per_s);
-    if (p->reason[0]) {
-        strbuf_add(b, "; why: ");
-        add_clean(b, p->reason);
-    }
+    if (p->reason[0])
+        text_add_clean(b, "; why: %s", p->reason);
     strbuf_add(b, "\n");
 }
 
@@ -277,7 +239,7 @@ static void add_measure(struct table *t, double x, int digits)
 }
 
 /* Add the row of a worker. */
-static void add_worker(struct table *t, const struct worker_status *w, bool elastic)
+static void add_worker(struct table *t, const struct worker_status *w)
 {
     char n[40];
 
@@ -286,33 +248,17 @@ static void add_worker(struct table *t, const struct worker_status *w, bool elas
     table_add(t, "%s", w->device[0] ? w->device : "-");
     table_add(t, "%" PRId64, w->steps_done);
     table_add(t, "%" PRId64, w->batch);
-    if (isfinite(w->samples_per_s))
-        table_add(t, "%s", text_grouped(w->samples_per_s, n, sizeof n));
-    else
-        table_add(t, "-");
+    table_add(t, "%s",
+              isfinite(w->samples_per_s) ? text_grouped(w->samples_per_s, n, sizeof n) : "-");
     add_measure(t, w->step_ms, 1);
     add_measure(t, w->compute_ms, 1);
     add_measure(t, w->input_ms, 1);
     add_measure(t, w->exposed_ms, 1);
     add_measure(t, w->wait_ms, 1);
     add_measure(t, w->relative_speed, 2);
-    if (elastic) {
-        table_add(t, "%d", w->group);
-        table_add(t, "%d", w->staleness);
-    }
+    table_add(t, "%d", w->group);
+    table_add(t, "%d", w->staleness);
     table_add(t, "%s", w->state);
-}
-
-/* Print the line about a slow worker, in the words of the driver. */
-static void add_slow(FILE *out, const struct worker_status *w)
-{
-    char node[sizeof w->node], says[sizeof w->straggler_says];
-
-    memcpy(node, w->node, sizeof node);
-    memcpy(says, w->straggler_says, sizeof says);
-    text_strip_control(node);
-    text_strip_control(says);
-    fprintf(out, "slow    rank %d on %s %s\n", w->rank, node, says);
 }
 
 /* Insert a worker into the list of the slowest ones, slowest first, if it belongs there. Return the
@@ -332,8 +278,10 @@ static int keep_slowest(const struct worker_status **slowest, int n, const struc
     return n;
 }
 
-/* Print a line for each of the slowest workers, and one if most workers have become slow. */
-static void add_slowest(FILE *out, const struct job_status *s)
+/* Append a line for each of the slowest workers, in the words of the driver, and one if most
+ * workers have become slow.
+ */
+static void add_slowest(struct strbuf *b, const struct job_status *s)
 {
     const struct worker_status *slowest[WORKER_LINES];
     int n = 0, all = 0;
@@ -344,63 +292,63 @@ static void add_slowest(FILE *out, const struct job_status *s)
             all++;
         }
     if (isfinite(s->all_slow_times))
-        fprintf(out, "slow    most workers take %.1f times as long as before\n", s->all_slow_times);
-    for (int i = 0; i < n; i++)
-        add_slow(out, slowest[i]);
+        strbuf_addf(b, "slow    most workers take %.1f times as long as before\n",
+                    s->all_slow_times);
+    for (int i = 0; i < n; i++) {
+        text_add_clean(b, "slow    rank %d on %s %s", slowest[i]->rank, slowest[i]->node,
+                       slowest[i]->straggler_says);
+        strbuf_add(b, "\n");
+    }
     if (all > n)
-        fprintf(out, "slow    and %d more workers\n", all - n);
+        strbuf_addf(b, "slow    and %d more workers\n", all - n);
 }
 
-/* Print which ranks make no step while the job stalls. Ranks that only wait for others are not
+/* Append which ranks make no step while the job stalls. Ranks that only wait for others are not
  * named.
  */
-static void add_stalled(FILE *out, const struct job_status *s, double age_s)
+static void add_stalled(struct strbuf *b, const struct job_status *s, double age_s)
 {
     int blamed = 0;
 
     for (int i = 0; i < s->n_workers; i++) {
         const struct worker_status *w = &s->worker[i];
-        char node[sizeof w->node];
 
         if (job_status_has_ended(w) || strcmp(w->state, "wait") == 0)
             continue;
         if (++blamed > WORKER_LINES)
             continue;
-        memcpy(node, w->node, sizeof node);
-        text_strip_control(node);
-        fprintf(out, "stalled rank %d on %s has made no step for %.0f s, its state is %s\n",
-                w->rank, node, w->last_step_age_s, w->state);
+        text_add_clean(b, "stalled rank %d on %s has made no step for %.0f s, its state is %s",
+                       w->rank, w->node, w->last_step_age_s, w->state);
+        strbuf_add(b, "\n");
     }
     if (blamed > WORKER_LINES)
-        fprintf(out, "stalled and %d more ranks\n", blamed - WORKER_LINES);
+        strbuf_addf(b, "stalled and %d more ranks\n", blamed - WORKER_LINES);
     if (!blamed)
-        fprintf(out, "stalled no rank has made a step for %.0f s: all wait for one another\n",
-                age_s);
+        strbuf_addf(b, "stalled no rank has made a step for %.0f s: all wait for one another\n",
+                    age_s);
 }
 
-/* Print the table of workers, then the lines about stalled or slow ones. */
-static void print_workers(const struct job_status *s, int columns, FILE *out)
+/* Append the table of workers, then the lines about stalled or slow ones. */
+static void add_workers(struct strbuf *b, const struct job_status *s, int columns)
 {
     double age_s = job_status_stalled_s(s);
-    struct table t = { .column = worker_columns,
-                       .n_columns = sizeof worker_columns / sizeof *worker_columns };
+    cleanup_table struct table t = { .column = worker_columns,
+                                     .n_columns = sizeof worker_columns / sizeof *worker_columns,
+                                     .hidden = algorithm_has(s->algorithm, ALGORITHM_SEVERAL)
+                                                   ? 0
+                                                   : OF_SEVERAL };
 
-    if (is_elastic(s))
-        t = (struct table){ .column = elastic_columns,
-                            .n_columns = sizeof elastic_columns / sizeof *elastic_columns };
     for (int i = 0; i < s->n_workers; i++)
-        add_worker(&t, &s->worker[i], is_elastic(s));
+        add_worker(&t, &s->worker[i]);
     if (columns)
         table_fit(&t, 2, columns, spare_columns, sizeof spare_columns / sizeof *spare_columns);
-    fputc('\n', out);
-    table_print(&t, 2, out);
-    table_fini(&t);
-    fputc('\n', out);
-    if (age_s > 0) {
-        add_stalled(out, s, age_s);
-        return;
-    }
-    add_slowest(out, s);
+    strbuf_add(b, "\n");
+    table_print(&t, 2, b);
+    strbuf_add(b, "\n");
+    if (age_s > 0)
+        add_stalled(b, s, age_s);
+    else
+        add_slowest(b, s);
 }
 
 /* Count the lines of a text. */
@@ -418,47 +366,36 @@ static void add_note(struct strbuf *b, const char *text)
 {
     if (!*text)
         return;
-    strbuf_add(b, "note    ");
-    add_clean(b, text);
+    text_add_clean(b, "note    %s", text);
     strbuf_add(b, "\n");
 }
 
 int status_page_make(const struct job_status *s, bool ascii, int columns, struct status_page *ret,
                      struct eddis_error *err)
 {
-    struct strbuf head = { 0 }, job = { 0 }, speed = { 0 };
-    char *text = NULL;
-    size_t n = 0;
-    FILE *out;
+    struct strbuf page = { 0 }, job = { 0 }, speed = { 0 };
+    struct status_page p = { .n_workers = s->n_workers };
 
     job_parts(&job, s);
-    add_parts(&head, "job", &job, columns);
-    add_progress(&head, s, ascii, columns);
+    add_parts(&page, "job", &job, columns);
+    add_progress(&page, s, ascii, columns);
     if (isfinite(s->samples_per_s)) {
         speed_parts(&speed, s);
-        add_parts(&head, "speed", &speed, columns);
+        add_parts(&page, "speed", &speed, columns);
     }
-    add_plan(&head, s);
-    add_result(&head, s);
-    job_status_print_checkpoints(s, "saves   ", &head);
-    add_note(&head, s->waiting);
-    add_note(&head, s->refused);
-    add_note(&head, s->message);
-    out = head.failed ? NULL : open_memstream(&text, &n);
-    if (!out) {
-        strbuf_fini(&head);
-        return eddis_fail(err, -ENOMEM, "no memory for the status");
-    }
-    fputs(strbuf_text(&head), out);
+    add_plan(&page, s);
+    add_result(&page, s);
+    job_status_print_checkpoints(s, "saves   ", &page);
+    add_note(&page, s->waiting);
+    add_note(&page, s->refused);
+    add_note(&page, s->message);
+    p.first = count_lines(strbuf_text(&page)) + 2;
     if (s->n_workers)
-        print_workers(s, columns, out);
-    if (fclose(out) != 0 || !text) {
-        strbuf_fini(&head);
-        free(text);
+        add_workers(&page, s, columns);
+    p.text = strbuf_steal(&page);
+    if (!p.text)
         return eddis_fail(err, -ENOMEM, "no memory for the status");
-    }
-    *ret = (struct status_page){ text, count_lines(strbuf_text(&head)) + 2, s->n_workers };
-    strbuf_fini(&head);
+    *ret = p;
     return 0;
 }
 

@@ -12,7 +12,6 @@
 #include "agents/job/status_json.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 
 /* A finished page. */

@@ -4,8 +4,7 @@
 #include "status_screen.h"
 
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
+#include <stdbool.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>

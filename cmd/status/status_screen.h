@@ -7,10 +7,6 @@
 #ifndef EDDIS_CMD_STATUS_STATUS_SCREEN_H
 #define EDDIS_CMD_STATUS_STATUS_SCREEN_H
 
-#include "lib/base/error.h"
-
-#include <stdbool.h>
-
 /* Show the alternate screen on standard output and hide the cursor. If standard input is a terminal
  * too, keys are read one by one and not echoed.
  */

@@ -85,6 +85,14 @@ void strbuf_addf(struct strbuf *b, const char *fmt, ...)
     va_end(ap);
 }
 
+void strbuf_drop(struct strbuf *b, size_t n)
+{
+    if (n == 0)
+        return;
+    b->len -= n;
+    memmove(b->text, b->text + n, b->len + 1);
+}
+
 const char *strbuf_text(const struct strbuf *b)
 {
     return b->text ? b->text : "";

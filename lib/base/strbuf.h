@@ -40,6 +40,9 @@ void strbuf_addf(struct strbuf *b, const char *fmt, ...) __attribute__((format(p
 void strbuf_vaddf(struct strbuf *b, const char *fmt, va_list ap)
     __attribute__((format(printf, 2, 0)));
 
+/* Remove the first n bytes, which are there. */
+void strbuf_drop(struct strbuf *b, size_t n);
+
 /* Borrow the text, "" if empty; valid until the next change. */
 const char *strbuf_text(const struct strbuf *b);
 

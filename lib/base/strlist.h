@@ -29,6 +29,9 @@ void strlist_sort(struct strlist *l);
 /* Free the strings and the list; l is then empty and valid. */
 void strlist_fini(struct strlist *l);
 
+/* Release a local strlist at the end of its scope (cleanup.h). */
+#define cleanup_strlist __attribute__((cleanup(strlist_fini)))
+
 /* Set NAME=VALUE in an environment list: replace the first NAME=, or append. */
 void strlist_set(struct strlist *l, const char *name, const char *value);
 

@@ -173,6 +173,31 @@ bad:
     return eddis_fail(err, -EINVAL, "'%s' is not a duration; write 250ms, 10s, 5m, 2h or 7d", s);
 }
 
+/* Parse a number from 0 to most at *s and move *s behind it; -1: there is none, or it is larger. */
+static int read_index(const char **s, int most)
+{
+    int n = 0;
+
+    if (**s < '0' || **s > '9')
+        return -1;
+    for (; **s >= '0' && **s <= '9'; (*s)++) {
+        if (n > (most - (**s - '0')) / 10)
+            return -1;
+        n = n * 10 + (**s - '0');
+    }
+    return n;
+}
+
+bool text_range(const char **s, int most, int *ret_first, int *ret_last)
+{
+    *ret_first = *ret_last = read_index(s, most);
+    if (**s == '-') {
+        (*s)++;
+        *ret_last = read_index(s, most);
+    }
+    return *ret_first >= 0 && *ret_last >= *ret_first;
+}
+
 /* Decode the UTF-8 character at text [n] into *ret.  Return its length in bytes; 0: invalid (RFC
  * 3629).
  */
@@ -220,6 +245,20 @@ void text_strip_control(char *s)
             memset(s, '?', n);
         s += n;
     }
+}
+
+void text_add_clean(struct strbuf *b, const char *fmt, ...)
+{
+    size_t at = b->len;
+    va_list ap;
+
+    va_start(ap, fmt);
+    strbuf_vaddf(b, fmt, ap);
+    va_end(ap);
+    if (b->failed)
+        return;
+    text_strip_control(b->text + at);
+    b->len = at + strlen(b->text + at);
 }
 
 /* Return the position after the string of an OSC, DCS, SOS, PM or APC sequence, which ends with BEL
@@ -342,6 +381,15 @@ const char *text_signal(int sig)
     };
 
     return sig > 0 && (size_t)sig < sizeof names / sizeof *names && names[sig] ? names[sig] : "?";
+}
+
+int text_width(const char *s)
+{
+    int width = 0;
+
+    for (; *s; s++)
+        width += ((unsigned char)*s & 0xc0) != 0x80;
+    return width;
 }
 
 size_t text_utf8_bad(const char *s, size_t n)

@@ -4,6 +4,7 @@
 #define EDDIS_BASE_TEXT_H
 
 #include "error.h"
+#include "strbuf.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,11 +20,19 @@ const char *text_nearest(const char *word, const char *const *names, size_t n);
  */
 int text_duration_ns(const char *s, int64_t *ret, struct eddis_error *err);
 
+/* Parse a number from 0 to most, or a range of them "5-7", at *s and move *s behind it. Return
+ * false if there is none.
+ */
+bool text_range(const char **s, int most, int *ret_first, int *ret_last);
+
 /* Replace control characters except tabs by '?' in place, so that foreign text cannot control a
  * terminal.  Bytes above 0x7f are kept unless they form a control character of UTF-8 or, outside
  * UTF-8, are C1 controls.
  */
 void text_strip_control(char *s);
+
+/* Append formatted text without control characters, as text_strip_control leaves it. */
+void text_add_clean(struct strbuf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Make foreign text fit to display, in place: remove terminal sequences (colours, movements,
  * titles) and control characters except tabs, and replace bytes that are not UTF-8 by '?'.
@@ -53,9 +62,12 @@ char *text_grouped(double n, char *ret, size_t size);
 /* Check whether s contains one of n parts. */
 bool text_has_any(const char *s, const char *const *parts, size_t n);
 
-/* Append formatted text to ret [size]; it is cut if it does not fit. */
+/* Append formatted text to the string in ret [size], cut to what fits. */
 void text_append(char *ret, size_t size, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Return the number of UTF-8 characters of s: continuation bytes do not count. */
+int text_width(const char *s);
 
 /* Return the position of the first character of s [n] that is not UTF-8 (RFC 3629), or n. */
 size_t text_utf8_bad(const char *s, size_t n);

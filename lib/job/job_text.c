@@ -40,6 +40,14 @@ void job_origin_text(const struct job *job, const char *key, char *ret, size_t s
     }
 }
 
+int job_fail_origin(const struct job *job, const char *key, int rc, struct eddis_error *err)
+{
+    char origin[1024];
+
+    job_origin_text(job, key, origin, sizeof origin);
+    return eddis_fail_prefix(err, rc, "%s", origin);
+}
+
 void job_value_text(const struct job *job, const char *key, char *ret, size_t size)
 {
     const struct job_key *k = job_key_find(&job_table, key);

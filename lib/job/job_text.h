@@ -22,6 +22,9 @@ struct job_origin job_origin(const struct job *job, const char *key);
 /* Write a key's origin for people: "train.yaml:7", "--seed", "default". */
 void job_origin_text(const struct job *job, const char *key, char *ret, size_t size);
 
+/* Prefix the error in err with a key's origin, as in "train.yaml:7: ". Return rc. */
+int job_fail_origin(const struct job *job, const char *key, int rc, struct eddis_error *err);
+
 /* Write a key's value for people: "256", "10s", "auto". */
 void job_value_text(const struct job *job, const char *key, char *ret, size_t size);
 

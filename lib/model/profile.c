@@ -93,6 +93,15 @@ static const struct field node_fields[] = {
 static const struct fields node_table =
     FIELDS(struct node_profile, node_fields, .open = true, .check = check_node);
 
+int profile_count(const struct node_profile *p, enum device_kind kind)
+{
+    int n = 0;
+
+    for (int d = 0; d < p->n_devices; d++)
+        n += p->device[d].kind == kind;
+    return n;
+}
+
 bool profile_is_busy(double load, int threads)
 {
     return load > 1 && load > threads / 2.0;

@@ -92,6 +92,9 @@ char *profile_text(const struct node_profile *p);
 int profile_parse(const char *text, size_t n, const char *what, struct node_profile *ret,
                   struct eddis_error *err);
 
+/* Return how many devices of a kind the node has. */
+int profile_count(const struct node_profile *p, enum device_kind kind);
+
 /* Check whether this load on so many hardware threads makes measurements too low. */
 bool profile_is_busy(double load, int threads);
 

@@ -320,6 +320,12 @@ static int read_all(const struct variables *v, struct slurm_allocation *a, struc
     return rc == 0 && step ? read_step(v, a, err) : rc;
 }
 
+const char *slurm_variable_own(void *ctx, const char *name)
+{
+    (void)ctx;
+    return getenv(name);
+}
+
 int slurm_allocation_read(slurm_variable_fn *variable, void *ctx, struct slurm_allocation **ret,
                           struct eddis_error *err)
 {

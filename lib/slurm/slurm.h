@@ -36,6 +36,9 @@ struct slurm_allocation {
 /* Callback: return the value of a variable; NULL: unset. */
 typedef const char *slurm_variable_fn(void *ctx, const char *name);
 
+/* Return a variable of this process's environment. */
+slurm_variable_fn slurm_variable_own;
+
 /* Read the allocation from the variables.  Return 1 and the allocation, for slurm_allocation_free;
  * 0: the variables describe none.  -EINVAL: a variable cannot be parsed, or this task must not
  * start workers.

@@ -6,11 +6,10 @@ from __future__ import annotations
 import ctypes
 import errno
 import io
-import sys
 from collections.abc import Callable, Iterable
 
 from . import _lib as L
-from ._worker import worker
+from ._worker import run_all, say, worker
 
 KEEP_AS_THE_JOB_SAYS = 0
 # Errors that end the job.  After any other failure of a checkpoint training continues.
@@ -22,7 +21,7 @@ _is_unsaved = False  # the previous checkpoint could not be written
 def note(text: str) -> None:
     """Print a message once for all workers: by rank 0, to standard error."""
     if worker.rank == 0:
-        print(f"eddis: {text}", file=sys.stderr, flush=True)
+        say(text)
 
 
 def _address(data: memoryview) -> int:
@@ -34,12 +33,10 @@ def _put(entries: Callable[[], Iterable[tuple[str, io.BytesIO]]]) -> None:
     """Write one checkpoint of these entries; raise Error if it fails. `entries` is called when the parameters have the
     values to be kept.  Collective."""
     checkpoint = ctypes.c_void_p()
-    for prepare in worker.before_values:
-        prepare()
+    run_all(worker.before_values)
     L.call("checkpoint_begin", worker.handle, None, checkpoint)
     try:
-        for take in worker.after_values:
-            take()
+        run_all(worker.after_values)
         for name, data in entries():
             with data.getbuffer() as bytes_:
                 n = len(bytes_)
@@ -49,8 +46,7 @@ def _put(entries: Callable[[], Iterable[tuple[str, io.BytesIO]]]) -> None:
         if given_up:
             note(f"no checkpoint is written: {why}")
     finally:
-        for take in worker.after_values:
-            take()
+        run_all(worker.after_values)
 
 
 def write(entries: Callable[[], Iterable[tuple[str, io.BytesIO]]]) -> None:
@@ -107,8 +103,7 @@ def read(take: Callable[[Reading], None]) -> bool:
         return False
     reading = Reading(handle)
     take(reading)
-    for prepare in worker.before_values:
-        prepare()
+    run_all(worker.before_values)
     L.call("restore_end", handle)
     worker.next_step = reading.info.step
     return True

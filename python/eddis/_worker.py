@@ -67,6 +67,17 @@ def _hold(objects: Iterable[Any]) -> None:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(it))
 
 
+def run_all(callbacks: Iterable[Callable[[], None]]) -> None:
+    """Call each of the callbacks, in their order."""
+    for callback in callbacks:
+        callback()
+
+
+def say(text: str) -> None:
+    """Print a message of this worker to standard error."""
+    print(f"eddis: {text}", file=sys.stderr, flush=True)
+
+
 class Worker:
     """This process as a worker of the job.  There is one, `worker` below."""
 
@@ -178,8 +189,8 @@ class Worker:
             return
         _hold(self.outliving.values())
         try:
-            for prepare in self.before_values if not self.over else ():
-                prepare()
+            if not self.over:
+                run_all(self.before_values)
         finally:
             _hold(self.outliving.values())
 
@@ -203,10 +214,8 @@ class Worker:
         Collective."""
         if self.committed:
             return
-        for register in self.before_commit:
-            register()
-        for prepare in self.before_values:
-            prepare()
+        run_all(self.before_commit)
+        run_all(self.before_values)
         try:
             L.repeat("commit", self.handle)
         except L.Error as error:
@@ -216,8 +225,7 @@ class Worker:
                           "so set the largest number of all workers with eddis.torch.init(read_ahead=)") from None
         self.committed = True
         self.look()
-        for settle in self.after_commit:
-            settle()
+        run_all(self.after_commit)
 
     def begin_with(self) -> None:
         """Give all workers the same model: the checkpoint's, else rank 0's.  Raises RuntimeError if the job resumes but
@@ -225,14 +233,11 @@ class Worker:
         if not self.restore and os.environ.get("EDDIS_RESUME_FROM"):
             raise RuntimeError("the job resumes from a checkpoint, but the script has no eddis.torch.State, which "
                                "would read it: make one before the loop")
-        for look in self.before_restore:
-            look()
+        run_all(self.before_restore)
         if not (self.restore and self.restore()):
             L.call("broadcast_parameters", self.handle, 0)
-            for take in self.after_values:
-                take()
-            for share in self.at_start:
-                share()
+            run_all(self.after_values)
+            run_all(self.at_start)
 
     # ---- steps
 
@@ -260,11 +265,9 @@ class Worker:
         if self.over:
             return False
         if self.step.flags & L.STEP_READS:
-            for prepare in self.before_values:
-                prepare()
+            run_all(self.before_values)
         elif self.is_several and self.world.n_group_ranks > 1:  # the group's root may pass on the common model
-            for find in self.before_steps:
-                find()
+            run_all(self.before_steps)
         self.in_step = L.call("step_begin", self.handle, self.step) == 1
         self.over = not self.in_step
         self.is_touched = not self.before_end  # without a DistributedOptimizer nothing reports a step's use
@@ -275,8 +278,7 @@ class Worker:
             self.weight, self.is_weight_open = 1.0, True
         self.report = L.Report()
         if self.is_several and self.over or self.step.flags & L.STEP_WRITTEN:
-            for take in self.after_values:
-                take()
+            run_all(self.after_values)
         self.mark(Mark.BEGUN)
         return self.in_step
 
@@ -345,8 +347,7 @@ class Worker:
         """
         if not self.in_step:
             return
-        for check in self.before_end:
-            check()
+        run_all(self.before_end)
         if not is_left and not self.rounds and self.world.n_group_ranks > 1 and self.step.batch:
             self._refuse_no_round()
         self.mark(Mark.ENDS)
@@ -373,8 +374,7 @@ class Worker:
             self.save()
         elif not self.is_told_unsaved and self.rank == 0:
             self.is_told_unsaved = True
-            print("eddis: the job asks for a checkpoint, but the script has no eddis.torch.State: none is written",
-                  file=sys.stderr, flush=True)
+            say("the job asks for a checkpoint, but the script has no eddis.torch.State: none is written")
 
     def finish(self) -> None:
         """End all steps.  In async and hybrid mode the parameters are then the center variable, the common model.
@@ -382,14 +382,12 @@ class Worker:
         if not self.committed or self.over:
             return
         self.end()
-        for prepare in self.before_values:
-            prepare()
+        run_all(self.before_values)
         while L.wait("finish", self.handle) == 1:
             if self.save:
                 self.save()
         self.over = True
-        for take in self.after_values:
-            take()
+        run_all(self.after_values)
 
     def set_metric(self, name: str, value: float) -> None:
         """Publish a result of the job under this name.  Joins the job.  Raises Error."""

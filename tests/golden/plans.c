@@ -46,15 +46,18 @@ static int read_nodes(const char *path, const struct job *job, struct node_profi
 static void print(const struct job *job, const struct node_profile *nodes, int n,
                   const struct plan *p)
 {
-    const struct plan_print o = { .out = stdout, .home = "/home/ann", .now_s = NOW_S };
+    struct strbuf b = { 0 };
+    const struct plan_print o = { .out = &b, .home = "/home/ann", .now_s = NOW_S };
     cleanup_free char *text = NULL;
 
     plan_print_job(&o, job->name, NULL, NULL);
     plan_print_nodes(&o, nodes, n);
     plan_print_profiles(&o, nodes, n);
     plan_print_plan(&o, p, NULL);
-    putchar('\n');
-    dry_run_print(job, true, stdout);
+    strbuf_add(&b, "\n");
+    dry_run_print(job, true, &b);
+    fputs(strbuf_text(&b), stdout);
+    strbuf_fini(&b);
     if (dry_run_json(job, nodes, n, p, &text, NULL) == 0)
         printf("----\n%s", text);
 }

@@ -131,8 +131,8 @@ static int find(struct network_choice *c, const struct view *v, struct eddis_err
     networks_fini(&c->candidates);
     c->next = 0;
     rc = networks_find(v->node, v->n, c->run->o->job->communication.interface, &c->candidates, err);
-    for (int i = 0; rc == 0 && i < c->candidates.n_dropped; i++)
-        job_run_say(c->run, JOB_EVENT_NETWORK, -1, -1, c->candidates.dropped[i]);
+    for (int i = 0; rc == 0 && i < (int)c->candidates.dropped.n; i++)
+        job_run_say(c->run, JOB_EVENT_NETWORK, -1, -1, c->candidates.dropped.item[i]);
     return rc;
 }
 

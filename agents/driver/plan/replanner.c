@@ -42,22 +42,6 @@ static void fill_workers(const struct run_plans *plans, const struct split_worke
     }
 }
 
-/* Return the network and model as the re-planning policy needs them. */
-static struct replan_network network_of(const struct plan *p, const struct planner_history *history)
-{
-    int64_t steps = history->samples > 0 ? (history->samples - 1) / p->global_batch + 1 : 0;
-
-    return (struct replan_network){ .n_nodes = p->n_nodes,
-                                    .steps = steps,
-                                    .model_bytes = history->model_bytes,
-                                    .program = history->program,
-                                    .bucket_bytes = p->bucket_bytes,
-                                    .n_gradients = history->n_gradients,
-                                    .latency_s = history->latency_s,
-                                    .bytes_per_s = history->bytes_per_s,
-                                    .wire = p->options.wire };
-}
-
 /* Make the re-planning policy for a generation's plans. */
 static int open_policy(struct replanner *r, const struct run_plans *plans,
                        const struct planner_history *history, struct eddis_error *err)
@@ -74,7 +58,7 @@ static int open_policy(struct replanner *r, const struct run_plans *plans,
         .algorithm = p->algorithm,
         .period = p->options.period,
         .keep_period = job->sync.options.period > 0,
-        .network = network_of(p, history),
+        .network = planner_network(p, history),
         .gap_steps = job->batch.rebalance,
     };
 
@@ -121,7 +105,7 @@ static void say_contradicted(struct replanner *r, int rank)
                                                           "the time that earlier jobs measured",
                                                       [TIME_MEASURED] = "before the restart" };
     const struct learner *l = replan_learner(r->policy, rank);
-    double part = learner_contradicted(l);
+    double part = l->contradicted;
 
     if (part <= 0 || r->contradicted[rank] || !before[l->source])
         return;
@@ -168,7 +152,7 @@ static void set_bounds(struct replanner *r, const struct plan *p)
 void replanner_known(struct replanner *r, const struct plan *p,
                      const struct planner_history *history)
 {
-    const struct replan_network n = network_of(p, history);
+    const struct modes_setup n = planner_network(p, history);
 
     if (!r->policy)
         return;
@@ -238,7 +222,7 @@ static struct planner_worker *learnt_workers(const struct replanner *r, const st
     if (w)
         replan_times(r->policy, now);
     for (int i = 0; w && i < p->n_workers; i++) {
-        int64_t largest = learner_largest(replan_learner(r->policy, i));
+        int64_t largest = replan_learner(r->policy, i)->largest;
 
         w[i] = (struct planner_worker){
             .batch = batch[i],
@@ -360,7 +344,7 @@ void replanner_learn(const struct replanner *r, const struct plan *p,
         struct time_model t = learner_model(l);
         struct planner_time row = { .fixed_s = t.fixed_s,
                                     .sample_s = t.sample_s,
-                                    .largest = learner_largest(l),
+                                    .largest = l->largest,
                                     .source = TIME_MEASURED };
 
         if (w->kind == DEVICE_EMULATED || learner_source(l) != TIME_MEASURED)

@@ -63,12 +63,6 @@ static int find_cleanup(const char *word, struct job_folder *ret, struct eddis_e
     return run_find_job("--cleanup", word, ret, err);
 }
 
-/* Append output bytes to a string buffer. A callback of srun_proxy_run. */
-static void keep(void *ctx, const char *bytes, size_t n)
-{
-    strbuf_add_bytes(ctx, bytes, n);
-}
-
 /* Run eddis-run with this option on the job's node, and print its output when it has ended. There
  * is no time limit: only that eddis-run knows how long the job takes to end. Return its exit code;
  * -ECONNRESET: its output is incomplete and is not printed.
@@ -77,20 +71,19 @@ static int go(const struct job_location *p, const char *option, const struct ask
               struct eddis_error *err)
 {
     const char *words[] = { "eddis-run", option, p->far, NULL, NULL, NULL };
-    struct strbuf said = { 0 };
+    cleanup_strbuf struct strbuf said = { 0 };
     int n = 3, rc;
 
     if (q->json)
         words[n++] = "--json";
     if (q->quiet)
         words[n++] = "--quiet";
-    rc = srun_proxy_run(&p->proxy, words, CLOCK_NEVER, keep, &said, err);
+    rc = srun_proxy_run(&p->proxy, words, CLOCK_NEVER, srun_proxy_keep, &said, err);
     if (rc == 0 && (!q->quiet || q->json) && (!said.len || said.text[said.len - 1] != '\n'))
         rc = eddis_fail(err, -ECONNRESET, "the answer from node %s of Slurm's job %s was lost",
                         p->proxy.node, p->proxy.name);
     if (rc >= 0)
         fputs(strbuf_text(&said), stdout);
-    strbuf_fini(&said);
     return rc;
 }
 
@@ -151,7 +144,7 @@ static int end_job(const struct ask *q, const struct job_location *p, bool was_s
 {
     struct job_status status;
     struct eddis_error err = { 0 };
-    struct strbuf b = { 0 };
+    cleanup_strbuf struct strbuf b = { 0 };
     const char *name = strchr(q->word, '/') ? q->word : NULL;
     int rc = run_stop(&p->folder, p->where == JOB_DEAD || was_stopped, &status, &err);
 
@@ -167,7 +160,6 @@ static int end_job(const struct ask *q, const struct job_location *p, bool was_s
         job_status_print(&status, name, &b);
         job_status_print_more(&status, name, &b);
         fputs(strbuf_text(&b), stdout);
-        strbuf_fini(&b);
     }
     rc = rc != 1 && status.state == JOB_LOST ? EXIT_FAULT : 0; /* lost: nothing was stopped */
     job_status_fini(&status);

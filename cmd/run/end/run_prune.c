@@ -4,16 +4,15 @@
 
 #include "agents/job/slurm_link.h"
 #include "agents/job/status_fetch.h"
+#include "cmd/run/request/run_find.h"
 #include "cmd/shared/number.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fts.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -52,15 +51,6 @@ static void look(const char *path, struct folder_use *ret)
         (void)fts_close(fts);
 }
 
-/* Check whether the job's folder has a summary, which is written at its end. */
-static bool has_summary(const struct job_folder *f)
-{
-    cleanup_free char *path = file_join(f->path, "summary.json");
-    struct stat st;
-
-    return path && stat(path, &st) == 0;
-}
-
 /* Return why the job may not be over, if nothing in its folder has changed for age_ns. NULL: it is
  * over; "": it runs.
  */
@@ -72,7 +62,7 @@ static const char *why_not_over(const struct job_folder *f, int64_t age_ns)
     explicit_bzero(&d, sizeof d);
     if (rc == 1)
         return "";
-    if (has_summary(f))
+    if (run_find_has(f->path, "summary.json")) /* which is written at its end */
         return NULL;
     if (rc == -EREMOTE)
         return age_ns < silent_ns ? "its driver is on another machine and may still run" : NULL;

@@ -12,7 +12,6 @@
 #include "lib/model/job.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const int64_t ask_ns = 5 * CLOCK_S;    /* for the driver's answer */

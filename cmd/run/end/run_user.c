@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -26,33 +25,27 @@ static bool is_kept(const char *variable)
 }
 
 /* Remove root's environment variables and set HOME, USER and LOGNAME for the user: the user can
- * inspect programs started from now on. user NULL: unknown user, HOME is "/".
+ * inspect programs started from now on. user NULL: unknown user, HOME is "/". The new environment
+ * is never freed.
  */
 static int take_variables(const struct passwd *user)
 {
     struct strlist kept = { 0 };
-    int rc = 0;
 
     for (char **v = environ; v && *v; v++)
         if (is_kept(*v))
             strlist_addf(&kept, "%s", *v);
-    if (kept.failed || clearenv() != 0)
-        rc = -ENOMEM;
-    for (size_t i = 0; rc == 0 && i < kept.n; i++) {
-        char *value = strchr(kept.item[i], '=');
-
-        if (!value)
-            continue;
-        *value = '\0';
-        if (setenv(kept.item[i], value + 1, 1) < 0)
-            rc = -errno;
+    strlist_set(&kept, "HOME", user ? user->pw_dir : "/");
+    if (user) {
+        strlist_set(&kept, "USER", user->pw_name);
+        strlist_set(&kept, "LOGNAME", user->pw_name);
     }
-    strlist_fini(&kept);
-    if (rc == 0 && (setenv("HOME", user ? user->pw_dir : "/", 1) < 0 ||
-                    (user && (setenv("USER", user->pw_name, 1) < 0 ||
-                              setenv("LOGNAME", user->pw_name, 1) < 0))))
-        rc = -errno;
-    return rc;
+    if (kept.failed) {
+        strlist_fini(&kept);
+        return -ENOMEM;
+    }
+    environ = kept.item;
+    return 0;
 }
 
 int run_user_become_owner(const char *folder, struct eddis_error *err)

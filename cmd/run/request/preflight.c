@@ -13,20 +13,26 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Fail with -EINVAL and this sentence, prefixed with the option or the file and line that set the
- * key.
+/* Fail with -EINVAL and this sentence (printf format), prefixed with the option or the file and
+ * line that set the key.
  */
-static int wrong(const struct job *job, const char *key, struct eddis_error *err,
-                 const char *sentence)
+__attribute__((format(printf, 4, 5))) static int
+wrong(const struct job *job, const char *key, struct eddis_error *err, const char *fmt, ...)
 {
     struct job_origin o = job_origin(job, key);
+    char sentence[PATH_MAX + 128];
+    va_list ap;
 
+    va_start(ap, fmt);
+    (void)vsnprintf(sentence, sizeof sentence, fmt, ap);
+    va_end(ap);
     if (o.kind == JOB_FLAG)
         return eddis_fail(err, -EINVAL, "%s: %s", o.flag, sentence);
     if (o.kind == JOB_FILE)
@@ -58,21 +64,18 @@ static bool can_make(const char *path)
 static int check_made(const struct job *job, const char *key, const char *path,
                       struct eddis_error *err)
 {
-    char text[PATH_MAX + 128];
-
     if (!path || can_make(path))
         return 0;
-    (void)snprintf(text, sizeof text,
-                   "%s '%.150s' is not a writable folder and cannot be created; name another", key,
-                   path);
-    return wrong(job, key, err, text);
+    return wrong(job, key, err,
+                 "%s '%.150s' is not a writable folder and cannot be created; name another", key,
+                 path);
 }
 
-/* Check whether a file that this user makes in the folder would belong to a trusted user: NFS with
- * root_squash and CIFS mounts may change the owner. Return false with the reason in ret; true also
- * if nothing can be made there.
+/* Check that a file that this user makes in the folder would belong to a trusted user: NFS with
+ * root_squash and CIFS mounts may change the owner. Succeed also if nothing can be made there.
  */
-static bool keeps_owner(const char *key, const char *path, char *ret, size_t size)
+static int check_owner(const struct job *job, const char *key, const char *path,
+                       struct eddis_error *err)
 {
     cleanup_free char *probe = file_join(path, ".eddis-XXXXXX");
     struct eddis_error why;
@@ -80,20 +83,18 @@ static bool keeps_owner(const char *key, const char *path, char *ret, size_t siz
     bool made;
 
     if (!probe || !mkdtemp(probe))
-        return true;
+        return 0;
     made = stat(probe, &st) == 0;
     (void)rmdir(probe);
     if (!made || trust_stat(&st, probe, NULL, &why) >= 0)
-        return true;
+        return 0;
     if (trust_is_user(st.st_uid))
-        (void)snprintf(ret, size, "%s %s", key, why.text);
-    else
-        (void)snprintf(
-            ret, size,
-            "%s '%.150s': the file system gives files that user id %u creates to user id %u (as "
-            "root_squash does); run as that user, or name a folder on another file system",
-            key, path, (unsigned)geteuid(), (unsigned)st.st_uid);
-    return false;
+        return wrong(job, key, err, "%s %s", key, why.text);
+    return wrong(
+        job, key, err,
+        "%s '%.150s': the file system gives files that user id %u creates to user id %u (as "
+        "root_squash does); run as that user, or name a folder on another file system",
+        key, path, (unsigned)geteuid(), (unsigned)st.st_uid);
 }
 
 /* Reject a folder of checkpoints or logs whose content a restart would not trust, which would lose
@@ -102,30 +103,24 @@ static bool keeps_owner(const char *key, const char *path, char *ret, size_t siz
 static int check_trusted(const struct job *job, const char *key, const char *path,
                          struct eddis_error *shared, struct eddis_error *err)
 {
-    char text[PATH_MAX + 128];
     struct eddis_error why;
 
     if (!path || !is_folder(path))
         return 0;
-    if (trust_holder(path, shared, &why) < 0) {
-        (void)snprintf(text, sizeof text, "%s %s", key, why.text);
-        return wrong(job, key, err, text);
-    }
-    return keeps_owner(key, path, text, sizeof text) ? 0 : wrong(job, key, err, text);
+    if (trust_holder(path, shared, &why) < 0)
+        return wrong(job, key, err, "%s %s", key, why.text);
+    return check_owner(job, key, path, err);
 }
 
 /* Reject a checkpoint.resume that is not a folder. */
 static int check_resume(const struct job *job, struct eddis_error *err)
 {
     const char *path = job->checkpoint.resume;
-    char text[PATH_MAX + 128];
 
-    if (strcmp(path, "auto") == 0)
+    if (strcmp(path, "auto") == 0 || is_folder(path))
         return 0;
-    if (is_folder(path))
-        return 0;
-    (void)snprintf(text, sizeof text, "checkpoint.resume '%.150s' is not a folder; name one", path);
-    return wrong(job, "checkpoint.resume", err, text);
+    return wrong(job, "checkpoint.resume", err,
+                 "checkpoint.resume '%.150s' is not a folder; name one", path);
 }
 
 /* Reject a private key of ssh that cannot be read: ssh itself would skip it and try another. path
@@ -135,7 +130,7 @@ static int check_key(const struct job *job, const char *key, const char *path,
                      struct eddis_error *err)
 {
     const char *home = getenv("HOME");
-    char full[PATH_MAX], text[PATH_MAX + 128];
+    char full[PATH_MAX];
     bool own = path && strncmp(path, "~/", 2) == 0 && home;
 
     if (!path)
@@ -143,10 +138,8 @@ static int check_key(const struct job *job, const char *key, const char *path,
     (void)snprintf(full, sizeof full, "%s%s", own ? home : "", own ? path + 1 : path);
     if (access(full, R_OK) == 0)
         return 0;
-    (void)snprintf(text, sizeof text,
-                   "ssh.identity '%.150s' cannot be read on this machine; name a private key",
-                   path);
-    return wrong(job, key, err, text);
+    return wrong(job, key, err,
+                 "ssh.identity '%.150s' cannot be read on this machine; name a private key", path);
 }
 
 /* Check the private keys of the job and of each host. */
@@ -161,22 +154,18 @@ static int check_keys(const struct job *job, struct eddis_error *err)
 
 int preflight_check(const struct job *job, struct eddis_error *err)
 {
-    char text[PATH_MAX + 128];
     struct eddis_error shared = { 0 };
-    int rc;
+    int rc = check_made(job, "logs.dir", job->logs.dir, err);
 
-    rc = check_made(job, "logs.dir", job->logs.dir, err);
     if (rc == 0)
         rc = check_trusted(job, "logs.dir", job->logs.dir, NULL, err);
     if (rc == 0)
         rc = check_keys(job, err);
     if (rc < 0 || job->n_hosts) /* each node checks its own folders before a start */
         return rc;
-    if (!is_folder(job->workdir)) {
-        (void)snprintf(text, sizeof text,
-                       "workdir '%.150s' is not a folder; create it or name another", job->workdir);
-        return wrong(job, "workdir", err, text);
-    }
+    if (!is_folder(job->workdir))
+        return wrong(job, "workdir", err,
+                     "workdir '%.150s' is not a folder; create it or name another", job->workdir);
     rc = check_resume(job, err);
     if (rc == 0)
         rc = check_made(job, "checkpoint.dir", job->checkpoint.dir, err);
@@ -198,18 +187,18 @@ static bool runs_here(const struct job *job)
 /* Borrow the PATH in which the job's program is searched on this machine, by the same rules as on a
  * node.
  */
-static const char *search_path(const struct job *job, const struct run_env *more)
+static const char *search_path(const struct job *job, const struct strlist *more)
 {
-    const char *path = more->at ? strlist_value(more->at, "PATH") : NULL;
+    const char *path = strlist_value(more->item, "PATH");
 
-    if (!path && job->env)
+    if (!path)
         path = strlist_value(job->env, "PATH");
     if (!path)
         path = getenv("PATH");
     return path && *path ? path : "/usr/local/bin:/usr/bin:/bin";
 }
 
-int preflight_program(const struct job *job, const struct run_env *more, struct eddis_error *err)
+int preflight_program(const struct job *job, const struct strlist *more, struct eddis_error *err)
 {
     const char *path = search_path(job, more);
     char beside[PATH_MAX] = "";
@@ -224,5 +213,5 @@ int preflight_program(const struct job *job, const struct run_env *more, struct 
         rc = program_check(job->command[0], job->workdir, setup ? NULL : path, beside, &why);
     if (rc == 0 && !setup)
         rc = program_check_script(job->command, job->workdir, path, &why);
-    return rc < 0 ? wrong(job, "command", err, why.text) : 0;
+    return rc < 0 ? wrong(job, "command", err, "%s", why.text) : 0;
 }

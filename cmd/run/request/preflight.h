@@ -3,8 +3,8 @@
 #ifndef EDDIS_CMD_RUN_REQUEST_PREFLIGHT_H
 #define EDDIS_CMD_RUN_REQUEST_PREFLIGHT_H
 
+#include "lib/base/strlist.h"
 #include "lib/model/job.h"
-#include "run_env.h"
 
 /* Check that the folder of logs can be written and ssh's private keys be read; and, if the job
  * names no hosts, its working folder, the checkpoint to resume from and the folder of checkpoints.
@@ -17,6 +17,6 @@ int preflight_check(const struct job *job, struct eddis_error *err);
  * given beside the job's. Other machines check for themselves; if the job has lines of setup, only
  * a path is checked. -EINVAL as above.
  */
-int preflight_program(const struct job *job, const struct run_env *more, struct eddis_error *err);
+int preflight_program(const struct job *job, const struct strlist *more, struct eddis_error *err);
 
 #endif

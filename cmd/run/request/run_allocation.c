@@ -9,17 +9,9 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { NAMED = 8 }; /* nodes that an error names */
-
-/* Return an environment variable. A callback of slurm_allocation_read. */
-static const char *variable(void *ctx, const char *name)
-{
-    (void)ctx;
-    return getenv(name);
-}
 
 /* Append the names of the allocation's nodes, at most `most`, and count the others. */
 static void add_names(const struct slurm_allocation *a, size_t most, struct strbuf *b)
@@ -33,40 +25,34 @@ static void add_names(const struct slurm_allocation *a, size_t most, struct strb
 /* Set the job's nodes to all nodes of the allocation. */
 static int take_all(struct job *job, const struct slurm_allocation *a, struct eddis_error *err)
 {
-    struct strbuf names = { 0 };
-    int rc;
+    cleanup_strbuf struct strbuf names = { 0 };
 
     add_names(a, a->n, &names);
-    rc = names.failed
-             ? eddis_fail(err, -ENOMEM, "no memory for the nodes of the allocation")
-             : job_set_text(job, "nodes", strbuf_text(&names), "the Slurm allocation", err);
-    strbuf_fini(&names);
-    return rc;
+    return names.failed
+               ? eddis_fail(err, -ENOMEM, "no memory for the nodes of the allocation")
+               : job_set_text(job, "nodes", strbuf_text(&names), "the Slurm allocation", err);
 }
 
 /* Fail with -EINVAL because the job names a host that is not in the allocation. */
 static int refuse(const struct job *job, const struct slurm_allocation *a, const char *host,
                   struct eddis_error *err)
 {
-    struct strbuf names = { 0 };
-    char origin[256];
+    cleanup_strbuf struct strbuf names = { 0 };
     int rc;
 
-    job_origin_text(job, job->hostfile ? "hostfile" : "nodes", origin, sizeof origin);
     add_names(a, NAMED, &names);
     rc = eddis_fail(err, -EINVAL,
-                    "%s: node \"%.60s\" is not in the Slurm allocation %s, which has %.150s; name "
+                    "node \"%.60s\" is not in the Slurm allocation %s, which has %.150s; name "
                     "some of these nodes, or none to use all of them",
-                    origin, host, a->job, strbuf_text(&names));
-    strbuf_fini(&names);
-    return rc;
+                    host, a->job, strbuf_text(&names));
+    return job_fail_origin(job, job->hostfile ? "hostfile" : "nodes", rc, err);
 }
 
 int run_allocation(struct job *job, bool resumed, struct slurm_allocation **ret,
                    struct eddis_error *err)
 {
     struct slurm_allocation *a = NULL;
-    int rc = slurm_allocation_read(variable, NULL, &a, err);
+    int rc = slurm_allocation_read(slurm_variable_own, NULL, &a, err);
 
     if (rc <= 0) {
         *ret = NULL;

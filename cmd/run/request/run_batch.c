@@ -18,25 +18,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Return an environment variable. A callback of slurm_batch_read. */
-static const char *variable(void *ctx, const char *name)
-{
-    (void)ctx;
-    return getenv(name);
-}
-
-/* Fail because slurm.requeue is on but checkpoint.dir is not set. */
-static int refuse_no_folder(const struct job *job, struct eddis_error *err)
-{
-    char origin[200];
-
-    job_origin_text(job, "slurm.requeue", origin, sizeof origin);
-    return eddis_fail(err, -EINVAL,
-                      "%s: slurm.requeue: without checkpoints a requeued job starts from the "
-                      "beginning; set checkpoint.dir to a folder that all nodes share",
-                      origin);
-}
-
 /* Fail because a first start finds checkpoints: of a second eddis-run in the same script, or from
  * before Slurm restarted its count. Later nobody could know which of the two continues from which.
  */
@@ -83,11 +64,15 @@ int run_batch(struct job *job, struct slurm_batch *ret, struct eddis_error *err)
 
     if (strcmp(job->slurm.requeue, "on") != 0)
         return 0;
-    rc = slurm_batch_read(variable, NULL, &b, err);
+    rc = slurm_batch_read(slurm_variable_own, NULL, &b, err);
     if (rc <= 0)
         return rc;
-    if (!job->checkpoint.dir)
-        return refuse_no_folder(job, err);
+    if (!job->checkpoint.dir) {
+        eddis_fail(err, -EINVAL,
+                   "slurm.requeue: without checkpoints a requeued job starts from the beginning; "
+                   "set checkpoint.dir to a folder that all nodes share");
+        return job_fail_origin(job, "slurm.requeue", -EINVAL, err);
+    }
     dir = file_join(job->checkpoint.dir, "%s", b.name);
     if (!dir)
         return eddis_fail(err, -ENOMEM, "no memory for a path");

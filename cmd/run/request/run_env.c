@@ -12,36 +12,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Append a variable and take ownership of text. text NULL: fail for lack of memory. */
-static int append_take(struct run_env *e, char *text, struct eddis_error *err)
+/* Fail for lack of memory. */
+static int no_memory(struct eddis_error *err)
 {
-    char **more = text ? realloc(e->at, (size_t)(e->n + 2) * sizeof *more) : NULL;
-
-    if (!more) {
-        free(text);
-        return eddis_fail(err, -ENOMEM, "no memory for a variable");
-    }
-    e->at = more;
-    e->at[e->n++] = text;
-    e->at[e->n] = NULL;
-    return 0;
+    return eddis_fail(err, -ENOMEM, "no memory for a variable");
 }
 
-int run_env_set(struct run_env *e, const char *text, struct eddis_error *err)
+int run_env_set(struct strlist *e, const char *text, struct eddis_error *err)
 {
     size_t n = strcspn(text, "=");
     cleanup_free char *name = strndup(text, n);
     const char *value = text[n] ? text + n + 1 : name ? user_env_get(name) : NULL;
-    char *both = NULL;
 
     if (!name)
-        return eddis_fail(err, -ENOMEM, "no memory for a variable");
+        return no_memory(err);
     if (job_check_variable(name, err) < 0)
         return eddis_fail_prefix(err, -EINVAL, "-x");
     if (!value)
         return eddis_fail(err, -EINVAL, "-x %s: the variable is not set here; write -x %s=VALUE",
                           name, name);
-    return append_take(e, asprintf(&both, "%s=%s", name, value) < 0 ? NULL : both, err);
+    strlist_addf(e, "%s=%s", name, value);
+    return e->failed ? no_memory(err) : 0;
 }
 
 /* Check whether a variable describes this machine or login, so that a pattern such as "*" must not
@@ -73,54 +64,33 @@ static bool selected(char *const *patterns, const char *name)
     return false;
 }
 
-/* Check whether the job's `env` sets this variable. */
-static bool set_by_job(const struct job *job, const char *name)
-{
-    size_t n = strlen(name);
-
-    for (char **v = job->env; v && *v; v++)
-        if (strncmp(*v, name, n) == 0 && (*v)[n] == '=')
-            return true;
-    return false;
-}
-
 /* Compare two "NAME=VALUE" strings as strcmp does, for qsort. */
 static int by_name(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-int run_env_pass(struct run_env *e, const struct job *job, char *const *environment,
+int run_env_pass(struct strlist *e, const struct job *job, char *const *environment,
                  struct eddis_error *err)
 {
-    struct run_env all = { 0 };
-    int rc = 0;
+    struct strlist all = { 0 };
 
-    for (char *const *v = environment; *v && rc == 0; v++) {
+    for (char *const *v = environment; *v; v++) {
         size_t n = strcspn(*v, "=");
         cleanup_free char *name = (*v)[n] ? strndup(*v, n) : NULL;
 
         if (name && selected(job->env_pass, name) && job_check_variable(name, NULL) == 0 &&
-            !set_by_job(job, name))
-            rc = append_take(&all, strdup(*v), err);
+            !strlist_value(job->env, name))
+            strlist_addf(&all, "%s", *v);
     }
     if (all.n)
-        qsort(all.at, (size_t)all.n, sizeof *all.at, by_name);
-    for (int i = 0; i < e->n && rc == 0; i++)
-        rc = append_take(&all, strdup(e->at[i]), err);
-    if (rc < 0) {
-        run_env_fini(&all);
-        return rc;
+        qsort(all.item, all.n, sizeof *all.item, by_name);
+    strlist_add_all(&all, e->item);
+    if (all.failed) {
+        strlist_fini(&all);
+        return no_memory(err);
     }
-    run_env_fini(e);
+    strlist_fini(e);
     *e = all;
     return 0;
-}
-
-void run_env_fini(struct run_env *e)
-{
-    for (int i = 0; i < e->n; i++)
-        free(e->at[i]);
-    free(e->at);
-    *e = (struct run_env){ 0 };
 }

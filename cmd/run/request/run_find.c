@@ -20,8 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Check whether the folder has a file of this name. */
-static bool has_file(const char *folder, const char *name)
+bool run_find_has(const char *folder, const char *name)
 {
     char path[PATH_MAX];
 
@@ -62,7 +61,7 @@ int run_find_job(const char *option, const char *word, struct job_folder *ret,
     if (rc == -EINVAL && strcmp(option, "--resume") == 0 && newest_of_name(word, ret))
         return 0;
     /* A folder's name may be written without the slash at its end. */
-    if (rc == -ENOENT && has_file(word, "job.yaml") && asprintf(&folder, "%s/", word) > 0)
+    if (rc == -ENOENT && run_find_has(word, "job.yaml") && asprintf(&folder, "%s/", word) > 0)
         rc = job_folder_find(folder, ret, err);
     if (rc == -ENOENT)
         return eddis_fail(err, rc,
@@ -131,7 +130,7 @@ int run_find_checkpoint(const char *word, char **ret, struct eddis_error *err)
     bool newest;
     int rc;
 
-    if (has_file(word, "MANIFEST") || checkpoints_newest(word, NULL, 0) >= 0) {
+    if (run_find_has(word, "MANIFEST") || checkpoints_newest(word, NULL, 0) >= 0) {
         (void)snprintf(path, sizeof path, "%s", word);
     } else {
         rc = run_find_job("--resume", word, &folder, err);
@@ -187,16 +186,15 @@ int run_find_plan(const char *word, char **ret, struct eddis_error *err)
     struct stat st;
     int rc;
 
-    if (stat(word, &st) == 0 && !S_ISDIR(st.st_mode)) {
-        (void)snprintf(path, sizeof path, "%s", word);
-    } else {
+    if (stat(word, &st) < 0 || S_ISDIR(st.st_mode)) {
         rc = run_find_job("--plan", word, &folder, err);
         if (rc < 0)
             return rc;
         if (!newest_plan(folder.path, path, sizeof path))
             return eddis_fail(err, -ENOENT, "--plan %s: the job has no plan in '%s'", word,
                               folder.path);
+        word = path;
     }
-    *ret = strdup(path);
+    *ret = strdup(word);
     return *ret ? 0 : eddis_fail(err, -ENOMEM, "no memory for an option");
 }

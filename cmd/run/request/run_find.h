@@ -6,6 +6,8 @@
 #include "agents/job/job_folder.h"
 #include "lib/base/error.h"
 
+#include <stdbool.h>
+
 /* Print a message before such a file is read: it takes seconds. */
 #define RUN_FIND_BIG_BYTES 1000000000
 
@@ -13,6 +15,9 @@
  * continues from. Print nothing if its code is 0.
  */
 void run_find_warn(const struct eddis_error *shared);
+
+/* Check whether the folder has a file of this name. */
+bool run_find_has(const char *folder, const char *name);
 
 /* Find a job by its folder or the beginning of its id. option: its name, for the error. --resume
  * also takes the newest of several jobs of one name.

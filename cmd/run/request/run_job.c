@@ -14,6 +14,7 @@
 #include "preflight.h"
 #include "run_allocation.h"
 #include "run_batch.h"
+#include "run_env.h"
 #include "run_find.h"
 #include "run_options.h"
 #include "run_resume.h"
@@ -55,8 +56,8 @@ struct words {
     const char *file;
     const char **command; /* within argv, NULL-ended; NULL: none */
     struct {
-        const char *key, *value, *flag;
-        enum value_kind kind;
+        struct setting s;
+        const char *value;
     } set[64];
     int n_set;
     const char *resume, *plan, *prune;
@@ -69,10 +70,8 @@ static int remember(struct words *w, const struct setting *s, const char *value,
 {
     if (w->n_set == (int)(sizeof w->set / sizeof *w->set))
         return eddis_fail(err, -E2BIG, "too many options");
-    w->set[w->n_set].key = s->key;
-    w->set[w->n_set].value = value;
-    w->set[w->n_set].flag = s->flag;
-    w->set[w->n_set++].kind = s->kind;
+    w->set[w->n_set].s = *s;
+    w->set[w->n_set++].value = value;
     return 0;
 }
 
@@ -116,26 +115,17 @@ static int take_np(struct words *w, const char *text, struct eddis_error *err)
     return remember(w, &(struct setting){ NULL, "workers_per_node", "--np", AS_KEY }, text, err);
 }
 
-/* Store an option without a value. Return false if it is none. */
-static bool take_switch(struct run_request *r, const struct options_item *i)
+/* Store an option without a value. */
+static void take_switch(struct run_request *r, const char *name)
 {
-    const struct {
-        const char *name;
-        bool *flag;
-    } row[] = {
+    const struct option_switch row[] = {
         { "dry-run", &r->dry_run }, { "profile", &r->profile }, { "json", &r->json },
         { "quiet", &r->quiet },     { "help", &r->help },       { "version", &r->version },
         { "detach", &r->detach },   { "check", &r->check },     { "failed", &r->failed },
-        { "slurm", &r->submit },
+        { "slurm", &r->submit },    { "verbose", &r->verbose },
     };
 
-    for (size_t k = 0; k < sizeof row / sizeof *row; k++)
-        if (options_is(i, row[k].name)) {
-            *row[k].flag = true;
-            return true;
-        }
-    r->verbose += options_is(i, "verbose");
-    return options_is(i, "verbose");
+    (void)options_switch(name, row, sizeof row / sizeof *row);
 }
 
 /* Store one option of the command line. */
@@ -174,7 +164,7 @@ static int take_option(struct run_request *r, struct words *w, const struct opti
     else if (options_is(i, "prune"))
         w->prune = i->value;
     else
-        (void)take_switch(r, i);
+        take_switch(r, i->row->name);
     return 0;
 }
 
@@ -235,14 +225,12 @@ static int read_words(int argc, char **argv, struct run_request *r, struct words
 /* Add to the error how to run the file if it is a program. Return rc. */
 static int hint_program(const char *name, int rc, struct eddis_error *err)
 {
-    size_t n = err ? strlen(err->text) : 0;
     const char *slash = access(name, X_OK) == 0 && !strchr(name, '/') ? "./" : "";
 
     if (err)
-        (void)snprintf(err->text + n, sizeof err->text - n,
-                       "; to run it as a program, write eddis-run -- %s%s%s",
-                       ends_in(name, ".py") ? "python3 " : "", ends_in(name, ".py") ? "" : slash,
-                       name);
+        text_append(err->text, sizeof err->text,
+                  "; to run it as a program, write eddis-run -- %s%s%s",
+                  ends_in(name, ".py") ? "python3 " : "", ends_in(name, ".py") ? "" : slash, name);
     return rc;
 }
 
@@ -287,11 +275,11 @@ static int open_job(const struct words *w, struct run_request *r, struct eddis_e
 /* Apply the i-th stored option to the job. */
 static int set_key(struct job *job, const struct words *w, int i, struct eddis_error *err)
 {
-    cleanup_free char *key = strndup(w->set[i].key, strcspn(w->set[i].key, "=")), *path = NULL;
+    cleanup_free char *key = strndup(w->set[i].s.key, strcspn(w->set[i].s.key, "=")), *path = NULL;
     const char *value = w->set[i].value;
     char folder[PATH_MAX];
 
-    if (w->set[i].kind == AS_PATH && value[0] != '/' && value[0]) {
+    if (w->set[i].s.kind == AS_PATH && value[0] != '/' && value[0]) {
         if (!getcwd(folder, sizeof folder))
             return eddis_fail_errno(err, -errno, "cannot determine the current folder");
         path = file_join(folder, "%s", value);
@@ -299,9 +287,9 @@ static int set_key(struct job *job, const struct words *w, int i, struct eddis_e
     }
     if (!key || !value)
         return eddis_fail(err, -ENOMEM, "no memory for an option");
-    if (w->set[i].kind == AS_TEXT)
-        return job_set_text(job, key, value, w->set[i].flag, err);
-    return job_set(job, key, value, w->set[i].flag, err);
+    if (w->set[i].s.kind == AS_TEXT)
+        return job_set_text(job, key, value, w->set[i].s.flag, err);
+    return job_set(job, key, value, w->set[i].s.flag, err);
 }
 
 /* Apply all stored options, --resume and --plan to the job and check it. The checksums of the
@@ -429,7 +417,7 @@ static const char *path_in(const char *word, const struct words *w, const struct
     if (stands(r->job_dir, word))
         value = r->job_dir;
     for (int i = 0; i < w->n_set; i++)
-        if (w->set[i].kind == AS_PATH && stands(w->set[i].value, word))
+        if (w->set[i].s.kind == AS_PATH && stands(w->set[i].value, word))
             value = w->set[i].value;
     if (stands(w->file, word))
         value = w->file;
@@ -498,14 +486,11 @@ static void say_exposed(const struct run_request *r)
 /* Collect the variables that the workers get from the caller's environment. */
 static int pass_variables(struct run_request *r, struct eddis_error *err)
 {
-    struct strlist env = { 0 };
-    int rc;
+    cleanup_strlist struct strlist env = { 0 };
 
     user_env_add(&env);
-    rc = env.failed ? eddis_fail(err, -ENOMEM, "no memory for variables")
-                    : run_env_pass(&r->env, r->job, env.item ? env.item : environ, err);
-    strlist_fini(&env);
-    return rc;
+    return env.failed ? eddis_fail(err, -ENOMEM, "no memory for variables")
+                      : run_env_pass(&r->env, r->job, env.item ? env.item : environ, err);
 }
 
 /* Check what depends on this machine and its Slurm allocation: the job's nodes, its variables,
@@ -565,7 +550,7 @@ void run_request_fini(struct run_request *r)
 {
     job_free(r->job);
     slurm_allocation_free(r->slurm);
-    run_env_fini(&r->env);
+    strlist_fini(&r->env);
     free(r->plan_path);
     strlist_fini(&r->args);
     *r = (struct run_request){ 0 };

@@ -9,7 +9,6 @@
 #include "lib/model/job.h"
 #include "lib/slurm/slurm.h"
 #include "lib/slurm/slurm_batch.h"
-#include "run_env.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,9 +18,9 @@ struct run_request {
     struct job *job;
     struct slurm_allocation *slurm; /* allocation of the job's nodes; NULL: none */
     struct slurm_batch batch;       /* this start of a batch job; job "": none, or not requeued */
-    struct run_env env;
-    char *plan_path;     /* plan to be replayed, owned; NULL: make one */
-    const char *job_dir; /* borrowed from argv */
+    struct strlist env;             /* variables that the workers get besides, see run_env.h */
+    char *plan_path;                /* plan to be replayed, owned; NULL: make one */
+    const char *job_dir;            /* borrowed from argv */
     const char *stop;    /* the job to be ended, borrowed from argv; there is no job to run */
     const char *cleanup; /* likewise: the job to clean up after */
     const char *over;    /* likewise: the job to be resumed, which has trained to its end */
@@ -31,8 +30,7 @@ struct run_request {
     bool failed; /* likewise: only of jobs that failed */
     int64_t measure_equal;
     struct rank_list ranks; /* ranks whose output is shown */
-    int verbose;
-    bool dry_run, profile, json, quiet, detach, check;
+    bool dry_run, profile, json, verbose, quiet, detach, check;
     bool submit;         /* Slurm runs the job ... */
     struct strlist args; /* ... by an eddis-run with these arguments, owned */
     bool help, version;  /* nothing after these was read */

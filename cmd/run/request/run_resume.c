@@ -28,27 +28,21 @@ static const int64_t sign_ns = 2 * CLOCK_S; /* interval of a driver's writes, an
 
 static const char masked[] = "=***"; /* written by job_text for a secret */
 
-/* Check whether the command line gives a variable, whose name has n bytes. */
-static bool is_given(const struct run_env *given, const char *variable, size_t n)
-{
-    for (int i = 0; i < given->n; i++)
-        if (strncmp(given->at[i], variable, n) == 0 && given->at[i][n] == '=')
-            return true;
-    return false;
-}
-
 /* Fail if the job has a secret that job.yaml does not store and the user has not given again. */
-static int check_masked(const char *word, const struct job *job, const struct run_env *given,
+static int check_masked(const char *word, const struct job *job, const struct strlist *given,
                         struct eddis_error *err)
 {
     for (char *const *v = job->env; v && *v; v++) {
         size_t n = strcspn(*v, "=");
+        cleanup_free char *name = strndup(*v, n);
 
-        if (strcmp(*v + n, masked) == 0 && !is_given(given, *v, n))
+        if (!name)
+            return eddis_fail(err, -ENOMEM, "no memory for a variable");
+        if (strcmp(*v + n, masked) == 0 && !strlist_value(given->item, name))
             return eddis_fail(err, -EINVAL,
-                              "--resume %s: its job.yaml does not store the value of %.*s; give it "
-                              "again, -x %.*s=...",
-                              word, (int)n, *v, (int)n, *v);
+                              "--resume %s: its job.yaml does not store the value of %s; give it "
+                              "again, -x %s=...",
+                              word, name, name);
     }
     for (char *const *v = job->command; v && *v; v++)
         if (strstr(*v, masked))
@@ -110,7 +104,7 @@ static int find_file(const char *word, char **ret, struct eddis_error *err)
     return *ret ? 0 : eddis_fail(err, -ENOMEM, "no memory for an option");
 }
 
-int run_resume_job(const char *word, const struct run_env *given, struct job **ret,
+int run_resume_job(const char *word, const struct strlist *given, struct job **ret,
                    struct eddis_error *err)
 {
     cleanup_free char *path = NULL;
@@ -280,19 +274,17 @@ static int refuse_damaged(const char *path, const struct eddis_error *why, struc
     const struct eddis_error damaged = *why;
     struct eddis_error passed;
     struct checkpoint *c = NULL;
-    int rc;
+    char beside[80] = "";
 
     if (slash)
         *slash = '\0';
     if (slash && checkpoints_newest(dir, NULL, 0) >= 0 &&
         open_checkpoint(dir, true, &c, &passed) == 1)
-        rc = eddis_fail(err, -EINVAL,
-                        "--resume: %s; the checkpoint of step %" PRId64 " beside it is complete",
-                        damaged.text, checkpoint_meta(c)->step);
-    else
-        rc = eddis_fail(err, -EINVAL, "--resume: %s", damaged.text);
+        (void)snprintf(beside, sizeof beside,
+                       "; the checkpoint of step %" PRId64 " beside it is complete",
+                       checkpoint_meta(c)->step);
     checkpoint_close(c);
-    return rc;
+    return eddis_fail(err, -EINVAL, "--resume: %s%s", damaged.text, beside);
 }
 
 /* Check that the job's global batch and seed are those of the checkpoint. */

@@ -5,14 +5,14 @@
 
 #include "agents/job/status_json.h"
 #include "lib/base/error.h"
+#include "lib/base/strlist.h"
 #include "lib/model/job.h"
-#include "run_env.h"
 
 /* Read the job.yaml of the job that --resume names, to continue that job. given: variables of the
  * command line, which must include those whose values job.yaml does not store. -EINVAL: such a
  * value is missing, or `word` is a checkpoint, which does not say which program to run.
  */
-int run_resume_job(const char *word, const struct run_env *given, struct job **ret,
+int run_resume_job(const char *word, const struct strlist *given, struct job **ret,
                    struct eddis_error *err);
 
 /* Check that no other eddis-run runs the job that --resume names. other: a file or a command

@@ -19,22 +19,17 @@ struct begun {
 
 /* Unfinished lines of all ranks. */
 struct begun_lines {
-    int n_ranks, n; /* n: ranks with an unfinished line */
-    struct begun *row;
+    int n_ranks, n;     /* n: ranks with an unfinished line */
+    struct begun row[]; /* [n_ranks] */
 };
 
 struct begun_lines *begun_lines_new(int n_ranks)
 {
-    struct begun_lines *b = calloc(1, sizeof *b);
+    struct begun_lines *b = calloc(1, sizeof *b + (size_t)n_ranks * sizeof *b->row);
 
-    if (!b)
-        return NULL;
-    b->n_ranks = n_ranks;
-    b->row = calloc((size_t)n_ranks + 1, sizeof *b->row);
-    if (b->row)
-        return b;
-    free(b);
-    return NULL;
+    if (b)
+        b->n_ranks = n_ranks;
+    return b;
 }
 
 /* Drop the unfinished line of a rank, if it has one. */
@@ -52,7 +47,6 @@ void begun_lines_free(struct begun_lines *b)
         return;
     for (int i = 0; i < b->n_ranks; i++)
         forget(b, &b->row[i]);
-    free(b->row);
     free(b);
 }
 

@@ -5,6 +5,7 @@
 #include "cmd/shared/table.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/json.h"
+#include "lib/base/json_bytes.h"
 #include "lib/base/strbuf.h"
 #include "lib/job/job_keys.h"
 #include "lib/job/job_text.h"
@@ -20,9 +21,10 @@ static const struct table_column columns[] = { { "key", false },
                                                { "from", false },
                                                { "value", false } };
 
-void dry_run_print(const struct job *job, bool all, FILE *out)
+void dry_run_print(const struct job *job, bool all, struct strbuf *b)
 {
-    struct table t = { .column = columns, .n_columns = sizeof columns / sizeof *columns };
+    cleanup_table struct table t = { .column = columns,
+                                     .n_columns = sizeof columns / sizeof *columns };
     cleanup_free char *value = malloc(VALUE_SIZE);
     const struct job_key *key;
     size_t n = job_keys(&key);
@@ -42,34 +44,18 @@ void dry_run_print(const struct job *job, bool all, FILE *out)
         table_add(&t, "%s", origin);
         table_add(&t, "%s", value);
     }
-    table_print(&t, 2, out);
-    table_fini(&t);
+    table_print(&t, 2, b);
     if (left_out)
-        fprintf(out, "  and %d keys with their defaults, which -v shows\n", left_out);
+        strbuf_addf(b, "  and %d keys with their defaults, which -v shows\n", left_out);
 }
 
-void dry_run_env(char *const *env, FILE *out)
+void dry_run_env(char *const *env, struct strbuf *b)
 {
     for (char *const *v = env; v && *v; v++)
-        fprintf(out, "%s%.*s", v == env ? "  variables passed on: " : ", ", (int)strcspn(*v, "="),
-                *v);
+        strbuf_addf(b, "%s%.*s", v == env ? "  variables passed on: " : ", ", (int)strcspn(*v, "="),
+                    *v);
     if (env && *env)
-        fputc('\n', out);
-}
-
-/* Return a JSON string of the bytes in s. If they are not valid UTF-8 (a file name, a cut value),
- * each byte that is not ASCII becomes '?' in s.
- */
-static json_t *text_json(char *s)
-{
-    json_t *j = json_string(s);
-
-    if (j)
-        return j;
-    for (char *c = s; *c; c++)
-        if ((unsigned char)*c >= 0x80)
-            *c = '?';
-    return json_string(s);
+        strbuf_add(b, "\n");
 }
 
 /* Return a JSON object with value and origin of each key of the job; NULL without memory. */
@@ -90,7 +76,7 @@ static json_t *job_json(const struct job *job)
             continue;
         job_value_text(job, key[i].name, value, VALUE_SIZE);
         job_origin_text(job, key[i].name, origin, sizeof origin);
-        v = json_pack("{s:o, s:o}", "value", text_json(value), "origin", text_json(origin));
+        v = json_pack("{s:o, s:o}", "value", json_sentence(value), "origin", json_sentence(origin));
         if (json_object_set_new(o, key[i].name, v) < 0)
             return NULL;
     }
@@ -133,17 +119,11 @@ int dry_run_json(const struct job *job, const struct node_profile *nodes, int n_
     cleanup_json json_t *o = json_pack("{s:i, s:o, s:o, s:o}", "schema_version",
                                        DRY_RUN_SCHEMA_VERSION, "job", job_json(job), "profile",
                                        profiles_json(nodes, n_nodes), "plan", again(plan_json));
-    struct strbuf b = { 0 };
+    char *line = NULL;
 
     text = o ? json_text(o, true) : NULL;
-    if (!text)
+    if (!text || asprintf(&line, "%s\n", text) < 0)
         return eddis_fail(err, -ENOMEM, "no memory to describe the job");
-    strbuf_add(&b, text);
-    strbuf_add(&b, "\n");
-    free(text);
-    text = strbuf_steal(&b);
-    if (!text)
-        return eddis_fail(err, -ENOMEM, "no memory to describe the job");
-    *ret = cleanup_keep(text);
+    *ret = line;
     return 0;
 }

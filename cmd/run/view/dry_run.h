@@ -12,24 +12,24 @@
 #define EDDIS_CMD_RUN_VIEW_DRY_RUN_H
 
 #include "lib/base/error.h"
+#include "lib/base/strbuf.h"
 #include "lib/model/job.h"
 #include "lib/model/plan.h"
 #include "lib/model/profile.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 
 enum { DRY_RUN_SCHEMA_VERSION = 1 };
 
 /* Print a line for each key: name, origin, value. Without `all`, leave out keys with their default
  * and count them.
  */
-void dry_run_print(const struct job *job, bool all, FILE *out);
+void dry_run_print(const struct job *job, bool all, struct strbuf *b);
 
 /* Print the names of variables that the workers get beside the job's own. env: "NAME=VALUE",
  * NULL-ended; NULL: none.
  */
-void dry_run_env(char *const *env, FILE *out);
+void dry_run_env(char *const *env, struct strbuf *b);
 
 /* Write the JSON document, with a newline at its end, to *ret, which the caller frees. */
 int dry_run_json(const struct job *job, const struct node_profile *nodes, int n_nodes,

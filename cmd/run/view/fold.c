@@ -2,6 +2,8 @@
 /* fold.c - folds lines that several ranks print at the same time into one */
 #include "fold.h"
 
+#include "lib/base/crc32.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,16 +24,16 @@ struct fold {
     fold_fn fn;
     void *ctx;
     int n_ranks, all;
-    int64_t *spoken;                 /* [n_ranks] number of the rank's newest line; 0: none */
     int64_t first;                   /* number of the oldest pending line; numbers begin at 1 */
     struct waiting line[MOST_LINES]; /* the line of number i is at i % MOST_LINES */
     int n;
     size_t bytes;
+    int64_t spoken[]; /* [n_ranks] number of the rank's newest line; 0: none */
 };
 
 struct fold *fold_new(int n_ranks, int all, fold_fn fn, void *ctx)
 {
-    struct fold *f = calloc(1, sizeof *f);
+    struct fold *f = calloc(1, sizeof *f + (size_t)n_ranks * sizeof *f->spoken);
 
     if (!f)
         return NULL;
@@ -40,11 +42,7 @@ struct fold *fold_new(int n_ranks, int all, fold_fn fn, void *ctx)
     f->n_ranks = n_ranks;
     f->all = all;
     f->first = 1;
-    f->spoken = calloc((size_t)n_ranks + 1, sizeof *f->spoken);
-    if (f->spoken)
-        return f;
-    free(f);
-    return NULL;
+    return f;
 }
 
 /* Return the pending line of this number. */
@@ -81,18 +79,7 @@ void fold_free(struct fold *f)
         return;
     while (f->n)
         drop_first(f);
-    free(f->spoken);
     free(f);
-}
-
-/* Return the FNV-1a hash of n bytes. */
-static uint32_t hash_of(const char *text, size_t n)
-{
-    uint32_t h = 2166136261u;
-
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ (unsigned char)text[i]) * 16777619u;
-    return h;
 }
 
 /* Return the number of the oldest pending line with this text that the rank may join: it must be
@@ -152,7 +139,7 @@ static void give_complete(struct fold *f)
 void fold_add(struct fold *f, int rank, const char *text, int64_t now_ns)
 {
     size_t n = strlen(text);
-    uint32_t hash = hash_of(text, n);
+    uint32_t hash = crc32_update(0, text, n);
     int64_t at;
     struct waiting *w;
 

@@ -10,8 +10,6 @@
 #ifndef EDDIS_CMD_RUN_VIEW_FOLD_H
 #define EDDIS_CMD_RUN_VIEW_FOLD_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* Time for which a line is pending. */

@@ -7,6 +7,7 @@
 #include "fold.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
+#include "lib/base/crc32.h"
 #include "lib/base/strbuf.h"
 #include "lib/base/text.h"
 
@@ -21,7 +22,7 @@ static const int64_t report_ns = 10 * CLOCK_S;
 
 /* One of the lines that were shown last. */
 struct recent {
-    uint64_t hash;
+    uint32_t hash;
     int rank; /* -1: several ranks */
 };
 
@@ -29,10 +30,6 @@ struct recent {
 struct output_view {
     struct output_view_options o;
     struct fold *fold;
-    struct rank_row {
-        const char *node;         /* owned; NULL: the rank has printed nothing yet */
-        int64_t left_out;         /* lines that were not shown */
-    } * row;                      /* [n_ranks] */
     struct recent recent[RECENT]; /* ring of the newest lines shown */
     int64_t n_shown;
     bool is_new; /* lines were left out since the last message about it */
@@ -41,22 +38,24 @@ struct output_view {
     struct begun_lines *begun;
     bool begun_news;  /* unfinished lines have changed since they were last drawn */
     int64_t drawn_ns; /* when they were drawn */
+    struct rank_row {
+        char *node;       /* owned; NULL: the rank has printed nothing yet */
+        int64_t left_out; /* lines that were not shown */
+    } row[];              /* [n_ranks] */
 };
 
 /* On a terminal, unfinished lines are drawn at this interval, and this many of them. */
 static const int64_t draw_ns = CLOCK_S / 10;
 enum { SHOWN_BEGUN = 4 };
 
-/* Return the FNV-1a hash of a line's beginning, as much as the stored last lines of a failed rank
- * have of it.
+/* Return the checksum of a line's beginning, as much as the stored last lines of a failed rank have
+ * of it.
  */
-static uint64_t hash_of(const char *line)
+static uint32_t hash_of(const char *line)
 {
-    uint64_t h = UINT64_C(14695981039346656037);
+    size_t n = strcspn(line, "\n");
 
-    for (size_t i = 0; line[i] && line[i] != '\n' && i < PROTOCOL_LINE - 8; i++)
-        h = (h ^ (unsigned char)line[i]) * UINT64_C(1099511628211);
-    return h;
+    return crc32_update(0, line, n < PROTOCOL_LINE - 8 ? n : PROTOCOL_LINE - 8);
 }
 
 /* ---- one line ---- */
@@ -140,7 +139,7 @@ static void add_line(const struct output_view *o, const struct fold_line *l, str
 static void show(void *ctx, const struct fold_line *l)
 {
     struct output_view *o = ctx;
-    struct strbuf b = { 0 };
+    cleanup_strbuf struct strbuf b = { 0 };
 
     add_line(o, l, &b);
     strbuf_add(&b, "\n");
@@ -151,7 +150,6 @@ static void show(void *ctx, const struct fold_line *l)
     else
         o->recent[o->n_shown++ % RECENT] =
             (struct recent){ hash_of(l->text), l->count > 1 ? -1 : l->rank };
-    strbuf_fini(&b);
 }
 
 /* ---- unfinished lines ---- */
@@ -167,7 +165,7 @@ static void draw_begun(struct output_view *o, int64_t now_ns)
 
     if (!o->begun_news || now_ns < o->drawn_ns + draw_ns)
         return;
-    run_view_clear_rows(o->o.view);
+    o->o.view->n_rows = 0;
     for (int r = 0; (r = begun_lines_next(o->begun, r, &text)) >= 0; r++) {
         const struct fold_line line = { .text = text, .rank = r, .count = 1 };
 
@@ -219,7 +217,7 @@ static void end_begun(struct output_view *o, int64_t now_ns)
         if (rest)
             fold_add(o->fold, r, rest, now_ns);
     }
-    run_view_clear_rows(o->o.view);
+    o->o.view->n_rows = 0;
 }
 
 /* Process one line of a rank, without its newline. A '\r' at its end marks an unfinished line
@@ -255,17 +253,16 @@ static void redraw(struct output_view *o)
 
 struct output_view *output_view_new(const struct output_view_options *options)
 {
-    struct output_view *o = calloc(1, sizeof *o);
+    struct output_view *o = calloc(1, sizeof *o + (size_t)options->n_ranks * sizeof *o->row);
 
     if (!o)
         return NULL;
     o->o = *options;
     o->between_ns = report_ns;
-    o->row = calloc((size_t)o->o.n_ranks + 1, sizeof *o->row);
     o->fold = fold_new(o->o.n_ranks, o->o.prefix ? 1 : rank_list_count(o->o.ranks, o->o.n_ranks),
                        show, o);
     o->begun = begun_lines_new(o->o.n_ranks);
-    if (o->row && o->fold && o->begun)
+    if (o->fold && o->begun)
         return o;
     output_view_free(o);
     return NULL;
@@ -275,11 +272,10 @@ void output_view_free(struct output_view *o)
 {
     if (!o)
         return;
-    for (int r = 0; o->row && r < o->o.n_ranks; r++)
-        free((char *)(uintptr_t)o->row[r].node);
+    for (int r = 0; r < o->o.n_ranks; r++)
+        free(o->row[r].node);
     fold_free(o->fold);
     begun_lines_free(o->begun);
-    free(o->row);
     free(o);
 }
 
@@ -294,7 +290,7 @@ static bool name_node(struct output_view *o, int rank, const char *node)
         return true;
     if (row->node)
         fold_flush(o->fold);
-    free((char *)(uintptr_t)row->node);
+    free(row->node);
     row->node = strdup(node);
     return row->node != NULL;
 }
@@ -331,7 +327,7 @@ bool output_view_has(const struct output_view *o, int rank, const char *lines)
     int64_t n = o->n_shown < RECENT ? o->n_shown : RECENT;
 
     for (; *lines; lines += *lines ? strcspn(lines, "\n") + 1 : 0) {
-        uint64_t hash = hash_of(lines);
+        uint32_t hash = hash_of(lines);
         bool found = false;
 
         for (int64_t i = 0; i < n && !found; i++)
@@ -363,7 +359,7 @@ static void report_left_out(struct output_view *o, const char *so_far)
 {
     cleanup_free bool *named = calloc((size_t)o->o.n_ranks + 1, sizeof *named);
     int64_t lines = 0;
-    struct strbuf b = { 0 };
+    cleanup_strbuf struct strbuf b = { 0 };
     int n = 0, others = 0, first = -1;
     char text[32];
 
@@ -389,7 +385,6 @@ static void report_left_out(struct output_view *o, const char *so_far)
     if (n)
         run_view_say(o->o.view, strbuf_text(&b));
     o->is_new = false;
-    strbuf_fini(&b);
 }
 
 void output_view_tick(struct output_view *o, int64_t now_ns)

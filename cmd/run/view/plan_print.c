@@ -10,7 +10,6 @@
 #include "plan_table.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_NODE_LINES = 16 };
@@ -22,23 +21,16 @@ static const char YELLOW[] = "\033[33m";
 static void paint(const struct plan_print *o, const char *colour, const char *text)
 {
     if (o->colour)
-        fprintf(o->out, "%s%s\033[0m", colour, text);
+        strbuf_addf(o->out, "%s%s\033[0m", colour, text);
     else
-        fputs(text, o->out);
+        strbuf_add(o->out, text);
 }
 
 /* Print a line's label, such as "nodes", padded to the common column. */
 static void print_label(const struct plan_print *o, const char *label)
 {
     paint(o, BOLD, label);
-    fprintf(o->out, "%*s", 10 - (int)strlen(label), "");
-}
-
-/* Print a text from another machine, with '?' for control characters. */
-static void print_foreign(FILE *out, const char *text)
-{
-    for (; *text; text++)
-        fputc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, out);
+    strbuf_addf(o->out, "%*s", 10 - (int)strlen(label), "");
 }
 
 void plan_print_job(const struct plan_print *o, const char *name, const char *id,
@@ -48,26 +40,13 @@ void plan_print_job(const struct plan_print *o, const char *name, const char *id
     bool below = folder && n > 0 && strncmp(folder, o->home, n) == 0 &&
                  (folder[n] == '/' || folder[n] == '\0');
 
-    fprintf(o->out, "eddis %s   job ", EDDIS_VERSION);
-    print_foreign(o->out, id ? id : name);
-    if (folder) {
-        fputs(below ? "   logs in ~" : "   logs in ", o->out);
-        print_foreign(o->out, below ? folder + n : folder);
-    }
-    fputc('\n', o->out);
+    text_add_clean(o->out, "eddis %s   job %s", EDDIS_VERSION, id ? id : name);
+    if (folder)
+        text_add_clean(o->out, "   logs in %s%s", below ? "~" : "", below ? folder + n : folder);
+    strbuf_add(o->out, "\n");
 }
 
 /* ---- nodes ---- */
-
-/* Count the node's devices of a kind. */
-static int count_devices(const struct node_profile *node, enum device_kind kind)
-{
-    int n = 0;
-
-    for (int i = 0; i < node->n_devices; i++)
-        n += node->device[i].kind == kind;
-    return n;
-}
 
 /* Append ", 2 NVIDIA A, 1 NVIDIA B": GPUs grouped by name, in the order of each name's first GPU.
  */
@@ -99,15 +78,15 @@ static char *describe_node(const struct node_profile *node)
     strbuf_add(&b, number_of(node->cores, "core", n));
     if (node->memory_bytes > 0)
         strbuf_addf(&b, ", %s", number_bytes((double)node->memory_bytes, n));
-    if (count_devices(node, DEVICE_CUDA) == 0)
+    if (profile_count(node, DEVICE_CUDA) == 0)
         strbuf_add(&b, ", no GPU");
     describe_gpus(node, &b);
     if (isfinite(node->cpu_quota))
         strbuf_addf(&b, ", limited to %.3g %s", node->cpu_quota,
                     node->cpu_quota == 1 ? "core" : "cores");
-    if (count_devices(node, DEVICE_EMULATED) > 0)
+    if (profile_count(node, DEVICE_EMULATED) > 0)
         strbuf_addf(&b, "; %s",
-                    number_of(count_devices(node, DEVICE_EMULATED), "emulated device", n));
+                    number_of(profile_count(node, DEVICE_EMULATED), "emulated device", n));
     return strbuf_steal(&b);
 }
 
@@ -115,11 +94,9 @@ static char *describe_node(const struct node_profile *node)
 static void print_names(const struct plan_print *o, const struct node_profile *nodes, int first,
                         int end)
 {
-    print_foreign(o->out, nodes[first].host);
-    if (end - first == 1)
-        return;
-    fputs(end - first > 2 ? " ... " : ", ", o->out);
-    print_foreign(o->out, nodes[end - 1].host);
+    text_add_clean(o->out, "%s", nodes[first].host);
+    if (end - first > 1)
+        text_add_clean(o->out, "%s%s", end - first > 2 ? " ... " : ", ", nodes[end - 1].host);
 }
 
 /* Print the line of nodes [first, end) of n, which have the same description `what`. */
@@ -129,13 +106,13 @@ static void print_alike(const struct plan_print *o, const struct node_profile *n
     int count = end - first;
 
     print_names(o, nodes, first, end);
-    fputs(" (", o->out);
+    strbuf_add(o->out, " (");
     if (count > 2 && count < n)
-        fprintf(o->out, "%d nodes, ", count);
+        strbuf_addf(o->out, "%d nodes, ", count);
     if (count > 1)
-        fputs("each ", o->out);
-    print_foreign(o->out, what ? what : "");
-    fputs(")\n", o->out);
+        strbuf_add(o->out, "each ");
+    text_add_clean(o->out, "%s)", what ? what : "");
+    strbuf_add(o->out, "\n");
 }
 
 /* Print the notes of the nodes' profiles, consecutive equal ones together. */
@@ -148,14 +125,13 @@ static void print_notes(const struct plan_print *o, const struct node_profile *n
             end++;
         if (!nodes[i].note[0] || ++notes > MAX_NODE_LINES)
             continue;
-        fprintf(o->out, "%14s", "");
+        strbuf_addf(o->out, "%14s", "");
         print_names(o, nodes, i, end);
-        fputs(": ", o->out);
-        print_foreign(o->out, nodes[i].note);
-        fputc('\n', o->out);
+        text_add_clean(o->out, ": %s", nodes[i].note);
+        strbuf_add(o->out, "\n");
     }
     if (notes > MAX_NODE_LINES)
-        fprintf(o->out, "%14s... and %d more such notes\n", "", notes - MAX_NODE_LINES);
+        strbuf_addf(o->out, "%14s... and %d more such notes\n", "", notes - MAX_NODE_LINES);
 }
 
 /* Print the number of all nodes, then a line for each run of consecutive nodes with equal
@@ -166,7 +142,7 @@ void plan_print_nodes(const struct plan_print *o, const struct node_profile *nod
     int lines = 0;
 
     print_label(o, "nodes");
-    fprintf(o->out, "%-4d", n);
+    strbuf_addf(o->out, "%-4d", n);
     for (int first = 0, end; first < n; first = end) {
         cleanup_free char *what = describe_node(&nodes[first]);
 
@@ -177,9 +153,9 @@ void plan_print_nodes(const struct plan_print *o, const struct node_profile *nod
                 break;
         }
         if (lines++ > 0)
-            fprintf(o->out, "%14s", "");
+            strbuf_addf(o->out, "%14s", "");
         if (lines > MAX_NODE_LINES) {
-            fprintf(o->out, "... and %d more\n", n - first);
+            strbuf_addf(o->out, "... and %d more\n", n - first);
             break;
         }
         print_alike(o, nodes, first, end, n, what);
@@ -197,7 +173,7 @@ static void add_count(struct strbuf *b, const struct node_profile *nodes, int n,
     int count = 0;
 
     for (int i = 0; i < n; i++)
-        count += count_devices(&nodes[i], kind);
+        count += profile_count(&nodes[i], kind);
     if (count > 0)
         strbuf_addf(b, "%s%s", b->len ? ", " : "", number_of(count, thing, number));
 }
@@ -205,7 +181,7 @@ static void add_count(struct strbuf *b, const struct node_profile *nodes, int n,
 /* Check whether the node's profile was measured: it is not if all its devices are emulated. */
 static bool is_measured(const struct node_profile *node)
 {
-    return count_devices(node, DEVICE_EMULATED) < node->n_devices || !node->n_devices;
+    return profile_count(node, DEVICE_EMULATED) < node->n_devices || !node->n_devices;
 }
 
 /* Return the remark that fits when `count` of n nodes are concerned: "" for none, `one` if n is 1,
@@ -218,7 +194,7 @@ static const char *caveat(int count, int n, const char *one, const char *some, c
 
 void plan_print_profiles(const struct plan_print *o, const struct node_profile *nodes, int n)
 {
-    struct strbuf b = { 0 };
+    cleanup_strbuf struct strbuf b = { 0 };
     char age[NUMBER_SIZE];
     int64_t oldest_s = INT64_MAX;
     int measured = 0, cached = 0, busy = 0, disturbed = 0;
@@ -242,23 +218,22 @@ void plan_print_profiles(const struct plan_print *o, const struct node_profile *
     beside = caveat(disturbed, measured, ", beside another job", ", some beside other jobs",
                     ", beside other jobs");
     print_label(o, "profile");
-    fprintf(o->out, "%s, ", strbuf_text(&b));
-    strbuf_fini(&b);
+    strbuf_addf(o->out, "%s, ", strbuf_text(&b));
     if (measured == 0) {
-        fputs("from the times that the job gives\n", o->out);
+        strbuf_add(o->out, "from the times that the job gives\n");
         return;
     }
     if (cached == 0) {
-        fprintf(o->out, "measured now%s\n", beside);
+        strbuf_addf(o->out, "measured now%s\n", beside);
         return;
     }
     if (cached < measured)
-        fprintf(o->out, "%d of %d nodes ", cached, measured);
+        strbuf_addf(o->out, "%d of %d nodes ", cached, measured);
     number_age(o->now_s - oldest_s, age);
-    fprintf(o->out, "cached %s%s%s%s\n", age, strcmp(age, "now") == 0 ? "" : " ago",
-            caveat(busy, cached, ", measured on a busy machine", ", some measured on busy machines",
-                   ", measured on busy machines"),
-            disturbed ? ", others measured beside other jobs" : "");
+    strbuf_addf(o->out, "cached %s%s%s%s\n", age, strcmp(age, "now") == 0 ? "" : " ago",
+                caveat(busy, cached, ", measured on a busy machine",
+                       ", some measured on busy machines", ", measured on busy machines"),
+                disturbed ? ", others measured beside other jobs" : "");
 }
 
 /* Columns of --profile. */
@@ -300,14 +275,13 @@ static void add_device(struct table *t, const char *host, const struct device *d
 
 void plan_print_devices(const struct plan_print *o, const struct node_profile *nodes, int n)
 {
-    struct table t = { .column = device_columns,
-                       .n_columns = sizeof device_columns / sizeof *device_columns };
+    cleanup_table struct table t = { .column = device_columns,
+                                     .n_columns = sizeof device_columns / sizeof *device_columns };
 
     for (int i = 0; i < n; i++)
         for (int d = 0; d < nodes[i].n_devices; d++)
             add_device(&t, nodes[i].host, &nodes[i].device[d]);
     table_print(&t, 2, o->out);
-    table_fini(&t);
 }
 
 /* ---- plan ---- */
@@ -319,12 +293,13 @@ static void print_equal(const struct plan_print *o, const struct plan *p)
     char n[NUMBER_SIZE];
 
     if (fabs(gain - 1) < 0.005)
-        fputs("; an equal split would give the same\n", o->out);
+        strbuf_add(o->out, "; an equal split would give the same\n");
     else if (p->relative)
-        fprintf(o->out, "; %s an equal split\n",
-                number_times(p->predicted_samples_per_s, p->equal_samples_per_s, n));
+        strbuf_addf(o->out, "; %s an equal split\n",
+                    number_times(p->predicted_samples_per_s, p->equal_samples_per_s, n));
     else
-        fprintf(o->out, "; an equal split would give %s\n", number_rate(p->equal_samples_per_s, n));
+        strbuf_addf(o->out, "; an equal split would give %s\n",
+                    number_rate(p->equal_samples_per_s, n));
 }
 
 /* Print the predicted speed and its share of the sum of the devices' speeds. A single worker is
@@ -336,37 +311,31 @@ static void print_speed(const struct plan_print *o, const struct plan *p)
 
     if (p->n_workers == 1 && p->relative)
         return;
-    fputs("  predicted ", o->out);
+    strbuf_add(o->out, "  predicted ");
     if (!p->relative)
-        fprintf(o->out, "%s samples/s", number_rate(p->predicted_samples_per_s, n));
+        strbuf_addf(o->out, "%s samples/s", number_rate(p->predicted_samples_per_s, n));
     if (p->n_workers == 1) {
-        fputc('\n', o->out);
+        strbuf_add(o->out, "\n");
         return;
     }
-    fprintf(o->out, "%s%s of the devices' sum", p->relative ? "" : ", ",
-            number_percent(p->predicted_samples_per_s, p->ideal_samples_per_s, n));
+    strbuf_addf(o->out, "%s%s of the devices' sum", p->relative ? "" : ", ",
+                number_percent(p->predicted_samples_per_s, p->ideal_samples_per_s, n));
     print_equal(o, p);
     if (p->relative)
-        fputs("  only the ratios of the devices' speeds are known, not their samples per second\n",
-              o->out);
-}
-
-/* Check whether a candidate's speed is known. */
-static bool is_candidate(const struct plan_candidate *c)
-{
-    return c->predicted_samples_per_s > 0;
+        strbuf_add(
+            o->out,
+            "  only the ratios of the devices' speeds are known, not their samples per second\n");
 }
 
 /* Print the row of a mode; '*' marks the chosen one. */
 static void print_candidate(const struct plan_print *o, const struct plan_candidate *c)
 {
-    char mode[sizeof c->mode], speed[NUMBER_SIZE], progress[NUMBER_SIZE];
+    char speed[NUMBER_SIZE], progress[NUMBER_SIZE];
 
-    memcpy(mode, c->mode, sizeof mode);
-    text_strip_control(mode);
-    fprintf(o->out, "  %s %-6s  %10s  %10.2f  %10s\n", c->lost[0] ? " " : "*", mode,
-            number_rate(c->predicted_samples_per_s, speed), c->efficiency,
-            number_rate(c->predicted_progress, progress));
+    text_add_clean(o->out, "  %s %-6s  %10s  %10.2f  %10s", c->lost[0] ? " " : "*", c->mode,
+                   number_rate(c->predicted_samples_per_s, speed), c->efficiency,
+                   number_rate(c->predicted_progress, progress));
+    strbuf_add(o->out, "\n");
 }
 
 /* Print the table of modes with their predicted progress, if the size of the model is known. */
@@ -376,12 +345,12 @@ static void print_modes(const struct plan_print *o, const struct plan *p)
 
     if (p->model_bytes == 0 || p->relative || p->n_workers == 1)
         return;
-    fprintf(o->out, "  modes, for a model of %s\n\n", number_bytes((double)p->model_bytes, n));
-    fputs("    mode     samples/s  efficiency    progress\n", o->out);
+    strbuf_addf(o->out, "  modes, for a model of %s\n\n", number_bytes((double)p->model_bytes, n));
+    strbuf_add(o->out, "    mode     samples/s  efficiency    progress\n");
     for (int i = 0; i < p->n_candidates; i++)
-        if (is_candidate(&p->candidate[i]))
+        if (p->candidate[i].predicted_samples_per_s > 0) /* else it is not known */
             print_candidate(o, &p->candidate[i]);
-    fputc('\n', o->out);
+    strbuf_add(o->out, "\n");
 }
 
 /* Print the predictions below the plan's table: speed, modes, communication, and whether devices
@@ -389,18 +358,17 @@ static void print_modes(const struct plan_print *o, const struct plan *p)
  */
 static void print_predictions(const struct plan_print *o, const struct plan *p)
 {
-    fputc('\n', o->out);
+    strbuf_add(o->out, "\n");
     print_speed(o, p);
     print_modes(o, p);
     if (p->choice && p->choice->reason[0]) {
-        fputs("  communication: ", o->out);
-        print_foreign(o->out, p->choice->reason);
-        fputc('\n', o->out);
+        text_add_clean(o->out, "  communication: %s", p->choice->reason);
+        strbuf_add(o->out, "\n");
     }
     if (p->emulated) {
-        fputs("  ", o->out);
+        strbuf_add(o->out, "  ");
         paint(o, YELLOW, "emulated");
-        fputs(": workers emulate devices of these speeds by waiting\n", o->out);
+        strbuf_add(o->out, ": workers emulate devices of these speeds by waiting\n");
     }
 }
 
@@ -410,13 +378,11 @@ static void print_network(const struct plan_print *o, const struct plan *p)
     if (!p->network[0])
         return;
     print_label(o, "network");
-    print_foreign(o->out, p->network);
+    text_add_clean(o->out, "%s", p->network);
     if (strncmp(p->network, "127.", 4) == 0) /* perhaps by mistake: its devices serve twice */
-        fputs(", since all nodes are one machine under several names", o->out);
-    if (p->network_reason[0])
-        fputs(", ", o->out);
-    print_foreign(o->out, p->network_reason);
-    fputc('\n', o->out);
+        strbuf_add(o->out, ", since all nodes are one machine under several names");
+    text_add_clean(o->out, "%s%s", p->network_reason[0] ? ", " : "", p->network_reason);
+    strbuf_add(o->out, "\n");
 }
 
 /* Print the mode with its parameters: "hybrid, hsgd, 4 groups, period 16, moving rate 0.22". */
@@ -424,22 +390,21 @@ static void print_mode(const struct plan_print *o, const struct plan *p)
 {
     char n[NUMBER_SIZE];
 
-    fprintf(o->out, "%s, %s", p->mode, p->algorithm);
+    strbuf_addf(o->out, "%s, %s", p->mode, p->algorithm);
     if (algorithm_has(p->algorithm, ALGORITHM_GROUPED))
-        fprintf(o->out, ", %s", number_of(p->n_groups, "group", n));
+        strbuf_addf(o->out, ", %s", number_of(p->n_groups, "group", n));
     if (algorithm_has(p->algorithm, ALGORITHM_ELASTIC))
-        fprintf(o->out, ", period %lld, moving rate %.3g", (long long)p->options.period,
-                p->options.moving_rate);
+        strbuf_addf(o->out, ", period %lld, moving rate %.3g", (long long)p->options.period,
+                    p->options.moving_rate);
     if (sync_wire_is_half(p->options.wire))
-        fprintf(o->out, ", %s between nodes", sync_wire_name(p->options.wire));
+        strbuf_addf(o->out, ", %s between nodes", sync_wire_name(p->options.wire));
 }
 
 /* Print why this plan was chosen. */
 static void print_reason(const struct plan_print *o, const struct plan *p)
 {
-    fputs("  ", o->out);
-    print_foreign(o->out, p->reason);
-    fputc('\n', o->out);
+    text_add_clean(o->out, "  %s", p->reason);
+    strbuf_add(o->out, "\n");
 }
 
 void plan_print_plan(const struct plan_print *o, const struct plan *p, const char *remark)
@@ -449,13 +414,11 @@ void plan_print_plan(const struct plan_print *o, const struct plan *p, const cha
     print_network(o, p);
     print_label(o, "plan");
     print_mode(o, p);
-    fprintf(o->out, ", global batch %s",
-            text_grouped((double)p->global_batch, batch, sizeof batch));
-    if (remark) {
-        fputs(", ", o->out);
-        print_foreign(o->out, remark);
-    }
-    fputs("\n\n", o->out);
+    strbuf_addf(o->out, ", global batch %s",
+                text_grouped((double)p->global_batch, batch, sizeof batch));
+    if (remark)
+        text_add_clean(o->out, ", %s", remark);
+    strbuf_add(o->out, "\n\n");
     plan_table_print(p, o->out);
     print_predictions(o, p);
     print_reason(o, p);
@@ -477,18 +440,17 @@ static void print_places(const struct plan_print *o, const struct plan *p,
         most = end - i > most ? end - i : most;
         if (p->n_nodes > MOST)
             continue;
-        fprintf(o->out, "%s%d", n ? ", " : ": ranks ", i);
+        strbuf_addf(o->out, "%s%d", n ? ", " : ": ranks ", i);
         if (end - i > 1)
-            fprintf(o->out, "-%d", end - 1);
-        fputs(" on ", o->out);
-        print_foreign(o->out, nodes[p->worker[i].node].host);
+            strbuf_addf(o->out, "-%d", end - 1);
+        text_add_clean(o->out, " on %s", nodes[p->worker[i].node].host);
     }
     if (p->n_nodes <= MOST)
         return;
     if (least == most)
-        fprintf(o->out, ": %d on each node", most);
+        strbuf_addf(o->out, ": %d on each node", most);
     else
-        fprintf(o->out, ": %d to %d on a node", least, most);
+        strbuf_addf(o->out, ": %d to %d on a node", least, most);
 }
 
 /* Print the line about the workers that stands in for a plan. */
@@ -500,14 +462,14 @@ static void print_workers(const struct plan_print *o, const struct plan *p,
     for (int i = 0; i < n; i++)
         gpus += p->worker[i].kind == DEVICE_CUDA;
     print_label(o, "workers");
-    fprintf(o->out, "%-4d", n);
+    strbuf_addf(o->out, "%-4d", n);
     if (gpus > 0 && gpus < n)
-        fprintf(o->out, "%d on GPUs, %d on CPU cores", gpus, n - gpus);
+        strbuf_addf(o->out, "%d on GPUs, %d on CPU cores", gpus, n - gpus);
     else
-        fputs(gpus ? "on GPUs" : "on CPU cores", o->out);
+        strbuf_add(o->out, gpus ? "on GPUs" : "on CPU cores");
     if (p->n_nodes > 1)
         print_places(o, p, nodes);
-    fputs("; no plan, unless the program uses eddis (-v shows one)\n", o->out);
+    strbuf_add(o->out, "; no plan, unless the program uses eddis (-v shows one)\n");
 }
 
 /* Check whether the text contains this line of n bytes, its newline included. */
@@ -545,83 +507,76 @@ static void print_changes(const struct plan_print *o, const char *label, const c
             continue;
         if (same) {
             print_label(o, label);
-            fputs("as before, but\n", o->out);
+            strbuf_add(o->out, "as before, but\n");
         }
         if (blank)
-            fputc('\n', o->out);
+            strbuf_add(o->out, "\n");
         if (head && head != now)
-            fprintf(o->out, "%.*s", (int)strcspn(head, "\n") + 1, head);
+            strbuf_addf(o->out, "%.*s", (int)strcspn(head, "\n") + 1, head);
         head = NULL;
         same = blank = false;
-        fprintf(o->out, "%.*s", (int)n, now);
+        strbuf_addf(o->out, "%.*s", (int)n, now);
     }
     if (!same)
         return;
     print_label(o, label);
-    fputs("as before\n", o->out);
+    strbuf_add(o->out, "as before\n");
 }
 
-/* Print text, or only its changes if there was a text before it. Then store it in *before. */
-static void print_again(const struct plan_print *o, const char *label, const char *text,
+/* Print text, or only its changes if there was a text before it. Then move it to *before. Without
+ * memory for the text do nothing.
+ */
+static void print_again(const struct plan_print *o, const char *label, struct strbuf *text,
                         struct strbuf *before)
 {
+    if (text->failed) {
+        strbuf_fini(text);
+        return;
+    }
     if (before->len)
-        print_changes(o, label, strbuf_text(before), text);
+        print_changes(o, label, strbuf_text(before), strbuf_text(text));
     else
-        fputs(text, o->out);
+        strbuf_add(o->out, strbuf_text(text));
     strbuf_fini(before);
-    strbuf_add(before, text);
+    *before = *text;
 }
 
 void plan_print_again(const struct plan_print *o, const struct plan *p, const char *remark,
                       struct strbuf *before)
 {
+    struct strbuf text = { 0 };
     struct plan_print to = *o;
-    cleanup_free char *text = NULL;
 
-    to.out = open_memstream(&text, &(size_t){ 0 });
-    if (!to.out)
-        return;
+    to.out = &text;
     plan_print_plan(&to, p, remark);
-    if (fclose(to.out) != 0)
-        return;
-    print_again(o, "plan", text, before);
+    print_again(o, "plan", &text, before);
 }
 
 void plan_print_workers(const struct plan_print *o, const struct plan *p,
                         const struct node_profile *nodes, struct strbuf *before)
 {
+    struct strbuf text = { 0 };
     struct plan_print to = *o;
-    cleanup_free char *text = NULL;
 
-    to.out = open_memstream(&text, &(size_t){ 0 });
-    if (!to.out)
-        return;
+    to.out = &text;
     print_workers(&to, p, nodes);
-    if (fclose(to.out) == 0)
-        print_again(o, "workers", text, before);
+    print_again(o, "workers", &text, before);
 }
 
 char *plan_print_settled(const struct plan *p, bool colour)
 {
-    struct plan_print o = { .colour = colour };
-    char *text = NULL;
+    struct strbuf text = { 0 };
+    const struct plan_print o = { .out = &text, .colour = colour };
 
-    o.out = open_memstream(&text, &(size_t){ 0 });
-    if (!o.out)
-        return NULL;
     print_label(&o, "mode");
     print_mode(&o, p);
-    fputs("\n\n", o.out);
+    strbuf_add(&text, "\n\n");
     if (algorithm_has(p->algorithm, ALGORITHM_SEVERAL)) { /* the batches differ from the plan's */
-        plan_table_print(p, o.out);
-        fputc('\n', o.out);
+        plan_table_print(p, &text);
+        strbuf_add(&text, "\n");
     }
     print_modes(&o, p);
     print_reason(&o, p);
-    fputc('\n', o.out);
-    if (fclose(o.out) == 0)
-        return text;
-    free(text);
-    return NULL;
+    strbuf_add(&text, "\n");
+    return strbuf_steal(&text);
 }

@@ -13,8 +13,8 @@
  *       predicted 22 400 samples/s, 99 % of the devices' sum; an equal split would give 9 300
  *       sync because it is exact ...
  *
- * Control characters in names from other machines are replaced. No errors are returned: the caller
- * checks ferror of its stream once.
+ * Control characters in names from other machines are replaced. No errors are returned: without
+ * memory the buffer has failed.
  */
 #ifndef EDDIS_CMD_RUN_VIEW_PLAN_PRINT_H
 #define EDDIS_CMD_RUN_VIEW_PLAN_PRINT_H
@@ -25,17 +25,16 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
 /* Most rows of the table; if there are more workers, equal ones share a row. */
 enum { PLAN_PRINT_MAX_ROWS = 32 };
 
 /* Where and how to print. */
 struct plan_print {
-    FILE *out;
-    bool colour;      /* the stream is a terminal that takes escape codes */
-    const char *home; /* folders below it are printed as ~/...; NULL: unchanged */
-    int64_t now_s;    /* seconds since 1970, for the age of cached profiles */
+    struct strbuf *out; /* what is printed is appended to it */
+    bool colour;        /* for a terminal that takes escape codes */
+    const char *home;   /* folders below it are printed as ~/...; NULL: unchanged */
+    int64_t now_s;      /* seconds since 1970, for the age of cached profiles */
 };
 
 /* Print the line of the job with its id and folder. Both are NULL before there is a folder

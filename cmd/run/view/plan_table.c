@@ -13,28 +13,22 @@
 
 /* Columns of the ranks' table. */
 static const struct table_column rank_columns[] = {
-    { "rank", true },  { "node", false },  { "device", false }, { "rate/s", true },
-    { "batch", true }, { "weight", true }, { "step ms", true }, { "time", false },
+    { "rank", true },    { "group", true }, { "node", false }, { "device", false },
+    { "rate/s", true },  { "rate", true },  { "batch", true }, { "weight", true },
+    { "step ms", true }, { "time", false },
 };
 
-/* The same for hybrid mode. */
-static const struct table_column grouped_columns[] = {
-    { "rank", true },    { "group", true },   { "node", false },
-    { "device", false }, { "rate/s", true },  { "batch", true },
-    { "weight", true },  { "step ms", true }, { "time", false },
-};
-
-/* Columns of the table of groups of equal workers. */
+/* Columns of the table of groups of equal workers, which ends in the same ones. */
 static const struct table_column group_columns[] = {
-    { "workers", true }, { "ranks", false },  { "nodes", true },
-    { "device", false }, { "rate/s", true },  { "batch", true },
-    { "weight", true },  { "step ms", true }, { "time", false },
+    { "workers", true }, { "ranks", false }, { "nodes", true }, { "device", false },
+    { "rate/s", true },  { "rate", true },   { "batch", true }, { "weight", true },
+    { "step ms", true }, { "time", false },
 };
 
-/* Replaces the column "rate/s", which a plan without real seconds does not have. All tables end in
- * the same columns.
+/* Columns that some plans do not have. GROUP: of the ranks' table, for hybrid mode. RATIO: of a
+ * plan without real seconds, instead of RATE and STEP_MS.
  */
-static const struct table_column ratio_column = { "rate", true };
+enum { GROUP = 1, RATE = 4, RATIO, STEP_MS = 8, SOURCE };
 
 /* Bytes of a list of ranks. */
 enum { MAX_RANKS_TEXT = 24 };
@@ -81,63 +75,50 @@ static struct style style_of(const struct plan *p)
 /* Add the cells from the rate on, which are equal in all tables, for a worker. */
 static void add_numbers(struct table *t, const struct style *s, const struct plan_worker *w)
 {
-    if (s->p->relative)
-        table_add(t, "%.2f", 1 / w->sample_s / s->fastest);
-    else if (w->batch > 0)
+    if (w->batch > 0)
         table_add(t, "%.*f", s->rate_digits, w->samples_per_s);
     else
         table_add(t, "-");
+    table_add(t, "%.2f", 1 / w->sample_s / s->fastest);
     table_add(t, "%lld", (long long)w->batch);
     table_add(t, "%.*f", s->weight_digits, w->weight);
-    if (!s->p->relative && w->batch > 0)
+    if (w->batch > 0)
         table_add(t, "%.*f", s->step_digits, w->step_s * 1e3);
-    else if (!s->p->relative)
+    else
         table_add(t, "-");
-    if (s->sources)
-        table_add(t, "%s", time_source_name(w->time));
+    table_add(t, "%s", time_source_name(w->time));
 }
 
-/* Copy the n columns of a table to ret, without those that do not apply: for a relative plan the
- * steps' time, else the times' source if all are given. Return their number.
+/* Return the columns that do not apply, as bits: for a relative plan its rates and steps' times,
+ * else the ratios; and the times' source if all are given.
  */
-static size_t choose_columns(const struct style *s, const struct table_column *from, size_t n,
-                             struct table_column *ret)
+static unsigned hidden_columns(const struct style *s)
 {
-    memcpy(ret, from, n * sizeof *ret);
-    if (s->p->relative) {
-        ret[n - 5] = ratio_column;
-        ret[n - 2] = ret[n - 1];
-        n--;
-    }
-    return s->sources ? n : n - 1;
+    unsigned hidden = s->p->relative ? 1U << RATE | 1U << STEP_MS : 1U << RATIO;
+
+    return s->sources ? hidden : hidden | 1U << SOURCE;
 }
 
 /* Print the table with a row for each rank. */
-static void print_ranks(const struct plan *p, FILE *out)
+static void print_ranks(const struct plan *p, struct strbuf *b)
 {
-    struct table_column column[TABLE_MAX_COLUMNS];
     struct style s = style_of(p);
-    struct table t = { .column = column };
-    bool grouped = algorithm_has(p->algorithm, ALGORITHM_GROUPED);
+    cleanup_table struct table t = { .column = rank_columns,
+                                     .n_columns = sizeof rank_columns / sizeof *rank_columns,
+                                     .hidden = hidden_columns(&s) };
 
-    if (grouped)
-        t.n_columns = choose_columns(&s, grouped_columns,
-                                     sizeof grouped_columns / sizeof *grouped_columns, column);
-    else
-        t.n_columns =
-            choose_columns(&s, rank_columns, sizeof rank_columns / sizeof *rank_columns, column);
+    if (!algorithm_has(p->algorithm, ALGORITHM_GROUPED))
+        t.hidden |= 1U << GROUP;
     for (int i = 0; i < p->n_workers; i++) {
         const struct plan_worker *w = &p->worker[i];
 
         table_add(&t, "%d", w->rank);
-        if (grouped)
-            table_add(&t, "%d", w->group);
+        table_add(&t, "%d", w->group);
         table_add(&t, "%s", p->node[w->node]);
         table_add(&t, "%s", w->device);
         add_numbers(&t, &s, w);
     }
-    table_print(&t, 2, out);
-    table_fini(&t);
+    table_print(&t, 2, b);
 }
 
 /* ---- groups of equal workers ---- */
@@ -244,16 +225,15 @@ static int count_nodes(const struct group *g)
 
 /* Print the table with a row for each of the n groups, and count workers for which there is no row.
  */
-static void print_groups(const struct plan *p, const struct group *g, int n, FILE *out)
+static void print_groups(const struct plan *p, const struct group *g, int n, struct strbuf *b)
 {
-    struct table_column column[TABLE_MAX_COLUMNS];
     struct style s = style_of(p);
-    struct table t = { .column = column };
+    cleanup_table struct table t = { .column = group_columns,
+                                     .n_columns = sizeof group_columns / sizeof *group_columns,
+                                     .hidden = hidden_columns(&s) };
     int shown = n <= PLAN_PRINT_MAX_ROWS ? n : PLAN_PRINT_MAX_ROWS - 1, left = 0;
     char text[NUMBER_SIZE];
 
-    t.n_columns =
-        choose_columns(&s, group_columns, sizeof group_columns / sizeof *group_columns, column);
     for (int i = 0; i < shown; i++) {
         table_add(&t, "%d", g[i].n);
         add_rank_list(&t, &g[i]);
@@ -261,12 +241,12 @@ static void print_groups(const struct plan *p, const struct group *g, int n, FIL
         table_add(&t, "%s", group_name(g[i].w[0]));
         add_numbers(&t, &s, g[i].w[0]);
     }
-    table_print(&t, 2, out);
-    table_fini(&t);
+    table_print(&t, 2, b);
     for (int i = shown; i < n; i++)
         left += g[i].n;
     if (left > 0)
-        fprintf(out, "  ... and %s more workers\n", text_grouped((double)left, text, sizeof text));
+        strbuf_addf(b, "  ... and %s more workers\n",
+                    text_grouped((double)left, text, sizeof text));
 }
 
 /* ---- micro-batches ---- */
@@ -277,7 +257,7 @@ enum { MAX_PIECES = 4 }; /* ranks that are named */
  * micro-batches. If the program does not support those, the plan's batch is not larger than the
  * memory allows.
  */
-static void print_pieces(const struct plan *p, FILE *out)
+static void print_pieces(const struct plan *p, struct strbuf *b)
 {
     int n = 0;
 
@@ -287,35 +267,36 @@ static void print_pieces(const struct plan *p, FILE *out)
         if (!p->takes_pieces || w->piece <= 0 || w->piece >= w->batch)
             continue;
         if (n++ < MAX_PIECES)
-            fprintf(out,
-                    "  rank %d computes its %lld samples in micro-batches of at most %lld, to fit "
-                    "its memory\n",
-                    w->rank, (long long)w->batch, (long long)w->piece);
+            strbuf_addf(
+                b,
+                "  rank %d computes its %lld samples in micro-batches of at most %lld, to fit "
+                "its memory\n",
+                w->rank, (long long)w->batch, (long long)w->piece);
     }
     if (n > MAX_PIECES)
-        fprintf(out, "  ... and %d more ranks use micro-batches\n", n - MAX_PIECES);
+        strbuf_addf(b, "  ... and %d more ranks use micro-batches\n", n - MAX_PIECES);
 }
 
 /* Print a row for each rank, or for each group of equal workers if there are many. */
-static void print_rows(const struct plan *p, FILE *out)
+static void print_rows(const struct plan *p, struct strbuf *b)
 {
     cleanup_free const struct plan_worker **w = NULL;
     cleanup_free struct group *g = NULL;
 
     if (p->n_workers <= PLAN_PRINT_MAX_ROWS) {
-        print_ranks(p, out);
+        print_ranks(p, b);
         return;
     }
     w = calloc((size_t)p->n_workers, sizeof *w);
     g = calloc((size_t)p->n_workers, sizeof *g);
     if (w && g)
-        print_groups(p, g, find_groups(p, w, g), out);
+        print_groups(p, g, find_groups(p, w, g), b);
     else
-        print_ranks(p, out); /* longer, but it needs no memory */
+        print_ranks(p, b); /* longer, but it needs no memory */
 }
 
-void plan_table_print(const struct plan *p, FILE *out)
+void plan_table_print(const struct plan *p, struct strbuf *b)
 {
-    print_rows(p, out);
-    print_pieces(p, out);
+    print_rows(p, b);
+    print_pieces(p, b);
 }

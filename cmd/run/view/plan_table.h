@@ -8,11 +8,10 @@
 #ifndef EDDIS_CMD_RUN_VIEW_PLAN_TABLE_H
 #define EDDIS_CMD_RUN_VIEW_PLAN_TABLE_H
 
+#include "lib/base/strbuf.h"
 #include "lib/model/plan.h"
 
-#include <stdio.h>
-
 /* Print the table of p's ranks, and which of them split their batch into micro-batches. */
-void plan_table_print(const struct plan *p, FILE *out);
+void plan_table_print(const struct plan *p, struct strbuf *b);
 
 #endif

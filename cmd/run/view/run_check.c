@@ -6,7 +6,6 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/json.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const struct table_column columns[] = {
@@ -45,8 +44,9 @@ static int count_ready(const struct driver_check *node, int n)
 
 void run_check_print(const struct driver_check *node, int n, FILE *out)
 {
-    struct table t = { .column = columns, .n_columns = sizeof columns / sizeof *columns };
-    int ready = count_ready(node, n);
+    cleanup_table struct table t = { .column = columns,
+                                     .n_columns = sizeof columns / sizeof *columns };
+    cleanup_strbuf struct strbuf b = { 0 };
 
     for (int i = 0; i < n; i++) {
         const struct driver_check *c = &node[i];
@@ -61,12 +61,11 @@ void run_check_print(const struct driver_check *node, int n, FILE *out)
             table_add(&t, "-");
         table_add(&t, "%s", state_of(c));
     }
-    table_print(&t, 2, out);
-    table_fini(&t);
-    if (ready == n)
-        fprintf(out, "\n%s ready; nothing was trained\n", n == 1 ? "the node is" : "all nodes are");
-    else
-        fprintf(out, "\nnot ready; nothing was trained\n");
+    table_print(&t, 2, &b);
+    fprintf(out, "%s\n%s ready; nothing was trained\n", strbuf_text(&b),
+            count_ready(node, n) < n ? "not"
+            : n == 1                 ? "the node is"
+                                     : "all nodes are");
 }
 
 void run_check_json(const struct driver_check *node, int n, FILE *out)

@@ -4,35 +4,32 @@
 
 #include "cmd/run/request/run_resume.h"
 #include "dry_run.h"
-#include "lib/base/cleanup.h"
 #include "lib/job/job_keys.h"
 #include "lib/job/job_text.h"
 #include "lib/model/job.h"
 
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Warn that the job saves no checkpoints, if it runs on several hosts and did not choose that
  * itself.
  */
-static void print_no_checkpoints(const struct job *job, FILE *out)
+static void print_no_checkpoints(const struct job *job, struct strbuf *b)
 {
     if (job->n_hosts > 1 && job_period_is_never(&job->checkpoint.every) &&
         job_origin(job, "checkpoint.every").kind == JOB_DEFAULT)
-        fputs(
-            "  no checkpoints are saved until checkpoint.dir names a folder that all nodes share\n",
-            out);
+        strbuf_add(b,
+                   "  no checkpoints are saved until checkpoint.dir names a folder that all nodes "
+                   "share\n");
 }
 
 /* Print which checkpoint the job continues from, if any. */
-static void print_resume(const struct job *job, FILE *out)
+static void print_resume(const struct job *job, struct strbuf *b)
 {
     char text[PATH_MAX + 512];
 
     if (run_resume_text(job, text, sizeof text))
-        fprintf(out, "  continues from %s\n", text);
+        strbuf_addf(b, "  continues from %s\n", text);
 }
 
 /* Check whether the job runs eddis-train, which surely uses eddis. For other programs, only their
@@ -110,17 +107,11 @@ static void keep_rest(struct run_head *h, const struct run_request *q, const str
                       const struct plan *p, const struct node_profile *nodes, int n)
 {
     struct plan_print o = *how;
-    struct strbuf none = { 0 };
-    cleanup_free char *text = NULL;
+    cleanup_strbuf struct strbuf none = { 0 };
 
-    o.out = open_memstream(&text, &(size_t){ 0 });
-    if (!o.out)
-        return;
-    print_whole(&o, q, NULL, p, nodes, n, &none);
-    strbuf_fini(&none);
     strbuf_fini(&h->rest);
-    if (fclose(o.out) == 0)
-        strbuf_add(&h->rest, text);
+    o.out = &h->rest;
+    print_whole(&o, q, NULL, p, nodes, n, &none);
 }
 
 /* Print the line of workers while it is unknown whether the program uses eddis, else profiles and
@@ -144,13 +135,10 @@ char *run_head_text(struct run_head *h, const struct run_request *q,
                     const struct job_folder *folder, const struct plan_print *how,
                     const struct plan *p, const struct node_profile *nodes, int n)
 {
+    struct strbuf text = { 0 };
     struct plan_print o = *how;
-    char *text = NULL;
-    size_t size = 0;
 
-    o.out = open_memstream(&text, &size);
-    if (!o.out)
-        return NULL;
+    o.out = &text;
     if (!h->printed) {
         plan_print_job(&o, q->job->name, folder ? folder->id : NULL, folder ? folder->path : NULL);
         plan_print_nodes(&o, nodes, n);
@@ -158,15 +146,12 @@ char *run_head_text(struct run_head *h, const struct run_request *q,
     h->printed = true;
     print_head(h, q, &o, p, nodes, n);
     if (q->dry_run || q->verbose) {
-        putc('\n', o.out);
-        dry_run_print(q->job, q->verbose, o.out);
-        dry_run_env(q->env.at, o.out);
+        strbuf_add(&text, "\n");
+        dry_run_print(q->job, q->verbose, &text);
+        dry_run_env(q->env.item, &text);
     }
-    putc('\n', o.out);
-    if (fclose(o.out) == 0)
-        return text;
-    free(text);
-    return NULL;
+    strbuf_add(&text, "\n");
+    return strbuf_steal(&text);
 }
 
 char *run_head_joined(struct run_head *h)

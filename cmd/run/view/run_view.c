@@ -165,7 +165,7 @@ static void add_metrics(const struct job_status *s, struct strbuf *b)
  */
 void run_view_text(const struct run_view *v, const struct job_status *s, char *ret, size_t size)
 {
-    struct strbuf line = { 0 }, metrics = { 0 };
+    cleanup_strbuf struct strbuf line = { 0 }, metrics = { 0 };
     size_t plain;
 
     add_where(s, &line);
@@ -179,8 +179,6 @@ void run_view_text(const struct run_view *v, const struct job_status *s, char *r
     }
     strbuf_add(&line, strbuf_text(&metrics));
     (void)snprintf(ret, size, "%s", strbuf_text(&line));
-    strbuf_fini(&line);
-    strbuf_fini(&metrics);
 }
 
 /* Remove our lines from the terminal: the first one, and all that is below it. */
@@ -200,7 +198,7 @@ void run_view_clear(struct run_view *v)
 /* Draw our lines over the old ones, without clearing those first, to avoid flicker. */
 void run_view_redraw(struct run_view *v)
 {
-    struct strbuf b = { 0 };
+    cleanup_strbuf struct strbuf b = { 0 };
     int n = 0;
 
     if (v->n_drawn > 1)
@@ -213,12 +211,6 @@ void run_view_redraw(struct run_view *v)
         strbuf_add(&b, n ? "\033[J" : "\r\033[J");
     if (v->terminal && b.len && screen_write(v->out, strbuf_text(&b), b.len))
         v->n_drawn = n;
-    strbuf_fini(&b);
-}
-
-void run_view_clear_rows(struct run_view *v)
-{
-    v->n_rows = 0;
 }
 
 /* Return the columns of the character at s, and its bytes; an invalid one counts as one column. */
@@ -329,7 +321,7 @@ void run_view_say(struct run_view *v, const char *sentence)
 
 void run_view_last_lines(struct run_view *v, int rank, const char *lines)
 {
-    struct strbuf b = { 0 };
+    cleanup_strbuf struct strbuf b = { 0 };
 
     while (*lines) {
         size_t n = strcspn(lines, "\n");
@@ -346,7 +338,6 @@ void run_view_last_lines(struct run_view *v, int rank, const char *lines)
     }
     run_view_clear(v);
     (void)screen_say(v->errors, strbuf_text(&b), b.len);
-    strbuf_fini(&b);
 }
 
 /* Return the size of a file; -1 if there is none. */

@@ -29,7 +29,7 @@ struct run_view {
     int columns;
     int n_drawn;                            /* our lines that are on the terminal now */
     char row[RUN_VIEW_ROWS][RUN_VIEW_LINE]; /* lines above the live line, on a terminal */
-    int n_rows;
+    int n_rows; /* set it to 0 to forget them; they stay on the terminal until it is drawn again */
     char line[RUN_VIEW_LINE]; /* the live line; "": none yet */
     int64_t next_ns;          /* when the next progress line may come */
 };
@@ -62,9 +62,6 @@ void run_view_waiting(struct run_view *v, const char *text);
  * wide is cut.
  */
 void run_view_add_row(struct run_view *v, const char *text);
-
-/* Forget the lines above the live line; they stay on the terminal until it is drawn again. */
-void run_view_clear_rows(struct run_view *v);
 
 /* Remove our lines from the terminal, before something else is printed. */
 void run_view_clear(struct run_view *v);

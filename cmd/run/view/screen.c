@@ -18,10 +18,11 @@ struct screen {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    char *in, *out; /* [2 * SCREEN_BYTES] each: being filled; being written */
+    char *in, *out; /* the two buffers: being filled; being written */
     size_t n_in, n_out;
     int error; /* of the first failed write, negative, also -EPIPE; 0: none */
     bool closing;
+    char buffer[2][2 * SCREEN_BYTES];
 };
 
 /* Write all of s->out. Return 0 or a negative errno. The thread can be cancelled only here: then no
@@ -96,31 +97,21 @@ static int start(struct screen *s, struct eddis_error *err)
     return rc ? eddis_fail_errno(err, -rc, "cannot start a thread for the output") : 0;
 }
 
-/* Free the screen and its buffers. */
-static void free_all(struct screen *s)
-{
-    free(s->in);
-    free(s->out);
-    free(s);
-}
-
 int screen_open(int fd, struct screen **ret, struct eddis_error *err)
 {
     struct screen *s = calloc(1, sizeof *s);
-    int rc = s ? 0 : -ENOMEM;
+    int rc;
 
-    if (s) {
-        s->fd = fd;
-        s->in = malloc(2 * SCREEN_BYTES);
-        s->out = malloc(2 * SCREEN_BYTES);
-        rc = s->in && s->out ? start(s, err) : -ENOMEM;
-    }
-    if (rc == -ENOMEM)
-        eddis_fail(err, rc, "no memory for the output");
-    if (rc == 0)
+    if (!s)
+        return eddis_fail(err, -ENOMEM, "no memory for the output");
+    s->fd = fd;
+    s->in = s->buffer[0];
+    s->out = s->buffer[1];
+    rc = start(s, err);
+    if (rc < 0)
+        free(s);
+    else
         *ret = s;
-    else if (s)
-        free_all(s);
     return rc;
 }
 
@@ -180,5 +171,5 @@ void screen_close(struct screen *s)
     pthread_join(s->thread, NULL);
     pthread_cond_destroy(&s->changed);
     pthread_mutex_destroy(&s->lock);
-    free_all(s);
+    free(s);
 }

@@ -175,14 +175,14 @@ class _Thread:
         return None  # the CPU has no work left
 
     def to_host(self, hosts: list[torch.Tensor], tensors: list[torch.Tensor], behind: Iterable[None]) -> Copied:
-        return _Passed(self._begin(lambda: [host.copy_(tensor.detach()) for host, tensor in zip(hosts, tensors)]))
+        return self._begin(lambda: [host.copy_(tensor.detach()) for host, tensor in zip(hosts, tensors)])
 
     def to_device(self, tensors: list[torch.Tensor], hosts: list[torch.Tensor]) -> None:
         self._begin(lambda: [tensor.detach().copy_(host) for tensor, host in zip(tensors, hosts)])
 
-    def _begin(self, copy: Callable[[], object]) -> threading.Event:
+    def _begin(self, copy: Callable[[], object]) -> _Passed:
         """Have the thread run `copy` after the calls before; return an event that is set when it is done."""
-        copied = threading.Event()
+        copied = _Passed()
 
         def run() -> None:
             copy()
@@ -191,7 +191,7 @@ class _Thread:
         return copied
 
     def join(self) -> Copied:
-        copied = _Passed(self._begin(lambda: None))
+        copied = self._begin(lambda: None)
         copied.synchronize()  # the CPU's next work comes at once
         return copied
 
@@ -202,14 +202,11 @@ class _Thread:
         return last - first
 
 
-class _Passed:
+class _Passed(threading.Event):
     """A threading.Event as a Copied."""
 
-    def __init__(self, event: threading.Event) -> None:
-        self._event = event
-
     def synchronize(self) -> None:
-        self._event.wait()
+        self.wait()
 
 
 def _pages(n_bytes: int) -> torch.Tensor:

@@ -376,10 +376,7 @@ class ParameterSet:
         self.under_way.clear()
         self._take_results(unused)
         self.worker.mark(Mark.GOES_ON)
-        if unused:
-            self._take_unused(unused)
-        elif not self.worker.weight:
-            self._drop_unused()
+        self._take_unused(unused)
         self.is_combining = False
         if ROUNDING < self.used_by_any[-1] < 1 - ROUNDING:  # on all workers alike
             self.worker.compare_loops()

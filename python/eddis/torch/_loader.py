@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import copy
-import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,7 +12,7 @@ import torch
 from torch.utils import data
 
 from .. import _lib as L
-from .._worker import MAX_READ_AHEAD, READ_AHEAD, READ_NONE, Mark, worker
+from .._worker import MAX_READ_AHEAD, READ_AHEAD, READ_NONE, Mark, say, worker
 from . import _draws
 from ._batchnorm import tell_of_one_value
 from ._rows import rows_of
@@ -275,9 +274,8 @@ class Loader:
             worker.hold(held)
             if not self._has_told_rows:
                 self._has_told_rows = True
-                print("eddis: some batches hold fewer samples than the plan: their gradients count for what they hold; "
-                      "where a loss is a mean over something else call eddis.torch.set_weight", file=sys.stderr,
-                      flush=True)
+                say("some batches hold fewer samples than the plan: their gradients count for what they hold; where a "
+                    "loss is a mean over something else call eddis.torch.set_weight")
         return held
 
     @staticmethod

@@ -40,7 +40,7 @@ class _Distributed:
         worker.after_commit.append(self._check_momentum)
         worker.before_end.append(self._give_back)
         optimizer.register_step_pre_hook(self._before_step)
-        optimizer.register_step_post_hook(self._after_step)
+        optimizer.register_step_post_hook(lambda *_: self._give_back())
 
     def _check_momentum(self) -> None:
         """Raise ValueError if the job sets a momentum and this optimizer is not SGD."""
@@ -65,11 +65,6 @@ class _Distributed:
         if isinstance(optimizer, torch.optim.LBFGS) and worker.world.n_group_ranks > 1:
             return (optimizer, _with_mean_loss(*arguments[1:], **keywords)), {}
         return None
-
-    def _after_step(self, optimizer: torch.optim.Optimizer, arguments: tuple[Any, ...],
-                    keywords: dict[str, Any]) -> None:
-        """Restore the groups' own options.  The optimizer's post-step hook."""
-        self._give_back()
 
     def _take_options(self) -> None:
         """Set the learning rate and momentum of the job for this step. _give_back restores them, so that a checkpoint
@@ -177,39 +172,25 @@ def DistributedOptimizer(optimizer: torch.optim.Optimizer,
              for j, p in enumerate(group["params"]) if p.requires_grad]
     if not named:
         raise ValueError("the optimizer has no parameter that requires a gradient")
-    taken = {m.parameter for d in _distributed for m in d.set.members}
+    taken = {p for _, p in _trained()}
     for name, p in named:
         if p in taken:
             raise ValueError(f"parameter '{name}' is another optimizer's already: give each parameter to one")
     refuse_others(optimizer, named)
     if not _distributed:
-        worker.after_commit.append(_keep_last_rates)
-        worker.at_start.append(_share_rest)
-        worker.before_restore.append(_look_for_partial)
-        worker.before_end.append(_tell_sums)
+        worker.after_commit.append(lambda: keep_last_rates(d.optimizer for d in _distributed))
+        worker.at_start.append(lambda: share_rest([d.state for d in _distributed if d.state],
+                                                  (p for _, p in _trained())))
+        worker.before_restore.append(lambda: look_for_partial(worker, _trained()))
+        worker.before_end.append(lambda: tell_sums(worker, (p for _, p in _trained())))
     worker.is_sum = loss == "sum"
     _distributed.append(_Distributed(optimizer, named, backward_passes_per_step, model, worker.is_sum))
     return optimizer
 
 
-def _keep_last_rates() -> None:
-    """Call keep_last_rates for all optimizers.  The worker calls this after eddis_commit."""
-    keep_last_rates(d.optimizer for d in _distributed)
-
-
-def _share_rest() -> None:
-    """Call share_rest for all models.  The worker calls this at the start, unless it restores a checkpoint."""
-    share_rest([d.state for d in _distributed if d.state], [m.parameter for d in _distributed for m in d.set.members])
-
-
-def _look_for_partial() -> None:
-    """Call look_for_partial for all trained parameters.  The worker calls this before it reads a checkpoint."""
-    look_for_partial(worker, [(m.name, m.parameter) for d in _distributed for m in d.set.members])
-
-
-def _tell_sums() -> None:
-    """Call tell_sums for all trained parameters.  The worker calls this before a step ends."""
-    tell_sums(worker, [m.parameter for d in _distributed for m in d.set.members])
+def _trained() -> Iterator[tuple[str, torch.nn.Parameter]]:
+    """Yield the trained parameters of all optimizers, with their names."""
+    return ((m.name, m.parameter) for d in _distributed for m in d.set.members)
 
 
 @contextlib.contextmanager

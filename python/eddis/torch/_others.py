@@ -38,8 +38,7 @@ def refuse_others(optimizer: torch.optim.Optimizer, named: Iterable[tuple[str, t
 
 def _is_sharded(parameter: torch.nn.Parameter) -> bool:
     """Check whether a parameter, or its data, is a DTensor of torch.distributed."""
-    return any(kind.__name__ == "DTensor" for kind in type(parameter).__mro__) or \
-        any(kind.__name__ == "DTensor" for kind in type(parameter.data).__mro__)
+    return any(kind.__name__ == "DTensor" for it in (parameter, parameter.data) for kind in type(it).__mro__)
 
 
 def _wrappers() -> Iterator[torch.nn.Module]:

@@ -9,13 +9,12 @@ trained.  This module makes it keep its last learning rate instead.
 from __future__ import annotations
 
 import gc
-import sys
 from collections.abc import Callable, Iterable
 
 import torch
 from torch.optim.lr_scheduler import OneCycleLR
 
-from .._worker import Mark, worker
+from .._worker import Mark, say, worker
 from ._loader import planned_steps
 
 
@@ -40,9 +39,8 @@ def _keeper(schedule: OneCycleLR) -> Callable[[Mark], None]:
             return
         if schedule.last_epoch >= schedule.total_steps and not _is_too_short(schedule):
             if not is_over:
-                print(f"eddis: rank {worker.rank} makes more than the {schedule.total_steps} steps of its "
-                      f"{type(schedule).__name__}, in place of slower workers: the learning rate stays at its last one",
-                      file=sys.stderr, flush=True)
+                say(f"rank {worker.rank} makes more than the {schedule.total_steps} steps of its "
+                    f"{type(schedule).__name__}, in place of slower workers: the learning rate stays at its last one")
             is_over = True
             schedule.last_epoch = schedule.total_steps - 2
             schedule.step()  # sets the last rate again, since the script's call after the last step went past it

@@ -250,16 +250,12 @@ def _objects_of(name: str, thing: Any) -> Iterator[tuple[str, Any]]:
     Yield nothing if an item has none."""
     if callable(getattr(thing, "state_dict", None)) and callable(getattr(thing, "load_state_dict", None)):
         yield name, thing
-    elif type(thing) in (list, tuple):
-        found = [list(_objects_of(f"{name}.{i}", it)) for i, it in enumerate(thing)]
-        if all(found):
-            for objects in found:
-                yield from objects
-    elif type(thing) is dict:
-        found = [list(_objects_of(f"{name}.{key}", it)) for key, it in thing.items()]
-        if all(found):
-            for objects in found:
-                yield from objects
+        return
+    items = enumerate(thing) if type(thing) in (list, tuple) else thing.items() if type(thing) is dict else ()
+    found = [list(_objects_of(f"{name}.{key}", it)) for key, it in items]
+    if all(found):
+        for objects in found:
+            yield from objects
 
 
 # ---- bytes

@@ -9,13 +9,12 @@ nothing has set it and nothing uses it.  Of such a parameter only the finite ele
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Collection, Iterable
 
 import torch
 
 from .. import _lib as L
-from .._worker import Worker
+from .._worker import Worker, say
 
 PIECE = {"cpu": 1 << 16, "cuda": 1 << 22}  # elements converted to double at once: a cache's size, or 32 MB
 
@@ -36,8 +35,8 @@ def look_for_partial(worker: Worker, named: Iterable[tuple[str, torch.Tensor]]) 
     if found and worker.rank == 0:
         first, *others = found.values()
         more = f" and {len(others)} more hold" if others else " holds"
-        print(f"eddis: parameter '{first}'{more} NaN or infinity from the start: where the workers' models are "
-              "compared, only finite elements count there", file=sys.stderr, flush=True)
+        say(f"parameter '{first}'{more} NaN or infinity from the start: where the workers' models are compared, only "
+            "finite elements count there")
 
 
 def tell_sums(worker: Worker, parameters: Iterable[torch.Tensor]) -> None:

@@ -64,15 +64,14 @@ static char *json_of(struct job *job, const struct node_profile *node)
 START_TEST(listing)
 {
     struct job *job = read_job();
-    char *text;
-    size_t n;
-    FILE *out = open_memstream(&text, &n);
+    struct strbuf b = { 0 };
+    const char *text;
 
     ck_assert_int_eq(job_set(job, "seed", "3", "--seed", NULL), 0);
-    dry_run_print(job, true, out);
-    dry_run_env(NULL, out);
-    dry_run_env((char *[]){ (char *)"HF_TOKEN=swordfish", (char *)"A=1", NULL }, out);
-    fclose(out);
+    dry_run_print(job, true, &b);
+    dry_run_env(NULL, &b);
+    dry_run_env((char *[]){ (char *)"HF_TOKEN=swordfish", (char *)"A=1", NULL }, &b);
+    text = strbuf_text(&b);
     ck_assert_ptr_nonnull(strstr(text, "\n  variables passed on: HF_TOKEN, A\n"));
     ck_assert_ptr_null(strstr(text, "swordfish"));
     ck_assert_ptr_nonnull(strstr(text, "\n  batch.global "));
@@ -82,7 +81,7 @@ START_TEST(listing)
     ck_assert_ptr_nonnull(strstr(text, " default "));
     ck_assert_ptr_null(strstr(text, "hunter2"));
     ck_assert_ptr_null(strstr(text, " \n"));
-    free(text);
+    strbuf_fini(&b);
     job_free(job);
 }
 END_TEST
@@ -91,18 +90,17 @@ END_TEST
 START_TEST(short_listing)
 {
     struct job *job = read_job();
-    char *text;
-    size_t n;
-    FILE *out = open_memstream(&text, &n);
+    struct strbuf b = { 0 };
+    const char *text;
 
     ck_assert_int_eq(job_set(job, "seed", "3", "--seed", NULL), 0);
-    dry_run_print(job, false, out);
-    fclose(out);
+    dry_run_print(job, false, &b);
+    text = strbuf_text(&b);
     ck_assert_ptr_nonnull(strstr(text, " train.yaml:2 "));
     ck_assert_ptr_nonnull(strstr(text, " --seed "));
     ck_assert_ptr_null(strstr(text, " default "));
     ck_assert_ptr_nonnull(strstr(text, " keys with their defaults, which -v shows\n"));
-    free(text);
+    strbuf_fini(&b);
     job_free(job);
 }
 END_TEST

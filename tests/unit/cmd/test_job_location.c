@@ -93,7 +93,7 @@ START_TEST(clusters)
 
     make_scontrol(rows[_i].cluster, rows[_i].job);
     ck_assert_int_eq(setenv("SLURM_CLUSTERS", "west", 1), 0);
-    job_location_of(&f, late_ns(), &p);
+    job_location_of(&f, NULL, late_ns(), &p);
     ck_assert_int_eq(p.where, rows[_i].where);
     ck_assert_int_eq(p.over, rows[_i].over);
     ck_assert_int_eq(setenv("SLURM_CLUSTERS", "west", 1), 0);
@@ -229,7 +229,7 @@ START_TEST(silent)
     struct job_location p = { .where = JOB_DEAD };
 
     make_scontrol("east", "exec sleep 1000");
-    job_location_of(&f, 0, &p);
+    job_location_of(&f, NULL, 0, &p);
     ck_assert_int_eq(p.where, JOB_HERE);
     ck_assert_int_eq(job_location_find("12", find_none, 0, &p, NULL), -ETIMEDOUT);
 }
@@ -244,7 +244,7 @@ START_TEST(here)
     ck_assert_int_eq(setenv("XDG_STATE_HOME", scratch, 1), 0);
     ck_assert_int_eq(job_folder_make("x", NULL, &f, NULL), 0);
     make_scontrol("east", UNKNOWN);
-    job_location_of(&f, late_ns(), &p);
+    job_location_of(&f, NULL, late_ns(), &p);
     ck_assert_int_eq(p.where, JOB_HERE);
     ck_assert_ptr_null(scratch_content("asked"));
 }

@@ -36,7 +36,7 @@ static const struct {
 
 START_TEST(passed)
 {
-    struct run_env e = { 0 };
+    struct strlist e = { 0 };
     struct eddis_error err = { 0 };
     struct strbuf b = { 0 };
     struct job *job = NULL;
@@ -47,19 +47,19 @@ START_TEST(passed)
     if (rows[_i].x)
         ck_assert_int_eq(run_env_set(&e, rows[_i].x, &err), 0);
     ck_assert_int_eq(run_env_pass(&e, job, environment, &err), 0);
-    for (int i = 0; i < e.n; i++)
-        strbuf_addf(&b, "%s%s", i ? " " : "", e.at[i]);
+    for (size_t i = 0; i < e.n; i++)
+        strbuf_addf(&b, "%s%s", i ? " " : "", e.item[i]);
     ck_assert_str_eq(strbuf_text(&b), rows[_i].want);
-    ck_assert(!e.at || !e.at[e.n]);
+    ck_assert(!e.item || !e.item[e.n]);
     strbuf_fini(&b);
-    run_env_fini(&e);
+    strlist_fini(&e);
     job_free(job);
 }
 END_TEST
 
 START_TEST(refused)
 {
-    struct run_env e = { 0 };
+    struct strlist e = { 0 };
     struct eddis_error err = { 0 };
 
     ck_assert_int_eq(run_env_set(&e, "RANK=1", &err), -EINVAL);
@@ -68,7 +68,7 @@ START_TEST(refused)
     ck_assert_int_eq(run_env_set(&e, "SURELY_NOT_SET_HERE", &err), -EINVAL);
     ck_assert_str_eq(err.text, "-x SURELY_NOT_SET_HERE: the variable is not set here; write -x "
                                "SURELY_NOT_SET_HERE=VALUE");
-    ck_assert_int_eq(e.n, 0);
+    ck_assert_uint_eq(e.n, 0);
 }
 END_TEST
 

@@ -66,13 +66,13 @@ START_TEST(first_model)
 
     expect(&l, 0.01, 0.002, 1e-12);
     ck_assert_int_eq(learner_source(&l), TIME_LEARNT);
-    ck_assert_int_eq(learner_largest(&l), 0);
+    ck_assert_int_eq(l.largest, 0);
     ck_assert(learner_error(&l) == 0);
     take(&l, 1, 2, 64, 1);
     ck_assert_int_eq(learner_source(&l), TIME_LEARNT);
     take(&l, 1, 3, 64, 0.138);
     ck_assert_int_eq(learner_source(&l), TIME_MEASURED);
-    ck_assert_int_eq(learner_largest(&l), 64);
+    ck_assert_int_eq(l.largest, 64);
     expect(&l, 0.01, 0.002, 1e-9);
 }
 END_TEST
@@ -113,7 +113,7 @@ START_TEST(shape_of_the_first)
 
     take(&l, 1, 30, 100, 3 * 0.12);
     expect(&l, 3 * 0.02, 3 * 0.001, 1e-9);
-    ck_assert_double_eq_tol(learner_contradicted(&l), 3, 1e-9);
+    ck_assert_double_eq_tol(l.contradicted, 3, 1e-9);
 }
 END_TEST
 
@@ -133,10 +133,10 @@ START_TEST(contradicted)
 
         take(&l, 1, 3, 100, 0.1 * row[i].ratio);
         take(&l, 1, row[i].steps, 100, 0.1 * row[i].ratio);
-        ck_assert_double_eq_tol(learner_contradicted(&l), row[i].ret, 1e-9);
+        ck_assert_double_eq_tol(l.contradicted, row[i].ret, 1e-9);
         take(&l, 1, 40, 100, 0.5); /* what comes later is another matter */
         if (row[i].steps >= 10)
-            ck_assert_double_eq_tol(learner_contradicted(&l), row[i].ret, 1e-9);
+            ck_assert_double_eq_tol(l.contradicted, row[i].ret, 1e-9);
     }
 }
 END_TEST
@@ -152,10 +152,10 @@ START_TEST(slower_later)
 
         take(&l, 1, first, 100, 0.1);
         ck_assert(learner_take(&l, &f));
-        ck_assert_double_eq(learner_contradicted(&l), 0);
+        ck_assert_double_eq(l.contradicted, 0);
         f.points = f.steps = 128;
         learner_take(&l, &f);
-        ck_assert_double_eq(learner_contradicted(&l), 0);
+        ck_assert_double_eq(l.contradicted, 0);
     }
 }
 END_TEST
@@ -317,7 +317,7 @@ START_TEST(changes_speed)
     ck_assert(!learner_take(&l, &f));
     ck_assert(!take(&l, 3, 20, 40, law_s(slow, 40)));
     expect(&l, slow.fixed_s, slow.sample_s, 1e-9);
-    ck_assert_int_eq(learner_largest(&l), 100);
+    ck_assert_int_eq(l.largest, 100);
 }
 END_TEST
 
@@ -389,7 +389,7 @@ START_TEST(units_of_work)
         learner_take(&l, &f);
     }
     expect(&l, t.fixed_s, t.sample_s, 1e-9);
-    ck_assert_int_eq(learner_largest(&l), 100);
+    ck_assert_int_eq(l.largest, 100);
 }
 END_TEST
 

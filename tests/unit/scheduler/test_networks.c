@@ -172,9 +172,9 @@ START_TEST(row)
         strcat(found, " ");
     }
     ck_assert_str_eq(found, rows[_i].found);
-    for (int i = 0; i < s.n_dropped; i++)
-        seen |= rows[_i].dropped && strstr(s.dropped[i], rows[_i].dropped);
-    ck_assert_msg(seen == (rows[_i].dropped != NULL), "%s", s.n_dropped ? s.dropped[0] : "");
+    for (size_t i = 0; i < s.dropped.n; i++)
+        seen |= rows[_i].dropped && strstr(s.dropped.item[i], rows[_i].dropped);
+    ck_assert_msg(seen == (rows[_i].dropped != NULL), "%s", s.dropped.n ? s.dropped.item[0] : "");
     networks_fini(&s);
 }
 END_TEST
@@ -475,7 +475,7 @@ START_TEST(many_nodes)
     ck_assert_int_eq(s.n, 1);
     ck_assert_str_eq(s.network[0].subnet, "10.1.0.0/16");
     ck_assert_int_eq(s.network[0].n_came, N);
-    ck_assert_int_eq(s.n_dropped, 2);
+    ck_assert_uint_eq(s.dropped.n, 2);
     networks_fini(&s);
     free(node);
     free(a);

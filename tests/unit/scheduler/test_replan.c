@@ -229,7 +229,7 @@ START_TEST(period)
 
     s.algorithm = "easgd";
     s.period = 1000;
-    s.network = (struct replan_network){
+    s.network = (struct modes_setup){
         .n_nodes = N, .model_bytes = 1000000, .latency_s = 1e-4, .bytes_per_s = 125e6
     };
     r = begun(&s);
@@ -277,7 +277,7 @@ static struct replan *over_network(struct replan_setup *s)
     static const double same[] = { 1e-3, 1e-3, 1e-3, 1e-3 };
     struct replan *r;
 
-    s->network = (struct replan_network){
+    s->network = (struct modes_setup){
         .n_nodes = N, .model_bytes = 10000000, .latency_s = 1e-4, .bytes_per_s = 125e6
     };
     r = begun(s);
@@ -444,7 +444,7 @@ START_TEST(period_on_one_node)
     struct replan_setup s = setup();
     struct replan_proposal p;
     struct replan *r;
-    const struct replan_network here = { .n_nodes = 1, .model_bytes = 10000000 };
+    const struct modes_setup here = { .n_nodes = 1, .model_bytes = 10000000 };
 
     for (int i = 0; i < N; i++)
         worker[i].node = 0;
@@ -466,7 +466,7 @@ START_TEST(network_unknown)
 {
     struct replan_setup s = setup();
     struct replan *r;
-    struct replan_network nothing = { .n_nodes = N };
+    struct modes_setup nothing = { .n_nodes = N };
     struct replan_contradiction c;
 
     r = over_network(&s);
