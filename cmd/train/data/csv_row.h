@@ -63,9 +63,4 @@ enum csv_kind { CSV_EMPTY, CSV_DIGITS, CSV_NUMBER, CSV_TEXT };
  */
 enum csv_kind csv_field_kind(const char *s, char separator, double *ret);
 
-/* Parse one number at *s and move *s behind it and the blanks that follow.  -EINVAL: no number;
- * -ERANGE: not finite as a float.
- */
-int csv_number(const char **s, double *ret);
-
 #endif
