@@ -19,6 +19,7 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,11 +27,7 @@
 enum { LENGTH_BYTES = 8, HEADER_MAX = 8 << 20, FEATURES_MAX = 1 << 24, CLASSES_MAX = 65536 };
 static const size_t file_max = (size_t)16 << 30;
 
-#ifdef EDDIS_TRAIN_FLOAT64
-#define DTYPE "F64"
-#else
 #define DTYPE "F32"
-#endif
 
 static const char scale_name[] = "scale";
 
@@ -140,7 +137,7 @@ struct header {
 static int describe(void *arg, const char *name, const struct param *p, struct eddis_error *err)
 {
     struct header *h = arg;
-    int64_t end = h->offset + p->n * (int64_t)sizeof(real);
+    int64_t end = h->offset + p->n * (int64_t)sizeof(float);
     json_t *one = json_pack("{s:s, s:[], s:[I, I]}", "dtype", DTYPE, "shape", "data_offsets",
                             (json_int_t)h->offset, (json_int_t)end);
     json_t *shape = json_object_get(one, "shape");
@@ -158,8 +155,8 @@ static int copy_out(void *arg, const char *name, const struct param *p, struct e
     char **at = arg;
 
     (void)name, (void)err;
-    memcpy(*at, p->value, (size_t)p->n * sizeof(real));
-    *at += (size_t)p->n * sizeof(real);
+    memcpy(*at, p->value, (size_t)p->n * sizeof(float));
+    *at += (size_t)p->n * sizeof(float);
     return 0;
 }
 
@@ -380,7 +377,7 @@ static int copy_array(const struct body *b, const char *name, const char *dtype,
 /* Copy a parameter's values from the file. */
 static int copy_in(void *arg, const char *name, const struct param *p, struct eddis_error *err)
 {
-    return copy_array(arg, name, DTYPE, p, p->n * (int64_t)sizeof(real), p->value, err);
+    return copy_array(arg, name, DTYPE, p, p->n * (int64_t)sizeof(float), p->value, err);
 }
 
 /* Read the features' factors, if there are any; each must be above 0. */
@@ -411,11 +408,11 @@ static int parse_body(const struct body *b, struct model_file *f, struct eddis_e
 
     if (rc < 0)
         return rc;
-    if (count > b->n / (int64_t)sizeof(real))
+    if (count > b->n / (int64_t)sizeof(float))
         return eddis_fail(
             err, -EINVAL,
             "it is cut short: it has %lld bytes of data, but its metadata require %lld",
-            (long long)b->n, (long long)count * (long long)sizeof(real));
+            (long long)b->n, (long long)count * (long long)sizeof(float));
     rc = model_new(&f->spec, &f->model, err);
     if (rc == 0)
         rc = each_param(f->model, copy_in, (void *)b, err);
