@@ -27,9 +27,7 @@
 enum { LENGTH_BYTES = 8, HEADER_MAX = 8 << 20, FEATURES_MAX = 1 << 24, CLASSES_MAX = 65536 };
 static const size_t file_max = (size_t)16 << 30;
 
-#define DTYPE "F32"
-
-static const char scale_name[] = "scale";
+static const char dtype[] = "F32", scale_name[] = "scale";
 
 static const char layout[] =
     "features [height, width, channels] times scale; dense: y = x weight + bias with weight "
@@ -41,9 +39,15 @@ static const char factors[] = "; each feature is multiplied by its own of the ar
 /* Handle one parameter, with its name in the file. */
 typedef int param_fn(void *arg, const char *name, const struct param *p, struct eddis_error *err);
 
-/* Call fn for each parameter, in the model's order, with its name in the file. */
-static int each_param(const struct model *m, param_fn *fn, void *arg, struct eddis_error *err)
+/* Call fn for each parameter, in the model's order, with its name in the file, and then for the
+ * features' factors, unless factor is NULL.
+ */
+static int each_param(const struct model *m, float *factor, param_fn *fn, void *arg,
+                      struct eddis_error *err)
 {
+    const struct param p = {
+        .n_dims = 1, .dims = { m->n_features }, .n = m->n_features, .value = factor
+    };
     int rc = 0;
 
     for (int i = 0; rc == 0 && i < m->n_layers; i++) {
@@ -56,7 +60,7 @@ static int each_param(const struct model *m, param_fn *fn, void *arg, struct edd
             rc = fn(arg, name, both[k], err);
         }
     }
-    return rc;
+    return rc == 0 && factor ? fn(arg, scale_name, &p, err) : rc;
 }
 
 /* ---- writing ---- */
@@ -138,7 +142,7 @@ static int describe(void *arg, const char *name, const struct param *p, struct e
 {
     struct header *h = arg;
     int64_t end = h->offset + p->n * (int64_t)sizeof(float);
-    json_t *one = json_pack("{s:s, s:[], s:[I, I]}", "dtype", DTYPE, "shape", "data_offsets",
+    json_t *one = json_pack("{s:s, s:[], s:[I, I]}", "dtype", dtype, "shape", "data_offsets",
                             (json_int_t)h->offset, (json_int_t)end);
     json_t *shape = json_object_get(one, "shape");
     int rc = one ? json_object_set_new(h->o, name, one) : -1;
@@ -160,19 +164,6 @@ static int copy_out(void *arg, const char *name, const struct param *p, struct e
     return 0;
 }
 
-/* Add the entry of the features' factors to the header. */
-static int describe_factors(struct header *h, int64_t n, struct eddis_error *err)
-{
-    int64_t end = h->offset + n * (int64_t)sizeof(float);
-    json_t *one = json_pack("{s:s, s:[I], s:[I, I]}", "dtype", "F32", "shape", (json_int_t)n,
-                            "data_offsets", (json_int_t)h->offset, (json_int_t)end);
-
-    h->offset = end;
-    return one && json_object_set_new(h->o, scale_name, one) == 0
-               ? 0
-               : eddis_fail(err, -ENOMEM, "out of memory");
-}
-
 int model_file_write(const char *path, const struct model_spec *spec, const struct model *m,
                      const struct model_input *input, struct eddis_error *err)
 {
@@ -186,9 +177,7 @@ int model_file_write(const char *path, const struct model_spec *spec, const stru
 
     if (!o || json_object_set_new(o, "__metadata__", metadata(spec, m, input)) < 0)
         return eddis_fail(err, -ENOMEM, "out of memory");
-    rc = each_param(m, describe, &h, err);
-    if (rc == 0 && input->factor)
-        rc = describe_factors(&h, m->n_features, err);
+    rc = each_param(m, input->factor, describe, &h, err);
     if (rc < 0)
         return rc;
     text = json_text(o, false);
@@ -202,11 +191,7 @@ int model_file_write(const char *path, const struct model_spec *spec, const stru
     memcpy(file + LENGTH_BYTES, text, n);
     memset(file + LENGTH_BYTES + n, ' ', padded - n);
     at = file + LENGTH_BYTES + padded;
-    (void)each_param(m, copy_out, &at, NULL);
-    if (input->factor) {
-        memcpy(at, input->factor, (size_t)m->n_features * sizeof(float));
-        at += (size_t)m->n_features * sizeof(float);
-    }
+    (void)each_param(m, input->factor, copy_out, &at, NULL);
     return file_write_atomic(path, file, (size_t)(at - file), 0644, err);
 }
 
@@ -344,13 +329,13 @@ static bool has_shape(const json_t *shape, const struct param *p)
     return true;
 }
 
-/* Copy the array of this name to ret, after checking its type, shape and position. */
-static int copy_array(const struct body *b, const char *name, const char *dtype,
-                      const struct param *p, int64_t bytes, void *ret, struct eddis_error *err)
+/* Copy a parameter's values from the file, after checking its type, shape and position. */
+static int copy_in(void *arg, const char *name, const struct param *p, struct eddis_error *err)
 {
+    const struct body *b = arg;
+    int64_t first, bytes = p->n * (int64_t)sizeof(float);
     const char *own;
     json_t *one, *shape, *offsets;
-    int64_t first;
     int rc = json_want_object(b->o, name, &one, err);
 
     if (rc == 0)
@@ -370,34 +355,17 @@ static int copy_array(const struct body *b, const char *name, const char *dtype,
     if (first < 0 || first > b->n - bytes ||
         json_integer_value(json_array_get(offsets, 1)) != first + bytes)
         return eddis_fail(err, -EINVAL, "\"%s\" does not lie within the file", name);
-    memcpy(ret, b->data + first, (size_t)bytes);
+    memcpy(p->value, b->data + first, (size_t)bytes);
     return 0;
 }
 
-/* Copy a parameter's values from the file. */
-static int copy_in(void *arg, const char *name, const struct param *p, struct eddis_error *err)
+/* Check that each of the features' factors, if there are any, is above 0. */
+static int check_factors(const struct model_file *f, struct eddis_error *err)
 {
-    return copy_array(arg, name, DTYPE, p, p->n * (int64_t)sizeof(float), p->value, err);
-}
-
-/* Read the features' factors, if there are any; each must be above 0. */
-static int parse_factors(const struct body *b, struct model_file *f, struct eddis_error *err)
-{
-    int64_t n = f->model->n_features;
-    struct param p = { .n_dims = 1, .dims = { n } };
-    int rc;
-
-    if (!json_object_get(b->o, scale_name))
-        return 0;
-    f->factor = malloc((size_t)n * sizeof *f->factor);
-    if (!f->factor)
-        return eddis_fail(err, -ENOMEM, "out of memory");
-    f->input.factor = f->factor;
-    rc = copy_array(b, scale_name, "F32", &p, n * (int64_t)sizeof *f->factor, f->factor, err);
-    for (int64_t i = 0; rc == 0 && i < n; i++)
+    for (int64_t i = 0; f->factor && i < f->model->n_features; i++)
         if (!(f->factor[i] > 0 && isfinite(f->factor[i])))
             return eddis_fail(err, -EINVAL, "\"%s\" has a number that is not above 0", scale_name);
-    return rc;
+    return 0;
 }
 
 /* Build the model and read its parameters; only if the file has enough data for them. */
@@ -414,9 +382,14 @@ static int parse_body(const struct body *b, struct model_file *f, struct eddis_e
             "it is cut short: it has %lld bytes of data, but its metadata require %lld",
             (long long)b->n, (long long)count * (long long)sizeof(float));
     rc = model_new(&f->spec, &f->model, err);
+    if (rc == 0 && json_object_get(b->o, scale_name)) {
+        f->factor = malloc((size_t)f->model->n_features * sizeof *f->factor);
+        f->input.factor = f->factor;
+        rc = f->factor ? 0 : eddis_fail(err, -ENOMEM, "out of memory");
+    }
     if (rc == 0)
-        rc = each_param(f->model, copy_in, (void *)b, err);
-    return rc < 0 ? rc : parse_factors(b, f, err);
+        rc = each_param(f->model, f->factor, copy_in, (void *)b, err);
+    return rc < 0 ? rc : check_factors(f, err);
 }
 
 /* Parse the file data [n]: read header and metadata and build the model in ret, which may be partly
