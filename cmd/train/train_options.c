@@ -131,25 +131,15 @@ static int want_bytes(const char *text, int64_t *ret, struct eddis_error *err)
 /* Parse the comma-separated widths of the hidden layers. */
 static int want_widths(const char *text, struct model_spec *m, struct eddis_error *err)
 {
-    const char *s = text;
+    int rc = model_spec_widths(text, m);
 
-    for (m->n_widths = 0;; s++) {
-        char *end;
-        long long v = strtoll(s, &end, 10);
-
-        if (end == s || (*end && *end != ',') || v < 1 || v > MODEL_MAX_WIDTH)
-            return eddis_fail(
-                err, -EINVAL,
-                "--widths is '%s'; it must be numbers from 1 to %d, separated by commas", text,
-                MODEL_MAX_WIDTH);
-        if (m->n_widths == MODEL_MAX_LAYERS - 1)
-            return eddis_fail(err, -EINVAL, "--widths has more than %d numbers",
-                              MODEL_MAX_LAYERS - 1);
-        m->widths[m->n_widths++] = v;
-        s = end;
-        if (!*s)
-            return 0;
-    }
+    if (rc == -E2BIG)
+        return eddis_fail(err, -EINVAL, "--widths has more than %d numbers", MODEL_MAX_LAYERS - 1);
+    return rc < 0 ? eddis_fail(
+                        err, -EINVAL,
+                        "--widths is '%s'; it must be numbers from 1 to %d, separated by commas",
+                        text, MODEL_MAX_WIDTH)
+                  : 0;
 }
 
 /* ---- the options --------------------------------------------------------------------------- */

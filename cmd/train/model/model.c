@@ -26,6 +26,55 @@ static void *new_array(int64_t n, size_t each)
     return p;
 }
 
+/* ---- parsing ----------------------------------------------------------------------------- */
+
+/* Parse a number from 1 to max at *s and move *s behind it. */
+static int take_number(const char **s, int64_t max, int64_t *ret)
+{
+    char *end;
+    long long v = strtoll(*s, &end, 10);
+
+    if (end == *s || v < 1 || v > max)
+        return -EINVAL;
+    *s = end;
+    *ret = v;
+    return 0;
+}
+
+int model_spec_widths(const char *text, struct model_spec *s)
+{
+    for (s->n_widths = 0;; text++) {
+        int64_t v;
+
+        if (take_number(&text, MODEL_MAX_WIDTH, &v) < 0 || (*text && *text != ','))
+            return -EINVAL;
+        if (s->n_widths == MODEL_MAX_LAYERS - 1)
+            return -E2BIG;
+        s->widths[s->n_widths++] = v;
+        if (!*text)
+            return 0;
+    }
+}
+
+int model_spec_shape(const char *text, struct model_spec *s)
+{
+    int64_t side[3] = { 0, 0, 1 };
+
+    for (int i = 0; i < 3; i++) {
+        if (take_number(&text, INT32_MAX, &side[i]) < 0)
+            return -EINVAL;
+        if (!*text && i > 0) {
+            s->height = side[0];
+            s->width = side[1];
+            s->channels = side[2];
+            return 0;
+        }
+        if (*text++ != 'x')
+            return -EINVAL;
+    }
+    return -EINVAL;
+}
+
 /* ---- building ---------------------------------------------------------------------------- */
 
 /* Return a parameter's description, and reserve its place among the model's values. */

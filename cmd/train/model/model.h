@@ -76,6 +76,14 @@ struct model {
     int64_t n;
 };
 
+/* Parse widths, "64,32".  -EINVAL: they are not numbers from 1 to MODEL_MAX_WIDTH; -E2BIG: they are
+ * too many.
+ */
+int model_spec_widths(const char *text, struct model_spec *s);
+
+/* Parse the shape of a sample, "28x28" or "32x32x3".  -EINVAL. */
+int model_spec_shape(const char *text, struct model_spec *s);
+
 /* Build a model with zero parameters, which the caller frees with model_free.  -EINVAL: a wrong
  * name, width or shape; or parameters that do not fit into memory, which fewer samples would not
  * change.

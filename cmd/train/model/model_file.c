@@ -197,53 +197,6 @@ int model_file_write(const char *path, const struct model_spec *spec, const stru
 
 /* ---- reading ---- */
 
-/* Parse a whole number from 1 to max at *s and move *s behind it. */
-static int take_int(const char **s, int64_t max, int64_t *ret)
-{
-    char *end;
-    long long v;
-
-    if (**s < '0' || **s > '9')
-        return -EINVAL;
-    errno = 0;
-    v = strtoll(*s, &end, 10);
-    if (errno || v < 1 || v > max)
-        return -EINVAL;
-    *s = end;
-    *ret = v;
-    return 0;
-}
-
-/* Parse the metadata's widths, such as "64,32". */
-static int parse_widths(const char *s, struct model_spec *spec)
-{
-    if (!*s)
-        return 0;
-    for (;; s++) {
-        if (spec->n_widths == MODEL_MAX_LAYERS - 1 ||
-            take_int(&s, MODEL_MAX_WIDTH, &spec->widths[spec->n_widths]) < 0)
-            return -EINVAL;
-        spec->n_widths++;
-        if (*s != ',')
-            return *s ? -EINVAL : 0;
-    }
-}
-
-/* Parse the metadata's shape, such as "8x8x1". */
-static int parse_shape(const char *s, struct model_spec *spec)
-{
-    int64_t *side[] = { &spec->height, &spec->width, &spec->channels }, all = 1;
-
-    for (int i = 0; i < 3; i++) {
-        if ((i && *s++ != 'x') || take_int(&s, FEATURES_MAX, side[i]) < 0)
-            return -EINVAL;
-        all *= *side[i];
-        if (all > FEATURES_MAX)
-            return -EINVAL;
-    }
-    return *s ? -EINVAL : 0;
-}
-
 /* Parse the classes' names, which must be sorted like those of a data file. */
 static int parse_labels(const char *text, struct model_file *f, struct eddis_error *err)
 {
@@ -275,7 +228,8 @@ static int parse_labels(const char *text, struct model_file *f, struct eddis_err
 static int parse_metadata(const json_t *o, struct model_file *f, struct eddis_error *err)
 {
     const char *format, *widths, *shape, *classes, *scale, *labels;
-    int64_t n_classes = 0;
+    const struct model_spec *s = &f->spec;
+    long long n_classes;
     json_t *about;
     char *end;
     int rc = json_want_object(o, "__metadata__", &about, err);
@@ -297,11 +251,13 @@ static int parse_metadata(const json_t *o, struct model_file *f, struct eddis_er
     if (rc < 0)
         return rc;
     f->spec.name = f->name;
-    if (parse_widths(widths, &f->spec) < 0)
+    if (*widths && model_spec_widths(widths, &f->spec) < 0)
         return eddis_fail(err, -EINVAL, "\"widths\" is not a list of widths");
-    if (parse_shape(shape, &f->spec) < 0)
+    if (model_spec_shape(shape, &f->spec) < 0 || s->height * s->width > FEATURES_MAX ||
+        s->height * s->width * s->channels > FEATURES_MAX)
         return eddis_fail(err, -EINVAL, "\"shape\" is not a shape of samples");
-    if (take_int(&classes, CLASSES_MAX, &n_classes) < 0 || *classes)
+    n_classes = strtoll(classes, &end, 10);
+    if (*end || n_classes < 1 || n_classes > CLASSES_MAX)
         return eddis_fail(err, -EINVAL, "\"classes\" is not a number of classes");
     f->spec.n_classes = (int32_t)n_classes;
     f->input.scale = strtof(scale, &end);
