@@ -71,38 +71,17 @@ static int64_t layer_width(const struct layer *l)
     return l->is_conv ? l->conv.c_out : l->dense.out;
 }
 
-/* Set a key of the JSON object to a formatted string.  Return 0 or -ENOMEM. */
-static int set_text(json_t *o, const char *key, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-static int set_text(json_t *o, const char *key, const char *fmt, ...)
-{
-    cleanup_free char *text = NULL;
-    va_list ap;
-    int n;
-
-    va_start(ap, fmt);
-    n = vasprintf(&text, fmt, ap);
-    va_end(ap);
-    if (n < 0) {
-        text = NULL;
-        return -ENOMEM;
-    }
-    return json_object_set_new(o, key, json_string(text)) < 0 ? -ENOMEM : 0;
-}
-
-/* Set "labels" to the names as JSON text; do nothing if name is NULL.  Return 0 or -ENOMEM. */
-static int set_labels(json_t *o, const char *const *name, int32_t n)
+/* Return the names as a new JSON string, whose text is a list in JSON; NULL: no memory. */
+static json_t *labels_text(const char *const *name, int32_t n)
 {
     cleanup_json json_t *list = json_array();
     cleanup_free char *text = NULL;
 
-    for (int32_t i = 0; name && i < n; i++)
+    for (int32_t i = 0; i < n; i++)
         if (json_array_append_new(list, json_string(name[i])) < 0)
-            return -ENOMEM;
-    if (!name)
-        return 0;
+            return NULL;
     text = json_text(list, false);
-    return text ? set_text(o, "labels", "%s", text) : -ENOMEM;
+    return text ? json_string(text) : NULL;
 }
 
 /* Return the metadata as a new JSON object; NULL: no memory. */
@@ -110,22 +89,20 @@ static json_t *metadata(const struct model_spec *s, const struct model *m,
                         const struct model_input *input)
 {
     struct strbuf widths = { 0 };
-    json_t *o = json_object();
-    int bad;
+    json_t *o;
 
     for (int i = 0; i + 1 < m->n_layers; i++)
         strbuf_addf(&widths, "%s%lld", i ? "," : "", (long long)layer_width(&m->layer[i]));
-    bad = !o || set_text(o, "format", "eddis-train") < 0 ||
-          set_text(o, "model", "%s", s->name) < 0 ||
-          set_text(o, "widths", "%s", strbuf_text(&widths)) < 0 ||
-          set_text(o, "shape", "%lldx%lldx%lld", (long long)s->height, (long long)s->width,
-                   (long long)s->channels) < 0 ||
-          set_text(o, "classes", "%d", (int)s->n_classes) < 0 ||
-          set_text(o, "scale", "%.9g", (double)input->scale) < 0 ||
-          set_text(o, "layout", "%s%s", layout, input->factor ? factors : "") < 0 ||
-          set_labels(o, input->class_names, s->n_classes) < 0;
+    o = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:s+}", "format", "eddis-train", "model", s->name,
+                  "widths", strbuf_text(&widths), "shape",
+                  json_sprintf("%lldx%lldx%lld", (long long)s->height, (long long)s->width,
+                               (long long)s->channels),
+                  "classes", json_sprintf("%d", (int)s->n_classes), "scale",
+                  json_sprintf("%.9g", (double)input->scale), "layout", layout,
+                  input->factor ? factors : "");
     strbuf_fini(&widths);
-    if (!bad)
+    if (!o || !input->class_names ||
+        json_object_set_new(o, "labels", labels_text(input->class_names, s->n_classes)) == 0)
         return o;
     json_decref(o);
     return NULL;
