@@ -104,7 +104,8 @@ const char *csv_field_end(const char *s, char separator)
     return s;
 }
 
-int64_t csv_row_fields(const char *s, char separator)
+/* Return the number of fields of a line: separators outside of quotes + 1. */
+static int64_t count_fields(const char *s, char separator)
 {
     int64_t n = 1;
 
@@ -175,8 +176,7 @@ static int bad_width(const char *s, const struct csv_format *f, int64_t before,
                      struct eddis_error *err)
 {
     return eddis_fail(err, -EINVAL, "the row has %lld columns, the first has %lld",
-                      (long long)(before + csv_row_fields(s, f->separator)),
-                      (long long)f->n_fields);
+                      (long long)(before + count_fields(s, f->separator)), (long long)f->n_fields);
 }
 
 /* Parse the number in field i, which must fill the field, and move *s to the field's end. */

@@ -26,9 +26,6 @@ struct csv_format {
     bool label_is_text;
 };
 
-/* Return the number of fields of a line: separators outside of quotes + 1. */
-int64_t csv_row_fields(const char *s, char separator);
-
 /* Return the end of the field that begins at s: a separator outside of quotes, or the final 0. */
 const char *csv_field_end(const char *s, char separator);
 

@@ -78,7 +78,11 @@ static inline __attribute__((always_inline)) void col_to_pad(float *pad, const f
     }
 }
 
-void conv_im2col(float *col, const float *x, int64_t n, int64_t h, int64_t w, int64_t c, float *pad)
+/* Write the 3x3 neighbourhood of every pixel of x [n, h, w, c] to col, with zeros outside of the
+ * image.  pad: scratch [h + 2, w + 2, c].
+ */
+static void im2col(float *col, const float *x, int64_t n, int64_t h, int64_t w, int64_t c,
+                   float *pad)
 {
     size_t row = (size_t)(w * c) * sizeof *x;
 
@@ -105,7 +109,11 @@ void conv_im2col(float *col, const float *x, int64_t n, int64_t h, int64_t w, in
     }
 }
 
-void conv_col2im(float *x, const float *col, int64_t n, int64_t h, int64_t w, int64_t c, float *pad)
+/* Set every pixel of x to the sum of its entries in the neighbourhoods of col, the transpose of
+ * im2col.
+ */
+static void col2im(float *x, const float *col, int64_t n, int64_t h, int64_t w, int64_t c,
+                   float *pad)
 {
     size_t row = (size_t)(w * c) * sizeof *x;
 
@@ -237,7 +245,7 @@ void conv_forward(const struct conv *c, float *y, int32_t *which, const float *x
 
     for (int64_t i = 0, m; i < n; i += m) {
         m = n - i < group(c) ? n - i : group(c);
-        conv_im2col(col, x + i * pixels(c) * c->c_in, m, c->height, c->width, c->c_in, scratch);
+        im2col(col, x + i * pixels(c) * c->c_in, m, c->height, c->width, c->c_in, scratch);
         matmul(z, col, w, m * pixels(c), 9 * c->c_in, c->c_out, 0);
         pool_forward(c, y + i * out, which + i * out, z, b, m);
     }
@@ -254,11 +262,11 @@ void conv_backward(const struct conv *c, const struct conv_backward *a, int64_t 
     for (int64_t i = 0, m; i < n; i += m) {
         m = n - i < group(c) ? n - i : group(c);
         pool_backward(c, dz, a->db, a, i, m);
-        conv_im2col(col, a->x + i * in, m, c->height, c->width, c->c_in, scratch);
+        im2col(col, a->x + i * in, m, c->height, c->width, c->c_in, scratch);
         matmul_ta(a->dw, col, dz, m * pixels(c), 9 * c->c_in, c->c_out, i > 0);
         if (!a->dx)
             continue;
         matmul_tb(col, dz, a->w, m * pixels(c), 9 * c->c_in, c->c_out, 0);
-        conv_col2im(a->dx + i * in, col, m, c->height, c->width, c->c_in, scratch);
+        col2im(a->dx + i * in, col, m, c->height, c->width, c->c_in, scratch);
     }
 }

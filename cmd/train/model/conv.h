@@ -52,16 +52,4 @@ struct conv_backward {
 /* Compute the gradients dw, db and, unless it is NULL, dx from dy for n samples. */
 void conv_backward(const struct conv *c, const struct conv_backward *a, int64_t n, float *scratch);
 
-/* Write the 3x3 neighbourhood of every pixel of x to col, with zeros outside of the image.
- * Exported for tests.  pad: scratch [h + 2, w + 2, c].
- */
-void conv_im2col(float *col, const float *x, int64_t n, int64_t h, int64_t w, int64_t c,
-                 float *pad);
-
-/* Set every pixel of x to the sum of its entries in the neighbourhoods of col, the transpose of
- * conv_im2col.
- */
-void conv_col2im(float *x, const float *col, int64_t n, int64_t h, int64_t w, int64_t c,
-                 float *pad);
-
 #endif
