@@ -51,7 +51,7 @@ struct digits {
 
 struct worker {
     struct model *model;
-    real *velocity;
+    float *velocity;
     float *x;
     int32_t *label;
 };
@@ -94,7 +94,7 @@ static int64_t compute(void *arg, int rank, const struct simulation_step *s, voi
     double ms = 10 + 4 * (double)s->count / t->speed[rank];
 
     if (s->count == 0) {
-        memset(slot[0], 0, (size_t)m->n_values * sizeof(real));
+        memset(slot[0], 0, (size_t)m->n_values * sizeof(float));
         return (int64_t)(ms * CLOCK_MS);
     }
     load_batch(t, w, s);

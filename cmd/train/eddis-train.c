@@ -88,7 +88,7 @@ static int train(struct train_options *o)
                                        .samples = o->trainer.data.n_train,
                                        .epochs = o->trainer.epochs,
                                        .batch = o->batch,
-                                       .seed = o->seed,
+                                       .seed = (uint64_t)o->seed,
                                        .own_pace = 1,
                                        .pieces = 1,
                                        .read_ahead = 1 };
@@ -184,7 +184,7 @@ int main(int argc, char **argv)
         return complain(&err, EXIT_USAGE);
     if (train_options_check_output(&o, &err) < 0)
         return complain(&err, EXIT_USAGE);
-    matmul_set_threads(o.threads ? o.threads : matmul_default_threads());
+    matmul_set_threads(o.threads ? (int)o.threads : matmul_default_threads());
     if (train_data_open(&o, &err) < 0)
         return complain(&err, EXIT_USAGE);
     o.trainer.on_epoch = print_epoch;

@@ -114,31 +114,6 @@ static int split_off_test(struct train_options *o, struct eddis_error *err)
     return 0;
 }
 
-/* Parse the shape of a sample, "28x28" or "32x32x3", into height, width and channels. */
-static int parse_shape(const char *text, struct model_spec *m, struct eddis_error *err)
-{
-    long long side[3] = { 0, 0, 1 };
-    const char *s = text;
-
-    for (int i = 0; i < 3; i++) {
-        char *end;
-
-        side[i] = strtoll(s, &end, 10);
-        if (end == s || side[i] < 1 || side[i] > INT32_MAX)
-            break;
-        if (!*end && i > 0) {
-            m->height = side[0];
-            m->width = side[1];
-            m->channels = i == 2 ? side[2] : 1;
-            return 0;
-        }
-        if (*end != 'x')
-            break;
-        s = end + 1;
-    }
-    return eddis_fail(err, -EINVAL, "--shape is '%s'; write it like 28x28 or 32x32x3", text);
-}
-
 /* Set the model's input shape from --shape or the data, and its number of classes. cnn needs a
  * square if neither gives a shape.
  */
@@ -151,7 +126,7 @@ static int find_shape(struct train_options *o, struct eddis_error *err)
 
     m->n_classes = info->n_classes;
     if (o->shape)
-        rc = parse_shape(o->shape, m, err);
+        rc = model_spec_shape(o->shape, m);
     else if (info->height)
         m->height = info->height, m->width = info->width, m->channels = info->channels;
     else if (strcmp(m->name, "cnn") != 0)
@@ -163,14 +138,16 @@ static int find_shape(struct train_options *o, struct eddis_error *err)
             err, -EINVAL,
             "'%s' has %lld features per row, which is not a square; give --shape HxWxC", o->data,
             (long long)info->n_features);
-    if (rc == 0 && (m->height > info->n_features || m->width > info->n_features ||
-                    m->height * m->width > info->n_features ||
-                    m->height * m->width * m->channels != info->n_features))
+    if (rc < 0)
+        return eddis_fail(err, -EINVAL, "--shape is '%s'; write it like 28x28 or 32x32x3",
+                          o->shape);
+    if (m->height * m->width > info->n_features ||
+        m->height * m->width * m->channels != info->n_features)
         return eddis_fail(err, -EINVAL,
                           "shape %lldx%lldx%lld does not fit the %lld features of '%s'",
                           (long long)m->height, (long long)m->width, (long long)m->channels,
                           (long long)info->n_features, o->data);
-    return rc;
+    return 0;
 }
 
 /* Use the model of --load, and check that the data fit it. */

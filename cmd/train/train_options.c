@@ -131,84 +131,95 @@ static int want_bytes(const char *text, int64_t *ret, struct eddis_error *err)
 /* Parse the comma-separated widths of the hidden layers. */
 static int want_widths(const char *text, struct model_spec *m, struct eddis_error *err)
 {
-    const char *s = text;
+    int rc = model_spec_widths(text, m);
 
-    for (m->n_widths = 0;; s++) {
-        char *end;
-        long long v = strtoll(s, &end, 10);
-
-        if (end == s || (*end && *end != ',') || v < 1 || v > MODEL_MAX_WIDTH)
-            return eddis_fail(
-                err, -EINVAL,
-                "--widths is '%s'; it must be numbers from 1 to %d, separated by commas", text,
-                MODEL_MAX_WIDTH);
-        if (m->n_widths == MODEL_MAX_LAYERS - 1)
-            return eddis_fail(err, -EINVAL, "--widths has more than %d numbers",
-                              MODEL_MAX_LAYERS - 1);
-        m->widths[m->n_widths++] = v;
-        s = end;
-        if (!*s)
-            return 0;
-    }
+    if (rc == -E2BIG)
+        return eddis_fail(err, -EINVAL, "--widths has more than %d numbers", MODEL_MAX_LAYERS - 1);
+    return rc < 0 ? eddis_fail(
+                        err, -EINVAL,
+                        "--widths is '%s'; it must be numbers from 1 to %d, separated by commas",
+                        text, MODEL_MAX_WIDTH)
+                  : 0;
 }
 
 /* ---- the options --------------------------------------------------------------------------- */
 
-/* Store an option whose value is a file, a folder or a text. Return 1; 0: it is another option. */
-static int take_file(struct train_options *o, const struct options_item *i)
-{
-    const struct {
-        const char *name, **slot;
-    } files[] = {
-        { "data", &o->data },
-        { "labels", &o->labels },
-        { "test-data", &o->test_data },
-        { "test-labels", &o->test_labels },
-        { "shape", &o->shape },
-        { "model", &o->trainer.model.name },
-        { "checkpoint-dir", &o->trainer.checkpoint_folder },
-        { "resume", &o->trainer.resume },
-        { "save", &o->trainer.save },
-        { "load", &o->load },
-    };
+/* Where an option's value goes: one of the pointers is set. */
+struct slot {
+    const char *name;
+    const char **text;
+    int64_t *whole, least, most;
+    double *number, min, max;
+    enum dataset_choice *choice;
+    bool *flag; /* with words: it becomes true for the second one, else for the option itself */
+    const char *const *words;
+};
 
-    for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
-        if (options_is(i, files[k].name)) {
-            *files[k].slot = i->value;
-            return 1;
-        }
-    }
+static const char *const choices[] = { "auto", "yes", "no", NULL };
+static const char *const ends[] = { "last", "first", NULL };
+static const char *const weightings[] = { "samples", "equal", NULL };
+static const char *const optimizers[] = { "sgd", "adam", NULL };
+
+/* Store an option's value in its slot. */
+static int store(const struct slot *s, const char *value, struct eddis_error *err)
+{
+    int word = 1, rc = s->words ? want_word(s->name, value, s->words, &word, err) : 0;
+
+    if (rc < 0)
+        return rc;
+    if (s->text)
+        *s->text = value;
+    if (s->whole)
+        return want_int(s->name, value, s->least, s->most, s->whole, err);
+    if (s->number)
+        return want_number(s->name, value, s->min, s->max, s->number, err);
+    if (s->choice)
+        *s->choice = (enum dataset_choice)word;
+    if (s->flag)
+        *s->flag = word == 1;
     return 0;
 }
 
-/* Store an option whose value is a whole number. Return 1; 0: it is another option. */
-static int take_int(struct train_options *o, const struct options_item *i, struct eddis_error *err)
+/* Store an option, unless its value has a form of its own. */
+static int take_plain(struct train_options *o, const struct options_item *i,
+                      struct eddis_error *err)
 {
-    int64_t threads = 0, seed = 0;
-    const struct {
-        const char *name;
-        int64_t min, max, *slot;
-    } ints[] = {
-        { "test", 0, INT64_MAX, &o->test },
-        { "epochs", 1, INT32_MAX, &o->trainer.epochs },
-        { "batch", 1, INT32_MAX, &o->batch },
-        { "seed", 0, INT64_MAX, &seed },
-        { "eval-every", 0, INT32_MAX, &o->trainer.eval_every },
-        { "threads", 1, 1024, &threads },
+    struct trainer *t = &o->trainer;
+    const struct slot slots[] = {
+        { "data", .text = &o->data },
+        { "labels", .text = &o->labels },
+        { "test-data", .text = &o->test_data },
+        { "test-labels", .text = &o->test_labels },
+        { "shape", .text = &o->shape },
+        { "model", .text = &t->model.name },
+        { "checkpoint-dir", .text = &t->checkpoint_folder },
+        { "resume", .text = &t->resume },
+        { "save", .text = &t->save },
+        { "load", .text = &o->load },
+        { "test", .whole = &o->test, .most = INT64_MAX },
+        { "epochs", .whole = &t->epochs, .least = 1, .most = INT32_MAX },
+        { "batch", .whole = &o->batch, .least = 1, .most = INT32_MAX },
+        { "seed", .whole = &o->seed, .most = INT64_MAX },
+        { "eval-every", .whole = &t->eval_every, .most = INT32_MAX },
+        { "threads", .whole = &o->threads, .least = 1, .most = 1024 },
+        { "lr", .number = &t->optimizer.rate, .max = 1e6 },
+        { "momentum", .number = &t->optimizer.momentum, .max = 0.999999 },
+        { "weight-decay", .number = &t->optimizer.weight_decay, .max = 1e6 },
+        { "scale", .number = &o->scale, .min = 1e-30, .max = 1e30 },
+        { "header", .choice = &o->header, .words = choices },
+        { "row-numbers", .choice = &o->row_numbers, .words = choices },
+        { "label", .flag = &o->label_first, .words = ends },
+        { "optimizer", .flag = &o->adam, .words = optimizers },
+        { "weighting", .flag = &t->weigh_equally, .words = weightings },
+        { "test-only", .flag = &o->test_only },
+        { "quiet", .flag = &o->quiet },
+        { "version", .flag = &o->version },
+        { "help", .flag = &o->help },
     };
 
-    for (size_t k = 0; k < sizeof ints / sizeof *ints; k++) {
-        int rc;
-
-        if (!options_is(i, ints[k].name))
-            continue;
-        rc = want_int(ints[k].name, i->value, ints[k].min, ints[k].max, ints[k].slot, err);
-        if (rc == 0 && ints[k].slot == &threads)
-            o->threads = (int)threads;
-        if (rc == 0 && ints[k].slot == &seed)
-            o->seed = (uint64_t)seed;
-        return rc < 0 ? rc : 1;
-    }
+    for (size_t k = 0; k < sizeof slots / sizeof *slots; k++)
+        if (options_is(i, slots[k].name))
+            return store(&slots[k], i->value, err);
     return 0;
 }
 
@@ -216,110 +227,26 @@ static int take_int(struct train_options *o, const struct options_item *i, struc
 static bool take_scale_word(struct train_options *o, const char *text)
 {
     static const char *const words[] = { "auto", "column", "none" };
-    static const enum train_scale meaning[] = { SCALE_AUTO, SCALE_COLUMN, SCALE_NONE };
 
-    o->scaling = SCALE_NUMBER;
-    for (int i = 0; i < 3; i++)
-        if (strcmp(text, words[i]) == 0)
-            o->scaling = meaning[i];
-    return o->scaling != SCALE_NUMBER;
-}
-
-/* Store an option whose value is a number. Return 1; 0: it is another option. */
-static int take_number(struct train_options *o, const struct options_item *i,
-                       struct eddis_error *err)
-{
-    struct optimizer *p = &o->trainer.optimizer;
-    const struct {
-        const char *name;
-        double min, max, *slot;
-    } numbers[] = {
-        { "lr", 0, 1e6, &p->rate },
-        { "momentum", 0, 0.999999, &p->momentum },
-        { "weight-decay", 0, 1e6, &p->weight_decay },
-        { "scale", 1e-30, 1e30, &o->scale },
-    };
-
-    if (options_is(i, "scale") && take_scale_word(o, i->value))
-        return 1;
-    for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
-        if (options_is(i, numbers[k].name)) {
-            int rc = want_number(numbers[k].name, i->value, numbers[k].min, numbers[k].max,
-                                 numbers[k].slot, err);
-            return rc < 0 ? rc : 1;
-        }
-    }
-    return 0;
-}
-
-/* Store --header or --row-numbers. Return 1; 0: it is another option. */
-static int take_choice(struct train_options *o, const struct options_item *i,
-                       struct eddis_error *err)
-{
-    static const char *const words[] = { "auto", "yes", "no", NULL };
-    static const enum dataset_choice meaning[] = { DATASET_AUTO, DATASET_YES, DATASET_NO };
-    const char *name = options_is(i, "header") ? "header" : "row-numbers";
-    int word = 0, rc;
-
-    if (!options_is(i, name))
-        return 0;
-    rc = want_word(name, i->value, words, &word, err);
-    if (rc == 0)
-        *(name[0] == 'h' ? &o->header : &o->row_numbers) = meaning[word];
-    return rc < 0 ? rc : 1;
-}
-
-/* Store one of the remaining options. */
-static int take_rest(struct train_options *o, const struct options_item *i, struct eddis_error *err)
-{
-    static const char *const ends[] = { "last", "first", NULL };
-    static const char *const weightings[] = { "samples", "equal", NULL };
-    static const char *const optimizers[] = { "sgd", "adam", NULL };
-    int word = 0, rc = 0;
-
-    if (options_is(i, "label")) {
-        rc = want_word("label", i->value, ends, &word, err);
-        o->label_first = word == 1;
-    } else if (options_is(i, "optimizer")) {
-        rc = want_word("optimizer", i->value, optimizers, &word, err);
-        o->trainer.optimizer.kind = word ? OPTIMIZER_ADAM : OPTIMIZER_SGD;
-    } else if (options_is(i, "weighting")) {
-        rc = want_word("weighting", i->value, weightings, &word, err);
-        o->trainer.weigh_equally = word == 1;
-    } else if (options_is(i, "widths")) {
-        rc = want_widths(i->value, &o->trainer.model, err);
-    } else if (options_is(i, "memory")) {
-        rc = want_bytes(i->value, &o->memory_bytes, err);
-    } else if (options_is(i, "test-only")) {
-        o->test_only = true;
-    } else if (options_is(i, "quiet")) {
-        o->quiet = true;
-    } else if (options_is(i, "version")) {
-        o->version = true;
-    } else if (options_is(i, "help")) {
-        o->help = true;
-    }
-    return rc;
+    for (o->scaling = SCALE_AUTO; o->scaling < SCALE_NUMBER; o->scaling++)
+        if (strcmp(text, words[o->scaling]) == 0)
+            return true;
+    return false;
 }
 
 /* Store one option of the command line. Fail for a word that is no option. */
 static int take(struct train_options *o, const struct options_item *i, struct eddis_error *err)
 {
-    int rc;
-
     if (!i->row)
         return eddis_fail(err, -EINVAL, "'%s' is not an option; name the data with --data",
                           i->value);
-    rc = take_file(o, i);
-    if (rc == 0)
-        rc = take_int(o, i, err);
-    if (rc == 0)
-        rc = take_number(o, i, err);
-    if (rc == 0)
-        rc = take_choice(o, i, err);
-    if (rc == 0)
-        rc = take_rest(o, i, err);
-    return rc < 0 ? rc : 0;
+    if (options_is(i, "widths"))
+        return want_widths(i->value, &o->trainer.model, err);
+    if (options_is(i, "memory"))
+        return want_bytes(i->value, &o->memory_bytes, err);
+    if (options_is(i, "scale") && take_scale_word(o, i->value))
+        return 0;
+    return take_plain(o, i, err);
 }
 
 /* Reject options that contradict --load or --test-only. */
@@ -381,8 +308,9 @@ int train_options_parse(int argc, char **argv, struct train_options *ret, struct
         return rc;
     if (!o.trainer.model.name)
         o.trainer.model.name = "mlp";
+    o.trainer.optimizer.kind = o.adam ? OPTIMIZER_ADAM : OPTIMIZER_SGD;
     if (o.trainer.optimizer.rate < 0)
-        o.trainer.optimizer.rate = o.trainer.optimizer.kind == OPTIMIZER_ADAM ? 0.001 : 0.1;
+        o.trainer.optimizer.rate = o.adam ? 0.001 : 0.1;
     *ret = o;
     return 0;
 }

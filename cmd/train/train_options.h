@@ -15,9 +15,10 @@ struct train_options {
     enum train_scale { SCALE_AUTO, SCALE_COLUMN, SCALE_NONE, SCALE_NUMBER } scaling;
     double scale; /* for SCALE_NUMBER */
     int64_t memory_bytes;
-    int threads;   /* 0: automatic */
-    int64_t batch; /* samples a step; 0: 64 for each worker */
-    uint64_t seed;
+    int64_t threads; /* 0: automatic */
+    int64_t batch;   /* samples a step; 0: 64 for each worker */
+    int64_t seed;
+    bool adam;
     const char *shape;         /* "28x28"; NULL: from the file */
     const char *load;          /* file of a model to begin with, or to test; NULL: none */
     bool test_only;            /* train nothing */

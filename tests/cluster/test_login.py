@@ -51,6 +51,9 @@ def login(lingers):
     base = hierarchy()
     if os.geteuid() != 0 or not base or not os.path.exists(SYSTEMD) or not shutil.which("systemd-run"):
         raise Skip("needs root, control groups of version 2, and systemd")
+    with open(os.path.join(BUILD, "cmd/libexec/eddis-keeper"), "rb") as f:
+        if b"libsystemd" not in f.read():
+            raise Skip("eddis was built without libsystemd")
     if any(processes()):
         raise Skip(f"user {USER} has processes")
     group = os.path.join(base, f"eddis-test-{os.getpid()}")

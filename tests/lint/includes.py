@@ -68,6 +68,7 @@ HOME = {
     "cublas": ["lib/gpu"],
     "cblas.h": ["cmd/train", "profiler", "bench/pace.c"],
     "zlib.h": ["cmd/train/data"],
+    "systemd/": ["agents/node/keep"],
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]')

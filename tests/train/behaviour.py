@@ -97,13 +97,13 @@ def unlike():
     table("unlike.csv", "", [rows[0].replace("10000", "999999"), *rows[1:]])
     first = sorted((FOLDER / "kept").glob("step-*"))[-1]
     run([EDDIS_TRAIN, *train, "--resume", first, "--save", FOLDER / "resumed"])
-    scale = [parameters(FOLDER / name, False)[-3:] for name in ("own", "resumed")]
+    scale = [parameters(FOLDER / name)[-3:] for name in ("own", "resumed")]
     check(scale[0] == scale[1], f"a restart takes the checkpoint's factors {list(scale[0])}")
     _, error = run([EDDIS_TRAIN, *train, "--resume", first, "--scale", "none"], code=2)
     check("the checkpoint is of a training 'float32 sgd 1, --scale column;" in error, error.strip())
     run([*mpirun(3), EDDIS_TRAIN, *train, "--scale", "column", "--save", FOLDER / "three"])
     run([EDDIS_TRAIN, *train, "--scale", "column", "--save", FOLDER / "one"])
-    far = distance(parameters(FOLDER / "one", False), parameters(FOLDER / "three", False))
+    far = distance(parameters(FOLDER / "one"), parameters(FOLDER / "three"))
     check(far < 1e-3, f"three workers train the model of one, up to {far:.1e}")
     run([EDDIS_TRAIN, *digits("--scale", "column", "--epochs", 2, "--save", FOLDER / "digits")])
     out, _ = run([EDDIS_TRAIN, *digits("--test-only", "--load", FOLDER / "digits")])

@@ -41,10 +41,10 @@ def accuracy(text):
     return float(re.findall(r"test accuracy ([0-9.]+)", text)[-1])
 
 
-def parameters(path, double):
+def parameters(path):
     """All numbers of a safetensors file, in the order of the file."""
     whole = pathlib.Path(path).read_bytes()
-    numbers = array.array("d" if double else "f")
+    numbers = array.array("f")
     numbers.frombytes(whole[8 + int.from_bytes(whole[:8], "little"):])
     return numbers
 

@@ -6,7 +6,7 @@
  * makes the agent's group in it.  Processes that have left their session and environment are found
  * there, even if supervisor and agent were killed at once.  Without lingering the manager ends with
  * the user's last login, and ends its scopes with it, but a job must outlive that.  So nothing is
- * done for such a user, nor outside a login.
+ * done for such a user, nor outside a login, nor in a build without libsystemd.
  */
 #ifndef EDDIS_AGENTS_NODE_KEEP_SCOPE_H
 #define EDDIS_AGENTS_NODE_KEEP_SCOPE_H

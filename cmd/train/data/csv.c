@@ -10,7 +10,6 @@
 #include "lib/base/cleanup.h"
 
 #include <assert.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -284,15 +283,6 @@ static int read_all(struct csv *c, const struct dataset_options *o, bool *ret_gz
     return rc < 0 ? rc : sum_up(c, o, err);
 }
 
-/* Open the text for reading in blocks; unpack a gzipped file first. */
-static int open_text(struct csv *c, bool gzip, const char *folder, struct eddis_error *err)
-{
-    if (gzip)
-        return input_unpack(c->path, folder, &c->fd, err);
-    c->fd = open(c->path, O_RDONLY | O_CLOEXEC);
-    return c->fd < 0 ? eddis_fail_errno(err, -errno, "cannot open '%s'", c->path) : 0;
-}
-
 int csv_open(const struct dataset_options *o, struct dataset **ret, struct eddis_error *err)
 {
     struct csv *c = calloc(1, sizeof *c);
@@ -308,7 +298,7 @@ int csv_open(const struct dataset_options *o, struct dataset **ret, struct eddis
     c->path = strdup(o->path);
     rc = c->path ? read_all(c, o, &gzip, err) : eddis_fail(err, -ENOMEM, "out of memory");
     if (rc == 0 && !c->base.info.in_memory)
-        rc = open_text(c, gzip, o->temporary_folder, err);
+        rc = input_open_text(c->path, gzip, o->temporary_folder, &c->fd, err);
     if (rc < 0) {
         dataset_close(&c->base);
         return rc;
@@ -455,14 +445,9 @@ static void csv_close(struct dataset *d)
 
     if (c->fd >= 0)
         (void)close(c->fd);
-    csv_store_fini(&c->store);
-    csv_index_fini(&c->index);
-    csv_labels_fini(&c->labels);
-    free(c->low);
-    free(c->high);
+    begin_again(c);
     (void)pthread_mutex_destroy(&c->lock);
     free(c->block);
-    free(c->row.x);
     free(c->path);
     free(c);
 }

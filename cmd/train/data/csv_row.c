@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* csv_row.c - parses the numbers and the label of a line, rounded like strtod */
+/* csv_row.c - parses the numbers and the label of a line */
 #include "csv_row.h"
 
 #include <errno.h>
@@ -29,45 +29,18 @@ static bool is_point(const char *p, char separator)
     return *p == '.' || (*p == ',' && separator != ',' && is_digit(p[1]));
 }
 
-/* Parse a simple number at *s and move *s behind it.  Up to 15 digits and a power of ten up to 1e15
- * are exact as doubles, so one division rounds like strtod, in a tenth of its time.  Return false
- * if strtod is needed.
+/* Parse a number at s by strtod, also with a decimal comma.  Return its end, or NULL if there is no
+ * number or one with a comma is longer than 511 characters.
  */
-static bool fast_number(const char **s, char separator, double *ret)
+static const char *decimal(const char *s, char separator, double *ret)
 {
-    static const double ten[] = { 1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                  1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15 };
-    const char *p = *s;
-    bool negative = *p == '-';
-    int64_t digits = 0;
-    int n = 0, fraction = 0;
-
-    if (*p == '-' || *p == '+')
-        p++;
-    for (; is_digit(*p) && n < 16; p++, n++)
-        digits = 10 * digits + (*p - '0');
-    if (is_point(p, separator))
-        for (p++; is_digit(*p) && n < 16; p++, n++, fraction++)
-            digits = 10 * digits + (*p - '0');
-    if (n == 0 || n > 15 || is_digit(*p) || *p == 'e' || *p == 'E')
-        return false;
-    *ret = (negative ? -1.0 : 1.0) * ((double)digits / ten[fraction]);
-    *s = p;
-    return true;
-}
-
-/* Parse a number at s like strtod, also with a decimal comma.  Return its end, or NULL if there is
- * no number or one with a comma is longer than 511 characters.
- */
-static const char *slow_number(const char *s, char separator, double *ret)
-{
-    char copy[512], *end;
-    size_t n = strspn(s, "0123456789.,+-eE");
+    size_t n = separator == ',' ? 0 : strspn(s, "0123456789.,+-eE");
     const char *comma = memchr(s, ',', n);
+    char copy[512], *end;
 
     if (!comma || !is_point(comma, separator)) {
         *ret = strtod(s, &end);
-        return end == s ? NULL : s + (end - s);
+        return end == s ? NULL : end;
     }
     if (n >= sizeof copy)
         return NULL;
@@ -83,31 +56,22 @@ static const char *slow_number(const char *s, char separator, double *ret)
  */
 static int number(const char **s, char separator, double *ret)
 {
-    const char *p = skip_blanks(*s, separator);
+    const char *p = skip_blanks(*s, separator), *first = p + (*p == '-' || *p == '+');
     double v;
 
-    if (!fast_number(&p, separator, &v)) {
-        const char *first = p + (*p == '-' || *p == '+');
-
-        /* strtod also takes "inf", "nan" and hexadecimal. */
-        if (!is_digit(*first) && !is_point(first, separator))
-            return -EINVAL;
-        if (first[0] == '0' && (first[1] == 'x' || first[1] == 'X'))
-            return -EINVAL;
-        p = slow_number(p, separator, &v);
-        if (!p)
-            return -EINVAL;
-    }
+    /* strtod also takes "inf", "nan" and hexadecimal. */
+    if (!is_digit(*first) && !is_point(first, separator))
+        return -EINVAL;
+    if (first[0] == '0' && (first[1] == 'x' || first[1] == 'X'))
+        return -EINVAL;
+    p = decimal(p, separator, &v);
+    if (!p)
+        return -EINVAL;
     if (!(fabs(v) <= (double)FLT_MAX))
         return -ERANGE;
     *ret = v;
     *s = skip_blanks(p, separator);
     return 0;
-}
-
-int csv_number(const char **s, double *ret)
-{
-    return number(s, ',', ret);
 }
 
 /* Parse a number that may be quoted, like number(). */
@@ -140,7 +104,8 @@ const char *csv_field_end(const char *s, char separator)
     return s;
 }
 
-int64_t csv_row_fields(const char *s, char separator)
+/* Return the number of fields of a line: separators outside of quotes + 1. */
+static int64_t count_fields(const char *s, char separator)
 {
     int64_t n = 1;
 
@@ -211,8 +176,7 @@ static int bad_width(const char *s, const struct csv_format *f, int64_t before,
                      struct eddis_error *err)
 {
     return eddis_fail(err, -EINVAL, "the row has %lld columns, the first has %lld",
-                      (long long)(before + csv_row_fields(s, f->separator)),
-                      (long long)f->n_fields);
+                      (long long)(before + count_fields(s, f->separator)), (long long)f->n_fields);
 }
 
 /* Parse the number in field i, which must fill the field, and move *s to the field's end. */

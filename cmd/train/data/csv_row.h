@@ -26,9 +26,6 @@ struct csv_format {
     bool label_is_text;
 };
 
-/* Return the number of fields of a line: separators outside of quotes + 1. */
-int64_t csv_row_fields(const char *s, char separator);
-
 /* Return the end of the field that begins at s: a separator outside of quotes, or the final 0. */
 const char *csv_field_end(const char *s, char separator);
 
@@ -62,10 +59,5 @@ enum csv_kind { CSV_EMPTY, CSV_DIGITS, CSV_NUMBER, CSV_TEXT };
  * without a sign, another number, or anything else.  Write a number to *ret.
  */
 enum csv_kind csv_field_kind(const char *s, char separator, double *ret);
-
-/* Parse one number at *s and move *s behind it and the blanks that follow.  -EINVAL: no number;
- * -ERANGE: not finite as a float.
- */
-int csv_number(const char **s, double *ret);
 
 #endif

@@ -102,8 +102,12 @@ void csv_store_fini(struct csv_store *s)
 
 int csv_index_add(struct csv_index *x, int64_t offset, struct eddis_error *err)
 {
-    if (x->stride == 0)
+    if (!x->offset) {
+        x->offset = malloc(CSV_INDEX_MAX * sizeof *x->offset);
         x->stride = 1;
+    }
+    if (!x->offset)
+        return eddis_fail(err, -ENOMEM, "out of memory");
     if (x->rows++ % x->stride)
         return 0;
     if (x->n == CSV_INDEX_MAX) {
@@ -111,15 +115,6 @@ int csv_index_add(struct csv_index *x, int64_t offset, struct eddis_error *err)
             x->offset[i] = x->offset[2 * i];
         x->n /= 2;
         x->stride *= 2;
-    }
-    if (x->n == x->cap) {
-        int64_t cap = x->cap ? 2 * x->cap : 1024;
-        int64_t *grown = realloc(x->offset, (size_t)cap * sizeof *grown);
-
-        if (!grown)
-            return eddis_fail(err, -ENOMEM, "out of memory");
-        x->offset = grown;
-        x->cap = cap;
     }
     x->offset[x->n++] = offset;
     return 0;

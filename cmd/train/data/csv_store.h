@@ -37,8 +37,8 @@ enum { CSV_INDEX_MAX = 1 << 18 };
 
 /* The offsets of every stride-th row. */
 struct csv_index {
-    int64_t *offset; /* [n]: offset[i] is the start of row i * stride */
-    int64_t n, cap, stride;
+    int64_t *offset; /* [CSV_INDEX_MAX]: offset[i] is the start of row i * stride */
+    int64_t n, stride;
     int64_t rows; /* added so far */
 };
 

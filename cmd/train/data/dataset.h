@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 /* An option that is detected from the file (AUTO), or set by the user. */
-enum dataset_choice { DATASET_AUTO, DATASET_NO, DATASET_YES };
+enum dataset_choice { DATASET_AUTO, DATASET_YES, DATASET_NO };
 
 /* The options of dataset_open. */
 struct dataset_options {

@@ -10,7 +10,6 @@
 #include "lib/base/cleanup.h"
 
 #include <assert.h>
-#include <fcntl.h>
 #include <string.h>
 
 enum { MAX_DIMS = 4, CHUNK = 1 << 20 };
@@ -201,12 +200,8 @@ static int open_images(struct idx *x, const struct header *h, bool gzip, const c
                        struct eddis_error *err)
 {
     int64_t want = header_bytes(h) + h->dims[0] * h->row;
-    int rc = 0;
+    int rc = input_open_text(x->path, gzip, folder, &x->fd, err);
 
-    if (gzip)
-        rc = input_unpack(x->path, folder, &x->fd, err);
-    else if ((x->fd = open(x->path, O_RDONLY | O_CLOEXEC)) < 0)
-        rc = eddis_fail_errno(err, -errno, "cannot open '%s'", x->path);
     if (rc < 0)
         return rc;
     x->first = header_bytes(h);

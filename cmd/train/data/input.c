@@ -17,11 +17,10 @@ struct input {
     char *path;
     gzFile gz;
     int64_t file_bytes;
-    char *buffer; /* text of input_line; [begin, end) is unread */
-    size_t cap, begin, end;
-    int64_t offset; /* offset of buffer[begin] in the text */
-    int64_t line;   /* lines read so far */
-    bool eof;
+    char *text; /* [cap] the last line */
+    size_t cap;
+    int64_t offset; /* of the next line */
+    int64_t number; /* lines read so far */
 };
 
 /* Open a file that is regular and not empty, since a folder or a pipe cannot be read twice.  Return
@@ -74,7 +73,7 @@ void input_close(struct input *in)
         return;
     if (in->gz)
         (void)gzclose_r(in->gz);
-    free(in->buffer);
+    free(in->text);
     free(in->path);
     free(in);
 }
@@ -89,6 +88,20 @@ int64_t input_file_bytes(const struct input *in)
     return in->file_bytes;
 }
 
+/* Return the failure of the last read, or 0. */
+static int read_failure(struct input *in, struct eddis_error *err)
+{
+    int code = Z_OK;
+    const char *why = gzerror(in->gz, &code);
+
+    if (code == Z_BUF_ERROR)
+        return eddis_fail(err, -EINVAL, "'%s' is truncated: its gzip data are incomplete",
+                          in->path);
+    if (code == Z_ERRNO)
+        return eddis_fail_errno(err, -EIO, "cannot read '%s'", in->path);
+    return code < 0 ? eddis_fail(err, -EINVAL, "'%s' has damaged gzip data: %s", in->path, why) : 0;
+}
+
 int64_t input_read(struct input *in, void *ret, size_t n, struct eddis_error *err)
 {
     size_t done = 0;
@@ -96,16 +109,10 @@ int64_t input_read(struct input *in, void *ret, size_t n, struct eddis_error *er
     while (done < n) {
         size_t want = n - done < CHUNK ? n - done : CHUNK;
         int got = gzread(in->gz, (char *)ret + done, (unsigned)want);
-        int code = Z_OK;
-        const char *why = gzerror(in->gz, &code);
+        int rc = read_failure(in, err);
 
-        if (code == Z_BUF_ERROR)
-            return eddis_fail(err, -EINVAL, "'%s' is truncated: its gzip data are incomplete",
-                              in->path);
-        if (got < 0 && code == Z_ERRNO)
-            return eddis_fail_errno(err, -EIO, "cannot read '%s'", in->path);
-        if (got < 0)
-            return eddis_fail(err, -EINVAL, "'%s' has damaged gzip data: %s", in->path, why);
+        if (rc < 0)
+            return rc;
         if (got == 0)
             break;
         done += (size_t)got;
@@ -113,80 +120,49 @@ int64_t input_read(struct input *in, void *ret, size_t n, struct eddis_error *er
     return (int64_t)done;
 }
 
-/* Append the next chunk of the file to the unread text, which moves to the front of the buffer; the
- * buffer grows if needed.
- */
-static int fill(struct input *in, struct eddis_error *err)
+/* Double the memory for a line. */
+static int grow(struct input *in, struct eddis_error *err)
 {
-    size_t have = in->end - in->begin;
-    int64_t got;
+    size_t cap = in->cap ? 2 * in->cap : 4096;
+    char *text;
 
-    if (in->begin)
-        memmove(in->buffer, in->buffer + in->begin, have);
-    in->begin = 0;
-    in->end = have;
-    if (in->cap - have < CHUNK + 1) {
-        size_t cap = in->cap ? 2 * in->cap : 2 * CHUNK;
-        char *buffer = realloc(in->buffer, cap);
-
-        if (!buffer)
-            return eddis_fail(err, -ENOMEM, "out of memory");
-        in->buffer = buffer;
-        in->cap = cap;
-    }
-    got = input_read(in, in->buffer + have, CHUNK, err);
-    if (got < 0)
-        return (int)got;
-    in->end += (size_t)got;
-    in->eof = got < CHUNK;
+    if (cap > INPUT_MAX_LINE)
+        return eddis_fail(err, -EINVAL, "%s:%lld: the line is longer than %d MB", in->path,
+                          (long long)in->number + 1, INPUT_MAX_LINE >> 20);
+    text = realloc(in->text, cap);
+    if (!text)
+        return eddis_fail(err, -ENOMEM, "out of memory");
+    in->text = text;
+    in->cap = cap;
     return 0;
-}
-
-/* Find the end of the line that starts at `begin`, reading more text until it is there. */
-static int find_newline(struct input *in, char **ret, struct eddis_error *err)
-{
-    size_t seen = 0;
-
-    for (;;) {
-        char *newline = in->end > in->begin + seen ? memchr(in->buffer + in->begin + seen, '\n',
-                                                            in->end - in->begin - seen)
-                                                   : NULL;
-        int rc;
-
-        if (newline || in->eof) {
-            *ret = newline ? newline : in->buffer + in->end;
-            return 0;
-        }
-        seen = in->end - in->begin;
-        if (seen > INPUT_MAX_LINE)
-            return eddis_fail(err, -EINVAL, "%s:%lld: the line is longer than %d MB", in->path,
-                              (long long)in->line + 1, INPUT_MAX_LINE >> 20);
-        rc = fill(in, err);
-        if (rc < 0)
-            return rc;
-    }
 }
 
 int input_line(struct input *in, struct input_line *ret, struct eddis_error *err)
 {
-    char *start, *stop = NULL;
-    size_t taken;
-    int rc = find_newline(in, &stop, err);
+    size_t n = 0;
+    int rc = 0;
 
-    if (rc < 0)
-        return rc;
-    if (in->begin == in->end)
+    while (n == 0 || in->text[n - 1] != '\n') {
+        if (n + 1 >= in->cap)
+            rc = grow(in, err);
+        if (rc < 0)
+            return rc;
+        if (!gzgets(in->gz, in->text + n, (int)(in->cap - n))) {
+            rc = read_failure(in, err);
+            if (rc < 0)
+                return rc;
+            break; /* the end of the file */
+        }
+        n = (size_t)(gztell(in->gz) - in->offset);
+    }
+    if (n == 0)
         return 0;
-    start = in->buffer + in->begin;
-    taken = (size_t)(stop - start) + (stop < in->buffer + in->end ? 1 : 0);
-    *stop = 0;
-    *ret = (struct input_line){
-        .text = start, .n = (size_t)(stop - start), .number = ++in->line, .offset = in->offset
-    };
-    if (ret->n && start[ret->n - 1] == '\r')
-        start[--ret->n] = 0;
-    in->begin += taken;
-    in->offset += (int64_t)taken;
+    *ret = (struct input_line){ .text = in->text, .number = ++in->number, .offset = in->offset };
+    in->offset += (int64_t)n;
+    n -= in->text[n - 1] == '\n';
+    n -= n > 0 && in->text[n - 1] == '\r';
+    in->text[n] = 0;
+    ret->n = n;
     return 1;
 }
 
@@ -210,7 +186,8 @@ static int open_unnamed(const char *dir, struct eddis_error *err)
     return fd;
 }
 
-int input_unpack(const char *path, const char *dir, int *ret, struct eddis_error *err)
+/* Unpack a gzipped file into a new unnamed file in dir, and store its descriptor in *ret. */
+static int unpack(const char *path, const char *dir, int *ret, struct eddis_error *err)
 {
     cleanup_fd int fd = open_unnamed(dir, err);
     cleanup_free char *buffer = malloc(CHUNK);
@@ -231,6 +208,19 @@ int input_unpack(const char *path, const char *dir, int *ret, struct eddis_error
     if (got < 0)
         return (int)got;
     *ret = cleanup_keep_fd(fd);
+    return 0;
+}
+
+int input_open_text(const char *path, bool gzip, const char *dir, int *ret, struct eddis_error *err)
+{
+    int fd;
+
+    if (gzip)
+        return unpack(path, dir, ret, err);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return eddis_fail_errno(err, -errno, "cannot open '%s'", path);
+    *ret = fd;
     return 0;
 }
 

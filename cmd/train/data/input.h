@@ -45,10 +45,11 @@ int64_t input_file_bytes(const struct input *in);
 /* Close the file and free `in`.  Accept NULL. */
 void input_close(struct input *in);
 
-/* Unpack a gzipped file into a new unnamed file in the folder dir, and store its descriptor in
- * *ret.  Closing it frees the disk space.
+/* Open a file's text for input_pread, and store its descriptor in *ret.  A gzipped file is unpacked
+ * into a new unnamed file in the folder dir; closing it frees the disk space.
  */
-int input_unpack(const char *path, const char *dir, int *ret, struct eddis_error *err);
+int input_open_text(const char *path, bool gzip, const char *dir, int *ret,
+                    struct eddis_error *err);
 
 /* Read exactly n bytes from `offset` on, by pread.  -EIO: the file has become shorter. */
 int input_pread(int fd, const char *path, void *ret, size_t n, int64_t offset,

@@ -4,9 +4,10 @@
 
 #include "lib/base/clock.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,48 +20,39 @@ struct buffers {
     int64_t read_ns;
 };
 
-/* The state of the thread's work: none, a batch to read, a batch read, time to end. */
-enum state { IDLE, WANTED, DONE, QUIT };
-
 /* The reading thread and its two batches. */
 struct prefetch {
     struct dataset *data;
     float scale;
     pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t change;
-    enum state state;    /* guarded by lock */
-    struct buffers b[2]; /* b[turn] belongs to the thread while the state is WANTED */
+    sem_t wanted, done;  /* posted to begin a read, or to quit; and after a read */
+    atomic_bool quit;    /* set before `wanted` is posted, perhaps during a read */
+    struct buffers b[2]; /* b[turn] belongs to the thread from `wanted` to `done` */
     int turn;
     int rc;                   /* result of the last read */
     struct eddis_error error; /* its error text */
 };
 
-/* Read each batch that is wanted, until the state is QUIT; the thread's main function. */
+/* Wait for a semaphore, also if a signal interrupts that. */
+static void await(sem_t *s)
+{
+    while (sem_wait(s) < 0 && errno == EINTR)
+        ;
+}
+
+/* Read each batch that is wanted, until it is time to quit; the thread's main function. */
 static void *work(void *arg)
 {
     struct prefetch *p = arg;
 
-    (void)pthread_mutex_lock(&p->lock);
-    for (;;) {
-        struct buffers *b;
-        int64_t begun_ns;
+    for (await(&p->wanted); !p->quit; await(&p->wanted)) {
+        struct buffers *b = &p->b[p->turn];
+        int64_t begun_ns = clock_now_ns();
 
-        while (p->state == IDLE || p->state == DONE)
-            (void)pthread_cond_wait(&p->change, &p->lock);
-        if (p->state == QUIT)
-            break;
-        b = &p->b[p->turn];
-        (void)pthread_mutex_unlock(&p->lock);
-        begun_ns = clock_now_ns();
         p->rc = dataset_read(p->data, b->index, b->n, p->scale, b->x, b->label, &p->error);
         b->read_ns = clock_now_ns() - begun_ns;
-        (void)pthread_mutex_lock(&p->lock);
-        if (p->state == WANTED)
-            p->state = DONE;
-        (void)pthread_cond_broadcast(&p->change);
+        (void)sem_post(&p->done);
     }
-    (void)pthread_mutex_unlock(&p->lock);
     return NULL;
 }
 
@@ -73,8 +65,8 @@ int prefetch_new(struct dataset *d, float scale, struct prefetch **ret, struct e
         return eddis_fail(err, -ENOMEM, "out of memory");
     p->data = d;
     p->scale = scale;
-    (void)pthread_mutex_init(&p->lock, NULL);
-    (void)pthread_cond_init(&p->change, NULL);
+    (void)sem_init(&p->wanted, 0, 0);
+    (void)sem_init(&p->done, 0, 0);
     code = pthread_create(&p->thread, NULL, work, p);
     if (code) {
         free(p);
@@ -108,16 +100,12 @@ int prefetch_start(struct prefetch *p, const int64_t *index, int64_t n, struct e
     struct buffers *b = &p->b[p->turn];
     int rc = reserve(b, n, dataset_info(p->data)->n_features, err);
 
-    assert(p->state == IDLE);
     if (rc < 0)
         return rc;
     if (n)
         memcpy(b->index, index, (size_t)n * sizeof *index);
     b->n = n;
-    (void)pthread_mutex_lock(&p->lock);
-    p->state = WANTED;
-    (void)pthread_cond_broadcast(&p->change);
-    (void)pthread_mutex_unlock(&p->lock);
+    (void)sem_post(&p->wanted);
     return 0;
 }
 
@@ -125,12 +113,7 @@ int prefetch_wait(struct prefetch *p, struct prefetch_batch *ret, struct eddis_e
 {
     const struct buffers *b = &p->b[p->turn];
 
-    (void)pthread_mutex_lock(&p->lock);
-    assert(p->state == WANTED || p->state == DONE);
-    while (p->state != DONE)
-        (void)pthread_cond_wait(&p->change, &p->lock);
-    p->state = IDLE;
-    (void)pthread_mutex_unlock(&p->lock);
+    await(&p->done);
     if (p->rc < 0)
         return eddis_fail(err, p->rc, "%s", p->error.text);
     *ret =
@@ -143,17 +126,15 @@ void prefetch_free(struct prefetch *p)
 {
     if (!p)
         return;
-    (void)pthread_mutex_lock(&p->lock);
-    p->state = QUIT;
-    (void)pthread_cond_broadcast(&p->change);
-    (void)pthread_mutex_unlock(&p->lock);
+    p->quit = true;
+    (void)sem_post(&p->wanted);
     (void)pthread_join(p->thread, NULL);
     for (int i = 0; i < 2; i++) {
         free(p->b[i].index);
         free(p->b[i].x);
         free(p->b[i].label);
     }
-    (void)pthread_cond_destroy(&p->change);
-    (void)pthread_mutex_destroy(&p->lock);
+    (void)sem_destroy(&p->wanted);
+    (void)sem_destroy(&p->done);
     free(p);
 }

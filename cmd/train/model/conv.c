@@ -31,7 +31,7 @@ static int64_t pixels(const struct conv *c)
 /* Return the number of images of one group, at least 1. */
 static int64_t group(const struct conv *c)
 {
-    int64_t n = CONV_COL_BYTES / ((int64_t)sizeof(real) * 9 * c->c_in * pixels(c));
+    int64_t n = CONV_COL_BYTES / ((int64_t)sizeof(float) * 9 * c->c_in * pixels(c));
 
     return n > 0 ? n : 1;
 }
@@ -53,8 +53,8 @@ int64_t conv_scratch(const struct conv *c)
  * constant c if it is small, so that each copy of 3 c numbers is a few instructions instead of a
  * call.
  */
-static inline __attribute__((always_inline)) void pad_to_col(real *col, const real *pad, int64_t h,
-                                                             int64_t w, int64_t c)
+static inline __attribute__((always_inline)) void pad_to_col(float *col, const float *pad,
+                                                             int64_t h, int64_t w, int64_t c)
 {
     for (int64_t y = 0; y < h; y++)
         for (int64_t x = 0; x < w; x++)
@@ -63,13 +63,13 @@ static inline __attribute__((always_inline)) void pad_to_col(real *col, const re
 }
 
 /* Add the neighbourhoods in col back to a padded image; inlined like pad_to_col. */
-static inline __attribute__((always_inline)) void col_to_pad(real *pad, const real *col, int64_t h,
-                                                             int64_t w, int64_t c)
+static inline __attribute__((always_inline)) void col_to_pad(float *pad, const float *col,
+                                                             int64_t h, int64_t w, int64_t c)
 {
     for (int64_t y = 0; y < h; y++) {
         for (int64_t x = 0; x < w; x++) {
             for (int64_t ky = 0; ky < 3; ky++, col += 3 * c) {
-                real *p = pad + ((y + ky) * (w + 2) + x) * c;
+                float *p = pad + ((y + ky) * (w + 2) + x) * c;
 
                 for (int64_t i = 0; i < 3 * c; i++)
                     p[i] += col[i];
@@ -78,7 +78,11 @@ static inline __attribute__((always_inline)) void col_to_pad(real *pad, const re
     }
 }
 
-void conv_im2col(real *col, const real *x, int64_t n, int64_t h, int64_t w, int64_t c, real *pad)
+/* Write the 3x3 neighbourhood of every pixel of x [n, h, w, c] to col, with zeros outside of the
+ * image.  pad: scratch [h + 2, w + 2, c].
+ */
+static void im2col(float *col, const float *x, int64_t n, int64_t h, int64_t w, int64_t c,
+                   float *pad)
 {
     size_t row = (size_t)(w * c) * sizeof *x;
 
@@ -105,7 +109,11 @@ void conv_im2col(real *col, const real *x, int64_t n, int64_t h, int64_t w, int6
     }
 }
 
-void conv_col2im(real *x, const real *col, int64_t n, int64_t h, int64_t w, int64_t c, real *pad)
+/* Set every pixel of x to the sum of its entries in the neighbourhoods of col, the transpose of
+ * im2col.
+ */
+static void col2im(float *x, const float *col, int64_t n, int64_t h, int64_t w, int64_t c,
+                   float *pad)
 {
     size_t row = (size_t)(w * c) * sizeof *x;
 
@@ -133,14 +141,14 @@ enum { NOWHERE = 4 }; /* the ReLU made the maximum 0 */
 /* Compute one pooled pixel: y [c] = relu(max over the window of z + b), and which [c] = the
  * maximum's pixel.  z is the window's first pixel; the others are at the distances `at`.
  */
-static void pool_pixel(real *restrict y, real_index *restrict which, const real *restrict z,
-                       const real *restrict b, int64_t c, const int64_t at[4])
+static void pool_pixel(float *restrict y, int32_t *restrict which, const float *restrict z,
+                       const float *restrict b, int64_t c, const int64_t at[4])
 {
-    const real *z1 = z + at[1], *z2 = z + at[2], *z3 = z + at[3];
+    const float *z1 = z + at[1], *z2 = z + at[2], *z3 = z + at[3];
 
     for (int64_t o = 0; o < c; o++) {
-        real best = z[o];
-        real_index from = 0;
+        float best = z[o];
+        int32_t from = 0;
 
         from = z1[o] > best ? 1 : from;
         best = z1[o] > best ? z1[o] : best;
@@ -169,8 +177,8 @@ static void window_pixels(const struct conv *c, int64_t at[4])
 }
 
 /* Pool the products z of n images and apply bias and ReLU. */
-static void pool_forward(const struct conv *c, real *y, real_index *which, const real *z,
-                         const real *b, int64_t n)
+static void pool_forward(const struct conv *c, float *y, int32_t *which, const float *z,
+                         const float *b, int64_t n)
 {
     int64_t at[4], oh = conv_out_height(c), ow = conv_out_width(c);
     int64_t wy = window(c->height), wx = window(c->width);
@@ -187,19 +195,19 @@ static void pool_forward(const struct conv *c, real *y, real_index *which, const
  * to db.  Pixels are written from last to first, so that the first occurrence of a repeated pixel
  * remains.
  */
-static void unpool_pixel(real *restrict dz, real *restrict db, const real *restrict dy,
-                         const real_index *restrict which, int64_t c, const int64_t at[4])
+static void unpool_pixel(float *restrict dz, float *restrict db, const float *restrict dy,
+                         const int32_t *restrict which, int64_t c, const int64_t at[4])
 {
     for (int64_t o = 0; o < c; o++) {
-        real v = dy[o];
+        float v = dy[o];
 
         db[o] += which[o] != NOWHERE ? v : 0;
     }
     for (int k = 3; k >= 0; k--) {
-        real *z = dz + at[k];
+        float *z = dz + at[k];
 
         for (int64_t o = 0; o < c; o++) {
-            real v = dy[o];
+            float v = dy[o];
 
             z[o] = which[o] == k ? v : 0;
         }
@@ -207,14 +215,14 @@ static void unpool_pixel(real *restrict dz, real *restrict db, const real *restr
 }
 
 /* Compute dz of n images from image `first` on, and add to db. */
-static void pool_backward(const struct conv *c, real *dz, real *db, const struct conv_backward *a,
+static void pool_backward(const struct conv *c, float *dz, float *db, const struct conv_backward *a,
                           int64_t first, int64_t n)
 {
     int64_t at[4], oh = conv_out_height(c), ow = conv_out_width(c),
                    skip = first * oh * ow * c->c_out;
     int64_t wy = window(c->height), wx = window(c->width);
-    const real *dy = a->dy + skip;
-    const real_index *which = a->which + skip;
+    const float *dy = a->dy + skip;
+    const int32_t *which = a->which + skip;
 
     window_pixels(c, at);
     /* An odd side has pixels outside of all windows. */
@@ -229,24 +237,24 @@ static void pool_backward(const struct conv *c, real *dz, real *db, const struct
 
 /* ---- the layer --------------------------------------------------------------------------- */
 
-void conv_forward(const struct conv *c, real *y, real_index *which, const real *x, const real *w,
-                  const real *b, int64_t n, real *scratch)
+void conv_forward(const struct conv *c, float *y, int32_t *which, const float *x, const float *w,
+                  const float *b, int64_t n, float *scratch)
 {
     int64_t out = conv_out_height(c) * conv_out_width(c) * c->c_out;
-    real *col = scratch + pad_size(c), *z = col + group(c) * pixels(c) * 9 * c->c_in;
+    float *col = scratch + pad_size(c), *z = col + group(c) * pixels(c) * 9 * c->c_in;
 
     for (int64_t i = 0, m; i < n; i += m) {
         m = n - i < group(c) ? n - i : group(c);
-        conv_im2col(col, x + i * pixels(c) * c->c_in, m, c->height, c->width, c->c_in, scratch);
+        im2col(col, x + i * pixels(c) * c->c_in, m, c->height, c->width, c->c_in, scratch);
         matmul(z, col, w, m * pixels(c), 9 * c->c_in, c->c_out, 0);
         pool_forward(c, y + i * out, which + i * out, z, b, m);
     }
 }
 
-void conv_backward(const struct conv *c, const struct conv_backward *a, int64_t n, real *scratch)
+void conv_backward(const struct conv *c, const struct conv_backward *a, int64_t n, float *scratch)
 {
     int64_t in = pixels(c) * c->c_in;
-    real *col = scratch + pad_size(c), *dz = col + group(c) * pixels(c) * 9 * c->c_in;
+    float *col = scratch + pad_size(c), *dz = col + group(c) * pixels(c) * 9 * c->c_in;
 
     memset(a->db, 0, (size_t)c->c_out * sizeof *a->db);
     if (n == 0)
@@ -254,11 +262,11 @@ void conv_backward(const struct conv *c, const struct conv_backward *a, int64_t 
     for (int64_t i = 0, m; i < n; i += m) {
         m = n - i < group(c) ? n - i : group(c);
         pool_backward(c, dz, a->db, a, i, m);
-        conv_im2col(col, a->x + i * in, m, c->height, c->width, c->c_in, scratch);
+        im2col(col, a->x + i * in, m, c->height, c->width, c->c_in, scratch);
         matmul_ta(a->dw, col, dz, m * pixels(c), 9 * c->c_in, c->c_out, i > 0);
         if (!a->dx)
             continue;
         matmul_tb(col, dz, a->w, m * pixels(c), 9 * c->c_in, c->c_out, 0);
-        conv_col2im(a->dx + i * in, col, m, c->height, c->width, c->c_in, scratch);
+        col2im(a->dx + i * in, col, m, c->height, c->width, c->c_in, scratch);
     }
 }

@@ -14,7 +14,7 @@
 #ifndef EDDIS_TRAIN_CONV_H
 #define EDDIS_TRAIN_CONV_H
 
-#include "real.h"
+#include <stdint.h>
 
 enum { CONV_COL_BYTES = 1 << 20 };
 
@@ -34,32 +34,22 @@ int64_t conv_scratch(const struct conv *c);
 
 /* Compute y [n, h/2, w/2, c_out] from x [n, h, w, c_in], w [9 c_in, c_out] and b [c_out].  Store in
  * `which`, of y's shape, the pixel of the window (0 to 3) that has the maximum; 4 if the ReLU made
- * it 0.
+ * it 0.  That number is as wide as a float, so that loops over both are vectorised.
  */
-void conv_forward(const struct conv *c, real *y, real_index *which, const real *x, const real *w,
-                  const real *b, int64_t n, real *scratch);
+void conv_forward(const struct conv *c, float *y, int32_t *which, const float *x, const float *w,
+                  const float *b, int64_t n, float *scratch);
 
 /* The arguments of conv_backward: gradients to write, dx (like x, or NULL: not needed), dw [9 c_in,
  * c_out] and db [c_out], which are sums over n; and the arrays of the forward pass with dy (like
  * y).
  */
 struct conv_backward {
-    real *dx, *dw, *db;
-    const real *dy, *x, *w;
-    const real_index *which;
+    float *dx, *dw, *db;
+    const float *dy, *x, *w;
+    const int32_t *which;
 };
 
 /* Compute the gradients dw, db and, unless it is NULL, dx from dy for n samples. */
-void conv_backward(const struct conv *c, const struct conv_backward *a, int64_t n, real *scratch);
-
-/* Write the 3x3 neighbourhood of every pixel of x to col, with zeros outside of the image.
- * Exported for tests.  pad: scratch [h + 2, w + 2, c].
- */
-void conv_im2col(real *col, const real *x, int64_t n, int64_t h, int64_t w, int64_t c, real *pad);
-
-/* Set every pixel of x to the sum of its entries in the neighbourhoods of col, the transpose of
- * conv_im2col.
- */
-void conv_col2im(real *x, const real *col, int64_t n, int64_t h, int64_t w, int64_t c, real *pad);
+void conv_backward(const struct conv *c, const struct conv_backward *a, int64_t n, float *scratch);
 
 #endif

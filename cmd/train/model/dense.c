@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Add b [out] to each row of y [n, out]. */
-static void add_bias(real *y, const real *b, int64_t n, int64_t out)
+static void add_bias(float *y, const float *b, int64_t n, int64_t out)
 {
     for (int64_t i = 0; i < n; i++)
         for (int64_t o = 0; o < out; o++)
@@ -15,18 +15,18 @@ static void add_bias(real *y, const real *b, int64_t n, int64_t out)
 }
 
 /* Add b [out] to each row of y [n, out] and apply ReLU. */
-static void add_bias_relu(real *y, const real *b, int64_t n, int64_t out)
+static void add_bias_relu(float *y, const float *b, int64_t n, int64_t out)
 {
     for (int64_t i = 0; i < n; i++) {
         for (int64_t o = 0; o < out; o++) {
-            real v = y[i * out + o] + b[o];
+            float v = y[i * out + o] + b[o];
 
             y[i * out + o] = v > 0 ? v : 0;
         }
     }
 }
 
-void dense_forward(const struct dense *d, real *y, const real *x, const real *w, const real *b,
+void dense_forward(const struct dense *d, float *y, const float *x, const float *w, const float *b,
                    int64_t n)
 {
     matmul(y, x, w, n, d->in, d->out, 0);
@@ -37,11 +37,11 @@ void dense_forward(const struct dense *d, real *y, const real *x, const real *w,
 }
 
 /* Set dy to 0 where y is not above 0, and add the rows of dy to db [out], in one pass. */
-static void relu_bias_backward(real *db, real *dy, const real *y, int64_t n, int64_t out)
+static void relu_bias_backward(float *db, float *dy, const float *y, int64_t n, int64_t out)
 {
     for (int64_t i = 0; i < n; i++) {
         for (int64_t o = 0; o < out; o++) {
-            real v = y[i * out + o] > 0 ? dy[i * out + o] : 0;
+            float v = y[i * out + o] > 0 ? dy[i * out + o] : 0;
 
             dy[i * out + o] = v;
             db[o] += v;
@@ -50,15 +50,15 @@ static void relu_bias_backward(real *db, real *dy, const real *y, int64_t n, int
 }
 
 /* Add the rows of dy [n, out] to db [out]. */
-static void bias_backward(real *db, const real *dy, int64_t n, int64_t out)
+static void bias_backward(float *db, const float *dy, int64_t n, int64_t out)
 {
     for (int64_t i = 0; i < n; i++)
         for (int64_t o = 0; o < out; o++)
             db[o] += dy[i * out + o];
 }
 
-void dense_backward(const struct dense *d, real *dx, real *dw, real *db, real *dy, const real *y,
-                    const real *x, const real *w, int64_t n)
+void dense_backward(const struct dense *d, float *dx, float *dw, float *db, float *dy,
+                    const float *y, const float *x, const float *w, int64_t n)
 {
     memset(db, 0, (size_t)d->out * sizeof *db);
     if (d->relu)

@@ -7,9 +7,8 @@
 #ifndef EDDIS_TRAIN_DENSE_H
 #define EDDIS_TRAIN_DENSE_H
 
-#include "real.h"
-
 #include <stdbool.h>
+#include <stdint.h>
 
 /* The sizes of a dense layer. */
 struct dense {
@@ -18,13 +17,13 @@ struct dense {
 };
 
 /* Compute y [n, out] from x [n, in], w [in, out] and b [out]. */
-void dense_forward(const struct dense *d, real *y, const real *x, const real *w, const real *b,
+void dense_forward(const struct dense *d, float *y, const float *x, const float *w, const float *b,
                    int64_t n);
 
 /* Compute the gradients dw [in, out], db [out] and, unless it is NULL, dx [n, in] from dy [n, out].
  * With ReLU, change dy to the gradient before the ReLU.  y [n, out]: as the forward pass left it.
  */
-void dense_backward(const struct dense *d, real *dx, real *dw, real *db, real *dy, const real *y,
-                    const real *x, const real *w, int64_t n);
+void dense_backward(const struct dense *d, float *dx, float *dw, float *db, float *dy,
+                    const float *y, const float *x, const float *w, int64_t n);
 
 #endif

@@ -23,18 +23,15 @@ static int run_chunk(struct evaluation *e, int64_t first, int64_t n, struct loss
                      struct eddis_error *err)
 {
     int64_t index[CHUNK];
-    const real *x = NULL;
     struct loss l;
     int rc;
 
     for (int64_t i = 0; i < n; i++)
         index[i] = e->first_row + first + i;
     rc = dataset_read(e->data, index, n, e->scale, e->x, e->label, err);
-    if (rc == 0)
-        rc = real_batch_of(&e->batch, e->x, n * e->model->n_features, &x, err);
     if (rc < 0)
         return rc;
-    model_begin(e->model, x, n);
+    model_begin(e->model, e->x, n);
     for (int i = 0; i < e->model->n_layers; i++)
         model_forward(e->model, i);
     l = model_loss(e->model, e->label, 0);
@@ -61,6 +58,5 @@ void evaluation_fini(struct evaluation *e)
 {
     free(e->x);
     free(e->label);
-    real_batch_fini(&e->batch);
     *e = (struct evaluation){ 0 };
 }

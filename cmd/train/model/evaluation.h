@@ -5,7 +5,6 @@
 
 #include "cmd/train/data/dataset.h"
 #include "model.h"
-#include "real_batch.h"
 
 /* An evaluation of one model on one test set. */
 struct evaluation {
@@ -15,7 +14,6 @@ struct evaluation {
     float scale;       /* multiplies every feature */
     float *x;
     int32_t *label;
-    struct real_batch batch;
 };
 
 /* Prepare the evaluation of this model on the rows of data from first_row on; model and data are

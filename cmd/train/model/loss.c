@@ -2,8 +2,10 @@
 /* loss.c - computes softmax, its loss and its gradient */
 #include "loss.h"
 
+#include <math.h>
+
 /* Return the index of the largest of k numbers. */
-static int64_t largest(const real *z, int64_t k)
+static int64_t largest(const float *z, int64_t k)
 {
     int64_t best = 0;
 
@@ -12,18 +14,18 @@ static int64_t largest(const real *z, int64_t k)
     return best;
 }
 
-struct loss loss_softmax(real *d, const real *logits, const int32_t *label, int64_t n, int64_t k)
+struct loss loss_softmax(float *d, const float *logits, const int32_t *label, int64_t n, int64_t k)
 {
     struct loss l = { 0 };
 
     for (int64_t i = 0; i < n; i++) {
-        const real *z = logits + i * k;
+        const float *z = logits + i * k;
         int64_t best = largest(z, k);
-        real sum = 0, inverse;
+        float sum = 0, inverse;
 
         /* Subtracting the largest keeps exp in range and does not change the softmax. */
         for (int64_t j = 0; j < k; j++) {
-            real e = real_exp(z[j] - z[best]);
+            float e = expf(z[j] - z[best]);
 
             sum += e;
             if (d)
@@ -33,10 +35,10 @@ struct loss loss_softmax(real *d, const real *logits, const int32_t *label, int6
         l.hits += best == label[i];
         if (!d)
             continue;
-        inverse = 1 / (sum * (real)n);
+        inverse = 1 / (sum * (float)n);
         for (int64_t j = 0; j < k; j++)
             d[i * k + j] *= inverse;
-        d[i * k + label[i]] -= 1 / (real)n;
+        d[i * k + label[i]] -= 1 / (float)n;
     }
     return l;
 }

@@ -3,7 +3,7 @@
 #ifndef EDDIS_TRAIN_LOSS_H
 #define EDDIS_TRAIN_LOSS_H
 
-#include "real.h"
+#include <stdint.h>
 
 /* The loss of some samples. */
 struct loss {
@@ -14,6 +14,6 @@ struct loss {
 /* Return the loss of logits [n, k] with labels label [n], 0 .. k - 1.  Write the gradient of the
  * *mean* loss to d [n, k], unless d is NULL.
  */
-struct loss loss_softmax(real *d, const real *logits, const int32_t *label, int64_t n, int64_t k);
+struct loss loss_softmax(float *d, const float *logits, const int32_t *label, int64_t n, int64_t k);
 
 #endif

@@ -2,6 +2,7 @@
 /* matmul.c - matrix products through OpenBLAS, with as many threads as are worth it */
 #include "matmul.h"
 
+#include <cblas.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -47,11 +48,11 @@ static void choose_threads(double work)
 int matmul_warm_up(struct eddis_error *err)
 {
     enum { N = 256 }; /* for smaller products OpenBLAS may allocate nothing and wake no thread */
-    real *a = calloc((size_t)N * N, 2 * sizeof *a);
+    float *a = calloc((size_t)N * N, 2 * sizeof *a);
 
     if (!a)
         return eddis_fail(err, -ENOMEM, "out of memory");
-    real_gemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, N, N, N, 1, a, N, a, N, 0, a + N * N, N);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, N, N, N, 1, a, N, a, N, 0, a + N * N, N);
     matmul(a + N * N, a, a, N, N, N, 0);
     free(a);
     return 0;
@@ -60,7 +61,7 @@ int matmul_warm_up(struct eddis_error *err)
 /* Handle a product with an empty sum and return 1: set c to 0 unless add, as BLAS would leave it
  * unchanged.  Otherwise set the thread count and return 0.
  */
-static int trivial(real *c, int64_t rows, int64_t terms, int64_t cols, int add)
+static int trivial(float *c, int64_t rows, int64_t terms, int64_t cols, int add)
 {
     if (rows > 0 && terms > 0 && cols > 0) {
         choose_threads((double)rows * (double)terms * (double)cols);
@@ -71,23 +72,23 @@ static int trivial(real *c, int64_t rows, int64_t terms, int64_t cols, int add)
     return 1;
 }
 
-void matmul(real *c, const real *a, const real *b, int64_t n, int64_t k, int64_t m, int add)
+void matmul(float *c, const float *a, const float *b, int64_t n, int64_t k, int64_t m, int add)
 {
     if (!trivial(c, n, k, m, add))
-        real_gemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)n, (int)m, (int)k, 1, a, (int)k,
-                  b, (int)m, add ? 1 : 0, c, (int)m);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)n, (int)m, (int)k, 1, a, (int)k,
+                    b, (int)m, add ? 1 : 0, c, (int)m);
 }
 
-void matmul_ta(real *c, const real *a, const real *b, int64_t n, int64_t k, int64_t m, int add)
+void matmul_ta(float *c, const float *a, const float *b, int64_t n, int64_t k, int64_t m, int add)
 {
     if (!trivial(c, k, n, m, add))
-        real_gemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)k, (int)m, (int)n, 1, a, (int)k, b,
-                  (int)m, add ? 1 : 0, c, (int)m);
+        cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)k, (int)m, (int)n, 1, a, (int)k,
+                    b, (int)m, add ? 1 : 0, c, (int)m);
 }
 
-void matmul_tb(real *c, const real *a, const real *b, int64_t n, int64_t k, int64_t m, int add)
+void matmul_tb(float *c, const float *a, const float *b, int64_t n, int64_t k, int64_t m, int add)
 {
     if (!trivial(c, n, m, k, add))
-        real_gemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)n, (int)k, (int)m, 1, a, (int)m, b,
-                  (int)m, add ? 1 : 0, c, (int)k);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)n, (int)k, (int)m, 1, a, (int)m,
+                    b, (int)m, add ? 1 : 0, c, (int)k);
 }

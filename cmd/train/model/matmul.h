@@ -7,7 +7,8 @@
 #define EDDIS_TRAIN_MATMUL_H
 
 #include "lib/base/error.h"
-#include "real.h"
+
+#include <stdint.h>
 
 /* Let large products of this process use n threads.  Small ones use one thread, because waking
  * another costs more than it saves.
@@ -28,12 +29,12 @@ const char *matmul_core(void);
 int matmul_warm_up(struct eddis_error *err);
 
 /* Compute c [n, m] = a [n, k] b [k, m]. */
-void matmul(real *c, const real *a, const real *b, int64_t n, int64_t k, int64_t m, int add);
+void matmul(float *c, const float *a, const float *b, int64_t n, int64_t k, int64_t m, int add);
 
 /* Compute c [k, m] = transpose(a) b with a [n, k], b [n, m]: a weight's gradient. */
-void matmul_ta(real *c, const real *a, const real *b, int64_t n, int64_t k, int64_t m, int add);
+void matmul_ta(float *c, const float *a, const float *b, int64_t n, int64_t k, int64_t m, int add);
 
 /* Compute c [n, k] = a transpose(b) with a [n, m], b [k, m]: an input's gradient. */
-void matmul_tb(real *c, const real *a, const real *b, int64_t n, int64_t k, int64_t m, int add);
+void matmul_tb(float *c, const float *a, const float *b, int64_t n, int64_t k, int64_t m, int add);
 
 #endif

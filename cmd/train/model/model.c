@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,55 @@ static void *new_array(int64_t n, size_t each)
     if (p)
         memset(p, 0, bytes);
     return p;
+}
+
+/* ---- parsing ----------------------------------------------------------------------------- */
+
+/* Parse a number from 1 to max at *s and move *s behind it. */
+static int take_number(const char **s, int64_t max, int64_t *ret)
+{
+    char *end;
+    long long v = strtoll(*s, &end, 10);
+
+    if (end == *s || v < 1 || v > max)
+        return -EINVAL;
+    *s = end;
+    *ret = v;
+    return 0;
+}
+
+int model_spec_widths(const char *text, struct model_spec *s)
+{
+    for (s->n_widths = 0;; text++) {
+        int64_t v;
+
+        if (take_number(&text, MODEL_MAX_WIDTH, &v) < 0 || (*text && *text != ','))
+            return -EINVAL;
+        if (s->n_widths == MODEL_MAX_LAYERS - 1)
+            return -E2BIG;
+        s->widths[s->n_widths++] = v;
+        if (!*text)
+            return 0;
+    }
+}
+
+int model_spec_shape(const char *text, struct model_spec *s)
+{
+    int64_t side[3] = { 0, 0, 1 };
+
+    for (int i = 0; i < 3; i++) {
+        if (take_number(&text, INT32_MAX, &side[i]) < 0)
+            return -EINVAL;
+        if (!*text && i > 0) {
+            s->height = side[0];
+            s->width = side[1];
+            s->channels = side[2];
+            return 0;
+        }
+        if (*text++ != 'x')
+            return -EINVAL;
+    }
+    return -EINVAL;
 }
 
 /* ---- building ---------------------------------------------------------------------------- */
@@ -146,7 +196,7 @@ static int make_values(struct model *m, struct eddis_error *err)
 {
     int64_t scratch = 1;
 
-    m->values = new_array(m->n_values, sizeof(real));
+    m->values = new_array(m->n_values, sizeof(float));
     for (int i = 0; i < m->n_layers; i++) {
         struct layer *l = &m->layer[i];
 
@@ -155,11 +205,11 @@ static int make_values(struct model *m, struct eddis_error *err)
         if (l->is_conv && conv_scratch(&l->conv) > scratch)
             scratch = conv_scratch(&l->conv);
     }
-    m->scratch = new_array(scratch, sizeof(real));
+    m->scratch = new_array(scratch, sizeof(float));
     if (m->values && m->scratch)
         return 0;
     return eddis_fail(err, -EINVAL, "no memory for a model of %lld parameters, %.1f GB of them",
-                      (long long)count(m), (double)count(m) * sizeof(real) / 1e9);
+                      (long long)count(m), (double)count(m) * sizeof(float) / 1e9);
 }
 
 /* Build the layers, without their memory. */
@@ -241,9 +291,9 @@ int model_reserve(struct model *m, int64_t n, struct eddis_error *err)
     for (int i = 0; i < m->n_layers; i++) {
         struct layer *l = &m->layer[i];
 
-        l->y = new_array(n * l->out, sizeof(real));
-        l->dy = new_array(n * l->out, sizeof(real));
-        l->which = new_array(l->is_conv ? n * l->out : 1, sizeof(real_index));
+        l->y = new_array(n * l->out, sizeof(float));
+        l->dy = new_array(n * l->out, sizeof(float));
+        l->which = new_array(l->is_conv ? n * l->out : 1, sizeof(int32_t));
         if (!l->y || !l->dy || !l->which)
             return eddis_fail(err, -ENOMEM, "out of memory for a batch of %lld samples",
                               (long long)n);
@@ -252,7 +302,7 @@ int model_reserve(struct model *m, int64_t n, struct eddis_error *err)
     return 0;
 }
 
-void model_set_gradients(struct model *m, real *g)
+void model_set_gradients(struct model *m, float *g)
 {
     for (int i = 0; i < m->n_layers; i++) {
         m->layer[i].weight.gradient = g + m->layer[i].weight.offset;
@@ -261,15 +311,15 @@ void model_set_gradients(struct model *m, real *g)
 }
 
 /* Fill x [n] with normal random numbers of this deviation, in pairs (Box and Muller, 1958). */
-static void fill_normal(real *x, int64_t n, double deviation, uint64_t seed)
+static void fill_normal(float *x, int64_t n, double deviation, uint64_t seed)
 {
     for (int64_t i = 0; i < n; i += 2) {
         double r = deviation * sqrt(-2 * log(1 - random_unit(&seed)));
         double angle = 2 * M_PI * random_unit(&seed);
 
-        x[i] = (real)(r * cos(angle));
+        x[i] = (float)(r * cos(angle));
         if (i + 1 < n)
-            x[i + 1] = (real)(r * sin(angle));
+            x[i + 1] = (float)(r * sin(angle));
     }
 }
 
@@ -281,7 +331,7 @@ void model_init(struct model *m, uint64_t seed)
         /* For both kinds of layer a weight's rows are the inputs of one neuron. */
         fill_normal(l->weight.value, l->weight.n, sqrt(2.0 / (double)l->weight.dims[0]),
                     random_mix(seed, (uint64_t)i));
-        memset(l->bias.value, 0, (size_t)l->bias.n * sizeof(real));
+        memset(l->bias.value, 0, (size_t)l->bias.n * sizeof(float));
     }
 }
 
@@ -293,7 +343,7 @@ void model_copy(struct model *to, const struct model *from)
 
 /* ---- running ----------------------------------------------------------------------------- */
 
-void model_begin(struct model *m, const real *x, int64_t n)
+void model_begin(struct model *m, const float *x, int64_t n)
 {
     assert(n <= m->capacity);
     m->x = x;
@@ -301,7 +351,7 @@ void model_begin(struct model *m, const real *x, int64_t n)
 }
 
 /* Borrow the input of a layer in the present pass. */
-static const real *input_of(const struct model *m, int layer)
+static const float *input_of(const struct model *m, int layer)
 {
     return layer ? m->layer[layer - 1].y : m->x;
 }
@@ -309,7 +359,7 @@ static const real *input_of(const struct model *m, int layer)
 void model_forward(struct model *m, int layer)
 {
     struct layer *l = &m->layer[layer];
-    const real *x = input_of(m, layer);
+    const float *x = input_of(m, layer);
 
     if (l->is_conv)
         conv_forward(&l->conv, l->y, l->which, x, l->weight.value, l->bias.value, m->n, m->scratch);
@@ -327,8 +377,8 @@ struct loss model_loss(struct model *m, const int32_t *label, int backward)
 void model_backward(struct model *m, int layer)
 {
     struct layer *l = &m->layer[layer];
-    const real *x = input_of(m, layer);
-    real *dx = layer ? m->layer[layer - 1].dy : NULL; /* the gradient of the data is not needed */
+    const float *x = input_of(m, layer);
+    float *dx = layer ? m->layer[layer - 1].dy : NULL; /* the gradient of the data is not needed */
 
     if (l->is_conv)
         conv_backward(&l->conv,

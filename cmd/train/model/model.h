@@ -17,9 +17,9 @@
 #include "dense.h"
 #include "lib/base/error.h"
 #include "loss.h"
-#include "real.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 enum { MODEL_MAX_LAYERS = 32, MODEL_MAX_WIDTH = 1 << 20 };
 
@@ -45,8 +45,8 @@ struct param {
     int n_dims;
     int64_t dims[2], n; /* n is the dims' product */
     int64_t offset;     /* offset of value in the model's values */
-    real *value;        /* [n] */
-    real *gradient;     /* [n], owned by the caller; gradient of the mean loss */
+    float *value;       /* [n] */
+    float *gradient;    /* [n], owned by the caller; gradient of the mean loss */
 };
 
 /* A layer of a model. */
@@ -56,10 +56,10 @@ struct layer {
     struct conv conv; /* used if is_conv; otherwise dense */
     struct dense dense;
     struct param weight, bias;
-    int64_t in, out;   /* numbers of one sample's input and output */
-    real *y;           /* [capacity, out] output */
-    real *dy;          /* [capacity, out] gradient of the output */
-    real_index *which; /* [capacity, out] for a convolution, see conv_forward */
+    int64_t in, out; /* numbers of one sample's input and output */
+    float *y;        /* [capacity, out] output */
+    float *dy;       /* [capacity, out] gradient of the output */
+    int32_t *which;  /* [capacity, out] for a convolution, see conv_forward */
 };
 
 /* A built model with its memory. */
@@ -68,13 +68,21 @@ struct model {
     struct layer layer[MODEL_MAX_LAYERS];
     int32_t n_classes;
     int64_t n_features;
-    real *values; /* [n_values]: all parameters, layer by layer, weight before bias */
+    float *values; /* [n_values]: all parameters, layer by layer, weight before bias */
     int64_t n_values;
     int64_t capacity; /* samples for which the arrays have room */
-    real *scratch;    /* for convolutions */
-    const real *x;    /* [n, n_features] input of the present pass, borrowed */
+    float *scratch;   /* for convolutions */
+    const float *x;   /* [n, n_features] input of the present pass, borrowed */
     int64_t n;
 };
+
+/* Parse widths, "64,32".  -EINVAL: they are not numbers from 1 to MODEL_MAX_WIDTH; -E2BIG: they are
+ * too many.
+ */
+int model_spec_widths(const char *text, struct model_spec *s);
+
+/* Parse the shape of a sample, "28x28" or "32x32x3".  -EINVAL. */
+int model_spec_shape(const char *text, struct model_spec *s);
 
 /* Build a model with zero parameters, which the caller frees with model_free.  -EINVAL: a wrong
  * name, width or shape; or parameters that do not fit into memory, which fewer samples would not
@@ -99,11 +107,11 @@ int model_count(const struct model_spec *s, int64_t *ret, struct eddis_error *er
 int model_reserve(struct model *m, int64_t n, struct eddis_error *err);
 
 /* Let every gradient point into g [n_values], laid out like the values. */
-void model_set_gradients(struct model *m, real *g);
+void model_set_gradients(struct model *m, float *g);
 
 /* Begin a pass over x [n, n_features], borrowed until the pass is over; n is at most the capacity.
  */
-void model_begin(struct model *m, const real *x, int64_t n);
+void model_begin(struct model *m, const float *x, int64_t n);
 
 /* Run a layer's forward pass; call it for each layer, first to last. */
 void model_forward(struct model *m, int layer);

@@ -19,6 +19,7 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,13 +27,7 @@
 enum { LENGTH_BYTES = 8, HEADER_MAX = 8 << 20, FEATURES_MAX = 1 << 24, CLASSES_MAX = 65536 };
 static const size_t file_max = (size_t)16 << 30;
 
-#ifdef EDDIS_TRAIN_FLOAT64
-#define DTYPE "F64"
-#else
-#define DTYPE "F32"
-#endif
-
-static const char scale_name[] = "scale";
+static const char dtype[] = "F32", scale_name[] = "scale";
 
 static const char layout[] =
     "features [height, width, channels] times scale; dense: y = x weight + bias with weight "
@@ -44,9 +39,15 @@ static const char factors[] = "; each feature is multiplied by its own of the ar
 /* Handle one parameter, with its name in the file. */
 typedef int param_fn(void *arg, const char *name, const struct param *p, struct eddis_error *err);
 
-/* Call fn for each parameter, in the model's order, with its name in the file. */
-static int each_param(const struct model *m, param_fn *fn, void *arg, struct eddis_error *err)
+/* Call fn for each parameter, in the model's order, with its name in the file, and then for the
+ * features' factors, unless factor is NULL.
+ */
+static int each_param(const struct model *m, float *factor, param_fn *fn, void *arg,
+                      struct eddis_error *err)
 {
+    const struct param p = {
+        .n_dims = 1, .dims = { m->n_features }, .n = m->n_features, .value = factor
+    };
     int rc = 0;
 
     for (int i = 0; rc == 0 && i < m->n_layers; i++) {
@@ -59,7 +60,7 @@ static int each_param(const struct model *m, param_fn *fn, void *arg, struct edd
             rc = fn(arg, name, both[k], err);
         }
     }
-    return rc;
+    return rc == 0 && factor ? fn(arg, scale_name, &p, err) : rc;
 }
 
 /* ---- writing ---- */
@@ -70,38 +71,17 @@ static int64_t layer_width(const struct layer *l)
     return l->is_conv ? l->conv.c_out : l->dense.out;
 }
 
-/* Set a key of the JSON object to a formatted string.  Return 0 or -ENOMEM. */
-static int set_text(json_t *o, const char *key, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-static int set_text(json_t *o, const char *key, const char *fmt, ...)
-{
-    cleanup_free char *text = NULL;
-    va_list ap;
-    int n;
-
-    va_start(ap, fmt);
-    n = vasprintf(&text, fmt, ap);
-    va_end(ap);
-    if (n < 0) {
-        text = NULL;
-        return -ENOMEM;
-    }
-    return json_object_set_new(o, key, json_string(text)) < 0 ? -ENOMEM : 0;
-}
-
-/* Set "labels" to the names as JSON text; do nothing if name is NULL.  Return 0 or -ENOMEM. */
-static int set_labels(json_t *o, const char *const *name, int32_t n)
+/* Return the names as a new JSON string, whose text is a list in JSON; NULL: no memory. */
+static json_t *labels_text(const char *const *name, int32_t n)
 {
     cleanup_json json_t *list = json_array();
     cleanup_free char *text = NULL;
 
-    for (int32_t i = 0; name && i < n; i++)
+    for (int32_t i = 0; i < n; i++)
         if (json_array_append_new(list, json_string(name[i])) < 0)
-            return -ENOMEM;
-    if (!name)
-        return 0;
+            return NULL;
     text = json_text(list, false);
-    return text ? set_text(o, "labels", "%s", text) : -ENOMEM;
+    return text ? json_string(text) : NULL;
 }
 
 /* Return the metadata as a new JSON object; NULL: no memory. */
@@ -109,22 +89,20 @@ static json_t *metadata(const struct model_spec *s, const struct model *m,
                         const struct model_input *input)
 {
     struct strbuf widths = { 0 };
-    json_t *o = json_object();
-    int bad;
+    json_t *o;
 
     for (int i = 0; i + 1 < m->n_layers; i++)
         strbuf_addf(&widths, "%s%lld", i ? "," : "", (long long)layer_width(&m->layer[i]));
-    bad = !o || set_text(o, "format", "eddis-train") < 0 ||
-          set_text(o, "model", "%s", s->name) < 0 ||
-          set_text(o, "widths", "%s", strbuf_text(&widths)) < 0 ||
-          set_text(o, "shape", "%lldx%lldx%lld", (long long)s->height, (long long)s->width,
-                   (long long)s->channels) < 0 ||
-          set_text(o, "classes", "%d", (int)s->n_classes) < 0 ||
-          set_text(o, "scale", "%.9g", (double)input->scale) < 0 ||
-          set_text(o, "layout", "%s%s", layout, input->factor ? factors : "") < 0 ||
-          set_labels(o, input->class_names, s->n_classes) < 0;
+    o = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:s+}", "format", "eddis-train", "model", s->name,
+                  "widths", strbuf_text(&widths), "shape",
+                  json_sprintf("%lldx%lldx%lld", (long long)s->height, (long long)s->width,
+                               (long long)s->channels),
+                  "classes", json_sprintf("%d", (int)s->n_classes), "scale",
+                  json_sprintf("%.9g", (double)input->scale), "layout", layout,
+                  input->factor ? factors : "");
     strbuf_fini(&widths);
-    if (!bad)
+    if (!o || !input->class_names ||
+        json_object_set_new(o, "labels", labels_text(input->class_names, s->n_classes)) == 0)
         return o;
     json_decref(o);
     return NULL;
@@ -140,8 +118,8 @@ struct header {
 static int describe(void *arg, const char *name, const struct param *p, struct eddis_error *err)
 {
     struct header *h = arg;
-    int64_t end = h->offset + p->n * (int64_t)sizeof(real);
-    json_t *one = json_pack("{s:s, s:[], s:[I, I]}", "dtype", DTYPE, "shape", "data_offsets",
+    int64_t end = h->offset + p->n * (int64_t)sizeof(float);
+    json_t *one = json_pack("{s:s, s:[], s:[I, I]}", "dtype", dtype, "shape", "data_offsets",
                             (json_int_t)h->offset, (json_int_t)end);
     json_t *shape = json_object_get(one, "shape");
     int rc = one ? json_object_set_new(h->o, name, one) : -1;
@@ -158,22 +136,9 @@ static int copy_out(void *arg, const char *name, const struct param *p, struct e
     char **at = arg;
 
     (void)name, (void)err;
-    memcpy(*at, p->value, (size_t)p->n * sizeof(real));
-    *at += (size_t)p->n * sizeof(real);
+    memcpy(*at, p->value, (size_t)p->n * sizeof(float));
+    *at += (size_t)p->n * sizeof(float);
     return 0;
-}
-
-/* Add the entry of the features' factors to the header. */
-static int describe_factors(struct header *h, int64_t n, struct eddis_error *err)
-{
-    int64_t end = h->offset + n * (int64_t)sizeof(float);
-    json_t *one = json_pack("{s:s, s:[I], s:[I, I]}", "dtype", "F32", "shape", (json_int_t)n,
-                            "data_offsets", (json_int_t)h->offset, (json_int_t)end);
-
-    h->offset = end;
-    return one && json_object_set_new(h->o, scale_name, one) == 0
-               ? 0
-               : eddis_fail(err, -ENOMEM, "out of memory");
 }
 
 int model_file_write(const char *path, const struct model_spec *spec, const struct model *m,
@@ -189,9 +154,7 @@ int model_file_write(const char *path, const struct model_spec *spec, const stru
 
     if (!o || json_object_set_new(o, "__metadata__", metadata(spec, m, input)) < 0)
         return eddis_fail(err, -ENOMEM, "out of memory");
-    rc = each_param(m, describe, &h, err);
-    if (rc == 0 && input->factor)
-        rc = describe_factors(&h, m->n_features, err);
+    rc = each_param(m, input->factor, describe, &h, err);
     if (rc < 0)
         return rc;
     text = json_text(o, false);
@@ -205,62 +168,11 @@ int model_file_write(const char *path, const struct model_spec *spec, const stru
     memcpy(file + LENGTH_BYTES, text, n);
     memset(file + LENGTH_BYTES + n, ' ', padded - n);
     at = file + LENGTH_BYTES + padded;
-    (void)each_param(m, copy_out, &at, NULL);
-    if (input->factor) {
-        memcpy(at, input->factor, (size_t)m->n_features * sizeof(float));
-        at += (size_t)m->n_features * sizeof(float);
-    }
+    (void)each_param(m, input->factor, copy_out, &at, NULL);
     return file_write_atomic(path, file, (size_t)(at - file), 0644, err);
 }
 
 /* ---- reading ---- */
-
-/* Parse a whole number from 1 to max at *s and move *s behind it. */
-static int take_int(const char **s, int64_t max, int64_t *ret)
-{
-    char *end;
-    long long v;
-
-    if (**s < '0' || **s > '9')
-        return -EINVAL;
-    errno = 0;
-    v = strtoll(*s, &end, 10);
-    if (errno || v < 1 || v > max)
-        return -EINVAL;
-    *s = end;
-    *ret = v;
-    return 0;
-}
-
-/* Parse the metadata's widths, such as "64,32". */
-static int parse_widths(const char *s, struct model_spec *spec)
-{
-    if (!*s)
-        return 0;
-    for (;; s++) {
-        if (spec->n_widths == MODEL_MAX_LAYERS - 1 ||
-            take_int(&s, MODEL_MAX_WIDTH, &spec->widths[spec->n_widths]) < 0)
-            return -EINVAL;
-        spec->n_widths++;
-        if (*s != ',')
-            return *s ? -EINVAL : 0;
-    }
-}
-
-/* Parse the metadata's shape, such as "8x8x1". */
-static int parse_shape(const char *s, struct model_spec *spec)
-{
-    int64_t *side[] = { &spec->height, &spec->width, &spec->channels }, all = 1;
-
-    for (int i = 0; i < 3; i++) {
-        if ((i && *s++ != 'x') || take_int(&s, FEATURES_MAX, side[i]) < 0)
-            return -EINVAL;
-        all *= *side[i];
-        if (all > FEATURES_MAX)
-            return -EINVAL;
-    }
-    return *s ? -EINVAL : 0;
-}
 
 /* Parse the classes' names, which must be sorted like those of a data file. */
 static int parse_labels(const char *text, struct model_file *f, struct eddis_error *err)
@@ -293,7 +205,8 @@ static int parse_labels(const char *text, struct model_file *f, struct eddis_err
 static int parse_metadata(const json_t *o, struct model_file *f, struct eddis_error *err)
 {
     const char *format, *widths, *shape, *classes, *scale, *labels;
-    int64_t n_classes = 0;
+    const struct model_spec *s = &f->spec;
+    long long n_classes;
     json_t *about;
     char *end;
     int rc = json_want_object(o, "__metadata__", &about, err);
@@ -315,11 +228,13 @@ static int parse_metadata(const json_t *o, struct model_file *f, struct eddis_er
     if (rc < 0)
         return rc;
     f->spec.name = f->name;
-    if (parse_widths(widths, &f->spec) < 0)
+    if (*widths && model_spec_widths(widths, &f->spec) < 0)
         return eddis_fail(err, -EINVAL, "\"widths\" is not a list of widths");
-    if (parse_shape(shape, &f->spec) < 0)
+    if (model_spec_shape(shape, &f->spec) < 0 || s->height * s->width > FEATURES_MAX ||
+        s->height * s->width * s->channels > FEATURES_MAX)
         return eddis_fail(err, -EINVAL, "\"shape\" is not a shape of samples");
-    if (take_int(&classes, CLASSES_MAX, &n_classes) < 0 || *classes)
+    n_classes = strtoll(classes, &end, 10);
+    if (*end || n_classes < 1 || n_classes > CLASSES_MAX)
         return eddis_fail(err, -EINVAL, "\"classes\" is not a number of classes");
     f->spec.n_classes = (int32_t)n_classes;
     f->input.scale = strtof(scale, &end);
@@ -347,13 +262,13 @@ static bool has_shape(const json_t *shape, const struct param *p)
     return true;
 }
 
-/* Copy the array of this name to ret, after checking its type, shape and position. */
-static int copy_array(const struct body *b, const char *name, const char *dtype,
-                      const struct param *p, int64_t bytes, void *ret, struct eddis_error *err)
+/* Copy a parameter's values from the file, after checking its type, shape and position. */
+static int copy_in(void *arg, const char *name, const struct param *p, struct eddis_error *err)
 {
+    const struct body *b = arg;
+    int64_t first, bytes = p->n * (int64_t)sizeof(float);
     const char *own;
     json_t *one, *shape, *offsets;
-    int64_t first;
     int rc = json_want_object(b->o, name, &one, err);
 
     if (rc == 0)
@@ -373,34 +288,17 @@ static int copy_array(const struct body *b, const char *name, const char *dtype,
     if (first < 0 || first > b->n - bytes ||
         json_integer_value(json_array_get(offsets, 1)) != first + bytes)
         return eddis_fail(err, -EINVAL, "\"%s\" does not lie within the file", name);
-    memcpy(ret, b->data + first, (size_t)bytes);
+    memcpy(p->value, b->data + first, (size_t)bytes);
     return 0;
 }
 
-/* Copy a parameter's values from the file. */
-static int copy_in(void *arg, const char *name, const struct param *p, struct eddis_error *err)
+/* Check that each of the features' factors, if there are any, is above 0. */
+static int check_factors(const struct model_file *f, struct eddis_error *err)
 {
-    return copy_array(arg, name, DTYPE, p, p->n * (int64_t)sizeof(real), p->value, err);
-}
-
-/* Read the features' factors, if there are any; each must be above 0. */
-static int parse_factors(const struct body *b, struct model_file *f, struct eddis_error *err)
-{
-    int64_t n = f->model->n_features;
-    struct param p = { .n_dims = 1, .dims = { n } };
-    int rc;
-
-    if (!json_object_get(b->o, scale_name))
-        return 0;
-    f->factor = malloc((size_t)n * sizeof *f->factor);
-    if (!f->factor)
-        return eddis_fail(err, -ENOMEM, "out of memory");
-    f->input.factor = f->factor;
-    rc = copy_array(b, scale_name, "F32", &p, n * (int64_t)sizeof *f->factor, f->factor, err);
-    for (int64_t i = 0; rc == 0 && i < n; i++)
+    for (int64_t i = 0; f->factor && i < f->model->n_features; i++)
         if (!(f->factor[i] > 0 && isfinite(f->factor[i])))
             return eddis_fail(err, -EINVAL, "\"%s\" has a number that is not above 0", scale_name);
-    return rc;
+    return 0;
 }
 
 /* Build the model and read its parameters; only if the file has enough data for them. */
@@ -411,15 +309,20 @@ static int parse_body(const struct body *b, struct model_file *f, struct eddis_e
 
     if (rc < 0)
         return rc;
-    if (count > b->n / (int64_t)sizeof(real))
+    if (count > b->n / (int64_t)sizeof(float))
         return eddis_fail(
             err, -EINVAL,
             "it is cut short: it has %lld bytes of data, but its metadata require %lld",
-            (long long)b->n, (long long)count * (long long)sizeof(real));
+            (long long)b->n, (long long)count * (long long)sizeof(float));
     rc = model_new(&f->spec, &f->model, err);
+    if (rc == 0 && json_object_get(b->o, scale_name)) {
+        f->factor = malloc((size_t)f->model->n_features * sizeof *f->factor);
+        f->input.factor = f->factor;
+        rc = f->factor ? 0 : eddis_fail(err, -ENOMEM, "out of memory");
+    }
     if (rc == 0)
-        rc = each_param(f->model, copy_in, (void *)b, err);
-    return rc < 0 ? rc : parse_factors(b, f, err);
+        rc = each_param(f->model, f->factor, copy_in, (void *)b, err);
+    return rc < 0 ? rc : check_factors(f, err);
 }
 
 /* Parse the file data [n]: read header and metadata and build the model in ret, which may be partly

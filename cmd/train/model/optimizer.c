@@ -2,23 +2,25 @@
 /* optimizer.c - updates parameters by one step of SGD, Nesterov or Adam */
 #include "optimizer.h"
 
+#include <math.h>
+
 int optimizer_states(const struct optimizer *o)
 {
     return o->kind == OPTIMIZER_ADAM ? 2 : o->kind == OPTIMIZER_NESTEROV || o->momentum != 0;
 }
 
 /* Update w by SGD without momentum. */
-static void sgd(real *restrict w, const real *restrict g, int64_t n, real rate, real decay)
+static void sgd(float *restrict w, const float *restrict g, int64_t n, float rate, float decay)
 {
     for (int64_t i = 0; i < n; i++)
         w[i] -= rate * (g[i] + decay * w[i]);
 }
 
 /* Update w and v by SGD with momentum; c = { rate, momentum, decay }. */
-static void sgd_momentum(real *restrict w, const real *restrict g, real *restrict v, int64_t n,
-                         const real c[3])
+static void sgd_momentum(float *restrict w, const float *restrict g, float *restrict v, int64_t n,
+                         const float c[3])
 {
-    real rate = c[0], momentum = c[1], decay = c[2];
+    float rate = c[0], momentum = c[1], decay = c[2];
 
     for (int64_t i = 0; i < n; i++) {
         v[i] = momentum * v[i] + (g[i] + decay * w[i]);
@@ -30,39 +32,39 @@ static void sgd_momentum(real *restrict w, const real *restrict g, real *restric
  * corrections: rate m / (1 - b1^t) / (sqrt(s / (1 - b2^t)) + e) = (rate r / (1 - b1^t)) m /
  * (sqrt(s) + e r) with r = sqrt(1 - b2^t).
  */
-static void adam(real *restrict w, const real *restrict g, real *restrict m, real *restrict s,
-                 int64_t n, const real c[3])
+static void adam(float *restrict w, const float *restrict g, float *restrict m, float *restrict s,
+                 int64_t n, const float c[3])
 {
-    real rate = c[0], tiny = c[1], decay = c[2];
+    float rate = c[0], tiny = c[1], decay = c[2];
 
     for (int64_t i = 0; i < n; i++) {
-        real d = g[i] + decay * w[i];
+        float d = g[i] + decay * w[i];
 
-        m[i] = (real)0.9 * m[i] + (real)0.1 * d;
-        s[i] = (real)0.999 * s[i] + (real)0.001 * d * d;
-        w[i] -= rate * m[i] / (real_sqrt(s[i]) + tiny);
+        m[i] = (float)0.9 * m[i] + (float)0.1 * d;
+        s[i] = (float)0.999 * s[i] + (float)0.001 * d * d;
+        w[i] -= rate * m[i] / (sqrtf(s[i]) + tiny);
     }
 }
 
 /* Update w and v by Nesterov; c = { rate, momentum, decay }.  w is at x + momentum v, so the new x
  * + (momentum v - rate g) is a step of -rate g from there.
  */
-static void nesterov(real *restrict w, const real *restrict g, real *restrict v, int64_t n,
-                     const real c[3])
+static void nesterov(float *restrict w, const float *restrict g, float *restrict v, int64_t n,
+                     const float c[3])
 {
-    real rate = c[0], momentum = c[1], decay = c[2];
+    float rate = c[0], momentum = c[1], decay = c[2];
 
     for (int64_t i = 0; i < n; i++) {
-        real d = rate * (g[i] + decay * w[i]);
+        float d = rate * (g[i] + decay * w[i]);
 
         v[i] = momentum * v[i] - d;
         w[i] -= d;
     }
 }
 
-void optimizer_look_ahead(const struct optimizer *o, real *w, const real *state, int64_t n)
+void optimizer_look_ahead(const struct optimizer *o, float *w, const float *state, int64_t n)
 {
-    real momentum = (real)o->momentum;
+    float momentum = (float)o->momentum;
 
     if (o->kind != OPTIMIZER_NESTEROV)
         return;
@@ -70,23 +72,23 @@ void optimizer_look_ahead(const struct optimizer *o, real *w, const real *state,
         w[i] += momentum * state[i];
 }
 
-void optimizer_update(const struct optimizer *o, double factor, real *w, const real *g, real *state,
-                      int64_t n)
+void optimizer_update(const struct optimizer *o, double factor, float *w, const float *g,
+                      float *state, int64_t n)
 {
     double rate = o->rate * factor;
-    real decay = (real)o->weight_decay;
+    float decay = (float)o->weight_decay;
 
     if (o->kind == OPTIMIZER_ADAM) {
         double r = sqrt(1 - pow(0.999, (double)o->updates));
-        real c[3] = { (real)(rate * r / (1 - pow(0.9, (double)o->updates))), (real)(1e-8 * r),
-                      decay };
+        float c[3] = { (float)(rate * r / (1 - pow(0.9, (double)o->updates))), (float)(1e-8 * r),
+                       decay };
 
         adam(w, g, state, state + n, n, c);
     } else if (o->kind == OPTIMIZER_NESTEROV) {
-        nesterov(w, g, state, n, (real[3]){ (real)rate, (real)o->momentum, decay });
+        nesterov(w, g, state, n, (float[3]){ (float)rate, (float)o->momentum, decay });
     } else if (o->momentum != 0) {
-        sgd_momentum(w, g, state, n, (real[3]){ (real)rate, (real)o->momentum, decay });
+        sgd_momentum(w, g, state, n, (float[3]){ (float)rate, (float)o->momentum, decay });
     } else {
-        sgd(w, g, n, (real)rate, decay);
+        sgd(w, g, n, (float)rate, decay);
     }
 }

@@ -15,7 +15,7 @@
 #ifndef EDDIS_TRAIN_OPTIMIZER_H
 #define EDDIS_TRAIN_OPTIMIZER_H
 
-#include "real.h"
+#include <stdint.h>
 
 /* The kinds of optimisers. */
 enum optimizer_kind { OPTIMIZER_SGD, OPTIMIZER_ADAM, OPTIMIZER_NESTEROV };
@@ -33,12 +33,12 @@ int optimizer_states(const struct optimizer *o);
 /* Move w [n] to the point at which nesterov computes the gradient, w + momentum v; the next update
  * starts from there.  Do nothing for the other kinds.
  */
-void optimizer_look_ahead(const struct optimizer *o, real *w, const real *state, int64_t n);
+void optimizer_look_ahead(const struct optimizer *o, float *w, const float *state, int64_t n);
 
 /* Update w [n] by its gradient g [n] and its state [states, n].  The caller first increments
  * `updates`, once for all parameters.  factor multiplies the rate.
  */
-void optimizer_update(const struct optimizer *o, double factor, real *w, const real *g, real *state,
-                      int64_t n);
+void optimizer_update(const struct optimizer *o, double factor, float *w, const float *g,
+                      float *state, int64_t n);
 
 #endif

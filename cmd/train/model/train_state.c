@@ -34,7 +34,7 @@ void train_state_fini(struct train_state *s)
 }
 
 /* Borrow the optimiser's state of a parameter. */
-static real *numbers_of(const struct train_state *s, const struct param *p)
+static float *numbers_of(const struct train_state *s, const struct param *p)
 {
     return s->numbers + HEAD + optimizer_states(s->optimizer) * p->offset;
 }
@@ -92,9 +92,8 @@ static void describe(const struct train_state *s, char text[DESCRIPTION])
     int at;
 
     memset(text, 0, DESCRIPTION);
-    at = snprintf(text, DESCRIPTION, "float%zu %s %d%s%s", 8 * sizeof(real),
-                  optimizer_name[s->optimizer->kind], optimizer_states(s->optimizer),
-                  s->input->factor ? ", --scale column" : "",
+    at = snprintf(text, DESCRIPTION, "float32 %s %d%s%s", optimizer_name[s->optimizer->kind],
+                  optimizer_states(s->optimizer), s->input->factor ? ", --scale column" : "",
                   s->input->class_names ? ", labels of text" : "");
     for (int i = 0; i < s->model->n_layers && at < DESCRIPTION; i++) {
         const struct layer *l = &s->model->layer[i];
@@ -107,13 +106,13 @@ static void describe(const struct train_state *s, char text[DESCRIPTION])
 /* Return the size of the model's values, in bytes. */
 static size_t values_bytes(const struct train_state *s)
 {
-    return (size_t)s->model->n_values * sizeof(real);
+    return (size_t)s->model->n_values * sizeof(float);
 }
 
 /* Return the size of the optimiser's state, in bytes. */
 static size_t numbers_bytes(const struct train_state *s)
 {
-    return (size_t)n_numbers(s) * sizeof(real);
+    return (size_t)n_numbers(s) * sizeof(float);
 }
 
 /* Return the classes' names, one per line, as names have no newline; the caller frees them.  NULL:

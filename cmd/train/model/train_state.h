@@ -19,7 +19,7 @@ struct train_state {
     struct model *model;
     struct optimizer *optimizer;
     const struct model_input *input;
-    real *numbers; /* the optimiser's state for all parameters, behind a short header */
+    float *numbers; /* the optimiser's state for all parameters, behind a short header */
 };
 
 /* Allocate the optimiser's state, zero; the other arguments are borrowed.  The caller frees it with

@@ -34,11 +34,10 @@ struct run {
     int64_t ahead, ahead_from;
     int64_t *index;
     int64_t index_cap;
-    struct real_batch batch;
     /* [n_values of the model] sum of gradients over a step's micro-batches so far; NULL: not yet
      * needed
      */
-    real *sum;
+    float *sum;
     struct evaluation test;
 
     double loss_sum; /* over this worker's samples of the epoch so far */
@@ -72,7 +71,7 @@ static int add_parameter(struct run *r, int layer, struct param *p, struct eddis
 {
     struct eddis_parameter q = { .size = sizeof q,
                                  .name = p->name,
-                                 .dtype = REAL_DTYPE,
+                                 .dtype = EDDIS_FLOAT32,
                                  .n_dims = p->n_dims,
                                  .dims = { p->dims[0], p->dims[1] },
                                  .value = p->value };
@@ -185,7 +184,6 @@ static void tear_down(struct run *r)
     model_free(r->model);
     free(r->index);
     free(r->sum);
-    real_batch_fini(&r->batch);
     evaluation_fini(&r->test);
 }
 
@@ -274,14 +272,11 @@ static int forward(struct run *r, const struct prefetch_batch *b, double *ret_lo
                    struct eddis_error *err)
 {
     struct model *m = r->model;
-    const real *x = NULL;
     int rc = model_reserve(m, b->n, err);
 
-    if (rc == 0)
-        rc = real_batch_of(&r->batch, b->x, b->n * m->n_features, &x, err);
     if (rc < 0)
         return rc;
-    model_begin(m, x, b->n);
+    model_begin(m, b->x, b->n);
     for (int i = 0; i < m->n_layers; i++) {
         model_forward(m, i);
         pace_forward(&r->pace, i);
@@ -297,10 +292,10 @@ static int forward(struct run *r, const struct prefetch_batch *b, double *ret_lo
  */
 static void add_up(struct run *r, struct param *p, double part, bool last)
 {
-    real *sum = r->sum + p->offset;
+    float *sum = r->sum + p->offset;
 
     for (int64_t i = 0; i < p->n; i++)
-        sum[i] += (real)part * p->gradient[i];
+        sum[i] += (float)part * p->gradient[i];
     if (!last)
         return;
     memcpy(p->gradient, sum, (size_t)p->n * sizeof *sum);

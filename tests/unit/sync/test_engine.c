@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_engine.c - properties 1 to 3 of synchronous training, on N engines over the in-process loop:
- * a small least squares problem, its weights in several parameters, by the trainer's own optimizers
- * in double.
+ * a small least squares problem, its weights in several parameters, by three optimizers in double.
  */
 #include "bench/loop_thread.h"
-#include "cmd/train/model/optimizer.h"
 #include "lib/base/random.h"
 #include "lib/comm/node_groups.h"
 #include "lib/comm/shm_impl.h"
@@ -56,28 +54,34 @@ static void gradient(const struct problem *p, const double *w, int first, int co
 
 enum { MOMENTUM, NESTEROV, ADAM, OPTIMIZERS };
 
-static const struct optimizer optimizers[OPTIMIZERS] = {
-    [MOMENTUM] = { .kind = OPTIMIZER_SGD, .rate = 0.05, .momentum = 0.9 },
-    [NESTEROV] = { .kind = OPTIMIZER_NESTEROV, .rate = 0.05, .momentum = 0.9 },
-    [ADAM] = { .kind = OPTIMIZER_ADAM, .rate = 0.01 },
-};
-
 struct model {
-    double w[DIM], state[2 * DIM];
+    double w[DIM], v[DIM], squares[DIM];
 };
 
 /* To where the gradient is taken. */
 static void look_ahead(struct model *m, int optimizer)
 {
-    optimizer_look_ahead(&optimizers[optimizer], m->w, m->state, DIM);
+    for (int j = 0; optimizer == NESTEROV && j < DIM; j++)
+        m->w[j] += 0.9 * m->v[j];
 }
 
 static void update(struct model *m, int optimizer, int step, const double *g)
 {
-    struct optimizer o = optimizers[optimizer];
+    double corrected = 0.01 * sqrt(1 - pow(0.999, step + 1)) / (1 - pow(0.9, step + 1));
 
-    o.updates = step + 1;
-    optimizer_update(&o, 1, m->w, g, m->state, DIM);
+    for (int j = 0; j < DIM; j++) {
+        if (optimizer == MOMENTUM) {
+            m->v[j] = 0.9 * m->v[j] + g[j];
+            m->w[j] -= 0.05 * m->v[j];
+        } else if (optimizer == NESTEROV) {
+            m->v[j] = 0.9 * m->v[j] - 0.05 * g[j];
+            m->w[j] -= 0.05 * g[j];
+        } else {
+            m->v[j] = 0.9 * m->v[j] + 0.1 * g[j];
+            m->squares[j] = 0.999 * m->squares[j] + 0.001 * g[j] * g[j];
+            m->w[j] -= corrected * m->v[j] / (sqrt(m->squares[j]) + 1e-8);
+        }
+    }
 }
 
 static void train_alone(const struct problem *p, int optimizer, struct model *m)

@@ -10,7 +10,7 @@
 
 enum { N = 512, SPARE = 1 << 20 };
 
-static real a[N * N], b[N * N], c[N * N];
+static float a[N * N], b[N * N], c[N * N];
 
 /* Bytes that the process may write of its own; what RLIMIT_DATA bounds. */
 static rlim_t data_bytes(void)
@@ -41,10 +41,10 @@ START_TEST(refused_later)
         a[i] = b[i] = 1;
     for (int n = 1; n <= N; n *= 2) {
         matmul(c, a, b, n, n, n, 0);
-        ck_assert(c[0] == (real)n && c[n * n - 1] == (real)n);
+        ck_assert(c[0] == (float)n && c[n * n - 1] == (float)n);
         matmul_ta(c, a, b, n, n, n, 1);
         matmul_tb(c, a, b, n, n, n, 1);
-        ck_assert(c[0] == (real)(3 * n) && c[n * n - 1] == (real)(3 * n));
+        ck_assert(c[0] == (float)(3 * n) && c[n * n - 1] == (float)(3 * n));
     }
     ck_assert_int_eq(setrlimit(RLIMIT_DATA, &was), 0);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_model.c - whole models: every gradient against differences of the loss (in double),
+/* test_model.c - whole models: gradients against differences of a naive model's loss in double,
  * initialisation, and what a model refuses.
  */
 #include "cmd/train/model/model.h"
 
 #include "lib/base/random.h"
+#include "naive.h"
 #include "suite.h"
 
 #include <errno.h>
@@ -38,85 +39,135 @@ static const struct model_spec good_rows[] = {
 };
 enum { N_GOOD = sizeof good_rows / sizeof *good_rows };
 
-static struct model *make(const struct model_spec *s, int64_t n, real **ret_gradients)
+static struct model *make(const struct model_spec *s, int64_t n, float **ret_gradients)
 {
     struct model *m = NULL;
 
     ck_assert_int_eq(model_new(s, &m, NULL), 0);
     ck_assert_int_eq(model_reserve(m, n, NULL), 0);
-    *ret_gradients = calloc((size_t)m->n_values, sizeof(real));
+    *ret_gradients = calloc((size_t)m->n_values, sizeof(float));
     model_set_gradients(m, *ret_gradients);
     model_init(m, 7);
     return m;
 }
 
-#ifdef EDDIS_TRAIN_FLOAT64
-static double mean_loss(struct model *m, const int32_t *label, int backward)
-{
-    for (int i = 0; i < m->n_layers; i++)
-        model_forward(m, i);
-    return model_loss(m, label, backward).sum / (double)m->n;
-}
+enum { N = 5, MAX_OUT = 1024 };
 
-enum { N = 5 };
-
-static real *sample(const struct model *m, int32_t label[N], uint64_t seed)
+static float *sample(const struct model *m, int32_t label[N], uint64_t seed)
 {
-    real *x = malloc((size_t)(N * m->n_features) * sizeof *x);
+    float *x = malloc((size_t)(N * m->n_features) * sizeof *x);
 
     for (int64_t i = 0; i < N * m->n_features; i++)
-        x[i] = (real)random_unit(&seed);
+        x[i] = (float)random_unit(&seed);
     for (int i = 0; i < N; i++)
         label[i] = (int32_t)random_below(&seed, (uint64_t)m->n_classes);
     return x;
 }
 
-/* (loss(w + h) - loss(w - h)) / 2h; the kinks of ReLU and maximum are too far for this h. */
-static double difference(struct model *m, const int32_t *label, real *w)
-{
-    const double h = 1e-6;
-    double keep = *w, up, down;
+/* A model's parameters and input in double. */
+struct naive_model {
+    const struct model *m;
+    double *values, *x;
+    const int32_t *label;
+};
 
-    *w = keep + h;
-    up = mean_loss(m, label, 0);
-    *w = keep - h;
-    down = mean_loss(m, label, 0);
-    *w = keep;
+/* The output of a layer for one sample. */
+static void naive_layer(const struct naive_model *k, const struct layer *l, const double *x,
+                        double *y)
+{
+    const double *w = k->values + l->weight.offset, *b = k->values + l->bias.offset;
+
+    if (!l->is_conv)
+        naive_dense(&l->dense, y, x, w, b, 1);
+    for (int64_t i = 0; l->is_conv && i < l->out; i++) {
+        struct naive_pixel at = { .p = i / l->conv.c_out, .o = i % l->conv.c_out };
+
+        y[i] = naive_conv(&l->conv, &at, x, w, b);
+    }
+}
+
+static double naive_mean_loss(const struct naive_model *k)
+{
+    static double layer[2][MAX_OUT];
+    const struct model *m = k->m;
+    double loss = 0;
+
+    for (int i = 0; i < N; i++) {
+        const double *y = k->x + i * m->n_features;
+        double sum = 0;
+
+        for (int j = 0; j < m->n_layers; j++) {
+            naive_layer(k, &m->layer[j], y, layer[j % 2]);
+            y = layer[j % 2];
+        }
+        for (int j = 0; j < m->n_classes; j++)
+            sum += exp(y[j]);
+        loss += log(sum) - y[k->label[i]];
+    }
+    return loss / N;
+}
+
+/* (loss(w + h) - loss(w - h)) / 2h; the kinks of ReLU and maximum are too far for this h. */
+static double difference(const struct naive_model *k, int64_t i)
+{
+    const double h = 1e-6, keep = k->values[i];
+    double up, down;
+
+    k->values[i] = keep + h;
+    up = naive_mean_loss(k);
+    k->values[i] = keep - h;
+    down = naive_mean_loss(k);
+    k->values[i] = keep;
     return (up - down) / (2 * h);
+}
+
+/* Compare every gradient of a small model, and a thousand of a large one. */
+static void check_gradients(const struct naive_model *k, const float *g)
+{
+    int64_t step = 1 + k->m->n_values / SUITE_SEEDS(1000);
+
+    for (int64_t i = 0; i < k->m->n_values; i += step) {
+        double want = difference(k, i);
+
+        ck_assert_msg(fabs((double)g[i] - want) <= 1e-7 + 1e-5 * fabs(want),
+                      "value %lld: %g, not %g", (long long)i, (double)g[i], want);
+    }
 }
 
 START_TEST(gradients)
 {
-    real *g;
+    float *g;
     struct model *m = make(&good_rows[_i], N, &g);
     int32_t label[N];
-    real *x = sample(m, label, 3);
+    float *x = sample(m, label, 3);
+    struct naive_model k = { .m = m, .label = label, .x = naive_copy(x, N * m->n_features) };
     uint64_t seed = 11;
 
     /* A neuron behind dead ones would stand exactly on its ReLU's kink with a bias of 0. */
-    for (int i = 0; i < m->n_layers; i++)
+    for (int i = 0; i < m->n_layers; i++) {
+        ck_assert_int_le(m->layer[i].out, MAX_OUT);
         for (int64_t j = 0; j < m->layer[i].bias.n; j++)
-            m->layer[i].bias.value[j] = random_unit(&seed) - 0.4;
+            m->layer[i].bias.value[j] = (float)random_unit(&seed) - 0.4f;
+    }
+    k.values = naive_copy(m->values, m->n_values);
     model_begin(m, x, N);
-    (void)mean_loss(m, label, 1);
+    for (int i = 0; i < m->n_layers; i++)
+        model_forward(m, i);
+    ck_assert_double_eq_tol(model_loss(m, label, 1).sum / N, naive_mean_loss(&k), 1e-6);
     for (int i = m->n_layers - 1; i >= 0; i--)
         model_backward(m, i);
-    for (int64_t i = 0; i < m->n_values; i++) {
-        double want = difference(m, label, &m->values[i]);
-
-        ck_assert_msg(fabs(g[i] - want) <= 1e-7 + 1e-5 * fabs(want), "value %lld: %g, not %g",
-                      (long long)i, g[i], want);
-    }
+    check_gradients(&k, g);
+    free(k.values);
+    free(k.x);
     free(x);
     free(g);
     model_free(m);
 }
 END_TEST
-#endif
 
 START_TEST(empty_batch)
 {
-    real *g, nothing[1] = { 0 };
+    float *g, nothing[1] = { 0 };
     struct model *m = make(&good_rows[_i], 2, &g);
 
     for (int64_t i = 0; i < m->n_values; i++)
@@ -146,7 +197,7 @@ START_TEST(initial_values)
                             .n_classes = 2,
                             .n_widths = 1,
                             .widths = { 200 } };
-    real *g;
+    float *g;
     struct model *a = make(&s, 1, &g), *b = NULL;
     double sum = 0, squares = 0;
 
@@ -158,9 +209,9 @@ START_TEST(initial_values)
     ck_assert_double_eq_tol(squares / 20000, 2.0 / 100, 0.001);
     ck_assert_int_eq(model_new(&s, &b, NULL), 0);
     model_init(b, 7);
-    ck_assert_mem_eq(a->values, b->values, (size_t)a->n_values * sizeof(real));
+    ck_assert_mem_eq(a->values, b->values, (size_t)a->n_values * sizeof(float));
     model_init(b, 8);
-    ck_assert_mem_ne(a->values, b->values, (size_t)a->n_values * sizeof(real));
+    ck_assert_mem_ne(a->values, b->values, (size_t)a->n_values * sizeof(float));
     free(g);
     model_free(a);
     model_free(b);
@@ -213,9 +264,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-#ifdef EDDIS_TRAIN_FLOAT64
     tcase_add_loop_test(tc, gradients, 0, N_GOOD);
-#endif
     tcase_add_loop_test(tc, empty_batch, 0, N_GOOD);
     tcase_add_test(tc, initial_values);
     tcase_add_loop_test(tc, refused, 0, sizeof bad_rows / sizeof *bad_rows);

@@ -80,7 +80,7 @@ START_TEST(there_and_back)
     ck_assert(f.spec.height == specs[_i].height && f.spec.width == specs[_i].width &&
               f.spec.channels == specs[_i].channels);
     ck_assert_int_eq(f.model->n_values, m->n_values);
-    ck_assert_int_eq(memcmp(f.model->values, m->values, (size_t)m->n_values * sizeof(real)), 0);
+    ck_assert_int_eq(memcmp(f.model->values, m->values, (size_t)m->n_values * sizeof(float)), 0);
     model_file_fini(&f);
     model_free(m);
     free(data);

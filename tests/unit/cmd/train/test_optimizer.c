@@ -6,17 +6,13 @@
 
 #include <string.h>
 
-#ifdef EDDIS_TRAIN_FLOAT64
-static const double tolerance = 1e-12;
-#else
 static const double tolerance = 1e-5;
-#endif
 
 /* Under a constant gradient g, v after t updates is g (1 - mu^t) / (1 - mu). */
 START_TEST(momentum_closed_form)
 {
     struct optimizer o = { .kind = OPTIMIZER_SGD, .rate = 0.1, .momentum = 0.9 };
-    real w[3] = { 1, -2, 0 }, g[3] = { 0.5, -1, 0 }, v[3] = { 0 };
+    float w[3] = { 1, -2, 0 }, g[3] = { 0.5, -1, 0 }, v[3] = { 0 };
     double moved = 0;
 
     for (int t = 1; t <= 20; t++) {
@@ -34,12 +30,12 @@ END_TEST
 START_TEST(nesterov_step_by_step)
 {
     struct optimizer o = { .kind = OPTIMIZER_NESTEROV, .rate = 0.1, .momentum = 0.8 };
-    real w = 1, v = 0;
+    float w = 1, v = 0;
     double x = 1, u = 0;
 
     ck_assert_int_eq(optimizer_states(&o), 1);
     for (int t = 0; t < 40; t++) {
-        real g;
+        float g;
 
         optimizer_look_ahead(&o, &w, &v, 1);
         g = w;
@@ -56,7 +52,7 @@ END_TEST
 START_TEST(decay_closed_form)
 {
     struct optimizer o = { .kind = OPTIMIZER_SGD, .rate = 0.5, .weight_decay = 0.1 };
-    real w[2] = { 4, -8 }, g[2] = { 0, 0 };
+    float w[2] = { 4, -8 }, g[2] = { 0, 0 };
 
     ck_assert_int_eq(optimizer_states(&o), 0);
     for (o.updates = 1; o.updates <= 10; o.updates++)
@@ -70,13 +66,14 @@ END_TEST
 START_TEST(adam_closed_form)
 {
     struct optimizer o = { .kind = OPTIMIZER_ADAM, .rate = 0.01 };
-    real w[2] = { 1, 1 }, g[2] = { 3, -0.001f }, state[4] = { 0 };
+    float w[3] = { 1, 1, 1 }, g[3] = { 3, -0.001f, 1e-8f }, state[6] = { 0 };
 
     ck_assert_int_eq(optimizer_states(&o), 2);
     for (o.updates = 1; o.updates <= 50; o.updates++)
-        optimizer_update(&o, 1, w, g, state, 2);
+        optimizer_update(&o, 1, w, g, state, 3);
     ck_assert_double_eq_tol((double)w[0], 1 - 50 * 0.01, 1e-4);
     ck_assert_double_eq_tol((double)w[1], 1 + 50 * 0.01 / (1 + 1e-5), 1e-4);
+    ck_assert_double_eq_tol((double)w[2], 1 - 50 * 0.01 / (1 + 1), 1e-4); /* g is as small as e */
 }
 END_TEST
 
@@ -84,11 +81,11 @@ START_TEST(adam_step_by_step)
 {
     struct optimizer o = { .kind = OPTIMIZER_ADAM, .rate = 0.02, .weight_decay = 0.1 };
     double w = 0.7, m = 0, s = 0;
-    real wr = (real)0.7, state[2] = { 0 };
+    float wr = (float)0.7, state[2] = { 0 };
 
     for (o.updates = 1; o.updates <= 30; o.updates++) {
         double g = sin((double)o.updates), d = g + 0.1 * w;
-        real gr = (real)g;
+        float gr = (float)g;
 
         m = 0.9 * m + 0.1 * d;
         s = 0.999 * s + 0.001 * d * d;
