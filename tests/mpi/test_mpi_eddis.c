@@ -15,7 +15,7 @@
  *     test_mpi_eddis sets DIR     two sets of parameters, beside one process
  *     test_mpi_eddis sets-order DIR, sets-more DIR, sets-one DIR
  *                                 rounds of sets that do not fit fail on all ranks
- *     test_mpi_eddis latency N S  seconds a step of N floats after S ms of sleep
+ *     test_mpi_eddis cut DIR N    says in DIR for whom each rank waits when a cable is cut
  *
  * Exit code 0: all is well.
  */
@@ -28,7 +28,6 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define S_NS INT64_C(1000000000)
@@ -469,46 +468,6 @@ static void run_cut(int how, char **args)
     pause(); /* whoever cut the cable ends us */
 }
 
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static void run_latency(int how, char **args)
-{
-    enum { STEPS = 300, FIRST = 9 };
-    int n = atoi(args[0]), sleep_ms = atoi(args[1]);
-    float *value = calloc((size_t)n, sizeof *value);
-    struct eddis_world w;
-    struct eddis *e = scenario_open(&plain, &w);
-    struct eddis_step s;
-    double start = 0, waited = 0;
-
-    (void)add_vector(e, value, n);
-    OK(eddis_commit(e, &err));
-    for (int i = 0; i < STEPS && step_begin(e, &s); i++) {
-        double t;
-
-        if (sleep_ms)
-            usleep((useconds_t)sleep_ms * 1000);
-        t = now();
-        OK(eddis_announce_layer(e, 0, &err));
-        step_end(e);
-        waited += now() - t;
-        start = i == FIRST ? now() : start; /* without the first steps */
-        waited = i == FIRST ? 0 : waited;
-    }
-    if (w.rank == 0)
-        printf("%d ranks, %d floats, %d ms: a step takes %.3f ms, of these waiting %.3f ms\n",
-               w.n_ranks, n, sleep_ms, (now() - start) / (double)(s.step - FIRST) * 1e3,
-               waited / (double)(s.step - FIRST) * 1e3);
-    free(value);
-    scenario_close(e);
-}
-
 static const struct action {
     const char *name;
     void (*run)(int how, char **args);
@@ -532,7 +491,6 @@ static const struct action {
     { "sets-more", run_unlike_sets, SETS_MORE, 1 },
     { "sets-one", run_unlike_sets, SETS_ONE, 1 },
     { "cut", run_cut, 0, 2 },
-    { "latency", run_latency, 0, 2 },
 };
 
 int main(int argc, char **argv)
