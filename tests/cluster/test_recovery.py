@@ -330,7 +330,7 @@ def behind_the_last_step():
 
 def box_killed():
     """A writer of the Soft Memory Box dies in the middle of an addition."""
-    with Job(BUILD, FOLDERS, ["--", os.path.join(BUILD, "tests/mpi/test_mpi_smb"), "killed"], ranks=3) as j:
+    with Job(BUILD, FOLDERS, ["--", os.path.join(BUILD, "tests/mpi/test_mpi_scenarios"), "killed"], ranks=3) as j:
         j.check(137, "rank_signal", "rank 2 (node", "died of signal 9", failed_rank=2)
 
 

@@ -29,6 +29,7 @@ from node import PATIENCE, marked, wait_for  # noqa: E402
 BUILD = sys.argv[1]
 FOLDERS = Folders()
 WORKER = os.path.join(BUILD, "tests/mpi/test_mpi_eddis")
+SCENARIOS = os.path.join(BUILD, "tests/mpi/test_mpi_scenarios")
 SLEEP = ["--", "sh", "-c", "echo up; sleep 1000"]
 
 
@@ -184,7 +185,7 @@ def scripts():
     """Programs that end behind epochs of their own, of which the job was told nothing, with checkpoints on the way: each
     at another moment, with the centre."""
     endings = os.path.join(BUILD, "tests/mpi/test_mpi_endings")
-    for mode, what in (("sync", "in-step"), ("async", "between"), ("async", "in-step"), ("hybrid", "between"), ("hybrid", "wish")):
+    for mode, what in (("sync", "in-step"), ("async", "between"), ("async", "in-step"), ("hybrid", "between"), ("hybrid", "requested")):
         groups = ["--set", "sync.groups=2"] if mode == "hybrid" else []
         with job("--set", f"sync.mode={mode}", "--set", "batch.global=12", "--set", "checkpoint.every=4", *groups,
                  "--", endings, what, ranks=4) as j:
@@ -196,14 +197,13 @@ def scripts():
 
 def threads():
     """What any thread may call, by several of each worker beside its steps, in every mode."""
-    program = os.path.join(BUILD, "tests/mpi/test_mpi_threads")
     for mode in "sync", "async", "hybrid":
         groups = ["--set", "sync.groups=2"] if mode == "hybrid" else []
         groups += ["--set", "sync.period=2"] if mode != "sync" else []
-        with job("--set", f"sync.mode={mode}", "--set", "batch.global=24", "--set", "restarts=0", *groups, "--", program,
-                 ranks=3) as j:
+        with job("--set", f"sync.mode={mode}", "--set", "batch.global=24", "--set", "restarts=0", *groups, "--", SCENARIOS,
+                 "threads", ranks=3) as j:
             j.check(0, "ok")
-            assert "all threads are done" in j.log(0), j.log(0)
+            assert f"threads in {mode} mode: passed" in j.log(0), j.log(0)
 
 
 def several_models():
@@ -219,27 +219,26 @@ def several_models():
                 assert j.summary()["generation"] == 1
 
 
-def told():
-    """What workers are told of their samples, with a split that is not equal, and of new plans, in every mode."""
-    program = os.path.join(BUILD, "tests/mpi/test_mpi_told")
+def samples():
+    """The samples of workers and of others, with a split that is not equal, and new plans, in every mode."""
     unlike = "profile.emulate=[{rate: 1, a_ms: 0.1, c_ms: 0.01}, {rate: 0.6}, {rate: 0.3}, {rate: 0.1}]"
     for mode in "sync", "async", "hybrid":
         options = ["--set", f"sync.mode={mode}", "--set", "batch.global=40", "--set", "restarts=0"]
         options += ["--set", "sync.period=2"] if mode != "sync" else []
         options += ["--set", "sync.groups=2"] if mode == "hybrid" else []
-        for extra, what in (["--set", unlike], []), (["--set", "checkpoint.every=1s"], ["plan"]):
-            with job(*options, *extra, "--", program, *what, ranks=4) as j:
+        for extra, what in (["--set", unlike], "samples"), (["--set", "checkpoint.every=1s"], "plan"):
+            with job(*options, *extra, "--", SCENARIOS, what, ranks=4) as j:
                 j.check(0, "ok")
-                assert f"{mode}: all is told as it should be" in j.log(0), j.log(0)
+                assert f"{what} in {mode} mode: passed" in j.log(0), j.log(0)
 
 
-def drift():
+def mean():
     """Models of 16 bits that no gradient moves come to their mean: the centre and the library's copies are float32."""
     values = os.path.join(BUILD, "tests/mpi/test_mpi_values")
     for mode in "async", "hybrid":
         groups = ["--set", "sync.groups=2"] if mode == "hybrid" else []
         with job("--set", f"sync.mode={mode}", "--set", "sync.period=2", "--set", "batch.global=32", "--set", "restarts=0",
-                 *groups, "--", values, "drift", FOLDERS.path("work", f"pace-{mode}"), ranks=4) as j:
+                 *groups, "--", values, "mean", FOLDERS.path("work", f"pace-{mode}"), ranks=4) as j:
             j.check(0, "ok")
 
 
@@ -871,7 +870,7 @@ def secrets(j, *tokens):
 
 
 CASES = [true, joined, false, exit_7, segv, left_first, missing_program, last_words, example, opened_again, scopes, left, scripts, threads,
-         several_models, told, drift, gone, preflight, grandchildren, stubborn, timeout, interrupt, interrupt_twice, interrupt_early, quit_at_once, terminate, user_2, ignored,
+         several_models, samples, mean, gone, preflight, grandchildren, stubborn, timeout, interrupt, interrupt_twice, interrupt_early, quit_at_once, terminate, user_2, ignored,
          rank_killed, out_of_memory, agent_killed, keeper_killed, keeper_and_agent_killed, agent_stopped, mpirun_killed,
          driver_killed, driver_stopped, full_disk, few_files, usage, impossible, resume_by_name, dry_run, unknown_hosts, output, replay,
          replay_is_bitwise, modes,

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sets_scenario.c - two sets whose gradients need each other's values, and mismatched rounds */
-#include "sets_scenario.h"
-#include "worker_check.h"
+#include "scenario.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-enum { SETS = 2, PARAMETERS = 5, MOST = 300, TIMEOUT_S = 60, SAMPLES = 300 };
+enum { SETS = 2, PARAMETERS = 5, MOST = 300 };
 
-#define TIMEOUT_NS (INT64_C(1000000000) * TIMEOUT_S)
-#define RATE       0.2
+#define RATE 0.2
 
 static const struct row {
     int set, n;
@@ -30,9 +27,8 @@ union block {
 
 struct worker {
     struct eddis *e;
-    struct sets_scenario *s;
+    struct scenario *s;
     struct eddis_world world;
-    int failures;
     union block value[PARAMETERS], source[PARAMETERS], result[PARAMETERS];
     double serial[PARAMETERS][MOST]; /* one process's values */
     double mean;                     /* of this worker's samples */
@@ -69,23 +65,15 @@ static int other_of(int p)
 static void add_layers(struct worker *w, int sets)
 {
     for (int p = 0; p < PARAMETERS; p++) {
+        struct eddis_parameter x = vector_of(&w->value[p], rows[p].n);
+        int layer, set = sets == 1 ? 0 : rows[p].set;
         char name[16];
-        int layer;
 
         (void)snprintf(name, sizeof name, "layer%d", p);
-        OK(w, layer = eddis_add_layer_to(w->e, sets == 1 ? 0 : rows[p].set, name, EDDIS_LAYER_DENSE,
-                                         &err));
-        OK(w,
-           eddis_add_parameter(w->e, layer,
-                               &(struct eddis_parameter){
-                                   .size = sizeof(struct eddis_parameter),
-                                   .name = "weight",
-                                   .dtype = rows[p].dtype,
-                                   .n_dims = 1,
-                                   .dims = { rows[p].n },
-                                   .value = &w->value[p],
-                                   .result = p % 3 == 1 ? EDDIS_IN_PLACE : (void *)&w->result[p] },
-                               &err));
+        x.dtype = rows[p].dtype;
+        x.result = p % 3 == 1 ? EDDIS_IN_PLACE : (void *)&w->result[p];
+        SUCCEEDS(layer = eddis_add_layer_to(w->e, set, name, EDDIS_LAYER_DENSE, &err));
+        GIVES(p, eddis_add_parameter(w->e, layer, &x, &err));
     }
 }
 
@@ -112,7 +100,7 @@ static void announce(struct worker *w, int set)
                 w->weight > 0 ? slope(get(&w->value[p], p, k), get(&w->value[o], o, k % rows[o].n),
                                       1, w->mean)
                               : NAN);
-        OK(w, eddis_announce(w->e, p, p % 2 ? NULL : g, NULL, &err));
+        OK(eddis_announce(w->e, p, p % 2 ? NULL : g, NULL, &err));
     }
 }
 
@@ -124,18 +112,12 @@ struct shares {
 static struct shares share(struct worker *w, double weight, int announces)
 {
     double x[3] = { weight, announces ? weight : 0, 0 };
+    struct eddis_collective add = collective_of(EDDIS_GROUP, EDDIS_ALLREDUCE, x, 3);
 
+    add.dtype = EDDIS_FLOAT64;
     if (announces && weight > 0)
         x[2] = weight * w->mean;
-    OK(w, eddis_collective(w->e,
-                           &(struct eddis_collective){ .size = sizeof(struct eddis_collective),
-                                                       .kind = EDDIS_ALLREDUCE,
-                                                       .buffer = x,
-                                                       .n = 3,
-                                                       .dtype = EDDIS_FLOAT64,
-                                                       .op = EDDIS_SUM,
-                                                       .scope = EDDIS_GROUP },
-                           TIMEOUT_NS, &err));
+    OK(eddis_collective(w->e, &add, TIMEOUT_NS, &err));
     return x[0] > 0 ? (struct shares){ x[1] / x[0], x[2] / x[0] } : (struct shares){ 0 };
 }
 
@@ -163,7 +145,7 @@ static void whole_round(struct worker *w, int set)
     struct shares s = share(w, w->weight, 1);
 
     announce(w, set);
-    OK(w, eddis_wait_set(w->e, set, TIMEOUT_NS, &err));
+    OK(eddis_wait_set(w->e, set, TIMEOUT_NS, &err));
     update(w, 1U << set, s);
 }
 
@@ -177,7 +159,7 @@ static void step_turns(struct worker *w)
     whole_round(w, 0);
     s = share(w, w->weight, 1);
     announce(w, 1);
-    OK(w, eddis_wait(w->e, TIMEOUT_NS, &err));
+    OK(eddis_wait(w->e, TIMEOUT_NS, &err));
     update(w, SET_1, s);
 }
 
@@ -194,11 +176,11 @@ static void step_both(struct worker *w)
     struct shares s = share(w, w->weight, 1);
 
     announce(w, 1);
-    OK(w, eddis_wait_layer(w->e, 3, TIMEOUT_NS, &err));
+    OK(eddis_wait_layer(w->e, 3, TIMEOUT_NS, &err));
     announce(w, 0);
-    OK(w, eddis_wait_set(w->e, 0, TIMEOUT_NS, &err));
-    OK(w, eddis_wait_set(w->e, 1, TIMEOUT_NS, &err));
-    OK(w, eddis_wait_layer(w->e, 3, 0, &err));
+    OK(eddis_wait_set(w->e, 0, TIMEOUT_NS, &err));
+    OK(eddis_wait_set(w->e, 1, TIMEOUT_NS, &err));
+    OK(eddis_wait_layer(w->e, 3, 0, &err));
     update(w, SET_0 | SET_1, s);
 }
 
@@ -209,10 +191,10 @@ static void step_passes(struct worker *w)
     struct shares s;
 
     whole_round(w, 0);
-    OK(w, eddis_set_round_weight(w->e, 0, w->weight > 0 ? weight : 0, &err));
+    OK(eddis_set_round_weight(w->e, 0, w->weight > 0 ? weight : 0, &err));
     s = share(w, w->weight > 0 ? weight : 0, 1);
     announce(w, 0);
-    OK(w, eddis_wait_set(w->e, 0, TIMEOUT_NS, &err));
+    OK(eddis_wait_set(w->e, 0, TIMEOUT_NS, &err));
     update(w, SET_0, s);
     whole_round(w, 1);
 }
@@ -225,9 +207,8 @@ static void step_absent(struct worker *w)
 
     for (int set = 0; announces && set < SETS; set++)
         announce(w, set);
-    OK(w, eddis_wait(w->e, TIMEOUT_NS, &err));
-    if (!w->failures)
-        update(w, SET_0 | SET_1, s);
+    OK(eddis_wait(w->e, TIMEOUT_NS, &err));
+    update(w, SET_0 | SET_1, s);
 }
 
 static void (*const steps[])(struct worker *w) = { step_turns, step_closure, step_both, step_passes,
@@ -243,8 +224,8 @@ static void check(struct worker *w, const struct eddis_step *s)
 
             if (fabs(x - want) <= 1e-5 * (1 + fabs(want)))
                 continue;
-            CHECK(w, 0, "step %d: element %d of parameter %d is %g instead of %g", (int)s->step, k,
-                  p, x, want);
+            CHECK(0, "step %d: element %d of parameter %d is %g instead of %g", (int)s->step, k, p,
+                  x, want);
             return;
         }
 }
@@ -255,28 +236,28 @@ static void checkpoint(struct worker *w)
     int back = w->s->checkpoints++ == 0 && w->s->go_back;
     char name[16];
 
-    OK(w, eddis_checkpoint_begin(w->e, NULL, &c, &err));
-    for (int p = 0; p < PARAMETERS && w->world.rank == 0 && !w->failures; p++) {
+    OK(eddis_checkpoint_begin(w->e, NULL, &c, &err));
+    for (int p = 0; p < PARAMETERS && w->world.rank == 0; p++) {
         (void)snprintf(name, sizeof name, "w%d", p);
-        OK(w, eddis_checkpoint_put(c, name, &w->value[p], sizeof w->value[p], &err));
+        OK(eddis_checkpoint_put(c, name, &w->value[p], sizeof w->value[p], &err));
     }
-    OK(w, eddis_checkpoint_commit(c, 0, &err));
-    if (!back || w->failures)
+    OK(eddis_checkpoint_commit(c, 0, &err));
+    if (!back)
         return;
-    OK(w, eddis_restore_begin(w->e, NULL, &c, &err));
-    for (int p = 0; p < PARAMETERS && !w->failures; p++) {
+    GIVES(1, eddis_restore_begin(w->e, NULL, &c, &err));
+    for (int p = 0; p < PARAMETERS; p++) {
         (void)snprintf(name, sizeof name, "w%d", p);
-        OK(w, eddis_checkpoint_get(c, name, &w->value[p], sizeof w->value[p], &err));
+        OK(eddis_checkpoint_get(c, name, &w->value[p], sizeof w->value[p], &err));
     }
-    OK(w, eddis_restore_end(c, &err));
+    OK(eddis_restore_end(c, &err));
     serial_take(w);
 }
 
 static void one_step(struct worker *w, const struct eddis_step *s)
 {
-    int64_t index[SAMPLES];
+    int64_t index[SCENARIO_SAMPLES];
 
-    OK(w, eddis_sample_indices(w->e, s, index, &err));
+    OK(eddis_sample_indices(w->e, s, index, &err));
     w->mean = 0;
     w->weight = (double)s->count;
     for (int64_t i = 0; i < s->count; i++)
@@ -285,65 +266,48 @@ static void one_step(struct worker *w, const struct eddis_step *s)
         serial_take(w); /* the step before it has drawn to the centre */
     if (s->batch)
         steps[s->step % STEPS](w);
-    OK(w, eddis_wait(w->e, TIMEOUT_NS, &err));
+    OK(eddis_wait(w->e, TIMEOUT_NS, &err));
     check(w, s);
-    OK(w, eddis_step_end(w->e, NULL, &err));
+    OK(eddis_step_end(w->e, NULL, &err));
 }
 
-/* All have the same model, and what they have made of it was this much. */
-static void check_end(struct worker *w)
-{
-    union block *first = malloc(sizeof w->value);
-
-    memcpy(first, w->value, sizeof w->value);
-    OK(w, eddis_collective(w->e,
-                           &(struct eddis_collective){ .size = sizeof(struct eddis_collective),
-                                                       .kind = EDDIS_BROADCAST,
-                                                       .buffer = first,
-                                                       .n = sizeof w->value },
-                           TIMEOUT_NS, &err));
-    CHECK(w, memcmp(first, w->value, sizeof w->value) == 0, "not the values of rank 0");
-    OK(w, eddis_allreduce(w->e, &w->s->samples, 1, EDDIS_INT64, EDDIS_SUM, TIMEOUT_NS, &err));
-    free(first);
-}
-
-int sets_scenario(struct eddis *e, struct sets_scenario *s)
+static struct worker *worker_new(struct eddis *e, struct scenario *s, int sets)
 {
     struct worker *w = calloc(1, sizeof *w);
-    struct eddis_step step = { .size = sizeof step };
-    int64_t before = -1;
-    int failures, more = 1;
 
     w->e = e;
     w->s = s;
-    w->world.size = sizeof w->world;
-    add_layers(w, SETS);
-    OK(w, eddis_commit(e, &err));
-    eddis_world(e, &w->world);
+    add_layers(w, sets);
+    OK(eddis_commit(e, &err));
+    w->world = world_of(e);
+    return w;
+}
+
+void scenario_sets(struct eddis *e, struct scenario *s)
+{
+    struct worker *w = worker_new(e, s, SETS);
+    struct eddis_step step;
+    int64_t before = -1;
+
     for (int p = 0; p < PARAMETERS; p++)
         for (int k = 0; k < rows[p].n; k++)
             put(&w->value[p], p, k, w->world.rank ? -1 : cos(k + p));
-    OK(w, eddis_broadcast_parameters(e, 0, &err));
+    OK(eddis_broadcast_parameters(e, 0, &err));
     serial_take(w);
-    while (!w->failures) {
-        OK(w, more = eddis_step_begin(e, &step, &err));
-        if (more != 1 || w->failures)
-            break;
+    while (step_begin(e, &step)) {
         s->splits += before >= 0 && before != step.count;
         before = step.count;
         one_step(w, &step);
         s->steps++;
-        s->samples += step.count;
+        s->done += step.count;
         if (s->after_step && w->world.rank == 0)
             s->after_step(s->arg, step.step);
-        if (step.flags & EDDIS_STEP_CHECKPOINT && !w->failures)
+        if (step.flags & EDDIS_STEP_CHECKPOINT)
             checkpoint(w);
     }
-    if (!w->failures)
-        check_end(w);
-    failures = w->failures;
+    check_same(e, EDDIS_ALL, w->value, sizeof w->value);
+    OK(eddis_allreduce(e, &s->done, 1, EDDIS_INT64, EDDIS_SUM, TIMEOUT_NS, &err));
     free(w);
-    return failures;
 }
 
 /* ---- rounds that do not fit ---- */
@@ -368,30 +332,23 @@ static int unlike_step(struct worker *w, enum sets_mismatch how, int unlike,
     return rc < 0 ? rc : eddis_step_end(w->e, NULL, err);
 }
 
-int sets_mismatch(struct eddis *e, enum sets_mismatch how)
+void scenario_sets_mismatch(struct eddis *e, enum sets_mismatch how)
 {
-    struct worker *w = calloc(1, sizeof *w);
+    struct worker *w = worker_new(e, NULL, how >= SETS_ONE ? 1 : SETS);
+    int last = w->world.n_ranks - 1, rc = 0, more = 1;
     struct eddis_step s = { .size = sizeof s };
     struct eddis_error err = { 0 };
+    const char *first, *second;
     char name[32];
-    const char *first;
-    int failures, rc = 0, more = 1;
 
-    w->e = e;
-    w->world.size = sizeof w->world;
-    add_layers(w, how >= SETS_ONE ? 1 : SETS);
-    rc = eddis_commit(e, &err);
-    eddis_world(e, &w->world);
     for (int i = 0; rc == 0 && i < 6; i++) {
         more = eddis_step_begin(e, &s, &err);
-        rc = more < 0 ? more
-                      : unlike_step(w, how, i == 3 && w->world.rank == w->world.n_ranks - 1, &err);
+        rc = more < 0 ? more : unlike_step(w, how, i == 3 && w->world.rank == last, &err);
     }
-    CHECK(w, rc == -EPROTO, "%d %s", rc, err.text);
-    (void)snprintf(name, sizeof name, "rank %d ", w->world.n_ranks - 1);
+    CHECK(rc == -EPROTO, "%d %s", rc, err.text);
+    (void)snprintf(name, sizeof name, "rank %d ", last);
     first = strstr(err.text, "rank ");
-    CHECK(w, strstr(err.text, name) && first && strstr(first + 1, "rank "), "%s", err.text);
-    failures = w->failures;
+    second = first ? strstr(first + 1, "rank ") : NULL;
+    CHECK(strstr(err.text, name) && second && atoi(first + 5) != atoi(second + 5), "%s", err.text);
     free(w);
-    return failures;
 }

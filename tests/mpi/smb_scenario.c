@@ -1,37 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* smb_scenario.c - every operation of the Soft Memory Box between ranks, and what each must give */
-#include "smb_scenario.h"
-#include "worker_check.h"
+#include "lib/eddis_smb.h"
+#include "scenario.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#define TIMEOUT_NS (INT64_C(1000000000) * 60)
-#define SHORT_NS   (INT64_C(1000000) * 20)
+#define SHORT_NS (INT64_C(1000000) * 20)
 
 enum { N = 200001, STARTED = 4, COUNTS = 400 };
 
 struct worker {
     struct eddis *e;
     struct eddis_world world;
-    int failures;
     float *x; /* [N] */
 };
 
-/* The call fails with this code, and one sentence that has these words. */
-#define REFUSED(w, call, code, words)                                                              \
-    do {                                                                                           \
-        struct eddis_error err = { 0 };                                                            \
-        int rc_ = (call);                                                                          \
-        CHECK(w, rc_ == (code) && strstr(err.text, words) && !strchr(err.text, '\n'), "%d %s",     \
-              rc_, err.text);                                                                      \
-    } while (0)
-
 static void barrier(struct worker *w)
 {
-    OK(w, eddis_barrier(w->e, TIMEOUT_NS, &err));
+    OK(eddis_barrier(w->e, TIMEOUT_NS, &err));
 }
 
 /* Rank 0 makes a buffer, the others attach to it. */
@@ -42,12 +29,12 @@ static uint64_t share(struct worker *w, enum eddis_dtype dtype, size_t n)
     size_t length = 0;
 
     if (w->world.rank == 0)
-        OK(w, eddis_smb_create(w->e, dtype, n, &key, TIMEOUT_NS, &err));
-    OK(w, eddis_broadcast(w->e, &key, sizeof key, 0, TIMEOUT_NS, &err));
-    CHECK(w, key != 0, "the key is 0");
+        OK(eddis_smb_create(w->e, dtype, n, &key, TIMEOUT_NS, &err));
+    OK(eddis_broadcast(w->e, &key, sizeof key, 0, TIMEOUT_NS, &err));
+    CHECK(key != 0, "the key is 0");
     if (w->world.rank != 0) {
-        OK(w, eddis_smb_attach(w->e, key, &got, &length, TIMEOUT_NS, &err));
-        CHECK(w, got == dtype && length == n, "type %d of %zu elements", got, length);
+        OK(eddis_smb_attach(w->e, key, &got, &length, TIMEOUT_NS, &err));
+        CHECK(got == dtype && length == n, "type %d of %zu elements", got, length);
     }
     return key;
 }
@@ -67,11 +54,11 @@ static void add(struct worker *w, uint64_t key, uint64_t own, int accumulates)
     int started = accumulates < STARTED ? accumulates : STARTED;
 
     for (int i = 0; i < started; i++)
-        OK(w, eddis_smb_accumulate_start(w->e, key, own, &r[i], &err));
+        OK(eddis_smb_accumulate_start(w->e, key, own, &r[i], &err));
     for (int i = started; i < accumulates; i++)
-        OK(w, eddis_smb_accumulate(w->e, key, own, TIMEOUT_NS, &err));
+        OK(eddis_smb_accumulate(w->e, key, own, TIMEOUT_NS, &err));
     for (int i = 0; i < started; i++)
-        OK(w, eddis_smb_request_wait(w->e, r[i], TIMEOUT_NS, &err));
+        OK(eddis_smb_request_wait(w->e, r[i], TIMEOUT_NS, &err));
 }
 
 /* n writers times k accumulates of ones are exactly n k, and as many notices. */
@@ -82,25 +69,25 @@ static void sums(struct worker *w, int accumulates)
     struct eddis_smb_request *r;
     int wrong = 0;
 
-    OK(w, eddis_smb_create(w->e, EDDIS_FLOAT32, N, &own, TIMEOUT_NS, &err));
+    OK(eddis_smb_create(w->e, EDDIS_FLOAT32, N, &own, TIMEOUT_NS, &err));
     fill(w, 1);
-    OK(w, eddis_smb_write_start(w->e, own, 0, N, w->x, &r, &err));
-    OK(w, eddis_smb_request_wait(w->e, r, TIMEOUT_NS, &err));
+    OK(eddis_smb_write_start(w->e, own, 0, N, w->x, &r, &err));
+    OK(eddis_smb_request_wait(w->e, r, TIMEOUT_NS, &err));
     barrier(w);
     add(w, key, own, accumulates);
-    OK(w, eddis_smb_wait(w->e, key, &notices, TIMEOUT_NS, &err));
-    CHECK(w, notices == wanted, "%llu notices", (unsigned long long)notices);
-    OK(w, eddis_smb_read_start(w->e, key, 0, N, w->x, &r, &err));
-    OK(w, eddis_smb_request_wait(w->e, r, TIMEOUT_NS, &err));
+    OK(eddis_smb_wait(w->e, key, &notices, TIMEOUT_NS, &err));
+    CHECK(notices == wanted, "%llu notices", (unsigned long long)notices);
+    OK(eddis_smb_read_start(w->e, key, 0, N, w->x, &r, &err));
+    OK(eddis_smb_request_wait(w->e, r, TIMEOUT_NS, &err));
     for (int i = 0; i < N; i++)
         wrong += w->x[i] != (float)wanted;
-    CHECK(w, wrong == 0, "%d elements are wrong, the first is %g instead of %llu", wrong,
+    CHECK(wrong == 0, "%d elements are wrong, the first is %g instead of %llu", wrong,
           (double)w->x[0], (unsigned long long)wanted);
-    OK(w, eddis_smb_detach(w->e, own, TIMEOUT_NS, &err));
-    OK(w, eddis_smb_detach(w->e, key, TIMEOUT_NS, &err));
+    OK(eddis_smb_detach(w->e, own, TIMEOUT_NS, &err));
+    OK(eddis_smb_detach(w->e, key, TIMEOUT_NS, &err));
     barrier(w);
-    REFUSED(w, eddis_smb_attach(w->e, key, NULL, NULL, TIMEOUT_NS, &err), -ENOENT, "has left");
-    REFUSED(w, eddis_smb_detach(w->e, key, TIMEOUT_NS, &err), -EINVAL, "not attached");
+    REFUSED(-ENOENT, "has left", eddis_smb_attach(w->e, key, NULL, NULL, TIMEOUT_NS, &err));
+    REFUSED(-EINVAL, "not attached", eddis_smb_detach(w->e, key, TIMEOUT_NS, &err));
 }
 
 /* ---- counters ---- */
@@ -111,20 +98,20 @@ static void counter(struct worker *w)
     uint64_t key = share(w, EDDIS_INT64, 3);
     int64_t before = -1, last = -1, sum[2] = { 0 };
 
-    while (before < COUNTS && !w->failures) {
-        OK(w, eddis_smb_fetch_add(w->e, key, 2, 1, &before, TIMEOUT_NS, &err));
-        CHECK(w, before > last, "%lld after %lld", (long long)before, (long long)last);
+    while (before < COUNTS && !check_failures()) {
+        OK(eddis_smb_fetch_add(w->e, key, 2, 1, &before, TIMEOUT_NS, &err));
+        CHECK(before > last, "%lld after %lld", (long long)before, (long long)last);
         last = before;
         if (before < COUNTS) {
             sum[0]++;
             sum[1] += before;
         }
     }
-    OK(w, eddis_allreduce(w->e, sum, 2, EDDIS_INT64, EDDIS_SUM, TIMEOUT_NS, &err));
-    CHECK(w, sum[0] == COUNTS && sum[1] == COUNTS * (COUNTS - 1) / 2,
-          "%lld numbers, their sum %lld", (long long)sum[0], (long long)sum[1]);
-    REFUSED(w, eddis_smb_fetch_add(w->e, key, 3, 1, &before, TIMEOUT_NS, &err), -EINVAL, "has 3");
-    OK(w, eddis_smb_detach(w->e, key, TIMEOUT_NS, &err));
+    OK(eddis_allreduce(w->e, sum, 2, EDDIS_INT64, EDDIS_SUM, TIMEOUT_NS, &err));
+    CHECK(sum[0] == COUNTS && sum[1] == COUNTS * (COUNTS - 1) / 2, "%lld numbers, their sum %lld",
+          (long long)sum[0], (long long)sum[1]);
+    REFUSED(-EINVAL, "has 3", eddis_smb_fetch_add(w->e, key, 3, 1, &before, TIMEOUT_NS, &err));
+    OK(eddis_smb_detach(w->e, key, TIMEOUT_NS, &err));
 }
 
 /* ---- notices, deadlines, bad use ---- */
@@ -135,17 +122,17 @@ static void notices(struct worker *w)
     uint64_t key = share(w, EDDIS_FLOAT64, 5), count = 0;
     double x = 0;
 
-    REFUSED(w, eddis_smb_wait(w->e, key, &count, SHORT_NS, &err), -ETIMEDOUT, "no notice");
+    REFUSED(-ETIMEDOUT, "no notice", eddis_smb_wait(w->e, key, &count, SHORT_NS, &err));
     barrier(w);
     if (w->world.rank == w->world.n_ranks - 1) {
-        OK(w, eddis_smb_write(w->e, key, 4, 1, &(double){ 0.5 }, TIMEOUT_NS, &err));
-        OK(w, eddis_smb_notify(w->e, key, TIMEOUT_NS, &err));
+        OK(eddis_smb_write(w->e, key, 4, 1, &(double){ 0.5 }, TIMEOUT_NS, &err));
+        OK(eddis_smb_notify(w->e, key, TIMEOUT_NS, &err));
     }
-    while (count < 2 && !w->failures)
-        OK(w, eddis_smb_wait(w->e, key, &count, TIMEOUT_NS, &err));
-    OK(w, eddis_smb_read(w->e, key, 4, 1, &x, TIMEOUT_NS, &err));
-    CHECK(w, x == 0.5, "%g", x);
-    OK(w, eddis_smb_detach(w->e, key, TIMEOUT_NS, &err));
+    while (count < 2 && !check_failures())
+        OK(eddis_smb_wait(w->e, key, &count, TIMEOUT_NS, &err));
+    OK(eddis_smb_read(w->e, key, 4, 1, &x, TIMEOUT_NS, &err));
+    CHECK(x == 0.5, "%g", x);
+    OK(eddis_smb_detach(w->e, key, TIMEOUT_NS, &err));
 }
 
 static void bad_use(struct worker *w)
@@ -154,41 +141,38 @@ static void bad_use(struct worker *w)
     int64_t before;
     struct eddis_smb_request *r;
 
-    OK(w, eddis_smb_create(w->e, EDDIS_FLOAT64, 10, &other, TIMEOUT_NS, &err));
-    REFUSED(w, eddis_smb_read(w->e, key, 8, 3, w->x, TIMEOUT_NS, &err), -EINVAL, "has 10");
-    REFUSED(w, eddis_smb_write(w->e, key, SIZE_MAX, 2, w->x, TIMEOUT_NS, &err), -EINVAL, "has 10");
-    REFUSED(w, eddis_smb_read(w->e, key, 0, 3, NULL, TIMEOUT_NS, &err), -EINVAL, "NULL");
-    REFUSED(w, eddis_smb_accumulate(w->e, key, other, TIMEOUT_NS, &err), -EINVAL,
-            "of the same type");
-    REFUSED(w, eddis_smb_accumulate(w->e, key, key, TIMEOUT_NS, &err), -EINVAL, "itself");
-    REFUSED(w, eddis_smb_fetch_add(w->e, key, 0, 1, &before, TIMEOUT_NS, &err), -EINVAL, "int64");
-    REFUSED(w, eddis_smb_create(w->e, EDDIS_UINT8, 10, &other, TIMEOUT_NS, &err), -EINVAL, "type");
-    REFUSED(w, eddis_smb_create(w->e, EDDIS_FLOAT32, 0, &other, TIMEOUT_NS, &err), -EINVAL, "0");
-    REFUSED(w, eddis_smb_wait(w->e, key, NULL, TIMEOUT_NS, &err), -EINVAL, "NULL");
-    REFUSED(w, eddis_smb_attach(w->e, 77, NULL, NULL, TIMEOUT_NS, &err), -ENOENT, "4d");
-    OK(w, eddis_smb_read_start(w->e, 77, 0, 1, w->x, &r, &err));
-    REFUSED(w, eddis_smb_request_wait(w->e, r, TIMEOUT_NS, &err), -EINVAL, "not attached");
+    OK(eddis_smb_create(w->e, EDDIS_FLOAT64, 10, &other, TIMEOUT_NS, &err));
+    REFUSED(-EINVAL, "has 10", eddis_smb_read(w->e, key, 8, 3, w->x, TIMEOUT_NS, &err));
+    REFUSED(-EINVAL, "has 10", eddis_smb_write(w->e, key, SIZE_MAX, 2, w->x, TIMEOUT_NS, &err));
+    REFUSED(-EINVAL, "NULL", eddis_smb_read(w->e, key, 0, 3, NULL, TIMEOUT_NS, &err));
+    REFUSED(-EINVAL, "of the same type", eddis_smb_accumulate(w->e, key, other, TIMEOUT_NS, &err));
+    REFUSED(-EINVAL, "itself", eddis_smb_accumulate(w->e, key, key, TIMEOUT_NS, &err));
+    REFUSED(-EINVAL, "int64", eddis_smb_fetch_add(w->e, key, 0, 1, &before, TIMEOUT_NS, &err));
+    REFUSED(-EINVAL, "type", eddis_smb_create(w->e, EDDIS_UINT8, 10, &other, TIMEOUT_NS, &err));
+    REFUSED(-EINVAL, "0", eddis_smb_create(w->e, EDDIS_FLOAT32, 0, &other, TIMEOUT_NS, &err));
+    REFUSED(-EINVAL, "NULL", eddis_smb_wait(w->e, key, NULL, TIMEOUT_NS, &err));
+    REFUSED(-ENOENT, "4d", eddis_smb_attach(w->e, 77, NULL, NULL, TIMEOUT_NS, &err));
+    OK(eddis_smb_read_start(w->e, 77, 0, 1, w->x, &r, &err));
+    REFUSED(-EINVAL, "not attached", eddis_smb_request_wait(w->e, r, TIMEOUT_NS, &err));
     /* What is not detached goes with the box; so does a request that nobody waits for. */
-    OK(w, eddis_smb_create(w->e, EDDIS_FLOAT32, 10, &other, TIMEOUT_NS, &err));
-    OK(w, eddis_smb_accumulate_start(w->e, key, other, &r, &err));
+    OK(eddis_smb_create(w->e, EDDIS_FLOAT32, 10, &other, TIMEOUT_NS, &err));
+    OK(eddis_smb_accumulate_start(w->e, key, other, &r, &err));
     barrier(w);
 }
 
-int smb_scenario(struct eddis *e, int accumulates)
+void scenario_smb(struct eddis *e, struct scenario *s)
 {
-    struct worker w = { .e = e, .world.size = sizeof w.world };
+    struct worker w = { .e = e, .world = world_of(e) };
     uint64_t key;
 
-    OK(&w, eddis_world(e, &w.world));
     w.x = malloc(N * sizeof *w.x);
-    REFUSED(&w, eddis_smb_create(e, EDDIS_FLOAT32, 10, &key, TIMEOUT_NS, &err), -EINVAL, "open");
-    REFUSED(&w, eddis_smb_open(e, 1000, &err), -EINVAL, "1000 servers");
-    OK(&w, eddis_smb_open(e, 0, &err));
-    OK(&w, eddis_smb_open(e, 1, &err));
-    sums(&w, accumulates);
+    REFUSED(-EINVAL, "open", eddis_smb_create(e, EDDIS_FLOAT32, 10, &key, TIMEOUT_NS, &err));
+    REFUSED(-EINVAL, "1000 servers", eddis_smb_open(e, 1000, &err));
+    OK(eddis_smb_open(e, 0, &err));
+    OK(eddis_smb_open(e, 1, &err));
+    sums(&w, s->repeats);
     counter(&w);
     notices(&w);
     bad_use(&w);
     free(w.x);
-    return w.failures;
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_hosts.py PROGRAM SMB [CASE...] - the workers' messages between hosts of a lab, by plain mpirun.
+"""test_hosts.py PROGRAM SCENARIOS [CASE...] - the workers' messages between hosts of a lab, by plain mpirun.
 
-PROGRAM is test_mpi_eddis, SMB is test_mpi_smb: sums of four writers on four servers, two workers on each
+PROGRAM is test_mpi_eddis, SCENARIOS is test_mpi_scenarios: sums of four writers on four servers, two workers on each
 host too, are exact, frames lost or not.  A training over four hosts is right to the bit that it claims, also when
 one of twenty frames is lost; when a cable is pulled every rank says in time for whom it waits, and
 who is asked after whom ends at the rank that was cut off.
@@ -18,7 +18,7 @@ from cases import run, skip_all  # noqa: E402
 from hosts import Lab, LabError, check_machine  # noqa: E402
 
 PROGRAM = os.path.realpath(sys.argv[1])
-SMB = os.path.realpath(sys.argv[2])
+SCENARIOS = os.path.realpath(sys.argv[2])
 HOSTS = ["node1", "node2", "node3", "node4"]
 MCA = {"plm_rsh_no_tree_spawn": 1, "pml": "ob1", "btl": "tcp,self,vader", "btl_tcp_if_include": "eth0",
        "oob_tcp_if_include": "eth0", "btl_tcp_flags": 1, "mpi_yield_when_idle": 1}
@@ -41,7 +41,7 @@ def train(lab):
 
 
 def smb_of(lab, each, accumulates):
-    code = mpirun(lab, "all", str(accumulates), program=SMB, each=each).wait(PATIENCE)
+    code = mpirun(lab, "smb", str(accumulates), program=SCENARIOS, each=each).wait(PATIENCE)
     with open(lab.shared + "/out") as f:
         assert code == 0, f.read()
 
@@ -130,7 +130,7 @@ def main():
         skip_all(e)
     lab = Lab(f"mpi-{os.getpid()}")
     try:
-        lab.up(len(HOSTS), rate="1gbit", keep=[os.path.dirname(PROGRAM), os.path.dirname(SMB)], until=os.getpid())
+        lab.up(len(HOSTS), rate="1gbit", keep=[os.path.dirname(PROGRAM), os.path.dirname(SCENARIOS)], until=os.getpid())
     except LabError as e:
         if not e.cannot:
             raise

@@ -2,101 +2,50 @@
 /* test_loop_announce.c - many gradients by one call, parameters of unlike shapes or without a
  * gradient, and a worker alone with nothing to do, over the loop in every mode
  */
-#include "lib/base/clock.h"
 #include "lib/worker/worker.h"
 #include "loop_job.h"
 #include "own_folder.h"
-#include "values_scenario.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#define TIMEOUT_NS (INT64_C(60) * CLOCK_S)
-
-static const struct mode {
-    const char *mode, *algorithm;
-    int n, per_group, board;
-} modes[] = { { "sync", "allreduce", 1, 0, 0 },
-              { "sync", "allreduce", 3, 0, 1 },
-              { "async", "easgd", 2, 1, 1 },
-              { "hybrid", "hsgd", 4, 2, 1 } };
-
-static void run(const struct mode *m, void (*body)(struct eddis *e, int rank, struct loop_job *j),
-                void *arg)
-{
-    struct loop_job j = { .n = m->n,
-                          .body = body,
-                          .arg = arg,
-                          .mode = m->mode,
-                          .algorithm = m->algorithm,
-                          .per_group = m->per_group,
-                          .period = m->per_group ? 2 : 0 };
-
-    for (int i = 0; i < j.n; i++)
-        j.scenario[i].batch = 8 * j.n;
-    if (m->board)
-        loop_job_board_of(&j, (const int64_t[MAX_RANKS]){ 8, 8, 8, 8 });
-    loop_job_run(&j);
-}
+static const struct loop_job modes[] = {
+    { .n = 1, .each.batch = 8 },
+    { .n = 3, .share = 8 },
+    { .n = 2, .share = 8, .per_group = ASYNC },
+    { .n = 4, .share = 8, .per_group = 2 },
+};
 
 /* ---- what processes over MPI do, too ---- */
-
-static void many_body(struct eddis *e, int rank, struct loop_job *j)
-{
-    (void)rank, (void)j;
-    __atomic_add_fetch(&loop_job_failures, values_many(e), __ATOMIC_RELAXED);
-}
-
-static void shapes_body(struct eddis *e, int rank, struct loop_job *j)
-{
-    (void)rank, (void)j;
-    __atomic_add_fetch(&loop_job_failures, values_shapes(e), __ATOMIC_RELAXED);
-}
 
 static void elsewhere_body(struct eddis *e, int rank, struct loop_job *j)
 {
     float value;
-    struct eddis_error err = { 0 };
-    int failures = values_elsewhere(e, j->arg);
 
-    (void)rank;
-    __atomic_add_fetch(&loop_job_failures, failures, __ATOMIC_RELAXED);
+    scenario_elsewhere(e, &j->scenario[rank]);
     e->centre.exchanging = true;
-    CHECK(eddis_set_value(e, 0, &value, &err) == -EBUSY);
+    REFUSED(-EBUSY, "", eddis_set_value(e, 0, &value, &err));
     e->centre.exchanging = false;
 }
 
-static void run_elsewhere(const struct mode *m)
+static void run_trainings(const struct loop_job *mode)
 {
-    char folder[64], command[80];
+    static scenario_fn *const trainings[] = { scenario_many, scenario_shapes, scenario_half,
+                                              scenario_weighted, scenario_mean };
+    char folder[64];
+    struct loop_job j = *mode;
 
     CHECK(own_folder_make(folder, sizeof folder) == 0);
-    run(m, elsewhere_body, folder);
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    CHECK(system(command) == 0);
-}
-
-/* ---- 16 bits ---- */
-
-static void half_body(struct eddis *e, int rank, struct loop_job *j)
-{
-    (void)rank, (void)j;
-    __atomic_add_fetch(&loop_job_failures, values_half(e), __ATOMIC_RELAXED);
-}
-
-static void weighed_body(struct eddis *e, int rank, struct loop_job *j)
-{
-    (void)rank, (void)j;
-    __atomic_add_fetch(&loop_job_failures, values_weighed(e), __ATOMIC_RELAXED);
-}
-
-static void drift_body(struct eddis *e, int rank, struct loop_job *j)
-{
-    const struct values_pace pace = { loop_job_turn, j };
-
-    (void)rank;
-    __atomic_add_fetch(&loop_job_failures, values_drift(e, &pace), __ATOMIC_RELAXED);
+    j.each.folder = folder;
+    loop_job_run_body(&j, elsewhere_body, NULL);
+    for (size_t i = 0; i < sizeof trainings / sizeof *trainings; i++) {
+        j = *mode;
+        j.run = trainings[i];
+        j.each.keep_pace = loop_job_keep_pace;
+        if (j.run != scenario_mean || j.per_group != SYNC)
+            loop_job_run(&j);
+    }
 }
 
 /* ---- alone ---- */
@@ -121,36 +70,33 @@ static void alone_body(struct eddis *e, int rank, struct loop_job *j)
     enum { SILENT, OWN, PROMISED, PLACED };
     float *value = calloc(LARGE, sizeof *value), *own = calloc(LARGE, sizeof *own);
     float promised[4] = { 9, 9, 9, 9 }, x[4] = { 1, 2, 3, 4 };
-    struct eddis_parameter p[] = { values_vector(value, LARGE), values_vector(value, LARGE),
-                                   values_vector(value, 4), values_vector(value, 4) };
-    struct eddis_step s = { .size = sizeof s };
-    struct eddis_error err = { 0 };
-    int rc, n = 0;
+    struct eddis_parameter p[] = { vector_of(value, LARGE), vector_of(value, LARGE),
+                                   vector_of(value, 4), vector_of(value, 4) };
+    struct eddis_step s;
+    int n = 0;
 
-    (void)rank, (void)j;
     p[PROMISED].result = promised;
     p[PLACED].result = EDDIS_IN_PLACE;
-    CHECK(eddis_add_layer(e, "l", EDDIS_LAYER_OTHER, &err) == 0);
     for (int i = 0; i < 4; i++)
-        CHECK(eddis_add_parameter(e, 0, &p[i], &err) == i);
-    CHECK(eddis_commit(e, &err) == 0);
+        CHECK(add_parameter(e, &p[i]) == i);
+    OK(eddis_commit(e, &err));
     forbid(eddis_gradient(e, SILENT), LARGE, PROT_NONE);
     forbid(eddis_gradient(e, OWN), LARGE, PROT_NONE);
     forbid(own, LARGE, PROT_NONE);
-    for (; (rc = eddis_step_begin(e, &s, &err)) == 1; n++) {
+    for (; step_begin(e, &s); n++) {
         bool says = s.step % 2 == 0 && s.count > 0;
 
-        CHECK(eddis_announce(e, OWN, s.count ? own : EDDIS_IN_PLACE, own, &err) ==
-              (s.count ? 0 : -EINVAL));
+        GIVES(s.count ? 0 : -EINVAL,
+              eddis_announce(e, OWN, s.count ? own : EDDIS_IN_PLACE, own, &err));
         if (says)
-            CHECK(eddis_announce(e, PLACED, x, NULL, &err) == 0);
-        CHECK(eddis_wait(e, TIMEOUT_NS, &err) == 0);
+            OK(eddis_announce(e, PLACED, x, NULL, &err));
+        OK(eddis_wait(e, TIMEOUT_NS, &err));
         CHECK(promised[0] == 0 && promised[3] == 0);
         promised[3] = 9;
         CHECK(((const float *)eddis_result(e, PLACED))[3] == (says ? 4 : 0));
-        CHECK(eddis_step_end(e, NULL, &err) == 0);
+        OK(eddis_step_end(e, NULL, &err));
     }
-    CHECK(rc == 0 && n > 0);
+    CHECK(n > 0);
     forbid(eddis_gradient(e, SILENT), LARGE, PROT_READ | PROT_WRITE);
     forbid(eddis_gradient(e, OWN), LARGE, PROT_READ | PROT_WRITE);
     forbid(own, LARGE, PROT_READ | PROT_WRITE);
@@ -161,17 +107,9 @@ static void alone_body(struct eddis *e, int rank, struct loop_job *j)
 int main(void)
 {
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
-        run(&modes[i], many_body, NULL);
-        run(&modes[i], shapes_body, NULL);
-        run_elsewhere(&modes[i]);
-        run(&modes[i], half_body, NULL);
-        run(&modes[i], weighed_body, NULL);
-        if (modes[i].per_group)
-            run(&modes[i], drift_body, NULL);
-        if (modes[i].n == 1 || modes[i].per_group == 1)
-            run(&modes[i], alone_body, NULL);
+        run_trainings(&modes[i]);
+        if (modes[i].n == 1 || modes[i].per_group == ASYNC)
+            loop_job_run_body(&modes[i], alone_body, NULL);
     }
-    if (loop_job_failures)
-        fprintf(stderr, "%d failures\n", loop_job_failures);
-    return loop_job_failures != 0;
+    return check_result();
 }

@@ -11,12 +11,16 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+/* Jobs with a board, whose global batch is 43. */
+static const struct loop_job three = { .n = 3, .split = { 10, 20, 13 } },
+                             four = { .n = 4, .split = { 10, 20, 0, 13 } };
 
 /* ---- training ---- */
 
@@ -24,20 +28,16 @@ static void train_body(struct eddis *e, int rank, struct loop_job *j)
 {
     struct scenario *s = &j->scenario[rank];
 
-    __atomic_add_fetch(&loop_job_failures, scenario_collectives(e), __ATOMIC_RELAXED);
-    __atomic_add_fetch(&loop_job_failures, scenario_run(e, s), __ATOMIC_RELAXED);
+    scenario_collectives(e, s);
+    scenario_train(e, s);
     CHECK(s->steps == SCENARIO_EPOCHS * 7);
 }
 
 static void test_train(int n)
 {
-    struct loop_job j = { .n = n, .body = train_body };
+    struct loop_job j = { .n = n, .each = { .batch = 43, .measured = n % 2 == 0 } };
 
-    for (int i = 0; i < n; i++) {
-        j.scenario[i].batch = 43;
-        j.scenario[i].measured = n % 2 == 0;
-    }
-    loop_job_run(&j);
+    loop_job_run_body(&j, train_body, NULL);
 }
 
 /* A new split after every third step; it holds on all ranks from the same step on, or samples
@@ -71,11 +71,10 @@ static void plans_body(struct eddis *e, int rank, struct loop_job *j)
 
 static void test_plans(void)
 {
-    struct loop_job j = { .n = 4, .body = plans_body };
+    struct loop_job j = four;
 
-    loop_job_board(&j);
-    for (int i = 0; i < 4; i++)
-        j.scenario[i] = (struct scenario){ .batch = 43, .after_step = change_plan, .arg = &j };
+    j.body = plans_body;
+    j.each.after_step = change_plan;
     loop_job_run(&j);
     for (int i = 0; i < 4; i++) {
         CHECK(j.scenario[i].splits >= 2);
@@ -87,7 +86,7 @@ static void stop_body(struct eddis *e, int rank, struct loop_job *j)
 {
     struct scenario *s = &j->scenario[rank];
 
-    __atomic_add_fetch(&loop_job_failures, scenario_run(e, s), __ATOMIC_RELAXED);
+    scenario_train(e, s);
     CHECK(s->steps < SCENARIO_EPOCHS * 7 && s->all_flags & EDDIS_STEP_STOP);
 }
 
@@ -101,11 +100,10 @@ static void stop_plan(void *arg, int64_t step)
 
 static void test_stop(void)
 {
-    struct loop_job j = { .n = 3, .body = stop_body };
+    struct loop_job j = three;
 
-    loop_job_board(&j);
-    for (int i = 0; i < 3; i++)
-        j.scenario[i] = (struct scenario){ .batch = 43, .after_step = stop_plan, .arg = &j };
+    j.body = stop_body;
+    j.each.after_step = stop_plan;
     loop_job_run(&j);
     for (int i = 1; i < 3; i++)
         CHECK(j.scenario[i].steps == j.scenario[0].steps);
@@ -121,12 +119,11 @@ static int64_t least(int64_t a, int64_t b)
 static void board_body(struct eddis *e, int rank, struct loop_job *j)
 {
     struct board_page p;
-    struct eddis_error err = { 0 };
-    struct eddis_step s = { .size = sizeof s };
+    struct eddis_step s;
 
-    __atomic_add_fetch(&loop_job_failures, scenario_run(e, &j->scenario[rank]), __ATOMIC_RELAXED);
-    CHECK(eddis_step_begin(e, &s, &err) == 0); /* still over */
-    CHECK(eddis_barrier(e, CLOCK_S * 60, &err) == 0);
+    scenario_train(e, &j->scenario[rank]);
+    CHECK(!step_begin(e, &s)); /* still over */
+    OK(eddis_barrier(e, TIMEOUT_NS, &err));
     loop_job_page(j, rank, &p);
     CHECK(p.rank == rank && p.steps_done == 28 && p.steps_total == 28 && p.steps_in_epoch == 7);
     CHECK(p.epochs == SCENARIO_EPOCHS && p.has_loss && p.loss == 1.5);
@@ -139,16 +136,6 @@ static void board_body(struct eddis *e, int rank, struct loop_job *j)
     CHECK(p.sum.total_ns > 0 && p.ring[27].step == 27 && p.ring[27].plan == 1);
 }
 
-static void test_board(void)
-{
-    struct loop_job j = { .n = 4, .body = board_body };
-
-    loop_job_board(&j);
-    for (int i = 0; i < 4; i++)
-        j.scenario[i].batch = 43;
-    loop_job_run(&j);
-}
-
 /* ---- what was chosen, and chosen again ---- */
 
 static struct comm_choice chosen;
@@ -156,10 +143,9 @@ static struct comm_choice chosen;
 static void choice_body(struct eddis *e, int rank, struct loop_job *j)
 {
     struct board_page p;
-    struct eddis_error err = { 0 };
 
-    __atomic_add_fetch(&loop_job_failures, scenario_run(e, &j->scenario[rank]), __ATOMIC_RELAXED);
-    CHECK(eddis_barrier(e, CLOCK_S * 60, &err) == 0);
+    scenario_train(e, &j->scenario[rank]);
+    OK(eddis_barrier(e, TIMEOUT_NS, &err));
     loop_job_page(j, rank, &p);
     CHECK((p.choice.version > 0) == (rank == 0));
     if (rank == 0)
@@ -168,12 +154,11 @@ static void choice_body(struct eddis *e, int rank, struct loop_job *j)
 
 static void run_choice(const struct comm_choice *c)
 {
-    struct loop_job j = { .n = 3, .body = choice_body, .choice = c };
+    struct loop_job j = three;
 
-    for (int i = 0; i < 3; i++)
-        j.scenario[i] = (struct scenario){ .batch = 43, .measured = 1 };
-    loop_job_board(&j);
-    loop_job_run(&j);
+    j.choice = c;
+    j.each.measured = 1;
+    loop_job_run_body(&j, choice_body, NULL);
 }
 
 /* What was measured is on rank 0's page, and a plan that has it is followed. */
@@ -221,14 +206,13 @@ static void passing_body(struct eddis *e, int rank, struct loop_job *j)
 static void test_passing(void)
 {
     static const int64_t split[MAX_RANKS] = { 15, 14, 14 };
-    struct loop_job j = { .n = 3, .body = passing_body };
+    struct loop_job j = three;
 
-    for (int i = 0; i < 3; i++)
-        j.scenario[i] = (struct scenario){ .batch = 43, .measured = 1 };
-    loop_job_board(&j);
+    j.body = passing_body;
+    j.each.measured = 1;
+    loop_job_prepare(&j);
     loop_job_publish(&j, split, BOARD_FLAG_PASSING);
     j.scenario[0].after_step = replace_plan;
-    j.scenario[0].arg = &j;
     loop_job_run(&j);
 }
 
@@ -248,11 +232,10 @@ static void test_choice_layout(void)
         { { .n_order = 4, .n_buckets = 1, .order = { 9, 1, 2, 3 }, .bucket = { 4 } }, -EINVAL },
     };
     struct bucket_layout l = { 0 };
-    struct eddis_error err;
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        CHECK(tuning_layout(&rows[i].c, 4, &l, &err) == rows[i].rc);
-    CHECK(tuning_layout(&rows[0].c, 4, &l, &err) == 1);
+        GIVES(rows[i].rc, tuning_layout(&rows[i].c, 4, &l, &err));
+    GIVES(1, tuning_layout(&rows[0].c, 4, &l, &err));
     CHECK(l.n == 2 && l.run[0].first == 2 && l.run[0].end == 4 && l.run[1].first == 0);
     chosen = (struct comm_choice){ 0 };
     tuning_set_layout(&chosen, 4, &l);
@@ -261,25 +244,19 @@ static void test_choice_layout(void)
 }
 
 /* No file may grow: sharing memory fails.  A plan that has it shared is refused, as its bits would
- * be others; without a plan all go on with messages, and the board tells why.
+ * be others; without a plan all go on with messages, and the board says why.
  */
 static void unshared_body(struct eddis *e, int rank, struct loop_job *j)
 {
-    float value[4] = { 0 };
-    struct eddis_parameter p = { .size = sizeof p,
-                                 .name = "x",
-                                 .dtype = EDDIS_FLOAT32,
-                                 .n_dims = 1,
-                                 .dims = { 4 },
-                                 .value = value };
-    struct eddis_error err = { 0 };
-    int layer = eddis_add_layer(e, "only", EDDIS_LAYER_OTHER, &err), rc;
     const char *reason = board_own(e->board)->choice.reason;
+    struct eddis_error why = { 0 };
+    float value[4] = { 0 };
+    int rc;
 
-    CHECK(eddis_add_parameter(e, layer, &p, &err) == 0);
-    rc = eddis_commit(e, &err);
+    CHECK(add_vector(e, value, 4) == 0);
+    rc = eddis_commit(e, &why);
     CHECK(j->choice || rank > 0 || strstr(reason, "; no memory is shared: making "));
-    CHECK(j->choice ? rc < 0 && strstr(err.text, "the plan has workers of a node share memory: ")
+    CHECK(j->choice ? rc < 0 && strstr(why.text, "the plan has workers of a node share memory: ")
                     : rc == 0 && !e->node_memory.node);
 }
 
@@ -293,11 +270,11 @@ static void test_choice_unshared(void)
     none = (struct rlimit){ .rlim_max = before.rlim_max };
     signal(SIGXFSZ, SIG_IGN);
     for (int i = 0; i < 2; i++) {
-        struct loop_job j = { .n = 3, .body = unshared_body, .choice = choices[i] };
+        struct loop_job j = three;
 
-        for (int r = 0; r < 3; r++)
-            j.scenario[r].batch = 43;
-        loop_job_board(&j);
+        j.body = unshared_body;
+        j.choice = choices[i];
+        loop_job_prepare(&j);
         CHECK(setrlimit(RLIMIT_FSIZE, &none) == 0);
         loop_job_run(&j);
         CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0);
@@ -310,59 +287,25 @@ static void test_choice_unshared(void)
 static void emulate_body(struct eddis *e, int rank, struct loop_job *j)
 {
     struct board_page p;
-    struct eddis_error err = { 0 };
     int64_t fixed_ns = 2 * CLOCK_MS, sample_ns = CLOCK_MS / 10 * (rank + 1), least;
 
-    __atomic_add_fetch(&loop_job_failures, scenario_run(e, &j->scenario[rank]), __ATOMIC_RELAXED);
-    CHECK(eddis_barrier(e, CLOCK_S * 60, &err) == 0);
+    scenario_train(e, &j->scenario[rank]);
+    OK(eddis_barrier(e, TIMEOUT_NS, &err));
     loop_job_page(j, rank, &p);
     least = p.samples_done * sample_ns + (p.samples_done ? p.steps_done * fixed_ns : 0);
     /* the update behind the wait counts too, and is spared in the next step */
     CHECK(p.sum.total_ns >= least - CLOCK_MS);
 }
 
-/* One worker has nobody to wait for, whose device may be slow in its stead. */
-static void test_emulate(int n, int batch)
-{
-    struct loop_job j = { .n = n, .body = emulate_body, .emulated = 1 };
-
-    loop_job_board(&j);
-    for (int i = 0; i < n; i++)
-        j.scenario[i].batch = batch;
-    loop_job_run(&j);
-}
-
 /* ---- endings ---- */
-
-static int add_to(struct eddis *e, const char *name, size_t n, enum eddis_dtype type, void *value,
-                  void *result)
-{
-    struct eddis_parameter p = { .size = sizeof p,
-                                 .name = name,
-                                 .dtype = type,
-                                 .n_dims = 1,
-                                 .dims = { (int64_t)n },
-                                 .value = value,
-                                 .result = result };
-    struct eddis_error err = { 0 };
-    int layer = eddis_add_layer(e, name, EDDIS_LAYER_OTHER, &err);
-
-    return eddis_add_parameter(e, layer, &p, &err);
-}
-
-static int add_one(struct eddis *e, const char *name, size_t n, enum eddis_dtype type, void *value)
-{
-    return add_to(e, name, n, type, value, NULL);
-}
 
 enum { READ_AHEAD = 25 };
 
 static void *read_ahead(void *arg)
 {
     struct eddis_step s = { .size = sizeof s };
-    struct eddis_error err = { 0 };
 
-    CHECK(eddis_plan_step(arg, READ_AHEAD, EDDIS_FOREVER, &s, &err) == -ECONNABORTED);
+    REFUSED(-ECONNABORTED, "", eddis_plan_step(arg, READ_AHEAD, EDDIS_FOREVER, &s, &err));
     return NULL;
 }
 
@@ -373,33 +316,32 @@ static void abort_body(struct eddis *e, int rank, struct loop_job *j)
 {
     static const int64_t split[MAX_RANKS] = { 20, 3, 20 };
     struct eddis_step s = { .size = sizeof s };
-    struct eddis_error err = { 0 };
     int64_t begun;
     float value = 0;
     int x = 1;
     pthread_t reader;
 
-    add_one(e, "only", 1, EDDIS_FLOAT32, &value);
-    CHECK(eddis_commit(e, &err) == 0);
+    (void)add_vector(e, &value, 1);
+    OK(eddis_commit(e, &err));
     if (rank == 0)
         loop_job_publish(j, split, 0);
-    CHECK(eddis_barrier(e, 60 * CLOCK_S, &err) == 0 && eddis_step_begin(e, &s, &err) == 1);
+    OK(eddis_barrier(e, TIMEOUT_NS, &err));
+    CHECK(step_begin(e, &s));
     if (rank == 0) {
-        while (atomic_load(&j->opened) < 2)
-            usleep(1000);
+        loop_job_await(j, 2);
         comm_thread_abort(e->comm_thread, 3);
     } else {
-        CHECK(eddis_wait(e, CLOCK_S / 20, &err) == -ETIMEDOUT);
+        REFUSED(-ETIMEDOUT, "", eddis_wait(e, CLOCK_S / 20, &err));
         CHECK(pthread_create(&reader, NULL, read_ahead, e) == 0);
         usleep(20000);
-        atomic_fetch_add(&j->opened, 1);
+        loop_job_reach(j);
     }
     begun = clock_now_ns();
-    CHECK(eddis_wait(e, 60 * CLOCK_S, &err) == -ECONNABORTED);
+    REFUSED(-ECONNABORTED, "", eddis_wait(e, TIMEOUT_NS, &err));
     for (int i = 0; i < 3; i++) {
-        CHECK(eddis_allreduce(e, &x, 1, EDDIS_INT32, EDDIS_SUM, 60 * CLOCK_S, &err) ==
-              -ECONNABORTED);
-        CHECK(eddis_barrier(e, 60 * CLOCK_S, &err) == -ECONNABORTED);
+        REFUSED(-ECONNABORTED, "",
+                eddis_allreduce(e, &x, 1, EDDIS_INT32, EDDIS_SUM, TIMEOUT_NS, &err));
+        REFUSED(-ECONNABORTED, "", eddis_barrier(e, TIMEOUT_NS, &err));
     }
     if (rank != 0)
         pthread_join(reader, NULL);
@@ -408,14 +350,11 @@ static void abort_body(struct eddis *e, int rank, struct loop_job *j)
 
 static void test_abort(void)
 {
-    struct loop_job j = { .n = 3, .body = abort_body, .broken = -ECONNABORTED };
+    struct loop_job j = three;
 
-    for (int i = 0; i < j.n; i++)
-        j.scenario[i].read_ahead = READ_AHEAD;
-    loop_job_board(&j);
-    for (int i = 0; i < 3; i++)
-        j.scenario[i].batch = 43;
-    loop_job_run(&j);
+    j.closes = -ECONNABORTED;
+    j.each.read_ahead = READ_AHEAD;
+    loop_job_run_body(&j, abort_body, NULL);
 }
 
 enum { UNDER_WAY = 50000 };
@@ -423,77 +362,43 @@ enum { UNDER_WAY = 50000 };
 /* Leaving does not drop what all have begun. */
 static void close_body(struct eddis *e, int rank, struct loop_job *j)
 {
+    float *buffer = ((float **)j->arg)[rank], value = 0;
     struct eddis_request *r[2];
-    struct eddis_error err = { 0 };
-    float value = 0;
 
-    add_one(e, "only", 1, EDDIS_FLOAT32, &value);
-    CHECK(eddis_commit(e, &err) == 0);
+    (void)add_vector(e, &value, 1);
+    OK(eddis_commit(e, &err));
     for (int i = 0; i < UNDER_WAY; i++)
-        j->buffer[rank][i] = (float)rank;
-    CHECK(eddis_broadcast_start(e, j->buffer[rank] + UNDER_WAY, sizeof(float), 1, &r[0], &err) ==
-          0);
+        buffer[i] = (float)rank;
+    OK(eddis_broadcast_start(e, buffer + UNDER_WAY, sizeof(float), 1, &r[0], &err));
     if (rank == 2)
         usleep(50000);
-    CHECK(eddis_allreduce_start(e, j->buffer[rank], UNDER_WAY, EDDIS_FLOAT32, EDDIS_SUM, &r[1],
-                                &err) == 0);
+    OK(eddis_allreduce_start(e, buffer, UNDER_WAY, EDDIS_FLOAT32, EDDIS_SUM, &r[1], &err));
 }
 
 static void test_close(void)
 {
-    struct loop_job j = { .n = 3, .body = close_body };
+    const struct loop_job j = { .n = 3 };
+    float *buffer[3];
 
     for (int i = 0; i < 3; i++) {
-        j.buffer[i] = calloc(UNDER_WAY + 1, sizeof(float));
-        j.buffer[i][UNDER_WAY] = (float)i;
+        buffer[i] = calloc(UNDER_WAY + 1, sizeof(float));
+        buffer[i][UNDER_WAY] = (float)i;
     }
-    loop_job_run(&j);
+    loop_job_run_body(&j, close_body, buffer);
     for (int i = 0; i < 3; i++) {
-        CHECK(j.buffer[i][UNDER_WAY] == 1 && j.buffer[i][0] == 3);
-        CHECK(j.buffer[i][UNDER_WAY - 1] == 3);
-        free(j.buffer[i]);
+        CHECK(buffer[i][UNDER_WAY] == 1 && buffer[i][0] == 3 && buffer[i][UNDER_WAY - 1] == 3);
+        free(buffer[i]);
     }
 }
 
-static void *open_without_board(void *arg)
-{
-    struct loop_rank *r = arg;
-    struct eddis_options o = scenario_options(&r->j->scenario[0]);
-    struct eddis_error err = { 0 };
-    struct eddis *e = NULL;
-    int rc = worker_open(
-        &(struct worker_setup){ .open_transport = loop_job_open,
-                                .open_arg = r,
-                                .board_path = r->rank == 1 ? "/nonexistent/b" : r->j->path,
-                                .local_rank = r->rank,
-                                .n_local = r->j->n },
-        &o, &e, &err);
-
-    CHECK(rc == -ENOENT && strstr(err.text, "/nonexistent/b"));
-    if (rc == 0)
-        eddis_close(e, &err);
-    return NULL;
-}
-
-/* One rank cannot find its board: all are told, nobody waits for it. */
+/* One rank cannot find its board: all learn so, nobody waits for it. */
 static void test_no_board(void)
 {
-    struct loop_job j = { .n = 3 };
-    struct loop_rank rank[3];
-    struct eddis_error err;
+    struct loop_job j = three;
 
-    loop_job_board(&j);
-    CHECK(loop_new(j.n, 0, &j.loop, &err) == 0);
-    for (int i = 0; i < 3; i++) {
-        rank[i] = (struct loop_rank){ .j = &j, .rank = i };
-        CHECK(pthread_create(&rank[i].thread, NULL, open_without_board, &rank[i]) == 0);
-    }
-    for (int i = 0; i < 3; i++)
-        pthread_join(rank[i].thread, NULL);
-    loop_free(j.loop);
-    board_close(j.board);
-    unlink(j.path);
-    rmdir(j.dir);
+    j.board_of_1 = j.open_words = "/nonexistent/b";
+    j.opens = -ENOENT;
+    loop_job_run(&j);
 }
 
 /* ---- many parameters ---- */
@@ -523,7 +428,7 @@ static double many_get(const struct many *m, const double *from, int p, int i)
 static struct many *many_new(struct eddis *e, int rank)
 {
     struct many *m = calloc(1, sizeof *m);
-    char name[20];
+    struct eddis_parameter x;
 
     for (int p = 0; p < MANY; p++) {
         m->n[p] = p == MANY / 2 ? LARGE : 1 + p % 3;
@@ -533,9 +438,10 @@ static struct many *many_new(struct eddis *e, int rank)
         m->result[p] = calloc((size_t)m->n[p], sizeof(double));
         for (int i = 0; i < m->n[p]; i++)
             many_put(m, m->value[p], p, i, rank == 1 ? p + i : -1);
-        snprintf(name, sizeof name, "p%d", p);
-        m->id[p] = add_to(e, name, (size_t)m->n[p], m->type[p], m->value[p],
-                          rank == 2 && p % 10 == 0 ? m->result[p] : NULL);
+        x = vector_of(m->value[p], m->n[p]);
+        x.dtype = m->type[p];
+        x.result = rank == 2 && p % 10 == 0 ? m->result[p] : NULL;
+        m->id[p] = add_parameter(e, &x);
     }
     return m;
 }
@@ -556,26 +462,25 @@ static void many_free(struct many *m)
  */
 static void many_announce(struct eddis *e, struct many *m, int rank, int step)
 {
-    struct eddis_error err = { 0 };
 
     for (int k = 0; k < MANY; k++) {
         int p = rank == 0 ? k : rank == 1 ? MANY - 1 - k : k * 7 % MANY;
         double *g = m->gradient[p];
 
         if (rank == 2 && p % 10 == 5)
-            CHECK(eddis_announce(e, m->id[p], EDDIS_ZERO, m->result[p], &err) == 0);
+            OK(eddis_announce(e, m->id[p], EDDIS_ZERO, m->result[p], &err));
         if (rank == 2 && p % 5 == 0)
             continue; /* every tenth has a result of its own */
         if (p % 3 == 2)
             g = eddis_gradient(e, m->id[p]);
         for (int i = 0; i < m->n[p]; i++)
             many_put(m, g, p, i, (rank + 1) * (p % 64 + i % 8 + step));
-        CHECK(eddis_announce(e, m->id[p], p % 3 == 2 ? NULL : g,
-                             p % 3 == 0   ? g
-                             : p % 6 == 1 ? EDDIS_IN_PLACE
-                             : p % 6 == 4 ? m->result[p]
-                                          : NULL,
-                             &err) == 0);
+        OK(eddis_announce(e, m->id[p], p % 3 == 2 ? NULL : g,
+                          p % 3 == 0   ? g
+                          : p % 6 == 1 ? EDDIS_IN_PLACE
+                          : p % 6 == 4 ? m->result[p]
+                                       : NULL,
+                          &err));
     }
 }
 
@@ -602,64 +507,52 @@ static void many_check(struct eddis *e, const struct many *m, int rank, int step
 static void many_body(struct eddis *e, int rank, struct loop_job *j)
 {
     struct many *m = many_new(e, rank);
-    struct eddis_error err = { 0 };
 
-    (void)j;
-    CHECK(eddis_commit(e, &err) == 0 && eddis_broadcast_parameters(e, 1, &err) == 0);
+    OK(eddis_commit(e, &err));
+    OK(eddis_broadcast_parameters(e, 1, &err));
     for (int p = 0; p < MANY; p++)
         CHECK(many_get(m, m->value[p], p, m->n[p] - 1) == p + m->n[p] - 1);
     for (int step = 0; step < MANY_STEPS; step++) {
-        struct eddis_step s = { .size = sizeof s };
+        struct eddis_step s;
         int x = 1;
 
-        CHECK(eddis_step_begin(e, &s, &err) == 1);
+        CHECK(step_begin(e, &s));
         many_announce(e, m, rank, step);
-        CHECK(eddis_allreduce(e, &x, 1, EDDIS_INT32, EDDIS_SUM, 60 * CLOCK_S, &err) == 0 && x == 3);
+        OK(eddis_allreduce(e, &x, 1, EDDIS_INT32, EDDIS_SUM, TIMEOUT_NS, &err));
+        CHECK(x == 3);
         for (int p = 0; rank == 1 && p < MANY; p += 10)
-            CHECK(eddis_wait_layer(e, p, 60 * CLOCK_S, &err) == 0);
-        CHECK(eddis_wait(e, 60 * CLOCK_S, &err) == 0);
+            OK(eddis_wait_layer(e, p, TIMEOUT_NS, &err));
+        OK(eddis_wait(e, TIMEOUT_NS, &err));
         many_check(e, m, rank, step);
-        CHECK(eddis_step_end(e, NULL, &err) == 0);
+        OK(eddis_step_end(e, NULL, &err));
     }
     many_free(m);
 }
 
-static void test_many(void)
-{
-    static const int64_t split[MAX_RANKS] = { 16, 32, 16 };
-    struct loop_job j = { .n = 3, .body = many_body };
-
-    for (int i = 0; i < 3; i++)
-        j.scenario[i].batch = 64;
-    loop_job_board_of(&j, split);
-    loop_job_run(&j);
-}
-
 static void test_fork(void)
 {
+    const struct worker_setup alone = { .n_local = 1 };
     struct eddis_options o = { .size = sizeof o, .samples = 10, .epochs = 1 };
-    struct eddis_error err = { 0 };
     struct eddis *e = NULL;
     int status = 1;
     pid_t child;
 
-    CHECK(worker_open(&(struct worker_setup){ .n_local = 1 }, &o, &e, &err) == 0);
+    OK(worker_open(&alone, &o, &e, &err));
     child = fork();
     if (child == 0)
-        _exit(eddis_commit(e, &err) == -EPERM && eddis_close(e, &err) == -EPERM ? 0 : 1);
+        _exit(eddis_commit(e, NULL) == -EPERM && eddis_close(e, NULL) == -EPERM ? 0 : 1);
     CHECK(waitpid(child, &status, 0) == child && status == 0);
-    CHECK(eddis_close(e, &err) == 0);
+    OK(eddis_close(e, &err));
     o.samples = -1;
-    CHECK(worker_open(&(struct worker_setup){ .n_local = 1 }, &o, &e, &err) == -EINVAL);
+    REFUSED(-EINVAL, "", worker_open(&alone, &o, &e, &err));
     o = (struct eddis_options){ .size = sizeof o, .samples = 10, .read_ahead = 65 };
-    CHECK(worker_open(&(struct worker_setup){ .n_local = 1 }, &o, &e, &err) == -EINVAL);
-    CHECK(strstr(err.text, "read_ahead is 65"));
-    for (int i = -1; i <= 3; i += 4) {
-        o = (struct eddis_options){ .size = sizeof o, .samples = 10, .close_at_exit = i };
-        CHECK(worker_open(&(struct worker_setup){ .n_local = 1 }, &o, &e, &err) == -EINVAL);
-        CHECK(strstr(err.text, i < 0 ? "close_at_exit is -1" : "close_at_exit is 3"));
-    }
-    CHECK(eddis_close(NULL, &err) == 0 && eddis_commit(NULL, &err) == -EINVAL);
+    REFUSED(-EINVAL, "read_ahead is 65", worker_open(&alone, &o, &e, &err));
+    o = (struct eddis_options){ .size = sizeof o, .samples = 10, .close_at_exit = -1 };
+    REFUSED(-EINVAL, "close_at_exit is -1", worker_open(&alone, &o, &e, &err));
+    o.close_at_exit = 3;
+    REFUSED(-EINVAL, "close_at_exit is 3", worker_open(&alone, &o, &e, &err));
+    OK(eddis_close(NULL, &err));
+    REFUSED(-EINVAL, "", eddis_commit(NULL, &err));
 }
 
 /* ---- many layers ---- */
@@ -676,19 +569,18 @@ static double cpu_s(void)
 
 static double growth_step(struct eddis *e, int layers)
 {
-    struct eddis_step s = { .size = sizeof s };
-    struct eddis_error err = { 0 };
+    struct eddis_step s;
     double begun;
 
-    CHECK(eddis_step_begin(e, &s, &err) == 1);
+    CHECK(step_begin(e, &s));
     begun = cpu_s();
     for (int i = layers - 1; i >= 0; i--)
-        CHECK(eddis_announce_layer(e, i, &err) == 0);
+        OK(eddis_announce_layer(e, i, &err));
     for (int i = layers - 1; i >= 0; i--)
-        CHECK(eddis_wait_layer(e, i, 60 * CLOCK_S, &err) == 0);
-    CHECK(eddis_wait(e, 60 * CLOCK_S, &err) == 0);
+        OK(eddis_wait_layer(e, i, TIMEOUT_NS, &err));
+    OK(eddis_wait(e, TIMEOUT_NS, &err));
     begun = cpu_s() - begun;
-    CHECK(eddis_step_end(e, NULL, &err) == 0);
+    OK(eddis_step_end(e, NULL, &err));
     return begun;
 }
 
@@ -701,19 +593,11 @@ static void growth_body(struct eddis *e, int rank, struct loop_job *j)
 {
     struct growth *g = j->arg;
     static float value[4];
-    struct eddis_parameter p = { .size = sizeof p,
-                                 .name = "w",
-                                 .dtype = EDDIS_FLOAT32,
-                                 .n_dims = 1,
-                                 .dims = { 4 },
-                                 .value = value };
-    struct eddis_error err = { 0 };
     double least = 1e9;
 
     for (int i = 0; i < g->layers; i++)
-        CHECK(eddis_add_parameter(e, eddis_add_layer(e, "l", EDDIS_LAYER_OTHER, &err), &p, &err) ==
-              i);
-    CHECK(eddis_commit(e, &err) == 0);
+        CHECK(add_vector(e, value, 4) == i);
+    OK(eddis_commit(e, &err));
     for (int i = 0; i < GROWTH_STEPS; i++) {
         double s = growth_step(e, g->layers);
 
@@ -725,12 +609,10 @@ static void growth_body(struct eddis *e, int rank, struct loop_job *j)
 
 static double growth_of(int n, int measured, int layers)
 {
+    const struct loop_job j = { .n = n, .each = { .batch = 43, .measured = measured } };
     struct growth g = { .layers = layers };
-    struct loop_job j = { .n = n, .body = growth_body, .arg = &g };
 
-    for (int i = 0; i < n; i++)
-        j.scenario[i] = (struct scenario){ .batch = 43, .measured = measured };
-    loop_job_run(&j);
+    loop_job_run_body(&j, growth_body, &g);
     return g.least_s;
 }
 
@@ -763,34 +645,35 @@ static void test_growth(void)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         double ratio = growth_ratio(rows[i].n, rows[i].measured);
 
-        if (ratio > GROWTH_MOST)
-            fprintf(stderr, "row %zu: %d layers take %.0f times as long as %d\n", i, LAYERS_MANY,
-                    ratio, LAYERS_FEW);
-        CHECK(ratio <= GROWTH_MOST);
+        CHECK(ratio <= GROWTH_MOST, "row %zu: %d layers take %.0f times as long as %d", i,
+              LAYERS_MANY, ratio, LAYERS_FEW);
     }
 }
 
 int main(void)
 {
+    const struct loop_job unequal = { .n = 3, .split = { 16, 32, 16 } };
+    struct loop_job slow = { .n = 1, .share = 13, .emulated = 1 };
+
     test_fork();
     for (int n = 1; n <= 4; n++)
         test_train(n);
     test_train(7);
     test_plans();
     test_stop();
-    test_board();
+    loop_job_run_body(&four, board_body, NULL);
     test_choice();
     test_passing();
     test_choice_layout();
     test_choice_unshared();
-    test_emulate(1, 13);
-    test_emulate(3, 43);
+    loop_job_run_body(&slow, emulate_body, NULL); /* one has nobody to wait for who may be slow */
+    slow = three;
+    slow.emulated = 1;
+    loop_job_run_body(&slow, emulate_body, NULL);
     test_no_board();
     test_close();
     test_abort();
-    test_many();
+    loop_job_run_body(&unequal, many_body, NULL);
     test_growth();
-    if (loop_job_failures)
-        fprintf(stderr, "%d failures\n", loop_job_failures);
-    return loop_job_failures != 0;
+    return check_result();
 }

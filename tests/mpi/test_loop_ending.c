@@ -5,29 +5,26 @@
  * job takes from their checkpoint: every sample of the epochs that were begun is done once.
  */
 #include "lib/base/clock.h"
-#include "lib/base/file.h"
 #include "lib/worker/worker.h"
 #include "loop_job.h"
+#include "own_folder.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { SAMPLES = 60, BATCH = 12, MOST_EPOCHS = 4096, STOP_AT = 3 };
 
-#define TIMEOUT_NS (INT64_C(120) * CLOCK_S)
+#define JOB(ranks, group)                                                                          \
+    {                                                                                              \
+        .n = ranks, .share = BATCH / ranks, .per_group = group, .each.late = 1                     \
+    }
 
-static const struct mode {
-    const char *mode, *algorithm;
-    int n, per_group;
-} mode[] = {
-    { "sync", "allreduce", 1, 0 }, { "sync", "allreduce", 3, 0 }, { "async", "easgd", 2, 1 },
-    { "async", "easgd", 4, 1 },    { "hybrid", "hsgd", 4, 2 },    { "hybrid", "hsgd", 2, 2 },
-    { "sync", "allreduce", 2, 0 },
-};
+static const struct loop_job modes[] = { JOB(1, SYNC), JOB(3, SYNC), JOB(2, ASYNC), JOB(4, ASYNC),
+                                         JOB(4, 2),    JOB(2, 2),    JOB(2, SYNC) };
 
-enum { MODES = sizeof mode / sizeof *mode };
+enum { MODES = sizeof modes / sizeof *modes };
 
 /* ENOUGH and AT_EXIT: nobody stops, each group leaves by itself, the latter in a step. */
 enum how { BY_ITSELF, BY_THREAD, AT_ONCE, FROM_BEGINNING, ENOUGH, AT_EXIT, HOWS };
@@ -37,7 +34,7 @@ struct shared {
     int taken[MOST_EPOCHS][SAMPLES];
     int64_t last_epoch; /* of those begun */
     enum how how;
-    const struct mode *m;       /* of the job that stops */
+    const struct loop_job *m;   /* the job that stops, or one like it */
     int stopper;                /* who stops; AT_ONCE all do, and leave with no other step */
     int64_t stopped[MAX_RANKS]; /* the step behind which each has ended */
     int64_t epochs;             /* of a job that resumes; 0: this one stops */
@@ -66,28 +63,12 @@ static void stop_by_thread(struct eddis *e)
     CHECK(pthread_create(&thread, NULL, stop, e) == 0 && pthread_join(thread, NULL) == 0);
 }
 
-static int told(const struct worker *w, int rc, const struct eddis_error *err)
-{
-    if (rc < 0)
-        fprintf(stderr, "rank %d: %s\n", w->rank, err->text);
-    return rc;
-}
-
 static void set_up(struct worker *w, int64_t epochs)
 {
-    struct eddis_parameter p = { .size = sizeof p,
-                                 .name = "w",
-                                 .dtype = EDDIS_FLOAT32,
-                                 .n_dims = 1,
-                                 .dims = { 4 },
-                                 .value = w->w };
-    struct eddis_error err = { 0 };
-
-    CHECK(eddis_set_data(w->e, SAMPLES, epochs, &err) == 0);
-    CHECK(eddis_add_parameter(w->e, eddis_add_layer(w->e, "only", EDDIS_LAYER_OTHER, &err), &p,
-                              &err) == 0);
-    CHECK(eddis_finish(w->e, 0, &err) == -EINVAL && strstr(err.text, "eddis_commit"));
-    CHECK(told(w, eddis_commit(w->e, &err), &err) == 0);
+    OK(eddis_set_data(w->e, SAMPLES, epochs, &err));
+    CHECK(add_vector(w->e, w->w, 4) == 0);
+    REFUSED(-EINVAL, "eddis_commit", eddis_finish(w->e, 0, &err));
+    OK(eddis_commit(w->e, &err));
 }
 
 static void count(struct worker *w, const struct eddis_step *s, const int64_t *index)
@@ -102,7 +83,7 @@ static void count(struct worker *w, const struct eddis_step *s, const int64_t *i
 }
 
 /* The step behind which a group leaves by itself. */
-static int64_t last_step(const struct mode *m, const struct shared *s, int rank)
+static int64_t last_step(const struct loop_job *m, const struct shared *s, int rank)
 {
     return s->how < ENOUGH ? -1 : STOP_AT + 3 * (m->per_group ? rank / m->per_group : 0);
 }
@@ -115,10 +96,9 @@ static bool by_itself(const struct shared *s)
 /* What this rank does at its step STOP_AT, before it announces. */
 static void maybe_stop(struct worker *w, const struct eddis_step *s)
 {
-    struct eddis_error err = { 0 };
-
     if (by_itself(w->s)) {
-        CHECK(s->step != STOP_AT || eddis_finish(w->e, 0, &err) == -EINVAL);
+        if (s->step == STOP_AT)
+            REFUSED(-EINVAL, "", eddis_finish(w->e, 0, &err));
         return;
     }
     if (s->step != STOP_AT || w->s->epochs || w->rank != w->s->stopper)
@@ -127,30 +107,30 @@ static void maybe_stop(struct worker *w, const struct eddis_step *s)
         CHECK(eddis_stop(w->e) == 0);
     if (w->s->how == BY_THREAD)
         stop_by_thread(w->e);
-    CHECK(eddis_finish(w->e, 0, &err) == -EINVAL && strstr(err.text, "eddis_step_end"));
+    REFUSED(-EINVAL, "eddis_step_end", eddis_finish(w->e, 0, &err));
 }
 
 /* Each model goes its own way. */
 static void step(struct worker *w, const struct eddis_step *s)
 {
-    struct eddis_error err = { 0 };
     int64_t index[SAMPLES];
     float *g = w->g; /* an exit still reads and writes it */
 
-    CHECK(eddis_sample_indices(w->e, s, index, &err) == 0);
+    OK(eddis_sample_indices(w->e, s, index, &err));
     for (int k = 0; k < 4; k++)
         g[k] = (float)(w->rank + k + 1);
     maybe_stop(w, s);
     if (w->s->how == AT_EXIT && s->step == w->last) { /* some have announced what some have not */
-        CHECK(w->rank % 2 == 0 || eddis_announce(w->e, 0, g, g, &err) == 0);
+        if (w->rank % 2)
+            step_announce(w->e, 0, g);
         count(w, s, index);
         return;
     }
-    CHECK(eddis_announce(w->e, 0, g, g, &err) == 0);
-    CHECK(told(w, eddis_wait(w->e, TIMEOUT_NS, &err), &err) == 0);
+    step_announce(w->e, 0, g);
+    OK(eddis_wait(w->e, TIMEOUT_NS, &err));
     for (int k = 0; k < 4; k++)
         w->w[k] -= 0.01F * g[k];
-    CHECK(eddis_step_end(w->e, NULL, &err) == 0);
+    OK(eddis_step_end(w->e, NULL, &err));
     count(w, s, index);
     if (w->rank != w->s->stopper)
         clock_sleep_until_ns(clock_now_ns() + CLOCK_MS);
@@ -160,7 +140,6 @@ static void step(struct worker *w, const struct eddis_step *s)
 static bool leaves(struct worker *w, const struct eddis_step *s)
 {
     struct eddis_step next = { .size = sizeof next };
-    struct eddis_error err = { 0 };
 
     if (by_itself(w->s)) {
         CHECK(!(s->flags & EDDIS_STEP_STOP));
@@ -174,25 +153,21 @@ static bool leaves(struct worker *w, const struct eddis_step *s)
         return s->epoch == w->s->epochs - 1 && s->flags & EDDIS_STEP_END_OF_EPOCH;
     if (!(s->flags & EDDIS_STEP_STOP))
         return false;
-    CHECK(eddis_plan_step(w->e, s->step + 1, EDDIS_FOREVER, &next, &err) == 0);
+    OK(eddis_plan_step(w->e, s->step + 1, EDDIS_FOREVER, &next, &err));
     return true;
 }
 
 static void train(struct worker *w)
 {
-    struct eddis_step s = { .size = sizeof s, .step = -1 };
-    struct eddis_error err = { 0 };
-    int rc = 1;
+    struct eddis_step s = { .step = -1 };
+    bool more;
 
-    while (rc == 1) {
-        rc = told(w, eddis_step_begin(w->e, &s, &err), &err);
-        if (rc != 1)
-            break;
+    while ((more = step_begin(w->e, &s))) {
         step(w, &s);
         if (leaves(w, &s))
             break;
     }
-    CHECK(rc == 0 ? w->s->epochs : !w->s->epochs || w->s->how == BY_THREAD);
+    CHECK(more ? !w->s->epochs || w->s->how == BY_THREAD : w->s->epochs);
     w->s->stopped[w->rank] = s.step;
 }
 
@@ -200,39 +175,27 @@ static void train(struct worker *w)
 static void ended(struct worker *w)
 {
     struct eddis_step s = { .size = sizeof s };
-    struct eddis_error err = { 0 };
-    float all[MAX_RANKS][4];
 
-    if (w->s->how == AT_EXIT && !w->s->epochs)
-        CHECK(ending_may_finish(w->e) && told(w, ending_finish(w->e, &err), &err) == 0);
-    CHECK(told(w, eddis_finish(w->e, TIMEOUT_NS, &err), &err) == 0);
-    CHECK(eddis_finish(w->e, 0, &err) == 0);
-    CHECK(eddis_step_begin(w->e, &s, &err) == 0);
-    for (int64_t i = 0; i < 9; i++) /* who was told of some may ask for the one behind them */
-        CHECK(eddis_plan_step(w->e, w->e->samples.step + i, EDDIS_FOREVER, &s, &err) == 0);
-    CHECK(eddis_allgather(w->e, w->w, all, sizeof w->w, TIMEOUT_NS, &err) == 0);
-    for (int i = 1; i < w->j->n; i++)
-        CHECK(memcmp(all[i], all[0], sizeof all[0]) == 0);
+    if (w->s->how == AT_EXIT && !w->s->epochs) {
+        CHECK(ending_may_finish(w->e));
+        OK(ending_finish(w->e, &err));
+    }
+    OK(eddis_finish(w->e, TIMEOUT_NS, &err));
+    OK(eddis_finish(w->e, 0, &err));
+    CHECK(!step_begin(w->e, &s));
+    for (int64_t i = 0; i < 9; i++) /* who knows of some may ask for the one behind them */
+        OK(eddis_plan_step(w->e, w->e->samples.step + i, EDDIS_FOREVER, &s, &err));
+    check_same(w->e, EDDIS_ALL, w->w, sizeof w->w);
 }
 
-static void save(struct worker *w)
+static void save_model(struct worker *w)
 {
-    struct eddis_checkpoint *c = NULL;
-    struct eddis_error err = { 0 };
-
-    CHECK(told(w, eddis_checkpoint_begin(w->e, w->s->folder, &c, &err), &err) == 0);
-    CHECK(eddis_checkpoint_put(c, "w", w->w, sizeof w->w, &err) == 0);
-    CHECK(eddis_checkpoint_commit(c, 0, &err) == 0);
+    save(w->e, w->s->folder, w->w, sizeof w->w);
 }
 
-static void restore(struct worker *w)
+static void restore_model(struct worker *w)
 {
-    struct eddis_checkpoint *c = NULL;
-    struct eddis_error err = { 0 };
-
-    CHECK(told(w, eddis_restore_begin(w->e, w->s->folder, &c, &err), &err) == 1);
-    CHECK(eddis_checkpoint_get(c, "w", w->w, sizeof w->w, &err) == 0);
-    CHECK(told(w, eddis_restore_end(c, &err), &err) == 0);
+    restore(w->e, w->s->folder, w->w, sizeof w->w);
 }
 
 static void ending_body(struct eddis *e, int rank, struct loop_job *j)
@@ -244,35 +207,15 @@ static void ending_body(struct eddis *e, int rank, struct loop_job *j)
         stop_by_thread(e);
     set_up(&w, w.s->epochs);
     if (w.s->epochs)
-        restore(&w);
+        restore_model(&w);
     train(&w);
     ended(&w);
     if (!w.s->epochs)
-        save(&w);
+        save_model(&w);
 }
 
-static void run(const struct mode *m, void (*body)(struct eddis *e, int rank, struct loop_job *j),
-                void *arg)
-{
-    struct loop_job j = { .n = m->n,
-                          .body = body,
-                          .mode = m->mode,
-                          .algorithm = m->algorithm,
-                          .per_group = m->per_group,
-                          .period = m->per_group ? 2 : 0,
-                          .arg = arg };
-    int64_t batch[MAX_RANKS];
-
-    for (int i = 0; i < m->n; i++) {
-        j.scenario[i] = (struct scenario){ .batch = BATCH, .late = 1 };
-        batch[i] = BATCH / m->n;
-    }
-    loop_job_board_of(&j, batch);
-    loop_job_run(&j);
-}
-
-/* All of a group end behind the same step, the stopper's behind the one after its wish. */
-static void check_stops(const struct mode *m, const struct shared *s)
+/* All of a group end behind the same step, the stopper's behind the one after its request. */
+static void check_stops(const struct loop_job *m, const struct shared *s)
 {
     int group = m->per_group ? m->per_group : m->n;
     int64_t at = s->how == AT_ONCE ? STOP_AT : s->how == FROM_BEGINNING ? 1 : STOP_AT + 1;
@@ -296,37 +239,40 @@ static void check_taken(const struct shared *s, int64_t epochs)
     CHECK(wrong == 0);
 }
 
-/* A worker stops while others step; the rest is for another job, in that mode. */
-static void test_ending(const struct mode *m, const struct mode *then, enum how how, int stopper)
+static struct shared *shared_new(enum how how)
 {
     struct shared *s = calloc(1, sizeof *s);
 
     pthread_mutex_init(&s->lock, NULL);
+    CHECK(own_folder_make(s->folder, sizeof s->folder) == 0);
     s->how = how;
-    s->m = m;
-    s->stopper = stopper;
-    strcpy(s->folder, "/tmp/eddis-ending.XXXXXX");
-    CHECK(mkdtemp(s->folder));
-    run(m, ending_body, s);
-    check_stops(m, s);
-    s->epochs = s->last_epoch + 1;
-    run(then, ending_body, s);
-    check_taken(s, s->epochs);
-    CHECK(s->last_epoch == s->epochs - 1);
-    CHECK(file_remove_tree(s->folder, NULL) == 0);
+    return s;
+}
+
+static void shared_free(struct shared *s)
+{
     pthread_mutex_destroy(&s->lock);
     free(s);
 }
 
-/* ---- the driver's ---- */
-
-/* A step of this rank, with nothing in it. */
-static void empty_step(struct worker *w)
+/* A worker stops while others step; the rest is for another job, in that mode. */
+static void test_ending(const struct loop_job *m, const struct loop_job *then, enum how how,
+                        int stopper)
 {
-    struct eddis_error err = { 0 };
+    struct shared *s = shared_new(how);
 
-    CHECK(eddis_wait(w->e, TIMEOUT_NS, &err) == 0 && eddis_step_end(w->e, NULL, &err) == 0);
+    s->m = m;
+    s->stopper = stopper;
+    loop_job_run_body(m, ending_body, s);
+    check_stops(m, s);
+    s->epochs = s->last_epoch + 1;
+    loop_job_run_body(then, ending_body, s);
+    check_taken(s, s->epochs);
+    CHECK(s->last_epoch == s->epochs - 1);
+    shared_free(s);
 }
+
+/* ---- the driver's ---- */
 
 /* Its plan comes to each group by itself, with all that it asks for: no group hears less of it by
  * the counter.
@@ -335,71 +281,64 @@ static void driver_body(struct eddis *e, int rank, struct loop_job *j)
 {
     static const int64_t batch[] = { 6, 6 };
     struct worker w = { .e = e, .j = j, .s = j->arg, .rank = rank };
-    struct eddis_step s = { .size = sizeof s };
-    struct eddis_error err = { 0 };
+    struct eddis_step s;
 
     set_up(&w, 0);
     do {
-        CHECK(eddis_step_begin(e, &s, &err) == 1);
+        CHECK(step_begin(e, &s));
         if (rank == 0 && s.step == 1)
             loop_job_publish(j, batch, BOARD_FLAG_STOP | BOARD_FLAG_CHECKPOINT);
         if (rank == 0 && s.flags & EDDIS_STEP_STOP)
-            atomic_store(&j->opened, 1);
-        while (rank == 1 && s.step == 1 && !atomic_load(&j->opened))
-            usleep(1000);
-        empty_step(&w);
+            loop_job_reach(j);
+        loop_job_await(j, rank == 1 && s.step == 1);
+        step_end(e);
     } while (!(s.flags & EDDIS_STEP_STOP));
     CHECK(s.flags & EDDIS_STEP_CHECKPOINT && !e->samples.counter.stop_sent);
-    save(&w);
+    save_model(&w);
     ended(&w);
 }
 
 /* ---- one that comes late ---- */
 
 /* Steps until a stop; the last rank stays in its last step, or behind it where others need that,
- * until `opened`.
+ * until another one is in eddis_finish.
  */
 static void steps_until_stop(struct worker *w, bool last)
 {
-    struct eddis_step s = { .size = sizeof s };
-    struct eddis_error err = { 0 };
-    bool alone = w->j->per_group == 1;
-    int rc;
+    struct eddis_step s = { .step = 0 };
+    bool alone = w->j->per_group == ASYNC, more;
 
     do {
-        rc = eddis_step_begin(w->e, &s, &err);
-        CHECK(rc == 1);
+        more = step_begin(w->e, &s);
+        CHECK(more);
         if (w->rank == 0 && s.step == 1)
             CHECK(eddis_stop(w->e) == 0);
-        while (last && alone && s.step == 0 && !atomic_load(&w->j->opened))
-            usleep(1000);
-        empty_step(w);
-    } while (rc == 1 && !(s.flags & EDDIS_STEP_STOP));
-    while (last && !atomic_load(&w->j->opened))
-        usleep(1000);
+        loop_job_await(w->j, last && alone && s.step == 0);
+        step_end(w->e);
+    } while (more && !(s.flags & EDDIS_STEP_STOP));
+    loop_job_await(w->j, last);
 }
 
-/* Who waits is told for whom, and may go on waiting, but do nothing else. */
+/* Who waits learns for whom, and may go on waiting, but do nothing else. */
 static void late_body(struct eddis *e, int rank, struct loop_job *j)
 {
     struct worker w = { .e = e, .j = j, .s = j->arg, .rank = rank };
     struct eddis_checkpoint *c = NULL;
-    struct eddis_error err = { 0 };
-    bool last = rank == j->n - 1;
 
     set_up(&w, 0);
-    steps_until_stop(&w, last);
+    steps_until_stop(&w, rank == j->n - 1);
     if (rank == 0) {
         for (int i = 0; i < 3; i++) {
-            CHECK(eddis_finish(e, i * CLOCK_S / 20, &err) == -ETIMEDOUT);
-            CHECK(strstr(err.text, "not all workers have ended their steps") &&
-                  strstr(err.text, i ? "waits for rank 1" : "all"));
-            CHECK(!strstr(err.text, "-1"));
+            struct eddis_error late = { 0 };
+
+            CHECK(eddis_finish(e, i * CLOCK_S / 20, &late) == -ETIMEDOUT);
+            CHECK(strstr(late.text, "not all workers have ended their steps") &&
+                  strstr(late.text, i ? "waits for rank 1" : "all"));
+            CHECK(!strstr(late.text, "-1"));
         }
-        CHECK(eddis_checkpoint_begin(e, w.s->folder, &c, &err) == -EINVAL &&
-              strstr(err.text, "eddis_finish"));
-        CHECK(eddis_restore_begin(e, w.s->folder, &c, &err) == -EINVAL);
-        atomic_store(&j->opened, 1);
+        REFUSED(-EINVAL, "eddis_finish", eddis_checkpoint_begin(e, w.s->folder, &c, &err));
+        REFUSED(-EINVAL, "", eddis_restore_begin(e, w.s->folder, &c, &err));
+        loop_job_reach(j);
     }
     ended(&w);
 }
@@ -407,10 +346,9 @@ static void late_body(struct eddis *e, int rank, struct loop_job *j)
 /* As the end begins on a worker that comes no further: it says that it is there. */
 static void say_end(struct eddis *e)
 {
-    struct eddis_error err = { 0 };
     int64_t where[2] = { 1, -1 };
 
-    CHECK(eddis_allreduce(e, where, 2, EDDIS_INT64, EDDIS_MIN, TIMEOUT_NS, &err) == 0);
+    OK(eddis_allreduce(e, where, 2, EDDIS_INT64, EDDIS_MIN, TIMEOUT_NS, &err));
     CHECK(where[0] == 1 && where[1] == -1);
     e->centre.end = END_LAST;
 }
@@ -421,25 +359,21 @@ static void say_end(struct eddis *e)
 static void late_exchange_body(struct eddis *e, int rank, struct loop_job *j)
 {
     struct worker w = { .e = e, .j = j, .s = j->arg, .rank = rank };
-    struct eddis_step s = { .size = sizeof s };
     struct eddis_checkpoint *c = NULL;
-    struct eddis_error err = { 0 };
 
     set_up(&w, 0);
-    CHECK(eddis_step_begin(e, &s, &err) == 1);
-    empty_step(&w);
+    make_step(e);
     if (rank == 1)
         say_end(e);
     while (rank == 0 && !e->centre.met) {
-        CHECK(eddis_finish(e, CLOCK_S / 20, &err) == -ETIMEDOUT);
-        CHECK(eddis_checkpoint_begin(e, w.s->folder, &c, &err) == -EINVAL &&
-              strstr(err.text, "has timed out: call it again"));
-        CHECK(eddis_restore_begin(e, w.s->folder, &c, &err) == -EINVAL);
+        REFUSED(-ETIMEDOUT, "", eddis_finish(e, CLOCK_S / 20, &err));
+        REFUSED(-EINVAL, "has timed out: call it again",
+                eddis_checkpoint_begin(e, w.s->folder, &c, &err));
+        REFUSED(-EINVAL, "", eddis_restore_begin(e, w.s->folder, &c, &err));
     }
     if (rank == 0)
-        atomic_store(&j->opened, 1);
-    while (!atomic_load(&j->opened))
-        usleep(1000);
+        loop_job_reach(j);
+    loop_job_await(j, 1);
     ended(&w);
 }
 
@@ -447,16 +381,15 @@ static void late_exchange_body(struct eddis *e, int rank, struct loop_job *j)
 static void late_begin_body(struct eddis *e, int rank, struct loop_job *j)
 {
     struct worker w = { .e = e, .j = j, .s = j->arg, .rank = rank };
-    struct eddis_step s = { .size = sizeof s };
-    struct eddis_error err = { 0 };
+    struct eddis_step s;
 
     set_up(&w, 0);
     steps_until_stop(&w, rank == j->n - 1);
     if (rank == 0) {
-        CHECK(eddis_finish(e, 0, &err) == -ETIMEDOUT);
-        atomic_store(&j->opened, 1);
+        REFUSED(-ETIMEDOUT, "", eddis_finish(e, 0, &err));
+        loop_job_reach(j);
+        CHECK(!step_begin(e, &s));
     }
-    CHECK(rank != 0 || eddis_step_begin(e, &s, &err) == 0);
     ended(&w);
 }
 
@@ -465,19 +398,17 @@ static void none_body(struct eddis *e, int rank, struct loop_job *j)
 {
     struct worker w = { .e = e, .j = j, .s = j->arg, .rank = rank };
     struct eddis_checkpoint *c = NULL;
-    struct eddis_error err = { 0 };
 
     set_up(&w, 0);
     w.w[0] = (float)rank;
-    CHECK(eddis_broadcast_parameters(e, 0, &err) == 0);
+    OK(eddis_broadcast_parameters(e, 0, &err));
     CHECK(eddis_stop(e) == 0 && eddis_stop(e) == 0);
     if (rank == 0 && j->n > 1) {
-        CHECK(eddis_finish(e, CLOCK_S / 20, &err) == -ETIMEDOUT);
-        CHECK(eddis_checkpoint_begin(e, w.s->folder, &c, &err) == -EINVAL);
-        atomic_store(&j->opened, 1);
+        REFUSED(-ETIMEDOUT, "", eddis_finish(e, CLOCK_S / 20, &err));
+        REFUSED(-EINVAL, "", eddis_checkpoint_begin(e, w.s->folder, &c, &err));
+        loop_job_reach(j);
     }
-    while (j->n > 1 && !atomic_load(&j->opened))
-        usleep(1000);
+    loop_job_await(j, j->n > 1);
     ended(&w);
     CHECK(e->samples.step == 0);
 }
@@ -506,25 +437,26 @@ static void set_busy(struct samples *s, bool busy)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* The others hear of the stop although it was told after many tries. */
+/* The others hear of the stop although it was sent after many tries. */
 static void slow_counter_body(struct eddis *e, int rank, struct loop_job *j)
 {
     struct worker w = { .e = e, .j = j, .s = j->arg, .rank = rank };
-    struct eddis_step s = { .size = sizeof s };
-    struct eddis_error err = { 0 };
+    struct eddis_step s;
 
     set_up(&w, 0);
     do {
-        CHECK(eddis_step_begin(e, &s, &err) == 1);
-        empty_step(&w);
+        CHECK(step_begin(e, &s));
+        step_end(e);
     } while (rank == 1 && !(s.flags & EDDIS_STEP_STOP));
     if (rank == 0) {
         ask_unsent(&e->samples);
         CHECK(eddis_stop(e) == 0);
         for (int i = 0; i < 4; i++) { /* another thread waits for the answer, or nobody */
+            struct eddis_error late = { 0 };
+
             set_busy(&e->samples, i < 2);
-            CHECK(eddis_finish(e, i % 2 * CLOCK_S / 20, &err) == -ETIMEDOUT);
-            CHECK(strstr(err.text, "not all workers have ended") && strstr(err.text, "counter"));
+            CHECK(eddis_finish(e, i % 2 * CLOCK_S / 20, &late) == -ETIMEDOUT);
+            CHECK(strstr(late.text, "not all workers have ended") && strstr(late.text, "counter"));
         }
         comm_thread_send(e->comm_thread, &e->samples.counter.ask.command);
     }
@@ -542,22 +474,18 @@ static void *release(void *arg)
 static void unknown_body(struct eddis *e, int rank, struct loop_job *j)
 {
     struct worker w = { .e = e, .j = j, .s = j->arg, .rank = rank };
-    struct eddis_step s = { .size = sizeof s };
-    struct eddis_error err = { 0 };
+    struct eddis_step s;
     pthread_t thread;
 
     set_up(&w, 3);
-    CHECK(eddis_step_begin(e, &s, &err) == 1);
-    empty_step(&w);
+    CHECK(step_begin(e, &s));
+    step_end(e);
     (void)samples_hold(&e->samples, 0, true);
     e->samples.horizon = s.step; /* no other thread is there */
-    for (int i = 0; i < 2; i++) {
-        CHECK(eddis_finish(e, i * CLOCK_S / 20, &err) == -ETIMEDOUT && err.code == -ETIMEDOUT);
-        CHECK(strstr(err.text, "step 1 is not planned yet"));
-    }
+    for (int i = 0; i < 2; i++)
+        REFUSED(-ETIMEDOUT, "step 1 is not planned yet", eddis_finish(e, i * CLOCK_S / 20, &err));
     CHECK(pthread_create(&thread, NULL, release, &e->samples) == 0);
-    CHECK(eddis_finish(e, TIMEOUT_NS, &err) == -EINVAL &&
-          strstr(err.text, "step 1 is still to be done"));
+    REFUSED(-EINVAL, "step 1 is still to be done", eddis_finish(e, TIMEOUT_NS, &err));
     CHECK(pthread_join(thread, NULL) == 0);
     CHECK(eddis_stop(e) == 0);
     ended(&w);
@@ -567,19 +495,18 @@ static void unknown_body(struct eddis *e, int rank, struct loop_job *j)
 static void known_body(struct eddis *e, int rank, struct loop_job *j)
 {
     struct worker w = { .e = e, .j = j, .s = j->arg, .rank = rank };
-    struct eddis_step s = { .size = sizeof s };
-    struct eddis_error err = { 0 };
+    struct eddis_step s;
 
     set_up(&w, 3);
     CHECK(!ending_may_finish(e));
-    CHECK(eddis_step_begin(e, &s, &err) == 1);
+    CHECK(step_begin(e, &s));
     CHECK(!ending_may_finish(e));
-    empty_step(&w);
-    CHECK(eddis_finish(e, TIMEOUT_NS, &err) == -EINVAL &&
-          strstr(err.text, "step 1 is still to be done"));
+    step_end(e);
+    REFUSED(-EINVAL, "step 1 is still to be done", eddis_finish(e, TIMEOUT_NS, &err));
     CHECK(!ending_may_finish(e));
     CHECK(eddis_stop(e) == 0);
-    CHECK(ending_may_finish(e) && told(&w, ending_finish(e, &err), &err) == 0);
+    CHECK(ending_may_finish(e));
+    OK(ending_finish(e, &err));
     ended(&w);
 }
 
@@ -587,19 +514,17 @@ static void known_body(struct eddis *e, int rank, struct loop_job *j)
 static void last_body(struct eddis *e, int rank, struct loop_job *j)
 {
     struct worker w = { .e = e, .j = j, .s = j->arg, .rank = rank };
-    struct eddis_step s = { .size = sizeof s };
-    struct eddis_error err = { 0 };
-    int rc = 1;
+    struct eddis_step s;
+    bool more = true;
 
     set_up(&w, 1);
-    while (rc == 1 && !ending_may_finish(e)) {
-        rc = eddis_step_begin(e, &s, &err);
-        if (rc == 1 && ending_may_finish(e))
-            break;
-        if (rc == 1)
-            empty_step(&w);
+    while (more && !ending_may_finish(e)) {
+        more = step_begin(e, &s);
+        if (more && !ending_may_finish(e))
+            step_end(e);
     }
-    CHECK(rc == 1 && ending_may_finish(e) && told(&w, ending_finish(e, &err), &err) == 0);
+    CHECK(more && ending_may_finish(e));
+    OK(ending_finish(e, &err));
     ended(&w);
 }
 
@@ -607,19 +532,14 @@ static void last_body(struct eddis *e, int rank, struct loop_job *j)
 static void back_body(struct eddis *e, int rank, struct loop_job *j)
 {
     struct worker w = { .e = e, .j = j, .s = j->arg, .rank = rank };
-    struct eddis_step s = { .size = sizeof s };
-    struct eddis_error err = { 0 };
 
     set_up(&w, 0);
-    for (int i = 0; i < 2; i++) {
-        CHECK(eddis_step_begin(e, &s, &err) == 1);
-        empty_step(&w);
-    }
+    for (int i = 0; i < 2; i++)
+        make_step(e);
     ended(&w);
-    save(&w);
-    restore(&w);
-    CHECK(eddis_step_begin(e, &s, &err) == 1);
-    empty_step(&w);
+    save_model(&w);
+    restore_model(&w);
+    make_step(e);
     ended(&w);
 }
 
@@ -628,10 +548,9 @@ static void back_body(struct eddis *e, int rank, struct loop_job *j)
 static void abandon(struct worker *w)
 {
     struct eddis_checkpoint *c = NULL;
-    struct eddis_error err = { 0 };
 
-    CHECK(told(w, eddis_checkpoint_begin(w->e, w->s->folder, &c, &err), &err) == 0);
-    CHECK(eddis_checkpoint_abandon(c, &err) == 0);
+    OK(eddis_checkpoint_begin(w->e, w->s->folder, &c, &err));
+    OK(eddis_checkpoint_abandon(c, &err));
 }
 
 /* Rank 0 waits for the end when rank 1 writes a checkpoint, which is not the last one; or both go
@@ -640,30 +559,22 @@ static void abandon(struct worker *w)
 static void meet_body(struct eddis *e, int rank, struct loop_job *j)
 {
     struct worker w = { .e = e, .j = j, .s = j->arg, .rank = rank };
-    struct eddis_step s = { .size = sizeof s };
-    struct eddis_error err = { 0 };
-    bool back = w.s->how == FROM_BEGINNING;
-    int rc;
+    struct eddis_step s = { .step = 0 };
 
     set_up(&w, 0);
-    CHECK(eddis_step_begin(e, &s, &err) == 1);
-    empty_step(&w);
-    save(&w);
+    make_step(e);
+    save_model(&w);
     if (rank == 0) {
         CHECK(eddis_stop(e) == 0);
-        CHECK(told(&w, eddis_finish(e, TIMEOUT_NS, &err), &err) == 1);
-        CHECK(eddis_finish(e, TIMEOUT_NS, &err) == -EINVAL &&
-              strstr(err.text, "EDDIS_STEP_CHECKPOINT"));
+        GIVES(1, eddis_finish(e, TIMEOUT_NS, &err));
+        REFUSED(-EINVAL, "EDDIS_STEP_CHECKPOINT", eddis_finish(e, TIMEOUT_NS, &err));
     }
     abandon(&w);
-    if (back)
-        restore(&w);
-    do {
-        rc = eddis_step_begin(e, &s, &err);
-        if (rc == 1 && s.step < 10000)
-            empty_step(&w);
-    } while (rc == 1 && s.step < 10000);
-    CHECK(rc == 0 && (rank == 0 || s.step > 0));
+    if (w.s->how == FROM_BEGINNING)
+        restore_model(&w);
+    while (step_begin(e, &s) && s.step < 10000)
+        step_end(e);
+    CHECK(s.step < 10000 && (rank == 0 || s.step > 0));
     ended(&w);
 }
 
@@ -675,83 +586,70 @@ static void pass_body(struct eddis *e, int rank, struct loop_job *j)
     struct worker w = { .e = e, .j = j, .s = j->arg, .rank = rank };
     struct eddis_step s = { .size = sizeof s };
     struct eddis_checkpoint *c = NULL;
-    struct eddis_error err = { 0 };
+    struct eddis_error not_kept = { 0 };
     int exits = w.s->how == ENOUGH;
     char other[80];
 
     snprintf(other, sizeof other, "%s/other", w.s->folder);
     set_up(&w, 0);
-    CHECK(eddis_step_begin(e, &s, &err) == 1);
-    empty_step(&w);
-    save(&w);
-    CHECK(eddis_step_begin(e, &s, &err) == 1);
+    make_step(e);
+    save_model(&w);
+    CHECK(step_begin(e, &s));
     if (e->group.number == exits) {
-        CHECK(told(&w, ending_finish(e, &err), &err) == 0);
+        OK(ending_finish(e, &err));
     } else {
-        empty_step(&w);
-        CHECK(told(&w, eddis_checkpoint_begin(e, other, &c, &err), &err) == 0);
+        step_end(e);
+        OK(eddis_checkpoint_begin(e, other, &c, &err));
         CHECK(strncmp(eddis_checkpoint_folder(c), other, strlen(other)) == 0);
         CHECK(access(eddis_checkpoint_folder(c), W_OK) == 0);
-        CHECK(eddis_checkpoint_put(c, "w", w.w, sizeof w.w, &err) == 0);
-        CHECK(eddis_checkpoint_commit(c, 0, &err) == 1);
-        CHECK(err.code == 0 && strstr(err.text, "the program of this worker"));
-        CHECK(eddis_step_begin(e, &s, &err) == 1);
-        empty_step(&w);
+        OK(eddis_checkpoint_put(c, "w", w.w, sizeof w.w, &err));
+        CHECK(eddis_checkpoint_commit(c, 0, &not_kept) == 1);
+        CHECK(not_kept.code == 0 && strstr(not_kept.text, "the program of this worker"));
+        make_step(e);
     }
     ended(&w);
-    CHECK(eddis_restore_begin(e, other, &c, &err) == -ENOENT);
-    CHECK(told(&w, eddis_restore_begin(e, w.s->folder, &c, &err), &err) == 1);
-    CHECK(eddis_checkpoint_abandon(c, &err) == 0);
+    REFUSED(-ENOENT, "", eddis_restore_begin(e, other, &c, &err));
+    GIVES(1, eddis_restore_begin(e, w.s->folder, &c, &err));
+    OK(eddis_checkpoint_abandon(c, &err));
 }
 
-static void test_pair(const struct mode *m,
-                      void (*body)(struct eddis *e, int rank, struct loop_job *j), enum how how)
+static void test_pair(const struct loop_job *m, loop_body_fn *body, enum how how)
 {
-    struct shared *s = calloc(1, sizeof *s);
+    struct shared *s = shared_new(how);
 
-    s->how = how;
-    strcpy(s->folder, "/tmp/eddis-ending.XXXXXX");
-    CHECK(mkdtemp(s->folder));
-    run(m, body, s);
-    CHECK(file_remove_tree(s->folder, NULL) == 0);
-    free(s);
+    loop_job_run_body(m, body, s);
+    shared_free(s);
 }
 
-static void test_late(const struct mode *m)
+static void test_late(const struct loop_job *m)
 {
-    struct shared *s = calloc(1, sizeof *s);
-
-    strcpy(s->folder, "/nowhere");
     if (m->n == 2) {
-        run(m, late_body, s);
-        run(m, late_begin_body, s);
+        test_pair(m, late_body, BY_ITSELF);
+        test_pair(m, late_begin_body, BY_ITSELF);
     }
-    if (m->n == 2 && m->per_group == 1)
-        run(m, late_exchange_body, s);
-    run(m, none_body, s);
-    run(m, known_body, s);
-    run(m, last_body, s);
-    free(s);
+    if (m->n == 2 && m->per_group == ASYNC)
+        test_pair(m, late_exchange_body, BY_ITSELF);
+    test_pair(m, none_body, BY_ITSELF);
+    test_pair(m, known_body, BY_ITSELF);
+    test_pair(m, last_body, BY_ITSELF);
 }
 
 int main(void)
 {
     for (int i = 0; i < MODES; i++)
         for (int how = 0; how < HOWS; how++)
-            test_ending(&mode[i], &mode[how % 2 ? (i + 2) % MODES : i], (enum how)how,
-                        how % mode[i].n);
+            test_ending(&modes[i], &modes[how % 2 ? (i + 2) % MODES : i], (enum how)how,
+                        how % modes[i].n);
     for (int i = 0; i < MODES; i++)
-        test_late(&mode[i]);
-    test_pair(&mode[2], meet_body, BY_ITSELF);
-    test_pair(&mode[2], meet_body, FROM_BEGINNING);
-    test_pair(&mode[2], back_body, BY_ITSELF);
+        test_late(&modes[i]);
+    test_pair(&modes[2], meet_body, BY_ITSELF);
+    test_pair(&modes[2], meet_body, FROM_BEGINNING);
+    test_pair(&modes[2], back_body, BY_ITSELF);
     for (int i = 2; i < 5; i++)
         for (int how = BY_ITSELF; how <= ENOUGH; how += ENOUGH)
-            test_pair(&mode[i], pass_body, (enum how)how);
-    test_pair(&mode[2], driver_body, BY_ITSELF);
-    test_pair(&mode[2], slow_counter_body, BY_ITSELF);
-    run(&mode[0], unknown_body, &(struct shared){ .epochs = 0 });
-    if (loop_job_failures)
-        fprintf(stderr, "%d failures\n", loop_job_failures);
-    return loop_job_failures != 0;
+            test_pair(&modes[i], pass_body, (enum how)how);
+    test_pair(&modes[2], driver_body, BY_ITSELF);
+    test_pair(&modes[2], slow_counter_body, BY_ITSELF);
+    test_pair(&modes[0], unknown_body, BY_ITSELF);
+    return check_result();
 }

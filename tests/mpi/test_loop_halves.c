@@ -8,21 +8,13 @@
  * all do with the centre's, as all do from a checkpoint of the end: that is looked at before the
  * first exchange.
  */
-#include "lib/base/clock.h"
-#include "lib/base/file.h"
 #include "lib/worker/worker.h"
 #include "loop_job.h"
 #include "own_folder.h"
-#include "values_scenario.h"
-
-#include <string.h>
-
-#define TIMEOUT_NS (INT64_C(60) * CLOCK_S)
 
 enum { DIM = 700, SAVED_AT = 13, PERIOD = 3, RANKS = 2, TOGETHER = 2 * PERIOD };
 
-struct halves_job {
-    struct loop_job j;
+struct halves {
     enum eddis_dtype type;
     char folder[64];
     bool resumed;
@@ -58,93 +50,86 @@ static void move(enum eddis_dtype type, uint16_t *value, float *plain, int64_t s
     }
 }
 
-static void save(struct eddis *e, struct halves_job *h, const uint16_t *value, const float *plain)
+static void save_both(struct eddis *e, struct halves *h, const uint16_t *value, const float *plain)
 {
-    struct eddis_error err = { 0 };
     struct eddis_checkpoint *c = NULL;
 
-    CHECK(eddis_checkpoint_begin(e, h->folder, &c, &err) == 0);
+    OK(eddis_checkpoint_begin(e, h->folder, &c, &err));
     if (e->all.place.rank == 0) {
-        CHECK(eddis_checkpoint_put(c, "value", value, sizeof *value * DIM, &err) == 0);
-        CHECK(eddis_checkpoint_put(c, "plain", plain, sizeof *plain * DIM, &err) == 0);
+        OK(eddis_checkpoint_put(c, "value", value, sizeof *value * DIM, &err));
+        OK(eddis_checkpoint_put(c, "plain", plain, sizeof *plain * DIM, &err));
     }
-    CHECK(eddis_checkpoint_commit(c, 0, &err) == 0);
+    OK(eddis_checkpoint_commit(c, 0, &err));
 }
 
-static void restore(struct eddis *e, const struct halves_job *h, uint16_t *value, float *plain)
+static void restore_both(struct eddis *e, const struct halves *h, uint16_t *value, float *plain)
 {
-    struct eddis_error err = { 0 };
     struct eddis_checkpoint *c = NULL;
 
-    CHECK(eddis_restore_begin(e, h->folder, &c, &err) == 1);
-    CHECK(eddis_checkpoint_get(c, "value", value, sizeof *value * DIM, &err) == 0);
-    CHECK(eddis_checkpoint_get(c, "plain", plain, sizeof *plain * DIM, &err) == 0);
-    CHECK(eddis_restore_end(c, &err) == 0);
+    GIVES(1, eddis_restore_begin(e, h->folder, &c, &err));
+    OK(eddis_checkpoint_get(c, "value", value, sizeof *value * DIM, &err));
+    OK(eddis_checkpoint_get(c, "plain", plain, sizeof *plain * DIM, &err));
+    OK(eddis_restore_end(c, &err));
+}
+
+static int add_half(struct eddis *e, enum eddis_dtype type, uint16_t *value)
+{
+    struct eddis_parameter p = vector_of(value, DIM);
+
+    p.dtype = type;
+    return add_parameter(e, &p);
 }
 
 static void body(struct eddis *e, int rank, struct loop_job *j)
 {
-    struct halves_job *h = j->arg;
+    struct halves *h = j->arg;
     uint16_t value[DIM], zero[DIM] = { 0 };
     float plain[DIM], none[DIM] = { 0 };
-    struct eddis_parameter p = values_vector(plain, DIM);
-    struct eddis_step s = { .size = sizeof s };
-    struct eddis_error err = { 0 };
-    int layer = eddis_add_layer(e, "all", EDDIS_LAYER_OTHER, &err), second, rc;
+    struct eddis_step s = { .step = -1 };
+    int second;
 
     for (int k = 0; k < DIM; k++)
         value[k] = narrow(h->type, plain[k] = 2 + 0.001F * (float)(k % 100));
-    CHECK(eddis_add_parameter(e, layer, &p, &err) == 0);
-    p.name = "value";
-    p.dtype = h->type;
-    p.value = value;
-    second = eddis_add_parameter(e, layer, &p, &err);
-    CHECK(eddis_commit(e, &err) == 0);
+    CHECK(add_vector(e, plain, DIM) == 0);
+    second = add_half(e, h->type, value);
+    OK(eddis_commit(e, &err));
     if (h->resumed)
-        restore(e, h, value, plain);
-    while ((rc = eddis_step_begin(e, &s, &err)) == 1) {
-        CHECK(eddis_announce(e, 0, none, none, &err) == 0);
-        CHECK(eddis_announce(e, second, zero, zero, &err) == 0);
-        CHECK(eddis_wait(e, TIMEOUT_NS, &err) == 0);
+        restore_both(e, h, value, plain);
+    while (step_begin(e, &s)) {
+        step_announce(e, 0, none);
+        step_announce(e, second, zero);
+        OK(eddis_wait(e, TIMEOUT_NS, &err));
         move(h->type, value, plain, s.step);
-        CHECK(eddis_step_end(e, NULL, &err) == 0);
+        OK(eddis_step_end(e, NULL, &err));
         if (!h->resumed && s.step == SAVED_AT)
-            save(e, h, value, plain);
+            save_both(e, h, value, plain);
     }
-    if (rc < 0)
-        fprintf(stderr, "rank %d: %s\n", rank, err.text);
-    CHECK(rc == 0 && s.step > SAVED_AT + 3 * PERIOD);
+    CHECK(s.step > SAVED_AT + 3 * PERIOD);
     if (rank == 0) {
         memcpy(h->value[h->resumed], value, sizeof value);
         memcpy(h->plain[h->resumed], plain, sizeof plain);
     }
 }
 
-static void run(const struct loop_job *row, enum eddis_dtype type)
+static void run(int n, int per_group, enum eddis_dtype type)
 {
-    struct halves_job h = { .type = type };
+    struct halves h = { .type = type };
+    const struct loop_job j = {
+        .n = n, .share = 10, .per_group = per_group, .period = PERIOD, .each.epochs = 2
+    };
 
     CHECK(own_folder_make(h.folder, sizeof h.folder) == 0);
     for (int i = 0; i < 2; i++) {
-        h.j = *row;
-        h.j.period = PERIOD;
-        h.j.body = body;
-        h.j.arg = &h;
         h.resumed = i == 1;
-        for (int r = 0; r < h.j.n; r++)
-            h.j.scenario[r] = (struct scenario){ .batch = 10 * h.j.n, .epochs = 2 };
-        loop_job_board_of(&h.j, (const int64_t[]){ 10, 10 });
-        loop_job_run(&h.j);
+        loop_job_run_body(&j, body, &h);
     }
     CHECK(memcmp(h.plain[0], h.plain[1], sizeof h.plain[0]) == 0);
     CHECK(memcmp(h.value[0], h.value[1], sizeof h.value[0]) == 0);
-    CHECK(file_remove_tree(h.folder, NULL) == 0);
 }
 
 /* ---- several groups ---- */
 
-struct groups_job {
-    struct loop_job j;
+struct groups {
     char folder[64];
     bool resumed, same; /* same: the groups that wrote the checkpoint */
     bool at_end;        /* they wrote it when they had ended their steps */
@@ -152,41 +137,38 @@ struct groups_job {
 };
 
 /* Whether each group goes on with its own model. */
-static bool keeps_own(const struct groups_job *g)
+static bool keeps_own(const struct groups *g)
 {
     return g->same && !g->at_end;
 }
 
 /* A rank's float32 numbers, as a checkpoint has them. */
-static void get_copy(struct eddis *e, struct groups_job *g, int rank, uint16_t *value, float *copy)
+static void get_copy(struct eddis *e, struct groups *g, int rank, uint16_t *value, float *copy)
 {
-    struct eddis_error err = { 0 };
     struct eddis_checkpoint *c = NULL;
     const char *name = keeps_own(g) ? "eddis.float32" : "eddis.centre";
     int from = keeps_own(g) ? rank : 0;
 
-    CHECK(eddis_restore_begin(e, g->folder, &c, &err) == 1);
-    CHECK(eddis_checkpoint_get(c, "value", value, sizeof *value * DIM, &err) == 0);
-    CHECK(eddis_checkpoint_get_from(c, from, name, copy, sizeof *copy * DIM, &err) == 0);
-    CHECK(eddis_restore_end(c, &err) == 0);
+    GIVES(1, eddis_restore_begin(e, g->folder, &c, &err));
+    OK(eddis_checkpoint_get(c, "value", value, sizeof *value * DIM, &err));
+    OK(eddis_checkpoint_get_from(c, from, name, copy, sizeof *copy * DIM, &err));
+    OK(eddis_restore_end(c, &err));
 }
 
-static void save_groups(struct eddis *e, struct groups_job *g, const uint16_t *value)
+static void save_groups(struct eddis *e, struct groups *g, const uint16_t *value)
 {
-    struct eddis_error err = { 0 };
     struct eddis_checkpoint *c = NULL;
 
-    CHECK(eddis_checkpoint_begin(e, g->folder, &c, &err) == 0);
+    OK(eddis_checkpoint_begin(e, g->folder, &c, &err));
     if (e->all.place.rank == 0)
-        CHECK(eddis_checkpoint_put(c, "value", value, sizeof *value * DIM, &err) == 0);
-    CHECK(eddis_checkpoint_commit(c, 0, &err) == 0);
+        OK(eddis_checkpoint_put(c, "value", value, sizeof *value * DIM, &err));
+    OK(eddis_checkpoint_commit(c, 0, &err));
 }
 
 /* The first step has begun, and no exchange.  The group's own values were moved since the exchange
  * of which its copy is, the centre's are what it is rounded to.
  */
-static void check_copy(struct eddis *e, struct groups_job *g, const uint16_t *value,
-                       const float *copy)
+static void check_copy(struct eddis *e, struct groups *g, const uint16_t *value, const float *copy)
 {
     const struct sync_halves *h = &e->centre.halves;
     int unlike = 0;
@@ -201,38 +183,31 @@ static void check_copy(struct eddis *e, struct groups_job *g, const uint16_t *va
 
 static void groups_body(struct eddis *e, int rank, struct loop_job *j)
 {
-    struct groups_job *g = j->arg;
+    struct groups *g = j->arg;
     uint16_t value[DIM], zero[DIM] = { 0 };
-    struct eddis_parameter p = values_vector(NULL, DIM);
-    struct eddis_step s = { .size = sizeof s };
-    struct eddis_error err = { 0 };
-    int layer = eddis_add_layer(e, "all", EDDIS_LAYER_OTHER, &err), parameter, rc;
     float copy[DIM], none[DIM] = { 0 };
-    int steps = 0;
+    struct eddis_step s;
+    int parameter, steps = 0;
 
     for (int k = 0; k < DIM; k++)
         value[k] = narrow(EDDIS_BFLOAT16, 2 + 0.001F * (float)(k % 100));
-    p.dtype = EDDIS_BFLOAT16;
-    p.value = value;
-    parameter = eddis_add_parameter(e, layer, &p, &err);
-    CHECK(eddis_commit(e, &err) == 0);
+    parameter = add_half(e, EDDIS_BFLOAT16, value);
+    OK(eddis_commit(e, &err));
     if (g->resumed)
         get_copy(e, g, rank, value, copy);
-    while ((rc = eddis_step_begin(e, &s, &err)) == 1) {
+    while (step_begin(e, &s)) {
         if (g->resumed && steps == 0)
             check_copy(e, g, value, copy);
         if (steps++ < TOGETHER) /* each has some, and an exchange */
-            CHECK(eddis_barrier(e, TIMEOUT_NS, &err) == 0);
-        CHECK(eddis_announce(e, parameter, zero, zero, &err) == 0);
-        CHECK(eddis_wait(e, TIMEOUT_NS, &err) == 0);
+            OK(eddis_barrier(e, TIMEOUT_NS, &err));
+        step_announce(e, parameter, zero);
+        OK(eddis_wait(e, TIMEOUT_NS, &err));
         move(EDDIS_BFLOAT16, value, none, s.step + rank);
-        CHECK(eddis_step_end(e, NULL, &err) == 0);
+        OK(eddis_step_end(e, NULL, &err));
         if (!g->resumed && !g->at_end && s.flags & EDDIS_STEP_CHECKPOINT)
             save_groups(e, g, value);
     }
-    if (rc < 0)
-        fprintf(stderr, "rank %d: %s\n", rank, err.text);
-    CHECK(rc == 0 && steps >= TOGETHER);
+    CHECK(steps >= TOGETHER);
     for (int i = 0; i < 2 && g->at_end && !g->resumed; i++) /* the second has all of it, too */
         save_groups(e, g, value);
 }
@@ -240,41 +215,30 @@ static void groups_body(struct eddis *e, int rank, struct loop_job *j)
 /* Two groups write, as many or one go on. */
 static void run_groups(bool same, bool at_end)
 {
-    struct groups_job g = { .same = same, .at_end = at_end };
+    struct groups g = { .same = same, .at_end = at_end };
 
     CHECK(own_folder_make(g.folder, sizeof g.folder) == 0);
     for (int i = 0; i < 2; i++) {
         int n = i == 0 || same ? RANKS : 1;
+        const struct loop_job j = {
+            .n = n, .share = 20 / n, .per_group = ASYNC, .period = PERIOD, .each.epochs = 2 + i
+        };
 
-        g.j = (struct loop_job){ .n = n,
-                                 .mode = "async",
-                                 .algorithm = "easgd",
-                                 .per_group = 1,
-                                 .period = PERIOD,
-                                 .body = groups_body,
-                                 .arg = &g };
         g.resumed = i == 1;
-        for (int r = 0; r < n; r++)
-            g.j.scenario[r] = (struct scenario){ .batch = 20, .epochs = 2 + i };
-        loop_job_board_of(&g.j, n == 1 ? (const int64_t[]){ 20 } : (const int64_t[]){ 10, 10 });
-        loop_job_run(&g.j);
+        loop_job_run_body(&j, groups_body, &g);
     }
     CHECK(g.unlike == (same ? RANKS : 1));
-    CHECK(file_remove_tree(g.folder, NULL) == 0);
 }
 
 int main(void)
 {
-    static const struct loop_job rows[] = {
-        { .n = 1, .mode = "async", .algorithm = "easgd", .per_group = 1 },
-        { .n = RANKS, .mode = "hybrid", .algorithm = "hsgd", .per_group = RANKS },
-    };
+    for (int i = 0; i < 2; i++) {
+        enum eddis_dtype type = i ? EDDIS_FLOAT16 : EDDIS_BFLOAT16;
 
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        run(&rows[i], EDDIS_BFLOAT16);
-        run(&rows[i], EDDIS_FLOAT16);
+        run(1, ASYNC, type);
+        run(RANKS, RANKS, type);
     }
     for (int i = 0; i < 4; i++)
         run_groups(i % 2 == 0, i >= 2);
-    return loop_job_failures != 0;
+    return check_result();
 }

@@ -12,14 +12,10 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
+#include <stdio.h>
 #include <unistd.h>
 
 enum { DIM = 4, FOREVER = 1 << 30 };
-
-#define TIMEOUT_NS (INT64_C(60) * CLOCK_S)
 
 /* What the ranks of a job, and of the one after it, share. */
 struct shared {
@@ -45,13 +41,14 @@ struct shared {
     int lost[MAX_RANKS];                         /* times that each went back */
     unsigned periods;                            /* set bits: rank 0 did steps under them */
     int64_t flags_at, flags; /* ... and, after so many of its steps, these flags */
+    char folder[64];         /* for checkpoints */
 };
 
 struct worker {
     struct eddis *e;
     struct shared *s;
     struct loop_job *j;
-    int rank, parameter;
+    int rank;
     float w[DIM], g[DIM];
     pthread_t reader;
     atomic_bool done;
@@ -84,114 +81,80 @@ static void gradient(const struct worker *w, const int64_t *index, int64_t n, fl
 
 static void set_up(struct worker *w)
 {
-    struct eddis_parameter p = { .size = sizeof p,
-                                 .name = "w",
-                                 .dtype = EDDIS_FLOAT32,
-                                 .n_dims = 1,
-                                 .dims = { DIM },
-                                 .value = w->w };
-    struct eddis_error err = { 0 };
-    int layer = eddis_add_layer(w->e, "only", EDDIS_LAYER_DENSE, &err);
-
-    w->parameter = eddis_add_parameter(w->e, layer, &p, &err);
-    CHECK(w->parameter == 0);
-    if (eddis_commit(w->e, &err) < 0)
-        fprintf(stderr, "rank %d: %s\n", w->rank, err.text);
-    CHECK(eddis_broadcast_parameters(w->e, 0, &err) == 0);
+    CHECK(add_vector(w->e, w->w, DIM) == 0);
+    OK(eddis_commit(w->e, &err));
+    OK(eddis_broadcast_parameters(w->e, 0, &err));
 }
 
 /* path NULL: the newest. */
-static void restore(struct worker *w, const char *path)
+static void restore_model(struct worker *w, const char *path)
 {
     struct eddis_checkpoint_info info = { .size = sizeof info };
-    int rank = -1;
     struct eddis_checkpoint *c = NULL;
-    struct eddis_error err = { 0 };
-    int rc = eddis_restore_begin(w->e, path, &c, &err);
+    int rank = -1;
 
-    CHECK(rc == 1);
-    if (rc < 0)
-        fprintf(stderr, "rank %d: %s\n", w->rank, err.text);
-    if (rc != 1)
-        return;
-    CHECK(eddis_checkpoint_get(c, "w", w->w, sizeof w->w, &err) == 0);
-    CHECK(eddis_checkpoint_info(c, &info, &err) == 0);
-    if (info.own)
-        CHECK(eddis_checkpoint_get_from(c, w->rank, "rank", &rank, sizeof rank, &err) == 0 &&
-              rank == w->rank);
+    GIVES(1, eddis_restore_begin(w->e, path, &c, &err));
+    OK(eddis_checkpoint_get(c, "w", w->w, sizeof w->w, &err));
+    OK(eddis_checkpoint_info(c, &info, &err));
+    if (info.own) {
+        OK(eddis_checkpoint_get_from(c, w->rank, "rank", &rank, sizeof rank, &err));
+        CHECK(rank == w->rank);
+    }
     CHECK((eddis_checkpoint_size(c, w->rank, "rank", NULL) < 0) == (w->rank >= info.n_ranks));
-    rc = eddis_restore_end(c, &err);
-    if (rc < 0)
-        fprintf(stderr, "rank %d: %s\n", w->rank, err.text);
-    CHECK(rc == 0);
+    OK(eddis_restore_end(c, &err));
     w->s->own[w->rank] = w->e->centre.local != NULL;
     CHECK(info.own == (w->e->group.several ? w->s->own[w->rank] : w->rank < info.n_ranks));
     w->since = 0;
 }
 
 /* Rank 0 notes, or takes back, what all have taken; nobody makes steps meanwhile. */
-static void kept(struct worker *w, void *to, const void *from)
+static void keep(struct worker *w, void *to, const void *from)
 {
-    struct eddis_error err = { 0 };
-
-    CHECK(eddis_barrier(w->e, TIMEOUT_NS, &err) == 0);
+    OK(eddis_barrier(w->e, TIMEOUT_NS, &err));
     if (w->rank == 0)
         memcpy(to, from, sizeof w->s->kept);
-    CHECK(eddis_barrier(w->e, TIMEOUT_NS, &err) == 0);
+    OK(eddis_barrier(w->e, TIMEOUT_NS, &err));
 }
 
 /* As eddis.h says: all agree in a checkpoint that is given up, and go back to the first one. */
 static void go_back(struct worker *w)
 {
     struct eddis_checkpoint *c = NULL;
-    struct eddis_error err = { 0 };
     int32_t lost = w->rank == w->j->n - 1;
 
     for (int k = 0; k < DIM && lost; k++)
         w->w[k] = NAN;
-    CHECK(eddis_checkpoint_begin(w->e, NULL, &c, &err) == 0);
-    CHECK(eddis_allreduce(w->e, &lost, 1, EDDIS_INT32, EDDIS_MAX, TIMEOUT_NS, &err) == 0 && lost);
-    CHECK(eddis_checkpoint_abandon(c, &err) == 0);
+    OK(eddis_checkpoint_begin(w->e, NULL, &c, &err));
+    OK(eddis_allreduce(w->e, &lost, 1, EDDIS_INT32, EDDIS_MAX, TIMEOUT_NS, &err));
+    CHECK(lost);
+    OK(eddis_checkpoint_abandon(c, &err));
     for (int k = 0; k < DIM; k++)
         w->w[k] = NAN;
     atomic_store(&w->present, 0);
-    restore(w, w->s->first);
-    kept(w, w->s->taken, w->s->kept);
+    restore_model(w, w->s->first);
+    keep(w, w->s->taken, w->s->kept);
     w->s->lost[w->rank]++;
 }
 
 static void checkpoint(struct worker *w)
 {
     struct eddis_checkpoint *c = NULL;
-    struct eddis_error err = { 0 };
-    float own[DIM], centre[DIM], all[MAX_RANKS][DIM];
-    int rc;
+    float own[DIM];
 
     memcpy(own, w->w, sizeof own);
-    rc = eddis_checkpoint_begin(w->e, NULL, &c, &err);
-    if (rc < 0)
-        fprintf(stderr, "rank %d: %s\n", w->rank, err.text);
-    CHECK(rc == 0);
-    if (rc < 0)
-        return;
-    memcpy(centre, w->w, sizeof centre); /* the same on all workers meanwhile */
-    CHECK(eddis_allgather(w->e, centre, all, sizeof centre, TIMEOUT_NS, &err) == 0);
-    for (int i = 0; i < w->j->n; i++)
-        CHECK(memcmp(all[i], centre, sizeof centre) == 0);
+    OK(eddis_checkpoint_begin(w->e, NULL, &c, &err));
+    check_same(w->e, EDDIS_ALL, w->w, sizeof w->w); /* meanwhile */
     if (w->rank == 0)
-        CHECK(eddis_checkpoint_put(c, "w", w->w, sizeof w->w, &err) == 0);
-    CHECK(eddis_checkpoint_put(c, "rank", &w->rank, sizeof w->rank, &err) == 0);
+        OK(eddis_checkpoint_put(c, "w", w->w, sizeof w->w, &err));
+    OK(eddis_checkpoint_put(c, "rank", &w->rank, sizeof w->rank, &err));
     if (w->s->lose_at && !w->s->checkpoints[w->rank]) {
         if (w->rank == 0)
             snprintf(w->s->first, sizeof w->s->first, "%.*s",
                      (int)(strlen(eddis_checkpoint_folder(c)) - strlen(".g1.part")),
                      eddis_checkpoint_folder(c));
-        kept(w, w->s->kept, w->s->taken);
+        keep(w, w->s->kept, w->s->taken);
     }
-    rc = eddis_checkpoint_commit(c, 0, &err);
-    if (rc < 0)
-        fprintf(stderr, "rank %d: %s\n", w->rank, err.text);
-    CHECK(rc == 0);
+    OK(eddis_checkpoint_commit(c, 0, &err));
     CHECK(memcmp(w->w, own, sizeof own) == 0);
     w->s->checkpoints[w->rank]++;
     w->since = 0;
@@ -228,57 +191,48 @@ static void count_exchange(struct worker *w, const struct eddis_step *s)
         w->s->periods |= 1U << p->step_plan % 3;
 }
 
-/* As a sampler on the thread that makes the steps: what may be asked for is told while the step is
+/* As a sampler on the thread that makes the steps: what may be asked for is known while the step is
  * under way, on members of a group too.
  */
 static void look_ahead(const struct worker *w, const struct eddis_step *s)
 {
     int64_t most = w->j->scenario[w->rank].read_ahead ? w->j->scenario[w->rank].read_ahead : 2;
     struct eddis_step next = { .size = sizeof next };
-    struct eddis_error err = { 0 };
+    int more = 0;
 
     for (int64_t i = 1; i <= most; i++) {
-        int rc = eddis_plan_step(w->e, s->step + i, EDDIS_FOREVER, &next, &err);
-
-        if (rc < 0)
-            fprintf(stderr, "rank %d: %s\n", w->rank, err.text);
-        CHECK(rc >= 0 && (rc == 0 || next.step == s->step + i));
+        SUCCEEDS(more = eddis_plan_step(w->e, s->step + i, EDDIS_FOREVER, &next, &err));
+        CHECK(more == 0 || next.step == s->step + i);
     }
-    CHECK(eddis_plan_step(w->e, s->step + most + 1, EDDIS_FOREVER, &next, &err) == -ENOBUFS);
+    REFUSED(-ENOBUFS, "", eddis_plan_step(w->e, s->step + most + 1, EDDIS_FOREVER, &next, &err));
 }
 
 static void step(struct worker *w, const struct eddis_step *s)
 {
-    struct eddis_error err = { 0 };
     int64_t index[SCENARIO_SAMPLES];
-    int rc;
 
-    CHECK(eddis_sample_indices(w->e, s, index, &err) == 0);
+    OK(eddis_sample_indices(w->e, s, index, &err));
     look_ahead(w, s);
     gradient(w, index, s->count, w->g);
     if (w->s->sleep_ms[w->rank])
         clock_sleep_until_ns(clock_now_ns() + w->s->sleep_ms[w->rank] * CLOCK_MS);
-    CHECK(eddis_announce(w->e, w->parameter, w->g, w->g, &err) == 0);
-    rc = eddis_wait(w->e, TIMEOUT_NS, &err);
-    if (rc < 0)
-        fprintf(stderr, "rank %d: %s\n", w->rank, err.text);
-    CHECK(rc == 0);
+    step_announce(w->e, 0, w->g);
+    OK(eddis_wait(w->e, TIMEOUT_NS, &err));
     for (int k = 0; k < DIM; k++)
         w->w[k] -= (float)(0.3 * s->lr_factor) * w->g[k];
-    CHECK(eddis_step_end(w->e, NULL, &err) == 0);
+    OK(eddis_step_end(w->e, NULL, &err));
     count_exchange(w, s);
     count(w, s, index);
 }
 
-/* As a loader's thread, of a step that it was told of. */
-static void told(const struct worker *w, const struct eddis_step *s)
+/* Ask for the numbers and counts of a step, as a loader's thread does. */
+static void ask_numbers(const struct worker *w, const struct eddis_step *s)
 {
     int64_t index[SCENARIO_SAMPLES], count[MAX_RANKS];
-    struct eddis_error err = { 0 };
     int rc;
 
-    CHECK(eddis_sample_indices(w->e, s, index, &err) == 0);
-    rc = eddis_counts(w->e, s->step, count, &err);
+    OK(eddis_sample_indices(w->e, s, index, &err));
+    rc = eddis_counts(w->e, s->step, count, NULL);
     /* the step is over, or the job has gone back, meanwhile */
     CHECK(rc > 0 || rc == -ESTALE || w->s->go_back || w->s->lose_at);
 }
@@ -295,18 +249,16 @@ static void *read_ahead(void *arg)
 
         for (int64_t i = 0; i < w->s->read_ahead && !atomic_load(&w->done); i++) {
             struct eddis_step s = { .size = sizeof s };
-            struct eddis_error err = { 0 };
+            struct eddis_error why = { 0 };
             int64_t timeout_ns = i % 2 ? 0 : EDDIS_FOREVER;
-            int rc = eddis_plan_step(w->e, from + i, timeout_ns, &s, &err);
+            int rc = eddis_plan_step(w->e, from + i, timeout_ns, &s, &why);
             /* the step is over, the answer on its way, or the job has gone back */
             bool good = rc >= 0 || rc == -ESTALE || (rc == -EAGAIN && timeout_ns == 0) ||
                         (rc == -ENOBUFS && (w->s->go_back || w->s->lose_at));
 
-            if (!good)
-                fprintf(stderr, "rank %d: %s\n", w->rank, err.text);
-            CHECK(good);
+            CHECK(good, "%d %s", rc, why.text);
             if (rc == 1)
-                told(w, &s);
+                ask_numbers(w, &s);
             usleep(100); /* leave the cores to the others */
         }
     }
@@ -342,39 +294,36 @@ static void steer(struct worker *w, int64_t n)
 /* After the end: back to the first checkpoint and to the end again, and back. */
 static void once_more(struct worker *w)
 {
-    struct eddis_step s = { .size = sizeof s };
-    struct eddis_error err = { 0 };
+    struct eddis_step s;
     int64_t first;
-    int rc, n = 0;
+    int n = 0;
 
-    restore(w, w->s->first);
+    restore_model(w, w->s->first);
     first = w->e->samples.step;
-    while ((rc = eddis_step_begin(w->e, &s, &err)) == 1) {
+    while (step_begin(w->e, &s)) {
         CHECK(n > 0 || s.step == first);
-        CHECK(eddis_announce(w->e, w->parameter, w->g, w->g, &err) == 0);
-        CHECK(eddis_wait(w->e, TIMEOUT_NS, &err) == 0);
-        CHECK(eddis_step_end(w->e, NULL, &err) == 0);
+        step_announce(w->e, 0, w->g);
+        step_end(w->e);
         if (s.flags & EDDIS_STEP_CHECKPOINT)
             checkpoint(w);
         n++;
     }
-    CHECK(rc == 0 && n > 0);
-    restore(w, w->s->first);
+    CHECK(n > 0);
+    restore_model(w, w->s->first);
 }
 
 static void body(struct eddis *e, int rank, struct loop_job *j)
 {
     struct worker w = { .e = e, .s = j->arg, .j = j, .rank = rank };
-    struct eddis_step s = { .size = sizeof s };
-    struct eddis_error err = { 0 };
+    struct eddis_step s;
+    bool left = false;
     int64_t n = 0;
-    int rc;
 
     set_up(&w);
     reader_start(&w);
     if (w.s->resume)
-        restore(&w, NULL);
-    while ((rc = eddis_step_begin(e, &s, &err)) == 1) {
+        restore_model(&w, NULL);
+    while (!left && step_begin(e, &s)) {
         if (n == 0) {
             w.s->first_step[rank] = s.step;
             w.s->boxed[rank] = -atomic_load(&j->sent[rank][COMM_BOX]);
@@ -389,19 +338,16 @@ static void body(struct eddis *e, int rank, struct loop_job *j)
         else if (s.flags & EDDIS_STEP_CHECKPOINT || w.s->go_back)
             checkpoint(&w);
         if (w.s->go_back)
-            restore(&w, NULL);
-        if (w.s->checkpoints[rank] == w.s->leave_at)
-            break;
-        steer(&w, n);
+            restore_model(&w, NULL);
+        left = w.s->checkpoints[rank] == w.s->leave_at;
+        if (!left)
+            steer(&w, n);
     }
     reader_end(&w);
-    if (rc == 1)
+    if (left)
         return;
-    if (rc < 0)
-        fprintf(stderr, "rank %d: %s\n", rank, err.text);
-    CHECK(rc == 0);
     CHECK(w.reads || !j->period || e->group.place.rank > 0 || w.s->go_back || n == 0);
-    CHECK(eddis_step_begin(e, &s, &err) == 0); /* and so it stays */
+    CHECK(!step_begin(e, &s)); /* and so it stays */
     w.s->steps[rank] = n;
     w.s->boxed[rank] += atomic_load(&j->sent[rank][COMM_BOX]);
     memcpy(w.s->w[rank], w.w, sizeof w.w);
@@ -411,89 +357,81 @@ static void body(struct eddis *e, int rank, struct loop_job *j)
 
 static void run(struct loop_job *j, struct shared *s)
 {
-    int64_t batch[MAX_RANKS];
-
-    for (int i = 0; i < j->n; i++) {
-        batch[i] = 10;
-        j->scenario[i].batch = 10 * j->n;
-        j->scenario[i].read_ahead = (int)s->read_ahead;
-    }
+    j->each.read_ahead = (int)s->read_ahead;
     if (!s->leave_at)
         s->leave_at = FOREVER;
+    pthread_mutex_init(&s->lock, NULL);
     j->arg = s;
     j->body = body;
-    pthread_mutex_init(&s->lock, NULL);
-    loop_job_board_of(j, batch);
     loop_job_run(j);
     pthread_mutex_destroy(&s->lock);
 }
 
 static void check_end(const struct loop_job *j, const struct shared *s)
 {
-    int64_t last = j->scenario[0].epochs ? j->scenario[0].epochs : SCENARIO_EPOCHS;
+    int64_t last = scenario_epochs(&j->each);
 
     for (int e = 0; e < SCENARIO_EPOCHS; e++)
         for (int i = 0; i < SCENARIO_SAMPLES; i++)
-            if (s->taken[e][i] != (e < last)) {
-                fprintf(stderr, "sample %d of epoch %d was taken %d times\n", i, e, s->taken[e][i]);
-                CHECK(0);
-                return;
-            }
+            CHECK(s->taken[e][i] == (e < last), "sample %d of epoch %d was taken %d times", i, e,
+                  s->taken[e][i]);
     for (int i = 0; i < j->n; i++) {
         CHECK(memcmp(s->w[i], s->w[0], sizeof s->w[0]) == 0);
         CHECK(s->checkpoints[i] == s->checkpoints[0]);
     }
-    for (int k = 0; k < DIM && last == SCENARIO_EPOCHS; k++) {
-        if (fabs(s->w[0][k] - truth[k]) > 0.2)
-            fprintf(stderr, "w[%d] = %g, not %g\n", k, (double)s->w[0][k], truth[k]);
-        CHECK(fabs(s->w[0][k] - truth[k]) < 0.2);
-    }
+    for (int k = 0; k < DIM && last == SCENARIO_EPOCHS; k++)
+        CHECK(fabs(s->w[0][k] - truth[k]) < 0.2, "w[%d] = %g, not %g", k, (double)s->w[0][k],
+              truth[k]);
 }
 
 static const struct row {
-    const char *mode, *algorithm;
     int n, per_group, period;
     int node_of[MAX_RANKS]; /* all 0: each group's own */
     int read_ahead;         /* in the generation that is restarted; see struct shared */
     bool go_back;
-} rows[] = { { "async", "easgd", 2, 1, 1, { 0 } },
-             { "async", "easgd", 4, 1, 3, { 0 } },
-             { "hybrid", "hsgd", 4, 2, 2, { 0 } },
-             { "hybrid", "hsgd", 6, 3, 1, { 0 } },
-             { "async", "easgd", 1, 1, 2, { 0 } },
+} rows[] = { { 2, ASYNC, 1, { 0 } },
+             { 4, ASYNC, 3, { 0 } },
+             { 4, 2, 2, { 0 } },
+             { 6, 3, 1, { 0 } },
+             { 1, ASYNC, 2, { 0 } },
              /* one group shares memory, the other is on two nodes */
-             { "hybrid", "hsgd", 4, 2, 3, { 0, 0, 1, 2 } },
-             { "sync", "allreduce", 4, 4, 0, { 0 } } };
+             { 4, 2, 3, { 0, 0, 1, 2 } },
+             { 4, SYNC, 0, { 0 } } };
 
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
-static struct loop_job job_of(const struct row *r, const char *dir)
+static void clear(struct shared *s)
 {
-    return (struct loop_job){ .mode = r->mode,
-                              .algorithm = r->algorithm,
-                              .n = r->n,
+    memset(s, 0, sizeof *s);
+    CHECK(own_folder_make(s->folder, sizeof s->folder) == 0);
+}
+
+static struct loop_job job_of(const struct row *r, const struct shared *s)
+{
+    return (struct loop_job){ .n = r->n,
+                              .share = 10,
                               .per_group = r->per_group,
                               .period = r->period,
                               .node_of = r->node_of[r->n - 1] ? r->node_of : NULL,
-                              .checkpoint_dir = dir };
+                              .checkpoint_dir = s->folder };
 }
 
 /* Only the root of a group talks to the box, of which every group's node has a part. */
 static void hsgd_2_only_roots_talk_to_the_box(const struct row *r, const struct shared *s)
 {
-    if (strcmp(r->mode, "hybrid") != 0 || r->node_of[r->n - 1])
+    if (r->per_group <= ASYNC || r->node_of[r->n - 1])
         return;
-    for (int i = 0; i < r->n; i++) {
+    for (int i = 0; i < r->n; i++)
         CHECK(i % r->per_group ? s->boxed[i] == 0 : s->boxed[i] > 0);
-    }
 }
 
-static void trains(const struct row *r, const char *dir)
+static void trains(const struct row *r)
 {
-    struct loop_job j = job_of(r, dir);
     static struct shared s;
+    struct loop_job j;
 
-    memset(&s, 0, sizeof s);
+    clear(&s);
+    j = job_of(r, &s);
     s.publish = r->n > 1;
     s.sleep_ms[r->n - 1] = 3; /* one is slow, the others take more */
     run(&j, &s);
@@ -506,31 +444,25 @@ static void trains(const struct row *r, const char *dir)
     hsgd_2_only_roots_talk_to_the_box(r, &s);
 }
 
-static void set_epochs(struct loop_job *j, int64_t epochs)
-{
-    for (int i = 0; i < j->n; i++)
-        j->scenario[i].epochs = epochs;
-}
-
 /* The job ends at a checkpoint, and goes on with other workers, perhaps in other groups, until
  * there were so many epochs instead of as many.
  */
-static void restarts(const struct row *r, const struct row *next, const int64_t epochs[2],
-                     const char *dir)
+static void restarts(const struct row *r, const struct row *next, int64_t epochs,
+                     int64_t next_epochs)
 {
-    bool same =
-        r->n == next->n && r->per_group == next->per_group && strcmp(next->mode, "sync") != 0;
-    struct loop_job j = job_of(r, dir);
+    bool same = r->n == next->n && r->per_group == next->per_group && next->per_group != SYNC;
     static struct shared s;
+    struct loop_job j;
 
-    memset(&s, 0, sizeof s);
+    clear(&s);
+    j = job_of(r, &s);
     s.leave_at = 1;
     s.sleep_ms[0] = 2;
-    set_epochs(&j, epochs[0]);
+    j.each.epochs = epochs;
     run(&j, &s);
-    j = job_of(next, dir);
+    j = job_of(next, &s);
     j.generation = 2;
-    set_epochs(&j, epochs[1]);
+    j.each.epochs = next_epochs;
     s.leave_at = 0;
     s.resume = true;
     s.read_ahead = next->read_ahead;
@@ -547,12 +479,13 @@ static void restarts(const struct row *r, const struct row *next, const int64_t 
 /* The model is lost after some checkpoints: all go back to the first one and on from there, while
  * plans change and threads read ahead.  What was taken since is taken once more.
  */
-static void goes_back(const struct row *r, const char *dir)
+static void goes_back(const struct row *r)
 {
-    struct loop_job j = job_of(r, dir);
     static struct shared s;
+    struct loop_job j;
 
-    memset(&s, 0, sizeof s);
+    clear(&s);
+    j = job_of(r, &s);
     s.lose_at = r->n > 4 ? 2 : 3; /* of as many as there are, or more */
     s.publish = r->n > 1;
     s.read_ahead = 2;
@@ -563,13 +496,14 @@ static void goes_back(const struct row *r, const char *dir)
         CHECK(s.lost[i] == 1 && s.steps[i] > s.first_step[i]);
 }
 
-/* Told to write a checkpoint and stop, each does so at a step of its own, which is its last. */
-static void stops_at(const struct row *r, int64_t flags_at, const char *dir)
+/* Asked to write a checkpoint and stop, each does so at a step of its own, which is its last. */
+static void stops(const struct row *r, int64_t flags_at)
 {
-    struct loop_job j = job_of(r, dir);
     static struct shared s;
+    struct loop_job j;
 
-    memset(&s, 0, sizeof s);
+    clear(&s);
+    j = job_of(r, &s);
     s.flags_at = flags_at;
     s.flags = BOARD_FLAG_CHECKPOINT | BOARD_FLAG_STOP;
     for (int i = 0; i < r->n; i++)
@@ -582,7 +516,7 @@ static void stops_at(const struct row *r, int64_t flags_at, const char *dir)
         CHECK(memcmp(s.w[i], s.w[0], sizeof s.w[0]) == 0);
     }
     CHECK(flags_at > 3 || s.stops[0] == 1);
-    j = job_of(r, dir); /* and what was not done comes then, once */
+    j = job_of(r, &s); /* and what was not done comes then, once */
     j.generation = 2;
     s.flags = 0;
     s.resume = true;
@@ -591,101 +525,49 @@ static void stops_at(const struct row *r, int64_t flags_at, const char *dir)
     check_end(&j, &s);
 }
 
-static void stops(const struct row *r, const char *dir)
+static void restarts_with_readers(const struct row *r, const struct row *like, int64_t read_ahead,
+                                  bool go_back)
 {
-    stops_at(r, 3, dir);
+    struct row next = *like;
+
+    next.read_ahead = (int)read_ahead;
+    next.go_back = go_back;
+    restarts(r, &next, SCENARIO_EPOCHS, SCENARIO_EPOCHS);
 }
 
-/* A checkpoint is due by samples at about the same steps, which some may take together. */
-static void stops_twice(const struct row *r, const char *dir)
+static void restarts_in_each_way(const struct row *r)
 {
-    for (int64_t at = 6; at < 10; at++) {
-        char own[128];
+    const struct row *other = r->per_group == ASYNC ? &rows[2] : &rows[1], *sync = &rows[6];
+    enum { ALL = SCENARIO_EPOCHS };
 
-        (void)snprintf(own, sizeof own, "%s/%d", dir, (int)at);
-        CHECK(mkdir(own, 0700) == 0);
-        stops_at(r, at, own);
-    }
-}
-
-static void each(void (*test)(const struct row *r, const char *dir), const struct row *r)
-{
-    char dir[64], command[80];
-
-    CHECK(own_folder_make(dir, sizeof dir) == 0);
-    test(r, dir);
-    snprintf(command, sizeof command, "rm -r %s", dir);
-    CHECK(system(command) == 0);
-}
-
-static const int64_t all_epochs[2] = { SCENARIO_EPOCHS, SCENARIO_EPOCHS };
-
-static void restarts_alike(const struct row *r, const char *dir)
-{
-    restarts(r, r, all_epochs, dir);
-}
-
-static void restarts_longer(const struct row *r, const char *dir)
-{
-    restarts(r, r, (const int64_t[]){ SCENARIO_EPOCHS - 1, SCENARIO_EPOCHS }, dir);
-}
-
-static void restarts_shorter(const struct row *r, const char *dir)
-{
-    restarts(r, r, (const int64_t[]){ SCENARIO_EPOCHS, SCENARIO_EPOCHS - 1 }, dir);
-}
-
-/* With half, or twice, the workers the same global batch is 20 or 5 a worker: the plan says it. */
-static void restarts_other_groups(const struct row *r, const char *dir)
-{
-    const struct row *next = r->per_group == 1 ? &rows[2] : &rows[1];
-
-    if (r->n == next->n)
-        restarts(r, next, all_epochs, dir);
-}
-
-/* What is left out of order is done in sync mode too, all workers counting alike. */
-static void restarts_in_sync(const struct row *r, const char *dir)
-{
-    if (r->n == 4)
-        restarts(r, &rows[6], all_epochs, dir);
-}
-
-/* Threads read ahead while checkpoints are written and restored: what is left is looked at, or
- * replaced, at one moment.
- */
-static void restarts_with_readers(const struct row *r, const char *dir)
-{
-    struct row next = *r;
-
-    next.read_ahead = 2;
-    if (r->n == 4)
-        restarts(r, &next, all_epochs, dir);
-}
-
-static void goes_back_with_readers(const struct row *r, const char *dir)
-{
-    struct row next = rows[6];
-
-    next.read_ahead = 60;
-    next.go_back = true;
+    restarts(r, r, ALL, ALL);
+    if ((r - rows) % 2) /* longer, or shorter */
+        restarts(r, r, ALL - 1, ALL);
+    else
+        restarts(r, r, ALL, ALL - 1);
+    if (r->n != 4)
+        return;
+    restarts(r, other, ALL, ALL);
+    /* What is left out of order is done in sync mode too, all workers counting alike. */
+    restarts(r, sync, ALL, ALL);
+    /* Threads read ahead while checkpoints are written and restored: what is left is looked at, or
+     * replaced, at one moment.
+     */
+    restarts_with_readers(r, r, 2, false);
     if (r == &rows[1])
-        restarts(r, &next, all_epochs, dir);
+        restarts_with_readers(r, sync, 60, true);
 }
 
 int main(void)
 {
     for (int i = 0; i < N_ROWS; i++) {
-        each(trains, &rows[i]);
-        each(restarts_alike, &rows[i]);
-        each(i % 2 ? restarts_longer : restarts_shorter, &rows[i]);
-        each(restarts_other_groups, &rows[i]);
-        each(restarts_in_sync, &rows[i]);
-        each(restarts_with_readers, &rows[i]);
-        each(goes_back_with_readers, &rows[i]);
-        each(goes_back, &rows[i]);
-        each(stops, &rows[i]);
-        each(stops_twice, &rows[i]);
+        trains(&rows[i]);
+        restarts_in_each_way(&rows[i]);
+        goes_back(&rows[i]);
+        stops(&rows[i], 3);
+        /* A checkpoint is due by samples at about the same steps, which some may take together. */
+        for (int64_t at = 6; at < 10; at++)
+            stops(&rows[i], at);
     }
-    return loop_job_failures ? EXIT_FAILURE : EXIT_SUCCESS;
+    return check_result();
 }

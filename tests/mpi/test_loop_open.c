@@ -3,20 +3,15 @@
 #include "lib/base/clock.h"
 #include "lib/worker/worker.h"
 #include "loop_job.h"
-#include "values_scenario.h"
 
 #include <errno.h>
 #include <sched.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* Of float32, of 16 bits, and of float64 without a gradient. */
 enum { RANKS = 4, DIM = 3, HALVES = 7, STATE = 2, MIN_COUNT = 1 };
 
-#define TIMEOUT_NS (INT64_C(60) * CLOCK_S)
-
-static const int64_t before[MAX_RANKS] = { 10, 10, 10, 10 }, after[MAX_RANKS] = { 16, 12, 8, 4 };
+static const int64_t after[MAX_RANKS] = { 16, 12, 8, 4 };
 
 struct open_job {
     struct loop_job j;
@@ -30,7 +25,7 @@ struct open_job {
     atomic_llong samples;  /* taken by all */
 };
 
-static bool is_told(const struct board_page *page)
+static bool has_model(const struct board_page *page)
 {
     const struct program *p = &page->program;
 
@@ -40,21 +35,21 @@ static bool is_told(const struct board_page *page)
            p->largest_bytes == 2 * HALVES && p->largest_behind == 4 * DIM;
 }
 
-/* What an agent does: it waits until all ranks have told their models, and publishes the plan. */
+/* What an agent does: it waits until all ranks have given their models, and publishes the plan. */
 static void *answer(void *arg)
 {
     struct open_job *o = arg;
     int64_t end = clock_now_ns() + TIMEOUT_NS;
     struct board_page page;
-    int told = 0;
+    int given = 0;
 
-    while (told < RANKS && clock_now_ns() < end) {
-        told = 0;
+    while (given < RANKS && clock_now_ns() < end) {
+        given = 0;
         for (int i = 0; i < RANKS; i++)
-            told += board_read(o->j.board, i, &page, NULL) == 0 && is_told(&page);
+            given += board_read(o->j.board, i, &page, NULL) == 0 && has_model(&page);
         usleep(1000);
     }
-    CHECK(told == RANKS);
+    CHECK(given == RANKS);
     while (o->late && atomic_load(&o->gave_up) < RANKS && clock_now_ns() < end)
         usleep(1000);
     loop_job_settle(&o->j, after, o->flags);
@@ -64,25 +59,23 @@ static void *answer(void *arg)
 /* Before eddis_commit nobody knows who takes what. */
 static void check_open(struct eddis *e)
 {
-    struct eddis_world world = { .size = sizeof world };
+    struct eddis_world world = world_of(e);
     struct eddis_step s = { .size = sizeof s };
-    struct eddis_error err = { 0 };
 
-    CHECK(eddis_world(e, &world) == 0);
     CHECK(strcmp(world.mode, "auto") == 0 && strcmp(world.algorithm, "auto") == 0);
     CHECK(world.flags == 0 && world.momentum == 0);
-    CHECK(eddis_plan_step(e, 0, EDDIS_FOREVER, &s, &err) == -EAGAIN && err.code == -EAGAIN);
-    CHECK(strstr(err.text, "not known before eddis_commit"));
-    CHECK(eddis_step_begin(e, &s, &err) == -EINVAL);
+    REFUSED(-EAGAIN, "not known before eddis_commit",
+            eddis_plan_step(e, 0, EDDIS_FOREVER, &s, &err));
+    REFUSED(-EINVAL, "", eddis_step_begin(e, &s, &err));
 }
 
 static void check_settled(struct eddis *e, const struct loop_job *j, int rank)
 {
-    struct eddis_world world = { .size = sizeof world };
+    struct eddis_world world = world_of(e);
     struct board_page page;
 
-    CHECK(eddis_world(e, &world) == 0);
-    CHECK(strcmp(world.mode, j->mode) == 0 && strcmp(world.algorithm, j->algorithm) == 0);
+    CHECK(strcmp(world.mode, loop_job_mode(j)) == 0);
+    CHECK(strcmp(world.algorithm, loop_job_algorithm(j)) == 0);
     CHECK(!(world.flags & EDDIS_WORLD_SEVERAL) == !j->per_group);
     CHECK(!(world.flags & EDDIS_WORLD_GROUPS) == (j->per_group < 2));
     loop_job_page(j, rank, &page);
@@ -91,33 +84,31 @@ static void check_settled(struct eddis *e, const struct loop_job *j, int rank)
 
 static void commit(struct eddis *e, struct open_job *o)
 {
-    struct eddis_error err = { 0 };
-    int rc = eddis_commit(e, &err);
+    int rc = -ETIMEDOUT;
 
     if (o->late) {
-        CHECK(rc == -ETIMEDOUT && strstr(err.text, "timeouts.launch"));
+        REFUSED(-ETIMEDOUT, "timeouts.launch", eddis_commit(e, &err));
         check_open(e);
         atomic_fetch_add(&o->gave_up, 1);
-        do
-            rc = eddis_commit(e, &err);
-        while (rc == -ETIMEDOUT);
+        while (rc == -ETIMEDOUT)
+            rc = eddis_commit(e, NULL);
+        CHECK(rc == 0);
+    } else {
+        OK(eddis_commit(e, &err));
     }
-    if (rc < 0)
-        fprintf(stderr, "%s\n", err.text);
-    CHECK(rc == 0);
 }
 
 /* The first eddis_commit of all ranks, in which rank 1 reads a board that no plan comes to. */
 static void commit_in_vain(struct eddis *e, struct open_job *o, int rank)
 {
     struct board *own = e->plan_switch.board;
-    struct eddis_error err = { 0 };
+    struct eddis_error unread = { 0 };
 
     if (rank == 1)
-        CHECK(board_open(o->empty.path, rank, &e->plan_switch.board, &err) == 0);
-    CHECK(eddis_commit(e, &err) == -EAGAIN);
-    CHECK(strstr(err.text, "cannot read the job's plan"));
-    CHECK(!strncmp(err.text, "rank 1: ", 8) == (rank != 1));
+        OK(board_open(o->empty.path, rank, &e->plan_switch.board, &err));
+    CHECK(eddis_commit(e, &unread) == -EAGAIN);
+    CHECK(strstr(unread.text, "cannot read the job's plan"));
+    CHECK(!strncmp(unread.text, "rank 1: ", 8) == (rank != 1));
     check_open(e);
     if (rank == 1)
         board_close(e->plan_switch.board);
@@ -126,19 +117,18 @@ static void commit_in_vain(struct eddis *e, struct open_job *o, int rank)
 
 struct reader {
     struct eddis *e;
-    int64_t count; /* -1: not told */
+    int64_t count; /* -1: not known */
 };
 
-/* What a thread does that reads ahead: it asks for the first step until it is told. */
+/* What a thread does that reads ahead: it asks for the first step until that is known. */
 static void *read_ahead(void *arg)
 {
     struct reader *r = arg;
     struct eddis_step s = { .size = sizeof s };
     int64_t end = clock_now_ns() + TIMEOUT_NS;
-    struct eddis_error err = { 0 };
     int rc;
 
-    while ((rc = eddis_plan_step(r->e, 0, EDDIS_FOREVER, &s, &err)) == -EAGAIN &&
+    while ((rc = eddis_plan_step(r->e, 0, EDDIS_FOREVER, &s, NULL)) == -EAGAIN &&
            clock_now_ns() < end)
         sched_yield();
     r->count = rc == 1 ? s.count : -1;
@@ -156,27 +146,24 @@ static void commit_beside(struct eddis *e, struct open_job *o, int rank)
     CHECK(o->j.per_group ? r.count > 0 : r.count == after[rank]);
 }
 
-static void train(struct eddis *e, struct open_job *o, int parameter, int rank)
+static void train(struct eddis *e, struct open_job *o, int rank)
 {
-    struct eddis_step s = { .size = sizeof s }, next = s;
-    struct eddis_error err = { 0 };
+    struct eddis_step s, next = { .size = sizeof next };
     float g[DIM] = { 1, 2, 3 };
     int64_t index[SCENARIO_SAMPLES];
     unsigned flags = 0;
-    int rc, n = 0;
+    int n = 0;
 
-    while ((rc = eddis_step_begin(e, &s, &err)) == 1) {
+    while (step_begin(e, &s)) {
         if (n++ == 0 && !o->j.per_group)
             CHECK(s.count == after[rank]);
         flags |= s.flags;
-        CHECK(eddis_sample_indices(e, &s, index, &err) == 0);
-        CHECK(eddis_plan_step(e, s.step + 1, EDDIS_FOREVER, &next, &err) >= 0);
-        CHECK(eddis_announce(e, parameter, g, g, &err) == 0);
-        CHECK(eddis_wait(e, TIMEOUT_NS, &err) == 0);
-        CHECK(eddis_step_end(e, NULL, &err) == 0);
+        OK(eddis_sample_indices(e, &s, index, &err));
+        SUCCEEDS(eddis_plan_step(e, s.step + 1, EDDIS_FOREVER, &next, &err));
+        step_announce(e, 0, g);
+        step_end(e);
         atomic_fetch_add(&o->samples, s.count);
     }
-    CHECK(rc == 0);
     CHECK(!(o->flags & BOARD_FLAG_STOP) || (flags & EDDIS_STEP_STOP && n == 1));
 }
 
@@ -184,27 +171,20 @@ static void body(struct eddis *e, int rank, struct loop_job *j)
 {
     struct open_job *o = j->arg;
     struct eddis_checkpoint *c;
-    struct eddis_error err = { 0 };
     float w[DIM] = { 0 };
     uint16_t halves[HALVES] = { 0 };
     double state[STATE] = { 0 };
-    struct eddis_parameter p = values_vector(w, DIM);
-    int layer = eddis_add_layer(e, "all", EDDIS_LAYER_OTHER, &err);
-    int parameter = eddis_add_parameter(e, layer, &p, &err);
+    struct eddis_parameter p[] = { vector_of(w, DIM), vector_of(halves, HALVES),
+                                   vector_of(state, STATE) };
 
-    p.name = "halves";
-    p.dtype = EDDIS_BFLOAT16;
-    p.dims[0] = HALVES;
-    p.value = halves;
-    CHECK(eddis_add_parameter(e, layer, &p, &err) >= 0);
-    p.name = "state";
-    p.dtype = EDDIS_FLOAT64;
-    p.dims[0] = STATE;
-    p.value = state;
-    p.state = 1;
-    CHECK(eddis_add_parameter(e, layer, &p, &err) >= 0);
+    p[1].dtype = EDDIS_BFLOAT16;
+    p[2].dtype = EDDIS_FLOAT64;
+    p[2].state = 1;
+    OK(eddis_add_layer(e, "all", EDDIS_LAYER_OTHER, &err));
+    for (int i = 0; i < 3; i++)
+        GIVES(i, eddis_add_parameter(e, 0, &p[i], &err));
     check_open(e);
-    CHECK(eddis_restore_begin(e, NULL, &c, &err) == 0); /* there is none */
+    OK(eddis_restore_begin(e, NULL, &c, &err)); /* there is none */
     if (o->fails)
         commit_in_vain(e, o, rank);
     if (o->reads)
@@ -212,7 +192,7 @@ static void body(struct eddis *e, int rank, struct loop_job *j)
     else
         commit(e, o);
     check_settled(e, j, rank);
-    train(e, o, parameter, rank);
+    train(e, o, rank);
     if (rank == 0) /* it may still be at the board, which goes with the job */
         pthread_join(o->agent, NULL);
 }
@@ -222,14 +202,14 @@ static void run(struct open_job *o)
     o->j.n = RANKS;
     o->j.body = body;
     o->j.arg = o;
-    for (int i = 0; i < RANKS; i++)
-        o->j.scenario[i] = (struct scenario){ .batch = 40, .epochs = 2, .min_count = MIN_COUNT };
+    o->j.share = 10;
+    o->j.each = (struct scenario){ .epochs = 2, .min_count = MIN_COUNT };
     o->j.open_ns = o->late ? CLOCK_MS : TIMEOUT_NS;
-    loop_job_board_of(&o->j, before);
     if (o->fails) {
-        o->empty = (struct loop_job){ .n = RANKS, .open_ns = TIMEOUT_NS };
-        loop_job_board_of(&o->empty, before);
+        o->empty = (struct loop_job){ .n = RANKS, .share = 10, .open_ns = TIMEOUT_NS };
+        loop_job_prepare(&o->empty);
     }
+    loop_job_prepare(&o->j);
     CHECK(pthread_create(&o->agent, NULL, answer, o) == 0);
     loop_job_run(&o->j);
     if (o->fails)
@@ -240,25 +220,20 @@ static void run(struct open_job *o)
 
 int main(void)
 {
-    struct open_job rows[] = {
-        { .j = { .mode = "sync", .algorithm = "allreduce" } },
-        { .j = { .mode = "sync", .algorithm = "allreduce" }, .reads = true },
-        { .j = { .mode = "async", .algorithm = "easgd", .per_group = 1, .period = 2 } },
-        { .j = { .mode = "async", .algorithm = "easgd", .per_group = 1, .period = 2 },
-          .reads = true },
-        { .j = { .mode = "hybrid", .algorithm = "hsgd", .per_group = 2, .period = 2 },
-          .reads = true },
-        { .j = { .mode = "sync", .algorithm = "allreduce" }, .fails = true },
-        { .j = { .mode = "async", .algorithm = "easgd", .per_group = 1, .period = 2 },
-          .fails = true },
-        { .j = { .mode = "hybrid", .algorithm = "hsgd", .per_group = 2, .period = 2 } },
-        { .j = { .mode = "hybrid", .algorithm = "hsgd", .per_group = 2, .period = 2 },
-          .late = true },
-        { .j = { .mode = "sync", .algorithm = "allreduce" },
-          .flags = BOARD_FLAG_CHECKPOINT | BOARD_FLAG_STOP },
+    static struct open_job rows[] = {
+        { .j.per_group = SYNC },
+        { .j.per_group = SYNC, .reads = true },
+        { .j.per_group = ASYNC },
+        { .j.per_group = ASYNC, .reads = true },
+        { .j.per_group = 2, .reads = true },
+        { .j.per_group = SYNC, .fails = true },
+        { .j.per_group = ASYNC, .fails = true },
+        { .j.per_group = 2 },
+        { .j.per_group = 2, .late = true },
+        { .j.per_group = SYNC, .flags = BOARD_FLAG_CHECKPOINT | BOARD_FLAG_STOP },
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         run(&rows[i]);
-    return loop_job_failures != 0;
+    return check_result();
 }

@@ -5,18 +5,15 @@
  * What is behind the caller's size is garbage: read it must not be, for it would be refused, nor
  * written.
  */
-#include "lib/base/file.h"
 #include "lib/worker/open_options.h"
 #include "lib/worker/worker.h"
 #include "loop_job.h"
 #include "own_folder.h"
 
 #include <errno.h>
-#include <string.h>
 
-#define TIMEOUT_NS (INT64_C(60) * INT64_C(1000000000))
-
-enum { GARBAGE = 0xFF, ROOM = 512, DIM = 2 };
+/* LEAST: the least size that has a part of a field. */
+enum { GARBAGE = 0xFF, ROOM = 512, DIM = 2, LEAST = sizeof(size_t) + 1 };
 
 /* The first `size` bytes of a struct, and garbage. */
 union sized {
@@ -54,9 +51,6 @@ static bool is_part(const union sized *s, const void *whole, size_t size)
                                        size - sizeof size) == 0;
 }
 
-/* Sizes with a field at least, or a part of one. */
-#define EACH_SIZE(n, of) (size_t n = sizeof(size_t) + 1; n <= sizeof(of); n++)
-
 static void sizes_of_options(void)
 {
     static const struct eddis_options whole = { .size = sizeof whole,
@@ -74,18 +68,15 @@ static void sizes_of_options(void)
                                                 .close_at_exit = 1 };
     static const struct eddis_options zero; /* its padding too */
 
-    for
-        EACH_SIZE(n, whole)
-        {
-            struct eddis_options got;
-            union sized s;
+    for (size_t n = LEAST; n <= sizeof whole; n++) {
+        struct eddis_options got;
+        union sized s;
 
-            begin(&s, &whole, n);
-            CHECK(open_options_read((const struct eddis_options *)&s, &got, NULL) == 0);
-            CHECK(memcmp((char *)&got + sizeof n, (const char *)&whole + sizeof n, n - sizeof n) ==
-                  0);
-            CHECK(memcmp((char *)&got + n, (const char *)&zero + n, sizeof got - n) == 0);
-        }
+        begin(&s, &whole, n);
+        OK(open_options_read((const struct eddis_options *)&s, &got, &err));
+        CHECK(memcmp((char *)&got + sizeof n, (const char *)&whole + sizeof n, n - sizeof n) == 0);
+        CHECK(memcmp((char *)&got + n, (const char *)&zero + n, sizeof got - n) == 0);
+    }
 }
 
 /* Of no elements, for which no value is needed. */
@@ -97,34 +88,26 @@ static bool is_empty(size_t n)
 
 static void sizes_of_parameters(struct eddis *e, float *value, float *result)
 {
-    const struct eddis_parameter whole = { .size = sizeof whole,
-                                           .name = "w",
-                                           .dtype = EDDIS_FLOAT32,
-                                           .n_dims = 1,
-                                           .dims = { DIM },
-                                           .value = value,
-                                           .result = result };
+    struct eddis_parameter whole = vector_of(value, DIM);
     const size_t least = offsetof(struct eddis_parameter, value) + sizeof(void *);
-    struct eddis_error err = { 0 };
-    int layer = eddis_add_layer(e, "l", EDDIS_LAYER_OTHER, &err);
 
-    for
-        EACH_SIZE(n, whole)
-        {
-            size_t field = offsetof(struct eddis_parameter, result);
-            union sized s;
-            int rc;
+    whole.result = result;
+    OK(eddis_add_layer(e, "l", EDDIS_LAYER_OTHER, &err));
+    for (size_t n = LEAST; n <= sizeof whole; n++) {
+        size_t field = offsetof(struct eddis_parameter, result);
+        union sized s;
+        int rc;
 
-            if ((n > 8 && n < 16) || (n > least - 8 && n < least) || (n > field && n < field + 8))
-                continue; /* a part of an address is none */
-            begin(&s, &whole, n);
-            rc = eddis_add_parameter(e, layer, (const struct eddis_parameter *)&s, &err);
-            CHECK(n < least ? rc == -EINVAL || is_empty(n) : rc >= 0);
-            if (rc < 0)
-                continue;
-            CHECK(e->parameters.item[rc].result == (n < field + 8 ? NULL : result));
-            CHECK(e->parameters.item[rc].slot >= 0 && !e->parameters.item[rc].factored);
-        }
+        if ((n > 8 && n < 16) || (n > least - 8 && n < least) || (n > field && n < field + 8))
+            continue; /* a part of an address is none */
+        begin(&s, &whole, n);
+        rc = eddis_add_parameter(e, 0, (const struct eddis_parameter *)&s, NULL);
+        CHECK(n < least ? rc == -EINVAL || is_empty(n) : rc >= 0);
+        if (rc < 0)
+            continue;
+        CHECK(e->parameters.item[rc].result == (n < field + 8 ? NULL : result));
+        CHECK(e->parameters.item[rc].slot >= 0 && !e->parameters.item[rc].factored);
+    }
 }
 
 static void sizes_of_world(struct eddis *e)
@@ -134,81 +117,67 @@ static void sizes_of_world(struct eddis *e)
     memset(&whole, 0, sizeof whole);
     whole.size = sizeof whole;
     CHECK(eddis_world(e, &whole) == 0);
-    for
-        EACH_SIZE(n, whole)
-        {
-            union sized s;
+    for (size_t n = LEAST; n <= sizeof whole; n++) {
+        union sized s;
 
-            begin(&s, &whole, sizeof n);
-            s.size = n;
-            CHECK(eddis_world(e, (struct eddis_world *)&s) == 0);
-            CHECK(is_part(&s, &whole, n));
-        }
+        begin(&s, &whole, sizeof n);
+        s.size = n;
+        CHECK(eddis_world(e, (struct eddis_world *)&s) == 0);
+        CHECK(is_part(&s, &whole, n));
+    }
 }
 
 static void sizes_of_collectives(struct eddis *e)
 {
     const struct eddis_collective whole = { .size = sizeof whole, .kind = EDDIS_BARRIER };
-    struct eddis_error err = { 0 };
 
-    for
-        EACH_SIZE(n, whole)
-        {
-            const size_t at = offsetof(struct eddis_collective, buffer);
-            union sized s;
-            int rc;
+    for (size_t n = LEAST; n <= sizeof whole; n++) {
+        const size_t at = offsetof(struct eddis_collective, buffer);
+        union sized s;
 
-            if (n > at && n < at + sizeof(void *))
-                continue;
-            begin(&s, &whole, n);
-            rc = eddis_collective(e, (const struct eddis_collective *)&s, TIMEOUT_NS, &err);
-            CHECK(rc == 0);
-        }
+        if (n > at && n < at + sizeof(void *))
+            continue;
+        begin(&s, &whole, n);
+        OK(eddis_collective(e, (const struct eddis_collective *)&s, TIMEOUT_NS, &err));
+    }
 }
 
 static void sizes_of_plan(struct eddis *e, int64_t step)
 {
     struct eddis_step whole;
-    struct eddis_error err = { 0 };
 
     memset(&whole, 0, sizeof whole);
     whole.size = sizeof whole;
-    CHECK(eddis_plan_step(e, step, 0, &whole, &err) == 1);
-    for
-        EACH_SIZE(n, whole)
-        {
-            union sized s;
+    GIVES(1, eddis_plan_step(e, step, 0, &whole, &err));
+    for (size_t n = LEAST; n <= sizeof whole; n++) {
+        union sized s;
 
-            begin(&s, &whole, sizeof n);
-            s.size = n;
-            CHECK(eddis_plan_step(e, step, 0, (struct eddis_step *)&s, &err) == 1);
-            CHECK(is_part(&s, &whole, n));
-        }
+        begin(&s, &whole, sizeof n);
+        s.size = n;
+        GIVES(1, eddis_plan_step(e, step, 0, (struct eddis_step *)&s, &err));
+        CHECK(is_part(&s, &whole, n));
+    }
 }
 
 static void sizes_of_checkpoint(struct eddis *e, const char *folder)
 {
     struct eddis_checkpoint_info whole;
     struct eddis_checkpoint *c = NULL;
-    struct eddis_error err = { 0 };
 
-    CHECK(eddis_checkpoint_begin(e, folder, &c, &err) == 0);
-    CHECK(eddis_checkpoint_commit(c, 0, &err) == 0);
-    CHECK(eddis_restore_begin(e, folder, &c, &err) == 1);
+    save(e, folder, NULL, 0);
+    GIVES(1, eddis_restore_begin(e, folder, &c, &err));
     memset(&whole, 0, sizeof whole);
     whole.size = sizeof whole;
-    CHECK(eddis_checkpoint_info(c, &whole, &err) == 0);
-    for
-        EACH_SIZE(n, whole)
-        {
-            union sized s;
+    OK(eddis_checkpoint_info(c, &whole, &err));
+    for (size_t n = LEAST; n <= sizeof whole; n++) {
+        union sized s;
 
-            begin(&s, &whole, sizeof n);
-            s.size = n;
-            CHECK(eddis_checkpoint_info(c, (struct eddis_checkpoint_info *)&s, &err) == 0);
-            CHECK(is_part(&s, &whole, n));
-        }
-    CHECK(eddis_restore_end(c, &err) == 0);
+        begin(&s, &whole, sizeof n);
+        s.size = n;
+        OK(eddis_checkpoint_info(c, (struct eddis_checkpoint_info *)&s, &err));
+        CHECK(is_part(&s, &whole, n));
+    }
+    OK(eddis_restore_end(c, &err));
 }
 
 /* One size a step, of the report too. */
@@ -217,33 +186,28 @@ static void steps(struct eddis *e)
     const struct eddis_report report = {
         .size = sizeof report, .has_loss = 1, .loss = 1, .compute_ns = 5, .work = 3, .read_ns = 2
     };
-    struct eddis_error err = { 0 };
     union sized s;
 
-    for
-        EACH_SIZE(n, struct eddis_step)
-        {
-            size_t of_report = n < sizeof report ? n : sizeof report;
+    for (size_t n = LEAST; n <= sizeof(struct eddis_step); n++) {
+        size_t of_report = n < sizeof report ? n : sizeof report;
 
-            ask(&s, n);
-            CHECK(eddis_step_begin(e, (struct eddis_step *)&s, &err) == 1);
-            CHECK(is_clean(&s, n));
-            CHECK(n < 2 * sizeof n || ((struct eddis_step *)&s)->step == e->samples.step);
-            CHECK(eddis_wait(e, TIMEOUT_NS, &err) == 0);
-            begin(&s, &report, of_report);
-            CHECK(eddis_step_end(e, (const struct eddis_report *)&s, &err) == 0);
-        }
+        ask(&s, n);
+        GIVES(1, eddis_step_begin(e, (struct eddis_step *)&s, &err));
+        CHECK(is_clean(&s, n));
+        CHECK(n < 2 * sizeof n || ((struct eddis_step *)&s)->step == e->samples.step);
+        OK(eddis_wait(e, TIMEOUT_NS, &err));
+        begin(&s, &report, of_report);
+        OK(eddis_step_end(e, (const struct eddis_report *)&s, &err));
+    }
     _Static_assert(sizeof report <= sizeof(struct eddis_step), "each size of the report, too");
 }
 
 static void body(struct eddis *e, int rank, struct loop_job *j)
 {
     float value[DIM] = { 0 }, result[DIM];
-    struct eddis_error err = { 0 };
 
-    (void)rank;
     sizes_of_parameters(e, value, result);
-    CHECK(eddis_commit(e, &err) == 0);
+    OK(eddis_commit(e, &err));
     sizes_of_world(e);
     sizes_of_collectives(e);
     sizes_of_plan(e, 1);
@@ -253,14 +217,12 @@ static void body(struct eddis *e, int rank, struct loop_job *j)
 
 int main(void)
 {
-    struct loop_job j = { .n = 1, .body = body };
+    struct loop_job j = { .n = 1, .body = body, .each = { .batch = 20, .epochs = 1000 } };
     char folder[64];
 
     CHECK(own_folder_make(folder, sizeof folder) == 0);
     j.arg = folder;
-    j.scenario[0] = (struct scenario){ .batch = 20, .epochs = 1000 };
     sizes_of_options();
     loop_job_run(&j);
-    CHECK(file_remove_tree(folder, NULL) == 0);
-    return loop_job_failures != 0;
+    return check_result();
 }

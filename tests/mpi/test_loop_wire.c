@@ -6,29 +6,22 @@
  * These are float32 from end to end, so the models come to the mean of where they began as near as
  * float32 brings them, some thousand times nearer than numbers of 16 bits.
  */
-#include "lib/base/clock.h"
 #include "lib/base/random.h"
 #include "loop_job.h"
-#include "values_scenario.h"
 
 #include <math.h>
-#include <string.h>
-
-#define TIMEOUT_NS (INT64_C(60) * CLOCK_S)
 
 enum { DIM = 3000, BATCH = 4 /* of each rank */, EPOCHS = 4, MIXED = 20 /* exchanges at least */ };
 
 static const struct row {
-    int n, per_group;
-    int node_of[MAX_RANKS];
-    enum sync_wire wire;
+    struct loop_job j;
     bool narrow; /* groups are on several nodes */
 } rows[] = {
-    { 4, 2, { 0, 1, 2, 3 }, SYNC_WIRE_BFLOAT16, true },
-    { 4, 2, { 0, 1, 2, 3 }, SYNC_WIRE_FLOAT16, true },
-    { 4, 2, { 0, 1, 2, 3 }, SYNC_WIRE_FLOAT32, false },
-    { 4, 2, { 0, 0, 1, 1 }, SYNC_WIRE_BFLOAT16, false },
-    { 8, 4, { 0, 0, 1, 1, 2, 2, 3, 3 }, SYNC_WIRE_BFLOAT16, true },
+    { { .n = 4, .per_group = 2, NODES(0, 1, 2, 3), .wire = SYNC_WIRE_BFLOAT16 }, true },
+    { { .n = 4, .per_group = 2, NODES(0, 1, 2, 3), .wire = SYNC_WIRE_FLOAT16 }, true },
+    { { .n = 4, .per_group = 2, NODES(0, 1, 2, 3), .wire = SYNC_WIRE_FLOAT32 }, false },
+    { { .n = 4, .per_group = 2, NODES(0, 0, 1, 1), .wire = SYNC_WIRE_BFLOAT16 }, false },
+    { { .n = 8, .per_group = 4, NODES(0, 0, 1, 1, 2, 2, 3, 3), .wire = SYNC_WIRE_BFLOAT16 }, true },
 };
 
 static float start(int group, int k)
@@ -51,10 +44,9 @@ static double distance(struct eddis *e, const struct eddis_step *s, const float 
 {
     double exact[DIM] = { 0 }, apart = 0, all = 0;
     int64_t count[MAX_RANKS] = { 0 };
-    struct eddis_error err = { 0 };
-    int n = eddis_counts(e, s->step, count, &err);
+    int n = 0;
 
-    CHECK(n > 0);
+    SUCCEEDS(n = eddis_counts(e, s->step, count, &err));
     for (int r = 0; r < n; r++) {
         uint64_t random = gradient_of(s->step, r);
 
@@ -68,40 +60,23 @@ static double distance(struct eddis *e, const struct eddis_step *s, const float 
     return sqrt(apart / all);
 }
 
-/* The same bits on all of the group. */
-static void check_alike(struct eddis *e, const float *got)
-{
-    float first[DIM];
-    struct eddis_collective c = { .size = sizeof c,
-                                  .kind = EDDIS_BROADCAST,
-                                  .scope = EDDIS_GROUP,
-                                  .buffer = first,
-                                  .n = sizeof first };
-    struct eddis_error err = { 0 };
-
-    memcpy(first, got, sizeof first);
-    CHECK(eddis_collective(e, &c, TIMEOUT_NS, &err) == 0);
-    CHECK(memcmp(first, got, sizeof first) == 0);
-}
-
 static void step(struct eddis *e, const struct row *row, const struct eddis_step *s, int member)
 {
     uint64_t random = gradient_of(s->step, member);
     float gradient[DIM];
-    struct eddis_error err = { 0 };
 
     for (int k = 0; k < DIM; k++)
         gradient[k] = (float)next_gradient(&random);
-    CHECK(eddis_announce(e, 0, gradient, gradient, &err) == 0);
-    CHECK(eddis_wait(e, TIMEOUT_NS, &err) == 0);
+    step_announce(e, 0, gradient);
+    OK(eddis_wait(e, TIMEOUT_NS, &err));
     if (s->batch) {
         double d = distance(e, s, gradient);
 
         CHECK(row->narrow ? d < 0.01 : d < 1e-6);
         CHECK(!row->narrow || d > 1e-5);
-        check_alike(e, gradient);
+        check_same(e, EDDIS_GROUP, gradient, sizeof gradient);
     }
-    CHECK(eddis_step_end(e, NULL, &err) == 0);
+    OK(eddis_step_end(e, NULL, &err));
 }
 
 /* The first group is the centre at first, too. */
@@ -121,55 +96,36 @@ static void body(struct eddis *e, int rank, struct loop_job *j)
 {
     const struct row *row = j->arg;
     float value[DIM];
-    struct eddis_world world = { .size = sizeof world };
-    struct eddis_parameter p = values_vector(value, DIM);
-    struct eddis_step s = { .size = sizeof s }, next = s;
-    struct eddis_error err = { 0 };
-    int layer = eddis_add_layer(e, "all", EDDIS_LAYER_OTHER, &err), begun;
+    struct eddis_step s = { .step = -1 };
+    struct eddis_world world;
 
-    CHECK(eddis_add_parameter(e, layer, &p, &err) == 0);
-    CHECK(eddis_commit(e, &err) == 0);
-    CHECK(eddis_world(e, &world) == 0 && world.n_groups == row->n / row->per_group);
+    CHECK(add_vector(e, value, DIM) == 0);
+    OK(eddis_commit(e, &err));
+    world = world_of(e);
+    CHECK(world.n_groups == j->n / j->per_group);
     for (int k = 0; k < DIM; k++)
         value[k] = start(0, k);
-    CHECK(eddis_broadcast_parameters(e, 0, &err) == 0);
+    OK(eddis_broadcast_parameters(e, 0, &err));
     for (int k = 0; k < DIM; k++)
         value[k] = start(world.group, k);
-    while ((begun = eddis_step_begin(e, &s, &err)) == 1) {
+    while (step_begin(e, &s)) {
         step(e, row, &s, world.group_rank);
-        begun = eddis_plan_step(e, s.step + 1, EDDIS_FOREVER, &next, &err);
-        loop_job_turn(j, rank, begun == 1 ? s.step : INT64_MAX);
+        loop_job_keep_pace(j, rank, step_is_last(e, &s) ? INT64_MAX : s.step);
     }
-    if (begun < 0)
-        fprintf(stderr, "rank %d: %s\n", rank, err.text);
-    CHECK(begun == 0 && s.step > MIXED * j->period);
+    CHECK(s.step > MIXED * j->period);
     check_mean(value, world.n_groups);
 }
 
 int main(void)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct row row = rows[i];
-        struct loop_job j = { .n = row.n,
-                              .mode = "hybrid",
-                              .algorithm = "hsgd",
-                              .per_group = row.per_group,
-                              .node_of = row.node_of,
-                              .hosts = true,
-                              .wire = row.wire,
-                              .period = 1,
-                              .body = body,
-                              .arg = &row };
-        int64_t batch[MAX_RANKS];
+        struct loop_job j = rows[i].j;
 
-        for (int r = 0; r < row.n; r++) {
-            batch[r] = BATCH;
-            j.scenario[r] = (struct scenario){ .batch = BATCH * row.n, .epochs = EPOCHS };
-        }
-        loop_job_board_of(&j, batch);
-        loop_job_run(&j);
-        if (loop_job_failures)
-            fprintf(stderr, "row %zu: %d failures\n", i, loop_job_failures);
+        j.share = BATCH;
+        j.hosts = true;
+        j.period = 1;
+        j.each.epochs = EPOCHS;
+        loop_job_run_body(&j, body, (void *)(uintptr_t)&rows[i]);
     }
-    return loop_job_failures != 0;
+    return check_result();
 }

@@ -1,51 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* values_scenario.c - many gradients by one call, parameters of unlike shapes and without
- * gradients, values that are elsewhere
+ * gradients, values that are elsewhere, numbers of 16 bits
  */
-#include "values_scenario.h"
+#include "scenario.h"
 
 #include <errno.h>
 #include <math.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#define TIMEOUT_NS (INT64_C(1000000000) * 60)
 
 enum { LAYERS = 4, EACH = 5, N = LAYERS * EACH, LENGTH = 7 };
-
-#define CHECK(w, cond)                                                                             \
-    do {                                                                                           \
-        if (!(cond)) {                                                                             \
-            fprintf(stderr, "rank %d: %s:%d: %s\n", (w)->world.rank, __FILE__, __LINE__, #cond);   \
-            (w)->failures++;                                                                       \
-        }                                                                                          \
-    } while (0)
 
 struct worker {
     struct eddis *e;
     struct eddis_world world;
-    int failures;
 };
 
 static struct worker worker_of(struct eddis *e)
 {
-    struct worker w = { .e = e, .world.size = sizeof w.world };
-
-    CHECK(&w, eddis_world(e, &w.world) == 0);
-    return w;
-}
-
-struct eddis_parameter values_vector(float *value, int64_t n)
-{
-    return (struct eddis_parameter){ .size = sizeof(struct eddis_parameter),
-                                     .name = "w",
-                                     .dtype = EDDIS_FLOAT32,
-                                     .n_dims = 1,
-                                     .dims = { n },
-                                     .value = value };
+    return (struct worker){ .e = e, .world = world_of(e) };
 }
 
 /* ---- many by one call ---- */
@@ -59,15 +31,14 @@ struct many {
 
 static void many_set_up(struct worker *w, struct many *m)
 {
-    struct eddis_error err = { 0 };
-
     for (int i = 0; i < N; i++) {
-        struct eddis_parameter p = values_vector(m->value[i], LENGTH);
-        int layer = i % EACH ? i / EACH : eddis_add_layer(w->e, "l", EDDIS_LAYER_OTHER, &err);
+        const struct eddis_parameter p = vector_of(m->value[i], LENGTH);
 
-        CHECK(w, layer == i / EACH && eddis_add_parameter(w->e, layer, &p, &err) == i);
+        if (i % EACH == 0)
+            GIVES(i / EACH, eddis_add_layer(w->e, "l", EDDIS_LAYER_OTHER, &err));
+        GIVES(i, eddis_add_parameter(w->e, i / EACH, &p, &err));
     }
-    CHECK(w, eddis_commit(w->e, &err) == 0);
+    OK(eddis_commit(w->e, &err));
 }
 
 /* Backwards; the first in its slot, the last as zero. */
@@ -88,25 +59,23 @@ static void many_fill(struct worker *w, struct many *m)
 /* One that is refused, at each place: none is announced, so that all may be announced after it. */
 static void many_refused(struct worker *w, struct many *m, int64_t count)
 {
-    struct eddis_error err = { 0 };
 
     for (int i = 0; i < N; i++) {
         int right = m->parameter[i];
         const void *source = m->source[i];
 
         m->parameter[i] = N;
-        CHECK(w, eddis_announce_many(w->e, N, m->parameter, m->source, m->to, &err) == -EINVAL);
-        CHECK(w, strstr(err.text, "no parameter 20"));
+        REFUSED(-EINVAL, "no parameter 20",
+                eddis_announce_many(w->e, N, m->parameter, m->source, m->to, &err));
         m->parameter[i] = m->parameter[(i + 1) % N];
-        CHECK(w, eddis_announce_many(w->e, N, m->parameter, m->source, m->to, &err) == -EINVAL);
-        CHECK(w, strstr(err.text, "twice"));
+        REFUSED(-EINVAL, "twice",
+                eddis_announce_many(w->e, N, m->parameter, m->source, m->to, &err));
         m->parameter[i] = right;
         m->source[i] = EDDIS_IN_PLACE;
-        CHECK(w, eddis_announce_many(w->e, N, m->parameter, m->source, m->to, &err) == -EINVAL);
+        REFUSED(-EINVAL, "", eddis_announce_many(w->e, N, m->parameter, m->source, m->to, &err));
         m->source[i] = source;
     }
-    CHECK(w,
-          eddis_set_weight(w->e, (double)count, &err) == 0); /* as before the first announcement */
+    OK(eddis_set_weight(w->e, (double)count, &err)); /* as before the first announcement */
 }
 
 static void many_check(struct worker *w, const struct many *m, const struct eddis_step *s)
@@ -115,43 +84,38 @@ static void many_check(struct worker *w, const struct many *m, const struct eddi
         for (int k = 0; k < LENGTH; k++) {
             float wanted = i == 0 ? 0 : (float)(i + k), d = m->result[i][k] - wanted;
 
-            CHECK(w, s->batch == 0 || (d < 1e-4f && d > -1e-4f));
+            CHECK(s->batch == 0 || (d < 1e-4f && d > -1e-4f));
         }
 }
 
-int values_many(struct eddis *e)
+void scenario_many(struct eddis *e, struct scenario *s)
 {
     struct worker own = worker_of(e), *w = &own;
     struct many *m = calloc(1, sizeof *m);
-    struct eddis_step s = { .size = sizeof s };
-    struct eddis_error err = { 0 };
-    int begun;
+    struct eddis_step step;
 
     many_set_up(w, m);
     many_fill(w, m);
-    CHECK(w, eddis_announce_many(e, N, m->parameter, m->source, m->to, &err) == -EINVAL);
-    while ((begun = eddis_step_begin(e, &s, &err)) == 1) {
+    REFUSED(-EINVAL, "", eddis_announce_many(e, N, m->parameter, m->source, m->to, &err));
+    while (step_begin(e, &step)) {
         many_fill(w, m);
-        if (s.step == 1)
-            many_refused(w, m, s.count);
-        CHECK(w, eddis_announce_many(e, 0, NULL, NULL, NULL, &err) == 0);
-        if (s.step % 2) { /* some before it */
-            CHECK(w, eddis_announce(e, m->parameter[0], m->source[0], m->to[0], &err) == 0);
-            CHECK(w, eddis_announce_many(e, N, m->parameter, m->source, m->to, &err) == -EINVAL);
-            CHECK(w, eddis_announce_many(e, N - 1, m->parameter + 1, m->source + 1, m->to + 1,
-                                         &err) == 0);
+        if (step.step == 1)
+            many_refused(w, m, step.count);
+        OK(eddis_announce_many(e, 0, NULL, NULL, NULL, &err));
+        if (step.step % 2) { /* some before it */
+            OK(eddis_announce(e, m->parameter[0], m->source[0], m->to[0], &err));
+            REFUSED(-EINVAL, "", eddis_announce_many(e, N, m->parameter, m->source, m->to, &err));
+            OK(eddis_announce_many(e, N - 1, m->parameter + 1, m->source + 1, m->to + 1, &err));
         } else {
-            CHECK(w, eddis_announce_many(e, N, m->parameter, m->source, m->to, &err) == 0);
+            OK(eddis_announce_many(e, N, m->parameter, m->source, m->to, &err));
         }
-        CHECK(w, eddis_wait_layer(e, LAYERS - 1, TIMEOUT_NS, &err) == 0);
-        CHECK(w, eddis_wait(e, TIMEOUT_NS, &err) == 0);
-        CHECK(w, eddis_announce_many(e, 1, m->parameter, NULL, NULL, &err) == -EINVAL);
-        many_check(w, m, &s);
-        CHECK(w, eddis_step_end(e, NULL, &err) == 0);
+        OK(eddis_wait_layer(e, LAYERS - 1, TIMEOUT_NS, &err));
+        OK(eddis_wait(e, TIMEOUT_NS, &err));
+        REFUSED(-EINVAL, "", eddis_announce_many(e, 1, m->parameter, NULL, NULL, &err));
+        many_check(w, m, &step);
+        OK(eddis_step_end(e, NULL, &err));
     }
-    CHECK(w, begun == 0);
     free(m);
-    return w->failures;
 }
 
 /* ---- shapes, and state ---- */
@@ -172,63 +136,59 @@ static void shapes_set_up(struct worker *w, struct shapes *x)
                        [EMPTY] = { 2, 1, 0, { 3, 0 } },
                        [NOTHING] = { 1, 0, 0, { 0 } },
                        [STATE] = { 1, 0, 1, { LENGTH } } };
-    struct eddis_error err = { 0 };
 
-    CHECK(w, eddis_add_layer(w->e, "all", EDDIS_LAYER_NORM, &err) == 0);
-    CHECK(w, eddis_add_layer(w->e, "state", EDDIS_LAYER_NORM, &err) == 1);
+    OK(eddis_add_layer(w->e, "all", EDDIS_LAYER_NORM, &err));
+    GIVES(1, eddis_add_layer(w->e, "state", EDDIS_LAYER_NORM, &err));
     for (int i = 0; i < SHAPES; i++) {
-        struct eddis_parameter p = values_vector(i == NOTHING ? NULL : x->value[i], 0);
+        struct eddis_parameter p = vector_of(i == NOTHING ? NULL : x->value[i], 0);
 
         p.n_dims = rows[i].n_dims;
         p.factored = rows[i].factored;
         p.state = rows[i].state;
         memcpy(p.dims, rows[i].dims, sizeof rows[i].dims);
-        CHECK(w, eddis_add_parameter(w->e, i == STATE, &p, &err) == i);
+        GIVES(i, eddis_add_parameter(w->e, i == STATE, &p, &err));
     }
     for (int i = 0; i < SHAPES; i++)
         for (int k = 0; k < LENGTH; k++)
             x->value[i][k] = (float)(w->world.rank + i + 1);
-    CHECK(w, eddis_commit(w->e, &err) == 0);
-    CHECK(w, eddis_broadcast_parameters(w->e, 0, &err) == 0);
-    CHECK(w, x->value[WHOLE][6] == WHOLE + 1 && x->value[SCALAR][0] == SCALAR + 1);
-    CHECK(w, x->value[STATE][6] == STATE + 1);
-    CHECK(w, x->value[SCALAR][1] == (float)(w->world.rank + SCALAR + 1)); /* one element */
+    OK(eddis_commit(w->e, &err));
+    OK(eddis_broadcast_parameters(w->e, 0, &err));
+    CHECK(x->value[WHOLE][6] == WHOLE + 1 && x->value[SCALAR][0] == SCALAR + 1);
+    CHECK(x->value[STATE][6] == STATE + 1);
+    CHECK(x->value[SCALAR][1] == (float)(w->world.rank + SCALAR + 1)); /* one element */
 }
 
 static void shapes_misuse(struct worker *w, struct shapes *x)
 {
-    struct eddis_error err = { 0 };
 
-    CHECK(w, eddis_gradient(w->e, STATE) == NULL && eddis_result(w->e, STATE) == NULL);
-    CHECK(w, eddis_gradient(w->e, EMPTY) != NULL);
-    CHECK(w, eddis_announce(w->e, STATE, x->gradient, x->gradient, &err) == -EINVAL);
-    CHECK(w, strstr(err.text, "is state") != NULL);
-    CHECK(w, eddis_announce_factors(w->e, STATE, x, x, 1, NULL, &err) == -EINVAL);
-    CHECK(w,
-          eddis_announce_many(w->e, 2, (const int[]){ WHOLE, STATE }, NULL, NULL, &err) == -EINVAL);
+    CHECK(eddis_gradient(w->e, STATE) == NULL && eddis_result(w->e, STATE) == NULL);
+    CHECK(eddis_gradient(w->e, EMPTY) != NULL);
+    REFUSED(-EINVAL, "is state", eddis_announce(w->e, STATE, x->gradient, x->gradient, &err));
+    REFUSED(-EINVAL, "", eddis_announce_factors(w->e, STATE, x, x, 1, NULL, &err));
+    REFUSED(-EINVAL, "",
+            eddis_announce_many(w->e, 2, (const int[]){ WHOLE, STATE }, NULL, NULL, &err));
 }
 
 static void shapes_step(struct worker *w, struct shapes *x, const struct eddis_step *s)
 {
-    struct eddis_error err = { 0 };
     float unused = 0;
 
     for (int k = 0; k < LENGTH; k++)
         x->gradient[WHOLE][k] = x->gradient[SCALAR][k] = (float)(k + 1);
-    CHECK(w, eddis_announce_layer(w->e, 1, &err) == 0); /* which has none */
+    OK(eddis_announce_layer(w->e, 1, &err)); /* which has none */
     if (s->step == 1)
         shapes_misuse(w, x);
-    CHECK(w, eddis_announce(w->e, SCALAR, x->gradient[SCALAR], x->gradient[SCALAR], &err) == 0);
-    CHECK(w, eddis_announce_factors(w->e, EMPTY, x->gradient, &unused, 1, &unused, &err) == 0);
-    CHECK(w, eddis_announce(w->e, NOTHING, NULL, NULL, &err) == 0);
-    CHECK(w, eddis_announce(w->e, WHOLE, x->gradient[WHOLE], x->gradient[WHOLE], &err) == 0);
-    CHECK(w, eddis_wait_layer(w->e, 1, 0, &err) == 0);
-    CHECK(w, eddis_wait_layer(w->e, 0, TIMEOUT_NS, &err) == 0);
-    CHECK(w, eddis_wait(w->e, TIMEOUT_NS, &err) == 0);
-    CHECK(w, !s->batch || (x->gradient[SCALAR][0] > 0.999f && x->gradient[SCALAR][0] < 1.001f));
-    CHECK(w, !s->batch || (x->gradient[WHOLE][6] > 6.999f && x->gradient[WHOLE][6] < 7.001f));
-    CHECK(w, x->gradient[SCALAR][1] == 2 && unused == 0);
-    CHECK(w, eddis_step_end(w->e, NULL, &err) == 0);
+    OK(eddis_announce(w->e, SCALAR, x->gradient[SCALAR], x->gradient[SCALAR], &err));
+    OK(eddis_announce_factors(w->e, EMPTY, x->gradient, &unused, 1, &unused, &err));
+    OK(eddis_announce(w->e, NOTHING, NULL, NULL, &err));
+    OK(eddis_announce(w->e, WHOLE, x->gradient[WHOLE], x->gradient[WHOLE], &err));
+    OK(eddis_wait_layer(w->e, 1, 0, &err));
+    OK(eddis_wait_layer(w->e, 0, TIMEOUT_NS, &err));
+    OK(eddis_wait(w->e, TIMEOUT_NS, &err));
+    CHECK(!s->batch || (x->gradient[SCALAR][0] > 0.999f && x->gradient[SCALAR][0] < 1.001f));
+    CHECK(!s->batch || (x->gradient[WHOLE][6] > 6.999f && x->gradient[WHOLE][6] < 7.001f));
+    CHECK(x->gradient[SCALAR][1] == 2 && unused == 0);
+    OK(eddis_step_end(w->e, NULL, &err));
 }
 
 /* State is each worker's own in sync mode; several models draw each other's, a group has its first
@@ -238,33 +198,28 @@ static void shapes_check(struct worker *w, const struct shapes *x)
 {
     float *all = calloc((size_t)w->world.n_ranks, sizeof *all);
     float own = x->value[STATE][LENGTH - 1];
-    struct eddis_error err = { 0 };
 
-    CHECK(w, eddis_allgather(w->e, &own, all, sizeof own, TIMEOUT_NS, &err) == 0);
+    OK(eddis_allgather(w->e, &own, all, sizeof own, TIMEOUT_NS, &err));
     if (w->world.n_groups == 1)
-        CHECK(w, own == (float)w->world.rank);
+        CHECK(own == (float)w->world.rank);
     for (int i = 0; i < w->world.n_ranks && w->world.n_groups > 1; i++)
-        CHECK(w, all[i] == own && own > 0.01f && own < (float)w->world.n_ranks - 1.01f);
+        CHECK(all[i] == own && own > 0.01f && own < (float)w->world.n_ranks - 1.01f);
     free(all);
 }
 
-int values_shapes(struct eddis *e)
+void scenario_shapes(struct eddis *e, struct scenario *s)
 {
     struct worker own = worker_of(e), *w = &own;
     struct shapes *x = calloc(1, sizeof *x);
-    struct eddis_step s = { .size = sizeof s };
-    struct eddis_error err = { 0 };
-    int begun;
+    struct eddis_step step;
 
     shapes_set_up(w, x);
     for (int k = 0; k < LENGTH; k++)
         x->value[STATE][k] = (float)w->world.rank;
-    while ((begun = eddis_step_begin(e, &s, &err)) == 1)
-        shapes_step(w, x, &s);
-    CHECK(w, begun == 0);
+    while (step_begin(e, &step))
+        shapes_step(w, x, &step);
     shapes_check(w, x);
     free(x);
-    return w->failures;
 }
 
 /* ---- values elsewhere ---- */
@@ -290,7 +245,7 @@ static void elsewhere_from_host(struct worker *w, struct elsewhere *x)
     memcpy(x->device, x->host[x->at], sizeof x->device);
     for (int i = 0; i < PARAMETERS; i++)
         for (int k = 0; k < LENGTH; k++)
-            CHECK(w, x->device[i][k] >= 0 && x->device[i][k] <= (float)(w->world.n_ranks - 1));
+            CHECK(x->device[i][k] >= 0 && x->device[i][k] <= (float)(w->world.n_ranks - 1));
 }
 
 /* What nobody may read. */
@@ -303,43 +258,41 @@ static void elsewhere_spoil(float place[PARAMETERS][LENGTH])
 static void elsewhere_move(struct worker *w, struct elsewhere *x)
 {
     int to = !x->at;
-    struct eddis_error err = { 0 };
 
     memcpy(x->host[to], x->host[x->at], sizeof x->host[to]);
     elsewhere_spoil(x->host[x->at]);
     x->at = to;
     for (int i = 0; i < PARAMETERS; i++)
-        CHECK(w, eddis_set_value(w->e, i, x->host[to][i], &err) == 0);
+        OK(eddis_set_value(w->e, i, x->host[to][i], &err));
 }
 
 static void elsewhere_set_up(struct worker *w, struct elsewhere *x)
 {
-    struct eddis_error err = { 0 };
     size_t bytes = 0;
     char *block;
 
     for (int i = 0; i < PARAMETERS; i++)
         for (int k = 0; k < LENGTH; k++)
             x->device[i][k] = (float)w->world.rank;
-    CHECK(w, eddis_add_layer(w->e, "all", EDDIS_LAYER_NORM, &err) == 0);
+    OK(eddis_add_layer(w->e, "all", EDDIS_LAYER_NORM, &err));
     for (int i = 0; i < PARAMETERS; i++) {
-        struct eddis_parameter p = values_vector(x->host[0][i], LENGTH);
+        struct eddis_parameter p = vector_of(x->host[0][i], LENGTH);
 
         p.state = i;
-        CHECK(w, eddis_add_parameter(w->e, 0, &p, &err) == i);
+        GIVES(i, eddis_add_parameter(w->e, 0, &p, &err));
     }
-    CHECK(w, eddis_gradient_block(w->e, &bytes) == NULL);
+    CHECK(eddis_gradient_block(w->e, &bytes) == NULL);
     elsewhere_move(w, x);
-    CHECK(w, eddis_commit(w->e, &err) == 0);
+    OK(eddis_commit(w->e, &err));
     block = eddis_gradient_block(w->e, &bytes);
-    CHECK(w, (uintptr_t)block % 64 == 0 && (char *)eddis_gradient(w->e, 0) >= block);
-    CHECK(w, (char *)eddis_gradient(w->e, 0) + LENGTH * sizeof(float) <= block + bytes);
+    CHECK((uintptr_t)block % 64 == 0 && (char *)eddis_gradient(w->e, 0) >= block);
+    CHECK((char *)eddis_gradient(w->e, 0) + LENGTH * sizeof(float) <= block + bytes);
     elsewhere_to_host(x);
-    CHECK(w, eddis_broadcast_parameters(w->e, w->world.n_ranks - 1, &err) == 0);
+    OK(eddis_broadcast_parameters(w->e, w->world.n_ranks - 1, &err));
     elsewhere_from_host(w, x);
     for (int i = 0; i < PARAMETERS; i++)
         for (int k = 0; k < LENGTH; k++) {
-            CHECK(w, x->device[i][k] == (float)(w->world.n_ranks - 1));
+            CHECK(x->device[i][k] == (float)(w->world.n_ranks - 1));
             x->device[i][k] = (float)w->world.rank;
         }
 }
@@ -350,12 +303,12 @@ static void elsewhere_begun(struct worker *w, struct elsewhere *x, const struct 
     bool written = s->flags & EDDIS_STEP_WRITTEN, root = w->world.group_rank == 0;
     bool several = w->world.flags & EDDIS_WORLD_SEVERAL;
 
-    CHECK(w, !root || s->step == 0 || written == (x->reads && !x->saved));
-    CHECK(w, several || !(s->flags & (EDDIS_STEP_READS | EDDIS_STEP_WRITTEN)));
+    CHECK(!root || s->step == 0 || written == (x->reads && !x->saved));
+    CHECK(several || !(s->flags & (EDDIS_STEP_READS | EDDIS_STEP_WRITTEN)));
     if (written)
         elsewhere_from_host(w, x);
     else if (s->step && !x->reads)
-        CHECK(w, ((unsigned char *)x->host[x->at])[5] == 0xff);
+        CHECK(((unsigned char *)x->host[x->at])[5] == 0xff);
     x->steps++;
     x->written += written;
     x->reads = s->flags & EDDIS_STEP_READS;
@@ -367,18 +320,17 @@ static void elsewhere_begun(struct worker *w, struct elsewhere *x, const struct 
 static void elsewhere_save(struct worker *w, struct elsewhere *x, const char *folder)
 {
     struct eddis_checkpoint *c = NULL;
-    struct eddis_error err = { 0 };
     float own[PARAMETERS][LENGTH];
 
     elsewhere_to_host(x);
     memcpy(own, x->device, sizeof own);
-    CHECK(w, eddis_checkpoint_begin(w->e, folder, &c, &err) == 0);
+    OK(eddis_checkpoint_begin(w->e, folder, &c, &err));
     elsewhere_from_host(w, x);
     elsewhere_move(w, x);
-    CHECK(w, eddis_checkpoint_put(c, "w", x->device, sizeof x->device, &err) == 0);
-    CHECK(w, eddis_checkpoint_commit(c, 0, &err) == 0);
+    OK(eddis_checkpoint_put(c, "w", x->device, sizeof x->device, &err));
+    OK(eddis_checkpoint_commit(c, 0, &err));
     elsewhere_from_host(w, x);
-    CHECK(w, memcmp(own, x->device, sizeof own) == 0);
+    CHECK(memcmp(own, x->device, sizeof own) == 0);
     x->saved = true;
     elsewhere_spoil(x->host[x->at]);
 }
@@ -390,22 +342,19 @@ static void elsewhere_check(struct worker *w, const struct elsewhere *x)
 {
     float *all = calloc((size_t)w->world.n_ranks, sizeof *all);
     bool several = w->world.flags & EDDIS_WORLD_SEVERAL;
-    struct eddis_error err = { 0 };
 
-    CHECK(w, eddis_allgather(w->e, &x->device[1][2], all, sizeof *all, TIMEOUT_NS, &err) == 0);
+    OK(eddis_allgather(w->e, &x->device[1][2], all, sizeof *all, TIMEOUT_NS, &err));
     for (int i = 0; i < w->world.n_ranks; i++)
-        CHECK(w, several ? all[i] == all[0] && all[i] > 0.01f : all[i] == (float)i);
-    CHECK(w, several ? x->written > 0 || x->steps <= ELSEWHERE_PERIOD : x->written == 0);
+        CHECK(several ? all[i] == all[0] && all[i] > 0.01f : all[i] == (float)i);
+    CHECK(several ? x->written > 0 || x->steps <= ELSEWHERE_PERIOD : x->written == 0);
     free(all);
 }
 
-int values_elsewhere(struct eddis *e, const char *folder)
+void scenario_elsewhere(struct eddis *e, struct scenario *s)
 {
     struct worker own = worker_of(e), *w = &own;
     struct elsewhere *x = calloc(1, sizeof *x);
-    struct eddis_step s = { .size = sizeof s };
-    struct eddis_error err = { 0 };
-    int begun;
+    struct eddis_step step;
 
     elsewhere_set_up(w, x);
     x->reads = true; /* the first beginning does */
@@ -413,23 +362,19 @@ int values_elsewhere(struct eddis *e, const char *folder)
         if (x->reads)
             elsewhere_to_host(x);
         elsewhere_move(w, x);
-        begun = eddis_step_begin(e, &s, &err);
-        if (begun != 1)
+        if (!step_begin(e, &step))
             break;
-        elsewhere_begun(w, x, &s);
-        CHECK(w, eddis_announce(e, 0, EDDIS_ZERO, eddis_gradient(e, 0), &err) == 0);
-        CHECK(w, eddis_wait(e, TIMEOUT_NS, &err) == 0);
-        CHECK(w, eddis_step_end(e, NULL, &err) == 0);
-        if (folder && s.flags & EDDIS_STEP_CHECKPOINT)
-            elsewhere_save(w, x, folder);
+        elsewhere_begun(w, x, &step);
+        OK(eddis_announce(e, 0, EDDIS_ZERO, eddis_gradient(e, 0), &err));
+        step_end(e);
+        if (s->folder && step.flags & EDDIS_STEP_CHECKPOINT)
+            elsewhere_save(w, x, s->folder);
     }
-    CHECK(w, begun == 0);
-    CHECK(w, !(w->world.flags & EDDIS_WORLD_SEVERAL) || w->world.group_rank || x->reads);
+    CHECK(!(w->world.flags & EDDIS_WORLD_SEVERAL) || w->world.group_rank || x->reads);
     if (w->world.flags & EDDIS_WORLD_SEVERAL)
         elsewhere_from_host(w, x);
     elsewhere_check(w, x);
     free(x);
-    return w->failures;
 }
 
 /* ---- 16 bits ---- */
@@ -473,12 +418,10 @@ static uint16_t half_bits(int type, double x)
 
 static void halves_set_up(struct worker *w, struct halves *x)
 {
-    struct eddis_error err = { 0 };
 
-    CHECK(w, eddis_add_layer(w->e, "all", EDDIS_LAYER_DENSE, &err) == 0);
+    OK(eddis_add_layer(w->e, "all", EDDIS_LAYER_DENSE, &err));
     for (int i = 0; i < 2 * HALVES; i++) {
-        struct eddis_parameter p =
-            values_vector((float *)(void *)x->value[i / 2][i % 2], HALF_LENGTH);
+        struct eddis_parameter p = vector_of(x->value[i / 2][i % 2], HALF_LENGTH);
 
         p.dtype = half_type[i / 2];
         p.result = x->gradient[i / 2][i % 2];
@@ -488,21 +431,20 @@ static void halves_set_up(struct worker *w, struct halves *x)
             p.dims[1] = HALF_COLUMNS;
             p.factored = 1;
         }
-        CHECK(w, eddis_add_parameter(w->e, 0, &p, &err) == i);
+        GIVES(i, eddis_add_parameter(w->e, 0, &p, &err));
     }
-    CHECK(w, eddis_commit(w->e, &err) == 0);
+    OK(eddis_commit(w->e, &err));
     for (int t = 0; t < HALVES; t++)
         for (int k = 0; k < HALF_LENGTH; k++)
             x->value[t][0][k] = x->value[t][1][k] = half_bits(t, 1 + w->world.rank * k / 64.0);
-    CHECK(w, eddis_broadcast_parameters(w->e, 0, &err) == 0);
+    OK(eddis_broadcast_parameters(w->e, 0, &err));
     for (int t = 0; t < HALVES; t++)
-        CHECK(w, half_number(t, x->value[t][1][HALF_LENGTH - 1]) == 1);
+        CHECK(half_number(t, x->value[t][1][HALF_LENGTH - 1]) == 1);
 }
 
 /* Each member's gradient is its place in the group and one, times the element and one. */
 static void halves_announce(struct worker *w, struct halves *x)
 {
-    struct eddis_error err = { 0 };
     double own = w->world.group_rank + 1;
 
     for (int t = 0; t < HALVES; t++) {
@@ -512,8 +454,8 @@ static void halves_announce(struct worker *w, struct halves *x)
             x->u[t][i] = half_bits(t, own * (i + 1));
         for (int j = 0; j < 2 * HALF_COLUMNS; j++)
             x->v[t][j] = half_bits(t, j % 8 + 1);
-        CHECK(w, eddis_announce(w->e, 2 * t, x->gradient[t][0], NULL, &err) == 0);
-        CHECK(w, eddis_announce_factors(w->e, 2 * t + 1, x->u[t], x->v[t], 2, NULL, &err) == 0);
+        OK(eddis_announce(w->e, 2 * t, x->gradient[t][0], NULL, &err));
+        OK(eddis_announce_factors(w->e, 2 * t + 1, x->u[t], x->v[t], 2, NULL, &err));
     }
 }
 
@@ -522,27 +464,17 @@ static void halves_near(struct worker *w, int type, uint16_t bits, double wanted
 {
     double most = half_unit[type] * (w->world.n_group_ranks + 2) * wanted;
 
-    CHECK(w, fabs(half_number(type, bits) - wanted) <= most);
+    CHECK(fabs(half_number(type, bits) - wanted) <= most);
 }
 
 /* The weighted mean, and the same bits on all of the group. */
 static void halves_combined(struct worker *w, const struct halves *x, const struct eddis_step *s)
 {
-    struct halves *first = malloc(sizeof *first);
-    struct eddis_collective c = { .size = sizeof c,
-                                  .kind = EDDIS_BROADCAST,
-                                  .scope = EDDIS_GROUP,
-                                  .buffer = first,
-                                  .n = sizeof *first };
     int64_t count[64] = { 0 };
-    struct eddis_error err = { 0 };
     double mean = 0;
 
-    memcpy(first, x, sizeof *x);
-    CHECK(w, eddis_collective(w->e, &c, TIMEOUT_NS, &err) == 0);
-    CHECK(w, memcmp(first->gradient, x->gradient, sizeof x->gradient) == 0);
-    free(first);
-    CHECK(w, eddis_counts(w->e, s->step, count, &err) == w->world.n_group_ranks);
+    check_same(w->e, EDDIS_GROUP, x->gradient, sizeof x->gradient);
+    GIVES(w->world.n_group_ranks, eddis_counts(w->e, s->step, count, &err));
     for (int i = 0; i < w->world.n_group_ranks; i++)
         mean += (double)count[i] / (double)s->batch * (i + 1);
     for (int t = 0; t < HALVES && s->batch; t++)
@@ -556,50 +488,47 @@ static void halves_combined(struct worker *w, const struct halves *x, const stru
         }
 }
 
-int values_half(struct eddis *e)
+void scenario_half(struct eddis *e, struct scenario *s)
 {
     struct worker own = worker_of(e), *w = &own;
     struct halves *x = calloc(1, sizeof *x);
-    struct eddis_step s = { .size = sizeof s };
-    struct eddis_error err = { 0 };
-    int begun;
+    struct eddis_step step;
 
     halves_set_up(w, x);
-    while ((begun = eddis_step_begin(e, &s, &err)) == 1) {
+    while (step_begin(e, &step)) {
         halves_announce(w, x);
-        CHECK(w, eddis_wait(e, TIMEOUT_NS, &err) == 0);
-        if (s.batch && s.step < 4)
-            halves_combined(w, x, &s);
-        CHECK(w, eddis_step_end(e, NULL, &err) == 0);
+        OK(eddis_wait(e, TIMEOUT_NS, &err));
+        if (step.batch && step.step < 4)
+            halves_combined(w, x, &step);
+        OK(eddis_step_end(e, NULL, &err));
     }
-    CHECK(w, begun == 0);
     free(x);
-    return w->failures;
 }
 
 /* Weights of any size, unlike in each step and on each worker, leave the mean a mean: 1000 times
  * the first one's would be no number of 16 bits any more.  The last row's are of a round.
  */
-static double weighed_by(const struct worker *w, int64_t step)
+static double weighted_by(const struct worker *w, int64_t step)
 {
     static const double row[] = { 1e5, 1e-3, 3e7, 1, 1e-6, 2e4 };
 
     return row[step % 6] * (w->world.group_rank + 1);
 }
 
-static void weighed_step(struct worker *w, struct halves *x, const struct eddis_step *s)
+static void weighted_step(struct worker *w, struct halves *x, const struct eddis_step *s)
 {
-    double size = s->step % 2 ? 1e-3 : 1e3, weight = weighed_by(w, s->step), sum = 0, all = 0;
-    struct eddis_error err = { 0 };
+    double size = s->step % 2 ? 1e-3 : 1e3, weight = weighted_by(w, s->step), sum = 0, all = 0;
 
-    CHECK(w, s->step % 6 == 5 ? eddis_set_round_weight(w->e, 0, weight, &err) == 0
-                              : eddis_set_weight(w->e, weight, &err) == 0);
+    if (s->step % 6 == 5)
+        OK(eddis_set_round_weight(w->e, 0, weight, &err));
+    else
+        OK(eddis_set_weight(w->e, weight, &err));
     for (int t = 0; t < HALVES; t++) {
         for (int k = 0; k < HALF_LENGTH; k++)
             x->gradient[t][0][k] = half_bits(t, size * (w->world.group_rank + 1));
-        CHECK(w, eddis_announce(w->e, 2 * t, x->gradient[t][0], NULL, &err) == 0);
+        OK(eddis_announce(w->e, 2 * t, x->gradient[t][0], NULL, &err));
     }
-    CHECK(w, eddis_wait(w->e, TIMEOUT_NS, &err) == 0);
+    OK(eddis_wait(w->e, TIMEOUT_NS, &err));
     for (int t = 0; t < HALVES; t++) {
         sum = all = 0;
         for (int i = 0; i < w->world.n_group_ranks; i++) {
@@ -609,29 +538,25 @@ static void weighed_step(struct worker *w, struct halves *x, const struct eddis_
         for (int k = 0; k < HALF_LENGTH && s->batch; k++)
             halves_near(w, t, x->gradient[t][0][k], sum / all);
     }
-    CHECK(w, eddis_step_end(w->e, NULL, &err) == 0);
+    OK(eddis_step_end(w->e, NULL, &err));
 }
 
-int values_weighed(struct eddis *e)
+void scenario_weighted(struct eddis *e, struct scenario *s)
 {
     struct worker own = worker_of(e), *w = &own;
     struct halves *x = calloc(1, sizeof *x);
-    struct eddis_step s = { .size = sizeof s };
-    struct eddis_error err = { 0 };
-    int begun;
+    struct eddis_step step;
 
     halves_set_up(w, x);
-    while ((begun = eddis_step_begin(e, &s, &err)) == 1)
-        weighed_step(w, x, &s);
-    CHECK(w, begun == 0);
+    while (step_begin(e, &step))
+        weighted_step(w, x, &step);
     free(x);
-    return w->failures;
 }
 
 /* Groups begin apart from each other; the first is the centre, too.  What all have in the end is
  * the mean, as near as numbers of 16 bits are: a centre of 16 bits would stop moving before.
  */
-static void drift_check(struct worker *w, const struct halves *x)
+static void check_mean(struct worker *w, const struct halves *x)
 {
     int n = w->world.n_groups, members = w->world.n_ranks / n;
 
@@ -642,32 +567,27 @@ static void drift_check(struct worker *w, const struct halves *x)
             for (int g = 0; g < n; g++)
                 sum += half_number(t, half_bits(t, 1 + g * members * (k % 97) / 97.0));
             sum /= n + 1;
-            CHECK(w, fabs(got - sum) <= 1.01 * half_unit[t] * (sum < 2 ? 1 : sum < 4 ? 2 : 4));
+            CHECK(fabs(got - sum) <= 1.01 * half_unit[t] * (sum < 2 ? 1 : sum < 4 ? 2 : 4));
         }
 }
 
-int values_drift(struct eddis *e, const struct values_pace *pace)
+void scenario_mean(struct eddis *e, struct scenario *s)
 {
     struct worker own = worker_of(e), *w = &own;
     struct halves *x = calloc(1, sizeof *x);
-    struct eddis_step s = { .size = sizeof s }, next = s;
-    struct eddis_error err = { 0 };
-    int begun, group, last = 0;
+    struct eddis_step step;
+    int group;
 
     halves_set_up(w, x);
-    CHECK(w, eddis_world(e, &w->world) == 0);
+    w->world = world_of(e);
     group = w->world.group * (w->world.n_ranks / w->world.n_groups);
     for (int t = 0; t < HALVES; t++)
         for (int k = 0; k < HALF_LENGTH; k++)
             x->value[t][0][k] = half_bits(t, 1 + group * (k % 97) / 97.0);
-    while ((begun = eddis_step_begin(e, &s, &err)) == 1) {
-        CHECK(w, eddis_wait(e, TIMEOUT_NS, &err) == 0);
-        CHECK(w, eddis_step_end(e, NULL, &err) == 0);
-        last = eddis_plan_step(e, s.step + 1, EDDIS_FOREVER, &next, &err) != 1;
-        pace->turn(pace->arg, w->world.rank, last ? INT64_MAX : s.step);
+    while (step_begin(e, &step)) {
+        step_end(e);
+        s->keep_pace(s->arg, w->world.rank, step_is_last(e, &step) ? INT64_MAX : step.step);
     }
-    CHECK(w, begun == 0);
-    drift_check(w, x);
+    check_mean(w, x);
     free(x);
-    return w->failures;
 }

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario.c - the training that every worker runs, and one process's results to compare with */
+/* training_scenario.c - the training that every worker runs, and one process's results to compare
+ * with; collectives of all scopes
+ */
 #include "scenario.h"
-#include "worker_check.h"
 
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-enum { DIM = 30, LAYERS = 3, TIMEOUT_S = 60 };
-
-#define TIMEOUT_NS (INT64_C(1000000000) * TIMEOUT_S)
+enum { DIM = 30, LAYERS = 3 };
 
 static const int layer_length[LAYERS] = { 5, 24, 1 };
 
@@ -20,24 +18,30 @@ struct worker {
     struct eddis *e;
     struct scenario *s;
     struct eddis_world world;
-    int failures;
     int parameter[LAYERS];
     float value[DIM];
     double velocity[DIM];
     float own[DIM], result[DIM];
-    int64_t seen[SCENARIO_SAMPLES]; /* times a sample was taken in this epoch, by this worker */
+    int32_t seen[SCENARIO_SAMPLES]; /* times a sample was taken in this epoch, by this worker */
     double serial[DIM], serial_v[DIM];
 };
 
-static int64_t scenario_epochs(const struct scenario *s)
+int64_t scenario_epochs(const struct scenario *s)
 {
+    if (s->epochs == SCENARIO_NO_EPOCHS)
+        return 0;
     return s->epochs ? s->epochs : SCENARIO_EPOCHS;
+}
+
+static int64_t scenario_samples(const struct scenario *s)
+{
+    return s->samples ? s->samples : SCENARIO_SAMPLES;
 }
 
 struct eddis_options scenario_options(const struct scenario *s)
 {
     return (struct eddis_options){ .size = sizeof(struct eddis_options),
-                                   .samples = s->late ? 0 : SCENARIO_SAMPLES,
+                                   .samples = s->late ? 0 : scenario_samples(s),
                                    .epochs = s->late ? 0 : scenario_epochs(s),
                                    .batch = s->batch,
                                    .read_ahead = s->read_ahead,
@@ -46,6 +50,35 @@ struct eddis_options scenario_options(const struct scenario *s)
                                    .seed = 5,
                                    .bucket_bytes = s->measured ? 0 : 64,
                                    .measure = s->measured };
+}
+
+struct eddis *scenario_open(const struct scenario *s, struct eddis_world *ret)
+{
+    struct eddis_options o = scenario_options(s);
+    struct eddis *e = NULL;
+
+    OK(eddis_open(&o, &e, &err));
+    *ret = world_of(e);
+    check_set_rank(ret->rank);
+    return e;
+}
+
+void scenario_close(struct eddis *e)
+{
+    OK(eddis_close(e, &err));
+}
+
+void scenario_run(scenario_fn *run, const struct scenario *s, char mode[16])
+{
+    struct scenario own = *s;
+    struct eddis_world w;
+    struct eddis *e = scenario_open(&own, &w);
+
+    if (!e)
+        return;
+    (void)snprintf(mode, 16, "%s", w.rank == 0 ? w.mode : "");
+    run(e, &own);
+    scenario_close(e);
 }
 
 /* A sample's input and output are functions of its number. */
@@ -76,18 +109,11 @@ static void add_layers(struct worker *w)
     static const char *const names[LAYERS] = { "first", "second", "third" };
 
     for (int i = 0, at = 0; i < LAYERS; at += layer_length[i++]) {
+        const struct eddis_parameter p = vector_of(w->value + at, layer_length[i]);
         int layer;
 
-        OK(w, layer = eddis_add_layer(w->e, names[i], EDDIS_LAYER_DENSE, &err));
-        OK(w, w->parameter[i] = eddis_add_parameter(
-                  w->e, layer,
-                  &(struct eddis_parameter){ .size = sizeof(struct eddis_parameter),
-                                             .name = "weight",
-                                             .dtype = EDDIS_FLOAT32,
-                                             .n_dims = 1,
-                                             .dims = { layer_length[i] },
-                                             .value = w->value + at },
-                  &err));
+        SUCCEEDS(layer = eddis_add_layer(w->e, names[i], EDDIS_LAYER_DENSE, &err));
+        SUCCEEDS(w->parameter[i] = eddis_add_parameter(w->e, layer, &p, &err));
     }
 }
 
@@ -102,7 +128,7 @@ static void *announce_late(void *arg)
     struct late *l = arg;
     struct worker *w = l->w;
 
-    OK(w, eddis_announce(w->e, w->parameter[2], w->own + l->at, w->result + l->at, &err));
+    OK(eddis_announce(w->e, w->parameter[2], w->own + l->at, w->result + l->at, &err));
     return NULL;
 }
 
@@ -115,17 +141,17 @@ static void announce(struct worker *w, const double *g)
 
     for (int j = 0; j < DIM; j++)
         w->own[j] = (float)g[j];
-    CHECK(w, (uintptr_t)slot % 64 == 0, "slots are aligned");
+    CHECK((uintptr_t)slot % 64 == 0, "slots are aligned");
     memcpy(slot, w->own, (size_t)layer_length[0] * sizeof *slot);
-    CHECK(w, pthread_create(&thread, NULL, announce_late, &late) == 0, "no thread");
-    OK(w, eddis_announce(w->e, w->parameter[1], w->own + layer_length[0],
-                         w->result + layer_length[0], &err));
-    OK(w, eddis_allreduce(w->e, &ones, 1, EDDIS_INT32, EDDIS_SUM, TIMEOUT_NS, &err));
-    CHECK(w, ones == w->world.n_ranks, "%d", (int)ones); /* while buckets wait for layer 0 */
-    OK(w, eddis_announce_layer(w->e, 0, &err));
+    CHECK(pthread_create(&thread, NULL, announce_late, &late) == 0, "no thread");
+    OK(eddis_announce(w->e, w->parameter[1], w->own + layer_length[0], w->result + layer_length[0],
+                      &err));
+    OK(eddis_allreduce(w->e, &ones, 1, EDDIS_INT32, EDDIS_SUM, TIMEOUT_NS, &err));
+    CHECK(ones == w->world.n_ranks, "%d", (int)ones); /* while buckets wait for layer 0 */
+    OK(eddis_announce_layer(w->e, 0, &err));
     pthread_join(thread, NULL);
-    OK(w, eddis_wait_layer(w->e, 1, TIMEOUT_NS, &err));
-    OK(w, eddis_wait(w->e, TIMEOUT_NS, &err));
+    OK(eddis_wait_layer(w->e, 1, TIMEOUT_NS, &err));
+    OK(eddis_wait(w->e, TIMEOUT_NS, &err));
     memcpy(w->result, slot, (size_t)layer_length[0] * sizeof *slot);
 }
 
@@ -138,7 +164,7 @@ static void serial_step(struct worker *w, const struct eddis_step *s)
 
     all.first = s->step_in_epoch * whole;
     all.count = s->batch;
-    OK(w, eddis_sample_indices(w->e, &all, index, &err));
+    OK(eddis_sample_indices(w->e, &all, index, &err));
     for (int64_t i = 0; i < all.count; i++)
         add_gradient(w->serial, index[i], 1.0 / (double)all.count, g);
     for (int j = 0; j < DIM; j++) {
@@ -152,7 +178,7 @@ static void one_step(struct worker *w, const struct eddis_step *s)
     int64_t index[SCENARIO_SAMPLES];
     double g[DIM] = { 0 }, v[DIM];
 
-    OK(w, eddis_sample_indices(w->e, s, index, &err));
+    OK(eddis_sample_indices(w->e, s, index, &err));
     for (int j = 0; j < DIM; j++)
         v[j] = w->value[j];
     for (int64_t i = 0; i < s->count; i++) {
@@ -172,28 +198,20 @@ static void one_step(struct worker *w, const struct eddis_step *s)
 /* Every sample once, by one worker or another. */
 static void check_epoch(struct worker *w)
 {
-    OK(w,
-       eddis_allreduce(w->e, w->seen, SCENARIO_SAMPLES, EDDIS_INT64, EDDIS_SUM, TIMEOUT_NS, &err));
-    for (int i = 0; i < SCENARIO_SAMPLES; i++)
-        CHECK(w, w->seen[i] == 1, "sample %d was taken %d times", i, (int)w->seen[i]);
+    check_once(w->e, w->seen, SCENARIO_SAMPLES);
     memset(w->seen, 0, sizeof w->seen);
 }
 
 static void check_weights(struct worker *w)
 {
-    float *all = calloc((size_t)w->world.n_ranks * DIM, sizeof *all);
     double d = 0, n = 0;
 
-    OK(w, eddis_allgather(w->e, w->value, all, sizeof w->value, TIMEOUT_NS, &err));
-    for (int r = 0; r < w->world.n_ranks; r++)
-        CHECK(w, memcmp(all + (size_t)r * DIM, w->value, sizeof w->value) == 0,
-              "rank %d has other weights", r);
-    free(all);
+    check_same(w->e, EDDIS_ALL, w->value, sizeof w->value);
     for (int j = 0; j < DIM; j++) {
         d += (w->value[j] - w->serial[j]) * (w->value[j] - w->serial[j]);
         n += w->serial[j] * w->serial[j];
     }
-    CHECK(w, sqrt(d / n) < 2e-6, "distance from one process is %g", sqrt(d / n));
+    CHECK(sqrt(d / n) < 2e-6, "distance from one process is %g", sqrt(d / n));
 }
 
 /* What each worker has at the step. */
@@ -202,14 +220,23 @@ static void check_counts(struct worker *w, const struct eddis_step *s)
     int64_t *count = calloc((size_t)w->world.n_ranks, sizeof *count), sum = 0;
     int n;
 
-    OK(w, n = eddis_counts(w->e, s->step, count, &err));
+    SUCCEEDS(n = eddis_counts(w->e, s->step, count, &err));
     for (int i = 0; i < n; i++)
         sum += count[i];
-    CHECK(w, n == w->world.n_ranks && sum == s->batch && count[w->world.rank] == s->count,
+    CHECK(n == w->world.n_ranks && sum == s->batch && count[w->world.rank] == s->count,
           "%d counts, %d in all", n, (int)sum);
-    CHECK(w, s->samples_before == s->epoch * SCENARIO_SAMPLES + s->step_in_epoch * w->s->batch,
+    CHECK(s->samples_before == s->epoch * SCENARIO_SAMPLES + s->step_in_epoch * w->s->batch,
           "%d samples before step %d", (int)s->samples_before, (int)s->step);
     free(count);
+}
+
+/* The step is what was said about it before, first * 1000 + count; -1: nothing was said. */
+static void check_step(struct worker *w, const struct eddis_step *s, int64_t said)
+{
+    CHECK(s->step == w->s->steps, "step %d", (int)s->step);
+    CHECK(said < 0 || said == s->first * 1000 + s->count, "what was said about step %d has changed",
+          (int)s->step);
+    check_counts(w, s);
 }
 
 static void train(struct worker *w)
@@ -220,28 +247,22 @@ static void train(struct worker *w)
                                    .compute_ns = SCENARIO_COMPUTE_NS,
                                    .work = SCENARIO_WORK,
                                    .memory_bytes = SCENARIO_MEMORY };
-    struct eddis_step s = { .size = sizeof s }, ahead = { .size = sizeof ahead };
-    int64_t before = -1, ahead_first = -1;
+    struct eddis_step s, ahead = { .size = sizeof ahead };
+    int64_t before = -1, said = -1;
     int more = 0;
 
-    for (;;) {
-        OK(w, more = eddis_step_begin(w->e, &s, &err));
-        if (more != 1 || w->failures)
-            break;
-        CHECK(w, s.step == w->s->steps, "step %d", (int)s.step);
-        CHECK(w, ahead_first < 0 || ahead_first == s.first * 1000 + s.count,
-              "what was said about step %d has changed", (int)s.step);
+    while (step_begin(w->e, &s)) {
+        check_step(w, &s, said);
         if (before >= 0 && s.batch == w->s->batch && before != s.count)
             w->s->splits++;
         if (s.batch == w->s->batch)
             before = s.count;
         w->s->all_flags |= s.flags;
-        check_counts(w, &s);
         one_step(w, &s);
-        OK(w, eddis_step_end(w->e, &report, &err));
+        OK(eddis_step_end(w->e, &report, &err));
         w->s->steps++;
-        OK(w, more = eddis_plan_step(w->e, s.step + 1, EDDIS_FOREVER, &ahead, &err));
-        ahead_first = more == 1 ? ahead.first * 1000 + ahead.count : -1;
+        SUCCEEDS(more = eddis_plan_step(w->e, s.step + 1, EDDIS_FOREVER, &ahead, &err));
+        said = more == 1 ? ahead.first * 1000 + ahead.count : -1;
         if (w->s->after_step && w->world.rank == 0)
             w->s->after_step(w->s->arg, s.step);
         if (s.flags & EDDIS_STEP_END_OF_EPOCH)
@@ -249,31 +270,33 @@ static void train(struct worker *w)
     }
 }
 
-int scenario_run(struct eddis *e, struct scenario *s)
+static struct worker *worker_new(struct eddis *e, struct scenario *s)
 {
     struct worker *w = calloc(1, sizeof *w);
-    int failures;
 
     w->e = e;
     w->s = s;
-    w->world.size = sizeof w->world;
-    eddis_world(e, &w->world);
+    w->world = world_of(e);
+    return w;
+}
+
+void scenario_train(struct eddis *e, struct scenario *s)
+{
+    struct worker *w = worker_new(e, s);
+
     add_layers(w);
     if (s->late)
-        OK(w, eddis_set_data(e, SCENARIO_SAMPLES, scenario_epochs(s), &err));
-    OK(w, eddis_commit(e, &err));
+        OK(eddis_set_data(e, SCENARIO_SAMPLES, scenario_epochs(s), &err));
+    OK(eddis_commit(e, &err));
     for (int j = 0; j < DIM; j++) {
         w->value[j] = w->world.rank ? -1 : (float)j / DIM;
         w->serial[j] = (float)j / DIM;
     }
-    OK(w, eddis_broadcast_parameters(e, 0, &err));
-    if (!w->failures)
-        train(w);
+    OK(eddis_broadcast_parameters(e, 0, &err));
+    train(w);
     check_weights(w);
-    OK(w, eddis_set_metric(e, "test_accuracy", 0.5, &err));
-    failures = w->failures;
+    OK(eddis_set_metric(e, "test_accuracy", 0.5, &err));
     free(w);
-    return failures;
 }
 
 /* ---- collectives ---- */
@@ -290,16 +313,16 @@ static void check_reductions(struct worker *w)
 
     for (size_t i = 0; i < length; i++)
         x[i] = (float)(rank + (int)(i % 10));
-    OK(w, eddis_allreduce_start(w->e, x, length, EDDIS_FLOAT32, EDDIS_SUM, &r, &err));
-    OK(w, eddis_allreduce(w->e, y, 3, EDDIS_INT64, EDDIS_MAX, TIMEOUT_NS, &err));
-    CHECK(w, y[0] == n - 1 && y[1] == 0 && y[2] == 7, "%d %d", (int)y[0], (int)y[1]);
-    OK(w, eddis_allreduce(w->e, z, 2, EDDIS_UINT8, EDDIS_SUM, TIMEOUT_NS, &err));
-    CHECK(w, z[1] == n, "%d", z[1]);
+    OK(eddis_allreduce_start(w->e, x, length, EDDIS_FLOAT32, EDDIS_SUM, &r, &err));
+    OK(eddis_allreduce(w->e, y, 3, EDDIS_INT64, EDDIS_MAX, TIMEOUT_NS, &err));
+    CHECK(y[0] == n - 1 && y[1] == 0 && y[2] == 7, "%d %d", (int)y[0], (int)y[1]);
+    OK(eddis_allreduce(w->e, z, 2, EDDIS_UINT8, EDDIS_SUM, TIMEOUT_NS, &err));
+    CHECK(z[1] == n, "%d", z[1]);
     while (done == 0)
-        OK(w, done = eddis_request_test(w->e, r, &err));
+        SUCCEEDS(done = eddis_request_test(w->e, r, &err));
     for (size_t i = 0; i < length && done == 1; i++)
         if (x[i] != (float)(n * (n - 1) / 2 + n * (int)(i % 10))) {
-            CHECK(w, 0, "element %zu is %g", i, x[i]);
+            CHECK(0, "element %zu is %g", i, x[i]);
             break;
         }
     free(x);
@@ -314,33 +337,27 @@ static void check_copies(struct worker *w)
 
     for (int root = 0; root < n; root++) {
         snprintf(text, sizeof text, "from %d", rank);
-        OK(w, eddis_broadcast(w->e, text, sizeof text, root, TIMEOUT_NS, &err));
-        CHECK(w, atoi(text + 5) == root, "'%s' from %d", text, root);
+        OK(eddis_broadcast(w->e, text, sizeof text, root, TIMEOUT_NS, &err));
+        CHECK(atoi(text + 5) == root, "'%s' from %d", text, root);
     }
-    OK(w, eddis_allgather_start(w->e, &in, out, sizeof in, &r[0], &err));
-    OK(w, eddis_barrier_start(w->e, &r[1], &err));
-    OK(w, eddis_request_wait(w->e, r[1], TIMEOUT_NS, &err));
-    OK(w, eddis_request_wait(w->e, r[0], TIMEOUT_NS, &err));
+    OK(eddis_allgather_start(w->e, &in, out, sizeof in, &r[0], &err));
+    OK(eddis_barrier_start(w->e, &r[1], &err));
+    OK(eddis_request_wait(w->e, r[1], TIMEOUT_NS, &err));
+    OK(eddis_request_wait(w->e, r[0], TIMEOUT_NS, &err));
     for (int i = 0; i < n; i++)
-        CHECK(w, out[i] == i * i, "%d of rank %d", out[i], i);
+        CHECK(out[i] == i * i, "%d of rank %d", out[i], i);
     free(out);
 }
 
-int scenario_collectives(struct eddis *e)
+void scenario_collectives(struct eddis *e, struct scenario *s)
 {
-    struct worker *w = calloc(1, sizeof *w);
-    int failures;
+    struct worker *w = worker_new(e, s);
 
-    w->e = e;
-    w->world.size = sizeof w->world;
-    eddis_world(e, &w->world);
     for (int i = 0; i < 3; i++) {
         check_reductions(w);
         check_copies(w);
     }
-    failures = w->failures;
     free(w);
-    return failures;
 }
 
 /* ---- scopes ---- */
@@ -365,94 +382,79 @@ static struct scope scope_of(const struct worker *w, enum eddis_scope scope, con
     return s;
 }
 
-static struct eddis_collective collective(const struct scope *s, enum eddis_collective_kind kind,
-                                          void *buffer, size_t n)
-{
-    return (struct eddis_collective){ .size = sizeof(struct eddis_collective),
-                                      .kind = kind,
-                                      .scope = s->scope,
-                                      .buffer = buffer,
-                                      .n = n,
-                                      .dtype = EDDIS_INT64,
-                                      .op = EDDIS_SUM };
-}
-
 static void scope_sum(struct worker *w, const struct scope *s, size_t length)
 {
     int64_t *x = malloc(length * sizeof *x), sum = 0;
-    const struct eddis_collective c = collective(s, EDDIS_ALLREDUCE, x, length);
+    const struct eddis_collective c = collective_of(s->scope, EDDIS_ALLREDUCE, x, length);
 
     for (int i = 0; i < s->n; i++)
         sum += s->rank[i] + 1;
     for (size_t i = 0; i < length; i++)
         x[i] = (w->world.rank + 1) * (int64_t)(i + 1);
-    OK(w, eddis_collective(w->e, &c, TIMEOUT_NS, &err));
+    OK(eddis_collective(w->e, &c, TIMEOUT_NS, &err));
     for (size_t i = 0; i < length; i += length - 1)
-        CHECK(w, x[i] == sum * (int64_t)(i + 1), "scope %d: %d", (int)s->scope, (int)x[i]);
+        CHECK(x[i] == sum * (int64_t)(i + 1), "scope %d: %d", (int)s->scope, (int)x[i]);
     free(x);
 }
 
 static void scope_copies(struct worker *w, const struct scope *s)
 {
     int own = w->world.rank, all[64] = { 0 }, from = own;
-    struct eddis_collective gather = collective(s, EDDIS_ALLGATHER, all, sizeof own);
-    struct eddis_collective copy = collective(s, EDDIS_BROADCAST, &from, sizeof from);
-    const struct eddis_collective barrier = collective(s, EDDIS_BARRIER, NULL, 0);
+    struct eddis_collective gather = collective_of(s->scope, EDDIS_ALLGATHER, all, sizeof own);
+    struct eddis_collective copy = collective_of(s->scope, EDDIS_BROADCAST, &from, sizeof from);
+    const struct eddis_collective barrier = collective_of(s->scope, EDDIS_BARRIER, NULL, 0);
     struct eddis_request *r[2] = { NULL };
 
     gather.in = &own;
     copy.root = s->n - 1;
-    OK(w, eddis_collective_start(w->e, &gather, &r[0], &err));
-    OK(w, eddis_collective_start(w->e, &copy, &r[1], &err));
-    OK(w, eddis_collective(w->e, &barrier, TIMEOUT_NS, &err));
-    OK(w, eddis_request_wait(w->e, r[1], TIMEOUT_NS, &err));
-    OK(w, eddis_request_wait(w->e, r[0], TIMEOUT_NS, &err));
-    CHECK(w, from == s->rank[s->n - 1], "scope %d: from %d", (int)s->scope, from);
+    OK(eddis_collective_start(w->e, &gather, &r[0], &err));
+    OK(eddis_collective_start(w->e, &copy, &r[1], &err));
+    OK(eddis_collective(w->e, &barrier, TIMEOUT_NS, &err));
+    OK(eddis_request_wait(w->e, r[1], TIMEOUT_NS, &err));
+    OK(eddis_request_wait(w->e, r[0], TIMEOUT_NS, &err));
+    CHECK(from == s->rank[s->n - 1], "scope %d: from %d", (int)s->scope, from);
     for (int i = 0; i < s->n; i++)
-        CHECK(w, all[i] == s->rank[i], "scope %d: %d", (int)s->scope, all[i]);
+        CHECK(all[i] == s->rank[i], "scope %d: %d", (int)s->scope, all[i]);
 }
 
 static void scope_refused(struct worker *w, const struct scope *s)
 {
     char x[1];
-    struct eddis_collective c = collective(s, EDDIS_BROADCAST, x, 1);
+    struct eddis_collective c = collective_of(s->scope, EDDIS_BROADCAST, x, 1);
     struct eddis_error err;
 
     c.root = s->n;
-    CHECK(w, eddis_collective(w->e, &c, 0, &err) == -EINVAL, "a root outside: %s", err.text);
+    CHECK(eddis_collective(w->e, &c, 0, &err) == -EINVAL, "a root outside: %s", err.text);
     c.scope = (enum eddis_scope)3;
-    CHECK(w, eddis_collective(w->e, &c, 0, &err) == -EINVAL, "a scope: %s", err.text);
+    CHECK(eddis_collective(w->e, &c, 0, &err) == -EINVAL, "a scope: %s", err.text);
     c.kind = (enum eddis_collective_kind)0;
-    CHECK(w, eddis_collective(w->e, &c, 0, &err) == -EINVAL, "a kind: %s", err.text);
+    CHECK(eddis_collective(w->e, &c, 0, &err) == -EINVAL, "a kind: %s", err.text);
     c.size = 0;
-    CHECK(w, eddis_collective(w->e, &c, 0, &err) == -EINVAL, "a size: %s", err.text);
+    CHECK(eddis_collective(w->e, &c, 0, &err) == -EINVAL, "a size: %s", err.text);
 }
 
-/* What eddis_world tells of all ranks. */
+/* Return what eddis_world says of all ranks. */
 static void gather_worlds(struct worker *w, int *group_of, int *node_of)
 {
-    OK(w, eddis_allgather(w->e, &w->world.group, group_of, sizeof *group_of, TIMEOUT_NS, &err));
-    OK(w, eddis_allgather(w->e, &w->world.node, node_of, sizeof *node_of, TIMEOUT_NS, &err));
+    OK(eddis_allgather(w->e, &w->world.group, group_of, sizeof *group_of, TIMEOUT_NS, &err));
+    OK(eddis_allgather(w->e, &w->world.node, node_of, sizeof *node_of, TIMEOUT_NS, &err));
 }
 
-int scenario_scopes(struct eddis *e, const int *group_of, const int *node_of)
+void scenario_scopes(struct eddis *e, const int *group_of, const int *node_of)
 {
-    struct worker *w = calloc(1, sizeof *w);
-    int reported_group[64], reported_node[64], failures;
+    struct worker *w = worker_new(e, NULL);
+    int reported_group[64], reported_node[64];
     struct scope all, group, node;
 
-    w->e = e;
-    w->world.size = sizeof w->world;
-    eddis_world(e, &w->world);
     gather_worlds(w, reported_group, reported_node);
     all = scope_of(w, EDDIS_ALL, NULL);
     group = scope_of(w, EDDIS_GROUP, group_of ? group_of : reported_group);
     node = scope_of(w, EDDIS_NODE, node_of ? node_of : reported_node);
-    CHECK(w, w->world.n_group_ranks == group.n && w->world.group_rank == group.here,
+    CHECK(w->world.n_group_ranks == group.n && w->world.group_rank == group.here,
           "rank %d of %d in the group", w->world.group_rank, w->world.n_group_ranks);
-    CHECK(w, w->world.group < w->world.n_groups && w->world.node < w->world.n_nodes,
+    CHECK(w->world.group < w->world.n_groups && w->world.node < w->world.n_nodes,
           "group %d, node %d", w->world.group, w->world.node);
-    CHECK(w, node_of || (w->world.n_local_ranks == node.n && w->world.local_rank == node.here),
+    CHECK(node_of || (w->world.n_local_ranks == node.n && w->world.local_rank == node.here),
           "rank %d of %d on the node", w->world.local_rank, w->world.n_local_ranks);
     scope_refused(w, &group);
     for (int i = 0; i < 2 + w->world.group; i++)
@@ -462,7 +464,5 @@ int scenario_scopes(struct eddis *e, const int *group_of, const int *node_of)
     scope_sum(w, &node, 1000);
     scope_copies(w, &group);
     scope_copies(w, &all);
-    failures = w->failures;
     free(w);
-    return failures;
 }
